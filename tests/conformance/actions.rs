@@ -1,5 +1,5 @@
-//! The actions of a script: each evaluates its own expressions, resolves what it refers to, asks the engine, and shapes the
-//! answer as an outcome.
+//! The actions of a script: each evaluates its expressions, resolves its references, calls the engine, and returns the
+//! result as an outcome.
 
 use serde_json::{Value, json};
 
@@ -8,12 +8,12 @@ use crate::expr::Expr;
 use crate::outcome::ErrorView;
 use crate::python;
 use crate::runner::{Play, other};
-use crate::script::{Action, Answer, CommandInput, HandWrite, Reference, Verb};
-use crate::subject::{Answered, ByHand, Engine, Input, Listed, Place, Query, Refusal, Resume, RunCommand};
+use crate::script::{Action, Answer, CommandInput, Reference, UpdateWrite, Verb};
+use crate::subject::{Engine, HistoryEntry, Input, Place, Query, Refusal, Reply, Resume, RunCommand, StateWrite};
 use crate::targets::TargetList;
 
 impl<E: Engine> Play<'_, E> {
-    pub(crate) async fn act(&mut self, action: &Action) -> Answered<Value> {
+    pub(crate) async fn act(&mut self, action: &Action) -> Reply<Value> {
         if action.verb != Verb::Restart {
             let graph = self.latest(action).graph;
             self.engine.build(&graph).await?;
@@ -33,22 +33,22 @@ impl<E: Engine> Play<'_, E> {
         }
     }
 
-    async fn invoke(&mut self, action: &Action) -> Answered<Value> {
+    async fn invoke(&mut self, action: &Action) -> Reply<Value> {
         let input = self.input(action).await?;
         let place = self.place(action).await?;
         let ran = self.engine.invoke(&place, input, &action.config).await?;
         Ok(json!(ran))
     }
 
-    /// A stream that cannot even start has no events, but is still one.
-    async fn stream(&mut self, action: &Action) -> Answered<Value> {
+    /// A stream that fails to start has no events, but is still a stream.
+    async fn stream(&mut self, action: &Action) -> Reply<Value> {
         match self.events(action).await {
             Err(Refusal::Error(error)) => Ok(json!({"events": [], "error": error})),
             streamed => streamed,
         }
     }
 
-    async fn events(&mut self, action: &Action) -> Answered<Value> {
+    async fn events(&mut self, action: &Action) -> Reply<Value> {
         let input = self.input(action).await?;
         let place = self.place(action).await?;
         let streamed = self.engine.stream(&place, input, &action.config, &action.modes, action.subgraphs).await?;
@@ -59,14 +59,14 @@ impl<E: Engine> Play<'_, E> {
         Ok(outcome)
     }
 
-    async fn get_state(&mut self, action: &Action) -> Answered<Value> {
+    async fn get_state(&mut self, action: &Action) -> Reply<Value> {
         let place = self.place(action).await?;
         let (snapshot, point) = self.engine.get_state(&place, action.subgraphs).await?;
         self.save(action, point);
         Ok(json!({"state": snapshot}))
     }
 
-    async fn history(&mut self, action: &Action) -> Answered<Value> {
+    async fn history(&mut self, action: &Action) -> Reply<Value> {
         let before = match &action.before {
             Some(reference) => Some(self.resolve(action, reference).await?),
             None => None,
@@ -78,34 +78,34 @@ impl<E: Engine> Play<'_, E> {
         Ok(json!({"history": shown}))
     }
 
-    async fn update(&mut self, action: &Action) -> Answered<Value> {
+    async fn update(&mut self, action: &Action) -> Reply<Value> {
         let place = self.place(action).await?;
-        let update = by_hand(action.values.as_ref(), action.as_node.as_deref())?;
+        let update = state_write(action.values.as_ref(), action.as_node.as_deref())?;
         let point = self.engine.update(&place, update).await?;
         self.save(action, point);
         Ok(json!({"ok": true}))
     }
 
-    async fn bulk_update(&mut self, action: &Action) -> Answered<Value> {
+    async fn bulk_update(&mut self, action: &Action) -> Reply<Value> {
         let place = self.place(action).await?;
-        let superstep = |writes: &Vec<HandWrite>| {
-            let as_node = |write: &HandWrite| write.as_node.clone().filter(|name| !name.is_empty());
-            writes.iter().map(|write| by_hand(write.values.as_ref(), as_node(write).as_deref())).collect()
+        let superstep = |writes: &Vec<UpdateWrite>| {
+            let as_node = |write: &UpdateWrite| write.as_node.clone().filter(|name| !name.is_empty());
+            writes.iter().map(|write| state_write(write.values.as_ref(), as_node(write).as_deref())).collect()
         };
-        let supersteps: Answered<Vec<Vec<ByHand>>> = action.supersteps.iter().map(superstep).collect();
+        let supersteps: Reply<Vec<Vec<StateWrite>>> = action.supersteps.iter().map(superstep).collect();
         let point = self.engine.bulk_update(&place, supersteps?).await?;
         self.save(action, point);
         Ok(json!({"ok": true}))
     }
 
-    async fn input(&mut self, action: &Action) -> Answered<Input> {
+    async fn input(&mut self, action: &Action) -> Reply<Input> {
         match &action.command {
             Some(command) => self.command(action, command).await.map(Input::Command),
             None => eval(action.input.as_ref()).map(Input::Values),
         }
     }
 
-    async fn command(&mut self, action: &Action, command: &CommandInput) -> Answered<RunCommand> {
+    async fn command(&mut self, action: &Action, command: &CommandInput) -> Reply<RunCommand> {
         let resume = match (&command.resume_map, &command.resume) {
             (Some(answers), _) => Some(Resume::ById(self.answers(action, answers).await?)),
             (None, Some(answer)) => Some(Resume::One(eval(Some(answer))?)),
@@ -116,7 +116,7 @@ impl<E: Engine> Play<'_, E> {
         Ok(RunCommand { resume, goto, update, parent: command.graph.is_some() })
     }
 
-    async fn answers(&mut self, action: &Action, answers: &[Answer]) -> Answered<Vec<(String, Value)>> {
+    async fn answers(&mut self, action: &Action, answers: &[Answer]) -> Reply<Vec<(String, Value)>> {
         let place = self.latest(action);
         let (snapshot, _) = self.engine.get_state(&place, false).await?;
         let mut named = Vec::new();
@@ -137,8 +137,8 @@ impl<E: Engine> Play<'_, E> {
         Ok(named)
     }
 
-    /// The checkpoint that a reference means when the action starts.
-    pub(crate) async fn resolve(&mut self, action: &Action, reference: &Reference) -> Answered<E::Point> {
+    /// Returns the checkpoint of a reference, as of the start of the action.
+    pub(crate) async fn resolve(&mut self, action: &Action, reference: &Reference) -> Reply<E::Point> {
         let place = self.latest(action);
         if let Some(label) = &reference.label {
             return self.labels.get(label).cloned().ok_or_else(|| ErrorView::of_kind("unknown_label").into());
@@ -158,8 +158,8 @@ impl<E: Engine> Play<'_, E> {
         }
     }
 
-    /// The checkpoint at a position of a history, from its end when negative.
-    async fn nth(&mut self, place: &Place<E::Point>, position: i64) -> Answered<E::Point> {
+    /// Returns the checkpoint at a position of a history, counted from its end if negative.
+    async fn nth(&mut self, place: &Place<E::Point>, position: i64) -> Reply<E::Point> {
         let listed = self.engine.history(place, &Query::all()).await?;
         let count = i64::try_from(listed.len()).unwrap_or(i64::MAX);
         let position = if position < 0 { position + count } else { position };
@@ -168,8 +168,8 @@ impl<E: Engine> Play<'_, E> {
     }
 }
 
-/// An entry of a history: its parent is a position in the same list, -1 for one that is not listed.
-fn show<P: PartialEq>(entry: &Listed<P>, listed: &[Listed<P>]) -> Value {
+/// Shows an entry of a history: its parent is a position in the same list, -1 for one that is not listed.
+fn show<P: PartialEq>(entry: &HistoryEntry<P>, listed: &[HistoryEntry<P>]) -> Value {
     let position =
         |parent: &P| listed.iter().position(|other| other.point == *parent).map_or(json!(-1), |at| json!(at));
     let mut shown = json!(entry.snapshot);
@@ -180,16 +180,16 @@ fn show<P: PartialEq>(entry: &Listed<P>, listed: &[Listed<P>]) -> Value {
     shown
 }
 
-fn by_hand(values: Option<&Expr>, as_node: Option<&str>) -> Answered<ByHand> {
-    Ok(ByHand { values: eval(values)?, as_node: as_node.map(str::to_owned) })
+fn state_write(values: Option<&Expr>, as_node: Option<&str>) -> Reply<StateWrite> {
+    Ok(StateWrite { values: eval(values)?, as_node: as_node.map(str::to_owned) })
 }
 
-/// The value of an action's own expression; none is null.
-fn eval(expr: Option<&Expr>) -> Answered<Value> {
+/// Evaluates an action's own expression; without one, null.
+fn eval(expr: Option<&Expr>) -> Reply<Value> {
     let Some(expr) = expr else { return Ok(Value::Null) };
     expr.eval(&Env::of_action()).map_err(|raised| ErrorView::from(&raised).into())
 }
 
-fn ways(goto: &TargetList) -> Answered<Vec<crate::targets::Goto>> {
+fn ways(goto: &TargetList) -> Reply<Vec<crate::targets::Goto>> {
     goto.eval(&Env::of_action()).map_err(|raised| ErrorView::from(&raised).into())
 }

@@ -1,4 +1,4 @@
-//! libtest's command line, as far as a harness of its own has to answer it; the rest is accepted and ignored.
+//! The command line of libtest, as far as a custom harness must support it; other arguments are ignored.
 
 use std::num::NonZero;
 use std::thread::available_parallelism;
@@ -6,10 +6,10 @@ use std::thread::available_parallelism;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Args {
     pub(crate) list: bool,
-    /// With `list`: only the names, as cargo-nextest reads them.
+    /// With `list`: prints only the names, as cargo-nextest reads them.
     pub(crate) terse: bool,
     pub(crate) quiet: bool,
-    /// Only ignored tests are wanted: there are none.
+    /// Run ignored tests only: there are none.
     pub(crate) ignored: bool,
     pub(crate) help: bool,
     exact: bool,
@@ -18,7 +18,7 @@ pub(crate) struct Args {
     pub(crate) threads: usize,
 }
 
-/// Options that libtest takes with a value.
+/// Options of libtest that take a value.
 const WITH_VALUE: [&str; 7] = ["--format", "--skip", "--test-threads", "--color", "--logfile", "--shuffle-seed", "-Z"];
 
 impl Args {

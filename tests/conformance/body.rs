@@ -1,5 +1,5 @@
-//! The interpreter of a node's ops. Asks its host for everything that an engine does (questions, events, calls) and says
-//! how the body ended; it knows no engine.
+//! The interpreter of a node's ops. Calls its host for everything that an engine does (interrupts, events, calls) and
+//! returns the result of the body; it knows no engine.
 
 use std::future::Future;
 use std::slice::Iter;
@@ -10,21 +10,21 @@ use serde_json::Value;
 use crate::counters::Counters;
 use crate::eval::Env;
 use crate::ops::{CommandItem, FailKind, Op};
-use crate::python::Raised;
+use crate::python::PythonError;
 use crate::targets::{Goto, TargetList};
 
-/// What the engine does for a running body.
+/// The calls of a running body to its engine.
 pub(crate) trait Host: Sync {
-    /// What an engine's own failure is: of a called graph.
+    /// The engine's own error, of a called graph.
     type Error: Send;
 
-    /// Gives the task's next answer, or registers the question: the body then ends with `Exit::Asked`.
-    fn interrupt(&self, payload: Value) -> Result<Value, Asked>;
+    /// Returns the task's next answer, or registers the question: the body then ends with `Exit::Interrupted`.
+    fn interrupt(&self, payload: Value) -> Result<Value, Interrupted>;
 
-    /// One `custom` stream event.
+    /// Emits a `custom` stream event.
     fn emit(&self, value: Value) -> impl Future<Output = ()> + Send;
 
-    /// Runs a graph as a subgraph of this task. A subgraph that asks ends this body: `Exit::Asked`.
+    /// Runs a graph as a subgraph of this task. A subgraph that interrupts ends this body: `Exit::Interrupted`.
     fn call(&self, graph: &str, input: Value) -> impl Future<Output = Result<Value, Exit<Self::Error>>> + Send;
 
     fn sleep(&self, time: Duration) -> impl Future<Output = ()> + Send {
@@ -34,16 +34,16 @@ pub(crate) trait Host: Sync {
 
 /// The body waits for an answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Asked;
+pub(crate) struct Interrupted;
 
-/// How a body came to its end.
+/// The result of a body.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Return {
-    /// What was `set`, in that order. Keys may be no channels.
+    /// The values of `set`, in order. Keys need not be channels.
     Update(Update),
     /// One or more commands, writes in order.
     Commands(Vec<NodeCommand>),
-    /// What `return` gave: null is an empty update, an object is an update, anything else `invalid_node_return`.
+    /// The value of `return`: null is an empty update, an object is an update, anything else is `invalid_node_return`.
     Raw(Value),
 }
 
@@ -57,34 +57,34 @@ pub(crate) struct NodeCommand {
     pub(crate) parent: bool,
 }
 
-/// Why a body did not come to its end.
+/// The reason why a body did not finish.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Exit<E> {
-    Asked,
+    Interrupted,
     /// A `fail` op.
     Failed {
         kind: FailKind,
         node: String,
     },
-    /// An expression went wrong.
-    Raised(Raised),
+    /// An expression failed.
+    PythonError(PythonError),
     /// A called graph failed.
     Engine(E),
 }
 
-impl<E> From<Asked> for Exit<E> {
-    fn from(_: Asked) -> Self {
-        Self::Asked
+impl<E> From<Interrupted> for Exit<E> {
+    fn from(_: Interrupted) -> Self {
+        Self::Interrupted
     }
 }
 
-impl<E> From<Raised> for Exit<E> {
-    fn from(raised: Raised) -> Self {
-        Self::Raised(raised)
+impl<E> From<PythonError> for Exit<E> {
+    fn from(raised: PythonError) -> Self {
+        Self::PythonError(raised)
     }
 }
 
-/// A node's ops, or its error handler's, with the names they count under.
+/// The ops of a node or its error handler, and the names they count under.
 #[derive(Debug, Clone)]
 pub(crate) struct Body {
     node: String,
@@ -190,7 +190,7 @@ impl<'a, H: Host> Walk<'a, H> {
         Ok(NodeCommand { update, goto: goto.eval(&self.env)?, parent })
     }
 
-    /// A second `set` of a key replaces the first, in the first one's place.
+    /// Sets a key; a second `set` replaces the value in place.
     fn set(&mut self, key: &str, value: Value) {
         match self.update.iter_mut().find(|(name, _)| name == key) {
             Some((_, old)) => *old = value,
@@ -220,7 +220,7 @@ impl<'a, H: Host> Walk<'a, H> {
     }
 }
 
-/// The writes of a command's update: an empty one is none, and so is anything but an object.
+/// Returns the writes of a command's update, or `None` if it is empty or not an object.
 fn written(update: Value) -> Option<Update> {
     match update {
         Value::Object(map) => Some(map.into_iter().collect()),

@@ -1,4 +1,4 @@
-//! Builds the engine's graphs from a case's: channels, nodes with their options, edges, branches.
+//! Builds the engine's graphs from those of a case: channels, nodes with their options, edges, branches.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
@@ -24,21 +24,21 @@ use crate::targets::Goto;
 
 pub(crate) type CaseGraph<S> = CompiledGraph<S, Name, Arc<World>>;
 
-/// What bodies need of the case; the run's context.
+/// The parts of a case that bodies need; the run's context.
 #[derive(Debug)]
 pub(crate) struct World {
     pub(crate) case: Arc<Case>,
     pub(crate) counters: Arc<Counters>,
     pub(crate) cache: Arc<MemoryCache>,
-    /// The graph that runs as the root.
+    /// Name of the root graph.
     pub(crate) root: String,
-    /// What the computed channels of a graph read as in its newest task, for routers.
+    /// Computed channels of each graph in its newest task, for routers.
     pub(crate) computed: Arc<Mutex<BTreeMap<String, (bool, i64)>>>,
     pub(crate) way: Way,
 }
 
 impl World {
-    /// The name of the graph that runs at this namespace.
+    /// Returns the name of the graph at this namespace.
     pub(crate) fn graph_at(&self, namespace: &[String]) -> Option<&str> {
         let mut name = self.root.as_str();
         for node in namespace.iter().filter(|node| !node.starts_with('#')) {
@@ -51,8 +51,8 @@ impl World {
         Some(name)
     }
 
-    /// A namespace as events show it: down to a subgraph with state of its own, nodes stand for all their tasks and are
-    /// marked like a call's number.
+    /// Returns a namespace as events show it: down to a subgraph with its own state, a node means all its tasks, and
+    /// its name starts with `#`.
     pub(crate) fn shown(&self, namespace: &[String]) -> Vec<String> {
         let owns = |depth: &usize| self.graph_at(&namespace[..*depth]).is_some_and(|name| self.owns_state(name));
         let marked = (1..=namespace.len()).rev().find(owns).unwrap_or(0);
@@ -66,7 +66,7 @@ impl World {
         self.case.graphs.get(graph).is_some_and(|graph| matches!(graph.checkpointer, SubgraphStore::Own))
     }
 
-    /// Notes what the computed channels read as in a task.
+    /// Records the computed channels of a task.
     fn note_computed(&self, ctx: &Ctx<Arc<Self>>) -> (bool, i64) {
         let now = (ctx.is_last_step(), ctx.remaining_steps());
         let name = self.graph_at(ctx.namespace()).unwrap_or_default().to_owned();
@@ -74,7 +74,7 @@ impl World {
         now
     }
 
-    /// Adds the channels that are computed to what a task of a node starts with.
+    /// Adds the computed channels to the input of a task.
     pub(crate) fn add_computed(
         &self,
         namespace: &[String],
@@ -89,7 +89,7 @@ impl World {
     }
 }
 
-/// The graphs that ops call, in order.
+/// Returns the graphs that ops call, in order.
 pub(crate) fn called(ops: &[Op]) -> Vec<&str> {
     let mut graphs = vec![];
     for op in ops {
@@ -105,11 +105,11 @@ pub(crate) fn called(ops: &[Op]) -> Vec<&str> {
     graphs
 }
 
-/// Graphs built so far, by name.
-pub(crate) type Built<S> = BTreeMap<String, CaseGraph<S>>;
+/// The graphs built so far, by name.
+pub(crate) type Graphs<S> = BTreeMap<String, CaseGraph<S>>;
 
-/// Builds a graph and those it needs.
-pub(crate) fn build<S: CaseState>(world: &Arc<World>, name: &str, built: &mut Built<S>) -> Result<(), ErrorView> {
+/// Builds a graph and the graphs it needs.
+pub(crate) fn build<S: CaseState>(world: &Arc<World>, name: &str, built: &mut Graphs<S>) -> Result<(), ErrorView> {
     if built.contains_key(name) {
         return Ok(());
     }
@@ -166,7 +166,7 @@ pub(crate) fn build<S: CaseState>(world: &Arc<World>, name: &str, built: &mut Bu
     Ok(())
 }
 
-/// Channels that hold values: not the computed ones.
+/// Returns the channels that hold values, without the computed ones.
 fn real<S: CaseState>(graph: &Graph, names: &[String]) -> Vec<String> {
     let is_real = |name: &&String| graph.channels.get(*name).is_none_or(|channel| kind(channel).is_some());
     names.iter().filter(is_real).map(|name| S::own_name(graph, name)).collect()
@@ -198,7 +198,7 @@ fn kind(channel: &Channel) -> Option<Kind> {
     })
 }
 
-/// START and END by the names the engine keeps for them.
+/// Translates START and END to the engine's names.
 pub(crate) fn plain(name: &str) -> &str {
     match name {
         "START" => "__start__",
@@ -240,7 +240,7 @@ fn add_node<S: CaseState>(
     graph_name: &str,
     graph: &Graph,
     node: &Node,
-    built: &Built<S>,
+    built: &Graphs<S>,
 ) -> Builder<S> {
     let name = Name::from(plain(&node.name));
     if let Some(child) = &node.subgraph {
@@ -296,15 +296,15 @@ fn add_node<S: CaseState>(
     }
 }
 
-/// What a node's body needs to know of its graph.
+/// The parts of a graph that a node's body needs.
 pub(crate) struct Spec<S: State> {
     pub(crate) graph: Graph,
     pub(crate) node: Node,
-    pub(crate) built: Built<S>,
+    pub(crate) built: Graphs<S>,
 }
 
 impl<S: CaseState> Spec<S> {
-    /// The node's input: its channels of the state, or the payload.
+    /// Returns the node's input: its channels of the state, or the payload.
     fn view(&self, input: &Input<S, Value>, ctx: &Ctx<Arc<World>>) -> Value {
         match input {
             Input::Payload(payload) => Value::clone(payload),
@@ -332,9 +332,9 @@ impl<S: CaseState> Spec<S> {
         let host = Inside { ctx: ctx.clone(), spec: self };
         match body.run(&host, &counters, input, error).await {
             Ok(done) => self.command(done, &ctx),
-            Err(Exit::Asked) => Err(NodeError::permanent("asked")),
+            Err(Exit::Interrupted) => Err(NodeError::permanent("asked")),
             Err(Exit::Failed { kind, node }) => Err(CaseFail { kind, node }.into()),
-            Err(Exit::Raised(raised)) => Err(NodeError::permanent(format!("{raised:?}"))),
+            Err(Exit::PythonError(raised)) => Err(NodeError::permanent(format!("{raised:?}"))),
             Err(Exit::Engine(error)) => Err(error),
         }
     }
@@ -365,12 +365,12 @@ impl<S: CaseState> Spec<S> {
     }
 }
 
-/// An update, all of which the node's routers see.
+/// Returns an update that is visible to the node's routers as a whole.
 fn returning<S: CaseState>(graph: &Graph, update: Map<String, Value>) -> Command<S, Name> {
     Command::update(S::writes(graph, &update)).returning(update)
 }
 
-/// Adds the channels that are computed, not stored.
+/// Adds the computed channels, which are not stored.
 fn add_computed(graph: &Graph, node: Option<&Node>, now: (bool, i64), values: &mut Map<String, Value>) {
     for (name, channel) in &graph.channels {
         if node.and_then(|node| node.input.as_ref()).is_some_and(|only| !only.contains(name)) {
@@ -384,7 +384,7 @@ fn add_computed(graph: &Graph, node: Option<&Node>, now: (bool, i64), values: &m
     }
 }
 
-/// The channels of a state that a node reads.
+/// Returns the channels of a state that a node reads.
 pub(crate) fn readable<S: CaseState>(graph: &Graph, node: &Node, state: &S) -> Map<String, Value> {
     let mut values = state.values(graph);
     if let Some(only) = &node.input {
@@ -423,12 +423,12 @@ fn options<S: CaseState>(
     }
     let Some(ops) = &node.on_error else { return options };
     let body = Arc::new(Body::of_handler(graph_name, &node.name, ops));
-    let spec = Arc::new(Spec { graph: graph.clone(), node: node.clone(), built: Built::<S>::new() });
+    let spec = Arc::new(Spec { graph: graph.clone(), node: node.clone(), built: Graphs::<S>::new() });
     let _ = world;
     options.on_error(move |state: Arc<S>, failure: Failure, ctx: Ctx<Arc<World>>| {
         let (body, spec) = (Arc::clone(&body), Arc::clone(&spec));
         async move {
-            let kind = crate::kinds::told(&failure.error);
+            let kind = crate::kinds::of_node(&failure.error);
             let error = serde_json::json!({"node": &*failure.node, "kind": kind});
             let input = spec.view(&Input::State(state), &ctx);
             spec.run(&body, ctx, input, Some(error)).await
@@ -436,7 +436,7 @@ fn options<S: CaseState>(
     })
 }
 
-/// Whether a body depends on nothing but its input and what it gets from the engine: it counts nothing.
+/// Returns true if a body depends only on its input and the engine: it has no counters.
 fn is_replayable(graph: &Graph, node: &Node) -> bool {
     let computed = |channel: &Channel| kind(channel).is_none();
     let words = format!("{:?}", node.ops);
@@ -479,10 +479,10 @@ fn add_branch<S: CaseState>(
 }
 
 type Enter<S> = Box<dyn Fn(&S) -> Writes<S> + Send + Sync>;
-/// What a subgraph returns, and what of it its parent takes.
+/// The result of a subgraph, and the part of it that the parent takes.
 type Leave<S> = Box<dyn Fn(&S) -> (Map<String, Value>, Writes<S>) + Send + Sync>;
 
-/// The channels both graphs have go in; the child's output channels come out. LangGraph's shared keys.
+/// Passes in the channels that both graphs have, and out the child's output channels: LangGraph's shared keys.
 fn shared_keys<S: CaseState>(parent: &Graph, node: &Node, child: &Graph) -> (Enter<S>, Leave<S>) {
     let (outer, inner) = (Arc::new(parent.clone()), Arc::new(child.clone()));
     let takes = child.input.clone();

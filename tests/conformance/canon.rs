@@ -1,14 +1,14 @@
-//! One form for outcomes of both sides: interrupt ids are marked, arrays of free order are sorted with the ids blanked.
-//! Knows where an outcome keeps ids and free order; user values are left as they are.
+//! The canonical form of outcomes: interrupt ids are marked, arrays without order are sorted with their ids blanked.
+//! Knows the places of ids and unordered arrays; user values are not changed.
 
 use serde_json::{Map, Value, json};
 
 use crate::python::dumps;
 
-/// Stands before an interrupt id, so that no user value is taken for one.
+/// Prefix of an interrupt id, so that no user value is taken for one.
 const MARK: char = '\0';
 
-/// The canonical form of an outcome. `events` may be groups or a flat list.
+/// Returns the canonical form of an outcome. `events` may be groups or a flat list.
 pub(crate) fn outcome(mut outcome: Value) -> Value {
     removals(&mut outcome);
     let Some(map) = outcome.as_object_mut() else { return outcome };
@@ -24,7 +24,7 @@ pub(crate) fn outcome(mut outcome: Value) -> Value {
     outcome
 }
 
-/// The same with every interrupt id blanked.
+/// Returns the value with every interrupt id blanked.
 pub(crate) fn blank(value: &Value) -> Value {
     match value {
         Value::String(text) if text.starts_with(MARK) => Value::String(MARK.to_string()),
@@ -34,12 +34,12 @@ pub(crate) fn blank(value: &Value) -> Value {
     }
 }
 
-/// The interrupt id in a marked string.
+/// Returns the interrupt id in a marked string.
 pub(crate) fn id_of(text: &str) -> Option<&str> {
     text.strip_prefix(MARK)
 }
 
-/// A text that orders values, whatever their interrupt ids.
+/// Returns a text that orders values independently of their interrupt ids.
 pub(crate) fn sort_key(value: &Value) -> String {
     dumps(&blank(value))
 }
@@ -60,7 +60,7 @@ fn each(map: &mut Map<String, Value>, key: &str, canonical: impl FnMut(&mut Valu
     }
 }
 
-/// The `interrupts` of anything that has some.
+/// Canonicalizes the `interrupts` of any value that has them.
 fn questions(map: &mut Map<String, Value>) {
     each(map, "interrupts", |question| {
         if let Some(Value::String(id)) = question.get_mut("id") {
@@ -108,14 +108,14 @@ fn debug(data: &mut Value) {
     }
 }
 
-/// Which Python class an error without a kind of its own had is no behaviour.
+/// The Python class of an error without a kind is not compared.
 fn error(value: &mut Value) {
     if value.get("kind").is_some_and(|kind| kind == "other") {
         *value = json!({"kind": "other"});
     }
 }
 
-/// A removal is shown as the message that LangGraph makes of it.
+/// Shows a removal as LangGraph's message for it.
 fn removals(value: &mut Value) {
     match value {
         Value::Array(items) => items.iter_mut().for_each(removals),

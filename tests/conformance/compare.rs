@@ -1,4 +1,4 @@
-//! Whether an outcome is the expected one: same values, same groups of events, same interrupts up to a renaming of ids.
+//! Compares an outcome with the expected one: same values, groups of events, and interrupts up to a renaming of ids.
 
 use std::collections::BTreeSet;
 
@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use crate::canon::{self, blank, id_of, sort_key};
 use crate::ids::Ids;
 
-/// Where two outcomes part.
+/// The first place where two outcomes differ.
 #[derive(Debug, Clone)]
 pub(crate) struct Difference {
     pub(crate) path: String,
@@ -16,11 +16,11 @@ pub(crate) struct Difference {
     pub(crate) actual: Value,
 }
 
-/// Compares an outcome with the expected one, and notes which interrupt id is which.
+/// Compares an outcome with the expected one, and records which interrupt id corresponds to which.
 ///
 /// # Errors
 ///
-/// The first difference; `ids` is then left as it was.
+/// The first difference; `ids` is then unchanged.
 pub(crate) fn compare(expected: &Value, actual: &Value, ids: &mut Ids) -> Result<(), Box<Difference>> {
     let mut expected = canon::outcome(expected.clone());
     let mut actual = canon::outcome(actual.clone());
@@ -42,8 +42,8 @@ pub(crate) fn compare(expected: &Value, actual: &Value, ids: &mut Ids) -> Result
     }
 }
 
-/// Cuts the actual events, a flat list, into groups of the expected sizes, and sorts every group of both sides. What is
-/// left over becomes one more group.
+/// Cuts the actual events, a flat list, into groups of the expected sizes, and sorts every group of both sides. The
+/// rest becomes one more group.
 fn regroup(expected: &mut Value, actual: &mut Value) {
     let Some(Value::Array(groups)) = expected.get_mut("events") else { return };
     let Some(Value::Array(events)) = actual.get_mut("events") else { return };
@@ -61,9 +61,9 @@ fn regroup(expected: &mut Value, actual: &mut Value) {
     }
 }
 
-type Found = (String, String);
+type Mismatch = (String, String);
 
-fn first_difference(expected: &Value, actual: &Value, path: &str) -> Option<Found> {
+fn first_difference(expected: &Value, actual: &Value, path: &str) -> Option<Mismatch> {
     match (expected, actual) {
         (Value::Object(left), Value::Object(right)) => {
             let keys: BTreeSet<&String> = left.keys().chain(right.keys()).collect();
@@ -78,7 +78,7 @@ fn first_difference(expected: &Value, actual: &Value, path: &str) -> Option<Foun
     }
 }
 
-fn member(expected: Option<&Value>, actual: Option<&Value>, path: &str) -> Option<Found> {
+fn member(expected: Option<&Value>, actual: Option<&Value>, path: &str) -> Option<Mismatch> {
     match (expected, actual) {
         (Some(left), Some(right)) => first_difference(left, right, path),
         (Some(left), None) => Some((path.to_owned(), format!("expected {}, got nothing", short(left)))),
@@ -95,12 +95,12 @@ fn short(value: &Value) -> String {
     }
 }
 
-/// Binds the ids of two values that are equal apart from them.
-fn same_ids(expected: &Value, actual: &Value, ids: &mut Ids) -> Result<(), Found> {
+/// Binds the ids of two values that are equal except for them.
+fn same_ids(expected: &Value, actual: &Value, ids: &mut Ids) -> Result<(), Mismatch> {
     walk(expected, actual, false, "$", ids)
 }
 
-fn walk(expected: &Value, actual: &Value, free: bool, path: &str, ids: &mut Ids) -> Result<(), Found> {
+fn walk(expected: &Value, actual: &Value, free: bool, path: &str, ids: &mut Ids) -> Result<(), Mismatch> {
     match (expected, actual) {
         (Value::Object(left), Value::Object(right)) => left.iter().try_for_each(|(key, value)| {
             let free = key == "tasks" || key == "interrupts";
@@ -117,7 +117,7 @@ fn walk(expected: &Value, actual: &Value, free: bool, path: &str, ids: &mut Ids)
     }
 }
 
-/// The ranges of neighbours that nothing but their ids tells apart.
+/// Returns the ranges of neighbours that differ in their ids only.
 fn runs(items: &[Value]) -> impl Iterator<Item = std::ops::Range<usize>> + use<> {
     let keys: Vec<String> = items.iter().map(sort_key).collect();
     let mut start = 0;
@@ -129,8 +129,8 @@ fn runs(items: &[Value]) -> impl Iterator<Item = std::ops::Range<usize>> + use<>
     })
 }
 
-/// One element is compared as it is; several equal ones only say which ids they have together.
-fn tied(expected: &[Value], actual: &[Value], path: &str, at: usize, ids: &mut Ids) -> Result<(), Found> {
+/// Binds one element as it is, and several equal ones as a set of ids.
+fn tied(expected: &[Value], actual: &[Value], path: &str, at: usize, ids: &mut Ids) -> Result<(), Mismatch> {
     let path = format!("{path}[{at}]");
     match (expected, actual) {
         ([left], [right]) => walk(left, right, false, &path, ids),
@@ -138,7 +138,7 @@ fn tied(expected: &[Value], actual: &[Value], path: &str, at: usize, ids: &mut I
     }
 }
 
-fn bind(expected: &[&Value], actual: &[&Value], path: &str, ids: &mut Ids) -> Result<(), Found> {
+fn bind(expected: &[&Value], actual: &[&Value], path: &str, ids: &mut Ids) -> Result<(), Mismatch> {
     let mut sides = [BTreeSet::new(), BTreeSet::new()];
     for (values, found) in [expected, actual].into_iter().zip(&mut sides) {
         values.iter().for_each(|value| collect(value, found));
@@ -159,7 +159,7 @@ fn collect(value: &Value, found: &mut BTreeSet<String>) {
     }
 }
 
-/// Expected events as one list, for an engine that plays a recording.
+/// Returns the outcome with its expected events as one list, for an engine that plays a recording.
 pub(crate) fn flatten_events(outcome: &Value) -> Value {
     let groups = outcome.get("events").and_then(Value::as_array);
     let events = groups.into_iter().flatten().filter_map(Value::as_array).flatten().cloned();

@@ -1,4 +1,4 @@
-//! What is counted over a whole case, across restarts: how often bodies were started, how often `fail` ops were reached.
+//! Counters over a whole case, across restarts: starts of bodies, and reached `fail` ops.
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -10,32 +10,32 @@ pub(crate) struct Counters(Mutex<Counts>);
 
 #[derive(Debug, Default)]
 struct Counts {
-    /// Of the current action.
+    /// Starts in the current action.
     runs: BTreeMap<String, u64>,
-    /// Of the whole case.
+    /// Starts in the whole case.
     all_runs: BTreeMap<String, u64>,
     fails: BTreeMap<String, u64>,
 }
 
 impl Counters {
-    /// Notes that a body starts.
+    /// Counts the start of a body.
     pub(crate) fn started(&self, place: &str) {
         let mut counts = self.lock();
         bump(&mut counts.runs, place);
         bump(&mut counts.all_runs, place);
     }
 
-    /// How often a body has been started in this case.
+    /// Returns the number of starts of a body in this case.
     pub(crate) fn starts(&self, place: &str) -> u64 {
         self.lock().all_runs.get(place).copied().unwrap_or_default()
     }
 
-    /// Notes that a `fail` op was reached; returns how often this counter was, this time included.
+    /// Counts a reached `fail` op; returns the counter, this time included.
     pub(crate) fn failed(&self, counter: &str) -> u64 {
         bump(&mut self.lock().fails, counter)
     }
 
-    /// The bodies started since this was last asked, as an outcome's `runs`; `None` if there were none.
+    /// Returns the bodies started since the last call, as an outcome's `runs`; `None` if there were none.
     pub(crate) fn take_runs(&self) -> Option<Value> {
         let runs = std::mem::take(&mut self.lock().runs);
         (!runs.is_empty()).then(|| runs.into_iter().map(|(place, times)| (place, Value::from(times))).collect())

@@ -1,5 +1,5 @@
-//! Where we differ from LangGraph on purpose: the table beside the cases. Each entry gives *our* outcome of one action (or
-//! of a whole case), so that everything else of the case is still compared.
+//! The table of intended differences from LangGraph, next to the cases. Each entry gives *our* outcome of one action
+//! (or of a whole case), so that the rest of the case is still compared.
 
 use std::fs;
 use std::path::Path;
@@ -28,23 +28,23 @@ struct Entry {
     #[serde(alias = "store")]
     way: Option<Way>,
     reason: String,
-    /// Of a quirk: what LangGraph does wrong, in a sentence.
+    /// For a quirk: LangGraph's defect, in a sentence.
     why: Option<String>,
-    /// JSON text, best in three single quotes; or a table.
+    /// JSON text, preferably in three single quotes; or a table.
     outcome: toml::Value,
 }
 
 #[derive(Debug, Clone)]
 pub(crate) struct Deviation {
     pub(crate) case: String,
-    /// Counted from 0; `None`: the whole `expected` of the case.
+    /// Index of the action; `None` for the whole `expected` of the case.
     pub(crate) action: Option<usize>,
     pub(crate) way: Option<Way>,
     pub(crate) outcome: Value,
 }
 
 impl Deviations {
-    /// Reads a table; a file that is not there is an empty one.
+    /// Reads a table; a missing file is an empty table.
     pub(crate) fn read(file: &Path) -> Result<Self, String> {
         match fs::read_to_string(file) {
             Ok(text) => Self::parse(&text).map_err(|error| format!("{}: {error}", file.display())),
@@ -58,7 +58,7 @@ impl Deviations {
         table.deviation.into_iter().map(Deviation::try_from).collect::<Result<_, _>>().map(Self)
     }
 
-    /// Those of one case in one way; an entry that names the way stands before one that holds for all.
+    /// Returns the entries of one case in one way; an entry that names the way comes before one that holds for all.
     pub(crate) fn of(&self, case: &str, way: Way) -> Self {
         let fits = |entry: &&Deviation| entry.case == case && entry.way.is_none_or(|only| only == way);
         let fitting: Vec<&Deviation> = self.0.iter().filter(fits).collect();
@@ -71,7 +71,7 @@ impl Deviations {
         self.0.is_empty()
     }
 
-    /// Our outcome of the action; `None` as the action asks for that of the whole case.
+    /// Returns our outcome of the action, or of the whole case for `None`.
     pub(crate) fn outcome(&self, action: Option<usize>) -> Option<&Value> {
         self.0.iter().find(|entry| entry.action == action).map(|entry| &entry.outcome)
     }
@@ -84,7 +84,7 @@ impl Deviations {
         self.0.iter().map(|entry| entry.case.as_str())
     }
 
-    /// An entry that says nothing: of an action that the case does not have, or said twice.
+    /// Returns an entry without effect: for an action that the case does not have, or a duplicate.
     pub(crate) fn misplaced(&self, case: &Case) -> Option<String> {
         let count = case.script.len();
         self.0.iter().enumerate().find_map(|(position, entry)| match entry.action {
@@ -116,7 +116,7 @@ impl TryFrom<Entry> for Deviation {
     }
 }
 
-/// The ids of the design's deviations; a defect of LangGraph; and what depends on which of two tasks is faster.
+/// Accepts the ids of the design's deviations, a defect of LangGraph, and a race between two tasks.
 fn is_reason(text: &str) -> bool {
     if ["quirk", "timing"].contains(&text) {
         return true;
@@ -125,7 +125,7 @@ fn is_reason(text: &str) -> bool {
     number.is_some_and(|number| (1..=15).contains(&number))
 }
 
-/// An entry for the table, as text: reason and interrupt ids are to be filled in by hand.
+/// Returns an entry for the table as text, without the reason and the interrupt ids.
 pub(crate) fn entry(case: &str, action: usize, outcome: &Value) -> String {
     format!("[[deviation]]\ncase = \"{case}\"\naction = {action}\nreason = \"V?\"\noutcome = '''{outcome}'''\n")
 }

@@ -1,11 +1,11 @@
-//! Draws a case: a graph with nodes that write, ask, jump and call subgraphs, and a script of runs, answers, commands,
-//! updates and forks in every durability.
+//! Draws a case: a graph with nodes that write, interrupt, jump and call subgraphs, and a script of runs, answers,
+//! commands, updates and forks with every durability.
 
 use serde_json::{Map, Value, json};
 
 use crate::fuzzed::Rng;
 
-/// The names that nodes can have.
+/// Names of the nodes.
 const NODES: [&str; 4] = ["a", "b", "c", "d"];
 /// The channels of every graph.
 const CHANNELS: [(&str, &str); 6] = [
@@ -17,7 +17,7 @@ const CHANNELS: [(&str, &str); 6] = [
     ("word", "any_value"),
 ];
 
-/// Draws a case. Its outcomes do not count.
+/// Draws a case. Its outcomes are not compared.
 pub(crate) fn draw(seed: u64) -> Value {
     let mut drawing = Drawing { rng: Rng::new(seed), fits_a_struct: seed % 2 == 1 };
     let sub = drawing.subgraph();
@@ -31,7 +31,7 @@ pub(crate) fn draw(seed: u64) -> Value {
 
 struct Drawing {
     rng: Rng,
-    /// Whether the channels are of kinds that a struct has too.
+    /// Set if every channel has a kind that a struct supports too.
     fits_a_struct: bool,
 }
 
@@ -72,7 +72,7 @@ impl Drawing {
         graph
     }
 
-    /// A chain, or nodes side by side, at times with a join.
+    /// Adds a chain, or parallel nodes, sometimes with a join.
     fn wired(&mut self, names: &[&str], nodes: Vec<Value>) -> Value {
         let channels: Map<String, Value> =
             CHANNELS.iter().map(|(name, kind)| ((*name).to_owned(), self.channel(kind))).collect();
@@ -137,8 +137,8 @@ impl Drawing {
             0 => ask(json!(format!("may {name} go on?"))),
             1 => ask(json!({"$concat": [name, {"$str": {"$ch": "n"}}]})),
             2 => {
-                let asked = ask(json!(format!("{name} asks at times")));
-                json!({"op": "if", "cond": {"$lt": [{"$ch": "n"}, 20]}, "then": [asked], "else": []})
+                let interrupt = ask(json!(format!("{name} asks at times")));
+                json!({"op": "if", "cond": {"$lt": [{"$ch": "n"}, 20]}, "then": [interrupt], "else": []})
             }
             3 => set("scratch", json!({"$add": [{"$ch": "hops"}, 1]})),
             4 => set("log", json!([{"$str": {"$ch": "scratch"}}])),

@@ -1,4 +1,4 @@
-//! An engine that plays a recording: it answers every action with the expected outcome, with other interrupt ids. The
+//! An engine that plays a recording: it returns the expected outcome of every action, with other interrupt ids. The
 //! runner checks itself with it.
 
 use std::sync::Arc;
@@ -10,19 +10,19 @@ use crate::canon;
 use crate::compare::flatten_events;
 use crate::counters::Counters;
 use crate::model::Case;
-use crate::outcome::{ErrorView, Event, Question, Ran, Snapshot, Streamed, Verification};
+use crate::outcome::{ErrorView, Event, InvokeResult, Question, Snapshot, StreamResult, Verification};
 use crate::script::{Action, Config, Mode, Reference, Verb};
-use crate::subject::{Answered, ByHand, Engine, Input, Listed, Place, Query, Refusal, Setup};
+use crate::subject::{Engine, HistoryEntry, Input, Place, Query, Refusal, Reply, Setup, StateWrite};
 
 pub(crate) struct Echo {
     case: Arc<Case>,
     counters: Arc<Counters>,
     now: usize,
-    /// Histories that the runner still reads to look up references of the current action.
+    /// Histories that the runner still reads to resolve references of the current action.
     lookups: usize,
 }
 
-/// How many checkpoints a thread seems to have when the runner only looks one up.
+/// Number of checkpoints that a thread seems to have when the runner resolves a reference.
 const CHECKPOINTS: i64 = 50;
 /// A parent that is not listed.
 const ELSEWHERE: i64 = 1000;
@@ -32,8 +32,8 @@ impl Echo {
         &self.case.script[self.now]
     }
 
-    /// The expected outcome of the current action, read as what an engine answers.
-    fn answer<T: DeserializeOwned>(&self, part: impl FnOnce(&Value) -> Value) -> Answered<T> {
+    /// Returns the expected outcome of the current action, as an engine's reply.
+    fn answer<T: DeserializeOwned>(&self, part: impl FnOnce(&Value) -> Value) -> Reply<T> {
         let steps = self.case.expected.steps.as_deref().unwrap_or_default();
         let outcome = steps.get(self.now).map(renamed).unwrap_or_default();
         self.start_bodies(&outcome);
@@ -49,8 +49,8 @@ impl Echo {
         }
     }
 
-    /// A thread that asks just what the current action answers.
-    fn asking(&self) -> Snapshot {
+    /// Returns a thread with exactly the questions that the current action answers.
+    fn interrupted(&self) -> Snapshot {
         let answers = self.action().command.as_ref().and_then(|command| command.resume_map.as_ref());
         let payloads = answers.into_iter().flatten().filter_map(|answer| answer.payload.clone());
         let interrupts = payloads.map(|value| Question { id: String::new(), value }).collect();
@@ -68,7 +68,7 @@ fn blank_snapshot() -> Snapshot {
     Snapshot { values, next, tasks, interrupts, step: None, source: None, has_parent: false }
 }
 
-/// The outcome with ids that are not the expected ones.
+/// Returns the outcome with other interrupt ids.
 fn renamed(outcome: &Value) -> Value {
     fn rename(value: &mut Value) {
         match value {
@@ -87,21 +87,21 @@ fn renamed(outcome: &Value) -> Value {
     outcome
 }
 
-fn read<T: DeserializeOwned>(value: &Value) -> Answered<T> {
+fn read<T: DeserializeOwned>(value: &Value) -> Reply<T> {
     T::deserialize(value).map_err(|error| Refusal::Broken(format!("{error} in {value}")))
 }
 
 impl Engine for Echo {
     type Point = i64;
 
-    async fn open(setup: Setup) -> Answered<Self> {
+    async fn open(setup: Setup) -> Reply<Self> {
         match &setup.case.expected.build_error {
             Some(error) => Err(Refusal::Error(read(error)?)),
             None => Ok(Self { case: setup.case, counters: setup.counters, now: 0, lookups: 0 }),
         }
     }
 
-    async fn restart(&mut self) -> Answered<()> {
+    async fn restart(&mut self) -> Reply<()> {
         self.answer::<Value>(Value::clone).map(|_| ())
     }
 
@@ -111,7 +111,7 @@ impl Engine for Echo {
         self.lookups = references.iter().filter(|reference| by_position(reference.as_ref())).count();
     }
 
-    async fn invoke(&mut self, _place: &Place<i64>, _input: Input, _config: &Config) -> Answered<Ran> {
+    async fn invoke(&mut self, _place: &Place<i64>, _input: Input, _config: &Config) -> Reply<InvokeResult> {
         self.answer(Value::clone)
     }
 
@@ -122,55 +122,55 @@ impl Engine for Echo {
         _config: &Config,
         _modes: &[Mode],
         _subgraphs: bool,
-    ) -> Answered<Streamed> {
+    ) -> Reply<StreamResult> {
         let outcome: Value = self.answer(Value::clone)?;
         let events: Vec<Event> = read(&flatten_events(&outcome))?;
         let error: Option<ErrorView> = outcome.get("error").map(read).transpose()?;
-        Ok(Streamed { events, error })
+        Ok(StreamResult { events, error })
     }
 
-    async fn get_state(&mut self, _place: &Place<i64>, _subgraphs: bool) -> Answered<(Snapshot, i64)> {
+    async fn get_state(&mut self, _place: &Place<i64>, _subgraphs: bool) -> Reply<(Snapshot, i64)> {
         if self.action().verb != Verb::GetState {
-            return Ok((self.asking(), 0));
+            return Ok((self.interrupted(), 0));
         }
         Ok((self.answer(|outcome| outcome["state"].clone())?, 0))
     }
 
-    async fn history(&mut self, _place: &Place<i64>, _query: &Query<i64>) -> Answered<Vec<Listed<i64>>> {
+    async fn history(&mut self, _place: &Place<i64>, _query: &Query<i64>) -> Reply<Vec<HistoryEntry<i64>>> {
         if self.action().verb != Verb::History || self.lookups > 0 {
             self.lookups = self.lookups.saturating_sub(1);
-            let listed = |point| Listed { point, parent: None, snapshot: blank_snapshot() };
+            let listed = |point| HistoryEntry { point, parent: None, snapshot: blank_snapshot() };
             return Ok((0..CHECKPOINTS).map(listed).collect());
         }
         let entries: Vec<Value> = self.answer(|outcome| outcome["history"].clone())?;
         (0..).zip(entries).map(|(point, entry)| listed(point, entry)).collect()
     }
 
-    async fn subgraph(&mut self, _place: &Place<i64>, _path: &[String]) -> Answered<Option<i64>> {
+    async fn subgraph(&mut self, _place: &Place<i64>, _path: &[String]) -> Reply<Option<i64>> {
         Ok(Some(0))
     }
 
-    async fn update(&mut self, _place: &Place<i64>, _update: ByHand) -> Answered<i64> {
+    async fn update(&mut self, _place: &Place<i64>, _update: StateWrite) -> Reply<i64> {
         self.answer::<Value>(Value::clone).map(|_| 0)
     }
 
-    async fn verify(&mut self, _place: &Place<i64>) -> Answered<Option<Verification>> {
+    async fn verify(&mut self, _place: &Place<i64>) -> Reply<Option<Verification>> {
         if self.action().verb != Verb::Verify {
             return Ok(None);
         }
         self.answer(|outcome| outcome["verified"].clone()).map(Some)
     }
 
-    async fn bulk_update(&mut self, _place: &Place<i64>, _supersteps: Vec<Vec<ByHand>>) -> Answered<i64> {
+    async fn bulk_update(&mut self, _place: &Place<i64>, _supersteps: Vec<Vec<StateWrite>>) -> Reply<i64> {
         self.answer::<Value>(Value::clone).map(|_| 0)
     }
 }
 
-fn listed(point: i64, mut entry: Value) -> Answered<Listed<i64>> {
+fn listed(point: i64, mut entry: Value) -> Reply<HistoryEntry<i64>> {
     let parent = entry["parent"].as_i64().map(|parent| if parent < 0 { ELSEWHERE } else { parent });
     if let Some(map) = entry.as_object_mut() {
         map.remove("parent");
         map.insert("has_parent".to_owned(), parent.is_some().into());
     }
-    Ok(Listed { point, parent, snapshot: read(&entry)? })
+    Ok(HistoryEntry { point, parent, snapshot: read(&entry)? })
 }

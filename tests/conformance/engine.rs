@@ -9,16 +9,18 @@ use superstep::graph::{
     Thread, Writes,
 };
 
-use crate::build::{Built, CaseGraph, World, build, goto, plain};
+use crate::build::{CaseGraph, Graphs, World, build, goto, plain};
 use crate::events;
 use crate::model::{ChannelKind, Graph, Names, Store};
-use crate::outcome::{ErrorView, Ran, Snapshot, Streamed, Verification};
+use crate::outcome::{ErrorView, InvokeResult, Snapshot, StreamResult, Verification};
 use crate::script::{Config, Durability as CaseDurability, Mode};
-use crate::states::{CaseState, Renamed};
-use crate::subject::{Answered, ByHand, Engine, Input, Listed, Place, Query, Refusal, Resume, RunCommand, Setup, Way};
+use crate::states::{CaseNames, CaseState};
+use crate::subject::{
+    Engine, HistoryEntry, Input, Place, Query, Refusal, Reply, Resume, RunCommand, Setup, StateWrite, Way,
+};
 use crate::{kinds, views};
 
-/// The address of a checkpoint: the subgraph's nodes on the way down, and the number.
+/// The address of a checkpoint: its subgraph's nodes from the root, and its number.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Point {
     thread: String,
@@ -27,7 +29,7 @@ pub(crate) struct Point {
 }
 
 impl Point {
-    /// Whether it names a checkpoint: the state of a thread that never ran has none, and stands for the latest.
+    /// Returns true if it names a checkpoint; the state of a thread that never ran has none, and means the latest.
     fn is_stored(&self) -> bool {
         self.id != CheckpointId(0)
     }
@@ -39,13 +41,13 @@ pub(crate) struct Subject<S: State> {
     memory: MemoryCheckpointer,
     folder: Option<tempfile::TempDir>,
     store: Option<Arc<dyn Checkpointer>>,
-    built: Built<S>,
+    built: Graphs<S>,
 }
 
 type CaseThread<S> = Thread<S, Name, Arc<World>>;
 
 impl<S: CaseState> Subject<S> {
-    fn connect(&mut self) -> Answered<()> {
+    fn connect(&mut self) -> Reply<()> {
         self.store = match (&self.setup.case.store, self.setup.way) {
             (Store::None, _) => None,
             (_, Way::Sled) => Some(self.open_sled()?),
@@ -54,7 +56,7 @@ impl<S: CaseState> Subject<S> {
         Ok(())
     }
 
-    fn open_sled(&mut self) -> Answered<Arc<dyn Checkpointer>> {
+    fn open_sled(&mut self) -> Reply<Arc<dyn Checkpointer>> {
         let folder = match self.folder.take() {
             Some(folder) => folder,
             None => tempfile::tempdir().map_err(broken)?,
@@ -70,7 +72,7 @@ impl<S: CaseState> Subject<S> {
         Arc::new(World { case, counters, cache, root: root.to_owned(), computed, way: self.setup.way })
     }
 
-    fn graph(&self, name: &str) -> Answered<&CaseGraph<S>> {
+    fn graph(&self, name: &str) -> Reply<&CaseGraph<S>> {
         self.built.get(name).ok_or_else(|| Refusal::Broken(format!("graph {name} was not built")))
     }
 
@@ -78,8 +80,8 @@ impl<S: CaseState> Subject<S> {
         &self.setup.case.graphs[name]
     }
 
-    /// The thread of a place, at its root graph.
-    fn root(&self, place: &Place<Point>) -> Answered<CaseThread<S>> {
+    /// Returns the thread of a place, at its root graph.
+    fn root(&self, place: &Place<Point>) -> Reply<CaseThread<S>> {
         let mut graph = self.graph(&place.graph)?.clone();
         let world = Arc::new(self.world(&place.graph));
         Ok(match &self.store {
@@ -91,15 +93,15 @@ impl<S: CaseState> Subject<S> {
         })
     }
 
-    /// The thread of a place: in the subgraph it names, at its checkpoint.
-    fn thread(&self, place: &Place<Point>) -> Answered<(CaseThread<S>, String)> {
+    /// Returns the thread of a place: in its subgraph, at its checkpoint.
+    fn thread(&self, place: &Place<Point>) -> Reply<(CaseThread<S>, String)> {
         let root = self.root(place)?;
         let Some(at) = &place.at else { return Ok((root, place.graph.clone())) };
-        let (thread, graph) = self.inside(&root, &place.graph, &at.scope)?;
+        let (thread, graph) = self.subgraph_thread(&root, &place.graph, &at.scope)?;
         Ok((if at.is_stored() { thread.at(at.id) } else { thread }, graph))
     }
 
-    fn inside(&self, root: &CaseThread<S>, graph: &str, scope: &[String]) -> Answered<(CaseThread<S>, String)> {
+    fn subgraph_thread(&self, root: &CaseThread<S>, graph: &str, scope: &[String]) -> Reply<(CaseThread<S>, String)> {
         if scope.is_empty() {
             return Ok((root.clone(), graph.to_owned()));
         }
@@ -108,8 +110,8 @@ impl<S: CaseState> Subject<S> {
         Ok((root.subgraph(self.graph(name)?, scope.iter().cloned()), name.to_owned()))
     }
 
-    /// The thread as a run needs it.
-    fn runner(&self, place: &Place<Point>, config: &Config) -> Answered<CaseThread<S>> {
+    /// Returns the thread of a place, configured for a run.
+    fn runner(&self, place: &Place<Point>, config: &Config) -> Reply<CaseThread<S>> {
         let mut thread = self.root(place)?.discard_pending().rerun_unanswered();
         if let Some(at) = place.at.as_ref().filter(|at| at.is_stored()) {
             thread = thread.at(at.id);
@@ -134,15 +136,15 @@ impl<S: CaseState> Subject<S> {
         })
     }
 
-    /// Whether a subgraph is planned that has not begun.
-    async fn waits_inside(&self, root: &CaseThread<S>, place: &Place<Point>, path: &[String]) -> Answered<bool> {
+    /// Returns true if a subgraph is planned and has not started.
+    async fn waits_in_subgraph(&self, root: &CaseThread<S>, place: &Place<Point>, path: &[String]) -> Reply<bool> {
         let Some((node, above)) = path.split_last() else { return Ok(false) };
-        let (thread, _) = self.inside(root, &place.graph, above)?;
+        let (thread, _) = self.subgraph_thread(root, &place.graph, above)?;
         let state = thread.state().await.map_err(refused)?;
         Ok(state.is_some_and(|state| state.tasks.iter().any(|task| task.name == *node)))
     }
 
-    fn writes(&self, graph: &str, values: &Value) -> Answered<Writes<S>> {
+    fn writes(&self, graph: &str, values: &Value) -> Reply<Writes<S>> {
         match values {
             Value::Object(values) => Ok(S::writes(self.spec(graph), values)),
             Value::Null => Ok(Writes::default()),
@@ -150,8 +152,8 @@ impl<S: CaseState> Subject<S> {
         }
     }
 
-    /// Input that START cannot apply, as LangGraph's cannot apply what is no object.
-    fn unwritable(&self, graph: &str) -> Answered<Writes<S>> {
+    /// Returns input that START cannot apply, as LangGraph cannot apply a value that is not an object.
+    fn unwritable(&self, graph: &str) -> Reply<Writes<S>> {
         let spec = self.spec(graph);
         for (name, channel) in &spec.channels {
             let value = match channel.kind {
@@ -167,7 +169,7 @@ impl<S: CaseState> Subject<S> {
         Err(Refusal::Broken("no channel refuses anything".into()))
     }
 
-    fn request(&self, graph: &str, input: Input) -> Answered<Request<S, Name>> {
+    fn request(&self, graph: &str, input: Input) -> Reply<Request<S, Name>> {
         let command = match input {
             Input::Values(Value::Null) => return Ok(Request::proceed()),
             Input::Values(Value::Object(values)) => {
@@ -205,7 +207,7 @@ impl<S: CaseState> Subject<S> {
         Ok(Request::answers(answers).and(command))
     }
 
-    fn by_hand(&self, graph: &str, update: ByHand) -> Answered<StateUpdate<S, Name>> {
+    fn state_write(&self, graph: &str, update: StateWrite) -> Reply<StateUpdate<S, Name>> {
         let writes = self.writes(graph, &update.values)?;
         let made = match update.as_node.as_deref().map(plain) {
             None => StateUpdate::new(writes),
@@ -219,8 +221,8 @@ impl<S: CaseState> Subject<S> {
         Ok(returned.into_iter().fold(made, StateUpdate::returning))
     }
 
-    /// The state that a run returns is the one that is stored; channels that are never saved aside.
-    async fn check_finished(&self, place: &Place<Point>, state: &S) -> Answered<()> {
+    /// Checks that the returned state is the stored one, except for channels that are never saved.
+    async fn check_finished(&self, place: &Place<Point>, state: &S) -> Reply<()> {
         if self.store.is_none() {
             return Ok(());
         }
@@ -239,7 +241,7 @@ impl<S: CaseState> Subject<S> {
         Err(Refusal::Broken(format!("the run finished with {returned:?}, but {stored:?} is stored")))
     }
 
-    /// What `invoke` returns, in the shape of the last `values` event: the output channels of the state it came to.
+    /// Returns the result of `invoke` in the shape of the last `values` event: the output channels of the final state.
     async fn invoked(
         &self,
         graph: &str,
@@ -258,15 +260,15 @@ impl<S: CaseState> Subject<S> {
         (shown.filter(|values| !values.is_empty()).map(Value::from), outcome)
     }
 
-    fn no_store(&self) -> Answered<()> {
+    fn no_store(&self) -> Reply<()> {
         if self.store.is_some() { Ok(()) } else { Err(ErrorView::of_kind("no_checkpointer").into()) }
     }
 }
 
-/// LangGraph's `invoke` answers with the last `values` event, which need not be the final state: what a superstep without
-/// visible writes empties is still in it.
+/// Returns the last `values` event, as LangGraph's `invoke` does. It need not be the final state: it still holds values
+/// that a superstep without visible writes has cleared.
 async fn last_values<S: CaseState>(
-    names: Renamed<'_>,
+    names: CaseNames<'_>,
     thread: CaseThread<S>,
     request: Request<S, Name>,
 ) -> (Option<Value>, Result<Outcome<S>, RunError>) {
@@ -295,16 +297,16 @@ fn refused(error: RunError) -> Refusal {
 impl<S: CaseState> Engine for Subject<S> {
     type Point = Point;
 
-    async fn open(setup: Setup) -> Answered<Self> {
+    async fn open(setup: Setup) -> Reply<Self> {
         let (cache, memory) = (Arc::default(), MemoryCheckpointer::new());
-        let mut subject = Self { setup, cache, memory, folder: None, store: None, built: Built::new() };
+        let mut subject = Self { setup, cache, memory, folder: None, store: None, built: Graphs::new() };
         subject.connect()?;
         let main = subject.setup.case.main.clone();
         subject.build(&main).await?;
         Ok(subject)
     }
 
-    async fn restart(&mut self) -> Answered<()> {
+    async fn restart(&mut self) -> Reply<()> {
         let names: Vec<String> = self.built.keys().cloned().collect();
         self.built.clear();
         self.store = None;
@@ -315,12 +317,12 @@ impl<S: CaseState> Engine for Subject<S> {
         Ok(())
     }
 
-    async fn build(&mut self, graph: &str) -> Answered<()> {
+    async fn build(&mut self, graph: &str) -> Reply<()> {
         let world = self.world(graph);
         Ok(build(&world, graph, &mut self.built)?)
     }
 
-    async fn invoke(&mut self, place: &Place<Point>, input: Input, config: &Config) -> Answered<Ran> {
+    async fn invoke(&mut self, place: &Place<Point>, input: Input, config: &Config) -> Reply<InvokeResult> {
         let thread = self.runner(place, config)?;
         let no_object = is_no_object(&input);
         let request = self.request(&place.graph, input)?;
@@ -328,7 +330,7 @@ impl<S: CaseState> Engine for Subject<S> {
             Way::Plain => self.invoked(&place.graph, thread, request).await,
             Way::Memory | Way::Sled | Way::Mapped | Way::Added | Way::Typed => {
                 let world = self.world(&place.graph);
-                last_values(Renamed::of::<S>(&world), thread, request).await
+                last_values(CaseNames::of::<S>(&world), thread, request).await
             }
         };
         if no_object && outcome.is_err() {
@@ -340,7 +342,7 @@ impl<S: CaseState> Engine for Subject<S> {
         }
         let interrupts = views::questions(outcome.questions());
         let values = shown.unwrap_or(if interrupts.is_empty() { Value::Null } else { Value::Object(Map::new()) });
-        Ok(Ran { values, interrupts })
+        Ok(InvokeResult { values, interrupts })
     }
 
     async fn stream(
@@ -350,11 +352,11 @@ impl<S: CaseState> Engine for Subject<S> {
         config: &Config,
         modes: &[Mode],
         subgraphs: bool,
-    ) -> Answered<Streamed> {
+    ) -> Reply<StreamResult> {
         let thread = self.runner(place, config)?;
         let request = match self.request(&place.graph, input) {
             Ok(request) => request,
-            Err(Refusal::Error(error)) => return Ok(Streamed { events: vec![], error: Some(error) }),
+            Err(Refusal::Error(error)) => return Ok(StreamResult { events: vec![], error: Some(error) }),
             Err(broken) => return Err(broken),
         };
         let (wanted, world) = (events::engine_modes(modes), self.world(&place.graph));
@@ -364,10 +366,10 @@ impl<S: CaseState> Engine for Subject<S> {
             events::translate::<S>(&event, &world, modes, &mut seen);
         }
         let error = stream.outcome().await.err().map(|error| kinds::run(&error));
-        Ok(Streamed { events: seen, error })
+        Ok(StreamResult { events: seen, error })
     }
 
-    async fn get_state(&mut self, place: &Place<Point>, subgraphs: bool) -> Answered<(Snapshot, Point)> {
+    async fn get_state(&mut self, place: &Place<Point>, subgraphs: bool) -> Reply<(Snapshot, Point)> {
         self.no_store()?;
         let (thread, _) = self.thread(place)?;
         let found = if subgraphs { thread.state_deep().await } else { thread.state().await };
@@ -385,11 +387,11 @@ impl<S: CaseState> Engine for Subject<S> {
         }
     }
 
-    async fn history(&mut self, place: &Place<Point>, query: &Query<Point>) -> Answered<Vec<Listed<Point>>> {
+    async fn history(&mut self, place: &Place<Point>, query: &Query<Point>) -> Reply<Vec<HistoryEntry<Point>>> {
         self.no_store()?;
         let scope = place.at.as_ref().map(|at| at.scope.clone()).unwrap_or_default();
         let root = self.root(place)?;
-        let (thread, _) = self.inside(&root, &place.graph, &scope)?;
+        let (thread, _) = self.subgraph_thread(&root, &place.graph, &scope)?;
         let mut history = thread.history().await.map_err(refused)?;
         if let Some(before) = &query.before {
             history = history.before(before.id);
@@ -405,24 +407,24 @@ impl<S: CaseState> Engine for Subject<S> {
             let (id, parent) = (found.id, found.parent);
             let Some(snapshot) = views::snapshot(&self.world(&place.graph), &scope, found, false) else { continue };
             if query.keeps(&snapshot) && query.limit.is_none_or(|limit| listed.len() < limit) {
-                listed.push(Listed { point: point(id), parent: parent.map(point), snapshot });
+                listed.push(HistoryEntry { point: point(id), parent: parent.map(point), snapshot });
             }
         }
         Ok(listed)
     }
 
-    async fn subgraph(&mut self, place: &Place<Point>, path: &[String]) -> Answered<Option<Point>> {
+    async fn subgraph(&mut self, place: &Place<Point>, path: &[String]) -> Reply<Option<Point>> {
         let root = self.root(place)?;
-        let (thread, _) = self.inside(&root, &place.graph, path)?;
+        let (thread, _) = self.subgraph_thread(&root, &place.graph, path)?;
         let id = match thread.state().await.map_err(refused)? {
             Some(state) => state.id,
-            None if self.waits_inside(&root, place, path).await? => CheckpointId(0),
+            None if self.waits_in_subgraph(&root, place, path).await? => CheckpointId(0),
             None => return Ok(None),
         };
         Ok(Some(Point { thread: place.thread.clone(), scope: path.to_vec(), id }))
     }
 
-    async fn verify(&mut self, place: &Place<Point>) -> Answered<Option<Verification>> {
+    async fn verify(&mut self, place: &Place<Point>) -> Reply<Option<Verification>> {
         if self.store.is_none() {
             return Ok(None);
         }
@@ -443,16 +445,16 @@ impl<S: CaseState> Engine for Subject<S> {
         }))
     }
 
-    async fn update(&mut self, place: &Place<Point>, update: ByHand) -> Answered<Point> {
+    async fn update(&mut self, place: &Place<Point>, update: StateWrite) -> Reply<Point> {
         self.bulk_update(place, vec![vec![update]]).await
     }
 
-    async fn bulk_update(&mut self, place: &Place<Point>, supersteps: Vec<Vec<ByHand>>) -> Answered<Point> {
+    async fn bulk_update(&mut self, place: &Place<Point>, supersteps: Vec<Vec<StateWrite>>) -> Reply<Point> {
         self.no_store()?;
         let (thread, graph) = self.thread(place)?;
         let mut steps = vec![];
         for updates in supersteps {
-            let step: Answered<Vec<_>> = updates.into_iter().map(|update| self.by_hand(&graph, update)).collect();
+            let step: Reply<Vec<_>> = updates.into_iter().map(|update| self.state_write(&graph, update)).collect();
             steps.push(step?);
         }
         let made = thread.bulk_update(steps).await.map_err(refused)?;

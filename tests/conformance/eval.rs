@@ -1,5 +1,5 @@
-//! The value of an expression in its surroundings. Special writes are plain objects that the state layer knows:
-//! `{"$overwrite": v}`, `{"$remove": id}`, `{"$remove_all": true}`; a message is `{"id", "type", "content"}`.
+//! Evaluates expressions. Special writes are plain objects that the state layer interprets: `{"$overwrite": v}`,
+//! `{"$remove": id}`, `{"$remove_all": true}`; a message is `{"id", "type", "content"}`.
 
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
@@ -8,19 +8,19 @@ use serde_json::{Map, Value, json};
 
 use crate::expr::{Expr, Func};
 use crate::number::Number;
-use crate::python::{self, Raised, Result, truthy, type_error};
+use crate::python::{self, PythonError, Result, truthy, type_error};
 
-/// What an expression can see.
+/// The values that an expression can read.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Env {
-    /// The node's whole input: an object of channels, or any JSON for a task made by a send.
+    /// The node's whole input: an object of channels, or any JSON for a task of a send.
     pub(crate) input: Value,
     pub(crate) vars: BTreeMap<String, Value>,
     pub(crate) item: Option<Value>,
     pub(crate) index: Option<usize>,
-    /// How often this node has been started in this case.
+    /// Number of starts of this node in this case.
     pub(crate) runs: u64,
-    /// Of an error handler: `{"node", "kind"}`.
+    /// In an error handler: `{"node", "kind"}`.
     pub(crate) error: Option<Value>,
 }
 
@@ -29,7 +29,7 @@ impl Env {
         Self { input, ..Self::default() }
     }
 
-    /// The surroundings of an action's own expressions.
+    /// The environment of an action's own expressions.
     pub(crate) fn of_action() -> Self {
         Self::over(Value::Object(Map::new()))
     }
@@ -68,14 +68,14 @@ impl Expr {
 }
 
 fn bound(value: Option<Value>, name: &str) -> Result<Value> {
-    value.ok_or_else(|| Raised::new("KeyError", name))
+    value.ok_or_else(|| PythonError::new("KeyError", name))
 }
 
 fn key_of(object: &Value, key: &str) -> Result<Value> {
-    object.get(key).cloned().ok_or_else(|| Raised::new("KeyError", key))
+    object.get(key).cloned().ok_or_else(|| PythonError::new("KeyError", key))
 }
 
-/// Whether any expression has this truth; later ones are not evaluated.
+/// Returns whether any expression has this truth value; later ones are not evaluated.
 fn first_that_is(items: &[Expr], env: &Env, wanted: bool) -> Result<bool> {
     for item in items {
         if item.test(env)? == wanted {
@@ -141,7 +141,7 @@ fn arithmetic(value: &Value, operate: fn(Number, Number) -> Result<Number>) -> R
     operate(Number::operand(&left)?, Number::operand(&right)?).map(Number::value)
 }
 
-/// Only the left side may be null.
+/// Returns the remainder; only the left side may be null.
 fn modulo(value: &Value) -> Result<Value> {
     match pair(value)? {
         (_, Value::Null) => type_error("modulo by null"),
@@ -149,7 +149,7 @@ fn modulo(value: &Value) -> Result<Value> {
     }
 }
 
-/// A product; text or a list times a whole number is that often repeated.
+/// Returns a product; text or a list times a whole number is repeated that many times.
 fn times(left: &Value, right: &Value) -> Result<Value> {
     match (left, right) {
         (Value::String(text), count) | (count, Value::String(text)) => Ok(text.repeat(repetitions(count)?).into()),
@@ -192,7 +192,7 @@ fn range(value: &Value) -> Result<Value> {
 fn get(value: &Value) -> Result<Value> {
     let parts = python::iterate(value)?;
     let [from, key] = parts.as_slice() else {
-        return Err(Raised::new("ValueError", format!("`$get` takes two values, not {}", parts.len())));
+        return Err(PythonError::new("ValueError", format!("`$get` takes two values, not {}", parts.len())));
     };
     match (from, key) {
         (Value::Object(map), Value::String(key)) => Ok(map.get(key).cloned().unwrap_or_default()),
@@ -207,7 +207,7 @@ fn get(value: &Value) -> Result<Value> {
     }
 }
 
-/// Python looks whether a position is in range before it minds that it is no whole number.
+/// Returns true if a position is in range; Python checks this before it rejects a position that is not a whole number.
 fn within(position: f64, count: usize) -> bool {
     let count = count as f64;
     (-count..count).contains(&position)
@@ -226,7 +226,7 @@ fn or_zero(value: Value) -> Value {
 fn message(value: &Value) -> Result<Value> {
     let kind = key_of(value, "type")?;
     if kind != "human" && kind != "ai" {
-        return Err(Raised::new("KeyError", python::text(&kind)));
+        return Err(PythonError::new("KeyError", python::text(&kind)));
     }
     let id = value.get("id").cloned().unwrap_or_default();
     Ok(json!({"id": id, "type": kind, "content": key_of(value, "content")?}))

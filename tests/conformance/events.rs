@@ -6,7 +6,7 @@ use superstep::graph::{self, CheckpointView, EventKind};
 use crate::build::World;
 use crate::outcome::{self, Event, Snapshot, TaskView};
 use crate::script::Mode;
-use crate::states::{CaseState, Renamed};
+use crate::states::{CaseNames, CaseState};
 use crate::views;
 
 pub(crate) fn engine_modes(modes: &[Mode]) -> Vec<graph::Mode> {
@@ -21,9 +21,9 @@ pub(crate) fn engine_modes(modes: &[Mode]) -> Vec<graph::Mode> {
     modes.iter().map(one).collect()
 }
 
-/// Adds what the modes show of an event.
+/// Adds the parts of an event that the modes show.
 pub(crate) fn translate<S: CaseState>(event: &graph::Event, world: &World, modes: &[Mode], out: &mut Vec<Event>) {
-    let names = Renamed::of::<S>(world);
+    let names = CaseNames::of::<S>(world);
     let nodes: Vec<String> = event.nodes().map(str::to_owned).collect();
     let ns = &*world.shown(&nodes);
     let wants = |mode| modes.contains(&mode);
@@ -84,7 +84,7 @@ fn both(ns: &[String], step: i64, modes: &[Mode], mode: Mode, kind: &str, data: 
     }
 }
 
-fn checkpoint(names: Renamed<'_>, at: &[String], view: &CheckpointView) -> Snapshot {
+fn checkpoint(names: CaseNames<'_>, at: &[String], view: &CheckpointView) -> Snapshot {
     let task = |task: &graph::TaskView| TaskView {
         name: task.name.clone(),
         interrupts: views::questions(&task.questions),

@@ -1,5 +1,5 @@
-//! Expressions as the case files write them, parsed once. An operation that is not in the format is refused here, before
-//! a case runs. Evaluation is in `eval`.
+//! Expressions of case files, parsed once. An operation that is not in the format is refused here, before a case runs.
+//! Evaluation is in `eval`.
 
 use serde::Deserialize;
 use serde_json::Value;
@@ -24,7 +24,7 @@ pub(crate) enum Expr {
     Apply(Func, Box<Expr>),
 }
 
-/// An operation whose argument is evaluated first.
+/// An operation that evaluates its argument first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Func {
     Not,

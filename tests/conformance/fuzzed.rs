@@ -1,4 +1,4 @@
-//! The fuzz body of the case format, on recorded cases that are changed at random; the same in every run.
+//! The fuzz body of the case format, on recorded cases with random changes; the same in every run.
 
 use std::fs;
 use std::path::Path;
@@ -11,7 +11,7 @@ mod rng;
 
 pub(crate) use rng::Rng;
 
-/// Reads cases of which words were exchanged, cut out or spoilt.
+/// Reads cases with words exchanged, removed or damaged.
 pub(crate) fn read_changed(cases: &Path) -> Result<(), String> {
     let text = fs::read(cases).map_err(|error| error.to_string())?;
     let serde_json::Value::Array(seeds) = serde_json::from_slice(&text).map_err(|error| error.to_string())? else {
@@ -30,7 +30,7 @@ pub(crate) fn read_changed(cases: &Path) -> Result<(), String> {
     if read > 100 && refused > 100 { Ok(()) } else { Err(format!("{read} read, {refused} refused")) }
 }
 
-/// Most changes put one word in the place of another, so that the text stays JSON.
+/// Changes bytes: mostly replaces one word by another, so that the text stays JSON.
 fn change(bytes: &mut Vec<u8>, seeds: &[Vec<u8>], rng: &mut Rng) {
     let at = rng.index(bytes.len());
     if bytes.is_empty() {
@@ -49,7 +49,7 @@ fn change(bytes: &mut Vec<u8>, seeds: &[Vec<u8>], rng: &mut Rng) {
     }
 }
 
-/// The text between quotes, brackets, commas and colons around a place.
+/// Returns the text between quotes, brackets, commas and colons around a position.
 fn word(bytes: &[u8], at: usize) -> std::ops::Range<usize> {
     let ends = |byte: &u8| b"\"[]{},:".contains(byte);
     let start = bytes[..at].iter().rposition(ends).map_or(0, |end| end + 1);

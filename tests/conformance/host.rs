@@ -1,4 +1,4 @@
-//! What the engine does for a running body, and the failures a body can have.
+//! The engine's side of a running body, and the failures of a body.
 
 use std::fmt;
 use std::sync::Arc;
@@ -6,12 +6,12 @@ use std::sync::Arc;
 use serde_json::{Map, Value};
 use superstep::graph::{AnyQuestion, CallError, Ctx, NodeError, State};
 
-use crate::body::{Asked, Exit, Host};
+use crate::body::{Exit, Host, Interrupted};
 use crate::build::{Spec, World};
 use crate::ops::FailKind;
 use crate::states::CaseState;
 
-/// A `fail` op.
+/// The failure of a `fail` op.
 #[derive(Debug, Clone)]
 pub(crate) struct CaseFail {
     pub(crate) kind: FailKind,
@@ -26,7 +26,7 @@ impl fmt::Display for CaseFail {
 
 impl std::error::Error for CaseFail {}
 
-/// A body returned something that is no update.
+/// The failure of a body that returned a value that is not an update.
 #[derive(Debug)]
 pub(crate) struct InvalidReturn;
 
@@ -46,8 +46,8 @@ pub(crate) struct Inside<'a, S: State> {
 impl<S: CaseState> Host for Inside<'_, S> {
     type Error = NodeError;
 
-    fn interrupt(&self, payload: Value) -> Result<Value, Asked> {
-        self.ctx.interrupt(AnyQuestion(payload)).map_err(|_| Asked)
+    fn interrupt(&self, payload: Value) -> Result<Value, Interrupted> {
+        self.ctx.interrupt(AnyQuestion(payload)).map_err(|_| Interrupted)
     }
 
     async fn emit(&self, value: Value) {
@@ -64,7 +64,7 @@ impl<S: CaseState> Host for Inside<'_, S> {
         let state = match self.ctx.call_shown(child, input).await {
             Ok(Some(state)) => state,
             Ok(None) => return Ok(Value::Null),
-            Err(CallError::Interrupted(_)) => return Err(Exit::Asked),
+            Err(CallError::Interrupted(_)) => return Err(Exit::Interrupted),
             Err(error) => return Err(Exit::Engine(error.into())),
         };
         let mut values = state.values(spec);

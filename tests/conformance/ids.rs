@@ -1,19 +1,19 @@
-//! Which expected interrupt id is which of ours, over a whole case: a one-to-one renaming that each outcome narrows down.
+//! The renaming between expected interrupt ids and ours, over a whole case: one-to-one, narrowed down by each outcome.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 type Names = BTreeSet<String>;
 
-/// For every expected id the ids of ours that it may still be.
+/// For every expected id, our ids that it may still correspond to.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Ids(BTreeMap<String, Names>);
 
 impl Ids {
-    /// Notes that these expected ids are those of ours, in some order.
+    /// Records that these expected ids correspond to these ids of ours, in some order.
     ///
     /// # Errors
     ///
-    /// When no renaming is left that fits everything noted so far.
+    /// When no renaming fits all records.
     pub(crate) fn bind(&mut self, expected: &Names, ours: &Names) -> Result<(), String> {
         if expected.len() != ours.len() {
             return Err(format!("expected the ids {expected:?}, got as many as {ours:?}"));
@@ -27,23 +27,23 @@ impl Ids {
             let candidates = self.0.entry(id.clone()).or_insert_with(|| ours.clone());
             candidates.retain(|name| ours.contains(name));
         }
-        self.settle();
+        self.propagate();
         self.contradiction().map_or(Ok(()), Err)
     }
 
-    /// Our id for an expected one; among several that nothing tells apart, the first, from now on.
+    /// Returns our id for an expected one; of several indistinguishable ones the first, from now on.
     pub(crate) fn ours(&mut self, expected: &str) -> Option<String> {
         let first = self.0.get(expected)?.first()?.clone();
         self.bind(&Names::from([expected.to_owned()]), &Names::from([first.clone()])).ok()?;
         Some(first)
     }
 
-    /// An id with one candidate takes it from all others, until nothing changes.
-    fn settle(&mut self) {
+    /// Removes the only candidate of an id from all others, until nothing changes.
+    fn propagate(&mut self) {
         loop {
             let before = self.size();
-            let settled: Vec<(String, String)> = self.0.iter().filter_map(settled).collect();
-            for (owner, name) in &settled {
+            let resolved: Vec<(String, String)> = self.0.iter().filter_map(resolved).collect();
+            for (owner, name) in &resolved {
                 let others = self.0.iter_mut().filter(|(id, _)| *id != owner);
                 others.for_each(|(_, candidates)| _ = candidates.remove(name));
             }
@@ -63,7 +63,7 @@ impl Ids {
     }
 }
 
-fn settled((id, candidates): (&String, &Names)) -> Option<(String, String)> {
+fn resolved((id, candidates): (&String, &Names)) -> Option<(String, String)> {
     let [name] = Vec::from_iter(candidates).try_into().ok()?;
     Some((id.clone(), String::clone(name)))
 }

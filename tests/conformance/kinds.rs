@@ -6,7 +6,7 @@ use crate::host::{CaseFail, InvalidReturn};
 use crate::outcome::ErrorView;
 use crate::targets::RouteError;
 
-/// The first problem of a graph, as LangGraph would have met it.
+/// Returns the first problem of a graph that LangGraph would report.
 pub(crate) fn build(error: &CompileError) -> ErrorView {
     ErrorView::of_kind(error.problems().first().map_or("other", problem))
 }
@@ -27,10 +27,10 @@ fn problem(problem: &Problem) -> &'static str {
     }
 }
 
-/// A name that no node has, for a branch that has no way to go.
+/// Returns a name that no node has, for a branch without a target.
 pub(crate) fn unroutable(error: &RouteError) -> String {
     let kind = match error {
-        RouteError::Raised(_) => "raised",
+        RouteError::PythonError(_) => "raised",
         RouteError::UnknownLabel(_) => "unknown_label",
         RouteError::InvalidDestination => "invalid_destination",
         RouteError::SendToEnd => "send_to_end",
@@ -38,7 +38,7 @@ pub(crate) fn unroutable(error: &RouteError) -> String {
     format!("?{kind}")
 }
 
-/// The `fail` op behind a failure, through called graphs and subgraphs.
+/// Returns the `fail` op behind a failure, through called graphs and subgraphs.
 pub(crate) fn fail_of(error: &NodeError) -> Option<&CaseFail> {
     let source = error.source();
     if let Some(CallError::Failed(inner)) = source.downcast_ref::<CallError>() {
@@ -50,8 +50,8 @@ pub(crate) fn fail_of(error: &NodeError) -> Option<&CaseFail> {
     source.downcast_ref::<CaseFail>()
 }
 
-/// What an error handler is told of a failure: the kind of a `fail` op, or the class of LangGraph's error.
-pub(crate) fn told(error: &NodeError) -> &'static str {
+/// Returns the kind of a `fail` op, or the class of LangGraph's error, as an error handler gets it.
+pub(crate) fn of_node(error: &NodeError) -> &'static str {
     let source = error.source();
     if let Some(fail) = fail_of(error) {
         return fail.kind.as_str();
@@ -65,7 +65,7 @@ pub(crate) fn told(error: &NodeError) -> &'static str {
 
 fn class(error: &RunError) -> &'static str {
     match (error, run(error).kind.as_str()) {
-        (RunError::Node { error, .. }, _) => told(error),
+        (RunError::Node { error, .. }, _) => of_node(error),
         (_, "recursion_limit") => "GraphRecursionError",
         (_, "concurrent_update" | "invalid_update") => "InvalidUpdateError",
         (_, "message_not_found") => "ValueError",

@@ -1,4 +1,4 @@
-//! Reads a folder of cases. What cannot be read is kept as a failure under its name, never left out.
+//! Reads a folder of cases. An unreadable case is a failure under its name, never skipped.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -10,28 +10,28 @@ use serde_json::Value;
 use crate::deviations::Deviations;
 use crate::model::Case;
 
-/// Names another folder of cases.
+/// Environment variable: another folder of cases.
 const FOLDER: &str = "SUPERSTEP_CONFORMANCE_DIR";
 
 #[derive(Debug)]
 pub(crate) struct Suite {
-    pub(crate) cases: Vec<Loaded>,
+    pub(crate) cases: Vec<NamedCase>,
     pub(crate) deviations: Deviations,
-    /// What is wrong with the folder as a whole.
+    /// Errors of the folder as a whole.
     pub(crate) faults: Vec<String>,
-    /// Whether the cases are not ours: their table cannot know of ways that differ from LangGraph.
+    /// Set if the cases are not ours: their table cannot list ways that differ from LangGraph.
     pub(crate) is_foreign: bool,
 }
 
-/// A case under a name that no other has.
+/// A case under a unique name.
 #[derive(Debug, Clone)]
-pub(crate) struct Loaded {
+pub(crate) struct NamedCase {
     pub(crate) name: String,
     pub(crate) case: Result<Arc<Case>, String>,
 }
 
 impl Suite {
-    /// The folder that the environment names, or the recorded cases: those given and those found since.
+    /// Loads the folder named by the environment, or the recorded cases with those found later.
     pub(crate) fn load() -> Self {
         let own = home();
         match std::env::var_os(FOLDER) {
@@ -40,12 +40,12 @@ impl Suite {
         }
     }
 
-    /// The cases of folders, with the first one's own table of deviations or ours.
+    /// Reads cases from folders, with the first one's own table of deviations or ours.
     fn of(folders: &[PathBuf], own: &Path) -> Self {
         let mut suite =
             Self { cases: Vec::new(), deviations: Deviations::default(), faults: Vec::new(), is_foreign: false };
         folders.iter().for_each(|folder| suite.read_folder(folder));
-        suite.name_apart();
+        suite.number_duplicates();
         suite.read_deviations(&folders[0], own);
         suite
     }
@@ -69,8 +69,8 @@ impl Suite {
         }
     }
 
-    /// Cases of one name get numbers.
-    fn name_apart(&mut self) {
+    /// Numbers the cases with equal names.
+    fn number_duplicates(&mut self) {
         let mut seen: BTreeMap<String, usize> = BTreeMap::new();
         for loaded in &mut self.cases {
             let count = seen.entry(loaded.name.clone()).or_default();
@@ -96,7 +96,7 @@ impl Suite {
     }
 }
 
-/// This folder of the package, wherever the test is run.
+/// This folder of the package, wherever the test runs.
 fn home() -> PathBuf {
     let package = std::env::var_os("CARGO_MANIFEST_DIR").unwrap_or_else(|| env!("CARGO_MANIFEST_DIR").into());
     PathBuf::from(package).join("tests").join("conformance")
@@ -129,8 +129,8 @@ fn values(file: &Path) -> Result<Vec<Value>, String> {
     }
 }
 
-fn loaded(value: Value, stem: &str, index: usize) -> Loaded {
+fn loaded(value: Value, stem: &str, index: usize) -> NamedCase {
     let name = value.get("name").and_then(Value::as_str).map_or_else(|| format!("{stem}[{index}]"), str::to_owned);
     let case = serde_json::from_value::<Case>(value).map(Arc::new).map_err(|error| format!("not expressible: {error}"));
-    Loaded { name, case }
+    NamedCase { name, case }
 }

@@ -1,5 +1,5 @@
-//! The conformance runner: plays recorded cases of LangGraph on graphs whose state and nodes are given at run time, on
-//! every store, and compares every outcome. `SUPERSTEP_CONFORMANCE_DIR` names another folder of cases.
+//! The conformance runner: plays recorded cases of LangGraph on graphs that are built at run time, on every store, and
+//! compares every outcome. `SUPERSTEP_CONFORMANCE_DIR` names another folder of cases.
 
 #![allow(clippy::print_stdout)]
 
@@ -48,7 +48,7 @@ use superstep::graph::DataState;
 use crate::args::Args;
 use crate::deviations::Deviations;
 use crate::engine::Subject;
-use crate::load::{Loaded, Suite};
+use crate::load::{NamedCase, Suite};
 use crate::runner::{Verdict, play};
 use crate::subject::Way;
 use crate::trials::{Kind, Trial};
@@ -85,7 +85,7 @@ fn list(trials: &[Trial], terse: bool) {
 }
 
 /// One case on one store.
-fn trial(loaded: &Loaded, way: Way, deviations: &Deviations) -> Trial {
+fn trial(loaded: &NamedCase, way: Way, deviations: &Deviations) -> Trial {
     let deviations = deviations.of(&loaded.name, way);
     let case = loaded.case.clone();
     let run = move || match case {
@@ -99,7 +99,7 @@ fn trial(loaded: &Loaded, way: Way, deviations: &Deviations) -> Trial {
     Trial { name: format!("{}::{}", way.as_str(), loaded.name), kind: Kind::Case(way), run: Box::new(run) }
 }
 
-/// Plays on a runtime of its own.
+/// Runs a future on a runtime of its own.
 fn block_on(play: impl Future<Output = Verdict>) -> Verdict {
     block_on_any(play).unwrap_or_else(|error| Verdict::Failed(error.into()))
 }

@@ -1,5 +1,5 @@
-//! What a case is: graphs, channels, nodes and edges, as the case files spell them. Knows the format only; a key or kind that
-//! it does not know makes the case unreadable, which the runner reports as a failure.
+//! The format of a case: graphs, channels, nodes and edges, as in the case files. Knows the format only; an unknown key
+//! or kind makes the case unreadable, which the runner reports as a failure.
 
 use std::collections::BTreeMap;
 
@@ -85,14 +85,13 @@ pub(crate) enum SubgraphStore {
 #[serde(deny_unknown_fields)]
 pub(crate) struct Channel {
     pub(crate) kind: ChannelKind,
-    /// Of `ephemeral` and `untracked`: two writes in one superstep are an error.
+    /// For `ephemeral` and `untracked`: two writes in one superstep are an error.
     #[serde(default = "yes")]
     pub(crate) guard: bool,
-    /// Of `topic`: kept over supersteps.
+    /// For `topic`: kept over supersteps.
     #[serde(default)]
     pub(crate) accumulate: bool,
-    /// Of `delta_append`: a full value after so many updates.
-    /// How often the full value is stored: not visible from outside.
+    /// For `delta_append`: number of updates after which the full value is stored; not visible in outcomes.
     #[serde(default = "full_value_every")]
     pub(crate) every: u64,
 }
@@ -205,7 +204,7 @@ impl From<OneOrManyForm> for OneOrMany {
     }
 }
 
-/// Keeps `null` apart from an absent key.
+/// Distinguishes `null` from an absent key.
 pub(crate) fn present<'de, D, T>(deserializer: D) -> Result<Option<T>, D::Error>
 where
     D: Deserializer<'de>,

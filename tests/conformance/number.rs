@@ -1,11 +1,11 @@
-//! Python's numbers over JSON: whole numbers that do not overflow where it matters, floats with Python's text and
-//! remainder, booleans that count as 0 and 1.
+//! Python's numbers over JSON: whole numbers that do not overflow in practice, floats with Python's text and remainder,
+//! booleans that count as 0 and 1.
 
 use std::cmp::Ordering;
 
 use serde_json::Value;
 
-use crate::python::{Raised, Result, type_error};
+use crate::python::{PythonError, Result, type_error};
 
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) enum Number {
@@ -26,7 +26,7 @@ impl Number {
         }
     }
 
-    /// A number where `null` counts as 0.
+    /// Reads a number; `null` counts as 0.
     pub(crate) fn operand(value: &Value) -> Result<Self> {
         match value {
             Value::Null => Ok(Self::Whole(0)),
@@ -41,7 +41,7 @@ impl Number {
         }
     }
 
-    /// A whole number past 64 bits becomes a float, as it does when a case file is read.
+    /// Returns the JSON value; a whole number past 64 bits becomes a float, as in a case file that is read.
     pub(crate) fn value(self) -> Value {
         match self {
             Self::Whole(whole) => match (i64::try_from(whole), u64::try_from(whole)) {
@@ -72,10 +72,10 @@ impl Number {
         self.combine(other, i128::checked_mul, |left, right| left * right)
     }
 
-    /// The remainder with the divisor's sign.
+    /// Returns the remainder with the divisor's sign.
     pub(crate) fn modulo(self, divisor: Self) -> Result<Self> {
         if divisor.is_zero() {
-            return Err(Raised::new("ZeroDivisionError", "modulo by zero"));
+            return Err(PythonError::new("ZeroDivisionError", "modulo by zero"));
         }
         Ok(self.combine(divisor, whole_modulo, float_modulo))
     }
@@ -113,7 +113,7 @@ fn float_modulo(left: f64, right: f64) -> f64 {
     }
 }
 
-/// Python's `repr` of a float: shortest digits, an exponent below 1e-4 and from 1e16 on.
+/// Formats a float as Python's `repr`: shortest digits, an exponent below 1e-4 and from 1e16 on.
 pub(crate) fn float_text(float: f64) -> String {
     let scientific = format!("{float:e}");
     let Some((digits, exponent)) = scientific.split_once('e') else { return scientific };

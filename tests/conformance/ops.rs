@@ -1,4 +1,4 @@
-//! What a node does and how it is tried again, as the case files spell it. Knows the format only.
+//! The ops of a node and its retry policies, as in the case files. Knows the format only.
 
 use serde::Deserialize;
 
@@ -53,7 +53,7 @@ pub(crate) enum RetryWord {
 }
 
 impl RetryPolicy {
-    /// Whether this policy is meant for a failure of the kind; `None` is an error that no `fail` op raised.
+    /// Returns true if this policy covers a failure of the kind; `None` is an error that no `fail` op raised.
     pub(crate) fn covers(&self, kind: Option<FailKind>) -> bool {
         match &self.on {
             RetryOn::Word(RetryWord::All) => true,

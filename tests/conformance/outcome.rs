@@ -1,5 +1,5 @@
-//! The shapes of outcomes, typed, so that an engine cannot answer in another shape. Interrupt ids are an engine's own;
-//! `compare` matches them with the expected ones. Order that is free need not be kept.
+//! The types of outcomes, so that every engine replies in the same shape. Interrupt ids belong to the engine; `compare`
+//! matches them with the expected ones. Unordered lists may come in any order.
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -14,15 +14,15 @@ pub(crate) struct Question {
     pub(crate) value: Value,
 }
 
-/// What `invoke` gave. `interrupts` is there when a task asked; a breakpoint alone leaves it out.
+/// The result of `invoke`. `interrupts` is present when a task interrupted; a breakpoint alone leaves it out.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub(crate) struct Ran {
+pub(crate) struct InvokeResult {
     pub(crate) values: Value,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) interrupts: Vec<Question>,
 }
 
-/// What a comparison with the graphs of today gave.
+/// The result of a comparison with the present graphs.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Verification {
@@ -30,14 +30,14 @@ pub(crate) struct Verification {
     pub(crate) bodies: u64,
     pub(crate) routers: u64,
     pub(crate) taken_over: usize,
-    /// The first difference, if there is one.
+    /// The first difference, if any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) difference: Option<String>,
 }
 
-/// What `stream` gave: events in the order they came, and how the run failed, if it did.
+/// The result of `stream`: events in order, and the error of the run, if any.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Streamed {
+pub(crate) struct StreamResult {
     pub(crate) events: Vec<Event>,
     pub(crate) error: Option<ErrorView>,
 }
@@ -63,7 +63,7 @@ pub(crate) struct TaskView {
     pub(crate) error: bool,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) result: Option<Value>,
-    /// A subgraph with saved state that was not asked for.
+    /// Set for a subgraph with saved state that was not requested.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub(crate) has_state: bool,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -76,7 +76,7 @@ pub(crate) struct Event {
     /// Node names from the root; a second call by one task adds `#1`.
     pub(crate) ns: Vec<String>,
     pub(crate) mode: Mode,
-    /// `None`: an `updates` event of interrupts. A null value is `Some(Value::Null)`.
+    /// `None` for an `updates` event of interrupts. A null value is `Some(Value::Null)`.
     #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "crate::model::present")]
     pub(crate) data: Option<Value>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -86,28 +86,28 @@ pub(crate) struct Event {
 }
 
 impl Event {
-    /// A `values`, `updates` or `custom` event, or one whose data is made by the functions below.
+    /// Creates a `values`, `updates` or `custom` event, or one with data from the functions below.
     pub(crate) fn new(ns: &[String], mode: Mode, data: Value) -> Self {
         Self { ns: ns.to_vec(), mode, data: Some(data), interrupts: None, cached: false }
     }
 
-    /// An `updates` event of interrupts; none of them for a breakpoint.
+    /// Creates an `updates` event of interrupts; without any for a breakpoint.
     pub(crate) fn of_interrupts(ns: &[String], interrupts: Vec<Question>) -> Self {
         Self { ns: ns.to_vec(), mode: Mode::Updates, data: None, interrupts: Some(interrupts), cached: false }
     }
 }
 
-/// The data of a `tasks` event when a task starts; the payload of a `debug` event of type `task`.
+/// Returns the data of a `tasks` event when a task starts; the payload of a `debug` event of type `task`.
 pub(crate) fn task_start(name: &str, input: &Value) -> Value {
     json!({"type": "start", "name": name, "input": input})
 }
 
-/// The data of a `tasks` event when a task ends; the payload of a `debug` event of type `task_result`.
+/// Returns the data of a `tasks` event when a task ends; the payload of a `debug` event of type `task_result`.
 pub(crate) fn task_result(name: &str, error: bool, result: &Value, interrupts: &[Question]) -> Value {
     json!({"type": "result", "name": name, "error": error, "result": result, "interrupts": interrupts})
 }
 
-/// The data of a `checkpoints` event; the payload of a `debug` event of type `checkpoint`.
+/// Returns the data of a `checkpoints` event; the payload of a `debug` event of type `checkpoint`.
 pub(crate) fn checkpoint(snapshot: &Snapshot) -> Value {
     let mut data = json!(snapshot);
     if let Some(data) = data.as_object_mut() {
@@ -121,7 +121,7 @@ pub(crate) fn checkpoint(snapshot: &Snapshot) -> Value {
     data
 }
 
-/// The data of a `debug` event; `kind` is `task`, `task_result` or `checkpoint`.
+/// Returns the data of a `debug` event; `kind` is `task`, `task_result` or `checkpoint`.
 pub(crate) fn debug(kind: &str, step: i64, payload: Value) -> Value {
     json!({"type": kind, "step": step, "payload": payload})
 }
@@ -142,7 +142,7 @@ impl ErrorView {
         Self { kind: kind.to_owned(), error: None, node: None }
     }
 
-    /// An error without a kind of its own, by the name of the Python class.
+    /// Returns an error without a kind, with the name of the Python class.
     pub(crate) fn other(class: &str) -> Self {
         Self { error: Some(class.to_owned()), ..Self::of_kind("other") }
     }
@@ -152,8 +152,8 @@ impl ErrorView {
     }
 }
 
-impl From<&crate::python::Raised> for ErrorView {
-    fn from(raised: &crate::python::Raised) -> Self {
+impl From<&crate::python::PythonError> for ErrorView {
+    fn from(raised: &crate::python::PythonError) -> Self {
         match raised.class {
             "KeyError" => Self::of_kind("unknown_label"),
             class => Self::other(class),
@@ -165,7 +165,7 @@ impl From<&crate::targets::RouteError> for ErrorView {
     fn from(error: &crate::targets::RouteError) -> Self {
         use crate::targets::RouteError;
         match error {
-            RouteError::Raised(raised) => raised.into(),
+            RouteError::PythonError(raised) => raised.into(),
             RouteError::UnknownLabel(_) => Self::of_kind("unknown_label"),
             RouteError::InvalidDestination => Self::of_kind("invalid_destination"),
             RouteError::SendToEnd => Self::of_kind("send_to_end"),

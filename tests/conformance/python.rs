@@ -1,4 +1,4 @@
-//! Python's rules over JSON values, as far as the expressions of a case lean on them: truth, equality, order, text,
+//! Python's rules for JSON values, as far as the expressions of a case depend on them: truth, equality, order, text,
 //! iteration. Knows nothing of cases.
 
 use std::cmp::Ordering;
@@ -8,23 +8,23 @@ use serde_json::Value;
 
 use crate::number::{Number, float_text};
 
-/// What Python would have raised.
+/// An exception that Python would raise.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Raised {
+pub(crate) struct PythonError {
     pub(crate) class: &'static str,
     pub(crate) message: String,
 }
 
-pub(crate) type Result<T> = std::result::Result<T, Raised>;
+pub(crate) type Result<T> = std::result::Result<T, PythonError>;
 
-impl Raised {
+impl PythonError {
     pub(crate) fn new(class: &'static str, message: impl Into<String>) -> Self {
         Self { class, message: message.into() }
     }
 }
 
 pub(crate) fn type_error<T>(message: impl Into<String>) -> Result<T> {
-    Err(Raised::new("TypeError", message))
+    Err(PythonError::new("TypeError", message))
 }
 
 pub(crate) fn truthy(value: &Value) -> bool {
@@ -38,7 +38,7 @@ pub(crate) fn truthy(value: &Value) -> bool {
     }
 }
 
-/// Python's `==`: `true` is 1, `1` is `1.0`.
+/// Implements Python's `==`: `true` is 1, `1` is `1.0`.
 pub(crate) fn equal(left: &Value, right: &Value) -> bool {
     if let (Some(left), Some(right)) = (Number::of(left), Number::of(right)) {
         return left.cmp(right) == Some(Ordering::Equal);
@@ -54,7 +54,7 @@ pub(crate) fn equal(left: &Value, right: &Value) -> bool {
     }
 }
 
-/// Python's `<` and its kin; `None` when the two are not ordered (a NaN).
+/// Implements Python's `<` and its kin; `None` when the two are not ordered (a NaN).
 pub(crate) fn order(left: &Value, right: &Value) -> Result<Option<Ordering>> {
     if let (Some(left), Some(right)) = (Number::of(left), Number::of(right)) {
         return Ok(left.cmp(right));
@@ -69,7 +69,7 @@ pub(crate) fn order(left: &Value, right: &Value) -> Result<Option<Ordering>> {
     }
 }
 
-/// The elements of a list, the characters of a string, the keys of an object.
+/// Returns the elements of a list, the characters of a string, the keys of an object.
 pub(crate) fn iterate(value: &Value) -> Result<Vec<Value>> {
     match value {
         Value::Array(items) => Ok(items.clone()),
@@ -83,13 +83,13 @@ pub(crate) fn len(value: &Value) -> Result<usize> {
     iterate(value).map(|items| items.len())
 }
 
-/// `value[position]`, counted from the end when negative.
+/// Returns `value[position]`, counted from the end if negative.
 pub(crate) fn index(value: &Value, position: i128) -> Result<Value> {
     if value.is_object() {
-        return Err(Raised::new("KeyError", position.to_string()));
+        return Err(PythonError::new("KeyError", position.to_string()));
     }
     let items = iterate(value)?;
-    at(&items, position).cloned().ok_or_else(|| Raised::new("IndexError", format!("no element {position}")))
+    at(&items, position).cloned().ok_or_else(|| PythonError::new("IndexError", format!("no element {position}")))
 }
 
 pub(crate) fn at(items: &[Value], position: i128) -> Option<&Value> {
@@ -98,7 +98,7 @@ pub(crate) fn at(items: &[Value], position: i128) -> Option<&Value> {
     usize::try_from(position).ok().and_then(|position| items.get(position))
 }
 
-/// Python's `str`.
+/// Implements Python's `str`.
 pub(crate) fn text(value: &Value) -> String {
     match value {
         Value::String(text) => text.clone(),
@@ -140,7 +140,7 @@ fn quoted(text: &str) -> String {
     out
 }
 
-/// Python's `json.dumps(value, sort_keys=True)`.
+/// Implements Python's `json.dumps(value, sort_keys=True)`.
 pub(crate) fn dumps(value: &Value) -> String {
     match value {
         Value::Null | Value::Bool(_) => value.to_string(),

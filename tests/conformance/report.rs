@@ -1,4 +1,4 @@
-//! What the runner says: failures as the first difference, then the summary lines.
+//! The output of the runner: the first difference of each failure, then the summary lines.
 
 #![allow(clippy::print_stdout)]
 
@@ -8,9 +8,9 @@ use crate::canon::blank;
 use crate::compare::Difference;
 use crate::runner::{Failure, Verdict};
 use crate::subject::Way;
-use crate::trials::{Done, Kind};
+use crate::trials::{Kind, TrialResult};
 
-/// Lines shown before and after the first that differs.
+/// Number of lines shown before and after the first that differs.
 const BEFORE: usize = 6;
 const AFTER: usize = 14;
 
@@ -23,7 +23,7 @@ struct Tally {
 }
 
 impl Tally {
-    fn of<'a>(done: impl Iterator<Item = &'a Done>) -> Self {
+    fn of<'a>(done: impl Iterator<Item = &'a TrialResult>) -> Self {
         let mut tally = Self::default();
         for trial in done {
             match trial.verdict {
@@ -43,8 +43,8 @@ impl Tally {
     }
 }
 
-/// Prints failures and the summary; whether all is well.
-pub(crate) fn print(done: &[Done]) -> bool {
+/// Prints failures and the summary; returns true if all passed.
+pub(crate) fn print(done: &[TrialResult]) -> bool {
     for trial in done {
         if let Verdict::Failed(failure) = &trial.verdict {
             println!("---- {}\n{}\n", trial.name, explain(failure));
@@ -62,7 +62,7 @@ pub(crate) fn print(done: &[Done]) -> bool {
     total.failed == 0
 }
 
-/// The text of a failure.
+/// Formats a failure.
 pub(crate) fn explain(failure: &Failure) -> String {
     match failure {
         Failure::Broken(text) => text.clone(),
@@ -76,7 +76,7 @@ pub(crate) fn explain(failure: &Failure) -> String {
     }
 }
 
-/// Both sides around the first line that differs, ids aside.
+/// Formats both sides around the first line that differs, without ids.
 fn sides(difference: &Difference) -> String {
     let [expected, actual] = [&difference.expected, &difference.actual].map(lines);
     let blanked = [&difference.expected, &difference.actual].map(|side| lines(&blank(side)));

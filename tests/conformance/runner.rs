@@ -1,5 +1,5 @@
-//! Plays a case's script on an engine and judges every outcome as it comes. Keeps what a case keeps: labels, counters,
-//! and which interrupt id is which.
+//! Plays a case's script on an engine and judges every outcome at once. Keeps the data of a case: labels, counters, and
+//! the renaming of interrupt ids.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -13,24 +13,24 @@ use crate::ids::Ids;
 use crate::model::Case;
 use crate::outcome::{ErrorView, Verification};
 use crate::script::{Action, Verb};
-use crate::subject::{Answered, Engine, Place, Refusal, Setup, Way};
+use crate::subject::{Engine, Place, Refusal, Reply, Setup, Way};
 
-/// How a case went.
+/// The result of a case.
 #[derive(Debug)]
 pub(crate) enum Verdict {
     Passed,
-    /// Right, counting what we differ in on purpose.
+    /// Passed, with intended differences.
     Deviated,
-    /// Right, apart from outcomes that do not count.
+    /// Passed, except for outcomes that are not compared.
     Quirk,
-    /// Its way cannot express what it did.
+    /// The way cannot express the case.
     NotPlayed,
     Failed(Failure),
 }
 
 #[derive(Debug)]
 pub(crate) enum Failure {
-    /// The first action whose outcome differs; `None`: building the graphs.
+    /// The first action whose outcome differs; `None` when building the graphs.
     Differs {
         action: Option<(usize, Verb)>,
         difference: Box<Difference>,
@@ -72,7 +72,7 @@ async fn judge<E: Engine>(case: &Arc<Case>, way: Way, deviations: &Deviations) -
     Play::new(case, engine, counters).script(&expected, deviations).await
 }
 
-/// Compares how the graphs were built: `{}` or `{"build_error"}`.
+/// Compares the outcome of building the graphs: `{}` or `{"build_error"}`.
 fn judge_build(case: &Case, build: &Value, deviations: &Deviations) -> Result<(), Failure> {
     let langgraph = build_outcome(case.expected.build_error.as_ref());
     let ours = deviations.outcome(None).map(|whole| build_outcome(whole.get("build_error")));
@@ -90,7 +90,7 @@ fn build_outcome(error: Option<&Value>) -> Value {
     error.map_or_else(|| json!({}), |error| json!({"build_error": error}))
 }
 
-/// The outcomes to compare with, one per action, before the deviations of single actions.
+/// Returns the outcomes to compare with, one per action, before the deviations of single actions.
 fn expected_steps(case: &Case, deviations: &Deviations) -> Result<Vec<Value>, Failure> {
     let whole = deviations.outcome(None).and_then(|whole| whole.get("steps")).and_then(Value::as_array);
     let steps = whole.or(case.expected.steps.as_ref()).cloned();
@@ -113,9 +113,9 @@ pub(crate) struct Play<'a, E: Engine> {
     counters: Arc<Counters>,
     pub(crate) labels: BTreeMap<String, E::Point>,
     pub(crate) ids: Ids,
-    /// Asked to print what would go into the table of deviations.
+    /// Set to print entries for the table of deviations.
     writes_entries: bool,
-    /// How many outcomes differed while entries were printed.
+    /// Number of outcomes that differed while entries were printed.
     differed: usize,
 }
 
@@ -151,8 +151,8 @@ impl<E: Engine> Play<'_, E> {
         }
     }
 
-    /// Does every action, and compares the threads after each; what the actions come to does not count.
-    pub(crate) async fn verified_throughout(mut self) -> Result<(), Failure> {
+    /// Runs every action and verifies the threads after each; the outcomes are not compared.
+    pub(crate) async fn verify_throughout(mut self) -> Result<(), Failure> {
         for (index, action) in self.case.script.iter().enumerate() {
             self.engine.begin(index);
             self.outcome(action).await?;
@@ -161,7 +161,7 @@ impl<E: Engine> Play<'_, E> {
         Ok(())
     }
 
-    /// What was recorded is what the graphs do now: nothing has changed.
+    /// Verifies every thread: the graphs have not changed, so nothing may differ.
     async fn verify(&mut self) -> Result<(), Failure> {
         let mut graphs = BTreeMap::<String, BTreeSet<String>>::new();
         for place in self.case.script.iter().map(|action| self.latest(action)) {
@@ -182,12 +182,12 @@ impl<E: Engine> Play<'_, E> {
         Ok(())
     }
 
-    /// Whether the outcome of this action is compared.
+    /// Returns true if the outcome of this action is compared.
     fn counts(&self, action: &Action) -> bool {
         !self.case.quirk && !self.case.quirk_actions.0.iter().any(|name| name == action.verb.as_str())
     }
 
-    /// Compares with our own outcome where we differ on purpose; then LangGraph's would be wrong.
+    /// Compares with our own outcome where we differ on purpose; LangGraph's must then be different.
     fn judge(&mut self, langgraph: &Value, ours: Option<&Value>, outcome: &Value) -> Result<(), Box<Difference>> {
         let Some(ours) = ours else { return compare(langgraph, outcome, &mut self.ids) };
         if compare(langgraph, outcome, &mut self.ids.clone()).is_ok() {
@@ -201,7 +201,7 @@ impl<E: Engine> Play<'_, E> {
         compare(ours, outcome, &mut self.ids)
     }
 
-    /// Does one action; its outcome with the bodies it started.
+    /// Runs one action; returns its outcome with the bodies it started.
     async fn outcome(&mut self, action: &Action) -> Result<Value, Failure> {
         let mut outcome = match self.act(action).await {
             Ok(outcome) => outcome,
@@ -214,13 +214,13 @@ impl<E: Engine> Play<'_, E> {
         Ok(outcome)
     }
 
-    /// The place an action names, on the latest checkpoint.
+    /// Returns the place that an action names, on the latest checkpoint.
     pub(crate) fn latest(&self, action: &Action) -> Place<E::Point> {
         let graph = action.graph.as_ref().unwrap_or(&self.case.main).clone();
         Place { graph, thread: action.thread.clone(), at: None }
     }
 
-    pub(crate) async fn place(&mut self, action: &Action) -> Answered<Place<E::Point>> {
+    pub(crate) async fn place(&mut self, action: &Action) -> Reply<Place<E::Point>> {
         let at = match &action.at {
             Some(reference) => Some(self.resolve(action, reference).await?),
             None => None,
@@ -235,12 +235,12 @@ impl<E: Engine> Play<'_, E> {
     }
 }
 
-/// A deviation of an action that does not count says nothing.
+/// A deviation of an action that is not compared has no effect.
 fn refuse(action: usize) -> Result<(), Failure> {
     Err(format!("a deviation names action {action}, whose outcome does not count").into())
 }
 
-/// Python's error where a script goes wrong by itself.
-pub(crate) fn other<T>(class: &str) -> Answered<T> {
+/// Returns Python's error for a faulty script.
+pub(crate) fn other<T>(class: &str) -> Reply<T> {
     Err(ErrorView::other(class).into())
 }

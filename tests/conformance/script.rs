@@ -1,4 +1,4 @@
-//! What a case's script says: actions, their configuration, commands and references to checkpoints. Knows the format only.
+//! The script of a case: actions, their configuration, commands and references to checkpoints. Knows the format only.
 
 use serde::Deserialize;
 use serde_json::{Map, Value};
@@ -8,7 +8,7 @@ use crate::model::{Names, OneOrMany, present};
 use crate::ops::UpGraph;
 use crate::targets::TargetList;
 
-/// One action. Every verb's keys in one place, so that an unknown key is refused.
+/// One action, with the keys of every verb, so that an unknown key is refused.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Action {
@@ -34,7 +34,7 @@ pub(crate) struct Action {
     pub(crate) values: Option<Expr>,
     pub(crate) as_node: Option<String>,
     #[serde(default)]
-    pub(crate) supersteps: Vec<Vec<HandWrite>>,
+    pub(crate) supersteps: Vec<Vec<UpdateWrite>>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
@@ -47,7 +47,7 @@ pub(crate) enum Verb {
     Update,
     BulkUpdate,
     Restart,
-    /// Not in LangGraph: compares the thread with what its graph does now.
+    /// Not in LangGraph: compares the thread with the present graph.
     Verify,
 }
 
@@ -80,7 +80,7 @@ pub(crate) enum Mode {
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Config {
-    /// In supersteps. May be nonsense (0, negative): `invalid_config` then.
+    /// Limit of supersteps. May be invalid (0, negative): then `invalid_config`.
     #[serde(default = "fifty")]
     pub(crate) recursion_limit: i64,
     #[serde(default)]
@@ -108,7 +108,7 @@ pub(crate) enum Durability {
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct CommandInput {
-    /// `null` is kept apart from no answer at all.
+    /// Distinguishes `null` from no answer.
     #[serde(default, deserialize_with = "present")]
     pub(crate) resume: Option<Expr>,
     pub(crate) resume_map: Option<Vec<Answer>>,
@@ -117,7 +117,7 @@ pub(crate) struct CommandInput {
     pub(crate) graph: Option<UpGraph>,
 }
 
-/// One named answer: by the question's payload, by its number in this case, or by an id that fits nothing.
+/// One named answer: by the question's payload, by its number in this case, or by an unknown id.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Answer {
@@ -143,7 +143,7 @@ pub(crate) struct Reference {
 
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct HandWrite {
+pub(crate) struct UpdateWrite {
     pub(crate) values: Option<Expr>,
     pub(crate) as_node: Option<String>,
 }

@@ -1,6 +1,6 @@
-//! A search for threads that differ from themselves: graphs and scripts drawn at random, run, and compared after every
-//! action. Nothing changes, so nothing may differ. The same in every run; `SUPERSTEP_CONFORMANCE_SEED` draws others, and
-//! `SUPERSTEP_CONFORMANCE_CASES` says how many.
+//! A search for threads that differ from their own replay: random graphs and scripts, run and verified after every
+//! action. Nothing changes, so nothing may differ. The same in every run; `SUPERSTEP_CONFORMANCE_SEED` selects other
+//! cases, and `SUPERSTEP_CONFORMANCE_CASES` their number.
 
 use std::sync::Arc;
 
@@ -18,7 +18,7 @@ use crate::subject::{Engine, Refusal, Setup, Way};
 use crate::typed::Typed;
 use crate::ways::can_play;
 
-/// How many cases a run of the suite draws.
+/// Number of cases in a run of the suite.
 const CASES: u64 = 150;
 
 /// Draws cases and runs them.
@@ -47,7 +47,7 @@ async fn run<S: CaseState>(case: Arc<Case>, way: Way) -> Result<(), Failure> {
     let counters = Arc::new(Counters::default());
     let setup = Setup { case: Arc::clone(&case), counters: Arc::clone(&counters), way };
     match Subject::<S>::open(setup).await {
-        Ok(engine) => Play::new(&case, engine, counters).verified_throughout().await,
+        Ok(engine) => Play::new(&case, engine, counters).verify_throughout().await,
         Err(Refusal::Error(error)) => Err(format!("it cannot be built: {error:?}").into()),
         Err(Refusal::Broken(text)) => Err(text.into()),
     }

@@ -1,5 +1,5 @@
-//! The runner's checks of itself: its tables of expressions, targets, bodies and comparisons, and every case played back
-//! from its own recording, as it is and with one thing changed.
+//! The runner's checks of itself: its tables of expressions, targets, bodies and comparisons, and every case played
+//! from its own recording, both unchanged and with one change.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ use crate::echo::Echo;
 use crate::eval::Env;
 use crate::expr::Expr;
 use crate::ids::Ids;
-use crate::load::Loaded;
+use crate::load::NamedCase;
 use crate::model::Case;
 use crate::report;
 use crate::runner::{Failure, Verdict, play};
@@ -23,8 +23,8 @@ use crate::trials::{Kind, Trial};
 
 type Check = Result<(), String>;
 
-/// The checks; `faults` are what is wrong with the folder of cases as a whole.
-pub(crate) fn trials(cases: &[Loaded], faults: Vec<String>) -> Vec<Trial> {
+/// The checks; `faults` are errors of the folder of cases as a whole.
+pub(crate) fn trials(cases: &[NamedCase], faults: Vec<String>) -> Vec<Trial> {
     let cases: Vec<Arc<Case>> = cases.iter().filter_map(|loaded| loaded.case.clone().ok()).collect();
     let [recordings, listed] = [cases.clone(), cases.clone()];
     vec![
@@ -52,7 +52,7 @@ fn trial(name: &str, check: impl FnOnce() -> Check + Send + 'static) -> Trial {
     Trial { name: format!("runner::{name}"), kind: Kind::Own, run: Box::new(run) }
 }
 
-/// Checks a table of JSON texts: what is given, what comes out.
+/// Checks a table of JSON texts: input and expected output.
 fn check_all(table: &[(&str, &str)], check: fn(Value) -> Result<Value, String>) -> Check {
     table.iter().try_for_each(|(given, wanted)| {
         let found = check(parse(given)?).unwrap_or_else(Value::String);
@@ -152,7 +152,7 @@ fn recording_passes(case: &Arc<Case>) -> Check {
     }
 }
 
-/// A table that lists the first action, which is as recorded.
+/// A table that lists the first action with its recorded outcome must fail.
 fn idle_deviation_fails(case: &Arc<Case>) -> Check {
     let entry = format!("[[deviation]]\ncase = '{}'\naction = 0\nreason = 'V1'\noutcome = '{{}}'\n", case.name);
     let deviations = Deviations::parse(&entry)?.of(&case.name, Way::Memory);
@@ -162,7 +162,7 @@ fn idle_deviation_fails(case: &Arc<Case>) -> Check {
     }
 }
 
-/// Every action's outcome, with one thing changed, against the recorded one.
+/// Every action's outcome with one change must fail against the recorded one.
 fn changed_recording_fails(case: &Arc<Case>) -> Check {
     let steps = case.expected.steps.as_deref().unwrap_or_default();
     steps.iter().zip(&case.script).enumerate().try_for_each(|(index, (step, action))| {
@@ -170,7 +170,7 @@ fn changed_recording_fails(case: &Arc<Case>) -> Check {
         if !counts {
             return Ok(());
         }
-        let changed = Changed::of(step, index);
+        let changed = Mutation::of(step, index);
         match compare(step, &flat(&changed.0), &mut Ids::default()) {
             Ok(()) => Err(format!("{}, action {index}: {} passes for {step}", case.name, changed.0)),
             Err(difference) if !difference.actual.to_string().contains("changed") => {
@@ -178,14 +178,14 @@ fn changed_recording_fails(case: &Arc<Case>) -> Check {
             }
             Err(difference) => {
                 let text = report::explain(&Failure::Differs { action: Some((index, action.verb)), difference });
-                let told = text.contains(&format!("action {index} (")) && !text.is_empty();
-                if told { Ok(()) } else { Err(format!("not explained:\n{text}")) }
+                let is_explained = text.contains(&format!("action {index} (")) && !text.is_empty();
+                if is_explained { Ok(()) } else { Err(format!("not explained:\n{text}")) }
             }
         }
     })
 }
 
-/// The outcome as an engine gives it: events in one list.
+/// Returns the outcome as an engine returns it: with events in one list.
 fn flat(outcome: &Value) -> Value {
     let mut outcome = outcome.clone();
     if outcome.get("events").is_some() {
@@ -194,10 +194,10 @@ fn flat(outcome: &Value) -> Value {
     outcome
 }
 
-/// An outcome with one leaf changed, another one for every action; an outcome without leaves gets one.
-struct Changed(Value);
+/// An outcome with one leaf changed, a different one for every action; an outcome without leaves gets one.
+struct Mutation(Value);
 
-impl Changed {
+impl Mutation {
     fn of(outcome: &Value, seed: usize) -> Self {
         let mut changed = outcome.clone();
         let count = leaves(&mut changed, &mut |_, _| {});
@@ -214,7 +214,7 @@ impl Changed {
     }
 }
 
-/// Visits every scalar but interrupt ids and Python classes; returns how many there are.
+/// Visits every scalar except interrupt ids and Python classes; returns their number.
 fn leaves(value: &mut Value, visit: &mut dyn FnMut(usize, &mut Value)) -> usize {
     fn walk(value: &mut Value, key: &str, count: &mut usize, visit: &mut dyn FnMut(usize, &mut Value)) {
         match value {

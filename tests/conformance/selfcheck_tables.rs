@@ -1,11 +1,11 @@
-//! The tables of `selfcheck`: JSON texts of what is given and what must come out.
+//! The tables of `selfcheck`: JSON texts of inputs and expected outputs.
 
 use std::sync::Mutex;
 
 use serde_json::{Value, json};
 
 use crate::block_on_any;
-use crate::body::{Asked, Body, Exit, Host, NodeCommand, Return};
+use crate::body::{Body, Exit, Host, Interrupted, NodeCommand, Return};
 use crate::counters::Counters;
 use crate::eval::Env;
 use crate::model::Branch;
@@ -13,7 +13,7 @@ use crate::ops::Op;
 use crate::outcome::ErrorView;
 use crate::targets::{Goto, check_route};
 
-/// With the channels n = 3, list = [1, 2], nil = null; `!Class` is what Python raises.
+/// Evaluated with the channels n = 3, list = [1, 2], nil = null; `!Class` is an exception of Python.
 pub(crate) const EXPRESSIONS: &[(&str, &str)] = &[
     (r#"{"a": [1, {"$ch": "n"}], "b": {}}"#, r#"{"a": [1, 3], "b": {}}"#),
     (r#"{"$lit": {"$ch": "n"}}"#, r#"{"$ch": "n"}"#),
@@ -70,7 +70,7 @@ pub(crate) const EXPRESSIONS: &[(&str, &str)] = &[
     (r#"{"$add": [9223372036854775807, 9223372036854775807]}"#, "18446744073709551614"),
 ];
 
-/// Branches, read on the channels n = 3 and list = [1, 2].
+/// Branches, with the channels n = 3 and list = [1, 2].
 pub(crate) const ROUTES: &[(&str, &str)] = &[
     (r#"{"from": "a", "cases": [{"when": 0, "to": "x"}], "else": "END"}"#, r#"["__end__"]"#),
     (r#"{"from": "a", "cases": [{"when": 0, "to": "x"}]}"#, "[]"),
@@ -103,7 +103,7 @@ fn shown(way: &Goto) -> Value {
     }
 }
 
-/// Ops of `main.a` whose host answers 7 once; what the body ended with.
+/// Ops of `main.a` with a host that answers 7 once; the result of the body.
 pub(crate) const BODIES: &[(&str, &str)] = &[
     (
         r#"[{"op": "set", "key": "k", "expr": 1}, {"op": "set", "key": "b", "expr": 2}, {"op": "set", "key": "k", "expr": 3}]"#,
@@ -141,8 +141,8 @@ struct OneAnswer(Mutex<Option<Value>>);
 impl Host for OneAnswer {
     type Error = ();
 
-    fn interrupt(&self, _payload: Value) -> Result<Value, Asked> {
-        self.0.lock().ok().and_then(|mut answer| answer.take()).ok_or(Asked)
+    fn interrupt(&self, _payload: Value) -> Result<Value, Interrupted> {
+        self.0.lock().ok().and_then(|mut answer| answer.take()).ok_or(Interrupted)
     }
 
     async fn emit(&self, _value: Value) {}
@@ -152,7 +152,7 @@ impl Host for OneAnswer {
     }
 }
 
-/// An engine may run a body on any thread.
+/// Requires that an engine may run a body on any thread.
 fn sendable<F: Future + Send>(future: F) -> F {
     future
 }
@@ -166,9 +166,9 @@ pub(crate) fn body(given: Value) -> Result<Value, String> {
         Ok(Return::Update(update)) => Ok(json!({"update": update})),
         Ok(Return::Raw(value)) => Ok(json!({"raw": value})),
         Ok(Return::Commands(commands)) => Ok(json!({"commands": commands.iter().map(command).collect::<Vec<_>>()})),
-        Err(Exit::Asked) => Err("asked".to_owned()),
+        Err(Exit::Interrupted) => Err("asked".to_owned()),
         Err(Exit::Failed { kind, node }) => Err(format!("{} in {node}", kind.as_str())),
-        Err(Exit::Raised(raised)) => Err(raised.class.to_owned()),
+        Err(Exit::PythonError(raised)) => Err(raised.class.to_owned()),
         Err(Exit::Engine(())) => Err("engine".to_owned()),
     }
 }
@@ -177,7 +177,7 @@ fn command(command: &NodeCommand) -> Value {
     json!([command.update, command.goto.iter().map(shown).collect::<Vec<_>>(), command.parent])
 }
 
-/// Whether actual outcomes are the expected ones, action by action.
+/// Pairs of actual and expected outcomes, action by action, and whether they are equal.
 pub(crate) const OUTCOMES: &[(bool, &str, &str)] = &[
     (true, r#"[{"values": {"n": 1}}]"#, r#"[{"values": {"n": 1}}]"#),
     (false, r#"[{"values": {"n": 1}}]"#, r#"[{"values": {"n": 1, "m": null}}]"#),
@@ -210,7 +210,7 @@ pub(crate) const OUTCOMES: &[(bool, &str, &str)] = &[
         r#"[{"interrupts": [{"id": "i1", "value": 1}]}, {"interrupts": [{"id": "i2", "value": 1}]}]"#,
         r#"[{"interrupts": [{"id": "a", "value": 1}]}, {"interrupts": [{"id": "a", "value": 1}]}]"#,
     ),
-    // equal questions: which is which is learnt later
+    // equal questions: their ids are distinguished later
     (
         true,
         r#"[{"interrupts": [{"id": "i1", "value": 1}, {"id": "i2", "value": 1}]}, {"interrupts": [{"id": "i2", "value": 1}]}]"#,
@@ -226,7 +226,7 @@ pub(crate) const OUTCOMES: &[(bool, &str, &str)] = &[
         r#"[{"interrupts": [{"id": "i1", "value": 1}, {"id": "i2", "value": 1}]}]"#,
         r#"[{"interrupts": [{"id": "a", "value": 1}, {"id": "a", "value": 1}]}]"#,
     ),
-    // tasks and next have no order
+    // tasks and next are unordered
     (
         true,
         r#"[{"state": {"next": ["a", "b"], "tasks": [{"name": "a", "interrupts": []}, {"name": "b", "interrupts": [{"id": "i1", "value": 1}]}]}}]"#,

@@ -1,5 +1,5 @@
-//! What the runner needs of a state: the channels of a case by name, as JSON. `DataState` has them by itself, `typed` has
-//! a struct for them.
+//! The runner's view of a state: the channels of a case by name, as JSON. `DataState` has them itself, `typed` uses a
+//! struct for them.
 
 use std::sync::Arc;
 
@@ -9,28 +9,28 @@ use superstep::graph::{DataState, Name, State, StateGraph, Writes};
 use crate::build::{World, schema};
 use crate::model::Graph;
 
-/// A state that cases can be played on. Names and values are those of a case; the engine may have others.
+/// A state that cases can be played on. Names and values are those of a case; the engine may use others.
 pub(crate) trait CaseState: State {
     fn builder(graph: &Graph) -> StateGraph<Self, Name, Arc<World>>;
 
-    /// The writes of an object; keys that are no channels are left out.
+    /// Returns the writes of an object, without keys that are not channels.
     fn writes(graph: &Graph, values: &Map<String, Value>) -> Writes<Self>;
 
-    /// The channels that have a value.
+    /// Returns the channels that have a value.
     fn values(&self, graph: &Graph) -> Map<String, Value>;
 
-    /// What the node returned that a router comes after, keys that are no channels included.
+    /// Returns the update of the node that a router follows, with keys that are not channels.
     fn returned(&self) -> Option<&Map<String, Value>> {
         None
     }
 
-    /// The name that the engine knows a channel by.
+    /// Returns the engine's name of a channel.
     fn own_name(graph: &Graph, channel: &str) -> String;
 
-    /// A channel and its value, or a write of it, as the engine shows it; none for one without a value.
+    /// Shows a channel and its value, or a write of it, as the engine does; `None` for one without a value.
     fn shown(graph: &Graph, own_name: String, value: Value) -> Option<(String, Value)>;
 
-    /// A whole state as the engine shows it.
+    /// Shows a whole state as the engine does.
     fn shown_state(graph: &Graph, values: Map<String, Value>) -> Map<String, Value>;
 }
 
@@ -67,20 +67,20 @@ impl CaseState for DataState {
     }
 }
 
-/// How a state is shown under the names of a case, wherever in its graphs.
+/// Translation of the engine's names to those of a case, in any of its graphs.
 #[derive(Clone, Copy)]
-pub(crate) struct Renamed<'a> {
+pub(crate) struct CaseNames<'a> {
     world: &'a World,
     write: fn(&Graph, String, Value) -> Option<(String, Value)>,
     state: fn(&Graph, Map<String, Value>) -> Map<String, Value>,
 }
 
-impl<'a> Renamed<'a> {
+impl<'a> CaseNames<'a> {
     pub(crate) fn of<S: CaseState>(world: &'a World) -> Self {
         Self { world, write: S::shown, state: S::shown_state }
     }
 
-    /// The state of the graph at a namespace.
+    /// Returns the state of the graph at a namespace.
     pub(crate) fn state(&self, namespace: &[String], values: Value) -> Value {
         match (values, self.graph(namespace)) {
             (Value::Object(values), Some(graph)) => (self.state)(graph, values).into(),
@@ -88,7 +88,7 @@ impl<'a> Renamed<'a> {
         }
     }
 
-    /// Channels with what was written to them.
+    /// Returns channels with the writes to them.
     pub(crate) fn writes(&self, namespace: &[String], writes: Vec<(String, Value)>) -> Vec<(String, Value)> {
         let Some(graph) = self.graph(namespace) else { return writes };
         writes.into_iter().filter_map(|(name, value)| (self.write)(graph, name, value)).collect()

@@ -1,5 +1,5 @@
-//! What the runner asks of an engine: one method per action of a script, in the runner's own types. An engine is built
-//! from a case's graphs and keeps, for the whole case, its node cache.
+//! The engine as the runner uses it: one method per action of a script, in the runner's own types. An engine is built
+//! from a case's graphs and keeps its node cache for the whole case.
 
 use std::sync::Arc;
 
@@ -8,12 +8,12 @@ use serde_json::{Map, Value};
 
 use crate::counters::Counters;
 use crate::model::Case;
-use crate::outcome::{ErrorView, Ran, Snapshot, Streamed, Verification};
+use crate::outcome::{ErrorView, InvokeResult, Snapshot, StreamResult, Verification};
 use crate::script::{Config, Mode};
 use crate::targets::Goto;
 
-/// A way of playing a case: on a store, or with other calls of the API than usual. The usual ones are those by which the
-/// engine does just what LangGraph does: subgraphs are called from a body, a run is streamed.
+/// A way of playing a case: on a store, or with other calls of the API. The default calls are those by which the engine
+/// does exactly what LangGraph does: subgraphs are called from a body, a run is streamed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Way {
@@ -23,7 +23,7 @@ pub(crate) enum Way {
     Mapped,
     /// Subgraphs over the same channels are nodes: `add_subgraph`.
     Added,
-    /// `invoke` returns what is compared, instead of the events of a stream.
+    /// The result of `invoke` is compared, not the events of a stream.
     Plain,
     /// The state is a struct.
     Typed,
@@ -44,7 +44,7 @@ impl Way {
     }
 }
 
-/// What an engine is opened with. A case with `store: none` has no store at all, whatever `way` says.
+/// The parameters of an engine. A case with `store: none` has no store at all, whatever `way` is.
 #[derive(Debug, Clone)]
 pub(crate) struct Setup {
     pub(crate) case: Arc<Case>,
@@ -52,7 +52,7 @@ pub(crate) struct Setup {
     pub(crate) way: Way,
 }
 
-/// Why an engine did not do what it was asked.
+/// The reason why an engine failed.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Refusal {
     /// An error that a user would see: part of the outcome.
@@ -67,9 +67,9 @@ impl From<ErrorView> for Refusal {
     }
 }
 
-pub(crate) type Answered<T> = Result<T, Refusal>;
+pub(crate) type Reply<T> = Result<T, Refusal>;
 
-/// Where an action takes place.
+/// The place of an action.
 #[derive(Debug, Clone)]
 pub(crate) struct Place<P> {
     /// The graph's name in the case.
@@ -91,7 +91,7 @@ pub(crate) enum Input {
 pub(crate) struct RunCommand {
     pub(crate) resume: Option<Resume>,
     pub(crate) goto: Vec<Goto>,
-    /// `None` for null, too.
+    /// `None` for null too.
     pub(crate) update: Option<Value>,
     pub(crate) parent: bool,
 }
@@ -100,11 +100,11 @@ pub(crate) struct RunCommand {
 pub(crate) enum Resume {
     /// One answer, which may be null.
     One(Value),
-    /// Answers by interrupt id, an engine's own or one that fits nothing.
+    /// Answers by interrupt id, an engine's own or an unknown one.
     ById(Vec<(String, Value)>),
 }
 
-/// Which checkpoints of a history.
+/// A selection of checkpoints of a history.
 #[derive(Debug, Clone)]
 pub(crate) struct Query<P> {
     pub(crate) limit: Option<usize>,
@@ -118,7 +118,7 @@ impl<P> Query<P> {
         Self { limit: None, before: None, filter: Map::new() }
     }
 
-    /// Whether the filter lets a snapshot through.
+    /// Returns true if the filter accepts a snapshot.
     pub(crate) fn keeps(&self, snapshot: &Snapshot) -> bool {
         self.filter.iter().all(|(key, wanted)| match key.as_str() {
             "source" => snapshot.source.as_deref() == wanted.as_str(),
@@ -130,41 +130,41 @@ impl<P> Query<P> {
 
 /// One checkpoint of a history.
 #[derive(Debug, Clone)]
-pub(crate) struct Listed<P> {
+pub(crate) struct HistoryEntry<P> {
     pub(crate) point: P,
     pub(crate) parent: Option<P>,
     pub(crate) snapshot: Snapshot,
 }
 
-/// One update by hand. `as_node` is as the case spells it: a node, `START`, `END`, `__input__`, `__copy__`.
+/// One external update. `as_node` is spelled as in the case: a node, `START`, `END`, `__input__`, `__copy__`.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct ByHand {
+pub(crate) struct StateWrite {
     pub(crate) values: Value,
     pub(crate) as_node: Option<String>,
 }
 
 /// An engine with the graphs of one case on one store.
 pub(crate) trait Engine: Sized {
-    /// The address of a checkpoint: thread, subgraph, id. Stays good over a restart.
+    /// The address of a checkpoint: thread, subgraph, id. Valid after a restart.
     type Point: Clone + PartialEq;
 
     /// Opens the store and builds the main graph. `Refusal::Error` is the case's `build_error`.
-    async fn open(setup: Setup) -> Answered<Self>;
+    async fn open(setup: Setup) -> Reply<Self>;
 
     /// Drops everything in memory but the node cache, closes and reopens the store, builds the graphs again.
-    async fn restart(&mut self) -> Answered<()>;
+    async fn restart(&mut self) -> Reply<()>;
 
-    /// The script comes to this action. For an engine's own diagnosis.
+    /// Called before each action, for an engine's own diagnosis.
     fn begin(&mut self, _action: usize) {}
 
     /// Builds a graph that an action names, unless it was built; an error here is the outcome of the action.
-    async fn build(&mut self, _graph: &str) -> Answered<()> {
+    async fn build(&mut self, _graph: &str) -> Reply<()> {
         Ok(())
     }
 
-    async fn invoke(&mut self, place: &Place<Self::Point>, input: Input, config: &Config) -> Answered<Ran>;
+    async fn invoke(&mut self, place: &Place<Self::Point>, input: Input, config: &Config) -> Reply<InvokeResult>;
 
-    /// Only the modes that were asked for; events of subgraphs when `subgraphs`.
+    /// Returns the requested modes only; with events of subgraphs if `subgraphs`.
     async fn stream(
         &mut self,
         place: &Place<Self::Point>,
@@ -172,28 +172,29 @@ pub(crate) trait Engine: Sized {
         config: &Config,
         modes: &[Mode],
         subgraphs: bool,
-    ) -> Answered<Streamed>;
+    ) -> Reply<StreamResult>;
 
-    /// The snapshot and its address. Latest or `at`, see SPEC 6.2.
-    async fn get_state(&mut self, place: &Place<Self::Point>, subgraphs: bool) -> Answered<(Snapshot, Self::Point)>;
+    /// Returns the snapshot and its address. Latest or `at`, see SPEC 6.2.
+    async fn get_state(&mut self, place: &Place<Self::Point>, subgraphs: bool) -> Reply<(Snapshot, Self::Point)>;
 
     /// Newest first. With `at` in a subgraph, the checkpoints of that subgraph; with any other `at`, that one alone.
     async fn history(
         &mut self,
         place: &Place<Self::Point>,
         query: &Query<Self::Point>,
-    ) -> Answered<Vec<Listed<Self::Point>>>;
+    ) -> Reply<Vec<HistoryEntry<Self::Point>>>;
 
-    /// The current checkpoint of the subgraph run by the pending task at the end of this path of node names, in the
-    /// thread's latest state; `None` if there is no such task or it has no saved state.
-    async fn subgraph(&mut self, place: &Place<Self::Point>, path: &[String]) -> Answered<Option<Self::Point>>;
+    /// Returns the current checkpoint of the subgraph run by the pending task at the end of this path of node names, in
+    /// the thread's latest state; `None` if there is no such task or it has no saved state.
+    async fn subgraph(&mut self, place: &Place<Self::Point>, path: &[String]) -> Reply<Option<Self::Point>>;
 
-    /// The address of the checkpoint that the update made.
-    async fn update(&mut self, place: &Place<Self::Point>, update: ByHand) -> Answered<Self::Point>;
+    /// Returns the address of the checkpoint that the update made.
+    async fn update(&mut self, place: &Place<Self::Point>, update: StateWrite) -> Reply<Self::Point>;
 
-    /// How a thread compares with what its graph does now: nothing may differ, whatever the script did. None for a thread that
+    /// Compares a thread with its present graph: nothing may differ, whatever the script did. `None` for a thread that
     /// never ran, or without a store.
-    async fn verify(&mut self, place: &Place<Self::Point>) -> Answered<Option<Verification>>;
+    async fn verify(&mut self, place: &Place<Self::Point>) -> Reply<Option<Verification>>;
 
-    async fn bulk_update(&mut self, place: &Place<Self::Point>, supersteps: Vec<Vec<ByHand>>) -> Answered<Self::Point>;
+    async fn bulk_update(&mut self, place: &Place<Self::Point>, supersteps: Vec<Vec<StateWrite>>)
+    -> Reply<Self::Point>;
 }

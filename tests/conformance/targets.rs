@@ -1,4 +1,4 @@
-//! Target lists: where a branch or a command goes. Parses them, evaluates them, and maps a branch's labels.
+//! Target lists: the targets of a branch or a command. Parses and evaluates them, and maps a branch's labels.
 
 use serde::Deserialize;
 use serde_json::Value;
@@ -6,7 +6,7 @@ use serde_json::Value;
 use crate::eval::Env;
 use crate::expr::Expr;
 use crate::model::{Branch, present};
-use crate::python::{self, Raised, Result, truthy};
+use crate::python::{self, PythonError, Result, truthy};
 
 /// Zero or more targets; a single one may be written without its list.
 #[derive(Debug, Clone, Default, Deserialize)]
@@ -70,13 +70,13 @@ fn parse(value: Value) -> std::result::Result<Target, String> {
     parsed.map_err(|error| format!("bad target {shown}: {error}"))
 }
 
-/// Where to go.
+/// One target.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Goto {
     Node(String),
     Start,
     End,
-    /// One task of the node with the payload as its whole input. The node may be `END`: the engine refuses that.
+    /// One task of the node with the payload as its whole input. The node may be `END`, which the engine refuses.
     Send {
         node: String,
         payload: Value,
@@ -107,7 +107,7 @@ impl TargetList {
         Ok(out)
     }
 
-    /// The same, where strings are labels of `branch`.
+    /// Evaluates the list; strings are labels of `branch`.
     fn eval_labels(&self, branch: &Branch, env: &Env) -> std::result::Result<Vec<Goto>, RouteError> {
         let mut out = Vec::new();
         for target in &self.0 {
@@ -150,18 +150,18 @@ impl Either {
     }
 }
 
-/// Why a branch has no way to go.
+/// The reason why a branch has no target.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum RouteError {
-    Raised(Raised),
+    PythonError(PythonError),
     UnknownLabel(String),
     InvalidDestination,
     SendToEnd,
 }
 
-impl From<Raised> for RouteError {
-    fn from(raised: Raised) -> Self {
-        Self::Raised(raised)
+impl From<PythonError> for RouteError {
+    fn from(raised: PythonError) -> Self {
+        Self::PythonError(raised)
     }
 }
 
@@ -171,7 +171,7 @@ fn labelled(branch: &Branch, label: &str) -> std::result::Result<Goto, RouteErro
 }
 
 impl Branch {
-    /// Where the branch goes from a task that reads `env`.
+    /// Returns the targets of the branch after a task that reads `env`.
     pub(crate) fn route(&self, env: &Env) -> std::result::Result<Vec<Goto>, RouteError> {
         let to = self.chosen(env)?;
         let labels = self.targets.as_ref().is_some_and(|targets| !targets.is_empty());
@@ -188,7 +188,7 @@ impl Branch {
     }
 }
 
-/// What LangGraph refuses in a branch's answer: START as a target, a send to END.
+/// Checks a branch's result as LangGraph does: START is no target, and END takes no send.
 pub(crate) fn check_route(ways: &[Goto]) -> std::result::Result<(), RouteError> {
     if ways.contains(&Goto::Start) {
         return Err(RouteError::InvalidDestination);

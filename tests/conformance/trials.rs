@@ -1,4 +1,4 @@
-//! Runs trials side by side. A panic is a failure, and so is a trial that does not end.
+//! Runs trials in parallel. A panic is a failure, and so is a trial that hangs.
 
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -11,7 +11,7 @@ use std::time::Duration;
 use crate::runner::Verdict;
 use crate::subject::Way;
 
-/// After this a trial hangs.
+/// Time after which a trial hangs.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 pub(crate) struct Trial {
@@ -20,7 +20,7 @@ pub(crate) struct Trial {
     pub(crate) run: Box<dyn FnOnce() -> Verdict + Send>,
 }
 
-/// What a trial is counted under.
+/// The category under which a trial is counted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Kind {
     Case(Way),
@@ -29,14 +29,14 @@ pub(crate) enum Kind {
 }
 
 #[derive(Debug)]
-pub(crate) struct Done {
+pub(crate) struct TrialResult {
     pub(crate) name: String,
     pub(crate) kind: Kind,
     pub(crate) verdict: Verdict,
 }
 
-/// Runs every trial, on so many threads; in the order of the trials.
-pub(crate) fn run(trials: Vec<Trial>, threads: usize) -> Vec<Done> {
+/// Runs every trial on this many threads; returns the results in the order of the trials.
+pub(crate) fn run(trials: Vec<Trial>, threads: usize) -> Vec<TrialResult> {
     let names: Vec<(String, Kind)> = trials.iter().map(|trial| (trial.name.clone(), trial.kind)).collect();
     let verdicts: Vec<Mutex<Option<Verdict>>> = trials.iter().map(|_| Mutex::new(None)).collect();
     let queue: Vec<Mutex<Option<Trial>>> = trials.into_iter().map(|trial| Mutex::new(Some(trial))).collect();
@@ -52,7 +52,7 @@ pub(crate) fn run(trials: Vec<Trial>, threads: usize) -> Vec<Done> {
     names
         .into_iter()
         .zip(verdicts)
-        .map(|((name, kind), verdict)| Done { name, kind, verdict: verdict.unwrap_or_else(missing) })
+        .map(|((name, kind), verdict)| TrialResult { name, kind, verdict: verdict.unwrap_or_else(missing) })
         .collect()
 }
 
@@ -74,7 +74,7 @@ fn store(slot: &Slot<Verdict>, verdict: Verdict) {
     }
 }
 
-/// The verdict of a trial on a thread of its own, which is left behind when it hangs.
+/// Runs a trial on a thread of its own, which is abandoned when it hangs.
 fn guarded(trial: Trial) -> Verdict {
     let (send, receive) = sync_channel(1);
     let body = move || _ = send.send(catch_unwind(AssertUnwindSafe(trial.run)));

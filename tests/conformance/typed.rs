@@ -1,4 +1,4 @@
-//! A struct with a field for each channel that a case may have, so that cases reach what `#[derive(State)]` makes.
+//! A struct with a field for each channel that a case may have, so that cases cover the code of `#[derive(State)]`.
 
 use std::cell::Cell;
 use std::collections::BTreeMap;
@@ -13,11 +13,11 @@ use crate::model::{Case, Channel, ChannelKind, Graph};
 use crate::states::CaseState;
 
 thread_local! {
-    /// What no field can hold was to be written.
+    /// Set when a case writes a value that no field can hold.
     static MISFIT: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Whether this thread's case has written what no field can hold. It has no outcome then.
+/// Returns true if this thread's case has written a value that no field can hold. It has no outcome then.
 pub(crate) fn has_misfits() -> bool {
     MISFIT.get()
 }
@@ -26,7 +26,7 @@ pub(crate) fn has_misfits() -> bool {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Held(Vec<Value>);
 
-/// Declares the struct, and for each field how a value of a case becomes its write.
+/// Declares the struct, and for each field the conversion of a case's value to its write.
 macro_rules! fields {
     ($($(#[channel($($rule:tt)*)])? $field:ident: $type:ty = $kind:ident($read:path),)*) => {
         #[derive(State, Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -34,7 +34,7 @@ macro_rules! fields {
             $($(#[channel($($rule)*)])? $field: $type,)*
         }
 
-        /// The fields and the kinds of channels that they can be, in order.
+        /// The fields and the kinds of channels that they support, in order.
         const FIELDS: &[(&str, Field)] = &[$((stringify!($field), Field::$kind),)*];
 
         fn write(field: &str, value: Value) -> Option<Writes<Typed>> {
@@ -113,21 +113,21 @@ impl Field {
         })
     }
 
-    /// A value or a write of a channel of this kind; none if it has no value.
+    /// Shows a value or a write of a channel of this kind; `None` if it has no value.
     fn shown(self, value: Value) -> Option<Value> {
         match (self, value) {
-            (Self::Last | Self::Any | Self::Ephemeral | Self::Untracked, Value::Array(held)) => held.into_iter().next(),
+            (Self::Last | Self::Any | Self::Ephemeral | Self::Untracked, Value::Array(list)) => list.into_iter().next(),
             (_, value) => Some(value),
         }
     }
 
-    /// Whether a channel of this kind has no value when this is what its field holds.
+    /// Returns true if this field value means that a channel of this kind has no value.
     fn is_empty(self, value: &Value) -> bool {
         matches!(self, Self::Topic | Self::TopicKept) && value.as_array().is_some_and(Vec::is_empty)
     }
 }
 
-/// The field of each channel, by name; none if there are not enough, or none of its kind.
+/// Returns the field of each channel, by name; `None` if there are too few fields of its kind.
 fn layout(graph: &Graph) -> Option<BTreeMap<&str, usize>> {
     let (mut taken, mut layout) = (vec![false; FIELDS.len()], BTreeMap::new());
     for (name, channel) in &graph.channels {
@@ -139,7 +139,7 @@ fn layout(graph: &Graph) -> Option<BTreeMap<&str, usize>> {
     Some(layout)
 }
 
-/// Whether the struct has room for the channels of every graph.
+/// Returns true if the struct has fields for the channels of every graph.
 pub(crate) fn has_room(case: &Case) -> bool {
     case.graphs.values().all(|graph| layout(graph).is_some())
 }

@@ -6,7 +6,7 @@ use superstep::graph::{Nested, StateSnapshot, TaskSnapshot, View};
 
 use crate::build::World;
 use crate::outcome::{Question, Snapshot, TaskView};
-use crate::states::{CaseState, Renamed};
+use crate::states::{CaseNames, CaseState};
 
 pub(crate) fn questions(questions: &[superstep::graph::Question]) -> Vec<Question> {
     let one =
@@ -23,7 +23,7 @@ pub(crate) fn source(source: Source) -> &'static str {
     }
 }
 
-/// The snapshot of the graph at a namespace.
+/// Returns the snapshot of the graph at a namespace.
 pub(crate) fn snapshot<S: CaseState>(
     world: &World,
     at: &[String],
@@ -31,7 +31,7 @@ pub(crate) fn snapshot<S: CaseState>(
     deep: bool,
 ) -> Option<Snapshot> {
     let values = found.values.values(world.case.graphs.get(world.graph_at(at)?)?).into();
-    let names = Renamed::of::<S>(world);
+    let names = CaseNames::of::<S>(world);
     let interrupts = found.questions().cloned().collect::<Vec<_>>();
     Some(Snapshot {
         values,
@@ -44,7 +44,7 @@ pub(crate) fn snapshot<S: CaseState>(
     })
 }
 
-fn nested(names: Renamed<'_>, at: &[String], found: Nested) -> Snapshot {
+fn nested(names: CaseNames<'_>, at: &[String], found: Nested) -> Snapshot {
     let interrupts = found.questions().cloned().collect::<Vec<_>>();
     Snapshot {
         values: names.state(at, found.values.json()),
@@ -69,7 +69,7 @@ pub(crate) fn nothing() -> Snapshot {
     }
 }
 
-fn task(names: Renamed<'_>, at: &[String], found: TaskSnapshot, deep: bool) -> TaskView {
+fn task(names: CaseNames<'_>, at: &[String], found: TaskSnapshot, deep: bool) -> TaskView {
     let below: Vec<String> = at.iter().cloned().chain([found.name.clone()]).collect();
     let state = if !deep || !found.subgraph {
         None
@@ -86,8 +86,8 @@ fn task(names: Renamed<'_>, at: &[String], found: TaskSnapshot, deep: bool) -> T
     }
 }
 
-/// Writes as a task's result: several of one channel as `{"$writes": […]}`.
-pub(crate) fn result(names: Renamed<'_>, at: &[String], writes: &View) -> Value {
+/// Returns writes as a task's result: several of one channel as `{"$writes": […]}`.
+pub(crate) fn result(names: CaseNames<'_>, at: &[String], writes: &View) -> Value {
     let mut map: Map<String, Value> = Map::new();
     for (channel, value) in each(names, at, writes) {
         match map.get_mut(&channel) {
@@ -105,8 +105,8 @@ pub(crate) fn result(names: Renamed<'_>, at: &[String], writes: &View) -> Value 
     Value::Object(map)
 }
 
-/// Writes as an update: null for none, a list if a channel was written several times.
-pub(crate) fn update(names: Renamed<'_>, at: &[String], writes: &View) -> Value {
+/// Returns writes as an update: null for none, a list if a channel was written several times.
+pub(crate) fn update(names: CaseNames<'_>, at: &[String], writes: &View) -> Value {
     let all = each(names, at, writes);
     if all.is_empty() {
         return Value::Null;
@@ -118,7 +118,7 @@ pub(crate) fn update(names: Renamed<'_>, at: &[String], writes: &View) -> Value 
     Value::Object(all.into_iter().collect())
 }
 
-fn each(names: Renamed<'_>, at: &[String], writes: &View) -> Vec<(String, Value)> {
+fn each(names: CaseNames<'_>, at: &[String], writes: &View) -> Vec<(String, Value)> {
     let Value::Array(writes) = writes.json() else { return vec![] };
     let pairs = writes.into_iter().filter_map(|write| match write {
         Value::Object(write) => write.into_iter().next(),

@@ -1,13 +1,13 @@
-//! Which cases are played in which way: those that the way's calls can express.
+//! Selects the cases of each way: those that its calls can express.
 
-use crate::load::Loaded;
+use crate::load::NamedCase;
 use crate::model::{Branch, Case, ChannelKind, Graph, Node};
 use crate::script::{Action, Durability, Verb};
 use crate::subject::Way;
 use crate::typed;
 
-/// The cases to play in this way. One that cannot be read is played on every store, so that it fails.
-pub(crate) fn played(cases: &[Loaded], way: Way) -> impl Iterator<Item = &Loaded> {
+/// Returns the cases to play in this way. An unreadable one is played on every store, so that it fails.
+pub(crate) fn played(cases: &[NamedCase], way: Way) -> impl Iterator<Item = &NamedCase> {
     cases.iter().filter(move |loaded| match &loaded.case {
         Ok(case) => can_play(case, way),
         Err(_) => matches!(way, Way::Memory | Way::Sled),
@@ -27,13 +27,13 @@ pub(crate) fn can_play(case: &Case, way: Way) -> bool {
     }
 }
 
-/// Whether the last `values` event can hold what the final state does not.
+/// Returns true if the last `values` event can hold values that the final state does not.
 fn is_fleeting(graph: &Graph) -> bool {
     use ChannelKind::{AfterFinish, AnyValue, Ephemeral, Topic};
     graph.channels.values().any(|channel| matches!(channel.kind, Ephemeral | AnyValue | Topic | AfterFinish))
 }
 
-/// Graphs as nodes that edges alone start, in a case without channels that only a body can compute.
+/// Returns true if graphs are nodes that only edges start, in a case without computed channels.
 fn has_nodes_that_are_graphs(case: &Case) -> bool {
     let computed = [ChannelKind::IsLastStep, ChannelKind::RemainingSteps];
     let mut channels = case.graphs.values().flat_map(|graph| graph.channels.values());
@@ -41,8 +41,8 @@ fn has_nodes_that_are_graphs(case: &Case) -> bool {
     subgraphs(case).next().is_some() && !channels.any(|channel| computed.contains(&channel.kind)) && !sends
 }
 
-/// Whether a question may have another payload when it is answered. Graphs read from data match answers as LangGraph does, by
-/// position; those over a struct by type and payload (V15).
+/// Returns true if a question may have another payload when it is answered. Graphs read from data match answers by
+/// position, as LangGraph does; graphs over a struct match them by type and payload.
 fn changes_questions(case: &Case) -> bool {
     let is_constant = |op: &&str| op.starts_with("Value(");
     let words = format!("{:?}", case.graphs);
@@ -54,8 +54,8 @@ fn changes_questions(case: &Case) -> bool {
     !questions.all(|question| is_constant(&question)) && case.script.iter().any(updates)
 }
 
-/// Whether a run leaves out what lies between its beginning and its end. A subgraph over its parent's state cannot: from its
-/// checkpoints it knows what it has changed.
+/// Returns true if a run stores only its first and last checkpoint. A subgraph over its parent's state cannot: it finds
+/// its changes by its checkpoints.
 fn keeps_only_ends(case: &Case) -> bool {
     case.script.iter().any(|action| action.config.durability == Durability::Exit)
 }
@@ -73,7 +73,7 @@ fn subgraphs(case: &Case) -> impl Iterator<Item = Nested<'_>> {
 }
 
 impl Nested<'_> {
-    /// A function from state to state sees neither what was written nor whether anything was.
+    /// Returns true if the graph can be mapped: a function from state to state does not see writes.
     fn can_be_mapped(&self) -> bool {
         let routes = |branch: &Branch| branch.from == self.node.name;
         let foreign = self.child.channels.keys().any(|name| !self.parent.channels.contains_key(name));
