@@ -1,4 +1,4 @@
-//! Questions and answers as a form sees them: JSON, by the rules of the type that the question declares.
+//! Questions and answers in JSON, converted by the rules of the declared type.
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -12,22 +12,22 @@ use superstep::prelude::*;
 use crate::pad::*;
 use crate::stores::Store;
 
-/// A question and an answer whose JSON is not what a store keeps.
+/// A question and an answer whose JSON differs from the stored form.
 #[derive(Serialize, Deserialize)]
 struct Where {
-    seen: BTreeMap<u32, IpAddr>,
+    sightings: BTreeMap<u32, IpAddr>,
 }
 impl Interrupt for Where {
     type Resume = BTreeMap<u32, IpAddr>;
     const NAME: &'static str = "where";
 }
 
-fn seen() -> BTreeMap<u32, IpAddr> {
+fn sightings() -> BTreeMap<u32, IpAddr> {
     [(1, "127.0.0.1".parse().unwrap())].into()
 }
 
 async fn find(_: Arc<Pad>, ctx: Ctx) -> Ended {
-    let found = ctx.interrupt(Where { seen: seen() })?;
+    let found = ctx.interrupt(Where { sightings: sightings() })?;
     Ok(Pad::update().notes([format!("{found:?}")]))
 }
 
@@ -42,7 +42,7 @@ fn graph(declares: bool, inside: bool) -> Graph {
 #[case::declared(true)]
 #[case::not_declared(false)]
 #[tokio::test]
-async fn a_json_answer_is_read_by_the_rules_of_json(
+async fn a_json_answer_is_read_by_the_rules_of_json_types(
     #[case] declares: bool,
     #[values(false, true)] inside: bool,
     #[values(Store::memory(), Store::disk())] store: Store,
@@ -59,7 +59,7 @@ async fn a_json_answer_is_read_by_the_rules_of_json(
 #[case::of_other_values(json!({ "1": { "V4": [127, 0, 0, 1] } }))]
 #[case::of_other_keys(json!({ "one": "127.0.0.1" }))]
 #[tokio::test]
-async fn a_json_answer_that_its_task_could_not_read_is_refused_and_nothing_is_written(
+async fn an_unreadable_json_answer_is_refused_and_nothing_is_written(
     #[case] answer: Value,
     #[values(false, true)] inside: bool,
 ) {
@@ -69,7 +69,7 @@ async fn a_json_answer_that_its_task_could_not_read_is_refused_and_nothing_is_wr
     let error = store.thread(&graph).answer(Answer::json(&answer)).await.unwrap_err();
     assert!(matches!(error, RunError::MistypedAnswer { .. }), "{error:?}");
     assert_eq!(everything(&store.thread(&graph)).await, before);
-    assert!(store.thread(&graph).resume::<Where>(seen()).await.unwrap().finished().is_some());
+    assert!(store.thread(&graph).resume::<Where>(sightings()).await.unwrap().finished().is_some());
 }
 
 #[tokio::test]
@@ -85,24 +85,24 @@ async fn an_answer_that_nests_too_deeply_is_refused_and_nothing_is_written() {
 
 #[rstest]
 #[tokio::test]
-async fn a_question_and_its_answers_are_shown_as_their_type_is_in_json(
+async fn questions_and_answers_are_shown_in_the_json_of_their_types(
     #[values(false, true)] inside: bool,
     #[values(Store::memory(), Store::disk())] store: Store,
 ) {
     let graph = graph(true, inside);
-    let asked = store.thread(&graph).invoke(start()).await.unwrap();
+    let outcome = store.thread(&graph).invoke(start()).await.unwrap();
     let shown = json!({ "seen": { "1": "127.0.0.1" } });
-    assert_eq!(asked.questions()[0].json(), shown);
+    assert_eq!(outcome.questions()[0].json(), shown);
     let now = store.thread(&graph).state().await.unwrap().unwrap();
     assert_eq!(now.questions().next().unwrap().json(), shown);
-    store.thread(&graph).resume::<Where>(seen()).await.unwrap();
+    store.thread(&graph).resume::<Where>(sightings()).await.unwrap();
     let history = store.thread(&graph).history().await.unwrap().all().await.unwrap();
     let given = history.iter().flat_map(|made| &made.tasks).flat_map(|task| &task.answers).map(|given| &given.value);
     let expected = json!({ "1": "127.0.0.1" });
     assert_eq!(given.collect::<Vec<_>>(), if inside { vec![] } else { vec![&expected] });
 }
 
-/// The type names that the rows of a thread carry.
+/// Returns the type names in the stored rows of a thread.
 async fn stored(store: &Store) -> Vec<String> {
     let row = |end: u64| {
         Key::Row(RowId { checkpoint: superstep::checkpoint::CheckpointId(end), task: end as u32, slot: end as u32 })
@@ -113,11 +113,11 @@ async fn stored(store: &Store) -> Vec<String> {
 }
 
 #[rstest]
-#[case::typed(true, Answer::new::<Where>(&seen()), "BTreeMap<u32, core::net::ip_addr::IpAddr>")]
+#[case::typed(true, Answer::new::<Where>(&sightings()), "BTreeMap<u32, core::net::ip_addr::IpAddr>")]
 #[case::json_of_a_known_type(true, Answer::json(&json!({ "1": "::1" })), "BTreeMap<u32, core::net::ip_addr::IpAddr>")]
 #[case::json_of_an_unknown_type(false, Answer::json(&json!({ "1": "::1" })), "json")]
 #[tokio::test]
-async fn stored_questions_and_answers_carry_the_name_of_their_type(
+async fn stored_questions_and_answers_have_the_name_of_their_type(
     #[case] declares: bool,
     #[case] answer: Answer,
     #[case] name: &str,
@@ -132,7 +132,7 @@ async fn stored_questions_and_answers_carry_the_name_of_their_type(
 }
 
 #[tokio::test]
-async fn stored_payloads_carry_the_name_of_their_type() {
+async fn stored_payloads_have_the_name_of_their_type() {
     const COUNT: Worker<Step, Count> = Worker::new(Step::Count);
     #[derive(NodeId)]
     enum Step {

@@ -1,4 +1,4 @@
-//! Several that ask in the name of one task: each gets the answers to its own questions, in whatever order they come.
+//! Several askers within one task: each gets the answers to its own questions, in any order.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,7 +10,7 @@ use superstep::prelude::*;
 use crate::pad::*;
 use crate::stores::Store;
 
-/// Asks twice, notes what it heard, and fails the first time that it has heard all, if it is to.
+/// A node that asks twice, notes the answers, and fails the first time it has all of them if `fails`.
 fn asks_twice(tally: &Tally, fails: bool) -> impl Fn(Arc<Pad>, Ctx) -> Boxed<'static, Ended> + Clone + use<> {
     let tally = tally.clone();
     move |_, ctx| {
@@ -27,13 +27,13 @@ fn asks_twice(tally: &Tally, fails: bool) -> impl Fn(Arc<Pad>, Ctx) -> Boxed<'st
     }
 }
 
-/// What its person knows of a question: the answer is told from it.
+/// Answers a question; the answer contains the question's text.
 fn answer(question: &Question) -> Answer {
-    let asked = question.payload::<Rename>().unwrap().from;
-    Answer::new::<Rename>(&format!("for {asked}")).to(question.id())
+    let from = question.payload::<Rename>().unwrap().from;
+    Answer::new::<Rename>(&format!("for {from}")).to(question.id())
 }
 
-/// Answers one open question at a time, all but one, or all at once, as the seed says, until the graph ends.
+/// Answers one open question at a time, all but one, or all at once, depending on the seed, until the graph ends.
 async fn converse(store: &Store, graph: &Graph, seed: usize) -> Vec<String> {
     let mut outcome = store.thread(graph).invoke(start()).await.unwrap();
     for round in 0.. {
@@ -45,23 +45,23 @@ async fn converse(store: &Store, graph: &Graph, seed: usize) -> Vec<String> {
         let pick = (seed / 3 + round) % open.len();
         let takes = |at: usize| open.len() == 1 || [at == pick, at != pick, true][seed % 3];
         let (now, later): (Vec<_>, Vec<_>) = open.iter().enumerate().partition(|(at, _)| takes(*at));
-        let request = Request::answers(now.into_iter().map(|(_, asked)| answer(asked)));
+        let request = Request::answers(now.into_iter().map(|(_, question)| answer(question)));
         outcome = store.thread(graph).run(request).await.unwrap();
         let open: Vec<InterruptId> = outcome.questions().iter().map(Question::id).collect();
-        assert!(later.iter().all(|(_, asked)| open.contains(&asked.id())), "an open question keeps its id");
+        assert!(later.iter().all(|(_, question)| open.contains(&question.id())), "an open question keeps its id");
     }
     let mut notes = outcome.finished().unwrap().notes.clone();
     notes.sort();
     notes
 }
 
-fn heard(who: &str) -> String {
+fn answered(who: &str) -> String {
     format!("{who}: for {who} one, for {who} two")
 }
 
 #[rstest]
 #[tokio::test]
-async fn tasks_of_a_subgraph_each_take_the_answers_to_their_own_questions(
+async fn each_task_of_a_subgraph_takes_the_answers_to_its_own_questions(
     #[values(Store::memory(), Store::disk())] store: Store,
     #[values(Persistence::Inherit, Persistence::PerThread, Persistence::Stateless)] persistence: Persistence,
     #[values(0, 1, 2, 3, 4)] seed: usize,
@@ -74,10 +74,10 @@ async fn tasks_of_a_subgraph_each_take_the_answers_to_their_own_questions(
     let inside = inside.add_edge(START, [id("x"), id("y")]).add_edge(id("x"), id("z"));
     let inside = inside.compile().unwrap().persistence(persistence);
     let graph = chain(Builder::new().add_subgraph(id("inside"), inside), &["inside"]);
-    assert_eq!(converse(&store, &graph, seed).await, [heard("x.1"), heard("y.1"), heard("z.2")]);
+    assert_eq!(converse(&store, &graph, seed).await, [answered("x.1"), answered("y.1"), answered("z.2")]);
 }
 
-/// A node asks twice beside two calls of a graph that asks twice, in two supersteps.
+/// A node that asks twice while two calls of a graph ask twice, in two supersteps.
 fn asking_beside_calls(tally: &Tally, persistence: Persistence, fails: bool) -> Graph {
     let ask = || asks_twice(&Tally::default(), false).asks::<Rename>();
     let inside = Builder::new().add_node(id("x"), ask()).add_node(id("y"), ask());
@@ -99,13 +99,13 @@ fn asking_beside_calls(tally: &Tally, persistence: Persistence, fails: bool) -> 
 
 #[rstest]
 #[tokio::test]
-async fn calls_at_once_and_the_body_beside_them_each_take_their_own_answers(
+async fn concurrent_calls_and_their_body_take_their_own_answers(
     #[values(Store::memory(), Store::disk())] store: Store,
     #[values(Persistence::Inherit, Persistence::PerThread, Persistence::Stateless)] persistence: Persistence,
     #[values(0, 1, 2, 3, 4)] seed: usize,
     #[values(false, true)] fails: bool,
 ) {
     let graph = asking_beside_calls(&Tally::default(), persistence, fails);
-    let one = format!("{}, {}", heard("x.1"), heard("y.2"));
+    let one = format!("{}, {}", answered("x.1"), answered("y.2"));
     assert_eq!(converse(&store, &graph, seed).await, [format!("{one} | {one}")]);
 }

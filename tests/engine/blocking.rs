@@ -1,4 +1,4 @@
-//! Bodies that block: how they are noticed, and nodes of synchronous functions, which keep nobody waiting.
+//! Bodies that block: their detection, and nodes of synchronous functions, which block no other task.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Barrier, Mutex, mpsc};
@@ -31,7 +31,7 @@ async fn a_node_that_blocks_its_thread_is_named() {
     assert!(named[0].1 >= Duration::from_millis(120), "{named:?}");
 }
 
-/// Each waits until the other runs too.
+/// Each node waits until the other runs too.
 #[tokio::test]
 async fn blocking_nodes_run_at_the_same_time_on_one_runtime_thread() {
     let both = Arc::new(Barrier::new(2));
@@ -48,12 +48,12 @@ async fn blocking_nodes_run_at_the_same_time_on_one_runtime_thread() {
 }
 
 #[tokio::test]
-async fn a_timeout_reaches_a_blocking_node_and_its_result_is_dropped() {
-    let (release, held) = mpsc::channel::<()>();
-    let (held, has_ended) = (Mutex::new(held), Arc::new(AtomicBool::new(false)));
-    let (held, ended) = (Arc::new(held), Arc::clone(&has_ended));
+async fn a_timeout_ends_a_blocking_node_and_its_result_is_dropped() {
+    let (release, receiver) = mpsc::channel::<()>();
+    let (receiver, has_ended) = (Mutex::new(receiver), Arc::new(AtomicBool::new(false)));
+    let (receiver, ended) = (Arc::new(receiver), Arc::clone(&has_ended));
     let node = blocking(move |_: Arc<Pad>, _: Ctx| {
-        held.lock().unwrap().recv().unwrap();
+        receiver.lock().unwrap().recv().unwrap();
         ended.store(true, Ordering::SeqCst);
         Ok::<_, NodeError>(Pad::update().notes(["late"]))
     });
@@ -65,7 +65,7 @@ async fn a_timeout_reaches_a_blocking_node_and_its_result_is_dropped() {
 }
 
 #[tokio::test]
-async fn a_cancelled_blocking_node_can_see_that_it_is() {
+async fn a_cancelled_blocking_node_can_see_its_cancellation() {
     let (token, seen) = (CancellationToken::new(), Arc::new(Barrier::new(2)));
     let (cancel, other) = (token.clone(), Arc::clone(&seen));
     let node = blocking(move |_: Arc<Pad>, ctx: Ctx| {
@@ -83,7 +83,7 @@ async fn a_cancelled_blocking_node_can_see_that_it_is() {
 }
 
 #[tokio::test]
-async fn a_blocking_node_asks_and_its_panic_is_a_failure() {
+async fn a_blocking_node_interrupts_and_its_panic_is_a_failure() {
     let asks = blocking(|_: Arc<Pad>, ctx: Ctx| {
         let approved = ctx.interrupt(Approve)?;
         if !approved {

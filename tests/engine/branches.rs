@@ -1,4 +1,4 @@
-//! What subgraphs and forks keep of their own: each test is a defect that once was.
+//! State that belongs to one subgraph or fork: each test is a defect that was fixed.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering::SeqCst};
@@ -58,7 +58,7 @@ pub(crate) fn mem() -> MemoryCheckpointer {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_retry_that_writes_less_leaves_nothing_of_the_first_try() {
+async fn a_retry_that_writes_less_keeps_nothing_of_the_first_try() {
     let tries = Arc::new(AtomicU32::new(0));
     let t = tries.clone();
     let fails = tries.clone();
@@ -121,7 +121,7 @@ async fn a_checkpoint_answered_twice_runs_its_subgraph_twice() {
     let th = g.thread("t");
     th.invoke(D::update()).await.unwrap();
     let x = th.state().await.unwrap().unwrap().id;
-    // leave x unfinished: begin something else
+    // leave x unfinished: start something else
     th.clone().discard_pending().invoke(D::update()).await.unwrap();
     let yes = th.clone().at(x).resume::<Ask>(true).await.unwrap();
     assert!(yes.state().ok);
@@ -131,7 +131,7 @@ async fn a_checkpoint_answered_twice_runs_its_subgraph_twice() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn forks_of_one_checkpoint_keep_answers_of_their_own() {
+async fn forks_of_one_checkpoint_have_separate_answers() {
     let g = StateGraph::<D, O>::new()
         .add_node(
             O::A,
@@ -226,7 +226,7 @@ async fn a_bulk_update_reads_its_own_checkpoints_with_any_durability() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn an_answer_outlives_a_router_that_panics() {
+async fn an_answer_survives_a_panic_of_a_router() {
     let bad = Arc::new(AtomicBool::new(true));
     let b = bad.clone();
     let g = StateGraph::<D, K>::new()
@@ -262,7 +262,7 @@ async fn an_answer_outlives_a_router_that_panics() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_superstep_run_again_in_place_leaves_nothing_of_the_first_try() {
+async fn a_superstep_run_again_keeps_nothing_of_the_first_try() {
     let tries = Arc::new(AtomicU32::new(0));
     let (t, f) = (tries.clone(), tries.clone());
     let g = StateGraph::<D, K>::new()
@@ -310,7 +310,7 @@ fn boom(_: &mut u32, _: u32) {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_reducer_that_panics_fails_the_run_and_nothing_else() {
+async fn a_panic_of_a_reducer_fails_the_run_only() {
     let g = StateGraph::<R, O>::new()
         .add_node(O::A, |_: Arc<R>, _: Ctx| async move { Ok::<_, NodeError>(R::update().v(1)) })
         .add_sequence([O::A])
@@ -330,7 +330,7 @@ struct V {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_sum_that_does_not_fit_is_refused() {
+async fn a_sum_that_overflows_is_refused() {
     let g = StateGraph::<V, O>::new()
         .add_node(O::A, |_: Arc<V>, _: Ctx| async move { Ok::<_, NodeError>(V::update().v(200)) })
         .add_sequence([O::A])
@@ -347,7 +347,7 @@ async fn a_sum_that_does_not_fit_is_refused() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn forks_of_a_checkpoint_with_a_subgraph_go_on_apart() {
+async fn forks_of_a_checkpoint_with_a_subgraph_continue_separately() {
     let child = StateGraph::<D, K>::new()
         .add_node(
             K::A,

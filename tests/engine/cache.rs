@@ -1,4 +1,4 @@
-//! The node cache: whose results it gives back, and to whom.
+//! The node cache: the results it returns, and the tasks that share them.
 
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, UNIX_EPOCH};
@@ -22,7 +22,7 @@ async fn notes(graph: &Graph) -> Vec<String> {
 }
 
 #[tokio::test]
-async fn a_subgraphs_node_does_not_take_the_result_of_its_namesake_around_it() {
+async fn a_node_of_a_subgraph_does_not_share_results_with_its_parents_namesake() {
     let outer = Builder::new().add_node(id("a"), cached(note("outer"))).add_subgraph(id("sub"), lone(note("inner")));
     let graph = chain(outer, &["a", "sub"]).with_cache(Arc::new(MemoryCache::default()));
 
@@ -31,7 +31,7 @@ async fn a_subgraphs_node_does_not_take_the_result_of_its_namesake_around_it() {
 }
 
 #[tokio::test]
-async fn graphs_that_share_a_cache_keep_their_results_apart() {
+async fn graphs_that_share_a_cache_have_separate_results() {
     let cache: Arc<dyn NodeCache> = Arc::new(MemoryCache::default());
     let wider = Builder::new().add_node(id("a"), cached(note("wider"))).add_node(id("b"), note("b"));
     let named = Builder::new().name("named").add_node(id("a"), cached(note("named")));
@@ -44,7 +44,7 @@ async fn graphs_that_share_a_cache_keep_their_results_apart() {
 }
 
 #[tokio::test]
-async fn runs_threads_calls_and_builds_of_one_graph_share_its_results() {
+async fn runs_threads_calls_and_builds_of_one_graph_share_results() {
     let (cache, tally): (Arc<dyn NodeCache>, _) = (Arc::new(MemoryCache::default()), Tally::default());
     let build = || {
         let inner = lone(tallied(&tally, "inner"));
@@ -74,7 +74,7 @@ struct Keyed {
 }
 
 #[tokio::test]
-async fn an_untracked_channel_is_part_of_what_a_cached_node_read() {
+async fn an_untracked_channel_is_part_of_the_cache_key() {
     let tells = |keyed: Arc<Keyed>, _: Ctx| async move { Ok::<_, NodeError>(Keyed::update().seen(keyed.key)) };
     let graph = StateGraph::<Keyed, Name>::new().add_node(id("a"), tells.cache(CachePolicy::default()));
     let graph = graph.add_sequence([id("a")]).compile().unwrap().with_cache(Arc::new(MemoryCache::default()));
@@ -85,7 +85,7 @@ async fn an_untracked_channel_is_part_of_what_a_cached_node_read() {
 }
 
 #[tokio::test]
-async fn a_router_that_panics_fails_a_cached_node_as_any_other() {
+async fn a_panic_of_a_router_fails_a_cached_node() {
     let store = Store::memory();
     let builder = Builder::new().add_node(id("a"), cached(note("a"))).add_edge(START, id("a"));
     let builder = builder.add_conditional_edges_to(id("a"), |_: &Pad| -> Name { panic!("no way") }, id("a"));
@@ -98,7 +98,7 @@ async fn a_router_that_panics_fails_a_cached_node_as_any_other() {
     assert!(matches!(&status, Status::Failed { reason } if *reason == error), "{status:?}");
 }
 
-/// A cache whose entries tell of a channel that is gone.
+/// A cache whose entries name a channel that no longer exists.
 #[derive(Debug, Default)]
 struct Outdated(Mutex<Option<Vec<u8>>>);
 
@@ -117,7 +117,7 @@ impl NodeCache for Outdated {
 }
 
 #[tokio::test]
-async fn a_cached_result_that_cannot_be_read_is_made_anew() {
+async fn an_unreadable_cached_result_is_computed_again() {
     let tally = Tally::default();
     let graph = lone(tallied(&tally, "a")).with_cache(Arc::new(Outdated::default()));
 
@@ -128,7 +128,7 @@ async fn a_cached_result_that_cannot_be_read_is_made_anew() {
 }
 
 #[tokio::test]
-async fn clearing_forgets_the_nodes_of_one_name_or_all() {
+async fn clearing_removes_the_results_of_one_node_or_all() {
     let (cache, tally) = (Arc::new(MemoryCache::default()), Tally::default());
     let nodes = Builder::new().add_node(id("a"), cached(tallied(&tally, "a")));
     let graph = chain(nodes.add_node(id("ab"), cached(tallied(&tally, "ab"))), &["a", "ab"]);

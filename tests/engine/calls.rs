@@ -1,4 +1,4 @@
-//! Graphs that nodes call: what the graph around them knows of their questions.
+//! Graphs that nodes call, and their questions in the calling graph.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,7 +11,7 @@ use superstep::prelude::*;
 use crate::pad::*;
 use crate::stores::Store;
 
-/// Another question under a name that is taken.
+/// Another question under a name that is already used.
 #[derive(Serialize, Deserialize)]
 struct ApproveInWords;
 impl Interrupt for ApproveInWords {
@@ -35,7 +35,7 @@ fn silent() -> Graph {
     chain(Builder::new().add_node(id("d"), note("d")), &["d"])
 }
 
-/// A node that calls graphs, one after the other, and notes what they noted.
+/// A node that calls graphs, one after the other, and notes their notes.
 fn calling(graphs: &[Graph]) -> impl Fn(Arc<Pad>, Ctx) -> superstep::graph::Boxed<'static, Ended> + Clone + use<> {
     let graphs = graphs.to_vec();
     move |_, ctx| {
@@ -50,14 +50,14 @@ fn calling(graphs: &[Graph]) -> impl Fn(Arc<Pad>, Ctx) -> superstep::graph::Boxe
     }
 }
 
-/// Node `a` calls graphs, of which the first are told of.
-fn caller(graphs: &[Graph], told: usize) -> Graph {
+/// Node `a` calls graphs, of which the first `declared` are declared.
+fn caller(graphs: &[Graph], declared: usize) -> Graph {
     let builder = Builder::new().add_node(id("a"), calling(graphs));
-    chain(graphs[..told].iter().fold(builder, |builder, graph| builder.calls(&id("a"), graph)), &["a"])
+    chain(graphs[..declared].iter().fold(builder, |builder, graph| builder.calls(&id("a"), graph)), &["a"])
 }
 
 #[test]
-fn two_types_of_one_question_are_refused_however_deep_they_are_asked() {
+fn two_types_of_one_question_are_refused_at_any_depth() {
     let deep = chain(Builder::new().add_subgraph(id("s"), caller(&[silent(), asking_in_words()], 2)), &["s"]);
     let graph = Builder::new().add_node(id("a"), approval.asks::<Approve>()).add_subgraph(id("s"), deep);
 
@@ -83,7 +83,7 @@ async fn an_answer_is_checked_by_the_node_that_asked() {
 }
 
 #[tokio::test]
-async fn each_graph_that_a_node_calls_is_known() {
+async fn each_graph_that_a_node_calls_is_declared() {
     for graphs in [[asking(), silent()], [silent(), asking()]] {
         let graph = caller(&graphs, 2);
         let refused = graph.invoke(start()).await.unwrap_err().to_string();
@@ -99,13 +99,13 @@ async fn each_graph_that_a_node_calls_is_known() {
 }
 
 #[tokio::test]
-async fn the_state_of_whichever_called_graph_waits_is_shown() {
+async fn the_state_of_the_waiting_called_graph_is_shown() {
     let waiting = chain(Builder::new().add_node(id("e"), approval.asks::<Approve>()), &["e"]);
-    for told in [[silent(), waiting.clone()], [waiting.clone(), silent()]] {
+    for declared in [[silent(), waiting.clone()], [waiting.clone(), silent()]] {
         let builder =
-            Builder::new().calls(&id("a"), &told[0]).add_node(id("a"), calling(std::slice::from_ref(&waiting)));
+            Builder::new().calls(&id("a"), &declared[0]).add_node(id("a"), calling(std::slice::from_ref(&waiting)));
         let store = Store::memory();
-        let thread = store.thread(&chain(builder.calls(&id("a"), &told[1]), &["a"]));
+        let thread = store.thread(&chain(builder.calls(&id("a"), &declared[1]), &["a"]));
 
         thread.invoke(start()).await.unwrap();
 
@@ -115,7 +115,7 @@ async fn the_state_of_whichever_called_graph_waits_is_shown() {
 }
 
 #[test]
-fn a_graph_cannot_be_called_from_a_node_that_is_not_there() {
+fn a_graph_cannot_be_called_from_an_unknown_node() {
     let graph = Builder::new().add_node(id("a"), note("a")).calls(&id("b"), &asking()).add_sequence([id("a")]);
 
     insta::assert_snapshot!(graph.compile().unwrap_err(), @r"
@@ -125,7 +125,7 @@ fn a_graph_cannot_be_called_from_a_node_that_is_not_there() {
 }
 
 #[tokio::test]
-async fn a_question_nobody_could_answer_is_an_error_even_if_nobody_told_of_it() {
+async fn an_unanswerable_question_is_an_error_even_if_undeclared() {
     let refused = caller(&[asking()], 0).invoke(start()).await.unwrap_err().to_string();
     assert_eq!(refused, "a graph that asks a question needs a checkpointer");
 }
@@ -135,7 +135,7 @@ async fn a_question_nobody_could_answer_is_an_error_even_if_nobody_told_of_it() 
 #[case::fails("fail", 1)]
 #[case::tries_again_and_asks("fail once", 2)]
 #[tokio::test]
-async fn a_called_graph_that_had_ended_does_not_run_again_when_its_body_goes_on(
+async fn a_called_graph_that_ended_does_not_run_again_when_its_body_resumes(
     #[case] then: &'static str,
     #[case] runs: usize,
     #[values(Store::memory(), Store::disk())] store: Store,
@@ -162,13 +162,13 @@ async fn a_called_graph_that_had_ended_does_not_run_again_when_its_body_goes_on(
     let graph = chain(Builder::new().add_node(id("a"), body).calls(&id("a"), &called), &["a"]);
     let thread = || store.thread(&graph).durability(durability);
     let end = match thread().invoke(start()).await {
-        Ok(asked) => {
-            assert_eq!(asked.questions().len(), 1);
+        Ok(outcome) => {
+            assert_eq!(outcome.questions().len(), 1);
             thread().resume::<Approve>(true).await
         }
         Err(_) => thread().proceed().await,
     };
-    // as in LangGraph, a failure then leaves only what its siblings came to
+    // as in LangGraph, a failure then keeps only the results of its siblings
     let lost = then == "fail" && durability == Durability::Exit && persistence == Persistence::Inherit;
     let runs = if lost { runs + 1 } else { runs };
     assert_eq!((end.unwrap().finished().unwrap().notes.join(" "), tally.count()), ("c".into(), runs));

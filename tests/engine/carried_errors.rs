@@ -1,4 +1,4 @@
-//! The failure of a subgraph keeps its class, its place and its causes on the way up.
+//! The failure of a subgraph keeps its class, its place and its causes in the parent graphs.
 
 use std::time::Duration;
 
@@ -20,7 +20,7 @@ struct Declined;
 #[error("checkout failed")]
 struct Checkout(#[from] CallError);
 
-/// How the node in the middle passes on what its subgraph failed with.
+/// The way in which the node in the middle returns the error of its subgraph.
 #[derive(Clone, Copy, Debug)]
 enum Passes {
     AsNode,
@@ -28,7 +28,7 @@ enum Passes {
     Wrapped,
 }
 
-/// `pay`, which fails, in `shop`, in `outer`; each of the two above retries.
+/// `pay`, which fails, in `shop`, in `outer`; the two outer graphs retry.
 fn nested(tally: &Tally, class: fn(Declined) -> NodeError, passes: Passes) -> Graph {
     let tally = tally.clone();
     let pay = move |_: Arc<Pad>, _: Ctx| -> Body {
@@ -83,7 +83,7 @@ async fn a_failure_keeps_its_class_through_every_level(
 }
 
 #[tokio::test]
-async fn a_failure_says_in_which_subgraph_it_was() {
+async fn a_failure_names_its_subgraph() {
     let graph = nested(&Tally::default(), NodeError::permanent, Passes::AsNode);
     let error = Store::memory().thread(&graph).invoke(start()).await.unwrap_err();
     assert_eq!(error.to_string(), "node `pay` in the subgraph `outer/shop` failed in superstep 1: card declined");

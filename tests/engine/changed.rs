@@ -1,5 +1,5 @@
-//! Threads whose state has changed since they were stored: what is renamed, upgraded, carried along, dropped or refused,
-//! for threads that are finished, wait, failed, or are half done.
+//! Threads whose state type has changed since they were stored: fields renamed, upgraded, unknown, dropped or refused,
+//! in threads that are finished, interrupted, failed, or in the middle of a superstep.
 
 use std::sync::Arc;
 
@@ -13,26 +13,26 @@ use superstep::prelude::*;
 use crate::pad::{Approve, id};
 use crate::stores::Store;
 
-/// How far the thread had come when the code changed.
+/// The progress of the thread when the code changed.
 #[derive(Clone, Copy, Debug, PartialEq)]
-enum Came {
-    /// To its end.
+enum Stage {
+    /// It has finished.
     Finished,
-    /// `left` has ended beside `right`, which asks.
-    Asked,
-    /// `left` has ended beside `right`, which failed.
+    /// `left` has finished; `right` is interrupted.
+    Paused,
+    /// `left` has finished; `right` failed.
     Failed,
 }
 
-/// `left` writes, `right` comes so far, then `end`.
-fn graph<S: State<Schema = ()>>(left: impl Into<Writes<S>>, came: Came) -> CompiledGraph<S, Name> {
+/// `left` writes, `right` gets as far as `came`, then `end`.
+fn graph<S: State<Schema = ()>>(left: impl Into<Writes<S>>, stage: Stage) -> CompiledGraph<S, Name> {
     let left: Writes<S> = left.into();
     let write = move |_: Arc<S>, _: Ctx| std::future::ready(Ok::<_, NodeError>(left.clone()));
     let wait = move |_: Arc<S>, ctx: Ctx| async move {
-        match came {
-            Came::Finished => {}
-            Came::Asked => drop(ctx.interrupt(Approve)?),
-            Came::Failed => return Err(NodeError::permanent("no luck")),
+        match stage {
+            Stage::Finished => {}
+            Stage::Paused => drop(ctx.interrupt(Approve)?),
+            Stage::Failed => return Err(NodeError::permanent("no luck")),
         }
         Ok(())
     };
@@ -54,30 +54,30 @@ fn on<S: State<Schema = ()>>(store: &Store, graph: CompiledGraph<S, Name>) -> Th
 /// Stores a thread with the old code.
 async fn stored<S: State<Schema = ()>>(
     store: &Store,
-    came: Came,
+    stage: Stage,
     input: impl Into<Writes<S>>,
     left: impl Into<Writes<S>>,
 ) {
-    let ended = on(store, graph::<S>(left, came)).invoke(input.into()).await;
-    assert_eq!(ended.is_err(), came == Came::Failed);
+    let ended = on(store, graph::<S>(left, stage)).invoke(input.into()).await;
+    assert_eq!(ended.is_err(), stage == Stage::Failed);
 }
 
-/// Goes on to the end with the new code.
-async fn ended<S: State<Schema = ()> + Serialize>(store: &Store, came: Came) -> Result<Value, RunError> {
-    let thread = on(store, graph::<S>(Writes::default(), if came == Came::Asked { came } else { Came::Finished }));
-    let outcome = match came {
-        Came::Finished => return shown::<S>(store).await,
-        Came::Asked => thread.resume::<Approve>(true).await?,
-        Came::Failed => thread.proceed().await?,
+/// Runs to the end with the new code.
+async fn ended<S: State<Schema = ()> + Serialize>(store: &Store, stage: Stage) -> Result<Value, RunError> {
+    let thread = on(store, graph::<S>(Writes::default(), if stage == Stage::Paused { stage } else { Stage::Finished }));
+    let outcome = match stage {
+        Stage::Finished => return shown::<S>(store).await,
+        Stage::Paused => thread.resume::<Approve>(true).await?,
+        Stage::Failed => thread.proceed().await?,
     };
     let state = outcome.finished().unwrap();
     let again = shown::<S>(store).await?;
-    assert_eq!(serde_json::to_value(&*state).unwrap(), again, "what is stored is what was told");
+    assert_eq!(serde_json::to_value(&*state).unwrap(), again, "the stored state is the returned one");
     Ok(again)
 }
 
 async fn shown<S: State<Schema = ()> + Serialize>(store: &Store) -> Result<Value, RunError> {
-    let snapshot = on(store, graph::<S>(Writes::default(), Came::Finished)).state().await?.unwrap();
+    let snapshot = on(store, graph::<S>(Writes::default(), Stage::Finished)).state().await?.unwrap();
     if let Some(Misfit::Value(unread)) = snapshot.misfits.into_iter().find(|misfit| matches!(misfit, Misfit::Value(_)))
     {
         return Err(RunError::Unreadable(unread));
@@ -86,7 +86,7 @@ async fn shown<S: State<Schema = ()> + Serialize>(store: &Store) -> Result<Value
 }
 
 async fn carried<S: State<Schema = ()>>(store: &Store) -> Vec<String> {
-    on(store, graph::<S>(Writes::default(), Came::Finished)).state().await.unwrap().unwrap().carried
+    on(store, graph::<S>(Writes::default(), Stage::Finished)).state().await.unwrap().unwrap().carried
 }
 
 fn unreadable(error: RunError) -> Unreadable {
@@ -196,27 +196,27 @@ mod renamed {
 
 #[rstest]
 #[tokio::test]
-async fn what_is_stored_under_a_former_name_is_the_fields_own(
-    #[values(Came::Finished, Came::Asked, Came::Failed)] came: Came,
+async fn a_value_stored_under_a_former_name_belongs_to_the_field(
+    #[values(Stage::Finished, Stage::Paused, Stage::Failed)] stage: Stage,
     #[values(Store::memory(), Store::disk())] store: Store,
 ) {
-    stored::<before::Draft>(&store, came, before::input(), before::left()).await;
+    stored::<before::Draft>(&store, stage, before::input(), before::left()).await;
     let end = json!({
         "topic": "moons", "remarks": ["in", "left"], "numbers": [1, 2, 3], "total": 3, "size": 5, "most": 7,
         "talk": [{"id": "b", "text": "moon"}], "met": ["x"], "fresh": null,
     });
     assert_eq!(shown::<renamed::Draft>(&store).await.unwrap(), end, "read only");
-    assert_eq!(ended::<renamed::Draft>(&store, came).await.unwrap(), end);
+    assert_eq!(ended::<renamed::Draft>(&store, stage).await.unwrap(), end);
     let more = renamed::Draft::update().topic("suns").remarks(["more"]).total(1).numbers([4]).fresh(Some(1));
     let more = more.talk([entry("c", "sun")]);
-    on(&store, graph::<renamed::Draft>(Writes::default(), Came::Finished)).invoke(more).await.unwrap();
+    on(&store, graph::<renamed::Draft>(Writes::default(), Stage::Finished)).invoke(more).await.unwrap();
     let now = shown::<renamed::Draft>(&store).await.unwrap();
     assert_eq!((&now["remarks"], &now["numbers"]), (&json!(["in", "left", "more"]), &json!([1, 2, 3, 4])));
     assert_eq!((&now["total"], now["talk"][1]["text"].as_str()), (&json!(4), Some("sun")));
     assert!(carried::<renamed::Draft>(&store).await.is_empty());
 }
 
-/// Hardly anything is left of it.
+/// Almost all fields are removed.
 mod narrow {
     use super::*;
 
@@ -231,37 +231,37 @@ mod narrow {
 
 #[rstest]
 #[tokio::test]
-async fn what_no_field_claims_is_carried_along_and_found_again(
-    #[values(Came::Finished, Came::Asked, Came::Failed)] came: Came,
+async fn unknown_channels_are_kept_and_found_again(
+    #[values(Stage::Finished, Stage::Paused, Stage::Failed)] stage: Stage,
     #[values(Store::memory(), Store::disk())] store: Store,
 ) {
-    stored::<before::Draft>(&store, came, before::input(), before::left()).await;
-    assert_eq!(ended::<narrow::Draft>(&store, came).await.unwrap(), json!({ "sum": 3, "other": "" }));
-    assert_eq!(carried::<narrow::Draft>(&store).await, names(came));
-    let thread = on(&store, graph(narrow::Draft::update().sum(10).other("new"), Came::Finished));
+    stored::<before::Draft>(&store, stage, before::input(), before::left()).await;
+    assert_eq!(ended::<narrow::Draft>(&store, stage).await.unwrap(), json!({ "sum": 3, "other": "" }));
+    assert_eq!(carried::<narrow::Draft>(&store).await, names(stage));
+    let thread = on(&store, graph(narrow::Draft::update().sum(10).other("new"), Stage::Finished));
     thread.invoke(narrow::Draft::update().other("newer")).await.unwrap();
     let checkpoint = thread.state().await.unwrap().unwrap().id;
     thread.at(checkpoint).update_state(narrow::Draft::update().sum(100)).await.unwrap();
-    assert_eq!(carried::<narrow::Draft>(&store).await, names(came), "on a fork too");
+    assert_eq!(carried::<narrow::Draft>(&store).await, names(stage), "on a fork too");
     let back = shown::<before::Draft>(&store).await.unwrap();
-    let kept = ["subject", "notes", "marks", "chat"].map(|name| back[name].clone());
+    let values = ["subject", "notes", "marks", "chat"].map(|name| back[name].clone());
     let chat = json!([{"id": "b", "text": "moon"}]);
-    assert_eq!(kept, [json!("moons"), json!(["in", "left"]), json!([1, 2, 3]), chat]);
+    assert_eq!(values, [json!("moons"), json!(["in", "left"]), json!([1, 2, 3]), chat]);
     assert_eq!(back["sum"], json!(113));
     assert_eq!(carried::<before::Draft>(&store).await, ["other"]);
     let left = before::Draft::update().notes(["left"]).marks([4]).chat([entry("c", "sun")]);
-    on(&store, graph(left, Came::Finished)).invoke(before::Draft::update().notes(["again"])).await.unwrap();
+    on(&store, graph(left, Stage::Finished)).invoke(before::Draft::update().notes(["again"])).await.unwrap();
     let back = shown::<before::Draft>(&store).await.unwrap();
     assert_eq!((&back["notes"], &back["marks"]), (&json!(["in", "left", "again", "left"]), &json!([1, 2, 3, 4])));
     assert_eq!(back["chat"].as_array().map(Vec::len), Some(2));
     assert_eq!(shown::<narrow::Draft>(&store).await.unwrap()["other"], json!("new"));
 }
 
-/// A change that only a reducer could apply is lost with it: `best` and `seen` were first written by `left`.
-fn names(came: Came) -> Vec<&'static str> {
+/// A change that needs its reducer is lost with it: `best` and `seen` were first written by `left`.
+fn names(stage: Stage) -> Vec<&'static str> {
     let mut names = vec!["subject", "notes", "marks", "chat", "length"];
     names.extend(["best", "seen"]);
-    if came != Came::Finished {
+    if stage != Stage::Finished {
         names.truncate(5);
     }
     names
@@ -280,15 +280,15 @@ mod dropped {
 
 #[rstest]
 #[tokio::test]
-async fn what_is_removed_is_dropped_without_a_word(
-    #[values(Came::Finished, Came::Asked, Came::Failed)] came: Came,
+async fn a_removed_channel_is_dropped_silently(
+    #[values(Stage::Finished, Stage::Paused, Stage::Failed)] stage: Stage,
     #[values(Store::memory(), Store::disk())] store: Store,
 ) {
-    stored::<before::Draft>(&store, came, before::input(), before::left()).await;
+    stored::<before::Draft>(&store, stage, before::input(), before::left()).await;
     assert!(carried::<dropped::Draft>(&store).await.is_empty());
-    assert_eq!(ended::<dropped::Draft>(&store, came).await.unwrap(), json!({ "sum": 3 }));
+    assert_eq!(ended::<dropped::Draft>(&store, stage).await.unwrap(), json!({ "sum": 3 }));
     let next = dropped::Draft::update().sum(1);
-    on(&store, graph::<dropped::Draft>(Writes::default(), Came::Finished)).invoke(next).await.unwrap();
+    on(&store, graph::<dropped::Draft>(Writes::default(), Stage::Finished)).invoke(next).await.unwrap();
     assert_eq!(shown::<before::Draft>(&store).await.unwrap()["notes"], json!([]));
 }
 
@@ -365,20 +365,20 @@ mod upgraded {
 
 #[rstest]
 #[tokio::test]
-async fn an_upgrade_makes_the_new_value_of_the_old_one(
-    #[values(Came::Finished, Came::Asked, Came::Failed)] came: Came,
+async fn an_upgrade_converts_the_old_value(
+    #[values(Stage::Finished, Stage::Paused, Stage::Failed)] stage: Stage,
     #[values(Store::memory(), Store::disk())] store: Store,
 ) {
-    stored::<before::Draft>(&store, came, before::input(), before::left()).await;
+    stored::<before::Draft>(&store, stage, before::input(), before::left()).await;
     let end = json!({
         "subject": {"id": "title", "text": "moons"}, "marks": ["1", "2", "3"], "sum": 30, "length": 50,
         "notes": [{"id": "n", "text": "in"}, {"id": "n", "text": "left"}], "chat": [{"id": "b", "text": "MOON"}],
     });
     assert_eq!(shown::<upgraded::Draft>(&store).await.unwrap(), end, "read only");
-    assert_eq!(ended::<upgraded::Draft>(&store, came).await.unwrap(), end);
+    assert_eq!(ended::<upgraded::Draft>(&store, stage).await.unwrap(), end);
     let more = upgraded::Draft::update().sum(1).marks(["four"]).notes([entry("m", "more")]);
     let more = more.chat([entry("c", "sun")]).length(1);
-    on(&store, graph::<upgraded::Draft>(Writes::default(), Came::Finished)).invoke(more).await.unwrap();
+    on(&store, graph::<upgraded::Draft>(Writes::default(), Stage::Finished)).invoke(more).await.unwrap();
     let now = shown::<upgraded::Draft>(&store).await.unwrap();
     assert_eq!((&now["sum"], &now["length"], &now["marks"]), (&json!(31), &json!(51), &json!(["1", "2", "3", "four"])));
     assert_eq!((&now["chat"][0]["text"], &now["chat"][1]["text"]), (&json!("MOON"), &json!("sun")));
@@ -387,7 +387,7 @@ async fn an_upgrade_makes_the_new_value_of_the_old_one(
     assert_eq!(newer.help(), "run the thread with the code that stored it, or a later one");
 }
 
-/// One field, in versions that differ in nothing else.
+/// One field, in versions that differ in its type only.
 macro_rules! one_field {
     ($name:ident, $(#[$channel:meta])? $type:ty) => {
         mod $name {
@@ -418,7 +418,7 @@ mod shapes {
             by: String,
         }
     }
-    /// All of its fields have defaults, so anything fits it.
+    /// All of its fields have defaults, so any map fits.
     #[derive(Clone, Debug, Default, Serialize, Deserialize)]
     #[serde(default)]
     pub(super) struct Memo {
@@ -469,20 +469,20 @@ one_field!(
     String
 );
 
-/// Reads what one version has stored with another: finished, and while a task has left its write.
+/// Reads what one version stored with another: finished, and while a task has written.
 macro_rules! changes {
     ($old:ident = $value:expr => $new:ident) => {{
         let mut seen = vec![];
-        for came in [Came::Finished, Came::Asked] {
+        for stage in [Stage::Finished, Stage::Paused] {
             let store = Store::memory();
-            stored::<$old::Draft>(&store, came, Writes::default(), $old::Draft::update().field($value)).await;
+            stored::<$old::Draft>(&store, stage, Writes::default(), $old::Draft::update().field($value)).await;
             let now = shown::<$new::Draft>(&store).await;
-            let end = ended::<$new::Draft>(&store, came).await;
-            let told = |read: Result<Value, RunError>| match read {
+            let end = ended::<$new::Draft>(&store, stage).await;
+            let described = |read: Result<Value, RunError>| match read {
                 Ok(mut value) => value["field"].take().to_string(),
                 Err(error) => error.to_string(),
             };
-            let (now, end) = (told(now), told(end));
+            let (now, end) = (described(now), described(end));
             seen.push(if now == end { now } else { format!("{now}, then {end}") });
         }
         seen.dedup();
@@ -494,9 +494,9 @@ const THEN: &str = "stored as";
 
 #[rstest]
 #[tokio::test]
-async fn a_changed_type_reads_what_it_keeps_whole_and_nothing_else() {
+async fn a_changed_type_reads_only_values_it_keeps_completely() {
     let note = || shapes::Note { text: "hi".into() };
-    let kept = [
+    let cases = [
         (changes!(number = 7 => wide), "7"),
         (changes!(wide = 7 => number), "7"),
         (changes!(number = 7 => signed), "7"),
@@ -513,7 +513,7 @@ async fn a_changed_type_reads_what_it_keeps_whole_and_nothing_else() {
         (changes!(number = 7 => sum), "7"),
         (changes!(entries = vec![entry("a", "b")] => chat), r#"[{"id":"a","text":"b"}]"#),
     ];
-    for (at, (seen, expected)) in kept.iter().enumerate() {
+    for (at, (seen, expected)) in cases.iter().enumerate() {
         assert_eq!(seen, expected, "row {at}");
     }
     let refused = [
@@ -531,10 +531,10 @@ async fn a_changed_type_reads_what_it_keeps_whole_and_nothing_else() {
     }
 }
 
-/// Which of two: a value that stands for itself, or what is left to be reduced.
+/// Reduces to one of two: a value itself, or a change to be reduced.
 #[rstest]
 #[tokio::test]
-async fn a_rule_that_changes_takes_over_values_and_refuses_what_the_old_one_left_half_done() {
+async fn a_changed_rule_accepts_values_and_refuses_pending_writes_of_the_old_rule() {
     let refused = "; half done: ";
     let log = changes!(log = ["a", "b"] => list);
     assert!(log.starts_with(&format!(r#"["a","b"]{refused}"#)) && log.contains("rule `append`"), "{log}");
@@ -549,16 +549,16 @@ async fn a_rule_that_changes_takes_over_values_and_refuses_what_the_old_one_left
 }
 
 #[tokio::test]
-async fn a_value_that_cannot_be_read_is_told_with_both_types_and_the_way_out() {
+async fn an_unreadable_value_is_reported_with_both_types_and_help() {
     let store = Store::memory();
-    stored::<number::Draft>(&store, Came::Finished, number::Draft::update().field(7), Writes::default()).await;
+    stored::<number::Draft>(&store, Stage::Finished, number::Draft::update().field(7), Writes::default()).await;
     let error = shown::<text::Draft>(&store).await.unwrap_err();
     assert!(error.help().unwrap().starts_with("give the channel `version = 2` and `upgrade = <fn>`"), "{error:?}");
-    let told = unreadable(error);
-    let told = (told.what, told.stored, told.expected, told.thread, told.checkpoint.to_string(), told.reason);
+    let parts = unreadable(error);
+    let parts = (parts.what, parts.stored, parts.expected, parts.thread, parts.checkpoint.to_string(), parts.reason);
     let words = ("invalid type: integer `7`, expected a string").to_owned();
-    assert_eq!(told, ("channel `field`".into(), "u32".into(), "String".into(), "t".into(), "4".into(), words));
-    let error = ended::<barred::Draft>(&store, Came::Finished).await.unwrap_err();
+    assert_eq!(parts, ("channel `field`".into(), "u32".into(), "String".into(), "t".into(), "4".into(), words));
+    let error = ended::<barred::Draft>(&store, Stage::Finished).await.unwrap_err();
     assert!(error.help().unwrap().starts_with("let `upgrade = <fn>` of the channel take version 1"), "{error:?}");
 }
 
@@ -591,12 +591,12 @@ mod two_changed {
 #[rstest]
 #[tokio::test]
 async fn channels_that_cannot_be_read_leave_the_others_readable(
-    #[values(Came::Finished, Came::Asked, Came::Failed)] came: Came,
+    #[values(Stage::Finished, Stage::Paused, Stage::Failed)] stage: Stage,
     #[values(Store::memory(), Store::disk())] store: Store,
 ) {
     let input = two_fields::Draft::update().field(7).other("tides").log(["a"]).marks(["x"]);
-    stored::<two_fields::Draft>(&store, came, input, Writes::default()).await;
-    let thread = on(&store, graph::<two_changed::Draft>(Writes::default(), came));
+    stored::<two_fields::Draft>(&store, stage, input, Writes::default()).await;
+    let thread = on(&store, graph::<two_changed::Draft>(Writes::default(), stage));
     let snapshot = thread.state().await.unwrap().unwrap();
     let values = (snapshot.values.field.as_str(), snapshot.values.other.as_str(), &snapshot.values.log[..]);
     assert_eq!(values, ("", "tides", &["a".to_owned()][..]));
@@ -623,12 +623,12 @@ async fn channels_that_cannot_be_read_leave_the_others_readable(
 
 #[rstest]
 #[tokio::test]
-async fn a_fork_of_the_old_code_and_one_of_the_new_do_not_meet(#[values(Store::memory(), Store::disk())] store: Store) {
-    stored::<before::Draft>(&store, Came::Asked, before::input(), before::left()).await;
-    let old = || on(&store, graph::<before::Draft>(before::left(), Came::Asked));
+async fn forks_of_the_old_and_the_new_code_are_separate(#[values(Store::memory(), Store::disk())] store: Store) {
+    stored::<before::Draft>(&store, Stage::Paused, before::input(), before::left()).await;
+    let old = || on(&store, graph::<before::Draft>(before::left(), Stage::Paused));
     let paused = old().state().await.unwrap().unwrap().id;
-    ended::<renamed::Draft>(&store, Came::Asked).await.unwrap();
-    let new = on(&store, graph::<renamed::Draft>(Writes::default(), Came::Finished));
+    ended::<renamed::Draft>(&store, Stage::Paused).await.unwrap();
+    let new = on(&store, graph::<renamed::Draft>(Writes::default(), Stage::Finished));
     new.invoke(renamed::Draft::update().remarks(["new"])).await.unwrap();
     let newest = new.state().await.unwrap().unwrap().id;
     let end = old().at(paused).proceed().await.unwrap();
@@ -647,7 +647,7 @@ async fn a_fork_of_the_old_code_and_one_of_the_new_do_not_meet(#[values(Store::m
 }
 
 #[tokio::test]
-async fn a_data_defined_state_says_the_same_of_its_past() {
+async fn a_data_defined_state_declares_its_past_in_the_same_way() {
     let store = Store::memory();
     let graph = |schema: superstep::graph::DataSchema| {
         let idle = |_: Arc<superstep::graph::DataState>, _: Ctx| std::future::ready(Ok::<(), NodeError>(()));

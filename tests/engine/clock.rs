@@ -6,7 +6,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use crate::pad::PadThread;
 
-/// A clock in seconds since the Unix epoch that moves only when it is set.
+/// A clock in seconds since the Unix epoch, which moves only when it is set.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Hand(Arc<AtomicU64>);
 
@@ -15,7 +15,7 @@ impl Hand {
         self.0.store(seconds, Ordering::SeqCst);
     }
 
-    /// Moves the clock on by a second.
+    /// Advances the clock by a second.
     pub(crate) fn tick(&self) {
         self.0.fetch_add(1, Ordering::SeqCst);
     }
@@ -31,7 +31,7 @@ impl Hand {
     }
 }
 
-/// Returns the time so many seconds after the Unix epoch.
+/// Returns the time this many seconds after the Unix epoch.
 pub(crate) fn at(seconds: u64) -> SystemTime {
     UNIX_EPOCH + Duration::from_secs(seconds)
 }

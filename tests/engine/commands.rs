@@ -1,4 +1,4 @@
-//! Commands from outside: what a thread says of them, to whoever looks.
+//! Commands given to a thread, as other processes see them.
 
 use rstest::rstest;
 use superstep::graph::CancellationToken;
@@ -7,7 +7,7 @@ use superstep::prelude::*;
 use crate::pad::{Approve, Builder, Graph, Pad, PadThread, approval, chain, fan, id, note, start};
 use crate::stores::Store;
 
-/// Only `a` runs by itself.
+/// A graph in which only `a` runs without a command.
 fn led_by_commands() -> Graph {
     let fails = |_, _: Ctx| async { Err::<(), _>(NodeError::from("no")) };
     let nodes = Builder::new().add_node(id("a"), note("a")).add_node(id("b"), note("b"));
@@ -15,7 +15,7 @@ fn led_by_commands() -> Graph {
     nodes.add_edge(START, id("a")).compile().unwrap()
 }
 
-async fn at_rest(store: &Store) -> PadThread {
+async fn finished_thread(store: &Store) -> PadThread {
     let thread = store.thread(&led_by_commands());
     thread.invoke(start()).await.unwrap();
     thread
@@ -23,16 +23,14 @@ async fn at_rest(store: &Store) -> PadThread {
 
 #[rstest]
 #[tokio::test]
-async fn a_question_that_a_command_led_to_is_open_to_every_process(
-    #[values(Store::memory(), Store::disk())] store: Store,
-) {
-    let thread = at_rest(&store).await;
+async fn a_question_after_a_command_is_open_to_every_process(#[values(Store::memory(), Store::disk())] store: Store) {
+    let thread = finished_thread(&store).await;
 
-    let asked = thread.command(Command::to(id("asks"))).await.unwrap();
+    let outcome = thread.command(Command::to(id("asks"))).await.unwrap();
 
     for thread in [store.thread(&led_by_commands()), thread] {
         let Status::Interrupted { questions } = thread.status().await.unwrap() else { panic!("it waits") };
-        assert_eq!(questions[0].id(), asked.questions()[0].id());
+        assert_eq!(questions[0].id(), outcome.questions()[0].id());
         let refused = thread.invoke(start()).await.unwrap_err().to_string();
         assert!(refused.ends_with("it waits for an answer to `approve`"), "{refused}");
     }
@@ -42,8 +40,8 @@ async fn a_question_that_a_command_led_to_is_open_to_every_process(
 
 #[rstest]
 #[tokio::test]
-async fn where_a_cancelled_command_was_to_go_is_pending(#[values(Store::memory(), Store::disk())] store: Store) {
-    let (thread, token) = (at_rest(&store).await, CancellationToken::new());
+async fn the_target_of_a_cancelled_command_is_pending(#[values(Store::memory(), Store::disk())] store: Store) {
+    let (thread, token) = (finished_thread(&store).await, CancellationToken::new());
     token.cancel();
 
     let out = thread.clone().cancel_with(token).command(Command::to(id("b"))).await.unwrap();
@@ -59,9 +57,9 @@ async fn where_a_cancelled_command_was_to_go_is_pending(#[values(Store::memory()
 }
 
 #[tokio::test]
-async fn a_node_that_failed_on_a_command_is_told_and_tried_again() {
+async fn a_node_that_failed_after_a_command_is_reported_and_retried() {
     let store = Store::memory();
-    let thread = at_rest(&store).await;
+    let thread = finished_thread(&store).await;
 
     thread.command(Command::to(id("fails"))).await.unwrap_err();
 
@@ -73,7 +71,7 @@ async fn a_node_that_failed_on_a_command_is_told_and_tried_again() {
 }
 
 #[tokio::test]
-async fn every_checkpoint_that_a_handle_makes_bears_its_words() {
+async fn every_checkpoint_of_a_handle_has_its_metadata() {
     let inside = chain(Builder::new().add_node(id("inner"), note("inner")), &["inner"]);
     let nodes = Builder::new().add_node(id("a"), approval.asks::<Approve>()).add_subgraph(id("sub"), inside.clone());
     let graph = nodes.add_edge(START, id("a")).compile().unwrap();
@@ -98,7 +96,7 @@ async fn every_checkpoint_that_a_handle_makes_bears_its_words() {
 }
 
 #[tokio::test]
-async fn the_checkpoints_of_a_subgraph_bear_the_words_of_whoever_made_them() {
+async fn the_checkpoints_of_a_subgraph_have_the_metadata_of_their_handle() {
     let inside = chain(Builder::new().add_node(id("inner"), approval.asks::<Approve>()), &["inner"]);
     let graph = chain(Builder::new().add_subgraph(id("sub"), inside.clone()), &["sub"]);
     let store = Store::memory();
@@ -106,8 +104,8 @@ async fn the_checkpoints_of_a_subgraph_bear_the_words_of_whoever_made_them() {
 
     thread.invoke(start()).await.unwrap();
 
-    let asked = thread.state_deep().await.unwrap().unwrap().tasks[0].state.as_ref().unwrap().id;
-    store.thread(&graph).metadata("who", "other").at(asked).proceed().await.unwrap();
+    let checkpoint = thread.state_deep().await.unwrap().unwrap().tasks[0].state.as_ref().unwrap().id;
+    store.thread(&graph).metadata("who", "other").at(checkpoint).proceed().await.unwrap();
     let inside = store.thread(&graph).metadata("who", "third").subgraph(&inside, ["sub"]);
     inside.update_state_as(id("inner"), start()).await.unwrap();
     let made = inside.history().await.unwrap().metadata_only().await.unwrap();
@@ -117,7 +115,7 @@ async fn the_checkpoints_of_a_subgraph_bear_the_words_of_whoever_made_them() {
 
 #[rstest]
 #[tokio::test]
-async fn an_answer_beside_a_command_that_is_refused_is_not_kept(
+async fn an_answer_with_a_refused_command_is_not_stored(
     #[values(Durability::Sync, Durability::Async, Durability::Exit)] durability: Durability,
     #[values(Store::memory(), Store::disk())] store: Store,
 ) {
@@ -132,10 +130,10 @@ async fn an_answer_beside_a_command_that_is_refused_is_not_kept(
     assert_eq!(thread.resume::<Approve>(true).await.unwrap().state().notes, ["approved: true"]);
 }
 
-/// The update of a command goes into the log before the results of siblings that wait with it.
+/// The update of a command is logged before the results of siblings that wait with it.
 #[rstest]
 #[tokio::test]
-async fn a_thread_stays_readable_after_an_update_beside_a_finished_sibling(
+async fn a_thread_is_readable_after_an_update_while_a_sibling_has_finished(
     #[values(Store::memory(), Store::disk())] store: Store,
     #[values(Durability::Sync, Durability::Async, Durability::Exit)] durability: Durability,
 ) {
@@ -152,10 +150,10 @@ async fn a_thread_stays_readable_after_an_update_beside_a_finished_sibling(
     assert_eq!(store.thread(&graph).history().await.unwrap().all().await.unwrap()[0].values.notes, notes);
 }
 
-/// The checkpoint that the update made has copies of the results: dropping those leaves the originals.
+/// The checkpoint of the update has copies of the results: discarding them keeps the originals.
 #[rstest]
 #[tokio::test]
-async fn results_that_run_again_elsewhere_stay_where_they_were(#[values(Store::memory(), Store::disk())] store: Store) {
+async fn results_that_run_again_on_a_fork_stay_in_the_original(#[values(Store::memory(), Store::disk())] store: Store) {
     let builder = Builder::new().add_node(id("a"), note("a")).add_node(id("ask"), approval.asks::<Approve>());
     let graph = fan(builder, &["a", "ask"]);
     store.thread(&graph).invoke(start()).await.unwrap();

@@ -1,4 +1,4 @@
-//! What differs between two checkpoints, for people and for tools.
+//! Differences between two checkpoints, as text and as JSON.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -74,7 +74,7 @@ fn thread(store: &Store, id: &str) -> Thread<Essay, Step> {
     graph().with_shared_checkpointer(Arc::clone(&store.store)).thread(id)
 }
 
-/// The thread with its question answered, and its checkpoints, oldest first.
+/// Returns the thread with its question answered, and its checkpoints, oldest first.
 async fn answered(store: &Store) -> (Thread<Essay, Step>, Vec<CheckpointId>) {
     let thread = thread(store, "essay-1");
     thread.invoke(Essay::update().title("tides")).await.unwrap();
@@ -85,7 +85,7 @@ async fn answered(store: &Store) -> (Thread<Essay, Step>, Vec<CheckpointId>) {
     (thread, steps)
 }
 
-/// Takes the steps of a JSON Patch, as RFC 6902 says.
+/// Applies the operations of a JSON Patch, as RFC 6902 defines them.
 fn patched(mut state: Value, patch: &Value) -> Value {
     for edit in patch.as_array().unwrap() {
         let (above, last) = edit["path"].as_str().unwrap().rsplit_once('/').unwrap();
@@ -103,7 +103,7 @@ fn patched(mut state: Value, patch: &Value) -> Value {
     state
 }
 
-/// The state of a checkpoint without its secrets.
+/// Returns the state of a checkpoint without its secrets.
 async fn shown(thread: &Thread<Essay, Step>, at: CheckpointId) -> Value {
     let snapshot = thread.clone().at(at).state().await.unwrap().unwrap();
     let mut state = serde_json::to_value(&*snapshot.values).unwrap();
@@ -114,7 +114,7 @@ async fn shown(thread: &Thread<Essay, Step>, at: CheckpointId) -> Value {
 
 #[rstest]
 #[tokio::test]
-async fn a_person_reads_what_a_superstep_changed(#[values(Store::memory(), Store::disk())] store: Store) {
+async fn the_text_of_a_diff_shows_changes_of_a_superstep(#[values(Store::memory(), Store::disk())] store: Store) {
     let (thread, steps) = answered(&store).await;
 
     let diff = thread.diff(steps[2], steps[3]).await.unwrap();
@@ -146,11 +146,11 @@ async fn a_person_reads_what_a_superstep_changed(#[values(Store::memory(), Store
 }
 
 #[tokio::test]
-async fn a_person_reads_what_was_asked_and_what_comes_next() {
+async fn the_text_of_a_diff_shows_questions_and_next_nodes() {
     let (thread, steps) = answered(&Store::memory()).await;
-    let asked = thread.diff(steps[0], steps[3]).await.unwrap();
+    let interrupted = thread.diff(steps[0], steps[3]).await.unwrap();
     let answered = thread.diff(steps[3], steps[4]).await.unwrap();
-    insta::assert_snapshot!(format!("{asked}\n\n{answered}"), @r#"
+    insta::assert_snapshot!(format!("{interrupted}\n\n{answered}"), @r#"
     from essay-1 #1, superstep -1 (input)
     to   essay-1 #4, superstep 2 (loop)
     ~ next: __start__ -> Review
@@ -181,7 +181,7 @@ async fn a_person_reads_what_was_asked_and_what_comes_next() {
 }
 
 #[tokio::test]
-async fn a_tool_reads_the_same_as_json() {
+async fn the_json_of_a_diff_has_the_same_content() {
     let (thread, steps) = answered(&Store::memory()).await;
     let diff = thread.diff(steps[3], steps[4]).await.unwrap();
     let mut json = serde_json::to_value(&diff).unwrap();
@@ -236,7 +236,7 @@ async fn a_tool_reads_the_same_as_json() {
 
 #[rstest]
 #[tokio::test]
-async fn the_patch_makes_either_state_of_any_two_the_other(#[values(Store::memory(), Store::disk())] store: Store) {
+async fn the_patch_converts_either_state_into_the_other(#[values(Store::memory(), Store::disk())] store: Store) {
     let (thread, steps) = answered(&store).await;
     for &from in &steps {
         for &to in &steps {
@@ -253,20 +253,20 @@ async fn the_patch_makes_either_state_of_any_two_the_other(#[values(Store::memor
 }
 
 #[tokio::test]
-async fn a_secret_is_told_to_have_changed_and_no_more() {
+async fn a_changed_secret_is_named_and_not_shown() {
     let (thread, steps) = answered(&Store::memory()).await;
     let diffs = [(1, 2), (2, 3), (3, 2), (0, 4)].map(|(from, to)| (steps[from], steps[to]));
     for (from, to) in diffs {
         let diff = thread.diff_deep(from, to).await.unwrap();
-        let told = format!("{diff} {diff:?} {}", serde_json::to_string(&diff).unwrap());
-        assert!(!told.contains("sesame") && !told.contains("barley"), "{told}");
-        assert!(told.contains("key: changed (secret)") && told.contains("tries: changed (secret)"), "{told}");
+        let shown = format!("{diff} {diff:?} {}", serde_json::to_string(&diff).unwrap());
+        assert!(!shown.contains("sesame") && !shown.contains("barley"), "{shown}");
+        assert!(shown.contains("key: changed (secret)") && shown.contains("tries: changed (secret)"), "{shown}");
     }
     assert!(!thread.diff(steps[3], steps[4]).await.unwrap().to_string().contains("secret"));
 }
 
 #[tokio::test]
-async fn forks_are_compared_with_what_they_left() {
+async fn forks_are_compared_with_the_branch_they_left() {
     let (thread, steps) = answered(&Store::memory()).await;
     thread.clone().at(steps[2]).update_state(Essay::update().notes(["kelp"]).title("moons")).await.unwrap();
     thread.proceed().await.unwrap();
@@ -286,7 +286,7 @@ async fn forks_are_compared_with_what_they_left() {
     "#);
 }
 
-/// Another version of the graph: a channel less, one more, one of another type.
+/// Another version of the graph: one channel removed, one added, one of another type.
 #[derive(State, Clone, Debug, Default, Serialize, Deserialize)]
 struct Paper {
     title: String,
@@ -354,7 +354,7 @@ fn nested(store: &Store) -> Thread<Essay, Step> {
 
 #[rstest]
 #[tokio::test]
-async fn subgraphs_are_compared_when_asked_for(#[values(Store::memory(), Store::disk())] store: Store) {
+async fn subgraphs_are_compared_on_request(#[values(Store::memory(), Store::disk())] store: Store) {
     let thread = nested(&store);
     thread.invoke(Essay::update().title("tides")).await.unwrap();
     let waiting = thread.state().await.unwrap().unwrap();
@@ -443,7 +443,7 @@ async fn long_values_are_cut_and_control_characters_escaped() {
 }
 
 #[tokio::test]
-async fn what_both_checkpoints_share_is_not_read() {
+async fn values_that_both_checkpoints_share_are_not_read() {
     let counting = Counting::new(&Store::memory());
     let thread = graph().with_shared_checkpointer(counting.clone()).thread("essay-1");
     thread.invoke(Essay::update().title("t".repeat(100_000)).notes(vec!["n".repeat(1_000); 100])).await.unwrap();

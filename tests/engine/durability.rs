@@ -1,4 +1,4 @@
-//! What each durability stores, and that the end is the same in all of them.
+//! The checkpoints that each durability stores; the end is the same in all of them.
 
 use rstest::rstest;
 use superstep::prelude::*;
@@ -20,7 +20,7 @@ async fn steps(thread: &PadThread) -> Vec<i64> {
 #[case::in_order_behind(Durability::Async, &[1, 0, -1], &[3, 2, 1, 0, -1])]
 #[case::only_the_end_of_each_run(Durability::Exit, &[1], &[3, 1])]
 #[tokio::test]
-async fn a_run_stores_what_its_durability_says_and_goes_on_from_it(
+async fn a_run_stores_the_checkpoints_of_its_durability_and_resumes(
     #[case] durability: Durability,
     #[case] paused: &[i64],
     #[case] ended: &[i64],
@@ -37,7 +37,7 @@ async fn a_run_stores_what_its_durability_says_and_goes_on_from_it(
 
 #[rstest]
 #[tokio::test]
-async fn what_finished_before_a_failure_is_stored_in_every_durability(
+async fn results_before_a_failure_are_stored_in_every_durability(
     #[values(Durability::Sync, Durability::Async, Durability::Exit)] durability: Durability,
     #[values(Store::memory(), Store::disk())] store: Store,
 ) {

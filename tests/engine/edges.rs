@@ -1,4 +1,4 @@
-//! What edges lead to, and what `compile` says of those that lead nowhere.
+//! The targets of edges, and the errors of `compile` for edges without one.
 
 use std::sync::Arc;
 
@@ -48,7 +48,7 @@ fn a_join_needs_two_sources_that_differ_and_a_node() {
 }
 
 #[test]
-fn doubts_are_told_beside_problems_that_leave_the_graph_whole() {
+fn warnings_are_reported_with_problems() {
     let graph = nodes().add_edge(START, Step::Plan).add_edge([Step::Plan], Step::Write).input_channels(["titel"]);
     insta::assert_snapshot!(graph.compile().unwrap_err(), @r"
     the join into `Write` has fewer than two sources
@@ -61,11 +61,11 @@ fn doubts_are_told_beside_problems_that_leave_the_graph_whole() {
 }
 
 #[test]
-fn a_name_that_the_engine_parts_or_keeps_is_refused() {
+fn a_name_that_the_engine_reserves_is_refused() {
     for name in ["", "a|b", "a:b", "a/b", "a#1", "a\0b", "__mine"] {
         let problems = Builder::new().add_node(id(name), note("a")).add_sequence([id(name)]).compile().unwrap_err();
-        let said = problems.problems()[0].to_string();
-        assert_eq!(said, format!("`{name}` cannot be the name of a node"));
+        let message = problems.problems()[0].to_string();
+        assert_eq!(message, format!("`{name}` cannot be the name of a node"));
     }
     Builder::new().add_node(id("ümläut € _1"), note("a")).add_sequence([id("ümläut € _1")]).compile().unwrap();
 }

@@ -1,5 +1,5 @@
-//! What a node asks, records and draws inside effects, in joins and in loops is its own again on every attempt: no answer
-//! reaches another question, no value moves to another place.
+//! Questions, recorded values and random draws inside effects, joins and loops belong to their place on every attempt:
+//! no answer reaches another question, no value moves to another place.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -16,7 +16,7 @@ use crate::effects::{Body, World};
 use crate::pad::*;
 use crate::stores::Store;
 
-/// A question that shows its text and takes a text.
+/// A question that shows a text and expects a text.
 fn rename(from: impl Into<String>) -> Rename {
     Rename { from: from.into() }
 }
@@ -51,11 +51,11 @@ async fn an_answer_given_inside_an_effect_does_not_reach_the_next_question(
 ) {
     let world = World::default();
     let graph = tools(&world);
-    let asked = |outcome: &Outcome<Pad>| outcome.questions()[0].payload::<Rename>().unwrap().from;
+    let from = |outcome: &Outcome<Pad>| outcome.questions()[0].payload::<Rename>().unwrap().from;
     let outcome = store.thread(&graph).invoke(start()).await.unwrap();
-    assert_eq!(asked(&outcome), "read_mail");
+    assert_eq!(from(&outcome), "read_mail");
     let outcome = store.thread(&graph).resume::<Rename>("yes".to_owned()).await.unwrap();
-    assert_eq!(asked(&outcome), "delete_db");
+    assert_eq!(from(&outcome), "delete_db");
     let outcome = store.thread(&graph).resume::<Rename>("no".to_owned()).await.unwrap();
     assert_eq!(outcome.state().notes, ["read_mail 1", "refused"]);
     assert_eq!(world.happened(), ["read_mail"]);
@@ -63,7 +63,7 @@ async fn an_answer_given_inside_an_effect_does_not_reach_the_next_question(
 }
 
 #[tokio::test]
-async fn an_effect_that_swallows_its_question_is_not_recorded() {
+async fn an_effect_that_ignores_its_interrupt_is_not_recorded() {
     let node = |_: Arc<Pad>, ctx: Ctx| -> Body {
         Box::pin(async move {
             let inner = ctx.clone();
@@ -80,7 +80,7 @@ async fn an_effect_that_swallows_its_question_is_not_recorded() {
 }
 
 #[tokio::test]
-async fn a_durable_wait_inside_an_effect_goes_on_once() {
+async fn a_durable_wait_inside_an_effect_resumes_once() {
     let world = World::default();
     let seen = world.clone();
     let node = move |_: Arc<Pad>, ctx: Ctx| -> Body {
@@ -127,7 +127,7 @@ async fn an_effect_that_calls_a_subgraph_is_refused_at_once() {
     ");
 }
 
-/// Asks `one` and `two`, in the order that the attempt says.
+/// Asks `one` and `two`, in an order that depends on the attempt.
 fn asks_in_turn(keyed: bool) -> Graph {
     let runs = Arc::new(AtomicU32::default());
     let node = move |_: Arc<Pad>, ctx: Ctx| -> Body {
@@ -152,16 +152,16 @@ fn asks_in_turn(keyed: bool) -> Graph {
 
 #[rstest]
 #[tokio::test]
-async fn answers_find_their_questions_in_whatever_order_they_are_asked(
+async fn answers_match_their_questions_in_any_order(
     #[values(false, true)] keyed: bool,
     #[values(false, true)] one_by_one: bool,
 ) {
     let (store, graph) = (Store::memory(), asks_in_turn(keyed));
     let mut outcome = store.thread(&graph).invoke(start()).await.unwrap();
     while !outcome.questions().is_empty() {
-        let answers = outcome.questions().iter().map(|asked| {
-            let from = asked.payload::<Rename>().unwrap().from;
-            Answer::new::<Rename>(&format!("for {from}")).to(asked.id())
+        let answers = outcome.questions().iter().map(|question| {
+            let from = question.payload::<Rename>().unwrap().from;
+            Answer::new::<Rename>(&format!("for {from}")).to(question.id())
         });
         let take = if one_by_one { 1 } else { usize::MAX };
         outcome = store.thread(&graph).run(Request::answers(answers.take(take))).await.unwrap();
@@ -173,15 +173,15 @@ async fn answers_find_their_questions_in_whatever_order_they_are_asked(
 fn asks_about_the_state(keyed: bool) -> Graph {
     let node = move |pad: Arc<Pad>, ctx: Ctx| -> Body {
         Box::pin(async move {
-            let mut heard = vec![];
+            let mut answers = vec![];
             for (nth, what) in pad.notes.iter().enumerate() {
                 let question = rename(format!("{} {what}", pad.title));
-                heard.push(match keyed {
+                answers.push(match keyed {
                     true => ctx.interrupt_as(nth.to_string(), question),
                     false => ctx.interrupt(question),
                 });
             }
-            Ok(Pad::update().notes(heard.into_iter().collect::<Result<Vec<_>, _>>()?))
+            Ok(Pad::update().notes(answers.into_iter().collect::<Result<Vec<_>, _>>()?))
         })
     };
     chain(Builder::new().add_node(id("a"), node.asks::<Rename>()), &["a"])
@@ -200,7 +200,7 @@ async fn a_question_that_changes_with_the_state(
     let (store, graph) = (Store::memory(), asks_about_the_state(keyed));
     let input = Pad::update().title("tides").notes((1..=notes).map(|note| note.to_string()));
     let outcome = store.thread(&graph).invoke(input).await.unwrap();
-    let answers = outcome.questions().iter().map(|asked| Answer::new::<Rename>(&"ok".to_owned()).to(asked.id()));
+    let answers = outcome.questions().iter().map(|question| Answer::new::<Rename>(&"ok".to_owned()).to(question.id()));
     let request = Request::answers(answers).and(Command::update(Pad::update().title("moons")));
     let ended = store.thread(&graph).run(request).await;
     match expected {
@@ -216,7 +216,7 @@ async fn a_question_that_changes_with_the_state(
     }
 }
 
-/// What a node does, one after the other.
+/// One action of a node.
 #[derive(Clone, Debug)]
 enum Op {
     Ask,
@@ -244,7 +244,7 @@ fn ops() -> impl Strategy<Value = Vec<Op>> {
     prop::collection::vec(op, 1..5)
 }
 
-/// In a join everything that is counted is inside an effect.
+/// An operation in a join, where everything that is counted is inside an effect.
 fn branch_op(inner: impl Strategy<Value = Op> + Clone) -> impl Strategy<Value = Op> {
     inner.prop_map(|op| match op {
         Op::Now | Op::Draw | Op::NewId | Op::Sleep => Op::Effect(vec![op]),
@@ -252,7 +252,7 @@ fn branch_op(inner: impl Strategy<Value = Op> + Clone) -> impl Strategy<Value = 
     })
 }
 
-/// What was seen at each place, and how often an effect came to its end there.
+/// The values seen at each place, and the number of effects that ended there.
 #[derive(Clone, Debug, Default)]
 struct Seen {
     values: Arc<Mutex<BTreeMap<String, String>>>,
@@ -260,7 +260,7 @@ struct Seen {
 }
 
 impl Seen {
-    /// Checks that a place has the value that it had first.
+    /// Checks that a place always has the value of its first visit.
     fn value(&self, place: &str, value: String) -> String {
         let mut values = self.values.lock().unwrap();
         let first = values.entry(place.to_owned()).or_insert_with(|| value.clone());
@@ -347,7 +347,7 @@ fn playing(ops: &[Op], seen: &Seen) -> Graph {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 150, ..ProptestConfig::default() })]
     #[test]
-    fn every_answer_and_value_stays_where_it_belongs(ops in ops(), seed in 0usize..6) {
+    fn every_answer_and_value_stays_at_its_place(ops in ops(), seed in 0usize..6) {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
         runtime.block_on(async {
             let (store, seen) = (Store::memory(), Seen::default());
@@ -363,9 +363,9 @@ proptest! {
                 } else {
                     let only = (seed % 2 == 0).then_some((seed + round) % open.len());
                     let answers = open.iter().enumerate().filter(|(at, _)| only.is_none_or(|only| only == *at));
-                    let answers = answers.map(|(_, asked)| {
-                        let from = asked.payload::<Rename>().unwrap().from;
-                        Answer::new::<Rename>(&format!("for {from}")).to(asked.id())
+                    let answers = answers.map(|(_, question)| {
+                        let from = question.payload::<Rename>().unwrap().from;
+                        Answer::new::<Rename>(&format!("for {from}")).to(question.id())
                     });
                     outcome = store.thread(&graph).run(Request::answers(answers)).await.unwrap();
                 }
@@ -400,15 +400,15 @@ async fn a_question_in_a_stateless_subgraph_runs_the_node_once_for_each_answer()
 }
 
 #[tokio::test]
-async fn a_node_that_is_matched_anew_does_not_run_its_siblings_again() {
+async fn matching_answers_again_does_not_run_siblings_again() {
     let tally = Tally::default();
-    let (counted, asked) = (tally.clone(), tally.clone());
+    let (runs, attempts) = (tally.clone(), tally.clone());
     let sibling = move |_: Arc<Pad>, ctx: Ctx| -> Body {
-        counted.add("sibling");
+        runs.add("sibling");
         Box::pin(async move { Ok(Pad::update().notes([ctx.interrupt(Approve)?.to_string()])) })
     };
     let varies = move |_: Arc<Pad>, ctx: Ctx| -> Body {
-        let nth = asked.add("varies");
+        let nth = attempts.add("varies");
         Box::pin(async move { Ok(Pad::update().notes([ctx.interrupt(rename(nth.to_string()))?])) })
     };
     let builder =

@@ -1,4 +1,4 @@
-//! Effects happen once, whatever happens to their task; what a task learned stays as it was.
+//! Effects happen once, whatever happens to their task; recorded values stay the same.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
@@ -12,7 +12,7 @@ use superstep::prelude::*;
 use crate::pad::*;
 use crate::stores::Store;
 
-/// The world outside: what really happened, under which idempotency key.
+/// The outside world: the effects that happened, with their idempotency keys.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct World(Arc<Mutex<Vec<(String, String)>>>);
 
@@ -40,7 +40,7 @@ impl World {
 
 pub(crate) type Body = Boxed<'static, Ended>;
 
-/// A node that does something, then what `then` says.
+/// A node that pays, then runs `then`.
 pub(crate) fn paying<Then, Fut>(world: &World, then: Then) -> impl Fn(Arc<Pad>, Ctx) -> Body + Clone + use<Then, Fut>
 where
     Then: Fn(Ctx) -> Fut + Clone + Send + Sync + 'static,
@@ -58,7 +58,7 @@ where
     }
 }
 
-/// Fails so many times.
+/// Fails this many times.
 pub(crate) fn failing(
     times: usize,
 ) -> impl Fn(Ctx) -> std::future::Ready<Result<(), NodeError>> + Clone + Send + Sync + 'static {
@@ -76,7 +76,7 @@ pub(crate) fn soon() -> RetryPolicy {
 
 #[rstest]
 #[tokio::test]
-async fn an_effect_is_not_done_again_by_a_retry_policy(
+async fn an_effect_is_not_repeated_by_a_retry_policy(
     #[values(Store::memory(), Store::disk())] store: Store,
     #[values(Durability::Sync, Durability::Async, Durability::Exit)] durability: Durability,
 ) {
@@ -88,7 +88,7 @@ async fn an_effect_is_not_done_again_by_a_retry_policy(
 
 #[rstest]
 #[tokio::test]
-async fn an_effect_is_not_done_again_in_another_process(
+async fn an_effect_is_not_repeated_in_another_process(
     #[values(Store::memory(), Store::disk())] store: Store,
     #[values(Durability::Sync, Durability::Async, Durability::Exit)] durability: Durability,
     #[values(false, true)] afresh: bool,
@@ -103,7 +103,7 @@ async fn an_effect_is_not_done_again_in_another_process(
 
 #[rstest]
 #[tokio::test]
-async fn an_effect_before_a_question_is_not_done_again(
+async fn an_effect_before_a_question_is_not_repeated(
     #[values(Store::memory(), Store::disk())] store: Store,
     #[values(false, true)] on_a_fork: bool,
 ) {
@@ -111,19 +111,19 @@ async fn an_effect_before_a_question_is_not_done_again(
     let node = paying(&world, asking).asks::<Approve>();
     let graph = chain(Builder::new().add_node(id("pay"), node).add_node(id("end"), note("end")), &["pay", "end"]);
     store.thread(&graph).invoke(start()).await.unwrap();
-    let asked = store.thread(&graph).state().await.unwrap().unwrap().id;
+    let at_question = store.thread(&graph).state().await.unwrap().unwrap().id;
     if on_a_fork {
         store.thread(&graph).update_state(Pad::update().title("moons")).await.unwrap();
     }
     let thread = store.thread(&graph);
-    let thread = if on_a_fork { thread.at(asked) } else { thread };
+    let thread = if on_a_fork { thread.at(at_question) } else { thread };
     let outcome = thread.resume::<Approve>(true).await.unwrap();
     assert_eq!((outcome.state().notes.join(","), &*outcome.state().title), ("pay 1,end".into(), "tides"));
     assert_eq!(world.happened().len(), 1);
 }
 
 #[tokio::test]
-async fn an_effect_that_returned_an_error_is_done_again_with_the_same_key() {
+async fn a_failed_effect_is_repeated_with_the_same_key() {
     let (store, world) = (Store::memory(), World::default());
     let (tally, seen) = (Tally::default(), world.clone());
     let node = move |_: Arc<Pad>, ctx: Ctx| -> Body {
@@ -145,7 +145,7 @@ async fn an_effect_that_returned_an_error_is_done_again_with_the_same_key() {
 }
 
 #[tokio::test]
-async fn other_arguments_than_recorded_end_the_task_and_both_are_shown() {
+async fn other_arguments_than_recorded_fail_the_task_and_both_are_shown() {
     let (store, tally) = (Store::memory(), Tally::default());
     let node = move |_: Arc<Pad>, ctx: Ctx| -> Body {
         let tally = tally.clone();
@@ -182,17 +182,17 @@ async fn a_key_is_used_once_in_an_attempt() {
     assert_eq!(error.to_string(), "node `twice` used the key `seed` twice in one attempt");
 }
 
-/// A node that pays, and asks the world first whether it has paid.
-pub(crate) fn probing(world: &World, asked: &Tally) -> impl Fn(Arc<Pad>, Ctx) -> Body + Clone + use<> {
-    let (world, asked) = (world.clone(), asked.clone());
+/// A node that pays, with a probe that first checks whether it has paid.
+pub(crate) fn probing(world: &World, probed: &Tally) -> impl Fn(Arc<Pad>, Ctx) -> Body + Clone + use<> {
+    let (world, probed) = (world.clone(), probed.clone());
     move |_, ctx: Ctx| {
-        let (world, asked) = (world.clone(), asked.clone());
+        let (world, probed) = (world.clone(), probed.clone());
         Box::pin(async move {
-            let (there, asked) = (world.clone(), asked.clone());
+            let (there, probed) = (world.clone(), probed.clone());
             let receipt: String = ctx
                 .effect("pay", &7, |key| async move { Ok::<_, NodeError>(world.happens("pay", &key)) })
                 .probe(|key| async move {
-                    asked.add(&key);
+                    probed.add(&key);
                     Ok::<_, NodeError>(there.knows(&key))
                 })
                 .await?;
@@ -203,12 +203,12 @@ pub(crate) fn probing(world: &World, asked: &Tally) -> impl Fn(Arc<Pad>, Ctx) ->
 
 #[rstest]
 #[tokio::test]
-async fn an_effect_killed_before_its_commit_is_looked_for_under_the_same_key(
+async fn an_effect_killed_before_its_commit_is_probed_with_the_same_key(
     #[values(Store::memory(), Store::disk())] store: Store,
     #[values(false, true)] acknowledgement_lost: bool,
 ) {
-    let (world, asked) = (World::default(), Tally::default());
-    let graph = chain(Builder::new().add_node(id("pay"), probing(&world, &asked)), &["pay"]);
+    let (world, probed) = (World::default(), Tally::default());
+    let graph = chain(Builder::new().add_node(id("pay"), probing(&world, &probed)), &["pay"]);
     let inner = Arc::clone(&store.store);
     let cut = if acknowledgement_lost {
         FailingCheckpointer::losing_ack(inner, 2)
@@ -217,19 +217,19 @@ async fn an_effect_killed_before_its_commit_is_looked_for_under_the_same_key(
     };
     let dying = graph.clone().with_checkpointer(cut);
     dying.thread("t").invoke(start()).await.unwrap_err();
-    assert_eq!((world.happened().len(), asked.count()), (1, 0), "the commit after the effect is the second");
+    assert_eq!((world.happened().len(), probed.count()), (1, 0), "the commit after the effect is the second");
     let after = chain(Builder::new().add_node(id("after"), note("after")), &["after"]);
     let after = after.with_shared_checkpointer(Arc::clone(&store.store)).thread("another");
     after.invoke(start()).await.unwrap(); // what was on its way is on disk before this is
     let outcome = store.thread(&graph).proceed().await.unwrap();
     assert_eq!((outcome.state().notes.join(","), world.happened().len()), ("pay 1".into(), 1));
     let probes = usize::from(!acknowledgement_lost);
-    assert_eq!(asked.names(), &world.keys()[..probes], "asked only if no record tells");
+    assert_eq!(probed.names(), &world.keys()[..probes], "asked only if no record tells");
 }
 
 #[rstest]
 #[tokio::test]
-async fn an_effect_costs_one_commit_and_values_ride_on_it(#[values(Store::memory(), Store::disk())] store: Store) {
+async fn an_effect_takes_one_commit_which_has_its_values_too(#[values(Store::memory(), Store::disk())] store: Store) {
     let commits = |effects: usize| {
         let node = move |_: Arc<Pad>, ctx: Ctx| -> Body {
             Box::pin(async move {
@@ -255,7 +255,7 @@ async fn an_effect_costs_one_commit_and_values_ride_on_it(#[values(Store::memory
 
 #[rstest]
 #[tokio::test]
-async fn effects_of_tasks_side_by_side_and_of_sends_have_their_own_keys(
+async fn effects_of_parallel_tasks_and_of_sends_have_separate_keys(
     #[values(Store::memory(), Store::disk())] store: Store,
 ) {
     let worker = || Worker::<Name, u32>::new(id("worker"));
@@ -301,7 +301,7 @@ enum Way {
     Called,
 }
 
-/// A graph whose node runs a graph that pays and then fails or asks.
+/// A graph whose node runs a graph that pays and then fails or interrupts.
 fn outer(way: Way, inner: Graph, retry: bool) -> Graph {
     let builder = Builder::new();
     let builder = match way {
@@ -335,7 +335,7 @@ const WAYS: [Way; 4] = [
 
 #[rstest]
 #[tokio::test]
-async fn an_effect_in_a_subgraph_is_not_done_again(
+async fn an_effect_in_a_subgraph_is_not_repeated(
     #[values(0, 1, 2, 3)] way: usize,
     #[values(false, true)] retry: bool,
     #[values(Store::memory(), Store::disk())] store: Store,
@@ -352,7 +352,7 @@ async fn an_effect_in_a_subgraph_is_not_done_again(
 
 #[rstest]
 #[tokio::test]
-async fn an_effect_in_a_subgraph_that_asks_is_not_done_again(
+async fn an_effect_in_an_interrupted_subgraph_is_not_repeated(
     #[values(0, 1, 2, 3)] way: usize,
     #[values(Store::memory(), Store::disk())] store: Store,
 ) {
@@ -365,7 +365,7 @@ async fn an_effect_in_a_subgraph_that_asks_is_not_done_again(
     assert_eq!((outcome.state().notes.join(","), world.happened().len()), ("first,pay 1".into(), 1), "{:?}", WAYS[way]);
 }
 
-/// In a loop each round is a task of its own.
+/// In a loop each round is a separate task.
 #[tokio::test]
 async fn each_round_of_a_loop_has_its_own_effects() {
     let world = World::default();
@@ -392,7 +392,7 @@ async fn each_round_of_a_loop_has_its_own_effects() {
 }
 
 #[tokio::test]
-async fn a_replay_for_real_does_effects_for_real() {
+async fn a_live_replay_performs_effects() {
     let (store, world) = (Store::memory(), World::default());
     let graph = chain(Builder::new().add_node(id("pay"), paying(&world, failing(0))), &["pay"]);
     let thread = store.thread(&graph);
@@ -405,7 +405,7 @@ async fn a_replay_for_real_does_effects_for_real() {
 
 #[rstest]
 #[tokio::test]
-async fn what_a_task_learned_stays_as_it_was(#[values(Store::memory(), Store::disk())] store: Store) {
+async fn recorded_values_of_a_task_stay_the_same(#[values(Store::memory(), Store::disk())] store: Store) {
     let learned: Arc<Mutex<Vec<String>>> = Arc::default();
     let (seen, drawn) = (Arc::clone(&learned), Arc::new(AtomicU64::new(0)));
     let node = move |_: Arc<Pad>, ctx: Ctx| -> Body {
@@ -430,7 +430,7 @@ async fn what_a_task_learned_stays_as_it_was(#[values(Store::memory(), Store::di
 }
 
 #[tokio::test]
-async fn without_a_store_the_journal_lives_as_long_as_the_run() {
+async fn without_a_store_the_journal_lasts_as_long_as_the_run() {
     let world = World::default();
     let graph = chain(Builder::new().add_node(id("pay"), paying(&world, failing(2)).retry(soon())), &["pay"]);
     let outcome = graph.invoke(start()).await.unwrap();
@@ -461,7 +461,7 @@ async fn a_result_is_on_disk_before_it_is_used(
 }
 
 #[tokio::test]
-async fn an_error_handler_does_not_take_the_bodys_effects_for_its_own() {
+async fn an_error_handler_does_not_reuse_the_effects_of_the_body() {
     let (store, world) = (Store::memory(), World::default());
     let handler = {
         let world = world.clone();
@@ -501,7 +501,7 @@ async fn a_key_that_is_too_long_is_refused_before_the_effect_happens() {
 /// The nodes of the second version have other indexes.
 #[rstest]
 #[tokio::test]
-async fn an_effect_is_not_done_again_by_a_changed_graph(
+async fn an_effect_is_not_repeated_by_a_changed_graph(
     #[values(Store::memory(), Store::disk())] store: Store,
     #[values(false, true)] afresh: bool,
 ) {

@@ -1,4 +1,4 @@
-//! Bodies that fail, panic, hang or lie: what becomes of them, of their siblings, and of the thread.
+//! Bodies that fail, panic, hang or misreport: the effect on them, on their siblings, and on the thread.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,7 +11,7 @@ use tokio::time::Instant;
 use crate::pad::*;
 use crate::stores::Store;
 
-/// A node that panics or fails in its first so many runs.
+/// A node that panics or fails in its first runs.
 fn failing(
     tally: &Tally,
     times: usize,
@@ -33,7 +33,7 @@ fn failing(
 #[case::panics(|| panic!("out of ink"), "node `bad` panicked in superstep 1: out of ink")]
 #[case::fails(|| Err("out of ink".into()), "node `bad` failed in superstep 1: out of ink")]
 #[tokio::test]
-async fn a_failure_is_the_nodes_own_and_only_the_node_runs_again(
+async fn only_the_failed_node_runs_again(
     #[case] fail: fn() -> Result<(), NodeError>,
     #[case] text: &str,
     #[values(Store::memory(), Store::disk())] store: Store,
@@ -80,7 +80,7 @@ async fn a_retry_policy_applies_to_all_but_permanent_failures(
 }
 
 #[tokio::test(start_paused = true)]
-async fn attempts_are_those_of_a_nodes_own_task() {
+async fn attempts_are_counted_per_task() {
     let tell = |_: Arc<Pad>, ctx: Ctx| async move { Ok::<_, NodeError>(Pad::update().sum(i64::from(ctx.attempt()))) };
     let flaky = failing(&Tally::default(), 2, || Err("no".into())).retry(RetryPolicy::attempts(3));
     let graph = chain(Builder::new().add_node(id("bad"), flaky).add_node(id("tell"), tell), &["bad", "tell"]);
@@ -99,7 +99,7 @@ async fn pauses_between_attempts_grow_up_to_the_longest() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_first_policy_that_fits_decides() {
+async fn the_first_matching_policy_decides() {
     let tally = Tally::default();
     let never = RetryPolicy::attempts(9).when(|error| error.to_string() == "something else");
     let twice = RetryPolicy::attempts(2).when(|error| error.to_string() == "no");
@@ -122,7 +122,7 @@ async fn a_panic_of_a_retry_policy_is_an_error_of_its_node(#[values(Store::memor
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_attempt_that_takes_too_long_is_a_transient_failure() {
+async fn a_timed_out_attempt_is_a_transient_failure() {
     let hang = |_: Arc<Pad>, ctx: Ctx| async move {
         if ctx.attempt() < 3 {
             tokio::time::sleep(Duration::from_secs(3600)).await;
@@ -141,7 +141,7 @@ async fn an_attempt_that_takes_too_long_is_a_transient_failure() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn signs_of_life_keep_an_idle_timeout_away() {
+async fn heartbeats_prevent_an_idle_timeout() {
     let slow = |beats: u64| {
         move |_: Arc<Pad>, ctx: Ctx| async move {
             for _ in 0..beats {
@@ -167,7 +167,7 @@ async fn signs_of_life_keep_an_idle_timeout_away() {
 #[case::finished_tasks(0, 3, true)]
 #[case::silence(0, 5, false)]
 #[tokio::test(start_paused = true)]
-async fn the_life_of_a_subgraph_is_its_nodes_life(#[case] beats: u64, #[case] pause: u64, #[case] lives: bool) {
+async fn a_heartbeat_in_a_subgraph_counts_for_its_node(#[case] beats: u64, #[case] pause: u64, #[case] lives: bool) {
     let slow = move |_: Arc<Pad>, ctx: Ctx| async move {
         for _ in 0..beats {
             tokio::time::sleep(Duration::from_secs(pause)).await;
@@ -193,8 +193,8 @@ async fn a_handler_takes_over_once_the_retries_are_used_up(
 ) {
     let tally = Tally::default();
     let handler = |_: Arc<Pad>, failure: Failure, _: Ctx| async move {
-        let said = format!("{}: {}", failure.node, failure.error);
-        Ok::<_, NodeError>(Command::update(Pad::update().notes([said])).goto(id("rescue")))
+        let note = format!("{}: {}", failure.node, failure.error);
+        Ok::<_, NodeError>(Command::update(Pad::update().notes([note])).goto(id("rescue")))
     };
     let node = failing(&tally, usize::MAX, fail).retry(RetryPolicy::attempts(2)).on_error(handler);
     let builder = Builder::new().add_node(id("bad"), node).add_node(id("next"), note("next"));
@@ -217,7 +217,7 @@ async fn a_cached_node_runs_once_for_each_input() {
 }
 
 #[tokio::test]
-async fn a_cached_result_goes_where_its_command_went() {
+async fn a_cached_result_keeps_the_target_of_its_command() {
     let tally = Tally::default();
     let runs = tally.clone();
     let node = move |_: Arc<Pad>, _: Ctx| {
@@ -236,7 +236,7 @@ async fn a_cached_result_goes_where_its_command_went() {
 #[case::by_default(false, &["good"])]
 #[case::fail_fast(true, &[])]
 #[tokio::test]
-async fn siblings_of_a_failed_task_finish_unless_it_must_fail_fast(#[case] fast: bool, #[case] kept: &[&str]) {
+async fn siblings_of_a_failed_task_finish_unless_it_fails_fast(#[case] fast: bool, #[case] notes: &[&str]) {
     let tally = Tally::default();
     let began = tally.clone();
     let slow = move |_: Arc<Pad>, _: Ctx| {
@@ -254,12 +254,12 @@ async fn siblings_of_a_failed_task_finish_unless_it_must_fail_fast(#[case] fast:
     let thread = store.thread(&graph);
     let thread = if fast { thread.fail_fast() } else { thread };
     assert!(thread.invoke(start()).await.is_err());
-    assert_eq!(store.thread(&graph).state().await.unwrap().unwrap().values.notes, kept);
+    assert_eq!(store.thread(&graph).state().await.unwrap().unwrap().values.notes, notes);
     assert_eq!(tally.count(), 1);
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_a_node_does_not_say_the_defaults_of_its_graph_do() {
+async fn options_that_a_node_lacks_come_from_the_defaults_of_its_graph() {
     let fail = || Err("flaky".into());
     let (own, default, slow) = (Tally::default(), Tally::default(), Tally::default());
     let patient = NodeDefaults::default().retry(RetryPolicy::attempts(3)).timeout(Duration::from_secs(1));
@@ -275,7 +275,7 @@ async fn what_a_node_does_not_say_the_defaults_of_its_graph_do() {
 }
 
 #[tokio::test]
-async fn the_results_of_all_nodes_are_cached_if_the_defaults_say_so() {
+async fn default_options_can_cache_the_results_of_all_nodes() {
     let tally = Tally::default();
     let nodes = Builder::new().add_node(id("a"), tallied(&tally, "a")).add_node(id("b"), tallied(&tally, "b"));
     let defaults = NodeDefaults::default().cache(CachePolicy::default());
@@ -288,9 +288,7 @@ async fn the_results_of_all_nodes_are_cached_if_the_defaults_say_so() {
 
 #[rstest]
 #[tokio::test]
-async fn a_task_keeps_its_name_over_retries_and_resumes_and_shares_it_with_none(
-    #[values(Store::memory(), Store::disk())] store: Store,
-) {
+async fn a_task_keeps_its_unique_name_over_retries_and_resumes(#[values(Store::memory(), Store::disk())] store: Store) {
     let (names, others) = (Tally::default(), Tally::default());
     let (seen, other) = (names.clone(), others.clone());
     let flaky = move |_: Arc<Pad>, ctx: Ctx| {

@@ -14,7 +14,7 @@ use crate::effects::{World, failing, paying};
 use crate::pad::*;
 use crate::stores::Store;
 
-/// A graph that pays, and then asks.
+/// A graph that pays, then interrupts.
 fn graph(world: &World) -> Graph {
     let pay = paying(world, |_| std::future::ready(Ok(()))).replayable();
     let nodes = Builder::new().add_node(id("pay"), pay).add_node(id("ask"), approval.asks::<Approve>().replayable());
@@ -26,7 +26,7 @@ struct Exported {
 }
 
 impl Exported {
-    /// The thread `t` of a graph, in a file.
+    /// Exports the thread `t` of a graph to a file.
     async fn thread(store: &Store) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let mut bytes = vec![];
@@ -47,15 +47,15 @@ impl Exported {
         self.folder.path().join("order.superstep")
     }
 
-    /// The error without the folder.
-    fn told(&self, error: &FixtureError) -> String {
+    /// Formats an error without the folder.
+    fn text(&self, error: &FixtureError) -> String {
         let folder = format!("{}/", self.folder.path().display());
         format!("{error}\n help: {}", error.help()).replace(&folder, "")
     }
 }
 
 #[tokio::test]
-async fn a_recorded_thread_holds_its_graph_and_nothing_happens() {
+async fn a_recorded_thread_verifies_its_graph_without_effects() {
     let world = World::default();
     let exported = Exported::finished(&world).await;
     let fixture = Fixture::load(exported.path()).unwrap();
@@ -79,8 +79,8 @@ async fn a_changed_body_is_reported_with_both_values() {
     let changed = chain(nodes.add_node(id("ask"), approval.asks::<Approve>()), &["pay", "ask"]).named("order");
     let report = Fixture::load(exported.path()).unwrap().verify(&changed).await.unwrap();
     assert!(!report.agrees());
-    let told = report.to_string();
-    assert!(told.contains("pay 1") && told.contains("pay 1!"), "{told}");
+    let text = report.to_string();
+    assert!(text.contains("pay 1") && text.contains("pay 1!"), "{text}");
 }
 
 type Damage = fn(&Path);
@@ -104,12 +104,12 @@ fn newer(path: &Path) {
 #[case::cut(cut, "cannot be read", "export it anew")]
 #[case::newer(newer, "has format 9; this release reads up to 1", "update superstep")]
 #[tokio::test]
-async fn a_file_that_is_no_fixture_is_refused(#[case] damage: Damage, #[case] says: &str, #[case] helps: &str) {
+async fn a_file_that_is_not_a_fixture_is_refused(#[case] damage: Damage, #[case] says: &str, #[case] helps: &str) {
     let exported = Exported::finished(&World::default()).await;
     damage(&exported.path());
     let error = Fixture::load(exported.path()).unwrap_err();
-    let told = exported.told(&error);
-    assert!(told.starts_with("the fixture order.superstep ") && told.contains(says) && told.contains(helps), "{told}");
+    let text = exported.text(&error);
+    assert!(text.starts_with("the fixture order.superstep ") && text.contains(says) && text.contains(helps), "{text}");
 }
 
 #[tokio::test]
@@ -118,7 +118,7 @@ async fn a_fixture_of_another_graph_is_refused() {
     let exported = Exported::finished(&world).await;
     let fixture = Fixture::load(exported.path()).unwrap();
     let renamed = fixture.verify(&graph(&world).named("payment")).await.unwrap_err();
-    insta::assert_snapshot!(exported.told(&renamed), @r"
+    insta::assert_snapshot!(exported.text(&renamed), @r"
     the fixture order.superstep was recorded by the graph `order`, and this one is `payment`
      help: compare it with `order`; after a rename, give the graph that name in the test
     ");
@@ -139,14 +139,14 @@ async fn a_fixture_that_compares_nothing_is_an_error() {
     let nodes = Builder::new().add_node(id("pay"), paying(&world, |_| std::future::ready(Ok(()))));
     let idle = chain(nodes.add_node(id("ask"), approval.asks::<Approve>()), &["pay", "ask"]).named("order");
     let error = Fixture::load(exported.path()).unwrap().verify(&idle).await.unwrap_err();
-    insta::assert_snapshot!(exported.told(&error), @r"
+    insta::assert_snapshot!(exported.text(&error), @r"
     the fixture order.superstep compares nothing: no body is `.replayable()`, and no router chose
      help: mark bodies whose side effects all go through `ctx` as `.replayable()`
     ");
 }
 
 #[tokio::test]
-async fn a_thread_that_failed_goes_on_with_a_mended_graph_and_its_recorded_effects() {
+async fn a_failed_thread_resumes_with_a_fixed_graph_and_its_recorded_effects() {
     let world = World::default();
     let broken = chain(Builder::new().add_node(id("pay"), paying(&world, failing(9))), &["pay"]).named("order");
     let store = Store::memory();
@@ -181,10 +181,10 @@ enum Step {
     Close,
 }
 
-/// Secret channels are not in the file. What writes them is compared without them; what comes out otherwise since it reads
-/// them is taken over, and listed.
+/// Secret channels are not in the file. Their writers are compared without them; a result that depends on them and
+/// differs is listed as accepted.
 #[tokio::test]
-async fn a_fixture_holds_no_secrets() {
+async fn a_fixture_contains_no_secrets() {
     let open = |vault: Arc<Vault>, _: Ctx| async move {
         Ok::<_, NodeError>(Vault::update().door(format!("open {}", vault.key.len())).key("barley corn"))
     };
@@ -212,7 +212,7 @@ async fn a_fixture_holds_no_secrets() {
     assert!(!report.agrees(), "{report}");
 }
 
-/// What `docs/guide/testing.md` shows.
+/// The example of `docs/guide/testing.md`.
 mod shown {
     use super::*;
 
@@ -236,7 +236,7 @@ mod shown {
     }
     // </fixture>
 
-    /// Writes the file that the test above reads: one of the present release.
+    /// Writes the file that the test above reads, with the present release.
     #[tokio::test]
     #[ignore = "it writes tests/fixtures/order.superstep"]
     async fn record() {
@@ -248,7 +248,7 @@ mod shown {
     }
 
     #[test]
-    fn the_page_shows_the_test_that_is_compiled() {
+    fn the_page_shows_the_compiled_test() {
         let (_, rest) = include_str!("fixture.rs").split_once("    // <fixture>\n").unwrap();
         let (inside, _) = rest.split_once("    // </fixture>").unwrap();
         let code: String = inside.lines().map(|line| format!("{}\n", line.strip_prefix("    ").unwrap())).collect();

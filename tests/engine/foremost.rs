@@ -1,4 +1,4 @@
-//! Which of the subgraphs that one node runs is shown, and updated, through the thread and its handles.
+//! The subgraph of a node that is shown and updated, of several that the node runs.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use superstep::prelude::*;
 use crate::pad::*;
 use crate::stores::Store;
 
-/// A graph that notes its title, and asks first if that is `asks`.
+/// A graph that notes its title, and asks first if the title is `asks`.
 fn by_title() -> Graph {
     let body = |pad: Arc<Pad>, ctx: Ctx| async move {
         if pad.title == "asks" {
@@ -21,7 +21,7 @@ fn by_title() -> Graph {
     chain(Builder::new().add_node(id("c"), note("c")).add_node(id("d"), body.asks::<Approve>()), &["c", "d"])
 }
 
-/// A node `a` that calls a graph for each of these titles at once.
+/// A node `a` that calls a graph for each of these titles concurrently.
 fn calling(titles: &'static [&'static str]) -> (Graph, Graph) {
     let child = by_title();
     let call = child.clone();
@@ -36,7 +36,7 @@ fn calling(titles: &'static [&'static str]) -> (Graph, Graph) {
     (chain(Builder::new().add_node(id("a"), calls).calls(&id("a"), &child), &["a"]), child)
 }
 
-/// A worker `a` that calls it, sent once for each title.
+/// A worker `a` that calls the graph, sent once for each title.
 fn working(titles: &'static [&'static str]) -> (Graph, Graph) {
     let child = by_title();
     let call = child.clone();
@@ -60,7 +60,7 @@ fn working(titles: &'static [&'static str]) -> (Graph, Graph) {
 #[case::the_second(&["one", "asks", "three"])]
 #[case::the_last(&["one", "two", "asks"])]
 #[tokio::test]
-async fn of_several_subgraphs_of_a_node_the_one_that_waits_is_shown_and_updated(
+async fn the_waiting_one_of_several_subgraphs_is_shown_and_updated(
     #[case] titles: &'static [&'static str],
     #[values(calling, working)] graph: fn(&'static [&'static str]) -> (Graph, Graph),
     #[values(Store::memory(), Store::disk())] store: Store,
@@ -78,32 +78,32 @@ async fn of_several_subgraphs_of_a_node_the_one_that_waits_is_shown_and_updated(
     inside.update_state_as(id("d"), Pad::update().notes(["by hand"])).await.unwrap();
 
     let end = store.thread(&graph).proceed().await.unwrap().finished().unwrap();
-    let heard = titles.iter().map(|title| format!("c {}", if *title == "asks" { "by hand" } else { title }));
-    assert_eq!(end.notes, heard.collect::<Vec<_>>());
+    let notes = titles.iter().map(|title| format!("c {}", if *title == "asks" { "by hand" } else { title }));
+    assert_eq!(end.notes, notes.collect::<Vec<_>>());
 }
 
 #[rstest]
 #[tokio::test]
-async fn moving_one_of_several_subgraphs_by_hand_closes_only_its_question(
+async fn updating_one_of_several_subgraphs_closes_only_its_question(
     #[values(calling, working)] graph: fn(&'static [&'static str]) -> (Graph, Graph),
     #[values(Store::memory(), Store::disk())] store: Store,
 ) {
     let (graph, child) = graph(&["asks", "asks"]);
-    let asked = store.thread(&graph).invoke(start()).await.unwrap();
+    let outcome = store.thread(&graph).invoke(start()).await.unwrap();
     let inside = store.thread(&graph).subgraph(&child, ["a"]);
     inside.update_state_as(id("d"), Pad::update().notes(["by hand"])).await.unwrap();
 
     let Status::Interrupted { questions } = store.thread(&graph).status().await.unwrap() else {
         panic!("none is open")
     };
-    assert_eq!((questions.len(), questions[0].id()), (1, asked.questions()[1].id()));
+    assert_eq!((questions.len(), questions[0].id()), (1, outcome.questions()[1].id()));
     let end = store.thread(&graph).resume::<Approve>(true).await.unwrap().finished().unwrap();
     assert_eq!(end.notes, ["c by hand", "c asks"]);
 }
 
 #[rstest]
 #[tokio::test]
-async fn once_a_handler_took_over_the_graphs_that_it_calls_are_shown_and_updated(
+async fn after_a_handler_starts_its_called_graphs_are_shown_and_updated(
     #[values(Store::memory(), Store::disk())] store: Store,
     #[values(Persistence::Inherit, Persistence::PerThread)] persistence: Persistence,
 ) {

@@ -1,4 +1,4 @@
-//! Error handlers: tasks of their own in the place of a failed body, and what stays of both over kills and answers.
+//! Error handlers: separate tasks that replace a failed body, over kills and answers.
 
 use std::sync::Arc;
 
@@ -24,7 +24,7 @@ fn deploy(tally: &Tally) -> impl Fn(Arc<Pad>, Ctx) -> Boxed<'static, Ended> + Cl
 
 #[rstest]
 #[tokio::test]
-async fn an_answer_to_the_body_is_none_to_its_handler(
+async fn an_answer_to_the_body_is_not_an_answer_to_its_handler(
     #[values(Store::memory(), Store::disk())] store: Store,
     #[values(Durability::Sync, Durability::Async, Durability::Exit)] durability: Durability,
 ) {
@@ -48,7 +48,7 @@ async fn an_answer_to_the_body_is_none_to_its_handler(
 
 #[rstest]
 #[tokio::test]
-async fn a_handler_that_failed_runs_again_alone_and_over_the_bodys_error(
+async fn a_failed_handler_runs_again_alone_with_the_bodys_error(
     #[values(Store::memory(), Store::disk())] store: Store,
 ) {
     let (bodies, handlers) = (Tally::default(), Tally::default());
@@ -74,7 +74,7 @@ async fn a_handler_that_failed_runs_again_alone_and_over_the_bodys_error(
 
 #[rstest]
 #[tokio::test]
-async fn a_handler_goes_on_in_the_graphs_it_called_and_not_in_those_of_the_body(
+async fn a_handler_resumes_the_graphs_it_called_and_not_those_of_the_body(
     #[values(Store::memory(), Store::disk())] store: Store,
     #[values(Durability::Sync, Durability::Async, Durability::Exit)] durability: Durability,
     #[values(Persistence::Inherit, Persistence::PerThread)] persistence: Persistence,
@@ -82,14 +82,14 @@ async fn a_handler_goes_on_in_the_graphs_it_called_and_not_in_those_of_the_body(
     let tally = Tally::default();
     let thread = || store.thread(&fallback(&tally, persistence).0).durability(durability);
     thread().invoke(start()).await.unwrap();
-    let asked = thread().resume::<Approve>(true).await.unwrap();
-    assert_eq!(asked.questions()[0].namespace(), ["__error_handler__a"]);
+    let outcome = thread().resume::<Approve>(true).await.unwrap();
+    assert_eq!(outcome.questions()[0].namespace(), ["__error_handler__a"]);
     let end = thread().resume::<Approve>(false).await.unwrap().finished().unwrap();
     assert_eq!((end.notes.join(" "), tally.count()), ("b approved: false".into(), 1));
 }
 
 #[tokio::test]
-async fn a_body_whose_handler_began_never_runs_again_wherever_the_run_is_cut() {
+async fn a_body_whose_handler_started_never_runs_again_after_any_cut() {
     for cut in 1.. {
         let (bodies, handlers, store) = (Tally::default(), Tally::default(), Store::memory());
         let (failed, handled) = (bodies.clone(), tallied(&handlers, "handled"));
@@ -118,7 +118,7 @@ async fn a_body_whose_handler_began_never_runs_again_wherever_the_run_is_cut() {
 
 #[rstest]
 #[tokio::test]
-async fn an_update_in_the_name_of_a_node_whose_handler_waits_goes_on_along_its_edges(
+async fn an_update_as_a_node_whose_handler_waits_follows_its_edges(
     #[values(Store::memory(), Store::disk())] store: Store,
 ) {
     let bad = |_: Arc<Pad>, _: Ctx| async { Err::<PadUpdate, _>(NodeError::from("broke")) };
@@ -130,8 +130,8 @@ async fn an_update_in_the_name_of_a_node_whose_handler_waits_goes_on_along_its_e
         Builder::new().add_node(id("a"), bad.on_error(handler).asks::<Approve>()).add_node(id("b"), note("b"));
     let builder = builder.add_node(id("s"), approval.asks::<Approve>()).add_edge(START, [id("a"), id("s")]);
     let graph = builder.add_edge(id("a"), id("b")).compile().unwrap();
-    let asked = store.thread(&graph).invoke(start()).await.unwrap();
-    let sibling = asked.questions().iter().find(|question| question.node() == "s").unwrap().id();
+    let outcome = store.thread(&graph).invoke(start()).await.unwrap();
+    let sibling = outcome.questions().iter().find(|question| question.node() == "s").unwrap().id();
     let head = store.thread(&graph).state().await.unwrap().unwrap().id;
     store.thread(&graph).update_state_as(id("a"), Pad::update().notes(["by hand"])).await.unwrap();
     let fork = store.thread(&graph).at(head).answer(Answer::new::<Approve>(&true).to(sibling)).await.unwrap();

@@ -1,4 +1,4 @@
-//! Handles on subgraphs: what they read and update, and what is only for the handle on the whole thread.
+//! Handles on subgraphs: what they can read and update, and what only a handle on the whole thread can do.
 
 use std::sync::Arc;
 
@@ -24,7 +24,7 @@ async fn seen(store: &Store, graph: &Graph) -> String {
 
 #[rstest]
 #[tokio::test]
-async fn a_checkpoint_of_a_subgraph_is_none_of_the_thread(#[values(Store::memory(), Store::disk())] store: Store) {
+async fn a_checkpoint_of_a_subgraph_is_not_one_of_the_thread(#[values(Store::memory(), Store::disk())] store: Store) {
     let (graph, inside) = nested();
     store.thread(&graph).invoke(start()).await.unwrap();
     let before = seen(&store, &graph).await;
@@ -65,7 +65,7 @@ async fn a_handle_on_a_subgraph_runs_and_deletes_nothing(#[values(Store::memory(
 }
 
 #[tokio::test]
-async fn a_handle_on_a_subgraph_of_a_node_that_is_not_there_says_so() {
+async fn a_handle_on_a_subgraph_of_an_unknown_node_is_an_error() {
     let (store, (graph, inside)) = (Store::memory(), nested());
     store.thread(&graph).invoke(start()).await.unwrap();
     let error = store.thread(&graph).subgraph(&inside, ["zed"]).state().await.unwrap_err();
@@ -73,7 +73,7 @@ async fn a_handle_on_a_subgraph_of_a_node_that_is_not_there_says_so() {
 }
 
 #[tokio::test]
-async fn a_handle_on_a_subgraph_tells_how_the_subgraph_stands() {
+async fn a_handle_on_a_subgraph_has_the_status_of_the_subgraph() {
     let (store, (graph, inside)) = (Store::memory(), nested());
     store.thread(&graph).invoke(start()).await.unwrap();
     let status = store.thread(&graph).subgraph(&inside, ["s"]).status().await.unwrap();
@@ -81,7 +81,7 @@ async fn a_handle_on_a_subgraph_tells_how_the_subgraph_stands() {
     assert_eq!((questions.len(), questions[0].node(), questions[0].namespace()), (1, "ask", &["s".to_owned()][..]));
 }
 
-/// A subgraph over the same state: `c`, then a stop before `e`, or a question.
+/// A subgraph with the same state: `c`, then a breakpoint before `e`, or a question.
 fn edited(asks: bool) -> (Graph, Graph) {
     let inside = Builder::new().add_node(id("c"), note("c")).add_node(id("e"), note("e"));
     let inside = match asks {
@@ -94,7 +94,7 @@ fn edited(asks: bool) -> (Graph, Graph) {
 
 #[rstest]
 #[tokio::test]
-async fn what_is_written_by_hand_inside_reaches_the_graph_around(
+async fn an_update_inside_a_subgraph_reaches_the_parent_graph(
     #[values(Store::memory(), Store::disk())] store: Store,
     #[values("c", "e")] whom: &str,
 ) {
@@ -109,12 +109,12 @@ async fn what_is_written_by_hand_inside_reaches_the_graph_around(
 
 #[rstest]
 #[tokio::test]
-async fn a_question_inside_is_asked_again_once_its_subgraph_was_moved_by_hand(
+async fn a_question_in_a_subgraph_is_asked_again_after_an_update(
     #[values(Store::memory(), Store::disk())] store: Store,
 ) {
     let (graph, inside) = edited(true);
-    let asked = store.thread(&graph).invoke(start()).await.unwrap();
-    let stale = asked.questions()[0].id();
+    let outcome = store.thread(&graph).invoke(start()).await.unwrap();
+    let stale = outcome.questions()[0].id();
     let subgraph = store.thread(&graph).subgraph(&inside, ["s"]);
     subgraph.update_state_as(id("c"), Pad::update().notes(["by hand"])).await.unwrap();
     let status = store.thread(&graph).status().await.unwrap();
@@ -139,7 +139,7 @@ struct Hinted {
 #[case::at_once(false)]
 #[case::after_a_stop(true)]
 #[tokio::test]
-async fn what_lived_for_one_superstep_inside_is_not_handed_back(#[case] stops: bool) {
+async fn an_ephemeral_value_of_a_subgraph_is_not_returned(#[case] stops: bool) {
     let hint = |_: Arc<Hinted>, _: Ctx| async { Ok::<_, NodeError>(Hinted::update().hint("inner")) };
     let log = |seen: Arc<Hinted>, _: Ctx| async move { Ok::<_, NodeError>(Hinted::update().log([seen.hint.clone()])) };
     let names = ["hint", "log", "end"].map(id);
@@ -165,7 +165,7 @@ async fn what_lived_for_one_superstep_inside_is_not_handed_back(#[case] stops: b
 
 #[rstest]
 #[tokio::test]
-async fn a_subgraph_that_was_moved_past_its_question_goes_on(#[values(Store::memory(), Store::disk())] store: Store) {
+async fn a_subgraph_that_was_moved_past_its_question_continues(#[values(Store::memory(), Store::disk())] store: Store) {
     let (graph, inside) = edited(true);
     store.thread(&graph).invoke(start()).await.unwrap();
     let subgraph = store.thread(&graph).subgraph(&inside, ["s"]);
@@ -176,7 +176,7 @@ async fn a_subgraph_that_was_moved_past_its_question_goes_on(#[values(Store::mem
 
 #[rstest]
 #[tokio::test]
-async fn what_was_written_by_hand_outlives_a_further_pause(#[values(Store::memory(), Store::disk())] store: Store) {
+async fn an_update_inside_a_subgraph_survives_a_further_pause(#[values(Store::memory(), Store::disk())] store: Store) {
     let (graph, inside) = edited(true);
     store.thread(&graph).invoke(start()).await.unwrap();
     let subgraph = store.thread(&graph).subgraph(&inside, ["s"]);
@@ -188,7 +188,7 @@ async fn what_was_written_by_hand_outlives_a_further_pause(#[values(Store::memor
 
 #[rstest]
 #[tokio::test]
-async fn each_superstep_of_updates_inside_reaches_the_graph_around(
+async fn each_superstep_of_updates_inside_reaches_the_parent_graph(
     #[values(Durability::Sync, Durability::Async, Durability::Exit)] durability: Durability,
     #[values(Store::memory(), Store::disk())] store: Store,
 ) {
@@ -208,7 +208,7 @@ async fn each_superstep_of_updates_inside_reaches_the_graph_around(
 #[case::beside_a_question(true, "c approved: true more c e approved: true e z")]
 #[case::at_a_stop(false, "c e more c e z")]
 #[tokio::test]
-async fn new_input_by_hand_inside_keeps_what_the_subgraph_had_changed(
+async fn new_input_of_a_subgraph_keeps_its_earlier_changes(
     #[case] asks: bool,
     #[case] notes: &str,
     #[values(Store::memory(), Store::disk())] store: Store,

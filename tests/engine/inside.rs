@@ -1,4 +1,4 @@
-//! What a run keeps and obeys while it is inside a subgraph: each test is a defect that once was.
+//! A run inside a subgraph keeps its state and limits: each test is a defect that was fixed.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering::SeqCst};
@@ -46,7 +46,7 @@ async fn a_threads_own_subgraph_is_called_in_a_loop_with_durability_async() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn an_abandoned_run_goes_on_where_its_subgraph_stood() {
+async fn an_abandoned_run_resumes_where_its_subgraph_was() {
     let runs = Arc::new(AtomicU32::new(0));
     let r = runs.clone();
     let hang = Arc::new(AtomicBool::new(true));
@@ -112,7 +112,7 @@ async fn a_run_cancelled_inside_a_subgraph_is_cancelled() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn budgets_and_drains_reach_into_subgraphs() {
+async fn budgets_and_drains_apply_to_subgraphs() {
     let ticks = Arc::new(AtomicU32::new(0));
     let t = ticks.clone();
     let child = StateGraph::<D, O>::new()

@@ -1,4 +1,4 @@
-//! What a reader learns of a task: effects and their runs, recorded values, questions and answers, subgraphs, messages.
+//! The journal of a task: effects and their runs, recorded values, questions and answers, subgraphs, messages.
 
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -13,7 +13,7 @@ use crate::effects::{Body, World, failing, paying, soon};
 use crate::pad::*;
 use crate::stores::Store;
 
-/// The journals of the tasks of each checkpoint, oldest first, by node.
+/// Returns the journals of the tasks of each checkpoint, oldest first, with the names of their nodes.
 async fn journals(thread: &PadThread) -> Vec<(String, TaskJournal)> {
     let mut found = vec![];
     for snapshot in thread.history().await.unwrap().all().await.unwrap().iter().rev() {
@@ -28,7 +28,7 @@ async fn journal(thread: &PadThread, node: &str) -> TaskJournal {
     journals(thread).await.into_iter().find(|(name, _)| name == node).unwrap().1
 }
 
-/// A clock that moves on by a second each time that somebody looks.
+/// A clock that advances by a second at each reading.
 fn ticking() -> impl Fn() -> SystemTime + Send + Sync {
     let seconds = std::sync::atomic::AtomicU64::new(1_800_000_000);
     move || UNIX_EPOCH + Duration::from_secs(seconds.fetch_add(1, std::sync::atomic::Ordering::SeqCst))
@@ -36,7 +36,7 @@ fn ticking() -> impl Fn() -> SystemTime + Send + Sync {
 
 #[rstest]
 #[tokio::test]
-async fn an_effect_is_told_with_its_arguments_result_and_times(
+async fn an_effect_is_shown_with_its_arguments_result_and_times(
     #[values(Store::memory(), Store::disk())] store: Store,
     #[values(Durability::Sync, Durability::Async)] durability: Durability,
 ) {
@@ -44,8 +44,8 @@ async fn an_effect_is_told_with_its_arguments_result_and_times(
     let graph = chain(Builder::new().add_node(id("pay"), paying(&world, failing(1)).retry(soon())), &["pay"]);
     let thread = store.thread(&graph).durability(durability).clock(ticking());
     thread.invoke(start()).await.unwrap();
-    let told = journal(&thread, "pay").await;
-    let (entry, effect) = told.effects().next().unwrap();
+    let task = journal(&thread, "pay").await;
+    let (entry, effect) = task.effects().next().unwrap();
     assert_eq!(
         (entry.key.as_str(), &effect.arguments, &effect.result),
         ("pay", &json!([7, "EUR"]), &Ok(json!("pay 1")))
@@ -58,7 +58,7 @@ async fn an_effect_is_told_with_its_arguments_result_and_times(
     assert_eq!((failed.len(), failed[0].attempt, failed[0].error.as_str()), (1, Some(1), "no"));
 }
 
-/// An effect that fails so many times.
+/// An effect that fails this many times.
 fn flaky(world: &World, times: usize) -> impl Fn(Arc<Pad>, Ctx) -> Body + Clone + use<> {
     let (world, tally) = (world.clone(), Tally::default());
     move |_, ctx: Ctx| {
@@ -70,15 +70,15 @@ fn flaky(world: &World, times: usize) -> impl Fn(Arc<Pad>, Ctx) -> Body + Clone 
                 }
                 Ok(world.happens("call", &key))
             };
-            let said: String = ctx.effect("call", &"bob", body).await?;
-            Ok(Pad::update().notes([said]))
+            let answer: String = ctx.effect("call", &"bob", body).await?;
+            Ok(Pad::update().notes([answer]))
         })
     }
 }
 
 #[rstest]
 #[tokio::test]
-async fn an_effect_that_failed_first_is_told_to_be_repeated(
+async fn an_effect_that_failed_first_is_shown_as_repeated(
     #[values(Store::memory(), Store::disk())] store: Store,
     #[values(false, true)] in_another_process: bool,
 ) {
@@ -92,25 +92,25 @@ async fn an_effect_that_failed_first_is_told_to_be_repeated(
     let mut outcome = thread.invoke(start()).await;
     for _ in 0..2 {
         if outcome.is_err() {
-            let told = journal(&thread, "call").await;
-            assert_eq!(told.effect("call").unwrap().result, Err("the line is busy".into()));
+            let task = journal(&thread, "call").await;
+            assert_eq!(task.effect("call").unwrap().result, Err("the line is busy".into()));
             outcome = store.thread(&graph).proceed().await;
         }
     }
     outcome.unwrap();
-    let told = journal(&thread, "call").await;
-    let effect = told.effect("call").unwrap();
+    let task = journal(&thread, "call").await;
+    let effect = task.effect("call").unwrap();
     let runs: Vec<_> = effect.runs.iter().map(|run| (run.attempt, run.end)).collect();
     assert_eq!(runs, [(1, EffectEnd::Failed), (2, EffectEnd::Failed), (3, EffectEnd::Done)]);
     assert!(effect.is_repeated() && effect.runs.windows(2).all(|two| two[0].started_at <= two[1].started_at));
-    assert_eq!((told.entries.len(), &effect.result), (1, &Ok(json!("call 1"))));
+    assert_eq!((task.entries.len(), &effect.result), (1, &Ok(json!("call 1"))));
     let snapshot = thread.history().await.unwrap().all().await.unwrap();
     let task = snapshot.iter().flat_map(|made| &made.tasks).find(|task| task.name == "call").unwrap();
     assert_eq!(task.failures.iter().map(|failure| failure.attempt).collect::<Vec<_>>(), [Some(1), Some(2)]);
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_effect_that_a_timeout_dropped_is_told_so() {
+async fn an_effect_dropped_by_a_timeout_is_shown_as_dropped() {
     let store = Store::memory();
     let tally = Tally::default();
     let node = move |_: Arc<Pad>, ctx: Ctx| -> Body {
@@ -129,22 +129,22 @@ async fn an_effect_that_a_timeout_dropped_is_told_so() {
     let node = node.timeout(Duration::from_secs(1)).retry(soon());
     let thread = store.thread(&chain(Builder::new().add_node(id("send"), node), &["send"]));
     thread.invoke(start()).await.unwrap();
-    let told = journal(&thread, "send").await;
-    let runs: Vec<_> = told.effect("send").unwrap().runs.iter().map(|run| (run.attempt, run.end)).collect();
+    let task = journal(&thread, "send").await;
+    let runs: Vec<_> = task.effect("send").unwrap().runs.iter().map(|run| (run.attempt, run.end)).collect();
     assert_eq!(runs, [(1, EffectEnd::Dropped), (2, EffectEnd::Done)]);
 }
 
 #[rstest]
 #[tokio::test]
-async fn an_effect_that_a_probe_found_is_told_so(#[values(Store::memory(), Store::disk())] store: Store) {
-    let (tally, begun) = (Tally::default(), Arc::new(tokio::sync::Notify::new()));
-    let begins = Arc::clone(&begun);
+async fn an_effect_found_by_a_probe_is_shown_as_found(#[values(Store::memory(), Store::disk())] store: Store) {
+    let (tally, started) = (Tally::default(), Arc::new(tokio::sync::Notify::new()));
+    let starts = Arc::clone(&started);
     let node = move |_: Arc<Pad>, ctx: Ctx| -> Body {
-        let (first, begins) = (tally.add("") == 1, Arc::clone(&begins));
+        let (first, starts) = (tally.add("") == 1, Arc::clone(&starts));
         Box::pin(async move {
             let body = |_| async move {
                 if first {
-                    begins.notify_one();
+                    starts.notify_one();
                     std::future::pending::<()>().await
                 }
                 Ok::<_, NodeError>(1)
@@ -158,17 +158,17 @@ async fn an_effect_that_a_probe_found_is_told_so(#[values(Store::memory(), Store
     let invoked = start();
     tokio::select! {
         _ = thread.invoke(invoked) => unreachable!(),
-        () = begun.notified() => {}
+        () = started.notified() => {}
     }
     store.thread(&graph).proceed().await.unwrap();
-    let told = journal(&store.thread(&graph), "pay").await;
-    let effect = told.effect("pay").unwrap();
+    let task = journal(&store.thread(&graph), "pay").await;
+    let effect = task.effect("pay").unwrap();
     assert_eq!((effect.runs.last().unwrap().end, &effect.result), (EffectEnd::Found, &Ok(json!(7))));
 }
 
 #[rstest]
 #[tokio::test]
-async fn what_a_task_learned_is_told(#[values(Store::memory(), Store::disk())] store: Store) {
+async fn recorded_values_of_a_task_are_shown(#[values(Store::memory(), Store::disk())] store: Store) {
     let node = |_: Arc<Pad>, ctx: Ctx| -> Body {
         Box::pin(async move {
             let now = ctx.now().await?;
@@ -183,8 +183,8 @@ async fn what_a_task_learned_is_told(#[values(Store::memory(), Store::disk())] s
     let thread = store.thread(&chain(Builder::new().add_node(id("learn"), node), &["learn"]));
     let outcome = thread.invoke(start()).await.unwrap();
     let notes = &outcome.state().notes;
-    let told = journal(&thread, "learn").await;
-    let held = |kind: &JournalKind| match kind {
+    let task = journal(&thread, "learn").await;
+    let shown = |kind: &JournalKind| match kind {
         JournalKind::Effect(effect) => format!("effect {}", effect.result.clone().unwrap()),
         JournalKind::Value(value) => format!("value {value}"),
         JournalKind::Time(at) => format!("time {}", at.duration_since(UNIX_EPOCH).unwrap().as_millis()),
@@ -193,7 +193,7 @@ async fn what_a_task_learned_is_told(#[values(Store::memory(), Store::disk())] s
         JournalKind::Sleep(until) => format!("sleep {}", until.duration_since(UNIX_EPOCH).unwrap().as_secs()),
         _ => unreachable!(),
     };
-    let lines: Vec<String> = told.entries.iter().map(|entry| held(&entry.kind)).collect();
+    let lines: Vec<String> = task.entries.iter().map(|entry| shown(&entry.kind)).collect();
     let expected = [
         format!("time {}", notes[0]),
         format!("random {}", notes[1]),
@@ -204,15 +204,13 @@ async fn what_a_task_learned_is_told(#[values(Store::memory(), Store::disk())] s
         "sleep 5".into(),
     ];
     assert_eq!(lines, expected);
-    assert!(told.entries.iter().all(|entry| entry.attempt == Some(1)));
-    assert_eq!(told.entries[3].within, ["inner"]);
+    assert!(task.entries.iter().all(|entry| entry.attempt == Some(1)));
+    assert_eq!(task.entries[3].within, ["inner"]);
 }
 
 #[rstest]
 #[tokio::test]
-async fn questions_are_told_with_their_answers_by_whom_and_when(
-    #[values(Store::memory(), Store::disk())] store: Store,
-) {
+async fn questions_are_shown_with_answers_authors_and_times(#[values(Store::memory(), Store::disk())] store: Store) {
     let node = |_: Arc<Pad>, ctx: Ctx| -> Body {
         Box::pin(async move {
             let first = ctx.interrupt(Rename { from: "tides".into() })?;
@@ -225,23 +223,23 @@ async fn questions_are_told_with_their_answers_by_whom_and_when(
     thread.invoke(start()).await.unwrap();
     let answer = Answer::new::<Rename>(&"moons".to_owned()).by("ada").note("shorter");
     thread.answer(answer).await.unwrap();
-    let told = journal(&thread, "ask").await;
-    let answered = told.questions[0].answer.as_ref().unwrap();
-    assert_eq!((&told.questions[0].payload, &answered.value), (&json!({"from": "tides"}), &json!("moons")));
+    let task = journal(&thread, "ask").await;
+    let answered = task.questions[0].answer.as_ref().unwrap();
+    assert_eq!((&task.questions[0].payload, &answered.value), (&json!({"from": "tides"}), &json!("moons")));
     assert_eq!(
         (answered.by.as_deref(), answered.note.as_deref(), answered.at > 0),
         (Some("ada"), Some("shorter"), true)
     );
-    let open: Vec<_> = told.questions[1..].iter().map(|asked| (&asked.payload, &asked.answer)).collect();
+    let open: Vec<_> = task.questions[1..].iter().map(|question| (&question.payload, &question.answer)).collect();
     assert_eq!(open, [(&json!({"from": "moons"}), &None)]);
     thread.resume::<Rename>("suns".to_owned()).await.unwrap();
-    let told = journal(&thread, "ask").await;
+    let task = journal(&thread, "ask").await;
     let answers: Vec<_> =
-        told.questions.iter().map(|asked| asked.answer.as_ref().map(|answer| &answer.value)).collect();
+        task.questions.iter().map(|question| question.answer.as_ref().map(|answer| &answer.value)).collect();
     assert_eq!(answers, [Some(&json!("moons")), Some(&json!("suns"))]);
 }
 
-/// A graph whose node runs another, twice deep.
+/// A graph whose node runs another, two levels deep.
 fn nested(world: &World, persistence: Persistence) -> Graph {
     let inner = chain(Builder::new().add_node(id("pay"), paying(world, |_| std::future::ready(Ok(())))), &["pay"]);
     let middle = chain(Builder::new().add_subgraph(id("inner"), inner.persistence(persistence)), &["inner"]);
@@ -251,7 +249,7 @@ fn nested(world: &World, persistence: Persistence) -> Graph {
 
 #[rstest]
 #[tokio::test]
-async fn a_task_has_what_its_subgraphs_recorded(
+async fn a_task_has_the_journals_of_its_subgraphs(
     #[values(Store::memory(), Store::disk())] store: Store,
     #[values(Persistence::Inherit, Persistence::PerThread)] persistence: Persistence,
     #[values(1, 2)] runs: usize,
@@ -262,20 +260,20 @@ async fn a_task_has_what_its_subgraphs_recorded(
         thread.invoke(start()).await.unwrap();
     }
     let all = journals(&thread).await;
-    let told = all.iter().filter(|(name, _)| name == "middle").map(|(_, told)| told);
+    let tasks = all.iter().filter(|(name, _)| name == "middle").map(|(_, tasks)| tasks);
     let keys: Vec<_> =
-        told.clone().flat_map(|told| &told.entries).map(|entry| (entry.path.join("/"), &entry.key)).collect();
+        tasks.clone().flat_map(|tasks| &tasks.entries).map(|entry| (entry.path.join("/"), &entry.key)).collect();
     assert_eq!(keys, vec![("inner/pay".to_owned(), &"pay".to_owned()); runs]);
     assert!(
-        told.clone().all(|told| told.children.len() == 1 && told.children[0].is_over),
-        "{told:?}",
-        told = told.collect::<Vec<_>>()
+        tasks.clone().all(|tasks| tasks.children.len() == 1 && tasks.children[0].is_over),
+        "{tasks:?}",
+        tasks = tasks.collect::<Vec<_>>()
     );
 }
 
 #[rstest]
 #[tokio::test]
-async fn a_task_of_a_subgraph_has_its_own(
+async fn a_task_of_a_subgraph_has_its_own_journal(
     #[values(Store::memory(), Store::disk())] store: Store,
     #[values(Persistence::Inherit, Persistence::PerThread)] persistence: Persistence,
 ) {
@@ -290,12 +288,12 @@ async fn a_task_of_a_subgraph_has_its_own(
         thread.invoke(start()).await.unwrap();
         let snapshot = thread.state_deep().await.unwrap().unwrap();
         let inside = &snapshot.tasks[0].state.as_ref().unwrap().tasks[0];
-        let told = inside.journal().await.unwrap();
+        let task = inside.journal().await.unwrap();
         assert_eq!(
-            told.entries.iter().map(|entry| (entry.path.len(), entry.key.as_str())).collect::<Vec<_>>(),
+            task.entries.iter().map(|entry| (entry.path.len(), entry.key.as_str())).collect::<Vec<_>>(),
             [(0, "pay")]
         );
-        assert_eq!(told.questions.len(), 1);
+        assert_eq!(task.questions.len(), 1);
         assert_eq!(snapshot.tasks[0].journal().await.unwrap().entries.len(), 2);
         thread.resume::<Approve>(true).await.unwrap();
     }
@@ -303,7 +301,7 @@ async fn a_task_of_a_subgraph_has_its_own(
 
 #[rstest]
 #[tokio::test]
-async fn what_an_effect_emits_is_told_with_it(#[values(Store::memory(), Store::disk())] store: Store) {
+async fn messages_of_an_effect_are_shown_with_it(#[values(Store::memory(), Store::disk())] store: Store) {
     let node = |_: Arc<Pad>, ctx: Ctx| -> Body {
         Box::pin(async move {
             ctx.emit("before").await;
@@ -318,30 +316,28 @@ async fn what_an_effect_emits_is_told_with_it(#[values(Store::memory(), Store::d
     };
     let thread = store.thread(&chain(Builder::new().add_node(id("model"), node), &["model"])).record_events();
     thread.invoke(start()).await.unwrap();
-    let told = journal(&thread, "model").await;
+    let task = journal(&thread, "model").await;
     let values = |messages: &[superstep::graph::JournalMessage]| -> Vec<Value> {
         messages.iter().map(|message| message.value.clone()).collect()
     };
-    assert_eq!(values(&told.effect("ask").unwrap().messages), [json!("thinking")]);
-    assert_eq!(values(&told.messages), [json!("before")]);
+    assert_eq!(values(&task.effect("ask").unwrap().messages), [json!("thinking")]);
+    assert_eq!(values(&task.messages), [json!("before")]);
 }
 
 #[rstest]
 #[tokio::test]
-async fn a_fork_has_the_journal_of_the_task_that_it_goes_on_with(
-    #[values(Store::memory(), Store::disk())] store: Store,
-) {
+async fn a_fork_has_the_journal_of_the_task_that_it_resumes(#[values(Store::memory(), Store::disk())] store: Store) {
     let world = World::default();
     let asking = |ctx: Ctx| std::future::ready(ctx.interrupt(Approve).map(drop).map_err(NodeError::from));
     let graph = chain(Builder::new().add_node(id("pay"), paying(&world, asking).asks::<Approve>()), &["pay"]);
     let thread = store.thread(&graph);
     thread.invoke(start()).await.unwrap();
-    let asked = thread.state().await.unwrap().unwrap().id;
+    let at_question = thread.state().await.unwrap().unwrap().id;
     thread.update_state(Pad::update().title("moons")).await.unwrap();
-    store.thread(&graph).at(asked).resume::<Approve>(false).await.unwrap();
-    let told = journals(&thread).await;
-    let paid: Vec<_> = told.iter().filter_map(|(_, told)| told.effect("pay")).collect();
-    assert!(paid.len() >= 2 && paid.iter().all(|effect| effect.result == Ok(json!("pay 1"))), "{told:?}");
+    store.thread(&graph).at(at_question).resume::<Approve>(false).await.unwrap();
+    let all = journals(&thread).await;
+    let paid: Vec<_> = all.iter().filter_map(|(_, all)| all.effect("pay")).collect();
+    assert!(paid.len() >= 2 && paid.iter().all(|effect| effect.result == Ok(json!("pay 1"))), "{all:?}");
 }
 
 #[derive(State, Clone, Debug, Default, Serialize, Deserialize)]
@@ -359,7 +355,7 @@ enum Step {
 }
 
 #[tokio::test]
-async fn the_values_of_secret_channels_are_hidden() {
+async fn values_of_secret_channels_are_hidden() {
     let node = |vault: Arc<Vault>, ctx: Ctx| -> Boxed<'static, Result<VaultUpdate, NodeError>> {
         Box::pin(async move {
             let arguments = (vault.key.clone(), format!("Bearer {}", vault.key), vault.pin);
@@ -379,11 +375,11 @@ async fn the_values_of_secret_channels_are_hidden() {
     thread.invoke(Vault::update().key("open sesame").pin(123_456)).await.unwrap();
     let history = thread.history().await.unwrap().all().await.unwrap();
     let task = history.iter().flat_map(|made| &made.tasks).find(|task| task.name == "Open").unwrap();
-    let told = task.journal().await.unwrap();
-    let effect = told.effect("login").unwrap();
+    let task = task.journal().await.unwrap();
+    let effect = task.effect("login").unwrap();
     assert_eq!(effect.arguments, json!(["[secret]", "Bearer [secret]", "[secret]"]));
     assert_eq!((&effect.result, &effect.messages[0].value), (&Ok(json!("[secret]")), &json!("with [secret]")));
-    let all = format!("{told:?} {}", serde_json::to_string(&told).unwrap());
+    let all = format!("{task:?} {}", serde_json::to_string(&task).unwrap());
     assert!(!all.contains("sesame") && !all.contains("123456") && !all.contains("token-"), "{all}");
 }
 
@@ -400,13 +396,13 @@ async fn a_journal_needs_its_store() {
     insta::assert_snapshot!(error, @"reading a journal whose store was closed needs a checkpointer");
 }
 
-/// Writes tasks and entries as format 2 had them: without the lists at their ends.
+/// Rewrites tasks and entries in format 2: without the lists at their ends.
 async fn age(store: &Store) {
     let thread = "t".into();
     let head = store.store.head(&thread).await.unwrap().unwrap();
     let all = store.store.scan(&thread, Key::Head..=last(), Order::Ascending, usize::MAX).await.unwrap();
-    let kept = all.iter().filter(|(key, _)| matches!(key, Key::Effect { .. } | Key::Task { .. }));
-    let puts: Vec<Record> = kept.map(|(key, bytes)| (key.clone(), former(key, bytes))).collect();
+    let journaled = all.iter().filter(|(key, _)| matches!(key, Key::Effect { .. } | Key::Task { .. }));
+    let puts: Vec<Record> = journaled.map(|(key, bytes)| (key.clone(), former(key, bytes))).collect();
     assert!(puts.len() > 1);
     let lease = store.store.claim(&thread, Claim::IfFree).await.unwrap();
     let (epoch, expected) = (lease.epoch(), head.checkpoint);
@@ -431,15 +427,15 @@ fn former(key: &Key, bytes: &[u8]) -> Vec<u8> {
 }
 
 #[tokio::test]
-async fn entries_of_an_earlier_release_are_told() {
+async fn entries_of_an_earlier_release_are_shown() {
     let store = Store::memory();
     let world = World::default();
     let graph = chain(Builder::new().add_node(id("pay"), paying(&world, |_| std::future::ready(Ok(())))), &["pay"]);
     let thread = store.thread(&graph);
     thread.invoke(start()).await.unwrap();
     age(&store).await;
-    let told = journal(&thread, "pay").await;
-    let (entry, effect) = told.effects().next().unwrap();
+    let task = journal(&thread, "pay").await;
+    let (entry, effect) = task.effects().next().unwrap();
     assert_eq!((entry.attempt, effect.ended_at, effect.runs.len()), (None, None, 0));
     assert_eq!((&effect.arguments, &effect.result), (&json!([7, "EUR"]), &Ok(json!("pay 1"))));
     store.thread(&graph).verify().await.unwrap();
@@ -447,22 +443,22 @@ async fn entries_of_an_earlier_release_are_told() {
 
 #[rstest]
 #[tokio::test]
-async fn a_replay_tells_what_was_recorded(#[values(Store::memory(), Store::disk())] store: Store) {
+async fn a_replay_emits_the_recorded_entries(#[values(Store::memory(), Store::disk())] store: Store) {
     let world = World::default();
     let thread = store.thread(&nested(&world, Persistence::Inherit));
     thread.invoke(start()).await.unwrap();
-    let mut told = thread.replay(Replay::Recorded).stream([Mode::Journal]);
+    let mut replay = thread.replay(Replay::Recorded).stream([Mode::Journal]);
     let mut events = vec![];
-    while let Some(event) = told.next().await {
+    while let Some(event) = replay.next().await {
         events.push(serde_json::to_value(&event).unwrap());
     }
-    let told: Vec<_> = events.iter().map(|event| (&event["kind"], &event["node"], &event["entry"]["result"])).collect();
-    assert_eq!(told, [(&json!("journal"), &json!("middle"), &json!("pay 1"))]);
+    let rows: Vec<_> = events.iter().map(|event| (&event["kind"], &event["node"], &event["entry"]["result"])).collect();
+    assert_eq!(rows, [(&json!("journal"), &json!("middle"), &json!("pay 1"))]);
 }
 
 #[rstest]
 #[tokio::test]
-async fn a_diff_has_what_was_done_on_the_way(#[values(Store::memory(), Store::disk())] store: Store) {
+async fn a_diff_has_the_entries_between_its_checkpoints(#[values(Store::memory(), Store::disk())] store: Store) {
     let world = World::default();
     let asking = |ctx: Ctx| std::future::ready(ctx.interrupt(Approve).map(drop).map_err(NodeError::from));
     let nodes = Builder::new().add_node(id("first"), paying(&world, |_| std::future::ready(Ok(()))));
@@ -473,8 +469,8 @@ async fn a_diff_has_what_was_done_on_the_way(#[values(Store::memory(), Store::di
     let history = thread.history().await.unwrap().metadata_only().await.unwrap();
     let (newest, oldest) = (history[0].id, history.last().unwrap().id);
     let diff = thread.diff(oldest, newest).await.unwrap();
-    let told: Vec<_> = diff.recorded.iter().map(|only| (only.node.as_str(), only.entry.key.as_str())).collect();
-    assert_eq!((told, diff.unrecorded.len()), (vec![("first", "pay"), ("then", "pay")], 0));
+    let keys: Vec<_> = diff.recorded.iter().map(|only| (only.node.as_str(), only.entry.key.as_str())).collect();
+    assert_eq!((keys, diff.unrecorded.len()), (vec![("first", "pay"), ("then", "pay")], 0));
     assert!(diff.to_string().contains(r#"+ then #3: effect pay [7,"EUR"] -> "pay 2""#), "{diff}");
     let back = thread.diff(newest, oldest).await.unwrap();
     assert_eq!((back.recorded.len(), &back.unrecorded), (0, &diff.recorded));

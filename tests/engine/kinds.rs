@@ -1,4 +1,4 @@
-//! Every kind of channel of a typed state: what is read back of a checkpoint is what the run saw there.
+//! Every kind of channel of a typed state: the value in a checkpoint is the value that the run saw.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -48,13 +48,13 @@ struct All {
     longest: String,
 }
 
-fn longest(kept: &mut String, new: String) {
-    if new.len() > kept.len() {
-        *kept = new;
+fn longest(longest_so_far: &mut String, new: String) {
+    if new.len() > longest_so_far.len() {
+        *longest_so_far = new;
     }
 }
 
-/// Every channel is written in turn: in some supersteps a few of them, in some none.
+/// Writes every channel in turn: in some supersteps a few of them, in some none.
 fn write(nth: usize) -> AllUpdate {
     let (number, word) = (nth as i64, format!("w{nth}"));
     match nth % 5 {
@@ -84,7 +84,7 @@ fn graph(store: &Store, nodes: usize) -> CompiledGraph<All, Name> {
 
 #[rstest]
 #[tokio::test]
-async fn a_checkpoint_reads_back_as_the_run_saw_it(
+async fn a_checkpoint_has_the_values_that_the_run_saw(
     #[values(Store::memory(), Store::disk())] store: Store,
     #[values(Durability::Sync, Durability::Async)] durability: Durability,
 ) {
@@ -105,7 +105,7 @@ async fn a_checkpoint_reads_back_as_the_run_saw_it(
 
 #[rstest]
 #[tokio::test]
-async fn a_run_that_stops_before_each_node_ends_as_one_that_never_stops(
+async fn a_run_that_stops_before_each_node_ends_like_one_without_stops(
     #[values(Store::memory(), Store::disk())] store: Store,
     #[values(Durability::Sync, Durability::Async, Durability::Exit)] durability: Durability,
 ) {
@@ -140,7 +140,7 @@ struct Chats {
 }
 
 #[tokio::test]
-async fn entries_without_an_id_are_kept_apart_and_get_one() {
+async fn entries_without_an_id_stay_separate_and_get_one() {
     let say = |_: Arc<Chats>, _: Ctx| async {
         let plain = ["hello", "hello"].map(|text| Message(String::new(), text.into()));
         let named = ["hello", "hello", "bye"].map(|text| Named(String::new(), text.into()));

@@ -1,4 +1,4 @@
-//! What the testing kit promises whoever tests a graph of their own.
+//! The testing kit, for tests of graphs.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -12,7 +12,7 @@ use crate::pad::*;
 
 type Body = Boxed<'static, Ended>;
 
-/// Draws, asks for a name, sleeps, sends a mail.
+/// Draws a number, asks for a name, sleeps, sends a mail.
 fn mailing(_: Arc<Pad>, ctx: Ctx) -> Body {
     Box::pin(async move {
         let number = ctx.random().await? % 100;
@@ -55,16 +55,16 @@ async fn a_node_runs_alone_through_answers_waits_and_effects() {
 
 #[tokio::test]
 async fn a_question_without_an_answer_is_shown() {
-    let asked = graph().test().node(id("mail"), noted(&[])).await.unwrap();
-    assert_eq!((asked.asks.unwrap().name(), asked.writes.to_string()), ("rename", "[]".to_owned()));
+    let outcome = graph().test().node(id("mail"), noted(&[])).await.unwrap();
+    assert_eq!((outcome.asks.unwrap().name(), outcome.writes.to_string()), ("rename", "[]".to_owned()));
 }
 
 #[tokio::test]
 async fn an_effect_without_a_result_is_named() {
     let test = graph().test().answer::<Rename>("Eve".into());
     let error = test.node(id("mail"), noted(&[])).await.unwrap_err();
-    let told = "the test says nothing of effect `mail`: add `.effect(\"mail\", ..)` or `.real_effects()`";
-    assert_eq!(error.to_string(), told);
+    let expected = "the test says nothing of effect `mail`: add `.effect(\"mail\", ..)` or `.real_effects()`";
+    assert_eq!(error.to_string(), expected);
     let error = test.real_effects().node(id("mail"), noted(&[])).await.unwrap_err();
     assert!(error.to_string().ends_with("no mails from tests"), "{error}");
 }
@@ -106,7 +106,7 @@ async fn a_whole_graph_runs_through_its_script() {
 }
 
 #[tokio::test]
-async fn cuts_at_every_commit_come_to_the_same_end() {
+async fn runs_cut_at_any_commit_end_the_same() {
     let test = graph().test().answer::<Rename>("Eve".into()).answer::<Rename>("Ann".into()).effect("mail", "sent");
     let commits = test.cut_everywhere(start()).await.unwrap();
     assert!(commits > 8, "{commits}");
@@ -130,7 +130,7 @@ async fn a_cut_finds_a_node_that_is_not_repeatable() {
 }
 
 #[tokio::test]
-async fn a_run_is_repeated_with_the_effects_that_a_thread_recorded() {
+async fn a_run_is_repeated_with_the_recorded_effects_of_a_thread() {
     let test = || graph().test().answer::<Rename>("Eve".into()).answer::<Rename>("Ada".into());
     let real = test().effect("mail", "first").effect("mail", "second").run(start()).await.unwrap();
     let store = Arc::new(MemoryCheckpointer::new());
@@ -140,7 +140,7 @@ async fn a_run_is_repeated_with_the_effects_that_a_thread_recorded() {
     assert_eq!(again.effects.len(), real.effects.len());
 }
 
-/// Pays twice in one task, the first time with up to three attempts.
+/// Pays twice in one task, with up to three attempts for the first payment.
 fn paying(_: Arc<Pad>, ctx: Ctx) -> Body {
     Box::pin(async move {
         let unreachable = |_| async { Err::<String, _>(NodeError::permanent("no payments from tests")) };
@@ -156,14 +156,14 @@ fn payments() -> Graph {
 }
 
 #[tokio::test]
-async fn an_effect_that_is_repeated_after_a_cut_has_the_result_it_had() {
+async fn an_effect_repeated_after_a_cut_has_the_same_result() {
     let test = payments().test().effect("pay", "first").effect("pay", "second").effect("pay", "third");
     assert_eq!(test.run(start()).await.unwrap().state.notes, ["first", "second", "third"]);
     test.cut_everywhere(start()).await.unwrap();
 }
 
 #[tokio::test]
-async fn an_effect_fails_as_the_test_says() {
+async fn an_effect_fails_as_the_test_declares() {
     let refused = || NodeError::transient("card refused");
     let test = payments().test().effect_fails("pay", refused()).effect("pay", "first").effect_fails("pay", refused());
     let ran = test.effect_fails("pay", refused()).effect("pay", "second").run(start()).await.unwrap();
@@ -174,7 +174,7 @@ async fn an_effect_fails_as_the_test_says() {
 }
 
 #[tokio::test]
-async fn cuts_come_to_the_same_end_with_effects_that_fail() {
+async fn runs_cut_at_any_commit_end_the_same_with_failing_effects() {
     let refused = || NodeError::transient("card refused");
     let test = payments().test().effect_fails("pay", refused()).effect_fails("pay", refused()).effect("pay", "first");
     test.effect_fails("pay", refused()).effect("pay", "second").cut_everywhere(start()).await.unwrap();

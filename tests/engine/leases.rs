@@ -1,4 +1,4 @@
-//! One writer per thread, and nothing unfinished is dropped unasked.
+//! One writer per thread, and no unfinished work is discarded without permission.
 
 use rstest::rstest;
 use superstep::checkpoint::CheckpointError;
@@ -8,15 +8,15 @@ use tokio::sync::watch;
 use crate::pad::*;
 use crate::stores::Store;
 
-struct Held {
+struct RunningThread {
     graph: Graph,
     tally: Tally,
     open: watch::Sender<bool>,
     run: tokio::task::JoinHandle<Result<Outcome<Pad>, RunError>>,
 }
 
-/// A run that waits in its second node.
-async fn held(store: &Store) -> Held {
+/// Starts a run that waits in its second node.
+async fn running(store: &Store) -> RunningThread {
     let (open, gate) = watch::channel(false);
     let tally = Tally::default();
     let builder = Builder::new().add_node(id("a"), note("a")).add_node(id("b"), gated(&tally, "b", &gate));
@@ -26,7 +26,7 @@ async fn held(store: &Store) -> Held {
     while tally.count() == 0 {
         tokio::task::yield_now().await;
     }
-    Held { graph, tally, open, run }
+    RunningThread { graph, tally, open, run }
 }
 
 fn is_busy(error: &RunError) -> bool {
@@ -35,61 +35,61 @@ fn is_busy(error: &RunError) -> bool {
 
 #[rstest]
 #[tokio::test]
-async fn a_second_run_on_a_thread_is_refused_and_the_first_goes_on(
+async fn a_second_run_on_a_thread_is_refused_and_the_first_continues(
     #[values(Store::memory(), Store::disk())] store: Store,
 ) {
-    let held = held(&store).await;
-    let thread = store.thread(&held.graph);
+    let running = running(&store).await;
+    let thread = store.thread(&running.graph);
     assert!(is_busy(&thread.invoke(start()).await.unwrap_err()));
     assert!(is_busy(&thread.proceed().await.unwrap_err()));
     assert!(is_busy(&thread.update_state(start()).await.unwrap_err()));
     assert!(is_busy(&thread.retry().await.unwrap_err()));
     assert!(is_busy(&thread.delete().await.unwrap_err()));
-    held.open.send(true).unwrap();
-    assert_eq!(held.run.await.unwrap().unwrap().finished().unwrap().notes, ["a", "b"]);
+    running.open.send(true).unwrap();
+    assert_eq!(running.run.await.unwrap().unwrap().finished().unwrap().notes, ["a", "b"]);
 }
 
 #[rstest]
 #[tokio::test]
 async fn a_thread_can_be_read_while_it_runs(#[values(Store::memory(), Store::disk())] store: Store) {
-    let held = held(&store).await;
-    let thread = store.thread(&held.graph);
+    let running = running(&store).await;
+    let thread = store.thread(&running.graph);
     assert!(matches!(thread.status().await.unwrap(), Status::Running));
     assert_eq!(thread.state().await.unwrap().unwrap().values.notes, ["a"]);
     assert_eq!(thread.history().await.unwrap().all().await.unwrap().len(), 3);
-    held.run.abort();
+    running.run.abort();
 }
 
 #[rstest]
 #[tokio::test]
-async fn a_run_whose_thread_was_taken_over_writes_nothing_more(#[values(Store::memory(), Store::disk())] store: Store) {
-    let held = held(&store).await;
-    let (open, gate) = (held.open, store.thread(&held.graph).take_over());
+async fn a_run_whose_thread_was_taken_over_stops_writing(#[values(Store::memory(), Store::disk())] store: Store) {
+    let running = running(&store).await;
+    let (open, gate) = (running.open, store.thread(&running.graph).take_over());
     let second = tokio::spawn(async move { gate.proceed().await });
-    while held.tally.count() < 2 {
+    while running.tally.count() < 2 {
         tokio::task::yield_now().await;
     }
     open.send(true).unwrap();
-    let stale = held.run.await.unwrap().unwrap_err();
+    let stale = running.run.await.unwrap().unwrap_err();
     assert!(matches!(stale, RunError::Checkpoint(CheckpointError::StaleLease { .. })), "{stale:?}");
     assert_eq!(second.await.unwrap().unwrap().finished().unwrap().notes, ["a", "b"]);
-    assert_eq!(store.thread(&held.graph).state().await.unwrap().unwrap().values.notes, ["a", "b"]);
+    assert_eq!(store.thread(&running.graph).state().await.unwrap().unwrap().values.notes, ["a", "b"]);
 }
 
 #[rstest]
 #[tokio::test]
-async fn a_run_that_was_dropped_leaves_its_thread_free(#[values(Store::memory(), Store::disk())] store: Store) {
-    let held = held(&store).await;
-    held.run.abort();
-    assert!(held.run.await.unwrap_err().is_cancelled());
-    held.open.send(true).unwrap();
-    let end = store.thread(&held.graph).proceed().await.unwrap().finished().unwrap();
-    assert_eq!((end.notes.join(" "), held.tally.count()), ("a b".into(), 2));
+async fn a_dropped_run_releases_its_thread(#[values(Store::memory(), Store::disk())] store: Store) {
+    let running = running(&store).await;
+    running.run.abort();
+    assert!(running.run.await.unwrap_err().is_cancelled());
+    running.open.send(true).unwrap();
+    let end = store.thread(&running.graph).proceed().await.unwrap().finished().unwrap();
+    assert_eq!((end.notes.join(" "), running.tally.count()), ("a b".into(), 2));
 }
 
 #[rstest]
 #[tokio::test]
-async fn new_input_is_refused_while_a_question_is_open_unless_it_may_drop_it(
+async fn new_input_is_refused_while_a_question_is_open_unless_it_discards_it(
     #[values(Store::memory(), Store::disk())] store: Store,
 ) {
     let builder = Builder::new().add_node(id("ask"), approval.asks::<Approve>());
@@ -106,7 +106,7 @@ async fn new_input_is_refused_while_a_question_is_open_unless_it_may_drop_it(
 }
 
 #[tokio::test]
-async fn new_input_is_refused_after_a_failure_until_it_is_mended() {
+async fn new_input_is_refused_after_a_failure_until_it_is_fixed() {
     let bad = |_: std::sync::Arc<Pad>, _: Ctx| async { Err::<(), NodeError>("no".into()) };
     let graph = chain(Builder::new().add_node(id("a"), bad), &["a"]);
     let store = Store::memory();

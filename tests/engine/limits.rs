@@ -1,5 +1,5 @@
-//! What ends a run before its graph does: budgets, the recursion limit, cancellation, draining, breakpoints. The thread
-//! can always go on.
+//! Limits that end a run before its graph ends: budgets, the recursion limit, cancellation, draining, breakpoints. The
+//! thread can always be resumed.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -20,7 +20,7 @@ fn abc() -> Graph {
 
 #[rstest]
 #[tokio::test]
-async fn a_budget_of_supersteps_ends_the_run_and_a_new_one_goes_on(
+async fn a_budget_of_supersteps_ends_the_run_and_a_new_one_continues(
     #[values(Store::memory(), Store::disk())] store: Store,
 ) {
     let outcome = store.thread(&abc()).max_supersteps(2).invoke(start()).await.unwrap();
@@ -46,7 +46,7 @@ async fn a_budget_of_time_ends_the_run_between_supersteps() {
 }
 
 #[tokio::test]
-async fn a_run_over_the_recursion_limit_keeps_its_state_and_can_go_on() {
+async fn a_run_over_the_recursion_limit_keeps_its_state_and_can_resume() {
     let store = Store::memory();
     let error = store.thread(&abc()).recursion_limit(2).invoke(start()).await.unwrap_err();
     assert!(matches!(error, RunError::RecursionLimit { limit: 2 }), "{error:?}");
@@ -55,7 +55,7 @@ async fn a_run_over_the_recursion_limit_keeps_its_state_and_can_go_on() {
 }
 
 #[tokio::test]
-async fn a_graph_has_a_recursion_limit_for_its_threads_and_a_thread_beats_it() {
+async fn a_recursion_limit_of_a_thread_overrides_that_of_its_graph() {
     let store = Store::memory();
     let error = store.thread(&abc().recursion_limit(2)).invoke(start()).await.unwrap_err();
     assert!(matches!(error, RunError::RecursionLimit { limit: 2 }), "{error:?}");
@@ -64,7 +64,7 @@ async fn a_graph_has_a_recursion_limit_for_its_threads_and_a_thread_beats_it() {
 }
 
 #[tokio::test]
-async fn never_more_tasks_run_at_once_than_the_limit_allows() {
+async fn no_more_tasks_run_concurrently_than_the_limit_allows() {
     let (running, most) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
     let (now, top) = (Arc::clone(&running), Arc::clone(&most));
     let node = move |_: Arc<Pad>, _: Ctx| {
@@ -88,9 +88,7 @@ async fn never_more_tasks_run_at_once_than_the_limit_allows() {
 
 #[rstest]
 #[tokio::test]
-async fn what_finished_is_stored_while_a_sibling_waits_for_its_turn(
-    #[values(Store::memory(), Store::disk())] store: Store,
-) {
+async fn finished_results_are_stored_while_a_sibling_is_queued(#[values(Store::memory(), Store::disk())] store: Store) {
     let (_open, gate) = watch::channel(false);
     let tally = Tally::default();
     let soon = |_: Arc<Pad>, _: Ctx| async {
@@ -120,7 +118,7 @@ async fn what_finished_is_stored_while_a_sibling_waits_for_its_turn(
 #[case::all_at_once(usize::MAX)]
 #[case::one_at_a_time(1)]
 #[tokio::test]
-async fn a_cancelled_run_keeps_what_finished_and_goes_on_with_the_rest(
+async fn a_cancelled_run_keeps_finished_results_and_resumes_the_rest(
     #[case] at_once: usize,
     #[values(Store::memory(), Store::disk())] store: Store,
 ) {
@@ -196,7 +194,7 @@ fn around(inside: Graph) -> Graph {
 
 #[rstest]
 #[tokio::test]
-async fn a_run_cancelled_inside_a_subgraph_goes_on_inside_it(
+async fn a_run_cancelled_in_a_subgraph_resumes_there(
     #[values(Store::memory(), Store::disk())] store: Store,
     #[values(Persistence::Inherit, Persistence::PerThread)] persistence: Persistence,
 ) {
@@ -235,7 +233,7 @@ async fn a_drained_run_ends_after_its_superstep(#[values(Store::memory(), Store:
 }
 
 #[tokio::test]
-async fn a_run_drained_inside_a_subgraph_says_so_and_goes_on_inside_it() {
+async fn a_run_drained_in_a_subgraph_reports_it_and_resumes_there() {
     let (token, tally) = (CancellationToken::new(), Tally::default());
     let (drain, runs) = (token.clone(), tally.clone());
     let stop = move |_: Arc<Pad>, _: Ctx| {
@@ -252,7 +250,7 @@ async fn a_run_drained_inside_a_subgraph_says_so_and_goes_on_inside_it() {
 }
 
 #[tokio::test]
-async fn breakpoints_stop_before_and_after_nodes_and_a_thread_may_set_its_own() {
+async fn breakpoints_stop_before_and_after_nodes_and_threads_may_set_them() {
     let builder = Builder::new().add_node(id("a"), note("a")).add_node(id("b"), note("b")).add_node(id("c"), note("c"));
     let graph = chain(builder.interrupt_before([id("b")]).interrupt_after([id("b")]), &["a", "b", "c"]);
     let store = Store::memory();
@@ -287,7 +285,7 @@ const ASK: Worker<Survey, u32> = Worker::new(Survey::Ask);
 
 #[rstest]
 #[tokio::test]
-async fn a_superstep_holds_ten_thousand_open_questions_and_no_more(#[values(false, true)] inside: bool) {
+async fn a_superstep_has_at_most_ten_thousand_open_questions(#[values(false, true)] inside: bool) {
     let ask = |nth: Arc<u32>, ctx: Ctx| async move {
         ctx.interrupt(Approve)?;
         Ok::<_, NodeError>(Pad::update().sum(i64::from(*nth)))
@@ -316,7 +314,7 @@ async fn a_superstep_holds_ten_thousand_open_questions_and_no_more(#[values(fals
 }
 
 #[tokio::test]
-async fn a_task_makes_a_hundred_thousand_sends_and_no_more() {
+async fn a_task_makes_at_most_a_hundred_thousand_sends() {
     let graph = StateGraph::<Pad, Survey>::new()
         .add_node(Survey::Fan, |_: Arc<Pad>, _: Ctx| async { Ok::<_, NodeError>(()) })
         .add_worker(ASK, |_: Arc<u32>, _: Ctx| async { Ok::<_, NodeError>(()) })
@@ -330,7 +328,7 @@ async fn a_task_makes_a_hundred_thousand_sends_and_no_more() {
 #[case::within(50_000, None)]
 #[case::beyond(50_001, Some("`Two` brings the sends of its superstep to 100001, more than the limit of 100000"))]
 #[tokio::test]
-async fn a_superstep_makes_a_hundred_thousand_sends_and_no_more(#[case] count: u32, #[case] told: Option<&str>) {
+async fn a_superstep_makes_at_most_a_hundred_thousand_sends(#[case] count: u32, #[case] error: Option<&str>) {
     let graph = StateGraph::<Pad, Fans>::new()
         .add_node(Fans::One, |_: Arc<Pad>, _: Ctx| async { Ok::<_, NodeError>(()) })
         .add_node(Fans::Two, |_: Arc<Pad>, _: Ctx| async { Ok::<_, NodeError>(()) })
@@ -339,7 +337,7 @@ async fn a_superstep_makes_a_hundred_thousand_sends_and_no_more(#[case] count: u
         .add_conditional_edges_to(Fans::One, |_: &Pad| TAKE.each(0..50_000), TAKE)
         .add_conditional_edges_to(Fans::Two, move |_: &Pad| TAKE.each(0..count), TAKE);
     let ended = graph.compile().unwrap().invoke(start()).await;
-    assert_eq!(ended.err().map(|error| error.to_string()).as_deref(), told);
+    assert_eq!(ended.err().map(|error| error.to_string()).as_deref(), error);
 }
 
 #[derive(NodeId)]
@@ -353,7 +351,7 @@ const TAKE: Worker<Fans, u32> = Worker::new(Fans::Take);
 
 #[rstest]
 #[tokio::test]
-async fn a_state_over_its_limit_is_refused_and_what_was_stays(
+async fn a_state_over_its_limit_is_refused_and_the_old_one_kept(
     #[values(Store::memory(), Store::disk())] store: Store,
     #[values(Durability::Sync, Durability::Async, Durability::Exit)] durability: Durability,
 ) {
@@ -374,7 +372,7 @@ async fn a_state_over_its_limit_is_refused_and_what_was_stays(
 #[case::breakpoint_last(&["pulls", "waits"])]
 #[case::breakpoint_first(&["waits", "xpulls"])]
 #[tokio::test]
-async fn a_run_drained_beside_a_subgraph_at_its_breakpoint_says_so(#[case] nodes: &[&str]) {
+async fn a_run_drained_while_a_subgraph_is_at_a_breakpoint_reports_it(#[case] nodes: &[&str]) {
     let token = CancellationToken::new();
     let drain = token.clone();
     let pull = move |_: Arc<Pad>, _: Ctx| {
@@ -395,7 +393,7 @@ async fn a_run_drained_beside_a_subgraph_at_its_breakpoint_says_so(#[case] nodes
     assert_eq!(end.notes.len(), 3);
 }
 
-/// The checkpoint that a command's update makes is ours alone: LangGraph does not count it.
+/// The checkpoint of a command's update exists only here: LangGraph has none, and does not count it.
 #[rstest]
 #[case::an_answer(false)]
 #[case::an_answer_with_an_update(true)]

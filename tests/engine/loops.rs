@@ -1,4 +1,4 @@
-//! Loops: which ones `compile()` refuses because no run could ever end, and that no loop with a way out is refused.
+//! Loops: `compile()` refuses those that no run could leave, and no loop with a way out.
 
 use std::sync::Arc;
 
@@ -37,7 +37,7 @@ fn nodes() -> Loop {
     rest(Loop::new().add_node(Step::A, nothing))
 }
 
-/// A and B, round and round.
+/// Edges from A to B and back.
 fn round(graph: Loop) -> Loop {
     graph.add_edge(Step::A, Step::B).add_edge(Step::B, Step::A)
 }
@@ -92,7 +92,7 @@ fn a_loop_whose_edges_fire_every_time_is_refused(#[case] graph: Loop, #[case] pa
         .add_edge([Step::B, Step::C], Step::A)
         .allow(Lint::ConditionalJoin)
 )]
-fn a_loop_with_a_way_out_is_no_problem(#[case] graph: Loop) {
+fn a_loop_with_a_way_out_is_accepted(#[case] graph: Loop) {
     graph.compile().unwrap();
 }
 
@@ -102,13 +102,13 @@ fn a_command_that_ends_a_loop_is_declared() {
     let outside = Loop::new().add_node(Step::A, nothing.goes_to((Step::B, Step::C, END)));
     let graph = |first| rest(first).add_edge(Step::B, Step::A).add_edge(Step::C, Step::A);
     let refused = graph(inside).compile().unwrap_err();
-    let told = "no way leads out of the loop A -> B -> A\n help: if a command of `A` leaves the loop, declare its target \
+    let expected = "no way leads out of the loop A -> B -> A\n help: if a command of `A` leaves the loop, declare its target \
                 too: `.goes_to((.., END))`; otherwise lead a router out of the loop\n";
-    assert!(refused.to_string().starts_with(told), "{refused}");
+    assert!(refused.to_string().starts_with(expected), "{refused}");
     graph(outside).compile().unwrap();
 }
 
-/// What the refused graph would do: the second edge ends nothing.
+/// Runs the refused graph: the second edge does not end the loop.
 #[tokio::test]
 async fn an_edge_to_end_ends_no_loop_of_plain_edges() {
     let graph = round(nodes()).add_edge(Step::B, END).add_edge(Step::B, Step::C).allow(Lint::TrappedLoop);
@@ -117,7 +117,7 @@ async fn an_edge_to_end_ends_no_loop_of_plain_edges() {
     assert_eq!(error.to_string(), "no end after 50 supersteps");
 }
 
-/// The same with a handler: a failure leads out of the loop, since the edges of a failed node do not fire.
+/// Runs it with a handler: a failure leaves the loop, since the edges of a failed node do not fire.
 #[tokio::test]
 async fn an_error_handler_leads_out_of_a_loop_of_plain_edges() {
     let fails_in_time = |pad: Arc<Pad>, _: Ctx| async move {

@@ -1,4 +1,4 @@
-//! What the engine promises whoever runs a graph, through the typed public API: one claim per test.
+//! The engine's promises to its users, through the typed public API: one claim per test.
 
 #![allow(clippy::unwrap_used)]
 

@@ -1,4 +1,4 @@
-//! Threads whose nodes have changed since they were stored: renamed, added, gone, started in another way, pinned.
+//! Threads whose nodes have changed since they were stored: renamed, added, removed, started in another way, pinned.
 
 use std::sync::Arc;
 
@@ -11,13 +11,13 @@ use crate::pad::{
 };
 use crate::stores::Store;
 
-/// `first`, then a node of this name that asks, then `last`.
+/// `first`, then a node of this name that interrupts, then `last`.
 fn asking(name: &str) -> Builder {
     let builder = Builder::new().add_node(id("first"), note("first")).add_node(id("last"), note("last"));
     builder.add_node(id(name), approval.asks::<Approve>())
 }
 
-fn asked(name: &str) -> Graph {
+fn interrupted_at(name: &str) -> Graph {
     chain(asking(name), &["first", name, "last"])
 }
 
@@ -29,7 +29,7 @@ fn misfits(status: &Status) -> Vec<String> {
 }
 
 async fn refused(store: &Store, graph: &Graph) -> (RunError, Vec<String>) {
-    let told = misfits(&store.thread(graph).status().await.unwrap());
+    let misfits = misfits(&store.thread(graph).status().await.unwrap());
     let before = store.thread(graph).state().await.unwrap().unwrap().id;
     let error = store.thread(graph).resume::<Approve>(true).await.unwrap_err();
     let proceed = store.thread(graph).proceed().await.unwrap_err();
@@ -37,15 +37,15 @@ async fn refused(store: &Store, graph: &Graph) -> (RunError, Vec<String>) {
     assert_eq!(proceed.to_string(), error.to_string());
     assert!(matches!(invoke, RunError::NeedsMigration { .. } | RunError::Unfinished { .. }), "{invoke:?}");
     assert_eq!(store.thread(graph).state().await.unwrap().unwrap().id, before, "nothing was written");
-    (error, told)
+    (error, misfits)
 }
 
 #[rstest]
 #[tokio::test]
-async fn a_paused_thread_goes_on_whatever_nodes_came_before_its_own(
+async fn a_paused_thread_resumes_whatever_nodes_came_before_its_own(
     #[values(Store::memory(), Store::disk())] store: Store,
 ) {
-    let old = store.thread(&asked("middle")).invoke(start()).await.unwrap();
+    let old = store.thread(&interrupted_at("middle")).invoke(start()).await.unwrap();
     let question = old.questions()[0].id();
     let more = asking("middle").add_node(id("a"), note("a")).add_node(id("b"), approval.asks::<Approve>());
     let new = chain(more, &["first", "middle", "b", "a", "last"]);
@@ -62,21 +62,19 @@ async fn a_paused_thread_goes_on_whatever_nodes_came_before_its_own(
 
 #[rstest]
 #[tokio::test]
-async fn a_node_that_is_gone_is_named_and_each_way_out_leads_on(
-    #[values(Store::memory(), Store::disk())] store: Store,
-) {
-    store.thread(&asked("check")).invoke(start()).await.unwrap();
-    let (error, told) = refused(&store, &asked("review")).await;
-    assert_eq!(told, ["its node `check` no longer exists"]);
+async fn a_removed_node_is_named_and_each_remedy_works(#[values(Store::memory(), Store::disk())] store: Store) {
+    store.thread(&interrupted_at("check")).invoke(start()).await.unwrap();
+    let (error, misfits) = refused(&store, &interrupted_at("review")).await;
+    assert_eq!(misfits, ["its node `check` no longer exists"]);
     assert_eq!(
         error.to_string(),
         "thread `t` was stored by another version of the graph: its node `check` no longer exists"
     );
     assert!(error.help().unwrap().contains("`.renamed(\"check\", <node>)`"), "{error:?}");
-    let now = store.thread(&asked("review")).state().await.unwrap().unwrap();
+    let now = store.thread(&interrupted_at("review")).state().await.unwrap().unwrap();
     assert_eq!((now.next, &now.values.notes[..]), (vec!["check".to_owned()], &["first".to_owned()][..]));
     assert_eq!(now.tasks[0].questions[0].name(), "approve");
-    assert_eq!(store.thread(&asked("review")).history().await.unwrap().all().await.unwrap().len(), 3);
+    assert_eq!(store.thread(&interrupted_at("review")).history().await.unwrap().all().await.unwrap().len(), 3);
     let renamed = chain(asking("review").renamed("check", id("review")), &["first", "review", "last"]);
     let status = store.thread(&renamed).status().await.unwrap();
     assert!(matches!(&status, Status::Interrupted { questions } if questions.len() == 1), "{status:?}");
@@ -85,30 +83,30 @@ async fn a_node_that_is_gone_is_named_and_each_way_out_leads_on(
 }
 
 #[tokio::test]
-async fn the_graph_that_stored_a_thread_goes_on_after_another_was_refused() {
+async fn the_graph_that_stored_a_thread_resumes_it_after_another_was_refused() {
     let store = Store::memory();
-    store.thread(&asked("check")).invoke(start()).await.unwrap();
-    refused(&store, &asked("review")).await;
-    let end = store.thread(&asked("check")).resume::<Approve>(true).await.unwrap().finished().unwrap();
+    store.thread(&interrupted_at("check")).invoke(start()).await.unwrap();
+    refused(&store, &interrupted_at("review")).await;
+    let end = store.thread(&interrupted_at("check")).resume::<Approve>(true).await.unwrap().finished().unwrap();
     assert_eq!(end.notes, ["first", "approved: true", "last"]);
 }
 
 #[tokio::test]
-async fn a_thread_that_cannot_go_on_can_be_moved_on_by_hand_or_begun_anew() {
+async fn a_thread_that_cannot_resume_can_be_updated_or_restarted() {
     let store = Store::memory();
-    store.thread(&asked("check")).invoke(start()).await.unwrap();
-    let new = asked("review");
+    store.thread(&interrupted_at("check")).invoke(start()).await.unwrap();
+    let new = interrupted_at("review");
     store.thread(&new).update_state_as(id("review"), Pad::update().notes(["by hand"])).await.unwrap();
     let end = store.thread(&new).proceed().await.unwrap().finished().unwrap();
     assert_eq!(end.notes, ["first", "by hand", "last"]);
     let store = Store::memory();
-    store.thread(&asked("check")).invoke(start()).await.unwrap();
+    store.thread(&interrupted_at("check")).invoke(start()).await.unwrap();
     let again = store.thread(&new).discard_pending().invoke(start()).await.unwrap();
     assert_eq!(again.questions()[0].node(), "review");
 }
 
 #[tokio::test]
-async fn a_failed_task_of_a_renamed_node_is_tried_again_and_finished_siblings_are_not() {
+async fn a_failed_task_of_a_renamed_node_is_retried_without_its_siblings() {
     let (store, tally) = (Store::memory(), Tally::default());
     let graph = |name: &'static str, fails: bool, before: Option<&'static str>| {
         let fail = move |_: Arc<Pad>, _: Ctx| async move {
@@ -142,8 +140,8 @@ fn with_child(node: &str, inside: &str, child: impl FnOnce(Builder) -> Builder) 
 async fn nodes_are_renamed_inside_subgraphs_too(#[values(Store::memory(), Store::disk())] store: Store) {
     store.thread(&chain(with_child("sub", "check", |inner| inner), &["first", "sub"])).invoke(start()).await.unwrap();
     let only_outer = with_child("inner", "review", |inner| inner).renamed("sub", id("inner"));
-    let (_, told) = refused(&store, &chain(only_outer, &["first", "inner"])).await;
-    assert_eq!(told, ["in the subgraph of `inner`, its node `check` no longer exists"]);
+    let (_, misfits) = refused(&store, &chain(only_outer, &["first", "inner"])).await;
+    assert_eq!(misfits, ["in the subgraph of `inner`, its node `check` no longer exists"]);
     let both = with_child("inner", "review", |inner| inner.renamed("check", id("review"))).renamed("sub", id("inner"));
     let both = chain(both, &["first", "inner"]);
     let status = store.thread(&both).status().await.unwrap();
@@ -155,7 +153,7 @@ async fn nodes_are_renamed_inside_subgraphs_too(#[values(Store::memory(), Store:
 }
 
 #[tokio::test]
-async fn a_subgraph_with_a_memory_keeps_it_when_its_node_is_renamed() {
+async fn a_subgraph_keeps_its_state_when_its_node_is_renamed() {
     let store = Store::memory();
     let graph = |name: &'static str, renamed: bool| {
         let count = |pad: Arc<Pad>, _: Ctx| async move {
@@ -190,7 +188,7 @@ mod sent {
     }
 }
 
-/// A worker that asks for odd numbers.
+/// A worker that asks about odd numbers.
 fn worker(name: &str, renamed: bool) -> Graph {
     let worker = superstep::graph::Worker::<Name, sent::Query>::new(id(name));
     let work = |query: Arc<sent::Query>, ctx: Ctx| async move {
@@ -220,8 +218,8 @@ impl CloneEach for superstep::graph::Worker<Name, sent::Query> {
 async fn sends_go_to_the_worker_under_its_new_name(#[values(Store::memory(), Store::disk())] store: Store) {
     let paused = store.thread(&worker("work", false)).invoke(start()).await.unwrap();
     let ids: Vec<_> = paused.questions().iter().map(superstep::graph::Question::id).collect();
-    let (_, told) = refused_by_id(&store, &worker("toil", false)).await;
-    assert_eq!(told, vec!["its node `work` no longer exists"; 3]);
+    let (_, misfits) = refused_by_id(&store, &worker("toil", false)).await;
+    assert_eq!(misfits, vec!["its node `work` no longer exists"; 3]);
     let new = worker("toil", true);
     for (at, question) in ids.into_iter().enumerate() {
         store.thread(&new).answer(Answer::new::<Approve>(&(at == 0)).to(question)).await.unwrap();
@@ -234,8 +232,8 @@ async fn sends_go_to_the_worker_under_its_new_name(#[values(Store::memory(), Sto
 }
 
 async fn refused_by_id(store: &Store, graph: &Graph) -> (RunError, Vec<String>) {
-    let told = misfits(&store.thread(graph).status().await.unwrap());
-    (store.thread(graph).proceed().await.unwrap_err(), told)
+    let misfits = misfits(&store.thread(graph).status().await.unwrap());
+    (store.thread(graph).proceed().await.unwrap_err(), misfits)
 }
 
 #[tokio::test]
@@ -249,11 +247,11 @@ async fn a_payload_of_another_type_is_refused_and_the_thread_stays_readable() {
     let sends = worker.each([]);
     let builder = Builder::new().add_node(id("a"), note("a")).add_worker(worker, work);
     let new = builder.add_edge(START, id("a")).add_edge(id("a"), sends).compile().unwrap();
-    let (error, told) = refused_by_id(&store, &new).await;
+    let (error, misfits) = refused_by_id(&store, &new).await;
     assert!(
-        told[0].starts_with("payload of `work` at checkpoint 3 of thread `t`: stored as `")
-            && told[0].contains("later::Query`"),
-        "{told:?}"
+        misfits[0].starts_with("payload of `work` at checkpoint 3 of thread `t`: stored as `")
+            && misfits[0].contains("later::Query`"),
+        "{misfits:?}"
     );
     assert!(
         matches!(&error, RunError::Unreadable(unreadable) if unreadable.expected.ends_with("later::Query")),
@@ -263,19 +261,19 @@ async fn a_payload_of_another_type_is_refused_and_the_thread_stays_readable() {
 }
 
 #[tokio::test]
-async fn a_node_that_is_started_in_another_way_is_told() {
+async fn a_node_that_is_started_in_another_way_is_reported() {
     let store = Store::memory();
     store.thread(&worker("work", false)).invoke(start()).await.unwrap();
     let plain = chain(Builder::new().add_node(id("a"), note("a")).add_node(id("work"), note("work")), &["a", "work"]);
-    let (_, told) = refused_by_id(&store, &plain).await;
-    assert_eq!(told[0], "its task of `work` cannot start: no send starts it now");
+    let (_, misfits) = refused_by_id(&store, &plain).await;
+    assert_eq!(misfits[0], "its task of `work` cannot start: no send starts it now");
     let store = Store::memory();
-    store.thread(&asked("work")).invoke(start()).await.unwrap();
-    let (_, told) = refused_by_id(&store, &worker("work", false)).await;
-    assert_eq!(told, ["its task of `work` cannot start: only sends start it now"]);
+    store.thread(&interrupted_at("work")).invoke(start()).await.unwrap();
+    let (_, misfits) = refused_by_id(&store, &worker("work", false)).await;
+    assert_eq!(misfits, ["its task of `work` cannot start: only sends start it now"]);
 }
 
-/// `x` and `y` join at `end`; `y` asks. `more` joins too.
+/// `x` and `y` join at `end`; `y` asks. The nodes of `more` join too.
 fn joined(more: &[&str], edges: bool) -> Graph {
     let builder = Builder::new().add_node(id("x"), note("x")).add_node(id("y"), approval.asks::<Approve>());
     let builder = builder.add_node(id("end"), note("end")).add_node(id("w"), note("w"));
@@ -290,12 +288,12 @@ fn joined(more: &[&str], edges: bool) -> Graph {
 #[case::a_source_more(joined(&["v"], false), "its half-filled join of `w` and `y` into `end` waits for `v` too now")]
 #[case::gone(joined(&[], true), "its half-filled join of `w` and `y` into `end` no longer exists")]
 #[tokio::test]
-async fn a_half_filled_join_is_found_again_or_told(#[case] new: Graph, #[case] expected: &str) {
+async fn a_half_filled_join_is_continued_or_reported(#[case] new: Graph, #[case] expected: &str) {
     let store = Store::memory();
     let slow = |store: &Store| store.thread(&half());
     slow(&store).invoke(start()).await.unwrap();
-    let (_, told) = refused_by_id(&store, &new).await;
-    assert_eq!(told, [expected]);
+    let (_, misfits) = refused_by_id(&store, &new).await;
+    assert_eq!(misfits, [expected]);
 }
 
 /// `w` has arrived, while the node before `y` asks.
@@ -307,7 +305,7 @@ fn half() -> Graph {
 }
 
 #[tokio::test]
-async fn a_join_in_another_order_or_without_a_node_that_is_gone_goes_on() {
+async fn a_join_in_another_order_or_without_a_removed_node_continues() {
     let store = Store::memory();
     store.thread(&half()).invoke(start()).await.unwrap();
     let end = store.thread(&joined(&[], false)).resume::<Approve>(true).await.unwrap().finished().unwrap();
@@ -315,9 +313,9 @@ async fn a_join_in_another_order_or_without_a_node_that_is_gone_goes_on() {
 }
 
 #[tokio::test]
-async fn a_question_that_is_asked_no_more_is_open_no_more() {
+async fn a_question_that_is_no_longer_asked_is_closed() {
     let store = Store::memory();
-    store.thread(&asked("middle")).invoke(start()).await.unwrap();
+    store.thread(&interrupted_at("middle")).invoke(start()).await.unwrap();
     let rename = |_: Arc<Pad>, ctx: Ctx| async move {
         let title = ctx.interrupt(Rename { from: "tides".into() })?;
         Ended::Ok(Pad::update().notes([title]))
@@ -334,12 +332,12 @@ async fn a_question_that_is_asked_no_more_is_open_no_more() {
 }
 
 #[tokio::test]
-async fn a_pinned_graph_goes_on_with_its_own_threads_only() {
+async fn a_pinned_graph_resumes_its_own_threads_only() {
     let store = Store::memory();
     let pinned = |version| chain(asking("middle").version(version).pinned(), &["first", "middle", "last"]);
     store.thread(&pinned(1)).invoke(start()).await.unwrap();
-    let (error, told) = refused(&store, &pinned(2)).await;
-    assert!(told[0].starts_with("the graph is pinned to version "), "{told:?}");
+    let (error, misfits) = refused(&store, &pinned(2)).await;
+    assert!(misfits[0].starts_with("the graph is pinned to version "), "{misfits:?}");
     assert!(error.help().unwrap().contains("`.pinned()`"));
     let update = store.thread(&pinned(2)).update_state(Pad::update().notes(["no"])).await.unwrap_err();
     assert!(matches!(update, RunError::NeedsMigration { .. }));
@@ -355,7 +353,7 @@ async fn a_pinned_graph_goes_on_with_its_own_threads_only() {
 #[case::to_nothing(asking("check").renamed("old", id("new")), "`old` is renamed to `new`, which is not a node")]
 #[case::twice(asking("check").renamed("old", id("check")).renamed("old", id("last")), "`old` is renamed to two nodes")]
 #[tokio::test]
-async fn a_rename_that_cannot_be_is_told_at_compile(#[case] builder: Builder, #[case] expected: &str) {
+async fn an_invalid_rename_is_refused_by_compile(#[case] builder: Builder, #[case] expected: &str) {
     let built: Result<CompiledGraph<Pad, Name>, CompileError> =
         builder.add_sequence(["first", "check", "last"].map(id)).compile();
     let problems: Vec<String> = built.unwrap_err().problems().iter().map(ToString::to_string).collect();

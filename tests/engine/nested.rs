@@ -1,4 +1,4 @@
-//! Graphs inside graphs: what they hand back, what they keep, and that they go on inside.
+//! Subgraphs: the values they return, the state they keep, and resuming inside them.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -21,22 +21,22 @@ fn around(tally: &Tally, persistence: Persistence) -> Graph {
 
 #[rstest]
 #[tokio::test]
-async fn a_subgraph_over_the_same_state_hands_back_only_what_it_changed_also_after_a_question(
+async fn a_subgraph_with_the_same_state_returns_only_its_changes(
     #[values(Store::memory(), Store::disk())] store: Store,
     #[values(Durability::Sync, Durability::Async, Durability::Exit)] durability: Durability,
     #[values(Persistence::Inherit, Persistence::PerThread)] persistence: Persistence,
 ) {
     let tally = Tally::default();
     let thread = || store.thread(&around(&tally, persistence)).durability(durability);
-    let asked = thread().invoke(Pad::update().title("tides").notes(["input"])).await.unwrap();
-    assert_eq!(asked.questions()[0].namespace(), ["inside"]);
+    let outcome = thread().invoke(Pad::update().title("tides").notes(["input"])).await.unwrap();
+    assert_eq!(outcome.questions()[0].namespace(), ["inside"]);
     let end = thread().resume::<Approve>(true).await.unwrap().finished().unwrap();
     assert_eq!(end.notes, ["input", "before", "c", "d", "approved: true", "e", "after"]);
     assert_eq!(tally.names(), ["c", "d", "e"]);
 }
 
 #[tokio::test]
-async fn a_stateless_subgraph_starts_over_when_it_is_resumed() {
+async fn a_stateless_subgraph_restarts_when_it_is_resumed() {
     let (tally, store) = (Tally::default(), Store::memory());
     let thread = || store.thread(&around(&tally, Persistence::Stateless));
     thread().invoke(start()).await.unwrap();
@@ -47,7 +47,7 @@ async fn a_stateless_subgraph_starts_over_when_it_is_resumed() {
 
 #[rstest]
 #[tokio::test]
-async fn a_question_that_a_later_attempt_came_to_is_asked_once(
+async fn a_question_of_a_later_attempt_is_asked_once(
     #[values(Store::memory(), Store::disk())] store: Store,
     #[values(Persistence::Inherit, Persistence::PerThread, Persistence::Stateless)] persistence: Persistence,
 ) {
@@ -78,12 +78,12 @@ fn asking_between_calls(persistence: Persistence) -> Graph {
     let body = move |_: Arc<Pad>, ctx: Ctx| {
         let child = child.clone();
         async move {
-            let mut heard = vec![];
+            let mut answers = vec![];
             for _ in 0..2 {
-                heard.push(format!("own: {}", ctx.interrupt(Approve)?));
-                heard.extend(ctx.call(&child, start()).await?.notes.clone());
+                answers.push(format!("own: {}", ctx.interrupt(Approve)?));
+                answers.extend(ctx.call(&child, start()).await?.notes.clone());
             }
-            Ok::<_, NodeError>(Pad::update().notes(heard))
+            Ok::<_, NodeError>(Pad::update().notes(answers))
         }
     };
     chain(Builder::new().add_node(id("a"), body.asks::<Approve>()).calls(&id("a"), &inside), &["a"])
@@ -91,7 +91,7 @@ fn asking_between_calls(persistence: Persistence) -> Graph {
 
 #[rstest]
 #[tokio::test]
-async fn each_question_of_a_node_and_of_the_graphs_it_calls_takes_an_answer_of_its_own(
+async fn each_question_of_a_node_and_of_its_called_graphs_takes_its_own_answer(
     #[values(Store::memory(), Store::disk())] store: Store,
     #[values(Persistence::Inherit, Persistence::PerThread, Persistence::Stateless)] persistence: Persistence,
 ) {
@@ -117,8 +117,8 @@ async fn questions_inside_a_subgraph_may_be_answered_in_any_order(
     let asking = Builder::new().add_node(id("x"), ask.asks::<Rename>()).add_node(id("y"), ask.asks::<Rename>());
     let inside = fan(asking, &["x", "y"]).persistence(persistence);
     let graph = chain(Builder::new().add_subgraph(id("inside"), inside), &["inside"]);
-    let asked = store.thread(&graph).invoke(start()).await.unwrap();
-    let second = Answer::new::<Rename>(&"for y".into()).to(asked.questions()[1].id());
+    let outcome = store.thread(&graph).invoke(start()).await.unwrap();
+    let second = Answer::new::<Rename>(&"for y".into()).to(outcome.questions()[1].id());
     assert_eq!(store.thread(&graph).answer(second).await.unwrap().questions().len(), 1);
     let end = store.thread(&graph).resume::<Rename>("for x".into()).await.unwrap();
     assert_eq!(end.finished().unwrap().notes, ["x: for x", "y: for y"]);
@@ -126,7 +126,7 @@ async fn questions_inside_a_subgraph_may_be_answered_in_any_order(
 
 #[rstest]
 #[tokio::test]
-async fn graphs_that_are_called_at_once_ask_at_once(
+async fn concurrently_called_graphs_interrupt_together(
     #[values(Store::memory(), Store::disk())] store: Store,
     #[values(Persistence::Inherit, Persistence::PerThread, Persistence::Stateless)] persistence: Persistence,
 ) {
@@ -140,9 +140,12 @@ async fn graphs_that_are_called_at_once_ask_at_once(
         }
     };
     let graph = chain(Builder::new().add_node(id("a"), body).calls(&id("a"), &inside), &["a"]);
-    let asked = store.thread(&graph).invoke(start()).await.unwrap();
-    assert_eq!(asked.questions().iter().map(|asked| asked.namespace().join(" ")).collect::<Vec<_>>(), ["a", "a #1"]);
-    let second = Answer::new::<Approve>(&false).to(asked.questions()[1].id());
+    let outcome = store.thread(&graph).invoke(start()).await.unwrap();
+    assert_eq!(
+        outcome.questions().iter().map(|question| question.namespace().join(" ")).collect::<Vec<_>>(),
+        ["a", "a #1"]
+    );
+    let second = Answer::new::<Approve>(&false).to(outcome.questions()[1].id());
     assert_eq!(store.thread(&graph).answer(second).await.unwrap().questions().len(), 1);
     let end = store.thread(&graph).resume::<Approve>(true).await.unwrap();
     assert_eq!(end.finished().unwrap().notes, ["approved: true", "approved: false"]);
@@ -150,7 +153,7 @@ async fn graphs_that_are_called_at_once_ask_at_once(
 
 #[rstest]
 #[tokio::test]
-async fn an_answer_finds_a_kept_subgraph_behind_one_that_is_not_kept(
+async fn an_answer_reaches_a_persisted_subgraph_in_one_that_is_not(
     #[values(Store::memory(), Store::disk())] store: Store,
 ) {
     let passing = chain(Builder::new().add_node(id("b"), note("b")), &["b"]).persistence(Persistence::Stateless);
@@ -170,7 +173,7 @@ async fn an_answer_finds_a_kept_subgraph_behind_one_that_is_not_kept(
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_retry_inside_a_stateless_subgraph_asks_nothing_twice() {
+async fn a_retry_in_a_stateless_subgraph_repeats_no_question() {
     let (tally, store) = (Tally::default(), Store::memory());
     let runs = tally.clone();
     let flaky = move |_: Arc<Pad>, ctx: Ctx| {
@@ -192,7 +195,7 @@ async fn a_retry_inside_a_stateless_subgraph_asks_nothing_twice() {
     assert_eq!(end.finished().unwrap().notes, ["true"]);
 }
 
-/// A node whose body is handed a graph that fails with its title.
+/// A node whose body gets a graph that fails with its title.
 fn over_failures(body: impl Fn(Graph, Ctx) -> Boxed<'static, Ended> + Send + Sync + 'static) -> Graph {
     let fails = |pad: Arc<Pad>, _: Ctx| async move { Err::<PadUpdate, _>(NodeError::from(pad.title.clone())) };
     let inside = chain(Builder::new().add_node(id("c"), fails), &["c"]);
@@ -203,7 +206,7 @@ fn over_failures(body: impl Fn(Graph, Ctx) -> Boxed<'static, Ended> + Send + Syn
 
 #[rstest]
 #[tokio::test]
-async fn a_node_whose_subgraph_failed_may_ask_what_to_do(#[values(Store::memory(), Store::disk())] store: Store) {
+async fn a_node_whose_subgraph_failed_may_interrupt(#[values(Store::memory(), Store::disk())] store: Store) {
     let graph = over_failures(|child, ctx| {
         Box::pin(async move {
             let Err(CallError::Failed(_)) = ctx.call(&child, start()).await else {
@@ -222,7 +225,7 @@ async fn a_node_whose_subgraph_failed_may_ask_what_to_do(#[values(Store::memory(
 #[case::as_another_type(|error: CallError| NodeError::from(error.to_string()), "node `c` in the subgraph `a/#1` failed in superstep 1: two")]
 #[case::in_other_words(|_| NodeError::from("no luck"), "node `a` failed in superstep 1: no luck")]
 #[tokio::test]
-async fn a_node_fails_with_the_error_of_a_subgraph_if_it_passes_that_one_on(
+async fn a_node_fails_with_the_error_of_a_subgraph_if_it_returns_it(
     #[case] pass_on: fn(CallError) -> NodeError,
     #[case] text: &str,
 ) {
@@ -237,7 +240,7 @@ async fn a_node_fails_with_the_error_of_a_subgraph_if_it_passes_that_one_on(
     assert_eq!(error.to_string(), text);
 }
 
-/// A body that calls a graph twice and notes how many notes each call ended with.
+/// A body that calls a graph twice and notes the number of notes that each call ended with.
 fn caller(persistence: Persistence) -> Graph {
     let inside = chain(Builder::new().add_node(id("c"), note("c")), &["c"]).persistence(persistence);
     let child = inside.clone();
@@ -257,7 +260,7 @@ fn caller(persistence: Persistence) -> Graph {
 #[case::per_thread(Persistence::PerThread, &["1 1", "2 2"])]
 #[case::stateless(Persistence::Stateless, &["1 1", "1 1"])]
 #[tokio::test]
-async fn a_called_graph_remembers_earlier_turns_only_if_it_is_kept_for_the_thread(
+async fn a_called_graph_keeps_earlier_turns_only_if_it_is_persisted_per_thread(
     #[case] persistence: Persistence,
     #[case] notes: &[&str],
     #[values(Store::memory(), Store::disk())] store: Store,
@@ -287,7 +290,7 @@ async fn a_failure_inside_names_the_inner_node_and_only_it_runs_again() {
 }
 
 #[tokio::test]
-async fn a_subgraph_hands_a_command_to_the_graph_around_it() {
+async fn a_subgraph_passes_a_command_to_its_parent_graph() {
     let up = |_: Arc<Pad>, _: Ctx| async {
         let command: Command<Pad, superstep::graph::Name> = Command::update(Pad::update().notes(["up"])).goto(id("z"));
         Ok::<_, NodeError>(Command::<Pad, superstep::graph::Name>::parent(command))
@@ -299,7 +302,7 @@ async fn a_subgraph_hands_a_command_to_the_graph_around_it() {
 }
 
 #[tokio::test]
-async fn the_drawing_of_a_thread_marks_what_runs_next_and_who_asks_as_deep_as_it_goes() {
+async fn a_drawing_marks_next_and_interrupted_nodes_at_every_depth() {
     let store = Store::memory();
     let thread = store.thread(&around(&Tally::default(), Persistence::Inherit));
     assert!(!thread.mermaid(1).await.unwrap().contains("class "), "nothing ran");

@@ -1,4 +1,4 @@
-//! Properties: what a run comes to does not depend on which task finishes first, and what `compile` accepts comes to rest.
+//! Properties: the order of completion does not change the result, and every graph that `compile` accepts stops.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -16,7 +16,7 @@ fn block_on<T>(future: impl Future<Output = T>) -> T {
     runtime.block_on(future)
 }
 
-/// A fan-out and a join; each branch waits as long as it is told before it ends.
+/// A fan-out and a join; each branch waits as long as its delays before it ends.
 fn racing(delays: &[(u8, u8)]) -> crate::pad::Graph {
     let names: Vec<String> = (0..delays.len()).map(|at| format!("n{at:02}")).collect();
     let mut builder = Builder::new();
@@ -42,13 +42,13 @@ fn racing(delays: &[(u8, u8)]) -> crate::pad::Graph {
     builder.add_node(id("z"), last).add_edge(Edges::Join(ids), id("z")).compile().unwrap()
 }
 
-/// The end, and all that the store holds of the way to it.
+/// Returns the final state and everything that the store has of the run.
 fn outcome_of(delays: &[(u8, u8)], at_once: usize) -> (Arc<Pad>, String) {
     block_on(async {
         let (store, graph) = (Store::memory(), racing(delays));
         let end = store.thread(&graph).max_concurrency(at_once).invoke(Pad::update().title("go")).await.unwrap();
-        let held = everything(&store.thread(&graph)).await;
-        let timeless = held.lines().filter(|line| !line.contains("created_at")).collect::<Vec<_>>().join("\n");
+        let stored = everything(&store.thread(&graph)).await;
+        let timeless = stored.lines().filter(|line| !line.contains("created_at")).collect::<Vec<_>>().join("\n");
         (end.finished().unwrap(), timeless)
     })
 }
@@ -66,21 +66,21 @@ proptest! {
     }
 
     #[test]
-    fn a_graph_that_compiles_comes_to_its_end_or_to_a_limit_and_never_hangs(table in tables()) {
+    fn a_graph_that_compiles_ends_or_reaches_a_limit(table in tables()) {
         prop_assume!(table.build().is_ok());
         let run = block_on(table.run());
         prop_assert!(run.is_ok(), "{:?}: {:?}", table, run);
     }
 
     #[test]
-    fn a_graph_without_loops_comes_to_its_end(table in tables().prop_map(TableOf::forward)) {
+    fn a_graph_without_loops_ends(table in tables().prop_map(TableOf::forward)) {
         prop_assume!(table.build().is_ok());
         prop_assert_eq!(block_on(table.run()), Ok(true), "{:?}", table);
     }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn threads_that_race_come_to_the_state_of_one_thread() {
+async fn concurrent_threads_end_like_a_single_one() {
     let delays: Vec<(u8, u8)> = (0..40).map(|at| (at % 7, 0)).collect();
     let (alone, _) = tokio::task::spawn_blocking({
         let delays = delays.clone();
@@ -126,7 +126,7 @@ impl TableOf {
         self.builder().compile().map_err(drop)
     }
 
-    /// The same graph with every way leading to a later node, so that it has no loop.
+    /// Turns every edge forward, so that the graph has no loop.
     fn forward(mut self) -> Self {
         let ahead = |from: usize, to: usize| if to > from { to } else { NODES };
         self.edges.iter_mut().filter(|edge| edge.0 < NODES).for_each(|edge| edge.1 = ahead(edge.0, edge.1));
@@ -167,7 +167,7 @@ impl TableOf {
         builder
     }
 
-    /// Runs it over a store. Returns whether it came to its end; otherwise it ran into the limit, and the thread says so.
+    /// Runs it over a store. Returns true if it ended; otherwise it reached the limit and has the status of that.
     async fn run(&self) -> Result<bool, String> {
         let store = Store::memory();
         let thread = self.build().unwrap().with_shared_checkpointer(Arc::clone(&store.store)).thread("t");

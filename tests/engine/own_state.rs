@@ -1,5 +1,5 @@
-//! Subgraphs that keep their state for the whole thread: whatever happens to one activation, the next one finds the state
-//! that the way to it has led to.
+//! Subgraphs that keep their state for the whole thread: whatever happens to one activation, the next one gets the
+//! state of its ancestors.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering::SeqCst};
@@ -18,13 +18,13 @@ fn diary() -> Graph {
     chain(builder, &["c", "d"]).persistence(Persistence::PerThread)
 }
 
-/// Fails at its runs of these numbers, from zero.
+/// Fails in the runs with these numbers, from zero.
 fn failing(runs: &'static [u32]) -> impl Fn() -> Result<(), NodeError> + Clone {
     let count = Arc::new(AtomicU32::new(0));
     move || if runs.contains(&count.fetch_add(1, SeqCst)) { Err("not now".into()) } else { Ok(()) }
 }
 
-/// `m` runs the diary and notes how many words it holds; `z` beside it fails at some of its runs.
+/// `m` runs the diary and notes its number of words; `z` in parallel fails in some of its runs.
 fn keeper(z_fails: &'static [u32]) -> Graph {
     let child =
         diary().mapped(|_: &Pad| Pad::update(), |child: &Pad| Pad::update().notes([child.notes.len().to_string()]));
@@ -36,23 +36,23 @@ fn keeper(z_fails: &'static [u32]) -> Graph {
     fan(Builder::new().add_subgraph(id("m"), child).add_node(id("z"), z), &["m", "z"])
 }
 
-/// `m` calls the diary and then fails at some of its runs; it is tried again.
+/// `m` calls the diary and then fails in some of its runs; it is retried.
 fn caller(fails_at: &'static [u32]) -> Graph {
     let (child, fails) = (diary(), failing(fails_at));
     let called = child.clone();
     let body = move |_: Arc<Pad>, ctx: Ctx| {
         let (called, fails) = (called.clone(), fails.clone());
         async move {
-            let kept = ctx.call(&called, Pad::update()).await?;
+            let diary_state = ctx.call(&called, Pad::update()).await?;
             fails()?;
-            Ok::<_, NodeError>(Pad::update().notes([kept.notes.len().to_string()]))
+            Ok::<_, NodeError>(Pad::update().notes([diary_state.notes.len().to_string()]))
         }
     };
     let again = RetryPolicy::attempts(2).pause(Duration::from_millis(1));
     chain(Builder::new().add_node(id("m"), body.retry(again)).calls(&id("m"), &child), &["m"])
 }
 
-/// A diary that fails inside at some activations, under a retry policy.
+/// A diary that fails in some activations, with a retry policy.
 fn inner_fails(fails_at: &'static [u32]) -> Graph {
     let fails = failing(fails_at);
     let d = move |_: Arc<Pad>, _: Ctx| {
@@ -78,7 +78,7 @@ async fn noted(store: &Store, graph: &Graph) -> Vec<String> {
 
 #[rstest]
 #[tokio::test]
-async fn a_fork_of_the_past_finds_the_state_of_the_past(#[values(Store::memory(), Store::disk())] store: Store) {
+async fn a_fork_of_an_old_checkpoint_has_its_old_state(#[values(Store::memory(), Store::disk())] store: Store) {
     let graph = keeper(&[]);
     noted(&store, &graph).await;
     let mid = newest(&store, &graph).await;
@@ -91,7 +91,7 @@ async fn a_fork_of_the_past_finds_the_state_of_the_past(#[values(Store::memory()
 
 #[rstest]
 #[tokio::test]
-async fn a_replay_from_the_past_finds_the_state_of_the_past(#[values(Store::memory(), Store::disk())] store: Store) {
+async fn a_replay_from_an_old_checkpoint_has_its_old_state(#[values(Store::memory(), Store::disk())] store: Store) {
     let graph = keeper(&[]);
     noted(&store, &graph).await;
     noted(&store, &graph).await;
@@ -102,10 +102,10 @@ async fn a_replay_from_the_past_finds_the_state_of_the_past(#[values(Store::memo
 }
 
 #[rstest]
-#[case::begun_anew(true)]
+#[case::restarted(true)]
 #[case::gone_on_with(false)]
 #[tokio::test]
-async fn a_superstep_that_failed_leaves_nothing_behind(
+async fn a_failed_superstep_leaves_no_state(
     #[case] anew: bool,
     #[values(Store::memory(), Store::disk())] store: Store,
 ) {
@@ -122,14 +122,14 @@ async fn a_superstep_that_failed_leaves_nothing_behind(
 #[case::of_a_node_that_calls(caller(&[1]))]
 #[case::of_the_subgraph_itself(inner_fails(&[1]))]
 #[tokio::test]
-async fn an_attempt_that_failed_leaves_nothing_behind(
+async fn a_failed_attempt_leaves_no_state(
     #[case] graph: Graph,
     #[values(Store::memory(), Store::disk())] store: Store,
 ) {
     for _ in 0..3 {
         noted(&store, &graph).await;
     }
-    // the second attempt of the second turn began with an activation of its own
+    // the second attempt of the second turn started with its own activation
     assert_eq!(noted(&store, &graph).await, ["2", "2", "4", "6"]);
 }
 
@@ -150,7 +150,7 @@ const WORK: Worker<Part, u32> = Worker::new(Part::Work);
 
 #[rstest]
 #[tokio::test(flavor = "multi_thread")]
-async fn workers_at_once_each_begin_with_the_state_that_was_kept(
+async fn concurrent_workers_each_start_with_the_persisted_state(
     #[values(Store::memory(), Store::disk())] store: Store,
 ) {
     let child = diary();
@@ -181,7 +181,7 @@ async fn workers_at_once_each_begin_with_the_state_that_was_kept(
 
 #[rstest]
 #[tokio::test]
-async fn an_update_of_a_subgraph_at_rest_is_what_it_begins_with(
+async fn a_subgraph_starts_with_an_update_made_between_its_runs(
     #[values(Store::memory(), Store::disk())] store: Store,
 ) {
     let graph = keeper(&[]);
@@ -199,7 +199,7 @@ async fn an_update_of_a_subgraph_at_rest_is_what_it_begins_with(
 
 #[rstest]
 #[tokio::test]
-async fn a_second_activation_in_a_run_that_is_stored_at_its_end_leaves_the_first_ones_end(
+async fn a_second_activation_with_durability_exit_keeps_the_end_of_the_first(
     #[values(Durability::Sync, Durability::Async, Durability::Exit)] durability: Durability,
     #[values(Store::memory(), Store::disk())] store: Store,
 ) {
@@ -219,12 +219,10 @@ async fn a_second_activation_in_a_run_that_is_stored_at_its_end_leaves_the_first
     assert_eq!(end.notes, ["cd", "cdcd"]);
 }
 
-/// Over the parent's state a subgraph begins with what the parent has, not with what it ended with.
+/// With the parent's state a subgraph starts with the parent's values, not with those it ended with.
 #[rstest]
 #[tokio::test]
-async fn a_channel_that_the_parent_has_emptied_is_empty_in_what_is_stored(
-    #[values(Store::memory(), Store::disk())] store: Store,
-) {
+async fn a_channel_that_the_parent_emptied_is_stored_empty(#[values(Store::memory(), Store::disk())] store: Store) {
     let schema = DataSchema::new([("word", Kind::AnyValue), ("seen", Kind::LastValue)]).unwrap();
     let set = |channel: &'static str, schema: &DataSchema| {
         let schema = schema.clone();
@@ -245,8 +243,8 @@ async fn a_channel_that_the_parent_has_emptied_is_empty_in_what_is_stored(
     thread.invoke(input()).await.unwrap();
     thread.invoke(input()).await.unwrap();
     let inside = thread.subgraph(&child, ["m"]).history().await.unwrap().all().await.unwrap();
-    let begun = inside.iter().filter(|made| made.next == ["look"]);
-    let words: Vec<_> = begun.map(|made| made.values.by_name(&schema, "word").cloned()).collect();
+    let first_ones = inside.iter().filter(|made| made.next == ["look"]);
+    let words: Vec<_> = first_ones.map(|made| made.values.by_name(&schema, "word").cloned()).collect();
     assert_eq!(words, [None, None]);
     let verified = thread.verify().await.unwrap();
     assert!(verified.divergence.is_none(), "{verified:?}");

@@ -1,5 +1,5 @@
-//! Two owners of one thread, in one store object: whoever was taken over writes nothing more, whatever it comes to, however
-//! late.
+//! Two owners of one thread, in one store object: an owner that was taken over writes nothing more, whatever its run
+//! does and however late.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,9 +13,9 @@ use tokio::sync::watch;
 use crate::pad::*;
 use crate::stores::Store;
 
-/// What the first owner does when it wakes up.
+/// The action of the first owner when it wakes up.
 #[derive(Clone, Copy, Debug)]
-enum Wakes {
+enum WakeUp {
     End,
     Fail,
     Ask,
@@ -23,9 +23,9 @@ enum Wakes {
     Sleep,
 }
 
-/// A node that waits at the gate, then does what it wakes to.
+/// A node that waits at the gate, then does its wake-up action.
 fn sleeper(
-    wakes: Wakes,
+    wake_up: WakeUp,
     tally: &Tally,
     gate: &watch::Receiver<bool>,
 ) -> impl Fn(Arc<Pad>, Ctx) -> Boxed<'static, Ended> + use<> {
@@ -35,23 +35,23 @@ fn sleeper(
         Box::pin(async move {
             tally.add("asleep");
             gate.wait_for(|open| *open).await?;
-            match wakes {
-                Wakes::Fail => return Err("woke up badly".into()),
-                Wakes::Ask => drop(ctx.interrupt(Approve)?),
-                Wakes::Sleep => ctx.sleep(Duration::from_secs(60)).await?,
-                Wakes::Pay => {
+            match wake_up {
+                WakeUp::Fail => return Err("woke up badly".into()),
+                WakeUp::Ask => drop(ctx.interrupt(Approve)?),
+                WakeUp::Sleep => ctx.sleep(Duration::from_secs(60)).await?,
+                WakeUp::Pay => {
                     let pay = |_| async { Ok::<_, NodeError>(tally.add("paid")) };
                     ctx.effect("pay", &7, pay).await?;
                     tally.add("used");
                 }
-                Wakes::End => {}
+                WakeUp::End => {}
             }
             Ok(Pad::update().notes(["slept"]))
         })
     }
 }
 
-/// START, then a note and the sleeper at once, then more notes.
+/// START, then a note and the sleeper in parallel, then more notes.
 fn graph(node: impl Fn(Arc<Pad>, Ctx) -> Boxed<'static, Ended> + Send + Sync + 'static) -> Graph {
     Builder::new()
         .add_node(id("early"), note("early"))
@@ -65,13 +65,13 @@ fn graph(node: impl Fn(Arc<Pad>, Ctx) -> Boxed<'static, Ended> + Send + Sync + '
 
 #[rstest]
 #[tokio::test(start_paused = true)]
-async fn an_owner_that_sleeps_through_a_take_over_writes_nothing_when_it_wakes(
+async fn an_owner_that_was_taken_over_while_asleep_writes_nothing(
     #[values(Store::memory(), Store::disk())] store: Store,
     #[values(Durability::Sync, Durability::Async, Durability::Exit)] durability: Durability,
-    #[values(Wakes::End, Wakes::Fail, Wakes::Ask, Wakes::Pay, Wakes::Sleep)] wakes: Wakes,
+    #[values(WakeUp::End, WakeUp::Fail, WakeUp::Ask, WakeUp::Pay, WakeUp::Sleep)] wake_up: WakeUp,
 ) {
     let (tally, (open, gate)) = (Tally::default(), watch::channel(false));
-    let first = store.thread(&graph(sleeper(wakes, &tally, &gate))).durability(durability);
+    let first = store.thread(&graph(sleeper(wake_up, &tally, &gate))).durability(durability);
     let first = tokio::spawn(async move { first.invoke(start()).await });
     while tally.count() == 0 {
         tokio::task::yield_now().await;
@@ -92,7 +92,7 @@ async fn an_owner_that_sleeps_through_a_take_over_writes_nothing_when_it_wakes(
     open.send(true).unwrap();
     match first.await.unwrap().unwrap_err() {
         RunError::Checkpoint(CheckpointError::StaleLease { .. }) => {}
-        RunError::Node { .. } if matches!(wakes, Wakes::Fail) => {}
+        RunError::Node { .. } if matches!(wake_up, WakeUp::Fail) => {}
         other => panic!("{other:?}"),
     }
     assert_eq!(everything(&store.thread(&graph(note("slept")))).await, stored);
@@ -101,15 +101,15 @@ async fn an_owner_that_sleeps_through_a_take_over_writes_nothing_when_it_wakes(
     assert_eq!(again.state().notes.len(), 6);
 }
 
-/// A run that lost its thread to an owner that is gone again finds the thread free, and yet not its own.
+/// A run that lost its thread to an owner that has left finds the thread free, but it is not the owner.
 #[rstest]
 #[tokio::test(start_paused = true)]
-async fn an_owner_that_was_taken_over_does_not_become_one_again(
+async fn an_owner_that_was_taken_over_does_not_become_owner_again(
     #[values(Store::memory(), Store::disk())] store: Store,
     #[values(Durability::Sync, Durability::Async, Durability::Exit)] durability: Durability,
 ) {
     let (tally, (open, gate)) = (Tally::default(), watch::channel(false));
-    let first = store.thread(&graph(sleeper(Wakes::End, &tally, &gate))).durability(durability);
+    let first = store.thread(&graph(sleeper(WakeUp::End, &tally, &gate))).durability(durability);
     let first = tokio::spawn(async move { first.invoke(start()).await });
     while tally.count() == 0 {
         tokio::task::yield_now().await;

@@ -1,4 +1,4 @@
-//! The state and the nodes that most claims are shown on.
+//! The state and the nodes that most tests use.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
@@ -8,7 +8,7 @@ use superstep::prelude::*;
 
 use crate::stores::Store;
 
-/// A pad that nodes scribble on.
+/// A state that nodes write notes to.
 #[derive(State, Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Pad {
     pub(crate) title: String,
@@ -34,7 +34,7 @@ pub(crate) fn id(name: &str) -> Name {
     Name::from(name)
 }
 
-/// A question with an answer of a type.
+/// A question that is answered with a bool.
 #[derive(Serialize, Deserialize)]
 pub(crate) struct Approve;
 impl Interrupt for Approve {
@@ -67,13 +67,13 @@ pub(crate) fn chain(builder: Builder, nodes: &[&str]) -> Graph {
     builder.add_sequence(nodes.iter().map(|node| id(node))).compile().unwrap()
 }
 
-/// START, then all nodes at once.
+/// START, then all nodes in parallel.
 pub(crate) fn fan(builder: Builder, nodes: &[&str]) -> Graph {
     nodes.iter().fold(builder, |builder, node| builder.add_edge(START, id(node))).compile().unwrap()
 }
 
 impl Store {
-    /// The thread `t` of a graph, as a process that has just begun sees it.
+    /// Returns the thread `t` of a graph, as a new process sees it.
     pub(crate) fn thread(&self, graph: &Graph) -> PadThread {
         graph.clone().with_shared_checkpointer(Arc::clone(&self.store)).thread("t")
     }
@@ -83,7 +83,7 @@ pub(crate) fn start() -> PadUpdate {
     Pad::update().title("tides")
 }
 
-/// How often something happened, and in which order.
+/// Counts events by name, and keeps their order.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Tally {
     count: Arc<AtomicUsize>,
@@ -105,7 +105,7 @@ impl Tally {
     }
 }
 
-/// A node that tallies each run of its body, then notes its name.
+/// A node that counts each run of its body, then notes its name.
 pub(crate) fn tallied(
     tally: &Tally,
     name: &'static str,
@@ -134,7 +134,7 @@ pub(crate) fn gated(
     }
 }
 
-/// A node that calls one graph, and another in its error handler: that one too.
+/// A node that calls one graph, and another in its error handler; both graphs are returned.
 pub(crate) fn fallback(tally: &Tally, persistence: Persistence) -> (Graph, Graph) {
     let fails = |_: Arc<Pad>, _: Ctx| async { Err::<PadUpdate, _>(NodeError::from("no")) };
     let asks = Builder::new().add_node(id("ask"), approval.asks::<Approve>());
@@ -154,7 +154,7 @@ pub(crate) fn fallback(tally: &Tally, persistence: Persistence) -> (Graph, Graph
     (chain(builder.calls(&id("a"), &primary).calls(&id("a"), &secondary), &["a"]), secondary)
 }
 
-/// Everything that can be read of a thread, as text: what is equal before and after was not written.
+/// Returns everything that can be read of a thread, as text, to check that nothing was written.
 pub(crate) async fn everything(thread: &PadThread) -> String {
     let history = thread.history().await.unwrap().all().await.unwrap();
     format!("{:#?}\n{:#?}", thread.state_deep().await.unwrap(), history)

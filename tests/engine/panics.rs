@@ -1,4 +1,4 @@
-//! User code that panics: wherever it is called from, the call returns an error, and the thread can go on once it is mended.
+//! User code that panics: every call returns an error, and the thread can be resumed once the code is fixed.
 
 use std::cell::Cell;
 use std::fmt;
@@ -14,7 +14,7 @@ use tokio_util::sync::CancellationToken;
 use crate::stores::{Counting, Store};
 
 thread_local! {
-    /// The call of user code that panics now; tests run on a thread of their own.
+    /// The call of user code that panics now; each test runs on its own thread.
     static BROKEN: Cell<&'static str> = const { Cell::new("") };
 }
 
@@ -102,7 +102,7 @@ fn route(_: &Panel) -> Name {
     id("end")
 }
 
-/// START, one or two nodes that break something and write every channel, and a last one.
+/// START, one or two nodes that break a call and write every channel, and a last one.
 fn graph(breaks: &'static str, wide: bool, fails: bool) -> Graph {
     let work = move |_: Arc<Panel>, _: Ctx| async move {
         let update = Panel::update().sum(Fuse(1)).spent([Fuse(1)]).notes(["work"]);
@@ -126,7 +126,7 @@ fn thread(store: &Store, graph: &Graph, durability: Durability) -> PanelThread {
     graph.clone().with_shared_checkpointer(Arc::clone(&store.store)).thread("t").durability(durability)
 }
 
-/// Reads the thread in every way; each returns.
+/// Reads the thread in every way; each must return.
 async fn read_all(thread: &PanelThread) {
     _ = thread.status().await;
     _ = thread.state().await.map(|state| state.map(|state| format!("{state:?}")));
@@ -143,7 +143,7 @@ async fn read_all(thread: &PanelThread) {
 
 #[rstest]
 #[tokio::test]
-async fn no_panic_of_user_code_escapes_and_the_thread_goes_on(
+async fn no_panic_of_user_code_escapes_and_the_thread_resumes(
     #[values(Store::memory(), Store::disk())] store: Store,
     #[values(Durability::Sync, Durability::Async, Durability::Exit)] durability: Durability,
     #[values(false, true)] wide: bool,
@@ -173,7 +173,7 @@ async fn no_panic_of_user_code_escapes_and_the_thread_goes_on(
     }
 }
 
-/// Runs a graph that breaks a call, and returns the error and the status that is read once it is mended.
+/// Runs a graph that breaks a call; returns the error, and the status once the call is fixed.
 async fn failed(store: &Store, durability: Durability, graph: &Graph) -> String {
     let error = thread(store, graph, durability).invoke(Panel::update()).await.unwrap_err();
     let text = error.to_string();
@@ -231,7 +231,7 @@ async fn a_panic_has_a_text_whatever_its_payload(#[case] body: fn(), #[case] tex
 
 #[rstest]
 #[tokio::test]
-async fn a_value_whose_type_panics_is_one_that_cannot_be_read(#[values(Store::memory(), Store::disk())] store: Store) {
+async fn a_value_whose_type_panics_is_unreadable(#[values(Store::memory(), Store::disk())] store: Store) {
     let graph = graph("", false, false);
     let thread = thread(&store, &graph, Durability::Sync);
     thread.invoke(Panel::update().fuse(Fuse(1))).await.unwrap();
@@ -250,7 +250,7 @@ async fn a_value_whose_type_panics_is_one_that_cannot_be_read(#[values(Store::me
     assert_eq!(fresh.state().await.unwrap().unwrap().values.fuse.0, 2);
 }
 
-/// A value that cannot be dropped.
+/// A value whose drop panics.
 struct Brittle;
 
 impl Drop for Brittle {
@@ -259,7 +259,7 @@ impl Drop for Brittle {
     }
 }
 
-/// A node that holds something brittle until it is dropped.
+/// A node that holds a brittle value until it is dropped.
 async fn holds(_: Arc<Panel>, _: Ctx) -> Ended {
     let _brittle = Brittle;
     std::future::pending().await
@@ -272,7 +272,7 @@ async fn note(_: Arc<Panel>, _: Ctx) -> Ended {
 
 #[rstest]
 #[tokio::test(start_paused = true)]
-async fn a_panic_of_what_a_cancelled_run_drops_is_the_failure_of_its_node(
+async fn a_panic_in_a_value_dropped_by_cancellation_fails_its_node(
     #[values(Durability::Sync, Durability::Async, Durability::Exit)] durability: Durability,
     #[values(false, true)] wide: bool,
 ) {
@@ -297,7 +297,7 @@ async fn a_panic_of_what_a_cancelled_run_drops_is_the_failure_of_its_node(
 
 #[rstest]
 #[tokio::test(start_paused = true)]
-async fn a_panic_of_what_a_timeout_drops_is_the_nodes(#[values(false, true)] idle: bool) {
+async fn a_panic_in_a_value_dropped_by_a_timeout_fails_its_node(#[values(false, true)] idle: bool) {
     let limit = Duration::from_secs(1);
     let node = if idle { holds.idle_timeout(limit) } else { holds.timeout(limit) };
     let builder = StateGraph::<Panel, Name>::new().add_node(id("hold"), node.retry(RetryPolicy::attempts(3)));
@@ -328,7 +328,7 @@ async fn a_store_that_panics_is_an_error_of_the_call() {
 
 #[rstest]
 #[tokio::test(start_paused = true)]
-async fn a_hook_of_the_runner_that_panics_keeps_no_thread(#[values(false, true)] at_once: bool) {
+async fn a_panic_of_a_runner_hook_does_not_stop_other_threads(#[values(false, true)] at_once: bool) {
     let store = Store::memory();
     let graph = graph("", false, false).named("panel").with_shared_checkpointer(Arc::clone(&store.store));
     for name in ["a", "b"] {
@@ -338,13 +338,13 @@ async fn a_hook_of_the_runner_that_panics_keeps_no_thread(#[values(false, true)]
         assert!(!at_once, "out of ink");
         async { panic!("out of ink") }
     };
-    let heard = Arc::new(std::sync::Mutex::new(vec![]));
-    let hears = Arc::clone(&heard);
+    let stopped = Arc::new(std::sync::Mutex::new(vec![]));
+    let sink = Arc::clone(&stopped);
     let second = move |stop: superstep::graph::RunnerStop| {
-        hears.lock().unwrap().push(stop.thread.to_string());
+        sink.lock().unwrap().push(stop.thread.to_string());
         async {}
     };
     let report = runner([graph]).on_stop(hook).on_stop(second).max_threads(1).run(Until::Idle).await.unwrap();
     assert_eq!((report.turns, report.errors), (2, 2));
-    assert_eq!(*heard.lock().unwrap(), ["a", "b"]);
+    assert_eq!(*stopped.lock().unwrap(), ["a", "b"]);
 }

@@ -1,5 +1,5 @@
-//! Effects where a task's attempts or a thread's branches part: what belongs together shares results and keys, the rest
-//! does not.
+//! Effects when the attempts of a task or the branches of a thread diverge: attempts of one branch share results and
+//! keys, others do not.
 
 use std::sync::{Arc, Mutex};
 use std::task::Poll;
@@ -17,7 +17,7 @@ use crate::stores::Store;
 /// Two rounds of a subgraph that keeps its state; the second one fails once after it has paid.
 #[rstest]
 #[tokio::test]
-async fn an_effect_in_a_later_activation_is_not_done_again(
+async fn an_effect_in_a_later_activation_is_not_repeated(
     #[values(Store::memory(), Store::disk())] store: Store,
     #[values(false, true)] retry: bool,
 ) {
@@ -39,15 +39,15 @@ async fn an_effect_in_a_later_activation_is_not_done_again(
     assert_eq!(world.happened().len(), 2);
 }
 
-/// The checkpoint is one that somebody made by hand, so that going on from it makes no new branch.
+/// The checkpoint is an external update, so that resuming from it starts no new branch.
 #[rstest]
 #[tokio::test]
-async fn going_on_from_an_update_asks_whether_an_effect_has_happened(
+async fn resuming_from_an_update_probes_for_an_effect(
     #[values(Store::memory(), Store::disk())] store: Store,
     #[values(false, true)] acknowledged: bool,
 ) {
-    let (world, asked) = (World::default(), Tally::default());
-    let builder = Builder::new().add_node(id("a"), note("a")).add_node(id("pay"), probing(&world, &asked));
+    let (world, probes) = (World::default(), Tally::default());
+    let builder = Builder::new().add_node(id("a"), note("a")).add_node(id("pay"), probing(&world, &probes));
     let graph = chain(builder, &["a", "pay"]);
     let made = store.thread(&graph).update_state_as(id("a"), start()).await.unwrap().checkpoint;
     let cut = FailingCheckpointer::new(Arc::clone(&store.store), if acknowledged { 2 } else { 1 });
@@ -56,10 +56,10 @@ async fn going_on_from_an_update_asks_whether_an_effect_has_happened(
     let outcome = store.thread(&graph).at(made).proceed().await.unwrap();
     assert_eq!((outcome.state().notes.join(","), world.happened().len()), ("pay 1".into(), 1));
     let (first, again) = (world.keys()[0].clone(), usize::from(!acknowledged));
-    assert_eq!(asked.names(), vec![first; 1 + again], "the first run may have had one before it");
+    assert_eq!(probes.names(), vec![first; 1 + again], "the first run may have had one before it");
 }
 
-/// A node that asks, then pays; its first payment of each branch fails.
+/// A node that asks, then pays; its first payment in each branch fails.
 fn ask_then_pay(world: &World) -> impl Fn(Arc<Pad>, Ctx) -> Body + Clone + use<> {
     let world = world.clone();
     move |_, ctx: Ctx| {
@@ -79,7 +79,7 @@ fn ask_then_pay(world: &World) -> impl Fn(Arc<Pad>, Ctx) -> Body + Clone + use<>
 
 #[rstest]
 #[tokio::test]
-async fn answers_to_one_checkpoint_lead_to_branches_with_keys_of_their_own(
+async fn answers_to_one_checkpoint_start_branches_with_separate_keys(
     #[values(Store::memory(), Store::disk())] store: Store,
     #[values(false, true)] inside: bool,
 ) {
@@ -87,33 +87,33 @@ async fn answers_to_one_checkpoint_lead_to_branches_with_keys_of_their_own(
     let graph = chain(Builder::new().add_node(id("pay"), ask_then_pay(&world).asks::<Approve>()), &["pay"]);
     let graph = if inside { chain(Builder::new().add_subgraph(id("inner"), graph), &["inner"]) } else { graph };
     store.thread(&graph).invoke(start()).await.unwrap();
-    let asked = store.thread(&graph).state().await.unwrap().unwrap().id;
+    let checkpoint = store.thread(&graph).state().await.unwrap().unwrap().id;
     store.thread(&graph).update_state(Pad::update().title("moons")).await.unwrap();
     for approved in [true, false] {
-        store.thread(&graph).at(asked).resume::<Approve>(approved).await.unwrap_err();
+        store.thread(&graph).at(checkpoint).resume::<Approve>(approved).await.unwrap_err();
         store.thread(&graph).proceed().await.unwrap().finished().unwrap();
     }
     let keys = world.keys();
     assert!(keys[0] == keys[1] && keys[2] == keys[3] && keys[0] != keys[2], "{keys:?}");
 }
 
-/// A payment that was under way when its attempt ended, beside a task that asks.
+/// A payment that was under way when its attempt ended, while another task asks.
 #[rstest]
 #[tokio::test]
-async fn what_began_before_branches_part_is_looked_for_under_its_key(
+async fn an_effect_started_before_branches_diverge_is_probed_with_its_key(
     #[values(Store::memory(), Store::disk())] store: Store,
 ) {
-    let (world, asked) = (World::default(), Tally::default());
-    let (seen, probed) = (world.clone(), asked.clone());
+    let (world, probes) = (World::default(), Tally::default());
+    let (seen, probed) = (world.clone(), probes.clone());
     let pay = move |_: Arc<Pad>, ctx: Ctx| -> Body {
-        let (world, there, world_seen, asked) = (seen.clone(), seen.clone(), seen.clone(), probed.clone());
+        let (world, there, world_seen, probes) = (seen.clone(), seen.clone(), seen.clone(), probed.clone());
         Box::pin(async move {
             let pay = |key: String| async move {
                 world.happens("pay", &key);
                 std::future::pending::<Result<String, NodeError>>().await
             };
             let found = |key: String| async move {
-                asked.add(&key);
+                probes.add(&key);
                 Ok::<_, NodeError>(there.knows(&key))
             };
             let (happens, mut pays) =
@@ -134,38 +134,38 @@ async fn what_began_before_branches_part_is_looked_for_under_its_key(
     store.thread(&graph).update(moons).await.unwrap();
     let outcome = store.thread(&graph).at(failed).resume::<Approve>(true).await.unwrap();
     assert_eq!(outcome.state().notes.join(","), "approved: true,pay 1");
-    assert_eq!((world.happened().len(), asked.names()), (1, world.keys()));
+    assert_eq!((world.happened().len(), probes.names()), (1, world.keys()));
 }
 
 type Detached = tokio::task::JoinHandle<Result<String, NodeError>>;
 
-/// The first attempt leaves a payment behind that ends after the second attempt has paid.
+/// The first attempt leaves a payment that ends after the second attempt has paid.
 #[rstest]
 #[tokio::test]
-async fn an_effect_of_an_attempt_that_was_left_does_not_replace_what_is_stored(
+async fn an_effect_of_an_abandoned_attempt_does_not_replace_the_stored_one(
     #[values(Store::memory(), Store::disk())] store: Store,
 ) {
     let (world, tally, late) = (World::default(), Tally::default(), Arc::new(Notify::new()));
     let left: Arc<Mutex<Option<Detached>>> = Arc::default();
     let (seen, gave) = (world.clone(), Arc::new(Mutex::new(String::new())));
-    let told = Arc::clone(&gave);
+    let returned = Arc::clone(&gave);
     let node = move |_: Arc<Pad>, ctx: Ctx| -> Body {
         let (world, tally, late) = (seen.clone(), tally.clone(), Arc::clone(&late));
-        let (left, told) = (Arc::clone(&left), Arc::clone(&told));
+        let (left, returned) = (Arc::clone(&left), Arc::clone(&returned));
         Box::pin(async move {
             let attempt = tally.add("");
             if attempt == 1 {
-                let (begun, begins) = tokio::sync::oneshot::channel();
+                let (started, starts) = tokio::sync::oneshot::channel();
                 let detached = async move {
                     let pay = |key: String| async move {
-                        begun.send(()).ok();
+                        started.send(()).ok();
                         late.notified().await;
                         Ok::<_, NodeError>(world.happens("late", &key))
                     };
                     ctx.effect("pay", &7, pay).await
                 };
                 *left.lock().unwrap() = Some(tokio::spawn(detached));
-                begins.await?;
+                starts.await?;
                 return Err("no".into());
             }
             let pay = |key: String| async move { Ok::<_, NodeError>(world.happens("pay", &key)) };
@@ -173,7 +173,7 @@ async fn an_effect_of_an_attempt_that_was_left_does_not_replace_what_is_stored(
             if attempt == 2 {
                 late.notify_one();
                 let detached = left.lock().unwrap().take();
-                *told.lock().unwrap() = detached.unwrap().await??;
+                *returned.lock().unwrap() = detached.unwrap().await??;
                 return Err("no".into());
             }
             Ok(Pad::update().notes([receipt]))

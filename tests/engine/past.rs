@@ -1,4 +1,4 @@
-//! Reading and rewriting the past: updates, forks, time travel, deletion.
+//! Reading and changing the history: updates, forks, time travel, deletion.
 
 use std::sync::Arc;
 
@@ -15,7 +15,7 @@ fn abc() -> Graph {
     chain(builder, &["a", "b", "c"])
 }
 
-/// `a` and a question at once, then `z`.
+/// `a` and a question in parallel, then `z`.
 fn pair(tally: &Tally) -> Graph {
     let builder = Builder::new().add_node(id("a"), tallied(tally, "a")).add_node(id("ask"), approval.asks::<Approve>());
     let builder = builder.add_node(id("z"), note("z")).add_edge(START, [id("a"), id("ask")]);
@@ -24,7 +24,7 @@ fn pair(tally: &Tally) -> Graph {
 
 #[rstest]
 #[tokio::test]
-async fn history_tells_each_superstep_newest_first(#[values(Store::memory(), Store::disk())] store: Store) {
+async fn history_lists_each_superstep_newest_first(#[values(Store::memory(), Store::disk())] store: Store) {
     store.thread(&abc()).invoke(start()).await.unwrap();
     let history = store.thread(&abc()).history().await.unwrap().all().await.unwrap();
     let lines =
@@ -47,7 +47,7 @@ async fn history_tells_each_superstep_newest_first(#[values(Store::memory(), Sto
 }
 
 #[tokio::test]
-async fn a_history_may_be_limited_to_checkpoints_that_fit() {
+async fn a_history_may_be_filtered() {
     let store = Store::memory();
     store.thread(&abc()).metadata("run", "first").invoke(start()).await.unwrap();
     let second = store.thread(&abc()).metadata("run", "second");
@@ -62,7 +62,7 @@ async fn a_history_may_be_limited_to_checkpoints_that_fit() {
     assert_eq!(few.iter().map(|made| made.step).collect::<Vec<_>>(), [3, 2]);
 }
 
-/// START, then layers of so many nodes at once, with one node after each.
+/// START, then layers of parallel nodes, with one node after each layer.
 fn layers(wide: usize, layers: usize) -> Graph {
     let name = |layer, nth| id(&format!("n{layer}-{nth:03}"));
     let mut builder = Builder::new();
@@ -83,7 +83,7 @@ fn layers(wide: usize, layers: usize) -> Graph {
 #[case::wide_supersteps(layers(100, 3), 8)]
 #[case::many_checkpoints(layers(1, 40), 82)]
 #[tokio::test]
-async fn history_tells_of_each_checkpoint_what_reading_it_alone_tells(
+async fn history_shows_each_checkpoint_as_reading_it_alone_does(
     #[case] graph: Graph,
     #[case] checkpoints: usize,
     #[values(Store::memory(), Store::disk())] store: Store,
@@ -91,16 +91,16 @@ async fn history_tells_of_each_checkpoint_what_reading_it_alone_tells(
     store.thread(&graph).invoke(start()).await.unwrap();
     let history = store.thread(&graph).history().await.unwrap().all().await.unwrap();
     assert_eq!(history.len(), checkpoints);
-    for told in history {
-        let alone = store.thread(&graph).at(told.id).state().await.unwrap().unwrap();
-        assert_eq!(format!("{told:?}"), format!("{alone:?}"));
-        assert!(told.tasks.iter().all(|task| task.result.is_some()));
+    for listed in history {
+        let alone = store.thread(&graph).at(listed.id).state().await.unwrap().unwrap();
+        assert_eq!(format!("{listed:?}"), format!("{alone:?}"));
+        assert!(listed.tasks.iter().all(|task| task.result.is_some()));
     }
 }
 
 #[rstest]
 #[tokio::test]
-async fn going_on_from_the_past_leaves_the_past_as_it_was(#[values(Store::memory(), Store::disk())] store: Store) {
+async fn resuming_from_an_old_checkpoint_does_not_change_it(#[values(Store::memory(), Store::disk())] store: Store) {
     store.thread(&abc()).invoke(start()).await.unwrap();
     let before = store.thread(&abc()).history().await.unwrap().all().await.unwrap();
     let fork =
@@ -132,7 +132,7 @@ async fn replaying_a_checkpoint_runs_its_tasks_again_on_a_fork() {
 #[case::of_the_node_that_waited("ask", &["a"])]
 #[case::of_the_node_that_finished("a", &[])]
 #[tokio::test]
-async fn an_update_tells_which_finished_results_it_dropped(
+async fn an_update_returns_the_finished_results_it_discarded(
     #[case] node: &str,
     #[case] dropped: &[&str],
     #[values(Store::memory(), Store::disk())] store: Store,
@@ -146,7 +146,7 @@ async fn an_update_tells_which_finished_results_it_dropped(
 }
 
 #[tokio::test]
-async fn an_update_that_could_be_from_several_nodes_must_name_one() {
+async fn an_update_that_several_nodes_could_make_must_name_one() {
     let builder = Builder::new().add_node(id("a"), note("a")).add_node(id("b"), note("b"));
     let (store, graph) = (Store::memory(), fan(builder, &["a", "b"]));
     store.thread(&graph).invoke(start()).await.unwrap();
@@ -159,7 +159,7 @@ async fn an_update_that_could_be_from_several_nodes_must_name_one() {
 }
 
 #[tokio::test]
-async fn an_update_is_inferred_to_be_from_the_node_that_ran_last() {
+async fn an_update_is_attributed_to_the_node_that_ran_last() {
     let store = Store::memory();
     store.thread(&abc()).max_supersteps(1).invoke(start()).await.unwrap();
     store.thread(&abc()).update_state(Pad::update().notes(["x"])).await.unwrap();
@@ -169,7 +169,7 @@ async fn an_update_is_inferred_to_be_from_the_node_that_ran_last() {
 
 #[rstest]
 #[tokio::test]
-async fn clearing_keeps_what_finished_and_drops_the_rest(#[values(Store::memory(), Store::disk())] store: Store) {
+async fn clearing_keeps_finished_results_and_discards_the_rest(#[values(Store::memory(), Store::disk())] store: Store) {
     let tally = Tally::default();
     store.thread(&pair(&tally)).invoke(start()).await.unwrap();
     store.thread(&pair(&tally)).update(StateUpdate::clear()).await.unwrap();
@@ -179,7 +179,7 @@ async fn clearing_keeps_what_finished_and_drops_the_rest(#[values(Store::memory(
 }
 
 #[tokio::test]
-async fn an_update_as_input_is_what_the_next_run_begins_with() {
+async fn the_next_run_starts_with_an_update_made_as_input() {
     let store = Store::memory();
     store.thread(&abc()).update(StateUpdate::new(Pad::update().notes(["given"])).as_input()).await.unwrap();
     let end = store.thread(&abc()).proceed().await.unwrap().finished().unwrap();
@@ -187,7 +187,7 @@ async fn an_update_as_input_is_what_the_next_run_begins_with() {
 }
 
 #[tokio::test]
-async fn updates_of_one_superstep_are_reduced_together_and_a_refused_one_writes_nothing() {
+async fn updates_of_one_superstep_are_applied_together_or_not_at_all() {
     let store = Store::memory();
     let by = |node, update| StateUpdate::new(update).as_node(id(node));
     let thread = store.thread(&abc());
@@ -203,7 +203,7 @@ async fn updates_of_one_superstep_are_reduced_together_and_a_refused_one_writes_
 
 #[rstest]
 #[tokio::test]
-async fn a_deleted_thread_is_as_if_it_had_never_run(#[values(Store::memory(), Store::disk())] store: Store) {
+async fn a_deleted_thread_leaves_nothing(#[values(Store::memory(), Store::disk())] store: Store) {
     let graph = chain(Builder::new().add_subgraph(id("inside"), abc()).add_node(id("z"), note("z")), &["inside", "z"]);
     store.thread(&graph).invoke(start()).await.unwrap();
     let other = graph.clone().with_shared_checkpointer(Arc::clone(&store.store)).thread("other");
@@ -227,9 +227,9 @@ async fn a_question_of_a_deleted_thread_takes_no_answer_from_its_namesake() {
     assert!(matches!(stale, RunError::UnknownQuestion { .. }), "{stale:?}");
 }
 
-/// What may be written to a thread from outside.
+/// An external write to a thread.
 #[derive(Clone, Copy, Debug)]
-enum Outside {
+enum ExternalWrite {
     Answer,
     AnswerThePast,
     Go,
@@ -242,7 +242,7 @@ enum Outside {
     Retry,
 }
 
-impl Outside {
+impl ExternalWrite {
     async fn write(self, thread: PadThread, past: CheckpointId) -> Result<(), RunError> {
         let more = || Pad::update().sum(1);
         match self {
@@ -262,25 +262,25 @@ impl Outside {
 
 #[rstest]
 #[tokio::test]
-async fn what_is_written_from_outside_is_one_commit(
+async fn an_external_write_is_one_commit(
     #[values(
-        Outside::Answer,
-        Outside::AnswerThePast,
-        Outside::Go,
-        Outside::Change,
-        Outside::Replay,
-        Outside::Update,
-        Outside::UpdateThePast,
-        Outside::Clear,
-        Outside::Copy,
-        Outside::Retry
+        ExternalWrite::Answer,
+        ExternalWrite::AnswerThePast,
+        ExternalWrite::Go,
+        ExternalWrite::Change,
+        ExternalWrite::Replay,
+        ExternalWrite::Update,
+        ExternalWrite::UpdateThePast,
+        ExternalWrite::Clear,
+        ExternalWrite::Copy,
+        ExternalWrite::Retry
     )]
-    outside: Outside,
+    outside: ExternalWrite,
 ) {
     let (tally, store) = (Tally::default(), Store::memory());
     store.thread(&pair(&tally)).invoke(start()).await.unwrap();
     let past = store.thread(&pair(&tally)).state().await.unwrap().unwrap().id;
-    if matches!(outside, Outside::AnswerThePast | Outside::UpdateThePast) {
+    if matches!(outside, ExternalWrite::AnswerThePast | ExternalWrite::UpdateThePast) {
         store.thread(&pair(&tally)).update(StateUpdate::copy()).await.unwrap();
     }
     let counting = Arc::new(FailingCheckpointer::new(Arc::clone(&store.store), u64::MAX));
@@ -289,7 +289,7 @@ async fn what_is_written_from_outside_is_one_commit(
     assert_eq!(counting.commits(), 1);
 }
 
-/// A node that does one effect and then waits for ever.
+/// A node that performs one effect and then waits for ever.
 fn stuck(started: &Arc<tokio::sync::Notify>) -> Graph {
     let started = Arc::clone(started);
     let body = move |_: Arc<Pad>, ctx: Ctx| {
@@ -307,7 +307,7 @@ fn stuck(started: &Arc<tokio::sync::Notify>) -> Graph {
 #[case::cancelled(true)]
 #[case::dropped_as_by_a_kill(false)]
 #[tokio::test]
-async fn what_a_task_began_is_shown_after_it_was_dropped(#[case] cancelled: bool) {
+async fn effects_of_a_dropped_task_are_shown(#[case] cancelled: bool) {
     let (store, started, token) = (Store::memory(), Arc::new(tokio::sync::Notify::new()), CancellationToken::new());
     let graph = stuck(&started);
     let thread = store.thread(&graph).cancel_with(token.clone());
@@ -328,7 +328,7 @@ async fn what_a_task_began_is_shown_after_it_was_dropped(#[case] cancelled: bool
     assert_eq!((task.attempts, task.effects), (1, 1));
 }
 
-/// With durability `exit` too: the answer was used, so the question is open no more.
+/// Also with durability `exit`: the answer was used, so the question is closed.
 #[rstest]
 #[tokio::test]
 async fn a_failure_after_an_answer_leaves_no_question_open(

@@ -1,4 +1,4 @@
-//! A limit on tasks holds over all levels of a run, and a group's over threads; whoever waits for subgraphs does not count.
+//! A limit on tasks holds over all levels of a run, a group's over threads; tasks that wait for subgraphs do not count.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -10,12 +10,12 @@ use superstep::prelude::*;
 use crate::pad::*;
 use crate::stores::Store;
 
-/// How many bodies run, and how many did at most.
+/// The number of running bodies, and its maximum.
 #[derive(Clone, Debug, Default)]
 struct Running(Arc<(AtomicUsize, AtomicUsize)>);
 
 impl Running {
-    /// A body that yields a few times while it counts.
+    /// A body that yields a few times while it is counted.
     fn body(&self) -> impl Fn(Arc<Pad>, Ctx) -> Boxed<'static, Ended> + Clone + use<> {
         let running = self.clone();
         move |_, _| {
@@ -37,7 +37,7 @@ impl Running {
     }
 }
 
-/// Two subgraphs side by side, each of two leaves side by side, so many levels deep.
+/// Two parallel subgraphs, each of two parallel leaves, nested this many levels deep.
 fn tree(running: &Running, depth: usize, group: Option<usize>) -> Graph {
     let nodes = ["a", "b"];
     let builder = nodes.iter().fold(Builder::new(), |builder, node| match (depth, group) {
@@ -50,7 +50,7 @@ fn tree(running: &Running, depth: usize, group: Option<usize>) -> Graph {
 
 #[rstest]
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_limit_holds_over_all_levels_and_does_not_lock_itself_out(
+async fn a_limit_holds_over_all_levels_without_a_deadlock(
     #[values(1, 2, 3)] limit: usize,
     #[values(0, 1, 2)] depth: usize,
     #[values(Store::memory(), Store::disk())] store: Store,
@@ -76,9 +76,9 @@ async fn a_group_is_shared_by_nodes_graphs_and_threads() {
     assert!(running.most() <= 3, "{} at once", running.most());
 }
 
-/// A node of a group that calls a graph whose node is of the same group.
+/// A node of a group calls a graph whose node is in the same group.
 #[tokio::test]
-async fn a_task_lends_its_place_in_a_group_to_its_own_subgraph() {
+async fn a_task_lends_its_permit_in_a_group_to_its_subgraph() {
     let running = Running::default();
     let leaf = chain(Builder::new().add_node(id("leaf"), running.body().group("one", 1)), &["leaf"]);
     let called = leaf.clone();
@@ -100,9 +100,9 @@ async fn yields(times: usize) {
     }
 }
 
-/// A task calls a graph, and another one later, while a second task has their place: both calls end and wait for it.
+/// A task calls a graph, and another one later, while a second task has their permit: both calls end and wait for it.
 #[tokio::test(start_paused = true)]
-async fn calls_that_end_one_after_the_other_wait_for_one_place() {
+async fn calls_that_end_one_after_the_other_wait_for_one_permit() {
     let waits = |_: Arc<Pad>, _: Ctx| -> Boxed<'static, Ended> {
         Box::pin(async {
             yields(5).await;

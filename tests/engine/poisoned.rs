@@ -1,4 +1,4 @@
-//! A superstep whose results cannot be applied: the thread stays readable, says why, and can be mended.
+//! A superstep whose results cannot be applied: the thread stays readable, reports the reason, and can be fixed.
 
 use std::sync::Arc;
 
@@ -17,26 +17,26 @@ fn spender(amount: u8) -> impl Fn(Arc<Pad>, Ctx) -> std::future::Ready<Ended> + 
     move |_, _| std::future::ready(Ok(Pad::update().spent(amount)))
 }
 
-/// Two nodes that write one last-value channel in one superstep; mended, only one does.
-fn writers(mended: bool) -> Graph {
+/// Two nodes that write one last-value channel in one superstep; only one does if `mended`.
+fn writers(fixed: bool) -> Graph {
     let builder = Builder::new().add_node(id("a"), title("a"));
-    let builder = if mended { builder.add_node(id("b"), note("b")) } else { builder.add_node(id("b"), title("b")) };
+    let builder = if fixed { builder.add_node(id("b"), note("b")) } else { builder.add_node(id("b"), title("b")) };
     fan(builder, &["a", "b"])
 }
 
-fn spenders(mended: bool) -> Graph {
+fn spenders(fixed: bool) -> Graph {
     let builder = Builder::new().add_node(id("a"), spender(200));
-    fan(builder.add_node(id("b"), spender(if mended { 50 } else { 100 })), &["a", "b"])
+    fan(builder.add_node(id("b"), spender(if fixed { 50 } else { 100 })), &["a", "b"])
 }
 
-fn lone(mended: bool) -> Graph {
+fn lone(fixed: bool) -> Graph {
     let start = Builder::new().add_node(id("a"), spender(200));
-    chain(start.add_node(id("b"), spender(if mended { 50 } else { 100 })), &["a", "b"])
+    chain(start.add_node(id("b"), spender(if fixed { 50 } else { 100 })), &["a", "b"])
 }
 
-/// The second writer is a subgraph, whose own nodes finished.
-fn inside(mended: bool) -> Graph {
-    let child = chain(Builder::new().add_node(id("c"), if mended { title("tides") } else { title("c") }), &["c"]);
+/// The second writer is a subgraph whose own nodes finished.
+fn inside(fixed: bool) -> Graph {
+    let child = chain(Builder::new().add_node(id("c"), if fixed { title("tides") } else { title("c") }), &["c"]);
     let child = child.mapped(
         |_: &Pad| start(),
         |child: &Pad| {
@@ -59,7 +59,7 @@ fn inside(mended: bool) -> Graph {
 )]
 #[case::a_subgraph_wrote(inside, "channel `title` was written more than once in superstep 1, by `a` and `b`")]
 #[tokio::test]
-async fn a_poisoned_thread_is_readable_and_ends_once_its_graph_is_mended(
+async fn a_poisoned_thread_is_readable_and_ends_once_its_graph_is_fixed(
     #[case] graph: fn(bool) -> Graph,
     #[case] reason: &str,
     #[values(Store::memory(), Store::disk())] store: Store,
@@ -68,7 +68,7 @@ async fn a_poisoned_thread_is_readable_and_ends_once_its_graph_is_mended(
     let error = store.thread(&broken).invoke(start()).await.unwrap_err();
     assert_eq!(error.to_string(), reason);
     let status = store.thread(&broken).status().await.unwrap();
-    assert!(matches!(&status, Status::Failed { reason: told } if told == reason), "{status:?}");
+    assert!(matches!(&status, Status::Failed { reason: status_reason } if status_reason == reason), "{status:?}");
     let now = store.thread(&broken).state_deep().await.unwrap().unwrap();
     assert_eq!((now.values.title.as_str(), now.values.notes.len()), ("tides", 0));
     assert!(store.thread(&broken).history().await.unwrap().all().await.unwrap().len() >= 2);
@@ -96,7 +96,7 @@ async fn input_that_a_reducer_refuses_can_be_replaced() {
     assert_eq!(end.finished().unwrap().spent, 200);
 }
 
-/// How a thread goes on whose superstep could not be applied.
+/// A way of continuing a thread whose superstep could not be applied.
 #[derive(Clone, Copy, Debug)]
 enum Way {
     Proceed,
@@ -131,7 +131,7 @@ fn unsteady(tally: &Tally, name: &'static str) -> impl Fn(Arc<Pad>, Ctx) -> std:
 
 #[rstest]
 #[tokio::test]
-async fn what_was_written_in_a_superstep_that_was_not_applied_is_in_no_log(
+async fn writes_of_a_superstep_that_was_not_applied_are_in_no_log(
     #[values(Store::memory(), Store::disk())] store: Store,
     #[values(Durability::Sync, Durability::Async, Durability::Exit)] durability: Durability,
     #[values(false, true)] wide: bool,

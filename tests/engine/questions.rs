@@ -1,4 +1,4 @@
-//! Questions to a person and their answers: nothing swallows a question unseen, and a refused answer writes nothing.
+//! Questions to people and their answers: no question is ignored silently, and a refused answer writes nothing.
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use superstep::prelude::*;
 use crate::pad::*;
 use crate::stores::Store;
 
-/// An error of the user's own, which knows nothing of questions.
+/// A user's own error type, which knows nothing of interrupts.
 #[derive(Debug, thiserror::Error)]
 #[error("our own")]
 struct Own;
@@ -46,7 +46,7 @@ async fn fails_after_it(_: Arc<Pad>, ctx: Ctx) -> Ended {
 #[case::made_permanent(asking(makes_it_permanent))]
 #[case::followed_by_another_failure(asking(fails_after_it))]
 #[tokio::test]
-async fn whatever_error_a_node_makes_of_a_question_it_waits_for_the_answer(#[case] graph: Graph) {
+async fn a_node_waits_for_its_answer_whatever_error_it_returns(#[case] graph: Graph) {
     let outcome = Store::memory().thread(&graph).invoke(start()).await.unwrap();
     assert_eq!(outcome.questions().iter().map(Question::name).collect::<Vec<_>>(), ["approve"]);
 }
@@ -69,7 +69,7 @@ async fn asks_in_a_spawned_task(_: Arc<Pad>, ctx: Ctx) -> Ended {
 #[case::unwrap_or(asking(assumes))]
 #[case::asked_in_a_spawned_task(asking(asks_in_a_spawned_task))]
 #[tokio::test]
-async fn a_node_that_goes_on_without_its_answer_fails_and_its_update_is_dropped(#[case] graph: Graph) {
+async fn a_node_that_continues_without_its_answer_fails(#[case] graph: Graph) {
     let store = Store::memory();
     let error = store.thread(&graph).invoke(start()).await.unwrap_err();
     assert_eq!(error.to_string(), "node `a` went on although its question `approve` has no answer");
@@ -81,13 +81,13 @@ async fn unwraps(_: Arc<Pad>, ctx: Ctx) -> Ended {
 }
 
 #[tokio::test]
-async fn a_node_that_panics_over_its_question_has_panicked() {
+async fn a_node_that_panics_on_its_interrupt_has_panicked() {
     let error = Store::memory().thread(&asking(unwraps)).invoke(start()).await.unwrap_err();
     assert!(matches!(&error, RunError::Panicked { node, .. } if &**node == "a"), "{error:?}");
 }
 
 #[tokio::test]
-async fn a_question_of_a_subgraph_cannot_be_swallowed_by_the_node_that_calls_it() {
+async fn a_question_of_a_subgraph_cannot_be_ignored_by_its_caller() {
     let child = asking(passes_on);
     let inside = child.clone();
     let call = move |_: Arc<Pad>, ctx: Ctx| {
@@ -118,7 +118,7 @@ async fn a_question_is_neither_retried_nor_handled() {
 }
 
 #[tokio::test]
-async fn an_undeclared_question_names_the_declaration_it_lacks() {
+async fn an_undeclared_question_names_the_missing_declaration() {
     let graph = chain(Builder::new().add_node(id("a"), passes_on), &["a"]);
     let error = Store::memory().thread(&graph).invoke(start()).await.unwrap_err();
     assert_eq!(error.help().unwrap(), "add `.asks::<Approve>()` to the node");
@@ -149,12 +149,12 @@ async fn an_undeclared_question_with_a_declared_name_is_refused() {
 async fn to_proceed_without_a_checkpointer_is_refused() {
     let graph = chain(Builder::new().add_node(id("a"), |_: Arc<Pad>, _: Ctx| async { Ok::<_, NodeError>(()) }), &["a"]);
     let error = graph.thread("t").proceed().await.unwrap_err();
-    let told = "continuing a thread needs a checkpointer\n help: add `.with_checkpointer(..)` to the graph";
-    assert_eq!(format!("{error:?}"), told);
+    let expected = "continuing a thread needs a checkpointer\n help: add `.with_checkpointer(..)` to the graph";
+    assert_eq!(format!("{error:?}"), expected);
 }
 
 #[tokio::test]
-async fn a_node_that_asks_in_another_order_than_before_is_told_so() {
+async fn a_node_that_asks_in_another_order_than_before_fails() {
     let node = |first: bool| {
         move |_: Arc<Pad>, ctx: Ctx| async move {
             if first {
@@ -188,7 +188,7 @@ fn three() -> Graph {
     fan(builder.add_node(id("c"), rename.asks::<Rename>()), &["a", "b", "c"])
 }
 
-async fn asked(thread: &PadThread) -> Vec<Question> {
+async fn open_questions(thread: &PadThread) -> Vec<Question> {
     let now = thread.state().await.unwrap().unwrap();
     now.questions().filter(|question| !question.is_answered()).cloned().collect()
 }
@@ -200,9 +200,9 @@ type Wrong = fn(&[Question]) -> Answer;
 #[case::of_a_type_that_nobody_asked(|_: &[Question]| Answer::new::<AnyQuestion>(&true.into()), |e: &RunError| matches!(e, RunError::UnknownQuestion { .. }))]
 #[case::that_two_questions_take(|_: &[Question]| Answer::new::<Approve>(&true), |e: &RunError| matches!(e, RunError::AmbiguousAnswer { count: 2, .. }))]
 #[case::that_any_question_might_take(|_: &[Question]| Answer::json(&true.into()), |e: &RunError| matches!(e, RunError::AmbiguousAnswer { count: 3, .. }))]
-#[case::of_the_wrong_type_by_id(|asked: &[Question]| Answer::new::<Rename>(&"x".into()).to(asked[0].id()), |e: &RunError| matches!(e, RunError::MistypedAnswer { .. }))]
-#[case::of_the_wrong_json_type(|asked: &[Question]| Answer::json(&"yes".into()).to(asked[0].id()), |e: &RunError| matches!(e, RunError::MistypedAnswer { .. }))]
-#[case::of_json_null(|asked: &[Question]| Answer::json(&().into()).to(asked[2].id()), |e: &RunError| matches!(e, RunError::MistypedAnswer { .. }))]
+#[case::of_the_wrong_type_by_id(|open_questions: &[Question]| Answer::new::<Rename>(&"x".into()).to(open_questions[0].id()), |e: &RunError| matches!(e, RunError::MistypedAnswer { .. }))]
+#[case::of_the_wrong_json_type(|open_questions: &[Question]| Answer::json(&"yes".into()).to(open_questions[0].id()), |e: &RunError| matches!(e, RunError::MistypedAnswer { .. }))]
+#[case::of_json_null(|open_questions: &[Question]| Answer::json(&().into()).to(open_questions[2].id()), |e: &RunError| matches!(e, RunError::MistypedAnswer { .. }))]
 #[case::to_an_id_of_another_thread(|_: &[Question]| Answer::new::<Approve>(&true).to("0-1-0-0".parse().unwrap()), |e: &RunError| matches!(e, RunError::UnknownQuestion { .. }))]
 #[tokio::test]
 async fn a_refused_answer_writes_nothing(
@@ -211,19 +211,19 @@ async fn a_refused_answer_writes_nothing(
     #[values(Store::memory(), Store::disk())] store: Store,
 ) {
     store.thread(&three()).invoke(start()).await.unwrap();
-    let open = asked(&store.thread(&three())).await;
+    let open = open_questions(&store.thread(&three())).await;
     let before = everything(&store.thread(&three())).await;
-    // A process that has not run the node refuses it all the same.
+    // A process that has not run the node refuses it too.
     let error = store.thread(&three()).answer(wrong(&open)).await.unwrap_err();
     assert!(refused(&error), "{error:?}");
     assert_eq!(everything(&store.thread(&three())).await, before);
 }
 
 #[tokio::test]
-async fn of_several_answers_one_that_is_refused_keeps_the_others_out() {
+async fn one_refused_answer_of_several_refuses_all() {
     let store = Store::memory();
     store.thread(&three()).invoke(start()).await.unwrap();
-    let open = asked(&store.thread(&three())).await;
+    let open = open_questions(&store.thread(&three())).await;
     let before = everything(&store.thread(&three())).await;
     let good = || Answer::new::<Approve>(&true).to(open[0].id());
     let twice = store.thread(&three()).run(Request::answers([good(), good()])).await.unwrap_err();
@@ -234,7 +234,7 @@ async fn of_several_answers_one_that_is_refused_keeps_the_others_out() {
 }
 
 #[tokio::test]
-async fn a_refused_answer_to_a_checkpoint_of_the_past_makes_no_fork() {
+async fn a_refused_answer_to_an_old_checkpoint_makes_no_fork() {
     let store = Store::memory();
     store.thread(&three()).invoke(start()).await.unwrap();
     let asked_at = store.thread(&three()).state().await.unwrap().unwrap().id;
@@ -247,7 +247,7 @@ async fn a_refused_answer_to_a_checkpoint_of_the_past_makes_no_fork() {
 
 #[rstest]
 #[tokio::test]
-async fn a_refused_answer_to_a_checkpoint_inside_a_subgraph_makes_no_fork(
+async fn a_refused_answer_to_a_checkpoint_in_a_subgraph_makes_no_fork(
     #[values(Durability::Sync, Durability::Async, Durability::Exit)] durability: Durability,
 ) {
     let (store, inside) = (Store::memory(), three());
@@ -267,12 +267,12 @@ async fn each_question_takes_its_own_answer_and_the_others_stay_open(
     #[values(Store::memory(), Store::disk())] store: Store,
 ) {
     store.thread(&three()).invoke(start()).await.unwrap();
-    let open = asked(&store.thread(&three())).await;
+    let open = open_questions(&store.thread(&three())).await;
     let first = store.thread(&three()).answer(Answer::new::<Approve>(&true).to(open[1].id())).await.unwrap();
     assert_eq!(first.questions().iter().map(Question::node).collect::<Vec<_>>(), ["a", "c"]);
     let again = store.thread(&three()).answer(Answer::new::<Approve>(&false).to(open[1].id())).await.unwrap_err();
     assert!(matches!(again, RunError::AlreadyAnswered { .. }), "{again:?}");
-    // Now one of each type is left.
+    // Now one question of each type is open.
     store.thread(&three()).resume::<Approve>(false).await.unwrap();
     let end = store.thread(&three()).resume::<Rename>("moons".into()).await.unwrap().finished().unwrap();
     assert_eq!((end.title.as_str(), end.notes.join(", ")), ("moons", "approved: false, approved: true".into()));
@@ -282,9 +282,9 @@ async fn each_question_takes_its_own_answer_and_the_others_stay_open(
 
 #[rstest]
 #[tokio::test]
-async fn who_answered_and_their_note_are_stored(#[values(Store::memory(), Store::disk())] store: Store) {
+async fn the_author_of_an_answer_and_their_note_are_stored(#[values(Store::memory(), Store::disk())] store: Store) {
     store.thread(&three()).invoke(start()).await.unwrap();
-    let open = asked(&store.thread(&three())).await;
+    let open = open_questions(&store.thread(&three())).await;
     let answer = Answer::new::<Approve>(&true).to(open[0].id()).by("ada").note("looks fine");
     store.thread(&three()).answer(answer).await.unwrap();
     let now = store.thread(&three()).state().await.unwrap().unwrap();
@@ -321,7 +321,7 @@ async fn null_and_an_empty_object_are_ordinary_answers() {
 #[case::left_alone(false, 1)]
 #[case::asked_again(true, 2)]
 #[tokio::test]
-async fn a_task_without_a_new_answer_is_left_alone_unless_told_to_run_again(#[case] rerun: bool, #[case] runs: usize) {
+async fn a_task_without_a_new_answer_runs_again_only_on_request(#[case] rerun: bool, #[case] runs: usize) {
     let tally = Tally::default();
     let counted = tally.clone();
     let other = move |_: Arc<Pad>, ctx: Ctx| {
@@ -340,7 +340,7 @@ async fn a_task_without_a_new_answer_is_left_alone_unless_told_to_run_again(#[ca
 
 #[rstest]
 #[tokio::test]
-async fn a_question_beside_a_failure_stays_open_and_its_answer_runs_both_again(
+async fn a_question_stays_open_after_a_failure_and_its_answer_reruns_both(
     #[values(Store::memory(), Store::disk())] store: Store,
 ) {
     let graph = |broken: bool| {
@@ -357,7 +357,7 @@ async fn a_question_beside_a_failure_stays_open_and_its_answer_runs_both_again(
 }
 
 #[tokio::test]
-async fn an_answer_beside_a_command_that_leads_nowhere_is_not_written() {
+async fn an_answer_with_an_invalid_command_is_not_written() {
     let store = Store::memory();
     store.thread(&three()).invoke(start()).await.unwrap();
     let before = everything(&store.thread(&three())).await;
@@ -369,7 +369,7 @@ async fn an_answer_beside_a_command_that_leads_nowhere_is_not_written() {
 }
 
 #[tokio::test]
-async fn a_graph_that_can_ask_does_not_run_without_a_store() {
+async fn a_graph_with_questions_does_not_run_without_a_store() {
     let error = three().invoke(start()).await.unwrap_err();
     assert!(matches!(error, RunError::NoCheckpointer { .. }), "{error:?}");
 }
@@ -378,7 +378,7 @@ async fn a_graph_that_can_ask_does_not_run_without_a_store() {
 #[case::by_an_update(false)]
 #[case::by_new_input(true)]
 #[tokio::test]
-async fn a_question_that_was_dropped_is_not_said_to_be_answered(#[case] by_input: bool) {
+async fn a_discarded_question_is_not_reported_as_answered(#[case] by_input: bool) {
     let graph = chain(Builder::new().add_node(id("ask"), approval.asks::<Approve>()), &["ask"]);
     let store = Store::memory();
     let thread = store.thread(&graph);

@@ -1,6 +1,6 @@
-//! Threads as this release records them, kept in `tests/fixtures/recorded.txt`: later releases read them and go on with them.
+//! Threads as this release records them, in `tests/fixtures/recorded.txt`: later releases read and resume them.
 //!
-//! One line for each record: thread, key, and the bytes in hex. Written anew, while the format may still change, by
+//! One line for each record: thread, key, and the bytes in hex. Written again, while the format may still change, by
 //! `cargo test --test engine recorded -- --ignored`.
 
 use std::collections::BTreeMap;
@@ -127,37 +127,37 @@ impl Interrupt for Check {
 
 const WORK: Worker<Step, Query> = Worker::new(Step::Work);
 
-/// What becomes of a thread where it is recorded.
+/// The point at which a thread is recorded.
 #[derive(Clone, Copy, Debug, PartialEq)]
-enum Comes {
+enum Stop {
     Finishes,
     Asks,
     Fails,
     Waits,
 }
 
-const THREADS: [(&str, Comes); 4] =
-    [("finished", Comes::Finishes), ("asks", Comes::Asks), ("failed", Comes::Fails), ("waits", Comes::Waits)];
+const THREADS: [(&str, Stop); 4] =
+    [("finished", Stop::Finishes), ("asks", Stop::Asks), ("failed", Stop::Fails), ("waits", Stop::Waits)];
 
-fn graph(comes: Comes) -> CompiledGraph<All, Step> {
+fn graph(stop: Stop) -> CompiledGraph<All, Step> {
     let fill = |_: Arc<All>, _: Ctx| async { Ok::<_, NodeError>(filled(2)) };
     let ask = move |_: Arc<All>, ctx: Ctx| async move {
-        let yes = comes != Comes::Asks || ctx.interrupt(Check { round: 2 })?;
+        let yes = stop != Stop::Asks || ctx.interrupt(Check { round: 2 })?;
         Ok::<_, NodeError>(All::update().append([format!("inside: {yes}")]))
     };
     let inner = StateGraph::<All, Inner>::new().add_node(Inner::Ask, ask.asks::<Check>());
     let inner = inner.add_sequence([Inner::Ask]).compile().unwrap();
     let act = move |_: Arc<All>, ctx: Ctx| async move {
         let done: String = ctx.effect("act", &(1, "x"), |_| async { Ok::<_, NodeError>("acted".to_owned()) }).await?;
-        match comes {
-            Comes::Fails => return Err(NodeError::permanent("no luck")),
-            Comes::Waits => ctx.sleep(Duration::from_secs(1)).await?,
-            Comes::Finishes | Comes::Asks => {}
+        match stop {
+            Stop::Fails => return Err(NodeError::permanent("no luck")),
+            Stop::Waits => ctx.sleep(Duration::from_secs(1)).await?,
+            Stop::Finishes | Stop::Asks => {}
         }
         Ok::<_, NodeError>(All::update().append([done]))
     };
     let work = move |query: Arc<Query>, ctx: Ctx| async move {
-        let yes = comes != Comes::Asks || query.0 == 1 || ctx.interrupt(Check { round: query.0 })?;
+        let yes = stop != Stop::Asks || query.0 == 1 || ctx.interrupt(Check { round: query.0 })?;
         Ok::<_, NodeError>(All::update().append([format!("work {}: {yes}", query.0)]))
     };
     StateGraph::<All, Step>::new()
@@ -183,8 +183,8 @@ fn path() -> PathBuf {
 async fn recorded_anew() {
     let store = Store::memory();
     let mut text = String::new();
-    for (name, comes) in THREADS {
-        let thread = graph(comes).with_shared_checkpointer(Arc::clone(&store.store)).thread(name);
+    for (name, stop) in THREADS {
+        let thread = graph(stop).with_shared_checkpointer(Arc::clone(&store.store)).thread(name);
         let _ = thread.invoke(filled(1)).await;
         let id = name.into();
         let head = store.store.head(&id).await.unwrap().unwrap();
@@ -202,7 +202,7 @@ fn last() -> Key {
     Key::Event { checkpoint: CheckpointId(u64::MAX), number: u64::MAX }
 }
 
-/// A key as words without spaces; texts in hex.
+/// Formats a key as words without spaces; texts in hex.
 fn words(key: &Key) -> String {
     let text = |text: &str| -> String { text.bytes().map(|byte| format!("{byte:02x}")).collect() };
     let of = |row: &RowId| format!("{}.{}.{}", row.checkpoint.0, row.task, row.slot);
@@ -255,7 +255,7 @@ fn bytes(hex: &str) -> Vec<u8> {
 /// A thread: its head and its other records.
 type Recorded = (Option<Head>, Vec<(Key, Vec<u8>)>);
 
-/// Puts the recorded threads into a store.
+/// Writes the recorded threads into a store.
 async fn put(store: &dyn Checkpointer) {
     let text = std::fs::read_to_string(path()).unwrap();
     let mut threads: BTreeMap<&str, Recorded> = BTreeMap::new();
@@ -279,11 +279,11 @@ async fn put(store: &dyn Checkpointer) {
 
 #[rstest]
 #[tokio::test]
-async fn what_this_release_has_recorded_is_read_and_goes_on(#[values(Store::memory(), Store::disk())] store: Store) {
+async fn threads_recorded_by_this_release_are_read_and_resumed(#[values(Store::memory(), Store::disk())] store: Store) {
     put(&*store.store).await;
-    let on = |name: &str, comes| graph(comes).with_shared_checkpointer(Arc::clone(&store.store)).thread(name);
-    for (name, comes) in THREADS {
-        let thread = on(name, comes);
+    let on = |name: &str, stop| graph(stop).with_shared_checkpointer(Arc::clone(&store.store)).thread(name);
+    for (name, stop) in THREADS {
+        let thread = on(name, stop);
         let state = thread.state().await.unwrap().unwrap();
         assert!(state.misfits.is_empty() && state.carried.is_empty(), "{state:?}");
         let all = &state.values;
@@ -296,10 +296,10 @@ async fn what_this_release_has_recorded_is_read_and_goes_on(#[values(Store::memo
         assert_eq!((all.secret.as_str(), &all.json["deep"]), ("hush", &json!([null, true, "text"])));
         assert!(thread.history().await.unwrap().all().await.unwrap().len() >= 3);
     }
-    assert!(matches!(on("finished", Comes::Finishes).status().await.unwrap(), Status::Finished));
-    assert!(matches!(on("failed", Comes::Fails).status().await.unwrap(), Status::Failed { .. }));
-    assert!(matches!(on("waits", Comes::Waits).status().await.unwrap(), Status::Pending { .. }), "its time has come");
-    let asks = on("asks", Comes::Asks);
+    assert!(matches!(on("finished", Stop::Finishes).status().await.unwrap(), Status::Finished));
+    assert!(matches!(on("failed", Stop::Fails).status().await.unwrap(), Status::Failed { .. }));
+    assert!(matches!(on("waits", Stop::Waits).status().await.unwrap(), Status::Pending { .. }), "its time has come");
+    let asks = on("asks", Stop::Asks);
     let Status::Interrupted { questions } = asks.status().await.unwrap() else { panic!() };
     assert_eq!(questions.len(), 2);
     for question in questions {
@@ -313,7 +313,7 @@ async fn what_this_release_has_recorded_is_read_and_goes_on(#[values(Store::memo
     };
     let whole = end(&["acted", "inside: true", "work 1: true", "work 2: true"]);
     for (name, _) in THREADS {
-        let thread = on(name, Comes::Finishes);
+        let thread = on(name, Stop::Finishes);
         if !matches!(thread.status().await.unwrap(), Status::Finished) {
             thread.proceed().await.unwrap();
         }

@@ -1,4 +1,4 @@
-//! What is saved of a damaged store: never more than is whole, and never a mixture.
+//! Repair of a damaged store: it restores only complete records, and never a mixture of states.
 
 #![cfg(feature = "sled")]
 
@@ -22,8 +22,8 @@ fn graph() -> Graph {
     chain(builder, &["a", "inside", "ask"])
 }
 
-/// A store in a directory, and what it holds of each thread: state and next nodes, by checkpoint.
-struct Kept {
+/// A store in a directory, and the content of each thread: state and next nodes, by checkpoint.
+struct Original {
     directory: tempfile::TempDir,
     threads: BTreeMap<&'static str, Past>,
 }
@@ -38,19 +38,19 @@ fn threads(store: &Arc<SledCheckpointer>, name: &str) -> PadThread {
 
 async fn past(thread: &PadThread) -> Past {
     let all = thread.history().await.unwrap().all().await.unwrap();
-    // How far the tasks of an unfinished superstep have come is not told: an earlier truth of it is one too.
-    let told = |made: &StateSnapshot<Pad>| {
+    // The progress of an unfinished superstep is left out: an earlier state of it is correct too.
+    let described = |made: &StateSnapshot<Pad>| {
         let Pad { title, notes, .. } = &*made.values;
         format!("{} {:?} {notes:?} {:?} {}", title.len(), title.chars().last(), made.next, made.step)
     };
-    all.iter().map(|made| (made.id.0, told(made))).collect()
+    all.iter().map(|made| (made.id.0, described(made))).collect()
 }
 
 pub(crate) async fn close(store: Arc<SledCheckpointer>) {
     Arc::into_inner(store).unwrap().close().await.unwrap();
 }
 
-impl Kept {
+impl Original {
     async fn new() -> Self {
         let directory = tempfile::tempdir().unwrap();
         let store = Arc::new(SledCheckpointer::open(directory.path().join("store")).unwrap());
@@ -65,12 +65,12 @@ impl Kept {
                 }
             }
         }
-        let mut kept = BTreeMap::new();
+        let mut threads_of = BTreeMap::new();
         for name in THREADS {
-            kept.insert(name, past(&threads(&store, name)).await);
+            threads_of.insert(name, past(&threads(&store, name)).await);
         }
         close(store).await;
-        Self { directory, threads: kept }
+        Self { directory, threads: threads_of }
     }
 
     fn path(&self) -> PathBuf {
@@ -83,7 +83,7 @@ impl Kept {
         to
     }
 
-    /// Repairs a damaged copy, and checks that what comes out is as it was.
+    /// Repairs a damaged copy, and checks that the result agrees with the original.
     async fn repaired(&self, damaged: &Path) -> Result<Repaired, CheckpointError> {
         let to = self.directory.path().join("repaired");
         let report = SledCheckpointer::repair(damaged, &to).await?;
@@ -94,8 +94,8 @@ impl Kept {
             let now = past(&thread).await;
             let ids: Vec<u64> = saved.whole.iter().map(|id| id.0).collect();
             assert_eq!(now.keys().copied().collect::<Vec<_>>(), ids, "{report}");
-            for (id, told) in &now {
-                assert_eq!(told, &was[id], "checkpoint {id} of `{}` is as it was", saved.thread);
+            for (id, found) in &now {
+                assert_eq!(found, &was[id], "checkpoint {id} of `{}` is as it was", saved.thread);
             }
             assert_eq!(saved.goes_on_from.map(|id| id.0), now.keys().last().copied());
             if saved.is_whole() && report.has_newest == Some(true) {
@@ -131,16 +131,16 @@ fn copy(from: &Path, to: &Path) {
 #[case::conf(&["conf"])]
 #[case::all_but_the_log(&["conf", "format", "holder"])]
 #[tokio::test]
-async fn a_store_whose_log_is_whole_is_restored_whole(#[case] missing: &[&str]) {
-    let kept = Kept::new().await;
-    let damaged = kept.copy("damaged");
+async fn a_store_with_an_intact_log_is_restored_completely(#[case] missing: &[&str]) {
+    let original = Original::new().await;
+    let damaged = original.copy("damaged");
     missing.iter().for_each(|file| fs::remove_file(damaged.join(file)).unwrap());
     for entry in fs::read_dir(&damaged).unwrap().map(Result::unwrap) {
         if entry.file_name().to_string_lossy().starts_with("snap") {
             fs::remove_file(entry.path()).unwrap();
         }
     }
-    let report = kept.repaired(&damaged).await.unwrap();
+    let report = original.repaired(&damaged).await.unwrap();
     assert!(report.is_whole(), "{report}");
     insta::allow_duplicates! { insta::assert_snapshot!(report, @r"
     3 threads: 3 whole, 0 in part, 0 lost
@@ -151,18 +151,18 @@ async fn a_store_whose_log_is_whole_is_restored_whole(#[case] missing: &[&str]) 
 }
 
 #[tokio::test]
-async fn without_its_log_nothing_is_restored_and_no_store_is_made() {
-    let kept = Kept::new().await;
-    let damaged = kept.copy("damaged");
+async fn without_its_log_nothing_is_restored_and_no_store_is_created() {
+    let original = Original::new().await;
+    let damaged = original.copy("damaged");
     fs::remove_file(damaged.join("db")).unwrap();
-    let to = kept.directory.path().join("repaired");
+    let to = original.directory.path().join("repaired");
     let error = SledCheckpointer::repair(&damaged, &to).await.unwrap_err();
     assert!(matches!(error, CheckpointError::DamagedStore { .. }), "{error}");
     assert!(!to.exists() && !to.with_extension("partial").exists());
-    assert!(SledCheckpointer::repair(kept.directory.path().join("none"), &to).await.is_err());
-    assert!(SledCheckpointer::repair(kept.path(), &damaged).await.is_err(), "nothing is written over");
-    let open = SledCheckpointer::open(kept.path()).unwrap();
-    assert!(matches!(SledCheckpointer::repair(kept.path(), &to).await, Err(CheckpointError::Locked { .. })));
+    assert!(SledCheckpointer::repair(original.directory.path().join("none"), &to).await.is_err());
+    assert!(SledCheckpointer::repair(original.path(), &damaged).await.is_err(), "nothing is written over");
+    let open = SledCheckpointer::open(original.path()).unwrap();
+    assert!(matches!(SledCheckpointer::repair(original.path(), &to).await, Err(CheckpointError::Locked { .. })));
     drop(open);
 }
 
@@ -190,18 +190,18 @@ impl Damage {
 
 #[rstest]
 #[tokio::test]
-async fn what_is_restored_of_a_damaged_log_is_as_it_was(
+async fn records_restored_from_a_damaged_log_are_unchanged(
     #[values(Damage::Flip, Damage::Zero(512), Damage::Zero(4096), Damage::Zero(300_000), Damage::Cut)] damage: Damage,
 ) {
-    let kept = Kept::new().await;
-    let log = fs::read(kept.path().join("db")).unwrap();
+    let original = Original::new().await;
+    let log = fs::read(original.path().join("db")).unwrap();
     let used = log.iter().rposition(|byte| *byte != 0).unwrap();
     let (mut whole, mut lost, mut none) = (0, 0, 0);
     for share in 1..14 {
-        let damaged = kept.copy("damaged");
-        // Places that do not line up with anything.
+        let damaged = original.copy("damaged");
+        // Offsets that are not aligned with anything.
         damage.apply(&damaged.join("db"), used * share / 14 + share * 131);
-        match kept.repaired(&damaged).await {
+        match original.repaired(&damaged).await {
             Ok(report) if report.is_whole() && report.threads.len() == THREADS.len() => whole += 1,
             Ok(_) => lost += 1,
             Err(_) => none += 1,
@@ -213,14 +213,14 @@ async fn what_is_restored_of_a_damaged_log_is_as_it_was(
 }
 
 #[tokio::test]
-async fn what_was_deleted_does_not_come_back() {
-    let kept = Kept::new().await;
-    let store = Arc::new(SledCheckpointer::open(kept.path()).unwrap());
+async fn deleted_threads_are_not_restored() {
+    let original = Original::new().await;
+    let store = Arc::new(SledCheckpointer::open(original.path()).unwrap());
     threads(&store, "done").delete().await.unwrap();
     threads(&store, "long").gc(&Retention::new().keep_last(2)).await.unwrap();
     close(store).await;
-    let to = kept.directory.path().join("repaired");
-    let report = SledCheckpointer::repair(kept.path(), &to).await.unwrap();
+    let to = original.directory.path().join("repaired");
+    let report = SledCheckpointer::repair(original.path(), &to).await.unwrap();
     insta::assert_snapshot!(report, @r"
     2 threads: 2 whole, 0 in part, 0 lost
     thread `asked`: whole, 4 checkpoints
@@ -232,7 +232,7 @@ async fn what_was_deleted_does_not_come_back() {
     threads(&store, "long").invoke(start()).await.unwrap();
 }
 
-/// Flips a bit of every place where a text stands.
+/// Flips a bit at every occurrence of a text.
 pub(crate) fn wipe(log: &Path, text: &[u8]) -> usize {
     let mut bytes = fs::read(log).unwrap();
     let places: Vec<usize> =
@@ -243,7 +243,7 @@ pub(crate) fn wipe(log: &Path, text: &[u8]) -> usize {
 }
 
 #[tokio::test]
-async fn a_thread_goes_on_from_before_what_it_lost() {
+async fn a_thread_resumes_from_before_its_lost_records() {
     let directory = tempfile::tempdir().unwrap();
     let (path, to) = (directory.path().join("store"), directory.path().join("repaired"));
     let store = Arc::new(SledCheckpointer::open(&path).unwrap());
@@ -307,19 +307,19 @@ async fn a_thread_whose_origin_is_lost_runs_once_it_is_trusted() {
 }
 
 #[tokio::test]
-async fn a_store_that_git_tracks_is_not_run_nor_is_what_was_repaired_from_it() {
-    let kept = Kept::new().await;
-    let directory = kept.directory.path();
+async fn a_store_tracked_by_git_is_not_run_and_neither_is_its_repair() {
+    let original = Original::new().await;
+    let directory = original.directory.path();
     for words in [&["init", "-q"][..], &["add", "-f", "store"]] {
         let git = std::process::Command::new("git").current_dir(directory).args(words).status().unwrap();
         assert!(git.success());
     }
     let repaired = directory.join("repaired");
-    SledCheckpointer::repair(kept.path(), &repaired).await.unwrap();
-    for path in [kept.path(), repaired] {
+    SledCheckpointer::repair(original.path(), &repaired).await.unwrap();
+    for path in [original.path(), repaired] {
         let store = Arc::new(SledCheckpointer::open(&path).unwrap());
         let thread = threads(&store, "asked");
-        assert_eq!(past(&thread).await, kept.threads["asked"]);
+        assert_eq!(past(&thread).await, original.threads["asked"]);
         let refused = thread.resume::<Approve>(true).await.unwrap_err();
         assert!(matches!(refused, RunError::Foreign { .. }), "{refused}");
         assert!(thread.trust().await.unwrap());

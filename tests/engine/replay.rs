@@ -1,4 +1,4 @@
-//! A thread's past, told again from its records.
+//! The history of a thread, replayed from its records.
 
 use std::sync::Arc;
 
@@ -12,22 +12,22 @@ use crate::stores::{Counting, Store};
 
 const ALL: [Mode; 6] = [Mode::Values, Mode::Updates, Mode::Custom, Mode::Messages, Mode::Tasks, Mode::Checkpoints];
 
-/// An event in a line, without what a replay cannot know.
+/// Formats an event on one line, without values that a replay cannot know.
 fn line(event: &Event) -> String {
     let json = |view: &View| view.json().to_string();
-    let asked = |questions: &[superstep::graph::Question]| {
+    let questions_of = |questions: &[superstep::graph::Question]| {
         questions.iter().map(|question| format!(" ?{}{}", question.name(), question.json())).collect::<String>()
     };
-    let told = match &event.kind {
-        EventKind::Values { values, questions } => format!("values {}{}", json(values), asked(questions)),
+    let text = match &event.kind {
+        EventKind::Values { values, questions } => format!("values {}{}", json(values), questions_of(questions)),
         EventKind::Update { node, writes, .. } => format!("update {node} {}", json(writes)),
-        EventKind::Interrupt { questions } => format!("interrupt{}", asked(questions)),
+        EventKind::Interrupt { questions } => format!("interrupt{}", questions_of(questions)),
         EventKind::Answered { node, answer, .. } => format!("answered {node} {} {:?}", answer.value, answer.by),
         EventKind::Custom { node, value, .. } => format!("custom {node} {value}"),
         EventKind::Message { node, value, .. } => format!("message {node} {value}"),
         EventKind::TaskStart { node, input, sent, .. } => format!("start {node} {} {sent}", json(input)),
         EventKind::TaskEnd { node, error, writes, questions, .. } => {
-            format!("end {node} {error:?} {}{}", json(writes), asked(questions))
+            format!("end {node} {error:?} {}{}", json(writes), questions_of(questions))
         }
         EventKind::Checkpoint(made) => {
             let tasks: Vec<&str> = made.tasks.iter().map(|task| task.name.as_str()).collect();
@@ -37,16 +37,16 @@ fn line(event: &Event) -> String {
         EventKind::Journal { entry, .. } => format!("journal {}", entry.key),
         EventKind::Stored => "stored".into(),
     };
-    format!("{} {:?} {told}", event.step, event.nodes().collect::<Vec<_>>())
+    format!("{} {:?} {text}", event.step, event.nodes().collect::<Vec<_>>())
 }
 
 async fn lines(mut events: impl futures::Stream<Item = Event> + Unpin) -> Vec<String> {
-    let mut told = vec![];
+    let mut lines = vec![];
     while let Some(event) = std::future::poll_fn(|cx| std::pin::Pin::new(&mut events).poll_next(cx)).await {
-        assert_eq!(event.seq, told.len() as u64);
-        told.push(line(&event));
+        assert_eq!(event.seq, lines.len() as u64);
+        lines.push(line(&event));
     }
-    told
+    lines
 }
 
 async fn replayed(thread: &PadThread) -> Vec<String> {
@@ -57,7 +57,7 @@ async fn sends(pad: Arc<Pad>, _: Ctx) -> Ended {
     Ok(Pad::update().sum(pad.notes.len() as i64))
 }
 
-/// A join, workers, a loop, a subgraph over the same state and one over its own.
+/// A join, workers, a loop, a subgraph with the same state and one with its own.
 fn wide() -> Graph {
     let worker = || Worker::<superstep::graph::Name, String>::new(id("work"));
     async fn work(word: Arc<String>, ctx: Ctx) -> Ended {
@@ -95,7 +95,7 @@ fn wide() -> Graph {
 
 #[rstest]
 #[tokio::test]
-async fn an_undisturbed_run_is_told_again_as_it_was(#[values(Store::memory(), Store::disk())] store: Store) {
+async fn a_replay_of_an_undisturbed_run_emits_the_same_events(#[values(Store::memory(), Store::disk())] store: Store) {
     let thread = store.thread(&wide()).record_events();
     let live = lines(thread.stream_deep(Request::input(start()), ALL)).await;
     assert_eq!(replayed(&thread).await, live);
@@ -131,7 +131,7 @@ fn asking() -> Graph {
 
 /// The nodes of the second version have other indexes.
 #[tokio::test]
-async fn a_changed_graph_tells_what_the_tasks_of_another_version_did() {
+async fn a_changed_graph_replays_the_tasks_of_another_version() {
     let store = Store::memory();
     let build = |more: bool| {
         let builder = Builder::new();
@@ -155,7 +155,7 @@ async fn a_changed_graph_tells_what_the_tasks_of_another_version_did() {
 
 #[rstest]
 #[tokio::test(start_paused = true)]
-async fn questions_answers_and_failures_are_told(
+async fn questions_answers_and_failures_are_replayed(
     #[values(Store::memory(), Store::disk())] store: Store,
     #[values(Durability::Sync, Durability::Async)] durability: Durability,
 ) {
@@ -165,10 +165,10 @@ async fn questions_answers_and_failures_are_told(
     let waiting = replayed(&thread()).await;
     thread().resume::<Approve>(true).await.unwrap_err();
 
-    let told = replayed(&thread()).await;
+    let events = replayed(&thread()).await;
 
     insta::allow_duplicates! {
-        insta::assert_snapshot!(told.join("\n"), @r#"
+        insta::assert_snapshot!(events.join("\n"), @r#"
         -1 [] checkpoint 1 Input {"notes":[],"spent":0,"sum":0,"title":""} next ["__start__"] ran [] false
         0 [] values {"notes":[],"spent":0,"sum":0,"title":"tides"}
         0 [] checkpoint 2 Loop {"notes":[],"spent":0,"sum":0,"title":"tides"} next ["a", "ask"] ran ["__start__"] true
@@ -200,7 +200,7 @@ async fn questions_answers_and_failures_are_told(
         2 [] end fails Some("node `fails` failed in superstep 2: gone") []
         "#);
     }
-    let same = told.iter().zip(&waiting).take_while(|(now, before)| now == before).count();
+    let same = events.iter().zip(&waiting).take_while(|(now, before)| now == before).count();
     assert!(same > 10, "{}", waiting.join("\n"));
     insta::allow_duplicates! {
         insta::assert_snapshot!(waiting[same..].join("\n"), @r#"
@@ -232,7 +232,7 @@ const BRIEF: [Mode; 2] = [Mode::Updates, Mode::Custom];
 
 #[rstest]
 #[tokio::test]
-async fn only_the_line_of_the_newest_checkpoint_is_told(#[values(Store::memory(), Store::disk())] store: Store) {
+async fn only_ancestors_of_the_newest_checkpoint_are_replayed(#[values(Store::memory(), Store::disk())] store: Store) {
     let thread = store.thread(&abc()).record_events();
     thread.invoke(start()).await.unwrap();
     let steps = thread.history().await.unwrap().metadata_only().await.unwrap();
@@ -240,8 +240,8 @@ async fn only_the_line_of_the_newest_checkpoint_is_told(#[values(Store::memory()
     let fork = thread.clone().at(after_a).update_state(Pad::update().notes(["by hand"])).await.unwrap();
     thread.proceed().await.unwrap();
 
-    let told = async |thread: PadThread| lines(thread.replay(Replay::Recorded).stream(BRIEF)).await.join("\n");
-    let forked = told(thread.clone()).await;
+    let replay = async |thread: PadThread| lines(thread.replay(Replay::Recorded).stream(BRIEF)).await.join("\n");
+    let forked = replay(thread.clone()).await;
     insta::allow_duplicates! {
         insta::assert_snapshot!(forked, @r#"
         1 [] custom a "a"
@@ -252,9 +252,9 @@ async fn only_the_line_of_the_newest_checkpoint_is_told(#[values(Store::memory()
         4 [] update c [{"notes":["c"]}]
         "#);
     }
-    assert_eq!(told(thread.clone().at(after_a)).await, told(thread.clone().at(fork.checkpoint)).await);
+    assert_eq!(replay(thread.clone().at(after_a)).await, replay(thread.clone().at(fork.checkpoint)).await);
     // the branch that was left, from a checkpoint that is only on it
-    let left = told(thread.clone().at(steps[1].id)).await;
+    let left = replay(thread.clone().at(steps[1].id)).await;
     insta::allow_duplicates! {
         insta::assert_snapshot!(left, @r#"
         3 [] custom c "c"
@@ -273,7 +273,7 @@ async fn only_the_line_of_the_newest_checkpoint_is_told(#[values(Store::memory()
 }
 
 #[tokio::test]
-async fn a_replay_says_how_much_it_told_and_writes_nothing() {
+async fn a_replay_returns_its_length_and_writes_nothing() {
     let store = Store::memory();
     let thread = store.thread(&abc());
     let error = thread.replay(Replay::Recorded).await.unwrap_err();
@@ -281,16 +281,16 @@ async fn a_replay_says_how_much_it_told_and_writes_nothing() {
     thread.invoke(start()).await.unwrap();
     let before = everything(&thread).await;
 
-    let told = thread.replay(Replay::Recorded).await.unwrap();
+    let replayed = thread.replay(Replay::Recorded).await.unwrap();
 
-    assert!(matches!(told, Replayed::Recorded { supersteps: 4 }), "{told:?}");
+    assert!(matches!(replayed, Replayed::Recorded { supersteps: 4 }), "{replayed:?}");
     assert_eq!(everything(&thread).await, before);
     let error = abc().thread("t").replay(Replay::Recorded).await.unwrap_err();
     assert_eq!(error.to_string(), "a replay needs a checkpointer");
 }
 
 #[tokio::test]
-async fn a_live_replay_runs_for_real_on_a_new_branch() {
+async fn a_live_replay_runs_on_a_new_branch() {
     let (store, tally) = (Store::memory(), Tally::default());
     let builder = Builder::new().add_node(id("a"), tallied(&tally, "a")).add_node(id("b"), tallied(&tally, "b"));
     let thread = store.thread(&chain(builder, &["a", "b"]));
@@ -306,13 +306,13 @@ async fn a_live_replay_runs_for_real_on_a_new_branch() {
 
 #[rstest]
 #[tokio::test]
-async fn events_are_stored_only_on_request_and_go_with_the_thread(
+async fn events_are_stored_only_on_request_and_deleted_with_the_thread(
     #[values(Store::memory(), Store::disk())] store: Store,
     #[values(Durability::Sync, Durability::Async, Durability::Exit)] durability: Durability,
 ) {
     let custom = async |thread: &PadThread| {
-        let told = lines(thread.replay(Replay::Recorded).stream([Mode::Custom])).await;
-        told.iter().map(|line| line.rsplit(' ').next().unwrap().to_owned()).collect::<Vec<_>>()
+        let events = lines(thread.replay(Replay::Recorded).stream([Mode::Custom])).await;
+        events.iter().map(|line| line.rsplit(' ').next().unwrap().to_owned()).collect::<Vec<_>>()
     };
     let thread = store.thread(&abc()).durability(durability);
     thread.invoke(start()).await.unwrap();
@@ -351,9 +351,9 @@ async fn many_events_of_one_task_do_not_wait_in_memory(
     let thread = graph.with_shared_checkpointer(counting).thread("t").record_events().durability(durability);
     thread.invoke(start()).await.unwrap_err();
     thread.proceed().await.unwrap_err();
-    let told = lines(thread.replay(Replay::Recorded).stream([Mode::Custom])).await;
-    let numbers = told.iter().map(|line| line.rsplit(' ').next().unwrap().parse::<usize>().unwrap());
-    assert!(numbers.eq((0..2_000).chain(0..2_000)), "{} events", told.len());
+    let events = lines(thread.replay(Replay::Recorded).stream([Mode::Custom])).await;
+    let numbers = events.iter().map(|line| line.rsplit(' ').next().unwrap().parse::<usize>().unwrap());
+    assert!(numbers.eq((0..2_000).chain(0..2_000)), "{} events", events.len());
 }
 
 #[tokio::test]
@@ -367,8 +367,8 @@ async fn a_replay_reads_each_value_a_few_times_at_most() {
     thread.invoke(start()).await.unwrap();
 
     counting.read();
-    let told = lines(thread.replay(Replay::Recorded).stream([Mode::Values])).await;
+    let events = lines(thread.replay(Replay::Recorded).stream([Mode::Values])).await;
 
     let read = counting.read();
-    assert!(told.len() == 101 && read < 400_000, "{} events, {read} bytes were read", told.len());
+    assert!(events.len() == 101 && read < 400_000, "{} events, {read} bytes were read", events.len());
 }

@@ -1,4 +1,4 @@
-//! What of a thread's past is kept: by number, age, tag and open question; what a kept checkpoint needs is kept with it.
+//! Retention of checkpoints by number, age, tag and open question; the records of a kept checkpoint are kept with it.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -26,7 +26,7 @@ async fn ids(thread: &PadThread) -> Vec<u64> {
     made.into_iter().map(|made| made.id.0).collect()
 }
 
-/// How many records the store holds of the thread.
+/// Returns the number of records that the store has of the thread.
 async fn records(store: &Store) -> usize {
     let last = superstep::checkpoint::Key::Event { checkpoint: CheckpointId(u64::MAX), number: u64::MAX };
     let range = superstep::checkpoint::Key::About..=last;
@@ -38,7 +38,7 @@ async fn records(store: &Store) -> usize {
 #[case::memory(Store::memory())]
 #[case::disk(Store::disk())]
 #[tokio::test]
-async fn the_last_checkpoints_are_kept_and_go_on(#[case] store: Store) {
+async fn the_last_checkpoints_are_kept_and_can_resume(#[case] store: Store) {
     let thread = store.thread(&three());
     for _ in 0..4 {
         thread.invoke(start()).await.unwrap();
@@ -59,7 +59,7 @@ async fn the_last_checkpoints_are_kept_and_go_on(#[case] store: Store) {
 }
 
 #[tokio::test]
-async fn without_limits_nothing_that_can_be_read_goes() {
+async fn without_limits_no_checkpoint_is_removed() {
     let store = Store::memory();
     let thread = store.thread(&asking());
     thread.invoke(start()).await.unwrap();
@@ -72,7 +72,7 @@ async fn without_limits_nothing_that_can_be_read_goes() {
 }
 
 #[tokio::test]
-async fn a_tag_keeps_its_checkpoint_until_it_is_taken_away() {
+async fn a_tag_keeps_its_checkpoint_until_it_is_removed() {
     let store = Store::memory();
     let thread = store.thread(&three());
     thread.invoke(start()).await.unwrap();
@@ -93,7 +93,7 @@ async fn a_tag_keeps_its_checkpoint_until_it_is_taken_away() {
 }
 
 #[tokio::test]
-async fn tags_go_with_their_checkpoints_if_the_policy_says_so() {
+async fn tags_are_removed_with_their_checkpoints_if_the_policy_allows() {
     let store = Store::memory();
     let thread = store.thread(&three());
     thread.invoke(start()).await.unwrap();
@@ -106,7 +106,7 @@ async fn tags_go_with_their_checkpoints_if_the_policy_says_so() {
 #[case::unknown(99, "there", "thread `t` has no checkpoint 99")]
 #[case::unnamed(1, "", "a tag needs a name: \"\" is none")]
 #[tokio::test]
-async fn a_tag_that_cannot_be_given_is_refused(#[case] at: u64, #[case] name: &str, #[case] error: &str) {
+async fn an_invalid_tag_is_refused(#[case] at: u64, #[case] name: &str, #[case] error: &str) {
     let thread = Store::memory().thread(&three());
     thread.invoke(start()).await.unwrap();
     assert_eq!(thread.clone().at(CheckpointId(at)).tag(name).await.unwrap_err().to_string(), error);
@@ -117,7 +117,7 @@ async fn an_open_question_of_an_older_branch_is_kept_and_can_be_answered() {
     let store = Store::memory();
     let thread = store.thread(&asking());
     thread.invoke(start()).await.unwrap();
-    let asked = CheckpointId(ids(&thread).await[0]);
+    let checkpoint = CheckpointId(ids(&thread).await[0]);
     thread.clone().at(CheckpointId(2)).proceed().await.unwrap(); // a branch that asks as well
     thread.resume::<Approve>(false).await.unwrap();
     for _ in 0..3 {
@@ -126,16 +126,16 @@ async fn an_open_question_of_an_older_branch_is_kept_and_can_be_answered() {
     }
     let policy = Retention::new().keep_last(1);
     thread.gc(&policy).await.unwrap();
-    let there = store.thread(&asking()).at(asked);
+    let there = store.thread(&asking()).at(checkpoint);
     assert_eq!(there.state().await.unwrap().unwrap().tasks[0].questions.len(), 1);
     let answered = there.resume::<Approve>(true).await.unwrap();
     assert_eq!(answered.state().notes, ["a", "approved: true"]);
     thread.gc(&policy.keep_unfinished(false)).await.unwrap();
-    assert!(!ids(&thread).await.contains(&asked.0));
+    assert!(!ids(&thread).await.contains(&checkpoint.0));
 }
 
 #[tokio::test]
-async fn age_is_counted_back_from_a_time() {
+async fn age_is_measured_from_a_time() {
     let store = Store::memory();
     let thread = store.thread(&three());
     thread.invoke(start()).await.unwrap();
@@ -146,7 +146,7 @@ async fn age_is_counted_back_from_a_time() {
 }
 
 #[tokio::test]
-async fn a_thread_that_stands_at_a_breakpoint_is_still_known_to() {
+async fn a_thread_at_a_breakpoint_is_still_at_it() {
     let store = Store::memory();
     let builder = Builder::new().add_node(id("a"), note("a")).add_node(id("b"), note("b")).add_node(id("c"), note("c"));
     let graph = builder.add_sequence(["a", "b", "c"].map(id)).interrupt_after([id("b")]).compile().unwrap();
@@ -159,7 +159,7 @@ async fn a_thread_that_stands_at_a_breakpoint_is_still_known_to() {
 }
 
 #[tokio::test]
-async fn a_removal_that_is_cut_at_any_commit_loses_nothing_that_is_kept() {
+async fn a_removal_cut_at_any_commit_keeps_the_kept_checkpoints() {
     let policy = Retention::new().keep_last(2);
     for nth in 1.. {
         let store = Store::memory();
@@ -169,10 +169,10 @@ async fn a_removal_that_is_cut_at_any_commit_loses_nothing_that_is_kept() {
             thread.clone().at(CheckpointId(1)).proceed().await.unwrap();
             thread.resume::<Approve>(true).await.unwrap();
         }
-        let kept = thread.state().await.unwrap();
+        let before = thread.state().await.unwrap();
         let failing = FailingCheckpointer::new(Arc::clone(&store.store), nth);
         let done = gc(&failing, &"t".into(), &policy.clone().keep_unfinished(false)).await.is_ok();
-        assert_eq!(format!("{:?}", thread.state().await.unwrap()), format!("{kept:?}"), "cut at {nth}");
+        assert_eq!(format!("{:?}", thread.state().await.unwrap()), format!("{before:?}"), "cut at {nth}");
         assert!(
             !thread.history().await.unwrap().all().await.unwrap().is_empty(),
             "cut at {nth}: all of it can be read"
@@ -187,7 +187,7 @@ async fn a_removal_that_is_cut_at_any_commit_loses_nothing_that_is_kept() {
 }
 
 #[tokio::test]
-async fn a_thread_that_runs_is_not_touched() {
+async fn a_running_thread_is_not_changed() {
     let store = Store::memory();
     let thread = store.thread(&three());
     thread.invoke(start()).await.unwrap();
@@ -207,7 +207,7 @@ async fn a_thread_that_runs_is_not_touched() {
 }
 
 #[tokio::test]
-async fn a_history_that_is_read_during_a_removal_tells_what_is_left() {
+async fn a_history_read_during_a_removal_has_the_remaining_checkpoints() {
     let store = Store::memory();
     let thread = store.thread(&three());
     for _ in 0..3 {
@@ -218,11 +218,11 @@ async fn a_history_that_is_read_during_a_removal_tells_what_is_left() {
     thread.gc(&Retention::new().keep_last(2)).await.unwrap();
     let left: Vec<_> = history.all().await.unwrap().iter().map(|made| made.id).collect();
     let kept = CheckpointId(ids(&thread).await[1]);
-    assert!(left.contains(&kept) && !left.contains(&newest), "what had been listed may be told, or passed over");
+    assert!(left.contains(&kept) && !left.contains(&newest), "what had been listed may be shown or skipped");
 }
 
 #[tokio::test]
-async fn what_is_left_replays_from_the_oldest_checkpoint_that_is_kept() {
+async fn the_remaining_checkpoints_replay_from_the_oldest_one() {
     let store = Store::memory();
     let inner = Builder::new().add_node(id("c"), note("c")).add_node(id("d"), note("d"));
     let inner = chain(inner, &["c", "d"]).persistence(Persistence::PerThread);

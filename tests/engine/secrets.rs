@@ -1,4 +1,4 @@
-//! Channels that must not show, and channels that must not be kept.
+//! Secret channels, which are never shown, and untracked channels, which are never stored.
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use superstep::prelude::*;
 use crate::pad::Approve;
 use crate::stores::Store;
 
-/// What a run must not tell.
+/// A value that no output may contain.
 const SECRET: &str = "open sesame";
 
 #[derive(State, Clone, Debug, Default, Serialize, Deserialize)]
@@ -56,16 +56,16 @@ async fn a_secret_channel_shows_in_no_event() {
     let thread = vault().with_shared_checkpointer(Arc::clone(&store.store)).thread("t");
     let modes = [Mode::Values, Mode::Updates, Mode::Custom, Mode::Tasks, Mode::Checkpoints];
     let mut events = thread.stream(Request::input(Vault::update().key(SECRET)), modes);
-    let mut told = String::new();
+    let mut shown = String::new();
     while let Some(event) = events.next().await {
-        told += &format!("{event:?}\n");
+        shown += &format!("{event:?}\n");
     }
     let mut events = thread.stream(Request::answers([Answer::new::<Approve>(&true)]), modes);
     while let Some(event) = events.next().await {
-        told += &format!("{event:?}\n");
+        shown += &format!("{event:?}\n");
     }
-    assert!(told.contains("ajar") && told.contains("turning"), "{told}");
-    assert!(!told.contains(SECRET) && !told.contains("tries"), "{told}");
+    assert!(shown.contains("ajar") && shown.contains("turning"), "{shown}");
+    assert!(!shown.contains(SECRET) && !shown.contains("tries"), "{shown}");
 }
 
 #[tokio::test]
@@ -83,14 +83,14 @@ async fn a_secret_channel_shows_in_no_result_of_a_task() {
 #[case::another_handle(true)]
 #[case::the_same_handle(false)]
 #[tokio::test]
-async fn an_untracked_channel_is_its_default_in_the_run_that_goes_on(
+async fn an_untracked_channel_has_its_default_in_the_resumed_run(
     #[case] fresh: bool,
     #[values(Store::memory(), Store::disk())] store: Store,
 ) {
     let thread = || vault().with_shared_checkpointer(Arc::clone(&store.store)).thread("t");
     let first = thread();
-    let asked = first.invoke(Vault::update().key(SECRET)).await.unwrap();
-    assert_eq!(asked.state().scratch, 7);
+    let outcome = first.invoke(Vault::update().key(SECRET)).await.unwrap();
+    assert_eq!(outcome.state().scratch, 7);
     let second = if fresh { thread() } else { first };
     let end = second.resume::<Approve>(true).await.unwrap().finished().unwrap();
     assert_eq!((end.door.as_str(), end.scratch), ("scratch 0", 0));
@@ -100,7 +100,7 @@ async fn an_untracked_channel_is_its_default_in_the_run_that_goes_on(
 #[case::another_handle(true)]
 #[case::the_same_handle(false)]
 #[tokio::test]
-async fn an_untracked_channel_is_its_default_in_the_next_turn(#[case] fresh: bool) {
+async fn an_untracked_channel_has_its_default_in_the_next_turn(#[case] fresh: bool) {
     let store = Store::memory();
     let graph =
         StateGraph::new().add_node(Step::Turn, turn).add_node(Step::Ask, |vault: Arc<Vault>, _: Ctx| async move {
@@ -112,25 +112,25 @@ async fn an_untracked_channel_is_its_default_in_the_next_turn(#[case] fresh: boo
     assert_eq!(first.invoke(Vault::update().key(SECRET)).await.unwrap().state().scratch, 7);
     let second = if fresh { thread() } else { first };
     let mut events = second.stream(Request::input(Vault::update().key(SECRET)), [Mode::Updates]);
-    let asked = events.next().await.unwrap();
-    assert!(format!("{asked:?}").contains("ajar, scratch 0"), "{asked:?}");
+    let event = events.next().await.unwrap();
+    assert!(format!("{event:?}").contains("ajar, scratch 0"), "{event:?}");
 }
 
 #[tokio::test]
 async fn a_secret_channel_shows_in_no_debug_of_an_outcome_or_a_snapshot() {
     let store = Store::memory();
     let thread = vault().with_shared_checkpointer(Arc::clone(&store.store)).thread("t");
-    let asked = thread.invoke(Vault::update().key(SECRET)).await.unwrap();
+    let outcome = thread.invoke(Vault::update().key(SECRET)).await.unwrap();
     let now = thread.state_deep().await.unwrap();
     let history = thread.history().await.unwrap().all().await.unwrap();
     let end = thread.resume::<Approve>(true).await.unwrap();
-    let shown = format!("{asked:?} {now:?} {history:?} {end:?}");
+    let shown = format!("{outcome:?} {now:?} {history:?} {end:?}");
     assert!(shown.contains("ajar") && !shown.contains(SECRET), "{shown}");
     assert_eq!(format!("{end:?}"), r#"Finished({"door":"scratch 0","scratch":0})"#);
     assert_eq!(end.finished().unwrap().tries, [SECRET]);
 }
 
-/// A key that says itself when it is not taken.
+/// A key whose errors contain the key itself.
 #[derive(Clone, Debug, Default, PartialEq)]
 struct Key(String);
 
@@ -181,7 +181,7 @@ struct Lock {
     "channel `jammed` refused a write of `A` in superstep 1: why is not told, as the channel is secret"
 )]
 #[tokio::test]
-async fn an_error_about_a_secret_channel_does_not_tell_the_value(#[case] update: LockUpdate, #[case] told: &str) {
+async fn an_error_about_a_secret_channel_does_not_show_the_value(#[case] update: LockUpdate, #[case] expected: &str) {
     #[derive(NodeId)]
     enum Step {
         A,
@@ -191,13 +191,13 @@ async fn an_error_about_a_secret_channel_does_not_tell_the_value(#[case] update:
     let graph = StateGraph::new().add_node(Step::A, node).add_sequence([Step::A]).compile().unwrap();
     let thread = graph.with_shared_checkpointer(Arc::clone(&store.store)).thread("t");
     let error = thread.invoke(Lock::update()).await.unwrap_err();
-    assert_eq!(error.to_string(), told);
+    assert_eq!(error.to_string(), expected);
     let shown = format!("{error:?} {:?} {:?}", thread.status().await.unwrap(), thread.state().await.unwrap());
-    assert!(shown.contains(told) && !shown.contains(SECRET), "{shown}");
+    assert!(shown.contains(expected) && !shown.contains(SECRET), "{shown}");
 }
 
 #[tokio::test]
-async fn a_secret_that_another_version_of_the_graph_cannot_read_is_not_told() {
+async fn a_secret_that_another_version_cannot_read_is_not_shown() {
     mod later {
         use superstep::prelude::*;
         #[derive(State, Clone, Debug, Default, Serialize, Deserialize)]
@@ -215,8 +215,8 @@ async fn a_secret_that_another_version_of_the_graph_cannot_read_is_not_told() {
     let later = graph.with_shared_checkpointer(Arc::clone(&store.store)).thread("t");
     let now = later.state().await.unwrap().unwrap();
     let error = later.proceed().await.unwrap_err();
-    let told = "channel `key` at checkpoint 3 of thread `t`: stored as `String` (version 1), cannot be read as \
+    let expected = "channel `key` at checkpoint 3 of thread `t`: stored as `String` (version 1), cannot be read as \
                 `Vec<String>` (version 1): why is not told, as the channel is secret";
-    assert_eq!(error.to_string(), told);
-    assert!(!format!("{now:?}").contains(SECRET) && now.misfits[0].to_string() == told, "{:?}", now.misfits);
+    assert_eq!(error.to_string(), expected);
+    assert!(!format!("{now:?}").contains(SECRET) && now.misfits[0].to_string() == expected, "{:?}", now.misfits);
 }

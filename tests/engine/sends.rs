@@ -1,4 +1,4 @@
-//! Fan-outs by sends, and what waits for them.
+//! Fan-outs by sends, and the nodes that wait for them.
 
 use std::sync::Arc;
 
@@ -40,12 +40,12 @@ fn graph() -> StateGraph<Pad, Step> {
         .add_edge(Step::Work, Step::Sum)
 }
 
-/// As in LangGraph: sends that are to run do not hold a deferred node back.
+/// As in LangGraph: pending sends do not hold back a deferred node.
 #[rstest]
 #[case::only_the_workers_lead_to_it(graph(), &["the sum is 6"])]
 #[case::another_edge_leads_to_it(graph().add_edge(Step::Plan, Step::Sum), &["the sum is 0", "the sum is 6"])]
 #[tokio::test]
-async fn a_deferred_node_waits_for_workers_that_alone_lead_to_it(
+async fn a_deferred_node_waits_for_workers_that_are_its_only_sources(
     #[case] graph: StateGraph<Pad, Step>,
     #[case] notes: &[&str],
 ) {
@@ -83,7 +83,7 @@ fn unconnected() -> StateGraph<Pad, Step> {
 #[case::nothing_to_send("none", &["the sum is 0"])]
 #[case::something_to_send("some", &[])]
 #[tokio::test]
-async fn an_empty_list_of_sends_has_a_target_of_its_own(#[case] title: &str, #[case] notes: &[&str]) {
+async fn an_empty_list_of_sends_has_its_own_target(#[case] title: &str, #[case] notes: &[&str]) {
     let graph =
         unconnected().add_conditional_edges_to(Step::Plan, fan_out_or_sum, (WORK, Step::Sum)).compile().unwrap();
     let outcome = graph.invoke(Pad::update().title(title)).await.unwrap();
@@ -96,7 +96,7 @@ enum AfterPlan {
     Work { numbers: Vec<u32> },
 }
 
-/// The outcomes are listed with their defaults, so the list of sends is empty: both ways are known all the same.
+/// The outcomes are listed with default values, so the list of sends is empty: both targets are known all the same.
 #[tokio::test]
 async fn the_edges_of_an_outcome_hold_its_sends_and_the_target_for_none() {
     let route = |_: &Pad| AfterPlan::Work { numbers: vec![] };
@@ -112,7 +112,7 @@ async fn the_edges_of_an_outcome_hold_its_sends_and_the_target_for_none() {
 #[case::none(vec![], &["the sum is 0"])]
 #[case::one(vec![5], &[])]
 #[tokio::test]
-async fn an_edge_to_no_sends_leads_to_the_target_for_none(#[case] numbers: Vec<u32>, #[case] notes: &[&str]) {
+async fn an_edge_without_sends_leads_to_the_target_for_none(#[case] numbers: Vec<u32>, #[case] notes: &[&str]) {
     let graph = unconnected().add_edge(Step::Plan, WORK.each(numbers).empty(Step::Sum)).allow(Lint::Unreachable);
     let outcome = graph.compile().unwrap().invoke(Pad::update()).await.unwrap();
     assert_eq!(outcome.state().notes, notes);

@@ -1,4 +1,4 @@
-//! Senders' keys: a signal is delivered once for each, whatever happens in between.
+//! Keys of senders: a signal is delivered once for each key, whatever happens in between.
 
 use rstest::rstest;
 use superstep::checkpoint::{ExportOptions, ImportOptions, export_thread, import_thread, trust};
@@ -6,18 +6,18 @@ use superstep::graph::SignalRequest;
 use superstep::prelude::*;
 
 use crate::pad::*;
-use crate::signals::{hears, word};
+use crate::signals::{receiver, word};
 use crate::stores::Store;
 
-fn hearing(words: usize) -> Graph {
-    let node = hears(&Tally::default(), words).receives::<crate::signals::Word>();
+fn receiving(words: usize) -> Graph {
+    let node = receiver(&Tally::default(), words).receives::<crate::signals::Word>();
     chain(Builder::new().add_node(id("hear"), node), &["hear"])
 }
 
 #[rstest]
 #[tokio::test]
 async fn a_signal_is_delivered_once_for_each_key(#[values(Store::memory(), Store::disk())] store: Store) {
-    let graph = hearing(2);
+    let graph = receiving(2);
     let thread = store.thread(&graph);
     thread.invoke(start()).await.unwrap();
     let first = thread.signal_with_key(word("a"), "7").await.unwrap();
@@ -43,8 +43,8 @@ async fn a_signal_is_delivered_once_for_each_key(#[values(Store::memory(), Store
 
 #[rstest]
 #[tokio::test(flavor = "multi_thread")]
-async fn of_senders_at_the_same_time_one_is_first(#[values(Store::memory(), Store::disk())] store: Store) {
-    let graph = hearing(1);
+async fn one_of_several_concurrent_senders_is_first(#[values(Store::memory(), Store::disk())] store: Store) {
+    let graph = receiving(1);
     store.thread(&graph).invoke(start()).await.unwrap();
     let send = |number: u32| {
         let thread = store.thread(&graph);
@@ -61,7 +61,7 @@ async fn of_senders_at_the_same_time_one_is_first(#[values(Store::memory(), Stor
 
 #[tokio::test]
 async fn a_key_that_is_too_long_is_refused() {
-    let (store, graph) = (Store::memory(), hearing(1));
+    let (store, graph) = (Store::memory(), receiving(1));
     store.thread(&graph).invoke(start()).await.unwrap();
     let error = store.thread(&graph).signal_with_key(word("a"), "7".repeat(5_000)).await.unwrap_err();
     insta::assert_snapshot!(format!("{error:?}"), @r"
@@ -71,7 +71,7 @@ async fn a_key_that_is_too_long_is_refused() {
     assert!(store.thread(&graph).mailbox().await.unwrap().is_empty());
 }
 
-/// A store on a disk that is damaged: signals that can be read are kept, the others named.
+/// A store on a damaged disk: readable signals are kept, the others are named.
 #[cfg(feature = "sled")]
 #[tokio::test]
 async fn a_repair_keeps_the_mailbox_and_names_what_it_lost() {
@@ -83,14 +83,14 @@ async fn a_repair_keeps_the_mailbox_and_names_what_it_lost() {
 
     let directory = tempfile::tempdir().unwrap();
     let (path, to) = (directory.path().join("store"), directory.path().join("repaired"));
-    let graph = |store: &Arc<SledCheckpointer>| hearing(2).with_shared_checkpointer(Arc::clone(store) as _);
+    let graph = |store: &Arc<SledCheckpointer>| receiving(2).with_shared_checkpointer(Arc::clone(store) as _);
     let store = Arc::new(SledCheckpointer::open(&path).unwrap());
     let thread = graph(&store).thread("t");
     thread.invoke(start()).await.unwrap();
     let received = thread.signal_with_key(word("received words"), "7").await.unwrap();
     thread.proceed().await.unwrap();
     let lost = thread.signal(word("lost words")).await.unwrap();
-    let kept = thread.signal(word("kept words")).await.unwrap();
+    let readable = thread.signal(word("kept words")).await.unwrap();
     drop(thread);
     close(store).await;
     assert!(wipe(&path.join("db"), b"lost words") > 0);
@@ -99,7 +99,7 @@ async fn a_repair_keeps_the_mailbox_and_names_what_it_lost() {
     let store = Arc::new(SledCheckpointer::open(&to).unwrap());
     let thread = graph(&store).thread("t");
     let ids: Vec<_> = thread.mailbox().await.unwrap().into_iter().map(|sent| sent.id).collect();
-    assert_eq!(ids, [kept]);
+    assert_eq!(ids, [readable]);
     assert_eq!(thread.signal_with_key(word("x"), "7").await.unwrap(), received, "the keys are kept too");
     let end = thread.proceed().await.unwrap().finished().unwrap();
     assert_eq!(end.notes.join(","), "received words,kept words");

@@ -29,23 +29,23 @@ pub(crate) fn word(text: &str) -> Word {
     Word(text.to_owned())
 }
 
-/// A node that notes so many words that it receives.
-pub(crate) fn hears(tally: &Tally, words: usize) -> impl Fn(Arc<Pad>, Ctx) -> Boxed<'static, Ended> + Clone + use<> {
+/// A node that receives this many words and notes them.
+pub(crate) fn receiver(tally: &Tally, words: usize) -> impl Fn(Arc<Pad>, Ctx) -> Boxed<'static, Ended> + Clone + use<> {
     let tally = tally.clone();
     move |_, ctx: Ctx| {
         tally.add("");
         Box::pin(async move {
-            let mut heard = vec![];
+            let mut words_received = vec![];
             for _ in 0..words {
-                heard.push(ctx.receive::<Word>().await?.0);
+                words_received.push(ctx.receive::<Word>().await?.0);
             }
-            Ok(Pad::update().notes(heard))
+            Ok(Pad::update().notes(words_received))
         })
     }
 }
 
-fn hearing(tally: &Tally, words: usize) -> Graph {
-    chain(Builder::new().add_node(id("hear"), hears(tally, words).receives::<Word>().replayable()), &["hear"])
+fn receiving(tally: &Tally, words: usize) -> Graph {
+    chain(Builder::new().add_node(id("hear"), receiver(tally, words).receives::<Word>().replayable()), &["hear"])
 }
 
 async fn notes(thread: &PadThread) -> String {
@@ -72,7 +72,7 @@ async fn a_thread_waits_for_signals_and_receives_each_once_and_in_order(
     inside: Option<Persistence>,
 ) {
     let tally = Tally::default();
-    let mut graph = hearing(&tally, 3);
+    let mut graph = receiving(&tally, 3);
     if let Some(persistence) = inside {
         graph = chain(Builder::new().add_subgraph(id("outer"), graph.persistence(persistence)), &["outer"]);
     }
@@ -103,7 +103,7 @@ async fn a_thread_waits_for_signals_and_receives_each_once_and_in_order(
 
 #[rstest]
 #[tokio::test]
-async fn a_signal_reaches_a_run_under_way(
+async fn a_signal_reaches_a_running_thread(
     #[values(Store::memory(), Store::disk())] store: Store,
     #[values(Durability::Sync, Durability::Async, Durability::Exit)] durability: Durability,
     #[values(false, true)] beside: bool,
@@ -111,7 +111,7 @@ async fn a_signal_reaches_a_run_under_way(
     let (open, gate) = watch::channel(false);
     let tally = Tally::default();
     let builder = Builder::new().add_node(id("gate"), gated(&tally, "gate", &gate));
-    let builder = builder.add_node(id("hear"), hears(&Tally::default(), 2).receives::<Word>());
+    let builder = builder.add_node(id("hear"), receiver(&Tally::default(), 2).receives::<Word>());
     let graph = if beside { fan(builder, &["gate", "hear"]) } else { chain(builder, &["gate", "hear"]) };
     let thread = store.thread(&graph).durability(durability);
     let run = tokio::spawn(async move { thread.invoke(start()).await });
@@ -133,14 +133,14 @@ async fn a_signal_reaches_a_run_under_way(
     store.thread(&graph).signal(word("a")).await.unwrap();
     store.thread(&graph).signal(word("b")).await.unwrap();
     open.send(true).unwrap();
-    let mut heard = run.await.unwrap().unwrap().finished().unwrap().notes.clone();
-    heard.retain(|note| note != "gate");
-    assert_eq!(heard.join(","), "a,b", "no second call is needed");
+    let mut notes = run.await.unwrap().unwrap().finished().unwrap().notes.clone();
+    notes.retain(|note| note != "gate");
+    assert_eq!(notes.join(","), "a,b", "no second call is needed");
 }
 
 #[rstest]
 #[tokio::test]
-async fn a_wait_with_an_end_is_over_at_its_time_or_with_a_signal(
+async fn a_wait_with_a_timeout_ends_at_its_time_or_with_a_signal(
     #[values(Store::memory(), Store::disk())] store: Store,
     #[values(false, true)] comes: bool,
 ) {
@@ -203,7 +203,7 @@ async fn signals_of_another_type_stay_in_the_mailbox(#[values(Store::memory(), S
 #[rstest]
 #[tokio::test]
 async fn a_signal_that_cannot_be_sent_is_refused(#[values(Store::memory(), Store::disk())] store: Store) {
-    let graph = hearing(&Tally::default(), 1);
+    let graph = receiving(&Tally::default(), 1);
     let unknown = store.thread(&graph).signal(word("a")).await.unwrap_err();
     store.thread(&graph).invoke(start()).await.unwrap();
     let undeclared = store.thread(&graph).signal(Count { number: 1 }).await.unwrap_err();
@@ -229,7 +229,7 @@ async fn a_signal_that_cannot_be_sent_is_refused(#[values(Store::memory(), Store
 
 #[tokio::test]
 async fn a_mailbox_has_a_limit_and_can_be_cleared() {
-    let (store, graph) = (Store::memory(), hearing(&Tally::default(), 1));
+    let (store, graph) = (Store::memory(), receiving(&Tally::default(), 1));
     store.thread(&graph).invoke(start()).await.unwrap();
     let first = store.thread(&graph).signal(word("0")).await.unwrap();
     for number in 1..1_000 {
@@ -249,8 +249,8 @@ async fn a_mailbox_has_a_limit_and_can_be_cleared() {
 }
 
 #[tokio::test]
-async fn what_a_node_does_wrongly_with_signals_is_an_error() {
-    let undeclared = chain(Builder::new().add_node(id("hear"), hears(&Tally::default(), 1)), &["hear"]);
+async fn misuse_of_signals_by_a_node_is_an_error() {
+    let undeclared = chain(Builder::new().add_node(id("hear"), receiver(&Tally::default(), 1)), &["hear"]);
     let error = Store::memory().thread(&undeclared).invoke(start()).await.unwrap_err();
     assert!(matches!(error, RunError::UndeclaredSignal { .. }), "{error}");
     let ignores = |_: Arc<Pad>, ctx: Ctx| -> Boxed<'static, Ended> {
@@ -262,7 +262,7 @@ async fn what_a_node_does_wrongly_with_signals_is_an_error() {
     let graph = chain(Builder::new().add_node(id("hear"), ignores.receives::<Word>()), &["hear"]);
     let error = Store::memory().thread(&graph).invoke(start()).await.unwrap_err();
     assert!(matches!(error, RunError::SignalIgnored { .. }), "{error}");
-    let error = hearing(&Tally::default(), 1).invoke(start()).await.unwrap_err();
+    let error = receiving(&Tally::default(), 1).invoke(start()).await.unwrap_err();
     insta::assert_snapshot!(format!("{error:?}"), @r"
     a node that receives signals needs a checkpointer
      help: add `.with_checkpointer(..)` to the graph
@@ -273,7 +273,7 @@ async fn what_a_node_does_wrongly_with_signals_is_an_error() {
 #[tokio::test]
 async fn a_signal_is_received_by_one_of_several_tasks(#[values(Store::memory(), Store::disk())] store: Store) {
     let tally = Tally::default();
-    let hear = || hears(&tally, 1).receives::<Word>();
+    let hear = || receiver(&tally, 1).receives::<Word>();
     let builder = Builder::new().add_node(id("a"), hear()).add_node(id("b"), hear()).add_node(id("c"), hear());
     let graph = fan(builder, &["a", "b", "c"]);
     let thread = || store.thread(&graph);
@@ -294,11 +294,11 @@ async fn a_signal_is_received_by_one_of_several_tasks(#[values(Store::memory(), 
 
 #[rstest]
 #[tokio::test]
-async fn a_question_comes_before_a_signal_and_both_go_on(
+async fn a_question_comes_before_a_signal_and_both_resume(
     #[values(Store::memory(), Store::disk())] store: Store,
     #[values(false, true)] signal_first: bool,
 ) {
-    let hear = hears(&Tally::default(), 1).receives::<Word>();
+    let hear = receiver(&Tally::default(), 1).receives::<Word>();
     let builder = Builder::new().add_node(id("ask"), approval.asks::<Approve>()).add_node(id("hear"), hear);
     let graph = fan(builder, &["ask", "hear"]);
     let thread = || store.thread(&graph);
@@ -320,7 +320,7 @@ async fn a_question_comes_before_a_signal_and_both_go_on(
 
 #[rstest]
 #[tokio::test]
-async fn retries_and_effects_keep_what_was_received(#[values(Store::memory(), Store::disk())] store: Store) {
+async fn retries_and_effects_keep_received_signals(#[values(Store::memory(), Store::disk())] store: Store) {
     let tally = Tally::default();
     let node = {
         let tally = tally.clone();
@@ -350,10 +350,10 @@ async fn retries_and_effects_keep_what_was_received(#[values(Store::memory(), St
     assert_eq!((notes(&thread()).await, thread().mailbox().await.unwrap().len()), ("a,b".into(), 1));
 }
 
-/// What is stored before a cut is received, what is not is received again: never lost, never twice.
+/// A receipt stored before a cut is kept, another signal is received again: none is lost, none comes twice.
 #[rstest]
 #[tokio::test]
-async fn a_run_that_is_cut_anywhere_receives_each_signal_once(
+async fn a_run_cut_at_any_commit_receives_each_signal_once(
     #[values(Durability::Sync, Durability::Async, Durability::Exit)] durability: Durability,
     #[values(false, true)] ack_lost: bool,
     #[values(false, true)] inside: bool,
@@ -361,8 +361,8 @@ async fn a_run_that_is_cut_anywhere_receives_each_signal_once(
     for cut in 1..20 {
         let store = Store::memory();
         let tally = Tally::default();
-        let builder = Builder::new().add_node(id("a"), hears(&tally, 2).receives::<Word>());
-        let builder = builder.add_node(id("b"), hears(&tally, 1).receives::<Word>());
+        let builder = Builder::new().add_node(id("a"), receiver(&tally, 2).receives::<Word>());
+        let builder = builder.add_node(id("b"), receiver(&tally, 1).receives::<Word>());
         let mut graph = chain(builder, &["a", "b"]);
         if inside {
             graph = chain(Builder::new().add_subgraph(id("outer"), graph), &["outer"]);
@@ -388,7 +388,7 @@ async fn a_run_that_is_cut_anywhere_receives_each_signal_once(
 
 #[rstest]
 #[tokio::test]
-async fn a_branch_waits_for_new_signals_and_a_retry_keeps_what_was_received(
+async fn a_branch_waits_for_new_signals_and_a_retry_keeps_received_ones(
     #[values(Store::memory(), Store::disk())] store: Store,
 ) {
     let fails = |pad: Arc<Pad>, _: Ctx| async move {
@@ -396,7 +396,7 @@ async fn a_branch_waits_for_new_signals_and_a_retry_keeps_what_was_received(
     };
     let builder = Builder::new().add_node(id("first"), note("first"));
     let builder =
-        builder.add_node(id("hear"), hears(&Tally::default(), 1).receives::<Word>()).add_node(id("fails"), fails);
+        builder.add_node(id("hear"), receiver(&Tally::default(), 1).receives::<Word>()).add_node(id("fails"), fails);
     let graph = chain(builder, &["first", "hear", "fails"]);
     let thread = || store.thread(&graph);
     thread().invoke(start()).await.unwrap();
@@ -415,8 +415,8 @@ async fn a_branch_waits_for_new_signals_and_a_retry_keeps_what_was_received(
 
 #[rstest]
 #[tokio::test]
-async fn a_mailbox_goes_with_its_thread(#[values(Store::memory(), Store::disk())] store: Store) {
-    let graph = hearing(&Tally::default(), 2);
+async fn a_mailbox_is_deleted_with_its_thread(#[values(Store::memory(), Store::disk())] store: Store) {
+    let graph = receiving(&Tally::default(), 2);
     let thread = || store.thread(&graph);
     thread().invoke(start()).await.unwrap();
     thread().signal(word("a")).await.unwrap();
@@ -442,7 +442,7 @@ async fn a_mailbox_goes_with_its_thread(#[values(Store::memory(), Store::disk())
 #[rstest]
 #[tokio::test]
 async fn a_finished_thread_keeps_signals_for_its_next_run(#[values(Store::memory(), Store::disk())] store: Store) {
-    let graph = hearing(&Tally::default(), 1);
+    let graph = receiving(&Tally::default(), 1);
     let thread = || store.thread(&graph);
     thread().invoke(start()).await.unwrap();
     for text in ["a", "b"] {
@@ -456,15 +456,15 @@ async fn a_finished_thread_keeps_signals_for_its_next_run(#[values(Store::memory
 #[tokio::test]
 async fn a_runner_resumes_a_thread_for_each_signal_however_many() {
     let (store, tally) = (Store::memory(), Tally::default());
-    let graph = hearing(&tally, 8).with_shared_checkpointer(Arc::clone(&store.store));
+    let graph = receiving(&tally, 8).with_shared_checkpointer(Arc::clone(&store.store));
     graph.thread("t").invoke(start()).await.unwrap();
     let stop = CancellationToken::new();
     let (sender, ends) = (graph.clone(), stop.clone());
-    let heard = Tally::default();
-    let (told, next) = (heard.clone(), Arc::new(tokio::sync::Notify::new()));
+    let stops = Tally::default();
+    let (count, next) = (stops.clone(), Arc::new(tokio::sync::Notify::new()));
     let notify = Arc::clone(&next);
     let drives = runner([graph.clone()]).poll_every(Duration::from_millis(1)).on_stop(move |_| {
-        told.add("");
+        count.add("");
         notify.notify_one();
         async {}
     });
@@ -476,6 +476,6 @@ async fn a_runner_resumes_a_thread_for_each_signal_however_many() {
         ends.cancel();
     };
     let (report, ()) = tokio::join!(drives.run(Until::Cancelled(stop)), sends);
-    assert_eq!((report.unwrap().given_up, heard.count()), (vec![], 8));
+    assert_eq!((report.unwrap().given_up, stops.count()), (vec![], 8));
     assert_eq!(notes(&graph.thread("t")).await, "0,1,2,3,4,5,6,7");
 }

@@ -1,5 +1,5 @@
-//! Random graphs that receive, ask and fail, under random scripts of sending, cutting and going on: each signal is received
-//! once, in order, and what is recorded is what happened.
+//! Random graphs that receive, interrupt and fail, with random scripts of sending, cutting and resuming: each signal is
+//! received once, in order, and the records agree with the run.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -13,17 +13,17 @@ use superstep::prelude::*;
 use crate::pad::*;
 use crate::stores::Store;
 
-/// What a node does, one part after the other.
+/// One step of a node.
 #[derive(Clone, Copy, Debug)]
 enum Part {
     Hear(Kind),
-    /// Receives what is there now.
+    /// Receives a signal that is there already.
     Look(Kind),
     /// Receives inside an effect.
     Within(Kind),
     Ask,
     Note,
-    /// Fails when it comes here first.
+    /// Fails the first time.
     Fail,
 }
 
@@ -42,7 +42,7 @@ impl Kind {
     }
 }
 
-/// What is done to the thread.
+/// One action on the thread.
 #[derive(Clone, Copy, Debug)]
 enum Step {
     Send(Kind),
@@ -115,22 +115,22 @@ fn plan() -> impl Strategy<Value = Plan> {
     })
 }
 
-async fn heard<T: Signal>(ctx: &Ctx, now: bool) -> Result<Option<T>, NodeError> {
+async fn receive<T: Signal>(ctx: &Ctx, now: bool) -> Result<Option<T>, NodeError> {
     if now { Ok(ctx.receive_within(Duration::ZERO).await?) } else { Ok(Some(ctx.receive().await?)) }
 }
 
-async fn hear(ctx: &Ctx, kind: Kind, now: bool) -> Result<Option<String>, NodeError> {
+async fn receive_kind(ctx: &Ctx, kind: Kind, now: bool) -> Result<Option<String>, NodeError> {
     Ok(match kind {
-        Kind::Red => heard::<Red>(ctx, now).await?.map(|red| format!("red {}", red.0)),
-        Kind::Blue => heard::<Blue>(ctx, now).await?.map(|blue| format!("blue {}", blue.0)),
+        Kind::Red => receive::<Red>(ctx, now).await?.map(|red| format!("red {}", red.0)),
+        Kind::Blue => receive::<Blue>(ctx, now).await?.map(|blue| format!("blue {}", blue.0)),
     })
 }
 
-async fn done(ctx: &Ctx, part: Part, place: &str, failed: &Tally) -> Result<Option<String>, NodeError> {
+async fn run_part(ctx: &Ctx, part: Part, place: &str, failed: &Tally) -> Result<Option<String>, NodeError> {
     match part {
-        Part::Hear(kind) => hear(ctx, kind, false).await,
-        Part::Look(kind) => hear(ctx, kind, true).await,
-        Part::Within(kind) => Ok(ctx.effect(place, &(), |_| hear(ctx, kind, false)).await?),
+        Part::Hear(kind) => receive_kind(ctx, kind, false).await,
+        Part::Look(kind) => receive_kind(ctx, kind, true).await,
+        Part::Within(kind) => Ok(ctx.effect(place, &(), |_| receive_kind(ctx, kind, false)).await?),
         Part::Ask => Ok(Some(format!("{}", ctx.interrupt_as(place, Approve)?))),
         Part::Note => Ok(Some(ctx.record(place, "note".to_owned()).await?)),
         Part::Fail if failed.names().iter().all(|known| known != place) => {
@@ -152,7 +152,7 @@ fn body(
         Box::pin(async move {
             let mut notes = vec![];
             for (at, part) in parts.into_iter().enumerate() {
-                let note = done(&ctx, part, &format!("{name}.{at}"), &failed).await?;
+                let note = run_part(&ctx, part, &format!("{name}.{at}"), &failed).await?;
                 notes.extend(note.map(|note| format!("{name}: {note}")));
             }
             Ok(Pad::update().notes(notes))
@@ -176,7 +176,7 @@ fn graph(plan: &Plan) -> Graph {
     }
 }
 
-/// A thread under test, and what was sent to it.
+/// A thread under test, and the signals sent to it.
 struct Trial {
     plan: Plan,
     store: Store,
@@ -221,14 +221,14 @@ impl Trial {
         _ = self.thread().run(Request::answers(answers)).await;
     }
 
-    /// A list shows the thread as its graph does.
+    /// Checks that a list shows the thread as its graph does.
     async fn check_listed(&self) {
         let status = self.thread().status().await.unwrap();
         let info = ThreadInfo::read(&*self.store.store, &"t".into()).await.unwrap().unwrap();
         assert_eq!(info.standing, status.standing(), "{status:?}");
     }
 
-    /// Sends, answers and goes on until the thread is finished.
+    /// Sends, answers and resumes until the thread is finished.
     async fn finish(&mut self) {
         for _ in 0..200 {
             match self.thread().status().await.unwrap() {
@@ -246,7 +246,7 @@ impl Trial {
         panic!("it never ends: {:?}", self.thread().status().await);
     }
 
-    /// Each signal is in the notes or in the mailbox, once, and those in the mailbox were sent last.
+    /// Checks that each signal is in the notes or in the mailbox, once, and that those in the mailbox were sent last.
     async fn check(&self) {
         let notes = self.thread().state().await.unwrap().unwrap().values.notes.clone();
         let mailbox = self.thread().mailbox().await.unwrap();
@@ -255,10 +255,10 @@ impl Trial {
                 let (node, text) = note.split_once(": ")?;
                 Some((node.to_owned(), text.strip_prefix(&format!("{} ", kind.name()))?.parse::<u32>().unwrap()))
             };
-            let heard: Vec<(String, u32)> = notes.iter().filter_map(number).collect();
+            let received_by: Vec<(String, u32)> = notes.iter().filter_map(number).collect();
             let of_kind = mailbox.iter().filter(|letter| letter.name == kind.name());
             let left: Vec<u32> = of_kind.map(|letter| letter.value.as_u64().unwrap() as u32).collect();
-            let mut received: Vec<u32> = heard.iter().map(|(_, number)| *number).collect();
+            let mut received: Vec<u32> = received_by.iter().map(|(_, number)| *number).collect();
             if self.plan.is_chain {
                 assert!(received.is_sorted(), "out of order: {notes:?}");
             }
@@ -267,14 +267,14 @@ impl Trial {
             assert_eq!(all, (0..*sent).collect::<Vec<_>>(), "{kind:?}: {notes:?}, left {left:?}");
             for node in 0..self.plan.nodes.len() {
                 let name = format!("n{node}");
-                let own = heard.iter().filter(|(node, _)| *node == name).map(|(_, number)| number);
+                let own = received_by.iter().filter(|(node, _)| *node == name).map(|(_, number)| number);
                 assert!(own.is_sorted(), "out of order in {name}: {notes:?}");
             }
         }
     }
 }
 
-async fn tried(plan: Plan) {
+async fn check_plan(plan: Plan) {
     let (store, graph) = (Store::memory(), graph(&plan));
     let mut trial = Trial { plan, store, graph, sent: BTreeMap::new() };
     _ = trial.thread().invoke(start()).await;
@@ -294,6 +294,6 @@ proptest! {
     #[test]
     fn every_signal_is_received_once_and_in_order(plan in plan()) {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-        runtime.block_on(tried(plan));
+        runtime.block_on(check_plan(plan));
     }
 }

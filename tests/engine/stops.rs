@@ -1,4 +1,4 @@
-//! Stop points that a thread remembers.
+//! Stop points that are stored with a thread.
 
 use std::sync::Arc;
 
@@ -30,7 +30,7 @@ async fn notes(thread: &PadThread) -> String {
 #[case::before(false, "a", "aba")]
 #[case::after(true, "ab", "abab")]
 #[tokio::test]
-async fn a_new_handle_stops_where_the_thread_remembers(
+async fn a_new_handle_uses_the_stop_points_of_the_thread(
     #[values(Store::memory(), Store::disk())] store: Store,
     #[values(Durability::Sync, Durability::Async, Durability::Exit)] durability: Durability,
     #[values(false, true)] later: bool,
@@ -48,7 +48,7 @@ async fn a_new_handle_stops_where_the_thread_remembers(
         stopping().remember_stops().invoke(start()).await.unwrap();
     }
     assert_eq!(notes(&thread()).await, first);
-    // With `exit` the superstep that it stopped after is not recorded.
+    // With `exit` the superstep before the stop is not recorded.
     let is_shown = !after || durability != Durability::Exit;
     assert_eq!(matches!(thread().status().await.unwrap(), Status::Stopped { .. }), is_shown);
     assert!(matches!(thread().proceed().await.unwrap(), Outcome::Stopped(_)));
@@ -64,7 +64,7 @@ async fn a_new_handle_stops_where_the_thread_remembers(
 
 #[rstest]
 #[tokio::test]
-async fn stop_points_of_a_handle_come_first_and_are_not_remembered_unasked(
+async fn stop_points_of_a_handle_override_and_are_stored_on_request_only(
     #[values(Store::memory(), Store::disk())] store: Store,
 ) {
     let graph = looping();

@@ -1,4 +1,4 @@
-//! The stores that a claim holds over.
+//! The stores that tests run on.
 
 use std::ops::RangeInclusive;
 use std::sync::Arc;
@@ -9,7 +9,7 @@ use superstep::checkpoint::{
     Record, ThreadId,
 };
 
-/// A store; a directory that it is in goes when it goes.
+/// A store, with the directory it is in, which is removed on drop.
 #[derive(Debug)]
 pub(crate) struct Store {
     pub(crate) store: Arc<dyn Checkpointer>,
@@ -34,7 +34,7 @@ impl Store {
     }
 }
 
-/// A store that counts the bytes it gives out, and the events it takes.
+/// A store that counts the bytes it returns and the events it stores.
 #[derive(Debug)]
 pub(crate) struct Counting {
     store: Arc<dyn Checkpointer>,
@@ -55,22 +55,22 @@ impl Counting {
         })
     }
 
-    /// How many bytes were read since this was asked last.
+    /// Returns the number of bytes read since the last call.
     pub(crate) fn read(&self) -> usize {
         self.read.swap(0, Ordering::SeqCst)
     }
 
-    /// How many events were stored since the beginning.
+    /// Returns the number of events stored so far.
     pub(crate) fn events(&self) -> usize {
         self.events.load(Ordering::SeqCst)
     }
 
-    /// Makes every read panic from now on.
+    /// Makes every later read panic.
     pub(crate) fn break_reads(&self) {
         self.broken.store(true, Ordering::SeqCst);
     }
 
-    /// How many bytes the largest answer had.
+    /// Returns the number of bytes of the largest answer.
     pub(crate) fn largest(&self) -> usize {
         self.largest.load(Ordering::SeqCst)
     }

@@ -1,4 +1,4 @@
-//! A run as a stream: every event in order, no faster than it is read, and free to be dropped.
+//! A run as a stream: every event in order, no faster than it is read, and droppable at any time.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -60,9 +60,9 @@ async fn a_stream_carries_the_events_of_its_modes(#[case] mode: Mode, #[case] co
 }
 
 #[tokio::test]
-async fn a_run_gets_no_further_ahead_than_its_reader_has_room_for() {
-    let said = Arc::new(AtomicUsize::new(0));
-    let count = Arc::clone(&said);
+async fn a_run_is_ahead_of_its_reader_by_the_buffer_at_most() {
+    let emitted = Arc::new(AtomicUsize::new(0));
+    let count = Arc::clone(&emitted);
     let node = move |_: Arc<Pad>, ctx: Ctx| {
         let count = Arc::clone(&count);
         async move {
@@ -83,7 +83,7 @@ async fn a_run_gets_no_further_ahead_than_its_reader_has_room_for() {
         for _ in 0..10 {
             tokio::task::yield_now().await; // time for the tasks to run ahead, if they could
         }
-        assert!(said.load(Ordering::SeqCst) <= read + 66, "{} ahead", said.load(Ordering::SeqCst) - read);
+        assert!(emitted.load(Ordering::SeqCst) <= read + 66, "{} ahead", emitted.load(Ordering::SeqCst) - read);
     }
     while events.next().await.is_some() {
         read += 1;
@@ -93,7 +93,7 @@ async fn a_run_gets_no_further_ahead_than_its_reader_has_room_for() {
 
 #[rstest]
 #[tokio::test]
-async fn dropping_a_stream_cancels_the_run_and_the_thread_can_go_on(
+async fn dropping_a_stream_cancels_the_run_and_the_thread_can_resume(
     #[values(Store::memory(), Store::disk())] store: Store,
 ) {
     let (open, gate) = tokio::sync::watch::channel(false);
@@ -111,13 +111,13 @@ async fn dropping_a_stream_cancels_the_run_and_the_thread_can_go_on(
 
 #[rstest]
 #[tokio::test]
-async fn a_checkpoint_that_is_told_of_is_stored(#[values(Store::memory(), Store::disk())] store: Store) {
+async fn a_checkpoint_in_an_event_is_stored(#[values(Store::memory(), Store::disk())] store: Store) {
     let inside = chain(Builder::new().add_node(id("c"), talkative(1)), &["c"]);
     let builder = Builder::new().add_node(id("a"), note("a")).add_subgraph(id("inside"), inside.clone());
     let graph = chain(builder, &["a", "inside"]);
-    let mut told = store.thread(&graph).stream_deep(Request::input(start()), [Mode::Checkpoints]);
+    let mut events = store.thread(&graph).stream_deep(Request::input(start()), [Mode::Checkpoints]);
     let mut count = 0;
-    while let Some(event) = told.next().await {
+    while let Some(event) = events.next().await {
         let EventKind::Checkpoint(checkpoint) = event.kind else { panic!("{event:?}") };
         let stored = match event.namespace.is_empty() {
             true => store.thread(&graph).at(checkpoint.id.unwrap()).state().await,
@@ -144,19 +144,19 @@ async fn events_of_subgraphs_show_only_in_a_deep_stream() {
 }
 
 #[tokio::test]
-async fn pieces_of_messages_come_in_order_with_the_node_that_said_them() {
+async fn chunks_of_messages_come_in_order_with_the_node_that_emitted_them() {
     let (store, graph) = (Store::memory(), chain(Builder::new().add_node(id("a"), talkative(1)), &["a"]));
     let mut events = store.thread(&graph).stream(Request::input(start()), [Mode::Messages]);
-    let mut said = vec![];
+    let mut chunks = vec![];
     while let Some(event) = events.next().await {
         let EventKind::Message { node, value, .. } = event.kind else { panic!("{event:?}") };
-        said.push(format!("{node}: {value}"));
+        chunks.push(format!("{node}: {value}"));
     }
-    assert_eq!(said, [r#"a: "one""#, r#"a: "two""#]);
+    assert_eq!(chunks, [r#"a: "one""#, r#"a: "two""#]);
 }
 
 #[tokio::test]
-async fn what_an_event_shows_can_be_had_as_the_type_it_is() {
+async fn values_of_an_event_can_be_read_as_their_types() {
     let (store, graph) = (Store::memory(), chain(Builder::new().add_node(id("a"), note("a")), &["a"]));
     let mut events = store.thread(&graph).stream(Request::input(start()), [Mode::Values, Mode::Updates, Mode::Tasks]);
     let mut seen = vec![];
@@ -177,9 +177,9 @@ async fn what_an_event_shows_can_be_had_as_the_type_it_is() {
     assert_eq!(seen, ["state []", r#"input "tides""#, "writes [1]", r#"state ["a"]"#]);
 }
 
-/// Tells of `a` while `b` has not ended; the gate opens once that was stored, or the stream has ended.
+/// Streams while `b` waits; the gate opens once the end of `a` was stored, or the stream has ended.
 #[cfg(feature = "sled")]
-async fn told_of_ends(fails: bool) -> Vec<&'static str> {
+async fn ends_and_stored(fails: bool) -> Vec<&'static str> {
     let directory = tempfile::tempdir().unwrap();
     let store = Arc::new(SledCheckpointer::open(directory.path()).unwrap());
     let (open, gate) = tokio::sync::watch::channel(false);
@@ -192,19 +192,19 @@ async fn told_of_ends(fails: bool) -> Vec<&'static str> {
     let builder = Builder::new().add_node(id("a"), quick).add_node(id("b"), gated(&Tally::default(), "b", &gate));
     let graph = fan(builder, &["a", "b"]).with_shared_checkpointer(store);
     let mut events = graph.thread("t").stream(Request::input(start()), [Mode::Tasks, Mode::Stored]);
-    let mut told = vec![];
+    let mut log = vec![];
     while let Some(event) = events.next().await {
-        told.push(match event.kind {
+        log.push(match event.kind {
             EventKind::TaskEnd { .. } => "end",
             EventKind::Stored => "stored",
             _ => continue,
         });
-        if told.len() == 2 {
+        if log.len() == 2 {
             open.send_replace(true);
         }
     }
     assert_eq!(events.outcome().await.is_err(), fails);
-    told
+    log
 }
 
 #[cfg(feature = "sled")]
@@ -212,11 +212,11 @@ async fn told_of_ends(fails: bool) -> Vec<&'static str> {
 #[case::on_disk(false, &["end", "stored", "end", "stored"])]
 #[case::refused(true, &["end"])]
 #[tokio::test]
-async fn an_end_is_told_to_be_stored_once_it_is(#[case] fails: bool, #[case] told: &[&str]) {
-    assert_eq!(told_of_ends(fails).await, told);
+async fn an_end_is_reported_as_stored_once_it_is(#[case] fails: bool, #[case] log: &[&str]) {
+    assert_eq!(ends_and_stored(fails).await, log);
 }
 
-/// Two workers of one node, each with a subgraph of one node; all that happens in them, by the path of its task.
+/// Two workers of one node, each with a subgraph of one node.
 fn twins() -> Graph {
     let inner = chain(Builder::new().add_node(id("say"), talkative(1).tags(["chat", "loud"])), &["say"]);
     let called = inner.clone();
@@ -235,55 +235,55 @@ fn twins() -> Graph {
 
 #[rstest]
 #[tokio::test]
-async fn what_parallel_workers_of_one_node_do_can_be_told_apart(
+async fn events_of_parallel_workers_of_one_node_can_be_distinguished(
     #[values(Store::memory(), Store::disk())] store: Store,
 ) {
     let graph = twins();
     let thread = store.thread(&graph).record_events();
     let mut live = thread.stream_deep(Request::input(start()), ALL);
-    let mut told = vec![];
+    let mut seen = vec![];
     while let Some(event) = live.next().await {
-        told.push(event);
+        seen.push(event);
     }
     let snapshot = thread.clone().at(CheckpointId(2)).state().await.unwrap().unwrap();
     let known: Vec<&str> = snapshot.tasks.iter().map(|task| task.id.as_str()).collect();
-    let of = |task: &str| told.iter().filter(|event| event.nodes().count() == 1 && event.namespace[0] == task).count();
+    let of = |task: &str| seen.iter().filter(|event| event.nodes().count() == 1 && event.namespace[0] == task).count();
     assert_eq!(known.len(), 2);
     for id in &known {
         let own = |event: &&Event| event.task().is_some_and(|task| &*task.id == *id);
-        assert_eq!(told.iter().filter(own).count(), 3, "a start, an update and an end");
-        assert_eq!(of(&format!("twin:{id}")), told.iter().filter(|event| !event.namespace.is_empty()).count() / 2);
+        assert_eq!(seen.iter().filter(own).count(), 3, "a start, an update and an end");
+        assert_eq!(of(&format!("twin:{id}")), seen.iter().filter(|event| !event.namespace.is_empty()).count() / 2);
     }
-    for event in &told {
+    for event in &seen {
         let Some(task) = event.task() else { continue };
         let (own, above) = task.path.split_last().unwrap();
         assert_eq!((above, own.ends_with(&format!(":{}", task.id))), (&event.namespace[..], true), "{task:?}");
     }
-    let said = |event: &Event| match &event.kind {
+    let message = |event: &Event| match &event.kind {
         EventKind::Message { task, value, metadata, .. } => {
             let metadata = format!("{} {} {:?}", metadata.node, metadata.step, metadata.tags);
             Some(format!("{} {value} {metadata}", task.path.join("/")))
         }
         _ => None,
     };
-    let mut now: Vec<String> = told.iter().filter_map(said).collect();
+    let mut now: Vec<String> = seen.iter().filter_map(message).collect();
     assert!(now[0].ends_with(r#" "one" say 1 ["chat", "loud"]"#), "{now:?}");
     let mut again = thread.replay(Replay::Recorded).stream_deep([Mode::Messages]);
     let mut then = vec![];
     while let Some(event) = again.next().await {
-        then.extend(said(&event));
+        then.extend(message(&event));
     }
     now.sort();
     then.sort();
     assert_eq!(now, then);
 }
 
-/// Neither a run without a store nor a subgraph that is not kept has checkpoints to name tasks by.
+/// A run without a store, or a subgraph that is not persisted, has no checkpoints to name tasks by.
 #[rstest]
 #[case::no_store(None)]
 #[case::not_kept(Some(Store::memory()))]
 #[tokio::test]
-async fn tasks_that_are_not_stored_have_names_of_their_own(#[case] store: Option<Store>) {
+async fn tasks_that_are_not_stored_have_unique_names(#[case] store: Option<Store>) {
     let inner = chain(Builder::new().add_node(id("c"), talkative(0)).add_node(id("d"), talkative(0)), &["c", "d"]);
     let inner = inner.persistence(superstep::graph::Persistence::Stateless);
     let builder = Builder::new().add_subgraph(id("one"), inner.clone()).add_subgraph(id("two"), inner);

@@ -1,4 +1,4 @@
-//! Records whose indexes fit no graph, though they name the shape of this one: an error, never a panic.
+//! Records with indexes that fit no graph, although they have the shape of this graph: an error, never a panic.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ use superstep::prelude::*;
 use crate::pad::*;
 use crate::stores::Store;
 
-/// Far out of every graph's bounds.
+/// An index out of bounds in every graph.
 const FAR: u32 = 70_000;
 
 /// A join that waits for a question.
@@ -24,17 +24,17 @@ fn graph() -> Graph {
     builder.add_edge(id("ask"), id("end")).compile().unwrap()
 }
 
-type Tampers = fn(&mut CheckpointRecord);
+type Tampering = fn(&mut CheckpointRecord);
 
-/// Puts another record where the head is, and a task that claims to have ended.
-async fn tamper(store: &Arc<dyn Checkpointer>, tampers: Tampers, task: Option<TaskRecord>) {
+/// Replaces the newest checkpoint by a changed one, and stores a task that seems to have ended.
+async fn tamper(store: &Arc<dyn Checkpointer>, tampering: Tampering, task: Option<TaskRecord>) {
     let thread = "t".into();
     let head = store.head(&thread).await.unwrap().unwrap();
     let checkpoint = head.checkpoint.unwrap();
     let key = Key::Checkpoint(checkpoint);
     let bytes = store.get(&thread, vec![key.clone()]).await.unwrap().remove(0).unwrap();
     let mut record: CheckpointRecord = decode_record(&thread, &key, &bytes).unwrap();
-    tampers(&mut record);
+    tampering(&mut record);
     let mut puts: Vec<Record> = vec![(key, encode_record(&record).unwrap())];
     if let Some(task) = task {
         let asks = decode_tasks(store, checkpoint).await;
@@ -45,7 +45,7 @@ async fn tamper(store: &Arc<dyn Checkpointer>, tampers: Tampers, task: Option<Ta
     store.commit(Commit { thread, epoch, expected: Some(checkpoint), head, puts, deletes: vec![] }).await.unwrap();
 }
 
-/// The key of the only task that the checkpoint knows of.
+/// Returns the key of the checkpoint's only task.
 async fn decode_tasks(store: &Arc<dyn Checkpointer>, checkpoint: CheckpointId) -> u32 {
     let range = Key::Task { checkpoint, task: 0 }..=Key::Task { checkpoint, task: u32::MAX };
     let found = store.scan(&"t".into(), range, superstep::checkpoint::Order::Ascending, 9).await.unwrap();
@@ -74,12 +74,12 @@ fn nowhere() -> superstep::checkpoint::RowId {
     Some(TaskRecord { writes: vec![WriteRecord { channel: FAR, overwrite: false, row: Some(nowhere()) }], ..ended() })
 )]
 #[tokio::test]
-async fn an_index_out_of_bounds_is_no_panic(#[case] tampers: Tampers, #[case] task: Option<TaskRecord>) {
+async fn an_index_out_of_bounds_does_not_panic(#[case] tampering: Tampering, #[case] task: Option<TaskRecord>) {
     let store = Store::memory();
     store.thread(&graph()).invoke(start()).await.unwrap();
-    tamper(&store.store, tampers, task).await;
+    tamper(&store.store, tampering, task).await;
     let thread = || store.thread(&graph());
-    let said = [
+    let errors = [
         thread().state_deep().await.err(),
         thread().status().await.err(),
         thread().history().await.unwrap().all().await.err(),
@@ -89,7 +89,7 @@ async fn an_index_out_of_bounds_is_no_panic(#[case] tampers: Tampers, #[case] ta
         thread().resume::<Approve>(true).await.err(),
         thread().retry().await.err(),
     ];
-    for error in said.into_iter().flatten() {
+    for error in errors.into_iter().flatten() {
         assert!(!error.to_string().is_empty());
     }
 }
@@ -100,8 +100,8 @@ async fn the_error_names_the_index() {
     store.thread(&graph()).invoke(start()).await.unwrap();
     tamper(&store.store, |made| made.control.ready = vec![(FAR, 1)], None).await;
     let error = store.thread(&graph()).resume::<Approve>(true).await.unwrap_err().to_string();
-    let told = "thread `t` was stored by another version of the graph: its node `number 70000` no longer exists";
-    assert_eq!(error, told);
+    let expected = "thread `t` was stored by another version of the graph: its node `number 70000` no longer exists";
+    assert_eq!(error, expected);
 }
 
 fn made_row(made: &CheckpointRecord) -> superstep::checkpoint::RowId {

@@ -1,4 +1,4 @@
-//! Questions with terms: they expire, are cancelled, or need several people.
+//! Questions with terms: they expire, are cancelled, or need several approvals.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,7 +13,7 @@ use crate::clock::{Hand, at};
 use crate::pad::*;
 use crate::stores::Store;
 
-/// How a node asks.
+/// The terms of a node's question.
 #[derive(Clone, Debug, Default)]
 struct Terms {
     seconds: Option<u64>,
@@ -61,7 +61,7 @@ async fn agrees(thread: &PadThread) {
 #[case::default(Some(false), "false")]
 #[case::none(None, "expired")]
 #[tokio::test]
-async fn a_question_that_expires_is_answered_by_its_time(
+async fn a_question_that_expires_gets_its_default_answer(
     #[values(Store::memory(), Store::disk())] store: Store,
     #[values(Durability::Sync, Durability::Async, Durability::Exit)] durability: Durability,
     #[values(None, Some(Persistence::Inherit), Some(Persistence::Stateless))] inside: Option<Persistence>,
@@ -70,14 +70,14 @@ async fn a_question_that_expires_is_answered_by_its_time(
 ) {
     let hand = Hand::default();
     let mut graph = asking(Terms { seconds: Some(10), default, ..Terms::default() });
-    if let Some(kept) = inside {
-        graph = chain(Builder::new().add_subgraph(id("outer"), graph.persistence(kept)), &["outer"]);
+    if let Some(persistence) = inside {
+        graph = chain(Builder::new().add_subgraph(id("outer"), graph.persistence(persistence)), &["outer"]);
     }
     let thread = || hand.on(store.thread(&graph)).durability(durability);
     hand.set(100);
     assert_eq!(thread().invoke(start()).await.unwrap().questions().len(), 1);
-    let asked = question(&thread()).await;
-    assert_eq!((asked.expires(), asked.default_answer()), (Some(at(110)), default.map(|answer| json!(answer))));
+    let open = question(&thread()).await;
+    assert_eq!((open.expires(), open.default_answer()), (Some(at(110)), default.map(|answer| json!(answer))));
     let info = |seconds| {
         let store = Arc::clone(&store.store);
         async move { ThreadInfo::read_at(&*store, &"t".into(), at(seconds)).await.unwrap().unwrap() }
@@ -109,7 +109,7 @@ async fn an_answer_in_time_counts(#[values(Store::memory(), Store::disk())] stor
 }
 
 #[tokio::test]
-async fn a_runner_answers_what_has_expired() {
+async fn a_runner_answers_expired_questions() {
     let (store, hand) = (Store::memory(), Hand::default());
     let graph = asking(Terms { seconds: Some(10), default: Some(true), ..Terms::default() });
     let graph = graph.with_shared_checkpointer(Arc::clone(&store.store));
@@ -122,8 +122,8 @@ async fn a_runner_answers_what_has_expired() {
     }
     let state = graph.thread("t").state().await.unwrap().unwrap();
     assert_eq!(state.values.notes.join(","), "true");
-    let asked = graph.thread("t").history().await.unwrap().all().await.unwrap();
-    let answers = asked.iter().flat_map(|checkpoint| &checkpoint.tasks).flat_map(|task| &task.answers);
+    let history = graph.thread("t").history().await.unwrap().all().await.unwrap();
+    let answers = history.iter().flat_map(|checkpoint| &checkpoint.tasks).flat_map(|task| &task.answers);
     let answers: Vec<_> = answers.map(|answer| (answer.by.clone().unwrap(), answer.at)).collect();
     assert_eq!(answers, [("expiry".to_owned(), 10_000)]);
 }
@@ -137,9 +137,9 @@ async fn a_question_is_cancelled(
     let graph = asking(Terms::default());
     let thread = || store.thread(&graph);
     thread().invoke(start()).await.unwrap();
-    let asked = question(&thread()).await;
+    let open = question(&thread()).await;
     let cancel = Answer::cancel().by("ada").note("no longer needed");
-    let cancel = if by_id { cancel.to(asked.id()) } else { cancel };
+    let cancel = if by_id { cancel.to(open.id()) } else { cancel };
     let end = thread().answer(cancel.clone()).await.unwrap().finished().unwrap();
     assert_eq!(end.notes.join(","), "cancelled by ada");
     agrees(&thread()).await;
@@ -177,11 +177,11 @@ async fn several_people_answer_until_enough_agree(#[values(Store::memory(), Stor
     assert_eq!(answer("ada", true).await.unwrap().questions().len(), 1);
     let twice = answer("ada", true).await.unwrap_err();
     assert_eq!(answer("ben", false).await.unwrap().questions().len(), 1);
-    let asked = question(&thread()).await;
-    assert_eq!(asked.approvals(), 2);
-    let votes: Vec<_> = asked.votes().into_iter().map(|vote| (vote.by.unwrap(), vote.value)).collect();
+    let open = question(&thread()).await;
+    assert_eq!(open.approvals(), 2);
+    let votes: Vec<_> = open.votes().into_iter().map(|vote| (vote.by.unwrap(), vote.value)).collect();
     assert_eq!(votes, [("ada".into(), json!(true)), ("ben".into(), json!(false))]);
-    let id = asked.id().to_string();
+    let id = open.id().to_string();
     insta::allow_duplicates! {
         insta::assert_snapshot!(format!("{nobody:?}\n{twice:?}").replace(&id, "ID"), @r"
         question ID does not take this answer: it takes answers with a name only
@@ -195,13 +195,13 @@ async fn several_people_answer_until_enough_agree(#[values(Store::memory(), Stor
 }
 
 #[tokio::test]
-async fn more_approvals_than_people_are_an_error() {
+async fn more_approvals_than_approvers_are_an_error() {
     let graph = asking(Terms { approvals: 3, approvers: vec!["ada", "ben"], ..Terms::default() });
     let error = Store::memory().thread(&graph).invoke(start()).await.unwrap_err();
     assert_eq!(error.to_string(), "question `approve` of node `ask` needs 3 approvals of 2 people");
 }
 
-/// What may happen to a question.
+/// One event of a question.
 #[derive(Clone, Copy, Debug)]
 enum Event {
     Answer(usize, bool),
@@ -221,7 +221,7 @@ fn event() -> impl Strategy<Value = Event> {
     ]
 }
 
-/// What the question comes to, by the rules alone.
+/// The expected result of a question, by the rules alone.
 #[derive(Default)]
 struct Referee {
     votes: Vec<(usize, bool)>,
@@ -233,8 +233,8 @@ impl Referee {
         self.votes.iter().filter(|(_, other)| *other == answer).count()
     }
 
-    /// What an event comes to: none if the question stays open.
-    fn comes_to(&mut self, event: Event, terms: &Terms) -> Option<String> {
+    /// Returns the result of an event: none if the question stays open.
+    fn after(&mut self, event: Event, terms: &Terms) -> Option<String> {
         let is_over = terms.seconds.is_some_and(|seconds| seconds <= self.now);
         let of_time = || terms.default.map_or("expired".to_owned(), |answer| answer.to_string());
         match event {
@@ -262,14 +262,14 @@ impl Referee {
     }
 }
 
-async fn tried(terms: Terms, events: Vec<Event>, is_exit: bool) {
+async fn check_terms(terms: Terms, events: Vec<Event>, is_exit: bool) {
     let (store, hand, mut referee) = (Store::memory(), Hand::default(), Referee::default());
     let graph = asking(terms.clone());
     let durability = if is_exit { Durability::Exit } else { Durability::Sync };
     let thread = || hand.on(store.thread(&graph)).durability(durability);
     thread().invoke(start()).await.unwrap();
     for event in events {
-        let expected = referee.comes_to(event, &terms);
+        let expected = referee.after(event, &terms);
         let outcome = match event {
             Event::Time(_) => {
                 hand.set(referee.now);
@@ -292,7 +292,7 @@ proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(256) })]
 
     #[test]
-    fn a_question_comes_to_what_its_terms_say(
+    fn the_result_of_a_question_follows_its_terms(
         seconds in prop::option::of(1_u64..15),
         default in prop::option::of(any::<bool>()),
         approvals in 1_u32..4,
@@ -303,6 +303,6 @@ proptest! {
         let approvers = if named { PEOPLE[..3].to_vec() } else { vec![] };
         let terms = Terms { seconds, default, approvals, approvers };
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-        runtime.block_on(tried(terms, events, is_exit));
+        runtime.block_on(check_terms(terms, events, is_exit));
     }
 }

@@ -1,4 +1,4 @@
-//! What a run tells a log, heard by a small subscriber of our own.
+//! The log of a run, recorded by a small subscriber.
 
 use std::cell::RefCell;
 use std::fmt::{Debug, Write};
@@ -15,29 +15,29 @@ use tracing::{Event as LogEvent, Metadata, Subscriber};
 use crate::pad::*;
 use crate::stores::Store;
 
-/// What was told: spans and events in the order of their beginnings, each under the span it is in.
+/// Recorded spans and events, in order, each with its parent span.
 #[derive(Clone, Default)]
-struct Log(Arc<Mutex<Told>>);
+struct Log(Arc<Mutex<Recording>>);
 
 #[derive(Default)]
-struct Told {
-    /// Each with the span it is in.
+struct Recording {
+    /// Each with its parent span.
     lines: Vec<(Option<u64>, String)>,
     entered: Vec<u64>,
 }
 
 impl Log {
     fn add(&self, parent: Option<u64>, line: String) -> u64 {
-        let mut told = self.0.lock().unwrap();
-        let parent = parent.or(told.entered.last().copied());
-        told.lines.push((parent, line));
-        told.lines.len() as u64
+        let mut recording = self.0.lock().unwrap();
+        let parent = parent.or(recording.entered.last().copied());
+        recording.lines.push((parent, line));
+        recording.lines.len() as u64
     }
 
     fn tree(&self) -> String {
-        let (told, mut out) = (self.0.lock().unwrap(), String::new());
-        write(&told.lines, None, 0, &mut out);
-        assert!(told.entered.is_empty(), "{:?} were never left", told.entered);
+        let (recording, mut out) = (self.0.lock().unwrap(), String::new());
+        write(&recording.lines, None, 0, &mut out);
+        assert!(recording.entered.is_empty(), "{:?} were never left", recording.entered);
         out
     }
 }
@@ -62,68 +62,67 @@ impl Visit for Words {
 }
 
 impl Log {
-    /// Hears what is told on this thread until the guard is dropped.
-    ///
-    /// One subscriber serves the whole program: whether anybody listens is a global that subscribers which come and go on
-    /// several threads would set for each other.
-    fn listen(&self) -> Listening {
-        static EAR: Once = Once::new();
-        EAR.call_once(|| tracing::subscriber::set_global_default(Ear).unwrap());
-        HEARD.set(Some(self.clone()));
-        Listening
+    /// Records the log of this thread until the guard is dropped.  One subscriber serves the whole program: `tracing`
+    /// caches globally whether a subscriber is interested, and subscribers that come and go on several threads would
+    /// change that for each other.
+    fn listen(&self) -> Guard {
+        static INSTALLED: Once = Once::new();
+        INSTALLED.call_once(|| tracing::subscriber::set_global_default(Dispatcher).unwrap());
+        CURRENT.set(Some(self.clone()));
+        Guard
     }
 }
 
 thread_local! {
-    static HEARD: RefCell<Option<Log>> = const { RefCell::new(None) };
+    static CURRENT: RefCell<Option<Log>> = const { RefCell::new(None) };
 }
 
-struct Listening;
+struct Guard;
 
-impl Drop for Listening {
+impl Drop for Guard {
     fn drop(&mut self) {
-        HEARD.set(None);
+        CURRENT.set(None);
     }
 }
 
-/// Passes on what is told to the log of the thread it is told on.
-struct Ear;
+/// Passes spans and events to the log of the current thread.
+struct Dispatcher;
 
-fn heard<T>(tell: impl FnOnce(&Log) -> T) -> Option<T> {
-    HEARD.with_borrow(|log| log.as_ref().map(tell))
+fn with_log<T>(record: impl FnOnce(&Log) -> T) -> Option<T> {
+    CURRENT.with_borrow(|log| log.as_ref().map(record))
 }
 
-impl Subscriber for Ear {
+impl Subscriber for Dispatcher {
     fn register_callsite(&self, _: &'static Metadata<'static>) -> Interest {
         Interest::sometimes()
     }
 
     fn enabled(&self, metadata: &Metadata<'_>) -> bool {
         let is_ours = metadata.target().starts_with("superstep") && *metadata.level() <= tracing::Level::INFO;
-        is_ours && heard(|_| ()).is_some()
+        is_ours && with_log(|_| ()).is_some()
     }
 
     fn new_span(&self, span: &Attributes<'_>) -> Id {
         let mut words = Words(span.metadata().name().to_owned());
         span.record(&mut words);
-        Id::from_u64(heard(|log| log.add(span.parent().map(Id::into_u64), words.0)).unwrap_or(u64::MAX))
+        Id::from_u64(with_log(|log| log.add(span.parent().map(Id::into_u64), words.0)).unwrap_or(u64::MAX))
     }
 
     fn event(&self, event: &LogEvent<'_>) {
         let mut words = Words(format!("{}", event.metadata().level()));
         event.record(&mut words);
-        heard(|log| log.add(event.parent().map(Id::into_u64), words.0));
+        with_log(|log| log.add(event.parent().map(Id::into_u64), words.0));
     }
 
     fn enter(&self, span: &Id) {
-        heard(|log| log.0.lock().unwrap().entered.push(span.into_u64()));
+        with_log(|log| log.0.lock().unwrap().entered.push(span.into_u64()));
     }
 
     fn exit(&self, span: &Id) {
-        heard(|log| {
-            let mut told = log.0.lock().unwrap();
-            let at = told.entered.iter().rposition(|entered| *entered == span.into_u64()).unwrap();
-            told.entered.remove(at);
+        with_log(|log| {
+            let mut recording = log.0.lock().unwrap();
+            let at = recording.entered.iter().rposition(|entered| *entered == span.into_u64()).unwrap();
+            recording.entered.remove(at);
         });
     }
 
@@ -149,7 +148,7 @@ fn graph() -> Graph {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_log_hears_runs_supersteps_and_tasks_and_what_goes_wrong() {
+async fn a_log_has_runs_supersteps_tasks_and_errors() {
     let (log, store) = (Log::default(), Store::memory());
     let listening = log.listen();
     store.thread(&graph()).invoke(start()).await.unwrap();
@@ -186,7 +185,7 @@ async fn a_log_hears_runs_supersteps_and_tasks_and_what_goes_wrong() {
 }
 
 #[tokio::test]
-async fn a_log_hears_of_cancelled_runs_and_commits_that_fail() {
+async fn a_log_has_cancelled_runs_and_failed_commits() {
     let (log, token) = (Log::default(), CancellationToken::new());
     let _listening = log.listen();
     let cancels = {

@@ -1,5 +1,5 @@
-//! A thread as a file: what goes with it, what stays behind, what a file must be to come in, and what a thread from
-//! elsewhere may do.
+//! A thread as a file: its content, the channels left out, the files that are refused, and what an imported thread may
+//! do.
 
 use std::io::{self, Write};
 use std::sync::Arc;
@@ -30,7 +30,7 @@ async fn imported(store: &dyn Checkpointer, file: &[u8]) -> Result<Imported, Che
     import_thread(store, file, &ImportOptions::new()).await
 }
 
-async fn asked() -> (Store, Vec<u8>) {
+async fn interrupted() -> (Store, Vec<u8>) {
     let store = Store::memory();
     let thread = store.thread(&asking());
     thread.invoke(start()).await.unwrap();
@@ -45,8 +45,8 @@ async fn asked() -> (Store, Vec<u8>) {
 #[case::memory(Store::memory())]
 #[case::disk(Store::disk())]
 #[tokio::test]
-async fn a_thread_reads_the_same_elsewhere(#[case] elsewhere: Store) {
-    let (store, file) = asked().await;
+async fn a_thread_reads_the_same_in_another_store(#[case] elsewhere: Store) {
+    let (store, file) = interrupted().await;
     let report = imported(&*elsewhere.store, &file).await.unwrap();
     assert_eq!((report.thread.as_str(), report.was.as_str()), ("t", "t"));
     let there = elsewhere.thread(&asking());
@@ -62,7 +62,7 @@ async fn a_thread_reads_the_same_elsewhere(#[case] elsewhere: Store) {
 
 #[tokio::test]
 async fn a_foreign_thread_is_read_and_not_run_until_it_is_trusted() {
-    let (store, file) = asked().await;
+    let (store, file) = interrupted().await;
     let elsewhere = Store::memory();
     imported(&*elsewhere.store, &file).await.unwrap();
     let thread = elsewhere.thread(&asking());
@@ -79,7 +79,7 @@ async fn a_foreign_thread_is_read_and_not_run_until_it_is_trusted() {
     thread `t` was made elsewhere and imported: it may be shown and replayed from its records, not run, answered or forked
      help: if you trust who made it and what it holds, say so with `thread.trust()` (`--trust`)
     ");
-    // An answer to the thread it was copied from is none to the copy.
+    // An answer to the original thread is not an answer to the copy.
     let Status::Interrupted { questions } = store.thread(&asking()).status().await.unwrap() else { panic!() };
     assert!(thread.trust().await.unwrap());
     assert!(!thread.trust().await.unwrap());
@@ -90,8 +90,8 @@ async fn a_foreign_thread_is_read_and_not_run_until_it_is_trusted() {
 }
 
 #[tokio::test]
-async fn a_name_that_is_taken_is_refused_and_another_can_be_given() {
-    let (store, file) = asked().await;
+async fn a_name_that_is_used_is_refused_and_another_can_be_given() {
+    let (store, file) = interrupted().await;
     let before = everything(&store.thread(&asking())).await;
     let error = imported(&*store.store, &file).await.unwrap_err();
     insta::assert_debug_snapshot!(error, @r"
@@ -106,8 +106,8 @@ async fn a_name_that_is_taken_is_refused_and_another_can_be_given() {
 }
 
 #[tokio::test]
-async fn an_import_that_is_cut_leaves_no_thread_and_can_be_repeated() {
-    let (_, file) = asked().await;
+async fn an_import_cut_at_any_commit_leaves_no_thread_and_can_be_repeated() {
+    let (_, file) = interrupted().await;
     let elsewhere = Store::memory();
     let failing = FailingCheckpointer::new(Arc::clone(&elsewhere.store), 1);
     assert!(imported(&failing, &file).await.is_err());
@@ -121,8 +121,8 @@ async fn an_import_that_is_cut_leaves_no_thread_and_can_be_repeated() {
 #[case::header(40)]
 #[case::records(3000)]
 #[tokio::test]
-async fn a_file_that_is_cut_short_is_refused(#[case] keep: usize) {
-    let (_, file) = asked().await;
+async fn a_truncated_file_is_refused(#[case] keep: usize) {
+    let (_, file) = interrupted().await;
     let store = Store::memory();
     let error = imported(&*store.store, &file[..keep.min(file.len() - 1)]).await.unwrap_err();
     assert!(matches!(error, CheckpointError::BadImport { .. }), "{error}");
@@ -130,8 +130,8 @@ async fn a_file_that_is_cut_short_is_refused(#[case] keep: usize) {
 }
 
 #[tokio::test]
-async fn no_flipped_bit_comes_in() {
-    let (_, file) = asked().await;
+async fn a_file_with_a_flipped_bit_is_refused() {
+    let (_, file) = interrupted().await;
     let store = Store::memory();
     for at in (0..file.len()).step_by(7) {
         let mut file = file.clone();
@@ -147,7 +147,7 @@ async fn no_flipped_bit_comes_in() {
 
 #[tokio::test]
 async fn limits_hold() {
-    let (_, file) = asked().await;
+    let (_, file) = interrupted().await;
     let store = Store::memory();
     let small = ImportOptions::new().max_bytes(file.len() as u64 - 1);
     assert!(import_thread(&*store.store, &file[..], &small).await.unwrap_err().to_string().contains("more than"));
@@ -174,7 +174,7 @@ fn paying(tally: &Tally) -> Graph {
 }
 
 #[tokio::test]
-async fn what_a_journal_holds_is_kept_and_goes_with_its_thread() {
+async fn a_journal_is_exported_with_its_thread() {
     let (store, elsewhere, tally) = (Store::memory(), Store::memory(), Tally::default());
     let thread = store.thread(&paying(&tally));
     thread.invoke(start()).await.unwrap();
@@ -219,7 +219,7 @@ fn vault() -> VaultGraph {
 }
 
 #[tokio::test]
-async fn secret_channels_stay_behind_and_the_thread_still_loads() {
+async fn secret_channels_are_not_exported_and_the_thread_still_loads() {
     let store = Store::memory();
     let thread = |store: &Store| vault().with_shared_checkpointer(Arc::clone(&store.store)).thread("t");
     let input = Vault::update().title("open").token("hunter2-input").codes(["hunter2-begin"]);
@@ -242,7 +242,7 @@ async fn secret_channels_stay_behind_and_the_thread_still_loads() {
     }
 }
 
-/// A thread of so many checkpoints, each with a value of its own of 1 MiB.
+/// Creates a thread of checkpoints with a different value of 1 MiB each.
 async fn large(store: &Store, checkpoints: usize) {
     let graph = chain(Builder::new().add_node(id("a"), note("a")), &["a"]);
     for nth in 0..checkpoints / 2 {
@@ -266,7 +266,7 @@ async fn a_thread_of_any_size_is_exported_a_few_values_at_a_time(
     assert_eq!(report.checkpoints, 90);
 }
 
-/// A file that lets a run go on while it is written.
+/// A file that lets a run continue while it is written.
 struct Meddling {
     file: Vec<u8>,
     run: Option<crate::pad::PadThread>,
@@ -287,7 +287,7 @@ impl Write for Meddling {
 }
 
 #[tokio::test]
-async fn an_exported_thread_is_as_it_was_at_one_moment() {
+async fn an_exported_thread_is_a_consistent_snapshot() {
     let (store, elsewhere) = (Store::memory(), Store::memory());
     let graph = chain(Builder::new().add_node(id("a"), note("a")), &["a"]);
     store.thread(&graph).invoke(start()).await.unwrap();

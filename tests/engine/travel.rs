@@ -1,4 +1,4 @@
-//! Replaying from inside a subgraph: the graphs around it go on there, and do not start over.
+//! Replaying from inside a subgraph: the parent graphs continue there, and do not restart.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -34,7 +34,7 @@ fn attempts(tally: &Tally, failures: usize) -> (Graph, Graph) {
     (chain(builder, &["a"]), second)
 }
 
-/// The checkpoint of the waiting subgraph that this node is to follow.
+/// Returns the checkpoint of the waiting subgraph that this node follows.
 async fn before(thread: &PadThread, inside: &Graph, node: &str) -> CheckpointId {
     let inside = thread.subgraph(inside, ["a"]).history().await.unwrap().all().await.unwrap();
     inside.iter().find(|made| made.next == [node]).unwrap().id
@@ -44,7 +44,7 @@ async fn before(thread: &PadThread, inside: &Graph, node: &str) -> CheckpointId 
 #[case::the_only_attempt(0)]
 #[case::a_later_attempt(2)]
 #[tokio::test]
-async fn a_replay_inside_a_called_graph_goes_on_in_the_attempt_that_called_it(
+async fn a_replay_in_a_called_graph_continues_in_the_attempt_that_called_it(
     #[case] failures: usize,
     #[values(Store::memory(), Store::disk())] store: Store,
 ) {
@@ -65,9 +65,7 @@ async fn a_replay_inside_a_called_graph_goes_on_in_the_attempt_that_called_it(
 
 #[rstest]
 #[tokio::test]
-async fn a_replay_inside_a_handlers_graph_goes_on_in_the_handler(
-    #[values(Store::memory(), Store::disk())] store: Store,
-) {
+async fn a_replay_in_a_handlers_graph_continues_in_the_handler(#[values(Store::memory(), Store::disk())] store: Store) {
     let tally = Tally::default();
     let (graph, secondary) = fallback(&tally, Persistence::Inherit);
     let thread = || store.thread(&graph);
@@ -76,15 +74,15 @@ async fn a_replay_inside_a_handlers_graph_goes_on_in_the_handler(
     let before = before(&thread(), &secondary, "ask").await;
     thread().resume::<Approve>(true).await.unwrap();
 
-    let asked = thread().at(before).proceed().await.unwrap();
-    assert_eq!(asked.questions()[0].namespace(), ["__error_handler__a"]);
+    let outcome = thread().at(before).proceed().await.unwrap();
+    assert_eq!(outcome.questions()[0].namespace(), ["__error_handler__a"]);
     let end = thread().resume::<Approve>(false).await.unwrap().finished().unwrap();
 
     assert_eq!((end.notes.join(" "), tally.count()), ("b approved: false".into(), 1));
 }
 
 #[tokio::test]
-async fn a_copy_is_made_by_the_clock_of_the_thread() {
+async fn a_copy_is_dated_by_the_clock_of_the_thread() {
     let store = Store::memory();
     let graph = chain(Builder::new().add_node(id("a"), note("a")), &["a"]);
     store.thread(&graph).invoke(start()).await.unwrap();
@@ -98,9 +96,7 @@ async fn a_copy_is_made_by_the_clock_of_the_thread() {
 
 #[rstest]
 #[tokio::test]
-async fn a_copy_that_is_updated_has_nothing_of_what_ran_at_its_checkpoint(
-    #[values(Store::memory(), Store::disk())] store: Store,
-) {
+async fn an_updated_copy_has_no_results_of_its_checkpoint(#[values(Store::memory(), Store::disk())] store: Store) {
     let builder = Builder::new().add_node(id("a"), note("a")).add_node(id("b"), note("b")).add_node(id("c"), note("c"));
     let graph = chain(builder, &["a", "b", "c"]);
     let thread = store.thread(&graph);
@@ -115,7 +111,7 @@ async fn a_copy_that_is_updated_has_nothing_of_what_ran_at_its_checkpoint(
     assert_eq!((before.join(" "), after.join(" ")), ("a by hand".into(), "a by hand b c".into()));
 }
 
-/// `a` runs a subgraph of `b` and `c`, then comes `z`.
+/// `a` runs a subgraph of `b` and `c`, then `z` runs.
 fn nested(tally: &Tally) -> (Graph, Graph) {
     let builder = Builder::new().add_node(id("b"), tallied(tally, "b")).add_node(id("c"), tallied(tally, "c"));
     let inner = chain(builder, &["b", "c"]);
@@ -123,7 +119,7 @@ fn nested(tally: &Tally) -> (Graph, Graph) {
     (chain(builder, &["a", "z"]), inner)
 }
 
-/// The checkpoint inside the subgraph of `a` that `next` is to follow, in a thread that has gone on since.
+/// Returns the checkpoint in the subgraph of `a` that `next` follows, in a thread that has continued since.
 async fn ended(thread: &PadThread, inner: &Graph, next: &str) -> CheckpointId {
     let made = thread.history().await.unwrap().all().await.unwrap();
     let outer = made.iter().find(|made| made.next == ["a"]).unwrap().id;
@@ -140,7 +136,7 @@ async fn ended(thread: &PadThread, inner: &Graph, next: &str) -> CheckpointId {
 
 #[rstest]
 #[tokio::test]
-async fn an_update_to_the_past_of_a_subgraph_that_has_ended_takes_the_thread_back_into_it(
+async fn an_update_to_an_ended_subgraph_takes_the_thread_back_into_it(
     #[values(Durability::Sync, Durability::Async)] durability: Durability,
     #[values(false, true)] again: bool,
     #[values(Store::memory(), Store::disk())] store: Store,

@@ -1,5 +1,5 @@
-//! A stored channel that the state does not know beside channels that the thread never stored may have been renamed: the thread
-//! does not go on with a default in its place.
+//! A stored channel that is unknown to the state, together with channels that were never stored, may have been renamed:
+//! the thread does not resume with a default in its place.
 
 use std::sync::Arc;
 
@@ -90,7 +90,7 @@ async fn stored(asks: bool) -> Store {
 }
 
 #[tokio::test]
-async fn a_paused_thread_whose_channel_was_renamed_without_a_word_does_not_go_on() {
+async fn a_paused_thread_with_an_undeclared_rename_does_not_resume() {
     let store = stored(true).await;
     let error = thread::<forgotten::Order>(&store, true).resume::<Approve>(true).await.unwrap_err();
     insta::assert_snapshot!(format!("{error:?}"), @r#"
@@ -102,22 +102,22 @@ async fn a_paused_thread_whose_channel_was_renamed_without_a_word_does_not_go_on
 }
 
 #[tokio::test]
-async fn a_thread_between_two_runs_does_not_lose_the_channel_either() {
+async fn a_thread_between_two_runs_does_not_lose_the_channel() {
     let store = stored(false).await;
     let next = forgotten::Order::update().note("more");
     let error = thread::<forgotten::Order>(&store, false).invoke(next).await.unwrap_err();
     assert!(matches!(error, RunError::NeedsMigration { .. }), "{error:?}");
 }
 
-async fn goes_on<S: State<Schema = ()>>(store: &Store) -> Arc<S> {
+async fn resumed<S: State<Schema = ()>>(store: &Store) -> Arc<S> {
     thread::<S>(store, true).resume::<Approve>(true).await.unwrap().finished().unwrap()
 }
 
 #[rstest]
 #[tokio::test]
-async fn what_is_said_of_the_channels_lets_it_go_on() {
-    assert_eq!(goes_on::<renamed::Order>(&stored(true).await).await.amount_cents, 20_000);
-    assert_eq!(goes_on::<added::Order>(&stored(true).await).await.amount_cents, 0);
-    assert_eq!(goes_on::<removed::Order>(&stored(true).await).await.amount_cents, 0);
-    assert_eq!(goes_on::<dropped::Order>(&stored(true).await).await.note, "gift");
+async fn declarations_for_the_channels_let_it_resume() {
+    assert_eq!(resumed::<renamed::Order>(&stored(true).await).await.amount_cents, 20_000);
+    assert_eq!(resumed::<added::Order>(&stored(true).await).await.amount_cents, 0);
+    assert_eq!(resumed::<removed::Order>(&stored(true).await).await.amount_cents, 0);
+    assert_eq!(resumed::<dropped::Order>(&stored(true).await).await.note, "gift");
 }

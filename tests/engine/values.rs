@@ -1,4 +1,4 @@
-//! Values on their way to a store and back: what cannot be read again is refused before it is stored.
+//! Storing values and reading them back: a value that could not be read again is refused before it is stored.
 
 use std::sync::Arc;
 
@@ -41,7 +41,7 @@ fn writer(tree: Value) -> Graph {
     Builder::new().add_node("a".into(), write).add_sequence(["a".into()]).compile().unwrap()
 }
 
-fn told(error: &RunError) -> (String, String) {
+fn error_and_help(error: &RunError) -> (String, String) {
     (error.to_string(), error.help().unwrap_or_default())
 }
 
@@ -65,7 +65,7 @@ async fn a_value_that_nests_too_deeply_fails_its_task_and_the_thread_stays_reada
     #[values(Store::memory(), Store::disk())] store: Store,
 ) {
     let error = thread(&store, &writer(deep(levels))).invoke(Tree::update().log(["in"])).await.unwrap_err();
-    assert_eq!(told(&error), ("channel `tree` nests deeper than the limit of 128".into(), FLATTER.into()));
+    assert_eq!(error_and_help(&error), ("channel `tree` nests deeper than the limit of 128".into(), FLATTER.into()));
     let graph = writer(deep(3));
     let status = thread(&store, &graph).status().await.unwrap();
     assert!(matches!(&status, Status::Failed { reason } if *reason == error.to_string()), "{status:?}");
@@ -84,7 +84,7 @@ async fn input_that_nests_too_deeply_is_refused_and_nothing_is_stored() {
 
 #[rstest]
 #[tokio::test]
-async fn a_reduced_value_that_grows_too_deep_stops_the_thread_readably(
+async fn a_reduced_value_that_grows_too_deep_fails_and_stays_readable(
     #[values(Store::memory(), Store::disk())] store: Store,
     #[values(false, true)] several: bool,
 ) {
@@ -105,7 +105,7 @@ async fn a_reduced_value_that_grows_too_deep_stops_the_thread_readably(
     assert!(thread(&store, &graph(128)).retry().await.unwrap().finished().is_some());
 }
 
-/// A number that cannot be written if it is 13, nor read if it is 14.
+/// A number that cannot be serialized if it is 13, nor deserialized if it is 14.
 #[derive(Clone, Debug, Default, PartialEq)]
 struct Odd(u32);
 
@@ -146,17 +146,17 @@ enum At {
 
 const TAKE: Worker<At, Odd> = Worker::new(At::Take);
 
-/// What node `B` does with a number.
+/// The use that node `B` makes of a number.
 #[derive(Clone, Copy, Debug)]
-enum Does {
+enum Usage {
     Writes,
     Sends,
     WritesMuch,
     Totals,
 }
 
-/// `A`, `B` and `C` side by side; `A` ends before `B`, `C` after it.
-fn shelf(does: Does, number: u32, alone: bool, tally: &Tally) -> CompiledGraph<Shelf, At> {
+/// `A`, `B` and `C` in parallel; `A` ends before `B`, `C` after it.
+fn shelf(usage: Usage, number: u32, alone: bool, tally: &Tally) -> CompiledGraph<Shelf, At> {
     let tally = tally.clone();
     let note = move |name: &'static str, soon: bool| {
         let tally = tally.clone();
@@ -172,14 +172,14 @@ fn shelf(does: Does, number: u32, alone: bool, tally: &Tally) -> CompiledGraph<S
     };
     let act = move |_: Arc<Shelf>, _: Ctx| async move {
         let update = Shelf::update();
-        Ok::<_, NodeError>(match does {
-            Does::Writes => update.odd(Odd(number)),
-            Does::WritesMuch => update.text("x".repeat(if number > 12 { 65 << 20 } else { 1 })),
-            Does::Totals => update.total(number),
-            Does::Sends => update,
+        Ok::<_, NodeError>(match usage {
+            Usage::Writes => update.odd(Odd(number)),
+            Usage::WritesMuch => update.text("x".repeat(if number > 12 { 65 << 20 } else { 1 })),
+            Usage::Totals => update.total(number),
+            Usage::Sends => update,
         })
     };
-    let sends = move |_: &Shelf| TAKE.each(matches!(does, Does::Sends).then_some(Odd(number)));
+    let sends = move |_: &Shelf| TAKE.each(matches!(usage, Usage::Sends).then_some(Odd(number)));
     let graph = StateGraph::<Shelf, At>::new().add_node(At::A, note("a", true)).add_node(At::B, act);
     let graph = graph
         .add_node(At::C, note("c", false))
@@ -195,40 +195,40 @@ fn shelved(store: &Store, graph: &CompiledGraph<Shelf, At>) -> Thread<Shelf, At,
 }
 
 #[rstest]
-#[case::a_write(Does::Writes, "channel `odd`: it is thirteen")]
-#[case::a_payload(Does::Sends, "payload `Odd`: it is thirteen")]
-#[case::too_large(Does::WritesMuch, "channel `text` has 68157457 bytes, more than the limit of 67108864")]
+#[case::a_write(Usage::Writes, "channel `odd`: it is thirteen")]
+#[case::a_payload(Usage::Sends, "payload `Odd`: it is thirteen")]
+#[case::too_large(Usage::WritesMuch, "channel `text` has 68157457 bytes, more than the limit of 67108864")]
 #[tokio::test]
 async fn a_value_that_cannot_be_stored_fails_its_task_alone(
-    #[case] does: Does,
+    #[case] usage: Usage,
     #[case] reason: &str,
     #[values(false, true)] alone: bool,
     #[values(Store::memory(), Store::disk())] store: Store,
 ) {
     let tally = Tally::default();
-    let broken = shelf(does, 13, alone, &tally);
+    let broken = shelf(usage, 13, alone, &tally);
     let error = shelved(&store, &broken).invoke(Shelf::update()).await.unwrap_err();
     assert_eq!(error.to_string(), reason);
     assert!(error.help().is_some(), "{error:?}");
     let status = shelved(&store, &broken).status().await.unwrap();
-    assert!(matches!(&status, Status::Failed { reason: told } if told == reason), "{status:?}");
+    assert!(matches!(&status, Status::Failed { reason: status_reason } if status_reason == reason), "{status:?}");
     let now = shelved(&store, &broken).state().await.unwrap().unwrap();
     let failed = now.tasks.iter().filter(|task| task.error.is_some()).map(|task| task.name.as_str());
     assert_eq!(failed.collect::<Vec<_>>(), ["B"]);
     assert_eq!(now.values.log, if alone { &["a"][..] } else { &["a", "c"] });
-    let mended = shelf(does, 12, alone, &tally);
+    let mended = shelf(usage, 12, alone, &tally);
     assert!(shelved(&store, &mended).proceed().await.unwrap().finished().is_some());
     assert_eq!(tally.names(), ["a", "c"]);
 }
 
 #[rstest]
 #[tokio::test]
-async fn a_reduced_value_that_cannot_be_stored_keeps_what_finished(
+async fn a_reduced_value_that_cannot_be_stored_keeps_finished_results(
     #[values(false, true)] alone: bool,
     #[values(Store::memory(), Store::disk())] store: Store,
 ) {
     let tally = Tally::default();
-    let broken = shelf(Does::Totals, 13, alone, &tally);
+    let broken = shelf(Usage::Totals, 13, alone, &tally);
     let error = shelved(&store, &broken).invoke(Shelf::update()).await.unwrap_err();
     assert_eq!(error.to_string(), "channel `total`: it is thirteen");
     assert!(error.help().unwrap().contains("retry()"), "{error:?}");
@@ -237,19 +237,19 @@ async fn a_reduced_value_that_cannot_be_stored_keeps_what_finished(
     let tasks = shelved(&store, &broken).state().await.unwrap().unwrap().tasks;
     let done = tasks.iter().filter(|task| task.result.is_some()).count();
     assert_eq!((done, tasks.len()), if alone { (0, 1) } else { (3, 3) });
-    let end = shelved(&store, &shelf(Does::Totals, 12, alone, &tally)).retry().await.unwrap().finished().unwrap();
+    let end = shelved(&store, &shelf(Usage::Totals, 12, alone, &tally)).retry().await.unwrap().finished().unwrap();
     assert_eq!((end.total.0, &end.log[..]), (12, &["a", "c"].map(String::from)[..]));
 }
 
 #[cfg(debug_assertions)]
 #[rstest]
-#[case::a_write(Does::Writes, "channel `odd`: it cannot be read back: it is fourteen")]
-#[case::a_reduced_value(Does::Totals, "channel `total`: it cannot be read back: it is fourteen")]
-#[case::a_payload(Does::Sends, "payload of `Take`: it cannot be read back: it is fourteen")]
+#[case::a_write(Usage::Writes, "channel `odd`: it cannot be read back: it is fourteen")]
+#[case::a_reduced_value(Usage::Totals, "channel `total`: it cannot be read back: it is fourteen")]
+#[case::a_payload(Usage::Sends, "payload of `Take`: it cannot be read back: it is fourteen")]
 #[tokio::test]
-async fn a_debug_build_refuses_a_value_that_it_could_not_read_again(#[case] does: Does, #[case] reason: &str) {
+async fn a_debug_build_refuses_a_value_that_it_could_not_read_again(#[case] usage: Usage, #[case] reason: &str) {
     let (store, tally) = (Store::memory(), Tally::default());
-    let error = shelved(&store, &shelf(does, 14, true, &tally)).invoke(Shelf::update()).await.unwrap_err();
+    let error = shelved(&store, &shelf(usage, 14, true, &tally)).invoke(Shelf::update()).await.unwrap_err();
     assert_eq!(error.to_string(), reason);
-    assert!(shelved(&store, &shelf(does, 14, true, &tally)).state().await.unwrap().is_some());
+    assert!(shelved(&store, &shelf(usage, 14, true, &tally)).state().await.unwrap().is_some());
 }

@@ -1,4 +1,4 @@
-//! A replay that compares: it names the first difference between what ran and what would run now, and does nothing.
+//! A replay that compares: it names the first difference between a recorded run and the present code, without effects.
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use superstep::prelude::*;
 use crate::pad::*;
 use crate::stores::Store;
 
-/// What is otherwise in the second version of the graph.
+/// The difference in the second version of the graph.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Change {
     Nothing,
@@ -50,7 +50,7 @@ async fn all_nodes_of_a_graph_can_be_marked_at_once() {
     assert!(!compared(NodeDefaults::default().replayable()).await);
 }
 
-/// A node that asks, draws, pays and writes.
+/// A node that asks, draws a random number, pays and writes.
 fn shop(change: Change, tally: Tally) -> impl Fn(Arc<Pad>, Ctx) -> Body + Clone {
     move |_, ctx: Ctx| {
         let tally = tally.clone();
@@ -124,7 +124,7 @@ async fn ran(store: &Store, tally: &Tally) {
 
 #[rstest]
 #[tokio::test]
-async fn what_has_not_changed_agrees_and_what_was_not_compared_is_told(
+async fn an_unchanged_graph_agrees_and_uncompared_parts_are_listed(
     #[values(Store::memory(), Store::disk())] store: Store,
 ) {
     let tally = Tally::default();
@@ -181,7 +181,7 @@ async fn what_has_not_changed_agrees_and_what_was_not_compared_is_told(
   now:      "node `shop` failed in superstep 1: out of stock""#
 )]
 #[tokio::test]
-async fn the_first_difference_is_named(#[case] change: Change, #[case] told: &str) {
+async fn the_first_difference_is_named(#[case] change: Change, #[case] expected: &str) {
     let (store, tally) = (Store::memory(), Tally::default());
     ran(&store, &tally).await;
     let verified = store.thread(&graph(change, &tally)).verify().await.unwrap();
@@ -194,12 +194,12 @@ async fn the_first_difference_is_named(#[case] change: Change, #[case] told: &st
         }
         (None, _) => found,
     };
-    assert_eq!(shortened, told);
+    assert_eq!(shortened, expected);
     assert_eq!(tally.count(), 1, "no effect happens");
 }
 
 #[tokio::test]
-async fn it_begins_at_a_checkpoint_and_ends_after_so_many_supersteps() {
+async fn verification_starts_at_a_checkpoint_and_ends_after_n_supersteps() {
     let (store, tally) = (Store::memory(), Tally::default());
     ran(&store, &tally).await;
     let changed = || store.thread(&graph(Write, &tally));
@@ -215,7 +215,7 @@ async fn it_begins_at_a_checkpoint_and_ends_after_so_many_supersteps() {
 mod changed {
     use superstep::prelude::*;
 
-    /// The pad of an older release: its sum was a product.
+    /// The pad of an older release, whose sum was a product.
     #[derive(State, Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
     pub(crate) struct Pad {
         pub(crate) title: String,
@@ -232,7 +232,7 @@ mod changed {
 }
 
 #[tokio::test]
-async fn another_reducer_is_found_at_the_channel() {
+async fn a_changed_reducer_is_found_at_its_channel() {
     let store = Store::memory();
     let five = |_: Arc<Pad>, _: Ctx| -> Body { Box::pin(async move { Ok(Pad::update().sum(5)) }) };
     let two = |_: Arc<Pad>, _: Ctx| -> Body { Box::pin(async move { Ok(Pad::update().sum(2)) }) };
@@ -247,7 +247,7 @@ async fn another_reducer_is_found_at_the_channel() {
 }
 
 #[tokio::test]
-async fn a_thread_that_waits_is_no_difference() {
+async fn a_waiting_thread_is_no_difference() {
     let (store, tally) = (Store::memory(), Tally::default());
     let graph = graph(Nothing, &tally);
     store.thread(&graph).invoke(start()).await.unwrap();
@@ -281,7 +281,7 @@ async fn a_question_in_a_subgraph_is_no_difference(
 }
 
 #[tokio::test]
-async fn a_superstep_that_another_run_began_with_durability_exit_is_told() {
+async fn a_superstep_started_by_another_run_with_durability_exit_is_listed() {
     let (store, tally) = (Store::memory(), Tally::default());
     let fails = move |_: Arc<Pad>, _: Ctx| -> Body {
         let run = tally.add("");
@@ -299,7 +299,7 @@ async fn a_superstep_that_another_run_began_with_durability_exit_is_told() {
 
 #[rstest]
 #[tokio::test]
-async fn a_goto_over_results_that_were_not_applied_is_no_difference(
+async fn a_goto_past_unapplied_results_is_no_difference(
     #[values(Durability::Sync, Durability::Async, Durability::Exit)] durability: Durability,
 ) {
     let store = Store::memory();
@@ -320,7 +320,7 @@ async fn a_goto_over_results_that_were_not_applied_is_no_difference(
 mod unsaved {
     use superstep::prelude::*;
 
-    /// A pad with a margin that no checkpoint keeps.
+    /// A pad with a margin that no checkpoint stores.
     #[derive(State, Clone, Debug, Default, Serialize, Deserialize)]
     pub(crate) struct Margin {
         #[channel(untracked)]
@@ -329,18 +329,18 @@ mod unsaved {
     }
 }
 
-/// A chain of two nodes: the first writes what is never saved, the second may read it.
+/// A chain of two nodes: the first writes a channel that is never saved, the second may read it.
 #[derive(Clone, Copy, Default)]
 struct Two {
-    /// Whether the body of the first may be run again.
+    /// Set if the body of the first may be run again.
     known: bool,
-    /// Whether the second declares that it does not read it.
+    /// Set if the second declares that it does not read the channel.
     declares: bool,
-    /// Whether the second reads it.
+    /// Set if the second reads the channel.
     reads: bool,
-    /// Whether the second writes something else now.
+    /// Set if the second writes another value now.
     changed: bool,
-    /// Whether the second waits for an answer, so that a run of its own starts with it.
+    /// Set if the second waits for an answer, so that a separate run starts with it.
     waits: bool,
 }
 
@@ -365,7 +365,7 @@ impl Two {
         builder.add_node(id("second"), second).add_sequence([id("writes"), id("second")]).compile().unwrap()
     }
 
-    /// Runs it, changes it, compares.
+    /// Runs it, changes it, verifies it.
     async fn verified(self, changed: bool) -> Verified {
         let store = Store::memory();
         let thread = |two: Self| two.graph().with_shared_checkpointer(Arc::clone(&store.store)).thread("t");
@@ -377,10 +377,10 @@ impl Two {
     }
 }
 
-/// Whoever wrote it: a body that comes to what was recorded was compared.
+/// Whichever node wrote the channel, a body whose result agrees was compared.
 #[rstest]
 #[tokio::test]
-async fn what_is_never_saved_keeps_no_body_from_being_run(
+async fn an_unsaved_channel_does_not_prevent_running_a_body(
     #[values(false, true)] known: bool,
     #[values(false, true)] declares: bool,
     #[values(false, true)] waits: bool,
@@ -394,7 +394,7 @@ async fn what_is_never_saved_keeps_no_body_from_being_run(
 #[case::in_the_run_that_wrote_it(false)]
 #[case::in_a_run_of_its_own(true)]
 #[tokio::test]
-async fn a_body_sees_what_another_one_wrote_and_never_saved(#[case] waits: bool) {
+async fn a_body_reads_an_unsaved_channel_that_another_one_wrote(#[case] waits: bool) {
     let verified = Two { known: true, reads: true, waits, ..Two::default() }.verified(false).await;
     assert_eq!((verified.verdict(), verified.bodies), (Verdict::Same, 2), "{verified}");
 }
@@ -403,7 +403,7 @@ async fn a_body_sees_what_another_one_wrote_and_never_saved(#[case] waits: bool)
 #[case::its_writer_ran_again(true, false)]
 #[case::it_declares_what_it_reads(false, true)]
 #[tokio::test]
-async fn a_changed_body_beside_what_is_never_saved_differs(#[case] known: bool, #[case] declares: bool) {
+async fn a_changed_body_with_an_unsaved_channel_differs(#[case] known: bool, #[case] declares: bool) {
     let verified = Two { known, declares, ..Two::default() }.verified(true).await;
     assert_eq!(verified.divergence.unwrap().what, "write to `length`");
 }
@@ -412,7 +412,7 @@ async fn a_changed_body_beside_what_is_never_saved_differs(#[case] known: bool, 
 #[case::which_it_reads(true, false)]
 #[case::which_it_may_read(false, true)]
 #[tokio::test]
-async fn what_depends_on_a_value_that_nobody_knows_is_taken_over(#[case] reads: bool, #[case] changed: bool) {
+async fn a_result_that_depends_on_an_unknown_value_is_accepted(#[case] reads: bool, #[case] changed: bool) {
     let verified = Two { reads, ..Two::default() }.verified(changed).await;
     let why = "it came out otherwise, but may have read `word`, never saved: declare what it reads with `.reads(..)`";
     assert_eq!((verified.agrees(), verified.bodies, &*verified.not_verified[1].why), (true, 0, why), "{verified}");
@@ -421,7 +421,7 @@ async fn what_depends_on_a_value_that_nobody_knows_is_taken_over(#[case] reads: 
 
 #[rstest]
 #[tokio::test]
-async fn routers_may_read_what_is_never_saved(#[values(false, true)] known: bool) {
+async fn routers_may_read_an_unsaved_channel(#[values(false, true)] known: bool) {
     use unsaved::Margin;
     let store = Store::memory();
     let writes = |_: Arc<Margin>, _: Ctx| async { Ok::<_, NodeError>(Margin::update().word("tides")) };
@@ -439,12 +439,12 @@ async fn routers_may_read_what_is_never_saved(#[values(false, true)] known: bool
     thread().invoke(Margin::update()).await.unwrap();
     let verified = thread().verify().await.unwrap();
     assert_eq!((verified.agrees(), verified.routers), (true, 1), "{verified}");
-    let told = "its routers may have read a channel that is never saved";
-    assert_eq!(verified.not_verified.iter().any(|taken| taken.why == told), !known, "{verified}");
+    let reason = "its routers may have read a channel that is never saved";
+    assert_eq!(verified.not_verified.iter().any(|taken| taken.why == reason), !known, "{verified}");
 }
 
 #[tokio::test]
-async fn it_says_first_how_much_was_compared() {
+async fn a_report_starts_with_the_amount_compared() {
     let (store, tally) = (Store::memory(), Tally::default());
     let graph = chain(Builder::new().add_node(id("a"), note("a")), &["a"]);
     store.thread(&graph).invoke(start()).await.unwrap();
@@ -465,7 +465,7 @@ async fn it_says_first_how_much_was_compared() {
 }
 
 #[tokio::test]
-async fn a_thread_that_there_is_not_is_no_thread_that_agrees() {
+async fn an_unknown_thread_does_not_agree() {
     let store = Store::memory();
     let graph = chain(Builder::new().add_node(id("a"), note("a")), &["a"]);
     let stored = graph.clone().with_shared_checkpointer(Arc::clone(&store.store));
@@ -489,12 +489,12 @@ async fn a_thread_that_there_is_not_is_no_thread_that_agrees() {
     assert_eq!(error.to_string(), "there is no thread `order-71`: did you mean `order-17`?");
 }
 
-/// The questions were asked over the state before the update.
+/// The questions were asked before the state was updated.
 #[rstest]
 #[case::asks_something_else(false)]
 #[case::asks_nothing(true)]
 #[tokio::test]
-async fn a_question_that_was_answered_with_an_update_agrees(#[case] silent: bool) {
+async fn a_question_answered_with_an_update_agrees(#[case] silent: bool) {
     let store = Store::memory();
     let node = move |pad: Arc<Pad>, ctx: Ctx| -> Body {
         Box::pin(async move {
@@ -516,7 +516,7 @@ async fn a_question_that_was_answered_with_an_update_agrees(#[case] silent: bool
     assert!(verified.not_verified.iter().any(|taken| taken.why == why), "{verified}");
 }
 
-/// How many supersteps were left is not recorded.
+/// The number of remaining supersteps is not recorded.
 #[tokio::test]
 async fn a_body_that_counts_the_supersteps_left_is_no_difference() {
     let store = Store::memory();
@@ -532,7 +532,7 @@ async fn a_body_that_counts_the_supersteps_left_is_no_difference() {
 }
 
 #[tokio::test]
-async fn a_body_that_looks_at_its_attempt_sees_the_one_that_was_recorded() {
+async fn a_body_that_reads_its_attempt_gets_the_recorded_one() {
     let (store, tally) = (Store::memory(), Tally::default());
     let runs = tally.clone();
     let node = move |_: Arc<Pad>, ctx: Ctx| -> Body {
@@ -559,7 +559,7 @@ async fn a_body_that_looks_at_its_attempt_sees_the_one_that_was_recorded() {
 #[case::number("number 1 of `ctx.random()`")]
 #[case::value("recorded value `seed`")]
 #[tokio::test]
-async fn what_was_never_learned_is_named_in_words(#[case] what: &'static str) {
+async fn a_value_that_was_never_recorded_is_named(#[case] what: &'static str) {
     let store = Store::memory();
     let build = |changed: bool| {
         let node = move |_: Arc<Pad>, ctx: Ctx| -> Body {
@@ -578,16 +578,16 @@ async fn what_was_never_learned_is_named_in_words(#[case] what: &'static str) {
     };
     store.thread(&build(false)).invoke(start()).await.unwrap();
     let verified = store.thread(&build(true)).verify().await.unwrap();
-    let told = format!("superstep 1, `node`: {what}\n  recorded: nothing\n  now:      \"asked for\"");
-    assert_eq!(verified.divergence.unwrap().to_string(), told);
+    let expected = format!("superstep 1, `node`: {what}\n  recorded: nothing\n  now:      \"asked for\"");
+    assert_eq!(verified.divergence.unwrap().to_string(), expected);
 }
 
-/// All nodes of the subgraph may be run again, and are: over what they had.
+/// All nodes of the subgraph are replayable and run again, with their recorded input.
 #[rstest]
 #[case::over_its_parents_state(false)]
 #[case::with_an_input_of_its_own(true)]
 #[tokio::test]
-async fn what_if_lists_a_subgraph_that_would_begin_otherwise(#[case] mapped: bool) {
+async fn what_if_lists_a_subgraph_that_would_start_differently(#[case] mapped: bool) {
     let store = Store::memory();
     let build = |sum: i64| {
         let first = move |_: Arc<Pad>, _: Ctx| -> Body { Box::pin(async move { Ok(Pad::update().sum(sum)) }) };
@@ -604,10 +604,10 @@ async fn what_if_lists_a_subgraph_that_would_begin_otherwise(#[case] mapped: boo
         chain(builder, &["first", "inner"])
     };
     store.thread(&build(1)).invoke(start()).await.unwrap();
-    let told = store.thread(&build(1)).what_if().await.unwrap();
-    assert!(told.taken.is_empty() && told.stopped.is_none(), "{told}");
-    let told = store.thread(&build(2)).what_if().await.unwrap();
-    let listed: Vec<String> = told.taken.iter().chain(&told.stopped).map(ToString::to_string).collect();
+    let report = store.thread(&build(1)).what_if().await.unwrap();
+    assert!(report.taken.is_empty() && report.stopped.is_none(), "{report}");
+    let report = store.thread(&build(2)).what_if().await.unwrap();
+    let listed: Vec<String> = report.taken.iter().chain(&report.stopped).map(ToString::to_string).collect();
     let expected = match mapped {
         false => "superstep 2, `inner`: it is a subgraph, and would begin with another `sum`",
         true => "superstep 0, `inner` > `__start__`: input, write to `sum` was recorded with 1 and is 2 now",
@@ -615,7 +615,7 @@ async fn what_if_lists_a_subgraph_that_would_begin_otherwise(#[case] mapped: boo
     assert_eq!(listed, [expected]);
 }
 
-/// Over many rounds, in the report's JSON shape.
+/// Over many rounds, in the JSON form of the report.
 #[tokio::test]
 async fn the_report_is_json() {
     let (store, tally) = (Store::memory(), Tally::default());
@@ -640,19 +640,19 @@ async fn the_report_is_json() {
 }
 
 #[tokio::test]
-async fn what_if_goes_on_over_what_was_recorded() {
+async fn what_if_runs_over_the_recorded_run() {
     let (store, tally) = (Store::memory(), Tally::default());
     ran(&store, &tally).await;
     let before = everything(&store.thread(&graph(Nothing, &tally))).await;
-    let told = |change: Change| {
+    let what_if = |change: Change| {
         let thread = store.thread(&graph(change, &tally));
         async move {
-            let told = thread.what_if().await.unwrap();
-            let notes = &told.state["notes"];
-            format!("{told}\n{} sum {} next {:?}", notes[0], told.state["sum"], told.next)
+            let report = thread.what_if().await.unwrap();
+            let notes = &report.state["notes"];
+            format!("{report}\n{} sum {} next {:?}", notes[0], report.state["sum"], report.next)
         }
     };
-    insta::assert_snapshot!(told(Nothing).await, @r#"
+    insta::assert_snapshot!(what_if(Nothing).await, @r#"
     6 supersteps run again
     taken as recorded: superstep 2, `plain`: it is not marked `.replayable()`
     taken as recorded: superstep 1, `inner` > `first`: it is not marked `.replayable()`
@@ -662,7 +662,7 @@ async fn what_if_goes_on_over_what_was_recorded() {
     came to its end
     "bought" sum 4 next []
     "#);
-    insta::assert_snapshot!(told(Router).await, @r#"
+    insta::assert_snapshot!(what_if(Router).await, @r#"
     3 supersteps run again
     superstep 1, `shop`: route
       recorded: ["side","plain"]
@@ -676,12 +676,12 @@ async fn what_if_goes_on_over_what_was_recorded() {
     came to its end
     "bought" sum 0 next []
     "#);
-    insta::assert_snapshot!(told(Argument).await, @r#"
+    insta::assert_snapshot!(what_if(Argument).await, @r#"
     1 superstep run again
     stopped before superstep 1, `shop`: effect `pay` was recorded with 7 and is 8 now
     null sum 0 next ["shop"]
     "#);
-    insta::assert_snapshot!(told(Sends).await, @r#"
+    insta::assert_snapshot!(what_if(Sends).await, @r#"
     4 supersteps run again
     superstep 3, `inner`: next superstep
       recorded: [{"worker":1},{"worker":2}]
@@ -691,7 +691,7 @@ async fn what_if_goes_on_over_what_was_recorded() {
     stopped before superstep 4, `worker`: nothing is recorded of it
     "bought" sum 1 next ["worker", "worker"]
     "#);
-    insta::assert_snapshot!(told(Edge).await, @r#"
+    insta::assert_snapshot!(what_if(Edge).await, @r#"
     5 supersteps run again
     superstep 4, `worker, worker`: next superstep
       recorded: ["end"]
@@ -707,7 +707,7 @@ async fn what_if_goes_on_over_what_was_recorded() {
 }
 
 #[tokio::test]
-async fn a_failure_that_the_body_dealt_with_is_no_difference() {
+async fn a_failure_that_the_body_handled_is_no_difference() {
     let store = Store::memory();
     let node = |_: Arc<Pad>, ctx: Ctx| -> Body {
         Box::pin(async move {
@@ -726,7 +726,7 @@ async fn a_failure_that_the_body_dealt_with_is_no_difference() {
 }
 
 #[tokio::test]
-async fn a_thread_that_a_command_began_agrees() {
+async fn a_thread_started_by_a_command_agrees() {
     let store = Store::memory();
     let builder = Builder::new().add_node(id("a"), note("a")).add_node(id("b"), note("b")).add_edge(START, id("a"));
     let graph = builder.allow(Lint::Unreachable).compile().unwrap();
@@ -740,7 +740,7 @@ async fn a_thread_that_a_command_began_agrees() {
 #[case::finished(false)]
 #[case::after_a_question(true)]
 #[tokio::test]
-async fn what_durability_exit_leaves_out_is_told(#[case] asks: bool) {
+async fn parts_left_out_by_durability_exit_are_listed(#[case] asks: bool) {
     let store = Store::memory();
     let builder = Builder::new().add_node(id("a"), note("a")).add_node(id("b"), note("b"));
     let nodes = if asks { vec!["a", "ask", "b"] } else { vec!["a", "b"] };
@@ -757,23 +757,23 @@ async fn what_durability_exit_leaves_out_is_told(#[case] asks: bool) {
 }
 
 #[tokio::test]
-async fn what_if_says_where_new_input_came() {
+async fn what_if_stops_at_new_input() {
     let store = Store::memory();
     let graph = chain(Builder::new().add_node(id("a"), note("a")), &["a"]);
     store.thread(&graph).invoke(start()).await.unwrap();
     store.thread(&graph).invoke(start()).await.unwrap();
-    let told = store.thread(&graph).what_if().await.unwrap();
-    assert_eq!(told.stopped.unwrap().why, "the thread was given something new here");
+    let report = store.thread(&graph).what_if().await.unwrap();
+    assert_eq!(report.stopped.unwrap().why, "the thread was given something new here");
 }
 
 #[tokio::test]
-async fn what_if_follows_the_commands_from_outside() {
+async fn what_if_follows_external_commands() {
     let store = Store::memory();
     let builder = Builder::new().add_node(id("a"), note("a").replayable());
     let graph = chain(builder.add_node(id("ask"), approval.asks::<Approve>().replayable()), &["a", "ask"]);
     store.thread(&graph).invoke(start()).await.unwrap();
     store.thread(&graph).command(Command::update(Pad::update()).goto(id("a"))).await.unwrap();
     store.thread(&graph).resume::<Approve>(true).await.unwrap();
-    let told = store.thread(&graph).what_if().await.unwrap();
-    assert!(told.differences.is_empty(), "{told}");
+    let report = store.thread(&graph).what_if().await.unwrap();
+    assert!(report.differences.is_empty(), "{report}");
 }

@@ -40,7 +40,7 @@ async fn waits(thread: PadThread) -> Option<u64> {
 
 #[rstest]
 #[tokio::test]
-async fn a_wait_outlives_its_process_and_is_over_when_its_time_has_come(
+async fn a_wait_survives_its_process_and_ends_at_its_time(
     #[values(Store::memory(), Store::disk())] store: Store,
     #[values(Durability::Sync, Durability::Async, Durability::Exit)] durability: Durability,
     #[values(false, true)] inside: bool,
@@ -89,7 +89,7 @@ async fn siblings_of_a_wait_finish_and_a_question_comes_first(
 }
 
 #[tokio::test]
-async fn a_wait_for_a_time_that_is_past_is_over() {
+async fn a_wait_for_a_past_time_is_over() {
     let node = |_: Arc<Pad>, ctx: Ctx| -> Boxed<'static, Ended> {
         Box::pin(async move {
             ctx.sleep_until(at(5)).await?;
@@ -102,13 +102,13 @@ async fn a_wait_for_a_time_that_is_past_is_over() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn without_a_store_a_wait_is_one_in_place() {
+async fn without_a_store_a_wait_blocks_its_task() {
     let tally = Tally::default();
     let graph = chain(Builder::new().add_node(id("nap"), sleepy(&tally)), &["nap"]);
-    let begun = tokio::time::Instant::now();
+    let start_time = tokio::time::Instant::now();
     let outcome = graph.invoke(start()).await.unwrap();
     assert_eq!((outcome.state().notes.join(","), tally.count()), ("slept".into(), 1));
-    assert!(begun.elapsed() >= Duration::from_secs(29));
+    assert!(start_time.elapsed() >= Duration::from_secs(29));
 }
 
 #[tokio::test]
@@ -120,7 +120,7 @@ async fn new_input_is_refused_while_a_task_waits() {
     assert_eq!(error.to_string(), "thread `t` is not at rest: `nap` has not finished");
 }
 
-/// How a list shows the thread at a time.
+/// Returns the standing that a list shows for the thread at a time.
 async fn listed(store: &Store, seconds: u64) -> Standing {
     ThreadInfo::read_at(&*store.store, &"t".into(), at(seconds)).await.unwrap().unwrap().standing
 }
@@ -172,7 +172,7 @@ async fn an_answer_that_is_only_recorded_lets_a_waiting_task_run(
 
 #[rstest]
 #[tokio::test]
-async fn a_wait_inside_a_subgraph_ends_when_it_is_moved_by_hand(
+async fn a_wait_in_a_subgraph_ends_when_the_subgraph_is_updated(
     #[values(Store::memory(), Store::disk())] store: Store,
     #[values(false, true)] asks: bool,
 ) {
@@ -201,7 +201,7 @@ async fn a_wait_inside_a_subgraph_ends_when_it_is_moved_by_hand(
     assert_eq!(notes.join(","), if asks { "approved: true,by hand,after" } else { "by hand,after" });
 }
 
-/// A node that does two things at once: sleeps, asks, or calls a graph that does.
+/// A node that does two things in parallel: sleeps, asks, or calls a graph that does.
 fn beside(one: &'static str, other: &'static str) -> impl Fn(Arc<Pad>, Ctx) -> Boxed<'static, Ended> + Clone {
     move |_, ctx: Ctx| {
         Box::pin(async move {
@@ -223,7 +223,7 @@ async fn part(what: &str, ctx: &Ctx) -> Result<String, NodeError> {
     Ok("slept".into())
 }
 
-/// What a node calls.
+/// The graph that a node calls.
 fn called(what: &str) -> Graph {
     match what {
         "call that asks" => chain(Builder::new().add_node(id("asks"), approval.asks::<Approve>()), &["asks"]),
@@ -241,11 +241,11 @@ fn called(what: &str) -> Graph {
 #[case("ask", "call that asks", 2, None, "true,approved: true")]
 #[case("call that asks", "ask", 2, None, "approved: true,true")]
 #[tokio::test]
-async fn what_a_task_asks_and_waits_for_at_once_hides_nothing(
+async fn a_task_that_asks_and_waits_in_parallel_shows_both(
     #[values(Store::memory(), Store::disk())] store: Store,
     #[case] one: &'static str,
     #[case] other: &'static str,
-    #[case] asked: usize,
+    #[case] question_count: usize,
     #[case] wake: Option<u64>,
     #[case] notes: &str,
 ) {
@@ -255,7 +255,7 @@ async fn what_a_task_asks_and_waits_for_at_once_hides_nothing(
     let graph = chain(builder, &["node"]);
     let thread = || hand.on(store.thread(&graph));
     let mut outcome = thread().invoke(start()).await.unwrap();
-    assert_eq!(outcome.questions().len(), asked, "{outcome:?}");
+    assert_eq!(outcome.questions().len(), question_count, "{outcome:?}");
     let task = thread().state().await.unwrap().unwrap().tasks.remove(0);
     if one != "call that asks" || wake.is_none() {
         assert_eq!(task.wake, wake.map(at));
@@ -276,7 +276,7 @@ async fn what_a_task_asks_and_waits_for_at_once_hides_nothing(
 
 #[rstest]
 #[tokio::test]
-async fn what_is_asked_wrongly_beside_a_wait_is_told_at_once(#[values(Store::memory(), Store::disk())] store: Store) {
+async fn an_undeclared_question_during_a_wait_fails_at_once(#[values(Store::memory(), Store::disk())] store: Store) {
     let graph =
         chain(Builder::new().add_node(id("node"), beside("nap", "ask").asks::<crate::pad::Rename>()), &["node"]);
     let error = Hand::default().on(store.thread(&graph)).invoke(start()).await.unwrap_err();

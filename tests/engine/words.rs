@@ -1,4 +1,4 @@
-//! The words of what goes wrong: every problem of a graph at once, and the errors of runs with their help.
+//! The texts of errors: every problem of a graph at once, and the errors of runs with their help.
 
 use std::sync::Arc;
 
@@ -22,7 +22,7 @@ enum Step {
 #[derive(Serialize, Deserialize)]
 struct Query(String);
 
-/// Another question under a name that is taken.
+/// Another question under a name that is already used.
 #[derive(Serialize, Deserialize)]
 struct ApproveAgain;
 impl Interrupt for ApproveAgain {
@@ -87,7 +87,7 @@ fn compile_reports_every_problem_of_a_typed_graph_at_once() {
     ");
 }
 
-/// A node that is missing takes part in the edges that name it, so the other problems are found with it.
+/// A missing node takes part in the edges that name it, so the other problems are found with it.
 #[test]
 fn a_node_that_was_never_added_hides_no_other_problem() {
     let graph = StateGraph::<Pad, Step>::new()
@@ -124,7 +124,7 @@ fn publish_or_not(_: &Pad) -> Step {
 }
 
 #[test]
-fn compile_reports_every_doubt_about_a_typed_graph_at_once() {
+fn compile_reports_every_warning_of_a_typed_graph_at_once() {
     let graph = StateGraph::<Pad, Step>::new()
         .add_node(Step::Plan, nothing)
         .add_node(Step::Write, nothing)
@@ -180,7 +180,7 @@ fn compile_reports_every_unknown_name_of_a_graph_read_from_data() {
     ");
 }
 
-/// An error as a `main` that returns it prints it.
+/// Formats an error as it is printed when `main` returns it.
 fn printed(error: &RunError) -> String {
     format!("error: {error:?}")
 }
@@ -225,7 +225,7 @@ async fn first_error(graph: Graph, limit: u64) -> RunError {
 }
 
 #[tokio::test]
-async fn errors_of_runs_say_what_where_and_what_to_do() {
+async fn errors_of_runs_have_a_place_a_cause_and_help() {
     let broken = |_: Arc<Pad>, _: Ctx| async { Err::<(), NodeError>("out of ink".into()) };
     let panics = |_: Arc<Pad>, _: Ctx| async { if true { panic!("out of paper") } else { Ok::<(), NodeError>(()) } };
     let over = |_: Arc<Pad>, _: Ctx| async { Ok::<_, NodeError>(Pad::update().spent(200).spent(200)) };
@@ -242,11 +242,11 @@ async fn errors_of_runs_say_what_where_and_what_to_do() {
         (lone(nothing), 1),
         (lone(nothing), 2),
     ];
-    let mut told = vec![];
+    let mut printed_errors = vec![];
     for (graph, limit) in graphs {
-        told.push(printed(&first_error(graph, limit).await));
+        printed_errors.push(printed(&first_error(graph, limit).await));
     }
-    insta::assert_snapshot!(told.join("\n"), @r"
+    insta::assert_snapshot!(printed_errors.join("\n"), @r"
     error: node `a` failed in superstep 1: out of ink
      help: mend the cause, then `thread.proceed()`
     error: node `a` panicked in superstep 1: out of paper
@@ -272,27 +272,27 @@ async fn errors_of_runs_say_what_where_and_what_to_do() {
     ");
 }
 
-/// Two nodes that ask the same at once.
+/// Two nodes that ask the same in parallel.
 fn asking() -> Graph {
     let node = || approval.asks::<Approve>();
     fan(Builder::new().add_node(id("a"), node()).add_node(id("b"), node()), &["a", "b"])
 }
 
 #[tokio::test]
-async fn errors_of_threads_say_what_where_and_what_to_do() {
+async fn errors_of_threads_have_a_place_a_cause_and_help() {
     let (store, graph) = (Store::memory(), asking());
     let thread = || store.thread(&graph);
-    let mut told = vec![thread().proceed().await.unwrap_err()];
-    told.push(thread().resume::<Approve>(true).await.unwrap_err());
-    told.push(thread().recursion_limit(0).invoke(start()).await.unwrap_err());
-    told.push(graph.invoke(start()).await.unwrap_err());
+    let mut errors = vec![thread().proceed().await.unwrap_err()];
+    errors.push(thread().resume::<Approve>(true).await.unwrap_err());
+    errors.push(thread().recursion_limit(0).invoke(start()).await.unwrap_err());
+    errors.push(graph.invoke(start()).await.unwrap_err());
     thread().invoke(start()).await.unwrap();
-    told.push(thread().invoke(start()).await.unwrap_err());
-    told.push(thread().resume::<Approve>(true).await.unwrap_err());
-    told.push(thread().resume::<Rename>(String::new()).await.unwrap_err());
-    told.push(thread().update_state_as(id("c"), start()).await.unwrap_err());
-    told.push(thread().at(CheckpointId(77)).state().await.unwrap_err());
-    insta::assert_snapshot!(told.iter().map(printed).collect::<Vec<_>>().join("\n"), @r"
+    errors.push(thread().invoke(start()).await.unwrap_err());
+    errors.push(thread().resume::<Approve>(true).await.unwrap_err());
+    errors.push(thread().resume::<Rename>(String::new()).await.unwrap_err());
+    errors.push(thread().update_state_as(id("c"), start()).await.unwrap_err());
+    errors.push(thread().at(CheckpointId(77)).state().await.unwrap_err());
+    insta::assert_snapshot!(errors.iter().map(printed).collect::<Vec<_>>().join("\n"), @r"
     error: thread `t` has never run
      help: begin it with `thread.invoke(input)`
     error: no open question on thread `t`, which has never run
@@ -318,10 +318,10 @@ async fn errors_of_threads_say_what_where_and_what_to_do() {
 #[case::yes("\"yes\"")]
 #[case::number("3")]
 #[tokio::test]
-async fn a_mistyped_answer_is_told_the_type_it_should_have(#[case] json: &str) {
+async fn the_error_for_a_mistyped_answer_names_the_expected_type(#[case] json: &str) {
     let (store, graph) = (Store::memory(), asking());
-    let asked = store.thread(&graph).invoke(start()).await.unwrap();
-    let answer = Answer::json(&serde_json::from_str(json).unwrap()).to(asked.questions()[0].id());
+    let outcome = store.thread(&graph).invoke(start()).await.unwrap();
+    let answer = Answer::json(&serde_json::from_str(json).unwrap()).to(outcome.questions()[0].id());
     let error = store.thread(&graph).answer(answer).await.unwrap_err();
     assert!(error.to_string().contains("it takes `bool`"), "{error}");
 }
@@ -336,7 +336,7 @@ async fn breaks(_: Arc<Pad>, _: Ctx) -> Result<(), NodeError> {
 #[case::one_question(lone(approval.asks::<Approve>()), "it waits for an answer to `approve`")]
 #[case::two_questions(asking(), "it waits for answers to `approve` (2 times)")]
 #[tokio::test]
-async fn new_input_on_an_unfinished_thread_is_told_what_is_open(#[case] graph: Graph, #[case] open: &str) {
+async fn the_error_for_new_input_on_an_unfinished_thread_lists_open_work(#[case] graph: Graph, #[case] open: &str) {
     let store = Store::memory();
     _ = store.thread(&graph).invoke(start()).await;
     let error = store.thread(&graph).invoke(start()).await.unwrap_err();
@@ -347,7 +347,7 @@ async fn new_input_on_an_unfinished_thread_is_told_what_is_open(#[case] graph: G
 #[case::refused(Pad::update().spent(200).spent(200), "channel `spent` refused a write of the input in superstep 0: the budget is gone")]
 #[case::twice(Pad::update().title("a").title("b"), "channel `title` was written more than once in superstep 0, by the input")]
 #[tokio::test]
-async fn wrong_input_is_told_how_to_give_other_input(#[case] input: PadUpdate, #[case] words: &str) {
+async fn the_error_for_invalid_input_tells_how_to_replace_it(#[case] input: PadUpdate, #[case] words: &str) {
     let (store, graph) = (Store::memory(), lone(nothing));
     let error = store.thread(&graph).invoke(input).await.unwrap_err();
     assert_eq!(printed(&error), format!("error: {words}\n help: mend the input, and invoke with `.discard_pending()`"));
@@ -366,7 +366,7 @@ mod elsewhere {
 }
 
 #[test]
-fn questions_of_one_name_are_told_apart_by_their_modules_if_need_be() {
+fn questions_of_one_name_are_distinguished_by_their_modules() {
     let node = nothing.asks::<Approve>();
     let graph =
         chain_of(Builder::new().add_node(id("a"), node).add_node(id("b"), nothing.asks::<elsewhere::Approve>()));
@@ -377,7 +377,7 @@ fn questions_of_one_name_are_told_apart_by_their_modules_if_need_be() {
 }
 
 #[test]
-fn a_join_of_one_node_named_twice_is_no_join() {
+fn a_join_of_one_node_named_twice_is_an_error() {
     let graph = StateGraph::<Pad, Step>::new().add_node(Step::Plan, nothing).add_node(Step::Write, nothing);
     let error =
         graph.add_edge(START, Step::Plan).add_edge([Step::Plan, Step::Plan], Step::Write).compile().unwrap_err();
@@ -396,12 +396,12 @@ fn chain_of(graph: Builder) -> Builder {
 #[case(RunError::Codec { what: "channel `title`".into(), reason: "it is no text".into() })]
 #[case(RunError::NeedsMigration { thread: "t".into(), misfits: vec![Misfit::Node { node: "plan".into() }] })]
 #[case(RunError::TooMany { from: "plan".into(), what: "sends", count: 9, limit: 8 })]
-fn rare_errors_say_what_to_do_too(#[case] error: RunError) {
+fn rare_errors_have_help_too(#[case] error: RunError) {
     assert!(error.help().is_some(), "{error}");
 }
 
 #[tokio::test]
-async fn a_question_is_printed_with_what_it_asks() {
+async fn a_question_is_printed_with_its_content() {
     let (store, graph) = (Store::memory(), lone(approval.asks::<Approve>()));
     store.thread(&graph).invoke(start()).await.unwrap();
     let Status::Interrupted { questions } = store.thread(&graph).status().await.unwrap() else { panic!() };
@@ -423,14 +423,14 @@ fn an_error_of_a_store_is_printed_with_its_help() {
     ");
 }
 
-/// A pad whose title became a number.
+/// A pad whose title is a number.
 #[derive(State, Clone, Debug, Default, Serialize, Deserialize)]
 struct Numbered {
     title: u32,
 }
 
 #[tokio::test]
-async fn a_channel_of_another_type_than_stored_is_told_with_both_types() {
+async fn the_error_for_a_channel_of_another_type_names_both_types() {
     let shared: Arc<dyn superstep::checkpoint::Checkpointer> = Arc::new(MemoryCheckpointer::new());
     let old = lone(nothing).with_shared_checkpointer(shared.clone());
     old.thread("t").invoke(start()).await.unwrap();
@@ -440,6 +440,6 @@ async fn a_channel_of_another_type_than_stored_is_told_with_both_types() {
     let shown = new.thread("t").state().await.unwrap().unwrap();
     let error = shown.misfits[0].to_string();
     assert_eq!(new.thread("t").invoke(Numbered::update().title(1)).await.unwrap_err().to_string(), error);
-    let told = "channel `title` at checkpoint 4 of thread `t`: stored as `String` (version 1), cannot be read as `u32` (version 1): ";
-    assert!(error.starts_with(told), "{error}");
+    let expected = "channel `title` at checkpoint 4 of thread `t`: stored as `String` (version 1), cannot be read as `u32` (version 1): ";
+    assert!(error.starts_with(expected), "{error}");
 }
