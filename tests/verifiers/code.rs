@@ -1,4 +1,4 @@
-//! Verifiers that are code.
+//! Verifiers in code.
 
 use std::time::Duration;
 
@@ -8,9 +8,9 @@ use superstep::findings::{Finding, FindingKind, Severity, Verdict, VerifierRepor
 use superstep::nodes::Crew;
 use superstep::verifiers::{Verifier, VerifierError, VerifierJob};
 
-use crate::scene::{Scene, entry, fingerprints, told};
+use crate::scene::{Scene, entry, fingerprints, text};
 
-/// A verifier that does what a function does.
+/// A verifier that calls a function.
 struct Does<F>(F);
 
 impl<F: Fn(&VerifierJob) -> Result<VerifierReport, VerifierError> + Send + Sync + 'static> Verifier for Does<F> {
@@ -20,7 +20,7 @@ impl<F: Fn(&VerifierJob) -> Result<VerifierReport, VerifierError> + Send + Sync 
     }
 }
 
-/// A verifier that never ends.
+/// A verifier that never returns.
 struct Hangs;
 
 impl Verifier for Hangs {
@@ -52,7 +52,7 @@ async fn a_verifier_gets_the_attempt_and_its_findings_get_fingerprints() {
     };
     let scene = Scene::new(entry("mine", "code", json!({"words": ["tide"]}))).await;
     let output = scene.run_with(mine(seen)).await.0.output;
-    insta::assert_snapshot!(told(&output), @r"
+    insta::assert_snapshot!(text(&output), @r"
     error fail
     error TODO src/tides.rs:3 a TODO in line 3
     error TODO src/tides.rs:14 a TODO in line 14
@@ -83,22 +83,22 @@ where
     F: Fn(&VerifierJob) -> Result<VerifierReport, VerifierError> + Send + Sync + 'static,
 {
     let output = Scene::new(entry("mine", "code", json!({}))).await.run_with(mine(does)).await.0.output;
-    assert_eq!(told(&output), format!("error -\nerror VERIFIER_FAIL - {message}"));
+    assert_eq!(text(&output), format!("error -\nerror VERIFIER_FAIL - {message}"));
 }
 
 #[tokio::test]
-async fn a_verifier_that_takes_too_long_and_one_that_is_not_there_are_findings() {
+async fn a_slow_and_a_missing_verifier_are_findings() {
     let scene = Scene::new(entry("mine", "code", json!({"timeout_sec": 1}))).await;
     let output = scene.run_with(Crew::new().with_verifier("mine", Hangs)).await.0.output;
-    assert_eq!(told(&output), "error -\nerror VERIFIER_FAIL - the verifier took longer than 1 s");
+    assert_eq!(text(&output), "error -\nerror VERIFIER_FAIL - the verifier took longer than 1 s");
     assert!(Duration::from_millis(output.ms) >= Duration::from_secs(1));
     let output = Scene::new(entry("mine", "code", json!({}))).await.output().await;
     let why = "there is no verifier `mine` in this program; add it by `Crew::with_verifier`";
-    assert_eq!(told(&output), format!("error -\nerror VERIFIER_FAIL - {why}"));
+    assert_eq!(text(&output), format!("error -\nerror VERIFIER_FAIL - {why}"));
 }
 
 #[tokio::test]
-async fn an_error_that_others_remove_counts_as_an_info() {
+async fn an_error_that_other_children_remove_counts_as_an_info() {
     let both = |_: &VerifierJob| -> Result<VerifierReport, VerifierError> {
         Ok(VerifierReport::of([todo(3), Finding::warning(FindingKind::Style, "long")]))
     };
@@ -106,7 +106,7 @@ async fn an_error_that_others_remove_counts_as_an_info() {
     let (ran, mut scene) = scene.run_with(mine(both)).await;
     scene.job.expected = fingerprints(&ran.output);
     let output = scene.run_with(mine(both)).await.0.output;
-    insta::assert_snapshot!(told(&output), @r"
+    insta::assert_snapshot!(text(&output), @r"
     info pass
     info TODO src/tides.rs:3 a TODO in line 3
     info STYLE - long
@@ -114,14 +114,14 @@ async fn an_error_that_others_remove_counts_as_an_info() {
 }
 
 #[tokio::test]
-async fn of_many_findings_the_gravest_are_kept() {
+async fn the_most_severe_of_many_findings_are_kept() {
     let many = |_: &VerifierJob| -> Result<VerifierReport, VerifierError> {
         let infos = (0..9).map(|nth| Finding::info(FindingKind::Style, format!("style {nth}")));
         Ok(VerifierReport::of(infos.chain([todo(3)])))
     };
     let scene = Scene::new(entry("mine", "code", json!({"max_findings": 2}))).await;
     let output = scene.run_with(mine(many)).await.0.output;
-    insta::assert_snapshot!(told(&output), @r"
+    insta::assert_snapshot!(text(&output), @r"
     error fail
     info STYLE - style 0
     error TODO src/tides.rs:3 a TODO in line 3
@@ -129,7 +129,7 @@ async fn of_many_findings_the_gravest_are_kept() {
     ");
 }
 
-/// A key as AWS makes them, in two parts: no scanner of this repository is to find it.
+/// A key in the format of AWS, in two parts so that no scanner reports this repository.
 fn key() -> String {
     ["AKIA", "Q3EGR7MEXAM4T2ZB"].concat()
 }
@@ -143,12 +143,12 @@ async fn a_key_in_the_changes_is_an_error_and_is_not_shown(#[case] config: serde
     let scene = Scene::with(entry("secrets", "code", config), &[("a.txt", &long), ("src/settings.ini", &file)]).await;
     let output = scene.output().await;
     let found = "error SECRET src/settings.ini:2 aws-access-key: an access key of AWS: AKIA…";
-    assert_eq!(told(&output), format!("error fail\n{found}"));
+    assert_eq!(text(&output), format!("error fail\n{found}"));
     assert!(!format!("{output:?}").contains(&key()));
 }
 
 #[tokio::test]
 async fn changes_without_keys_pass() {
     let output = Scene::new(entry("secrets", "code", json!({}))).await.output().await;
-    assert_eq!(told(&output), "info pass");
+    assert_eq!(text(&output), "info pass");
 }

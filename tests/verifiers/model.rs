@@ -1,4 +1,4 @@
-//! Verifiers that are models.
+//! Verifiers that call models.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use superstep::verifiers::{Neighbour, TaskView};
 
 use crate::agent::{Agent, COST};
 use crate::repository::write;
-use crate::scene::{Scene, entry, fingerprints, task, told};
+use crate::scene::{Scene, entry, fingerprints, task, text};
 
 const CRITERION: &str = "`high` returns nine";
 
@@ -19,7 +19,7 @@ fn model(id: &str) -> VerifierEntry {
     entry(id, "model", json!({}))
 }
 
-/// An agent that hands over the same answer always.
+/// An agent that always returns the same answer.
 fn says(answer: Value) -> Arc<Agent> {
     Agent::new(move |_, _, _| Ok(answer.clone()))
 }
@@ -81,7 +81,7 @@ async fn aligned(answer: Value) -> VerifierOutput {
     "warning pass\nwarning SPEC_DIVERGENCE ../README.md:2 unclear: `high` returns nine (the quote is not in ../README.md)"
 )]
 #[tokio::test]
-async fn a_quote_is_looked_for_in_the_files(
+async fn a_quote_is_searched_for_in_the_files(
     #[case] met: &str,
     #[case] file: &str,
     #[case] quote: &str,
@@ -92,11 +92,11 @@ async fn a_quote_is_looked_for_in_the_files(
         file => json!({"file": file, "lines": 2, "quote": quote}),
     };
     let output = aligned(json!({"text": CRITERION, "met": met, "evidence": evidence})).await;
-    assert_eq!(told(&output), expected);
+    assert_eq!(text(&output), expected);
 }
 
 #[tokio::test]
-async fn criteria_are_matched_by_their_words_and_none_is_forgotten_or_invented() {
+async fn criteria_are_matched_by_their_words_and_none_is_missing_or_invented() {
     let scene = Scene::new(model("alignment")).await.for_task(criteria(&["It is  fast.", "It is small", "It is red"]));
     let answer = json!({"criteria": [
         {"text": "- it is\nfast", "met": "yes", "evidence": {"file": "src/tides.rs", "quote": "9"}},
@@ -105,7 +105,7 @@ async fn criteria_are_matched_by_their_words_and_none_is_forgotten_or_invented()
         {"text": "It is loud", "met": "no"},
     ]});
     let output = scene.ask(&says(answer)).await.0.output;
-    insta::assert_snapshot!(told(&output), @r"
+    insta::assert_snapshot!(text(&output), @r"
     error fail
     warning SPEC_DIVERGENCE - not judged: It is small
     error SPEC_DIVERGENCE - not met: It is red
@@ -114,7 +114,7 @@ async fn criteria_are_matched_by_their_words_and_none_is_forgotten_or_invented()
 }
 
 #[tokio::test]
-async fn a_criterion_that_is_not_met_is_the_same_error_whatever_is_quoted() {
+async fn an_unmet_criterion_is_the_same_error_whatever_is_quoted() {
     let no = async |quote: &str| {
         let evidence = json!({"file": "src/tides.rs", "quote": quote});
         fingerprints(&aligned(json!({"text": CRITERION, "met": "no", "evidence": evidence})).await)
@@ -123,14 +123,14 @@ async fn a_criterion_that_is_not_met_is_the_same_error_whatever_is_quoted() {
 }
 
 #[tokio::test]
-async fn a_model_is_asked_once_as_its_verifier_with_the_task_and_the_changes() {
+async fn a_model_gets_the_task_and_the_changes_once_per_criterion() {
     let agent = says(json!({"criteria": [{"text": "Two", "met": "no"}, {"text": "One", "met": "no"}]}));
     let settings = json!({"acceptance_window": 1, "model": "small", "prompt": "Be strict."});
     let scene = Scene::new(entry("alignment", "model", settings)).await.for_task(criteria(&["One", "Two"]));
     let ran = scene.ask(&agent).await.0;
-    let asked = agent.asked("alignment");
-    assert_eq!((asked.len(), ran.usage.cost), (2, 2 * COST), "a turn for each criterion");
-    let first = &asked[0];
+    let calls = agent.calls("alignment");
+    assert_eq!((calls.len(), ran.usage.cost), (2, 2 * COST), "a turn for each criterion");
+    let first = &calls[0];
     let place = (first.tool.as_str(), first.task.as_str(), first.attempt, first.model.as_deref());
     assert_eq!(place, ("submit_alignment", "tides", 2, Some("small")));
     let prompt = first.prompt.split("diff --git").next().unwrap();
@@ -153,20 +153,20 @@ async fn a_model_is_asked_once_as_its_verifier_with_the_task_and_the_changes() {
 }
 
 #[tokio::test]
-async fn a_long_diff_is_a_file() {
+async fn a_long_diff_is_passed_as_a_file() {
     let long = "tide\n".repeat(30_000);
     let agent = says(json!({"suggestions": []}));
     let scene = Scene::with(model("style"), &[("long.txt", &long)]).await;
     scene.ask(&agent).await;
-    let asked = &agent.asked("style")[0];
-    assert_eq!(asked.files.len(), 1);
+    let calls = &agent.calls("style")[0];
+    assert_eq!(calls.files.len(), 1);
     assert!(
-        asked.prompt.contains(&asked.files[0].display().to_string()) && asked.prompt.contains("+30000 -0 long.txt")
+        calls.prompt.contains(&calls.files[0].display().to_string()) && calls.prompt.contains("+30000 -0 long.txt")
     );
 }
 
 #[tokio::test]
-async fn risks_are_warnings_for_tasks_that_are_known() {
+async fn risks_are_warnings_for_known_tasks() {
     let other = |id: &str| Neighbour { id: id.into(), text: String::new() };
     let task = TaskView { parent: Some(other("clock")), next: vec![other("moon"), other("sun")], ..task() };
     let agent = says(json!({"risks": [
@@ -176,13 +176,13 @@ async fn risks_are_warnings_for_tasks_that_are_known() {
     ]}));
     let scene = Scene::new(entry("bigpicture", "model", json!({"consider_next_tasks": 1}))).await.for_task(task);
     let output = scene.ask(&agent).await.0.output;
-    insta::assert_snapshot!(told(&output), @r"
+    insta::assert_snapshot!(text(&output), @r"
     warning pass
     warning CONTEXT_RISK src/tides.rs:1-3 parent task clock: hours are missing
     warning CONTEXT_RISK - next task sun: nine is fixed
     info CONTEXT_RISK - next task clock: ?
     ");
-    let prompt = &agent.asked("bigpicture")[0].prompt;
+    let prompt = &agent.calls("bigpicture")[0].prompt;
     assert!(prompt.contains("- `moon`") && !prompt.contains("- `sun`"), "{prompt}");
 }
 
@@ -190,40 +190,40 @@ async fn risks_are_warnings_for_tasks_that_are_known() {
 async fn suggestions_of_style_never_gate() {
     let agent = says(json!({"suggestions": [{"text": "say more"}, {"text": "it misleads", "severity": "error"}]}));
     let output = Scene::new(model("style")).await.ask(&agent).await.0.output;
-    assert_eq!(told(&output), "warning advisory\ninfo STYLE - say more\nwarning STYLE - it misleads");
+    assert_eq!(text(&output), "warning advisory\ninfo STYLE - say more\nwarning STYLE - it misleads");
 }
 
 #[tokio::test]
-async fn a_verifier_of_ones_own_has_a_prompt() {
+async fn a_custom_verifier_has_a_prompt() {
     let finding =
         json!({"severity": "error", "message": "it blocks", "type": "LATENCY", "evidence": {"file": "src/tides.rs"}});
     let agent = says(json!({"findings": [finding]}));
     let entry_with = entry("latency", "model", json!({"prompt": "Look for what blocks."}));
     let output = Scene::new(entry_with).await.ask(&agent).await.0.output;
-    assert_eq!(told(&output), "error fail\nerror LATENCY src/tides.rs it blocks");
-    assert!(agent.asked("latency")[0].prompt.starts_with("Verify the work on this task.\n\nLook for what blocks.\n"));
+    assert_eq!(text(&output), "error fail\nerror LATENCY src/tides.rs it blocks");
+    assert!(agent.calls("latency")[0].prompt.starts_with("Verify the work on this task.\n\nLook for what blocks.\n"));
     let output = Scene::new(model("latency")).await.ask(&agent).await.0.output;
     let why = "there is no prompt: set `config.prompt` of the verifier `latency`";
-    assert_eq!(told(&output), format!("error -\nerror VERIFIER_FAIL - {why}"));
+    assert_eq!(text(&output), format!("error -\nerror VERIFIER_FAIL - {why}"));
 }
 
 #[rstest]
 #[case::alignment("alignment", "the task has no acceptance criteria")]
 #[case::big_picture("bigpicture", "the task has no parent and no next tasks")]
 #[tokio::test]
-async fn nobody_is_asked_about_nothing(#[case] id: &str, #[case] why: &str) {
-    let agent = Agent::new(|asked, _, _| panic!("{asked:?}"));
+async fn no_model_is_called_when_there_is_nothing_to_verify(#[case] id: &str, #[case] why: &str) {
+    let agent = Agent::new(|call, _, _| panic!("{call:?}"));
     let output = Scene::new(model(id)).await.ask(&agent).await.0.output;
-    assert_eq!(told(&output), format!("info pass\ninfo NOTHING_TO_VERIFY - {why}"));
+    assert_eq!(text(&output), format!("info pass\ninfo NOTHING_TO_VERIFY - {why}"));
 }
 
 #[tokio::test]
-async fn an_answer_that_cannot_be_read_is_asked_for_again_and_then_a_finding() {
+async fn an_unreadable_answer_is_requested_again_and_then_a_finding() {
     let agent = says(json!({"criteria": "all"}));
     let scene = Scene::new(model("alignment")).await.for_task(criteria(&[CRITERION]));
     let output = scene.ask(&agent).await.0.output;
     assert_eq!(agent.count("alignment"), 2);
-    insta::assert_snapshot!(told(&output), @r#"
+    insta::assert_snapshot!(text(&output), @r#"
     error -
     error VERIFIER_FAIL - the verifier handed over nothing that can be used: `submit_alignment` was given invalid type: string "all", expected a sequence
     "#);
@@ -238,11 +238,11 @@ async fn a_turn_that_fails_is_a_finding(#[case] class: ErrorClass) {
     let agent = Agent::new(move |_, _, _| Err(DriverError::new(class, "the line is dead")));
     let output = Scene::new(model("style")).await.ask(&agent).await.0.output;
     let why = "the verifier handed over nothing that can be used: the line is dead";
-    assert_eq!(told(&output), format!("error -\nerror VERIFIER_FAIL - {why}"));
+    assert_eq!(text(&output), format!("error -\nerror VERIFIER_FAIL - {why}"));
 }
 
 #[tokio::test]
-async fn what_a_model_changes_is_taken_back() {
+async fn changes_by_a_model_are_reverted() {
     let agent = Agent::new(|_, folder, _| {
         write(folder, "src/tides.rs", "// gone\n");
         write(folder, "notes.txt", "mine\n");
@@ -250,18 +250,18 @@ async fn what_a_model_changes_is_taken_back() {
     });
     let (ran, scene) = Scene::new(model("style")).await.ask(&agent).await;
     let why = "the verifier changed files, which was taken back: notes.txt, src/tides.rs";
-    assert_eq!(told(&ran.output), format!("error advisory\nerror VERIFIER_FAIL - {why}"));
+    assert_eq!(text(&ran.output), format!("error advisory\nerror VERIFIER_FAIL - {why}"));
     assert_eq!(scene.file("src/tides.rs").unwrap(), "pub fn high() -> u32 {\n    9\n}\n");
     assert_eq!(scene.file("notes.txt"), None);
 }
 
 #[tokio::test]
-async fn a_model_that_changes_hooks_is_found_out() {
+async fn a_model_that_changes_hooks_is_detected() {
     let agent = Agent::new(|_, folder, _| {
         write(folder, ".git/hooks/pre-commit", "#!/bin/sh\n");
         Ok(json!({"suggestions": []}))
     });
     let ran = Scene::new(model("style")).await.ask(&agent).await.0;
     assert_eq!(ran.tampered.len(), 1);
-    assert!(told(&ran.output).contains("VERIFIER_FAIL - the verifier changed git's hooks or configuration: "));
+    assert!(text(&ran.output).contains("VERIFIER_FAIL - the verifier changed git's hooks or configuration: "));
 }

@@ -1,19 +1,17 @@
-//! The page on writing a verifier: what it shows is read and run.
+//! The examples of the page on writing a verifier are parsed and run.
 
 use serde_json::json;
 use superstep::spec::{Flags, RunSettings, SpecId, TaskSpec, VerifierConfig, Verifiers};
 
-use crate::scene::{Scene, told};
+use crate::scene::{Scene, text};
 
 const PAGE: &str = include_str!("../../docs/writing-a-verifier.md");
 
-/// Returns the blocks of the page in a language.
 fn blocks(language: &str) -> Vec<&'static str> {
     let opened = PAGE.split(&format!("```{language}\n") as &str).skip(1).collect::<Vec<_>>();
     opened.into_iter().map(|rest| rest.split_once("```").unwrap().0).collect()
 }
 
-/// Returns the verifiers of a `verifiers.yml`.
 fn verifiers(text: &str) -> Verifiers {
     let config = VerifierConfig::parse(text, "verifiers.yml").unwrap_or_else(|error| panic!("{error}"));
     let task = TaskSpec::new("tides".parse::<SpecId>().unwrap(), "Know the tides", "");
@@ -45,5 +43,5 @@ async fn the_command_finds_dead_links() {
     let page = "[here](tides.md)\n[there](moon/phases.md)\n";
     let scene = Scene::with(entry, &[("tools/links.sh", blocks("sh")[0]), ("docs/tides.md", page)]).await;
     let output = scene.output().await;
-    assert_eq!(told(&output), "warning -\nwarning DEAD_LINK docs/tides.md there is no moon/phases.md");
+    assert_eq!(text(&output), "warning -\nwarning DEAD_LINK docs/tides.md there is no moon/phases.md");
 }

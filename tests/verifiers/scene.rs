@@ -1,4 +1,4 @@
-//! A repository with an attempt at a task in it, and a graph of one node that runs a verifier.
+//! A repository with an attempt at a task, and a graph of one node that runs a verifier.
 
 use std::sync::{Arc, Mutex};
 
@@ -32,7 +32,7 @@ pub(crate) struct Scene {
     _home: tempfile::TempDir,
 }
 
-/// A verifier with settings, in JSON as it is stored.
+/// A verifier with settings in the stored JSON form.
 pub(crate) fn entry(id: &str, mode: &str, config: Value) -> VerifierEntry {
     let entry = json!({
         "id": id, "stakeholder": "architecture", "mode": mode, "stage": "build", "after": [], "criticality": "standard",
@@ -77,7 +77,7 @@ impl Scene {
         self
     }
 
-    /// Runs the verifier with a crew, and replays the run without the repository.
+    /// Runs the verifier with a crew, then replays the run without the repository.
     pub(crate) async fn run_with(self, crew: Crew) -> (RanVerifier, Self) {
         let ran = Arc::default();
         let thread = graph(&self.job, &ran, Arc::new(MemoryCheckpointer::new())).thread_with("t", Arc::new(crew));
@@ -105,7 +105,7 @@ impl Scene {
         self.run().await.0.output
     }
 
-    /// Returns the file's text, if there is one.
+    /// Returns the text of a file, or `None` if there is no such file.
     pub(crate) fn file(&self, name: &str) -> Option<String> {
         std::fs::read_to_string(self.repository.path().join(name)).ok()
     }
@@ -113,15 +113,15 @@ impl Scene {
 
 type Ran = Arc<Mutex<Option<RanVerifier>>>;
 
-/// A graph that runs a verifier; what it came to is put aside too.
+/// A graph that runs a verifier, and stores the result in `ran` too.
 pub(crate) fn graph(job: &RunVerifier, ran: &Ran, store: Arc<dyn Checkpointer>) -> CompiledGraph<Judged, Step, Crew> {
     let (job, ran) = (Arc::new(job.clone()), Arc::clone(ran));
     let body = move |_: Arc<Judged>, ctx: Ctx<Crew>| {
         let (job, ran) = (Arc::clone(&job), Arc::clone(&ran));
         async move {
-            let came = run_verifier(&job, &ctx).await?;
-            let update = Judged::update().output(Some(came.output.clone()));
-            *ran.lock().unwrap() = Some(came);
+            let result = run_verifier(&job, &ctx).await?;
+            let update = Judged::update().output(Some(result.output.clone()));
+            *ran.lock().unwrap() = Some(result);
             Ok::<JudgedUpdate, NodeError>(update)
         }
     };
@@ -130,8 +130,8 @@ pub(crate) fn graph(job: &RunVerifier, ran: &Ran, store: Arc<dyn Checkpointer>) 
     graph.unwrap_or_else(|error| panic!("{error}")).with_shared_checkpointer(store)
 }
 
-/// The findings in a line each: severity, type, place, message.
-pub(crate) fn told(output: &VerifierOutput) -> String {
+/// Formats an output: its severity and verdict, then severity, type, place and message of each finding.
+pub(crate) fn text(output: &VerifierOutput) -> String {
     let line = |finding: &superstep::findings::Finding| {
         let kind = serde_json::to_value(&finding.kind).unwrap();
         let place = finding.evidence.file.as_deref().unwrap_or("-");

@@ -1,4 +1,4 @@
-//! Turns that fail, or have to wait: what goes on afterwards, and in which turn.
+//! Turns that fail or have to wait: what resumes afterwards, and in which turn.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -25,20 +25,20 @@ fn failure(class: ErrorClass, after: Option<u64>) -> DriverError {
     }
 }
 
-/// An agent whose first developer turns fail so often; everything passes.
+/// An agent whose first developer turns fail; every review passes.
 fn failing(times: usize, error: impl Fn() -> DriverError + Send + Sync + 'static) -> Arc<Agent> {
     let left = AtomicUsize::new(times);
-    Agent::new(move |asked, folder, _| match asked.role.as_str() {
+    Agent::new(move |call, folder, _| match call.role.as_str() {
         "developer" => {
             let fails = left.fetch_update(Ordering::SeqCst, Ordering::SeqCst, |left| left.checked_sub(1)).is_ok();
-            if fails { Err(error()) } else { Ok(part(folder, &asked.task)) }
+            if fails { Err(error()) } else { Ok(part(folder, &call.task)) }
         }
         _ => Ok(approved()),
     })
 }
 
 #[tokio::test]
-async fn a_failed_turn_goes_on_under_its_name_and_a_person_may_change_hooks_before() {
+async fn a_failed_turn_resumes_under_its_name_and_a_person_may_change_hooks_before() {
     let scene = Scene::new(failing(2, || failure(ErrorClass::Transient, None)));
     scene.thread.invoke(scene.input(&plan(1), profile())).await.unwrap();
     let error = scene.thread.resume::<ApprovePlan>(Decision::approve()).await.unwrap_err();
@@ -47,19 +47,19 @@ async fn a_failed_turn_goes_on_under_its_name_and_a_person_may_change_hooks_befo
     scene.repository.write(HOOK, "#!/bin/sh\nexit 0\n");
     let state = scene.thread.retry().await.unwrap().finished().unwrap();
     assert_eq!((state.outcome, scene.commits()), (Some(RunOutcome::Completed), vec![done(1)]));
-    let asked = scene.agent.asked("developer");
-    assert_eq!(asked.len(), 3);
-    assert!(asked.iter().all(|asked| asked.turn == asked_first(&scene)), "{asked:?}");
+    let calls = scene.agent.calls("developer");
+    assert_eq!(calls.len(), 3);
+    assert!(calls.iter().all(|call| call.turn == first_turn(&scene)), "{calls:?}");
 }
 
-fn asked_first(scene: &Scene) -> String {
-    scene.agent.asked("developer")[0].turn.clone()
+fn first_turn(scene: &Scene) -> String {
+    scene.agent.calls("developer")[0].turn.clone()
 }
 
 #[tokio::test]
 async fn an_agent_that_fails_after_it_changed_a_hook_halts_the_task() {
-    let agent = Agent::new(|asked, folder, _| {
-        if asked.role != "developer" {
+    let agent = Agent::new(|call, folder, _| {
+        if call.role != "developer" {
             return Ok(approved());
         }
         crate::repository::write(folder, HOOK, "#!/bin/sh\nexit 0\n");
@@ -73,22 +73,22 @@ async fn an_agent_that_fails_after_it_changed_a_hook_halts_the_task() {
 #[case::rate(ErrorClass::RateLimited)]
 #[case::overload(ErrorClass::Transient)]
 #[tokio::test]
-async fn a_busy_service_is_waited_for_and_the_turn_goes_on_under_its_name(#[case] class: ErrorClass) {
+async fn a_busy_service_is_waited_for_and_the_turn_resumes_under_its_name(#[case] class: ErrorClass) {
     let scene = Scene::new(failing(60, move || failure(class, Some(0))));
     let outcome = scene.run(&plan(1), profile()).await;
     assert_eq!(outcome.finished().unwrap().outcome, Some(RunOutcome::Completed));
-    let asked = scene.agent.asked("developer");
-    assert_eq!(asked.len(), 61);
-    assert!(asked.iter().all(|asked| asked.turn == asked_first(&scene)));
+    let calls = scene.agent.calls("developer");
+    assert_eq!(calls.len(), 61);
+    assert!(calls.iter().all(|call| call.turn == first_turn(&scene)));
 }
 
-/// A server may say anything.
+/// A server may return any value.
 #[rstest]
 #[case::for_ever(u64::MAX)]
 #[case::for_longer_than_there_are_dates(1 << 62)]
 #[case::for_a_century(100 * 365 * 86_400)]
 #[tokio::test]
-async fn a_service_that_says_it_is_busy_for_ever_is_asked_again_in_a_month(#[case] seconds: u64) {
+async fn a_service_that_is_busy_for_ever_is_called_again_in_a_month(#[case] seconds: u64) {
     let scene = Scene::new(failing(1, move || failure(ErrorClass::Transient, Some(seconds))));
     let Outcome::Waiting { until, .. } = scene.run(&plan(1), profile()).await else { panic!("it waits") };
     let month = Duration::from_secs(31 * 86_400);
@@ -100,9 +100,9 @@ async fn a_service_that_says_it_is_busy_for_ever_is_asked_again_in_a_month(#[cas
 #[case::busy(ErrorClass::RateLimited, Some(3600))]
 #[tokio::test]
 async fn a_run_ends_without_the_review_of_everything(#[case] class: ErrorClass, #[case] after: Option<u64>) {
-    let agent = Agent::new(move |asked, folder, _| match asked.tool.as_str() {
+    let agent = Agent::new(move |call, folder, _| match call.tool.as_str() {
         "submit_final_review" => Err(failure(class, after)),
-        "submit_work" => Ok(part(folder, &asked.task)),
+        "submit_work" => Ok(part(folder, &call.task)),
         _ => Ok(approved()),
     });
     let scene = Scene::new(agent);
@@ -110,8 +110,8 @@ async fn a_run_ends_without_the_review_of_everything(#[case] class: ErrorClass, 
     let state = scene.run(&plan(1), profile).await.finished().unwrap();
     assert_eq!((state.outcome, scene.commits()), (Some(RunOutcome::Completed), vec![done(1)]));
     assert!(state.notices.iter().any(|notice| notice.contains("the line is cut")), "{:?}", state.notices);
-    let asked = scene.agent.log.lock().unwrap().len();
+    let count = scene.agent.log.lock().unwrap().len();
     let Replayed::Verified(report) = scene.thread.replay(Replay::Verify).await.unwrap() else { panic!() };
     assert!(report.divergence.is_none(), "{report:?}");
-    assert_eq!(scene.agent.log.lock().unwrap().len(), asked, "nobody is asked again");
+    assert_eq!(scene.agent.log.lock().unwrap().len(), count, "nobody is asked again");
 }

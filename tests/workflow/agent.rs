@@ -1,4 +1,4 @@
-//! A driver whose agents do what a function says: they really write files.
+//! A driver whose agents are functions: they really write files.
 
 use std::collections::HashMap;
 use std::fmt::Display;
@@ -14,77 +14,76 @@ use superstep::drivers::{
 
 use crate::repository::write;
 
-/// What an agent was asked.
+/// A call of an agent.
 #[derive(Clone, Debug)]
-pub(crate) struct Asked {
+pub(crate) struct Call {
     pub(crate) role: String,
     pub(crate) prompt: String,
     pub(crate) model: Option<String>,
     pub(crate) session: Session,
-    /// The tool by which the result is handed over.
+    /// Name of the tool that submits the result.
     pub(crate) tool: String,
     /// The task's number in the plan, and the attempt.
     pub(crate) task: String,
     pub(crate) attempt: u32,
-    /// Files elsewhere that may be read.
+    /// Readable files outside the folder.
     pub(crate) files: Vec<std::path::PathBuf>,
-    /// The session the answer belongs to.
+    /// Id of the session of the answer.
     pub(crate) answered_in: String,
-    /// The name of the turn.
     pub(crate) turn: String,
 }
 
-/// What each turn costs, in millionths of a dollar.
+/// Cost of each turn, in millionths of a dollar.
 pub(crate) const COST: u64 = 100;
 
-type Act = dyn Fn(&Asked, &Path, usize) -> Result<Value, DriverError> + Send + Sync;
+type Act = dyn Fn(&Call, &Path, usize) -> Result<Value, DriverError> + Send + Sync;
 
-/// An agent that hands over what a function returns; the function is given the number of the turn in its role.
+/// An agent that submits the result of a function, which gets the number of the turn in its role.
 pub(crate) struct Agent {
     act: Arc<Act>,
-    pub(crate) log: Arc<Mutex<Vec<Asked>>>,
+    pub(crate) log: Arc<Mutex<Vec<Call>>>,
     ended: Arc<Mutex<HashMap<String, Finished>>>,
 }
 
 impl Agent {
     pub(crate) fn new(
-        act: impl Fn(&Asked, &Path, usize) -> Result<Value, DriverError> + Send + Sync + 'static,
+        act: impl Fn(&Call, &Path, usize) -> Result<Value, DriverError> + Send + Sync + 'static,
     ) -> Arc<Self> {
         Arc::new(Self { act: Arc::new(act), log: Arc::default(), ended: Arc::default() })
     }
 
-    /// An agent whose developer does what `develop` does in the folder, and whose reviewer says what `review` says; both are
-    /// given the task and the number of the turn in their role. The review of everything passes.
+    /// Creates an agent whose developer runs `develop` in the folder, and whose reviewer returns the result of
+    /// `review`; both get the call and the number of the turn in their role. The final review passes.
     pub(crate) fn crew(
-        develop: impl Fn(&Asked, &Path, usize) -> Value + Send + Sync + 'static,
-        review: impl Fn(&Asked, usize) -> Value + Send + Sync + 'static,
+        develop: impl Fn(&Call, &Path, usize) -> Value + Send + Sync + 'static,
+        review: impl Fn(&Call, usize) -> Value + Send + Sync + 'static,
     ) -> Arc<Self> {
-        Self::new(move |asked, folder, nth| {
-            Ok(match asked.tool.as_str() {
-                "submit_work" => develop(asked, folder, nth),
-                "submit_review" => review(asked, nth),
+        Self::new(move |call, folder, nth| {
+            Ok(match call.tool.as_str() {
+                "submit_work" => develop(call, folder, nth),
+                "submit_review" => review(call, nth),
                 _ => approved(),
             })
         })
     }
 
-    /// An agent who writes a file for each task, and approves everything.
+    /// Creates an agent that writes a file for each task, and approves everything.
     pub(crate) fn willing() -> Arc<Self> {
-        Self::crew(|asked, folder, _| part(folder, &asked.task), |_, _| approved())
+        Self::crew(|call, folder, _| part(folder, &call.task), |_, _| approved())
     }
 
-    /// The tasks a role was asked about, in order.
+    /// Returns the tasks of a role's calls, in order.
     pub(crate) fn tasks(&self, role: &str) -> Vec<String> {
-        self.asked(role).into_iter().map(|asked| asked.task).collect()
+        self.calls(role).into_iter().map(|call| call.task).collect()
     }
 
-    /// How often a role was asked.
+    /// Returns the number of calls of a role.
     pub(crate) fn count(&self, role: &str) -> usize {
-        self.log.lock().unwrap().iter().filter(|asked| asked.role == role).count()
+        self.log.lock().unwrap().iter().filter(|call| call.role == role).count()
     }
 
-    pub(crate) fn asked(&self, role: &str) -> Vec<Asked> {
-        self.log.lock().unwrap().iter().filter(|asked| asked.role == role).cloned().collect()
+    pub(crate) fn calls(&self, role: &str) -> Vec<Call> {
+        self.log.lock().unwrap().iter().filter(|call| call.role == role).cloned().collect()
     }
 }
 
@@ -106,7 +105,7 @@ impl Driver for Agent {
                 Session::New => format!("{role}-{nth}"),
                 Session::Resume(session) => session.id.clone(),
             };
-            let asked = Asked {
+            let call = Call {
                 role,
                 prompt: request.prompt.clone(),
                 model: request.model.clone(),
@@ -118,9 +117,9 @@ impl Driver for Agent {
                 answered_in: id.clone(),
                 turn: request.turn.clone(),
             };
-            log.lock().unwrap().push(asked.clone());
+            log.lock().unwrap().push(call.clone());
             let usage = Usage { input: 10, output: 5, cost: COST, requests: 1, ..Usage::default() };
-            let acted = act(&asked, &request.directory, nth);
+            let acted = act(&call, &request.directory, nth);
             if acted.as_ref().is_err_and(|error| error.refusal) {
                 tell.tell(AgentEvent::Usage(usage)).await; // an answer that is refused is paid for, no answer is not
             }
@@ -143,7 +142,7 @@ impl Driver for Agent {
     }
 }
 
-/// Writes a part of the work.
+/// Writes a file for a task.
 pub(crate) fn part(folder: &Path, name: impl Display) -> Value {
     write(folder, &format!("part-{name}.txt"), "x\n");
     work()

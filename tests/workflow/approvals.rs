@@ -1,4 +1,4 @@
-//! How a plan comes to be approved.
+//! The approval of a plan.
 
 use rstest::rstest;
 use serde_json::{Value, json};
@@ -6,15 +6,15 @@ use superstep::nodes::{ApprovePlan, PlanChanged, WhichPlan};
 use superstep::plan::{Decision, Issue, TaskId};
 use superstep::workflows::task_based::{ExecutionState, Mark, RunOutcome};
 
-use crate::agent::{Agent, Asked, approved, work};
+use crate::agent::{Agent, Call, approved, work};
 use crate::repository::write;
-use crate::scene::{Ran, Scene, asks, done, marks, plan, profile};
+use crate::scene::{RunResult, Scene, asks, done, marks, plan, profile};
 
 fn ids(ids: &[&str]) -> Vec<TaskId> {
     ids.iter().map(|id| id.parse().unwrap()).collect()
 }
 
-async fn decide(scene: &Scene, decision: Decision) -> Ran {
+async fn decide(scene: &Scene, decision: Decision) -> RunResult {
     scene.thread.resume::<ApprovePlan>(decision).await.unwrap()
 }
 
@@ -38,7 +38,7 @@ async fn tasks_that_are_not_approved_are_skipped(#[case] approved: &[&str], #[ca
 #[case::none(Decision::approve_only([]))]
 #[case::unreadable(Decision::edit_plan("### Task 1: A\n\nA.\n\n### Task 1: B\n\nB.\n"))]
 #[tokio::test]
-async fn a_decision_that_cannot_be_followed_is_asked_for_again(#[case] decision: Decision) {
+async fn an_invalid_decision_is_requested_again(#[case] decision: Decision) {
     let scene = Scene::new(Agent::willing());
     scene.thread.invoke(scene.input(&plan(3), profile())).await.unwrap();
     let outcome = decide(&scene, decision).await;
@@ -56,7 +56,7 @@ async fn an_edited_plan_is_the_one_that_is_executed() {
 }
 
 #[tokio::test]
-async fn a_rejected_plan_ends_the_run_and_nothing_was_touched() {
+async fn a_rejected_plan_ends_the_run_without_changes() {
     let scene = Scene::new(Agent::willing());
     scene.thread.invoke(scene.input(&plan(3), profile())).await.unwrap();
     let state = decide(&scene, Decision::reject("no")).await.finished().unwrap();
@@ -72,13 +72,13 @@ fn proposal(tasks: &[&str]) -> Value {
     json!({"goal": "A clock", "approach": "", "success_criteria": [], "tasks": tasks.iter().map(task).collect::<Vec<_>>()})
 }
 
-/// Has plans written as the function says.
-fn architect(plan: impl Fn(&Asked, usize) -> Value + Send + Sync + 'static) -> Scene {
-    Scene::new(Agent::new(move |asked, folder, nth| {
-        Ok(match asked.tool.as_str() {
-            "submit_plan" => plan(asked, nth),
+/// A scene whose architect writes the plans that a function returns.
+fn architect(plan: impl Fn(&Call, usize) -> Value + Send + Sync + 'static) -> Scene {
+    Scene::new(Agent::new(move |call, folder, nth| {
+        Ok(match call.tool.as_str() {
+            "submit_plan" => plan(call, nth),
             "submit_work" => {
-                write(folder, &format!("part-{}.txt", asked.task), "x\n");
+                write(folder, &format!("part-{}.txt", call.task), "x\n");
                 work()
             }
             _ => approved(),
@@ -86,16 +86,16 @@ fn architect(plan: impl Fn(&Asked, usize) -> Value + Send + Sync + 'static) -> S
     }))
 }
 
-async fn from_issue(scene: &Scene) -> Ran {
+async fn from_issue(scene: &Scene) -> RunResult {
     let issue = Issue { id: "CLK-7".into(), title: "A clock".into(), description: "It shall tick.".into() };
     let input = ExecutionState::update().working_dir(scene.repository.path()).issue(Some(issue)).profile(profile());
     scene.thread.invoke(input).await.unwrap()
 }
 
 #[tokio::test]
-async fn a_wish_reaches_the_architect_in_its_session() {
-    let scene = architect(|asked, nth| {
-        assert_eq!(asked.prompt.contains("with a bell"), nth == 1, "{}", asked.prompt);
+async fn requested_changes_reach_the_architect_in_its_session() {
+    let scene = architect(|call, nth| {
+        assert_eq!(call.prompt.contains("with a bell"), nth == 1, "{}", call.prompt);
         proposal(if nth == 0 { &["1"] } else { &["1", "2"] })
     });
     assert_eq!(asks(&from_issue(&scene).await), "approval");
@@ -113,7 +113,7 @@ async fn a_wish_reaches_the_architect_in_its_session() {
 #[case::adopted(WhichPlan::Adopt, "Write it in brass.")]
 #[case::kept(WhichPlan::Keep, "Write part 1.")]
 #[tokio::test]
-async fn a_plan_of_the_architect_can_be_read_and_changed_in_a_file(#[case] which: WhichPlan, #[case] told: &str) {
+async fn a_plan_of_the_architect_can_be_read_and_changed_in_a_file(#[case] which: WhichPlan, #[case] wording: &str) {
     let scene = architect(|_, _| proposal(&["1"]));
     let outcome = from_issue(&scene).await;
     let path = outcome.questions()[0].payload::<ApprovePlan>().unwrap().path.unwrap();
@@ -126,7 +126,7 @@ async fn a_plan_of_the_architect_can_be_read_and_changed_in_a_file(#[case] which
         outcome = decide(&scene, Decision::approve()).await;
     }
     let state = outcome.finished().unwrap();
-    assert!(scene.agent.asked("developer")[0].prompt.contains(told));
+    assert!(scene.agent.calls("developer")[0].prompt.contains(wording));
     assert_eq!(state.plan_path.as_deref(), Some(std::path::Path::new(&path)));
     assert_eq!(scene.repository.git(&["status", "--porcelain"]), "");
 }
@@ -135,26 +135,26 @@ async fn a_plan_of_the_architect_can_be_read_and_changed_in_a_file(#[case] which
 #[case::once(2, 3, true)]
 #[case::never(99, 8, false)]
 #[tokio::test]
-async fn an_architect_who_cannot_be_understood_is_asked_again_and_then_a_person_is(
+async fn an_unreadable_plan_is_requested_again_and_then_a_person_decides(
     #[case] unreadable: usize,
-    #[case] asked: usize,
-    #[case] understood: bool,
+    #[case] calls: usize,
+    #[case] is_readable: bool,
 ) {
     let scene = architect(move |_, nth| if nth < unreadable { json!({"steps": 1}) } else { proposal(&["1"]) });
     let outcome = from_issue(&scene).await;
-    assert_eq!((asks(&outcome), scene.agent.count("architect")), ("approval", asked));
+    assert_eq!((asks(&outcome), scene.agent.count("architect")), ("approval", calls));
     let question: ApprovePlan = outcome.questions()[0].payload().unwrap();
     assert_eq!(
         (question.problems.is_empty(), question.tasks.len()),
-        (understood, usize::from(understood)),
+        (is_readable, usize::from(is_readable)),
         "{question:?}"
     );
-    if !understood {
+    if !is_readable {
         let [problem] = question.problems.as_slice() else { panic!("{question:?}") };
         assert!(problem.contains("handed over no plan"), "{problem}");
         let outcome = decide(&scene, Decision::revise("use the tool")).await;
         assert_eq!((asks(&outcome), scene.agent.count("architect")), ("approval", 16));
-        assert!(scene.agent.asked("architect")[8].prompt.contains("use the tool"));
+        assert!(scene.agent.calls("architect")[8].prompt.contains("use the tool"));
         assert!(decide(&scene, Decision::edit_plan(plan(1))).await.finished().is_some());
     }
 }
@@ -164,10 +164,10 @@ async fn an_architect_who_cannot_be_understood_is_asked_again_and_then_a_person_
 #[case::mended_at_last(3, 4)]
 #[case::never(99, 4)]
 #[tokio::test]
-async fn a_bad_plan_goes_back_three_times_and_then_to_a_person(#[case] bad: usize, #[case] asked: usize) {
+async fn an_invalid_plan_is_returned_three_times_and_then_a_person_decides(#[case] bad: usize, #[case] calls: usize) {
     let scene = architect(move |_, nth| proposal(if nth < bad { &["1", "1"] } else { &["1"] }));
     let outcome = from_issue(&scene).await;
-    assert_eq!((asks(&outcome), scene.agent.count("architect")), ("approval", asked));
+    assert_eq!((asks(&outcome), scene.agent.count("architect")), ("approval", calls));
     let question: ApprovePlan = outcome.questions()[0].payload().unwrap();
     assert_eq!(question.problems.is_empty(), bad < 99, "{question:?}");
     if bad == 99 {

@@ -1,4 +1,4 @@
-//! An agent behind a server of models that tries to leave its folder, through the whole workflow.
+//! An agent with a model server that tries to leave its folder, through the whole workflow.
 
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -14,7 +14,7 @@ use superstep::prelude::*;
 use superstep::workflows::Profile;
 use superstep::workflows::task_based::{ExecutionState, RunOutcome, graph};
 
-use crate::agent::{Agent, Asked, approved, rejected, work};
+use crate::agent::{Agent, Call, approved, rejected, work};
 use crate::model_server::{Answer, ModelServer, Scenario, When};
 use crate::repository::{Repository, write};
 use crate::scene::{Scene, done, plan, profile};
@@ -22,7 +22,7 @@ use crate::scene::{Scene, done, plan, profile};
 const KEY: &str = "sk-very-secret-0123";
 
 /// Calls that no agent may make.
-fn tries(outside: &Path) -> Vec<(&'static str, Value)> {
+fn attempts(outside: &Path) -> Vec<(&'static str, Value)> {
     let absolute = outside.join("secret");
     vec![
         ("read", json!({ "path": absolute })),
@@ -46,23 +46,23 @@ fn tries(outside: &Path) -> Vec<(&'static str, Value)> {
 }
 
 fn scenario(outside: &Path) -> Scenario {
-    let told = |tool: &str| When { offers: Some(tool.to_owned()), ..When::default() };
-    let said = Answer::text(&format!("My key is {KEY}."));
-    let attack = tries(outside).into_iter().fold(said, |answer, (name, arguments)| answer.and_call(name, arguments));
+    let with_tool = |tool: &str| When { offers: Some(tool.to_owned()), ..When::default() };
+    let leak = Answer::text(&format!("My key is {KEY}."));
+    let attack = attempts(outside).into_iter().fold(leak, |answer, (name, arguments)| answer.and_call(name, arguments));
     let work = Answer::call("write", json!({ "path": "part.txt", "content": "x\n" }))
         .and_call("submit_work", json!({ "status": "done", "summary": format!("did {KEY}"), "files": [] }));
     let review = json!({ "approved": true, "severity": "none", "summary": format!("fine {KEY}"), "comments": [] });
     [
-        attack.when(told("submit_work")),
-        work.when(told("submit_work")),
-        Answer::call("submit_review", review).when(told("submit_review")),
+        attack.when(with_tool("submit_work")),
+        work.when(with_tool("submit_work")),
+        Answer::call("submit_review", review).when(with_tool("submit_review")),
     ]
     .into()
 }
 
 #[tokio::test]
 async fn an_agent_behind_api_reaches_nothing_outside_and_leaves_no_key_anywhere() {
-    let (repository, outside, kept) = (Repository::new(), tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let (repository, outside, stored) = (Repository::new(), tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
     fs::write(outside.path().join("secret"), "the hidden words").unwrap();
     symlink(outside.path(), repository.path().join("link")).unwrap();
     repository.git(&["add", "link"]);
@@ -72,7 +72,7 @@ async fn an_agent_behind_api_reaches_nothing_outside_and_leaves_no_key_anywhere(
     let server = ModelServer::start(scenario(outside.path())).await;
     let sessions = SessionStore::new(repository.path().join(".superstep/sessions"));
     let api = Api::new(ApiConfig::new(server.url()).key(ApiKey::new(KEY), "MY_KEY"), sessions).unwrap();
-    let store = std::sync::Arc::new(SledCheckpointer::open(kept.path().join("store")).unwrap());
+    let store = std::sync::Arc::new(SledCheckpointer::open(stored.path().join("store")).unwrap());
     let graph = graph::<Crew>().unwrap().with_shared_checkpointer(store.clone());
     let thread = graph.thread_with("clock", Crew::new().with("api", api)).record_events();
     let profile = Profile { driver: DriverName::Api { provider: None }, model: Some("m".into()), ..profile() };
@@ -81,14 +81,14 @@ async fn an_agent_behind_api_reaches_nothing_outside_and_leaves_no_key_anywhere(
     let outcome = thread.resume::<ApprovePlan>(Decision::approve()).await.unwrap();
 
     assert!(matches!(outcome, Outcome::Finished(_)), "{outcome:?}");
-    let asked = server.requests();
-    let results: Vec<Value> = asked[1].messages().into_iter().filter(|message| message["role"] == "tool").collect();
-    assert_eq!(results.len(), tries(outside.path()).len());
+    let requests = server.requests();
+    let results: Vec<Value> = requests[1].messages().into_iter().filter(|message| message["role"] == "tool").collect();
+    assert_eq!(results.len(), attempts(outside.path()).len());
     for result in &results {
         let text = result["content"].as_str().unwrap();
         assert!(text.starts_with("error: ") && !text.contains("hidden words"), "{result}");
     }
-    assert!(asked.iter().all(|asked| !asked.body.to_string().contains(KEY)), "a key stands in a header alone");
+    assert!(requests.iter().all(|request| !request.body.to_string().contains(KEY)), "a key is in a header only");
     assert_eq!(fs::read_to_string(outside.path().join("secret")).unwrap(), "the hidden words");
     assert_eq!(fs::read_dir(outside.path()).unwrap().count(), 1);
     assert_eq!(fs::read(repository.path().join(".git/config")).unwrap(), config);
@@ -97,48 +97,48 @@ async fn an_agent_behind_api_reaches_nothing_outside_and_leaves_no_key_anywhere(
 
     let mut exported = vec![];
     export_thread(&*store, &"clock".into(), &ExportOptions::new().with_secrets(), &mut exported).await.unwrap();
-    fs::write(kept.path().join("exported"), exported).unwrap();
-    for folder in [&repository.path(), kept.path()] {
+    fs::write(stored.path().join("exported"), exported).unwrap();
+    for folder in [&repository.path(), stored.path()] {
         assert_eq!(holding(folder, KEY.as_bytes()), Vec::<String>::new());
         assert!(!holding(folder, b"did [key]").is_empty(), "it was said");
     }
 }
 
 #[tokio::test]
-async fn a_reviewer_may_read_the_file_of_a_diff_that_is_too_long_for_the_prompt() {
+async fn a_reviewer_may_read_the_file_of_a_long_diff() {
     let long = "a line of work\n".repeat(20_000);
-    let develop = move |asked: &Asked, folder: &Path, _| {
-        write(folder, &format!("part-{}-{}.txt", asked.task, asked.attempt), &long);
+    let develop = move |call: &Call, folder: &Path, _| {
+        write(folder, &format!("part-{}-{}.txt", call.task, call.attempt), &long);
         work()
     };
-    let review = |asked: &Asked, _| if asked.attempt == 1 { rejected("again") } else { approved() };
+    let review = |call: &Call, _| if call.attempt == 1 { rejected("again") } else { approved() };
     let scene = Scene::new(Agent::crew(develop, review));
     scene.run(&plan(1), Profile { final_review: true, ..profile() }).await.finished().unwrap();
-    let asked = scene.agent.asked("reviewer");
-    assert_eq!(asked.iter().map(|asked| asked.files.len()).collect::<Vec<_>>(), [1, 2, 1], "all, what is new, all");
-    for asked in asked {
-        assert!(asked.files.iter().all(|file| file.is_absolute() && asked.prompt.contains(file.to_str().unwrap())));
-        assert!(asked.files.iter().all(|file| fs::read_to_string(file).unwrap().contains("+a line of work")));
+    let calls = scene.agent.calls("reviewer");
+    assert_eq!(calls.iter().map(|call| call.files.len()).collect::<Vec<_>>(), [1, 2, 1], "all, what is new, all");
+    for call in calls {
+        assert!(call.files.iter().all(|file| file.is_absolute() && call.prompt.contains(file.to_str().unwrap())));
+        assert!(call.files.iter().all(|file| fs::read_to_string(file).unwrap().contains("+a line of work")));
     }
 }
 
-/// A variable of every test's environment that stands for one with a key.
+/// A variable in every test's environment that plays one with a key.
 const VARIABLE: &str = "CARGO_PKG_NAME";
 
 #[tokio::test]
-async fn a_key_in_the_work_goes_neither_to_a_reviewer_nor_into_a_commit() {
+async fn a_key_in_the_work_is_in_no_prompt_of_a_reviewer_and_no_commit() {
     let Ok(key) = std::env::var(VARIABLE) else { return };
     let _ = ApiConfig::new("http://127.0.0.1:1").key_from_env(VARIABLE); // it holds a key from now on
     let leaked = format!("first\nlet key = \"{key}\";\n");
-    let develop = move |asked: &Asked, folder: &Path, nth| {
+    let develop = move |call: &Call, folder: &Path, nth| {
         write(folder, "part.rs", if nth == 0 || nth > 2 { &leaked } else { "clean\n" });
         if nth == 1 {
-            assert!(asked.prompt.contains(&format!("part.rs:2 holds the value of `{VARIABLE}`")), "{}", asked.prompt);
-            assert!(!asked.prompt.contains(&leaked));
+            assert!(call.prompt.contains(&format!("part.rs:2 holds the value of `{VARIABLE}`")), "{}", call.prompt);
+            assert!(!call.prompt.contains(&leaked));
         }
         work()
     };
-    let review = |asked: &Asked, _| if asked.attempt == 2 { rejected("again") } else { approved() };
+    let review = |call: &Call, _| if call.attempt == 2 { rejected("again") } else { approved() };
     let scene = Scene::new(Agent::crew(develop, review));
     let outcome = scene.run(&plan(1), Profile { max_task_review_iterations: 3, ..profile() }).await;
     let state = outcome.finished().unwrap();
@@ -163,7 +163,7 @@ async fn a_key_in_the_work_goes_neither_to_a_reviewer_nor_into_a_commit() {
     assert!(scene.thread.verify().await.unwrap().agrees());
 }
 
-/// The files beneath a folder that hold some bytes.
+/// Returns the files in a folder that contain some bytes.
 fn holding(folder: &Path, bytes: &[u8]) -> Vec<String> {
     let mut found = vec![];
     for entry in fs::read_dir(folder).unwrap().map(Result::unwrap) {

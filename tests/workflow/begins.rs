@@ -1,4 +1,4 @@
-//! What is looked at before a run begins.
+//! Checks before a run starts.
 
 use rstest::rstest;
 use superstep::workflows::Profile;
@@ -7,8 +7,8 @@ use superstep::workspace::WorkspaceError;
 
 use crate::repository::Repository;
 
-/// Begins with an issue `CLK-7` in a repository.
-async fn begin(repository: &Repository, branch: Option<&str>) -> Result<(), StartError> {
+/// Starts a run for an issue `CLK-7` in a repository.
+async fn start(repository: &Repository, branch: Option<&str>) -> Result<(), StartError> {
     let issue = tempfile::NamedTempFile::new().unwrap();
     std::fs::write(issue.path(), "---\nid: CLK-7\n---\n# A clock\n").unwrap();
     let driver = "cli:codex".parse().unwrap();
@@ -23,28 +23,28 @@ async fn begin(repository: &Repository, branch: Option<&str>) -> Result<(), Star
 #[case::another_at_the_same_commit(Some("other"))]
 #[case::of_the_issue_with_work(None)]
 #[tokio::test]
-async fn a_branch_of_somebody_is_refused(#[case] branch: Option<&str>) {
+async fn another_users_branch_is_refused(#[case] branch: Option<&str>) {
     let repository = Repository::new();
     repository.git(&["branch", "other"]);
     repository.git(&["branch", "superstep/CLK-7"]);
     repository.git(&["commit", "-q", "--allow-empty", "-m", "more"]);
     repository.git(&["branch", "-f", "other"]);
-    let error = begin(&repository, branch).await.unwrap_err();
+    let error = start(&repository, branch).await.unwrap_err();
     assert!(matches!(error, StartError::Workspace(WorkspaceError::BranchTaken { .. })), "{error:?}");
     assert!(!error.is_usage() && error.help().is_some());
 }
 
 #[tokio::test]
-async fn a_new_branch_and_one_of_the_issue_without_work_are_not() {
+async fn a_new_branch_and_an_unused_branch_of_the_issue_are_accepted() {
     let repository = Repository::new();
-    begin(&repository, Some("fresh/one")).await.unwrap();
-    begin(&repository, None).await.unwrap();
+    start(&repository, Some("fresh/one")).await.unwrap();
+    start(&repository, None).await.unwrap();
     repository.git(&["switch", "-q", "-c", "superstep/CLK-7"]);
-    begin(&repository, None).await.unwrap();
+    start(&repository, None).await.unwrap();
 }
 
 #[tokio::test]
-async fn a_name_that_is_none_is_told_before_anything_runs() {
-    let error = begin(&Repository::new(), Some("a b")).await.unwrap_err();
+async fn an_invalid_branch_name_is_refused_before_anything_runs() {
+    let error = start(&Repository::new(), Some("a b")).await.unwrap_err();
     assert!(matches!(error, StartError::Workspace(WorkspaceError::BadBranch { .. })) && error.is_usage(), "{error:?}");
 }

@@ -1,4 +1,4 @@
-//! What a run may use in all: one ledger for all of its agents, that kills do not empty, and the question once it is reached.
+//! The budget of a run: one ledger for all agents, which survives kills, and the question once it is used up.
 
 use std::sync::Arc;
 
@@ -17,9 +17,9 @@ use tokio::sync::mpsc;
 
 use crate::agent::{Agent, COST};
 use crate::repository::Repository;
-use crate::scene::{Ran, Scene, asks, done, plan, profile};
+use crate::scene::{RunResult, Scene, asks, done, plan, profile};
 
-/// Each turn of an agent costs 100 millionths and takes 15 tokens.
+/// A profile with limits; each turn of an agent costs 100 millionths and takes 15 tokens.
 fn budget(limits: RunLimits) -> Profile {
     Profile { budget: limits, ..profile() }
 }
@@ -32,18 +32,24 @@ fn raise(cost: u64) -> AfterBudget {
     AfterBudget::Raise(Raise { cost: Some(cost), ..Raise::default() })
 }
 
-fn question(outcome: &Ran) -> BudgetReached {
+fn question(outcome: &RunResult) -> BudgetReached {
     assert_eq!(asks(outcome), "budget");
     outcome.questions()[0].payload().unwrap()
 }
 
 #[tokio::test]
-async fn a_run_that_has_used_its_budget_asks_and_goes_on_with_more() {
+async fn a_run_with_a_used_up_budget_interrupts_and_continues_with_more() {
     let scene = Scene::new(Agent::willing());
     let outcome = scene.run(&plan(2), cost(300)).await;
-    let asked = question(&outcome);
-    assert_eq!((asked.role.as_str(), asked.task.as_str(), asked.cost, asked.tokens), ("reviewer", "2", 300, 45));
-    assert_eq!((asked.reached, asked.spent), (vec!["cost".to_owned()], vec!["cost: $0.0003 of $0.0003".to_owned()]));
+    let pending = question(&outcome);
+    assert_eq!(
+        (pending.role.as_str(), pending.task.as_str(), pending.cost, pending.tokens),
+        ("reviewer", "2", 300, 45)
+    );
+    assert_eq!(
+        (pending.reached, pending.spent),
+        (vec!["cost".to_owned()], vec!["cost: $0.0003 of $0.0003".to_owned()])
+    );
     let again = scene.thread.resume::<BudgetReached>(AfterBudget::Raise(Raise::default())).await.unwrap();
     let unnamed = "the limit `cost`, $0.0003, is still reached, for $0.0003 is used: name a new one for it";
     assert_eq!(question(&again).problem.unwrap(), unnamed);
@@ -62,8 +68,8 @@ async fn each_answer_replaces_the_limit_before() {
     let scene = Scene::new(Agent::willing());
     question(&scene.run(&plan(2), cost(100)).await);
     assert_eq!(question(&scene.thread.resume::<BudgetReached>(raise(200)).await.unwrap()).cost, 200);
-    let asked = question(&scene.thread.resume::<BudgetReached>(raise(300)).await.unwrap());
-    assert_eq!(asked.spent, ["cost: $0.0003 of $0.0003"]);
+    let pending = question(&scene.thread.resume::<BudgetReached>(raise(300)).await.unwrap());
+    assert_eq!(pending.spent, ["cost: $0.0003 of $0.0003"]);
     let state = scene.thread.resume::<BudgetReached>(raise(50_000)).await.unwrap().finished().unwrap();
     assert!(summary(&state).contains("budget: cost: $0.0004 of $0.0500"), "{}", summary(&state));
     assert!(scene.thread.verify().await.unwrap().agrees());
@@ -73,7 +79,7 @@ async fn each_answer_replaces_the_limit_before() {
 #[case::developer(200, "developer")]
 #[case::reviewer(300, "reviewer")]
 #[tokio::test]
-async fn a_person_ends_a_run_that_has_used_its_budget(#[case] limit: u64, #[case] role: &str) {
+async fn a_person_ends_a_run_with_a_used_up_budget(#[case] limit: u64, #[case] role: &str) {
     let scene = Scene::new(Agent::willing());
     assert_eq!(question(&scene.run(&plan(2), cost(limit)).await).role, role);
     let state = scene.thread.resume::<BudgetReached>(AfterBudget::Abort).await.unwrap().finished().unwrap();
@@ -106,7 +112,7 @@ fn answers_are_written_in_dollars_numbers_and_times() {
     }
 }
 
-/// An agent that reports what it uses, and at its first turn never ends.
+/// An agent that reports its usage, and whose first turn never ends.
 struct Slow {
     agent: Arc<Agent>,
     usage: Usage,
@@ -143,7 +149,7 @@ fn slow(usage: Usage, reached: Option<mpsc::UnboundedSender<()>>) -> Arc<Slow> {
 }
 
 #[tokio::test]
-async fn what_a_killed_turn_used_is_spent() {
+async fn the_usage_of_a_killed_turn_is_counted() {
     let (repository, store) = (Repository::new(), Arc::new(MemoryCheckpointer::new()));
     let (sender, mut reached) = mpsc::unbounded_channel();
     let thread = |driver: Arc<Slow>| {
@@ -160,9 +166,9 @@ async fn what_a_killed_turn_used_is_spent() {
     }
     drop(killed);
     let again = thread(slow(used, None));
-    let asked = question(&again.proceed().await.unwrap());
+    let pending = question(&again.proceed().await.unwrap());
     assert_eq!(
-        (asked.role.as_str(), asked.cost, asked.tokens),
+        (pending.role.as_str(), pending.cost, pending.tokens),
         ("reviewer", 1_200, 120),
         "600 before, 600 after the kill"
     );
@@ -171,7 +177,7 @@ async fn what_a_killed_turn_used_is_spent() {
 }
 
 #[tokio::test]
-async fn a_model_has_the_price_that_the_profile_says() {
+async fn a_model_has_the_price_of_the_profile() {
     let used = Usage { input: 1_000, output: 100, requests: 1, ..Usage::default() };
     let repository = Repository::new();
     let graph = graph::<Arc<Slow>>().unwrap().with_checkpointer(MemoryCheckpointer::new());
@@ -184,14 +190,14 @@ async fn a_model_has_the_price_that_the_profile_says() {
         ..profile()
     };
     let input = ExecutionState::update().working_dir(repository.path()).plan_markdown(Some(plan(1)));
-    let asked = thread.invoke(input.profile(profile)).await.unwrap();
+    let outcome = thread.invoke(input.profile(profile)).await.unwrap();
     let unknown = "cli:codex (architect, reviewer) reports tokens and no cost; add `[prices.\"odd\"]` to the profile";
-    assert_eq!(asked.questions()[0].payload::<ApprovePlan>().unwrap().warnings, [unknown]);
+    assert_eq!(outcome.questions()[0].payload::<ApprovePlan>().unwrap().warnings, [unknown]);
     let state = thread.resume::<ApprovePlan>(Decision::approve()).await.unwrap().finished().unwrap();
-    let told = summary(&state);
-    let told: Vec<&str> = told.lines().filter(|line| line.contains("tokens") || line.contains("cost")).collect();
-    assert!(told[..2].iter().all(|line| line.starts_with("    ")), "of the task: {told:?}");
-    insta::assert_snapshot!(told[2..].join("\n"), @r#"
+    let lines = summary(&state);
+    let lines: Vec<&str> = lines.lines().filter(|line| line.contains("tokens") || line.contains("cost")).collect();
+    assert!(lines[..2].iter().all(|line| line.starts_with("    ")), "of the task: {lines:?}");
+    insta::assert_snapshot!(lines[2..].join("\n"), @r#"
     developer: 1100 tokens, $0.0045
     reviewer: 1100 tokens, cost unknown
     cost: $0.0045
@@ -200,10 +206,10 @@ async fn a_model_has_the_price_that_the_profile_says() {
     "#);
 }
 
-/// A driver whose developers go over the budget at first.
+/// A driver whose developers first exceed the budget.
 struct Over {
     agent: Arc<Agent>,
-    /// Whether they end by themselves.
+    /// Set if they end by themselves.
     ends: bool,
 }
 
@@ -243,7 +249,7 @@ impl Driver for Over {
 
 #[rstest]
 #[tokio::test]
-async fn what_a_turn_used_that_went_over_the_budget_is_in_the_state(
+async fn the_usage_of_a_turn_over_the_budget_is_in_the_state(
     #[values(true, false)] ends: bool,
     #[values(true, false)] is_raised: bool,
 ) {
@@ -252,8 +258,8 @@ async fn what_a_turn_used_that_went_over_the_budget_is_in_the_state(
     let thread = graph.thread_with("clock", Arc::new(Arc::new(Over { agent: Agent::willing(), ends })));
     let input = ExecutionState::update().working_dir(repository.path()).plan_markdown(Some(plan(1)));
     thread.invoke(input.profile(cost(300))).await.unwrap();
-    let asked = question(&thread.resume::<ApprovePlan>(Decision::approve()).await.unwrap());
-    assert_eq!((asked.role.as_str(), asked.cost), ("developer", 400));
+    let pending = question(&thread.resume::<ApprovePlan>(Decision::approve()).await.unwrap());
+    assert_eq!((pending.role.as_str(), pending.cost), ("developer", 400));
     let decision = if is_raised { raise(1_000) } else { AfterBudget::Abort };
     let state = thread.resume::<BudgetReached>(decision).await.unwrap().finished().unwrap();
     let used = if is_raised { 400 + 2 * COST } else { 400 };

@@ -1,4 +1,4 @@
-//! Two tasks at the same time share a budget: of their answers the later sets the limit, and none adds to another.
+//! Two parallel tasks share a budget: the later of their answers sets the limit, and none adds to another.
 
 use std::sync::Arc;
 

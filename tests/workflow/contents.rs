@@ -1,4 +1,4 @@
-//! Long texts of prompts: stored once beside the sessions, by hash in the journal, and read when an agent is asked.
+//! Long texts of prompts: stored once with the sessions, by hash in the journal, and read when an agent is called.
 
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
@@ -24,7 +24,7 @@ async fn turns(scene: &Scene) -> (Vec<AgentTurn>, String) {
 }
 
 #[tokio::test]
-async fn a_long_plan_is_stored_once_however_many_turns_repeat_it() {
+async fn a_long_plan_is_stored_once_for_all_turns() {
     let scene = Scene::new(Agent::willing());
     let long = format!("{} {}\n", plan(1), "with care ".repeat(400));
     scene.run(&long, profile()).await.finished().unwrap();
@@ -36,16 +36,16 @@ async fn a_long_plan_is_stored_once_however_many_turns_repeat_it() {
         .collect();
     let [file] = with_care.as_slice() else { panic!("{with_care:?}") };
     assert_eq!(fs::metadata(file).unwrap().permissions().mode() & 0o777, 0o600);
-    let (told, recorded) = turns(&scene).await;
+    let (turns_read, recorded) = turns(&scene).await;
     assert!(!recorded.contains(CARE), "the journal has the hash alone");
-    let asked: Vec<_> = scene.agent.log.lock().unwrap().iter().map(|asked| asked.prompt.clone()).collect();
-    assert_eq!(told.iter().map(|turn| turn.asked.prompt.clone()).collect::<Vec<_>>(), asked);
-    assert!(asked.iter().all(|prompt| prompt.contains(CARE)) && asked.len() == 2);
+    let prompts: Vec<_> = scene.agent.log.lock().unwrap().iter().map(|call| call.prompt.clone()).collect();
+    assert_eq!(turns_read.iter().map(|turn| turn.asked.prompt.clone()).collect::<Vec<_>>(), prompts);
+    assert!(prompts.iter().all(|prompt| prompt.contains(CARE)) && prompts.len() == 2);
 
     fs::remove_dir_all(&folder).unwrap();
-    let (told, _) = turns(&scene).await;
+    let (turns_read, _) = turns(&scene).await;
     let hash = file.file_name().unwrap().to_str().unwrap();
-    let prompt = &told[0].asked.prompt;
+    let prompt = &turns_read[0].asked.prompt;
     assert!(prompt.contains(hash) && prompt.contains(&format!("is missing: there is no file {}", file.display())));
     assert!(scene.thread.verify().await.unwrap().agrees(), "verify needs no file");
 }
@@ -55,7 +55,7 @@ async fn a_long_plan_is_stored_once_however_many_turns_repeat_it() {
 #[case("Use ```` for code")]
 #[case(&"long ".repeat(300))]
 #[case(&"````\n".repeat(300))]
-fn a_prompt_made_from_a_hash_is_the_one_made_from_the_text(#[case] section: &str) {
+fn a_prompt_from_a_hash_equals_the_one_from_the_text(#[case] section: &str) {
     let home = tempfile::tempdir().unwrap();
     let contents = Contents::at(home.path());
     let content = contents.put(section).unwrap();
@@ -84,7 +84,7 @@ fn a_short_prompt_is_stored_as_before() {
 }
 
 #[test]
-fn a_content_that_cannot_be_read_names_its_file_and_the_help() {
+fn the_error_for_an_unreadable_content_names_its_file() {
     let home = tempfile::tempdir().unwrap();
     let contents = Contents::at(home.path());
     let content = contents.put("a plan").unwrap();
@@ -109,7 +109,7 @@ fn a_content_that_cannot_be_read_names_its_file_and_the_help() {
 }
 
 #[test]
-fn nothing_is_written_through_a_folder_that_is_a_link() {
+fn nothing_is_written_through_a_linked_folder() {
     let home = tempfile::tempdir().unwrap();
     let target = tempfile::tempdir().unwrap();
     symlink(target.path(), home.path().join("contents")).unwrap();

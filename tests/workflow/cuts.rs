@@ -1,4 +1,4 @@
-//! A run that is killed, anywhere, comes to the same end as one that is not.
+//! A run that is killed anywhere ends as an undisturbed one.
 
 use std::sync::Arc;
 
@@ -11,16 +11,16 @@ use superstep::workflows::task_based::{ExecutionState, RunOutcome, graph};
 
 use crate::agent::{Agent, approved, rejected, work};
 use crate::repository::{Repository, write};
-use crate::scene::{Ran, Tasks, plan, profile};
+use crate::scene::{RunResult, Tasks, plan, profile};
 
-/// Three tasks, the second rejected once.
+/// Three tasks, of which the second is rejected once.
 fn agent() -> Arc<Agent> {
     Agent::crew(
-        |asked, folder, _| {
-            write(folder, &format!("part-{}.txt", asked.task), &format!("{}\n", asked.attempt));
+        |call, folder, _| {
+            write(folder, &format!("part-{}.txt", call.task), &format!("{}\n", call.attempt));
             work()
         },
-        |asked, _| if asked.task == "2" && asked.attempt == 1 { rejected("no") } else { approved() },
+        |call, _| if call.task == "2" && call.attempt == 1 { rejected("no") } else { approved() },
     )
 }
 
@@ -29,12 +29,12 @@ fn thread(store: Arc<dyn Checkpointer>, agent: &Arc<Agent>) -> Tasks {
     graph.thread_with("clock", Arc::new(Arc::clone(agent)))
 }
 
-/// Begins, goes on or answers, whichever is next, until the run ends.
-async fn on(thread: &Tasks, repository: &Repository) -> Result<Ran, RunError> {
-    on_with(thread, repository, 3).await
+/// Starts, resumes or answers, whichever is next, until the run ends.
+async fn advance(thread: &Tasks, repository: &Repository) -> Result<RunResult, RunError> {
+    advance_with(thread, repository, 3).await
 }
 
-async fn on_with(thread: &Tasks, repository: &Repository, tasks: usize) -> Result<Ran, RunError> {
+async fn advance_with(thread: &Tasks, repository: &Repository, tasks: usize) -> Result<RunResult, RunError> {
     let mut outcome = match thread.state().await? {
         None => {
             let input = ExecutionState::update().working_dir(repository.path());
@@ -48,7 +48,7 @@ async fn on_with(thread: &Tasks, repository: &Repository, tasks: usize) -> Resul
     Ok(outcome)
 }
 
-/// The trees and subjects of the branch, and what is kept beside it.
+/// Returns the trees and subjects of the branch, and the kept work.
 fn end(repository: &Repository) -> [String; 3] {
     let log = repository.git(&["log", "--format=%T %s", "superstep/clock"]);
     let refs = repository.git(&["for-each-ref", "--format=%(refname) %(tree)", "refs/superstep"]);
@@ -58,7 +58,7 @@ fn end(repository: &Repository) -> [String; 3] {
 async fn undisturbed() -> ([String; 3], u64, Vec<String>) {
     let (repository, agent) = (Repository::new(), agent());
     let whole = Arc::new(FailingCheckpointer::new(Arc::new(MemoryCheckpointer::new()), u64::MAX));
-    let state = on(&thread(whole.clone(), &agent), &repository).await.unwrap().finished().unwrap();
+    let state = advance(&thread(whole.clone(), &agent), &repository).await.unwrap().finished().unwrap();
     assert_eq!(state.outcome, Some(RunOutcome::Completed));
     (end(&repository), whole.commits(), agent.tasks("developer"))
 }
@@ -68,15 +68,15 @@ async fn undisturbed() -> ([String; 3], u64, Vec<String>) {
 #[ignore = "minutes: by hand"]
 #[case::each(1)]
 #[tokio::test]
-async fn a_run_cut_at_any_write_comes_to_the_same_end(#[case] stride: usize) {
+async fn a_run_cut_at_any_write_ends_the_same(#[case] stride: usize) {
     let (whole, writes, worked) = undisturbed().await;
     assert_eq!(worked, ["1", "2", "2", "3"]);
     for at in (1..=writes).step_by(stride) {
         for lost in [false, true] {
             let (repository, agent, store) = (Repository::new(), agent(), Arc::new(MemoryCheckpointer::new()));
             let failing = if lost { FailingCheckpointer::losing_ack } else { FailingCheckpointer::new };
-            let _cut = on(&thread(Arc::new(failing(store.clone(), at)), &agent), &repository).await;
-            on(&thread(store, &agent), &repository).await.unwrap_or_else(|error| panic!("{at} {lost}: {error}"));
+            let _cut = advance(&thread(Arc::new(failing(store.clone(), at)), &agent), &repository).await;
+            advance(&thread(store, &agent), &repository).await.unwrap_or_else(|error| panic!("{at} {lost}: {error}"));
             assert_eq!(end(&repository), whole, "write {at}, stored: {lost}");
             assert_eq!(agent.tasks("developer"), worked, "write {at}, stored: {lost}: no turn is asked again");
         }
@@ -84,12 +84,12 @@ async fn a_run_cut_at_any_write_comes_to_the_same_end(#[case] stride: usize) {
 }
 
 #[tokio::test]
-async fn a_run_stopped_after_each_superstep_goes_on_from_the_disk() {
+async fn a_run_stopped_after_each_superstep_resumes_from_the_disk() {
     let (whole, _, worked) = undisturbed().await;
     let (repository, agent, folder) = (Repository::new(), agent(), tempfile::tempdir().unwrap());
     for _ in 0..100 {
         let store = Arc::new(SledCheckpointer::open(folder.path().join("store")).unwrap());
-        let ended = on(&thread(store, &agent).max_supersteps(1), &repository).await.unwrap().finished();
+        let ended = advance(&thread(store, &agent).max_supersteps(1), &repository).await.unwrap().finished();
         if ended.is_some() {
             assert_eq!((end(&repository), agent.tasks("developer")), (whole, worked));
             return;
@@ -99,7 +99,7 @@ async fn a_run_stopped_after_each_superstep_goes_on_from_the_disk() {
 }
 
 #[tokio::test]
-async fn the_users_branch_is_put_back_wherever_the_beginning_was_cut() {
+async fn the_users_branch_is_restored_wherever_the_start_is_cut() {
     let moves = || {
         Agent::crew(
             |_, folder, _| {
@@ -117,11 +117,11 @@ async fn the_users_branch_is_put_back_wherever_the_beginning_was_cut() {
         let (repository, agent, store) = (Repository::new(), moves(), Arc::new(MemoryCheckpointer::new()));
         let begin = repository.git(&["rev-parse", "main"]);
         let _cut =
-            on_with(&thread(Arc::new(FailingCheckpointer::new(store.clone(), at)), &agent), &repository, 1).await;
-        let has_begun = agent.count("developer") > 0;
-        on_with(&thread(store, &agent), &repository, 1).await.unwrap().finished().unwrap();
+            advance_with(&thread(Arc::new(FailingCheckpointer::new(store.clone(), at)), &agent), &repository, 1).await;
+        let has_started = agent.count("developer") > 0;
+        advance_with(&thread(store, &agent), &repository, 1).await.unwrap().finished().unwrap();
         assert_eq!(repository.git(&["rev-parse", "main"]), begin, "cut at write {at}");
-        if has_begun {
+        if has_started {
             assert!(at > 5, "cut at {at}");
             return;
         }

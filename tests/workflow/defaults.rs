@@ -1,4 +1,4 @@
-//! What a run and a profile begin with, and who wins.
+//! Defaults of a run and a profile, and their precedence.
 
 use superstep::plan::{Decision, Severity, TaskProgress};
 use superstep::workflows::Profile;
@@ -9,7 +9,7 @@ use crate::repository::write;
 use crate::scene::{Scene, asks, plan, profile};
 
 #[test]
-fn a_state_begins_with_nothing_known_and_five_attempts() {
+fn a_new_state_is_empty_with_five_attempts() {
     let state = ExecutionState::default();
     assert_eq!((state.total_tasks, state.current_task_index), (None, 0));
     assert_eq!((state.task_review_iteration, state.review_iteration), (0, 0));
@@ -42,7 +42,7 @@ fn every_field_of_the_flow_can_be_set_and_is_stored() {
 }
 
 #[tokio::test]
-async fn the_number_of_a_profile_beats_that_of_a_state() {
+async fn the_number_of_a_profile_overrides_that_of_a_state() {
     let develop = |_: &_, folder: &std::path::Path, nth| {
         write(folder, "a.txt", &format!("{nth}\n"));
         work()

@@ -1,4 +1,4 @@
-//! Tasks that depend on others: in which order they are done, and what becomes of them if one was skipped.
+//! Tasks that depend on others: their order, and skipped dependencies.
 
 use rstest::rstest;
 use superstep::nodes::{AfterHalt, ApprovePlan, Halted};
@@ -6,7 +6,7 @@ use superstep::plan::Decision;
 use superstep::workflows::task_based::{Mark, RunOutcome, describe_approval};
 
 use crate::agent::Agent;
-use crate::scene::{Ran, Scene, asks, done, marks, profile, retry};
+use crate::scene::{RunResult, Scene, asks, done, marks, profile, retry};
 
 /// A plan of tasks that depend on others.
 fn plan(tasks: &[(&str, &str)]) -> String {
@@ -19,22 +19,22 @@ fn chain() -> String {
     plan(&[("1", "none"), ("2", "1"), ("3", "2"), ("4", "none")])
 }
 
-/// Runs to the approval, and approves these tasks alone.
-async fn approving(scene: &Scene, markdown: &str, tasks: &[&str]) -> Ran {
+/// Runs to the approval, and approves these tasks only.
+async fn approve(scene: &Scene, markdown: &str, tasks: &[&str]) -> RunResult {
     scene.thread.invoke(scene.input(markdown, profile())).await.unwrap();
     let only = Decision::approve_only(tasks.iter().map(|id| id.parse().unwrap()));
     scene.thread.resume::<ApprovePlan>(only).await.unwrap()
 }
 
-fn halted(outcome: &Ran) -> Halted {
+fn halted(outcome: &RunResult) -> Halted {
     assert_eq!(asks(outcome), "halted");
     outcome.questions()[0].payload().unwrap()
 }
 
 #[tokio::test]
-async fn a_task_whose_dependency_was_skipped_is_not_started_without_asking() {
+async fn a_task_with_a_skipped_dependency_interrupts_before_it_starts() {
     let scene = Scene::new(Agent::willing());
-    let outcome = approving(&scene, &chain(), &["2", "3", "4"]).await;
+    let outcome = approve(&scene, &chain(), &["2", "3", "4"]).await;
     let question = halted(&outcome);
     assert_eq!((question.task.as_str(), question.attempts), ("2", 0));
     assert_eq!(question.reason, "it depends on task 1, which was skipped");
@@ -50,7 +50,7 @@ async fn a_task_whose_dependency_was_skipped_is_not_started_without_asking() {
     let state = scene.halted(retry(1, "do it all the same")).await.finished().unwrap();
     assert_eq!(marks(&state), [Mark::Skipped, Mark::Skipped, Mark::Done, Mark::Done]);
     assert_eq!((scene.commits(), state.outcome), (vec![done(3), done(4)], Some(RunOutcome::Completed)));
-    assert!(scene.agent.asked("developer")[0].prompt.contains("do it all the same"));
+    assert!(scene.agent.calls("developer")[0].prompt.contains("do it all the same"));
 }
 
 #[rstest]
@@ -61,7 +61,7 @@ async fn a_task_whose_dependency_was_skipped_is_not_started_without_asking() {
 #[tokio::test]
 async fn each_answer_holds_for_a_task_that_was_not_started(#[case] answer: AfterHalt, #[case] commits: &[usize]) {
     let scene = Scene::new(Agent::willing());
-    let outcome = approving(&scene, &plan(&[("1", "none"), ("2", "1")]), &["2"]).await;
+    let outcome = approve(&scene, &plan(&[("1", "none"), ("2", "1")]), &["2"]).await;
     assert_eq!(halted(&outcome).task, "2");
     let state = scene.halted(answer.clone()).await.finished().unwrap();
     assert_eq!(scene.commits(), commits.iter().map(|&id| done(id)).collect::<Vec<_>>());
@@ -70,21 +70,21 @@ async fn each_answer_holds_for_a_task_that_was_not_started(#[case] answer: After
 }
 
 #[tokio::test]
-async fn a_task_that_is_started_all_the_same_gets_every_attempt() {
+async fn a_task_that_is_started_anyway_gets_every_attempt() {
     let agent = Agent::crew(
-        |asked, folder, _| crate::agent::part(folder, format!("{}-{}", asked.task, asked.attempt)),
+        |call, folder, _| crate::agent::part(folder, format!("{}-{}", call.task, call.attempt)),
         |_, nth| if nth == 0 { crate::agent::rejected("no") } else { crate::agent::approved() },
     );
     let scene = Scene::new(agent);
-    approving(&scene, &plan(&[("1", "none"), ("2", "1")]), &["2"]).await;
+    approve(&scene, &plan(&[("1", "none"), ("2", "1")]), &["2"]).await;
     let state = scene.halted(retry(1, "")).await.finished().unwrap();
     assert_eq!((state.tasks[1].attempts, scene.commits()), (2, vec![done(2)]));
 }
 
 #[tokio::test]
-async fn an_edited_plan_asks_about_the_task_that_it_puts_first() {
+async fn an_edited_plan_interrupts_for_the_task_that_it_puts_first() {
     let scene = Scene::new(Agent::willing());
-    approving(&scene, &plan(&[("1", "none"), ("2", "1")]), &["2"]).await;
+    approve(&scene, &plan(&[("1", "none"), ("2", "1")]), &["2"]).await;
     let markdown = plan(&[("1", "none"), ("9", "1"), ("2", "none")]);
     let question = halted(&scene.halted(AfterHalt::EditPlan { markdown }).await);
     assert_eq!((question.task.as_str(), scene.agent.count("developer")), ("9", 0));
@@ -93,22 +93,22 @@ async fn an_edited_plan_asks_about_the_task_that_it_puts_first() {
 }
 
 #[tokio::test]
-async fn a_task_is_done_after_the_tasks_it_depends_on_also_where_the_plan_has_it_before() {
+async fn a_task_is_done_after_its_dependencies_even_if_the_plan_lists_it_first() {
     let scene = Scene::new(Agent::willing());
     let markdown = plan(&[("1", "3"), ("2", "none"), ("3", "none")]);
     let outcome = scene.thread.invoke(scene.input(&markdown, profile())).await.unwrap();
     let question: ApprovePlan = outcome.questions()[0].payload().unwrap();
     assert_eq!(question.phases, [vec!["2", "3"], vec!["1"]]);
-    let told = describe_approval(outcome.state(), &question);
-    let said = ["task `1` depends on `3`, which comes after it", "  1: tasks 2, 3\n  2: task 1\n"];
-    assert!(said.iter().all(|said| told.contains(said)), "{told}");
+    let described = describe_approval(outcome.state(), &question);
+    let line = ["task `1` depends on `3`, which comes after it", "  1: tasks 2, 3\n  2: task 1\n"];
+    assert!(line.iter().all(|line| described.contains(line)), "{described}");
     let state = scene.thread.resume::<ApprovePlan>(Decision::approve()).await.unwrap().finished().unwrap();
     assert_eq!(scene.agent.tasks("developer"), ["2", "3", "1"]);
     assert_eq!(marks(&state), [Mark::Done; 3]);
 }
 
 #[tokio::test]
-async fn phase_headings_alone_ask_nothing() {
+async fn phase_headings_alone_cause_no_question() {
     let scene = Scene::new(Agent::willing());
     let markdown = "# P\n\n## Phase 1\n\n### Task 1: A\n\nA.\n\n## Phase 2\n\n### Task 2: B\n\nB.\n";
     let outcome = scene.thread.invoke(scene.input(markdown, profile())).await.unwrap();

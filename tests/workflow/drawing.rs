@@ -1,4 +1,4 @@
-//! The graph is the one that the documentation draws.
+//! The graph has the edges that the documentation draws.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -7,7 +7,7 @@ use superstep::workflows::task_based::graph;
 
 use crate::agent::Agent;
 
-/// What leads where, as the workflow is described.
+/// The edges of the workflow as documented.
 const DRAWN: &str = "START -> architect plan_validator
 architect -> plan_validator
 plan_validator -> human_approval architect

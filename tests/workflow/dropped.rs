@@ -1,5 +1,5 @@
-//! A run whose future is dropped, anywhere, and that goes on in the same process: it comes to the same end, and nobody who
-//! has answered is asked again.
+//! A run whose future is dropped anywhere, and that resumes in the same process: it ends as an undisturbed one, and no
+//! agent that has answered is called again.
 
 use std::collections::BTreeSet;
 use std::future::poll_fn;
@@ -20,25 +20,25 @@ use superstep::workflows::Profile;
 use superstep::workflows::task_based::{ExecutionState, Step, graph};
 use tokio::sync::mpsc;
 
-use crate::agent::{Agent, Asked, approved, rejected, work};
+use crate::agent::{Agent, Call, approved, rejected, work};
 use crate::repository::{Repository, write};
-use crate::scene::{Ran, plan, profile};
+use crate::scene::{RunResult, plan, profile};
 
-/// Three tasks, the second rejected once.
+/// Three tasks, of which the second is rejected once.
 fn crew() -> Arc<Agent> {
     Agent::crew(
-        |asked, folder, _| {
-            write(folder, &format!("part-{}.txt", asked.task), &format!("{}\n", asked.attempt));
+        |call, folder, _| {
+            write(folder, &format!("part-{}.txt", call.task), &format!("{}\n", call.attempt));
             work()
         },
-        |asked, _| if asked.task == "2" && asked.attempt == 1 { rejected("no") } else { approved() },
+        |call, _| if call.task == "2" && call.attempt == 1 { rejected("no") } else { approved() },
     )
 }
 
-/// Agents that stop, once, when they are asked and again when they have answered: then it says so and never goes on.
+/// Agents that stop once when they are called and once when they have answered: they report it and never return.
 struct Stopping {
     agent: Arc<Agent>,
-    /// Where they have stopped; none: they never do.
+    /// The places where they have stopped; `None` if they never stop.
     stops: Option<Arc<Stops>>,
 }
 
@@ -71,7 +71,7 @@ impl Driver for Stopping {
             let place = format!("{} {} {}", request.role, request.place.task, request.place.attempt);
             if let Some(stops) = &stops {
                 if request.access.write {
-                    // As far as it came.
+                    // A part of the work.
                     write(&request.directory, &format!("part-{}.txt", request.place.task), "half");
                 }
                 stops.pass(format!("{place} asked")).await;
@@ -106,7 +106,7 @@ impl Play {
         Self::with(None)
     }
 
-    /// With agents that stop, and where they have.
+    /// Returns a play with agents that stop, and the places where they stop.
     fn stopping() -> (Self, mpsc::UnboundedReceiver<String>) {
         let (sender, reached) = mpsc::unbounded_channel();
         (Self::with(Some(Arc::new(Stops { seen: Mutex::default(), reached: sender }))), reached)
@@ -119,8 +119,8 @@ impl Play {
         Self { repository, agent, thread: graph.thread_with("clock", Arc::new(driver)) }
     }
 
-    /// Begins or goes on, whichever is next, until the run ends.
-    async fn on(&self) -> Ran {
+    /// Starts or resumes, whichever is next, until the run ends.
+    async fn advance(&self) -> RunResult {
         let mut outcome = match self.thread.state().await.unwrap() {
             None => {
                 let input = ExecutionState::update().working_dir(self.repository.path());
@@ -136,15 +136,15 @@ impl Play {
         outcome
     }
 
-    /// The branch, what is kept beside it, the user's branch, what git says of the files; and who was asked what.
+    /// Returns the branch, the kept work, the user's branch, git's status of the files, and the calls of agents.
     fn end(&self) -> [String; 5] {
         let git = |args: &[&str]| self.repository.git(args);
         let branch = git(&["log", "--format=%T %s", "superstep/clock"]);
         let refs = git(&["for-each-ref", "--format=%(refname) %(tree)", "refs/superstep"]);
         let log = self.agent.log.lock().unwrap();
-        let line = |asked: &Asked| format!("{} {} {} {}\n", asked.role, asked.task, asked.attempt, asked.prompt.len());
-        let asked = log.iter().map(line).collect();
-        [branch, refs, git(&["rev-parse", "main^{tree}"]), git(&["status", "--porcelain"]), asked]
+        let line = |call: &Call| format!("{} {} {} {}\n", call.role, call.task, call.attempt, call.prompt.len());
+        let calls = log.iter().map(line).collect();
+        [branch, refs, git(&["rev-parse", "main^{tree}"]), git(&["status", "--porcelain"]), calls]
     }
 }
 
@@ -155,16 +155,16 @@ async fn undisturbed() -> [String; 5] {
 async fn undisturbed_with(hooks: &[(&str, &str)]) -> [String; 5] {
     let play = Play::new();
     hooks.iter().for_each(|(name, body)| hook(&play.repository.path(), name, &format!("#!/bin/sh\n{body}")));
-    play.on().await.finished().unwrap();
+    play.advance().await.finished().unwrap();
     play.end()
 }
 
 #[tokio::test]
-async fn a_turn_dropped_when_it_is_asked_or_when_it_has_ended_is_asked_once() {
+async fn a_turn_dropped_at_its_start_or_end_runs_once() {
     let whole = undisturbed().await;
     let (play, mut reached) = Play::stopping();
     let mut dropped = vec![];
-    while let Some(place) = tokio::select! { place = reached.recv() => place, _ = play.on() => None } {
+    while let Some(place) = tokio::select! { place = reached.recv() => place, _ = play.advance() => None } {
         dropped.push(place);
         assert!(dropped.len() < 100, "{dropped:?}");
     }
@@ -172,7 +172,7 @@ async fn a_turn_dropped_when_it_is_asked_or_when_it_has_ended_is_asked_once() {
     assert_eq!(play.end(), whole);
 }
 
-/// Polls a future so many times at most. Then it is dropped: at once, or when it would be polled again.
+/// Polls a future this many times, then drops it: at once, or when it would be polled again.
 async fn cut<T>(future: impl Future<Output = T>, mut polls: usize, at_once: bool) -> Option<T> {
     let mut future = Box::pin(future);
     poll_fn(move |context| {
@@ -191,14 +191,14 @@ async fn cut<T>(future: impl Future<Output = T>, mut polls: usize, at_once: bool
 
 #[rstest]
 #[tokio::test]
-async fn a_run_dropped_between_any_two_polls_comes_to_the_same_end(
+async fn a_run_dropped_between_any_two_polls_ends_the_same(
     #[values(1, 3)] grows: usize,
     #[values(false, true)] at_once: bool,
 ) {
     let whole = undisturbed().await;
     let play = Play::new();
     let mut cuts = 0;
-    while cut(play.on(), 1 + cuts * grows, at_once).await.is_none() {
+    while cut(play.advance(), 1 + cuts * grows, at_once).await.is_none() {
         cuts += 1;
         assert!(cuts < 2000, "it does not end");
     }
@@ -208,7 +208,7 @@ async fn a_run_dropped_between_any_two_polls_comes_to_the_same_end(
 
 // --- commits ---
 
-/// Each hook stops at each commit, once: it says where, and waits for what never comes.
+/// Each hook stops once at each commit: it reports the place, and waits for ever.
 const STOPPING: &str = r#"
 name=$(basename "$0")
 if [ "$name" != reference-transaction ] || [ "$1" = prepared ]; then
@@ -222,12 +222,12 @@ if [ "$name" != reference-transaction ] || [ "$1" = prepared ]; then
 fi
 "#;
 
-/// Makes the pipes, and tells what is written to the first.
+/// Makes the pipes, and returns the lines written to the first.
 fn stops(repository: &Repository) -> mpsc::UnboundedReceiver<String> {
     let (folder, (sender, reached)) = (repository.path(), mpsc::unbounded_channel());
     let pipes = [folder.join(".git/reached"), folder.join(".git/never")];
     assert!(std::process::Command::new("mkfifo").args(&pipes).status().unwrap().success());
-    // A writer of our own, so that the reading never ends.
+    // A writer of our own, so that reading never ends.
     let both = std::fs::OpenOptions::new().read(true).write(true).open(&pipes[0]).unwrap();
     std::thread::spawn(move || {
         let lines = std::io::BufRead::lines(std::io::BufReader::new(both));
@@ -242,7 +242,7 @@ pub(crate) fn hook(folder: &Path, name: &str, text: &str) {
     std::fs::set_permissions(folder.join(name), std::fs::Permissions::from_mode(0o755)).unwrap();
 }
 
-/// Makes the files neat, after they were judged.
+/// Formats the files, after they were judged.
 const NEAT: &str = "for file in part-*.txt; do grep -q neat $file || echo neat >> $file; done\n";
 const NEAT_OR_REFUSE: &str =
     "for file in part-*.txt; do grep -q neat $file || { echo neat >> $file; refuse=1; }; done\n";
@@ -269,7 +269,7 @@ async fn a_commit_dropped_while_a_hook_runs_is_made_once(#[case] hooks: &[(&str,
         hook(&play.repository.path(), name, &refusing(&format!("#!/bin/sh\n{body}\n{STOPPING}")));
     }
     let mut dropped = vec![];
-    while let Some(place) = tokio::select! { place = reached.recv() => place, _ = play.on() => None } {
+    while let Some(place) = tokio::select! { place = reached.recv() => place, _ = play.advance() => None } {
         dropped.push(place);
         assert!(dropped.len() < 50, "{dropped:?}");
     }

@@ -1,4 +1,4 @@
-//! What agents must not change, and people may.
+//! Files that agents must not change and people may.
 
 use std::path::Path;
 
@@ -12,7 +12,7 @@ use superstep::workflows::task_based::{ExecutionState, RunOutcome, graph};
 use superstep::workflows::{OnExhausted, Profile};
 use superstep::workspace::Workspace;
 
-use crate::agent::{Agent, Asked, approved, part, work};
+use crate::agent::{Agent, Call, approved, part, work};
 use crate::repository::{Repository, write};
 use crate::scene::{Scene, asks, plan, profile, retry};
 
@@ -23,16 +23,16 @@ const HOOK: &str = ".git/hooks/pre-commit";
 #[case::the_configuration_by_the_developer("developer", ".git/config", "[core]\n\thooksPath = /tmp\n")]
 #[case::a_hook_by_the_reviewer("reviewer", HOOK, "#!/bin/sh\n")]
 #[tokio::test]
-async fn an_agent_that_changes_what_git_runs_halts_the_task(
+async fn an_agent_that_changes_hooks_or_configuration_halts_the_task(
     #[case] role: &'static str,
     #[case] file: &'static str,
     #[case] text: &'static str,
 ) {
-    let agent = Agent::new(move |asked, folder, nth| {
-        if asked.role == role {
+    let agent = Agent::new(move |call, folder, nth| {
+        if call.role == role {
             write(folder, file, text);
         }
-        Ok(if asked.role == "developer" { part(folder, nth) } else { approved() })
+        Ok(if call.role == "developer" { part(folder, nth) } else { approved() })
     });
     let scene = Scene::new(agent);
     let profile = Profile { on_exhausted: OnExhausted::Fail, ..profile() };
@@ -45,10 +45,10 @@ async fn an_agent_that_changes_what_git_runs_halts_the_task(
 
 #[tokio::test]
 async fn a_person_may_change_hooks_while_a_developer_waits_for_an_answer() {
-    let develop = |asked: &Asked, folder: &Path, nth| match nth {
+    let develop = |call: &Call, folder: &Path, nth| match nth {
         0 => json!({"status": "blocked", "summary": "", "question": "Which colour?"}),
         _ => {
-            write(folder, &format!("part-{nth}.txt"), &asked.prompt);
+            write(folder, &format!("part-{nth}.txt"), &call.prompt);
             work()
         }
     };
@@ -64,7 +64,7 @@ async fn a_person_may_change_hooks_while_a_developer_waits_for_an_answer() {
     assert!(repository.git(&["show", "superstep/clock:part-1.txt"]).contains("Blue."));
 }
 
-/// Puts a commit on `main`, wherever HEAD is.
+/// Adds a commit to `main`, whatever HEAD is.
 fn commit_on_main(repository: &Repository) -> String {
     let commit = repository.git(&["commit-tree", "-m", "mine", "-p", "main", "main^{tree}"]).trim().to_owned();
     repository.git(&["update-ref", "refs/heads/main", &commit]);
@@ -73,11 +73,11 @@ fn commit_on_main(repository: &Repository) -> String {
 
 #[rstest]
 #[case::again(retry(1, ""))]
-#[case::put_aside(AfterHalt::Skip)]
+#[case::skipped(AfterHalt::Skip)]
 #[tokio::test]
 async fn a_person_may_commit_on_their_branch_meanwhile_and_agents_may_not(#[case] answer: AfterHalt) {
     let agent = Agent::crew(
-        |asked, folder, nth| {
+        |call, folder, nth| {
             if nth > 1 {
                 std::process::Command::new("git")
                     .args(["update-ref", "refs/heads/main", "HEAD"])
@@ -85,9 +85,9 @@ async fn a_person_may_commit_on_their_branch_meanwhile_and_agents_may_not(#[case
                     .status()
                     .unwrap();
             }
-            part(folder, format!("{}-{nth}", asked.task))
+            part(folder, format!("{}-{nth}", call.task))
         },
-        |asked, nth| if nth < 2 { crate::agent::rejected(&asked.task) } else { approved() },
+        |call, nth| if nth < 2 { crate::agent::rejected(&call.task) } else { approved() },
     );
     let scene = Scene::new(agent);
     let plan = plan(2).replace("Write part 2.", "Write part 2.\n\n**Verify:** `true`");
@@ -100,17 +100,17 @@ async fn a_person_may_commit_on_their_branch_meanwhile_and_agents_may_not(#[case
 }
 
 #[tokio::test]
-async fn a_person_may_be_on_another_branch_when_a_failed_turn_is_tried_again() {
+async fn a_person_may_be_on_another_branch_when_a_failed_turn_is_retried() {
     let failed = std::sync::atomic::AtomicBool::new(false);
-    let agent = Agent::new(move |asked, folder, _| {
-        if asked.role != "developer" {
+    let agent = Agent::new(move |call, folder, _| {
+        if call.role != "developer" {
             return Ok(approved());
         }
-        if asked.task == "2" && !failed.swap(true, std::sync::atomic::Ordering::SeqCst) {
+        if call.task == "2" && !failed.swap(true, std::sync::atomic::Ordering::SeqCst) {
             return Err(superstep::drivers::DriverError::unfinished(""));
         }
-        assert!(asked.task == "1" || folder.join("part-1.txt").exists(), "it works where the task began");
-        Ok(part(folder, &asked.task))
+        assert!(call.task == "1" || folder.join("part-1.txt").exists(), "it works where the task began");
+        Ok(part(folder, &call.task))
     });
     let scene = Scene::new(agent);
     scene.thread.invoke(scene.input(&plan(2), profile())).await.unwrap();
@@ -142,16 +142,16 @@ async fn two_runs_do_not_work_in_one_tree() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn two_threads_of_one_process_do_not_work_in_one_tree() {
-    let (begun, mut begins) = tokio::sync::mpsc::unbounded_channel();
+    let (started, mut starts) = tokio::sync::mpsc::unbounded_channel();
     let (go, goes) = std::sync::mpsc::channel::<()>();
     let goes = std::sync::Mutex::new(goes);
     let waiting = Agent::crew(
-        move |asked, folder, nth| {
+        move |call, folder, nth| {
             if nth == 0 {
-                begun.send(()).unwrap();
+                started.send(()).unwrap();
                 goes.lock().unwrap().recv().unwrap();
             }
-            part(folder, &asked.task)
+            part(folder, &call.task)
         },
         |_, _| approved(),
     );
@@ -163,7 +163,7 @@ async fn two_threads_of_one_process_do_not_work_in_one_tree() {
     let thread = first.thread.clone();
     first.thread.invoke(first.input(&plan(2), profile())).await.unwrap();
     let running = tokio::spawn(async move { thread.resume::<ApprovePlan>(Decision::approve()).await });
-    begins.recv().await.unwrap();
+    starts.recv().await.unwrap();
     let error = second.resume::<ApprovePlan>(Decision::approve()).await.unwrap_err();
     assert!(error.to_string().contains("thread `clock` in process"), "{error}");
     go.send(()).unwrap();
@@ -174,8 +174,8 @@ async fn two_threads_of_one_process_do_not_work_in_one_tree() {
 }
 
 #[tokio::test]
-async fn a_person_may_look_at_another_branch_meanwhile() {
-    let develop = |_: &Asked, folder: &Path, nth| match nth {
+async fn a_person_may_switch_to_another_branch_meanwhile() {
+    let develop = |_: &Call, folder: &Path, nth| match nth {
         0 => {
             write(folder, HOOK, "#!/bin/sh\nexit 0\n"); // halts it
             work()

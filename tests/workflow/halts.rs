@@ -1,4 +1,4 @@
-//! What a person decides of a task that did not pass, and what follows.
+//! Decisions on a task that did not pass, and their effect.
 
 use rstest::rstest;
 use superstep::nodes::{AfterHalt, Halted, PlanChanged, WhichPlan};
@@ -9,14 +9,14 @@ use crate::agent::{Agent, approved, rejected, work};
 use crate::repository::write;
 use crate::scene::{Scene, asks, done, marks, plan, profile, retry};
 
-/// Writes a file for each attempt; the given task passes from the given attempt on only.
+/// Writes a file for each attempt; the task passes from this attempt on.
 fn stubborn(task: &'static str, passes_at: u32) -> std::sync::Arc<Agent> {
     Agent::crew(
-        |asked, folder, _| {
-            write(folder, &format!("part-{}.txt", asked.task), &format!("{}\n", asked.attempt));
+        |call, folder, _| {
+            write(folder, &format!("part-{}.txt", call.task), &format!("{}\n", call.attempt));
             work()
         },
-        move |asked, _| if asked.task == task && asked.attempt < passes_at { rejected("no") } else { approved() },
+        move |call, _| if call.task == task && call.attempt < passes_at { rejected("no") } else { approved() },
     )
 }
 
@@ -45,7 +45,7 @@ async fn attempts_of_a_retry_count_from_now_on() {
     scene.run(&plan(2), profile()).await;
     let outcome = scene.halted(retry(1, "think")).await;
     assert_eq!((asks(&outcome), scene.agent.count("developer")), ("halted", 3));
-    assert!(scene.agent.asked("developer")[2].prompt.contains("think"));
+    assert!(scene.agent.calls("developer")[2].prompt.contains("think"));
     let halted: Halted = outcome.questions()[0].payload().unwrap();
     assert_eq!(halted.attempts, 3);
     let refused = scene.halted(retry(0, "")).await;
@@ -54,7 +54,7 @@ async fn attempts_of_a_retry_count_from_now_on() {
     assert_eq!(state.tasks[0].attempts, 5);
     assert!(scene.sessions("developer")[..5].iter().all(|session| session.starts_with("1:developer-0")));
     assert_eq!((scene.commits(), state.halts), (vec![done(1), done(2)], 2));
-    assert!(!scene.agent.asked("developer")[4].prompt.contains("think"), "a note is told once");
+    assert!(!scene.agent.calls("developer")[4].prompt.contains("think"), "a note is sent once");
 }
 
 #[rstest]
@@ -100,12 +100,12 @@ async fn a_halted_task_is_accepted_or_ends_the_run(
     assert_eq!(scene.file("part-1.txt").as_deref(), Some("2\n"), "the files stay as they are");
     if commits > 0 {
         let files = scene.repository.git(&["show", "--format=", "--name-only", "superstep/clock~1"]);
-        assert_eq!(files, "by-hand.txt\npart-1.txt\n", "work is accepted as it stands, by hand or not");
+        assert_eq!(files, "by-hand.txt\npart-1.txt\n", "work is accepted as it is, by hand or not");
     }
 }
 
 #[tokio::test]
-async fn a_run_that_may_not_ask_fails() {
+async fn a_run_that_may_not_interrupt_fails() {
     let scene = Scene::new(stubborn("2", 99));
     let profile = Profile { on_exhausted: OnExhausted::Fail, ..profile() };
     let state = scene.run(&plan(3), profile).await.finished().unwrap();
@@ -114,7 +114,7 @@ async fn a_run_that_may_not_ask_fails() {
     assert_eq!(scene.refs(), ["task-2/attempt-1", "task-2/attempt-2"]);
 }
 
-/// Task 2 of three is otherwise.
+/// The plan with another task 2 of three.
 fn edited() -> String {
     plan(3).replace("Write part 2.", "Write another part 2.")
 }
@@ -127,7 +127,7 @@ fn edited() -> String {
     &["1", "2", "2", "9", "2"], &[1, 9, 2]
 )]
 #[tokio::test]
-async fn an_edited_plan_holds_from_the_halt_on(
+async fn an_edited_plan_applies_from_the_halt_on(
     #[case] markdown: String,
     #[case] worked: &[&str],
     #[case] commits: &[usize],
@@ -146,7 +146,7 @@ async fn an_edited_plan_holds_from_the_halt_on(
 }
 
 #[tokio::test]
-async fn a_plan_that_cannot_be_read_is_asked_for_again() {
+async fn an_unreadable_plan_is_requested_again() {
     let scene = Scene::new(stubborn("1", 3));
     scene.run(&plan(1), profile()).await;
     let twice = "### Task 1: A\n\nA.\n\n### Task 1: B\n\nB.\n".to_owned();
@@ -161,7 +161,7 @@ async fn a_plan_that_cannot_be_read_is_asked_for_again() {
 #[case::adopt_and_accept(WhichPlan::Adopt, AfterHalt::Accept, true)]
 #[case::keep_and_skip(WhichPlan::Keep, AfterHalt::Skip, false)]
 #[tokio::test]
-async fn a_plan_changed_in_its_file_is_asked_about_before_the_answer_applies(
+async fn a_plan_changed_in_its_file_interrupts_before_the_answer_applies(
     #[case] which: WhichPlan,
     #[case] answer: AfterHalt,
     #[case] adopted: bool,
@@ -179,7 +179,7 @@ async fn a_plan_changed_in_its_file_is_asked_about_before_the_answer_applies(
     assert_eq!(state.plan_markdown, Some(if adopted { edited() } else { plan(3) }));
     if let AfterHalt::Retry { .. } = answer {
         assert_eq!((asks(&outcome), scene.agent.count("developer")), ("halted", 4), "one attempt from now on");
-        let prompt = &scene.agent.asked("developer")[3].prompt;
+        let prompt = &scene.agent.calls("developer")[3].prompt;
         assert!(prompt.contains("again") && prompt.contains("another part 2") == adopted, "{prompt}");
     } else {
         let second = if answer == AfterHalt::Skip { Mark::Skipped } else { Mark::Done };
@@ -187,7 +187,7 @@ async fn a_plan_changed_in_its_file_is_asked_about_before_the_answer_applies(
     }
 }
 
-/// Runs a plan of so many tasks that stands in a file to the approval, and approves.
+/// Runs a plan of this many tasks from a file to the approval, and approves.
 async fn approved_from_file(scene: &Scene, tasks: usize) -> tempfile::NamedTempFile {
     let file = tempfile::NamedTempFile::new().unwrap();
     std::fs::write(file.path(), plan(tasks)).unwrap();
@@ -201,9 +201,9 @@ async fn approved_from_file(scene: &Scene, tasks: usize) -> tempfile::NamedTempF
 
 #[rstest]
 #[case::accepted(AfterHalt::Accept, &[1, 2, 9], Mark::Done)]
-#[case::put_aside(AfterHalt::Skip, &[1, 9], Mark::Skipped)]
+#[case::skipped(AfterHalt::Skip, &[1, 9], Mark::Skipped)]
 #[tokio::test]
-async fn a_task_that_a_changed_plan_brings_before_the_current_one_is_done_after_it(
+async fn a_new_task_before_the_current_one_is_done_after_it(
     #[case] answer: AfterHalt,
     #[case] commits: &[usize],
     #[case] second: Mark,
@@ -235,7 +235,7 @@ async fn a_plan_without_the_last_open_task_ends_the_run() {
 }
 
 #[tokio::test]
-async fn a_plan_without_tasks_is_one_with_a_limit_of_its_own() {
+async fn a_plan_without_tasks_is_one_task_with_its_own_limit() {
     let scene = Scene::new(stubborn("1", 99));
     let profile = Profile { max_review_iterations: Some(3), ..profile() };
     let outcome = scene.run("# Clock\n\nDo it all.\n", profile).await;

@@ -1,4 +1,4 @@
-//! Plans with very many tasks: no limit is reached, and a task costs the same however many came before.
+//! Plans with very many tasks: no limit is reached, and the cost of a task does not depend on the number before it.
 
 use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
@@ -19,18 +19,18 @@ use crate::agent::{Agent, approved, part, rejected};
 use crate::repository::Repository;
 use crate::scene::{Scene, asks, plan, profile};
 
-/// Bytes by what they are stored for.
-pub(crate) type Written = BTreeMap<&'static str, usize>;
+/// Written bytes by purpose.
+pub(crate) type WrittenBytes = BTreeMap<&'static str, usize>;
 
-/// A store in memory that counts what is written to it.
+/// A store in memory that counts the bytes written to it.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Counting {
     store: MemoryCheckpointer,
-    written: Arc<Mutex<Written>>,
+    written: Arc<Mutex<WrittenBytes>>,
 }
 
 impl Counting {
-    pub(crate) fn written(&self) -> Written {
+    pub(crate) fn written(&self) -> WrittenBytes {
         self.written.lock().unwrap().clone()
     }
 }
@@ -96,25 +96,25 @@ impl Checkpointer for Counting {
     }
 }
 
-/// What was written between two moments.
-pub(crate) fn between(before: &Written, after: &Written) -> Written {
+/// Returns the bytes written between two moments.
+pub(crate) fn between(before: &WrittenBytes, after: &WrittenBytes) -> WrittenBytes {
     after.iter().map(|(kind, bytes)| (*kind, bytes - before.get(kind).unwrap_or(&0))).collect()
 }
 
 #[tokio::test]
-async fn a_hundred_and_fifty_tasks_reach_no_limit_and_the_last_writes_as_little_as_the_first() {
+async fn a_hundred_and_fifty_tasks_reach_no_limit_and_each_writes_as_little() {
     const TASKS: usize = 150;
     let (store, moments) = (Counting::default(), Arc::new(Mutex::new(vec![])));
     let (counted, noted) = (store.clone(), Arc::clone(&moments));
     let agent = Agent::crew(
-        move |asked, folder, _| {
-            if asked.attempt == 1 {
+        move |call, folder, _| {
+            if call.attempt == 1 {
                 noted.lock().unwrap().push(counted.written());
             }
-            part(folder, format!("{}-{}", asked.task, asked.attempt))
+            part(folder, format!("{}-{}", call.task, call.attempt))
         },
-        // Each fifth task is rejected once, so that there are sessions to go on in and comments to keep.
-        |asked, _| if asked.task.ends_with('5') && asked.attempt == 1 { rejected("thin") } else { approved() },
+        // Each fifth task is rejected once, so that there are sessions to resume and comments to store.
+        |call, _| if call.task.ends_with('5') && call.attempt == 1 { rejected("thin") } else { approved() },
     );
     let graph = graph::<Arc<Agent>>().unwrap().with_checkpointer(store);
     let thread = graph.thread_with("clock", Arc::new(Arc::clone(&agent)));
@@ -127,13 +127,13 @@ async fn a_hundred_and_fifty_tasks_reach_no_limit_and_the_last_writes_as_little_
     let (first, last) = (between(&moments[2], &moments[52]), between(&moments[97], &moments[147]));
     for what in ["", "effects"] {
         let counts = |kind: &str| kind != what && kind != "whole lists";
-        let all_but = |written: &Written| written.iter().filter(|(kind, _)| counts(kind)).map(|(_, b)| b).sum();
+        let all_but = |written: &WrittenBytes| written.iter().filter(|(kind, _)| counts(kind)).map(|(_, b)| b).sum();
         let (few, many): (usize, usize) = (all_but(&first), all_but(&last));
-        let told = format!("bytes of 50 tasks, without {what:?}: {few} at first, {many} at last: {first:?} {last:?}");
-        assert!(many.abs_diff(few) * 10 <= few, "{told}");
+        let text = format!("bytes of 50 tasks, without {what:?}: {few} at first, {many} at last: {first:?} {last:?}");
+        assert!(many.abs_diff(few) * 10 <= few, "{text}");
     }
-    // The longer the list, the rarer it is stored whole: all in all that takes as much as the changes in between, and what the
-    // list has grown by each time.
+    // The longer the list, the more rarely it is stored in full: all in all that takes as much as the changes in
+    // between, and the growth of the list each time.
     let all = between(&moments[0], &moments[147]);
     assert!(all["whole lists"] * 4 <= all["logs"] * 5, "{all:?}");
 }

@@ -1,4 +1,4 @@
-//! Runs of random scripts on real repositories come to what the rules say, stopped, cut or neither. A longer search:
+//! Runs of random scripts in real repositories end as the rules say, stopped, cut or neither. A longer search:
 //! `PROPTEST_CASES=1000 cargo test --test workflow model`.
 
 use proptest::prelude::*;
@@ -9,13 +9,13 @@ use superstep::plan::Severity;
 use superstep::workflows::{OnExhausted, RetrySession};
 
 use crate::play::play;
-use crate::reference::{Attempt, Files, Said, Says, Script, Work};
+use crate::reference::{Attempt, Files, Opinion, Reply, Script, Work};
 use crate::scene::retry;
 
-/// Holds the run of a script against the rules.
+/// Compares the run of a script with the rules.
 fn check(script: &Script) {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-    let expected = script.ends(Files::from([("README.md".into(), "# Clock\n".into())]));
+    let expected = script.expected_end(Files::from([("README.md".into(), "# Clock\n".into())]));
     assert_eq!(runtime.block_on(play(script)), expected);
 }
 
@@ -23,17 +23,17 @@ fn severities() -> impl Strategy<Value = Severity> {
     select(vec![Severity::None, Severity::Minor, Severity::Major, Severity::Critical])
 }
 
-fn said() -> impl Strategy<Value = Option<Said>> {
+fn reviews() -> impl Strategy<Value = Option<Opinion>> {
     let given = (any::<bool>(), severities(), prop::option::of(severities()));
-    let given = given.prop_map(|(approved, severity, comment)| Some(Said { approved, severity, comment }));
+    let given = given.prop_map(|(approved, severity, comment)| Some(Opinion { approved, severity, comment }));
     prop_oneof![5 => given, 2 => Just(None)]
 }
 
 fn attempts() -> impl Strategy<Value = Attempt> {
     let works =
         prop_oneof![6 => Just(Work::Written), 1 => select(vec![Work::Broken, Work::Untouched, Work::TakenBack])];
-    let says = prop_oneof![3 => Just(Says::Done), 2 => select(vec![Says::Blocked, Says::NeedsInfo, Says::Nothing])];
-    let attempt = (works, prop::collection::vec(says, 0..4), prop::collection::vec(said(), 0..6));
+    let says = prop_oneof![3 => Just(Reply::Done), 2 => select(vec![Reply::Blocked, Reply::NeedsInfo, Reply::Nothing])];
+    let attempt = (works, prop::collection::vec(says, 0..4), prop::collection::vec(reviews(), 0..6));
     attempt.prop_map(|(work, says, reviews)| Attempt { work, says, reviews })
 }
 
@@ -46,7 +46,7 @@ fn unreadable() -> impl Strategy<Value = WithoutReview> {
     prop_oneof![3 => select(vec![WithoutReview::Retry, WithoutReview::Accept]), 1 => Just(WithoutReview::Abort)]
 }
 
-/// Which tasks are approved: mostly all.
+/// The approved tasks: mostly all.
 fn approved_tasks(tasks: usize) -> impl Strategy<Value = Option<Vec<usize>>> {
     prop_oneof![3 => Just(None), 1 => subsequence((0..tasks).collect::<Vec<_>>(), 1..=tasks).prop_map(Some)]
 }
@@ -93,7 +93,7 @@ fn config() -> ProptestConfig {
 }
 
 #[test]
-fn random_scripts_come_to_what_the_rules_say() {
+fn random_scripts_end_as_the_rules_say() {
     let holds = |script| {
         check(&script);
         Ok(())

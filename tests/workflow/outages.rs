@@ -1,4 +1,4 @@
-//! Services that are out for a while: the run waits as long as the profile's patience lasts, also across processes.
+//! Services that are out for a while: the run waits as long as the profile's patience, even across processes.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -14,16 +14,16 @@ use superstep::workflows::task_based::RunOutcome;
 use crate::agent::{Agent, approved, part};
 use crate::scene::{Scene, done, plan, profile};
 
-/// Agents whose first developer turns meet so many outages.
-fn out(times: usize) -> Arc<Agent> {
+/// Agents whose first developer turns fail with an outage.
+fn outage(times: usize) -> Arc<Agent> {
     let left = AtomicUsize::new(times);
-    Agent::new(move |asked, folder, _| match asked.role.as_str() {
+    Agent::new(move |call, folder, _| match call.role.as_str() {
         "developer" => match left.fetch_update(Ordering::SeqCst, Ordering::SeqCst, |left| left.checked_sub(1)) {
             Ok(_) => Err(DriverError {
                 outage: true,
                 ..DriverError::new(ErrorClass::Transient, "http://models cannot be reached")
             }),
-            Err(_) => Ok(part(folder, &asked.task)),
+            Err(_) => Ok(part(folder, &call.task)),
         },
         _ => Ok(approved()),
     })
@@ -35,32 +35,32 @@ fn patient(patience: Duration) -> Profile {
 }
 
 #[tokio::test]
-async fn an_outage_is_waited_for_in_the_same_turn_and_told() {
-    let scene = Scene::new(out(3));
+async fn an_outage_is_waited_for_in_the_same_turn_and_reported() {
+    let scene = Scene::new(outage(3));
     scene.thread.invoke(scene.input(&plan(1), patient(Duration::from_secs(600)))).await.unwrap();
     let approve = Request::answers([Answer::new::<ApprovePlan>(&Decision::approve())]);
     let mut run = scene.thread.stream(approve, [Mode::Custom]);
-    let mut told = vec![];
+    let mut lines = vec![];
     while let Some(event) = run.next().await {
         if let EventKind::Custom { node, value, .. } = &event.kind {
-            told.push(format!("{node}: {}", value.as_str().unwrap_or_default()));
+            lines.push(format!("{node}: {}", value.as_str().unwrap_or_default()));
         }
     }
     let state = run.outcome().await.unwrap().finished().unwrap();
     assert_eq!((state.outcome, scene.commits()), (Some(RunOutcome::Completed), vec![done(1)]));
-    let told: Vec<_> = told.iter().filter(|line| line.contains("cannot be reached")).collect();
-    assert_eq!(told.len(), 3, "{told:?}");
-    assert!(told[0].starts_with("developer: http://models cannot be reached; asks again in "), "{told:?}");
-    assert!(told[0].contains("gives up in 600s"), "{told:?}");
-    let asked = scene.agent.asked("developer");
-    assert!(asked.iter().all(|turn| turn.turn == asked[0].turn), "it is the same turn");
+    let lines: Vec<_> = lines.iter().filter(|line| line.contains("cannot be reached")).collect();
+    assert_eq!(lines.len(), 3, "{lines:?}");
+    assert!(lines[0].starts_with("developer: http://models cannot be reached; asks again in "), "{lines:?}");
+    assert!(lines[0].contains("gives up in 600s"), "{lines:?}");
+    let calls = scene.agent.calls("developer");
+    assert!(calls.iter().all(|turn| turn.turn == calls[0].turn), "it is the same turn");
     let Replayed::Verified(report) = scene.thread.replay(Replay::Verify).await.unwrap() else { panic!() };
     assert!(report.divergence.is_none(), "{report:?}");
 }
 
 #[tokio::test]
-async fn an_outage_that_outlasts_the_patience_fails_the_run_and_retry_begins_another() {
-    let scene = Scene::new(out(1));
+async fn an_outage_longer_than_the_patience_fails_the_run_until_a_retry() {
+    let scene = Scene::new(outage(1));
     scene.thread.invoke(scene.input(&plan(1), patient(Duration::ZERO))).await.unwrap();
     let error = scene.thread.resume::<ApprovePlan>(Decision::approve()).await.unwrap_err();
     assert!(format!("{error:?}").contains("cannot be reached"), "{error:?}");
@@ -69,8 +69,8 @@ async fn an_outage_that_outlasts_the_patience_fails_the_run_and_retry_begins_ano
 }
 
 #[tokio::test]
-async fn a_run_that_is_dropped_during_an_outage_waits_for_the_rest_of_it() {
-    let scene = Scene::new(out(usize::MAX));
+async fn a_run_dropped_during_an_outage_waits_for_the_rest_of_it() {
+    let scene = Scene::new(outage(usize::MAX));
     let patience = Duration::from_millis(1500);
     let retry = RetrySettings { wait: Duration::from_secs(60), patience, ..RetrySettings::default() };
     scene.thread.invoke(scene.input(&plan(1), Profile { retry, ..profile() })).await.unwrap();

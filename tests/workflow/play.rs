@@ -1,5 +1,5 @@
-//! A script played for real: the graph, a repository, agents that write files; stopped after each superstep, or cut at a commit, if
-//! the script says so.
+//! Runs a script: the graph, a repository, agents that write files; stopped after each superstep, or cut at a commit,
+//! if the script says so.
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -13,54 +13,54 @@ use superstep::prelude::*;
 use superstep::workflows::Profile;
 use superstep::workflows::task_based::{ExecutionState, graph};
 
-use crate::agent::{Agent, Asked, approved, work};
-use crate::reference::{BREAKS, End, Files, Line, Said, Says, Script, Work, file, id, text};
+use crate::agent::{Agent, Call, approved, work};
+use crate::reference::{BREAKS, End, Files, Line, Opinion, Reply, Script, Work, file, id, text};
 use crate::repository::Repository;
 use crate::scene::{Scene, Tasks};
 
-/// Agents that do what a script says.
+/// Agents that follow a script.
 fn agent(script: &Script) -> Arc<Agent> {
     let (script, calls) = (script.clone(), Mutex::new(HashMap::<_, usize>::new()));
-    Agent::new(move |asked, folder, _| {
-        if asked.tool == "submit_final_review" {
+    Agent::new(move |call, folder, _| {
+        if call.tool == "submit_final_review" {
             return Ok(approved());
         }
-        let attempt = script.attempt(&asked.task, asked.attempt);
-        let which = (asked.role.clone(), asked.task.clone(), asked.attempt);
+        let attempt = script.attempt(&call.task, call.attempt);
+        let which = (call.role.clone(), call.task.clone(), call.attempt);
         let nth = *calls.lock().unwrap().entry(which).and_modify(|nth| *nth += 1).or_default();
-        if asked.role == "reviewer" {
+        if call.role == "reviewer" {
             return Ok(attempt.reviews.get(nth).copied().map_or_else(approved, review));
         }
         if nth == 0 {
-            touch(folder, asked, attempt.work);
+            touch(folder, call, attempt.work);
         }
         Ok(attempt.says.get(nth).copied().map_or_else(work, report))
     })
 }
 
-fn touch(folder: &Path, asked: &Asked, work: Work) {
-    let write = |name: &str| std::fs::write(folder.join(name), text(asked.attempt)).unwrap();
+fn touch(folder: &Path, call: &Call, work: Work) {
+    let write = |name: &str| std::fs::write(folder.join(name), text(call.attempt)).unwrap();
     let remove = |name: &str| drop(std::fs::remove_file(folder.join(name)));
     match work {
-        Work::Written | Work::Broken => write(&file(&asked.task)),
-        Work::TakenBack => remove(&file(&asked.task)),
+        Work::Written | Work::Broken => write(&file(&call.task)),
+        Work::TakenBack => remove(&file(&call.task)),
         Work::Untouched => return,
     }
     if work == Work::Broken { write(BREAKS) } else { remove(BREAKS) }
 }
 
-fn report(says: Says) -> Value {
+fn report(says: Reply) -> Value {
     let asks = |status: &str| json!({"status": status, "summary": "", "question": "Which?"});
     match says {
-        Says::Done => work(),
-        Says::Blocked => asks("blocked"),
-        Says::NeedsInfo => asks("needs_info"),
-        Says::Nothing => Value::Null,
+        Reply::Done => work(),
+        Reply::Blocked => asks("blocked"),
+        Reply::NeedsInfo => asks("needs_info"),
+        Reply::Nothing => Value::Null,
     }
 }
 
-fn review(said: Option<Said>) -> Value {
-    let Some(Said { approved, severity, comment }) = said else { return Value::Null };
+fn review(opinion: Option<Opinion>) -> Value {
+    let Some(Opinion { approved, severity, comment }) = opinion else { return Value::Null };
     let comments: Vec<Value> = comment.iter().map(|grave| json!({"issue": "x", "severity": grave})).collect();
     json!({"approved": approved, "severity": severity, "comments": comments})
 }
@@ -89,15 +89,15 @@ fn thread(store: Arc<dyn Checkpointer>, agent: &Arc<Agent>, script: &Script) -> 
     if script.stops { thread.max_supersteps(1) } else { thread }
 }
 
-/// What really comes of a script.
+/// Runs a script, and returns its end.
 pub(crate) async fn play(script: &Script) -> End {
     let (agent, store) = (agent(script), Arc::new(MemoryCheckpointer::new()));
     let failing = FailingCheckpointer::new(store.clone(), script.cut.unwrap_or(u64::MAX));
     let cut = thread(Arc::new(failing), &agent, script);
     let mut scene = Scene { repository: Repository::new(), agent: Arc::clone(&agent), thread: cut };
-    let (mut asked, mut cut) = (Questions::default(), script.cut);
+    let (mut pending, mut cut) = (Questions::default(), script.cut);
     let state = loop {
-        match on(&scene, script, &mut asked).await {
+        match advance(&scene, script, &mut pending).await {
             Ok(Outcome::Finished(state)) => break state,
             Ok(_) => {}
             Err(error) => {
@@ -108,10 +108,10 @@ pub(crate) async fn play(script: &Script) -> End {
     };
     let verified = scene.thread.verify().await.unwrap();
     assert!(verified.agrees(), "a replay decides alike: {verified:?}");
-    ended(&scene, &state, asked.names)
+    ended(&scene, &state, pending.names)
 }
 
-/// The questions that were asked, and for each the place of its answer among those to questions of its name.
+/// The questions so far, and for each the index of its answer among those to questions of its name.
 #[derive(Default)]
 struct Questions {
     names: Vec<&'static str>,
@@ -128,11 +128,11 @@ impl Questions {
     }
 }
 
-/// Begins, answers or goes on, whichever is next.
-async fn on(
+/// Starts, answers or resumes, whichever is next.
+async fn advance(
     Scene { thread, repository, .. }: &Scene,
     script: &Script,
-    asked: &mut Questions,
+    pending: &mut Questions,
 ) -> Result<Outcome<ExecutionState>, RunError> {
     if thread.state().await?.is_none() {
         let input = ExecutionState::update().working_dir(repository.path());
@@ -140,7 +140,7 @@ async fn on(
     }
     let Status::Interrupted { questions } = thread.status().await? else { return thread.proceed().await };
     let [question] = questions.as_slice() else { panic!("{questions:?}") };
-    let mut place = |name| asked.place(question, name);
+    let mut place = |name| pending.place(question, name);
     match question.name() {
         ApprovePlan::NAME => {
             place(ApprovePlan::NAME);
@@ -193,7 +193,7 @@ fn ended(scene: &Scene, state: &ExecutionState, questions: Vec<&'static str>) ->
     }
 }
 
-/// The commits as their trailers tell: id, task, attempt.
+/// Returns the commits by their trailers: id, task, attempt.
 fn commits(scene: &Scene) -> Vec<(String, String, u32)> {
     let value = |key: &str| format!("%(trailers:key=Superstep-{key},valueonly,separator=%x2C)");
     let format = format!("--format=%H {} {} {} %s", value("Thread"), value("Task"), value("Attempt"));
@@ -207,10 +207,10 @@ fn commits(scene: &Scene) -> Vec<(String, String, u32)> {
     log.lines().map(commit).collect()
 }
 
-/// What is counted twice is counted alike.
+/// Checks that values counted in two places agree.
 fn counted(state: &ExecutionState, commits: &[(String, String, u32)]) {
-    let told = state.tasks.iter().filter_map(|line| Some((line.commit.clone()?, line.id.clone(), line.attempts)));
-    assert_eq!(told.collect::<Vec<_>>(), commits, "the state names the commits");
+    let listed = state.tasks.iter().filter_map(|line| Some((line.commit.clone()?, line.id.clone(), line.attempts)));
+    assert_eq!(listed.collect::<Vec<_>>(), commits, "the state names the commits");
     let reviews = state.tasks.iter().map(|line| line.reviews).sum::<u32>();
     assert_eq!(reviews, state.review_iteration, "reviews in all");
 }

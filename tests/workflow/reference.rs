@@ -1,5 +1,5 @@
-//! The rules of the workflow once more, over counts and names of files: what a run of a script must come to. Knows neither graph
-//! nor git nor agent.
+//! An independent implementation of the workflow's rules, over counts and names of files: the expected end of a run of
+//! a script. Knows neither graph nor git nor agent.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,89 +11,89 @@ use superstep::workflows::{OnExhausted, RetrySession};
 /// The files of a work tree, with their text.
 pub(crate) type Files = BTreeMap<String, String>;
 
-/// Everything that may differ between runs.
+/// Everything that varies between runs.
 #[derive(Clone, Debug)]
 pub(crate) struct Script {
-    /// What happens to each task at each attempt; after that, attempts are good.
+    /// The attempts of each task; later ones pass.
     pub(crate) tasks: Vec<Vec<Attempt>>,
-    /// The indexes of those that are approved; none: all.
+    /// The indexes of the approved tasks; `None` for all.
     pub(crate) approved: Option<Vec<usize>>,
     pub(crate) limit: u32,
     pub(crate) on_exhausted: OnExhausted,
     pub(crate) retry_session: RetrySession,
-    /// How many kinds of review there are.
+    /// Number of kinds of review.
     pub(crate) kinds: usize,
     pub(crate) final_review: bool,
-    /// What a person says to halted tasks; after that, they abort.
+    /// The answers of a person to halted tasks; later ones are abort.
     pub(crate) halts: Vec<AfterHalt>,
-    /// And to reviews that cannot be read; after that, they abort.
+    /// The answers to unreadable reviews; later ones are abort.
     pub(crate) unreadable: Vec<WithoutReview>,
-    /// Whether the run stops after each superstep, and goes on. Nothing else comes of it.
+    /// Set if the run stops after each superstep, and resumes, with the same result.
     pub(crate) stops: bool,
-    /// The commit at which the process dies, from 1. Nothing else comes of that either.
+    /// The commit at which the process dies, from 1, with the same result.
     pub(crate) cut: Option<u64>,
 }
 
-/// What agents do at one attempt.
+/// The actions of agents in one attempt.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Attempt {
     pub(crate) work: Work,
-    /// What the developer says, call by call; after that, that it is done.
-    pub(crate) says: Vec<Says>,
-    /// What reviewers say, call by call; after that, yes. None: nothing that can be read.
-    pub(crate) reviews: Vec<Option<Said>>,
+    /// The developer's replies, call by call; later ones are `Done`.
+    pub(crate) says: Vec<Reply>,
+    /// The reviewers' opinions, call by call; later ones approve. `None` is unreadable.
+    pub(crate) reviews: Vec<Option<Opinion>>,
 }
 
-/// What becomes of the files.
+/// The change of the files.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Work {
-    /// The task's file is written anew, and nothing breaks.
+    /// The task's file is written, and nothing breaks.
     #[default]
     Written,
-    /// It is written, and the task's command fails from then on.
+    /// The task's file is written, and the task's command fails from then on.
     Broken,
-    /// They stay.
+    /// No change.
     Untouched,
-    /// The task's file is as the task found it, and nothing breaks.
+    /// The task's file is restored, and nothing breaks.
     TakenBack,
 }
 
-/// What a developer says in one call.
+/// A developer's reply.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Says {
+pub(crate) enum Reply {
     Done,
     Blocked,
     NeedsInfo,
-    /// Nothing that can be read.
+    /// An unreadable reply.
     Nothing,
 }
 
-/// What a reviewer says in one call.
+/// A reviewer's opinion.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Said {
+pub(crate) struct Opinion {
     pub(crate) approved: bool,
     pub(crate) severity: Severity,
-    /// How grave its only comment is.
+    /// Severity of its only comment.
     pub(crate) comment: Option<Severity>,
 }
 
-impl Said {
+impl Opinion {
     fn passes(self) -> bool {
-        let gravest = self.severity.max(self.comment.unwrap_or_default());
-        self.approved && gravest < Severity::Critical
+        let severity = self.severity.max(self.comment.unwrap_or_default());
+        self.approved && severity < Severity::Critical
     }
 }
 
-/// What a run comes to.
+/// The end of a run.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct End {
     pub(crate) outcome: Option<RunOutcome>,
     pub(crate) tasks: Vec<Line>,
     /// The task and the attempt of each commit, oldest first.
     pub(crate) commits: Vec<(String, u32)>,
-    /// The same of all work that is kept apart.
+    /// The task and the attempt of all kept work.
     pub(crate) kept: BTreeSet<(String, u32)>,
-    /// How often developers and reviewers were called.
+    /// Numbers of calls of developers and reviewers.
     pub(crate) calls: [usize; 2],
     /// The names of the questions, in order.
     pub(crate) questions: Vec<&'static str>,
@@ -101,7 +101,7 @@ pub(crate) struct End {
     pub(crate) files: Files,
 }
 
-/// Where a task stands.
+/// The progress of a task.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Line {
     pub(crate) mark: Mark,
@@ -120,12 +120,12 @@ pub(crate) fn file(id: &str) -> String {
     format!("part-{id}.txt")
 }
 
-/// What an attempt writes.
+/// The text that an attempt writes.
 pub(crate) fn text(attempt: u32) -> String {
     format!("attempt {attempt}\n")
 }
 
-/// While it is there, the command of each task fails.
+/// While this file exists, the command of each task fails.
 pub(crate) const BREAKS: &str = "broken.txt";
 
 impl Script {
@@ -134,8 +134,8 @@ impl Script {
         self.tasks[at].get(attempt as usize - 1).cloned().unwrap_or_default()
     }
 
-    /// What it comes to, by the rules; the repository begins with these files.
-    pub(crate) fn ends(&self, files: Files) -> End {
+    /// Returns the expected end, for a repository with these files.
+    pub(crate) fn expected_end(&self, files: Files) -> End {
         let mut run = Run {
             script: self,
             base: files.clone(),
@@ -163,11 +163,11 @@ struct Run<'s> {
     end: End,
 }
 
-/// What an attempt came to.
+/// The result of an attempt.
 enum Verdict {
     Passed,
     Failed,
-    /// Trying again is no use.
+    /// Another attempt would not help.
     Stuck,
     Aborted,
 }
@@ -189,7 +189,7 @@ impl Run<'_> {
         RunOutcome::Completed
     }
 
-    /// Until the task is closed, or the run ends.
+    /// Runs a task until it is closed, or the run ends.
     fn task(&mut self, at: usize) -> Option<RunOutcome> {
         let (mut allowed, mut judged, mut empty) = (self.script.limit, 0, 0);
         loop {
@@ -219,7 +219,7 @@ impl Run<'_> {
         None
     }
 
-    /// What becomes of a halted task.
+    /// Returns the decision on a halted task.
     fn decision(&mut self) -> Result<AfterHalt, RunOutcome> {
         match self.script.on_exhausted {
             OnExhausted::Skip => return Ok(AfterHalt::Skip),
@@ -229,7 +229,7 @@ impl Run<'_> {
         loop {
             self.end.questions.push("halted");
             match self.halts.next().unwrap_or(AfterHalt::Abort) {
-                AfterHalt::Retry { attempts: 0, .. } => {} // asked again
+                AfterHalt::Retry { attempts: 0, .. } => {} // requested again
                 decision => return Ok(decision),
             }
         }
@@ -271,25 +271,25 @@ impl Run<'_> {
         }
     }
 
-    fn develop(&mut self, says: Vec<Says>) {
-        let mut says = says.into_iter().chain(std::iter::repeat(Says::Done));
+    fn develop(&mut self, says: Vec<Reply>) {
+        let mut says = says.into_iter().chain(std::iter::repeat(Reply::Done));
         loop {
-            let said = asked(&mut says, &mut self.end.calls[0], |said| *said != Says::Nothing);
-            match said {
-                Some(Says::Blocked | Says::NeedsInfo) => self.end.questions.push("question"),
-                Some(Says::Done | Says::Nothing) | None => return,
+            let reply = readable(&mut says, &mut self.end.calls[0], |reply| *reply != Reply::Nothing);
+            match reply {
+                Some(Reply::Blocked | Reply::NeedsInfo) => self.end.questions.push("question"),
+                Some(Reply::Done | Reply::Nothing) | None => return,
             }
         }
     }
 
-    fn review(&mut self, said: Vec<Option<Said>>) -> Verdict {
-        let yes = Said { approved: true, severity: Severity::None, comment: None };
-        let mut said = said.into_iter().chain(std::iter::repeat(Some(yes)));
+    fn review(&mut self, given: Vec<Option<Opinion>>) -> Verdict {
+        let yes = Opinion { approved: true, severity: Severity::None, comment: None };
+        let mut given = given.into_iter().chain(std::iter::repeat(Some(yes)));
         let mut passes = true;
         for _ in 0..self.script.kinds {
             let review = loop {
-                let first = asked(&mut said, &mut self.end.calls[1], Option::is_some).flatten();
-                let review = first.or_else(|| asked(&mut said, &mut self.end.calls[1], Option::is_some).flatten());
+                let first = readable(&mut given, &mut self.end.calls[1], Option::is_some).flatten();
+                let review = first.or_else(|| readable(&mut given, &mut self.end.calls[1], Option::is_some).flatten());
                 if review.is_some() {
                     break review;
                 }
@@ -300,7 +300,7 @@ impl Run<'_> {
                     WithoutReview::Abort => return Verdict::Aborted,
                 }
             };
-            passes &= review.is_none_or(Said::passes);
+            passes &= review.is_none_or(Opinion::passes);
         }
         if passes { Verdict::Passed } else { Verdict::Failed }
     }
@@ -321,7 +321,7 @@ impl Run<'_> {
     }
 }
 
-/// What is said in a turn: once more if it cannot be read, and then never mind.
-fn asked<T>(mut said: impl Iterator<Item = T>, calls: &mut usize, can_be_read: impl Fn(&T) -> bool) -> Option<T> {
-    said.by_ref().take(2).inspect(|_| *calls += 1).find(can_be_read)
+/// Returns the readable reply of a turn: after an unreadable one it is requested once more, then given up.
+fn readable<T>(mut all: impl Iterator<Item = T>, calls: &mut usize, can_be_read: impl Fn(&T) -> bool) -> Option<T> {
+    all.by_ref().take(2).inspect(|_| *calls += 1).find(can_be_read)
 }

@@ -1,4 +1,4 @@
-//! Sessions that a server refuses however often it is asked: a person decides, and nothing of the work is lost.
+//! Sessions that a server always rejects: a person decides, and no work is lost.
 
 use std::sync::Arc;
 
@@ -11,61 +11,61 @@ use superstep::plan::Issue;
 use superstep::workflows::task_based::{ExecutionState, ExecutionStateUpdate, Mark, RunOutcome};
 use superstep::workflows::{Profile, Role};
 
-use crate::agent::{Agent, Asked, COST, approved, part, rejected};
+use crate::agent::{Agent, COST, Call, approved, part, rejected};
 use crate::repository::write;
-use crate::scene::{Ran, Scene, asks, done, marks, plan, profile};
+use crate::scene::{RunResult, Scene, asks, done, marks, plan, profile};
 
 fn refusal() -> DriverError {
     let error = DriverError::new(ErrorClass::Content, "the prompt is too long");
     DriverError { refusal: true, ..error }
 }
 
-/// Agents of which one role is refused whenever `refuses` says so, after it changed a file.
-fn refused(role: &'static str, refuses: impl Fn(&Asked, usize) -> bool + Send + Sync + 'static) -> Arc<Agent> {
-    Agent::new(move |asked, folder, nth| {
-        if asked.role == role && asked.tool != "submit_final_review" && refuses(asked, nth) {
+/// Agents of which one role is rejected whenever `refuses` returns true, after it changed a file.
+fn refused(role: &'static str, refuses: impl Fn(&Call, usize) -> bool + Send + Sync + 'static) -> Arc<Agent> {
+    Agent::new(move |call, folder, nth| {
+        if call.role == role && call.tool != "submit_final_review" && refuses(call, nth) {
             if role == "developer" {
-                write(folder, &format!("half-{}.txt", asked.task), "half of it\n");
+                write(folder, &format!("half-{}.txt", call.task), "half of it\n");
             }
             return Err(refusal());
         }
-        Ok(match asked.role.as_str() {
-            "developer" => part(folder, &asked.task),
-            _ => review(asked),
+        Ok(match call.role.as_str() {
+            "developer" => part(folder, &call.task),
+            _ => review(call),
         })
     })
 }
 
-/// Each first attempt at task 1 is rejected.
-fn review(asked: &Asked) -> Value {
-    if asked.task == "1" && asked.attempt == 1 { rejected("too thin") } else { approved() }
+/// The first attempt at task 1 is rejected.
+fn review(call: &Call) -> Value {
+    if call.task == "1" && call.attempt == 1 { rejected("too thin") } else { approved() }
 }
 
-async fn answer(scene: &Scene, answer: AfterRefusal) -> Ran {
+async fn answer(scene: &Scene, answer: AfterRefusal) -> RunResult {
     scene.thread.resume::<SessionRefused>(answer).await.unwrap()
 }
 
 async fn agrees(scene: &Scene) {
-    let asked = scene.agent.log.lock().unwrap().len();
+    let count = scene.agent.log.lock().unwrap().len();
     let Replayed::Verified(report) = scene.thread.replay(Replay::Verify).await.unwrap() else { panic!() };
     assert!(report.divergence.is_none(), "{report:?}");
-    assert_eq!(scene.agent.log.lock().unwrap().len(), asked, "nobody is asked again");
+    assert_eq!(scene.agent.log.lock().unwrap().len(), count, "nobody is asked again");
     let state = scene.thread.state().await.unwrap().unwrap().values;
-    assert_eq!(state.usage.cost, COST * asked as u64, "each turn is counted, whatever it ended with");
+    assert_eq!(state.usage.cost, COST * count as u64, "each turn is counted, whatever it ended with");
 }
 
 #[tokio::test]
 async fn a_fresh_session_knows_the_section_the_comments_and_the_changes_so_far() {
-    let scene = Scene::new(refused("developer", |asked, _| asked.session != Session::New));
+    let scene = Scene::new(refused("developer", |call, _| call.session != Session::New));
     let outcome = scene.run(&plan(2), profile()).await;
     let question: SessionRefused = outcome.questions()[0].payload().unwrap();
     insta::assert_snapshot!(serde_json::to_string(&question).unwrap(), @r#"{"role":"developer","task":"1","title":"Part 1","driver":"api","model":null,"reason":"the prompt is too long","tries":1,"problem":null}"#);
     let state = answer(&scene, AfterRefusal::Fresh).await.finished().unwrap();
     assert_eq!((state.outcome, scene.commits()), (Some(RunOutcome::Completed), vec![done(1), done(2)]));
     assert_eq!(scene.sessions("developer"), ["1:developer-0", "1:developer-0*", "1:developer-2", "2:developer-3"]);
-    let prompt = &scene.agent.asked("developer")[2].prompt;
-    for told in ["Write part 1.", "too thin", "half of it", "half-1.txt", "part-1.txt"] {
-        assert!(prompt.contains(told), "{told}: {prompt}");
+    let prompt = &scene.agent.calls("developer")[2].prompt;
+    for text in ["Write part 1.", "too thin", "half of it", "half-1.txt", "part-1.txt"] {
+        assert!(prompt.contains(text), "{text}: {prompt}");
     }
     assert_eq!(state.tasks[0].attempts, 2);
     agrees(&scene).await;
@@ -73,25 +73,25 @@ async fn a_fresh_session_knows_the_section_the_comments_and_the_changes_so_far()
 
 #[rstest]
 #[tokio::test]
-async fn another_model_goes_on_in_the_session_and_stays_for_the_task(
+async fn another_model_continues_the_session_and_stays_for_the_task(
     #[values("developer", "reviewer")] role: &'static str,
 ) {
-    let agent = refused(role, |asked, _| asked.model.is_none() && asked.task == "1");
+    let agent = refused(role, |call, _| call.model.is_none() && call.task == "1");
     let scene = Scene::new(agent);
     assert_eq!(asks(&scene.run(&plan(2), profile()).await), "session_refused");
     let empty = answer(&scene, AfterRefusal::Model(" ".into())).await;
     assert!(empty.questions()[0].payload::<SessionRefused>().unwrap().problem.unwrap().contains("name"));
     let state = answer(&scene, AfterRefusal::Model("larger".into())).await.finished().unwrap();
     assert_eq!((state.outcome, marks(&state)), (Some(RunOutcome::Completed), vec![Mark::Done, Mark::Done]));
-    let asked = scene.agent.asked(role);
-    let models: Vec<_> = asked.iter().map(|asked| (asked.task.as_str(), asked.model.as_deref())).collect();
+    let calls = scene.agent.calls(role);
+    let models: Vec<_> = calls.iter().map(|call| (call.task.as_str(), call.model.as_deref())).collect();
     assert_eq!(models, [("1", None), ("1", Some("larger")), ("1", Some("larger")), ("2", None)]);
-    assert_eq!(asked[0].turn, asked[1].turn, "the turn goes on");
+    assert_eq!(calls[0].turn, calls[1].turn, "the turn goes on");
     agrees(&scene).await;
 }
 
 #[tokio::test]
-async fn a_refused_turn_is_tried_again_as_often_as_a_person_says() {
+async fn a_rejected_turn_is_retried_as_often_as_a_person_says() {
     let scene = Scene::new(refused("developer", |_, nth| nth < 3));
     let mut outcome = scene.run(&plan(1), profile()).await;
     for tries in 1..=3 {
@@ -101,17 +101,17 @@ async fn a_refused_turn_is_tried_again_as_often_as_a_person_says() {
     }
     assert_eq!(outcome.finished().unwrap().outcome, Some(RunOutcome::Completed));
     agrees(&scene).await;
-    let asked = scene.agent.asked("developer");
-    assert!(asked[..4].iter().all(|turn| turn.turn == asked[0].turn));
+    let calls = scene.agent.calls("developer");
+    assert!(calls[..4].iter().all(|turn| turn.turn == calls[0].turn));
 }
 
 #[rstest]
 #[tokio::test]
-async fn a_refused_task_is_put_aside_or_ends_the_run(
+async fn a_rejected_task_is_skipped_or_ends_the_run(
     #[values("developer", "reviewer")] role: &'static str,
     #[values(AfterRefusal::Skip, AfterRefusal::Abort)] decision: AfterRefusal,
 ) {
-    let scene = Scene::new(refused(role, |asked, _| asked.task == "1"));
+    let scene = Scene::new(refused(role, |call, _| call.task == "1"));
     assert_eq!(asks(&scene.run(&plan(2), profile()).await), "session_refused");
     let skips = decision == AfterRefusal::Skip;
     let state = answer(&scene, decision).await.finished().unwrap();
@@ -126,8 +126,8 @@ async fn a_refused_task_is_put_aside_or_ends_the_run(
 }
 
 #[tokio::test]
-async fn a_fresh_session_that_is_refused_too_is_asked_about_again() {
-    let scene = Scene::new(refused("developer", |asked, _| asked.model.is_none()));
+async fn a_fresh_session_that_is_rejected_too_interrupts_again() {
+    let scene = Scene::new(refused("developer", |call, _| call.model.is_none()));
     assert_eq!(asks(&scene.run(&plan(1), profile()).await), "session_refused");
     let second = answer(&scene, AfterRefusal::Fresh).await;
     assert_eq!(second.questions()[0].payload::<SessionRefused>().unwrap().tries, 2);
@@ -146,11 +146,11 @@ fn issue(scene: &Scene) -> ExecutionStateUpdate {
 #[case::model(AfterRefusal::Model("larger".into()))]
 #[case::abort(AfterRefusal::Abort)]
 #[tokio::test]
-async fn what_an_architect_used_is_counted_whatever_is_decided(#[case] decision: AfterRefusal) {
+async fn the_usage_of_an_architect_is_counted_whatever_the_decision(#[case] decision: AfterRefusal) {
     let scene =
         Scene::new(Agent::new(
-            |asked, _, nth| {
-                if asked.role == "architect" && nth == 0 { Err(refusal()) } else { Ok(Value::Null) }
+            |call, _, nth| {
+                if call.role == "architect" && nth == 0 { Err(refusal()) } else { Ok(Value::Null) }
             },
         ));
     assert_eq!(asks(&scene.thread.invoke(issue(&scene)).await.unwrap()), "session_refused");
@@ -161,16 +161,16 @@ async fn what_an_architect_used_is_counted_whatever_is_decided(#[case] decision:
 }
 
 #[tokio::test]
-async fn a_model_that_was_chosen_for_one_kind_of_review_stays_if_another_kind_tampers() {
-    let scene = Scene::new(Agent::new(|asked, folder, nth| {
-        let is_review = asked.tool == "submit_review";
-        if is_review && asked.model.is_none() {
+async fn a_model_chosen_for_one_kind_of_review_stays_if_another_kind_tampers() {
+    let scene = Scene::new(Agent::new(|call, folder, nth| {
+        let is_review = call.tool == "submit_review";
+        if is_review && call.model.is_none() {
             return Err(refusal());
         }
         if is_review && nth == 2 {
             write(folder, ".git/hooks/pre-commit", "exit 1\n");
         }
-        Ok(if asked.role == "developer" { part(folder, &asked.task) } else { approved() })
+        Ok(if call.role == "developer" { part(folder, &call.task) } else { approved() })
     }));
     let kinds = vec!["general".into(), "security".into()];
     let halts = scene.run(&plan(1), Profile { review_types: kinds, ..profile() }).await;

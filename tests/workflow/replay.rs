@@ -1,4 +1,4 @@
-//! A finished run that is replayed: nobody is asked, nothing is touched, and nothing differs.
+//! A replay of a finished run: no agent is called, nothing is changed, and nothing differs.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -20,25 +20,25 @@ use crate::scene::{Scene, Tasks, asks, plan, profile, retry};
 /// The second task is rejected once, the third twice.
 fn crew() -> Arc<Agent> {
     Agent::crew(
-        |asked, folder, _| {
-            write(folder, &format!("part-{}.txt", asked.task), &format!("{}\n", asked.attempt));
+        |call, folder, _| {
+            write(folder, &format!("part-{}.txt", call.task), &format!("{}\n", call.attempt));
             work()
         },
-        |asked, _| {
-            let rejections = asked.task.parse::<u32>().unwrap() - 1;
-            if asked.attempt <= rejections { rejected("no") } else { approved() }
+        |call, _| {
+            let rejections = call.task.parse::<u32>().unwrap() - 1;
+            if call.attempt <= rejections { rejected("no") } else { approved() }
         },
     )
 }
 
-/// Everything that a replay must leave alone.
+/// Everything that a replay must not change.
 struct World {
     scene: Scene,
     store: Arc<FailingCheckpointer>,
 }
 
 impl World {
-    /// A run of three tasks: one review that rejects, one halt with a retry, checks, a review of everything.
+    /// Creates a run of three tasks: one review that rejects, one halt with a retry, checks, a final review.
     async fn finished() -> Self {
         let store = Arc::new(FailingCheckpointer::new(Arc::new(MemoryCheckpointer::new()), u64::MAX));
         let agent = crew();
@@ -52,13 +52,13 @@ impl World {
         Self { scene, store }
     }
 
-    /// What was asked, what was stored, every file with its time.
-    fn told(&self) -> (usize, u64, Files) {
-        let asked = self.scene.agent.log.lock().unwrap().len();
-        (asked, self.store.commits(), files(&self.scene.repository.path()))
+    /// Returns the number of calls, the number of commits, and every file with its time.
+    fn observed(&self) -> (usize, u64, Files) {
+        let count = self.scene.agent.log.lock().unwrap().len();
+        (count, self.store.commits(), files(&self.scene.repository.path()))
     }
 
-    /// The checkpoint from which the second task is worked on for the second time.
+    /// Returns the checkpoint from which the second task runs the second time.
     async fn middle(&self) -> CheckpointId {
         let history = self.scene.thread.history().await.unwrap().all().await.unwrap();
         let is_there =
@@ -74,7 +74,7 @@ fn thread(store: Arc<dyn Checkpointer>, agent: &Arc<Agent>) -> Tasks {
 
 type Files = BTreeMap<PathBuf, (SystemTime, Vec<u8>)>;
 
-/// Everything beneath a folder: folders too, for a file that comes and goes changes their time.
+/// Returns everything in a folder: folders too, since a temporary file changes their time.
 fn files(folder: &Path) -> Files {
     let mut all = Files::new();
     let mut left = vec![folder.to_owned()];
@@ -91,38 +91,38 @@ fn files(folder: &Path) -> Files {
 
 #[rstest]
 #[tokio::test]
-async fn a_replay_asks_nobody_and_touches_nothing(
+async fn a_replay_calls_no_agent_and_changes_nothing(
     #[values(Replay::Verify, Replay::Recorded, Replay::WhatIf)] mode: Replay,
     #[values(false, true)] from_the_middle: bool,
 ) {
     let world = World::finished().await;
-    let before = world.told();
+    let before = world.observed();
     let thread = world.scene.thread.clone();
     let (thread, supersteps) = if from_the_middle { (thread.at(world.middle().await), 15) } else { (thread, 26) };
     match thread.replay(mode).await.unwrap() {
         Replayed::Verified(verified) => {
             assert_eq!((verified.verified, verified.verdict()), (supersteps, Verdict::Same), "{verified}");
         }
-        Replayed::Recorded { supersteps: told } => assert_eq!(told, supersteps),
+        Replayed::Recorded { supersteps: count } => assert_eq!(count, supersteps),
         Replayed::WhatIf(what_if) => {
             assert_eq!(what_if.to_string(), format!("{supersteps} supersteps run again\ncame to its end"));
         }
         other => panic!("{other:?}"),
     }
-    assert!(world.told() == before, "something was asked, stored or touched");
+    assert!(world.observed() == before, "something was asked, stored or touched");
 }
 
 #[tokio::test]
 async fn a_replay_needs_neither_the_repository_nor_its_agents() {
     let World { scene, store } = World::finished().await;
     drop(scene.repository);
-    let nobody = Agent::new(|asked, _, _| panic!("{asked:?}"));
+    let nobody = Agent::new(|call, _, _| panic!("{call:?}"));
     let verified = thread(store, &nobody).verify().await.unwrap();
     assert!(verified.agrees() && verified.not_verified.is_empty(), "{verified}");
 }
 
 #[tokio::test]
-async fn the_nodes_are_told_again_in_their_order() {
+async fn the_nodes_are_replayed_in_their_order() {
     let world = World::finished().await;
     let mut events = world.scene.thread.replay(Replay::Recorded).stream([Mode::Tasks]);
     let mut nodes = String::new();

@@ -1,5 +1,5 @@
-//! A finished run of a workflow that was changed since: a replay names the first thing that would be otherwise, and does not
-//! do it. The workflow is one of a user's own: a letter is written, judged, and committed.
+//! A finished run of a workflow that has changed since: a replay names the first difference, without running it. The
+//! workflow is a user's own: a letter is written, judged, and committed.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -18,15 +18,15 @@ use superstep::prelude::*;
 use crate::agent::{Agent, approved, rejected, work};
 use crate::repository::{Repository, write};
 
-/// What is otherwise in the second version of the workflow.
+/// The difference in the second version of the workflow.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Change {
     Nothing,
-    /// The text that the first prompt is made from.
+    /// The text of the first prompt.
     Template,
-    /// What is filled into a prompt of the library's.
+    /// A value in a prompt of the library's.
     Slot,
-    /// The same, behind more than a report shows.
+    /// The same, further back than a report shows.
     FarSlot,
     Rules,
     Model,
@@ -55,14 +55,14 @@ enum Post {
 }
 
 type Mail = CompiledGraph<Letter, Post, Arc<Agent>>;
-type Written = Result<LetterUpdate, NodeError>;
+type NodeResult = Result<LetterUpdate, NodeError>;
 
 fn spec(role: &str, change: Change) -> AgentSpec {
     let model = (change == Model && role == "reviewer").then(|| "another".to_owned());
     AgentSpec { role: role.into(), driver: "agent".into(), model, ..AgentSpec::default() }
 }
 
-async fn written(letter: Arc<Letter>, ctx: Ctx<Arc<Agent>>, change: Change) -> Written {
+async fn written(letter: Arc<Letter>, ctx: Ctx<Arc<Agent>>, change: Change) -> NodeResult {
     let text = if change == Template { "Write a long letter." } else { "Write a letter." };
     let mut turn = Turn {
         access: Access { write: true, shell: None },
@@ -78,7 +78,7 @@ async fn written(letter: Arc<Letter>, ctx: Ctx<Arc<Agent>>, change: Change) -> W
     Ok(Letter::update().attempts(letter.attempts + 1).after(after.tree))
 }
 
-async fn judged(letter: Arc<Letter>, ctx: Ctx<Arc<Agent>>, change: Change) -> Written {
+async fn judged(letter: Arc<Letter>, ctx: Ctx<Arc<Agent>>, change: Change) -> NodeResult {
     let padding = "All of it. ".repeat(300);
     let (goal, section) = match change {
         Slot => ("Joy".to_owned(), padding),
@@ -111,7 +111,7 @@ fn graph(change: Change) -> Mail {
         false => Post::Write,
     };
     let prepared = |_: &Letter, ready: Prepared| Letter::update().base(Some(ready.base));
-    let sent = |_: &Letter, moved: Moved| Letter::update().commit(moved.made.map(|made| made.to_string()));
+    let finished_run = |_: &Letter, moved: Moved| Letter::update().commit(moved.made.map(|made| made.to_string()));
     let write = move |letter: Arc<Letter>, ctx: Ctx<Arc<Agent>>| written(letter, ctx, change);
     let judge = move |letter: Arc<Letter>, ctx: Ctx<Arc<Agent>>| judged(letter, ctx, change);
     let commit = move |letter: &Letter| to_commit(letter, change);
@@ -119,7 +119,7 @@ fn graph(change: Change) -> Mail {
         .add_node(Post::Prepare, prepare_workspace(to_prepare, prepared).replayable())
         .add_node(Post::Write, write.replayable())
         .add_node(Post::Judge, judge.replayable())
-        .add_node(Post::Send, commit_task(commit, sent).replayable())
+        .add_node(Post::Send, commit_task(commit, finished_run).replayable())
         .add_edge(START, Post::Prepare)
         .add_sequence([Post::Prepare, Post::Write, Post::Judge])
         .add_conditional_edges_to(Post::Judge, after_judge, [Post::Write, Post::Send])
@@ -132,15 +132,15 @@ fn thread(store: &Arc<dyn Checkpointer>, change: Change, agent: Arc<Agent>) -> T
     graph(change).with_shared_checkpointer(Arc::clone(store)).thread_with("letter", Arc::new(agent))
 }
 
-/// A letter that is sent back once.
-async fn sent() -> (Repository, Arc<dyn Checkpointer>) {
+/// Runs the workflow with a letter that is rejected once.
+async fn finished_run() -> (Repository, Arc<dyn Checkpointer>) {
     let develop = |_: &_, folder: &Path, nth| {
         write(folder, "letter.txt", &format!("{nth}\n"));
         work()
     };
-    let agent = Agent::new(move |asked, folder, nth| {
-        Ok(match asked.tool.as_str() {
-            "submit_work" => develop(asked, folder, nth),
+    let agent = Agent::new(move |call, folder, nth| {
+        Ok(match call.tool.as_str() {
+            "submit_work" => develop(call, folder, nth),
             _ if nth == 0 => rejected("too short"),
             _ => approved(),
         })
@@ -162,7 +162,7 @@ async fn sent() -> (Repository, Arc<dyn Checkpointer>) {
 #[case::router(Router, 3, "Judge", "route", r#"["Write"]"#, r#"["Send"]"#)]
 #[case::message(Message, 6, "Send", "effect `commit`", "Send", "Post")]
 #[tokio::test]
-async fn what_was_changed_since_is_the_first_difference(
+async fn a_change_since_the_run_is_the_first_difference(
     #[case] change: Change,
     #[case] step: i64,
     #[case] node: &str,
@@ -170,14 +170,14 @@ async fn what_was_changed_since_is_the_first_difference(
     #[case] recorded: &str,
     #[case] now: &str,
 ) {
-    let (repository, store) = sent().await;
+    let (repository, store) = finished_run().await;
     let before = repository.git(&["log", "--all", "--format=%H"]);
-    let nobody = || Agent::new(|asked, _, _| panic!("{asked:?}"));
+    let nobody = || Agent::new(|call, _, _| panic!("{call:?}"));
     assert!(thread(&store, Nothing, nobody()).verify().await.unwrap().agrees());
     let found = thread(&store, change, nobody()).verify().await.unwrap().divergence.unwrap();
     assert_eq!((found.step, found.node.as_str(), found.what.as_str()), (step, node, what));
-    let told = found.recorded.to_string();
-    assert!(told.contains(recorded) && !(told.contains(now) && recorded != now), "{told}");
+    let text = found.recorded.to_string();
+    assert!(text.contains(recorded) && !(text.contains(now) && recorded != now), "{text}");
     assert!(found.now.to_string().contains(now), "{}", found.now);
     assert_ne!(found.recorded, found.now, "what is shown tells them apart");
     assert_eq!(repository.git(&["log", "--all", "--format=%H"]), before);

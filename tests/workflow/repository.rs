@@ -1,4 +1,4 @@
-//! A git repository in a temporary folder, untouched by the machine's configuration.
+//! A git repository in a temporary folder, independent of the machine's configuration.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -8,7 +8,7 @@ pub(crate) struct Repository {
 }
 
 impl Repository {
-    /// One commit on `main`.
+    /// Creates a repository with one commit on `main`.
     pub(crate) fn new() -> Self {
         let this = Self { folder: tempfile::tempdir().unwrap() };
         this.git(&["init", "-q", "-b", "main"]);
@@ -35,12 +35,12 @@ impl Repository {
             .env("GIT_CONFIG_GLOBAL", "/dev/null")
             .env("GIT_CONFIG_NOSYSTEM", "1");
         let output = git.output().unwrap();
-        let told = String::from_utf8_lossy(&[output.stdout, output.stderr].concat()).into_owned();
-        assert!(output.status.success(), "git {args:?}: {told}");
-        told
+        let text = String::from_utf8_lossy(&[output.stdout, output.stderr].concat()).into_owned();
+        assert!(output.status.success(), "git {args:?}: {text}");
+        text
     }
 
-    /// The subjects of a branch, oldest first.
+    /// Returns the subjects of a branch, oldest first.
     pub(crate) fn subjects(&self, branch: &str) -> Vec<String> {
         let log = self.git(&["log", "--reverse", "--format=%s", branch]);
         log.lines().map(str::to_owned).collect()

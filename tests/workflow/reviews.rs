@@ -1,4 +1,4 @@
-//! What reviewers are shown, and what follows from what they say.
+//! The prompts of reviewers, and the effects of their reviews.
 
 use rstest::rstest;
 use serde_json::{Value, json};
@@ -11,13 +11,13 @@ use crate::repository::write;
 use crate::scene::{Scene, asks, done, plan, profile};
 
 #[tokio::test]
-async fn a_reviewer_sees_the_whole_task_with_new_files_and_what_is_new_since_its_last_word() {
+async fn a_reviewer_sees_the_whole_task_and_the_changes_since_its_last_review() {
     let agent = Agent::crew(
-        |asked, folder, nth| {
-            write(folder, &format!("new-{}-{nth}.txt", asked.task), &format!("words of {nth}\n"));
+        |call, folder, nth| {
+            write(folder, &format!("new-{}-{nth}.txt", call.task), &format!("words of {nth}\n"));
             work()
         },
-        |asked, nth| match (asked.attempt, nth) {
+        |call, nth| match (call.attempt, nth) {
             (1, _) => rejected("flimsy"),
             (2, 1) => json!({"approved": false, "severity": "major", "unresolved_ids": ["c1"],
                 "comments": [{"issue": "late", "severity": "major"}]}),
@@ -27,45 +27,45 @@ async fn a_reviewer_sees_the_whole_task_with_new_files_and_what_is_new_since_its
     let scene = Scene::new(agent);
     let profile = Profile { max_task_review_iterations: 3, ..profile() };
     let state = scene.run(&plan(2), profile).await.finished().unwrap();
-    let asked = scene.agent.asked("reviewer");
+    let calls = scene.agent.calls("reviewer");
     let holds =
-        |nth: usize| (0..5).filter(|n| asked[nth].prompt.contains(&format!("words of {n}"))).collect::<Vec<_>>();
+        |nth: usize| (0..5).filter(|n| calls[nth].prompt.contains(&format!("words of {n}"))).collect::<Vec<_>>();
     assert_eq!(
-        (0..asked.len()).map(holds).collect::<Vec<_>>(),
+        (0..calls.len()).map(holds).collect::<Vec<_>>(),
         [vec![0], vec![0, 1], vec![0, 1, 2], vec![3], vec![3, 4]]
     );
-    let twice = |nth: usize, n: usize| asked[nth].prompt.matches(&format!("words of {n}")).count();
+    let twice = |nth: usize, n: usize| calls[nth].prompt.matches(&format!("words of {n}")).count();
     assert_eq!((twice(1, 0), twice(1, 1), twice(2, 0), twice(2, 2)), (1, 2, 1, 2), "the whole, and what is new");
     assert!(
-        asked[1].prompt.contains("flimsy") && asked[2].prompt.contains("flimsy") && asked[2].prompt.contains("late")
+        calls[1].prompt.contains("flimsy") && calls[2].prompt.contains("flimsy") && calls[2].prompt.contains("late")
     );
-    assert!(!asked[3].prompt.contains("flimsy") && !asked[3].prompt.contains("Part 1"), "{}", asked[3].prompt);
-    assert!(scene.agent.asked("developer")[2].prompt.contains("flimsy"), "what is open stays open");
+    assert!(!calls[3].prompt.contains("flimsy") && !calls[3].prompt.contains("Part 1"), "{}", calls[3].prompt);
+    assert!(scene.agent.calls("developer")[2].prompt.contains("flimsy"), "what is open stays open");
     assert_eq!((state.tasks[0].reviews, state.review_iteration), (3, 5));
 }
 
 #[tokio::test]
-async fn a_reviewer_may_read_the_long_diffs_it_is_told_of() {
+async fn a_reviewer_may_read_the_files_of_long_diffs() {
     let agent = Agent::crew(
         |_, folder, nth| {
             write(folder, &format!("long-{nth}.txt"), &format!("words of {nth}\n").repeat(10_000));
             work()
         },
-        |asked, _| if asked.attempt == 1 { rejected("too long") } else { approved() },
+        |call, _| if call.attempt == 1 { rejected("too long") } else { approved() },
     );
     let scene = Scene::new(agent);
     scene.run(&plan(1), Profile { final_review: true, ..profile() }).await.finished().unwrap();
-    let asked = scene.agent.asked("reviewer");
-    let count = |nth: usize| asked[nth].files.len();
+    let calls = scene.agent.calls("reviewer");
+    let count = |nth: usize| calls[nth].files.len();
     assert_eq!((count(0), count(1), count(2)), (1, 2, 1), "the whole, and what is new since the last word");
-    for asked in &asked {
-        assert!(!asked.prompt.contains("words of"));
-        for file in &asked.files {
-            assert!(file.is_absolute() && asked.prompt.contains(file.to_str().unwrap()), "{}", asked.prompt);
+    for call in &calls {
+        assert!(!call.prompt.contains("words of"));
+        for file in &call.files {
+            assert!(file.is_absolute() && call.prompt.contains(file.to_str().unwrap()), "{}", call.prompt);
             assert!(std::fs::read_to_string(file).unwrap().contains("+words of"));
         }
     }
-    assert!(scene.agent.asked("developer").iter().all(|asked| asked.files.is_empty()));
+    assert!(scene.agent.calls("developer").iter().all(|call| call.files.is_empty()));
 }
 
 #[rstest]
@@ -95,8 +95,8 @@ async fn each_kind_of_review_has_to_pass() {
             write(folder, &format!("{nth}.txt"), "x\n");
             work()
         },
-        |asked, _| match asked.attempt {
-            1 if asked.prompt.contains("security") => rejected("a hole"),
+        |call, _| match call.attempt {
+            1 if call.prompt.contains("security") => rejected("a hole"),
             _ => approved(),
         },
     );
@@ -104,7 +104,7 @@ async fn each_kind_of_review_has_to_pass() {
     let profile = Profile { review_types: vec!["general".into(), "security".into()], ..profile() };
     let state = scene.run(&plan(1), profile).await.finished().unwrap();
     assert_eq!((scene.agent.count("developer"), scene.agent.count("reviewer")), (2, 4));
-    assert!(scene.agent.asked("developer")[1].prompt.contains("a hole"));
+    assert!(scene.agent.calls("developer")[1].prompt.contains("a hole"));
     assert_eq!(state.tasks[0].reviews, 2, "one review an attempt, of two kinds");
 }
 
@@ -113,7 +113,7 @@ async fn each_kind_of_review_has_to_pass() {
 #[case::abort(WithoutReview::Abort, RunOutcome::Cancelled, 0)]
 #[case::retry(WithoutReview::Retry, RunOutcome::Completed, 1)]
 #[tokio::test]
-async fn a_review_that_cannot_be_read_is_neither_yes_nor_no(
+async fn an_unreadable_review_is_neither_approval_nor_rejection(
     #[case] answer: WithoutReview,
     #[case] outcome: RunOutcome,
     #[case] commits: usize,

@@ -1,4 +1,4 @@
-//! A repository, an agent, and a thread of the workflow over both.
+//! A repository, an agent, and a thread of the workflow.
 
 use std::sync::Arc;
 
@@ -14,14 +14,14 @@ use crate::agent::Agent;
 use crate::repository::Repository;
 
 pub(crate) type Tasks = Thread<ExecutionState, Step, Arc<Agent>>;
-pub(crate) type Ran = Outcome<ExecutionState>;
+pub(crate) type RunResult = Outcome<ExecutionState>;
 
-/// Two attempts a task, no review of everything.
+/// Two attempts for each task, no final review.
 pub(crate) fn profile() -> Profile {
     Profile { max_task_review_iterations: 2, final_review: false, ..Profile::default() }
 }
 
-/// A plan of so many tasks.
+/// A plan of this many tasks.
 pub(crate) fn plan(tasks: usize) -> String {
     let task = |n: usize| format!("### Task {n}: Part {n}\n\nWrite part {n}.\n\n");
     format!("# Clock\n\n**Goal:** A clock.\n\n{}", (1..=tasks).map(task).collect::<String>())
@@ -46,16 +46,16 @@ impl Scene {
     }
 
     /// Runs to the approval, and approves.
-    pub(crate) async fn run(&self, plan: &str, profile: Profile) -> Ran {
+    pub(crate) async fn run(&self, plan: &str, profile: Profile) -> RunResult {
         self.thread.invoke(self.input(plan, profile)).await.unwrap();
         self.thread.resume::<ApprovePlan>(Decision::approve()).await.unwrap()
     }
 
-    pub(crate) async fn halted(&self, answer: AfterHalt) -> Ran {
+    pub(crate) async fn halted(&self, answer: AfterHalt) -> RunResult {
         self.thread.resume::<Halted>(answer).await.unwrap()
     }
 
-    /// The subjects on the branch of the work, oldest first, without the first.
+    /// Returns the subjects on the branch of the work, oldest first, without the first.
     pub(crate) fn commits(&self) -> Vec<String> {
         self.repository.subjects("superstep/clock").split_off(1)
     }
@@ -69,13 +69,13 @@ impl Scene {
         std::fs::read_to_string(self.repository.path().join(name)).ok()
     }
 
-    /// The sessions in which a role was asked: a star for each that was gone on with.
+    /// Returns the sessions of a role's calls: with a star if resumed.
     pub(crate) fn sessions(&self, role: &str) -> Vec<String> {
-        let told = |asked: crate::agent::Asked| match asked.session {
-            Session::New => format!("{}:{}", asked.task, asked.answered_in),
-            Session::Resume(session) => format!("{}:{}*", asked.task, session.id),
+        let session = |call: crate::agent::Call| match call.session {
+            Session::New => format!("{}:{}", call.task, call.answered_in),
+            Session::Resume(session) => format!("{}:{}*", call.task, session.id),
         };
-        self.agent.asked(role).into_iter().map(told).collect()
+        self.agent.calls(role).into_iter().map(session).collect()
     }
 }
 
@@ -91,8 +91,8 @@ pub(crate) fn marks(state: &ExecutionState) -> Vec<Mark> {
     state.tasks.iter().map(|line| line.mark).collect()
 }
 
-/// The name of the one question.
-pub(crate) fn asks(outcome: &Ran) -> &str {
+/// Returns the name of the only question.
+pub(crate) fn asks(outcome: &RunResult) -> &str {
     match outcome.questions() {
         [question] => question.name(),
         _ => panic!("{outcome:?}"),

@@ -26,11 +26,11 @@ async fn three_tasks_end_in_three_commits() {
     );
     assert_eq!(repository.git(&["status", "--porcelain"]), "");
     assert_eq!((agent.count("developer"), agent.count("reviewer")), (3, 4), "with the review of everything");
-    assert!(agent.asked("developer").iter().all(|asked| asked.session == Session::New));
+    assert!(agent.calls("developer").iter().all(|call| call.session == Session::New));
 }
 
 #[tokio::test]
-async fn a_rejected_task_goes_on_in_its_session_and_halts_at_the_limit() {
+async fn a_rejected_task_continues_in_its_session_and_halts_at_the_limit() {
     let develop = |_: &_, folder: &std::path::Path, nth| {
         write(folder, "a.txt", &format!("{nth}\n"));
         work()
@@ -40,10 +40,10 @@ async fn a_rejected_task_goes_on_in_its_session_and_halts_at_the_limit() {
     assert_eq!(asks(&outcome), "halted");
     let Scene { repository, agent, .. } = &scene;
     assert_eq!((agent.count("developer"), agent.count("reviewer")), (2, 2));
-    let asked = agent.asked("developer");
-    let Session::Resume(session) = &asked[1].session else { panic!("{:?}", asked[1]) };
+    let calls = agent.calls("developer");
+    let Session::Resume(session) = &calls[1].session else { panic!("{:?}", calls[1]) };
     assert_eq!(session.id, "developer-0");
-    assert!(asked[1].prompt.contains("no"), "{}", asked[1].prompt);
+    assert!(calls[1].prompt.contains("no"), "{}", calls[1].prompt);
     assert_eq!(outcome.state().outcome, Some(RunOutcome::Halted));
     assert_eq!(repository.subjects("superstep/clock"), ["begin"]);
     let refs = repository.git(&["for-each-ref", "--format=%(refname)", "refs/superstep"]);

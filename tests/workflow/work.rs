@@ -1,4 +1,4 @@
-//! What developers do, and what of it is committed.
+//! The work of developers, and the part of it that is committed.
 
 use std::os::unix::fs::PermissionsExt;
 
@@ -16,11 +16,11 @@ use crate::scene::{Scene, asks, done, marks, plan, profile};
 /// Rejects the first attempt at each task.
 fn second_time_lucky() -> std::sync::Arc<Agent> {
     Agent::crew(
-        |asked, folder, nth| {
-            write(folder, &format!("part-{}.txt", asked.task), &format!("{nth}\n"));
+        |call, folder, nth| {
+            write(folder, &format!("part-{}.txt", call.task), &format!("{nth}\n"));
             work()
         },
-        |asked, _| if asked.attempt == 1 { rejected("too thin") } else { approved() },
+        |call, _| if call.attempt == 1 { rejected("too thin") } else { approved() },
     )
 }
 
@@ -29,32 +29,32 @@ fn second_time_lucky() -> std::sync::Arc<Agent> {
 #[case::fresh(RetrySession::Fresh, &["1:developer-0", "1:developer-1", "2:developer-2", "2:developer-3"])]
 #[case::fresh_reset(RetrySession::FreshReset, &["1:developer-0", "1:developer-1", "2:developer-2", "2:developer-3"])]
 #[tokio::test]
-async fn a_retry_is_in_the_session_that_the_profile_says(#[case] how: RetrySession, #[case] sessions: &[&str]) {
+async fn a_retry_uses_the_session_that_the_profile_selects(#[case] how: RetrySession, #[case] sessions: &[&str]) {
     let scene = Scene::new(second_time_lucky());
     let profile = Profile { retry_session: how, max_task_review_iterations: 3, ..profile() };
     let state = scene.run(&plan(2), profile).await.finished().unwrap();
     assert_eq!(scene.sessions("developer"), sessions);
     assert!(scene.sessions("reviewer").iter().all(|session| !session.ends_with('*')));
     assert!(state.developer_session.is_none());
-    for (nth, asked) in scene.agent.asked("developer").iter().enumerate() {
-        assert_eq!(asked.prompt.contains("too thin"), nth % 2 == 1, "{}", asked.prompt);
-        let whole = asked.session == Session::New;
-        assert_eq!(asked.prompt.contains(&format!("Write part {}.", asked.task)), whole, "{}", asked.prompt);
-        assert_eq!(whole, asked.prompt.starts_with(&format!("Task {0}, {0} of 2\n", asked.task)), "{}", asked.prompt);
-        let told = asked.prompt.contains(&format!("task-{}/attempt-1", asked.task));
-        assert_eq!(told, nth % 2 == 1 && how == RetrySession::FreshReset, "where the work is kept: {}", asked.prompt);
+    for (nth, call) in scene.agent.calls("developer").iter().enumerate() {
+        assert_eq!(call.prompt.contains("too thin"), nth % 2 == 1, "{}", call.prompt);
+        let whole = call.session == Session::New;
+        assert_eq!(call.prompt.contains(&format!("Write part {}.", call.task)), whole, "{}", call.prompt);
+        assert_eq!(whole, call.prompt.starts_with(&format!("Task {0}, {0} of 2\n", call.task)), "{}", call.prompt);
+        let named = call.prompt.contains(&format!("task-{}/attempt-1", call.task));
+        assert_eq!(named, nth % 2 == 1 && how == RetrySession::FreshReset, "where the work is kept: {}", call.prompt);
     }
     assert_eq!(scene.refs(), ["task-1/attempt-1", "task-2/attempt-1"]);
 }
 
 #[tokio::test]
-async fn a_fresh_reset_begins_with_the_files_of_the_task() {
+async fn a_fresh_reset_starts_with_the_files_of_the_task() {
     let agent = Agent::crew(
-        |asked, folder, nth| {
-            write(folder, &format!("try-{}-{nth}.txt", asked.task), "x\n");
+        |call, folder, nth| {
+            write(folder, &format!("try-{}-{nth}.txt", call.task), "x\n");
             work()
         },
-        |asked, _| if asked.attempt == 1 { rejected("no") } else { approved() },
+        |call, _| if call.attempt == 1 { rejected("no") } else { approved() },
     );
     let scene = Scene::new(agent);
     scene.run(&plan(2), Profile { retry_session: RetrySession::FreshReset, ..profile() }).await.finished().unwrap();
@@ -65,14 +65,14 @@ async fn a_fresh_reset_begins_with_the_files_of_the_task() {
 #[tokio::test]
 async fn commits_of_the_developer_become_one_of_the_task() {
     let agent = Agent::crew(
-        |asked, folder, nth| {
-            write(folder, &format!("a-{}.txt", asked.task), &format!("{nth}\n"));
+        |call, folder, nth| {
+            write(folder, &format!("a-{}.txt", call.task), &format!("{nth}\n"));
             for args in [vec!["add", "."], vec!["commit", "-q", "-m", "mine"]] {
                 assert!(std::process::Command::new("git").args(args).current_dir(folder).status().unwrap().success());
             }
             work()
         },
-        |asked, _| if asked.attempt == 1 { rejected("no") } else { approved() },
+        |call, _| if call.attempt == 1 { rejected("no") } else { approved() },
     );
     let scene = Scene::new(agent);
     let state = scene.run(&plan(2), profile()).await.finished().unwrap();
@@ -80,7 +80,7 @@ async fn commits_of_the_developer_become_one_of_the_task() {
     assert!(state.notices.iter().any(|notice| notice.contains("taken back")), "{:?}", state.notices);
 }
 
-/// Refuses while a file is there.
+/// A hook that rejects while a file exists.
 fn refusing(repository: &Repository) {
     let hook = repository.path().join(".git/hooks/pre-commit");
     write(&repository.path(), ".git/hooks/pre-commit", "#!/bin/sh\n[ ! -e .git/refuse ] || { echo no way; exit 1; }\n");
@@ -90,10 +90,10 @@ fn refusing(repository: &Repository) {
 
 #[rstest]
 #[tokio::test]
-async fn a_refused_commit_fails_the_run_and_is_retried_without_an_agent(#[values(1, 2)] tasks: usize) {
+async fn a_rejected_commit_fails_the_run_and_is_retried_without_an_agent(#[values(1, 2)] tasks: usize) {
     let agent = Agent::crew(
-        |asked, folder, _| {
-            write(folder, &format!("{}.txt", asked.task), "x\n");
+        |call, folder, _| {
+            write(folder, &format!("{}.txt", call.task), "x\n");
             work()
         },
         |_, _| approved(),
@@ -107,11 +107,11 @@ async fn a_refused_commit_fails_the_run_and_is_retried_without_an_agent(#[values
     assert!(scene.commits().is_empty());
     let state = scene.thread.state().await.unwrap().unwrap();
     assert_eq!(state.values.current_task_index, 0);
-    let asked = scene.agent.log.lock().unwrap().len();
+    let count = scene.agent.log.lock().unwrap().len();
     std::fs::remove_file(scene.repository.path().join(".git/refuse")).unwrap();
     let state = scene.thread.retry().await.unwrap().finished().unwrap();
     assert_eq!(scene.commits(), (1..=tasks).map(done).collect::<Vec<_>>());
-    assert_eq!(scene.agent.log.lock().unwrap().len() - asked, 2 * (tasks - 1));
+    assert_eq!(scene.agent.log.lock().unwrap().len() - count, 2 * (tasks - 1));
     assert_eq!(state.outcome, Some(RunOutcome::Completed));
 }
 
@@ -119,7 +119,7 @@ async fn a_refused_commit_fails_the_run_and_is_retried_without_an_agent(#[values
 #[case::hook(".git/hooks/pre-commit", "#!/bin/sh\ntouch ../owned\n")]
 #[case::config(".git/config", "[core]\n\tfsmonitor = touch ../owned\n")]
 #[tokio::test]
-async fn an_agent_that_changes_what_git_runs_halts_before_git_is_called(
+async fn an_agent_that_changes_hooks_or_configuration_halts_before_git_runs(
     #[case] file: &'static str,
     #[case] text: &'static str,
     #[values(AfterHalt::Accept, AfterHalt::Skip)] answer: AfterHalt,
@@ -167,17 +167,17 @@ async fn an_empty_diff_is_no_approval_and_two_in_a_row_halt() {
     let outcome = scene.run(&plan(2), Profile { max_task_review_iterations: 5, ..profile() }).await;
     assert_eq!(asks(&outcome), "halted");
     assert_eq!((scene.agent.count("developer"), scene.agent.count("reviewer")), (2, 0));
-    assert!(scene.agent.asked("developer")[1].prompt.contains("changed no file"));
+    assert!(scene.agent.calls("developer")[1].prompt.contains("changed no file"));
     assert!(scene.commits().is_empty());
 }
 
 #[tokio::test]
 async fn a_question_of_the_developer_is_answered_in_the_same_session() {
     let agent = Agent::crew(
-        |asked, folder, nth| match nth {
+        |call, folder, nth| match nth {
             0 => json!({"status": "needs_info", "summary": "", "files": [], "question": "Roman?"}),
             _ => {
-                assert!(nth != 1 || asked.prompt.contains("Arabic"));
+                assert!(nth != 1 || call.prompt.contains("Arabic"));
                 write(folder, &format!("{nth}.txt"), "x\n");
                 work()
             }
@@ -195,11 +195,11 @@ async fn a_question_of_the_developer_is_answered_in_the_same_session() {
 }
 
 #[tokio::test]
-async fn an_answer_is_told_in_a_new_session_if_the_one_that_asked_is_gone() {
-    let agent = Agent::new(|asked, folder, nth| match (asked.role.as_str(), nth) {
+async fn an_answer_is_repeated_in_a_new_session_if_the_old_one_is_lost() {
+    let agent = Agent::new(|call, folder, nth| match (call.role.as_str(), nth) {
         ("developer", 0) => Ok(json!({"status": "blocked", "summary": "", "question": "Roman?"})),
         ("developer", 1) => Err(DriverError::new(ErrorClass::SessionLost, "gone")),
-        ("developer", _) => Ok(part(folder, &asked.task)),
+        ("developer", _) => Ok(part(folder, &call.task)),
         _ => Ok(approved()),
     });
     let scene = Scene::new(agent);
@@ -207,8 +207,8 @@ async fn an_answer_is_told_in_a_new_session_if_the_one_that_asked_is_gone() {
     let reply = AgentReply::Reply { text: "Arabic".into() };
     let state = scene.thread.resume::<AgentQuestion>(reply).await.unwrap().finished().unwrap();
     assert_eq!(scene.sessions("developer"), ["1:developer-0", "1:developer-0*", "1:developer-2"]);
-    let prompt = &scene.agent.asked("developer")[2].prompt;
-    assert!(["Task 1, 1 of 1", "Roman?", "Arabic"].iter().all(|told| prompt.contains(told)), "{prompt}");
+    let prompt = &scene.agent.calls("developer")[2].prompt;
+    assert!(["Task 1, 1 of 1", "Roman?", "Arabic"].iter().all(|text| prompt.contains(text)), "{prompt}");
     assert_eq!((state.tasks[0].attempts, scene.commits()), (1, vec![done(1)]));
 }
 
@@ -230,11 +230,11 @@ async fn a_failing_command_skips_the_reviewer_and_counts(#[case] command: &str, 
     assert_eq!(scene.agent.tasks("developer"), worked);
     assert_eq!(scene.agent.tasks("reviewer"), ["1", "2"]);
     assert_eq!(state.tasks[0].attempts as usize, worked.len() - 1);
-    assert_eq!(scene.agent.asked("developer")[1].prompt.contains("two.txt` ended with 1"), worked.len() == 3);
+    assert_eq!(scene.agent.calls("developer")[1].prompt.contains("two.txt` ended with 1"), worked.len() == 3);
 }
 
 #[tokio::test]
-async fn what_checks_leave_behind_is_neither_judged_nor_committed() {
+async fn files_that_checks_create_are_neither_judged_nor_committed() {
     let scene = Scene::new(Agent::willing());
     let commands =
         "`echo more >> part-1.txt`, `mkdir cache && touch cache/x`, `git rm -q --cached README.md; rm README.md`";
@@ -243,23 +243,23 @@ async fn what_checks_leave_behind_is_neither_judged_nor_committed() {
     assert_eq!(scene.repository.git(&["show", "--format=", "--name-only", "superstep/clock"]), "part-1.txt\n");
     assert_eq!(scene.repository.git(&["show", "superstep/clock:part-1.txt"]), "x\n");
     assert_eq!(scene.repository.git(&["status", "--porcelain"]), "");
-    let told = state.notices.concat();
-    assert!(["cache/x", "part-1.txt", "README.md"].iter().all(|file| told.contains(file)), "{told}");
-    assert!(!scene.agent.asked("reviewer")[0].prompt.contains("+more"));
+    let notices = state.notices.concat();
+    assert!(["cache/x", "part-1.txt", "README.md"].iter().all(|file| notices.contains(file)), "{notices}");
+    assert!(!scene.agent.calls("reviewer")[0].prompt.contains("+more"));
 }
 
 #[tokio::test]
-async fn what_the_user_had_changed_is_in_no_commit() {
+async fn changes_of_the_user_are_in_no_commit() {
     let agent = Agent::crew(
-        |asked, folder, _| {
+        |call, folder, _| {
             assert!(folder.join("mine.txt").exists());
-            write(folder, &format!("{}.txt", asked.task), "x\n");
+            write(folder, &format!("{}.txt", call.task), "x\n");
             write(folder, ".env", "KEY=1\n");
             write(folder, ".superstep/note", "x\n");
             work()
         },
-        |asked, _| {
-            assert!(!asked.prompt.contains("mine.txt") && !asked.prompt.contains("KEY=1"), "{}", asked.prompt);
+        |call, _| {
+            assert!(!call.prompt.contains("mine.txt") && !call.prompt.contains("KEY=1"), "{}", call.prompt);
             approved()
         },
     );
@@ -270,8 +270,8 @@ async fn what_the_user_had_changed_is_in_no_commit() {
     scene.thread.invoke(input).await.unwrap();
     let answer = superstep::plan::Decision::approve();
     let state = scene.thread.resume::<superstep::nodes::ApprovePlan>(answer).await.unwrap().finished().unwrap();
-    let told = state.notices.iter().filter(|notice| notice.contains(".env")).count();
-    assert_eq!(told, 1, "what is left out is told once: {:?}", state.notices);
+    let count = state.notices.iter().filter(|notice| notice.contains(".env")).count();
+    assert_eq!(count, 1, "a file that is left out is reported once: {:?}", state.notices);
     let files = scene.repository.git(&["log", "--format=", "--name-only", "main..superstep/clock"]);
     assert_eq!(files, "2.txt\n1.txt\n");
     assert_eq!(scene.file("README.md").as_deref(), Some("# Mine\n"));

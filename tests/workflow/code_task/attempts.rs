@@ -1,4 +1,4 @@
-//! Attempts: what the next one is told, what the rules make of each, what happens to verifiers that misbehave.
+//! Attempts: the prompt of the next one, the decision on each, and verifiers that misbehave.
 
 use serde_json::json;
 use superstep::findings::{FindingKind, Severity};
@@ -10,7 +10,7 @@ use crate::agent::work;
 
 #[tokio::test]
 async fn work_that_verifies_is_done_in_one_attempt() {
-    let desk = Desk::new(developers(|asked| writes(asked, "tides.txt", "in, out\n")));
+    let desk = Desk::new(developers(|call| writes(call, "tides.txt", "in, out\n")));
     desk.run().await;
     assert_eq!(desk.decisions().await, ["DONE by done"]);
     assert_eq!(desk.outcome().await, Some(TaskOutcome::Done));
@@ -20,26 +20,26 @@ async fn work_that_verifies_is_done_in_one_attempt() {
 }
 
 #[tokio::test]
-async fn the_next_attempt_is_told_the_finding_in_the_same_session() {
-    let cast = developers(|asked| {
-        let text = if asked.nth == 0 { "error: the tide is late\n" } else { "in, out\n" };
-        writes(asked, "tides.txt", text)
+async fn the_next_attempt_gets_the_finding_in_the_same_session() {
+    let cast = developers(|call| {
+        let text = if call.nth == 0 { "error: the tide is late\n" } else { "in, out\n" };
+        writes(call, "tides.txt", text)
     });
     let desk = Desk::new(cast.clone());
     desk.run().await;
     assert_eq!(desk.decisions().await, ["RETRY by retry", "DONE by done"]);
-    let asked = cast.asked();
-    assert_eq!(asked[1].session, asked[0].session);
+    let calls = cast.calls();
+    assert_eq!(calls[1].session, calls[0].session);
     let line = desk.state().await.attempts[0].findings[0].clone();
     assert!(line.starts_with("[build] error") && line.contains("the tide is late"), "{line}");
-    assert!(asked[1].request.prompt.contains(&line), "{}", asked[1].request.prompt);
+    assert!(calls[1].request.prompt.contains(&line), "{}", calls[1].request.prompt);
 }
 
 #[tokio::test]
-async fn thirty_findings_of_one_kind_in_one_attempt_are_no_repetition() {
-    let cast = developers(|asked| {
-        let text = if asked.nth == 0 { "error: the tide is late\n".repeat(30) } else { "in\n".into() };
-        writes(asked, "tides.txt", &text)
+async fn thirty_findings_of_one_kind_in_one_attempt_are_not_repeated() {
+    let cast = developers(|call| {
+        let text = if call.nth == 0 { "error: the tide is late\n".repeat(30) } else { "in\n".into() };
+        writes(call, "tides.txt", &text)
     });
     let desk = Desk::new(cast);
     desk.run().await;
@@ -47,10 +47,10 @@ async fn thirty_findings_of_one_kind_in_one_attempt_are_no_repetition() {
 }
 
 #[tokio::test]
-async fn errors_that_differ_are_tried_again_until_the_attempts_are_used_up() {
+async fn different_errors_are_retried_until_the_attempts_are_used_up() {
     let words = ["late", "early", "away"];
     let cast =
-        developers(move |asked| writes(asked, "tides.txt", &format!("error: the tide is {}\n", words[asked.nth % 3])));
+        developers(move |call| writes(call, "tides.txt", &format!("error: the tide is {}\n", words[call.nth % 3])));
     let desk = Desk::new(cast);
     let ended = desk.run().await;
     assert_eq!(desk.decisions().await, ["RETRY by retry", "RETRY by retry", "GIVE_UP by exhausted"]);
@@ -58,9 +58,9 @@ async fn errors_that_differ_are_tried_again_until_the_attempts_are_used_up() {
 }
 
 #[tokio::test]
-async fn a_skipped_verifier_is_on_record_and_a_skipped_required_one_keeps_the_task_from_being_done() {
+async fn a_skipped_verifier_is_recorded_and_a_required_one_prevents_done() {
     let flags = Flags { skip: vec!["build".into()], ..Flags::default() };
-    let cast = developers(|asked| writes(asked, "tides.txt", "error: the tide is late\n"));
+    let cast = developers(|call| writes(call, "tides.txt", "error: the tide is late\n"));
     let desk = Desk::with(cast, CHECK, spec(), &flags);
     let ended = desk.run().await;
     assert_eq!(asks(&ended), "gave_up");
@@ -71,10 +71,9 @@ async fn a_skipped_verifier_is_on_record_and_a_skipped_required_one_keeps_the_ta
 }
 
 #[tokio::test]
-async fn a_verifier_that_writes_is_found_out_and_its_change_taken_back() {
+async fn a_verifier_that_writes_is_detected_and_its_change_reverted() {
     let verifiers = CHECK.replace("! grep -h '^error' *.txt", "test -e extra.txt || echo more > extra.txt");
-    let desk =
-        Desk::with(developers(|asked| writes(asked, "tides.txt", "in\n")), &verifiers, spec(), &Flags::default());
+    let desk = Desk::with(developers(|call| writes(call, "tides.txt", "in\n")), &verifiers, spec(), &Flags::default());
     desk.run().await;
     let state = desk.state().await;
     let build = state.outputs.iter().find(|output| output.verifier == "build").unwrap();
@@ -84,11 +83,11 @@ async fn a_verifier_that_writes_is_found_out_and_its_change_taken_back() {
 }
 
 #[tokio::test]
-async fn a_verifier_that_hangs_is_ended_and_is_an_error() {
+async fn a_hanging_verifier_is_killed_and_an_error() {
     let verifiers = CHECK.replace("{command: \"! grep -h '^error' *.txt\"}", "{command: sleep 60, timeout_sec: 1}");
     let mut spec = spec();
     spec.policy.max_attempts = 1;
-    let desk = Desk::with(developers(|asked| writes(asked, "tides.txt", "in\n")), &verifiers, spec, &Flags::default());
+    let desk = Desk::with(developers(|call| writes(call, "tides.txt", "in\n")), &verifiers, spec, &Flags::default());
     let ended = desk.run().await;
     assert_eq!(asks(&ended), "gave_up");
     let state = desk.state().await;
@@ -97,12 +96,12 @@ async fn a_verifier_that_hangs_is_ended_and_is_an_error() {
 
 #[tokio::test]
 async fn criteria_are_judged_with_quotes_from_the_files() {
-    let cast = agents(|asked| async move {
-        if asked.is_developer() {
-            return writes(&asked, "tides.txt", if asked.nth == 0 { "in\n" } else { "in\nout\n" });
+    let cast = agents(|call| async move {
+        if call.is_developer() {
+            return writes(&call, "tides.txt", if call.nth == 0 { "in\n" } else { "in\nout\n" });
         }
         let met = |text: &str, quote: &str| {
-            let is_there = std::fs::read_to_string(asked.folder().join("tides.txt")).unwrap().contains(quote);
+            let is_there = std::fs::read_to_string(call.folder().join("tides.txt")).unwrap().contains(quote);
             let (met, quote) = if is_there { ("yes", quote) } else { ("no", "") };
             json!({"text": text, "met": met, "evidence": {"file": "tides.txt", "lines": "1-2", "quote": quote}})
         };
@@ -119,9 +118,9 @@ async fn criteria_are_judged_with_quotes_from_the_files() {
 }
 
 #[tokio::test]
-async fn an_attempt_that_changes_nothing_shows_in_progress() {
-    let desk = Desk::new(developers(|asked| match asked.nth {
-        0 => writes(asked, "tides.txt", "error: the tide is late\n"),
+async fn an_attempt_without_changes_shows_in_the_progress() {
+    let desk = Desk::new(developers(|call| match call.nth {
+        0 => writes(call, "tides.txt", "error: the tide is late\n"),
         _ => work(),
     }));
     desk.run().await;
@@ -132,14 +131,12 @@ async fn an_attempt_that_changes_nothing_shows_in_progress() {
 
 #[rstest::rstest]
 #[tokio::test]
-async fn a_verifier_that_names_its_findings_after_ours_decides_nothing(
-    #[values("BUDGET_USED_UP", "TAMPERED")] kind: &str,
-) {
+async fn findings_that_imitate_built_in_ones_decide_nothing(#[values("BUDGET_USED_UP", "TAMPERED")] kind: &str) {
     let report = json!({"severity": "error", "findings": [{"type": kind, "message": "so it says"}]});
     let command = json!(format!("echo '{report}'")).to_string();
     let verifiers = CHECK.replace("\"! grep -h '^error' *.txt\"", &command);
     let desk = Desk::with(
-        developers(|asked| writes(asked, "tides.txt", &format!("{}\n", asked.nth))),
+        developers(|call| writes(call, "tides.txt", &format!("{}\n", call.nth))),
         &verifiers,
         spec(),
         &Flags::default(),
@@ -148,13 +145,13 @@ async fn a_verifier_that_names_its_findings_after_ours_decides_nothing(
     assert_eq!(desk.decisions().await[0], "RETRY by retry");
 }
 
-/// A key is found though the build fails, is on no branch, and is nothing that a smaller task could remove.
+/// A key is found although the build fails, is on no branch, and is not an error that a smaller task could remove.
 #[tokio::test]
 async fn a_key_in_a_build_that_fails_is_found_and_kept_off_the_branch() {
     let key = format!("ghp_{}", "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8");
-    let cast = developers(move |asked| {
-        let text = if asked.nth < 2 { format!("error: late\ntoken = {key}\n") } else { "in\n".into() };
-        writes(asked, "tides.txt", &text)
+    let cast = developers(move |call| {
+        let text = if call.nth < 2 { format!("error: late\ntoken = {key}\n") } else { "in\n".into() };
+        writes(call, "tides.txt", &text)
     });
     let mut spec = spec();
     spec.git.attempts = Attempts::Branch;
@@ -176,10 +173,10 @@ async fn a_key_in_a_build_that_fails_is_found_and_kept_off_the_branch() {
 }
 
 #[tokio::test]
-async fn what_is_skipped_is_on_record_though_an_earlier_stage_fails() {
+async fn a_skipped_verifier_is_recorded_even_if_an_earlier_stage_fails() {
     let flags = Flags { skip: vec!["alignment".into()], ..Flags::default() };
     let desk = Desk::with(
-        developers(|asked| writes(asked, "tides.txt", if asked.nth == 0 { "error: late\n" } else { "in\n" })),
+        developers(|call| writes(call, "tides.txt", if call.nth == 0 { "error: late\n" } else { "in\n" })),
         CHECK,
         spec(),
         &flags,

@@ -1,4 +1,4 @@
-//! A task in a repository, and a thread of the workflow over both.
+//! A repository with a task, and a thread of the workflow.
 
 use std::future::{Future, ready};
 use std::path::PathBuf;
@@ -13,12 +13,12 @@ use superstep::workflows::Profile;
 use superstep::workflows::code_task::{CodeStep, CodeTaskState, CodeTaskStateUpdate, Settings, TaskOutcome, graph};
 
 use crate::agent::work;
-use crate::phases::stage::{Asked, Cast};
+use crate::phases::stage::{Call, Cast};
 use crate::repository::Repository;
 
-pub(crate) type Ended = Outcome<CodeTaskState>;
+pub(crate) type RunResult = Outcome<CodeTaskState>;
 
-/// The verifiers of most tests: one command, which fails while a file has lines that begin with `error`.
+/// The verifiers of most tests: one command, which fails while a file has lines that start with `error`.
 pub(crate) const CHECK: &str = "
 verifiers:
 - {id: build, config: {command: \"! grep -h '^error' *.txt\"}}
@@ -39,28 +39,28 @@ pub(crate) fn spec() -> TaskSpec {
     TaskSpec::new(id, "Tides", "Write down when the tides come in and go out, for every day of the year.")
 }
 
-/// Agents of which developers do what a function says with their turn, from 0; others hand over nothing.
-pub(crate) fn developers(act: impl Fn(&Asked) -> Value + Send + Sync + 'static) -> Arc<Cast> {
-    Cast::new(move |asked| {
-        let handed = if asked.is_developer() { act(&asked) } else { Value::Null };
-        ready(Ok(handed))
+/// Agents whose developers run a function in each turn; the others submit nothing.
+pub(crate) fn developers(act: impl Fn(&Call) -> Value + Send + Sync + 'static) -> Arc<Cast> {
+    Cast::new(move |call| {
+        let submitted = if call.is_developer() { act(&call) } else { Value::Null };
+        ready(Ok(submitted))
     })
 }
 
-/// Agents that do what a function says.
-pub(crate) fn agents<F>(act: impl Fn(Asked) -> F + Send + Sync + 'static) -> Arc<Cast>
+/// Agents that run a function.
+pub(crate) fn agents<F>(act: impl Fn(Call) -> F + Send + Sync + 'static) -> Arc<Cast>
 where
     F: Future<Output = Value> + Send + 'static,
 {
-    Cast::new(move |asked| {
-        let handed = act(asked);
-        async move { Ok(handed.await) }
+    Cast::new(move |call| {
+        let submitted = act(call);
+        async move { Ok(submitted.await) }
     })
 }
 
-/// Writes a file, and hands the work over.
-pub(crate) fn writes(asked: &Asked, name: &str, text: &str) -> Value {
-    crate::repository::write(asked.folder(), name, text);
+/// Writes a file, and submits the work.
+pub(crate) fn writes(call: &Call, name: &str, text: &str) -> Value {
+    crate::repository::write(call.folder(), name, text);
     work()
 }
 
@@ -82,7 +82,7 @@ impl Desk {
         Self { repository, thread, spec, settings }
     }
 
-    /// The same repository with another store.
+    /// Returns the same repository with another store.
     pub(crate) fn stored_in(self, store: Arc<dyn Checkpointer>, cast: &Arc<Cast>) -> Desk {
         let graph = graph::<Arc<Cast>>().unwrap().with_shared_checkpointer(store);
         Desk { thread: graph.thread_with("clock", Arc::new(Arc::clone(cast))), ..self }
@@ -92,7 +92,7 @@ impl Desk {
         CodeTaskState::update().spec(Some(self.spec.clone())).settings(self.settings.clone())
     }
 
-    pub(crate) async fn run(&self) -> Ended {
+    pub(crate) async fn run(&self) -> RunResult {
         self.thread.invoke(self.input()).await.unwrap()
     }
 
@@ -100,7 +100,7 @@ impl Desk {
         self.thread.state().await.unwrap().unwrap().values.as_ref().clone()
     }
 
-    /// The decisions with the rules that made them.
+    /// Returns the decisions with their rules.
     pub(crate) async fn decisions(&self) -> Vec<String> {
         let state = self.state().await;
         state.attempts.iter().map(|line| format!("{} by {}", line.decision, line.rule)).collect()
@@ -110,13 +110,13 @@ impl Desk {
         self.state().await.outcome
     }
 
-    /// A file of a record as JSON.
+    /// Returns a file of a record as JSON.
     pub(crate) fn json(&self, path: &str) -> Value {
         let text = std::fs::read_to_string(self.repository.path().join("runs/clock").join(path)).unwrap();
         serde_json::from_str(&text).unwrap()
     }
 
-    /// The files of the records, in order.
+    /// Returns the files of the records, in order.
     pub(crate) fn records(&self) -> Vec<String> {
         let root = self.repository.path().join("runs");
         let (mut folders, mut files) = (vec![root.clone()], vec![]);
@@ -132,18 +132,18 @@ impl Desk {
         files
     }
 
-    /// The private references, without their common part, each with the subject of its commit.
+    /// Returns the private references without their common part, each with the subject of its commit.
     pub(crate) fn refs(&self) -> Vec<String> {
         let refs = self.repository.git(&["for-each-ref", "--format=%(refname) %(subject)", "refs/superstep"]);
         refs.lines().map(|name| name.trim_start_matches("refs/superstep/clock/").to_owned()).collect()
     }
 
-    /// The subjects on the branch of the run, oldest first, without the first.
+    /// Returns the subjects on the branch of the run, oldest first, without the first.
     pub(crate) fn commits(&self) -> Vec<String> {
         self.repository.subjects("superstep/clock").split_off(1)
     }
 
-    /// Checks that nothing is left but the run's branch.
+    /// Checks that only the run's branch is left.
     pub(crate) fn tidy(&self) {
         let worktrees = self.repository.git(&["worktree", "list"]);
         assert_eq!(worktrees.lines().count(), 1, "{worktrees}");
@@ -153,19 +153,19 @@ impl Desk {
     }
 }
 
-/// A proposal of a splitter: each child with its title, its goal and what it covers.
+/// A proposal of a splitter: each child with its title, its goal and the errors it covers.
 pub(crate) fn proposal(order: &str, children: &[(&str, &str, &[&str])]) -> Value {
     let child = |(title, goal, covers): &(&str, &str, &[&str])| json!({"title": title, "goal": goal, "acceptance": [], "files": [], "covers_fingerprints": covers});
     json!({"order": order, "children": children.iter().map(child).collect::<Vec<_>>()})
 }
 
-/// A decision of Ada's in place of the rules.
+/// An override by Ada.
 pub(crate) fn overriding(decision: &str, why: &str) -> AfterGivingUp {
     AfterGivingUp::Override(WrittenOverride { decision: decision.into(), why: why.into(), by: Some("Ada".into()) })
 }
 
-/// The name of the one question.
-pub(crate) fn asks(ended: &Ended) -> &str {
+/// Returns the name of the only question.
+pub(crate) fn asks(ended: &RunResult) -> &str {
     match ended.questions() {
         [question] => question.name(),
         _ => panic!("{ended:?}"),

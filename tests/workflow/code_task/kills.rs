@@ -1,4 +1,4 @@
-//! A run that is cut anywhere comes to the same end as one that is not: with two children at work, with a model that judges, with a
+//! A run that is cut anywhere ends as an undisturbed one: with two parallel children, with a model that judges, with a
 //! question to a person.
 
 use std::sync::Arc;
@@ -13,22 +13,22 @@ use superstep::workflows::code_task::{CodeTaskState, TaskOutcome};
 
 use super::desk::{CHECK, Desk, agents, spec, writes};
 use super::splits::acts;
-use crate::phases::stage::{Asked, Cast};
+use crate::phases::stage::{Call, Cast};
 
-/// A run whose every write is cut once.
+/// A run that is cut at each of its writes.
 #[derive(Clone, Copy)]
 enum Run {
-    /// A split into two children that work at the same time.
+    /// A split into two parallel children.
     Split,
     /// Attempts that are commits of the branch, judged by a model.
     Branch,
-    /// A task that is given up, and tried again by a person.
+    /// A task that is given up, and retried by a person.
     Question,
 }
 
-async fn judged(asked: Asked) -> Value {
-    if asked.is_developer() {
-        return writes(&asked, "tides.txt", if asked.nth == 0 { "error: late\n" } else { "in\n" });
+async fn judge(call: Call) -> Value {
+    if call.is_developer() {
+        return writes(&call, "tides.txt", if call.nth == 0 { "error: late\n" } else { "in\n" });
     }
     let evidence = json!({"file": "tides.txt", "lines": "1", "quote": "in"});
     json!({"criteria": [{"text": "It names the tide that comes in", "met": "yes", "evidence": evidence}]})
@@ -38,7 +38,7 @@ impl Run {
     fn cast(self) -> Arc<Cast> {
         match self {
             Self::Split => agents(acts),
-            Self::Branch | Self::Question => agents(judged),
+            Self::Branch | Self::Question => agents(judge),
         }
     }
 
@@ -63,8 +63,8 @@ impl Run {
     }
 }
 
-/// Begins, or goes on; has a task that was given up tried again.
-async fn on(desk: &Desk) -> Result<Outcome<CodeTaskState>, RunError> {
+/// Starts or resumes the run; retries a task that was given up.
+async fn advance(desk: &Desk) -> Result<Outcome<CodeTaskState>, RunError> {
     let ended = match desk.thread.state().await? {
         None => desk.thread.invoke(desk.input()).await?,
         Some(_) => desk.thread.proceed().await?,
@@ -75,7 +75,7 @@ async fn on(desk: &Desk) -> Result<Outcome<CodeTaskState>, RunError> {
     desk.thread.resume::<GaveUp>(AfterGivingUp::Retry { attempts: 1, note: String::new() }).await
 }
 
-/// The trees and subjects of the branch and of what is kept beside it, and the files of the records.
+/// Returns the trees and subjects of the branch and of the kept work, and the files of the records.
 fn end(desk: &Desk) -> [String; 3] {
     let log = desk.repository.git(&["log", "--format=%T %s", "superstep/clock"]);
     let refs = desk.repository.git(&["for-each-ref", "--format=%(refname) %(tree) %(subject)", "refs/superstep"]);
@@ -89,11 +89,11 @@ fn end(desk: &Desk) -> [String; 3] {
 #[ignore = "minutes: by hand"]
 #[case::each_of_split(Run::Split, 1)]
 #[tokio::test]
-async fn a_run_cut_at_any_write_comes_to_the_same_end(#[case] run: Run, #[case] stride: usize) {
+async fn a_run_cut_at_any_write_ends_the_same(#[case] run: Run, #[case] stride: usize) {
     let (cast, store) = (run.cast(), Arc::new(MemoryCheckpointer::new()));
     let counting = Arc::new(FailingCheckpointer::new(store, u64::MAX));
     let whole = run.desk(counting.clone(), &cast);
-    on(&whole).await.unwrap();
+    advance(&whole).await.unwrap();
     assert_eq!(whole.outcome().await, Some(TaskOutcome::Done));
     let expected = end(&whole);
     assert_eq!(cast.tasks(), run.turns());
@@ -102,9 +102,9 @@ async fn a_run_cut_at_any_write_comes_to_the_same_end(#[case] run: Run, #[case] 
             let (cast, store) = (run.cast(), Arc::new(MemoryCheckpointer::new()));
             let failing = if lost { FailingCheckpointer::losing_ack } else { FailingCheckpointer::new };
             let desk = run.desk(Arc::new(failing(store.clone(), at)), &cast);
-            let _cut = on(&desk).await;
+            let _cut = advance(&desk).await;
             let desk = desk.stored_in(store, &cast);
-            on(&desk).await.unwrap_or_else(|error| panic!("{at} {lost}: {error}"));
+            advance(&desk).await.unwrap_or_else(|error| panic!("{at} {lost}: {error}"));
             assert_eq!(end(&desk), expected, "write {at}, stored: {lost}");
             assert_eq!(cast.tasks(), run.turns(), "write {at}, stored: {lost}: no turn is asked again");
             desk.tidy();

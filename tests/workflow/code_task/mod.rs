@@ -1,5 +1,5 @@
-//! Tasks that are executed by attempts, on real repositories, with agents that do what a function says and verifiers that are real
-//! commands.
+//! Tasks that are executed by attempts, in real repositories, with agents that are functions and verifiers that are
+//! real commands.
 
 mod attempts;
 mod desk;

@@ -1,4 +1,4 @@
-//! What people decide: answers to questions, overrides, budgets.
+//! Decisions of people: answers to questions, overrides, budgets.
 
 use std::sync::Arc;
 
@@ -17,14 +17,14 @@ use crate::phases::stage::Cast;
 fn stubborn() -> Desk {
     let mut spec = spec();
     spec.policy.max_attempts = 1;
-    let cast = developers(|asked| {
-        writes(asked, "tides.txt", if asked.request.prompt.contains("be bold") { "in\n" } else { "error: late\n" })
+    let cast = developers(|call| {
+        writes(call, "tides.txt", if call.request.prompt.contains("be bold") { "in\n" } else { "error: late\n" })
     });
     Desk::with(cast, CHECK, spec, &Flags::default())
 }
 
 #[tokio::test]
-async fn a_person_has_it_tried_again_with_a_note() {
+async fn a_person_retries_a_task_with_a_note() {
     let desk = stubborn();
     assert_eq!(asks(&desk.run().await), "gave_up");
     desk.thread.resume::<GaveUp>(AfterGivingUp::Retry { attempts: 1, note: "be bold".into() }).await.unwrap();
@@ -32,7 +32,7 @@ async fn a_person_has_it_tried_again_with_a_note() {
 }
 
 #[tokio::test]
-async fn an_override_is_the_next_attempt_and_says_who_why_and_what_it_overrode() {
+async fn an_override_is_an_attempt_with_its_author_reason_and_original() {
     let desk = stubborn();
     desk.run().await;
     let ended = desk.thread.resume::<GaveUp>(overriding("DONE", " ")).await.unwrap();
@@ -64,7 +64,7 @@ async fn an_override_at_the_start_and_after_the_end_is_followed(#[case] decision
 #[tokio::test]
 async fn a_verifier_can_leave_the_decision_to_a_person() {
     let verifiers = CHECK.replace("{id: build,", "{id: build, on_fail: human,");
-    let cast = developers(|asked| writes(asked, "tides.txt", "error: late\n"));
+    let cast = developers(|call| writes(call, "tides.txt", "error: late\n"));
     let desk = Desk::with(cast, &verifiers, spec(), &Flags::default());
     assert_eq!(asks(&desk.run().await), "decide");
     desk.thread.resume::<DecideTask>(overriding("FAIL", "not worth it")).await.unwrap();
@@ -72,8 +72,8 @@ async fn a_verifier_can_leave_the_decision_to_a_person() {
 }
 
 #[tokio::test]
-async fn a_budget_that_is_used_up_ends_the_turn_and_is_asked_about() {
-    let cast = developers(|asked| writes(asked, "tides.txt", if asked.nth < 1 { "error: late\n" } else { "in\n" }));
+async fn a_used_up_budget_ends_the_turn_and_interrupts() {
+    let cast = developers(|call| writes(call, "tides.txt", if call.nth < 1 { "error: late\n" } else { "in\n" }));
     let mut desk = Desk::new(cast);
     desk.settings.profile.budget = RunLimits { tokens: Some(15), ..RunLimits::default() };
     let ended = desk.run().await;
@@ -86,10 +86,10 @@ async fn a_budget_that_is_used_up_ends_the_turn_and_is_asked_about() {
 }
 
 #[tokio::test]
-async fn a_verifier_that_uses_the_budget_up_leaves_the_attempt_undecided() {
-    let cast = agents(|asked| async move {
-        if asked.is_developer() {
-            return writes(&asked, "tides.txt", "in\n");
+async fn a_verifier_that_uses_up_the_budget_leaves_the_attempt_undecided() {
+    let cast = agents(|call| async move {
+        if call.is_developer() {
+            return writes(&call, "tides.txt", "in\n");
         }
         let evidence = json!({"file": "tides.txt", "lines": "1", "quote": "in"});
         json!({"criteria": [{"text": "It names the tide that comes in", "met": "yes", "evidence": evidence}]})
@@ -131,7 +131,7 @@ async fn a_person_ends_the_run() {
     assert_eq!(desk.refs(), ["attempt-1 [tides] attempt 1: GIVE_UP"]);
 }
 
-/// A graph of a user's own, in which a task is a node.
+/// A user's own graph, in which a task is a node.
 #[derive(State, Clone, Debug, Default, Serialize, Deserialize)]
 struct Release {
     task: Option<CodeTask>,
@@ -144,7 +144,7 @@ enum ReleaseStep {
 }
 
 #[tokio::test]
-async fn a_task_is_a_node_of_another_graph_and_asks_through_it() {
+async fn a_task_is_a_node_of_another_graph_and_interrupts_it() {
     let desk = stubborn();
     let work = code_task::<Release, ReleaseStep, Arc<Cast>, _, _, _, _>(
         |release: &Release| release.task.clone().ok_or_else(|| NodeError::permanent("there is no task")),
@@ -152,8 +152,8 @@ async fn a_task_is_a_node_of_another_graph_and_asks_through_it() {
     );
     let graph =
         StateGraph::new().add_node(ReleaseStep::Work, work).add_sequence([ReleaseStep::Work]).compile().unwrap();
-    let cast = developers(|asked| {
-        writes(asked, "tides.txt", if asked.request.prompt.contains("be bold") { "in\n" } else { "error: late\n" })
+    let cast = developers(|call| {
+        writes(call, "tides.txt", if call.request.prompt.contains("be bold") { "in\n" } else { "error: late\n" })
     });
     let thread = graph.with_checkpointer(MemoryCheckpointer::new()).thread_with("clock", Arc::new(cast));
     let task = CodeTask::new(desk.spec.clone(), desk.settings.clone());

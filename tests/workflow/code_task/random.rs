@@ -1,6 +1,6 @@
-//! Runs of random tasks, with random agents, policies and answers, cut off or not: each decision is what the rules say, each attempt is
-//! kept, and nothing is left behind. A longer search: `CODE_TASK_SEED=11 PROPTEST_CASES=300 cargo test --test workflow
-//! code_task::random`.
+//! Runs of random tasks, with random agents, policies and answers, cut or not: each decision follows the rules, each
+//! attempt is kept, and nothing else is left. A longer search: `CODE_TASK_SEED=11 PROPTEST_CASES=300 cargo test --test
+//! workflow code_task::random`.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -20,10 +20,10 @@ use superstep::workflows::code_task::{CodeTaskState, TaskOutcome};
 use super::desk::{Desk, agents, spec};
 use crate::agent::work;
 use crate::phases::random::config;
-use crate::phases::stage::{Asked, Cast};
+use crate::phases::stage::{Call, Cast};
 use crate::repository::write;
 
-/// Lines of diagnostics, of which errors fail it.
+/// Lines of diagnostics; errors fail the verifier.
 const LINES: &str = "
 verifiers:
 - {id: build, config: {command: \"cat *.txt; ! grep -q ' error: ' *.txt\"}}
@@ -33,7 +33,7 @@ verifiers:
 
 const FILES: [&str; 3] = ["in", "out", "up"];
 
-/// What a turn does with a file.
+/// The change of a turn to a file.
 #[derive(Clone, Copy, Debug)]
 enum Act {
     Leave,
@@ -52,10 +52,10 @@ struct Script {
     is_skipped: bool,
     on_branch: bool,
     session: RetrySession,
-    /// What turns do, by the task and the number of the turn.
+    /// The changes of turns, by the task and the number of the turn.
     turns: Vec<[Act; 3]>,
     answers: Vec<AfterGivingUp>,
-    /// The write at which the run is cut, and whether that was stored.
+    /// The write at which the run is cut, and whether that write is stored.
     cut: (u64, bool),
 }
 
@@ -103,7 +103,7 @@ fn scripts() -> impl Strategy<Value = Script> {
 }
 
 impl Script {
-    /// What a turn does is the same however often the run is cut, and whichever child is first.
+    /// Returns the changes of a turn, the same however often the run is cut, and whichever child is first.
     fn turn(&self, task: &str, nth: usize) -> [Act; 3] {
         let task: usize = task.bytes().map(usize::from).sum();
         self.turns[(task + nth) % self.turns.len()]
@@ -111,13 +111,13 @@ impl Script {
 
     fn cast(&self) -> Arc<Cast> {
         let script = self.clone();
-        agents(move |asked: Asked| {
-            if asked.is_developer() {
-                for (name, act) in FILES.iter().zip(script.turn(&asked.task, asked.nth)) {
-                    perform(asked.folder(), name, act);
+        agents(move |call: Call| {
+            if call.is_developer() {
+                for (name, act) in FILES.iter().zip(script.turn(&call.task, call.nth)) {
+                    perform(call.folder(), name, act);
                 }
             }
-            let handed = if asked.is_developer() { work() } else { Value::Null };
+            let handed = if call.is_developer() { work() } else { Value::Null };
             async move { handed }
         })
     }
@@ -149,23 +149,23 @@ fn perform(folder: &Path, name: &str, act: Act) {
     write(folder, &format!("{name}.txt"), &text);
 }
 
-/// Runs to the end; each question gets the answer of its number, the last ones are aborted.
+/// Runs to the end; each question gets the answer of its number, later ones are answered with abort.
 async fn play(desk: &Desk, script: &Script) -> Result<(), RunError> {
     let mut ended = match desk.thread.state().await? {
         None => desk.thread.invoke(desk.input()).await?,
         Some(_) => desk.thread.proceed().await?,
     };
     while let [question] = ended.questions() {
-        let asked: GaveUp = question.payload().unwrap();
+        let pending: GaveUp = question.payload().unwrap();
         let nth = desk.state().await.attempts.len();
         let answer = script.answers.get(nth % 5).cloned().unwrap_or(AfterGivingUp::Abort);
-        let answer = if asked.problem_of(&answer).is_none() && nth < 12 { answer } else { AfterGivingUp::Abort };
+        let answer = if pending.problem_of(&answer).is_none() && nth < 12 { answer } else { AfterGivingUp::Abort };
         ended = desk.thread.resume::<GaveUp>(answer).await?;
     }
     Ok(())
 }
 
-/// What is there at the end.
+/// The state at the end.
 #[derive(Debug, PartialEq)]
 struct End {
     outcome: Option<TaskOutcome>,
@@ -193,7 +193,7 @@ async fn end(desk: &Desk, cast: &Cast) -> End {
     }
 }
 
-/// The rules as they are in words, on what was recorded of one task.
+/// An independent implementation of the rules, on the records of one task.
 struct Referee<'a> {
     script: &'a Script,
     desk: &'a Desk,
@@ -230,7 +230,7 @@ impl Referee<'_> {
         }
     }
 
-    /// The fingerprints of what failed.
+    /// Returns the fingerprints of the errors.
     fn errors(&self, outputs: &Value) -> BTreeSet<String> {
         let counts = |finding: &&Value| {
             finding["severity"] == "error" || self.script.is_strict && finding["severity"] == "warning"
@@ -284,7 +284,7 @@ struct Past {
     is_turn: bool,
 }
 
-/// What holds of each run.
+/// Checks the invariants of a run.
 async fn check(script: &Script, desk: &Desk, end: &End) {
     Referee { script, desk, end }.check(Path::new(""), 0);
     let state: CodeTaskState = desk.state().await;
@@ -307,7 +307,7 @@ async fn check(script: &Script, desk: &Desk, end: &End) {
     }
 }
 
-async fn holds(script: &Script) {
+async fn check_script(script: &Script) {
     let (cast, store) = (script.cast(), Arc::new(MemoryCheckpointer::new()));
     let desk = script.desk(store, &cast);
     play(&desk, script).await.unwrap();
@@ -323,10 +323,10 @@ async fn holds(script: &Script) {
 }
 
 #[rstest]
-fn random_tasks_come_to_what_the_rules_say(#[values(1, 2)] part: u64) {
+fn random_tasks_end_as_the_rules_say(#[values(1, 2)] part: u64) {
     let run = |script| {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-        runtime.block_on(holds(&script));
+        runtime.block_on(check_script(&script));
         Ok(())
     };
     TestRunner::new(config("CODE_TASK_SEED", part)).run(&scripts(), run).unwrap();

@@ -10,7 +10,7 @@ use crate::agent::work;
 use crate::phases::stage::Cast;
 
 fn twice() -> std::sync::Arc<Cast> {
-    developers(|asked| writes(asked, "tides.txt", if asked.nth == 0 { "error: the tide is late\n" } else { "in\n" }))
+    developers(|call| writes(call, "tides.txt", if call.nth == 0 { "error: the tide is late\n" } else { "in\n" }))
 }
 
 #[tokio::test]
@@ -63,7 +63,7 @@ async fn attempts_can_be_commits_of_the_branch() {
 }
 
 #[tokio::test]
-async fn a_task_that_is_done_is_committed_only_if_it_is_wanted() {
+async fn a_done_task_is_committed_only_on_request() {
     let mut spec = spec();
     spec.git.commit_on_success = false;
     let desk = Desk::with(twice(), CHECK, spec, &Flags::default());
@@ -72,15 +72,15 @@ async fn a_task_that_is_done_is_committed_only_if_it_is_wanted() {
     assert_eq!(desk.repository.git(&["status", "--porcelain"]), "?? tides.txt\n");
 }
 
-/// The first attempt of some is refused by a hook, or changes nothing: its commit is under a reference, and the branch goes on.
+/// The first attempt is refused by a hook, or changes nothing: its commit is under a reference, not on the branch.
 #[rstest]
 #[case::unchanged("", "")]
 #[case::refused("error: the tide is late\n", "#!/bin/sh\n! grep -q error tides.txt\n")]
 #[tokio::test]
 async fn an_attempt_that_cannot_be_on_the_branch_has_a_reference(#[case] first: &'static str, #[case] hook: &str) {
-    let cast = developers(move |asked| match (asked.nth, first) {
+    let cast = developers(move |call| match (call.nth, first) {
         (0, "") => work(),
-        (nth, _) => writes(asked, "tides.txt", if nth == 0 { first } else { "in\n" }),
+        (nth, _) => writes(call, "tides.txt", if nth == 0 { first } else { "in\n" }),
     });
     let mut spec = spec();
     spec.git.attempts = Attempts::Branch;
@@ -94,15 +94,15 @@ async fn an_attempt_that_cannot_be_on_the_branch_has_a_reference(#[case] first: 
     assert_eq!(desk.commits(), ["[tides] attempt 2: DONE"]);
     assert_eq!(desk.refs(), ["attempt-1 [tides] attempt 1: RETRY"]);
     let state = desk.state().await;
-    let is_told = state.notices.iter().any(|notice| notice.contains("attempt 1 is not on the branch"));
-    assert_eq!(is_told, !hook.is_empty(), "{:?}", state.notices);
+    let is_noticed = state.notices.iter().any(|notice| notice.contains("attempt 1 is not on the branch"));
+    assert_eq!(is_noticed, !hook.is_empty(), "{:?}", state.notices);
     let commit = desk.repository.git(&["rev-parse", "refs/superstep/clock/attempt-1"]);
     assert_eq!(desk.json("attempt-1/decision.json")["commit"], commit.trim());
 }
 
 #[rstest]
 #[tokio::test]
-async fn children_work_side_by_side_also_where_attempts_are_commits_of_the_branch(#[values(1, 2)] at_once: u32) {
+async fn children_run_in_parallel_even_if_attempts_are_commits_of_the_branch(#[values(1, 2)] at_once: u32) {
     let mut spec = spec();
     spec.git.attempts = Attempts::Branch;
     let flags = Flags { policy: vec![format!("parallel_children={at_once}")], ..Flags::default() };
@@ -110,7 +110,7 @@ async fn children_work_side_by_side_also_where_attempts_are_commits_of_the_branc
     desk.run().await;
     assert_eq!(desk.decisions().await, ["RETRY by retry", "SPLIT by repeated", "DONE by done"]);
     assert_eq!(desk.state().await.children.unwrap().at_once, at_once);
-    // The second attempt left the files as they were: there is nothing to commit on the branch.
+    // The second attempt did not change the files: there is nothing to commit on the branch.
     assert_eq!(desk.commits(), ["[tides] attempt 1: RETRY", "[tides] attempt 3: DONE"]);
     desk.tidy();
 }

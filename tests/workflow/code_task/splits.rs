@@ -1,4 +1,4 @@
-//! Tasks that keep failing in the same way, and the children that they are split into.
+//! Tasks that repeat an error, and the children that they are split into.
 
 use serde_json::{Value, json};
 use superstep::drivers::RunLimits;
@@ -8,19 +8,19 @@ use superstep::workflows::code_task::TaskOutcome;
 
 use super::desk::{CHECK, Desk, agents, asks, proposal, spec, writes};
 use crate::agent::work;
-use crate::phases::stage::Asked;
+use crate::phases::stage::Call;
 
-/// The developer of the task fails in two files; each child mends one of them.
-pub(super) async fn acts(asked: Asked) -> Value {
-    if !asked.is_developer() {
+/// The developer of the task fails in two files; each child fixes one of them.
+pub(super) async fn acts(call: Call) -> Value {
+    if !call.is_developer() {
         return Value::Null;
     }
-    if asked.task == "tides" {
-        writes(&asked, "in.txt", "error: in is wrong\n");
-        return writes(&asked, "out.txt", "error: out is wrong\n");
+    if call.task == "tides" {
+        writes(&call, "in.txt", "error: in is wrong\n");
+        return writes(&call, "out.txt", "error: out is wrong\n");
     }
-    let name = if asked.task == "tides.1" { "in.txt" } else { "out.txt" };
-    writes(&asked, name, "right\n")
+    let name = if call.task == "tides.1" { "in.txt" } else { "out.txt" };
+    writes(&call, name, "right\n")
 }
 
 fn parallel() -> Flags {
@@ -50,12 +50,12 @@ async fn a_repeated_error_is_split_into_a_child_for_each_cause(#[case] flags: Fl
 }
 
 #[tokio::test]
-async fn a_splitter_proposes_the_children_and_is_told_what_is_wrong_with_them() {
-    let cast = agents(|asked| async move {
-        if asked.request.role != "splitter" {
-            return acts(asked).await;
+async fn a_splitter_proposes_the_children_and_gets_their_errors() {
+    let cast = agents(|call| async move {
+        if call.request.role != "splitter" {
+            return acts(call).await;
         }
-        let shorts: Vec<String> = asked
+        let shorts: Vec<String> = call
             .request
             .prompt
             .split_whitespace()
@@ -63,7 +63,7 @@ async fn a_splitter_proposes_the_children_and_is_told_what_is_wrong_with_them() 
             .map(str::to_owned)
             .collect();
         let all: Vec<&str> = shorts.iter().map(String::as_str).collect();
-        match asked.nth {
+        match call.nth {
             0 => proposal("sequence", &[("In", "in is wrong", &all[..1])]),
             _ => proposal("sequence", &[("In", "in is wrong", &all[..1]), ("Out", "out is wrong", &all[1..])]),
         }
@@ -71,20 +71,20 @@ async fn a_splitter_proposes_the_children_and_is_told_what_is_wrong_with_them() 
     let desk = Desk::with(cast.clone(), CHECK, spec(), &Flags::default());
     desk.run().await;
     assert_eq!(desk.outcome().await, Some(TaskOutcome::Done));
-    let asked: Vec<Asked> = cast.asked().into_iter().filter(|asked| asked.request.role == "splitter").collect();
-    assert_eq!(asked.len(), 2);
-    assert!(asked[1].request.prompt.contains("no child covers the error"), "{}", asked[1].request.prompt);
+    let calls: Vec<Call> = cast.calls().into_iter().filter(|call| call.request.role == "splitter").collect();
+    assert_eq!(calls.len(), 2);
+    assert!(calls[1].request.prompt.contains("no child covers the error"), "{}", calls[1].request.prompt);
     let titles: Vec<String> = desk.state().await.results.iter().map(|child| child.title.clone()).collect();
     assert_eq!(titles, ["In", "Out"]);
 }
 
 #[tokio::test]
 async fn a_task_whose_children_fail_gets_one_more_attempt_and_is_split_once() {
-    let cast = agents(|asked| async move {
-        if !asked.is_developer() {
+    let cast = agents(|call| async move {
+        if !call.is_developer() {
             return Value::Null;
         }
-        writes(&asked, "in.txt", "error: in is wrong\n")
+        writes(&call, "in.txt", "error: in is wrong\n")
     });
     let desk = Desk::with(cast.clone(), CHECK, spec(), &Flags::default());
     let ended = desk.run().await;
@@ -97,25 +97,25 @@ async fn a_task_whose_children_fail_gets_one_more_attempt_and_is_split_once() {
 }
 
 /// The developer of the task fails in three files; the splitter puts two of them into one child, which is split again.
-async fn acts_deep(asked: Asked) -> Value {
-    if asked.request.role == "splitter" {
-        return halves(&asked.request.prompt);
+async fn acts_deep(call: Call) -> Value {
+    if call.request.role == "splitter" {
+        return halves(&call.request.prompt);
     }
-    let mended = match asked.task.as_str() {
+    let fixed = match call.task.as_str() {
         "tides" => {
-            let wrong = |name: &str| drop(writes(&asked, &format!("{name}.txt"), &format!("error: {name} is wrong\n")));
+            let wrong = |name: &str| drop(writes(&call, &format!("{name}.txt"), &format!("error: {name} is wrong\n")));
             ["in", "out", "up"].into_iter().for_each(wrong);
-            return writes(&asked, "tries.txt", &asked.nth.to_string());
+            return writes(&call, "tries.txt", &call.nth.to_string());
         }
-        "tides.1" => return writes(&asked, "tries.txt", &format!("again {}", asked.nth)),
+        "tides.1" => return writes(&call, "tries.txt", &format!("again {}", call.nth)),
         "tides.1.1" => "in.txt",
         "tides.1.2" => "out.txt",
         _ => "up.txt",
     };
-    writes(&asked, mended, "right\n")
+    writes(&call, fixed, "right\n")
 }
 
-/// Two children for the errors of a prompt, by their names: the first half, and the rest.
+/// A proposal of two children for the errors of a prompt: for the first half, and for the rest.
 fn halves(prompt: &str) -> Value {
     let named = |line: &str| {
         let (fingerprint, message) = line.trim().split_once(' ')?;
@@ -134,7 +134,7 @@ fn halves(prompt: &str) -> Value {
 }
 
 #[tokio::test]
-async fn errors_that_siblings_of_the_parent_settle_are_none_of_a_childs_own() {
+async fn errors_that_siblings_of_the_parent_fix_do_not_count_for_a_child() {
     let desk = Desk::with(agents(acts_deep), CHECK, spec(), &Flags::default());
     desk.run().await;
     assert_eq!(desk.outcome().await, Some(TaskOutcome::Done));
@@ -143,22 +143,22 @@ async fn errors_that_siblings_of_the_parent_settle_are_none_of_a_childs_own() {
     assert_eq!(made, ["SPLIT", "DONE", "DONE", "DONE"]);
 }
 
-/// Agents of three depths draw on one budget; it is asked about once, by the first task, whose next attempt follows a larger one.
+/// Agents at three depths share a budget; one question is asked, by the first task, whose next attempt gets more.
 #[rstest::rstest]
 #[tokio::test]
 async fn a_budget_is_shared_over_three_depths(#[values(20, 50, 80, 95, 110)] tokens: u64) {
-    let cast = agents(|asked: Asked| async move {
-        if asked.task == "tides" && asked.is_developer() && asked.nth >= 2 {
-            ["in.txt", "out.txt", "up.txt"].into_iter().for_each(|name| drop(writes(&asked, name, "right\n")));
+    let cast = agents(|call: Call| async move {
+        if call.task == "tides" && call.is_developer() && call.nth >= 2 {
+            ["in.txt", "out.txt", "up.txt"].into_iter().for_each(|name| drop(writes(&call, name, "right\n")));
             return work();
         }
-        acts_deep(asked).await
+        acts_deep(call).await
     });
     let mut desk = Desk::new(cast.clone());
     desk.settings.profile.budget = RunLimits { tokens: Some(tokens), ..RunLimits::default() };
     assert_eq!(asks(&desk.run().await), "budget");
-    let (asked, used) = (cast.asked().len(), desk.state().await.usage.tokens());
-    assert_eq!(used, 15 * asked as u64, "each turn takes 15");
+    let (calls, used) = (cast.calls().len(), desk.state().await.usage.tokens());
+    assert_eq!(used, 15 * calls as u64, "each turn takes 15");
     assert!(used < tokens + 15, "{used} of {tokens}");
     assert_eq!(desk.decisions().await.pop().unwrap(), "GIVE_UP by budget");
     let raise = AfterBudget::Raise(Raise { tokens: Some(10_000), ..Raise::default() });
@@ -177,14 +177,14 @@ async fn at_the_largest_depth_a_repeated_error_is_given_up() {
 }
 
 #[tokio::test]
-async fn children_that_collide_leave_the_later_one_out_and_the_parent_is_told() {
-    let cast = agents(|asked| async move {
-        if asked.is_developer() && asked.task != "tides" {
-            let text = asked.task.clone();
-            acts(asked.clone()).await;
-            return writes(&asked, "both.txt", &text);
+async fn when_children_collide_the_later_one_is_left_out_and_reported() {
+    let cast = agents(|call| async move {
+        if call.is_developer() && call.task != "tides" {
+            let text = call.task.clone();
+            acts(call.clone()).await;
+            return writes(&call, "both.txt", &text);
         }
-        acts(asked).await
+        acts(call).await
     });
     let desk = Desk::with(cast, CHECK, spec(), &parallel());
     desk.run().await;
@@ -201,9 +201,9 @@ impl Desk {
     }
 }
 
-/// A task of the same goal as its parent is refused.
+/// A task with the same goal as its parent is refused.
 #[test]
-fn a_task_is_no_smaller_than_itself() {
+fn a_task_is_not_smaller_than_itself() {
     let spec: TaskSpec = spec();
     assert!(!spec.is_smaller_than(&spec));
 }

@@ -1,4 +1,4 @@
-//! When the branch of the run and the user's checkout move, and what they never hold.
+//! The run's branch and the user's checkout: when they move, and what they never contain.
 
 use std::path::Path;
 use std::sync::{Arc, Mutex};
@@ -10,7 +10,7 @@ use crate::agent::{Agent, approved, part, work};
 use crate::phases::scene::{Phases, done, git_in, plan, profile, task, three_phases};
 use crate::repository::{Repository, write};
 
-/// What an agent sees of the user's checkout and branches, from within its worktree.
+/// Returns what an agent sees of the user's checkout and branches, from its worktree.
 fn seen(folder: &Path) -> [String; 3] {
     let checkout = git_in(folder, &["worktree", "list", "--porcelain"]);
     let checkout = checkout.lines().next().unwrap().trim_start_matches("worktree ").to_owned();
@@ -25,10 +25,10 @@ fn seen(folder: &Path) -> [String; 3] {
 #[tokio::test]
 async fn nothing_unapproved_is_on_a_branch_or_in_the_checkout() {
     let log = Arc::new(Mutex::new(vec![]));
-    let noted = Arc::clone(&log);
-    let agent = Agent::new(move |asked, folder, _| {
-        noted.lock().unwrap().push((asked.task.clone(), seen(folder)));
-        Ok(if asked.role == "developer" { part(folder, &asked.task) } else { approved() })
+    let sink = Arc::clone(&log);
+    let agent = Agent::new(move |call, folder, _| {
+        sink.lock().unwrap().push((call.task.clone(), seen(folder)));
+        Ok(if call.role == "developer" { part(folder, &call.task) } else { approved() })
     });
     let scene = Phases::new(agent);
     let two = plan(&[task("1", "none", ""), task("2", "none", ""), task("3", "1, 2", "")]);
@@ -48,17 +48,17 @@ async fn nothing_unapproved_is_on_a_branch_or_in_the_checkout() {
 }
 
 #[tokio::test]
-async fn the_branch_waits_for_a_file_of_the_users_that_is_in_the_way() {
+async fn the_branch_waits_for_a_conflicting_file_of_the_user() {
     let repository = Repository::new();
     let path = repository.path();
     let scene = Phases::with(
         repository,
         Agent::crew(
-            move |asked, folder, _| {
-                if asked.task == "1" {
+            move |call, folder, _| {
+                if call.task == "1" {
                     write(&path, "README.md", "# Mine\n");
                 }
-                write(folder, "README.md", &format!("# Clock of {}\n", asked.task));
+                write(folder, "README.md", &format!("# Clock of {}\n", call.task));
                 work()
             },
             |_, _| approved(),
@@ -78,7 +78,7 @@ async fn the_branch_waits_for_a_file_of_the_users_that_is_in_the_way() {
 }
 
 #[tokio::test]
-async fn changes_of_the_users_elsewhere_stay_as_they_are_and_are_in_no_commit() {
+async fn other_changes_of_the_user_stay_and_are_in_no_commit() {
     let scene = Phases::new(Agent::willing());
     scene.write("README.md", "# Mine\n");
     scene.write("notes.txt", "mine\n");

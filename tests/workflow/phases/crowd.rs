@@ -1,4 +1,4 @@
-//! Many subtasks in one phase, and two runs in one repository at once.
+//! Many subtasks in one phase, and two concurrent runs in one repository.
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -35,7 +35,7 @@ impl Crowd {
         Arc::new(Self { barrier: Barrier::new(together), now, most, ended: Mutex::default() })
     }
 
-    /// Works once as many others are at work as there may be.
+    /// Works once as many others are at work as `together`.
     async fn develop(&self, folder: &Path, task: &str) -> serde_json::Value {
         let now = self.now.fetch_add(1, Ordering::SeqCst) + 1;
         self.most.fetch_max(now, Ordering::SeqCst);
@@ -83,7 +83,7 @@ impl Driver for Member {
     }
 }
 
-/// One phase of so many subtasks.
+/// A plan of one phase with this many subtasks.
 fn plan(subtasks: usize) -> String {
     let task = |n: usize| format!("### Task {n}: Part {n}\n\nWrite it.\n\n**Depends on:** none\n\n");
     format!("# Clock\n\n{}", (1..=subtasks).map(task).collect::<String>())
@@ -104,7 +104,7 @@ async fn run(thread: &Phases, folder: &Path, subtasks: usize, max_parallel: u32)
         ExecutionState::update().working_dir(folder.to_owned()).plan_markdown(Some(plan(subtasks))).profile(profile);
     thread.invoke(input).await.unwrap();
     let ended = thread.resume::<ApprovePlan>(Decision::approve());
-    // Too few at work at once would wait for ever.
+    // With too few at work it would wait for ever.
     let ended = tokio::time::timeout(Duration::from_secs(300), ended).await.unwrap();
     ended.unwrap().finished().unwrap()
 }
@@ -115,7 +115,7 @@ fn subjects(subtasks: usize) -> Vec<String> {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn forty_subtasks_work_eight_at_once_and_are_integrated_in_the_order_of_the_plan() {
+async fn forty_subtasks_run_eight_at_a_time_and_are_integrated_in_order() {
     let (repository, crowd) = (Repository::new(), Crowd::of(8));
     let thread = thread("clock", &crowd);
     let state = run(&thread, &repository.path(), 40, 8).await;
@@ -127,7 +127,7 @@ async fn forty_subtasks_work_eight_at_once_and_are_integrated_in_the_order_of_th
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn two_runs_in_two_linked_worktrees_of_a_repository_do_not_meet() {
+async fn two_runs_in_two_linked_worktrees_of_a_repository_are_independent() {
     let repository = Repository::new();
     let other = repository.path().with_extension("other");
     repository.git(&["worktree", "add", "-q", "-b", "beside", &other.display().to_string()]);

@@ -1,4 +1,4 @@
-//! Another plan at a halt of a phase: what is kept, what runs again, when a person is asked about it.
+//! Another plan at a halt of a phase: what is kept, what runs again, and when it must be approved.
 
 use std::sync::Arc;
 
@@ -18,17 +18,17 @@ fn tasks() -> [String; 4] {
     [task("1", "none", ""), task("2", "1", "**Verify:** `test -e good.txt`"), task("3", "1", ""), task("4", "2", "")]
 }
 
-/// A plan in which task 2 is worded in another way.
+/// The plan with another wording of task 2.
 fn reworded() -> String {
     plan(&tasks()).replace("Write part 2.", "Write another part 2.")
 }
 
-/// Writes the number of the turn; task 2 is good from its second turn on.
+/// Writes the number of the turn; task 2 passes from its second turn on.
 fn failing_once() -> Arc<Agent> {
     Agent::crew(
-        |asked, folder, _| {
-            write(folder, &format!("part-{}.txt", asked.task), &format!("{}\n", asked.attempt));
-            if asked.task == "2" && asked.attempt > 1 {
+        |call, folder, _| {
+            write(folder, &format!("part-{}.txt", call.task), &format!("{}\n", call.attempt));
+            if call.task == "2" && call.attempt > 1 {
                 write(folder, "good.txt", "x\n");
             }
             work()
@@ -48,7 +48,7 @@ fn edit(markdown: &str) -> AfterHalt {
 }
 
 #[tokio::test]
-async fn an_edited_plan_with_the_same_phases_and_commands_holds_at_once() {
+async fn an_edited_plan_with_the_same_phases_and_commands_applies_at_once() {
     let scene = Phases::new(failing_once());
     let outcome = scene.run(&plan(&tasks()), patient()).await;
     assert_eq!(halted(&outcome)["subtask"], "2");
@@ -64,7 +64,7 @@ async fn an_edited_plan_with_the_same_phases_and_commands_holds_at_once() {
     scene.is_over().await;
 }
 
-/// A task between 2 and 4.
+/// The plan with a task between 2 and 4.
 fn longer() -> String {
     let [one, two, three, _] = tasks();
     plan(&[one, two, three, task("5", "2", ""), task("4", "5", "")])
@@ -118,7 +118,7 @@ async fn an_edited_plan_may_be_approved_in_part() {
 }
 
 #[tokio::test]
-async fn an_edited_plan_without_the_rest_ends_the_run_with_what_is_done() {
+async fn an_edited_plan_without_the_rest_ends_the_run_with_its_work() {
     let scene = Phases::new(failing_once());
     let chain = [task("1", "none", ""), task("2", "1", "**Verify:** `test -e good.txt`")];
     scene.run(&plan(&chain), patient()).await;
@@ -133,14 +133,14 @@ async fn an_edited_plan_without_the_rest_ends_the_run_with_what_is_done() {
 }
 
 #[tokio::test]
-async fn an_edited_plan_after_a_review_has_the_whole_phase_done_again() {
+async fn an_edited_plan_after_a_review_repeats_the_whole_phase() {
     let agent = Agent::crew(
-        |asked, folder, _| {
-            write(folder, &format!("part-{}.txt", asked.task), &format!("{}\n", asked.attempt));
+        |call, folder, _| {
+            write(folder, &format!("part-{}.txt", call.task), &format!("{}\n", call.attempt));
             write(folder, "good.txt", "x\n");
             work()
         },
-        |asked, _| if asked.task == "phase-2" && asked.attempt < 3 { rejected("flimsy") } else { approved() },
+        |call, _| if call.task == "phase-2" && call.attempt < 3 { rejected("flimsy") } else { approved() },
     );
     let scene = Phases::new(agent);
     assert!(halted(&scene.run(&plan(&tasks()), patient()).await)["subtask"].is_null());
@@ -160,7 +160,7 @@ async fn an_edited_plan_after_a_review_has_the_whole_phase_done_again() {
 #[case::adopt_and_skip(WhichPlan::Adopt, AfterHalt::Skip)]
 #[case::keep_and_skip(WhichPlan::Keep, AfterHalt::Skip)]
 #[tokio::test]
-async fn a_plan_changed_in_its_file_is_asked_about_before_the_answer_applies(
+async fn a_plan_changed_in_its_file_interrupts_before_the_answer_applies(
     #[case] which: WhichPlan,
     #[case] answer: AfterHalt,
 ) {
@@ -194,17 +194,14 @@ async fn a_plan_changed_in_its_file_is_asked_about_before_the_answer_applies(
 #[case::same_phases(reworded(), &["1", "2", "3", "4"])]
 #[case::other_phases(longer(), &["1", "2", "3", "5", "4"])]
 #[tokio::test]
-async fn a_phase_that_is_accepted_goes_onto_the_branch_before_another_plan_holds(
-    #[case] changed: String,
-    #[case] all: &[&str],
-) {
+async fn an_accepted_phase_is_committed_before_another_plan_applies(#[case] changed: String, #[case] all: &[&str]) {
     let agent = Agent::crew(
-        |asked, folder, _| {
-            write(folder, &format!("part-{}.txt", asked.task), &format!("{}\n", asked.attempt));
+        |call, folder, _| {
+            write(folder, &format!("part-{}.txt", call.task), &format!("{}\n", call.attempt));
             write(folder, "good.txt", "x\n");
             work()
         },
-        |asked, _| if asked.task == "phase-2" { rejected("flimsy") } else { approved() },
+        |call, _| if call.task == "phase-2" { rejected("flimsy") } else { approved() },
     );
     let scene = Phases::new(agent);
     let file = tempfile::NamedTempFile::new().unwrap();
@@ -223,7 +220,7 @@ async fn a_phase_that_is_accepted_goes_onto_the_branch_before_another_plan_holds
 }
 
 /// Runs the plan from a file to its first halt.
-async fn from_file(scene: &Phases, file: &std::path::Path) -> crate::scene::Ran {
+async fn from_file(scene: &Phases, file: &std::path::Path) -> crate::scene::RunResult {
     let markdown = plan(&tasks());
     std::fs::write(file, &markdown).unwrap();
     let hash = superstep::plan::Plan::parse(markdown.as_str()).unwrap().hash();

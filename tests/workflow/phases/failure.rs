@@ -15,18 +15,18 @@ use crate::phases::stage::{Cast, Stage, broken, done, halt, phased, plan, profil
 use crate::repository::write;
 use crate::scene::retry;
 
-/// 2a and 2c write their files and hang; then 2b fails. The second time all do their work.
+/// 2a and 2c write their files and hang; then 2b fails. The second time all finish.
 fn failing() -> Arc<Cast> {
     let meeting = Arc::new(Barrier::new(3));
-    Cast::developers(move |asked| {
+    Cast::developers(move |call| {
         let meeting = Arc::clone(&meeting);
         async move {
-            if asked.nth > 0 || asked.task == "3" {
-                return Ok(asked.part());
+            if call.nth > 0 || call.task == "3" {
+                return Ok(call.part());
             }
-            asked.part();
+            call.part();
             meeting.wait().await;
-            if asked.task == "2b" { Err(broken()) } else { asked.hangs().await }
+            if call.task == "2b" { Err(broken()) } else { call.hangs().await }
         }
     })
 }
@@ -38,11 +38,11 @@ async fn a_subtask_that_fails_cancels_its_siblings_and_keeps_their_work() {
     let cast = failing();
     let stage = Stage::new(&cast);
     let outcome = stage.run(&three(), profile()).await;
-    let asked: Value = serde_json::from_slice(&serde_json::to_vec(&halt(&outcome)).unwrap()).unwrap();
+    let halted: Value = serde_json::from_slice(&serde_json::to_vec(&halt(&outcome)).unwrap()).unwrap();
     let refs: Vec<String> =
         ["2a", "2b", "2c"].iter().map(|id| format!("refs/superstep/clock/phase-1/attempt-1/task-{id}")).collect();
     assert_eq!(
-        asked,
+        halted,
         json!({
             "phase": 1, "subtask": "2b", "reason": "the agent broke", "comments": [], "salvage": refs, "cost": 300,
             "task": "2b", "title": "Part 2b", "attempts": 1, "changes": "", "problem": null,
@@ -69,24 +69,24 @@ async fn a_subtask_that_fails_cancels_its_siblings_and_keeps_their_work() {
 #[tokio::test]
 async fn a_sibling_that_was_done_is_kept_with_its_attempt() {
     let ended = Arc::new(tokio::sync::Semaphore::new(0));
-    let cast = Cast::developers(move |asked| {
+    let cast = Cast::developers(move |call| {
         let ended = Arc::clone(&ended);
         async move {
-            if asked.task == "2b" && asked.nth == 0 {
+            if call.task == "2b" && call.nth == 0 {
                 return Err(broken());
             }
-            if asked.task == "2a" {
+            if call.task == "2a" {
                 ended.add_permits(1);
             }
-            Ok(asked.part())
+            Ok(call.part())
         }
     });
     let stage = Stage::new(&cast);
     let profile = phased(|phased| phased.max_parallel = 1);
     let outcome = stage.run(&three(), profile).await;
     assert_eq!(halt(&outcome).phase.unwrap().subtask.as_deref(), Some("2b"));
-    let told = ["2a completed 1", "2b failed 1 (the agent broke)", "2c failed 1 (cancelled: subtask 2b failed)"];
-    assert_eq!(stage.lines().await[..3], told);
+    let expected = ["2a completed 1", "2b failed 1 (the agent broke)", "2c failed 1 (cancelled: subtask 2b failed)"];
+    assert_eq!(stage.lines().await[..3], expected);
     assert_eq!(cast.tasks(), ["2a", "2b"], "2c is not started");
     stage.tidy();
     done(stage.halted(retry(1, "")).await);
@@ -98,10 +98,10 @@ async fn a_sibling_that_was_done_is_kept_with_its_attempt() {
 
 #[tokio::test]
 async fn siblings_may_end_first() {
-    let cast = Cast::developers(|asked| async move {
-        match (asked.task.as_str(), asked.nth) {
+    let cast = Cast::developers(|call| async move {
+        match (call.task.as_str(), call.nth) {
             ("2b", 0) => Err(broken()),
-            _ => Ok(asked.part()),
+            _ => Ok(call.part()),
         }
     });
     let stage = Stage::new(&cast);
@@ -137,7 +137,7 @@ const ENDED: [&str; 4] = [
 #[case::accept(AfterHalt::Accept, RunOutcome::Completed, &["2a 2", "2b 1", "2c 2", "3 1"], ACCEPTED)]
 #[case::abort(AfterHalt::Abort, RunOutcome::Cancelled, &[], ENDED)]
 #[tokio::test]
-async fn the_cancelled_run_again_after_a_decision_on_the_subtask_that_failed(
+async fn cancelled_subtasks_run_again_after_the_decision_on_the_failed_one(
     #[case] answer: AfterHalt,
     #[case] outcome: RunOutcome,
     #[case] commits: &[&str],
@@ -155,8 +155,8 @@ async fn the_cancelled_run_again_after_a_decision_on_the_subtask_that_failed(
 }
 
 #[tokio::test]
-async fn nothing_is_accepted_of_a_subtask_whose_worktree_was_not_ready() {
-    let stage = Stage::new(&Cast::developers(|asked| async move { Ok(asked.part()) }));
+async fn a_subtask_whose_worktree_was_not_ready_cannot_be_accepted() {
+    let stage = Stage::new(&Cast::developers(|call| async move { Ok(call.part()) }));
     let profile = phased(|phased| phased.worktree.setup = vec!["case $PWD in *task-2b) exit 3;; esac".into()]);
     stage.run(&three(), profile).await;
     let again = stage.halted(AfterHalt::Accept).await;
@@ -181,15 +181,15 @@ async fn every_failure_of_a_subtask_halts(
     #[case] writes: &'static str,
     #[case] reason: &str,
 ) {
-    let cast = Cast::developers(move |asked| async move {
-        match asked.task.as_str() {
+    let cast = Cast::developers(move |call| async move {
+        match call.task.as_str() {
             "2b" if writes.is_empty() => Ok(work()),
-            "2a" | "2c" => asked.hangs().await,
-            _ => Ok(asked.part()),
+            "2a" | "2c" => call.hangs().await,
+            _ => Ok(call.part()),
         }
     });
     let stage = Stage::new(&cast);
-    // The setup fails in the worktree of 2b alone.
+    // The setup fails in the worktree of 2b only.
     let setup = format!("case $PWD in *task-2b) {setup};; esac");
     let profile = phased(|phased| phased.worktree.setup = vec![setup.clone()]);
     let outcome = stage.run(&verified(&three(), "2b", verify), profile).await;
@@ -205,17 +205,14 @@ async fn every_failure_of_a_subtask_halts(
 /// A command that ignores SIGTERM, with a child in the background; both hold a pipe open.
 const STUBBORN: &str = "trap '' TERM; exec 3> $ALIVE; (trap '' TERM; sleep 600) & sleep 600";
 
-/// A command that leaves things in order when it is asked to end.
+/// A command that cleans up on SIGTERM.
 const ORDERLY: &str = "trap 'echo in order > $ALIVE.end; exit 1' TERM; exec 3> $ALIVE; sleep 600 & wait";
 
 #[rstest]
 #[case::stubborn(STUBBORN, None)]
 #[case::orderly(ORDERLY, Some("in order\n"))]
 #[tokio::test]
-async fn commands_of_siblings_are_asked_to_end_and_ended_with_all_they_started(
-    #[case] command: &str,
-    #[case] end: Option<&str>,
-) {
+async fn commands_of_siblings_are_terminated_with_their_children(#[case] command: &str, #[case] end: Option<&str>) {
     let place = tempfile::tempdir().unwrap();
     let pipe = place.path().join("alive");
     assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
@@ -235,25 +232,25 @@ async fn commands_of_siblings_are_asked_to_end_and_ended_with_all_they_started(
 
 /// 2b fails once a command of a sibling has opened a pipe, which is read from then on.
 fn failing_beside(pipe: &std::path::Path, runs: &Arc<AtomicBool>) -> Arc<Cast> {
-    let (told, opened) = (Arc::clone(runs), pipe.to_owned());
-    Cast::developers(move |asked| {
-        let (told, opened) = (Arc::clone(&told), opened.clone());
+    let (is_open, opened) = (Arc::clone(runs), pipe.to_owned());
+    Cast::developers(move |call| {
+        let (is_open, opened) = (Arc::clone(&is_open), opened.clone());
         async move {
-            if asked.task != "2b" {
-                return Ok(asked.part());
+            if call.task != "2b" {
+                return Ok(call.part());
             }
-            let held = tokio::task::spawn_blocking(|| std::fs::File::open(opened).unwrap()).await.unwrap();
-            told.store(true, Ordering::SeqCst);
+            let pipe = tokio::task::spawn_blocking(|| std::fs::File::open(opened).unwrap()).await.unwrap();
+            is_open.store(true, Ordering::SeqCst);
             tokio::task::spawn_blocking(move || {
-                let mut held = held;
-                std::io::Read::read_to_end(&mut held, &mut vec![]).unwrap(); // until nobody holds it
+                let mut pipe = pipe;
+                std::io::Read::read_to_end(&mut pipe, &mut vec![]).unwrap(); // until every process has closed it
             });
             Err(broken())
         }
     })
 }
 
-/// The command lines of processes that have a text in theirs, or hold a file of this name open.
+/// Returns the command lines of processes that contain a text, or hold a file of this name open.
 pub(crate) fn processes_with(text: &str) -> Vec<String> {
     let processes = std::fs::read_dir("/proc").unwrap().filter_map(Result::ok).map(|entry| entry.path());
     let own = std::process::id().to_string();
@@ -272,12 +269,12 @@ pub(crate) fn processes_with(text: &str) -> Vec<String> {
 
 #[tokio::test]
 async fn a_halt_may_be_answered_again_and_again() {
-    let cast = Cast::developers(|asked| async move {
-        if asked.task == "2b" && asked.nth < 3 {
-            write(asked.folder(), "half.txt", "half\n");
+    let cast = Cast::developers(|call| async move {
+        if call.task == "2b" && call.nth < 3 {
+            write(call.folder(), "half.txt", "half\n");
             return Err(broken());
         }
-        Ok(asked.part())
+        Ok(call.part())
     });
     let stage = Stage::new(&cast);
     let mut outcome = stage.run(&three(), phased(|phased| phased.max_parallel = 1)).await;
@@ -295,7 +292,7 @@ async fn a_halt_may_be_answered_again_and_again() {
 
 #[tokio::test]
 async fn a_plan_of_one_subtask_halts_as_others_do() {
-    let cast = Cast::developers(|asked| async move { if asked.nth == 0 { Err(broken()) } else { Ok(asked.part()) } });
+    let cast = Cast::developers(|call| async move { if call.nth == 0 { Err(broken()) } else { Ok(call.part()) } });
     let stage = Stage::new(&cast);
     let outcome = stage.run(&plan(&[("1", "none")]), profile()).await;
     assert_eq!(question(&outcome).name(), "halted");

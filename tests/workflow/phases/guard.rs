@@ -1,4 +1,4 @@
-//! What agents of subtasks must not change, and what never gets into a commit.
+//! Files that agents of subtasks must not change, and files that never get into a commit.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -11,11 +11,11 @@ use superstep::workspace::Furnishings;
 use tokio::sync::watch;
 
 use crate::agent::{approved, rejected, work};
-use crate::phases::stage::{Asked, Cast, Stage, broken, done, halt, phased, plan, profile, three, verified};
+use crate::phases::stage::{Call, Cast, Stage, broken, done, halt, phased, plan, profile, three, verified};
 use crate::repository::{Repository, write};
 use crate::scene::retry;
 
-/// Commands of git's configuration that leave a file behind when they run.
+/// Commands in git's configuration that create a file when they run.
 fn commands(owned: &Path) -> String {
     let touch = format!("\"touch {}\"", owned.display());
     format!(
@@ -28,7 +28,7 @@ fn append(file: &Path, text: &str) {
     std::fs::write(file, before + text).unwrap();
 }
 
-/// The `.git` of the repository that a worktree belongs to.
+/// Returns the `.git` of the repository that a worktree belongs to.
 fn common(worktree: &Path) -> PathBuf {
     worktree.ancestors().find(|above| above.join(".git").is_dir()).unwrap().join(".git")
 }
@@ -55,7 +55,7 @@ fn hooks_path(worktree: &Path, owned: &Path) {
     append(&common(worktree).join("config"), &format!("[core]\n\thooksPath = {}/evil\n", worktree.display()));
 }
 
-/// A repository of the agent's own in place of the worktree's file.
+/// Creates a repository of the agent's own in place of the worktree's file.
 fn own_repository(worktree: &Path, owned: &Path) {
     std::fs::remove_file(worktree.join(".git")).unwrap();
     let made = std::process::Command::new("git").args(["init", "-q"]).current_dir(worktree).status().unwrap();
@@ -75,18 +75,18 @@ async fn hooks_and_configuration_that_an_agent_changes_halt_the_run_and_never_ru
     let owned = place.path().join("owned");
     let (sender, receiver) = watch::channel(0);
     let (sender, evil) = (Arc::new(sender), owned.clone());
-    let cast = Cast::developers(move |asked| {
+    let cast = Cast::developers(move |call| {
         let (sender, mut receiver, evil) = (Arc::clone(&sender), receiver.clone(), evil.clone());
         async move {
-            asked.part();
-            if asked.nth > 0 || asked.task == "3" {
+            call.part();
+            if call.nth > 0 || call.task == "3" {
                 return Ok(work());
             }
             sender.send_modify(|count| *count += 1);
             receiver.wait_for(|count| *count == 3).await.unwrap();
-            match asked.task.as_str() {
-                "2b" => plant(asked.folder(), &evil),
-                _ => return asked.hangs().await,
+            match call.task.as_str() {
+                "2b" => plant(call.folder(), &evil),
+                _ => return call.hangs().await,
             }
             Ok(work())
         }
@@ -102,7 +102,7 @@ async fn hooks_and_configuration_that_an_agent_changes_halt_the_run_and_never_ru
     assert_eq!(lines[0], "2a failed 1 (cancelled: subtask 2b failed)");
     assert_eq!(lines[2], "2c failed 1 (cancelled: subtask 2b failed)");
     assert_eq!(halted.salvage.references().count(), 3);
-    // A person puts it right, and goes on.
+    // A person fixes it, and continues.
     std::fs::write(stage.path().join(".git/config"), config).unwrap();
     let _ = std::fs::remove_dir_all(stage.path().join(".git/hooks"));
     let _ = std::fs::remove_file(stage.path().join(".git/info/attributes"));
@@ -117,29 +117,29 @@ async fn hooks_and_configuration_that_an_agent_changes_halt_the_run_and_never_ru
     stage.agrees().await;
 }
 
-/// A sibling that ends its turn, or its setup, after another has changed the configuration and still works.
+/// A sibling ends its turn, or its setup, after another has changed the configuration and still works.
 #[rstest]
 #[case::ends_its_turn(false)]
 #[case::ends_its_setup(true)]
 #[tokio::test]
-async fn git_runs_nothing_planted_for_siblings_meanwhile(#[case] is_setup: bool) {
+async fn git_runs_no_planted_program_for_siblings(#[case] is_setup: bool) {
     let place = tempfile::tempdir().unwrap();
     let (owned, planted) = (place.path().join("owned"), place.path().join("planted"));
     let (sender, receiver) = watch::channel(false);
     let (sender, evil, flag) = (Arc::new(sender), owned.clone(), planted.clone());
-    let cast = Cast::developers(move |asked| {
+    let cast = Cast::developers(move |call| {
         let (sender, mut receiver) = (Arc::clone(&sender), receiver.clone());
         let (evil, flag) = (evil.clone(), flag.clone());
         async move {
-            asked.part();
-            match asked.task.as_str() {
+            call.part();
+            match call.task.as_str() {
                 "2a" => {
-                    configuration(asked.folder(), &evil);
+                    configuration(call.folder(), &evil);
                     std::fs::write(flag, "").unwrap();
                     sender.send_replace(true);
-                    asked.hangs().await
+                    call.hangs().await
                 }
-                _ if is_setup => asked.hangs().await,
+                _ if is_setup => call.hangs().await,
                 _ => {
                     receiver.wait_for(|planted| *planted).await.unwrap();
                     Ok(work())
@@ -159,21 +159,21 @@ async fn git_runs_nothing_planted_for_siblings_meanwhile(#[case] is_setup: bool)
 }
 
 #[tokio::test]
-async fn what_a_worktree_is_furnished_with_is_in_no_diff_and_no_commit() {
+async fn furnished_files_are_in_no_diff_and_no_commit() {
     let repository = Repository::new();
     repository.write(".gitignore", ".env.test\nnode_modules\n");
     repository.git(&["add", "."]);
     repository.git(&["commit", "-q", "--amend", "--no-edit"]);
     repository.write(".env.test", "KEY=1\n");
     repository.write("node_modules/one", "1\n");
-    let cast = Cast::new(|asked: Asked| async move {
-        if asked.is_developer() {
-            assert!(asked.folder().join(".env.test").exists() && asked.folder().join("node_modules/one").exists());
-            assert_eq!(std::fs::read_to_string(asked.folder().join("README.md")).unwrap(), "# Clock\nset up\n");
-            return Ok(asked.part());
+    let cast = Cast::new(|call: Call| async move {
+        if call.is_developer() {
+            assert!(call.folder().join(".env.test").exists() && call.folder().join("node_modules/one").exists());
+            assert_eq!(std::fs::read_to_string(call.folder().join("README.md")).unwrap(), "# Clock\nset up\n");
+            return Ok(call.part());
         }
         for text in ["set up", "made by setup", ".env.test", "node_modules"] {
-            assert!(!asked.request.prompt.contains(text), "{text}: {}", asked.request.prompt);
+            assert!(!call.request.prompt.contains(text), "{text}: {}", call.request.prompt);
         }
         Ok(approved())
     });
@@ -192,8 +192,8 @@ async fn what_a_worktree_is_furnished_with_is_in_no_diff_and_no_commit() {
 #[case::copy(Furnishings { copy: vec!["none.env".into()], link: vec![] }, "none.env")]
 #[case::link(Furnishings { copy: vec![], link: vec!["none".into()] }, "none")]
 #[tokio::test]
-async fn a_missing_file_to_furnish_with_fails_the_subtask(#[case] furnishings: Furnishings, #[case] name: &str) {
-    let cast = Cast::developers(|asked| async move { Ok(asked.part()) });
+async fn a_missing_furnished_file_fails_the_subtask(#[case] furnishings: Furnishings, #[case] name: &str) {
+    let cast = Cast::developers(|call| async move { Ok(call.part()) });
     let stage = Stage::new(&cast);
     let outcome = stage.run(&three(), phased(|phased| phased.worktree.furnishings = furnishings)).await;
     let reason = halt(&outcome).reason;
@@ -204,20 +204,20 @@ async fn a_missing_file_to_furnish_with_fails_the_subtask(#[case] furnishings: F
 }
 
 #[tokio::test]
-async fn a_review_of_each_subtask_sends_it_back_in_its_session() {
-    let cast = Cast::new(|asked| async move {
-        if asked.is_developer() {
-            write(asked.folder(), &format!("{}-{}.txt", asked.task, asked.nth), "x\n");
+async fn a_review_of_a_subtask_returns_it_in_its_session() {
+    let cast = Cast::new(|call| async move {
+        if call.is_developer() {
+            write(call.folder(), &format!("{}-{}.txt", call.task, call.nth), "x\n");
             return Ok(work());
         }
-        Ok(if asked.task == "2b" && asked.nth == 0 { rejected("too thin") } else { approved() })
+        Ok(if call.task == "2b" && call.nth == 0 { rejected("too thin") } else { approved() })
     });
     let stage = Stage::new(&cast);
     done(stage.run(&three(), phased(|phased| phased.subtask_review = true)).await);
     let [first, second] = &cast.turns("2b")[..] else { panic!() };
     assert_eq!((second.folder(), &second.session), (first.folder(), &first.session));
     assert!(second.request.prompt.contains("too thin"));
-    let reviews: Vec<_> = cast.asked().into_iter().filter(|asked| !asked.is_developer()).map(|one| one.task).collect();
+    let reviews: Vec<_> = cast.calls().into_iter().filter(|call| !call.is_developer()).map(|one| one.task).collect();
     assert_eq!(reviews.len(), 7, "a review of each turn, and of each phase: {reviews:?}");
     assert_eq!(stage.commits(), ["2a 1", "2b 1", "2c 1", "3 1"]);
     stage.tidy();
@@ -225,13 +225,13 @@ async fn a_review_of_each_subtask_sends_it_back_in_its_session() {
 }
 
 #[tokio::test]
-async fn the_turns_of_a_subtask_are_bounded() {
-    let cast = Cast::new(|asked| async move {
-        if asked.is_developer() {
-            write(asked.folder(), &format!("{}.txt", asked.task), &format!("{}\n", asked.nth));
+async fn the_turns_of_a_subtask_are_limited() {
+    let cast = Cast::new(|call| async move {
+        if call.is_developer() {
+            write(call.folder(), &format!("{}.txt", call.task), &format!("{}\n", call.nth));
             return Ok(work());
         }
-        Ok(if asked.task == "2b" { rejected("too thin") } else { approved() })
+        Ok(if call.task == "2b" { rejected("too thin") } else { approved() })
     });
     let stage = Stage::new(&cast);
     let outcome = stage.run(&three(), phased(|phased| phased.subtask_review = true)).await;
@@ -241,20 +241,20 @@ async fn the_turns_of_a_subtask_are_bounded() {
     stage.agrees().await;
 }
 
-/// A variable of every test's environment that stands for one with a key.
+/// A variable in every test's environment that plays one with a key.
 const VARIABLE: &str = "CARGO_PKG_NAME";
 
 #[tokio::test]
 async fn a_key_in_the_work_of_a_subtask_is_not_committed() {
     let Ok(key) = std::env::var(VARIABLE) else { return };
     let _ = ApiConfig::new("http://127.0.0.1:1").key_from_env(VARIABLE); // it holds a key from now on
-    let cast = Cast::developers(move |asked| {
+    let cast = Cast::developers(move |call| {
         let key = key.clone();
         async move {
-            if asked.task == "2b" {
-                write(asked.folder(), "part.rs", &format!("let key = \"{key}\";\n"));
+            if call.task == "2b" {
+                write(call.folder(), "part.rs", &format!("let key = \"{key}\";\n"));
             }
-            Ok(asked.part())
+            Ok(call.part())
         }
     });
     let stage = Stage::new(&cast);
@@ -269,7 +269,7 @@ async fn a_key_in_the_work_of_a_subtask_is_not_committed() {
     stage.agrees().await;
 }
 
-/// Runs git where an agent works.
+/// Runs git in an agent's folder.
 fn git(folder: &Path, args: &[&str]) {
     assert!(std::process::Command::new("git").args(args).current_dir(folder).status().unwrap().success());
 }
@@ -278,16 +278,16 @@ fn git(folder: &Path, args: &[&str]) {
 #[case::that_is_done(false)]
 #[case::that_fails(true)]
 #[tokio::test]
-async fn commits_of_agents_are_taken_back_and_branches_of_others_stay(#[case] fails: bool) {
-    let cast = Cast::developers(move |asked| async move {
-        asked.part();
-        let folder = asked.folder();
+async fn commits_of_agents_are_reverted_and_branches_of_others_stay(#[case] fails: bool) {
+    let cast = Cast::developers(move |call| async move {
+        call.part();
+        let folder = call.folder();
         git(folder, &["add", "."]);
         git(folder, &["commit", "-q", "-m", "mine"]);
         git(folder, &["update-ref", "refs/heads/main", "HEAD"]);
         git(folder, &["branch", "of-my-own"]);
         let user = common(folder).parent().unwrap().to_owned();
-        git(&user, &["branch", &format!("of-a-person-{}", asked.task)]);
+        git(&user, &["branch", &format!("of-a-person-{}", call.task)]);
         if fails { Err(broken()) } else { Ok(json!({"status": "done", "summary": "did it", "files": []})) }
     });
     let stage = Stage::new(&cast);
@@ -302,14 +302,14 @@ async fn commits_of_agents_are_taken_back_and_branches_of_others_stay(#[case] fa
     };
     assert_eq!(heads, format!("main\n{others}superstep/clock\n"));
     assert_eq!(stage.commits(), commits);
-    let kept = stage.refs().iter().filter(|name| name.starts_with("branches/of-my-own-")).count();
-    assert_eq!(kept, 1 + commits.len() / 2);
+    let count = stage.refs().iter().filter(|name| name.starts_with("branches/of-my-own-")).count();
+    assert_eq!(count, 1 + commits.len() / 2);
     stage.agrees().await;
 }
 
 #[tokio::test]
 async fn checks_of_a_subtask_that_change_hooks_halt_it() {
-    let cast = Cast::developers(|asked| async move { Ok(asked.part()) });
+    let cast = Cast::developers(|call| async move { Ok(call.part()) });
     let stage = Stage::new(&cast);
     let hook = stage.path().join(".git/hooks/pre-commit");
     let command = format!("echo exit 0 > {}", hook.display());

@@ -1,4 +1,4 @@
-//! What a person decides of a subtask that failed, and what follows.
+//! Decisions on a subtask that failed, and their effect.
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use superstep::workflows::task_based::{AgenticStatus, RunOutcome};
 use superstep::workflows::{OnExhausted, OnSubtaskFailure, Profile};
 
 use crate::agent::{Agent, approved, work};
-use crate::phases::scene::{Phases, done, git_in, halted, plan, profile, side_by_side, statuses, task};
+use crate::phases::scene::{Phases, done, git_in, halted, independent, plan, profile, statuses, task};
 use crate::repository::write;
 use crate::scene::retry;
 
@@ -28,9 +28,9 @@ fn checked() -> String {
 /// Writes the number of the turn; the commands of task 2 succeed from the given turn on.
 fn failing(passes_at: u32) -> Arc<Agent> {
     Agent::crew(
-        move |asked, folder, _| {
-            write(folder, &format!("part-{}.txt", asked.task), &format!("{}\n", asked.attempt));
-            if asked.task == "2" && asked.attempt >= passes_at {
+        move |call, folder, _| {
+            write(folder, &format!("part-{}.txt", call.task), &format!("{}\n", call.attempt));
+            if call.task == "2" && call.attempt >= passes_at {
                 write(folder, "good.txt", "x\n");
             }
             work()
@@ -39,7 +39,7 @@ fn failing(passes_at: u32) -> Arc<Agent> {
     )
 }
 
-/// The siblings of a subtask that failed end before a person is asked.
+/// The siblings of a failed subtask finish before a person is asked.
 fn patient() -> Profile {
     let mut profile = Profile { max_task_review_iterations: 1, ..profile() };
     profile.phased.on_failure = OnSubtaskFailure::FinishSiblings;
@@ -47,7 +47,7 @@ fn patient() -> Profile {
 }
 
 #[tokio::test]
-async fn a_retry_runs_what_is_not_done_in_another_attempt() {
+async fn a_retry_runs_unfinished_subtasks_in_another_attempt() {
     let scene = Phases::new(failing(2));
     let outcome = scene.run(&checked(), patient()).await;
     let payload = halted(&outcome);
@@ -74,7 +74,7 @@ async fn a_retry_runs_what_is_not_done_in_another_attempt() {
 }
 
 #[tokio::test]
-async fn a_skipped_subtask_is_left_out_with_all_that_depend_on_it() {
+async fn a_skipped_subtask_is_left_out_with_its_dependents() {
     let scene = Phases::new(failing(99));
     scene.run(&checked(), patient()).await;
     let state = scene.answer(AfterHalt::Skip).await.finished().unwrap();
@@ -127,7 +127,7 @@ async fn a_run_ends_at_a_halted_subtask() {
 #[case::skip(OnExhausted::Skip, RunOutcome::Completed, &["1", "3", "5"])]
 #[case::fail(OnExhausted::Fail, RunOutcome::Failed, &[])]
 #[tokio::test]
-async fn nobody_is_asked_if_the_profile_decides(
+async fn no_question_is_asked_if_the_profile_decides(
     #[case] on_exhausted: OnExhausted,
     #[case] outcome: RunOutcome,
     #[case] commits: &[&str],
@@ -150,11 +150,11 @@ async fn a_profile_that_skips_does_so_whatever_a_check_prints() {
 }
 
 #[tokio::test]
-async fn a_profile_that_skips_asks_about_changed_hooks_before_anything_else() {
+async fn a_profile_that_skips_still_asks_about_changed_hooks_first() {
     let agent = Agent::crew(
-        |asked, folder, _| {
-            write(folder, &format!("part-{}.txt", asked.task), "x\n");
-            if asked.task == "3" {
+        |call, folder, _| {
+            write(folder, &format!("part-{}.txt", call.task), "x\n");
+            if call.task == "3" {
                 let common = git_in(folder, &["rev-parse", "--path-format=absolute", "--git-common-dir"]);
                 write(std::path::Path::new(&common), "hooks/pre-commit", "#!/bin/sh\nexit 0\n");
             }
@@ -171,7 +171,7 @@ async fn a_profile_that_skips_asks_about_changed_hooks_before_anything_else() {
 }
 
 #[tokio::test]
-async fn a_phase_of_which_everything_is_left_out_is_not_reviewed() {
+async fn a_phase_without_work_is_not_reviewed() {
     let scene = Phases::new(failing(99));
     let chain = plan(&[task("1", "none", ""), task("2", "1", "**Verify:** `test -e good.txt`"), task("3", "2", "")]);
     scene.run(&chain, patient()).await;
@@ -184,7 +184,7 @@ async fn a_phase_of_which_everything_is_left_out_is_not_reviewed() {
 
 #[tokio::test]
 async fn work_that_a_person_accepts_does_not_fail_the_subtasks_after_it() {
-    // Task 1 forbids what task 2 makes; once a person took it, that says nothing about task 3.
+    // Task 1 forbids a file that task 2 makes; once a person accepts it, the failure does not count for task 3.
     let forbids = plan(&[
         task("1", "none", "**Verify:** `! test -e part-2.txt`"),
         task("2", "none", ""),
@@ -195,10 +195,10 @@ async fn work_that_a_person_accepts_does_not_fail_the_subtasks_after_it() {
     let state = scene.answer(AfterHalt::Accept).await.finished().unwrap();
     assert_eq!((scene.commits(), state.outcome), (["1", "2", "3"].map(done).to_vec(), Some(RunOutcome::Completed)));
     assert_eq!(scene.agent.count("developer"), 4);
-    let told = |text: &str| state.notices.iter().any(|notice| notice.contains(text));
-    assert!(told("subtask 2 was accepted by a person, without its checks"), "{:?}", state.notices);
-    assert!(told("`! test -e part-2.txt` does not count any more"), "{:?}", state.notices);
-    let prompt = scene.agent.asked("reviewer").pop().unwrap().prompt;
+    let has_notice = |text: &str| state.notices.iter().any(|notice| notice.contains(text));
+    assert!(has_notice("subtask 2 was accepted by a person, without its checks"), "{:?}", state.notices);
+    assert!(has_notice("`! test -e part-2.txt` does not count any more"), "{:?}", state.notices);
+    let prompt = scene.agent.calls("reviewer").pop().unwrap().prompt;
     assert!(prompt.contains("`! test -e part-2.txt` fails with work that a person accepted"), "{prompt}");
     assert!(prompt.contains("`test -e part-3.txt` succeeded"), "{prompt}");
     assert!(prompt.contains("(accepted by a person without its checks)"), "{prompt}");
@@ -207,10 +207,10 @@ async fn work_that_a_person_accepts_does_not_fail_the_subtasks_after_it() {
 
 #[tokio::test]
 async fn work_that_cannot_be_merged_is_not_accepted_as_it_is() {
-    // `setup` writes the line that the agent writes: there is no commit on which its change fits.
+    // `setup` writes the same line as the agent: its change fits on no commit.
     let agent = Agent::crew(
-        |asked, folder, _| {
-            write(folder, "README.md", &format!("# Clock of {}\n", asked.task));
+        |call, folder, _| {
+            write(folder, "README.md", &format!("# Clock of {}\n", call.task));
             work()
         },
         |_, _| approved(),
@@ -218,7 +218,7 @@ async fn work_that_cannot_be_merged_is_not_accepted_as_it_is() {
     let scene = Phases::new(agent);
     let mut profile = patient();
     profile.phased.worktree.setup = vec!["echo '# Clock of all' > README.md".into()];
-    let payload = halted(&scene.run(&side_by_side(&["1", "2"]), profile).await);
+    let payload = halted(&scene.run(&independent(&["1", "2"]), profile).await);
     let reason = payload["reason"].as_str().unwrap();
     assert_eq!(reason, "its changes collide with those that `setup` made: README.md");
     assert_eq!(scene.agent.count("developer"), 2, "it is not done once more in vain");
@@ -230,7 +230,7 @@ async fn work_that_cannot_be_merged_is_not_accepted_as_it_is() {
 }
 
 #[tokio::test]
-async fn files_that_are_not_declared_are_taken_once_a_person_accepts_them() {
+async fn undeclared_files_are_integrated_once_a_person_accepts_them() {
     let strict = plan(&[task("1", "none", "**Files:** `other.txt`"), task("2", "none", "")]);
     let scene = Phases::new(failing(99));
     let mut profile = patient();

@@ -1,11 +1,11 @@
-//! Hooks of the repository that refuse the commits of subtasks, or change them.
+//! Hooks of the repository that reject the commits of subtasks, or change them.
 
 use std::os::unix::fs::PermissionsExt;
 
 use superstep::workflows::task_based::RunOutcome;
 
 use crate::agent::Agent;
-use crate::phases::scene::{Phases, done, profile, side_by_side, three_phases};
+use crate::phases::scene::{Phases, done, independent, profile, three_phases};
 use crate::repository::Repository;
 
 fn hook(repository: &Repository, script: &str) {
@@ -16,7 +16,7 @@ fn hook(repository: &Repository, script: &str) {
 }
 
 #[tokio::test]
-async fn a_hook_that_refuses_a_commit_ends_the_run_and_a_retry_commits_without_an_agent() {
+async fn a_rejecting_hook_ends_the_run_and_a_retry_commits_without_an_agent() {
     let repository = Repository::new();
     let gate = tempfile::tempdir().unwrap();
     let open = gate.path().join("open");
@@ -34,14 +34,14 @@ async fn a_hook_that_refuses_a_commit_ends_the_run_and_a_retry_commits_without_a
 }
 
 #[tokio::test]
-async fn a_hook_that_refuses_in_the_middle_keeps_the_commits_before() {
+async fn a_hook_that_rejects_a_later_commit_keeps_the_earlier_ones() {
     let repository = Repository::new();
     let gate = tempfile::tempdir().unwrap();
     let open = gate.path().join("open");
     let script = format!("git diff --cached --name-only | grep -q part-2 || exit 0\ntest -e {}", open.display());
     hook(&repository, &script);
     let scene = Phases::with(repository, Agent::willing());
-    scene.try_run(&side_by_side(&["1", "2", "3"]), profile()).await.unwrap_err();
+    scene.try_run(&independent(&["1", "2", "3"]), profile()).await.unwrap_err();
     let before = scene.git(&["log", "--format=%H", "refs/superstep/integration/superstep%2Fclock"]);
     std::fs::write(&open, "").unwrap();
     scene.thread.retry().await.unwrap().finished().unwrap();
@@ -52,7 +52,7 @@ async fn a_hook_that_refuses_in_the_middle_keeps_the_commits_before() {
 }
 
 #[tokio::test]
-async fn what_a_hook_makes_of_a_commit_is_what_the_next_one_builds_on() {
+async fn the_next_commit_builds_on_the_changes_of_a_hook() {
     let repository = Repository::new();
     hook(&repository, "for f in part-*.txt; do echo formatted > $f; git add $f; done");
     let scene = Phases::with(repository, Agent::willing());

@@ -1,4 +1,4 @@
-//! How the work of subtasks is put together: commits, trailers, collisions, checks, and what runs once more.
+//! Integrating the work of subtasks: commits, trailers, collisions, checks, and repeated subtasks.
 
 use std::path::Path;
 use std::sync::{Arc, Mutex};
@@ -10,8 +10,8 @@ use superstep::prelude::*;
 use superstep::workflows::phased::{PhaseStatus, execute_phased_plan};
 use superstep::workflows::task_based::RunOutcome;
 
-use crate::agent::{Agent, Asked, approved, part, work};
-use crate::phases::scene::{Phases, done, git_in, halted, plan, profile, side_by_side, statuses, task, three_phases};
+use crate::agent::{Agent, Call, approved, part, work};
+use crate::phases::scene::{Phases, done, git_in, halted, independent, plan, profile, statuses, task, three_phases};
 use crate::repository::write;
 use crate::scene::retry;
 
@@ -44,11 +44,11 @@ async fn a_plan_with_dependencies_is_executed_in_phases_with_a_commit_for_each_s
         (state.tasks.len(), scene.agent.count("reviewer"), scene.file("part-3.txt")),
         (0, 3, Some("x\n".into()))
     );
-    assert!(scene.agent.asked("developer").iter().all(|asked| asked.session == Session::New));
+    assert!(scene.agent.calls("developer").iter().all(|call| call.session == Session::New));
     scene.is_over().await;
 }
 
-/// The same agents and the same plan through the graphs of the parts, each of which is a node of the next.
+/// The same agents and the same plan with the graphs of the parts, each of which is a node of the next.
 #[tokio::test]
 async fn an_approved_plan_is_executed_by_the_graphs_of_the_parts() {
     let scene = Phases::new(Agent::willing());
@@ -62,13 +62,13 @@ async fn an_approved_plan_is_executed_by_the_graphs_of_the_parts() {
     assert_eq!(scene.agent.count("reviewer"), 3);
 }
 
-/// Each writes its own line into the same file; one that runs again leaves it alone, from the given turn on.
+/// Each subtask writes its own line into the same file; one that runs again leaves it alone, from the given turn on.
 fn colliding() -> Arc<Agent> {
     Agent::crew(
-        |asked, folder, _| {
-            part(folder, &asked.task);
-            if asked.attempt == 1 {
-                write(folder, "README.md", &format!("# Clock of {}, {}\n", asked.task, asked.attempt));
+        |call, folder, _| {
+            part(folder, &call.task);
+            if call.attempt == 1 {
+                write(folder, "README.md", &format!("# Clock of {}, {}\n", call.task, call.attempt));
             }
             work()
         },
@@ -77,9 +77,9 @@ fn colliding() -> Arc<Agent> {
 }
 
 #[tokio::test]
-async fn work_that_collides_is_done_once_more_on_the_integrated_work() {
+async fn colliding_work_is_repeated_on_the_integrated_work() {
     let scene = Phases::new(colliding());
-    let state = scene.run(&side_by_side(&["1", "2", "3"]), profile()).await.finished().unwrap();
+    let state = scene.run(&independent(&["1", "2", "3"]), profile()).await.finished().unwrap();
     assert_eq!(state.outcome, Some(RunOutcome::Completed));
     assert_eq!(scene.commits(), ["1", "2", "3"].map(done));
     assert_eq!(scene.trailers("Superstep-Attempt"), ["1"; 3]);
@@ -89,7 +89,7 @@ async fn work_that_collides_is_done_once_more_on_the_integrated_work() {
     let again = &scene.prompts("2")[1];
     assert!(again.contains("README.md") && again.contains("collide"), "{again}");
     assert!(again.contains("refs/superstep/clock/phase-1/attempt-1/task-2"), "{again}");
-    let sessions: Vec<_> = scene.agent.asked("developer").into_iter().map(|asked| asked.session).collect();
+    let sessions: Vec<_> = scene.agent.calls("developer").into_iter().map(|call| call.session).collect();
     assert!(sessions.len() == 5 && sessions.iter().all(|session| *session == Session::New), "{sessions:?}");
     assert!(state.notices.iter().any(|notice| notice.contains("subtask 2 runs once more")), "{:?}", state.notices);
     assert_eq!(scene.agent.count("reviewer"), 1);
@@ -97,25 +97,25 @@ async fn work_that_collides_is_done_once_more_on_the_integrated_work() {
 }
 
 #[tokio::test]
-async fn what_runs_once_more_begins_at_the_integrated_commit_in_a_new_worktree() {
+async fn a_repeated_subtask_starts_at_the_integrated_commit_in_a_new_worktree() {
     let log = Arc::new(Mutex::new(vec![]));
     let noted = Arc::clone(&log);
     let agent = Agent::crew(
-        move |asked, folder, _| {
+        move |call, folder, _| {
             let subject = git_in(folder, &["log", "-1", "--format=%s"]);
             noted.lock().unwrap().push((
-                asked.task.clone(),
+                call.task.clone(),
                 folder.to_owned(),
                 subject,
                 folder.join("mine.txt").exists(),
             ));
-            write(folder, "mine.txt", &asked.task);
+            write(folder, "mine.txt", &call.task);
             work()
         },
         |_, _| approved(),
     );
     let scene = Phases::new(agent);
-    scene.run(&side_by_side(&["1", "2"]), profile()).await.finished().unwrap();
+    scene.run(&independent(&["1", "2"]), profile()).await.finished().unwrap();
     let log = log.lock().unwrap().clone();
     let [first, _, again] = log.as_slice() else { panic!("{log:?}") };
     assert_eq!((first.2.as_str(), again.0.as_str(), again.2.clone(), again.3), ("begin", "2", done("1"), true));
@@ -124,12 +124,12 @@ async fn what_runs_once_more_begins_at_the_integrated_commit_in_a_new_worktree()
 
 #[tokio::test]
 async fn a_second_collision_halts() {
-    // What runs once more changes its part, which the commands of the first task forbid: it never fits.
+    // The repeated subtask changes its part, which the commands of the first task forbid: it never fits.
     let checked =
         plan(&[task("1", "none", "**Verify:** `! test -e part-2.txt`"), task("2", "none", ""), task("3", "none", "")]);
     let scene = Phases::new(Agent::crew(
-        |asked, folder, _| {
-            write(folder, &format!("part-{}.txt", asked.task), &asked.attempt.to_string());
+        |call, folder, _| {
+            write(folder, &format!("part-{}.txt", call.task), &call.attempt.to_string());
             work()
         },
         |_, _| approved(),
@@ -141,12 +141,12 @@ async fn a_second_collision_halts() {
     assert!(reason.contains("a check fails once it is put together") && reason.contains("part-2.txt"), "{reason}");
     assert_eq!(statuses(outcome.state()), ["1 failed: 1 completed, 2 failed, 3 completed"]);
     assert_eq!(outcome.state().outcome, Some(RunOutcome::Halted));
-    let kept = ["task-1", "task-2", "task-2-2", "task-3"].map(|name| format!("phase-1/attempt-1/{name}"));
-    assert_eq!(scene.salvage(), kept);
-    let named: Vec<_> = kept.iter().map(|name| format!("refs/superstep/clock/{name}")).collect();
+    let names = ["task-1", "task-2", "task-2-2", "task-3"].map(|name| format!("phase-1/attempt-1/{name}"));
+    assert_eq!(scene.salvage(), names);
+    let named: Vec<_> = names.iter().map(|name| format!("refs/superstep/clock/{name}")).collect();
     assert_eq!(payload["salvage"], serde_json::json!(named));
-    assert_eq!(scene.salvaged(&kept[1], "part-2.txt").as_deref(), Some("1"));
-    assert_eq!(scene.salvaged(&kept[2], "part-2.txt").as_deref(), Some("2"));
+    assert_eq!(scene.salvaged(&names[1], "part-2.txt").as_deref(), Some("1"));
+    assert_eq!(scene.salvaged(&names[2], "part-2.txt").as_deref(), Some("2"));
     assert_eq!((scene.agent.count("developer"), scene.commits()), (4, vec![]));
     scene.is_tidy().await;
     assert_eq!(scene.git(&["status", "--porcelain"]), "");
@@ -158,15 +158,15 @@ async fn a_second_collision_halts() {
 }
 
 #[tokio::test]
-async fn a_check_that_fails_only_on_the_integrated_work_is_the_fault_of_the_later_subtask() {
+async fn a_check_that_fails_on_the_integrated_work_counts_for_the_later_subtask() {
     let checked = plan(&[
         task("1", "none", "**Verify:** `! test -e big.txt`"),
         task("2", "none", "**Verify:** `test -e part-2.txt`"),
     ]);
     let agent = Agent::crew(
-        |asked, folder, _| {
-            part(folder, &asked.task);
-            if asked.task == "2" && asked.attempt == 1 {
+        |call, folder, _| {
+            part(folder, &call.task);
+            if call.task == "2" && call.attempt == 1 {
                 write(folder, "big.txt", "x\n");
             }
             work()
@@ -187,16 +187,16 @@ async fn a_check_that_fails_only_on_the_integrated_work_is_the_fault_of_the_late
 #[case::named(false)]
 #[case::refused(true)]
 #[tokio::test]
-async fn files_that_are_not_declared_are_named(#[case] strict_files: bool) {
+async fn undeclared_files_are_named(#[case] strict_files: bool) {
     let declared = plan(&[
         task("1", "none", "**Files:** `part-1.txt`"),
         task("2", "none", "**Files:** `part-2.txt`, `src/**`"),
         task("3", "none", ""),
     ]);
     let agent = Agent::crew(
-        |asked, folder, _| {
-            write(folder, &format!("src/{}.rs", asked.task), "x\n");
-            part(folder, &asked.task)
+        |call, folder, _| {
+            write(folder, &format!("src/{}.rs", call.task), "x\n");
+            part(folder, &call.task)
         },
         |_, _| approved(),
     );
@@ -219,13 +219,13 @@ async fn files_that_are_not_declared_are_named(#[case] strict_files: bool) {
     scene.is_over().await;
 }
 
-fn changing_nothing(asked: &Asked, folder: &Path) -> serde_json::Value {
-    if asked.task == "2" { work() } else { part(folder, &asked.task) }
+fn changing_nothing(call: &Call, folder: &Path) -> serde_json::Value {
+    if call.task == "2" { work() } else { part(folder, &call.task) }
 }
 
 #[tokio::test]
-async fn a_subtask_that_changes_nothing_by_its_plan_is_done_without_a_commit() {
-    let scene = Phases::new(Agent::crew(|asked, folder, _| changing_nothing(asked, folder), |_, _| approved()));
+async fn a_subtask_planned_without_changes_is_done_without_a_commit() {
+    let scene = Phases::new(Agent::crew(|call, folder, _| changing_nothing(call, folder), |_, _| approved()));
     let nothing = "**Verify:** `true`\n\n**Changes:** nothing";
     let all = plan(&[task("1", "none", ""), task("2", "none", nothing), task("3", "1, 2", "")]);
     let state = scene.run(&all, profile()).await.finished().unwrap();
@@ -236,7 +236,7 @@ async fn a_subtask_that_changes_nothing_by_its_plan_is_done_without_a_commit() {
 
 #[tokio::test]
 async fn a_phase_whose_subtasks_change_nothing_is_completed() {
-    let scene = Phases::new(Agent::crew(|asked, folder, _| changing_nothing(asked, folder), |_, _| approved()));
+    let scene = Phases::new(Agent::crew(|call, folder, _| changing_nothing(call, folder), |_, _| approved()));
     let nothing = "**Verify:** `true`\n\n**Changes:** nothing";
     let all = plan(&[task("2", "none", nothing), task("3", "2", "")]);
     let state = scene.run(&all, profile()).await.finished().unwrap();
@@ -249,11 +249,11 @@ async fn a_phase_whose_subtasks_change_nothing_is_completed() {
 #[tokio::test]
 async fn a_retry_after_a_collision_runs_the_subtask_again_on_the_integrated_work() {
     let agent = Agent::crew(
-        |asked, folder, _| {
-            if asked.attempt < 3 || asked.task == "1" {
-                write(folder, "same.txt", &format!("{} {}\n", asked.task, asked.attempt));
+        |call, folder, _| {
+            if call.attempt < 3 || call.task == "1" {
+                write(folder, "same.txt", &format!("{} {}\n", call.task, call.attempt));
             }
-            part(folder, &asked.task)
+            part(folder, &call.task)
         },
         |_, _| approved(),
     );

@@ -1,4 +1,4 @@
-//! Kills while a subtask ends: its work stays at hand.
+//! Kills while a subtask ends: its work can still be accepted.
 
 use std::sync::Arc;
 
@@ -9,23 +9,23 @@ use superstep::prelude::*;
 use superstep::workflows::phased::{PhaseStep, graph};
 use superstep::workflows::task_based::ExecutionState;
 
-use crate::phases::stage::{Cast, Ran, Stage, halt, plan, profile, verified};
+use crate::phases::stage::{Cast, RunResult, Stage, halt, plan, profile, verified};
 
 /// One subtask whose command fails.
 fn failing() -> String {
     verified(&plan(&[("1", "none")]), "1", "exit 1")
 }
 
-struct Killed {
+struct KilledRun {
     stage: Stage,
     agents: Arc<Cast>,
     store: Arc<MemoryCheckpointer>,
 }
 
-impl Killed {
+impl KilledRun {
     /// A run whose process dies at a write to its store.
     fn at(write: u64) -> (Self, Arc<FailingCheckpointer>) {
-        let agents = Cast::developers(|asked| async move { Ok(asked.part()) });
+        let agents = Cast::developers(|call| async move { Ok(call.part()) });
         let store = Arc::new(MemoryCheckpointer::new());
         let failing = Arc::new(FailingCheckpointer::new(store.clone(), write));
         let mut stage = Stage::new(&agents);
@@ -33,8 +33,8 @@ impl Killed {
         (Self { stage, agents, store }, failing)
     }
 
-    /// Runs until a person is asked about the subtask.
-    async fn halts(&self) -> Result<Ran, RunError> {
+    /// Runs until the subtask halts.
+    async fn halts(&self) -> Result<RunResult, RunError> {
         self.stage.thread.invoke(self.stage.input(&failing(), profile())).await?;
         self.stage.thread.resume::<ApprovePlan>(Decision::approve()).await
     }
@@ -44,17 +44,17 @@ fn thread(store: Arc<dyn Checkpointer>, agents: &Arc<Cast>) -> Thread<ExecutionS
     graph::<Arc<Cast>>().unwrap().with_shared_checkpointer(store).thread_with("clock", Arc::new(Arc::clone(agents)))
 }
 
-/// A run that was killed at a write, and whether its worktree is still there.
-async fn killed_at(write: u64) -> (Killed, bool) {
-    let (killed, _) = Killed::at(write);
+/// Returns a run that was killed at a write, and whether its worktree still exists.
+async fn killed_at(write: u64) -> (KilledRun, bool) {
+    let (killed, _) = KilledRun::at(write);
     killed.halts().await.unwrap_err();
     let is_there = killed.stage.repository.git(&["worktree", "list"]).contains("phase-1-attempt-1-task-1");
     (killed, is_there)
 }
 
 #[tokio::test]
-async fn work_of_a_subtask_that_failed_is_accepted_also_after_a_kill_while_it_ended() {
-    let (whole, writes) = Killed::at(u64::MAX);
+async fn work_of_a_failed_subtask_is_accepted_after_a_kill_at_its_end() {
+    let (whole, writes) = KilledRun::at(u64::MAX);
     whole.halts().await.unwrap();
     let (mut before, mut after) = (writes.commits() / 2, writes.commits());
     assert!(killed_at(before).await.1 && !killed_at(after).await.1);

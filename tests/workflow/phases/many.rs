@@ -1,4 +1,4 @@
-//! Phases with very many subtasks: a subtask stores the same however many there are.
+//! Phases with very many subtasks: the bytes stored for a subtask do not depend on their number.
 
 use std::sync::Arc;
 
@@ -9,10 +9,10 @@ use superstep::workflows::phased::{PhaseStatus, graph};
 use superstep::workflows::task_based::{ExecutionState, RunOutcome};
 
 use crate::agent::{Agent, approved, part};
-use crate::many::{Counting, Written};
+use crate::many::{Counting, WrittenBytes};
 use crate::repository::Repository;
 
-/// A plan of phases of equal width; each subtask depends on the one in its place of the phase before.
+/// A plan of phases of equal width; each subtask depends on the one at its index in the phase before.
 fn plan(phases: usize, width: usize) -> String {
     let task = |n: usize| {
         let on = if n > width { format!("{:03}", n - width) } else { "none".to_owned() };
@@ -25,10 +25,10 @@ fn plan(phases: usize, width: usize) -> String {
     format!("# Clock\n\n**Goal:** A clock.\n\n{}", (1..=phases * width).map(task).collect::<String>())
 }
 
-/// The bytes that a run stores, by what they are stored for.
-async fn written(phases: usize, width: usize) -> Written {
+/// Returns the bytes that a run stores, by purpose.
+async fn written(phases: usize, width: usize) -> WrittenBytes {
     let (store, repository) = (Counting::default(), Repository::new());
-    let agent = Agent::crew(|asked, folder, _| part(folder, &asked.task), |_, _| approved());
+    let agent = Agent::crew(|call, folder, _| part(folder, &call.task), |_, _| approved());
     let graph = graph::<Arc<Agent>>().unwrap().with_checkpointer(store.clone());
     let thread = graph.thread_with("clock", Arc::new(Arc::clone(&agent)));
     let profile = Profile { final_review: false, ..Profile::default() };
@@ -42,7 +42,7 @@ async fn written(phases: usize, width: usize) -> Written {
     crate::many::between(&before, &store.written())
 }
 
-/// The bytes of each subtask that `many` has more than `few`.
+/// Returns the bytes of each subtask that `many` has more than `few`.
 fn each(few: (usize, usize), many: (usize, usize)) -> usize {
     (many.1 - few.1) / (many.0 - few.0)
 }

@@ -1,5 +1,5 @@
-//! The workflow that executes a plan phase by phase, on real repositories. `scene` has agents that act one after the other, `stage`
-//! such that act at the same time.
+//! The workflow that executes a plan phase by phase, in real repositories. `scene` has agents that run one after the
+//! other, `stage` has parallel ones.
 
 mod branch;
 mod budget;

@@ -1,4 +1,4 @@
-//! Which plans are executed in phases, and which task by task; approvals of a part.
+//! Plans that are executed in phases, plans that are executed task by task, and approvals of a part.
 
 use rstest::rstest;
 use superstep::nodes::ApprovePlan;
@@ -65,8 +65,8 @@ async fn prompts_hold_the_whole_plan_unless_the_profile_says_otherwise() {
     let scene = Phases::new(Agent::willing());
     scene.run(&three_phases(), profile()).await.finished().unwrap();
     let full = &scene.prompts("2b")[0];
-    for said in ["Write part 1.", "Write part 3.", "2b: Part 2b", "Phase 2 of 3"] {
-        assert!(full.contains(said), "{said}: {full}");
+    for text in ["Write part 1.", "Write part 3.", "2b: Part 2b", "Phase 2 of 3"] {
+        assert!(full.contains(text), "{text}: {full}");
     }
     let scene = Phases::new(Agent::willing());
     let mut profile = profile();
@@ -98,7 +98,7 @@ async fn a_part_of_the_tasks_is_approved() {
 }
 
 #[tokio::test]
-async fn a_subtask_whose_dependency_was_not_approved_is_not_started_without_asking() {
+async fn a_subtask_with_an_unapproved_dependency_interrupts_before_it_starts() {
     let scene = Phases::new(Agent::willing());
     scene.thread.invoke(scene.input(&three_phases(), profile())).await.unwrap();
     let only = Decision::approve_only(["2a", "2c", "3"].map(|id| id.parse().unwrap()));
@@ -119,13 +119,13 @@ async fn a_subtask_whose_dependency_was_not_approved_is_not_started_without_aski
 #[case::rejected(false)]
 #[case::collided(true)]
 #[tokio::test]
-async fn a_person_is_asked_once_about_a_dependency_that_was_not_approved(#[case] collides: bool) {
+async fn an_unapproved_dependency_causes_one_question(#[case] collides: bool) {
     let agent = Agent::crew(
-        move |asked, folder, _| {
-            if collides && asked.attempt == 1 {
-                write(folder, "same.txt", &asked.task);
+        move |call, folder, _| {
+            if collides && call.attempt == 1 {
+                write(folder, "same.txt", &call.task);
             }
-            part(folder, &asked.task)
+            part(folder, &call.task)
         },
         move |_, nth| if nth == 0 && !collides { rejected("flaw") } else { approved() },
     );

@@ -1,4 +1,4 @@
-//! Questions of subtasks while their siblings work: they end, then a person is asked, and the work continues where it was.
+//! Questions of subtasks while siblings work: the siblings finish, then a person is asked, and the work continues.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -23,21 +23,21 @@ fn reply(text: &str) -> AgentReply {
 }
 
 #[tokio::test]
-async fn a_blocked_subtask_goes_on_in_its_session_and_worktree_once_its_siblings_have_ended() {
-    let cast = Cast::developers(|asked| async move {
-        if asked.task == "2b" && asked.nth == 0 {
-            write(asked.folder(), "half.txt", "half\n");
+async fn a_blocked_subtask_resumes_in_its_session_and_worktree_after_its_siblings() {
+    let cast = Cast::developers(|call| async move {
+        if call.task == "2b" && call.nth == 0 {
+            write(call.folder(), "half.txt", "half\n");
             return Ok(blocked("Which colour?"));
         }
-        if asked.task == "2b" {
-            assert!(asked.folder().join("half.txt").exists(), "it is the same worktree");
+        if call.task == "2b" {
+            assert!(call.folder().join("half.txt").exists(), "it is the same worktree");
         }
-        Ok(asked.part())
+        Ok(call.part())
     });
     let stage = Stage::new(&cast);
     let outcome = stage.run(&three(), phased(|phased| phased.max_parallel = 1)).await;
-    let asked: AgentQuestion = question(&outcome).payload().unwrap();
-    assert_eq!((asked.task.as_str(), asked.question.as_str()), ("2b", "Which colour?"));
+    let pending: AgentQuestion = question(&outcome).payload().unwrap();
+    assert_eq!((pending.task.as_str(), pending.question.as_str()), ("2b", "Which colour?"));
     assert_eq!(cast.tasks(), ["2a", "2b", "2c"], "its siblings have ended");
     done(stage.thread.resume::<AgentQuestion>(reply("Blue.")).await.unwrap());
     let [first, second] = &cast.turns("2b")[..] else { panic!() };
@@ -54,20 +54,20 @@ async fn a_blocked_subtask_goes_on_in_its_session_and_worktree_once_its_siblings
 #[case::the_other_way_round([1, 0])]
 #[tokio::test]
 async fn two_blocked_subtasks_are_answered_in_either_order(#[case] order: [usize; 2]) {
-    let cast = Cast::developers(|asked| async move {
-        if asked.nth == 0 && asked.task.starts_with('2') && asked.task != "2c" {
-            return Ok(blocked(&format!("What of {}?", asked.task)));
+    let cast = Cast::developers(|call| async move {
+        if call.nth == 0 && call.task.starts_with('2') && call.task != "2c" {
+            return Ok(blocked(&format!("What of {}?", call.task)));
         }
-        write(asked.folder(), &format!("{}.txt", asked.task), &asked.request.prompt);
-        Ok(asked.part())
+        write(call.folder(), &format!("{}.txt", call.task), &call.request.prompt);
+        Ok(call.part())
     });
     let stage = Stage::new(&cast);
     let outcome = stage.run(&three(), profile()).await;
     let questions = outcome.questions().to_vec();
     assert_eq!(questions.len(), 2);
     let answer = |at: usize| {
-        let asked: AgentQuestion = questions[at].payload().unwrap();
-        Answer::new::<AgentQuestion>(&reply(&format!("Answer to {}", asked.task))).to(questions[at].id())
+        let pending: AgentQuestion = questions[at].payload().unwrap();
+        Answer::new::<AgentQuestion>(&reply(&format!("Answer to {}", pending.task))).to(questions[at].id())
     };
     let half = stage.thread.answer(answer(order[0])).await.unwrap();
     assert_eq!(question(&half).id(), questions[order[1]].id(), "the other one is open");
@@ -82,23 +82,23 @@ async fn two_blocked_subtasks_are_answered_in_either_order(#[case] order: [usize
 }
 
 #[tokio::test]
-async fn a_blocked_subtask_is_cancelled_once_it_is_answered_if_a_sibling_failed_meanwhile() {
+async fn a_blocked_subtask_is_cancelled_after_its_answer_if_a_sibling_failed() {
     let (sender, receiver) = tokio::sync::watch::channel(false);
     let sender = Arc::new(sender);
-    let cast = Cast::developers(move |asked| {
+    let cast = Cast::developers(move |call| {
         let (sender, mut receiver) = (Arc::clone(&sender), receiver.clone());
         async move {
-            match (asked.task.as_str(), asked.nth) {
+            match (call.task.as_str(), call.nth) {
                 ("2a", 0) => {
-                    asked.part();
+                    call.part();
                     sender.send_replace(true);
                     Ok(blocked("Which colour?"))
                 }
                 ("2b", 0) => {
-                    receiver.wait_for(|asked| *asked).await.unwrap();
+                    receiver.wait_for(|call| *call).await.unwrap();
                     Err(broken())
                 }
-                _ => Ok(asked.part()),
+                _ => Ok(call.part()),
             }
         }
     });
@@ -118,12 +118,12 @@ async fn a_blocked_subtask_is_cancelled_once_it_is_answered_if_a_sibling_failed_
 
 #[tokio::test]
 async fn siblings_of_a_busy_model_end_their_turns_before_the_run_waits() {
-    let cast = Cast::developers(|asked| async move {
-        if asked.task == "2b" && asked.nth == 0 {
+    let cast = Cast::developers(|call| async move {
+        if call.task == "2b" && call.nth == 0 {
             let busy = DriverError::new(ErrorClass::RateLimited, "too many requests");
             return Err(busy.retry_after(Duration::from_millis(1500)));
         }
-        Ok(asked.part())
+        Ok(call.part())
     });
     let stage = Stage::new(&cast);
     let mut outcome = stage.run(&three(), phased(|phased| phased.max_parallel = 1)).await;
@@ -143,23 +143,23 @@ async fn siblings_of_a_busy_model_end_their_turns_before_the_run_waits() {
 }
 
 fn refusing() -> Arc<Cast> {
-    Cast::developers(|asked| async move {
-        if asked.task == "2b" && asked.nth == 0 {
-            write(asked.folder(), "half.txt", "half of it\n");
+    Cast::developers(|call| async move {
+        if call.task == "2b" && call.nth == 0 {
+            write(call.folder(), "half.txt", "half of it\n");
             let error = DriverError::new(ErrorClass::Content, "the prompt is too long");
             return Err(DriverError { refusal: true, ..error });
         }
-        Ok(asked.part())
+        Ok(call.part())
     })
 }
 
 #[tokio::test]
-async fn a_refused_session_of_a_sibling_is_asked_about() {
+async fn a_rejected_session_of_a_sibling_interrupts() {
     let cast = refusing();
     let stage = Stage::new(&cast);
     let outcome = stage.run(&three(), profile()).await;
-    let asked: SessionRefused = question(&outcome).payload().unwrap();
-    assert_eq!((asked.task.as_str(), asked.role.as_str()), ("2b", "developer"));
+    let pending: SessionRefused = question(&outcome).payload().unwrap();
+    assert_eq!((pending.task.as_str(), pending.role.as_str()), ("2b", "developer"));
     done(stage.thread.resume::<SessionRefused>(AfterRefusal::Fresh).await.unwrap());
     let [first, second] = &cast.turns("2b")[..] else { panic!() };
     assert_eq!((second.folder(), &second.request.session), (first.folder(), &Session::New));
@@ -173,7 +173,7 @@ async fn a_refused_session_of_a_sibling_is_asked_about() {
 #[case::skip(AfterRefusal::Skip, RunOutcome::Completed, &["2a 1", "2c 1"])]
 #[case::abort(AfterRefusal::Abort, RunOutcome::Cancelled, &[])]
 #[tokio::test]
-async fn a_refused_session_may_be_given_up(
+async fn a_rejected_session_may_be_given_up(
     #[case] answer: AfterRefusal,
     #[case] outcome: RunOutcome,
     #[case] commits: &[&str],
@@ -194,22 +194,22 @@ async fn a_refused_session_may_be_given_up(
 #[case::accept(WithoutReview::Accept, RunOutcome::Completed, 4)]
 #[case::abort(WithoutReview::Abort, RunOutcome::Cancelled, 0)]
 #[tokio::test]
-async fn a_phase_whose_review_cannot_be_read_is_asked_about(
+async fn a_phase_with_an_unreadable_review_interrupts(
     #[case] answer: WithoutReview,
     #[case] outcome: RunOutcome,
     #[case] commits: usize,
 ) {
-    let cast = Cast::new(|asked| async move {
-        match asked.is_developer() {
-            true => Ok(asked.part()),
-            false if asked.task == "phase-1" && asked.nth < 4 => Ok(Value::Null),
+    let cast = Cast::new(|call| async move {
+        match call.is_developer() {
+            true => Ok(call.part()),
+            false if call.task == "phase-1" && call.nth < 4 => Ok(Value::Null),
             false => Ok(approved()),
         }
     });
     let stage = Stage::new(&cast);
     let asks = stage.run(&three(), profile()).await;
-    let asked: ReviewUnavailable = question(&asks).payload().unwrap();
-    assert_eq!((asked.task.as_str(), asked.title.as_str()), ("phase-1", "Phase 1"));
+    let pending: ReviewUnavailable = question(&asks).payload().unwrap();
+    assert_eq!((pending.task.as_str(), pending.title.as_str()), ("phase-1", "Phase 1"));
     let state = done(stage.thread.resume::<ReviewUnavailable>(answer).await.unwrap());
     assert_eq!((state.outcome, stage.commits().len()), (Some(outcome), commits));
     stage.tidy();

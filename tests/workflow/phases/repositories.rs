@@ -1,4 +1,4 @@
-//! Phases in repositories that are not the plainest: submodules, filters, links, linked work trees, spaces, no commit.
+//! Phases in unusual repositories: submodules, filters, links, linked work trees, spaces, no commit.
 
 use std::path::Path;
 use std::process::Command;
@@ -14,10 +14,10 @@ use crate::repository::{Repository, write};
 const COMMITS: [&str; 4] = ["2a 1", "2b 1", "2c 1", "3 1"];
 
 fn willing() -> Arc<Cast> {
-    Cast::developers(|asked| async move { Ok(asked.part()) })
+    Cast::developers(|call| async move { Ok(call.part()) })
 }
 
-/// Runs to the end, and checks that the work is there and nothing else.
+/// Runs to the end, and checks that there is the work and nothing else.
 async fn runs(repository: Repository, cast: &Arc<Cast>) -> Stage {
     let stage = Stage::with(repository, Arc::clone(cast));
     let state = done(stage.run(&three(), profile()).await);
@@ -44,7 +44,7 @@ async fn a_submodule_stays_where_it_is() {
     assert!(stage.repository.git(&["ls-tree", "superstep/clock", "lib"]).starts_with("160000 commit"));
 }
 
-/// A filter that keeps the content elsewhere, as LFS does: in the repository is a pointer.
+/// A filter that stores the content elsewhere, as LFS does: the repository has a pointer.
 #[tokio::test]
 async fn files_behind_a_filter_are_the_content_in_worktrees_and_pointers_in_commits() {
     let (repository, store) = (Repository::new(), tempfile::tempdir().unwrap());
@@ -58,15 +58,15 @@ async fn files_behind_a_filter_are_the_content_in_worktrees_and_pointers_in_comm
     repository.write(".gitattributes", "*.bin filter=big\n");
     repository.write("one.bin", "the content\n");
     commit(&repository);
-    let cast = Cast::developers(|asked| async move {
-        assert_eq!(std::fs::read_to_string(asked.folder().join("one.bin")).unwrap(), "the content\n");
-        if asked.task == "2b" {
-            write(asked.folder(), "two.bin", "more content\n");
+    let cast = Cast::developers(|call| async move {
+        assert_eq!(std::fs::read_to_string(call.folder().join("one.bin")).unwrap(), "the content\n");
+        if call.task == "2b" {
+            write(call.folder(), "two.bin", "more content\n");
         }
-        if asked.task == "3" {
-            assert_eq!(std::fs::read_to_string(asked.folder().join("two.bin")).unwrap(), "more content\n");
+        if call.task == "3" {
+            assert_eq!(std::fs::read_to_string(call.folder().join("two.bin")).unwrap(), "more content\n");
         }
-        Ok(asked.part())
+        Ok(call.part())
     });
     let stage = Stage::with(repository, Arc::clone(&cast));
     done(stage.run(&three(), profile()).await);
@@ -82,9 +82,9 @@ async fn links_in_the_repository_stay_links() {
     std::os::unix::fs::symlink("README.md", repository.path().join("link")).unwrap();
     std::os::unix::fs::symlink("/etc", repository.path().join("away")).unwrap();
     commit(&repository);
-    let cast = Cast::developers(|asked| async move {
-        assert!(asked.folder().join("link").symlink_metadata().unwrap().is_symlink());
-        Ok(asked.part())
+    let cast = Cast::developers(|call| async move {
+        assert!(call.folder().join("link").symlink_metadata().unwrap().is_symlink());
+        Ok(call.part())
     });
     let stage = runs(repository, &cast).await;
     assert!(stage.repository.git(&["ls-tree", "superstep/clock", "link"]).starts_with("120000"));
@@ -113,7 +113,7 @@ async fn a_repository_without_a_commit_is_refused_with_what_to_do() {
     assert_eq!(cast.tasks(), Vec::<String>::new());
 }
 
-/// A linked work tree as a repository.
+/// Returns a linked work tree as a repository.
 fn linked(main: &Repository, place: &Path) {
     main.git(&["worktree", "add", "-q", "-b", "mine", &place.display().to_string()]);
 }

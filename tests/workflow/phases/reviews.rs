@@ -1,4 +1,4 @@
-//! What follows from the review of a phase: it is repeated from the commit before it, or a person decides.
+//! The effects of the review of a phase: it is repeated from the commit before it, or a person decides.
 
 use std::sync::Arc;
 
@@ -10,25 +10,25 @@ use superstep::workflows::Profile;
 use superstep::workflows::task_based::{AgenticStatus, RunOutcome};
 
 use crate::agent::{Agent, COST, approved, rejected, work};
-use crate::phases::scene::{Phases, done, halted, profile, side_by_side, statuses, three_phases};
+use crate::phases::scene::{Phases, done, halted, independent, profile, statuses, three_phases};
 use crate::repository::write;
 use crate::scene::retry;
 
-/// Writes the number of the attempt; the review of the given phase passes from the given attempt on only.
+/// Writes the number of the attempt; the review of the given phase passes from the given attempt on.
 fn stubborn(phase: &'static str, passes_at: u32) -> Arc<Agent> {
     Agent::crew(
-        |asked, folder, _| {
-            write(folder, &format!("part-{}.txt", asked.task), &format!("{}\n", asked.attempt));
+        |call, folder, _| {
+            write(folder, &format!("part-{}.txt", call.task), &format!("{}\n", call.attempt));
             work()
         },
-        move |asked, _| match asked.task == phase && asked.attempt < passes_at {
-            true => rejected(&format!("flaw {}", asked.attempt)),
+        move |call, _| match call.task == phase && call.attempt < passes_at {
+            true => rejected(&format!("flaw {}", call.attempt)),
             false => approved(),
         },
     )
 }
 
-fn kept(phase: u32, attempt: u32, tasks: &[&str]) -> Vec<String> {
+fn salvaged_names(phase: u32, attempt: u32, tasks: &[&str]) -> Vec<String> {
     tasks.iter().map(|id| format!("phase-{phase}/attempt-{attempt}/task-{id}")).collect()
 }
 
@@ -44,7 +44,7 @@ async fn a_rejected_phase_runs_again_from_the_commit_before_it() {
     assert_eq!(scene.trailers("Superstep-Attempt"), ["1", "2", "2", "2", "1"]);
     assert_eq!(state.phases.iter().map(|phase| phase.attempt).collect::<Vec<_>>(), [1, 2, 1]);
     assert_eq!(state.phases[1].pre_phase_commit, state.phases[0].subtasks[0].commit);
-    let refs = kept(2, 1, &["2a", "2b", "2c"]);
+    let refs = salvaged_names(2, 1, &["2a", "2b", "2c"]);
     assert_eq!(scene.salvage(), refs);
     for id in ["2a", "2b", "2c"] {
         let prompts = scene.prompts(id);
@@ -55,12 +55,12 @@ async fn a_rejected_phase_runs_again_from_the_commit_before_it() {
         let first = scene.salvaged(&format!("phase-2/attempt-1/task-{id}"), &format!("part-{id}.txt"));
         assert_eq!(first.as_deref(), Some("1\n"));
     }
-    assert!(scene.agent.asked("developer").iter().all(|asked| asked.session == Session::New));
+    assert!(scene.agent.calls("developer").iter().all(|call| call.session == Session::New));
     let third = &scene.prompts("3")[0];
     assert!(!third.contains("flaw") && !third.contains("refs/superstep"), "{third}");
-    let reviews = scene.agent.asked("reviewer");
+    let reviews = scene.agent.calls("reviewer");
     assert_eq!(
-        reviews.iter().map(|asked| asked.task.as_str()).collect::<Vec<_>>(),
+        reviews.iter().map(|call| call.task.as_str()).collect::<Vec<_>>(),
         ["phase-1", "phase-2", "phase-2", "phase-3"]
     );
     assert!(["2a", "2b", "2c"].iter().all(|id| reviews[1].prompt.contains(&format!("Subtask {id}: Part {id}"))));
@@ -74,12 +74,12 @@ async fn a_rejected_phase_runs_again_from_the_commit_before_it() {
 #[case::twice(2, "twice")]
 #[case::more(3, "3 times")]
 #[tokio::test]
-async fn a_phase_that_is_rejected_as_often_as_it_may_halts(#[case] most: u32, #[case] times: &str) {
+async fn a_phase_rejected_in_every_attempt_halts(#[case] most: u32, #[case] times: &str) {
     let scene = Phases::new(stubborn("phase-2", 99));
     let mut profile = profile();
     profile.phased.max_attempts = most;
     let outcome = scene.run(&three_phases(), profile).await;
-    let all: Vec<String> = (1..=most).flat_map(|attempt| kept(2, attempt, &["2a", "2b", "2c"])).collect();
+    let all: Vec<String> = (1..=most).flat_map(|attempt| salvaged_names(2, attempt, &["2a", "2b", "2c"])).collect();
     assert_eq!(scene.salvage(), all, "the work of every attempt is kept");
     let mut payload = halted(&outcome);
     let comments = payload["comments"].take();
@@ -119,7 +119,7 @@ async fn attempts_of_a_retry_count_from_the_halt_on() {
 }
 
 #[tokio::test]
-async fn a_rejected_phase_is_accepted_as_it_is() {
+async fn a_rejected_phase_can_be_accepted() {
     let scene = Phases::new(stubborn("phase-2", 99));
     scene.run(&three_phases(), profile()).await;
     let state = scene.answer(AfterHalt::Accept).await.finished().unwrap();
@@ -137,7 +137,7 @@ async fn a_rejected_phase_is_accepted_as_it_is() {
 #[case::in_the_middle("phase-2", &["1"], &["1 completed: 1 completed", "2 failed: 2a failed, 2b failed, 2c failed", "3 pending: 3 failed"])]
 #[case::at_the_end("phase-3", &["1", "2a", "2b", "2c"], &["1 completed: 1 completed", "2 completed: 2a completed, 2b completed, 2c completed", "3 failed: 3 failed"])]
 #[tokio::test]
-async fn a_phase_is_left_out_with_all_that_depends_on_it(
+async fn a_phase_is_left_out_with_its_dependents(
     #[case] phase: &'static str,
     #[case] commits: &[&str],
     #[case] expected: &[&str],
@@ -175,11 +175,11 @@ async fn a_run_ends_at_a_halted_phase() {
 #[tokio::test]
 async fn each_kind_of_review_has_to_pass() {
     let agent = Agent::crew(
-        |asked, folder, _| {
-            write(folder, &format!("part-{}.txt", asked.task), &format!("{}\n", asked.attempt));
+        |call, folder, _| {
+            write(folder, &format!("part-{}.txt", call.task), &format!("{}\n", call.attempt));
             work()
         },
-        |asked, _| match asked.attempt == 1 && asked.prompt.contains("for security alone") {
+        |call, _| match call.attempt == 1 && call.prompt.contains("for security alone") {
             true => rejected("a hole"),
             false => approved(),
         },
@@ -193,19 +193,19 @@ async fn each_kind_of_review_has_to_pass() {
 }
 
 #[tokio::test]
-async fn the_first_work_of_a_subtask_that_collided_is_named_too_after_a_rejection() {
+async fn the_first_work_of_a_colliding_subtask_is_named_after_a_rejection() {
     let agent = Agent::crew(
-        |asked, folder, _| {
-            if asked.attempt == 1 {
-                write(folder, "same.txt", &asked.task);
+        |call, folder, _| {
+            if call.attempt == 1 {
+                write(folder, "same.txt", &call.task);
             }
-            write(folder, &format!("part-{}.txt", asked.task), &format!("{}\n", asked.attempt));
+            write(folder, &format!("part-{}.txt", call.task), &format!("{}\n", call.attempt));
             work()
         },
-        |asked, _| if asked.attempt == 1 { rejected("flaw") } else { approved() },
+        |call, _| if call.attempt == 1 { rejected("flaw") } else { approved() },
     );
     let scene = Phases::new(agent);
-    scene.run(&side_by_side(&["1", "2"]), profile()).await.finished().unwrap();
+    scene.run(&independent(&["1", "2"]), profile()).await.finished().unwrap();
     let names = references(&["task-1", "task-2", "task-2-2"].map(|name| format!("phase-1/attempt-1/{name}")));
     let last = scene.prompts("1").pop().unwrap();
     assert!(names.iter().all(|name| last.contains(&format!("`{name}`"))), "{last}");

@@ -1,4 +1,4 @@
-//! A repository, an agent, and a thread of the workflow of phases over both.
+//! A repository, an agent, and a thread of the workflow of phases.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -15,7 +15,7 @@ use crate::agent::Agent;
 use crate::repository::Repository;
 pub(crate) use crate::scene::profile;
 
-use crate::scene::Ran;
+use crate::scene::RunResult;
 
 /// A task of a plan: its id, the tasks that it depends on, and the rest of its section.
 pub(crate) fn task(id: &str, needs: &str, rest: &str) -> String {
@@ -32,8 +32,8 @@ pub(crate) fn three_phases() -> String {
     plan(&tasks.map(|(id, needs)| task(id, needs, "")))
 }
 
-/// So many tasks side by side.
-pub(crate) fn side_by_side(ids: &[&str]) -> String {
+/// A plan of independent tasks.
+pub(crate) fn independent(ids: &[&str]) -> String {
     plan(&ids.iter().map(|id| task(id, "none", "")).collect::<Vec<_>>())
 }
 
@@ -59,21 +59,21 @@ impl Phases {
         input.plan_markdown(Some(plan.to_owned())).profile(profile)
     }
 
-    pub(crate) async fn approve(&self) -> Result<Ran, RunError> {
+    pub(crate) async fn approve(&self) -> Result<RunResult, RunError> {
         self.thread.resume::<ApprovePlan>(Decision::approve()).await
     }
 
     /// Runs to the approval, and approves.
-    pub(crate) async fn run(&self, plan: &str, profile: Profile) -> Ran {
+    pub(crate) async fn run(&self, plan: &str, profile: Profile) -> RunResult {
         self.try_run(plan, profile).await.unwrap()
     }
 
-    pub(crate) async fn try_run(&self, plan: &str, profile: Profile) -> Result<Ran, RunError> {
+    pub(crate) async fn try_run(&self, plan: &str, profile: Profile) -> Result<RunResult, RunError> {
         self.thread.invoke(self.input(plan, profile)).await.unwrap();
         self.approve().await
     }
 
-    pub(crate) async fn answer(&self, answer: AfterHalt) -> Ran {
+    pub(crate) async fn answer(&self, answer: AfterHalt) -> RunResult {
         self.thread.resume::<Halted>(answer).await.unwrap()
     }
 
@@ -85,24 +85,24 @@ impl Phases {
         self.repository.write(name, text);
     }
 
-    /// The subjects on the branch of the work, oldest first, without the first.
+    /// Returns the subjects on the branch of the work, oldest first, without the first.
     pub(crate) fn commits(&self) -> Vec<String> {
         self.repository.subjects("superstep/clock").split_off(1)
     }
 
-    /// The values of a trailer on the branch of the work, oldest first.
+    /// Returns the values of a trailer on the branch of the work, oldest first.
     pub(crate) fn trailers(&self, key: &str) -> Vec<String> {
         let format = format!("--format=%(trailers:key={key},valueonly,separator=%x2C)");
         self.git(&["log", "--reverse", &format, "main..superstep/clock"]).lines().map(str::to_owned).collect()
     }
 
-    /// The references under which work is kept, without what they have in common.
+    /// Returns the references of kept work, without their common part.
     pub(crate) fn salvage(&self) -> Vec<String> {
         let refs = self.git(&["for-each-ref", "--format=%(refname)", "refs/superstep/clock"]);
         refs.lines().map(|name| name.trim_start_matches("refs/superstep/clock/").to_owned()).collect()
     }
 
-    /// A file of a reference; none if it is not there.
+    /// Returns a file of a reference, or `None` if there is none.
     pub(crate) fn at(&self, reference: &str, file: &str) -> Option<String> {
         let files = self.git(&["ls-tree", "-r", "--name-only", reference]);
         files.lines().any(|name| name == file).then(|| self.repository.git(&["show", &format!("{reference}:{file}")]))
@@ -116,13 +116,13 @@ impl Phases {
         std::fs::read_to_string(self.repository.path().join(name)).ok()
     }
 
-    /// The prompts of the developers of a task, in order.
+    /// Returns the prompts of the developers of a task, in order.
     pub(crate) fn prompts(&self, task: &str) -> Vec<String> {
-        let asked = self.agent.asked("developer").into_iter().filter(|asked| asked.task == task);
-        asked.map(|asked| asked.prompt).collect()
+        let calls = self.agent.calls("developer").into_iter().filter(|call| call.task == task);
+        calls.map(|call| call.prompt).collect()
     }
 
-    /// Checks what every run that ended or halted leaves: one work tree, one new branch, what the user had; a replay decides alike.
+    /// Checks a run that ended or halted: one work tree, one new branch, the user's files; a replay decides the same.
     pub(crate) async fn is_tidy(&self) {
         is_tidy(&self.repository);
         assert_eq!(self.repository.subjects("main"), ["begin"]);
@@ -130,7 +130,7 @@ impl Phases {
         assert!(verified.agrees(), "{verified:?}");
     }
 
-    /// The same of a run that ended; no private reference is left then.
+    /// Checks a run that ended in the same way, and that no private reference is left.
     pub(crate) async fn is_over(&self) {
         self.is_tidy().await;
         assert_eq!(self.git(&["for-each-ref", "refs/superstep/integration"]), "");
@@ -138,7 +138,7 @@ impl Phases {
     }
 }
 
-/// Checks that nothing is left but the run's branch: no worktree, no other branch.
+/// Checks that only the run's branch is left: no worktree, no other branch.
 pub(crate) fn is_tidy(repository: &Repository) {
     let worktrees = repository.git(&["worktree", "list"]);
     assert_eq!(worktrees.lines().count(), 1, "{worktrees}");
@@ -149,21 +149,21 @@ pub(crate) fn is_tidy(repository: &Repository) {
     assert!(left.is_empty(), "{left:?}");
 }
 
-/// Runs git in the repository that a folder is part of, and returns what it says.
+/// Runs git in the repository of a folder, and returns its output.
 pub(crate) fn git_in(folder: &Path, args: &[&str]) -> String {
     let output = std::process::Command::new("git").args(args).current_dir(folder).output().unwrap();
     String::from_utf8_lossy(&output.stdout).trim().to_owned()
 }
 
-/// The payload of the only question, which is about a phase, as JSON.
-pub(crate) fn halted(outcome: &Ran) -> Value {
+/// Returns the payload of the only question, which is about a phase, as JSON.
+pub(crate) fn halted(outcome: &RunResult) -> Value {
     match outcome.questions() {
         [question] if question.name() == "halted" => question.json(),
         questions => panic!("{questions:?}\n{:?}", outcome.state().outcome),
     }
 }
 
-/// The phase with each of its subtasks, in short: `2 completed: 2a completed, 2b failed`.
+/// Describes each phase with its subtasks: `2 completed: 2a completed, 2b failed`.
 pub(crate) fn statuses(state: &ExecutionState) -> Vec<String> {
     state.phases.iter().map(line).collect()
 }

@@ -1,4 +1,4 @@
-//! Worktrees that are prepared: what the commands of subtasks need is there wherever they run, and in no commit.
+//! Prepared worktrees: the files that commands of subtasks need are in every worktree, and in no commit.
 
 use std::sync::Arc;
 
@@ -41,7 +41,7 @@ fn repository() -> Repository {
 type Phases = Thread<ExecutionState, PhaseStep, Arc<Agent>>;
 
 async fn run(repository: &Repository, profile: Profile) -> (Phases, Outcome<ExecutionState>) {
-    let agent = Agent::crew(|asked, folder, _| part(folder, &asked.task), |_, _| approved());
+    let agent = Agent::crew(|call, folder, _| part(folder, &call.task), |_, _| approved());
     let graph = graph::<Arc<Agent>>().unwrap().with_checkpointer(MemoryCheckpointer::new());
     let thread = graph.thread_with("clock", Arc::new(agent));
     let input = ExecutionState::update().working_dir(repository.path()).profile(profile);
@@ -51,7 +51,7 @@ async fn run(repository: &Repository, profile: Profile) -> (Phases, Outcome<Exec
 }
 
 #[tokio::test]
-async fn checks_of_the_integrated_work_find_what_the_setup_made_and_no_commit_has_it() {
+async fn checks_of_integrated_work_have_the_files_of_the_setup_and_no_commit_has() {
     let repository = repository();
     let setup = "mkdir -p deps && echo 1 > deps/lib && echo made > made.txt && echo changed >> README.md";
     let (_, outcome) = run(&repository, prepared(setup)).await;

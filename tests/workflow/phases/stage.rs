@@ -1,4 +1,4 @@
-//! Plans in phases on a real repository, with agents that work at the same time: what tests of failures, budgets and confinement share.
+//! Plans in phases in a real repository, with parallel agents: shared by tests of failures, budgets and confinement.
 
 use std::future::Future;
 use std::path::{Path, PathBuf};
@@ -22,17 +22,17 @@ use crate::phases::scene;
 use crate::repository::{Repository, write};
 pub(crate) use crate::scene::profile;
 
-pub(crate) type Ran = Outcome<ExecutionState>;
-type Acted = Result<Value, DriverError>;
+pub(crate) type RunResult = Outcome<ExecutionState>;
+type ActResult = Result<Value, DriverError>;
 
-/// What each turn takes and costs.
-pub(crate) fn used() -> Usage {
+/// The usage of each turn.
+pub(crate) fn turn_usage() -> Usage {
     Usage { input: 10, output: 5, cost: 100, requests: 1, ..Usage::default() }
 }
 
 /// A turn of an agent.
 #[derive(Clone, Debug)]
-pub(crate) struct Asked {
+pub(crate) struct Call {
     pub(crate) request: AgentRequest,
     /// The id of the task.
     pub(crate) task: String,
@@ -42,7 +42,7 @@ pub(crate) struct Asked {
     pub(crate) nth: usize,
 }
 
-impl Asked {
+impl Call {
     pub(crate) fn folder(&self) -> &Path {
         &self.request.directory
     }
@@ -57,67 +57,67 @@ impl Asked {
         work()
     }
 
-    /// Writes the file of the task, and does nothing more until the turn is cancelled.
-    pub(crate) async fn hangs(&self) -> Acted {
+    /// Writes the file of the task, then hangs until the turn is cancelled.
+    pub(crate) async fn hangs(&self) -> ActResult {
         self.part();
         self.request.cancel.cancelled().await;
         Err(DriverError::new(ErrorClass::Cancelled, "the turn was cancelled"))
     }
 }
 
-type Act = dyn Fn(Asked) -> BoxFuture<'static, Acted> + Send + Sync;
+type Act = dyn Fn(Call) -> BoxFuture<'static, ActResult> + Send + Sync;
 
-/// Agents that do what a function says, at the same time.
+/// Parallel agents that run a function.
 #[derive(Clone)]
 pub(crate) struct Cast {
     act: Arc<Act>,
-    log: Arc<Mutex<Vec<Asked>>>,
+    log: Arc<Mutex<Vec<Call>>>,
     ended: Arc<Mutex<Vec<(String, Finished)>>>,
 }
 
 impl Cast {
-    pub(crate) fn new<F>(act: impl Fn(Asked) -> F + Send + Sync + 'static) -> Arc<Self>
+    pub(crate) fn new<F>(act: impl Fn(Call) -> F + Send + Sync + 'static) -> Arc<Self>
     where
-        F: Future<Output = Acted> + Send + 'static,
+        F: Future<Output = ActResult> + Send + 'static,
     {
-        let act = move |asked| -> BoxFuture<'static, Acted> { Box::pin(act(asked)) };
+        let act = move |call| -> BoxFuture<'static, ActResult> { Box::pin(act(call)) };
         Arc::new(Self { act: Arc::new(act), log: Arc::default(), ended: Arc::default() })
     }
 
-    /// Developers do what a function says; reviewers approve.
-    pub(crate) fn developers<F>(act: impl Fn(Asked) -> F + Send + Sync + 'static) -> Arc<Self>
+    /// Creates agents whose developers run a function and whose reviewers approve.
+    pub(crate) fn developers<F>(act: impl Fn(Call) -> F + Send + Sync + 'static) -> Arc<Self>
     where
-        F: Future<Output = Acted> + Send + 'static,
+        F: Future<Output = ActResult> + Send + 'static,
     {
-        Self::new(move |asked| {
-            let developed = asked.is_developer().then(|| act(asked));
+        Self::new(move |call| {
+            let developer = call.is_developer().then(|| act(call));
             async move {
-                match developed {
-                    Some(developed) => developed.await,
+                match developer {
+                    Some(developer) => developer.await,
                     None => Ok(approved()),
                 }
             }
         })
     }
 
-    pub(crate) fn asked(&self) -> Vec<Asked> {
+    pub(crate) fn calls(&self) -> Vec<Call> {
         self.log.lock().unwrap().clone()
     }
 
-    /// The tasks that developers were asked about, sorted.
+    /// Returns the tasks of the developers' turns, sorted.
     pub(crate) fn tasks(&self) -> Vec<String> {
-        let asked = self.asked().into_iter().filter(Asked::is_developer);
-        let mut tasks: Vec<_> = asked.map(|asked| asked.task).collect();
+        let calls = self.calls().into_iter().filter(Call::is_developer);
+        let mut tasks: Vec<_> = calls.map(|call| call.task).collect();
         tasks.sort();
         tasks
     }
 
-    /// The turns of developers on a task.
-    pub(crate) fn turns(&self, task: &str) -> Vec<Asked> {
-        self.asked().into_iter().filter(|asked| asked.is_developer() && asked.task == task).collect()
+    /// Returns the turns of developers on a task.
+    pub(crate) fn turns(&self, task: &str) -> Vec<Call> {
+        self.calls().into_iter().filter(|call| call.is_developer() && call.task == task).collect()
     }
 
-    fn begin(&self, request: AgentRequest) -> Asked {
+    fn begin(&self, request: AgentRequest) -> Call {
         let mut log = self.log.lock().unwrap();
         let task = request.place.task.clone();
         let nth = log.iter().filter(|one| one.task == task && one.request.role == request.role).count();
@@ -125,9 +125,9 @@ impl Cast {
             Session::New => format!("{}-{task}-{nth}", request.role),
             Session::Resume(session) => session.id.clone(),
         };
-        let asked = Asked { request, task, session, nth };
-        log.push(asked.clone());
-        asked
+        let call = Call { request, task, session, nth };
+        log.push(call.clone());
+        call
     }
 }
 
@@ -143,13 +143,13 @@ impl Driver for Cast {
     fn run(&self, request: AgentRequest) -> AgentEvents {
         let this = self.clone();
         events(move |tell| async move {
-            let asked = this.begin(request);
-            let turn = asked.request.turn.clone();
-            let session = Some(SessionRef { id: asked.session.clone(), turn: turn.clone() });
-            tell.tell(AgentEvent::Usage(used())).await;
-            let submitted = Some((this.act)(asked).await?).filter(|value| !value.is_null());
+            let call = this.begin(request);
+            let turn = call.request.turn.clone();
+            let session = Some(SessionRef { id: call.session.clone(), turn: turn.clone() });
+            tell.tell(AgentEvent::Usage(turn_usage())).await;
+            let submitted = Some((this.act)(call).await?).filter(|value| !value.is_null());
             let finished =
-                Finished { status: TurnStatus::Done, text: String::new(), submitted, session, usage: used() };
+                Finished { status: TurnStatus::Done, text: String::new(), submitted, session, usage: turn_usage() };
             this.ended.lock().unwrap().push((turn, finished.clone()));
             Ok(finished)
         })
@@ -172,24 +172,24 @@ pub(crate) struct Stage<C: Agents = Arc<Cast>> {
     pub(crate) thread: Thread<ExecutionState, PhaseStep, C>,
 }
 
-/// A profile with settings of phases.
+/// Returns a profile with settings of phases.
 pub(crate) fn phased(change: impl FnOnce(&mut Phased)) -> Profile {
     let mut profile = profile();
     change(&mut profile.phased);
     profile
 }
 
-/// A plan of tasks: each the id, and what it depends on.
+/// A plan of tasks: each with its id and its dependencies.
 pub(crate) fn plan(tasks: &[(&str, &str)]) -> String {
     scene::plan(&tasks.iter().map(|(id, on)| scene::task(id, on, "")).collect::<Vec<_>>())
 }
 
-/// Three siblings, and one that depends on two of them.
+/// Three siblings, and one task that depends on two of them.
 pub(crate) fn three() -> String {
     plan(&[("2a", "none"), ("2b", "none"), ("2c", "none"), ("3", "2a, 2b")])
 }
 
-/// The same with a command for a task.
+/// Adds a command to a task of a plan.
 pub(crate) fn verified(plan: &str, task: &str, command: &str) -> String {
     let section = format!("Write part {task}.");
     plan.replace(&section, &format!("{section}\n\n**Verify:** `{command}`"))
@@ -211,12 +211,12 @@ impl<C: Agents> Stage<C> {
     }
 
     /// Runs to the approval, and approves.
-    pub(crate) async fn run(&self, plan: &str, profile: Profile) -> Ran {
+    pub(crate) async fn run(&self, plan: &str, profile: Profile) -> RunResult {
         self.thread.invoke(self.input(plan, profile)).await.unwrap();
         self.thread.resume::<ApprovePlan>(Decision::approve()).await.unwrap()
     }
 
-    pub(crate) async fn halted(&self, answer: AfterHalt) -> Ran {
+    pub(crate) async fn halted(&self, answer: AfterHalt) -> RunResult {
         self.thread.resume::<Halted>(answer).await.unwrap()
     }
 
@@ -224,7 +224,7 @@ impl<C: Agents> Stage<C> {
         self.thread.state().await.unwrap().unwrap().values.as_ref().clone()
     }
 
-    /// The subtasks as `ID STATUS ATTEMPT (ERROR)`.
+    /// Returns the subtasks as `ID STATUS ATTEMPT (ERROR)`.
     pub(crate) async fn lines(&self) -> Vec<String> {
         let line = |subtask: &SubtaskState| {
             let status = serde_json::to_value(subtask.status).unwrap();
@@ -234,7 +234,7 @@ impl<C: Agents> Stage<C> {
         self.state().await.phases.iter().flat_map(|phase| &phase.subtasks).map(line).collect()
     }
 
-    /// The commits of the run's branch as `TASK ATTEMPT`, oldest first.
+    /// Returns the commits of the run's branch as `TASK ATTEMPT`, oldest first.
     pub(crate) fn commits(&self) -> Vec<String> {
         let value = |key: &str| format!("%(trailers:key=Superstep-{key},valueonly,separator=%x2C)");
         let format = format!("--format={} {}", value("Task"), value("Attempt"));
@@ -242,24 +242,24 @@ impl<C: Agents> Stage<C> {
         log.lines().map(str::to_owned).collect()
     }
 
-    /// The references that keep work, without their common part.
+    /// Returns the references that keep work, without their common part.
     pub(crate) fn refs(&self) -> Vec<String> {
         let refs = self.repository.git(&["for-each-ref", "--format=%(refname)", "refs/superstep"]);
         refs.lines().map(|name| name.trim_start_matches("refs/superstep/clock/").to_owned()).collect()
     }
 
-    /// The files that differ from those of `main`.
+    /// Returns the files that differ from those of `main`.
     pub(crate) fn files(&self, reference: &str) -> String {
         self.repository.git(&["diff", "--name-only", "main", reference]).trim().replace('\n', " ")
     }
 
-    /// Checks that nothing is left but the run's branch: no worktree, no other branch, no change of the user's files.
+    /// Checks that only the run's branch is left: no worktree, no other branch, no change of the user's files.
     pub(crate) fn tidy(&self) {
         scene::is_tidy(&self.repository);
         assert_eq!(self.repository.git(&["status", "--porcelain"]), "");
     }
 
-    /// Checks that a replay decides alike.
+    /// Checks that a replay decides the same.
     pub(crate) async fn agrees(&self) {
         let verified = self.thread.verify().await.unwrap();
         assert!(verified.agrees(), "{verified:?}");
@@ -272,28 +272,28 @@ impl Stage {
     }
 }
 
-/// The one question.
-pub(crate) fn question(outcome: &Ran) -> &Question {
+/// Returns the only question.
+pub(crate) fn question(outcome: &RunResult) -> &Question {
     match outcome.questions() {
         [question] => question,
         _ => panic!("{outcome:?}"),
     }
 }
 
-pub(crate) fn halt(outcome: &Ran) -> Halted {
+pub(crate) fn halt(outcome: &RunResult) -> Halted {
     let question = question(outcome);
     assert_eq!(question.name(), "halted", "{question:?}");
     question.payload().unwrap()
 }
 
-pub(crate) fn done(outcome: Ran) -> Arc<ExecutionState> {
+pub(crate) fn done(outcome: RunResult) -> Arc<ExecutionState> {
     match outcome {
         Outcome::Finished(state) => state,
         other => panic!("{other:?}"),
     }
 }
 
-/// A failure that nothing mends.
+/// A permanent failure.
 pub(crate) fn broken() -> DriverError {
     DriverError::new(ErrorClass::Fatal, "the agent broke")
 }

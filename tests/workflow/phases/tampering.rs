@@ -1,5 +1,5 @@
-//! Hooks and configuration that are changed while a phase is put together or reviewed: a person is asked, and git runs nothing that was
-//! planted.
+//! Hooks and configuration that change while a phase is integrated or reviewed: a person is asked, and git runs no
+//! planted program.
 
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
@@ -16,7 +16,7 @@ fn two() -> String {
     plan(&[("1", "none"), ("2", "none")])
 }
 
-/// A script that plants hooks, filters and a monitor which leave the file `owned`, and says so by the file `planted`, once.
+/// A script that plants hooks, filters and a monitor, which create the file `owned`; it creates `planted`, once.
 fn script(stage: &Stage, place: &Path) -> String {
     let (git, owned) = (stage.path().join(".git"), place.join("owned"));
     let (git, touch) = (git.display(), format!("touch {}", owned.display()));
@@ -45,8 +45,8 @@ fn prepared(stage: &Stage, place: &Path) {
     std::fs::set_permissions(plant(place), std::fs::Permissions::from_mode(0o755)).unwrap();
 }
 
-/// A person puts it right.
-fn mend(stage: &Stage, config: &[u8]) {
+/// Fixes it, as a person would.
+fn fix(stage: &Stage, config: &[u8]) {
     std::fs::write(stage.path().join(".git/config"), config).unwrap();
     std::fs::remove_dir_all(stage.path().join(".git/hooks")).unwrap();
     std::fs::remove_file(stage.path().join(".git/info/attributes")).unwrap();
@@ -64,18 +64,18 @@ enum Culprit {
 #[case::check(Culprit::Check, Some("1"), "a check changed git's hooks or configuration: ")]
 #[case::reviewer(Culprit::Reviewer, None, "a reviewer changed git's hooks or configuration: ")]
 #[tokio::test]
-async fn what_is_planted_while_a_phase_is_put_together_halts_it_and_never_runs(
+async fn programs_planted_during_an_integration_halt_the_phase_and_never_run(
     #[case] culprit: Culprit,
     #[case] subtask: Option<&str>,
     #[case] reason: &str,
 ) {
     let place = tempfile::tempdir().unwrap();
     let script = plant(place.path());
-    let cast = Cast::new(move |asked| {
+    let cast = Cast::new(move |call| {
         let script = script.clone();
         async move {
-            if asked.is_developer() {
-                return Ok(asked.part());
+            if call.is_developer() {
+                return Ok(call.part());
             }
             if culprit == Culprit::Reviewer {
                 assert!(std::process::Command::new(script).status().unwrap().success());
@@ -96,9 +96,9 @@ async fn what_is_planted_while_a_phase_is_put_together_halts_it_and_never_runs(
     assert!(halted.reason.contains(reason), "{}", halted.reason);
     assert_eq!(halted.phase.clone().unwrap().subtask.as_deref(), subtask);
     assert!(!place.path().join("owned").exists(), "nothing that was planted runs");
-    let kept = ["1", "2"].map(|id| format!("refs/superstep/clock/phase-1/attempt-1/task-{id}"));
-    assert_eq!(halted.salvage.references().collect::<Vec<_>>(), kept);
-    mend(&stage, &config);
+    let expected = ["1", "2"].map(|id| format!("refs/superstep/clock/phase-1/attempt-1/task-{id}"));
+    assert_eq!(halted.salvage.references().collect::<Vec<_>>(), expected);
+    fix(&stage, &config);
     stage.tidy();
     done(stage.halted(retry(1, "")).await);
     assert_eq!(stage.files("superstep/clock"), "part-1.txt part-2.txt");

@@ -1,4 +1,4 @@
-//! Agents that do what a script says, and note what they find.
+//! Agents that follow a script, and record what they see.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -15,7 +15,7 @@ use super::seen::Seen;
 use super::trees::changed_files;
 use super::turns::{DIED, question};
 use crate::agent::{approved, rejected, work};
-use crate::phases::stage::{Asked, Cast};
+use crate::phases::stage::{Call, Cast};
 
 /// The text of every answer to a developer.
 pub(super) const REPLY: &str = "Choose the blue one.";
@@ -25,7 +25,7 @@ pub(super) struct Crew {
     script: Script,
     /// The user's work tree.
     checkout: PathBuf,
-    /// Reports that the run is to be dropped.
+    /// Notified when the run is to be dropped.
     pub(super) cut: Notify,
     turns: AtomicUsize,
     at_work: AtomicUsize,
@@ -34,7 +34,7 @@ pub(super) struct Crew {
     pub(super) seen: Mutex<Seen>,
 }
 
-/// A turn of a subtask, while it lasts.
+/// A running turn of a subtask.
 struct AtWork<'c>(&'c AtomicUsize);
 
 impl Drop for AtWork<'_> {
@@ -59,20 +59,20 @@ impl Crew {
     /// Returns the driver of the agents.
     pub(super) fn cast(self: &Arc<Self>) -> Arc<Cast> {
         let this = Arc::clone(self);
-        Cast::new(move |asked| {
+        Cast::new(move |call| {
             let this = Arc::clone(&this);
-            async move { this.act(&asked).await }
+            async move { this.act(&call).await }
         })
     }
 
-    async fn act(&self, asked: &Asked) -> Result<Value, DriverError> {
-        let place = Place::of(asked);
+    async fn act(&self, call: &Call) -> Result<Value, DriverError> {
+        let place = Place::of(call);
         self.look(&place);
         let answer = match &place.task {
             None => Ok(self.review(&place)),
             Some(run) => {
                 let _at_work = self.enter();
-                self.on_subtask(asked, run).await
+                self.on_subtask(call, run).await
             }
         };
         let nth = self.turns.fetch_add(1, Ordering::SeqCst) + 1;
@@ -89,7 +89,7 @@ impl Crew {
         AtWork(&self.at_work)
     }
 
-    /// Notes the user's files and the branch, and the files that a run or a review begins with.
+    /// Records the user's files and the branch, and the files with which a run or a review starts.
     fn look(&self, place: &Place) {
         let branch = self.checkout.join(".git/refs/heads/superstep/clock");
         let commit = std::fs::read_to_string(branch).unwrap().trim().to_owned();
@@ -102,23 +102,23 @@ impl Crew {
         verdict(self.script.rejects(place.phase, place.attempt))
     }
 
-    async fn on_subtask(&self, asked: &Asked, run: &Run) -> Result<Value, DriverError> {
-        let attempt = asked.request.place.attempt;
+    async fn on_subtask(&self, call: &Call, run: &Run) -> Result<Value, DriverError> {
+        let attempt = call.request.place.attempt;
         let first = *self.firsts.lock().unwrap().entry(run.clone()).or_insert(attempt);
         let nth = (attempt - first) as usize;
         let turn = self.script.turn(run, nth);
-        if !asked.is_developer() {
+        if !call.is_developer() {
             return Ok(verdict(turn.is_rejected));
         }
         tokio::select! {
             () = tokio::time::sleep(Duration::from_millis(turn.pause)) => {}
-            () = asked.request.cancel.cancelled() => {
+            () = call.request.cancel.cancelled() => {
                 return Err(DriverError::new(ErrorClass::Cancelled, "the turn was cancelled"));
             }
         }
-        let is_reply = asked.request.prompt.contains(REPLY);
+        let is_reply = call.request.prompt.contains(REPLY);
         if !is_reply {
-            change(asked.folder(), |files| turn.work.apply(run, nth, files));
+            change(call.folder(), |files| turn.work.apply(run, nth, files));
         }
         if turn.asks && !is_reply {
             return Ok(json!({"status": "blocked", "summary": "half", "question": question(run, nth)}));
@@ -134,19 +134,19 @@ fn verdict(is_rejected: bool) -> Value {
     if is_rejected { rejected("flaw") } else { approved() }
 }
 
-/// The place of a turn, as the folder of its worktree says.
+/// The place of a turn, from the folder of its worktree.
 struct Place {
     folder: PathBuf,
     name: String,
     phase: u32,
     attempt: u32,
-    /// The run of a subtask; none: the review of a phase.
+    /// The run of a subtask; `None` for the review of a phase.
     task: Option<Run>,
 }
 
 impl Place {
-    fn of(asked: &Asked) -> Self {
-        let folder = asked.folder().to_owned();
+    fn of(call: &Call) -> Self {
+        let folder = call.folder().to_owned();
         let name = folder.file_name().unwrap().to_str().unwrap().to_owned();
         let parts: Vec<&str> = name.splitn(5, '-').collect();
         let &["phase", phase, "attempt", attempt, rest] = parts.as_slice() else { panic!("{name}") };

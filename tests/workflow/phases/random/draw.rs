@@ -22,7 +22,7 @@ pub(super) fn scripts() -> impl Strategy<Value = Script> {
     })
 }
 
-/// Siblings end first where nobody is asked: what was cancelled shows only in questions.
+/// Siblings finish first where no question is asked: cancelled ones show only in questions.
 fn plain(settings: Settings) -> Settings {
     match settings.on_exhausted {
         OnExhausted::Halt => settings,

@@ -1,4 +1,4 @@
-//! Runs of random plans in phases, with random agents, profiles and answers, come to what the rules say; cut off or not. A longer
+//! Runs of random plans in phases, with random agents, profiles and answers, end as the rules say; cut or not. A longer
 //! search: `PHASES_SEED=11 PROPTEST_CASES=300 cargo test --test workflow phases::random`.
 
 mod crew;
@@ -22,10 +22,10 @@ use self::referee::{Expected, Referee};
 use self::script::Script;
 use self::seen::Seen;
 
-/// Far more than a run takes.
+/// Far more time than a run takes.
 const HANGS: Duration = Duration::from_secs(300);
 
-/// Holds the run of a script against the rules.
+/// Compares the run of a script with the rules.
 fn check(script: &Script) {
     let mut runtime = match script.settings.is_threaded {
         true => tokio::runtime::Builder::new_multi_thread(),
@@ -39,10 +39,10 @@ fn check(script: &Script) {
 fn compare(seen: &Seen, expected: &Expected) {
     assert_eq!(seen.end, expected.end);
     assert_eq!(seen.halts.len(), expected.halts, "{:?}", seen.halts);
-    let [asked, may_ask] = &expected.questions;
-    assert!(asked.is_subset(&seen.questions), "{asked:?}, not {:?}", seen.questions);
-    let is_known = |question: &String| asked.contains(question) || may_ask.contains(question);
-    assert!(seen.questions.iter().all(is_known), "{:?}, not {asked:?}", seen.questions);
+    let [required, possible] = &expected.questions;
+    assert!(required.is_subset(&seen.questions), "{required:?}, not {:?}", seen.questions);
+    let is_known = |question: &String| required.contains(question) || possible.contains(question);
+    assert!(seen.questions.iter().all(is_known), "{:?}, not {required:?}", seen.questions);
     let [began, may_begin] = &expected.starts;
     assert!(began.keys().all(|run| seen.starts.contains_key(run)), "{began:?}, not {:?}", seen.starts);
     for (run, files) in &seen.starts {
@@ -61,7 +61,7 @@ fn number(variable: &str) -> Option<u64> {
     std::env::var(variable).ok()?.parse().ok()
 }
 
-/// The same scripts each time, and more and others by the environment: `seed` is the variable that has the seed.
+/// The same scripts each time, and more or others by the environment: `seed` is the variable with the seed.
 pub(crate) fn config(seed: &str, part: u64) -> ProptestConfig {
     let cases = if number("PROPTEST_CASES").is_some() { ProptestConfig::default().cases } else { 4 };
     let max_shrink_iters = ProptestConfig::default().max_shrink_iters.min(100);
@@ -75,7 +75,7 @@ pub(crate) fn config(seed: &str, part: u64) -> ProptestConfig {
 }
 
 #[rstest]
-fn random_plans_come_to_what_the_rules_say(#[values(1, 2, 3, 4)] part: u64) {
+fn random_plans_end_as_the_rules_say(#[values(1, 2, 3, 4)] part: u64) {
     let holds = |script| {
         check(&script);
         Ok(())

@@ -1,4 +1,4 @@
-//! A script carried out for real: the graph, a repository, agents that write files; cut off somewhere, if the script says so.
+//! Runs a script: the graph, a repository, agents that write files; the run is cut if the script says so.
 
 use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
@@ -27,14 +27,14 @@ struct Play<'s> {
     crew: Arc<Crew>,
     agents: Arc<Cast>,
     store: Arc<MemoryCheckpointer>,
-    /// For each question about a phase or a subtask the place of its answer.
+    /// For each question about a phase or a subtask the index of its answer.
     places: HashMap<InterruptId, usize>,
 }
 
-/// Carries out a script, and returns what is seen of it.
+/// Runs a script, and returns its observations.
 pub(super) async fn play(script: &Script) -> Seen {
     let mut play = Play::new(script);
-    let state = play.ends().await;
+    let state = play.run_to_end().await;
     play.seen(&state).await
 }
 
@@ -56,11 +56,11 @@ impl<'s> Play<'s> {
     }
 
     /// Runs, and resumes once after a cut.
-    async fn ends(&mut self) -> Arc<ExecutionState> {
+    async fn run_to_end(&mut self) -> Arc<ExecutionState> {
         let (crew, mut cut) = (Arc::clone(&self.crew), self.script.cut);
         loop {
             let ran = tokio::select! {
-                ran = self.on() => Some(ran),
+                ran = self.advance() => Some(ran),
                 () = crew.cut.notified() => None,
             };
             match ran {
@@ -74,8 +74,8 @@ impl<'s> Play<'s> {
         }
     }
 
-    /// Begins, answers or goes on, whichever is next.
-    async fn on(&mut self) -> Result<Outcome<ExecutionState>, RunError> {
+    /// Starts, answers or resumes, whichever is next.
+    async fn advance(&mut self) -> Result<Outcome<ExecutionState>, RunError> {
         let thread = &self.stage.thread;
         if thread.state().await?.is_none() {
             return thread.invoke(self.stage.input(&self.script.plan(), profile(self.script))).await;
@@ -93,15 +93,15 @@ impl<'s> Play<'s> {
             }
             other => {
                 assert_eq!(other, AgentQuestion::NAME);
-                let asked: AgentQuestion = question.payload().unwrap();
-                self.crew.seen.lock().unwrap().questions.insert(asked.question);
+                let payload: AgentQuestion = question.payload().unwrap();
+                self.crew.seen.lock().unwrap().questions.insert(payload.question);
                 let reply = AgentReply::Reply { text: REPLY.into() };
                 thread.answer(Answer::new::<AgentQuestion>(&reply).to(question.id())).await
             }
         }
     }
 
-    /// Notes a question about a phase or a subtask once, and returns its answer.
+    /// Records a question about a phase or a subtask once, and returns its answer.
     async fn halted(&mut self, question: &Question) -> AfterHalt {
         self.stage.tidy();
         let next = self.places.len();
@@ -114,18 +114,18 @@ impl<'s> Play<'s> {
     }
 
     async fn halt(&self, question: &Question) -> Halt {
-        let asked = question.json();
-        let kept: Vec<String> = serde_json::from_value(asked["salvage"].clone()).unwrap();
-        kept.iter().for_each(|name| drop(self.stage.repository.git(&["rev-parse", "--verify", "--quiet", name])));
+        let payload = question.json();
+        let references: Vec<String> = serde_json::from_value(payload["salvage"].clone()).unwrap();
+        references.iter().for_each(|name| drop(self.stage.repository.git(&["rev-parse", "--verify", "--quiet", name])));
         let state = self.stage.state().await;
         let shown = serde_json::to_value(&state).unwrap();
         let at = shown["phase_index"].as_u64().unwrap() as usize;
         assert_eq!((&shown["outcome"], &shown["phases"][at]["status"]), (&"halted".into(), &"failed".into()));
         let phases = state.phases;
         Halt {
-            phase: serde_json::from_value(asked["phase"].clone()).unwrap(),
-            subtask: serde_json::from_value(asked["subtask"].clone()).unwrap(),
-            reason: asked["reason"].as_str().unwrap().to_owned(),
+            phase: serde_json::from_value(payload["phase"].clone()).unwrap(),
+            subtask: serde_json::from_value(payload["subtask"].clone()).unwrap(),
+            reason: payload["reason"].as_str().unwrap().to_owned(),
             lines: phases.into_iter().flat_map(|phase| phase.subtasks).collect(),
         }
     }
@@ -144,7 +144,7 @@ impl<'s> Play<'s> {
             outcome: state.outcome,
             phases: state.phases.iter().map(|one| format!("{}: {}", phase(one), subtasks(&one.subtasks))).collect(),
             commits: commits(repository),
-            kept: kept(repository),
+            kept: kept_work(repository),
             files: files(&repository.path()),
         };
         seen
@@ -193,8 +193,8 @@ fn commits(repository: &Repository) -> Vec<String> {
     log.lines().map(str::to_owned).collect()
 }
 
-/// The work under every reference that keeps some.
-fn kept(repository: &Repository) -> BTreeMap<String, Files> {
+/// Returns the work under every reference that keeps some.
+fn kept_work(repository: &Repository) -> BTreeMap<String, Files> {
     let names = repository.git(&["for-each-ref", "--format=%(refname)", "refs/superstep/clock"]);
     let short = |name: &str| name.trim_start_matches("refs/superstep/clock/").to_owned();
     names.lines().map(|name| (short(name), unpacked(repository, name))).collect()

@@ -1,4 +1,4 @@
-//! Everything that may differ between runs of random plans in phases, and what agents do to files. Knows neither graph nor git.
+//! Everything that varies between runs of random plans, and the changes to files. Knows neither graph nor git.
 
 use std::collections::BTreeMap;
 
@@ -8,7 +8,7 @@ use superstep::workflows::{OnExhausted, OnSubtaskFailure, RetrySession};
 /// The files of a tree with their text. Each line of `list.txt` that agents change is an entry of its own, `list.txt/3`.
 pub(super) type Files = BTreeMap<String, String>;
 
-/// A plan, the behaviour of its agents, the profile, and what people answer.
+/// A plan, the behaviour of its agents, the profile, and the answers of people.
 #[derive(Clone, Debug)]
 pub(super) struct Script {
     /// The tasks, in the order of the plan.
@@ -16,9 +16,9 @@ pub(super) struct Script {
     /// The number of attempts at each phase that its review rejects.
     pub(super) rejections: Vec<u32>,
     pub(super) settings: Settings,
-    /// The answers to halts; after that, `abort`.
+    /// The answers to halts; later ones are `abort`.
     pub(super) answers: Vec<AfterHalt>,
-    /// The indexes of the tasks that are approved; none: all.
+    /// The indexes of the approved tasks; `None` for all.
     pub(super) approved: Option<Vec<usize>>,
     pub(super) cut: Option<Cut>,
 }
@@ -28,23 +28,23 @@ pub(super) struct Script {
 pub(super) struct Settings {
     pub(super) max_parallel: u32,
     pub(super) max_phase_attempts: u32,
-    /// The number of turns of a developer that are judged.
+    /// Number of turns of a developer that are judged.
     pub(super) max_turns: u32,
     pub(super) on_failure: OnSubtaskFailure,
     pub(super) on_exhausted: OnExhausted,
     pub(super) retry_session: RetrySession,
     pub(super) strict_files: bool,
     pub(super) subtask_review: bool,
-    /// Whether the run has more than one thread of the operating system.
+    /// Set if the run has more than one thread of the operating system.
     pub(super) is_threaded: bool,
 }
 
-/// The place at which the run is cut off; it resumes after that, and nothing else comes of it.
+/// The place at which the run is cut; it resumes after that, with the same result.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Cut {
     /// The write to the store that fails, from 1.
     Write(u64),
-    /// The write that is stored though it fails.
+    /// The write that is stored although it fails.
     Acknowledgement(u64),
     /// The turn of an agent in which the future of the run is dropped, from 1.
     Turn(usize),
@@ -54,12 +54,12 @@ pub(super) enum Cut {
 pub(super) struct TaskScript {
     /// The indexes of the tasks that it depends on.
     pub(super) needs: Vec<usize>,
-    /// The files that it declares besides its own; none: it declares none at all.
+    /// The files that it declares besides its own; `None` if it declares none at all.
     pub(super) declares: Option<Vec<&'static str>>,
-    /// Whether the plan says that it changes nothing.
+    /// Set if the plan says that it changes nothing.
     pub(super) changes_nothing: bool,
-    /// What happens in its runs: the first of each attempt at the phase, then the one on the integrated work. After that, runs are
-    /// good.
+    /// The turns of its runs: the first run of each attempt at the phase, then the one on the integrated work. Later
+    /// runs pass.
     pub(super) runs: Vec<Vec<Turn>>,
 }
 
@@ -67,11 +67,11 @@ pub(super) struct TaskScript {
 #[derive(Clone, Debug, Default)]
 pub(super) struct Turn {
     pub(super) work: Work,
-    /// Whether the developer asks a person before the work is done.
+    /// Set if the developer asks a person before the work is done.
     pub(super) asks: bool,
-    /// Whether the review of the subtask rejects it.
+    /// Set if the review of the subtask rejects it.
     pub(super) is_rejected: bool,
-    /// The time for which the developer does nothing first, in milliseconds: siblings may fail meanwhile.
+    /// Pause of the developer at the start, in milliseconds: siblings may fail meanwhile.
     pub(super) pause: u64,
 }
 
@@ -83,7 +83,6 @@ pub(super) enum Work {
     Part,
     /// The same, and a file for which the task's own command fails.
     Broken,
-    /// None.
     Nothing,
     /// The same as `Part`, and a file that others change as well.
     Shared,
@@ -107,7 +106,7 @@ pub(super) struct Run {
 }
 
 impl Run {
-    /// Returns the name under which its work is kept, and of the folder of its worktree with `-` for `/`.
+    /// Returns the name of its kept work, which with `-` for `/` is also that of its worktree's folder.
     pub(super) fn name(&self) -> String {
         let second = if self.is_second { "-2" } else { "" };
         format!("phase-{}/attempt-{}/task-{}{second}", self.phase, self.attempt, self.task)
@@ -134,7 +133,7 @@ pub(super) fn begin() -> Files {
     lines.chain([readme]).collect()
 }
 
-/// The text of `list.txt`: lines that agents change, far enough from each other to be merged.
+/// Returns the text of `list.txt`: lines that agents change, far enough apart to be merged.
 pub(super) fn list(files: &Files) -> String {
     let line = |at: u8| format!("{}\n-\n-\n-\n-\n", files[&format!("list.txt/{at}")]);
     (0..LINES).map(line).collect()
@@ -147,24 +146,24 @@ pub(super) fn lines(text: &str) -> Files {
 }
 
 impl Script {
-    /// Returns what happens in a turn of a run, counted from 0.
+    /// Returns the turn of a run, counted from 0.
     pub(super) fn turn(&self, run: &Run, turn: usize) -> Turn {
         let nth = 2 * (run.attempt as usize - 1) + usize::from(run.is_second);
         let turns = self.tasks[index(&run.task)].runs.get(nth);
         turns.and_then(|turns| turns.get(turn)).cloned().unwrap_or_default()
     }
 
-    /// Returns whether the review rejects a phase, both from 1.
+    /// Returns true if the review rejects a phase, both counted from 1.
     pub(super) fn rejects(&self, phase: u32, attempt: u32) -> bool {
         self.rejections.get(phase as usize - 1).is_some_and(|rejections| attempt <= *rejections)
     }
 
-    /// Returns the commands of a task: each fails if there is a file.
+    /// Returns the commands of a task: each fails if a file exists.
     pub(super) fn forbidden(&self, at: usize) -> Vec<String> {
         vec![format!("broken-{}.txt", id(at)), format!("no-{}.txt", id(at))]
     }
 
-    /// Returns the files that a task declares; none: it declares none.
+    /// Returns the files that a task declares; `None` if it declares none.
     pub(super) fn declared(&self, at: usize) -> Option<Vec<String>> {
         let task = id(at);
         let besides = self.tasks[at].declares.as_ref()?.iter().map(|file| (*file).to_owned());

@@ -1,4 +1,4 @@
-//! What is observed of a run, and what the rules expect of its end. Plain data.
+//! The observations of a run, and its expected end. Plain data.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -14,7 +14,7 @@ pub(super) struct Seen {
     pub(super) halts: Vec<Halt>,
     /// The questions of developers.
     pub(super) questions: BTreeSet<String>,
-    /// The files with which each run of a subtask and each review of a phase began.
+    /// The files with which each run of a subtask and each review of a phase started.
     pub(super) starts: BTreeMap<String, Files>,
     /// The commit of the run's branch and the user's files while agents worked on each phase.
     pub(super) checkouts: BTreeMap<u32, BTreeSet<(String, Files)>>,
@@ -43,17 +43,17 @@ pub(super) struct End {
     pub(super) phases: Vec<String>,
     /// The commits on the branch, oldest first: `SUBJECT: PHASE ATTEMPT`.
     pub(super) commits: Vec<String>,
-    /// The work that is kept, by the name of its run.
+    /// The kept work, by the name of its run.
     pub(super) kept: BTreeMap<String, Files>,
     pub(super) files: Files,
 }
 
-/// A phase in a line: `2 completed, attempt 1`.
+/// Describes a phase in one line: `2 completed, attempt 1`.
 pub(super) fn phase(phase: &PhaseState) -> String {
     format!("{} {:?}, attempt {}", phase.phase_index + 1, phase.status, phase.attempt)
 }
 
-/// A subtask in a line: `2a Failed 1 left out`.
+/// Describes a subtask in one line: `2a Failed 1 left out`.
 pub(super) fn line(line: &SubtaskState) -> String {
     let left_out = if line.is_left_out() { " left out" } else { "" };
     let commit = if line.commit.is_some() { " committed" } else { "" };

@@ -1,16 +1,16 @@
-//! The rules for one subtask: turns of its developer until its commands and its review pass, or its attempts are used up. Pure.
+//! The rules for one subtask: turns of its developer until its commands and review pass, or no attempt is left. Pure.
 
 use superstep::workflows::RetrySession;
 
 use super::script::{Files, Run, Script, Work, index};
 
-/// The end of a run that nobody cancels.
+/// The end of a run that is not cancelled.
 #[derive(Debug, Default)]
 pub(super) struct RunEnd {
     pub(super) from: Files,
     /// The files after each turn.
     pub(super) snapshots: Vec<Files>,
-    /// The beginning of the reason for which it failed.
+    /// The start of the reason for its failure.
     pub(super) failure: Option<&'static str>,
     /// The questions of its developer.
     pub(super) questions: Vec<String>,
@@ -31,7 +31,7 @@ pub(super) const DIED: &str = "the agent broke";
 const EMPTY: &str = "2 attempts in a row changed no file";
 const USED_UP: &str = "it was not accepted after";
 
-/// Carries out a run that begins with these files.
+/// Runs a subtask that starts with these files.
 pub(super) fn run(script: &Script, run: &Run, from: &Files) -> RunEnd {
     let mut end = RunEnd { from: from.clone(), ..RunEnd::default() };
     let (mut judged, mut empty) = (0, 0);

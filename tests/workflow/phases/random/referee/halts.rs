@@ -1,4 +1,4 @@
-//! The rules for the decisions of people.
+//! The rules for decisions of people.
 
 use superstep::nodes::AfterHalt;
 use superstep::workflows::OnExhausted;
@@ -42,7 +42,7 @@ impl Referee<'_> {
         }
     }
 
-    /// The answer of a person; of the profile, if nobody is asked.
+    /// Returns the answer of a person, or of the profile if no question is asked.
     fn decision(&mut self, subtask: Option<usize>, reason: &str) -> AfterHalt {
         match self.script.settings.on_exhausted {
             OnExhausted::Skip => return AfterHalt::Skip,
@@ -54,10 +54,10 @@ impl Referee<'_> {
             let seen = self.halts.pop_front().unwrap_or_else(|| panic!("nobody is asked about {subtask:?}: {reason}"));
             assert_eq!((seen.phase, seen.subtask.clone()), (self.number(), subtask.map(id)), "{seen:?}");
             assert!(seen.reason.starts_with(reason), "`{}` is not `{reason}`", seen.reason);
-            let lines = self.phases.iter().flat_map(|phase| &phase.tasks).map(|at| self.lines[*at].told(*at));
+            let lines = self.phases.iter().flat_map(|phase| &phase.tasks).map(|at| self.lines[*at].describe(*at));
             assert_eq!(seen.lines.iter().map(line).collect::<Vec<_>>(), lines.collect::<Vec<_>>());
             let answer = self.answers.next().unwrap_or(AfterHalt::Abort);
-            let is_fit = !reason.starts_with(Collision::Conflict.told());
+            let is_fit = !reason.starts_with(Collision::Conflict.reason());
             let has_work = is_fit && subtask.is_none_or(|at| self.parts[at].trees.is_some());
             if answer != AfterHalt::Accept || has_work {
                 return answer;
@@ -65,7 +65,7 @@ impl Referee<'_> {
         }
     }
 
-    /// Takes the work of a subtask as it is.
+    /// Accepts the work of a subtask.
     fn accept(&mut self, at: usize) -> Next {
         self.lines[at].status = PhaseStatus::Completed;
         let part = self.parts[at].clone();
@@ -73,7 +73,7 @@ impl Referee<'_> {
         self.rerun()
     }
 
-    /// Leaves a subtask out, and all that depend on it.
+    /// Leaves out a subtask and all its dependents.
     fn leave_out(&mut self, at: usize) {
         let needing = |task: usize| {
             let needs = |other: &usize| self.script.tasks[*other].needs.contains(&task);
@@ -85,7 +85,7 @@ impl Referee<'_> {
         }
     }
 
-    /// Runs what is not done again; it is another attempt if anything of it was started in this one.
+    /// Runs unfinished subtasks again, in another attempt if any of them was started in this one.
     fn rerun(&mut self) -> Next {
         if self.tasks().iter().all(|at| self.lines[*at].is_left_out) {
             return Next::LeftOut;

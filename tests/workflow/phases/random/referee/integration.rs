@@ -1,4 +1,4 @@
-//! The rules for putting the work of subtasks together.
+//! The rules for integrating the work of subtasks.
 
 use std::collections::BTreeSet;
 
@@ -7,17 +7,17 @@ use superstep::workflows::phased::PhaseStatus;
 use super::Referee;
 use super::state::{Collision, Part, Step};
 use crate::phases::random::script::id;
-use crate::phases::random::trees::{carried, changed_files};
+use crate::phases::random::trees::{changed_files, rebased};
 
 impl Referee<'_> {
-    /// Puts the work of a subtask onto that of those before it.
+    /// Integrates the work of a subtask after those before it.
     pub(super) fn integrate(&mut self, at: usize) -> Option<Collision> {
         let [from, to] = self.parts[at].trees.clone().unwrap();
         let is_accepted = self.parts[at].is_accepted;
         if self.script.settings.strict_files && !is_accepted && self.is_undeclared(at, &changed_files(&from, &to)) {
             return Some(Collision::Undeclared);
         }
-        let Some(tree) = carried(&from, &self.now.tip, &to) else { return Some(Collision::Conflict) };
+        let Some(tree) = rebased(&from, &self.now.tip, &to) else { return Some(Collision::Conflict) };
         let broken: Vec<String> = self.commands(at).into_iter().filter(|file| tree.contains_key(file)).collect();
         if !broken.is_empty() && !is_accepted {
             return Some(Collision::Check);
@@ -39,22 +39,22 @@ impl Referee<'_> {
         declared.is_some_and(|declared| files.iter().any(|file| !declared.contains(file)))
     }
 
-    /// The files for which the commands of the subtasks so far fail, with those of the one that comes next.
+    /// Returns the files for which the commands of the subtasks so far and of the next one fail.
     fn commands(&self, next: usize) -> Vec<String> {
         let counts = |at: &usize| !self.parts[*at].is_accepted;
         let all = self.now.integrated.iter().copied().chain([next]).filter(counts);
         all.flat_map(|at| self.script.forbidden(at)).filter(|file| !self.now.waived.contains(file)).collect()
     }
 
-    /// A subtask that collides runs once more on the integrated work.
-    pub(super) fn collided(&mut self, at: usize, collision: Collision) -> Step {
+    /// Repeats a colliding subtask on the integrated work.
+    pub(super) fn repeat_on_integrated(&mut self, at: usize, collision: Collision) -> Step {
         let part = self.parts[at].clone();
         let [_, tree] = part.trees.clone().unwrap();
         self.all.end.kept.insert(self.name(at).name(), tree);
         self.parts[at] = Part { collision: Some(collision), ..part.clone() };
         if part.is_second || collision == Collision::Undeclared {
             self.lines[at].status = PhaseStatus::Failed;
-            return Step::Halted(Some(at), collision.told());
+            return Step::Halted(Some(at), collision.reason());
         }
         self.parts[at] = Part { collision: Some(collision), is_second: true, ..Part::default() };
         self.lines[at].status = PhaseStatus::Retrying;

@@ -1,5 +1,5 @@
-//! The rules of the workflow once more, over names of files: the end of a run with a script. It knows neither graph nor git nor
-//! agent. The siblings that a failure cancels, and how far they were, it takes from the observations.
+//! An independent implementation of the workflow's rules, over names of files: the end of a script's run. It knows
+//! neither graph nor git nor agent. Cancelled siblings and their progress come from the observations.
 
 mod halts;
 mod integration;
@@ -18,12 +18,12 @@ use self::state::{Line, Next, Now, Part, Phase, Step};
 use super::script::{Files, Run, Script, begin, id};
 use super::seen::{End, Halt, Seen};
 
-/// What is expected of a run.
+/// The expected observations of a run.
 #[derive(Debug, Default)]
 pub(super) struct Expected {
     /// The questions that developers ask in any case, and those that they ask unless they are cancelled before.
     pub(super) questions: [BTreeSet<String>; 2],
-    /// The files with which runs and reviews begin; those of cancelled runs only if they began.
+    /// The files with which runs and reviews start; those of cancelled runs only if they have started.
     pub(super) starts: [BTreeMap<String, Files>; 2],
     /// The number of commits on the branch and the user's files during each phase.
     pub(super) checkouts: BTreeMap<u32, (usize, Files)>,
@@ -64,22 +64,22 @@ impl<'s> Referee<'s> {
         }
     }
 
-    /// Returns what is expected.
+    /// Returns the expected observations.
     pub(super) fn judge(mut self) -> Expected {
         let mut phases = 0..self.phases.len();
         let ended = phases.find_map(|at| self.phase(at));
-        let subtask = |at: &usize| self.lines[*at].told(*at);
-        let told = |(at, phase): (usize, &Phase)| {
+        let subtask = |at: &usize| self.lines[*at].describe(*at);
+        let described = |(at, phase): (usize, &Phase)| {
             let subtasks = phase.tasks.iter().map(subtask).collect::<Vec<_>>().join(", ");
             format!("{} {:?}, attempt {}: {subtasks}", at + 1, phase.status, phase.attempt)
         };
-        self.all.end.phases = self.phases.iter().enumerate().map(told).collect();
+        self.all.end.phases = self.phases.iter().enumerate().map(described).collect();
         self.all.end.outcome = ended.or(Some(RunOutcome::Completed));
         self.all.end.files = self.files;
         self.all
     }
 
-    /// Carries out a phase; returns how the run ends, if it does.
+    /// Runs a phase; returns the end of the run, if it ends.
     fn phase(&mut self, phase: usize) -> Option<RunOutcome> {
         if self.phases[phase].tasks.iter().all(|at| self.lines[*at].is_left_out) {
             return None;
@@ -140,7 +140,7 @@ impl<'s> Referee<'s> {
             return Step::Halted(Some(refused), "it depends on ");
         }
         let ends = self.open().into_iter().map(|at| (at, self.run(at))).collect();
-        self.settle(ends);
+        self.apply_ends(ends);
         if let Some(failed) = self.failed() {
             return Step::Halted(Some(failed), self.parts[failed].failure);
         }
@@ -148,13 +148,13 @@ impl<'s> Referee<'s> {
         let parts: Vec<usize> = self.tasks().into_iter().filter(waiting).collect();
         for at in parts.into_iter().filter(|at| !self.now.integrated.contains(at)).collect::<Vec<_>>() {
             if let Some(collision) = self.integrate(at) {
-                return self.collided(at, collision);
+                return self.repeat_on_integrated(at, collision);
             }
         }
         self.review()
     }
 
-    /// Marks the subtasks that depend on one that is left out; a person is asked about the first.
+    /// Marks the subtasks that depend on one that is left out; returns the first, about which a person is asked.
     fn refused(&mut self) -> Option<usize> {
         let is_unmet = |at: &usize| {
             let needs = reachable(*at, |task| self.script.tasks[task].needs.clone());
@@ -170,14 +170,14 @@ impl<'s> Referee<'s> {
         Run { task: id(at), phase: self.number(), attempt, is_second: self.parts[at].is_second }
     }
 
-    /// The subtask about which a person is asked: the first that failed by itself.
+    /// Returns the subtask about which a person is asked: the first that failed by itself.
     fn failed(&self) -> Option<usize> {
         let failed = |at: &usize| self.lines[*at].status == PhaseStatus::Failed && !self.lines[*at].is_left_out;
         let all: Vec<usize> = self.tasks().into_iter().filter(failed).collect();
         all.iter().find(|at| !self.parts[**at].is_cancelled).or(all.first()).copied()
     }
 
-    /// Keeps the work of a subtask, if there is any.
+    /// Keeps the work of a subtask, if any.
     fn keep(&mut self, at: usize) {
         let Some([from, tree]) = &self.parts[at].trees else { return };
         if from != tree {
@@ -200,7 +200,7 @@ impl<'s> Referee<'s> {
         Step::Halted(None, "the review rejected it")
     }
 
-    /// The whole phase runs again from the commit before it.
+    /// Runs the whole phase again from the commit before it.
     fn repeat(&mut self) {
         let Now { phase, rejections, allowed, .. } = self.now;
         for at in self.tasks() {

@@ -1,10 +1,10 @@
-//! The phases of a plan, and what depends on what. Pure.
+//! The phases of a plan, and its dependencies. Pure.
 
 use std::collections::BTreeSet;
 
 use crate::phases::random::script::Script;
 
-/// The phases of the plan: by dependencies, and tasks whose files overlap with those of a task before them on their own.
+/// Returns the phases of the plan: by dependencies, with a separate phase for tasks with overlapping files.
 pub(super) fn phases(script: &Script) -> Vec<Vec<usize>> {
     let depth = |at: usize| depth(script, at);
     let all = 0..script.tasks.len();
@@ -27,7 +27,7 @@ fn apart(script: &Script, level: impl Iterator<Item = usize>) -> Vec<Vec<usize>>
     [vec![together], alone].concat()
 }
 
-/// All that is reached from a task, without the task.
+/// Returns everything that is reachable from a task, without the task.
 pub(super) fn reachable(from: usize, next: impl Fn(usize) -> Vec<usize>) -> BTreeSet<usize> {
     let (mut all, mut queue) = (BTreeSet::new(), next(from));
     while let Some(at) = queue.pop() {

@@ -1,4 +1,4 @@
-//! The phase in work and the subtasks, as the rules know them. Plain data.
+//! The phase in work and its subtasks, as the rules see them. Plain data.
 
 use std::collections::BTreeSet;
 
@@ -7,27 +7,27 @@ use superstep::workflows::task_based::RunOutcome;
 
 use crate::phases::random::script::{Files, id};
 
-/// A subtask as people are shown it.
+/// A subtask as it is shown to people.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Line {
     pub(super) status: PhaseStatus,
     pub(super) attempt: u32,
     pub(super) is_left_out: bool,
     pub(super) is_committed: bool,
-    /// Whether a person has it worked on though a task that it depends on is left out.
+    /// Set if a person continues it although one of its dependencies is left out.
     pub(super) goes_without: bool,
 }
 
 /// The work of a subtask in the phase.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Part {
-    /// The files before and after; none: it was not started.
+    /// The files before and after; `None` if it was not started.
     pub(super) trees: Option<[Files; 2]>,
     pub(super) is_second: bool,
     pub(super) is_accepted: bool,
     pub(super) is_cancelled: bool,
     pub(super) collision: Option<Collision>,
-    /// The beginning of the reason for its failure.
+    /// The start of the reason for its failure.
     pub(super) failure: &'static str,
 }
 
@@ -39,7 +39,7 @@ pub(super) enum Collision {
 }
 
 impl Collision {
-    pub(super) fn told(self) -> &'static str {
+    pub(super) fn reason(self) -> &'static str {
         match self {
             Self::Conflict => "its changes collide with those of subtasks before it",
             Self::Check => "a check fails once it is put together with the others",
@@ -68,15 +68,15 @@ pub(super) struct Now {
     pub(super) waived: BTreeSet<String>,
 }
 
-/// What follows an attempt.
+/// The step after an attempt.
 pub(super) enum Step {
     Again,
     Approved,
-    /// A person decides: about a subtask, or the phase.
+    /// A person decides about a subtask, or the phase.
     Halted(Option<usize>, &'static str),
 }
 
-/// What follows a halt.
+/// The step after a halt.
 pub(super) enum Next {
     Begin,
     Approved,
@@ -85,8 +85,8 @@ pub(super) enum Next {
 }
 
 impl Line {
-    /// Returns the subtask in a line, as [`line`](crate::phases::random::seen::line) does.
-    pub(super) fn told(&self, at: usize) -> String {
+    /// Describes the subtask in one line, as [`line`](crate::phases::random::seen::line) does.
+    pub(super) fn describe(&self, at: usize) -> String {
         let Self { status, attempt, is_left_out, is_committed, .. } = self;
         let left_out = if *is_left_out { " left out" } else { "" };
         let commit = if *is_committed { " committed" } else { "" };

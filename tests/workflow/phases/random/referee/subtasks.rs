@@ -1,4 +1,4 @@
-//! The rules for subtasks that are worked on side by side.
+//! The rules for parallel subtasks.
 
 use std::collections::BTreeSet;
 
@@ -11,14 +11,14 @@ use crate::phases::random::script::{Files, id, index};
 use crate::phases::random::turns::{self, RunEnd};
 
 impl Referee<'_> {
-    /// Has a subtask worked on: on the phase's base, or on the integrated work if it collided with that.
+    /// Runs a subtask: on the phase's base, or on the integrated work if it collided with that.
     pub(super) fn run(&mut self, at: usize) -> RunEnd {
         self.lines[at].attempt = self.this().attempt;
         let from = if self.parts[at].collision.is_some() { &self.now.tip } else { &self.files };
         turns::run(self.script, &self.name(at), from)
     }
 
-    pub(super) fn settle(&mut self, ends: Vec<(usize, RunEnd)>) {
+    pub(super) fn apply_ends(&mut self, ends: Vec<(usize, RunEnd)>) {
         let cancelled = self.cancelled(&ends);
         for (at, end) in ends {
             let name = self.name(at).name();
@@ -38,7 +38,7 @@ impl Referee<'_> {
         }
     }
 
-    /// The siblings that were cancelled; only a failure of another cancels them.
+    /// Returns the cancelled siblings; only the failure of another cancels them.
     fn cancelled(&self, ends: &[(usize, RunEnd)]) -> BTreeSet<usize> {
         let fails = |at: usize| ends.iter().any(|(other, end)| *other == at && end.failure.is_some());
         let halts = self.script.settings.on_failure == OnSubtaskFailure::Halt;
@@ -59,10 +59,10 @@ impl Referee<'_> {
         cancelled
     }
 
-    /// The files of a run that was cancelled: any of its turns may have been the last; none: it changed nothing.
+    /// Returns the files of a cancelled run, of which any turn may have been the last; `None` if it changed nothing.
     fn cut_short(&self, at: usize, end: &RunEnd) -> Option<Files> {
-        let kept = self.seen.end.kept.get(&self.name(at).name())?;
-        assert!(end.snapshots.contains(kept), "{} keeps {kept:?}", self.name(at).name());
-        Some(kept.clone())
+        let files = self.seen.end.kept.get(&self.name(at).name())?;
+        assert!(end.snapshots.contains(files), "{} keeps {files:?}", self.name(at).name());
+        Some(files.clone())
     }
 }
