@@ -17,7 +17,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
     let server = ModelServer::start_at(scenario, &address).await?;
     println!("OPENAI_BASE_URL={}", server.url());
     for count in 1.. {
-        server.asked(count).await;
+        server.wait_for(count).await;
         println!("{}", server.requests()[count - 1].body);
     }
     Ok(())

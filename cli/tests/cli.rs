@@ -1,4 +1,4 @@
-//! The binary `superstep` as a person and as a script meet it: real processes over fresh stores.
+//! The binary `superstep`, as people and scripts use it: real processes over fresh stores.
 #![allow(clippy::unwrap_used)]
 
 use std::process::{Command, Output};
@@ -7,7 +7,7 @@ use rstest::rstest;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-/// A fresh directory to call the program in.
+/// A fresh directory to run the program in.
 struct Place(TempDir);
 
 impl Place {
@@ -21,14 +21,14 @@ impl Place {
         Called(command.args(words).output().unwrap())
     }
 
-    /// Calls for JSON, and for this exit code.
+    /// Runs the program with `--json`, expects an exit code and returns the JSON.
     fn json(&self, code: i32, words: &[&str]) -> Value {
         let called = self.call(&[words, &["--json"]].concat());
         assert_eq!(called.code(), code, "{words:?}: {}{}", called.out(), called.err());
         serde_json::from_str(&called.out()).unwrap()
     }
 
-    /// Begins a thread that waits for a review.
+    /// Starts a thread that waits for a review.
     fn with_essay(thread: &str) -> Self {
         let place = Self::new();
         assert_eq!(place.call(&["run", "essay", "--topic", "tides", "--thread", thread]).code(), 10);
@@ -52,12 +52,12 @@ impl Called {
     }
 }
 
-/// The output, with the program called `superstep`, as from a path.
+/// Decodes output, with the program's path replaced by `superstep`.
 fn cleaned(output: &[u8]) -> String {
     String::from_utf8_lossy(output).replace(env!("CARGO_BIN_EXE_superstep"), "superstep")
 }
 
-/// The text without what differs from run to run: ids of questions, times.
+/// Replaces the parts of a text that vary from run to run: ids of questions, times.
 fn steady(text: &str) -> String {
     let word = |word: &str| {
         let inside = word.trim_matches(['(', ')', ':']);
@@ -78,7 +78,7 @@ fn keys(value: &Value) -> Vec<&str> {
     value.as_object().unwrap().keys().map(String::as_str).collect()
 }
 
-// --- a thread from run to fork, a process for each command ---
+// --- a thread from run to fork, with a process for each command ---
 
 #[test]
 fn a_thread_goes_from_run_to_fork() {
@@ -90,8 +90,8 @@ fn a_thread_goes_from_run_to_fork() {
     assert_eq!((&done["status"], &done["state"]["rounds"]), (&json!("finished"), &json!(2)));
 
     let history = place.json(0, &["history", "e1"]);
-    let asked = history.as_array().unwrap().iter().rev().find(|step| step["next"] == json!(["Review"])).unwrap();
-    let at = asked["checkpoint"].to_string();
+    let interrupted = history.as_array().unwrap().iter().rev().find(|step| step["next"] == json!(["Review"])).unwrap();
+    let at = interrupted["checkpoint"].to_string();
     let task = place.json(0, &["show", "e1", "--at", &at, "--task", "Review"])["tasks"][0].clone();
     assert_eq!(task["answers"][0]["value"], json!({"revise": "more salt"}));
 
@@ -102,7 +102,7 @@ fn a_thread_goes_from_run_to_fork() {
 }
 
 #[test]
-fn what_a_run_says_to_a_person() {
+fn a_run_prints_its_steps_and_questions() {
     let place = Place::new();
     let called = place.call(&["run", "essay", "--thread", "an essay", "--store", "my store"]);
     insta::assert_snapshot!(steady(&called.out()), @r#"
@@ -132,7 +132,7 @@ fn what_a_run_says_to_a_person() {
 }
 
 #[test]
-fn a_fork_may_be_a_thread_of_its_own() {
+fn a_fork_may_be_a_separate_thread() {
     let place = Place::with_essay("e1");
     let fork = place.json(0, &["fork", "e1", "--at", "3", "--to", "e2"]);
     assert_eq!((&fork["thread"], &fork["next"]), (&json!("e2"), &json!(["Papers", "Web"])));
@@ -144,7 +144,7 @@ fn a_fork_may_be_a_thread_of_its_own() {
 }
 
 #[test]
-fn an_answer_may_be_stored_alone() {
+fn an_answer_may_be_stored_without_resuming() {
     let place = Place::with_essay("e1");
     let stored = place.json(0, &["approve", "e1", "--record-only", "--by", "ada"]);
     assert_eq!((&stored["status"], &stored["questions"]), (&json!("pending"), &json!([])));
@@ -158,7 +158,7 @@ fn an_answer_may_be_stored_alone() {
 #[rstest]
 #[case("approval")]
 #[case("essay")]
-fn what_a_question_does_not_take_is_not_lost(#[case] graph: &str) {
+fn an_answer_that_a_question_does_not_take_is_not_lost(#[case] graph: &str) {
     let place = Place::new();
     place.json(10, &["run", graph, "--thread", "a"]);
     let refused = place.call(&["reject", "a", "--feedback", "too rude"]);
@@ -193,7 +193,7 @@ fn an_update_writes_as_a_node() {
 // --- for programs ---
 
 #[test]
-fn shapes_hold_what_scripts_rely_on() {
+fn json_shapes_have_the_keys_that_scripts_use() {
     let place = Place::with_essay("e1");
     let status = place.json(0, &["status", "e1"]);
     assert_eq!(
@@ -235,8 +235,8 @@ fn errors_are_json_too() {
         error
     })
     .collect();
-    let told = |error: &Value| format!("{} {}: {} -> {}", error["code"], error["kind"], error["error"], error["help"]);
-    insta::assert_snapshot!(steady(&errors.iter().map(told).collect::<Vec<_>>().join("\n")), @r#"
+    let line = |error: &Value| format!("{} {}: {} -> {}", error["code"], error["kind"], error["error"], error["help"]);
+    insta::assert_snapshot!(steady(&errors.iter().map(line).collect::<Vec<_>>().join("\n")), @r#"
     1 "unknown_thread": "there is no thread `e2`" -> "did you mean `e1`?"
     1 "failed": "there is a thread `e1` already, of the graph `essay`: interrupted" -> "answer it with `superstep resume e1`, go on with `superstep proceed e1`, or leave out `--thread`"
     2 "unknown_channel": "the input has a key `topik`, and there is no such channel" -> "the channels are topic, text, review, notes, rounds"
@@ -256,12 +256,12 @@ fn errors_are_json_too() {
 #[case::both_inputs(2, &["run", "essay", "--input", "{}", "--topic", "x"])]
 #[case::help(0, &["--help"])]
 #[case::version(0, &["--version"])]
-fn calls_end_with_their_code(#[case] code: i32, #[case] words: &[&str]) {
+fn commands_end_with_their_exit_code(#[case] code: i32, #[case] words: &[&str]) {
     assert_eq!(Place::new().call(words).code(), code);
 }
 
 #[test]
-fn a_store_is_made_by_runs_alone() {
+fn a_store_is_created_by_runs_only() {
     let place = Place::new();
     for words in
         [&["threads"][..], &["status", "x"], &["delete", "x"], &["approve", "x"], &["run", "essay", "--input", "1"]]
@@ -273,7 +273,7 @@ fn a_store_is_made_by_runs_alone() {
 }
 
 #[test]
-fn a_file_that_is_no_thread_says_what_it_is_and_what_to_do() {
+fn the_error_for_an_invalid_thread_file_has_its_cause_and_help() {
     let place = Place::with_essay("e1");
     let file = |name: &str| place.0.path().join(name);
     assert_eq!(place.call(&["export", "e1", "whole"]).code(), 0);
@@ -285,8 +285,8 @@ fn a_file_that_is_no_thread_says_what_it_is_and_what_to_do() {
     std::fs::write(file("later"), [&whole[..8], &[9, 0], &whole[10..]].concat()).unwrap();
     assert!(Command::new("mkfifo").arg(file("pipe")).status().unwrap().success());
     let names = ["cut", "flipped", "empty", "text", "later", "pipe", "/dev/zero", ".", "none"];
-    let told: String = names.iter().map(|name| place.call(&["import", name, "--thread", "e2"]).err()).collect();
-    insta::assert_snapshot!(told, @"
+    let errors: String = names.iter().map(|name| place.call(&["import", name, "--thread", "e2"]).err()).collect();
+    insta::assert_snapshot!(errors, @"
     error: cut: not a thread that can be carried over: its end is missing
      help: nothing was written; check the file, or ask whoever made it for another
     error: flipped: not a thread that can be carried over: the checksum of its header does not match
@@ -312,25 +312,25 @@ fn a_file_that_is_no_thread_says_what_it_is_and_what_to_do() {
 // --- for people ---
 
 #[test]
-fn a_name_that_is_nearly_right_is_told() {
+fn a_similar_name_is_suggested() {
     let place = Place::with_essay("spring-essay");
-    let told = |words: &[&str]| place.call(words).err();
-    insta::assert_snapshot!(told(&["status", "spring-esay"]), @r"
+    let error = |words: &[&str]| place.call(words).err();
+    insta::assert_snapshot!(error(&["status", "spring-esay"]), @r"
     error: there is no thread `spring-esay`
      help: did you mean `spring-essay`?
     ");
-    insta::assert_snapshot!(told(&["status", "zzzzzz"]), @r"
+    insta::assert_snapshot!(error(&["status", "zzzzzz"]), @r"
     error: there is no thread `zzzzzz`
      help: `superstep threads` lists the threads there are
     ");
-    insta::assert_snapshot!(told(&["run", "esay"]), @r"
+    insta::assert_snapshot!(error(&["run", "esay"]), @r"
     error: there is no graph `esay`
      help: did you mean `essay`? the graphs are approval, essay, map_reduce, tasks, phases, code-task
     ");
 }
 
 #[test]
-fn nothing_from_a_state_acts_on_the_terminal() {
+fn no_value_of_a_state_controls_the_terminal() {
     let place = Place::new();
     let topic = "a\x1b[2Jb\u{9b}1m\u{202e}";
     for words in [
@@ -459,11 +459,11 @@ fn each_help_has_an_example(#[case] command: &str) {
 #[case::mermaid("mermaid", "flowchart TD")]
 #[case::dot("dot", "digraph {")]
 #[case::ascii("ascii", "START")]
-fn a_graph_is_drawn(#[case] format: &str, #[case] begins: &str) {
+fn a_graph_is_drawn(#[case] format: &str, #[case] prefix: &str) {
     let place = Place::with_essay("e1");
     let plain = place.call(&["graph", "essay", "--format", format]).out();
     let marked = place.call(&["graph", "essay", "--format", format, "--thread", "e1"]).out();
-    assert!(plain.starts_with(begins) && marked.starts_with(begins), "{plain}{marked}");
+    assert!(plain.starts_with(prefix) && marked.starts_with(prefix), "{plain}{marked}");
     assert!(marked.contains("approve") && !plain.contains("approve"), "{plain}{marked}");
 }
 
@@ -474,7 +474,7 @@ fn a_shell_gets_completions() {
 }
 
 #[test]
-fn a_replay_compares_what_was_recorded() {
+fn a_replay_compares_the_recorded_run() {
     let place = Place::with_essay("e1");
     place.json(0, &["approve", "e1"]);
     let verified = place.json(0, &["replay", "e1", "--mode", "verify"]);

@@ -19,7 +19,7 @@ use crate::model_server::{ModelServer, Scenario};
 
 const KEY: &str = "sk-very-secret-1";
 
-/// A server, a folder to work in and a store; drivers are made anew for each turn, as other processes would.
+/// A server, a folder to work in and a store; each turn gets a new driver, as in another process.
 struct Scene {
     server: ModelServer,
     folder: TempDir,
@@ -64,16 +64,16 @@ impl Scene {
         self.api().finish(request, |_| ()).await
     }
 
-    /// The turn's events, and what it came to.
-    async fn heard(&self, request: AgentRequest) -> (Vec<AgentEvent>, Result<Finished, DriverError>) {
-        let heard = Arc::new(Mutex::new(Vec::new()));
-        let log = Arc::clone(&heard);
+    /// Runs a turn and returns its events and its result.
+    async fn run(&self, request: AgentRequest) -> (Vec<AgentEvent>, Result<Finished, DriverError>) {
+        let events = Arc::new(Mutex::new(Vec::new()));
+        let log = Arc::clone(&events);
         let ended = self.api().finish(request, move |event| log.lock().unwrap().push(event.clone())).await;
-        let heard = heard.lock().unwrap().clone();
-        (heard, ended)
+        let events = events.lock().unwrap().clone();
+        (events, ended)
     }
 
-    /// All that is stored.
+    /// Returns everything in the store.
     fn stored(&self) -> String {
         let mut all = String::new();
         read_all(&self.store(), &mut all);

@@ -1,5 +1,5 @@
-//! Coding agents that are programs: shell scripts that speak as the real ones do, and misbehave as programs do. Lines are
-//! those that codex 0.169 and claude 2.1 write.
+//! Coding agents that are programs: shell scripts that write the output of the real ones, and fail as programs do. The
+//! lines are those of codex 0.169 and claude 2.1.
 
 use std::fs;
 use std::path::Path;
@@ -18,8 +18,8 @@ use tempfile::TempDir;
 
 use crate::kit::{Alive, script};
 
-/// Notes how it was called; the prompt is read to its end, as the real programs do.
-const NOTES: &str = "printf '%s\\n' \"$@\" > args; cat > prompt; env > environment";
+/// Records the arguments, prompt and environment; the prompt is read to its end, as the real programs do.
+const RECORD: &str = "printf '%s\\n' \"$@\" > args; cat > prompt; env > environment";
 
 struct Stage {
     place: TempDir,
@@ -28,7 +28,7 @@ struct Stage {
 impl Stage {
     fn with(body: &str) -> Self {
         let place = tempfile::tempdir().unwrap();
-        script(place.path(), "agent", &format!("{NOTES}\n{body}"));
+        script(place.path(), "agent", &format!("{RECORD}\n{body}"));
         Self { place }
     }
 
@@ -52,13 +52,13 @@ impl Stage {
         request
     }
 
-    fn noted(&self, name: &str) -> String {
+    fn read(&self, name: &str) -> String {
         let text = fs::read_to_string(self.path().join(name)).unwrap();
         text.replace(self.path().to_str().unwrap(), "PLACE")
     }
 }
 
-async fn told(driver: CliAgent, request: AgentRequest) -> (Vec<String>, Result<Finished, DriverError>) {
+async fn run(driver: CliAgent, request: AgentRequest) -> (Vec<String>, Result<Finished, DriverError>) {
     let mut events = vec![];
     let finished = driver.finish(request, |event| events.push(serde_json::to_string(event).unwrap())).await;
     let timeless = finished.map(|mut finished| {
@@ -72,7 +72,7 @@ fn resume(request: AgentRequest, id: &str) -> AgentRequest {
     AgentRequest { session: Session::Resume(SessionRef { id: id.into(), turn: String::new() }), ..request }
 }
 
-// --- what they say ---
+// --- output ---
 
 const CODEX: &str = r#"cat <<'END'
 {"type":"thread.started","thread_id":"0199-a"}
@@ -94,9 +94,9 @@ END
 sleep 600"#;
 
 #[tokio::test]
-async fn codex_is_heard() {
+async fn the_output_of_codex_is_read() {
     let stage = Stage::with(CODEX);
-    let (events, finished) = told(stage.codex(), stage.request()).await;
+    let (events, finished) = run(stage.codex(), stage.request()).await;
     assert_snapshot!(events.join("\n"), @r#"
     {"started":{"id":"0199-a","turn":""}}
     {"notice":"Model metadata for `m` not found."}
@@ -133,9 +133,9 @@ const CLAUDE: &str = r#"cat <<'END'
 END"#;
 
 #[tokio::test]
-async fn claude_is_heard() {
+async fn the_output_of_claude_is_read() {
     let stage = Stage::with(CLAUDE);
-    let (events, finished) = told(stage.claude(), stage.request()).await;
+    let (events, finished) = run(stage.claude(), stage.request()).await;
     assert_snapshot!(events.join("\n"), @r#"
     {"started":{"id":"c-1","turn":""}}
     {"thinking":"hm"}
@@ -157,28 +157,28 @@ async fn a_result_is_also_found_in_the_text() {
     let stage = Stage::with(
         r#"printf '%s\n' '{"type":"result","subtype":"success","is_error":false,"result":"So:\n```json\n{\"done\": false}\n```","session_id":"c"}'"#,
     );
-    let finished = told(stage.claude(), stage.request()).await.1.unwrap();
+    let finished = run(stage.claude(), stage.request()).await.1.unwrap();
     assert_eq!(finished.submitted, Some(json!({"done": false})));
     assert_eq!(finished.session.map(|session| session.id).as_deref(), Some("c"), "without a beginning that names it");
 }
 
-// --- how they are called ---
+// --- arguments ---
 
 #[tokio::test]
-async fn codex_is_called_with_a_prompt_by_its_input() {
+async fn codex_gets_the_prompt_on_standard_input() {
     let stage = Stage::with(&format!("cat \"$(sed -n '/output-schema/{{n;p}}' args)\" > schema\n{CODEX}"));
     let mut request = stage.request();
     request.model = Some("m".into());
     request.access.write = true;
     let codex = stage.codex().args(["-c", "a=1"]).env("EXTRA_TOKEN", "t0ken-t0ken");
-    told(codex, request).await.1.unwrap();
-    let args = stage.noted("args").replace('\n', " ");
+    run(codex, request).await.1.unwrap();
+    let args = stage.read("args").replace('\n', " ");
     let (before, after) = args.split_once("--output-schema ").unwrap();
     assert_snapshot!(before, @"exec -s workspace-write -C PLACE --json --skip-git-repo-check -m m");
     let (schema, after) = after.split_once(' ').unwrap();
     assert_eq!(after, "-c a=1 - ");
     assert!(!Path::new(schema).exists(), "the schema's file is gone");
-    assert_snapshot!(stage.noted("prompt"), @r#"
+    assert_snapshot!(stage.read("prompt"), @r#"
     You are careful.
     
     Mend it.
@@ -189,8 +189,8 @@ async fn codex_is_called_with_a_prompt_by_its_input() {
     {"properties":{"done":{"type":"boolean"},"why":{"type":"string"}},"required":["done"],"type":"object"}
     ```
     "#);
-    assert_snapshot!(stage.noted("schema"), @r#"{"additionalProperties":false,"properties":{"done":{"type":"boolean"},"why":{"anyOf":[{"type":"string"},{"type":"null"}]}},"required":["done","why"],"type":"object"}"#);
-    let environment = stage.noted("environment");
+    assert_snapshot!(stage.read("schema"), @r#"{"additionalProperties":false,"properties":{"done":{"type":"boolean"},"why":{"anyOf":[{"type":"string"},{"type":"null"}]}},"required":["done","why"],"type":"object"}"#);
+    let environment = stage.read("environment");
     assert!(environment.contains("EXTRA_TOKEN=") && !environment.contains("CARGO_MANIFEST_DIR"), "{environment}");
 }
 
@@ -204,8 +204,8 @@ async fn claude_is_called_with_the_tools_the_turn_may_use(#[case] all: bool) {
     request.limits.cost = Some(1_500_000);
     request.access.write = all;
     request.access.shell = all.then(Shell::default);
-    told(stage.claude(), request).await.1.unwrap();
-    let args = stage.noted("args").replace('\n', " ");
+    run(stage.claude(), request).await.1.unwrap();
+    let args = stage.read("args").replace('\n', " ");
     let tools = if all { "Read,Grep,Glob,Edit,Write,Bash" } else { "Read,Grep,Glob" };
     let mode = if all { "acceptEdits" } else { "dontAsk" };
     let common = format!(
@@ -216,45 +216,45 @@ async fn claude_is_called_with_the_tools_the_turn_may_use(#[case] all: bool) {
         "{args}"
     );
     assert!(args.ends_with(" --resume c-1 "), "{args}");
-    assert!(stage.noted("prompt").starts_with("Mend it.\n\nWhen you are done"), "the system prompt was told before");
+    assert!(stage.read("prompt").starts_with("Mend it.\n\nWhen you are done"), "the system prompt was told before");
 }
 
 #[tokio::test]
-async fn codex_goes_on_in_a_session() {
+async fn codex_resumes_a_session() {
     let stage = Stage::with(CODEX);
-    told(stage.codex(), resume(stage.request(), "0199-a")).await.1.unwrap();
-    let args = stage.noted("args").replace('\n', " ");
+    run(stage.codex(), resume(stage.request(), "0199-a")).await.1.unwrap();
+    let args = stage.read("args").replace('\n', " ");
     assert!(args.starts_with("exec -s read-only -C PLACE resume 0199-a --json --skip-git-repo-check"), "{args}");
 }
 
 #[tokio::test]
-async fn codex_tells_what_a_session_used_in_all_and_we_what_the_turn_did() {
+async fn the_usage_of_a_codex_turn_is_the_increase_of_its_session() {
     let line = |input, output| {
         format!(
             "echo '{{\"type\":\"turn.completed\",\"usage\":{{\"input_tokens\":{input},\"output_tokens\":{output}}}}}'"
         )
     };
     let first = Stage::with(&format!("echo '{{\"type\":\"thread.started\",\"thread_id\":\"a\"}}'\n{}", line(1000, 50)));
-    let begun = told(first.codex(), first.request()).await.1.unwrap();
+    let finished = run(first.codex(), first.request()).await.1.unwrap();
     let second = Stage::with(&line(1500, 57));
-    let request = AgentRequest { session: Session::Resume(begun.session.unwrap()), ..second.request() };
-    let usage = told(second.codex(), request).await.1.unwrap().usage;
+    let request = AgentRequest { session: Session::Resume(finished.session.unwrap()), ..second.request() };
+    let usage = run(second.codex(), request).await.1.unwrap().usage;
     assert_eq!((usage.input, usage.output, usage.estimated), (500, 7, false));
-    let usage = told(second.codex(), resume(second.request(), "a")).await.1.unwrap().usage;
+    let usage = run(second.codex(), resume(second.request(), "a")).await.1.unwrap().usage;
     assert_eq!((usage.input, usage.output, usage.estimated), (1500, 57, true));
 }
 
 #[rstest]
 #[tokio::test]
-async fn a_sandbox_stands_before_the_whole_agent(#[values(true, false)] codex: bool) {
+async fn a_sandbox_wraps_the_whole_agent(#[values(true, false)] codex: bool) {
     let stage = Stage::with(if codex { CODEX } else { CLAUDE });
     let sandbox = script(stage.path(), "sandbox", "printf '%s ' \"$1\" > inside; shift; exec \"$@\"");
     let behind = |agent: CliAgent| agent.behind([sandbox.to_str().unwrap(), "--strict"]);
     let agent = behind(if codex { stage.codex() } else { stage.claude() });
-    told(agent, stage.request()).await.1.unwrap();
-    assert_eq!(stage.noted("inside"), "--strict ");
-    assert!(stage.noted("args").starts_with(if codex { "exec\n-s\n" } else { "-p\n" }), "{}", stage.noted("args"));
-    let missing = told(stage.codex().behind(["no-such-sandbox"]), stage.request()).await.1.unwrap_err();
+    run(agent, stage.request()).await.1.unwrap();
+    assert_eq!(stage.read("inside"), "--strict ");
+    assert!(stage.read("args").starts_with(if codex { "exec\n-s\n" } else { "-p\n" }), "{}", stage.read("args"));
+    let missing = run(stage.codex().behind(["no-such-sandbox"]), stage.request()).await.1.unwrap_err();
     assert!(missing.message.starts_with("cannot start `no-such-sandbox`, which the agent is to run in: "), "{missing}");
     assert_eq!(missing.help, "install it, or change `command_prefix` in the profile");
 }
@@ -266,23 +266,23 @@ echo '{"type":"turn.completed","usage":{}}'"#)]
 #[case::claude(false, r#"echo "{\"type\":\"assistant\",\"message\":{\"id\":\"1\",\"content\":[{\"type\":\"text\",\"text\":\"It is $EXTRA_TOKEN\"}]}}"
 echo "{\"type\":\"result\",\"subtype\":\"success\",\"result\":\"$EXTRA_TOKEN\",\"session_id\":\"c\",\"structured_output\":{\"done\":true,\"why\":\"$EXTRA_TOKEN, sk-learn-is-there\"}}""#)]
 #[tokio::test]
-async fn the_keys_an_agent_was_given_are_in_nothing_it_says(#[case] codex: bool, #[case] body: &str) {
+async fn no_output_of_an_agent_contains_its_keys(#[case] codex: bool, #[case] body: &str) {
     let stage = Stage::with(body);
     let agent = if codex { stage.codex() } else { stage.claude() };
     let agent = agent.env("EXTRA_TOKEN", "hush-hush").keeping(SessionStore::new(stage.path().join("kept")));
     let request = AgentRequest { turn: "t".into(), ..stage.request() };
-    let (events, finished) = told(agent.clone(), request).await;
+    let (events, finished) = run(agent.clone(), request).await;
     let finished = finished.unwrap();
     assert_eq!(finished.submitted, Some(json!({"done": true, "why": "[redacted], sk-learn-is-there"})));
-    let kept = agent.ended(None, "t").await.unwrap();
-    let all = format!("{events:?}{finished:?}{kept:?}");
+    let ended = agent.ended(None, "t").await.unwrap();
+    let all = format!("{events:?}{finished:?}{ended:?}");
     assert!(!all.contains("hush-hush") && events.iter().any(|event| event.contains("[redacted]")), "{all}");
 }
 
 // --- the schemas of the workflow ---
 
-/// What a schema holds that its program does not take, with the place.
-fn untaken(schema: &Value, at: &str, is_strict: bool, found: &mut Vec<String>) {
+/// Collects the parts of a schema that its program does not support, with their places.
+fn unsupported(schema: &Value, at: &str, is_strict: bool, found: &mut Vec<String>) {
     let Value::Object(fields) = schema else { return };
     found.extend(fields.get("format").filter(|format| format.is_string()).map(|format| format!("{at}: {format}")));
     if is_strict && let Some(Value::Object(properties)) = fields.get("properties") {
@@ -293,9 +293,9 @@ fn untaken(schema: &Value, at: &str, is_strict: bool, found: &mut Vec<String>) {
     }
     for (key, value) in fields {
         match value {
-            Value::Object(_) => untaken(value, &format!("{at}/{key}"), is_strict, found),
+            Value::Object(_) => unsupported(value, &format!("{at}/{key}"), is_strict, found),
             Value::Array(list) => {
-                list.iter().for_each(|value| untaken(value, &format!("{at}/{key}"), is_strict, found))
+                list.iter().for_each(|value| unsupported(value, &format!("{at}/{key}"), is_strict, found))
             }
             _ => {}
         }
@@ -308,7 +308,7 @@ fn untaken(schema: &Value, at: &str, is_strict: bool, found: &mut Vec<String>) {
 #[case::review(Review::tool())]
 #[case::final_review(FinalReview::tool())]
 #[tokio::test]
-async fn each_program_gets_the_submit_schemas_as_it_takes_them(
+async fn each_program_gets_the_submit_schemas_in_its_dialect(
     #[case] submit: SubmitTool,
     #[values(true, false)] codex: bool,
 ) {
@@ -316,19 +316,19 @@ async fn each_program_gets_the_submit_schemas_as_it_takes_them(
     let stage = Stage::with(&format!("{body}\n{}", if codex { CODEX } else { CLAUDE }));
     let agent = if codex { stage.codex() } else { stage.claude() };
     let names = submit.schema["properties"].as_object().unwrap().keys().cloned().collect::<Vec<_>>();
-    told(agent, AgentRequest { submit: Some(submit), ..stage.request() }).await.1.unwrap();
-    let given: Value = serde_json::from_str(&stage.noted("schema")).unwrap();
+    run(agent, AgentRequest { submit: Some(submit), ..stage.request() }).await.1.unwrap();
+    let given: Value = serde_json::from_str(&stage.read("schema")).unwrap();
     let mut found = vec![];
-    untaken(&given, "", codex, &mut found);
+    unsupported(&given, "", codex, &mut found);
     assert_eq!(found, Vec::<String>::new(), "{given:#}");
     assert_eq!(given["properties"].as_object().unwrap().keys().cloned().collect::<Vec<_>>(), names);
 }
 
-// --- what is known after a kill ---
+// --- after a kill ---
 
 #[rstest]
 #[tokio::test]
-async fn what_a_turn_came_to_is_known_by_its_key_in_another_process(#[values(true, false)] codex: bool) {
+async fn the_result_of_a_turn_is_found_by_its_key_in_another_process(#[values(true, false)] codex: bool) {
     let stage = Stage::with(if codex { CODEX } else { CLAUDE });
     let agent = || {
         let agent = if codex { stage.codex() } else { stage.claude() };
@@ -351,20 +351,20 @@ async fn what_a_turn_came_to_is_known_by_its_key_in_another_process(#[values(tru
 }
 
 #[tokio::test]
-async fn what_a_turn_came_to_is_kept_before_its_program_has_ended() {
+async fn the_result_of_a_turn_is_stored_before_its_program_ends() {
     let lines = CLAUDE.to_owned()
         + "\nuntil cat kept/*/*.jsonl > seen 2>/dev/null && grep -q ended seen; do sleep 0.01; done; echo > in-time";
     let stage = Stage::with(&lines);
     let agent = stage.claude().keeping(SessionStore::new(stage.path().join("kept"))).grace(Duration::from_secs(120));
     agent.finish(AgentRequest { turn: "t".into(), ..stage.request() }, |_| ()).await.unwrap();
-    assert_eq!(stage.noted("in-time"), "\n");
+    assert_eq!(stage.read("in-time"), "\n");
 }
 
 #[rstest]
 #[case::failed(r#"echo '{"type":"turn.failed","error":{"message":"stream disconnected"}}'"#)]
 #[case::broken_off("echo '{\"type\":\"turn.started\"}'; exit 1")]
 #[tokio::test]
-async fn a_turn_that_failed_is_not_kept(#[case] body: &str) {
+async fn a_failed_turn_is_not_stored(#[case] body: &str) {
     let stage = Stage::with(body);
     let agent = stage.codex().keeping(SessionStore::new(stage.path().join("kept")));
     agent.finish(AgentRequest { turn: "t".into(), ..stage.request() }, |_| ()).await.unwrap_err();
@@ -372,16 +372,16 @@ async fn a_turn_that_failed_is_not_kept(#[case] body: &str) {
 }
 
 #[tokio::test]
-async fn a_turn_that_ended_has_ended_though_it_cannot_be_kept() {
+async fn a_turn_that_ended_has_ended_even_if_it_cannot_be_stored() {
     let stage = Stage::with(CLAUDE);
     fs::write(stage.path().join("kept"), "no folder").unwrap();
     let agent = stage.claude().keeping(SessionStore::new(stage.path().join("kept")));
-    let (events, finished) = told(agent, AgentRequest { turn: "t".into(), ..stage.request() }).await;
+    let (events, finished) = run(agent, AgentRequest { turn: "t".into(), ..stage.request() }).await;
     assert_eq!(finished.unwrap().status, Status::Done);
     assert!(events.last().unwrap().contains("should this process be killed now"), "{events:?}");
 }
 
-// --- how they fail ---
+// --- failures ---
 
 #[rstest]
 #[case::codex_lost(
@@ -421,7 +421,7 @@ async fn a_turn_that_ended_has_ended_though_it_cannot_be_kept() {
 async fn failures_have_their_class(#[case] codex: bool, #[case] body: &str, #[case] class: ErrorClass) {
     let stage = Stage::with(body);
     let driver = if codex { stage.codex() } else { stage.claude() };
-    let error = told(driver, resume(stage.request(), "x")).await.1.unwrap_err();
+    let error = run(driver, resume(stage.request(), "x")).await.1.unwrap_err();
     assert_eq!(error.class, class, "{error}");
     assert_eq!(error.retry_after, body.contains("12s").then_some(Duration::from_secs(12)));
 }
@@ -432,7 +432,7 @@ async fn failures_have_their_class(#[case] codex: bool, #[case] body: &str, #[ca
 #[case::codex_too_long(true, r#"echo '{"type":"turn.failed","error":{"message":"Codex ran out of room in the model context window."}}'"#, [true, true])]
 #[case::codex_400(true, r#"echo '{"type":"turn.failed","error":{"message":"unexpected status 400 Bad Request: invalid arguments"}}'"#, [false, true])]
 #[tokio::test]
-async fn a_session_that_the_server_refuses_is_told_from_other_failures(
+async fn a_session_rejected_by_the_server_is_distinguished_from_other_failures(
     #[case] codex: bool,
     #[case] body: &str,
     #[case] refused: [bool; 2],
@@ -441,20 +441,20 @@ async fn a_session_that_the_server_refuses_is_told_from_other_failures(
         let stage = Stage::with(body);
         let driver = if codex { stage.codex() } else { stage.claude() };
         let request = if is_resumed { resume(stage.request(), "x") } else { stage.request() };
-        let error = told(driver, request).await.1.unwrap_err();
+        let error = run(driver, request).await.1.unwrap_err();
         assert_eq!((error.refusal, error.class == ErrorClass::Content), (refused, refused), "{error}");
     }
 }
 
 #[tokio::test]
-async fn a_stream_that_breaks_off_keeps_what_was_said_and_shows_no_secret() {
+async fn a_broken_stream_keeps_its_transcript_and_shows_no_secret() {
     let body = r#"echo '{"type":"item.completed","item":{"id":"1","type":"agent_message","text":"half of it, sk-abcdefghijkl"}}'
 echo "Error: request with Bearer abcdef123456 and $EXTRA_TOKEN refused" >&2
 printf '{"type":"turn.comp'
 exit 1"#;
     let stage = Stage::with(body);
     let codex = stage.codex().env("EXTRA_TOKEN", "hush-hush");
-    let error = told(codex, stage.request()).await.1.unwrap_err();
+    let error = run(codex, stage.request()).await.1.unwrap_err();
     assert_snapshot!(format!("{error}\n{}", error.transcript), @"
     codex ended with code 1 and without a result: Error: request with Bearer [redacted] and [redacted] refused
     half of it, [redacted]
@@ -463,23 +463,23 @@ exit 1"#;
 }
 
 #[tokio::test]
-async fn a_giant_line_is_passed_over() {
+async fn a_giant_line_is_skipped() {
     let stage = Stage::with(&format!("head -c 9000000 /dev/zero | tr '\\0' x; echo\n{CLAUDE}"));
-    let (events, finished) = told(stage.claude(), stage.request()).await;
+    let (events, finished) = run(stage.claude(), stage.request()).await;
     assert_eq!(events[0], r#"{"notice":"a message of 9000000 bytes was left out"}"#);
     assert_eq!(finished.unwrap().status, Status::Done);
 }
 
 #[tokio::test]
-async fn a_program_that_is_not_there_is_told_how_to_get() {
+async fn the_error_for_a_missing_program_tells_how_to_install_it() {
     let stage = Stage::with("");
-    let missing = told(stage.codex().program("no-such-codex"), stage.request()).await.1.unwrap_err();
+    let missing = run(stage.codex().program("no-such-codex"), stage.request()).await.1.unwrap_err();
     assert_snapshot!(format!("{missing}\n{}", missing.help), @"
     cannot start `no-such-codex`: No such file or directory (os error 2)
     install it with `npm install -g @openai/codex` and log in with `codex login`
     ");
     let request = AgentRequest { directory: "/no/such/folder".into(), ..stage.request() };
-    let nowhere = told(stage.claude(), request).await.1.unwrap_err();
+    let nowhere = run(stage.claude(), request).await.1.unwrap_err();
     assert_eq!((nowhere.class, nowhere.message.as_str()), (ErrorClass::Fatal, "there is no folder /no/such/folder"));
 }
 
@@ -498,7 +498,7 @@ async fn limits_end_a_turn(#[case] line: &str, #[case] status: Status) {
     let stage = Stage::with(&format!("echo '{line}'; sleep 600"));
     let mut request = stage.request();
     request.limits.tokens = Some(100);
-    assert_eq!(told(stage.claude(), request).await.1.unwrap().status, status);
+    assert_eq!(run(stage.claude(), request).await.1.unwrap().status, status);
 }
 
 #[rstest]
@@ -506,36 +506,36 @@ async fn limits_end_a_turn(#[case] line: &str, #[case] status: Status) {
 #[case::out_of_time(ErrorClass::Budget, "codex: its time is up")]
 #[case::silent(ErrorClass::Budget, "codex: it wrote nothing for 200ms")]
 #[tokio::test]
-async fn a_turn_that_hangs_is_ended_with_all_it_started(#[case] class: ErrorClass, #[case] said: &str) {
+async fn a_hanging_turn_is_killed_with_its_children(#[case] class: ErrorClass, #[case] message: &str) {
     let hangs = "trap '' TERM; exec 3> alive; (trap '' TERM; sleep 600) &
 echo '{\"type\":\"item.completed\",\"item\":{\"id\":\"1\",\"type\":\"agent_message\",\"text\":\"I begin.\"}}'
 wait; sleep 600";
     let stage = Stage::with(hangs);
     let alive = Alive::in_folder(stage.path());
     let mut request = stage.request();
-    match said {
+    match message {
         "codex: its time is up" => request.limits.wall = Duration::from_millis(500),
         "codex: cancelled" => {}
         _ => request.limits.idle = Duration::from_millis(200),
     }
     let cancel = request.cancel.clone();
-    let turn = tokio::spawn(told(stage.codex(), request));
-    let held = alive.opened().await;
+    let turn = tokio::spawn(run(stage.codex(), request));
+    let pipe = alive.opened().await;
     if class == ErrorClass::Cancelled {
         cancel.cancel();
     }
     let error = turn.await.unwrap().1.unwrap_err();
-    assert_eq!((error.class, error.message.as_str()), (class, said));
-    held.let_go().await;
+    assert_eq!((error.class, error.message.as_str()), (class, message));
+    pipe.closed().await;
 }
 
 #[tokio::test]
-async fn dropped_events_end_all_that_was_started() {
+async fn dropping_the_events_kills_the_program_and_its_children() {
     let stage = Stage::with("exec 3> alive; sleep 600 & echo '{\"type\":\"turn.started\"}{'; wait");
     let alive = Alive::in_folder(stage.path());
     let mut events = stage.codex().run(stage.request());
-    let (held, event) = tokio::join!(alive.opened(), events.next());
+    let (pipe, event) = tokio::join!(alive.opened(), events.next());
     assert!(matches!(event, Some(Ok(AgentEvent::Notice(_)))), "{event:?}");
     drop(events);
-    held.let_go().await;
+    pipe.closed().await;
 }

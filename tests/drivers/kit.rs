@@ -1,4 +1,4 @@
-//! What tests of drivers share: pipes that tell whether processes are alive, and programs written in shell.
+//! Helpers for tests of drivers: pipes that show whether processes are alive, and programs written in shell.
 
 use std::fs::File;
 use std::io::Read;
@@ -6,29 +6,29 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// A pipe in a folder that processes hold open as long as one of them is alive.
+/// A named pipe that processes hold open while one of them is alive.
 pub(crate) struct Alive(PathBuf);
 
 impl Alive {
-    /// Makes the pipe `alive`. A shell holds it with `exec 3> alive`.
+    /// Creates the pipe `alive`. A shell holds it open with `exec 3> alive`.
     pub(crate) fn in_folder(folder: &Path) -> Self {
         let pipe = folder.join("alive");
         assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
         Self(pipe)
     }
 
-    /// Waits until a process has opened it; gives up after a minute.
-    pub(crate) async fn opened(self) -> Held {
+    /// Waits until a process opens it, for at most a minute.
+    pub(crate) async fn opened(self) -> OpenPipe {
         let opened = tokio::task::spawn_blocking(|| File::open(self.0));
-        Held(tokio::time::timeout(Duration::from_secs(60), opened).await.unwrap().unwrap().unwrap())
+        OpenPipe(tokio::time::timeout(Duration::from_secs(60), opened).await.unwrap().unwrap().unwrap())
     }
 }
 
-pub(crate) struct Held(File);
+pub(crate) struct OpenPipe(File);
 
-impl Held {
-    /// Waits until no process holds it any more; gives up after a minute.
-    pub(crate) async fn let_go(mut self) {
+impl OpenPipe {
+    /// Waits until every process has closed it, for at most a minute.
+    pub(crate) async fn closed(mut self) {
         let ended = tokio::task::spawn_blocking(move || self.0.read_to_end(&mut vec![]));
         let ended = tokio::time::timeout(Duration::from_secs(60), ended).await;
         assert!(ended.is_ok(), "a process is alive");

@@ -1,4 +1,4 @@
-//! What turns use is counted: priced, in a file, against limits, whatever the driver does.
+//! Usage of turns is metered: with prices, in a file, against limits, whatever the driver does.
 
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -10,7 +10,7 @@ use superstep::drivers::{
     LimitsAnswer, Metered, Price, RunLimits, Session, SessionRef, Status, Usage, events,
 };
 
-/// An agent that asks its model for ever, 100 tokens each time, and keeps to nothing.
+/// An agent that calls its model for ever, 100 tokens each time, and ignores its limits.
 #[derive(Clone)]
 struct Greedy {
     requests: u64,
@@ -40,24 +40,24 @@ impl Driver for Greedy {
     }
 }
 
-async fn taken(driver: &impl Driver, turn: &str, limit: Option<u64>) -> Result<Finished, DriverError> {
+async fn run(driver: &impl Driver, turn: &str, limit: Option<u64>) -> Result<Finished, DriverError> {
     let mut request = AgentRequest::new("developer", "go", "/some/where");
     (request.limits.tokens, request.turn, request.session) = (limit, turn.into(), Session::New);
     driver.finish(request, |_| ()).await
 }
 
 #[tokio::test]
-async fn a_limit_of_tokens_holds_for_a_driver_that_keeps_none() {
+async fn a_token_limit_holds_for_a_driver_that_ignores_limits() {
     let driver = Metered::new(Greedy { requests: u64::MAX }, Ledger::new());
-    let finished = taken(&driver, "t", Some(250)).await.unwrap();
+    let finished = run(&driver, "t", Some(250)).await.unwrap();
     assert_eq!((finished.status, finished.usage.tokens()), (Status::TokenLimit, 300));
     assert_eq!(finished.session.unwrap().id, "s", "it can be gone on with");
 }
 
 #[tokio::test]
-async fn a_turn_that_ends_at_its_limit_has_ended() {
+async fn a_turn_that_ends_at_its_limit_is_done() {
     let driver = Metered::new(Greedy { requests: 3 }, Ledger::new());
-    assert_eq!(taken(&driver, "t", Some(300)).await.unwrap().status, Status::Done);
+    assert_eq!(run(&driver, "t", Some(300)).await.unwrap().status, Status::Done);
 }
 
 #[rstest]
@@ -70,30 +70,30 @@ async fn tokens_have_a_price_or_an_unknown_cost(
     #[case] unpriced: u64,
 ) {
     let driver = Metered::new(Greedy { requests: 3 }, Ledger::new()).price(price);
-    let usage = taken(&driver, "t", None).await.unwrap().usage;
+    let usage = run(&driver, "t", None).await.unwrap().usage;
     assert_eq!((usage.cost, usage.unpriced), (cost, unpriced));
 }
 
 #[tokio::test]
-async fn a_ledger_in_a_file_knows_what_was_spent_before() {
+async fn a_ledger_in_a_file_counts_earlier_spending() {
     let place = tempfile::tempdir().unwrap();
     let file = place.path().join("ledgers/run.jsonl");
     let limits = RunLimits { tokens: Some(500), ..RunLimits::default() };
     let metered = |requests| Metered::new(Greedy { requests }, Ledger::open(&file).unwrap().limits(limits));
-    taken(&metered(2), "one", None).await.unwrap();
+    run(&metered(2), "one", None).await.unwrap();
     let text = fs::read_to_string(&file).unwrap();
     fs::write(&file, format!("{text}{{\"turn\":{{\"turn\":\"on")).unwrap(); // a power cut in a line
-    let cut = taken(&metered(u64::MAX), "two", None).await.unwrap_err();
+    let cut = run(&metered(u64::MAX), "two", None).await.unwrap_err();
     assert_eq!(cut.class, ErrorClass::Budget);
     let ledger = Ledger::open(&file).unwrap().limits(limits);
     assert_eq!((ledger.account().spent.tokens(), ledger.account().reached()), (600, vec!["tokens"]));
-    let refused = taken(&metered(1), "two", None).await.unwrap_err();
+    let refused = run(&metered(1), "two", None).await.unwrap_err();
     assert_eq!(refused.message, "the budget of 500 tokens is used up: 600 tokens and $0.000000 spent");
     for _ in 0..2 {
         ledger.set_limits("key", tokens(800), 1).unwrap(); // once
     }
     drop(ledger);
-    let again = taken(&metered(1), "two", None).await.unwrap();
+    let again = run(&metered(1), "two", None).await.unwrap();
     assert_eq!(again.usage.tokens(), 500, "with the try that was ended");
     assert_eq!(Ledger::open(&file).unwrap().limits(limits).account().limits.tokens, Some(800));
 }
@@ -124,9 +124,9 @@ async fn the_later_of_two_answers_sets_the_limit() {
 }
 
 #[tokio::test]
-async fn a_limit_that_is_not_above_what_is_used_is_refused() {
+async fn a_limit_that_is_used_up_is_refused() {
     let ledger = Ledger::new().limits(tokens(300));
-    taken(&Metered::new(Greedy { requests: 3 }, ledger.clone()), "t", None).await.unwrap();
+    run(&Metered::new(Greedy { requests: 3 }, ledger.clone()), "t", None).await.unwrap();
     let refused = |to| match ledger.set_limits("key", to, 1).unwrap() {
         LimitsAnswer::Refused(why) => why,
         LimitsAnswer::Set(limits) => panic!("{limits:?}"),
@@ -138,9 +138,9 @@ async fn a_limit_that_is_not_above_what_is_used_is_refused() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_time_of_a_run_holds_in_the_middle_of_a_turn() {
-    struct Still;
-    impl Driver for Still {
+async fn the_time_limit_of_a_run_ends_a_turn() {
+    struct Silent;
+    impl Driver for Silent {
         fn name(&self) -> &str {
             "still"
         }
@@ -153,17 +153,17 @@ async fn the_time_of_a_run_holds_in_the_middle_of_a_turn() {
     }
     let limits = RunLimits { wall: Some(Duration::from_secs(60)), ..RunLimits::default() };
     let ledger = Ledger::new().limits(limits);
-    let error = taken(&Metered::new(Still, ledger.clone()), "t", None).await.unwrap_err();
+    let error = run(&Metered::new(Silent, ledger.clone()), "t", None).await.unwrap_err();
     assert_eq!((error.class, ledger.account().reached()), (ErrorClass::Budget, vec!["wall"]));
     let place = tempfile::tempdir().unwrap();
     let file = place.path().join("ledger");
-    taken(&Metered::new(Still, Ledger::open(&file).unwrap().limits(limits)), "t", None).await.unwrap_err();
+    run(&Metered::new(Silent, Ledger::open(&file).unwrap().limits(limits)), "t", None).await.unwrap_err();
     let again = Ledger::open(&file).unwrap().limits(limits);
     assert_eq!(again.account().reached(), ["wall"], "the time is in the file");
 }
 
 #[test]
-fn a_link_or_a_damaged_file_is_no_ledger() {
+fn a_link_or_a_damaged_file_is_not_a_ledger() {
     let place = tempfile::tempdir().unwrap();
     let (other, link) = (place.path().join("other"), place.path().join("link"));
     fs::write(&other, "mine").unwrap();

@@ -1,4 +1,4 @@
-//! Drivers and what they stand on, through the public API: real child programs, files and HTTP, no model.
+//! Drivers and the modules below them, through the public API: real child programs, files and HTTP, no model.
 #![cfg(all(feature = "agents", unix))]
 #![allow(clippy::unwrap_used)]
 

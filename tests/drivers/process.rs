@@ -1,4 +1,4 @@
-//! Child programs in groups of their own: lines, limits, ends, environments, and what is hidden.
+//! Child programs in groups of their own: output lines, limits, termination, environments, and redacted secrets.
 
 use std::time::Duration;
 
@@ -21,25 +21,25 @@ fn shell(line: &str) -> Program {
 }
 
 async fn all(running: &mut Running) -> Vec<Heard> {
-    let mut heard = vec![];
+    let mut lines = vec![];
     while let Some(line) = running.next(&watch()).await.unwrap() {
-        heard.push(line);
+        lines.push(line);
     }
-    heard
+    lines
 }
 
 #[tokio::test]
-async fn what_a_program_leaves_running_ends_with_it() {
+async fn children_of_a_program_end_with_it() {
     let folder = tempfile::tempdir().unwrap();
-    let held = Alive::in_folder(folder.path());
+    let pipe = Alive::in_folder(folder.path());
     let program = shell("exec 3> alive; sleep 1000 > /dev/null 2>&1 & echo started").directory(folder.path());
-    let (output, held) = tokio::join!(program.run(|| ()), held.opened());
+    let (output, pipe) = tokio::join!(program.run(|| ()), pipe.opened());
     assert_eq!(output.unwrap().stdout, "started\n");
-    held.let_go().await;
+    pipe.closed().await;
 }
 
 #[tokio::test]
-async fn lines_come_with_the_last_one_unended() {
+async fn the_last_line_may_have_no_line_feed() {
     let mut running = shell("cat; printf 'äh\\nlast'; echo oops >&2; exit 3").stdin("first\n").start().unwrap();
     let lines = ["first", "äh", "last"].map(|line| Heard::Line(line.to_owned()));
     assert_eq!(all(&mut running).await, lines);
@@ -48,28 +48,28 @@ async fn lines_come_with_the_last_one_unended() {
 }
 
 #[tokio::test]
-async fn a_giant_line_is_counted_and_not_held() {
+async fn a_giant_line_is_counted_and_not_stored() {
     let mut running = shell("head -c 20000000 /dev/zero | tr '\\0' x; echo; echo after").start().unwrap();
     assert_eq!(all(&mut running).await, [Heard::TooLong(20_000_000), Heard::Line("after".into())]);
 }
 
 #[tokio::test]
-async fn large_input_that_nobody_reads_holds_nothing_up() {
+async fn large_unread_input_does_not_block() {
     let mut running = shell("echo done").stdin("x".repeat(1_000_000)).start().unwrap();
     assert_eq!(all(&mut running).await, [Heard::Line("done".into())]);
     assert_eq!(running.end(LONG, LONG).await.unwrap().code, Some(0));
 }
 
 #[tokio::test]
-async fn an_output_that_others_hold_open_has_ended_with_its_program() {
+async fn an_output_held_open_by_others_ends_with_its_program() {
     let place = tempfile::tempdir().unwrap();
     let alive = Alive::in_folder(place.path());
     let line = "(exec 3> alive; echo ready; exec sleep 600) & echo $!; read x < /dev/null; exit 0";
     let mut running = shell(line).directory(place.path()).start().unwrap();
-    let held = alive.opened().await;
+    let pipe = alive.opened().await;
     assert_eq!(all(&mut running).await.len(), 2);
     assert_eq!(running.end(LONG, LONG).await.unwrap().code, Some(0));
-    held.let_go().await;
+    pipe.closed().await;
 }
 
 #[rstest]
@@ -77,28 +77,28 @@ async fn an_output_that_others_hold_open_has_ended_with_its_program() {
 #[case::out_of_time(|watch: &mut Watch| watch.end = Instant::now() + SHORT, "its time is up")]
 #[case::silent(|watch: &mut Watch| watch.idle = SHORT, "it wrote nothing for 100ms")]
 #[tokio::test]
-async fn what_is_ended_ends_with_all_it_started(#[case] limit: fn(&mut Watch), #[case] said: &str) {
+async fn a_stopped_program_is_killed_with_its_children(#[case] limit: fn(&mut Watch), #[case] message: &str) {
     let place = tempfile::tempdir().unwrap();
     let alive = Alive::in_folder(place.path());
-    // Neither the shell nor its child listens to the signal that asks.
-    let line = "trap '' TERM; exec 3> alive; (trap '' TERM; sleep 600) & echo begun; wait; sleep 600";
+    // Neither the shell nor its child reacts to SIGTERM.
+    let line = "trap '' TERM; exec 3> alive; (trap '' TERM; sleep 600) & echo ready; wait; sleep 600";
     let mut running = shell(line).directory(place.path()).start().unwrap();
-    let (held, begun) = (alive.opened().await, running.next(&watch()).await.unwrap());
-    assert_eq!(begun, Some(Heard::Line("begun".into())));
+    let (pipe, first) = (alive.opened().await, running.next(&watch()).await.unwrap());
+    assert_eq!(first, Some(Heard::Line("ready".into())));
 
     let mut watch = watch();
     limit(&mut watch);
     let stopped: Stopped = running.next(&watch).await.unwrap_err();
-    assert_eq!(stopped.to_string(), said);
+    assert_eq!(stopped.to_string(), message);
     let exit = running.end(Duration::ZERO, SHORT).await.unwrap();
     assert_eq!(exit.code, None);
-    held.let_go().await;
+    pipe.closed().await;
 }
 
 #[tokio::test]
-async fn who_is_asked_to_end_may_clean_up() {
+async fn a_terminated_program_may_clean_up() {
     let mut running =
-        shell("trap 'echo bye >&2; exit 0' TERM; echo begun; while :; do sleep 0.01; done").start().unwrap();
+        shell("trap 'echo bye >&2; exit 0' TERM; echo ready; while :; do sleep 0.01; done").start().unwrap();
     running.next(&watch()).await.unwrap();
     let exit = running.end(Duration::ZERO, LONG).await.unwrap();
     assert_eq!((exit.code, exit.stderr.lines().last()), (Some(0), Some("bye")));
@@ -109,13 +109,13 @@ async fn dropped_programs_are_killed_with_their_children() {
     let place = tempfile::tempdir().unwrap();
     let alive = Alive::in_folder(place.path());
     let running = shell("trap '' TERM; exec 3> alive; sleep 600 & wait").directory(place.path()).start().unwrap();
-    let held = alive.opened().await;
+    let pipe = alive.opened().await;
     drop(running);
-    held.let_go().await;
+    pipe.closed().await;
 }
 
 #[tokio::test]
-async fn a_child_sees_what_is_on_the_list_and_no_more() {
+async fn a_child_gets_the_listed_variables_only() {
     let ours =
         ["PATH", "LC_ALL", "RUSTUP_HOME", "https_proxy", "CLAUDECODE", "CODEX_SANDBOX", "OPENAI_API_KEY", "SECRET"];
     let ours = ours.map(|name| (name.into(), std::env::var_os("PATH").unwrap_or_default()));
@@ -134,12 +134,12 @@ async fn a_child_sees_what_is_on_the_list_and_no_more() {
 #[case::a_header("authorization: BEARER abc.def-ghi", "authorization: BEARER [redacted]")]
 #[case::no_token("bearer of news", "bearer of news")]
 #[case::others("ä ghp_0123456789 äsk-12345678", "ä [redacted] äsk-12345678")]
-fn secrets_are_hidden(#[case] text: &str, #[case] shown: &str) {
+fn secrets_are_redacted(#[case] text: &str, #[case] shown: &str) {
     assert_eq!(Redactor::new(["open-sesame-1", "no"]).redact(text), shown);
 }
 
 #[test]
-fn an_address_with_a_password_is_withheld_unless_it_is_asked_for() {
+fn an_address_with_a_password_is_withheld_unless_requested() {
     let mine =
         [("HTTP_PROXY", "http://me:word1234@proxy:3128"), ("HTTPS_PROXY", "http://proxy:3128"), ("PATH", "/bin")];
     let mine = || mine.map(|(name, value)| (name.into(), value.into()));
@@ -148,25 +148,25 @@ fn an_address_with_a_password_is_withheld_unless_it_is_asked_for() {
     let passed = environment.set("HTTP_PROXY", "http://me:word1234@proxy:3128");
     assert_eq!(passed.secrets(), ["word1234"]);
     let redactor = Redactor::new(passed.secrets());
-    let said = "fatal: cannot reach http://me:word1234@proxy:3128/ (word1234) ssh://git@host a@b";
+    let text = "fatal: cannot reach http://me:word1234@proxy:3128/ (word1234) ssh://git@host a@b";
     let shown = "fatal: cannot reach http://[redacted]@proxy:3128/ ([redacted]) ssh://[redacted]@host a@b";
-    assert_eq!(redactor.redact(said), shown);
+    assert_eq!(redactor.redact(text), shown);
 }
 
-/// Whether programs run in a cgroup here: their own list of cgroups says so.
+/// Returns true if programs run in a cgroup here, according to their own `/proc/self/cgroup`.
 async fn has_cgroups() -> bool {
     let listed = Program::new("cat").args(["/proc/self/cgroup"]).run(|| ()).await;
     listed.is_ok_and(|listed| listed.stdout.contains("/superstep-"))
 }
 
-/// Starts a process in a session of its own that holds the pipe `alive`, and ends once it is up.
+/// Starts a process in its own session that holds the pipe `alive` open, and exits once that process is up.
 const LEAVES: &str = "setsid sh -c 'exec 3> alive; echo up > up; sleep 600' > /dev/null 2>&1 < /dev/null & cat up";
 
 #[rstest]
 #[case::that_ends(LEAVES.to_owned(), false)]
 #[case::that_is_dropped(format!("{LEAVES}; echo up; sleep 600"), true)]
 #[tokio::test]
-async fn a_process_that_left_its_group_does_not_outlive_its_program(#[case] line: String, #[case] is_dropped: bool) {
+async fn a_process_outside_the_group_does_not_outlive_its_program(#[case] line: String, #[case] is_dropped: bool) {
     if !has_cgroups().await {
         return; // process groups have to do
     }
@@ -187,7 +187,7 @@ async fn a_process_that_left_its_group_does_not_outlive_its_program(#[case] line
 }
 
 #[tokio::test]
-async fn a_program_that_is_not_there_fails_to_start() {
+async fn a_missing_program_fails_to_start() {
     for name in ["no-such-program", "./no-such-program", "/no/such/program"] {
         let error = Program::new(name).run(|| ()).await.unwrap_err();
         assert_eq!(error.kind(), std::io::ErrorKind::NotFound, "{name}");
@@ -198,7 +198,7 @@ async fn a_program_that_is_not_there_fails_to_start() {
 #[case::that_names_its_interpreter("#!/bin/sh\necho it runs\n")]
 #[case::that_does_not("echo it runs\n")]
 #[tokio::test]
-async fn a_script_is_found_in_the_path_that_it_gets(#[case] script: &str) {
+async fn a_script_is_found_in_the_path_of_its_environment(#[case] script: &str) {
     use std::os::unix::fs::PermissionsExt;
     let place = tempfile::tempdir().unwrap();
     let folders = ["first", "second"].map(|name| place.path().join(name));
@@ -213,7 +213,7 @@ async fn a_script_is_found_in_the_path_that_it_gets(#[case] script: &str) {
 }
 
 #[tokio::test]
-async fn a_program_is_told_the_name_that_it_was_started_by() {
+async fn a_program_gets_the_name_that_it_was_started_by() {
     assert_eq!(shell("echo $0").run(|| ()).await.unwrap().stdout, "sh\n");
 }
 

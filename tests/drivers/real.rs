@@ -1,4 +1,4 @@
-//! The real programs `codex` and `claude` against a foreign model server. By hand only: they have hundreds of megabytes.
+//! The real programs `codex` and `claude` against a model server. Ignored by default: they need hundreds of MB.
 //!
 //! ```text
 //! npm install --prefix agents @openai/codex @anthropic-ai/claude-code @copilotkit/aimock
@@ -38,7 +38,7 @@ async fn finish(agent: &CliAgent, request: AgentRequest) -> Result<Finished, Dri
     agent.finish(request, |event| println!("{event:?}")).await
 }
 
-/// One turn that makes a file, one in the same session, one in a session that nobody knows.
+/// Runs a turn that writes a file, one in the same session, and one in an unknown session.
 async fn works(agent: CliAgent, name: &str) {
     let place = tempfile::tempdir().unwrap();
     let properties = json!({"done": {"type": "boolean"}, "why": {"type": "string"}});

@@ -1,4 +1,4 @@
-//! Scenarios: which turn a request gets, what happens in it, what stays after a kill, and what is no scenario.
+//! Scenarios: the choice of a turn for a request, its steps, its state after a kill, and invalid scenarios.
 
 use std::fs;
 use std::path::Path;
@@ -31,18 +31,17 @@ async fn finish(driver: &Scripted, request: AgentRequest) -> Result<Finished, Dr
     driver.finish(request, |_| ()).await
 }
 
-async fn told(driver: &Scripted, request: AgentRequest) -> Vec<AgentEvent> {
+async fn events_of(driver: &Scripted, request: AgentRequest) -> Vec<AgentEvent> {
     let mut events = vec![];
     let finished = driver.finish(request, |event| events.push(event.clone())).await.unwrap();
     events.push(AgentEvent::Finished(finished));
     events
 }
 
-fn said(number: u32) -> String {
+fn turn(number: u32) -> String {
     format!("turn {number}")
 }
 
-/// The example of the documentation.
 fn example() -> Scripted {
     let page = fs::read_to_string("docs/scenarios.md").unwrap();
     let yaml = page.split("```yaml\n").nth(1).unwrap().split("```").next().unwrap();
@@ -76,7 +75,7 @@ async fn the_documented_example_plays() {
 }
 
 #[tokio::test]
-async fn a_turn_tells_its_steps_in_order() {
+async fn a_turn_emits_its_steps_in_order() {
     let place = tempfile::tempdir().unwrap();
     let scenario = "
 turns:
@@ -90,9 +89,9 @@ turns:
   submit: 7
 ";
     let driver = Scripted::parse("s.yaml", scenario).unwrap();
-    let told = told(&driver, request("developer", place.path())).await;
-    let told: Vec<String> = told.iter().map(|event| serde_json::to_string(event).unwrap()).collect();
-    assert_snapshot!(told.join("\n"), @r#"
+    let events = events_of(&driver, request("developer", place.path())).await;
+    let events: Vec<String> = events.iter().map(|event| serde_json::to_string(event).unwrap()).collect();
+    assert_snapshot!(events.join("\n"), @r#"
     {"started":{"id":"scripted-32a8774e69ccb375","turn":""}}
     {"thinking":"hm"}
     {"tool_call":{"id":"step-2","name":"shell","arguments":{"command":"make"}}}
@@ -116,7 +115,7 @@ turns:
 - {role: developer, steps: [say: turn 4]}
 ";
 
-async fn had(driver: &Scripted, key: &str) -> Result<String, ErrorClass> {
+async fn run(driver: &Scripted, key: &str) -> Result<String, ErrorClass> {
     let mut request = request("developer", Path::new("."));
     (request.turn, request.place.run) = (key.into(), "run".into());
     finish(driver, request).await.map(|finished| finished.text).map_err(|error| error.class)
@@ -126,45 +125,45 @@ async fn had(driver: &Scripted, key: &str) -> Result<String, ErrorClass> {
 #[case::in_memory(false)]
 #[case::in_a_folder(true)]
 #[tokio::test]
-async fn turns_are_had_in_order_and_as_often_as_they_say(#[case] logged: bool) {
+async fn turns_are_chosen_in_order_and_as_often_as_they_declare(#[case] logged: bool) {
     let place = tempfile::tempdir().unwrap();
     let driver = Scripted::parse("s.yaml", NUMBERED).unwrap();
     let driver = if logged { driver.logged_in(place.path().join("logs")) } else { driver };
     for (key, text) in [("a", 1), ("b", 2), ("c", 2)] {
-        assert_eq!(had(&driver, key).await, Ok(said(text)));
+        assert_eq!(run(&driver, key).await, Ok(turn(text)));
     }
-    assert_eq!(had(&driver, "d").await, Err(ErrorClass::Transient));
-    assert_eq!(had(&driver, "d").await, Ok(said(4)), "a turn that failed has ended");
-    assert_eq!(had(&driver, "e").await, Err(ErrorClass::Fatal));
+    assert_eq!(run(&driver, "d").await, Err(ErrorClass::Transient));
+    assert_eq!(run(&driver, "d").await, Ok(turn(4)), "a turn that failed has ended");
+    assert_eq!(run(&driver, "e").await, Err(ErrorClass::Fatal));
 }
 
 #[tokio::test]
-async fn another_process_counts_on_and_knows_what_has_ended() {
+async fn another_process_continues_the_count_and_finds_ended_turns() {
     let place = tempfile::tempdir().unwrap();
     let open = || Scripted::parse("s.yaml", NUMBERED).unwrap().logged_in(place.path());
-    assert_eq!(had(&open(), "a").await, Ok(said(1)));
+    assert_eq!(run(&open(), "a").await, Ok(turn(1)));
     let ended = open().ended(None, "a").await.unwrap().unwrap();
-    assert_eq!((ended.text, ended.status), (said(1), Status::Done));
+    assert_eq!((ended.text, ended.status), (turn(1), Status::Done));
     assert_eq!(open().ended(None, "b").await, Ok(None));
-    assert_eq!(had(&open(), "b").await, Ok(said(2)));
+    assert_eq!(run(&open(), "b").await, Ok(turn(2)));
 
     let torn = fs::read_dir(place.path()).unwrap().next().unwrap().unwrap().path();
-    let kept = fs::read(&torn).unwrap();
-    fs::write(&torn, &kept[..kept.len() - 9]).unwrap();
+    let bytes = fs::read(&torn).unwrap();
+    fs::write(&torn, &bytes[..bytes.len() - 9]).unwrap();
     assert_eq!(open().ended(None, "b").await, Ok(None), "the line was torn");
-    assert_eq!(had(&open(), "b").await, Ok(said(2)), "so the turn has only begun");
-    assert_eq!(had(&open(), "c").await, Ok(said(2)));
+    assert_eq!(run(&open(), "b").await, Ok(turn(2)), "so the turn has only begun");
+    assert_eq!(run(&open(), "c").await, Ok(turn(2)));
 
     let mut other = request("developer", Path::new("."));
     (other.turn, other.place.run) = ("x".into(), "other run".into());
-    assert_eq!(finish(&open(), other).await.unwrap().text, said(1), "each run has its own turns");
+    assert_eq!(finish(&open(), other).await.unwrap().text, turn(1), "each run has its own turns");
 }
 
 #[rstest]
 #[case::killed(false)]
 #[case::cancelled(true)]
 #[tokio::test]
-async fn a_turn_that_did_not_end_comes_again(#[case] cancelled: bool) {
+async fn an_unfinished_turn_is_chosen_again(#[case] cancelled: bool) {
     let (place, logs) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
     let scenario = "
 turns:
@@ -191,11 +190,11 @@ turns:
         }
     }
     let other = at(request("developer", place.path()), "1", 2);
-    assert_eq!(finish(&open(), other).await.unwrap().text, said(2), "another turn does not get one that is under way");
+    assert_eq!(finish(&open(), other).await.unwrap().text, turn(2), "another turn does not get one that is under way");
 }
 
 #[tokio::test]
-async fn an_edit_is_done_once_however_often_it_is_begun() {
+async fn an_edit_is_made_once_even_if_it_is_repeated() {
     let place = tempfile::tempdir().unwrap();
     let file = place.path().join("a.txt");
     fs::write(&file, "fn main() {}\n").unwrap();
@@ -215,7 +214,7 @@ turns:
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_turn_that_hangs_ends_when_its_time_is_up() {
+async fn a_hanging_turn_ends_at_its_time_limit() {
     let driver = Scripted::parse("s.yaml", "turns: [{steps: [say: begun, hang]}]").unwrap();
     let error = finish(&driver, request("developer", Path::new("."))).await.unwrap_err();
     assert_eq!((error.class, error.transcript.as_str()), (ErrorClass::Budget, "begun\n"));
@@ -231,7 +230,7 @@ async fn a_turn_ends_at_its_limit_of_tokens() {
 }
 
 #[tokio::test]
-async fn links_lead_nowhere_and_who_must_not_write_does_not() {
+async fn links_are_not_followed_and_read_only_roles_cannot_write() {
     let (place, outside) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
     std::os::unix::fs::symlink(outside.path(), place.path().join("out")).unwrap();
     let driver =
@@ -256,7 +255,7 @@ async fn a_session_of_another_driver_is_lost() {
 }
 
 #[tokio::test]
-async fn who_finds_no_turn_is_told_why() {
+async fn the_error_for_a_request_without_a_turn_has_the_reason() {
     let scenario = "
 turns:
 - {role: developer, task: 1, attempt: 1}
@@ -335,13 +334,13 @@ turns:
     "turns:\n- steps:\n  - usage: {cost: -1}",
     "s.yaml:3: turns[0].steps[0].usage: `-1` is no cost in dollars"
 )]
-fn what_is_no_scenario_is_refused_with_its_place(#[case] text: &str, #[case] said: &str) {
+fn an_invalid_scenario_is_refused_with_its_place(#[case] text: &str, #[case] message: &str) {
     let error = Scripted::parse("s.yaml", text).unwrap_err();
-    assert_eq!(error.to_string(), said);
+    assert_eq!(error.to_string(), message);
 }
 
 #[test]
-fn a_scenario_that_is_not_there_says_so() {
+fn a_missing_scenario_is_an_error() {
     let error = Scripted::open("no/such.yaml").unwrap_err();
     assert_snapshot!(format!("{error}\n{}", error.help()), @"
     no/such.yaml: No such file or directory (os error 2)

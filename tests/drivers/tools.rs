@@ -1,4 +1,4 @@
-//! What an agent can do in its folder, and what it cannot: real files, links, fifos and commands.
+//! The tools of an agent in its folder, and their limits: real files, links, fifos and commands.
 
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
@@ -13,7 +13,7 @@ use tempfile::TempDir;
 
 use crate::kit::{Alive, script};
 
-/// A folder `work` with files, and a secret beside it.
+/// A folder `work` with files, and a secret next to it.
 fn folder() -> TempDir {
     let outside = tempfile::tempdir().unwrap();
     fs::write(outside.path().join("secret"), "the secret").unwrap();
@@ -142,7 +142,7 @@ async fn no_tool_leaves_the_folder_while_links_come_and_go() {
 }
 
 #[tokio::test]
-async fn files_elsewhere_are_read_if_they_are_named_and_no_others() {
+async fn files_outside_the_folder_are_read_only_if_listed() {
     let folder = folder();
     let (file, link) = (folder.path().join("long.diff"), folder.path().join("link.diff"));
     fs::write(&file, "+added\n").unwrap();
@@ -168,18 +168,18 @@ async fn files_elsewhere_are_read_if_they_are_named_and_no_others() {
 }
 
 #[tokio::test]
-async fn refusals_say_why() {
+async fn refusals_give_a_reason() {
     let folder = folder();
     symlink("/etc", work(&folder).join("etc")).unwrap();
     let tools = tools(&folder);
-    let mut said = Vec::new();
+    let mut texts = Vec::new();
     for path in ["/etc/passwd", "a/../b", ".git/x", "etc/passwd", "none", "src"] {
-        said.push(call(&tools, "read", json!({ "path": path })).await.text);
+        texts.push(call(&tools, "read", json!({ "path": path })).await.text);
     }
-    said.push(tools.call("fly", "{}").await.text);
-    said.push(tools.call("read", "{\"path\": \"a").await.text);
-    said.push(tools.call("write", "{\"path\": \"a\"}").await.text);
-    insta::assert_snapshot!(said.join("\n"), @r"
+    texts.push(tools.call("fly", "{}").await.text);
+    texts.push(tools.call("read", "{\"path\": \"a").await.text);
+    texts.push(tools.call("write", "{\"path\": \"a\"}").await.text);
+    insta::assert_snapshot!(texts.join("\n"), @r"
     error: `/etc/passwd`: absolute paths are refused; give the path from the folder you work in
     error: `a/../b`: `..` is refused; give the path from the folder you work in
     error: `.git/x`: `.git` and `.superstep` are refused
@@ -300,7 +300,7 @@ async fn an_edit_needs_exactly_one_match(
 }
 
 #[tokio::test]
-async fn sizes_are_capped() {
+async fn sizes_are_limited() {
     let folder = folder();
     let work = work(&folder);
     fs::write(work.join("big"), "x".repeat(2001)).unwrap();
@@ -322,19 +322,19 @@ async fn sizes_are_capped() {
     assert!(!work.join("new").exists());
 }
 
-/// Also one that a closed pipe would end by itself, and one that it would not.
+/// One command that a closed pipe would end, and one that ignores it.
 #[rstest]
 #[case("yes")]
 #[case("trap '' PIPE; while :; do echo y; done 2>/dev/null")]
 #[tokio::test]
-async fn a_command_that_writes_without_end_is_killed(#[case] command: &str) {
+async fn a_command_that_writes_endlessly_is_killed(#[case] command: &str) {
     let folder = folder();
     let limits = ToolLimits { answer: 1000, output: 5000, command: Duration::from_secs(60), ..ToolLimits::default() };
     let tools = tools(&folder).limits(limits);
     for _ in 0..20 {
-        let told = call(&tools, "shell", json!({ "command": command })).await;
-        assert!(!told.ok && told.text.len() < 1100, "{}", told.text);
-        assert!(told.text.contains("wrote more than 5000 bytes"), "{}", told.text);
+        let answer = call(&tools, "shell", json!({ "command": command })).await;
+        assert!(!answer.ok && answer.text.len() < 1100, "{}", answer.text);
+        assert!(answer.text.contains("wrote more than 5000 bytes"), "{}", answer.text);
     }
 }
 
@@ -343,7 +343,7 @@ async fn a_command_that_writes_without_end_is_killed(#[case] command: &str) {
 #[case(Access { write: true, shell: None }, "read list grep write edit")]
 #[case(Access { write: false, shell: Some(Shell::default()) }, "read list grep shell")]
 #[tokio::test]
-async fn only_what_is_allowed_is_offered_and_done(#[case] access: Access, #[case] names: &str) {
+async fn only_allowed_tools_are_offered_and_run(#[case] access: Access, #[case] names: &str) {
     let folder = folder();
     let tools = Toolbox::open(&work(&folder), access).unwrap();
     let offered: Vec<&str> = tools.specs().iter().map(|spec| spec.name).collect();
@@ -385,47 +385,47 @@ async fn a_command_runs_behind_the_prefix_in_the_folder() {
 }
 
 #[tokio::test]
-async fn a_command_sees_no_keys_and_cannot_ask() {
+async fn a_command_gets_no_keys_and_no_terminal() {
     let folder = folder();
     let answer = call(&tools(&folder), "shell", json!({ "command": "env | cut -d= -f1 | sort; cat; ulimit -t" })).await;
     assert!(answer.ok && answer.text.ends_with("\n600\n"), "{}", answer.text);
-    // Cargo sets these for tests; keys would come the same way.
+    // Cargo sets these for tests; keys would be inherited in the same way.
     assert!(std::env::var("CARGO_MANIFEST_DIR").is_ok());
     assert!(answer.text.contains("PATH") && !answer.text.contains("CARGO_MANIFEST_DIR"), "{}", answer.text);
 }
 
 #[tokio::test]
-async fn a_command_ends_with_all_it_started() {
+async fn a_command_is_killed_with_its_children() {
     let folder = folder();
-    let held = Alive::in_folder(&work(&folder));
+    let pipe = Alive::in_folder(&work(&folder));
     let tools = tools(&folder).limits(ToolLimits { command: Duration::from_secs(2), ..ToolLimits::default() });
-    let (answer, held) = tokio::join!(
+    let (answer, pipe) = tokio::join!(
         call(&tools, "shell", json!({ "command": "exec 3> alive; sleep 1000 & sleep 1000" })),
-        held.opened()
+        pipe.opened()
     );
     assert!(!answer.ok && answer.text.contains("took longer than 2s"), "{}", answer.text);
-    held.let_go().await;
+    pipe.closed().await;
 }
 
 #[tokio::test]
-async fn what_a_command_leaves_running_ends_with_it() {
+async fn children_of_a_command_end_with_it() {
     let folder = folder();
-    let held = Alive::in_folder(&work(&folder));
+    let pipe = Alive::in_folder(&work(&folder));
     let tools = tools(&folder);
     let line = json!({ "command": "exec 3> alive; sleep 1000 & echo started" });
-    let (answer, held) = tokio::join!(call(&tools, "shell", line), held.opened());
+    let (answer, pipe) = tokio::join!(call(&tools, "shell", line), pipe.opened());
     assert_eq!(answer.text, "exit code 0\nstarted\n");
-    held.let_go().await;
+    pipe.closed().await;
 }
 
 #[tokio::test]
 async fn a_dropped_command_ends() {
     let folder = folder();
-    let held = Alive::in_folder(&work(&folder));
+    let pipe = Alive::in_folder(&work(&folder));
     let tools = tools(&folder);
-    let held = tokio::select! {
+    let pipe = tokio::select! {
         answer = call(&tools, "shell", json!({ "command": "exec 3> alive; sleep 1000" })) => panic!("{answer:?}"),
-        held = held.opened() => held,
+        pipe = pipe.opened() => pipe,
     };
-    held.let_go().await;
+    pipe.closed().await;
 }

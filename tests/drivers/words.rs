@@ -1,4 +1,4 @@
-//! Names of drivers, and results found in text.
+//! Names of drivers, and JSON results in text.
 
 use rstest::rstest;
 use serde_json::{Value, json};
@@ -10,7 +10,7 @@ use superstep::drivers::{DriverName, fenced_json};
 #[case("cli:codex")]
 #[case("cli:claude")]
 #[case("scripted:some where/a:b.yaml")]
-fn a_name_comes_back_as_it_was(#[case] name: &str) {
+fn a_name_is_read_and_written_unchanged(#[case] name: &str) {
     let driver: DriverName = name.parse().unwrap();
     assert_eq!(driver.to_string(), name);
     assert_eq!(serde_json::from_value::<DriverName>(json!(name)).unwrap(), driver);
@@ -25,7 +25,7 @@ fn a_name_comes_back_as_it_was(#[case] name: &str) {
 #[case("api:a b")]
 #[case("scripted:")]
 #[case("API")]
-fn an_unknown_name_lists_those_there_are(#[case] name: &str) {
+fn an_unknown_name_lists_the_known_ones(#[case] name: &str) {
     let error = name.parse::<DriverName>().unwrap_err().to_string();
     let known = "there are `api`, `api:PROVIDER`, `cli:codex`, `cli:claude` and `scripted:FILE`";
     assert_eq!(error, format!("there is no driver `{name}`; {known}"));

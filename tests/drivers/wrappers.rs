@@ -1,4 +1,4 @@
-//! Drivers around drivers: recording and replay, retries, budgets, hidden secrets.
+//! Drivers that wrap drivers: recording and replay, retries, budgets, redacted secrets.
 
 use std::fs;
 use std::path::Path;
@@ -21,7 +21,7 @@ fn request(prompt: &str) -> AgentRequest {
     AgentRequest::new("developer", prompt, "/some/where")
 }
 
-async fn told(driver: &impl Driver, request: AgentRequest) -> (Vec<AgentEvent>, Result<Finished, DriverError>) {
+async fn run(driver: &impl Driver, request: AgentRequest) -> (Vec<AgentEvent>, Result<Finished, DriverError>) {
     let mut events = vec![];
     let finished = driver.finish(request, |event| events.push(event.clone())).await;
     (events, finished)
@@ -36,59 +36,59 @@ const TURNS: &str = "
 ";
 
 #[tokio::test]
-async fn a_replay_tells_what_was_recorded() {
+async fn a_replay_emits_the_recorded_events() {
     let place = tempfile::tempdir().unwrap();
     let file = place.path().join("tapes/t.jsonl");
     let mut recorded = vec![];
     for prompts in [&["one", "two"][..], &["three in /some/where", "three in /some/where"]] {
-        // Each time another process.
+        // A new recording each time, as in another process.
         let recording = Recording::new(scripted(TURNS), &file).unwrap();
         for prompt in prompts {
-            recorded.push(told(&recording, request(prompt)).await);
+            recorded.push(run(&recording, request(prompt)).await);
         }
     }
     let replaying = Replaying::open(&file).unwrap();
     for (prompt, recorded) in ["one", "two", "three in /else", "three in /else"].into_iter().zip(&recorded) {
-        let asked = AgentRequest { directory: "/else".into(), ..request(prompt) };
-        assert_eq!(&told(&replaying, asked).await, recorded);
+        let elsewhere = AgentRequest { directory: "/else".into(), ..request(prompt) };
+        assert_eq!(&run(&replaying, elsewhere).await, recorded);
     }
     assert_eq!(recorded[1].1.as_ref().unwrap_err().message, "bad");
 }
 
 #[tokio::test]
-async fn a_turn_that_is_asked_for_again_under_its_key_is_given_again() {
+async fn a_turn_requested_again_under_its_key_is_replayed_again() {
     let place = tempfile::tempdir().unwrap();
     let file = place.path().join("t.jsonl");
     let keyed = || AgentRequest { turn: "key".into(), ..request("one") };
-    let recorded = told(&Recording::new(scripted(TURNS), &file).unwrap(), keyed()).await;
+    let recorded = run(&Recording::new(scripted(TURNS), &file).unwrap(), keyed()).await;
     let replaying = Replaying::open(&file).unwrap();
-    assert_eq!(told(&replaying, keyed()).await, recorded);
-    assert_eq!(told(&replaying, keyed()).await, recorded);
+    assert_eq!(run(&replaying, keyed()).await, recorded);
+    assert_eq!(run(&replaying, keyed()).await, recorded);
     assert_eq!(replaying.ended(None, "key").await.unwrap().unwrap(), recorded.1.unwrap());
-    assert_eq!(told(&replaying, request("one")).await.1.unwrap_err().class, ErrorClass::Fatal);
+    assert_eq!(run(&replaying, request("one")).await.1.unwrap_err().class, ErrorClass::Fatal);
 }
 
 #[tokio::test]
-async fn a_request_that_was_not_recorded_is_shown_beside_the_recorded_one() {
+async fn the_error_for_an_unrecorded_request_shows_the_recorded_one() {
     let place = tempfile::tempdir().unwrap();
     let file = place.path().join("t.jsonl");
     let recording = Recording::new(scripted(TURNS), &file).unwrap();
-    told(&recording, request("Read.\nDo one thing.\nEnd.")).await.1.unwrap();
+    run(&recording, request("Read.\nDo one thing.\nEnd.")).await.1.unwrap();
 
-    let misfit = async |asked: AgentRequest| {
-        let error = told(&Replaying::open(&file).unwrap(), asked).await.1.unwrap_err();
+    let mismatch = async |request: AgentRequest| {
+        let error = run(&Replaying::open(&file).unwrap(), request).await.1.unwrap_err();
         error.message.replace(place.path().to_str().unwrap(), "")
     };
     let other = request("Read.\nDo another thing.\nEnd.");
-    assert_snapshot!(misfit(other).await, @"the cassette /t.jsonl does not fit: of turn 1, `prompt` differs in line 2: recorded `Do one thing.`, asked `Do another thing.`");
+    assert_snapshot!(mismatch(other).await, @"the cassette /t.jsonl does not fit: of turn 1, `prompt` differs in line 2: recorded `Do one thing.`, asked `Do another thing.`");
     let model = AgentRequest { model: Some("big".into()), ..request("Read.\nDo one thing.\nEnd.") };
-    assert_snapshot!(misfit(model).await, @"the cassette /t.jsonl does not fit: of turn 1, `model` differs in line 1: recorded `null`, asked `big`");
+    assert_snapshot!(mismatch(model).await, @"the cassette /t.jsonl does not fit: of turn 1, `model` differs in line 1: recorded `null`, asked `big`");
     let role = AgentRequest { role: "reviewer".into(), ..request("Read.\nDo one thing.\nEnd.") };
-    assert_snapshot!(misfit(role).await, @"the cassette /t.jsonl does not fit: it has no more turns of reviewer");
+    assert_snapshot!(mismatch(role).await, @"the cassette /t.jsonl does not fit: it has no more turns of reviewer");
 }
 
 #[tokio::test]
-async fn a_turn_that_was_killed_is_not_on_the_cassette() {
+async fn a_killed_turn_is_not_recorded() {
     let place = tempfile::tempdir().unwrap();
     let file = place.path().join("t.jsonl");
     let recording =
@@ -97,31 +97,31 @@ async fn a_turn_that_was_killed_is_not_on_the_cassette() {
     let mut events = recording.run(request("never"));
     events.next().await.unwrap().unwrap();
     drop(events);
-    told(&recording, request("one")).await.1.unwrap();
+    run(&recording, request("one")).await.1.unwrap();
     let whole = fs::read(&file).unwrap();
     fs::write(&file, &whole[..whole.len() - 5]).unwrap();
     let again = Recording::new(scripted(TURNS), &file).unwrap();
-    told(&again, request("three")).await.1.unwrap();
+    run(&again, request("three")).await.1.unwrap();
 
     let replaying = Replaying::open(&file).unwrap();
     for (prompt, fits) in [("never", false), ("one", false), ("three", true)] {
-        assert_eq!(told(&replaying, request(prompt)).await.1.is_ok(), fits, "{prompt}");
+        assert_eq!(run(&replaying, request(prompt)).await.1.is_ok(), fits, "{prompt}");
     }
 }
 
 // --- retry ---
 
 #[tokio::test(start_paused = true)]
-async fn what_may_pass_is_tried_again() {
+async fn transient_errors_are_retried() {
     let failing = "
 - steps: [say: a, fail: {class: transient, message: broken}]
 - steps: [fail: {class: rate_limited, retry_after: 20s}]
 - steps: [say: done]
 ";
-    let begun = Instant::now();
-    let (events, finished) = told(&Retry::new(scripted(failing)), request("do")).await;
+    let start = Instant::now();
+    let (events, finished) = run(&Retry::new(scripted(failing)), request("do")).await;
     assert_eq!(finished.unwrap().text, "done");
-    let waited = begun.elapsed();
+    let waited = start.elapsed();
     assert!(Duration::from_millis(20_250) <= waited && waited < Duration::from_millis(20_600), "{waited:?}");
     let notices = events.iter().filter(|event| matches!(event, AgentEvent::Notice(_))).count();
     assert_eq!(notices, 2);
@@ -155,36 +155,36 @@ async fn what_may_pass_is_tried_again() {
 #[case::lost("- {times: always, steps: [fail: {class: session_lost}]}", ErrorClass::SessionLost, 1)]
 #[case::fatal("- {times: always, steps: [fail: {class: fatal}]}", ErrorClass::Fatal, 1)]
 #[tokio::test(start_paused = true)]
-async fn what_stays_is_returned(#[case] turns: &str, #[case] class: ErrorClass, #[case] times: usize) {
-    let (events, finished) = told(&Retry::new(scripted(turns)), request("do")).await;
+async fn persistent_errors_are_returned(#[case] turns: &str, #[case] class: ErrorClass, #[case] times: usize) {
+    let (events, finished) = run(&Retry::new(scripted(turns)), request("do")).await;
     let error = finished.unwrap_err();
-    let begun = events.iter().filter(|event| matches!(event, AgentEvent::Started(_))).count();
-    assert_eq!((error.class, begun), (class, times));
+    let tries = events.iter().filter(|event| matches!(event, AgentEvent::Started(_))).count();
+    assert_eq!((error.class, tries), (class, times));
     assert_eq!(error.retry_after.is_some(), turns.contains("retry_after"));
 }
 
-/// A server that is busy for longer than four tries last: each wait is as long as it says.
+/// A server that is busy for longer than four attempts take: each wait is as long as the server asks for.
 #[tokio::test(start_paused = true)]
-async fn a_server_error_that_says_how_long_is_waited_for() {
+async fn a_server_error_is_retried_after_the_given_time() {
     let busy = "- {times: 5, steps: [fail: {class: transient, retry_after: 8s}]}\n- steps: [say: done]";
-    let begun = Instant::now();
-    let (_, finished) = told(&Retry::new(scripted(busy)), request("do")).await;
+    let start = Instant::now();
+    let (_, finished) = run(&Retry::new(scripted(busy)), request("do")).await;
     assert_eq!(finished.unwrap().text, "done");
-    assert_eq!(begun.elapsed().as_secs(), 40);
+    assert_eq!(start.elapsed().as_secs(), 40);
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_rate_limit_that_does_not_say_how_long_is_waited_for_ever_longer_up_to_a_minute() {
-    let begun = Instant::now();
+async fn a_rate_limit_without_a_time_backs_off_up_to_a_minute() {
+    let start = Instant::now();
     let limited = "- {times: always, steps: [fail: {class: rate_limited}]}";
-    let (events, finished) = told(&Retry::new(scripted(limited)), request("do")).await;
+    let (events, finished) = run(&Retry::new(scripted(limited)), request("do")).await;
     assert_eq!(finished.unwrap_err().class, ErrorClass::RateLimited);
-    assert_eq!(begun.elapsed().as_secs(), 60);
+    assert_eq!(start.elapsed().as_secs(), 60);
     let tries = events.iter().filter(|event| matches!(event, AgentEvent::Started(_))).count();
     assert!((7..=10).contains(&tries), "{tries}");
 }
 
-/// A server that answers between its failures tells more usage each time.
+/// A server that answers between its failures reports more usage each time.
 #[rstest]
 #[case::errors("fail: {class: transient}", "- steps: [usage: {input: 6}, say: done]", true)]
 #[case::rate_limits("fail: {class: rate_limited, retry_after: 40s}", "- steps: [usage: {input: 6}, say: done]", true)]
@@ -194,15 +194,15 @@ async fn a_rate_limit_that_does_not_say_how_long_is_waited_for_ever_longer_up_to
     false
 )]
 #[tokio::test(start_paused = true)]
-async fn a_turn_that_gets_further_is_tried_afresh(#[case] fails: &str, #[case] then: &str, #[case] ends: bool) {
+async fn progress_resets_the_number_of_retries(#[case] fails: &str, #[case] then: &str, #[case] ends: bool) {
     let failing: String = (1..=5).map(|far| format!("- steps: [usage: {{input: {far}}}, {fails}]\n")).collect();
-    let (events, finished) = told(&Retry::new(scripted(&format!("{failing}{then}"))), request("do")).await;
+    let (events, finished) = run(&Retry::new(scripted(&format!("{failing}{then}"))), request("do")).await;
     assert_eq!(finished.is_ok(), ends, "{finished:?}");
     let tries = events.iter().filter(|event| matches!(event, AgentEvent::Started(_))).count();
     assert_eq!(tries, if ends { 6 } else { 8 });
 }
 
-/// Waits for rate limits are no failures that stay.
+/// Waits for rate limits do not count as failed attempts.
 #[tokio::test(start_paused = true)]
 async fn an_error_after_many_waits_is_tried_again() {
     let turns = "
@@ -210,23 +210,23 @@ async fn an_error_after_many_waits_is_tried_again() {
 - {times: 3, steps: [fail: {class: transient}]}
 - steps: [say: done]
 ";
-    let (_, finished) = told(&Retry::new(scripted(turns)), request("do")).await;
+    let (_, finished) = run(&Retry::new(scripted(turns)), request("do")).await;
     assert_eq!(finished.unwrap().text, "done");
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_wait_ends_when_it_is_cancelled() {
     let driver = Retry::new(scripted("- {times: always, steps: [fail: {class: rate_limited, retry_after: 50s}]}"));
-    let asked = request("do");
-    let cancel = asked.cancel.clone();
-    let begun = Instant::now();
-    let finished = driver.finish(asked, |event| {
+    let request = request("do");
+    let cancel = request.cancel.clone();
+    let start = Instant::now();
+    let finished = driver.finish(request, |event| {
         if matches!(event, AgentEvent::Notice(_)) {
             cancel.cancel();
         }
     });
     assert_eq!(finished.await.unwrap_err().class, ErrorClass::Cancelled);
-    assert_eq!(begun.elapsed(), Duration::ZERO);
+    assert_eq!(start.elapsed(), Duration::ZERO);
 }
 
 // --- budget ---
@@ -237,32 +237,32 @@ const COSTLY: &str = "- {times: always, steps: [usage: {input: 40, cost: 0.5}, s
 async fn turns_share_a_budget() {
     let ledger = Ledger::new().tokens(150);
     let (one, other) = (Budget::new(scripted(COSTLY), ledger.clone()), Budget::new(scripted(COSTLY), ledger.clone()));
-    told(&one, request("do")).await.1.unwrap();
-    told(&other, request("do")).await.1.unwrap();
+    run(&one, request("do")).await.1.unwrap();
+    run(&other, request("do")).await.1.unwrap();
     assert_eq!((ledger.spent().tokens(), ledger.left().tokens), (120, Some(30)));
 
-    let last = told(&one, request("do")).await.1.unwrap_err();
+    let last = run(&one, request("do")).await.1.unwrap_err();
     assert_eq!((last.class, ledger.spent().tokens()), (ErrorClass::Budget, 160));
-    let (events, refused) = told(&other, request("do")).await;
+    let (events, refused) = run(&other, request("do")).await;
     assert_eq!(events, []);
     assert_snapshot!(refused.unwrap_err(), @"the budget of 150 tokens is used up: 160 tokens and $1.500000 spent");
 }
 
 #[tokio::test]
-async fn what_one_turn_has_reserved_another_does_not_get() {
+async fn a_reserved_budget_is_not_given_to_another_turn() {
     let ledger = Ledger::new().cost(1_000_000);
     let driver = Budget::new(scripted("- {times: always, steps: [say: a, hang]}"), ledger.clone());
     let costs = |cost| {
-        let mut asked = request("do");
-        asked.limits.cost = Some(cost);
-        asked
+        let mut request = request("do");
+        request.limits.cost = Some(cost);
+        request
     };
     let mut first = driver.run(costs(900_000));
     first.next().await.unwrap().unwrap();
     let mut second = driver.run(costs(900_000));
     second.next().await.unwrap().unwrap();
     assert_eq!(ledger.left().cost, Some(0));
-    let refused = told(&driver, costs(1)).await.1.unwrap_err();
+    let refused = run(&driver, costs(1)).await.1.unwrap_err();
     assert_snapshot!(refused, @"the budget of $1.000000 is used up: 0 tokens and $0.000000 spent, the rest is held by 2 turns under way");
     drop(first);
     assert_eq!(ledger.left().cost, Some(900_000));
@@ -271,15 +271,15 @@ async fn what_one_turn_has_reserved_another_does_not_get() {
 }
 
 #[tokio::test]
-async fn a_turn_ends_at_its_own_limit_as_without_a_budget() {
-    let mut asked = request("do");
-    asked.limits.tokens = Some(30);
-    let finished = told(&Budget::new(scripted(COSTLY), Ledger::new().tokens(1_000)), asked).await.1.unwrap();
+async fn a_turn_ends_at_its_own_limit_within_a_budget() {
+    let mut request = request("do");
+    request.limits.tokens = Some(30);
+    let finished = run(&Budget::new(scripted(COSTLY), Ledger::new().tokens(1_000)), request).await.1.unwrap();
     assert_eq!(finished.status, Status::TokenLimit);
 }
 
 #[tokio::test]
-async fn turns_at_the_same_time_end_when_all_is_used_up() {
+async fn concurrent_turns_end_when_the_budget_is_used_up() {
     let ledger = Ledger::new().tokens(70);
     let turns = format!("- steps: [usage: {{input: 40}}, hang]\n{COSTLY}");
     let driver = Budget::new(scripted(&turns), ledger.clone());
@@ -298,16 +298,16 @@ async fn turns_at_the_same_time_end_when_all_is_used_up() {
 }
 
 #[tokio::test]
-async fn what_was_spent_before_counts() {
+async fn earlier_spending_counts() {
     let ledger = Ledger::new().cost(10).spent_before(&Usage { cost: 10, ..Usage::default() });
-    let error = told(&Budget::new(scripted(COSTLY), ledger), request("do")).await.1.unwrap_err();
+    let error = run(&Budget::new(scripted(COSTLY), ledger), request("do")).await.1.unwrap_err();
     assert_eq!((error.class, error.help.as_str()), (ErrorClass::Budget, "raise the budget, then go on"));
 }
 
 // --- secrets ---
 
 #[tokio::test]
-async fn secrets_are_hidden_wherever_they_are_told() {
+async fn secrets_are_redacted_in_every_event() {
     let turns = "
 - steps:
   - say: the key is open-sesame
@@ -316,7 +316,7 @@ async fn secrets_are_hidden_wherever_they_are_told() {
 ";
     let driver = Redacted::new(scripted(turns), Redactor::new(["open-sesame"]));
     for _ in 0..2 {
-        let (events, finished) = told(&driver, request("do")).await;
+        let (events, finished) = run(&driver, request("do")).await;
         let all = format!("{events:?}{finished:?}");
         assert!(!all.contains("open-sesame") && all.contains("[redacted]"), "{all}");
     }
@@ -328,9 +328,9 @@ async fn wrappers_stack() {
     let ledger = Ledger::new().tokens(1_000);
     let inner = Redacted::new(scripted(COSTLY), Redactor::default());
     let driver = Retry::new(Budget::new(Recording::new(inner, place.path().join("t")).unwrap(), ledger.clone()));
-    let first = told(&driver, request("do")).await.1.unwrap();
+    let first = run(&driver, request("do")).await.1.unwrap();
     let resumed = AgentRequest { session: Session::Resume(first.session.unwrap()), ..request("go on") };
-    told(&driver, resumed).await.1.unwrap();
+    run(&driver, resumed).await.1.unwrap();
     assert_eq!((driver.name(), ledger.spent().tokens()), ("scripted:s.yaml", 120));
     assert!(Path::new("t").metadata().is_err());
 }

@@ -1,4 +1,4 @@
-//! Agents that are programs: a script in the place of `codex`, found in `PATH`, that speaks as it does and really works.
+//! Agents that are programs: a script in place of `codex`, found in `PATH`, with the same output and real work.
 
 use std::fs;
 use std::io::Read;
@@ -14,7 +14,7 @@ use crate::place::{Called, PLAN, Place};
 
 const KEY: &str = "sk-key-0123456789";
 
-/// Writes a file for each call of a developer, approves everything, and does besides what the file `play` says.
+/// Writes a file for each turn of a developer, approves everything, and also runs the commands of the file `play`.
 const CODEX: &str = r#"#!/bin/sh
 place=$(cd "$(dirname "$0")/.." && pwd)
 cat > "$place/prompt"
@@ -87,14 +87,14 @@ impl Stage {
     }
 
     /// Runs to the approval.
-    fn asked(&self, more: &[&str]) -> Called {
+    fn run(&self, more: &[&str]) -> Called {
         self.call(&[&["run", "tasks", "--dir", "repo", "--profile", "p.toml", "--plan", "PLAN.md"], more].concat())
     }
 
-    fn begun(profile: &str) -> Self {
+    fn started(profile: &str) -> Self {
         let stage = Self::new(profile);
-        let asked = stage.asked(&["--thread", "t"]);
-        assert_eq!(asked.code(), 10, "{}", asked.told());
+        let run = stage.run(&["--thread", "t"]);
+        assert_eq!(run.code(), 10, "{}", run.text());
         stage
     }
 
@@ -114,59 +114,59 @@ impl Stage {
 #[rstest]
 #[case::developer("developer")]
 #[case::reviewer("reviewer")]
-fn a_turn_that_ended_just_before_a_kill_is_not_asked_again(#[case] role: &str) {
-    let stage = Stage::begun("");
+fn a_turn_that_ended_just_before_a_kill_is_not_repeated(#[case] role: &str) {
+    let stage = Stage::started("");
     stage.0.write("play", &format!("{role} kill"));
     let killed = stage.call(&["approve", "t"]);
-    assert_eq!(killed.0.status.code(), None, "{}", killed.told());
+    assert_eq!(killed.0.status.code(), None, "{}", killed.text());
     let done = stage.call(&["proceed", "t"]);
-    assert_eq!(done.code(), 0, "{}", done.told());
+    assert_eq!(done.code(), 0, "{}", done.text());
     assert_eq!(stage.read("calls"), "developer\nreviewer\n".repeat(2));
     assert_eq!(stage.0.subjects("superstep/t").len(), 3);
 }
 
 #[test]
 fn an_agent_ends_with_the_process_that_started_it() {
-    let stage = Stage::begun("");
+    let stage = Stage::started("");
     let pipe = stage.path().join("alive");
     assert!(Command::new("mkfifo").arg(&pipe).status().unwrap().success());
     stage.0.write("play", "developer hang");
-    let (told, ended) = mpsc::channel();
+    let (sender, ended) = mpsc::channel();
     std::thread::spawn(move || {
         fs::File::open(pipe).unwrap().read_to_end(&mut vec![]).unwrap();
-        told.send(()).unwrap();
+        sender.send(()).unwrap();
     });
     assert_eq!(stage.call(&["approve", "t"]).0.status.code(), None);
     ended.recv_timeout(Duration::from_secs(60)).expect("the agent is alive, though nobody listens to it");
     let done = stage.call(&["proceed", "t"]);
-    assert_eq!(done.code(), 0, "{}", done.told());
+    assert_eq!(done.code(), 0, "{}", done.text());
 }
 
 #[test]
 fn two_threads_do_not_work_in_one_repository_at_the_same_time() {
-    let stage = Stage::begun("");
+    let stage = Stage::started("");
     let elsewhere = ["--store", "elsewhere"];
-    assert_eq!(stage.asked(&["--thread", "u", "--store", "elsewhere"]).code(), 10);
+    assert_eq!(stage.run(&["--thread", "u", "--store", "elsewhere"]).code(), 10);
     stage.0.write("play", "developer wait");
     let mut first = stage.spawned(&["approve", "t"]);
     stage.until("working");
     let holder = format!("thread `t` in process {}, for ", first.id());
     let second = stage.call(&[&["approve", "u"], &elsewhere[..]].concat());
-    assert_eq!(second.code(), 1, "{}", second.told());
-    assert!(second.told().contains(&holder), "{}", second.told());
-    let third = stage.asked(&["--thread", "v", "--store", "yet-elsewhere"]);
-    assert_eq!(third.code(), 1, "{}", third.told());
-    assert!(third.told().contains(&holder), "{}", third.told());
+    assert_eq!(second.code(), 1, "{}", second.text());
+    assert!(second.text().contains(&holder), "{}", second.text());
+    let third = stage.run(&["--thread", "v", "--store", "yet-elsewhere"]);
+    assert_eq!(third.code(), 1, "{}", third.text());
+    assert!(third.text().contains(&holder), "{}", third.text());
     stage.0.write("go", "");
     assert!(first.wait().unwrap().success());
     let second = stage.call(&[&["retry", "u"], &elsewhere[..]].concat());
-    assert_eq!(second.code(), 0, "{}", second.told());
+    assert_eq!(second.code(), 0, "{}", second.text());
     assert_eq!(stage.0.subjects("superstep/t").len(), 3);
     assert_eq!(stage.0.subjects("superstep/u").len(), 5, "it began where the first had ended");
 }
 
 #[test]
-fn the_sandbox_of_the_profile_is_around_every_agent() {
+fn every_agent_runs_in_the_sandbox_of_the_profile() {
     let stage = Stage::new("");
     let sandbox = stage.path().join("bin/sandbox").display().to_string();
     stage.0.write(
@@ -177,19 +177,19 @@ fn the_sandbox_of_the_profile_is_around_every_agent() {
         "bin/sandbox",
         "#!/bin/sh\necho \"$1 $2 $3\" >> \"$(dirname \"$0\")/../inside\"; shift; exec \"$@\"\n",
     );
-    assert_eq!(stage.asked(&["--thread", "t"]).code(), 10);
+    assert_eq!(stage.run(&["--thread", "t"]).code(), 10);
     let done = stage.call(&["approve", "t"]);
-    assert_eq!(done.code(), 0, "{}", done.told());
+    assert_eq!(done.code(), 0, "{}", done.text());
     assert_eq!(stage.read("inside"), "--strict codex exec\n".repeat(4));
 }
 
-/// Names of variables that were seen.
+/// Returns the names of variables in an environment.
 fn names(seen: &str) -> Vec<&str> {
     seen.lines().filter_map(|line| Some(line.split_once('=')?.0)).collect()
 }
 
 #[test]
-fn keys_reach_the_agent_they_are_for_and_are_stored_nowhere() {
+fn keys_are_passed_to_their_agent_only_and_stored_nowhere() {
     let stage = Stage::new("");
     let place = stage.path().display().to_string();
     stage.program("repo/.git/hooks/pre-commit", &format!("#!/bin/sh\nenv > {place}/hook.env\n"));
@@ -205,12 +205,12 @@ fn keys_reach_the_agent_they_are_for_and_are_stored_nowhere() {
         command.env("GIT_CONFIG_COUNT", "1").env("GIT_CONFIG_KEY_0", "core.hooksPath").env("GIT_CONFIG_VALUE_0", "/x");
         Called(command.output().unwrap())
     };
-    let asked = call(&["run", "tasks", "--dir", "repo", "--profile", "p.toml", "--plan", "PLAN.md", "--thread", "t"]);
-    assert_eq!(asked.code(), 10, "{}", asked.told());
+    let run = call(&["run", "tasks", "--dir", "repo", "--profile", "p.toml", "--plan", "PLAN.md", "--thread", "t"]);
+    assert_eq!(run.code(), 10, "{}", run.text());
     let done = call(&["approve", "t"]);
-    assert_eq!(done.code(), 0, "{}", done.told());
+    assert_eq!(done.code(), 0, "{}", done.text());
     let exported = call(&["export", "t", "t.export"]);
-    assert_eq!(exported.code(), 0, "{}", exported.told());
+    assert_eq!(exported.code(), 0, "{}", exported.text());
 
     let agent = stage.read("agent.env");
     assert!(agent.contains(KEY) && !agent.contains("ghp_") && !agent.contains("sk-ant"), "{agent}");
@@ -226,7 +226,7 @@ fn keys_reach_the_agent_they_are_for_and_are_stored_nowhere() {
     assert!(!holding(stage.path(), b"did [redacted]").is_empty(), "the agent said it");
 }
 
-/// The files beneath a folder that hold some bytes.
+/// Returns the files in a folder that contain some bytes.
 fn holding(folder: &Path, bytes: &[u8]) -> Vec<String> {
     let mut found = vec![];
     for entry in fs::read_dir(folder).unwrap().map(Result::unwrap) {

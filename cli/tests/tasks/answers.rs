@@ -1,4 +1,4 @@
-//! Answers to what a run asks, and what follows from them.
+//! Answers to the questions of a run, and their effects.
 
 use std::process::Stdio;
 
@@ -18,7 +18,7 @@ fn an_answer_of_another_shape_is_wrong_usage_and_writes_nothing(#[case] answer: 
     assert_eq!(place.run(&["--plan", "PLAN.md"]).code(), 10);
     let before = place.json(&["status", "t"]);
     let called = place.call(&["resume", "t", "--answer", answer]);
-    assert_eq!(called.code(), 2, "{}", called.told());
+    assert_eq!(called.code(), 2, "{}", called.text());
     assert_eq!(place.json(&["status", "t"]), before);
 }
 
@@ -39,7 +39,7 @@ fn every_answer_to_a_halt_is_followed(
 ) {
     let place = Place::halted();
     let called = place.call(&["resume", "t", "--answer", answer]);
-    assert_eq!(called.code(), code, "{}", called.told());
+    assert_eq!(called.code(), code, "{}", called.text());
     assert_eq!(place.state()["outcome"], outcome);
     assert_eq!(place.marks(), marks);
     let subjects: Vec<String> = commits.iter().map(|id| format!("feat(unknown): complete task {id}")).collect();
@@ -50,7 +50,7 @@ fn every_answer_to_a_halt_is_followed(
 #[rstest]
 #[case::skip("skip", 0, json!("completed"), &["skipped", "done"])]
 #[case::fail("fail", 1, json!("failed"), &["halted", "pending"])]
-fn a_profile_says_what_becomes_of_an_exhausted_task(
+fn a_profile_decides_on_an_exhausted_task(
     #[case] word: &str,
     #[case] code: i32,
     #[case] outcome: Value,
@@ -60,7 +60,7 @@ fn a_profile_says_what_becomes_of_an_exhausted_task(
     place.profile(&format!("on_exhausted = '{word}'\n"));
     assert_eq!(place.run(&["--plan", "PLAN.md"]).code(), 10);
     let called = place.call(&["approve", "t"]);
-    assert_eq!(called.code(), code, "{}", called.told());
+    assert_eq!(called.code(), code, "{}", called.text());
     assert_eq!(
         (place.state()["outcome"].clone(), place.marks()),
         (outcome, marks.iter().map(|m| m.to_string()).collect())
@@ -71,17 +71,17 @@ fn a_profile_says_what_becomes_of_an_exhausted_task(
 fn interactive_asks_every_question_until_the_end_of_input() {
     let place = Place::new(REJECTS_FIRST);
     assert_eq!(place.run(&["--plan", "PLAN.md", "--interactive"]).code(), 10);
-    let halted = place.say(&["proceed", "t", "--interactive"], "aprove\n\nrevise\napprove\n");
-    assert_eq!(halted.code(), 11, "{}", halted.told());
-    let told = halted.told();
-    assert!(told.contains("answer with approve, reject TEXT, revise TEXT, edit, or JSON"), "{told}");
-    assert!(told.contains("unknown variant `aprove`"), "{told}");
-    let finished = place.say(&["resume", "t", "--interactive"], "skip\n");
-    assert_eq!(finished.code(), 0, "{}", finished.told());
+    let halted = place.call_with_input(&["proceed", "t", "--interactive"], "aprove\n\nrevise\napprove\n");
+    assert_eq!(halted.code(), 11, "{}", halted.text());
+    let text = halted.text();
+    assert!(text.contains("answer with approve, reject TEXT, revise TEXT, edit, or JSON"), "{text}");
+    assert!(text.contains("unknown variant `aprove`"), "{text}");
+    let finished = place.call_with_input(&["resume", "t", "--interactive"], "skip\n");
+    assert_eq!(finished.code(), 0, "{}", finished.text());
     assert_eq!(place.marks(), ["skipped", "done"]);
 }
 
-/// Writes a plan of two tasks; one of a single task if it is asked for less.
+/// Writes a plan of two tasks, or of a single one if a smaller plan is requested.
 const ARCHITECT: &str = "
   - {role: architect, contains: smaller, submit: {goal: A clock., tasks: [{id: '1', title: All, description: All of it.}]}}
   - {role: architect, submit: {goal: A clock., tasks: [
@@ -92,17 +92,14 @@ const ARCHITECT: &str = "
 #[case::not_asked_for("", "face.txt\n")]
 #[case::asked_for("plan_in_repo = true\n", "docs/plans/CLOCK-7.md\nface.txt\n")]
 #[case::elsewhere("plan_in_repo = true\nplan_dir = 'notes'\n", "face.txt\nnotes/CLOCK-7.md\n")]
-fn a_plan_that_an_architect_wrote_is_committed_with_the_first_task_if_that_is_wanted(
-    #[case] profile: &str,
-    #[case] files: &str,
-) {
+fn a_plan_of_an_architect_is_committed_with_the_first_task_on_request(#[case] profile: &str, #[case] files: &str) {
     let place = Place::new(ARCHITECT);
     place.profile(profile);
     place.write("ISSUE.md", "---\nid: CLOCK-7\n---\n# A clock\n\nWe need one.\n");
-    let asked = place.run(&["--issue", "ISSUE.md"]);
-    assert_eq!(asked.code(), 10, "{}", asked.told());
+    let start = place.run(&["--issue", "ISSUE.md"]);
+    assert_eq!(start.code(), 10, "{}", start.text());
     let done = place.call(&["approve", "t"]);
-    assert_eq!(done.code(), 0, "{}", done.told());
+    assert_eq!(done.code(), 0, "{}", done.text());
     let subjects = ["begin", "feat(CLOCK-7): complete task 1", "feat(CLOCK-7): complete task 2"];
     assert_eq!(place.subjects("superstep/CLOCK-7"), subjects);
     let committed = |commit: &str| place.git(&["show", "--format=", "--name-only", commit]);
@@ -114,20 +111,20 @@ fn a_plan_that_an_architect_wrote_is_committed_with_the_first_task_if_that_is_wa
 fn a_plan_without_an_issue_is_revised_too() {
     let place = Place::new(ARCHITECT);
     assert_eq!(place.run(&["--plan", "PLAN.md"]).code(), 10);
-    let asked = place.call(&["revise", "t", "--feedback", "smaller"]);
-    assert_eq!(asked.code(), 10, "{}", asked.told());
+    let start = place.call(&["revise", "t", "--feedback", "smaller"]);
+    assert_eq!(start.code(), 10, "{}", start.text());
     assert_eq!(place.call(&["approve", "t"]).code(), 0);
     assert_eq!(place.marks(), ["done"]);
 }
 
 #[test]
-fn an_issue_is_refused_where_none_are_taken() {
+fn an_issue_is_refused_without_a_tracker() {
     let place = Place::new(ARCHITECT);
     place.profile("tracker = 'none'\n");
     place.write("ISSUE.md", "# A clock\n\nWe need one.\n");
     let called = place.run(&["--plan", "PLAN.md", "--issue", "ISSUE.md"]);
-    assert_eq!(called.code(), 2, "{}", called.told());
-    assert!(called.told().contains("tracker = \"none\""), "{}", called.told());
+    assert_eq!(called.code(), 2, "{}", called.text());
+    assert!(called.text().contains("tracker = \"none\""), "{}", called.text());
     assert_eq!(place.run(&["--plan", "PLAN.md"]).code(), 10);
 }
 
@@ -135,8 +132,8 @@ fn an_issue_is_refused_where_none_are_taken() {
 fn an_agent_without_a_model_is_wrong_usage() {
     let place = Place::new("");
     let called = place.call(&["run", "tasks", "--plan", "PLAN.md", "--dir", "repo", "--driver", "api"]);
-    assert_eq!(called.code(), 2, "{}", called.told());
-    assert!(called.told().contains("no model is named for the developer"), "{}", called.told());
+    assert_eq!(called.code(), 2, "{}", called.text());
+    assert!(called.text().contains("no model is named for the developer"), "{}", called.text());
 }
 
 /// The plan with another second task.
@@ -148,27 +145,24 @@ fn other_plan() -> String {
 #[case::keep(&["reject", "t"], false)]
 #[case::adopt(&["approve", "t"], true)]
 #[case::adopt_by_json(&["resume", "t", "--answer", "\"adopt\""], true)]
-fn a_plan_changed_on_disk_is_asked_about_and_then_the_answer_before_holds(
-    #[case] which: &[&str],
-    #[case] adopted: bool,
-) {
+fn a_plan_changed_on_disk_interrupts_before_the_answer_applies(#[case] which: &[&str], #[case] adopted: bool) {
     let place = Place::halted();
     place.write("PLAN.md", &other_plan());
-    let asked = place.call(&["resume", "t", "--answer", "\"accept\""]);
-    assert_eq!(asked.code(), 10, "{}", asked.told());
-    assert!(asked.told().contains("asks `plan_changed`"), "{}", asked.told());
+    let start = place.call(&["resume", "t", "--answer", "\"accept\""]);
+    assert_eq!(start.code(), 10, "{}", start.text());
+    assert!(start.text().contains("asks `plan_changed`"), "{}", start.text());
     let shown = place.call(&["resume", "t", "--answer", "\"diff\""]);
-    assert_eq!(shown.code(), 10, "{}", shown.told());
-    assert!(shown.told().contains("    -Hands.\n    +Hands, and a bell.\n"), "{}", shown.told());
+    assert_eq!(shown.code(), 10, "{}", shown.text());
+    assert!(shown.text().contains("    -Hands.\n    +Hands, and a bell.\n"), "{}", shown.text());
     let done = place.call(which);
-    assert_eq!(done.code(), 0, "{}", done.told());
+    assert_eq!(done.code(), 0, "{}", done.text());
     assert_eq!(place.marks(), ["done", "done"]);
     let plan = place.state()["plan_markdown"].as_str().unwrap().to_owned();
     assert_eq!(plan, if adopted { other_plan() } else { PLAN.to_owned() });
 }
 
 #[test]
-fn a_session_that_is_lost_begins_anew_with_all_that_was_found() {
+fn a_lost_session_is_replaced_by_one_with_all_findings() {
     let place = Place::new(
         "
   - {role: reviewer, task: '1', attempt: 1, submit: {approved: false, severity: major, comments: [{issue: too flat}]}}
@@ -178,8 +172,8 @@ fn a_session_that_is_lost_begins_anew_with_all_that_was_found() {
     );
     assert_eq!(place.run(&["--plan", "PLAN.md"]).code(), 10);
     let done = place.call(&["approve", "t"]);
-    assert_eq!(done.code(), 0, "{}", done.told());
-    assert!(done.told().contains("note: task 1: the session was lost; a new one began"), "{}", done.told());
+    assert_eq!(done.code(), 0, "{}", done.text());
+    assert!(done.text().contains("note: task 1: the session was lost; a new one began"), "{}", done.text());
     assert_eq!(place.git(&["show", "superstep/t:face.txt"]), "round");
 }
 
@@ -187,32 +181,32 @@ const TAMPERS: &str = "# Clock\n\n### Task 1: Face\n\nA face.\n\n**Verify:** `ec
                        ### Task 2: Hands\n\nHands.\n";
 
 #[rstest]
-fn what_git_runs_is_looked_at_by_a_person_whatever_the_profile_says(#[values("skip", "fail")] on_exhausted: &str) {
+fn changed_hooks_are_decided_by_a_person_whatever_the_profile_says(#[values("skip", "fail")] on_exhausted: &str) {
     let place = Place::new("");
     place.write("PLAN.md", TAMPERS);
     place.profile(&format!("on_exhausted = '{on_exhausted}'\n"));
     assert_eq!(place.run(&["--plan", "PLAN.md"]).code(), 10);
     let halted = place.call(&["approve", "t"]);
-    assert_eq!(halted.code(), 11, "{}", halted.told());
-    assert!(halted.told().contains("a check changed git's hooks or configuration"), "{}", halted.told());
+    assert_eq!(halted.code(), 11, "{}", halted.text());
+    assert!(halted.text().contains("a check changed git's hooks or configuration"), "{}", halted.text());
     std::fs::remove_file(place.path().join("repo/.git/hooks/pre-commit")).unwrap();
     assert_eq!(place.call(&["resume", "t", "--answer", "\"accept\""]).code(), 0);
     assert_eq!(place.subjects("superstep/t").len(), 3);
 }
 
 #[test]
-fn a_hook_changed_while_nothing_runs_is_the_persons_own() {
+fn a_hook_changed_between_runs_is_the_persons() {
     let place = Place::halted();
     let hook = place.path().join("repo/.git/hooks/pre-commit");
     std::fs::write(&hook, "#!/bin/sh\necho ran >> ../hooked\n").unwrap();
     std::fs::set_permissions(&hook, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
     let done = place.call(&["revise", "t", "--feedback", "again"]);
-    assert_eq!(done.code(), 0, "{}", done.told());
+    assert_eq!(done.code(), 0, "{}", done.text());
     assert_eq!(std::fs::read_to_string(place.path().join("hooked")).unwrap(), "ran\nran\n");
 }
 
 #[test]
-fn a_run_under_way_is_looked_at_from_another_process() {
+fn a_running_thread_is_shown_by_another_process() {
     let place = Place::new("");
     let wait = "while [ ! -e ../go ]; do sleep 0.02; done";
     place.write("PLAN.md", &format!("# Clock\n\n### Task 1: Face\n\nA face.\n\n**Verify:** `{wait}`\n"));
@@ -224,14 +218,14 @@ fn a_run_under_way_is_looked_at_from_another_process() {
         std::iter::repeat_with(|| place.json(&["status", "t"])).take_while(|_| began.elapsed().as_secs() < 60);
     let stand = looks.find(|stand| stand["next"] == json!(["verify"])).unwrap();
     assert_eq!((&stand["status"], &stand["state"]["tasks"][0]["mark"]), (&json!("running"), &json!("running")));
-    let told = place.call(&["status", "t"]).told();
+    let text = place.call(&["status", "t"]).text();
     assert!(
-        told.starts_with("t: running\n") && told.contains("▶ Task 1: Face  running  1 attempt, 0 reviews"),
-        "{told}"
+        text.starts_with("t: running\n") && text.contains("▶ Task 1: Face  running  1 attempt, 0 reviews"),
+        "{text}"
     );
     let refused = place.call(&["proceed", "t"]);
-    assert_eq!(refused.code(), 1, "{}", refused.told());
-    assert!(refused.told().contains(&running.id().to_string()), "it says who holds it: {}", refused.told());
+    assert_eq!(refused.code(), 1, "{}", refused.text());
+    assert!(refused.text().contains(&running.id().to_string()), "it says who holds it: {}", refused.text());
     place.write("go", "");
     let ended = running.wait_with_output().unwrap();
     assert_eq!(ended.status.code(), Some(0));

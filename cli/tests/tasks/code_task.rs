@@ -1,4 +1,4 @@
-//! The commands about a task that is executed by attempts: new, show, override, rewind, what other limits would have decided.
+//! The commands for a task that is executed by attempts: new, show, override, rewind, what-if.
 
 use rstest::rstest;
 use serde_json::{Value, json};
@@ -6,21 +6,21 @@ use serde_json::{Value, json};
 use crate::place::{Called, Place};
 
 const TASK: &str = "---\nid: tides\ntitle: Tides\n---\nWrite down the tides of every day of the year.\n";
-/// One command, which fails while a line begins with `error`.
+/// One command, which fails while a line starts with `error`.
 const VERIFIERS: &str = "
 verifiers:
 - {id: build, config: {command: \"! grep -h '^error' *.txt\"}}
 - {id: test, enabled: false}
 - {id: bigpicture, enabled: false}
 ";
-/// The first attempt leaves an error, the second one none.
-const MENDS: &str = "
+/// The first attempt leaves an error, the second one fixes it.
+const FIXES: &str = "
   - {role: developer, task: tides, attempt: 1, steps: [write: {path: a.txt, content: \"error: no tides\\n\"}], submit: {status: done}}
   - {role: developer, task: tides, steps: [write: {path: a.txt, content: \"high\\n\"}], submit: {status: done}}
 ";
 
 fn place() -> Place {
-    let place = Place::new(MENDS);
+    let place = Place::new(FIXES);
     place.write("tides.md", TASK);
     place.write("verifiers.yml", VERIFIERS);
     place
@@ -36,7 +36,7 @@ fn run(place: &Place, more: &[&str]) -> Called {
 fn done() -> Place {
     let place = place();
     let called = run(&place, &[]);
-    assert_eq!(called.code(), 0, "{}", called.told());
+    assert_eq!(called.code(), 0, "{}", called.text());
     place
 }
 
@@ -44,7 +44,7 @@ fn done() -> Place {
 fn given_up() -> Place {
     let place = place();
     let called = run(&place, &["--override-policy", "max_attempts=1"]);
-    assert_eq!(called.code(), 11, "{}", called.told());
+    assert_eq!(called.code(), 11, "{}", called.text());
     place
 }
 
@@ -69,28 +69,28 @@ fn branches(place: &Place) -> Vec<String> {
 // --- task new, --dry-run ---
 
 #[test]
-fn a_new_task_file_is_in_order_and_never_overwritten() {
+fn a_new_task_file_is_valid_and_never_overwritten() {
     let place = place();
     let called = place.call(&["task", "new", "moon"]);
-    assert_eq!(called.code(), 0, "{}", called.told());
+    assert_eq!(called.code(), 0, "{}", called.text());
     let written = std::fs::read_to_string(place.path().join("moon.md")).unwrap();
     let dry = place.call(&["task", "--task", "moon.md", "--dir", "repo", "--profile", "p.toml", "--dry-run"]);
-    assert_eq!(dry.code(), 0, "{}", dry.told());
+    assert_eq!(dry.code(), 0, "{}", dry.text());
     let again = place.call(&["task", "new", "sun", "--out", "moon.md"]);
-    assert_eq!((again.code(), again.told().contains("moon.md")), (1, true), "{}", again.told());
+    assert_eq!((again.code(), again.text().contains("moon.md")), (1, true), "{}", again.text());
     assert_eq!(std::fs::read_to_string(place.path().join("moon.md")).unwrap(), written);
     assert_eq!(place.call(&["task", "new", "../moon"]).code(), 2);
 }
 
 #[test]
-fn a_dry_run_tells_the_commands_and_stores_nothing() {
+fn a_dry_run_prints_the_commands_and_stores_nothing() {
     let place = place();
-    let told = run(&place, &["--dry-run"]);
-    assert_eq!(told.code(), 0, "{}", told.told());
-    assert!(told.told().contains("  1. build: build (blocker): $ ! grep -h '^error' *.txt\n"), "{}", told.told());
+    let dry = run(&place, &["--dry-run"]);
+    assert_eq!(dry.code(), 0, "{}", dry.text());
+    assert!(dry.text().contains("  1. build: build (blocker): $ ! grep -h '^error' *.txt\n"), "{}", dry.text());
     assert!(!place.path().join(".superstep").exists() && !place.path().join("repo/runs").exists());
     let wrong = run(&place, &["--dry-run", "--skip-verifiers", "bild"]);
-    assert_eq!((wrong.code(), wrong.told().contains("build")), (2, true), "{}", wrong.told());
+    assert_eq!((wrong.code(), wrong.text().contains("build")), (2, true), "{}", wrong.text());
 }
 
 // --- task show ---
@@ -104,7 +104,7 @@ fn attempts_are_shown_with_decisions_findings_and_commits() {
     assert!(shown["attempts"][0]["findings"][0].as_str().unwrap().contains("[build] error"), "{shown}");
     let commit = place.git(&["rev-parse", "refs/superstep/t/attempt-1"]);
     assert_eq!(shown["attempts"][0]["commit"], commit.trim());
-    let text = place.call(&["task", "show", "t"]).told();
+    let text = place.call(&["task", "show", "t"]).text();
     assert!(text.starts_with("task tides: Tides  done\n  attempt 1: RETRY by "), "{text}");
 }
 
@@ -114,7 +114,7 @@ fn a_thread_of_another_graph_has_no_task() {
     assert_eq!(place.call(&["run", "approval", "--thread", "letter"]).code(), 10);
     for words in [&["task", "show", "letter"][..], &["override", "letter", "DONE", "--why", "x"]] {
         let called = place.call(words);
-        assert_eq!((called.code(), called.told().contains("there is no task in it")), (2, true), "{}", called.told());
+        assert_eq!((called.code(), called.text().contains("there is no task in it")), (2, true), "{}", called.text());
     }
 }
 
@@ -127,7 +127,7 @@ fn a_thread_of_another_graph_has_no_task() {
 fn an_override_answers_a_task_that_was_given_up(#[case] decision: &str, #[case] code: i32) {
     let place = given_up();
     let called = place.call(&["override", "t", decision, "--why", "as agreed", "--by", "grace"]);
-    assert_eq!(called.code(), code, "{}", called.told());
+    assert_eq!(called.code(), code, "{}", called.text());
     let record = record(&place, "t/attempt-2/decision.json");
     assert_eq!((&record["decision"], &record["rule"]), (&json!(decision), &json!("override")));
     let over = &record["override"];
@@ -135,17 +135,17 @@ fn an_override_answers_a_task_that_was_given_up(#[case] decision: &str, #[case] 
 }
 
 #[test]
-fn an_override_after_the_end_writes_another_decision_and_keeps_what_is_committed() {
+fn an_override_after_the_end_records_a_decision_and_keeps_the_commits() {
     let place = done();
     let tip = place.git(&["rev-parse", "superstep/t"]);
     let called = place.call(&["override", "t", "FAIL", "--why", "it was the wrong year"]);
-    assert_eq!(called.code(), 11, "{}", called.told());
+    assert_eq!(called.code(), 11, "{}", called.text());
     assert_eq!(place.git(&["rev-parse", "superstep/t"]), tip);
     let record = record(&place, "t/attempt-3/decision.json");
     assert_eq!((&record["decision"], &record["override"]["was"]), (&json!("FAIL"), &json!("DONE")));
     assert_eq!(record["override"]["by"], "Ada");
     let called = place.call(&["override", "t", "DONE", "--why", "the right year after all"]);
-    assert_eq!(called.code(), 0, "{}", called.told());
+    assert_eq!(called.code(), 0, "{}", called.text());
     assert_eq!(decisions(&place, "t").len(), 4);
 }
 
@@ -155,14 +155,14 @@ fn an_override_after_the_end_writes_another_decision_and_keeps_what_is_committed
 #[case::unknown(&["override", "t", "GIVE_UP", "--why", "x"], "GIVE_UP")]
 #[case::too_deep(&["override", "t", "SPLIT", "--why", "x"], "cannot be split")]
 #[case::unknown_question(&["override", "t", "DONE", "--why", "x", "--interrupt", "00000000-1-0-0"], "no task waits")]
-fn an_override_that_cannot_be_followed_changes_nothing(#[case] words: &[&str], #[case] why: &str) {
+fn an_invalid_override_changes_nothing(#[case] words: &[&str], #[case] why: &str) {
     let place = place();
     let limits = ["--override-policy", "max_attempts=1", "--override-policy", "max_depth=0"];
     assert_eq!(run(&place, &limits).code(), 11);
-    let before = place.call(&["history", "t"]).told();
+    let before = place.call(&["history", "t"]).text();
     let called = place.call(words);
-    assert_eq!((called.code(), called.told().contains(why)), (2, true), "{}", called.told());
-    assert_eq!(place.call(&["history", "t"]).told(), before);
+    assert_eq!((called.code(), called.text().contains(why)), (2, true), "{}", called.text());
+    assert_eq!(place.call(&["history", "t"]).text(), before);
 }
 
 #[rstest]
@@ -171,38 +171,33 @@ fn an_override_that_cannot_be_followed_changes_nothing(#[case] words: &[&str], #
 #[case::no_reason(r#"{"override": {"decision": "DONE", "why": ""}}"#, "needs a reason")]
 #[case::no_attempts(r#"{"retry": {"attempts": 0}}"#, "not 0 times")]
 #[case::unknown(r#"{"override": {"decision": "MAYBE", "why": "x"}}"#, "`MAYBE` is no decision")]
-fn an_answer_that_cannot_be_followed_is_refused_and_the_question_stays(#[case] answer: &str, #[case] why: &str) {
+fn an_invalid_answer_is_refused_and_the_question_stays_open(#[case] answer: &str, #[case] why: &str) {
     let place = place();
     assert_eq!(run(&place, &["--override-policy", "max_attempts=1", "--override-policy", "max_depth=0"]).code(), 11);
-    let before = place.call(&["history", "t"]).told();
+    let before = place.call(&["history", "t"]).text();
     for more in [&[][..], &["--record-only"]] {
         let called = place.call(&[&["resume", "t", "--answer", answer], more].concat());
-        assert_eq!((called.code(), called.told().contains(why)), (2, true), "{}", called.told());
+        assert_eq!((called.code(), called.text().contains(why)), (2, true), "{}", called.text());
     }
-    assert_eq!(place.call(&["history", "t"]).told(), before);
+    assert_eq!(place.call(&["history", "t"]).text(), before);
     assert_eq!(place.call(&["override", "t", "DONE", "--why", "x"]).code(), 0);
 }
 
-/// A start that is bound to fail is refused before an agent works, and nothing is stored.
+/// A start that must fail is refused before an agent works, and nothing is stored.
 #[rstest]
 #[case::taken_branch("git: {branch: main}", &[], 1, "main")]
 #[case::no_model("do_agent: {driver: api}", &[], 2, "model")]
 #[case::no_scenario("do_agent: {driver: 'scripted:none.yaml'}", &[], 2, "none.yaml")]
 #[case::depth("policy: {max_depth: 1}", &["--depth", "1", "--override", "SPLIT", "--why", "x"], 2, "depth of at most 1")]
-fn a_start_that_cannot_go_well_is_refused(
-    #[case] front: &str,
-    #[case] more: &[&str],
-    #[case] code: i32,
-    #[case] why: &str,
-) {
+fn a_start_that_must_fail_is_refused(#[case] front: &str, #[case] more: &[&str], #[case] code: i32, #[case] why: &str) {
     let place = place();
     place.write("tides.md", &TASK.replace("title: Tides\n", &format!("title: Tides\n{front}\n")));
     let called = run(&place, more);
-    assert_eq!((called.code(), called.told().contains(why)), (code, true), "{}", called.told());
+    assert_eq!((called.code(), called.text().contains(why)), (code, true), "{}", called.text());
     assert!(!place.path().join(".superstep").exists());
 }
 
-/// Two children wait at the same time: which one is meant must be said.
+/// Two children wait at the same time: the override must name one.
 #[test]
 fn an_override_of_one_of_several_tasks_names_it() {
     let place = Place::new("
@@ -218,36 +213,36 @@ fn an_override_of_one_of_several_tasks_names_it() {
     let call = |words: &[&str]| place.call(words);
     assert_eq!(run(&place, &["--override", "SPLIT", "--why", "too much", "--parallel", "2"]).code(), 10);
     let open = place.json(&["status", "t"])["questions"].clone();
-    let ids: Vec<&str> = open.as_array().unwrap().iter().map(|asked| asked["id"].as_str().unwrap()).collect();
+    let ids: Vec<&str> = open.as_array().unwrap().iter().map(|question| question["id"].as_str().unwrap()).collect();
     assert_eq!(ids.len(), 2, "{open}");
     let refused = call(&["override", "t", "DONE", "--why", "fine"]);
     assert_eq!(
-        (refused.code(), refused.told().contains("2 tasks wait for a decision")),
+        (refused.code(), refused.text().contains("2 tasks wait for a decision")),
         (2, true),
         "{}",
-        refused.told()
+        refused.text()
     );
-    assert!(ids.iter().all(|id| refused.told().contains(id)), "{}", refused.told());
+    assert!(ids.iter().all(|id| refused.text().contains(id)), "{}", refused.text());
     assert_eq!(call(&["override", "t", "DONE", "--why", "fine", "--interrupt", ids[0]]).code(), 10);
     assert_eq!(place.json(&["status", "t"])["questions"].as_array().unwrap().len(), 1);
 }
 
 #[test]
-fn a_split_that_a_person_wants_is_on_record_though_nothing_was_found() {
+fn an_override_with_a_split_is_recorded_even_without_findings() {
     let place = place();
     let called = run(&place, &["--override", "SPLIT", "--why", "it is too much"]);
     let made = record(&place, "t/attempt-1/decision.json");
-    assert_eq!((&made["decision"], &made["rule"]), (&json!("SPLIT"), &json!("override")), "{}", called.told());
+    assert_eq!((&made["decision"], &made["rule"]), (&json!("SPLIT"), &json!("override")), "{}", called.text());
     assert_eq!((&made["override"]["why"], &made["override"]["was"]), (&json!("it is too much"), &json!("RETRY")));
 }
 
-// --- what an agent may not do unseen ---
+// --- changes by agents ---
 
-/// A configuration that is in the repository is part of the work.
+/// A configuration in the repository is part of the work.
 #[rstest]
 #[case::tracked(true)]
 #[case::untracked(false)]
-fn a_change_of_the_verifiers_by_an_agent_shows(#[case] is_tracked: bool) {
+fn a_change_of_the_verifiers_by_an_agent_is_shown(#[case] is_tracked: bool) {
     let place = Place::new("
   - {role: developer, task: tides, steps: [write: {path: verifiers.yml, content: \"verifiers: []\\n\"}], submit: {status: done}}
 ");
@@ -258,17 +253,17 @@ fn a_change_of_the_verifiers_by_an_agent_shows(#[case] is_tracked: bool) {
         place.git(&["commit", "-q", "-m", "verifiers"]);
     }
     let called = run(&place, &[]);
-    assert_eq!(called.code(), 0, "{}", called.told());
+    assert_eq!(called.code(), 0, "{}", called.text());
     let patch = std::fs::read_to_string(place.path().join("repo/runs/t/attempt-1/diff.patch")).unwrap();
     assert_eq!(patch.contains("verifiers.yml"), is_tracked, "{patch}");
 }
 
 #[test]
-fn a_verifier_in_code_that_there_is_not_is_refused() {
+fn an_unknown_code_verifier_is_refused() {
     let place = place();
     place.write("verifiers.yml", "verifiers: [{id: ghost, mode: code}]\n");
     let called = run(&place, &["--dry-run"]);
-    assert_eq!((called.code(), called.told().contains("verifier `ghost`")), (2, true), "{}", called.told());
+    assert_eq!((called.code(), called.text().contains("verifier `ghost`")), (2, true), "{}", called.text());
 }
 
 // --- the example, kills ---
@@ -309,7 +304,7 @@ fn of_example(place: &Place, verifiers: &str) -> Called {
 fn the_example_retries_splits_and_is_done() {
     let place = example();
     let called = of_example(&place, &format!("{EXAMPLE}code-task/verifiers.yml"));
-    assert_eq!(called.code(), 0, "{}", called.told());
+    assert_eq!(called.code(), 0, "{}", called.text());
     assert_eq!(decisions(&place, "t"), [(1, "RETRY".into()), (2, "SPLIT".into()), (3, "DONE".into())]);
     let shown = place.json(&["task", "show", "t"]);
     let children: Vec<_> =
@@ -318,9 +313,9 @@ fn the_example_retries_splits_and_is_done() {
     assert_eq!(place.subjects("superstep/t").len(), 2);
 }
 
-/// The command of a verifier kills the program, each time that it runs for the first time in some place.
+/// The command of a verifier kills the program the first time that it runs in each place.
 #[test]
-fn a_task_that_is_killed_in_each_of_its_verifications_comes_to_the_same_end() {
+fn a_task_killed_in_each_of_its_verifications_ends_the_same() {
     let end = |place: &Place| {
         let refs =
             place.git(&["for-each-ref", "--format=%(refname) %(tree) %(subject)", "refs/superstep", "refs/heads"]);
@@ -339,10 +334,10 @@ fn a_task_that_is_killed_in_each_of_its_verifications_comes_to_the_same_end() {
     let mut kills = 0;
     while called.0.status.code().is_none() {
         kills += 1;
-        assert!(kills < 20, "{}", called.told());
+        assert!(kills < 20, "{}", called.text());
         called = place.call(&["proceed", "t"]);
     }
-    assert_eq!(called.code(), 0, "{}", called.told());
+    assert_eq!(called.code(), 0, "{}", called.text());
     assert!(kills >= 4, "both attempts, a child, the result: {kills}");
     assert_eq!(end(&place), end(&whole));
 }
@@ -350,7 +345,7 @@ fn a_task_that_is_killed_in_each_of_its_verifications_comes_to_the_same_end() {
 // --- rewind ---
 
 #[test]
-fn a_rewound_task_goes_on_in_a_work_tree_of_its_own() {
+fn a_rewound_task_continues_in_a_separate_work_tree() {
     let place = done();
     let before = branches(&place);
     let called = place.json(&["rewind", "t", "--attempt", "1"]);
@@ -360,8 +355,8 @@ fn a_rewound_task_goes_on_in_a_work_tree_of_its_own() {
     assert_eq!(std::fs::read_to_string(folder.join("a.txt")).unwrap(), "error: no tides\n");
     assert_eq!(decisions(&place, "t-1"), [(1, "RETRY".into())]);
 
-    let went_on = place.call(&["proceed", "t-1"]);
-    assert_eq!(went_on.code(), 0, "{}", went_on.told());
+    let continued = place.call(&["proceed", "t-1"]);
+    assert_eq!(continued.code(), 0, "{}", continued.text());
     assert_eq!(decisions(&place, "t-1"), [(1, "RETRY".into()), (2, "DONE".into())]);
     assert_eq!(place.git(&["show", "superstep/t-1:a.txt"]), "high\n");
     assert_eq!(place.subjects("superstep/t-1").len(), 2);
@@ -375,11 +370,11 @@ fn a_rewound_task_can_have_a_new_branch_in_the_checkout() {
     let place = done();
     let before = branches(&place);
     let called = place.call(&["rewind", "t", "--attempt", "1", "--branch", "again"]);
-    assert_eq!(called.code(), 0, "{}", called.told());
+    assert_eq!(called.code(), 0, "{}", called.text());
     assert_eq!(place.git(&["branch", "--show-current"]), "again\n");
     assert_eq!(std::fs::read_to_string(place.path().join("repo/a.txt")).unwrap(), "error: no tides\n");
-    let went_on = place.call(&["proceed", "t-1"]);
-    assert_eq!(went_on.code(), 0, "{}", went_on.told());
+    let continued = place.call(&["proceed", "t-1"]);
+    assert_eq!(continued.code(), 0, "{}", continued.text());
     assert_eq!(place.subjects("again").len(), 2);
     let after: Vec<String> = branches(&place).into_iter().filter(|line| !line.starts_with("again ")).collect();
     assert_eq!(after, before);
@@ -390,28 +385,28 @@ fn a_rewound_task_can_have_a_new_branch_in_the_checkout() {
 #[case::branch(&["--attempt", "1", "--branch", "main"], 1, "there is a branch `main` already")]
 #[case::folder(&["--attempt", "1", "--worktree", "repo"], 1, "something is there already")]
 #[case::dirty(&["--attempt", "1", "--branch", "again"], 1, "mine.txt")]
-fn a_rewind_that_would_be_in_the_way_changes_nothing(#[case] more: &[&str], #[case] code: i32, #[case] why: &str) {
+fn a_conflicting_rewind_changes_nothing(#[case] more: &[&str], #[case] code: i32, #[case] why: &str) {
     let place = done();
     place.write("repo/mine.txt", "mine");
     let before = branches(&place);
     let called = place.call(&[&["rewind", "t"], more].concat());
-    assert_eq!((called.code(), called.told().contains(why)), (code, true), "{}", called.told());
+    assert_eq!((called.code(), called.text().contains(why)), (code, true), "{}", called.text());
     assert_eq!(branches(&place), before);
     assert_eq!(place.json(&["threads"]).as_array().unwrap().len(), 1);
 }
 
 #[test]
-fn a_name_is_rewound_to_once() {
+fn a_rewind_to_an_existing_name_is_refused() {
     let place = done();
     assert_eq!(place.call(&["rewind", "t", "--attempt", "2"]).code(), 0);
     let again = place.call(&["rewind", "t", "--attempt", "2"]);
-    assert_eq!((again.code(), again.told().contains("there is a thread `t-2` already")), (1, true), "{}", again.told());
+    assert_eq!((again.code(), again.text().contains("there is a thread `t-2` already")), (1, true), "{}", again.text());
 }
 
 // --- what if ---
 
 #[test]
-fn other_limits_are_told_from_the_records() {
+fn what_if_decides_with_other_limits_from_the_records() {
     let place = done();
     let what_if = ["replay", "t", "--mode", "what-if", "--override-policy"];
     let found = place.json(&[&what_if[..], &["max_attempts=1"]].concat());
@@ -419,8 +414,8 @@ fn other_limits_are_told_from_the_records() {
     assert_eq!(line(0), (json!(1), json!("RETRY"), json!("GIVE_UP")), "{found}");
     assert_eq!(line(1), (json!(2), json!("DONE"), json!("DONE")), "{found}");
     let text = place.call(&[&what_if[..], &["max_attempts=1"]].concat());
-    assert!(text.told().starts_with("! attempt 1: RETRY, would be GIVE_UP by `"), "{}", text.told());
+    assert!(text.text().starts_with("! attempt 1: RETRY, would be GIVE_UP by `"), "{}", text.text());
     assert_eq!(text.code(), 0);
     let unknown = place.call(&[&what_if[..], &["max_attempt=1"]].concat());
-    assert_eq!((unknown.code(), unknown.told().contains("max_attempts")), (2, true), "{}", unknown.told());
+    assert_eq!((unknown.code(), unknown.text().contains("max_attempts")), (2, true), "{}", unknown.text());
 }

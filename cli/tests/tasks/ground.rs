@@ -1,4 +1,4 @@
-//! Repositories as people leave them: what a run takes, and what it leaves alone.
+//! Repositories with secrets, changes and unusual HEADs: what a run commits, and what it leaves alone.
 
 use std::path::Path;
 
@@ -16,7 +16,7 @@ fn read(place: &Place, file: &str) -> Option<String> {
     std::fs::read_to_string(place.path().join("repo").join(file)).ok()
 }
 
-/// A developer who leaves secrets and a large file beside the work.
+/// A developer who leaves secrets and a large file next to the work.
 const CARELESS: &str = "
   - role: developer
     task: '1'
@@ -29,23 +29,23 @@ const CARELESS: &str = "
 ";
 
 #[test]
-fn secrets_and_large_files_are_left_out_with_a_warning_and_are_no_dirt_later() {
+fn secrets_and_large_files_are_left_out_with_a_warning_and_are_not_dirt() {
     let place = Place::new(CARELESS);
     put(&place, "large.bin", &vec![b'x'; 11 << 20]);
     put(&place, ".env", b"KEY=2\n");
-    let asked = place.run(&["--plan", "PLAN.md"]);
-    assert_eq!(asked.code(), 10, "{}", asked.told());
+    let start = place.run(&["--plan", "PLAN.md"]);
+    assert_eq!(start.code(), 10, "{}", start.text());
     let done = place.call(&["approve", "t"]);
-    assert_eq!(done.code(), 0, "{}", done.told());
+    assert_eq!(done.code(), 0, "{}", done.text());
     let files = place.git(&["log", "--format=", "--name-only", "main..superstep/t"]);
     assert_eq!(files, "more.txt\nface.txt\n");
     for named in [".env", ".env.local", "conf/id_ed25519", "conf/server.txt", "large.bin"] {
-        let told = done.told().lines().filter(|line| line.contains(&format!("`{named}` is left out"))).count();
-        assert_eq!(told, 1, "{named}: {}", done.told());
+        let count = done.text().lines().filter(|line| line.contains(&format!("`{named}` is left out"))).count();
+        assert_eq!(count, 1, "{named}: {}", done.text());
     }
     let next =
         place.call(&["run", "tasks", "--dir", "repo", "--profile", "p.toml", "--plan", "PLAN.md", "--thread", "u"]);
-    assert_eq!(next.code(), 10, "{}", next.told());
+    assert_eq!(next.code(), 10, "{}", next.text());
 }
 
 #[test]
@@ -59,7 +59,7 @@ fn the_branch_may_be_named() {
 }
 
 #[test]
-fn changes_of_ones_own_are_in_no_commit() {
+fn changes_of_the_user_are_in_no_commit() {
     let place = Place::new("");
     put(&place, "face.txt", b"old\n");
     put(&place, "mine.txt", b"old\n");
@@ -70,11 +70,11 @@ fn changes_of_ones_own_are_in_no_commit() {
     put(&place, "staged.txt", b"staged\n");
     place.git(&["add", "staged.txt"]);
     let refused = place.run(&["--plan", "PLAN.md"]);
-    assert_eq!(refused.code(), 1, "{}", refused.told());
-    assert!(refused.told().contains("`--allow-dirty`"), "{}", refused.told());
+    assert_eq!(refused.code(), 1, "{}", refused.text());
+    assert!(refused.text().contains("`--allow-dirty`"), "{}", refused.text());
     assert_eq!(place.run(&["--plan", "PLAN.md", "--allow-dirty"]).code(), 10);
     let done = place.call(&["approve", "t"]);
-    assert_eq!(done.code(), 0, "{}", done.told());
+    assert_eq!(done.code(), 0, "{}", done.text());
     let files = place.git(&["log", "--format=", "--name-only", "main..superstep/t"]);
     assert_eq!(files, "more.txt\nface.txt\n");
     let own = ["mine.txt", "own.txt", "staged.txt"].map(|file| read(&place, file).unwrap());
@@ -82,7 +82,7 @@ fn changes_of_ones_own_are_in_no_commit() {
 }
 
 #[test]
-fn put_aside_work_comes_back_where_nothing_is_overwritten() {
+fn salvaged_work_is_restored_where_nothing_is_overwritten() {
     let place = Place::halted();
     assert_eq!(place.call(&["resume", "t", "--answer", r#""skip""#]).code(), 0);
     let listed = place.json(&["salvage", "t"]);
@@ -90,27 +90,27 @@ fn put_aside_work_comes_back_where_nothing_is_overwritten() {
     assert_eq!((name, &listed[1]["files"]), ("refs/superstep/t/task-1/attempt-2", &serde_json::json!(["face.txt"])));
     put(&place, "face.txt", b"mine");
     let refused = place.call(&["salvage", "t", "--restore", name]);
-    assert_eq!(refused.code(), 1, "{}", refused.told());
-    assert!(refused.told().contains("`face.txt`"), "{}", refused.told());
+    assert_eq!(refused.code(), 1, "{}", refused.text());
+    assert!(refused.text().contains("`face.txt`"), "{}", refused.text());
     assert_eq!(read(&place, "face.txt").as_deref(), Some("mine"));
     std::fs::remove_file(place.path().join("repo/face.txt")).unwrap();
     let restored = place.call(&["salvage", "t", "--restore", name]);
-    assert_eq!((restored.code(), restored.told()), (0, "wrote face.txt\n".to_owned()));
+    assert_eq!((restored.code(), restored.text()), (0, "wrote face.txt\n".to_owned()));
     assert_eq!(read(&place, "face.txt").as_deref(), Some("face"));
     let unknown = place.call(&["salvage", "t", "--restore", "refs/superstep/t/task-9/attempt-1"]);
-    assert_eq!(unknown.code(), 1, "{}", unknown.told());
+    assert_eq!(unknown.code(), 1, "{}", unknown.text());
 }
 
 #[rstest]
 #[case::detached(&["checkout", "-q", "--detach"])]
 #[case::unborn(&["checkout", "-q", "--orphan", "fresh"])]
-fn a_head_without_a_branch_or_commit_is_a_place_to_begin(#[case] before: &[&str]) {
+fn a_run_can_start_at_a_head_without_a_branch_or_commit(#[case] before: &[&str]) {
     let place = Place::new("");
     place.git(before);
-    let asked = place.run(&["--plan", "PLAN.md"]);
-    assert_eq!(asked.code(), 10, "{}", asked.told());
+    let start = place.run(&["--plan", "PLAN.md"]);
+    assert_eq!(start.code(), 10, "{}", start.text());
     let done = place.call(&["approve", "t"]);
-    assert_eq!(done.code(), 0, "{}", done.told());
+    assert_eq!(done.code(), 0, "{}", done.text());
     let subjects = place.subjects("superstep/t");
     let made = ["feat(unknown): complete task 1", "feat(unknown): complete task 2"];
     assert_eq!(subjects[subjects.len() - 2..], made);
@@ -118,7 +118,7 @@ fn a_head_without_a_branch_or_commit_is_a_place_to_begin(#[case] before: &[&str]
 }
 
 #[rstest]
-fn a_merge_under_way_is_refused_before_anything(#[values("run", "approve")] at: &str) {
+fn an_unfinished_merge_is_refused_before_anything(#[values("run", "approve")] at: &str) {
     let place = Place::new("");
     let begin_merge = || {
         place.git(&["checkout", "-q", "-b", "other"]);
@@ -137,8 +137,8 @@ fn a_merge_under_way_is_refused_before_anything(#[values("run", "approve")] at: 
         begin_merge();
         place.call(&["approve", "t"])
     };
-    assert_eq!(called.code(), 1, "{}", called.told());
-    assert!(called.told().contains("a merge is in progress"), "{}", called.told());
+    assert_eq!(called.code(), 1, "{}", called.text());
+    assert!(called.text().contains("a merge is in progress"), "{}", called.text());
     if at == "approve" {
         place.git(&["merge", "--abort"]);
         assert_eq!(place.call(&["retry", "t"]).code(), 0);
@@ -146,11 +146,11 @@ fn a_merge_under_way_is_refused_before_anything(#[values("run", "approve")] at: 
 }
 
 #[test]
-fn a_thread_begins_once() {
+fn a_thread_starts_once() {
     let place = Place::new("");
     assert_eq!(place.run(&["--plan", "PLAN.md"]).code(), 10);
     let again = place.run(&["--plan", "PLAN.md"]);
-    assert_eq!(again.code(), 1, "{}", again.told());
-    assert!(again.told().contains("there is a thread `t` already"), "{}", again.told());
+    assert_eq!(again.code(), 1, "{}", again.text());
+    assert!(again.text().contains("there is a thread `t` already"), "{}", again.text());
     assert_eq!(place.call(&["approve", "t"]).code(), 0);
 }

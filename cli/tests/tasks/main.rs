@@ -1,4 +1,4 @@
-//! `superstep run tasks` as scripts meet it: the real binary, real git, agents that follow a scenario.
+//! `superstep run tasks` as scripts use it: the real binary, real git, agents that follow a scenario.
 #![cfg(unix)]
 #![allow(clippy::unwrap_used)]
 
@@ -12,8 +12,8 @@ mod model;
 mod model_server;
 mod phases;
 mod place;
+mod printed;
 mod server;
 mod stories;
-mod told;
 
 use place::Place;

@@ -1,4 +1,4 @@
-//! `superstep run phases` as scripts and people meet it: exit codes, what is printed, agents behind a server of models.
+//! `superstep run phases` as scripts and people use it: exit codes, output, agents with a model server.
 
 mod at_work;
 mod codes;
@@ -7,7 +7,7 @@ mod shown;
 
 use crate::place::{Called, Place};
 
-/// Tasks 1 and 2 side by side; 3 has a file in common with 2, 4 needs 1 and 2.
+/// Tasks 1 and 2 in parallel; 3 has a file in common with 2, 4 needs 1 and 2.
 pub(crate) const PLAN: &str = "\
 # Clock
 
@@ -53,13 +53,13 @@ impl Place {
 
     /// Approves the plan, and returns the exit code.
     pub(crate) fn approved(&self) -> i32 {
-        let asked = self.phases(&[]);
-        assert_eq!(asked.code(), 10, "{}", asked.told());
+        let start = self.phases(&[]);
+        assert_eq!(start.code(), 10, "{}", start.text());
         let called = self.call(&["approve", "t"]);
-        called.0.status.code().unwrap_or_else(|| panic!("{}", called.told()))
+        called.0.status.code().unwrap_or_else(|| panic!("{}", called.text()))
     }
 
-    /// Checks that no worktree and no branch is left but those that a run may leave.
+    /// Checks that only the worktrees and branches are left that a run may leave.
     pub(crate) fn is_tidy(&self) {
         assert_eq!(self.git(&["worktree", "list"]).lines().count(), 1);
         let heads = self.git(&["for-each-ref", "--format=%(refname:short)", "refs/heads"]);

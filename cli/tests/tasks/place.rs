@@ -1,4 +1,4 @@
-//! A folder with a repository, a plan, a profile and a scenario, and the binary called in it.
+//! A folder with a repository, a plan, a profile and a scenario, and the binary run in it.
 
 use std::io::Write;
 use std::path::PathBuf;
@@ -10,7 +10,7 @@ use tempfile::TempDir;
 pub(crate) const PLAN: &str =
     "# Clock\n\n**Goal:** A clock.\n\n### Task 1: Face\n\nA face.\n\n### Task 2: Hands\n\nHands.\n";
 
-/// The developer writes a file for each task, whatever else happens.
+/// The developer writes a file for each task.
 pub(crate) const WORK: &str = "
   - {role: developer, task: '1', times: always, steps: [write: {path: face.txt, content: face}], submit: {status: done, summary: did}}
   - {role: developer, times: always, steps: [write: {path: more.txt, content: more}], submit: {status: done, summary: did}}
@@ -37,12 +37,12 @@ impl Place {
         this
     }
 
-    /// A thread `t` whose first task was rejected as often as it may be.
+    /// Runs a thread `t` whose first task was rejected in every attempt.
     pub(crate) fn halted() -> Self {
         let place = Self::new(REJECTS_FIRST);
         assert_eq!(place.run(&["--plan", "PLAN.md"]).code(), 10);
         let halted = place.call(&["approve", "t"]);
-        assert_eq!(halted.code(), 11, "{}", halted.told());
+        assert_eq!(halted.code(), 11, "{}", halted.text());
         place
     }
 
@@ -72,7 +72,7 @@ impl Place {
         String::from_utf8(output.stdout).unwrap()
     }
 
-    /// The subjects of the branch `superstep/t`, oldest first.
+    /// Returns the subjects of a branch, oldest first.
     pub(crate) fn subjects(&self, branch: &str) -> Vec<String> {
         self.git(&["log", "--reverse", "--format=%s", branch]).lines().map(str::to_owned).collect()
     }
@@ -97,8 +97,8 @@ impl Place {
         self.call(&[&["run", "tasks", "--dir", "repo", "--profile", "p.toml", "--thread", "t"], more].concat())
     }
 
-    /// Calls with lines on standard input.
-    pub(crate) fn say(&self, words: &[&str], lines: &str) -> Called {
+    /// Runs the program with lines on standard input.
+    pub(crate) fn call_with_input(&self, words: &[&str], lines: &str) -> Called {
         let mut command = self.command(words);
         let piped = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut child = piped.spawn().unwrap();
@@ -108,7 +108,7 @@ impl Place {
 
     pub(crate) fn json(&self, words: &[&str]) -> Value {
         let called = self.call(&[words, &["--json"]].concat());
-        serde_json::from_slice(&called.0.stdout).unwrap_or_else(|error| panic!("{error}: {}", called.told()))
+        serde_json::from_slice(&called.0.stdout).unwrap_or_else(|error| panic!("{error}: {}", called.text()))
     }
 
     pub(crate) fn state(&self) -> Value {
@@ -128,7 +128,7 @@ impl Called {
         self.0.status.code().unwrap()
     }
 
-    pub(crate) fn told(&self) -> String {
+    pub(crate) fn text(&self) -> String {
         String::from_utf8_lossy(&[&*self.0.stdout, &*self.0.stderr].concat()).into_owned()
     }
 }

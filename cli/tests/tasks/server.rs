@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 
 use serde_json::{Value, json};
 
-/// What a server answers.
+/// The answer of a server.
 pub(crate) enum Reply {
     /// A call of a tool.
     Call(&'static str, Value),
@@ -14,16 +14,16 @@ pub(crate) enum Reply {
     Refused(u16, &'static str),
 }
 
-/// The tool by which the agent that asks hands over its work: it tells its role.
-pub(crate) fn submits(asked: &Value) -> &str {
-    let tools = asked["tools"].as_array().map(Vec::as_slice).unwrap_or_default();
+/// Returns the name of the tool that submits the agent's work, which identifies its role.
+pub(crate) fn submits(request: &Value) -> &str {
+    let tools = request["tools"].as_array().map(Vec::as_slice).unwrap_or_default();
     let names = tools.iter().filter_map(|tool| tool["function"]["name"].as_str());
     names.into_iter().find(|name| name.starts_with("submit_")).unwrap_or_default()
 }
 
-/// The last message's text.
-pub(crate) fn last(asked: &Value) -> &str {
-    asked["messages"].as_array().and_then(|all| all.last()?["content"].as_str()).unwrap_or_default()
+/// Returns the text of the last message.
+pub(crate) fn last(request: &Value) -> &str {
+    request["messages"].as_array().and_then(|all| all.last()?["content"].as_str()).unwrap_or_default()
 }
 
 pub(crate) fn work() -> Reply {
@@ -35,8 +35,8 @@ pub(crate) fn write(path: &str, content: &str) -> Reply {
 }
 
 /// Approves everything.
-pub(crate) fn approve(asked: &Value) -> Reply {
-    match submits(asked) {
+pub(crate) fn approve(request: &Value) -> Reply {
+    match submits(request) {
         "submit_review" => Reply::Call("submit_review", json!({"approved": true, "severity": "none"})),
         _ => Reply::Call("submit_final_review", json!({"approved": true, "summary": "fine"})),
     }
@@ -44,33 +44,33 @@ pub(crate) fn approve(asked: &Value) -> Reply {
 
 pub(crate) struct Server {
     url: String,
-    asked: Arc<Mutex<Vec<Value>>>,
+    requests: Arc<Mutex<Vec<Value>>>,
 }
 
 impl Server {
-    /// Starts a server; `answer` is given each request and how many there were before.
+    /// Starts a server; `answer` gets each request and the number of requests before it.
     pub(crate) fn start(answer: impl Fn(&Value, usize) -> Reply + Send + Sync + 'static) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let url = format!("http://{}/v1", listener.local_addr().unwrap());
-        let (asked, answer) = (Arc::<Mutex<Vec<Value>>>::default(), Arc::new(answer));
-        let log = Arc::clone(&asked);
+        let (requests, answer) = (Arc::<Mutex<Vec<Value>>>::default(), Arc::new(answer));
+        let log = Arc::clone(&requests);
         std::thread::spawn(move || {
             for stream in listener.incoming().map_while(Result::ok) {
                 let (log, answer) = (Arc::clone(&log), Arc::clone(&answer));
                 std::thread::spawn(move || serve(stream, &log, &*answer));
             }
         });
-        Self { url, asked }
+        Self { url, requests }
     }
 
-    /// A profile whose agents are asked here.
+    /// Returns a profile whose agents use this server.
     pub(crate) fn profile(&self, more: &str) -> String {
         format!("driver = 'api'\nmodel = 'm'\n{more}\n[api]\nbase_url = '{}'\n", self.url)
     }
 
-    /// The requests so far.
-    pub(crate) fn asked(&self) -> Vec<Value> {
-        self.asked.lock().unwrap().clone()
+    /// Returns the requests so far.
+    pub(crate) fn requests(&self) -> Vec<Value> {
+        self.requests.lock().unwrap().clone()
     }
 }
 
@@ -85,13 +85,13 @@ fn serve(stream: TcpStream, log: &Mutex<Vec<Value>>, answer: &impl Fn(&Value, us
     }
     let mut body = vec![0; length];
     stream.read_exact(&mut body).unwrap();
-    let asked: Value = serde_json::from_slice(&body).unwrap();
+    let request: Value = serde_json::from_slice(&body).unwrap();
     let nth = {
         let mut log = log.lock().unwrap();
-        log.push(asked.clone());
+        log.push(request.clone());
         log.len() - 1
     };
-    let (head, body) = match answer(&asked, nth) {
+    let (head, body) = match answer(&request, nth) {
         Reply::Refused(status, headers) => {
             (format!("{status} Refused\r\n{headers}"), json!({"error": {"message": "not now"}}))
         }
@@ -109,6 +109,6 @@ fn serve(stream: TcpStream, log: &Mutex<Vec<Value>>, answer: &impl Fn(&Value, us
     let body = body.to_string();
     let length = body.len();
     let head = format!("HTTP/1.1 {head}content-type: application/json\r\ncontent-length: {length}\r\n");
-    // A client that is gone needs no answer.
+    // A client that has gone needs no answer.
     let _ = stream.get_mut().write_all(format!("{head}connection: close\r\n\r\n{body}").as_bytes());
 }

@@ -1,5 +1,5 @@
-//! What a person sees of a run: while agents work, from another terminal, afterwards; and that everything they are advised to
-//! type does something.
+//! The output for a person: while agents work, from another terminal, and afterwards; every command that is suggested
+//! does something.
 
 use std::io::{BufRead, BufReader};
 use std::os::unix::fs::PermissionsExt;
@@ -9,7 +9,7 @@ use rstest::rstest;
 
 use crate::place::{Called, Place, REJECTS_FIRST};
 
-/// A developer who works until the file `go` is there, as far as a scenario can wait: it hangs, and is cancelled.
+/// A developer who works until the file `go` exists, as far as a scenario can wait: it hangs, and is cancelled.
 const BUSY: &str = "
   - role: developer
     task: '1'
@@ -21,18 +21,18 @@ const BUSY: &str = "
       - hang
 ";
 
-/// Says yes to the plan, and waits until the developer is at work.
+/// Approves the plan, and waits until the developer works.
 fn at_work(place: &Place) -> Child {
     assert_eq!(place.run(&["--plan", "PLAN.md"]).code(), 10);
     let mut child = place.command(&["approve", "t"]).stdout(Stdio::piped()).spawn().unwrap();
     let mut lines = BufReader::new(child.stdout.take().unwrap()).lines().map_while(Result::ok);
-    assert!(lines.any(|line| line == "[task 1, attempt 1] developer: $ cargo test"), "the action is told at once");
+    assert!(lines.any(|line| line == "[task 1, attempt 1] developer: $ cargo test"), "the action is printed at once");
     std::thread::spawn(move || lines.count());
     child
 }
 
 #[test]
-fn each_agent_at_work_is_told_of_and_what_it_used() {
+fn each_working_agent_is_printed_with_its_usage() {
     let place = Place::new(
         "
   - role: developer
@@ -42,14 +42,14 @@ fn each_agent_at_work_is_told_of_and_what_it_used() {
 ",
     );
     assert_eq!(place.run(&["--plan", "PLAN.md"]).code(), 10);
-    let told = place.call(&["approve", "t"]).told();
-    assert!(told.contains("[task 1, attempt 1] developer: write face.txt\n"), "{told}");
-    let ended = told.lines().find(|line| line.contains(": developer done")).unwrap();
+    let text = place.call(&["approve", "t"]).text();
+    assert!(text.contains("[task 1, attempt 1] developer: write face.txt\n"), "{text}");
+    let ended = text.lines().find(|line| line.contains(": developer done")).unwrap();
     assert!(ended.ends_with("(task 1, attempt 1, 1 action, 1.0k tokens, $0.0040)"), "{ended}");
 }
 
 #[test]
-fn a_task_is_running_from_its_first_moment_and_is_watched_from_elsewhere() {
+fn a_task_is_running_from_the_start_and_another_process_can_follow_it() {
     let place = Place::new(BUSY);
     let mut child = at_work(&place);
     assert_eq!(place.marks(), ["running", "pending"]);
@@ -64,18 +64,18 @@ fn a_task_is_running_from_its_first_moment_and_is_watched_from_elsewhere() {
     child.wait().unwrap();
 
     let nobody = place.call(&["watch", "t"]);
-    assert_eq!((nobody.code(), nobody.told().starts_with("t: ")), (0, true), "{}", nobody.told());
+    assert_eq!((nobody.code(), nobody.text().starts_with("t: ")), (0, true), "{}", nobody.text());
     assert_eq!(place.call(&["watch", "u"]).code(), 1);
 }
 
 #[test]
-fn the_log_tells_the_whole_story_or_one_attempt_of_it() {
+fn the_log_prints_a_whole_run_or_one_attempt() {
     let place = Place::new(REJECTS_FIRST);
     assert_eq!(place.run(&["--plan", "PLAN.md"]).code(), 10);
     assert_eq!(place.call(&["approve", "t", "--by", "ada"]).code(), 11);
     assert_eq!(place.call(&["revise", "t", "--feedback", "mind the gap"]).code(), 0);
-    let log = place.call(&["log", "t"]).told();
-    for told in [
+    let log = place.call(&["log", "t"]).text();
+    for part in [
         "asks approval",
         "was answered \"approve\" by ada",
         "== task 1, attempt 1\n",
@@ -88,23 +88,23 @@ fn the_log_tells_the_whole_story_or_one_attempt_of_it() {
         "feat(unknown): complete task 1\n",
         "\nin all: ",
     ] {
-        assert!(log.contains(told), "{told}: {log}");
+        assert!(log.contains(part), "{part}: {log}");
     }
-    let second = place.call(&["log", "t", "--task", "1", "--attempt", "2"]).told();
+    let second = place.call(&["log", "t", "--task", "1", "--attempt", "2"]).text();
     assert!(second.starts_with("== task 1, attempt 2\n"), "{second}");
     assert!(!second.contains("attempt 1\n"), "{second}");
     let nothing = place.call(&["log", "t", "--task", "9"]);
-    assert_eq!((nothing.code(), nothing.told().contains("no work on task 9")), (1, true), "{}", nothing.told());
+    assert_eq!((nothing.code(), nothing.text().contains("no work on task 9")), (1, true), "{}", nothing.text());
 }
 
-/// The commands that are printed under a question.
-fn printed(told: &str) -> Vec<String> {
+/// Returns the commands that are printed under a question.
+fn printed(text: &str) -> Vec<String> {
     let binary = env!("CARGO_BIN_EXE_superstep");
-    let commands = told.lines().map(str::trim).filter(|line| line.starts_with(binary) || line.starts_with("git "));
+    let commands = text.lines().map(str::trim).filter(|line| line.starts_with(binary) || line.starts_with("git "));
     commands.map(str::to_owned).collect()
 }
 
-/// Types a command; an editor adds a line to what it is given.
+/// Runs a printed command; an editor adds a line to its file.
 fn typed(place: &Place, line: &str) -> Called {
     let editor = place.path().join("editor");
     std::fs::write(&editor, "#!/bin/sh\nprintf '\\nMind the gap.\\n' >> \"$1\"\n").unwrap();
@@ -130,49 +130,49 @@ fn asking() -> Place {
 #[case::a_plan(asking, 4)]
 #[case::a_halt(Place::halted, 6)]
 fn every_command_that_is_printed_does_something(#[case] place: fn() -> Place, #[case] count: usize) {
-    let commands = printed(&place().call(&["status", "t"]).told());
+    let commands = printed(&place().call(&["status", "t"]).text());
     assert_eq!(commands.len(), count, "{commands:?}");
     for at in 0..count {
         let place = place();
-        let line = printed(&place.call(&["status", "t"]).told())[at].clone();
+        let line = printed(&place.call(&["status", "t"]).text())[at].clone();
         let before = place.json(&["status", "t"])["checkpoint"].take();
         let called = typed(&place, &line);
-        assert!(![1, 2].contains(&called.code()), "{line}: {}", called.told());
+        assert!(![1, 2].contains(&called.code()), "{line}: {}", called.text());
         let looks = line.starts_with("git ");
-        assert_eq!(place.json(&["status", "t"])["checkpoint"] == before, looks, "{line}: {}", called.told());
-        // Another one may have nothing to answer any more.
-        if let Some(advice) = printed(&called.told()).first() {
+        assert_eq!(place.json(&["status", "t"])["checkpoint"] == before, looks, "{line}: {}", called.text());
+        // A command may have no question left to answer.
+        if let Some(advice) = printed(&called.text()).first() {
             let followed = typed(&place, advice);
-            assert!(![1, 2].contains(&followed.code()), "after {line}, {advice}: {}", followed.told());
+            assert!(![1, 2].contains(&followed.code()), "after {line}, {advice}: {}", followed.text());
         }
     }
 }
 
 #[test]
-fn after_an_abort_there_is_nothing_to_go_on_with() {
+fn after_an_abort_there_is_nothing_to_resume() {
     let place = Place::halted();
     let aborted = place.call(&["reject", "t"]);
-    assert_eq!(aborted.code(), 13, "{}", aborted.told());
-    assert!(!aborted.told().contains("proceed"), "{}", aborted.told());
+    assert_eq!(aborted.code(), 13, "{}", aborted.text());
+    assert!(!aborted.text().contains("proceed"), "{}", aborted.text());
 }
 
 #[test]
-fn a_plan_and_a_halt_are_told_as_text() {
+fn a_plan_and_a_halt_are_printed_as_text() {
     let place = asking();
-    let asked = place.call(&["status", "t"]).told();
-    assert!(asked.contains("  the plan (") && asked.contains("    | ### Task 1: Face\n"), "{asked}");
-    let halted = Place::halted().call(&["status", "t"]).told();
+    let status = place.call(&["status", "t"]).text();
+    assert!(status.contains("  the plan (") && status.contains("    | ### Task 1: Face\n"), "{status}");
+    let halted = Place::halted().call(&["status", "t"]).text();
     assert!(halted.contains("  comments:\n    - no (c1)\n"), "{halted}");
 }
 
 #[test]
-fn a_text_that_is_left_as_it_was_answers_nothing() {
+fn an_unchanged_text_answers_nothing() {
     let place = asking();
     let mut edit = place.command(&["edit", "t"]);
     let called = Called(edit.env_remove("VISUAL").env("EDITOR", "true").output().unwrap());
-    assert_eq!((called.code(), called.told().contains("nothing is answered")), (1, true), "{}", called.told());
+    assert_eq!((called.code(), called.text().contains("nothing is answered")), (1, true), "{}", called.text());
     let edited = typed(&place, &format!("{} edit t", env!("CARGO_BIN_EXE_superstep")));
-    assert_eq!(edited.code(), 0, "{}", edited.told());
+    assert_eq!(edited.code(), 0, "{}", edited.text());
     assert!(place.state()["plan_markdown"].as_str().unwrap().ends_with("Mind the gap.\n"));
 }
 
@@ -195,36 +195,36 @@ fn a_text_that_answers_nothing_is_kept() {
 }
 
 #[test]
-fn a_run_on_another_runs_branch_says_so_and_so_do_its_leftovers() {
+fn a_run_on_another_runs_branch_reports_it_and_its_leftovers() {
     let place = Place::halted();
     assert_eq!(place.call(&["resume", "t", "--answer", "\"abort\""]).code(), 13);
     let other = ["run", "tasks", "--dir", "repo", "--profile", "p.toml", "--plan", "PLAN.md", "--thread", "u"];
     let refused = place.call(&other);
-    assert_eq!(refused.code(), 1, "{}", refused.told());
-    assert!(refused.told().contains("`superstep/t`, the branch of another run"), "{}", refused.told());
-    assert!(refused.told().contains("git stash -u"), "{}", refused.told());
+    assert_eq!(refused.code(), 1, "{}", refused.text());
+    assert!(refused.text().contains("`superstep/t`, the branch of another run"), "{}", refused.text());
+    assert!(refused.text().contains("git stash -u"), "{}", refused.text());
     place.git(&["stash", "-q", "-u"]);
-    let begun = place.call(&other);
-    assert_eq!(begun.code(), 10, "{}", begun.told());
-    assert!(begun.told().contains("note: the work begins on `superstep/t`"), "{}", begun.told());
+    let started = place.call(&other);
+    assert_eq!(started.code(), 10, "{}", started.text());
+    assert!(started.text().contains("note: the work begins on `superstep/t`"), "{}", started.text());
 
     assert_eq!(place.call(&["delete", "t"]).code(), 0);
     place.git(&["switch", "-q", "main"]);
     place.git(&["branch", "-q", "-D", "superstep/t"]);
     assert_eq!(place.run(&["--plan", "PLAN.md"]).code(), 10);
-    let told = place.call(&["approve", "t"]).told();
-    assert!(told.contains("kept in git from an earlier run of this name"), "{told}");
+    let text = place.call(&["approve", "t"]).text();
+    assert!(text.contains("kept in git from an earlier run of this name"), "{text}");
 }
 
 #[rstest]
 #[case::zeroes("/dev/zero")]
 #[case::a_pipe("pipe")]
-fn input_without_an_end_is_refused(#[case] file: &str) {
+fn endless_input_is_refused(#[case] file: &str) {
     let place = asking();
     assert!(Command::new("mkfifo").arg(place.path().join("pipe")).status().unwrap().success());
     for option in [["resume", "t", "--answer"], ["run", "approval", "--input"]] {
         let called = place.call(&[&option[..], &[&format!("@{file}")]].concat());
-        assert_eq!((called.code(), called.told().contains("it is no file")), (2, true), "{}", called.told());
+        assert_eq!((called.code(), called.text().contains("it is no file")), (2, true), "{}", called.text());
     }
 }
 
@@ -234,7 +234,7 @@ fn input_without_an_end_is_refused(#[case] file: &str) {
 #[case::a_folder("repo", "it is a directory")]
 #[case::a_large_file("large", "it is larger than 64 MiB")]
 #[case::no_text("bytes", "UTF-8 text")]
-fn a_plan_an_issue_or_a_profile_that_is_none_is_refused(#[case] file: &str, #[case] why: &str) {
+fn an_invalid_plan_issue_or_profile_is_refused(#[case] file: &str, #[case] why: &str) {
     let place = Place::new("");
     assert!(Command::new("mkfifo").arg(place.path().join("pipe")).status().unwrap().success());
     std::fs::File::create(place.path().join("large")).unwrap().set_len((64 << 20) + 1).unwrap();
@@ -243,8 +243,8 @@ fn a_plan_an_issue_or_a_profile_that_is_none_is_refused(#[case] file: &str, #[ca
         let rest = if option == "--profile" { ["--plan", "PLAN.md"] } else { ["--profile", "p.toml"] };
         let words = [&["run", "tasks", "--dir", "repo", option, file][..], &rest].concat();
         let called = place.call(&words);
-        let told = called.told();
-        assert_eq!(called.code(), 2, "{option}: {told}");
-        assert!(told.contains(file) && told.contains(why) && told.contains("help: "), "{option}: {told}");
+        let text = called.text();
+        assert_eq!(called.code(), 2, "{option}: {text}");
+        assert!(text.contains(file) && text.contains(why) && text.contains("help: "), "{option}: {text}");
     }
 }

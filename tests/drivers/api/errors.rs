@@ -1,4 +1,4 @@
-//! How servers refuse, break off and go silent, and what a turn makes of it. No key is ever shown.
+//! Rejected, broken and silent responses of servers, and the error of the turn. No key is ever shown.
 
 use std::time::Duration;
 
@@ -30,7 +30,7 @@ async fn error_of(answer: Answer) -> (Scene, DriverError) {
 #[case(529, ErrorClass::Transient)]
 #[case(402, ErrorClass::Fatal)]
 #[tokio::test]
-async fn a_refusal_has_a_class_and_the_servers_message(#[case] status: u16, #[case] class: ErrorClass) {
+async fn a_rejection_has_a_class_and_the_servers_message(#[case] status: u16, #[case] class: ErrorClass) {
     let (scene, error) =
         error_of(Answer::refusal(status, &format!("no, {KEY} is wrong\n{}", "long ".repeat(1000)))).await;
     assert_eq!(error.class, class, "{error}");
@@ -57,7 +57,7 @@ async fn refused_keys_name_their_variable() {
 #[case("Retry-After-Ms", "250", 250)]
 #[case("retry-after", "Thu, 01 Jan 1970 00:00:00 GMT", 0)]
 #[tokio::test]
-async fn a_limited_rate_says_how_long_to_wait(#[case] name: &str, #[case] value: &str, #[case] millis: u64) {
+async fn a_rate_limit_gives_the_time_to_wait(#[case] name: &str, #[case] value: &str, #[case] millis: u64) {
     let (_scene, error) = error_of(Answer::refusal(429, "slowly").header(name, value)).await;
     assert_eq!(error.retry_after, Some(Duration::from_millis(millis)));
 }
@@ -68,7 +68,7 @@ async fn a_limited_rate_says_how_long_to_wait(#[case] name: &str, #[case] value:
 #[case::cut_json(How { cut: Some(50), json: true, ..How::default() }, ErrorClass::Transient, "in the middle")]
 #[case::ended_early(How { no_done: true, no_finish: true, ..How::default() }, ErrorClass::Transient, "in the middle")]
 #[tokio::test]
-async fn a_cut_answer_may_be_asked_for_again(#[case] how: How, #[case] class: ErrorClass, #[case] says: &str) {
+async fn a_cut_answer_may_be_requested_again(#[case] how: How, #[case] class: ErrorClass, #[case] says: &str) {
     let (scene, error) = error_of(Answer::text("half of what there was to say").how(how)).await;
     assert_eq!(error.class, class, "{error}");
     assert!(error.message.contains(says), "{error}");
@@ -81,7 +81,7 @@ async fn a_cut_answer_may_be_asked_for_again(#[case] how: How, #[case] class: Er
 #[case::html("<html>Welcome to this network</html>", "Welcome")]
 #[case::nothing("", "nothing")]
 #[tokio::test]
-async fn an_answer_that_is_none_is_not_asked_for_again(#[case] body: &str, #[case] says: &str) {
+async fn an_invalid_answer_is_not_requested_again(#[case] body: &str, #[case] says: &str) {
     let how = How { no_content_type: true, ..How::default() };
     let (_scene, error) = error_of(Answer { body: Some(body.to_owned()), how, ..Answer::default() }).await;
     assert_eq!(error.class, ErrorClass::Content, "{error}");
@@ -103,9 +103,9 @@ async fn an_error_in_the_stream_has_a_class(#[case] error: serde_json::Value, #[
 
 #[rstest]
 #[case::silent(Hang::Silent)]
-#[case::begun(Hang::Begun)]
+#[case::stalled(Hang::Stalled)]
 #[tokio::test]
-async fn a_silent_server_is_left(#[case] hang: Hang) {
+async fn a_silent_server_times_out(#[case] hang: Hang) {
     let scene = Scene::of([Answer::text("never said").how(How { hang: Some(hang), ..How::default() })]).await;
     let mut request = scene.request("t", "x");
     request.limits.idle = Duration::from_millis(200);
@@ -114,7 +114,7 @@ async fn a_silent_server_is_left(#[case] hang: Hang) {
 }
 
 #[tokio::test]
-async fn comments_are_a_sign_of_life_but_time_is_limited() {
+async fn comments_prevent_the_idle_timeout_but_not_the_time_limit() {
     let how = How { hang: Some(Hang::Comments), ..How::default() };
     let scene = Scene::of([Answer::text("never said").how(how)]).await;
     let mut request = scene.request("t", "x");
@@ -129,14 +129,14 @@ async fn a_turn_can_be_cancelled_while_the_model_is_silent() {
     let request = scene.request("t", "x");
     let cancel = request.cancel.clone();
     let (ended, ()) = tokio::join!(scene.finish(request), async {
-        scene.server.asked(1).await;
+        scene.server.wait_for(1).await;
         cancel.cancel();
     });
     assert_eq!(ended.unwrap_err().class, ErrorClass::Cancelled);
 }
 
 #[tokio::test]
-async fn a_server_that_is_not_there_may_come_back() {
+async fn a_missing_server_is_a_transient_error() {
     let mut scene = Scene::of([]).await;
     let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap().to_string();
@@ -153,11 +153,11 @@ async fn a_server_that_is_not_there_may_come_back() {
 #[rstest]
 #[case::elsewhere(302, false)]
 #[case::elsewhere_with_the_body(307, false)]
-#[case::at_home(307, true)]
+#[case::same_host(307, true)]
 #[tokio::test]
-async fn keys_do_not_follow_redirects_to_other_servers(#[case] status: u16, #[case] at_home: bool) {
+async fn keys_do_not_follow_redirects_to_other_servers(#[case] status: u16, #[case] same_host: bool) {
     let other = Scene::of([Answer::text("stolen").always()]).await;
-    let to = match at_home {
+    let to = match same_host {
         true => "/other/path".to_owned(),
         false => format!("{}/chat/completions", other.server.url()),
     };
@@ -165,7 +165,7 @@ async fn keys_do_not_follow_redirects_to_other_servers(#[case] status: u16, #[ca
     let scene = Scene::of([moved, Answer::text("at home")]).await;
     let ended = scene.finish(scene.request("t", "x")).await;
     assert!(other.server.requests().is_empty());
-    match at_home {
+    match same_host {
         true => assert_eq!(ended.unwrap().text, "at home"),
         false => assert_eq!(ended.unwrap_err().class, ErrorClass::Fatal),
     }
@@ -175,7 +175,7 @@ async fn keys_do_not_follow_redirects_to_other_servers(#[case] status: u16, #[ca
 #[case("not a url", ErrorClass::Fatal)]
 #[case("ftp://example.org/v1", ErrorClass::Fatal)]
 #[tokio::test]
-async fn a_base_url_that_is_none_is_refused(#[case] url: &str, #[case] class: ErrorClass) {
+async fn an_invalid_base_url_is_refused(#[case] url: &str, #[case] class: ErrorClass) {
     let error = Api::new(ApiConfig::new(url), SessionStore::new("unused")).unwrap_err();
     assert_eq!(error.class, class);
     assert!(error.message.contains("base URL"), "{error}");
@@ -190,7 +190,7 @@ async fn a_key_with_a_line_end_in_it_is_refused_and_not_shown() {
 }
 
 #[tokio::test]
-async fn a_secure_server_is_asked_with_the_systems_trust() {
+async fn a_secure_server_is_checked_with_the_systems_certificates() {
     let api = Api::new(ApiConfig::new("https://localhost:1/v1"), SessionStore::new("unused"));
     assert!(api.is_ok(), "{api:?}");
 }
@@ -202,16 +202,16 @@ async fn no_key_gets_into_events_or_history() {
     echo.how = How { piece: 3, ..How::default() };
     let scene = Scene::of([echo, Answer::call("submit_work", json!({ "summary": KEY }))]).await;
     std::fs::write(scene.work().join("key.txt"), format!("KEY={KEY}")).unwrap();
-    let (heard, ended) = scene.heard(scene.request("t", &format!("my key is {KEY}"))).await;
+    let (events, ended) = scene.run(scene.request("t", &format!("my key is {KEY}"))).await;
     assert_eq!(ended.as_ref().unwrap().submitted, Some(json!({ "summary": "[key]" })));
-    assert!(!format!("{heard:?}{ended:?}").contains(KEY));
+    assert!(!format!("{events:?}{ended:?}").contains(KEY));
     assert!(!scene.stored().contains(KEY) && scene.stored().contains("[key]"));
-    assert!(!scene.server.requests().iter().any(|asked| asked.body.to_string().contains(KEY)));
+    assert!(!scene.server.requests().iter().any(|requests| requests.body.to_string().contains(KEY)));
     assert!(!format!("{:?}", scene.api()).contains(KEY));
 }
 
 #[tokio::test]
-async fn content_errors_leave_the_session_as_it_was() {
+async fn content_errors_do_not_change_the_session() {
     let scene = Scene::of([
         Answer::call("read", json!({ "path": "a.txt" })),
         Answer::refusal(400, "no"),
@@ -221,8 +221,8 @@ async fn content_errors_leave_the_session_as_it_was() {
     assert_eq!(scene.finish(scene.request("t", "x")).await.unwrap_err().class, ErrorClass::Content);
     let finished = scene.finish(scene.request("t", "x")).await.unwrap();
     assert_eq!(finished.submitted, Some(work_done()));
-    let asked = scene.server.requests();
-    assert_eq!(asked[1].body, asked[2].body, "the request that was refused is the one that is made again");
+    let requests = scene.server.requests();
+    assert_eq!(requests[1].body, requests[2].body, "the request that was refused is the one that is made again");
 }
 
 #[rstest]
@@ -239,7 +239,7 @@ async fn a_stream_that_ends_inside_a_frame_is_a_cut(#[case] body: &str) {
 }
 
 #[tokio::test]
-async fn an_event_without_its_empty_line_is_whole() {
+async fn an_event_without_its_empty_line_is_complete() {
     let body = "data: {\"choices\": [{\"delta\": {\"content\": \"all\"}, \"finish_reason\": \"stop\"}]}";
     let how = How { no_content_type: true, ..How::default() };
     let scene = Scene::of([Answer { body: Some(body.into()), how, ..Answer::default() }]).await;
@@ -251,16 +251,13 @@ async fn an_event_without_its_empty_line_is_whole() {
 #[case::too_long("This model's maximum context length is 8192 tokens", true)]
 #[case::filtered("The prompt was stopped by Azure's content management policy", true)]
 #[tokio::test]
-async fn a_request_that_is_refused_at_first_concerns_the_session_only_if_the_server_says_so(
-    #[case] says: &str,
-    #[case] refusal: bool,
-) {
+async fn a_first_rejection_concerns_the_session_only_if_the_message_does(#[case] says: &str, #[case] refusal: bool) {
     let (_scene, error) = error_of(Answer::refusal(400, says)).await;
     assert_eq!((error.class, error.refusal), (ErrorClass::Content, refusal), "{error}");
 }
 
 #[tokio::test]
-async fn a_server_that_answered_before_and_refuses_now_refuses_the_session() {
+async fn a_rejection_after_an_answer_concerns_the_session() {
     let scene =
         Scene::of([Answer::call("read", json!({ "path": "a.txt" })), Answer::refusal(400, "bad request")]).await;
     let error = scene.finish(scene.request("t", "x")).await.unwrap_err();
@@ -268,16 +265,16 @@ async fn a_server_that_answered_before_and_refuses_now_refuses_the_session() {
 }
 
 #[tokio::test]
-async fn an_answer_that_a_filter_stops_is_a_refusal_and_is_not_kept() {
+async fn a_filtered_answer_is_a_refusal_and_is_not_stored() {
     let how = How { finish: Some("content_filter".into()), ..How::default() };
     let used = Some(Used { read: 40, cached: 0, written: 2 });
     let answers = [Answer::text("I").how(how).usage(used), Answer::text("all")];
     let scene = Scene::of(answers).await;
-    let (heard, ended) = scene.heard(scene.request("t", "x")).await;
+    let (events, ended) = scene.run(scene.request("t", "x")).await;
     let error = ended.unwrap_err();
     assert_eq!((error.class, error.refusal), (ErrorClass::Content, true), "{error}");
     assert!(error.message.contains("content filter") && !scene.stored().contains("assistant"), "{error}");
-    let Some(AgentEvent::Usage(usage)) = heard.last() else { panic!("{heard:?}") };
+    let Some(AgentEvent::Usage(usage)) = events.last() else { panic!("{events:?}") };
     assert_eq!((usage.input, usage.output, usage.requests), (40, 2, 1), "what is not kept is paid for");
     let usage = scene.finish(scene.request("t", "x")).await.unwrap().usage;
     assert_eq!((usage.input, usage.output, usage.requests), (50, 7, 2), "with what the turn used before");

@@ -1,4 +1,4 @@
-//! The driver against a server that others wrote: `tests/foreign/aimock.sh` starts it. Not in the default run.
+//! The driver against a third-party server, which `tests/foreign/aimock.sh` starts. Not in the default run.
 
 use serde_json::json;
 use superstep::drivers::api::{Api, ApiConfig, ApiKey};

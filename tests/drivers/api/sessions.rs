@@ -1,4 +1,4 @@
-//! Sessions that outlive their process: continued, forked, killed at every message, cut, lost.
+//! Sessions that outlive their process: continued, forked, killed at every message, truncated, lost.
 
 use std::os::unix::fs::PermissionsExt;
 
@@ -8,7 +8,7 @@ use superstep::drivers::{AgentEvent, Driver, ErrorClass, Session, SessionStore};
 use super::{Scene, after, at, work_done};
 use crate::model_server::{Answer, How, When};
 
-/// Each answer belongs to a place in the conversation, so that a repeated request gets the same.
+/// Each answer matches a position in the conversation, so that a repeated request gets the same answer.
 fn three_steps() -> [Answer; 4] {
     let answers = [
         (2, Answer::call("read", json!({ "path": "a.txt" }))),
@@ -23,7 +23,7 @@ fn three_steps() -> [Answer; 4] {
     answers.map(|(messages, answer)| answer.when(When { messages: Some(messages), ..When::default() }).always())
 }
 
-/// Leaves the first lines of a file, as a kill at that moment would.
+/// Truncates a file to its first lines, as a kill at that moment would.
 fn keep_lines(file: &std::path::Path, count: usize) {
     let stored = std::fs::read_to_string(file).unwrap();
     std::fs::write(file, stored.lines().take(count).map(|line| format!("{line}\n")).collect::<String>()).unwrap();
@@ -37,10 +37,10 @@ async fn another_process_continues_a_session() {
     request.session = after(&first);
     let second = scene.finish(request).await.unwrap();
     assert_eq!(second.session.as_ref().unwrap().id, first.session.as_ref().unwrap().id);
-    let asked = scene.server.requests();
-    assert_eq!(asked[1].roles(), "system user assistant user");
-    assert!(asked[1].messages().starts_with(&asked[0].messages()));
-    assert_eq!(asked[1].last(), "Do it better.");
+    let requests = scene.server.requests();
+    assert_eq!(requests[1].roles(), "system user assistant user");
+    assert!(requests[1].messages().starts_with(&requests[0].messages()));
+    assert_eq!(requests[1].last(), "Do it better.");
 }
 
 #[tokio::test]
@@ -55,21 +55,21 @@ async fn forks_do_not_see_each_other() {
     let mut request = scene.request("3a", "further left");
     request.session = at("1", "2a");
     scene.finish(request).await.unwrap();
-    let said: Vec<String> = scene
+    let prompts: Vec<String> = scene
         .server
         .requests()
         .iter()
-        .map(|asked| {
-            let messages = asked.messages();
-            let said = messages.iter().filter(|message| message["role"] == "user");
-            said.map(|message| message["content"].as_str().unwrap().to_owned()).collect::<Vec<_>>().join(", ")
+        .map(|request| {
+            let messages = request.messages();
+            let users = messages.iter().filter(|message| message["role"] == "user");
+            users.map(|message| message["content"].as_str().unwrap().to_owned()).collect::<Vec<_>>().join(", ")
         })
         .collect();
-    assert_eq!(said, ["trunk", "trunk, left", "trunk, right", "trunk, left, further left"]);
+    assert_eq!(prompts, ["trunk", "trunk, left", "trunk, right", "trunk, left, further left"]);
 }
 
 #[tokio::test]
-async fn an_ended_turn_is_not_asked_again() {
+async fn an_ended_turn_is_not_run_again() {
     let scene = Scene::of(three_steps()).await;
     let api = scene.api();
     assert_eq!(api.ended(None, "t").await.unwrap(), None);
@@ -85,14 +85,14 @@ async fn an_ended_turn_is_not_asked_again() {
     assert_eq!(api.ended(finished.session.as_ref(), "t2").await.unwrap(), None);
 }
 
-/// A turn is dropped after each of its events in turn, and run again by another driver.
+/// Drops a turn after each of its events in turn; another driver runs it again.
 #[tokio::test]
-async fn a_turn_that_is_killed_goes_on_where_it_was() {
+async fn a_killed_turn_resumes_where_it_was() {
     let undisturbed = Scene::of(three_steps()).await;
-    let (heard, ended) = undisturbed.heard(undisturbed.request("t", "x")).await;
+    let (events, ended) = undisturbed.run(undisturbed.request("t", "x")).await;
     let whole = ended.unwrap();
     let last = undisturbed.server.requests()[3].messages();
-    for cut in 0..heard.len() {
+    for cut in 0..events.len() {
         let scene = Scene::of(three_steps()).await;
         {
             let api = scene.api();
@@ -102,11 +102,11 @@ async fn a_turn_that_is_killed_goes_on_where_it_was() {
             }
         }
         let finished = scene.finish(scene.request("t", "x")).await.unwrap();
-        let asked = scene.server.requests();
+        let requests = scene.server.requests();
         assert_eq!(finished.submitted, whole.submitted, "after {cut} events");
-        assert!(asked.len() <= 5, "after {cut} events: {} requests", asked.len());
+        assert!(requests.len() <= 5, "after {cut} events: {} requests", requests.len());
         assert_eq!(std::fs::read_to_string(scene.work().join("b.txt")).unwrap(), "two", "after {cut} events");
-        let messages = asked.last().unwrap().messages();
+        let messages = requests.last().unwrap().messages();
         assert_eq!(messages.len(), last.len(), "after {cut} events");
         let ids = |messages: &[serde_json::Value]| -> Vec<_> {
             messages.iter().map(|message| (message["role"].clone(), message["tool_call_id"].clone())).collect()
@@ -115,9 +115,9 @@ async fn a_turn_that_is_killed_goes_on_where_it_was() {
     }
 }
 
-/// The second submission that cannot be read ends a turn, whichever process heard the first.
+/// The second unreadable submission ends a turn, whichever process received the first.
 #[tokio::test]
-async fn a_turn_that_was_killed_counts_what_it_had_heard() {
+async fn a_killed_turn_counts_its_earlier_answers() {
     let broken = Answer::call("submit_work", json!("{")).and_call("list", json!({ "path": "." }));
     let scene = Scene::of([broken.clone(), broken.clone(), broken]).await;
     {
@@ -131,9 +131,9 @@ async fn a_turn_that_was_killed_counts_what_it_had_heard() {
     assert_eq!(stored.matches("\"arguments\":").count(), stored.matches("\"tool_call_id\"").count());
 }
 
-/// Every stored state that a kill can leave behind: the file cut after each line, and within each line.
+/// Tries every stored state that a kill can leave: the file cut after each line, and within each line.
 #[tokio::test]
-async fn a_turn_goes_on_from_whatever_was_stored() {
+async fn a_turn_resumes_from_any_stored_state() {
     let undisturbed = Scene::of(three_steps()).await;
     undisturbed.finish(undisturbed.request("t", "x")).await.unwrap();
     let file = undisturbed.store().join("t/t.jsonl");
@@ -141,15 +141,15 @@ async fn a_turn_goes_on_from_whatever_was_stored() {
     let ends: Vec<usize> = whole.iter().enumerate().filter(|(_, byte)| **byte == b'\n').map(|(at, _)| at + 1).collect();
     let cuts = ends.iter().flat_map(|end| [*end, end.saturating_sub(1), end.saturating_sub(20)]).chain([0, 5]);
     for cut in cuts {
-        let kept = ends.iter().filter(|end| **end <= cut).count();
-        let answers = whole[..ends.get(kept.wrapping_sub(1)).copied().unwrap_or(0)].to_vec();
+        let complete = ends.iter().filter(|end| **end <= cut).count();
+        let answers = whole[..ends.get(complete.wrapping_sub(1)).copied().unwrap_or(0)].to_vec();
         let given = String::from_utf8_lossy(&answers).matches("\"role\":\"assistant\"").count();
         let scene = Scene::of(three_steps()).await;
         std::fs::create_dir_all(scene.store().join("t")).unwrap();
         std::fs::write(scene.store().join("t/t.jsonl"), &whole[..cut]).unwrap();
         std::fs::write(scene.work().join("b.txt"), "one").unwrap();
         let finished = scene.finish(scene.request("t", "x")).await;
-        let finished = finished.unwrap_or_else(|error| panic!("cut at {cut}, {kept} lines: {error}"));
+        let finished = finished.unwrap_or_else(|error| panic!("cut at {cut}, {complete} lines: {error}"));
         assert_eq!(finished.submitted, Some(work_done()), "cut at {cut}");
         assert_eq!(scene.server.requests().len(), 4 - given, "cut at {cut}: no request is made twice");
         let stored = std::fs::read_to_string(scene.store().join("t/t.jsonl")).unwrap();
@@ -159,7 +159,7 @@ async fn a_turn_goes_on_from_whatever_was_stored() {
 }
 
 #[tokio::test]
-async fn a_call_that_may_run_twice_is_told() {
+async fn a_call_that_may_run_twice_is_reported() {
     let scene =
         Scene::of([Answer::call("write", json!({ "path": "b.txt", "content": "one" })), Answer::text("ok")]).await;
     scene.finish(scene.request("t", "x")).await.unwrap();
@@ -167,15 +167,16 @@ async fn a_call_that_may_run_twice_is_told() {
     keep_lines(&file, 4);
     let again =
         Scene { server: crate::model_server::ModelServer::start([Answer::text("ok")]).await, folder: scene.folder };
-    let (heard, ended) = again.heard(again.request("t", "x")).await;
+    let (events, ended) = again.run(again.request("t", "x")).await;
     ended.unwrap();
     assert!(again.server.requests()[0].last().starts_with("note: the process was stopped during this call"));
-    let told = |event: &AgentEvent| matches!(event, AgentEvent::Notice(text) if text.contains("`write` may have been"));
-    assert!(heard.iter().any(told), "{heard:?}");
+    let warns =
+        |event: &AgentEvent| matches!(event, AgentEvent::Notice(text) if text.contains("`write` may have been"));
+    assert!(events.iter().any(warns), "{events:?}");
 }
 
 #[tokio::test]
-async fn a_session_that_is_not_known_is_lost() {
+async fn an_unknown_session_is_lost() {
     let scene = Scene::of([Answer::text("x").always()]).await;
     let finished = scene.finish(scene.request("1", "x")).await.unwrap();
     for session in [at("none", "1"), at("1", "none"), at("1", "")] {
@@ -191,7 +192,7 @@ async fn a_session_that_is_not_known_is_lost() {
 }
 
 #[tokio::test]
-async fn a_damaged_session_is_lost_and_not_guessed_at() {
+async fn a_damaged_session_is_lost_and_not_repaired() {
     let scene = Scene::of([Answer::text("x").always()]).await;
     scene.finish(scene.request("1", "x")).await.unwrap();
     let file = scene.store().join("1/1.jsonl");
@@ -216,13 +217,13 @@ async fn calls_left_without_results_get_them_before_the_next_prompt() {
     let mut request = scene.request("2", "and now?");
     request.session = at("1", "1");
     scene.finish(request).await.unwrap();
-    let asked = scene.server.requests();
-    assert_eq!(asked[2].roles(), "system user assistant tool tool user");
-    assert_eq!(asked[2].messages()[4]["content"], "error: not carried out; the turn ended before");
+    let requests = scene.server.requests();
+    assert_eq!(requests[2].roles(), "system user assistant tool tool user");
+    assert_eq!(requests[2].messages()[4]["content"], "error: not carried out; the turn ended before");
 }
 
 #[tokio::test]
-async fn files_are_for_their_owner_and_any_key_is_a_name() {
+async fn files_are_private_and_any_key_is_a_name() {
     let scene = Scene::of([Answer::text("x").always()]).await;
     for key in ["../../escape", "a/b\0c", "ÄÖ", "", &"long ".repeat(200), "CON", "."] {
         let finished = scene.finish(scene.request(key, "x")).await.unwrap();
@@ -245,7 +246,7 @@ async fn a_turn_belongs_to_one_process_at_a_time() {
     let request = scene.request("t", "x");
     let cancel = request.cancel.clone();
     let (first, ()) = tokio::join!(scene.finish(request), async {
-        scene.server.asked(1).await;
+        scene.server.wait_for(1).await;
         let error = scene.finish(scene.request("t", "x")).await.unwrap_err();
         assert!(error.message.contains("by another process"), "{error}");
         cancel.cancel();
@@ -269,21 +270,21 @@ async fn a_key_used_for_another_turn_is_refused() {
     assert_eq!(scene.finish(request).await.unwrap(), first, "the same key is the same turn");
 }
 
-/// The arguments of all calls that a request sends back.
-fn arguments(asked: &crate::model_server::Asked) -> Vec<String> {
-    let messages = asked.messages();
+/// Returns the arguments of all calls that a request sends back.
+fn arguments(request: &crate::model_server::Request) -> Vec<String> {
+    let messages = request.messages();
     let calls = messages.iter().filter_map(|message| message["tool_calls"].as_array()).flatten();
     calls.map(|call| call["function"]["arguments"].as_str().unwrap().to_owned()).collect()
 }
 
 #[tokio::test]
-async fn broken_arguments_are_never_sent_back_as_they_came() {
+async fn broken_arguments_are_never_sent_back_verbatim() {
     let broken = Answer::call("read", json!("{\"path\": \"a"))
         .and_call("list", json!("[1]"))
         .and_call("grep", json!(""))
         .and_call("submit_work", json!("{\"summary\": "));
     let scene = Scene::of([broken, Answer::call("submit_work", work_done())]).await;
-    let (events, finished) = scene.heard(scene.request("t", "x")).await;
+    let (events, finished) = scene.run(scene.request("t", "x")).await;
     assert_eq!(finished.unwrap().submitted, Some(work_done()));
     let sent = arguments(&scene.server.requests()[1]);
     assert_eq!(sent.len(), 4);
@@ -291,12 +292,12 @@ async fn broken_arguments_are_never_sent_back_as_they_came() {
         assert!(serde_json::from_str::<Value>(arguments).unwrap().is_object(), "{arguments}");
     }
     assert!(sent[0].contains("path"), "the model sees what it wrote: {}", sent[0]);
-    let told = serde_json::to_string(&events).unwrap();
-    assert!(told.contains("not JSON") && !told.contains("unreadable_arguments"), "{told}");
+    let text = serde_json::to_string(&events).unwrap();
+    assert!(text.contains("not JSON") && !text.contains("unreadable_arguments"), "{text}");
 }
 
 #[tokio::test]
-async fn broken_arguments_of_a_session_that_is_stored_with_them_are_mended() {
+async fn broken_arguments_in_a_stored_session_are_repaired() {
     let whole = Answer::call("read", json!({ "path": "a.txt" }));
     let scene = Scene::of([whole, Answer::text("done"), Answer::text("done")]).await;
     let first = scene.finish(scene.request("t", "x")).await.unwrap();

@@ -1,4 +1,4 @@
-//! What goes over the wire: requests as they are sent, answers in all the shapes that servers give them.
+//! The wire format: requests as they are sent, and answers in every shape that servers use.
 
 use rstest::rstest;
 use serde_json::{Value, json};
@@ -23,19 +23,19 @@ async fn a_turn_reads_writes_and_submits() {
     assert_eq!(finished.usage.requests, 3);
     assert_eq!(std::fs::read_to_string(scene.work().join("b.txt")).unwrap(), "moons");
 
-    let asked = scene.server.requests();
-    let roles: Vec<String> = asked.iter().map(|asked| asked.roles()).collect();
+    let requests = scene.server.requests();
+    let roles: Vec<String> = requests.iter().map(|requests| requests.roles()).collect();
     assert_eq!(roles, ["system user", "system user assistant tool", "system user assistant tool assistant tool",]);
-    for (earlier, later) in asked.iter().zip(&asked[1..]) {
+    for (earlier, later) in requests.iter().zip(&requests[1..]) {
         assert!(later.messages().starts_with(&earlier.messages()), "nothing is dropped or changed");
     }
-    assert_eq!(asked[0].path, "/v1/chat/completions");
-    assert_eq!(asked[0].header("authorization"), Some(&*format!("Bearer {KEY}")));
-    assert_eq!(asked[0].offers(), ["read", "list", "grep", "write", "edit", "submit_work"]);
-    assert_eq!(asked[0].body["model"], "m");
-    assert_eq!(asked[0].body["stream"], true);
-    assert_eq!(asked[1].messages()[2]["tool_calls"][0]["id"], "read-0");
-    assert_eq!(asked[1].messages()[3], json!({ "role": "tool", "tool_call_id": "read-0", "content": "tides" }));
+    assert_eq!(requests[0].path, "/v1/chat/completions");
+    assert_eq!(requests[0].header("authorization"), Some(&*format!("Bearer {KEY}")));
+    assert_eq!(requests[0].offers(), ["read", "list", "grep", "write", "edit", "submit_work"]);
+    assert_eq!(requests[0].body["model"], "m");
+    assert_eq!(requests[0].body["stream"], true);
+    assert_eq!(requests[1].messages()[2]["tool_calls"][0]["id"], "read-0");
+    assert_eq!(requests[1].messages()[3], json!({ "role": "tool", "tool_call_id": "read-0", "content": "tides" }));
     assert!(scene.stored().contains("received"), "the submission got its result");
 }
 
@@ -65,18 +65,18 @@ async fn an_answer_is_the_same_in_every_shape(#[case] how: How) {
     answer.thinking = "Hm, größe …".to_owned();
     answer.usage = Some(Used { read: 100, cached: 60, written: 7 });
     let scene = Scene::of([answer.how(how)]).await;
-    let (heard, ended) = scene.heard(scene.request("t", "x")).await;
+    let (events, ended) = scene.run(scene.request("t", "x")).await;
     let finished = ended.unwrap();
     assert_eq!(finished.text, "Ich schreibe: größe 🌊.");
     assert_eq!(finished.submitted, Some(json!({ "summary": "größe" })));
     let ms = finished.usage.ms;
     assert_eq!(finished.usage, Usage { input: 40, cache_read: 60, output: 7, requests: 1, ms, ..Usage::default() });
     assert_eq!(std::fs::read_to_string(scene.work().join("ü.txt")).unwrap(), "größe \"1\"\n🌊");
-    let text = |pick: fn(&AgentEvent) -> Option<&str>| heard.iter().filter_map(pick).collect::<String>();
+    let text = |pick: fn(&AgentEvent) -> Option<&str>| events.iter().filter_map(pick).collect::<String>();
     assert_eq!(text(|event| if let AgentEvent::Text(text) = event { Some(text) } else { None }), finished.text);
     let thinking = |event: &AgentEvent| if let AgentEvent::Thinking(text) = event { Some(text.clone()) } else { None };
-    assert_eq!(heard.iter().filter_map(thinking).collect::<String>(), "Hm, größe …");
-    let results = heard.iter().filter(|event| matches!(event, AgentEvent::ToolResult { ok: true, .. }));
+    assert_eq!(events.iter().filter_map(thinking).collect::<String>(), "Hm, größe …");
+    let results = events.iter().filter(|event| matches!(event, AgentEvent::ToolResult { ok: true, .. }));
     assert_eq!(results.count(), 3);
 }
 
@@ -94,9 +94,9 @@ async fn calls_without_ids_get_some(#[case] calls: Vec<(&str, Value)>, #[case] h
     let scene = Scene::of([Answer { calls, how, ..Answer::default() }, Answer::text("done")]).await;
     assert_eq!(scene.finish(scene.request("t", "x")).await.unwrap().text, "done");
     let messages = scene.server.requests()[1].messages();
-    let asked = messages[2]["tool_calls"].as_array().unwrap();
+    let sent = messages[2]["tool_calls"].as_array().unwrap();
     let (ids, results): (Vec<_>, Vec<_>) =
-        asked.iter().zip(&messages[3..]).map(|(call, result)| (&call["id"], &result["tool_call_id"])).unzip();
+        sent.iter().zip(&messages[3..]).map(|(call, result)| (&call["id"], &result["tool_call_id"])).unzip();
     assert_eq!(ids.len(), count);
     assert_eq!(ids, results);
     assert!(ids[0] != ids[1] && ids.iter().all(|id| !id.as_str().unwrap().is_empty()), "{ids:?}");
@@ -117,7 +117,7 @@ async fn calls_that_share_an_id_stay_apart(#[case] how: How) {
 }
 
 #[tokio::test]
-async fn every_call_gets_a_result_whatever_it_is() {
+async fn every_call_gets_a_result() {
     let cut = Value::String("{\"path\": \"a".to_owned());
     let scene = Scene::of([
         Answer::call("fly", json!({ "to": "moon" }))
@@ -149,26 +149,26 @@ async fn every_call_gets_a_result_whatever_it_is() {
     assert!(scene.stored().contains("there was another submission"));
 }
 
-/// Whoever asked may ask for it once again; a model that cannot write JSON is not asked until all its requests are used up.
+/// The caller may request a submission once more; a model that cannot write JSON does not use up all its requests.
 #[rstest]
 #[case::one_by_one(Answer::call("submit_work", Value::String("{\"summary\":".to_owned())), 2)]
 #[case::no_object(Answer::call("submit_work", json!(["done"])), 2)]
 #[case::at_once(Answer::call("submit_work", json!(["done"])).and_call("submit_work", json!(1)), 1)]
 #[case::beside_others(Answer::call("submit_work", json!(1)).and_call("list", json!({ "path": "." })), 2)]
 #[tokio::test]
-async fn a_turn_ends_with_the_second_submission_that_cannot_be_read(#[case] mut answer: Answer, #[case] asked: usize) {
+async fn a_turn_ends_with_the_second_unreadable_submission(#[case] mut answer: Answer, #[case] requests: usize) {
     answer.text = "Done.".to_owned();
     let scene = Scene::of([answer.always()]).await;
     let finished = scene.finish(scene.request("t", "x")).await.unwrap();
     assert_eq!((finished.status, finished.submitted.as_ref(), &*finished.text), (Status::Done, None, "Done."));
-    assert_eq!(scene.server.requests().len(), asked);
+    assert_eq!(scene.server.requests().len(), requests);
     let calls = |text: &str| scene.stored().matches(text).count();
     assert_eq!(calls("\"arguments\":"), calls("\"tool_call_id\""), "every call has its result");
 
     let mut again = scene.request("t/again", "Once more.");
     again.session = super::after(&finished);
     assert_eq!(scene.finish(again).await.unwrap().submitted, None);
-    assert_eq!(scene.server.requests().len(), 2 * asked, "a turn counts its own");
+    assert_eq!(scene.server.requests().len(), 2 * requests, "a turn counts its own");
 }
 
 #[tokio::test]
@@ -179,7 +179,7 @@ async fn a_message_without_a_call_ends_the_turn() {
 }
 
 #[tokio::test]
-async fn what_a_server_adds_to_a_call_goes_back() {
+async fn fields_that_a_server_adds_to_a_call_are_sent_back() {
     let chunk = json!({ "choices": [{ "delta": { "tool_calls": [{
         "id": "c1", "type": "function", "function": { "name": "read", "arguments": "{\"path\":\"a.txt\"}" },
         "extra_content": { "signature": "abc" },
@@ -194,7 +194,7 @@ async fn what_a_server_adds_to_a_call_goes_back() {
 }
 
 #[tokio::test]
-async fn characters_that_a_server_cuts_in_halves_are_joined() {
+async fn characters_split_between_chunks_are_joined() {
     let event = |delta: &str| format!("data: {{\"choices\": [{{\"delta\": {delta}}}]}}\n\n");
     let call = |arguments: &str| {
         let function = format!("{{\"name\": \"read\", \"arguments\": \"{arguments}\"}}");
@@ -212,7 +212,7 @@ async fn characters_that_a_server_cuts_in_halves_are_joined() {
 }
 
 #[tokio::test]
-async fn usage_is_estimated_and_flagged_where_nobody_tells_it() {
+async fn missing_usage_is_estimated_and_flagged() {
     let scene = Scene::of([Answer::text(&"x".repeat(400)).usage(None)]).await;
     let usage = scene.finish(scene.request("t", "x")).await.unwrap().usage;
     assert!(usage.estimated);
@@ -252,7 +252,7 @@ async fn limits_end_a_turn_with_every_call_answered(
 }
 
 #[test]
-fn a_driver_has_its_providers_name() {
+fn a_driver_has_the_name_of_its_provider() {
     let folder = tempfile::tempdir().unwrap();
     let api = |config: ApiConfig| Api::new(config, SessionStore::new(folder.path())).unwrap();
     assert_eq!(api(ApiConfig::new("http://localhost/v1")).name(), "api");

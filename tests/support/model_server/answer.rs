@@ -1,4 +1,4 @@
-//! An answer as the bytes that a server would send. Pure.
+//! Encodes an answer as the bytes that a server would send. Pure.
 
 use serde_json::{Value, json};
 
@@ -60,7 +60,7 @@ fn choice(delta: Value, finish: Value) -> Value {
     json!({ "index": 0, "delta": delta, "finish_reason": finish })
 }
 
-/// The pieces of all calls, one call after the other or in turns.
+/// Returns the fragments of all calls, one call after the other or interleaved.
 fn call_deltas(answer: &Answer) -> Vec<Value> {
     let mut calls: Vec<Vec<Value>> = Vec::new();
     for (nth, call) in answer.calls.iter().enumerate() {

@@ -1,4 +1,4 @@
-//! One connection: a request, its answer, closed. As much of HTTP/1.1 as a client of models needs.
+//! One connection: a request, its answer, closed. The subset of HTTP/1.1 that a client of models needs.
 
 use std::io;
 use std::time::Duration;
@@ -7,19 +7,19 @@ use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::net::TcpStream;
 
 use super::scenario::{Answer, Hang};
-use super::{Asked, Shared, answer};
+use super::{Request, Shared, answer};
 
 pub(super) async fn serve(stream: TcpStream, shared: &Shared) -> io::Result<()> {
     stream.set_nodelay(true)?;
     let mut stream = BufReader::new(stream);
-    let asked = read(&mut stream).await?;
-    let model = asked.body["model"].to_string();
-    let answer = shared.choose(asked);
+    let request = read(&mut stream).await?;
+    let model = request.body["model"].to_string();
+    let answer = shared.choose(request);
     let answer = answer.unwrap_or_else(|| Answer::refusal(404, &format!("no answer fits (model {model})")));
     write(stream.get_mut(), &answer).await
 }
 
-async fn read(stream: &mut BufReader<TcpStream>) -> io::Result<Asked> {
+async fn read(stream: &mut BufReader<TcpStream>) -> io::Result<Request> {
     let path = line(stream).await?.split(' ').nth(1).unwrap_or_default().to_owned();
     let mut headers = Vec::new();
     loop {
@@ -30,7 +30,7 @@ async fn read(stream: &mut BufReader<TcpStream>) -> io::Result<Asked> {
     let length = headers.iter().find(|(name, _)| name == "content-length").and_then(|(_, value)| value.parse().ok());
     let mut body = vec![0; length.unwrap_or(0)];
     stream.read_exact(&mut body).await?;
-    Ok(Asked { path, headers, size: body.len(), body: serde_json::from_slice(&body).unwrap_or_default() })
+    Ok(Request { path, headers, size: body.len(), body: serde_json::from_slice(&body).unwrap_or_default() })
 }
 
 async fn line(stream: &mut BufReader<TcpStream>) -> io::Result<String> {
@@ -67,7 +67,7 @@ async fn write(stream: &mut TcpStream, answer: &Answer) -> io::Result<()> {
     stream.shutdown().await
 }
 
-/// About the half, whole events.
+/// Returns about half of the body, in whole events.
 fn half(body: &[u8]) -> usize {
     let half = body.len() / 2;
     body[..half].windows(2).rposition(|two| two == b"\n\n").map_or(half, |at| at + 2)

@@ -1,5 +1,5 @@
-//! A model's server without a model: OpenAI's chat completions over real HTTP on this machine, answering from a scenario, with
-//! the faults that real servers have. Shared by tests; `examples/model_server.rs` runs it for people. Knows no driver.
+//! A model server without a model: OpenAI's chat completions over HTTP, answered from a scenario, with the faults of
+//! real servers. Shared by tests; `examples/model_server.rs` runs it for people. Knows no driver.
 #![allow(dead_code, unreachable_pub, unused_imports, reason = "each test binary uses a part")]
 #![allow(clippy::expect_used, reason = "for tests")]
 
@@ -17,26 +17,24 @@ use tokio::task::JoinHandle;
 
 pub use scenario::{Answer, Call, Hang, How, Scenario, Used, When};
 
-/// A request that was made.
+/// A received request.
 #[derive(Clone, Debug)]
-pub struct Asked {
+pub struct Request {
     /// `/v1/chat/completions`.
     pub path: String,
-    /// Names in lower case.
+    /// Header names are in lower case.
     pub headers: Vec<(String, String)>,
-    /// The JSON of its body.
+    /// The body as JSON.
     pub body: Value,
-    /// The length of its body.
+    /// The length of the body in bytes.
     pub size: usize,
 }
 
-impl Asked {
-    /// Returns a header's value.
+impl Request {
     pub fn header(&self, name: &str) -> Option<&str> {
         self.headers.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str())
     }
 
-    /// Returns the messages.
     pub fn messages(&self) -> Vec<Value> {
         self.body["messages"].as_array().cloned().unwrap_or_default()
     }
@@ -51,7 +49,7 @@ impl Asked {
         self.messages().last().and_then(|last| last["content"].as_str()).unwrap_or_default().to_owned()
     }
 
-    /// Returns the names of the tools that are offered.
+    /// Returns the names of the offered tools.
     pub fn offers(&self) -> Vec<String> {
         let tools = self.body["tools"].as_array().cloned().unwrap_or_default();
         tools.iter().filter_map(|tool| tool["function"]["name"].as_str()).map(str::to_owned).collect()
@@ -66,7 +64,7 @@ pub struct ModelServer {
     task: JoinHandle<()>,
 }
 
-/// What connections share.
+/// State shared by the connections.
 #[derive(Debug)]
 struct Shared {
     scenario: Scenario,
@@ -76,9 +74,9 @@ struct Shared {
 
 #[derive(Debug, Default)]
 struct State {
-    journal: Vec<Asked>,
-    /// How often each answer was given.
-    given: Vec<usize>,
+    journal: Vec<Request>,
+    /// Number of times each answer was sent.
+    sent: Vec<usize>,
 }
 
 impl ModelServer {
@@ -97,18 +95,17 @@ impl ModelServer {
         Ok(Self { address, shared, task })
     }
 
-    /// Returns the base URL.
     pub fn url(&self) -> String {
         format!("http://{}/v1", self.address)
     }
 
     /// Returns the requests so far, in order.
-    pub fn requests(&self) -> Vec<Asked> {
+    pub fn requests(&self) -> Vec<Request> {
         self.shared.state().journal.clone()
     }
 
-    /// Waits until so many requests were made.
-    pub async fn asked(&self, count: usize) {
+    /// Waits until this many requests have arrived.
+    pub async fn wait_for(&self, count: usize) {
         let mut seen = self.shared.count.subscribe();
         seen.wait_for(|seen| *seen >= count).await.expect("the server runs");
     }
@@ -125,24 +122,25 @@ impl Shared {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Notes a request and chooses its answer: the first that fits and was not given as often as it may be.
-    fn choose(&self, asked: Asked) -> Option<Answer> {
+    /// Records a request and chooses its answer: the first that matches and has not reached its `times`.
+    fn choose(&self, request: Request) -> Option<Answer> {
         let mut state = self.state();
         let nth = state.journal.len();
-        state.given.resize(self.scenario.answers.len(), 0);
-        let given = &state.given;
-        let free = |(place, answer): &(usize, &Answer)| answer.times == 0 || given[*place] < answer.times;
-        let mut fitting = self.scenario.answers.iter().enumerate().filter(|(_, answer)| answer.when.fits(nth, &asked));
+        state.sent.resize(self.scenario.answers.len(), 0);
+        let sent = &state.sent;
+        let free = |(place, answer): &(usize, &Answer)| answer.times == 0 || sent[*place] < answer.times;
+        let mut fitting =
+            self.scenario.answers.iter().enumerate().filter(|(_, answer)| answer.when.fits(nth, &request));
         let chosen = fitting.find(free).map(|(place, answer)| (place, answer.clone()));
-        state.journal.push(asked);
+        state.journal.push(request);
         self.count.send_replace(nth + 1);
         let (place, answer) = chosen?;
-        state.given[place] += 1;
+        state.sent[place] += 1;
         Some(answer)
     }
 }
 
-/// Connections end with the server.
+/// Serves connections until the server is dropped.
 async fn serve(listener: TcpListener, shared: Arc<Shared>) {
     let mut connections = tokio::task::JoinSet::new();
     loop {

@@ -1,9 +1,9 @@
-//! What a server answers, when, and with which faults. In code or YAML; pure.
+//! The answers of a server, the requests they match, and their faults. From code or YAML; pure.
 
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::Asked;
+use super::Request;
 
 /// Answers, in the order they are tried.
 #[derive(Clone, Debug, Default, Deserialize)]
@@ -23,34 +23,34 @@ impl<const N: usize> From<[Answer; N]> for Scenario {
 #[serde(default, deny_unknown_fields)]
 pub struct Answer {
     pub when: When,
-    /// How often it is given; 0: always.
+    /// Number of times it may be sent; 0 for no limit.
     pub times: usize,
     pub text: String,
     pub thinking: String,
     pub calls: Vec<Call>,
     pub usage: Option<Used>,
-    /// Another status than 200 is answered with `body` alone.
+    /// With a status other than 200, only `body` is sent.
     pub status: u16,
     pub headers: Vec<(String, String)>,
-    /// Sent as it is, instead of all else.
+    /// Sent verbatim, in place of everything else.
     pub body: Option<String>,
     pub how: How,
 }
 
-/// Which requests an answer fits.
+/// The requests that an answer matches.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct When {
-    /// The server's n-th request, from 0.
+    /// Index of the request, from 0.
     pub nth: Option<usize>,
     pub model: Option<String>,
-    /// A tool that is offered.
+    /// Name of an offered tool.
     pub offers: Option<String>,
-    /// Stands in the last message.
+    /// Text in the last message.
     pub contains: Option<String>,
-    /// The last message is a tool's and holds this.
+    /// Text in the last message, which must be a tool's result.
     pub result: Option<String>,
-    /// How many messages there are.
+    /// Number of messages.
     pub messages: Option<usize>,
 }
 
@@ -60,7 +60,7 @@ pub struct When {
 pub struct Call {
     pub id: Option<String>,
     pub name: String,
-    /// A string is sent as it is, cut JSON too.
+    /// A string is sent verbatim, even if it is incomplete JSON.
     pub arguments: Value,
 }
 
@@ -72,30 +72,30 @@ pub struct Used {
     pub written: u64,
 }
 
-/// How an answer is sent.
+/// The transport of an answer, with its faults.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct How {
-    /// As one JSON document, not as a stream.
+    /// One JSON document in place of a stream.
     pub json: bool,
-    /// So many bytes at a time, in the middle of characters too.
+    /// Bytes sent at a time, which may split characters.
     pub bytes: usize,
-    /// So many characters of text and arguments in a chunk.
+    /// Characters of text or arguments in one chunk.
     pub piece: usize,
-    /// The pieces of parallel calls come in turns.
+    /// The fragments of parallel calls are interleaved.
     pub mixed: bool,
     pub crlf: bool,
-    /// Keep-alive comments between the events.
+    /// Keep-alive comments are sent between the events.
     pub comments: bool,
     pub no_done: bool,
     pub no_finish: bool,
     pub no_index: bool,
     pub no_content_type: bool,
-    /// Thinking goes to this field; `reasoning_content` unless said.
+    /// Field of the thinking text; `reasoning_content` by default.
     pub thinking_field: Option<String>,
-    /// Instead of the reason that fits.
+    /// Replaces the finish reason that fits.
     pub finish: Option<String>,
-    /// The connection is closed after so many bytes of the body.
+    /// The connection is closed after this many bytes of the body.
     pub cut: Option<usize>,
     pub hang: Option<Hang>,
 }
@@ -103,11 +103,11 @@ pub struct How {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Hang {
-    /// Nothing is answered.
+    /// No answer.
     Silent,
-    /// The stream begins and stops.
-    Begun,
-    /// The stream never comes to its end; comments go on for ever.
+    /// The stream starts and stops.
+    Stalled,
+    /// The stream never ends; comments are sent for ever.
     Comments,
 }
 
@@ -143,7 +143,7 @@ impl Answer {
         self
     }
 
-    /// A refusal with a message.
+    /// Returns an error response with a message.
     pub fn refusal(status: u16, message: &str) -> Self {
         let body = serde_json::json!({ "error": { "message": message, "type": "refused" } });
         Self { status, body: Some(body.to_string()), ..Self::default() }
@@ -172,15 +172,15 @@ impl Answer {
 }
 
 impl When {
-    pub(super) fn fits(&self, nth: usize, asked: &Asked) -> bool {
-        let last = asked.messages().last().cloned().unwrap_or_default();
+    pub(super) fn fits(&self, nth: usize, request: &Request) -> bool {
+        let last = request.messages().last().cloned().unwrap_or_default();
         let is_result = last["role"] == "tool";
         let is = |wanted: &Option<String>, check: &dyn Fn(&str) -> bool| wanted.as_deref().is_none_or(check);
         self.nth.is_none_or(|wanted| wanted == nth)
-            && self.messages.is_none_or(|wanted| wanted == asked.messages().len())
-            && is(&self.model, &|model| asked.body["model"] == model)
-            && is(&self.offers, &|tool| asked.offers().iter().any(|offered| offered == tool))
-            && is(&self.contains, &|text| asked.last().contains(text))
-            && is(&self.result, &|text| is_result && asked.last().contains(text))
+            && self.messages.is_none_or(|wanted| wanted == request.messages().len())
+            && is(&self.model, &|model| request.body["model"] == model)
+            && is(&self.offers, &|tool| request.offers().iter().any(|offered| offered == tool))
+            && is(&self.contains, &|text| request.last().contains(text))
+            && is(&self.result, &|text| is_result && request.last().contains(text))
     }
 }

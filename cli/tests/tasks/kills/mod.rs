@@ -1,5 +1,5 @@
-//! `superstep` killed with SIGKILL: at every node, inside agents, checks and hooks. It goes on to the same commits, and the
-//! agents' own log shows who was asked again. Agents and checks end with it; git and its hooks live on.
+//! `superstep` killed with SIGKILL: at every node, inside agents, checks and hooks. It resumes to the same commits, and
+//! the log of the agents shows the repeated turns. Agents and checks end with it; git and its hooks live on.
 
 mod phases;
 mod served;
@@ -16,7 +16,7 @@ use rstest::rstest;
 
 use super::Place;
 
-/// Speaks as `claude` does. Rejects the second task once. Notes what it is asked, and when it has answered.
+/// Writes the output of `claude`. Rejects the second task once. Logs its requests and its answers.
 const AGENT: &str = r##"
 prompt=$(cat)
 case $prompt in
@@ -42,7 +42,7 @@ printf '{"type":"result","subtype":"success","is_error":false,"result":"","sessi
   "$task" "$answer"
 "##;
 
-/// Says that a place is reached, once, where it was asked to; and waits until it may go on.
+/// Reports that a place is reached, once, if it was requested; and waits until it may continue.
 const STOP: &str = r#"
 [ -e "$here/at-$1" ] || exit 0
 rm "$here/at-$1"
@@ -50,13 +50,13 @@ echo "$1" > "$here/reached"
 cat "$here/gate" > /dev/null
 "#;
 
-/// How many commits the branch has is in the name of the place.
+/// The name of the place has the number of commits of the branch.
 const HOOK: &str = "\"$here/stop\" \"$(basename \"$0\")-$(git rev-list --count HEAD)\"\n";
 
 /// Three tasks; the second has a check.
-struct Killed(Place);
+struct KilledRun(Place);
 
-impl Killed {
+impl KilledRun {
     fn new() -> Self {
         let this = Self(Place::new(""));
         this.0.write("p.toml", "driver = 'cli:claude'\nmax_task_review_iterations = 2\n");
@@ -76,7 +76,7 @@ impl Killed {
         self.0.0.path().join(name).display().to_string()
     }
 
-    /// An executable script that knows where the agents are.
+    /// Writes an executable script that knows the folder of the agents.
     fn script(&self, name: &str, body: &str) {
         let text = format!("#!/bin/sh\nhere='{}'\n{body}", self.path("bin"));
         fs::write(self.path(name), text).unwrap();
@@ -98,7 +98,7 @@ impl Killed {
         self.command(words).stdout(Stdio::piped()).stderr(Stdio::inherit()).spawn().unwrap()
     }
 
-    /// Comes to the question whether the plan may be executed.
+    /// Runs to the approval of the plan.
     fn begin(&self) {
         let words = ["run", "tasks", "--dir", "repo", "--profile", "p.toml", "--thread", "t", "--plan", "PLAN.md"];
         assert_eq!(self.command(&words).output().unwrap().status.code(), Some(10));
@@ -108,7 +108,7 @@ impl Killed {
         fs::read_to_string(self.path("bin/log")).unwrap_or_default().lines().map(str::to_owned).collect()
     }
 
-    /// The trees, subjects and trailers of the branch; what is kept beside it; what git says of the files.
+    /// Returns the trees, subjects and trailers of the branch, the kept work, and git's status of the files.
     fn end(&self) -> [String; 3] {
         let log = self.0.git(&["log", "--format=%T %B", "superstep/t"]);
         let refs = self.0.git(&["for-each-ref", "--format=%(refname) %(tree)", "refs/superstep"]);
@@ -116,9 +116,9 @@ impl Killed {
     }
 }
 
-/// The end of a run that nobody kills, and what its agents were asked.
+/// Returns the end of a run without kills, and the log of its agents.
 fn undisturbed(hooks: &[(&str, &str)]) -> ([String; 3], Vec<String>) {
-    let run = Killed::new();
+    let run = KilledRun::new();
     hooks.iter().for_each(|(name, body)| run.hook(name, body));
     run.begin();
     let output = run.command(&["approve", "t"]).output().unwrap();
@@ -126,7 +126,7 @@ fn undisturbed(hooks: &[(&str, &str)]) -> ([String; 3], Vec<String>) {
     (run.end(), run.log())
 }
 
-/// Everything beneath a folder, with its time.
+/// Returns everything in a folder, with its time.
 fn files(folder: &Path) -> Vec<(PathBuf, SystemTime)> {
     let mut all = vec![(folder.to_owned(), fs::symlink_metadata(folder).unwrap().modified().unwrap())];
     if !all[0].0.is_symlink() && folder.is_dir() {
@@ -138,24 +138,24 @@ fn files(folder: &Path) -> Vec<(PathBuf, SystemTime)> {
 
 #[test]
 fn a_finished_run_is_verified_without_a_call_and_without_a_trace() {
-    let run = Killed::new();
+    let run = KilledRun::new();
     run.begin();
     assert_eq!(run.command(&["approve", "t"]).output().unwrap().status.code(), Some(0));
-    let told = || (run.log(), files(run.path("repo").as_ref()));
-    let before = told();
+    let observed = || (run.log(), files(run.path("repo").as_ref()));
+    let before = observed();
     let verified = run.command(&["replay", "t", "--mode", "verify"]).output().unwrap();
-    let said = String::from_utf8_lossy(&verified.stdout).into_owned();
-    assert_eq!(verified.status.code(), Some(0), "{said}");
-    assert!(said.contains("19 supersteps compared, no difference") && !said.contains("not compared"), "{said}");
-    assert_eq!(told(), before);
+    let text = String::from_utf8_lossy(&verified.stdout).into_owned();
+    assert_eq!(verified.status.code(), Some(0), "{text}");
+    assert!(text.contains("19 supersteps compared, no difference") && !text.contains("not compared"), "{text}");
+    assert_eq!(observed(), before);
 }
 
-/// Reads what a process says until so many of its lines tell of a task that ended, and kills it. Returns its code if it came
-/// to its end before.
+/// Reads the output of a process until this many lines report the end of a task, and kills it. Returns its exit code if
+/// it ended before.
 fn killed_after(mut child: Child, tasks: usize) -> Option<i32> {
-    let said = BufReader::new(child.stdout.take().unwrap()).lines().map_while(Result::ok);
-    let told = said.filter(|line| line.starts_with("superstep ")).take(tasks).count();
-    if told == tasks {
+    let lines = BufReader::new(child.stdout.take().unwrap()).lines().map_while(Result::ok);
+    let count = lines.filter(|line| line.starts_with("superstep ")).take(tasks).count();
+    if count == tasks {
         child.kill().unwrap();
     }
     child.wait().unwrap().code()
@@ -164,9 +164,9 @@ fn killed_after(mut child: Child, tasks: usize) -> Option<i32> {
 #[rstest]
 #[case::each(&[1])]
 #[case::now_and_then(&[2, 3, 1])]
-fn a_run_killed_at_every_node_comes_to_the_same_end(#[case] pattern: &[usize]) {
+fn a_run_killed_at_every_node_ends_the_same(#[case] pattern: &[usize]) {
     let (end, log) = undisturbed(&[]);
-    let run = Killed::new();
+    let run = KilledRun::new();
     run.begin();
     let mut words = ["approve", "t"];
     let mut kills = 0;
@@ -184,44 +184,44 @@ fn a_run_killed_at_every_node_comes_to_the_same_end(#[case] pattern: &[usize]) {
     }
     assert!(kills > 2, "only {kills} kills");
     assert_eq!(run.end(), end);
-    let told = run.log();
-    let of = |kind: &str| told.iter().filter(|line| line.starts_with(kind)).count();
-    assert!(of("asked") <= 9 + kills, "a kill repeats the request that was under way: {told:#?}");
+    let lines = run.log();
+    let of = |kind: &str| lines.iter().filter(|line| line.starts_with(kind)).count();
+    assert!(of("asked") <= 9 + kills, "a kill repeats the request that was under way: {lines:#?}");
     let once = |lines: &[String]| lines.iter().cloned().collect::<std::collections::BTreeSet<_>>();
-    assert_eq!(once(&told), once(&log));
+    assert_eq!(once(&lines), once(&log));
 }
 
-/// What becomes of the process that was under way.
+/// The fate of the git process that was running.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Orphan {
-    /// It has ended with the run.
+    /// It ended with the run.
     Gone,
-    /// It goes on while the next process goes on with the run.
+    /// It continues while the next process resumes the run.
     Beside,
-    /// It goes on when that has ended.
+    /// It continues after that process has ended.
     Afterwards,
 }
 
-impl Killed {
-    /// Goes on until this place is reached, is killed there, and goes on to the next.
+impl KilledRun {
+    /// Runs until this place is reached, kills the process there, and returns it.
     fn killed_at(&self, words: &[&str], place: &str) -> Child {
         fs::write(self.path(&format!("bin/at-{place}")), "").unwrap();
         let mut child = self.spawn(words);
         let (sender, reached) = channel();
         let pipe = self.path("bin/reached");
         std::thread::spawn(move || sender.send(fs::read_to_string(pipe)));
-        let said = reached.recv_timeout(Duration::from_secs(60));
+        let line = reached.recv_timeout(Duration::from_secs(60));
         child.kill().unwrap();
-        assert_eq!(said.map(Result::unwrap), Ok(format!("{place}\n")), "it never came there: {:#?}", self.log());
+        assert_eq!(line.map(Result::unwrap), Ok(format!("{place}\n")), "it never came there: {:#?}", self.log());
         child
     }
 
-    /// Lets what waits at a place go on.
+    /// Lets the process that waits at a place continue.
     fn release(&self) {
         drop(fs::OpenOptions::new().write(true).open(self.path("bin/gate")).unwrap());
     }
 
-    /// Is killed at each place in turn, and goes on to the end. Tells what was asked.
+    /// Kills the run at each place in turn, and resumes it to the end. Returns the requests to agents.
     fn through(&self, places: &[&str], orphan: Orphan) -> Vec<String> {
         self.begin();
         let mut words = ["approve", "t"];
@@ -234,8 +234,8 @@ impl Killed {
             }
         }
         let output = self.command(&words).output().unwrap();
-        let told = String::from_utf8_lossy(&[&*output.stdout, &*output.stderr].concat()).into_owned();
-        assert_eq!(output.status.code(), Some(0), "{told}");
+        let text = String::from_utf8_lossy(&[&*output.stdout, &*output.stderr].concat()).into_owned();
+        assert_eq!(output.status.code(), Some(0), "{text}");
         if orphan == Orphan::Afterwards {
             self.release();
         }
@@ -243,36 +243,36 @@ impl Killed {
     }
 }
 
-/// What was asked, with what was asked twice.
-fn asked(log: &[String], again: &[&str]) -> Vec<String> {
-    let mut asked = vec![];
+/// Returns the requests, with the repeated ones twice.
+fn with_repeats(log: &[String], again: &[&str]) -> Vec<String> {
+    let mut requests = vec![];
     for line in log.iter().filter(|line| line.starts_with("asked")) {
-        asked.push(line.clone());
-        asked.extend(again.iter().filter(|again| line.ends_with(*again)).map(|_| line.clone()));
+        requests.push(line.clone());
+        requests.extend(again.iter().filter(|again| line.ends_with(*again)).map(|_| line.clone()));
     }
-    asked
+    requests
 }
 
 #[test]
-fn a_run_killed_while_an_agent_works_asks_that_one_again() {
+fn a_run_killed_while_an_agent_works_repeats_its_turn() {
     let (end, log) = undisturbed(&[]);
-    let run = Killed::new();
+    let run = KilledRun::new();
     let places = ["developer-1-1", "reviewer-1-1", "developer-2-1", "reviewer-2-1", "developer-2-2", "reviewer-all-1"];
-    let told = run.through(&places, Orphan::Gone);
+    let requests = run.through(&places, Orphan::Gone);
     assert_eq!(run.end(), end);
     let again = places.map(|place| place.replace('-', " "));
-    assert_eq!(told, asked(&log, &again.each_ref().map(String::as_str)));
+    assert_eq!(requests, with_repeats(&log, &again.each_ref().map(String::as_str)));
 }
 
 #[test]
-fn a_run_killed_while_a_check_runs_asks_nobody_again() {
+fn a_run_killed_while_a_check_runs_repeats_no_turn() {
     let (end, log) = undisturbed(&[]);
-    let run = Killed::new();
-    assert_eq!(run.through(&["check-2", "check-2"], Orphan::Gone), asked(&log, &[]));
+    let run = KilledRun::new();
+    assert_eq!(run.through(&["check-2", "check-2"], Orphan::Gone), with_repeats(&log, &[]));
     assert_eq!(run.end(), end);
 }
 
-/// The same, once it has made the files neat, which were judged before.
+/// The same check, after formatting the files, which were judged before.
 const NEAT: &str = r#"
 for file in part-*.txt; do grep -q neat $file || echo neat >> $file; done
 "$here/stop" "$(basename "$0")-$(git rev-list --count HEAD)"
@@ -289,12 +289,12 @@ fn a_run_killed_inside_a_commit_commits_once(
     #[values(Orphan::Beside, Orphan::Afterwards)] orphan: Orphan,
 ) {
     let (end, log) = undisturbed(hooks);
-    let run = Killed::new();
+    let run = KilledRun::new();
     hooks.iter().for_each(|(name, body)| run.hook(name, body));
-    let told = match orphan {
+    let requests = match orphan {
         Orphan::Gone | Orphan::Beside => run.through(places, orphan),
         Orphan::Afterwards => run.through(&places[places.len() - 1..], orphan),
     };
-    assert_eq!(told, asked(&log, &[]), "a commit asks nobody again");
+    assert_eq!(requests, with_repeats(&log, &[]), "a commit asks nobody again");
     assert_eq!(run.end(), end);
 }

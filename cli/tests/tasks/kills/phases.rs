@@ -9,7 +9,7 @@ use rstest::rstest;
 
 use self::stage::{Stage, undisturbed};
 
-/// Kills the run at all these places in turn, and continues to the end. Returns what was asked.
+/// Kills the run at all these places in turn, and resumes it to the end. Returns the requests to agents.
 fn killed_at(stage: &Stage, places: &[&[&str]], orphans_live: bool) -> Vec<String> {
     stage.begin();
     let mut words = ["approve", "t"];
@@ -21,26 +21,26 @@ fn killed_at(stage: &Stage, places: &[&[&str]], orphans_live: bool) -> Vec<Strin
         }
     }
     stage.ends(&words, 0);
-    sorted(stage.asked())
+    sorted(stage.requests())
 }
 
-/// The requests of an undisturbed run, with those that were repeated; siblings in any order.
-fn with_again(asked: &[String], again: &[&str]) -> Vec<String> {
-    sorted(asked.iter().cloned().chain(again.iter().map(|&again| again.to_owned())).collect())
+/// Returns the requests of an undisturbed run, with the repeated ones; siblings in any order.
+fn with_repeats(requests: &[String], again: &[&str]) -> Vec<String> {
+    sorted(requests.iter().cloned().chain(again.iter().map(|&again| again.to_owned())).collect())
 }
 
-fn sorted(mut asked: Vec<String>) -> Vec<String> {
-    asked.sort();
-    asked
+fn sorted(mut requests: Vec<String>) -> Vec<String> {
+    requests.sort();
+    requests
 }
 
-fn once(asked: Vec<String>) -> BTreeSet<String> {
-    asked.into_iter().collect()
+fn once(requests: Vec<String>) -> BTreeSet<String> {
+    requests.into_iter().collect()
 }
 
 #[test]
-fn a_run_of_phases_killed_while_siblings_work_asks_the_unfinished_ones_again() {
-    let (end, asked) = undisturbed("");
+fn a_run_of_phases_killed_while_siblings_work_repeats_the_unfinished_ones() {
+    let (end, requests) = undisturbed("");
     let stage = Stage::new("");
     let places: [&[&str]; 6] = [
         &["phase-1-attempt-1-task-1"],
@@ -50,47 +50,47 @@ fn a_run_of_phases_killed_while_siblings_work_asks_the_unfinished_ones_again() {
         &["phase-3-attempt-1-task-3b-2"],
         &["all"],
     ];
-    assert_eq!(killed_at(&stage, &places, false), with_again(&asked, &places.concat()));
+    assert_eq!(killed_at(&stage, &places, false), with_repeats(&requests, &places.concat()));
     assert_eq!(stage.end(), end);
 }
 
 #[test]
-fn siblings_that_ended_before_a_kill_are_not_asked_again() {
-    let (end, asked) = undisturbed("");
+fn siblings_that_ended_before_a_kill_are_not_repeated() {
+    let (end, requests) = undisturbed("");
     let stage = Stage::new("");
     stage.begin();
-    let held = ["phase-3-attempt-1-task-3c"];
-    stage.killed_once(&["approve", "t"], &held, "subtask_completed", 9);
+    let paused = ["phase-3-attempt-1-task-3c"];
+    stage.killed_once(&["approve", "t"], &paused, "subtask_completed", 9);
     stage.ends(&["proceed", "t"], 0);
-    assert_eq!(sorted(stage.asked()), with_again(&asked, &held));
+    assert_eq!(sorted(stage.requests()), with_repeats(&requests, &paused));
     assert_eq!(stage.end(), end);
 }
 
 #[rstest]
 #[case::setup(&["setup-phase-1-attempt-1-task-1", "setup-phase-2-attempt-1-task-2a setup-phase-2-attempt-1-task-2c"])]
 #[case::check(&["check-phase-2-attempt-1-task-2b", "check-phase-2-attempt-1-integration", "check-phase-2-attempt-2-integration"])]
-fn a_run_of_phases_killed_inside_a_setup_or_check_comes_to_the_same_end(#[case] places: &[&str]) {
-    let (end, asked) = undisturbed("");
+fn a_run_of_phases_killed_inside_a_setup_or_check_ends_the_same(#[case] places: &[&str]) {
+    let (end, requests) = undisturbed("");
     let stage = Stage::new("");
     let places: Vec<Vec<&str>> = places.iter().map(|places| places.split(' ').collect()).collect();
     let places: Vec<&[&str]> = places.iter().map(|places| &places[..]).collect();
-    assert_eq!(once(killed_at(&stage, &places, false)), once(asked));
+    assert_eq!(once(killed_at(&stage, &places, false)), once(requests));
     assert_eq!(stage.end(), end);
 }
 
 #[rstest]
-fn a_run_of_phases_killed_inside_integration_commits_once_and_asks_nobody_again(
+fn a_run_of_phases_killed_inside_integration_commits_once(
     #[values("pre-commit", "post-commit")] hook: &str,
     #[values(true, false)] orphans_live: bool,
 ) {
-    let (end, asked) = undisturbed(hook);
+    let (end, requests) = undisturbed(hook);
     let stage = Stage::new(hook);
-    // The orphan that lives on holds the commit that is under way: without it, the place is reached once.
+    // A living orphan finishes the current commit: without it, the place is reached once.
     let commits: &[u32] = if orphans_live { &[2, 4] } else { &[4] };
     let places: Vec<String> = commits.iter().map(|commits| format!("{hook}-{commits}")).collect();
     let places: Vec<[&str; 1]> = places.iter().map(|place| [place.as_str()]).collect();
     let places: Vec<&[&str]> = places.iter().map(|place| &place[..]).collect();
-    assert_eq!(killed_at(&stage, &places, orphans_live), sorted(asked));
+    assert_eq!(killed_at(&stage, &places, orphans_live), sorted(requests));
     if !orphans_live {
         stage.release();
     }
@@ -100,8 +100,8 @@ fn a_run_of_phases_killed_inside_integration_commits_once_and_asks_nobody_again(
 #[rstest]
 #[case::each(&[1])]
 #[case::now_and_then(&[2, 3, 1])]
-fn a_run_of_phases_killed_at_every_node_comes_to_the_same_end(#[case] pattern: &[usize]) {
-    let (end, asked) = undisturbed("");
+fn a_run_of_phases_killed_at_every_node_ends_the_same(#[case] pattern: &[usize]) {
+    let (end, requests) = undisturbed("");
     let stage = Stage::new("");
     stage.begin();
     let mut words = ["approve", "t"];
@@ -113,13 +113,13 @@ fn a_run_of_phases_killed_at_every_node_comes_to_the_same_end(#[case] pattern: &
             None => kills += 1,
         }
         words[0] = "proceed";
-        assert!(kills < 150, "it makes no progress: {:#?}", stage.asked());
+        assert!(kills < 150, "it makes no progress: {:#?}", stage.requests());
     }
     assert!(kills > 5, "only {kills} kills");
     assert_eq!(stage.end(), end);
-    let told = stage.asked();
-    assert!(told.len() <= asked.len() + 3 * kills, "a kill repeats the turns that were under way: {told:#?}");
-    assert_eq!(once(told), once(asked));
+    let again = stage.requests();
+    assert!(again.len() <= requests.len() + 3 * kills, "a kill repeats the turns that were under way: {again:#?}");
+    assert_eq!(once(again), once(requests));
     assert_eq!(stage.events("phase_completed"), [0, 1, 2]);
     assert_eq!(stage.events("subtask_completed").len(), 11);
 }
@@ -130,8 +130,8 @@ fn runs() -> u64 {
 }
 
 #[test]
-fn a_run_of_phases_killed_at_git_commands_comes_to_the_same_end() {
-    let (end, asked) = undisturbed("");
+fn a_run_of_phases_killed_at_git_commands_ends_the_same() {
+    let (end, requests) = undisturbed("");
     for seed in 0..runs() {
         let stage = Stage::new("");
         stage.begin();
@@ -150,7 +150,7 @@ fn a_run_of_phases_killed_at_git_commands_comes_to_the_same_end() {
         }
         assert!(kills > 5, "seed {seed}: only {kills} kills");
         assert_eq!(stage.end(), end, "seed {seed}, {kills} kills");
-        assert_eq!(once(stage.asked()), once(asked.clone()), "seed {seed}");
+        assert_eq!(once(stage.requests()), once(requests.clone()), "seed {seed}");
     }
 }
 
@@ -167,8 +167,8 @@ fn a_kill_while_siblings_are_cancelled_leaves_them_cancelled() {
     let error = |nth: usize| subtasks[nth]["error"].as_str().unwrap_or_default().to_owned();
     assert_eq!([error(0), error(2)], ["cancelled: subtask 2b failed", "cancelled: subtask 2b failed"], "{subtasks}");
     assert!(error(1).contains("not accepted after 2 attempts"), "{subtasks}");
-    let asked = ["2a", "2b", "2b", "2c"].map(|id| format!("phase-2-attempt-1-task-{id}"));
-    assert_eq!(sorted(stage.asked())[2..], asked, "nobody was asked again");
+    let requests = ["2a", "2b", "2b", "2c"].map(|id| format!("phase-2-attempt-1-task-{id}"));
+    assert_eq!(sorted(stage.requests())[2..], requests, "nobody was asked again");
     let left = stage.left_over(); // the reference that holds what is integrated
     assert!(!left.contains('\n') && left.starts_with("refs/superstep/integration/"), "{left}");
     stage.ends(&["resume", "t", "--answer", r#"{"retry":{"attempts":1}}"#], 0);
@@ -180,12 +180,12 @@ fn a_kill_while_a_question_waits_for_siblings_keeps_the_question_and_the_session
     let stage = Stage::new("");
     stage.begin();
     stage.play("blocked-phase-2-attempt-1-task-2a");
-    let held = ["phase-2-attempt-1-task-2b", "phase-2-attempt-1-task-2c"];
-    stage.killed_once(&["approve", "t"], &held, "blocked", 1);
+    let paused = ["phase-2-attempt-1-task-2b", "phase-2-attempt-1-task-2c"];
+    stage.killed_once(&["approve", "t"], &paused, "blocked", 1);
     stage.ends(&["proceed", "t"], 10);
-    let asked = stage.asked();
-    let times = |id: &str| asked.iter().filter(|asked| asked.ends_with(id)).count();
-    assert_eq!((times("task-2a"), times("task-2b"), times("task-2c")), (1, 2, 2), "{asked:?}");
+    let requests = stage.requests();
+    let times = |id: &str| requests.iter().filter(|requests| requests.ends_with(id)).count();
+    assert_eq!((times("task-2a"), times("task-2b"), times("task-2c")), (1, 2, 2), "{requests:?}");
     stage.ends(&["resume", "t", "--answer", r#"{"reply":{"text":"Arabic"}}"#], 0);
     assert_eq!(stage.resumed(), ["s-phase-2-attempt-1-task-2a"]);
     stage.end();
@@ -193,16 +193,16 @@ fn a_kill_while_a_question_waits_for_siblings_keeps_the_question_and_the_session
 
 #[rstest]
 fn a_signal_ends_the_agents_and_the_run_continues(#[values("TERM", "INT")] signal: &str) {
-    let (end, asked) = undisturbed("");
+    let (end, requests) = undisturbed("");
     let stage = Stage::new("");
     stage.begin();
-    let held = ["phase-2-attempt-1-task-2a", "phase-2-attempt-1-task-2b", "phase-2-attempt-1-task-2c"];
-    let mut child = stage.held_at(&["approve", "t"], &held);
+    let paused = ["phase-2-attempt-1-task-2a", "phase-2-attempt-1-task-2b", "phase-2-attempt-1-task-2c"];
+    let mut child = stage.paused_at(&["approve", "t"], &paused);
     let sent = std::process::Command::new("kill").args([format!("-{signal}"), child.id().to_string()]).status();
     assert!(sent.unwrap().success());
     assert_eq!(child.wait().unwrap().code(), Some(13));
     assert_eq!(stage.processes(), Vec::<String>::new());
     stage.ends(&["proceed", "t"], 0);
-    assert_eq!(sorted(stage.asked()), with_again(&asked, &held));
+    assert_eq!(sorted(stage.requests()), with_repeats(&requests, &paused));
     assert_eq!(stage.end(), end);
 }

@@ -1,4 +1,4 @@
-//! `superstep` killed while a model's server has its request: the one that was not answered is sent again as it was, and no
+//! `superstep` killed while a model's server has its request: the unanswered request is sent again unchanged, and no
 //! other.
 
 use std::process::{Child, Command, Stdio};
@@ -7,14 +7,14 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use crate::Place;
-use crate::model_server::{Answer, Asked, Hang, How, ModelServer, When};
+use crate::model_server::{Answer, Hang, How, ModelServer, Request, When};
 
 fn when(offers: &str, result: Option<&str>, contains: Option<&str>) -> When {
     let text = |text: &str| text.to_owned();
     When { offers: Some(text(offers)), result: result.map(text), contains: contains.map(text), ..When::default() }
 }
 
-/// A developer who writes a file, then hands over; a reviewer who approves.
+/// A developer who writes a file and submits it; a reviewer who approves.
 fn answers() -> Vec<Answer> {
     let done = json!({"status": "done", "summary": "did", "files": []});
     let fine = json!({"approved": true, "severity": "none", "summary": "fine"});
@@ -34,8 +34,8 @@ fn answers() -> Vec<Answer> {
     all.map(Answer::always).into()
 }
 
-/// A server that leaves every other request without an answer, from the first on.
-async fn deaf_every_other_time() -> ModelServer {
+/// Starts a server that leaves every other request without an answer, starting with the first.
+async fn silent_every_other_time() -> ModelServer {
     let deaf = |nth: usize| {
         let how = How { hang: Some(Hang::Silent), ..How::default() };
         Answer::default().how(how).when(When { nth: Some(2 * nth), ..When::default() })
@@ -81,10 +81,10 @@ impl Served {
         self.place.git(&["log", "--format=%T %B", "superstep/t"])
     }
 
-    /// What was asked, one after the other, as it was sent.
-    fn asked(&self) -> Vec<Value> {
-        let steady = |asked: Asked| {
-            let text = asked.body.to_string().replace(&self.place.0.path().display().to_string(), "PLACE");
+    /// Returns the requests as they were sent, in order.
+    fn requests(&self) -> Vec<Value> {
+        let steady = |request: Request| {
+            let text = request.body.to_string().replace(&self.place.0.path().display().to_string(), "PLACE");
             serde_json::from_str(&text).unwrap()
         };
         self.server.requests().into_iter().map(steady).collect()
@@ -96,22 +96,22 @@ async fn the_request_without_an_answer_is_sent_again_and_no_other() {
     let whole = Served::by(ModelServer::start(crate::model_server::Scenario { answers: answers() }).await);
     whole.begin().await;
     assert_eq!(whole.code(&["approve", "t"]).await, Some(0));
-    let expected = whole.asked();
+    let expected = whole.requests();
     assert_eq!(expected.len(), 7);
 
-    let run = Served::by(deaf_every_other_time().await);
+    let run = Served::by(silent_every_other_time().await);
     run.begin().await;
     let mut words = ["approve", "t"];
     for nth in 0..expected.len() {
         let mut child = run.spawn(&words);
-        let asked = tokio::time::timeout(Duration::from_secs(120), run.server.asked(2 * nth + 1)).await;
+        let received = tokio::time::timeout(Duration::from_secs(120), run.server.wait_for(2 * nth + 1)).await;
         child.kill().unwrap();
         child.wait().unwrap();
-        assert!(asked.is_ok(), "request {nth} was not made");
+        assert!(received.is_ok(), "request {nth} was not made");
         words[0] = "proceed";
     }
     assert_eq!(run.code(&words).await, Some(0));
-    let twice: Vec<Value> = expected.iter().flat_map(|asked| [asked.clone(), asked.clone()]).collect();
-    assert_eq!(run.asked(), twice);
+    let twice: Vec<Value> = expected.iter().flat_map(|request| [request.clone(), request.clone()]).collect();
+    assert_eq!(run.requests(), twice);
     assert_eq!(run.end(), whole.end());
 }

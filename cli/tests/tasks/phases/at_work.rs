@@ -1,4 +1,4 @@
-//! A run of phases at work and after a kill: its lines, its status, its events.
+//! A run of phases while it works and after a kill: its lines, its status, its events.
 
 use std::process::{Child, Stdio};
 use std::thread::sleep;
@@ -24,24 +24,24 @@ const PLAN: &str = "\
 **Depends on:** 1, 2
 ";
 
-/// The second task fails its check once; its second turn does not end.
+/// The second task fails its check once; its second turn never ends.
 const TURNS: &str = "
   - {role: developer, task: 1, steps: [{write: {path: hands.txt, content: x}}, {usage: {input: 5, cost: 0.002}}], submit: {status: done}}
   - {role: developer, task: 2, attempt: 1, steps: [{write: {path: f, content: x}}, {usage: {input: 5, cost: 0.003}}], submit: {status: done}}
   - {role: developer, task: 2, attempt: 2, steps: [{write: {path: face.txt, content: x}}, {wait: 600s}], submit: {status: done}}
 ";
 
-/// A process that does not outlive its test.
-struct Killed(Child);
+/// A process that is killed when its test ends.
+struct ChildGuard(Child);
 
-impl Killed {
+impl ChildGuard {
     fn end(&mut self) {
         self.0.kill().unwrap();
         self.0.wait().unwrap();
     }
 }
 
-impl Drop for Killed {
+impl Drop for ChildGuard {
     fn drop(&mut self) {
         let _ = self.0.kill();
     }
@@ -54,10 +54,10 @@ impl Place {
         place
     }
 
-    /// Starts the run and lets it go on until the second turn of the second task.
-    fn busy(&self) -> (Killed, Value) {
-        let asked = self.phases(&[]);
-        assert_eq!(asked.code(), 10, "{}", asked.told());
+    /// Starts the run and waits until the second turn of the second task.
+    fn busy(&self) -> (ChildGuard, Value) {
+        let start = self.phases(&[]);
+        assert_eq!(start.code(), 10, "{}", start.text());
         let child = self.spawned("approve");
         let began = Instant::now();
         loop {
@@ -73,9 +73,9 @@ impl Place {
 }
 
 impl Place {
-    fn spawned(&self, word: &str) -> Killed {
+    fn spawned(&self, word: &str) -> ChildGuard {
         let log = std::fs::File::create(self.path().join("log")).unwrap();
-        Killed(self.command(&[word, "t"]).stdout(Stdio::from(log)).spawn().unwrap())
+        ChildGuard(self.command(&[word, "t"]).stdout(Stdio::from(log)).spawn().unwrap())
     }
 
     fn text(&self, words: &[&str]) -> String {
@@ -90,12 +90,12 @@ fn subtask(status: &Value, at: usize) -> [Value; 4] {
 }
 
 #[test]
-fn a_status_has_what_subtasks_have_stored_so_far_also_after_a_kill() {
+fn a_status_shows_the_stored_progress_of_subtasks_even_after_a_kill() {
     let place = Place::clock();
     let (mut child, status) = place.busy();
     let (done, under_way) = ([json!("completed"), json!(1), json!(2_000), json!(true)], json!("running"));
-    let begun = [under_way, json!(1), json!(3_000), json!(true)];
-    assert_eq!([subtask(&status, 0), subtask(&status, 1)], [done.clone(), begun.clone()]);
+    let started = [under_way, json!(1), json!(3_000), json!(true)];
+    assert_eq!([subtask(&status, 0), subtask(&status, 1)], [done.clone(), started.clone()]);
     assert_eq!(status["state"]["usage"]["cost"], 5_000);
     insta::assert_snapshot!(shown::status(&place), @r"
     t: running
@@ -116,12 +116,12 @@ fn a_status_has_what_subtasks_have_stored_so_far_also_after_a_kill() {
     ");
     child.end();
     let status = place.json(&["status", "t"]);
-    assert_eq!([subtask(&status, 0), subtask(&status, 1)], [done, begun]);
+    assert_eq!([subtask(&status, 0), subtask(&status, 1)], [done, started]);
     assert_eq!(status["running"], Value::Null);
 }
 
 #[test]
-fn events_of_phases_are_text_and_lines_say_their_subtask() {
+fn events_of_phases_are_printed_with_their_subtask() {
     let place = Place::clock();
     let (mut child, _) = place.busy();
     child.end();
@@ -146,7 +146,7 @@ fn events_of_phases_are_text_and_lines_say_their_subtask() {
     resumed(&place);
 }
 
-/// The labels are there as well where a run is resumed in the middle of a subtask.
+/// The labels are shown also where a run is resumed in the middle of a subtask.
 fn resumed(place: &Place) {
     let mut resumed = place.spawned("proceed");
     let began = Instant::now();

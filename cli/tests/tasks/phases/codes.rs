@@ -26,7 +26,7 @@ const ALL: [&str; 4] = ["1", "2", "3", "4"];
 #[case::subtask_given_up(BROKEN, "on_exhausted = 'fail'\n", 1, "", 1, &[])]
 #[case::phase_accepted(REJECTED, "", 11, r#""accept""#, 0, &ALL)]
 #[case::phase_aborted(REJECTED, "", 11, r#""abort""#, 13, &[])]
-fn a_run_ends_with_the_code_of_what_became_of_it(
+fn a_run_ends_with_the_code_of_its_outcome(
     #[case] turns: &str,
     #[case] profile: &str,
     #[case] stopped: i32,
@@ -40,7 +40,7 @@ fn a_run_ends_with_the_code_of_what_became_of_it(
     if !answer.is_empty() {
         assert!(place.subjects("superstep/t").len() == 1, "nothing is on the branch before the answer");
         let called = place.call(&["resume", "t", "--answer", answer]);
-        assert_eq!(called.code(), ended, "{}", called.told());
+        assert_eq!(called.code(), ended, "{}", called.text());
     }
     let done: Vec<String> = tasks.iter().map(|id| format!("feat(unknown): complete task {id}")).collect();
     assert_eq!(place.subjects("superstep/t")[1..], done);
@@ -63,21 +63,21 @@ fn a_busy_model_ends_the_run_with_14_once_its_siblings_have_ended() {
     let statuses = |at: usize| status["state"]["phases"][0]["subtasks"][at]["status"].as_str().map(str::to_owned);
     assert_eq!([statuses(0), statuses(1)].map(Option::unwrap), ["completed", "running"]);
     let again = place.call(&["proceed", "t"]);
-    assert_eq!(again.code(), 14, "{}", again.told());
+    assert_eq!(again.code(), 14, "{}", again.text());
 }
 
 #[test]
-fn a_hook_that_refuses_ends_with_1_and_retry_commits_without_an_agent() {
+fn a_rejecting_hook_ends_with_1_and_retry_commits_without_an_agent() {
     let place = Place::phased("");
     let hook = place.path().join("repo/.git/hooks/pre-commit");
     std::fs::write(&hook, "#!/bin/sh\necho no >&2\nexit 1\n").unwrap();
     std::fs::set_permissions(&hook, std::fs::Permissions::from_mode(0o755)).unwrap();
     assert_eq!(place.approved(), 1);
-    let turns = |place: &Place| place.call(&["log", "t"]).told().matches("  developer (scripted:").count();
+    let turns = |place: &Place| place.call(&["log", "t"]).text().matches("  developer (scripted:").count();
     let before = turns(&place);
     std::fs::remove_file(hook).unwrap();
     let done = place.call(&["retry", "t"]);
-    assert_eq!(done.code(), 0, "{}", done.told());
+    assert_eq!(done.code(), 0, "{}", done.text());
     assert_eq!((before, turns(&place), place.subjects("superstep/t").len()), (2, 4, 5));
     place.is_tidy();
 }
@@ -85,16 +85,16 @@ fn a_hook_that_refuses_ends_with_1_and_retry_commits_without_an_agent() {
 #[test]
 fn a_file_in_the_way_of_the_branch_ends_with_1_and_retry_continues() {
     let place = Place::phased("");
-    // Somebody writes the file while the run is at work: once.
+    // A person writes the file once, while the run works.
     let (flag, file) = (place.path().join("flag"), place.path().join("repo/hands.txt"));
     let setup = format!("test -e {0} || {{ : > {0}; echo mine > {1}; }}", flag.display(), file.display());
     place.profile(&format!("[worktree]\nsetup = ['{setup}']\n"));
     assert_eq!(place.approved(), 1);
-    let told = place.call(&["status", "t"]).told();
-    assert!(told.contains("hands.txt"), "{told}");
+    let text = place.call(&["status", "t"]).text();
+    assert!(text.contains("hands.txt"), "{text}");
     assert_eq!((place.subjects("superstep/t").len(), std::fs::read_to_string(&file).unwrap().as_str()), (1, "mine\n"));
     std::fs::remove_file(file).unwrap();
     let done = place.call(&["retry", "t"]);
-    assert_eq!(done.code(), 0, "{}", done.told());
+    assert_eq!(done.code(), 0, "{}", done.text());
     place.is_tidy();
 }

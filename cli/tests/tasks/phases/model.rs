@@ -1,4 +1,4 @@
-//! Subtasks behind a server of models: each agent in a worktree of its own, with a request log that shows who was told what.
+//! Subtasks with a model server: each agent in its own worktree, with a log of the requests.
 
 use serde_json::{Value, json};
 
@@ -7,22 +7,22 @@ use crate::phases::PLAN;
 use crate::place::Place;
 use crate::server::{Reply, Server, approve, submits, write};
 
-/// The first message of a person.
-fn prompt(asked: &Value) -> &str {
-    let messages = asked["messages"].as_array().map(Vec::as_slice).unwrap_or_default();
+/// Returns the first message of a person.
+fn prompt(request: &Value) -> &str {
+    let messages = request["messages"].as_array().map(Vec::as_slice).unwrap_or_default();
     let first = messages.iter().find(|message| message["role"] == "user");
     first.and_then(|first| first["content"].as_str()).unwrap_or_default()
 }
 
-/// The id in `Subtask ID: TITLE`.
-fn subtask(asked: &Value) -> &str {
-    let (_, rest) = prompt(asked).split_once("Subtask ").unwrap();
+/// Returns the id in `Subtask ID: TITLE`.
+fn subtask(request: &Value) -> &str {
+    let (_, rest) = prompt(request).split_once("Subtask ").unwrap();
     rest.split_once(':').unwrap().0
 }
 
-/// The results of tools.
-fn results(asked: &Value) -> Vec<&str> {
-    let messages = asked["messages"].as_array().unwrap().iter().filter(|message| message["role"] == "tool");
+/// Returns the results of tools.
+fn results(request: &Value) -> Vec<&str> {
+    let messages = request["messages"].as_array().unwrap().iter().filter(|message| message["role"] == "tool");
     messages.map(|message| message["content"].as_str().unwrap()).collect()
 }
 
@@ -35,40 +35,40 @@ fn file(id: &str) -> &'static str {
     }
 }
 
-/// Tries to write and read outside of its worktree, lists what it sees, then does its task.
-fn curious(asked: &Value) -> Reply {
+/// Tries to write and read outside of its worktree, lists the files, then does its task.
+fn curious(request: &Value) -> Reply {
     let list = Reply::Call("list", json!({"path": "."}));
     let read = Reply::Call("read", json!({"path": "../../../../README"}));
-    developer(asked, [write("../stolen.txt", "x"), read, list, write(file(subtask(asked)), "x")])
+    developer(request, [write("../stolen.txt", "x"), read, list, write(file(subtask(request)), "x")])
 }
 
 #[test]
 fn agents_of_subtasks_see_the_plan_and_their_own_worktree_only() {
     let place = Place::phased("");
-    let server = Server::start(|asked, _| match submits(asked) {
-        "submit_work" => curious(asked),
-        _ => approve(asked),
+    let server = Server::start(|request, _| match submits(request) {
+        "submit_work" => curious(request),
+        _ => approve(request),
     });
     place.write("p.toml", &server.profile(""));
     std::fs::write(place.path().join("repo/README"), "clock\n").unwrap();
     place.git(&["add", "."]);
     place.git(&["commit", "-q", "-m", "readme"]);
     assert_eq!(place.approved(), 0);
-    let asked = server.asked();
-    let works: Vec<&Value> = asked.iter().filter(|asked| submits(asked) == "submit_work").collect();
+    let requests = server.requests();
+    let works: Vec<&Value> = requests.iter().filter(|request| submits(request) == "submit_work").collect();
     let seen = [("1", 1, "README"), ("2", 1, "README"), ("3", 2, "README face.txt hands.txt")];
     for (id, phase, files) in seen.into_iter().chain([("4", 3, "README dial.txt face.txt hands.txt")]) {
-        let own: Vec<_> = works.iter().filter(|asked| subtask(asked) == id).collect();
-        let told = prompt(own[0]);
+        let own: Vec<_> = works.iter().filter(|request| subtask(request) == id).collect();
+        let text = prompt(own[0]);
         assert!(results(own[0]).is_empty(), "a fresh session");
-        assert!(told.contains(&format!("Phase {phase} of 3")) && told.contains(PLAN.trim()), "{told}");
+        assert!(text.contains(&format!("Phase {phase} of 3")) && text.contains(PLAN.trim()), "{text}");
         let last = results(own[own.len() - 1]);
         assert!(!last[1].contains("clock"), "it is no file of the worktree: {last:?}");
         assert_eq!(last[2].split_whitespace().collect::<Vec<_>>().join(" "), files);
     }
     for (phase, ids) in [("1", vec!["1", "2"]), ("2", vec!["3"]), ("3", vec!["4"])] {
-        let is_its = |asked: &&Value| prompt(asked).contains(&format!("Phase {phase} of 3"));
-        let reviews = asked.iter().filter(|asked| submits(asked) == "submit_review").filter(is_its);
+        let is_its = |request: &&Value| prompt(request).contains(&format!("Phase {phase} of 3"));
+        let reviews = requests.iter().filter(|request| submits(request) == "submit_review").filter(is_its);
         let review = reviews.map(prompt).next().unwrap();
         assert!(ids.iter().all(|id| review.contains(&format!("Subtask {id}: "))), "{review}");
     }
@@ -78,18 +78,18 @@ fn agents_of_subtasks_see_the_plan_and_their_own_worktree_only() {
     place.is_tidy();
 }
 
-/// The session of subtask 2 goes on with another model alone.
-fn is_refused(asked: &Value) -> bool {
-    subtask(asked) == "2" && asked["model"] == "m" && !results(asked).is_empty()
+/// Rejects the session of subtask 2 unless another model continues it.
+fn is_refused(request: &Value) -> bool {
+    subtask(request) == "2" && request["model"] == "m" && !results(request).is_empty()
 }
 
 #[test]
-fn a_session_that_is_refused_asks_while_siblings_end() {
+fn a_rejected_session_interrupts_while_siblings_finish() {
     let place = Place::phased("");
-    let server = Server::start(|asked, _| match submits(asked) {
-        "submit_work" if is_refused(asked) => Reply::Refused(400, ""),
-        "submit_work" => developer(asked, [write(file(subtask(asked)), "x")]),
-        _ => approve(asked),
+    let server = Server::start(|request, _| match submits(request) {
+        "submit_work" if is_refused(request) => Reply::Refused(400, ""),
+        "submit_work" => developer(request, [write(file(subtask(request)), "x")]),
+        _ => approve(request),
     });
     place.write("p.toml", &server.profile(""));
     assert_eq!(place.approved(), 10);
@@ -97,10 +97,10 @@ fn a_session_that_is_refused_asks_while_siblings_end() {
     let question = &status["questions"][0];
     assert_eq!((&question["name"], &question["payload"]["task"]), (&json!("session_refused"), &json!("2")));
     let done = place.call(&["resume", "t", "--answer", r#"{"model": "big"}"#]);
-    assert_eq!(done.code(), 0, "{}", done.told());
-    let asked = server.asked();
-    let works = asked.iter().filter(|asked| submits(asked) == "submit_work");
-    let big: Vec<&str> = works.filter(|asked| asked["model"] == "big").map(subtask).collect();
+    assert_eq!(done.code(), 0, "{}", done.text());
+    let requests = server.requests();
+    let works = requests.iter().filter(|request| submits(request) == "submit_work");
+    let big: Vec<&str> = works.filter(|request| request["model"] == "big").map(subtask).collect();
     assert!(!big.is_empty() && big.iter().all(|id| *id == "2"), "{big:?}");
     place.is_tidy();
 }

@@ -1,4 +1,4 @@
-//! What people are shown of a run of phases: the plan with its phases, the tree, a halt, the end, the events.
+//! The output for a run of phases: the plan with its phases, the tree, a halt, the end, the events.
 
 use crate::place::Place;
 
@@ -12,7 +12,7 @@ const COLLIDES: &str = "
   - {role: reviewer, task: phase-1, submit: {approved: false, severity: major, comments: [{issue: The hands are short., severity: major}]}}
 ";
 
-/// The text from a line that begins so on, without what differs from run to run: times, ids of commits, folders.
+/// Returns the text from a line with this start, without the parts that vary: times, ids of commits, folders.
 fn steady(place: &Place, text: &str, from: &str) -> String {
     let text = text.replace(&place.path().display().to_string(), "PLACE");
     let text = text.replace(env!("CARGO_BIN_EXE_superstep"), "superstep");
@@ -21,7 +21,7 @@ fn steady(place: &Place, text: &str, from: &str) -> String {
     lines.map(|line| timeless(line.split("  ").map(part).collect::<Vec<_>>().join("  "))).collect::<Vec<_>>().join("\n")
 }
 
-/// A line without the time of an agent at work, and without the id of a question.
+/// Removes the time of a working agent and the id of a question from a line.
 fn timeless(line: String) -> String {
     if let Some((asks, _)) = line.split_once("` (").filter(|(asks, _)| asks.contains(" asks `")) {
         return format!("{asks}`");
@@ -31,7 +31,7 @@ fn timeless(line: String) -> String {
     format!("{who}at work for TIME{}", rest.unwrap_or_default())
 }
 
-/// A part of a line of the tree.
+/// Replaces the varying parts of a line of the tree.
 fn part(part: &str) -> &str {
     let is_time = part.ends_with('s') && part.trim_end_matches('s').chars().all(|c| c.is_ascii_digit() || c == 'm');
     let is_commit = part.len() == 9 && part.chars().all(|c| c.is_ascii_hexdigit());
@@ -44,19 +44,19 @@ fn part(part: &str) -> &str {
 }
 
 pub(crate) fn status(place: &Place) -> String {
-    steady(place, &place.call(&["status", "t"]).told(), "t: ")
+    steady(place, &place.call(&["status", "t"]).text(), "t: ")
 }
 
 #[test]
-fn an_approval_shows_the_phases_and_which_task_was_moved() {
+fn an_approval_shows_the_phases_and_the_moved_task() {
     let place = Place::phased("");
-    let told = place.phases(&[]).told();
-    let (head, _) = told.split_once("  the plan (").unwrap();
+    let text = place.phases(&[]).text();
+    let (head, _) = text.split_once("  the plan (").unwrap();
     insta::assert_snapshot!(steady(&place, head, "warnings"), @r"
     warnings:
       - line 14: task `3` may touch the same files as task `2` (`face.txt` and `face.txt`); it runs after it, in a phase of its own
     ");
-    insta::assert_snapshot!(steady(&place, &told, "its phases"), @r#"
+    insta::assert_snapshot!(steady(&place, &text, "its phases"), @r#"
       its phases; tasks of one phase do not depend on each other:
         1: tasks 1, 2
         2: task 3
@@ -77,7 +77,7 @@ fn an_approval_shows_the_phases_and_which_task_was_moved() {
 }
 
 #[test]
-fn a_halt_shows_the_tree_and_what_can_be_answered() {
+fn a_halt_shows_the_tree_and_the_possible_answers() {
     let place = Place::phased(BROKEN);
     place.profile("max_parallel = 1\n");
     assert_eq!(place.approved(), 11);
@@ -116,7 +116,7 @@ fn a_halt_shows_the_tree_and_what_can_be_answered() {
     here approve is `accept`, reject is `abort`, revise is `retry`
     "#);
     let halted = place.call(&["resume", "t", "--answer", "\"abort\""]);
-    assert_eq!(halted.code(), 13, "{}", halted.told());
+    assert_eq!(halted.code(), 13, "{}", halted.text());
     insta::assert_snapshot!(status(&place), @r"
     t: finished
       goal: A clock.
@@ -163,11 +163,11 @@ fn the_end_shows_the_tree_and_the_report() {
 }
 
 #[test]
-fn events_say_why_a_subtask_or_a_phase_runs_again() {
+fn events_have_the_reason_why_a_subtask_or_a_phase_runs_again() {
     let place = Place::phased(COLLIDES);
     place.profile("max_parallel = 1\n");
     assert_eq!(place.approved(), 0);
-    let events = place.call(&["events", "t"]).told();
+    let events = place.call(&["events", "t"]).text();
     let of_phases = |line: &&str| line.starts_with("phase ") || line.starts_with("subtask ");
     let lines = events.lines().filter_map(|line| line.trim_start().split_once("  ")).map(|(_, line)| line);
     let lines: Vec<&str> = lines.filter(of_phases).collect();
@@ -195,7 +195,7 @@ fn events_say_why_a_subtask_or_a_phase_runs_again() {
     subtask 4 completed, attempt 1
     phase 3 completed, attempt 1
     ");
-    let log = place.call(&["log", "t"]).told();
+    let log = place.call(&["log", "t"]).text();
     let headings: Vec<&str> = log.lines().filter(|line| line.starts_with("== ")).collect();
     insta::assert_snapshot!(headings.join("\n"), @r"
     == task 1, attempt 1

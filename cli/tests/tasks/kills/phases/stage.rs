@@ -1,5 +1,5 @@
-//! A plan of three phases with three siblings, agents that are programs, and places at which they are held. The first attempt at
-//! the second phase is rejected; in the third phase 3b collides with 3a.
+//! A plan of three phases with three siblings, agents that are programs, and places at which they pause. The first
+//! attempt at the second phase is rejected; in the third phase 3b collides with 3a.
 
 use std::fs;
 use std::io::{BufRead, BufReader};
@@ -13,7 +13,7 @@ use serde_json::Value;
 
 use crate::Place;
 
-/// Speaks as `claude` does. The folder that it works in is the name of its place.
+/// Writes the output of `claude`. Its folder is the name of its place.
 const AGENT: &str = r##"
 cat > /dev/null
 at=$(basename "$PWD")
@@ -43,7 +43,7 @@ printf '{"type":"result","subtype":"success","is_error":false,"result":"","sessi
   "$at" "$answer"
 "##;
 
-/// Reports that a place is reached, once, if it was asked to; and waits until it may continue.
+/// Reports that a place is reached, once, if it was requested; and waits until it may continue.
 const STOP: &str = r#"
 [ -e "$here/at-$1" ] || exit 0
 rm "$here/at-$1"
@@ -51,7 +51,7 @@ echo "$1" > "$here/reached-$1"
 cat "$here/gate" > /dev/null
 "#;
 
-/// Fails if it is to, once the stubborn siblings listen.
+/// Fails if it is to, once the stubborn siblings are ready.
 const CHECK: &str = r#"
 at=$(basename "$PWD")
 "$here/stop" "check-$at"
@@ -64,7 +64,7 @@ exit 1
 
 const SETUP: &str = "\"$here/stop\" \"setup-$(basename \"$PWD\")\"\n";
 
-/// The number of commits is in the name of the place.
+/// The name of the place has the number of commits.
 const HOOK: &str = "\"$here/stop\" \"$(basename \"$0\")-$(git rev-list --count HEAD)\"\n";
 
 /// Kills `superstep` at one of its git commands: before it, beside it, or when it is done.
@@ -85,12 +85,12 @@ pub(super) type End = [String; 3];
 
 pub(super) struct Stage(Place);
 
-/// The end of a run that nobody kills, and what its agents were asked.
+/// Returns the end of a run without kills, and the requests to its agents.
 pub(super) fn undisturbed(hook: &str) -> (End, Vec<String>) {
     let stage = Stage::new(hook);
     stage.begin();
     stage.ends(&["approve", "t"], 0);
-    (stage.end(), stage.asked())
+    (stage.end(), stage.requests())
 }
 
 impl Stage {
@@ -128,14 +128,14 @@ impl Stage {
         self.0.path().join(name).display().to_string()
     }
 
-    /// An executable script that knows where the agents are.
+    /// Writes an executable script that knows the folder of the agents.
     fn script(&self, name: &str, body: &str) {
         fs::create_dir_all(Path::new(&self.path(name)).parent().unwrap()).unwrap();
         fs::write(self.path(name), format!("#!/bin/sh\nhere='{}'\n{body}", self.path("bin"))).unwrap();
         fs::set_permissions(self.path(name), fs::Permissions::from_mode(0o755)).unwrap();
     }
 
-    /// Lets an agent or a check behave in another way than usual.
+    /// Changes the behaviour of an agent or a check.
     pub(super) fn play(&self, what: &str) {
         fs::write(self.path(&format!("bin/{what}")), "").unwrap();
     }
@@ -146,7 +146,7 @@ impl Stage {
         command
     }
 
-    /// Is killed once so many of its lines tell of a task that ended; returns the code if it ended before.
+    /// Kills the run once this many lines report the end of a task; returns the code if it ended before.
     pub(super) fn killed_after(&self, words: &[&str], tasks: usize) -> Option<i32> {
         let mut child = self.command(words).stdout(Stdio::piped()).stderr(Stdio::inherit()).spawn().unwrap();
         let lines = BufReader::new(child.stdout.take().unwrap()).lines().map_while(Result::ok);
@@ -157,7 +157,7 @@ impl Stage {
         child.wait().unwrap().code()
     }
 
-    /// The indexes of the phases that the stored events of a kind are about, in order.
+    /// Returns the indexes of the phases in the stored events of a kind, in order.
     pub(super) fn events(&self, kind: &str) -> Vec<u64> {
         let events = self.0.json(&["events", "t"]);
         let values = events.as_array().unwrap().iter().map(|event| &event["value"][kind]["phase_index"]);
@@ -170,15 +170,15 @@ impl Stage {
         self.ends(&words, 10);
     }
 
-    /// Calls, and expects this code.
+    /// Runs the program, and expects this code.
     pub(super) fn ends(&self, words: &[&str], code: i32) {
         let output = self.command(words).output().unwrap();
-        let told = String::from_utf8_lossy(&[&*output.stdout, &*output.stderr].concat()).into_owned();
-        assert_eq!(output.status.code(), Some(code), "{words:?}: {told}\n{:#?}", self.log());
+        let text = String::from_utf8_lossy(&[&*output.stdout, &*output.stderr].concat()).into_owned();
+        assert_eq!(output.status.code(), Some(code), "{words:?}: {text}\n{:#?}", self.log());
     }
 
     /// Runs until all these places are reached, and leaves the process there.
-    pub(super) fn held_at(&self, words: &[&str], places: &[&str]) -> Child {
+    pub(super) fn paused_at(&self, words: &[&str], places: &[&str]) -> Child {
         let (sender, reached) = channel();
         for place in places {
             self.play(&format!("at-{place}"));
@@ -198,25 +198,25 @@ impl Stage {
         child
     }
 
-    /// Runs until all these places are reached, and is killed there.
+    /// Runs until all these places are reached, and kills the process there.
     pub(super) fn killed_at(&self, words: &[&str], places: &[&str]) {
-        let mut child = self.held_at(words, places);
+        let mut child = self.paused_at(words, places);
         child.kill().unwrap();
         child.wait().unwrap();
     }
 
-    /// The same once the thread's events have this text so often, besides.
+    /// Kills the run at these places, once the thread's events contain this text this many times.
     pub(super) fn killed_once(&self, words: &[&str], places: &[&str], event: &str, times: usize) {
-        let mut child = self.held_at(words, places);
+        let mut child = self.paused_at(words, places);
         let until = Instant::now() + Duration::from_secs(60);
         loop {
-            let told = self.0.call(&["events", "t", "--json"]).told();
-            if told.matches(event).count() >= times {
+            let events_text = self.0.call(&["events", "t", "--json"]).text();
+            if events_text.matches(event).count() >= times {
                 break;
             }
             if Instant::now() > until {
                 child.kill().unwrap();
-                panic!("`{event}` does not come {times} times: {told}");
+                panic!("`{event}` does not come {times} times: {events_text}");
             }
             std::thread::sleep(Duration::from_millis(50));
         }
@@ -224,12 +224,12 @@ impl Stage {
         child.wait().unwrap();
     }
 
-    /// Lets what waits at a place continue.
+    /// Lets the processes that wait at places continue.
     pub(super) fn release(&self) {
         drop(fs::OpenOptions::new().write(true).open(self.path("bin/gate")).unwrap());
     }
 
-    /// Is killed at this git command; returns the code if it ended before.
+    /// Kills the run at this git command; returns the code if it ended before.
     pub(super) fn killed_at_git(&self, words: &[&str], call: u64, how: &str) -> Option<i32> {
         self.0.write("bin/most", &call.to_string());
         self.0.write("bin/how", how);
@@ -247,22 +247,22 @@ impl Stage {
         fs::read_to_string(self.path("bin/log")).unwrap_or_default().lines().map(str::to_owned).collect()
     }
 
-    /// The places of all requests.
-    pub(super) fn asked(&self) -> Vec<String> {
+    /// Returns the places of all requests.
+    pub(super) fn requests(&self) -> Vec<String> {
         self.log().iter().filter_map(|line| line.strip_prefix("asked ")).map(str::to_owned).collect()
     }
 
-    /// The sessions that were continued.
+    /// Returns the sessions that were continued.
     pub(super) fn resumed(&self) -> Vec<String> {
         self.log().iter().filter_map(|line| line.strip_prefix("resumed ")).map(str::to_owned).collect()
     }
 
-    /// A phase of the state.
+    /// Returns a phase of the state.
     pub(super) fn phase(&self, index: usize) -> Value {
         self.0.state()["phases"][index].take()
     }
 
-    /// The end, if nothing is left over and a replay agrees.
+    /// Returns the end, if nothing is left over and a replay agrees.
     pub(super) fn end(&self) -> End {
         assert_eq!(self.left_over(), "");
         self.ends(&["replay", "t", "--mode", "verify"], 0);
@@ -271,7 +271,7 @@ impl Stage {
         [log, refs, self.0.git(&["status", "--porcelain"])]
     }
 
-    /// Worktrees, branches, references, marker files and processes that should be gone.
+    /// Returns the worktrees, branches, references, marker files and processes that should be gone.
     pub(super) fn left_over(&self) -> String {
         let lines = |args: &[&str]| self.0.git(args).lines().map(str::to_owned).collect::<Vec<_>>();
         let mut found: Vec<String> = lines(&["worktree", "list"]).split_off(1);
@@ -285,7 +285,7 @@ impl Stage {
         found.join("\n")
     }
 
-    /// The processes that still work in the folder, once they had time to end.
+    /// Returns the processes that still work in the folder, after time to end.
     pub(super) fn processes(&self) -> Vec<String> {
         let until = Instant::now() + Duration::from_secs(20);
         loop {
@@ -298,7 +298,7 @@ impl Stage {
     }
 }
 
-/// The commands of processes whose working directory is in a folder, where the system lists them.
+/// Returns the commands of processes whose working directory is in a folder, where the system lists them.
 fn working_in(folder: &Path) -> Vec<String> {
     let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
     let is_in = |process: &PathBuf| fs::read_link(process.join("cwd")).is_ok_and(|at| at.starts_with(folder));

@@ -1,10 +1,10 @@
-//! What a person is told: while a run goes on, when it asks, when it fails, and when they ask for help.
+//! The output for a person: during a run, at a question, after a failure, and as help.
 
 use std::os::unix::fs::PermissionsExt;
 
 use crate::place::{Place, REJECTS_FIRST};
 
-/// A reviewer who finds two things at the first attempt at the first task.
+/// A reviewer who finds two issues in the first attempt at the first task.
 const PICKY: &str = "
   - role: reviewer
     task: '1'
@@ -19,55 +19,55 @@ const PICKY: &str = "
 ";
 
 #[test]
-fn a_review_is_told_in_a_line() {
+fn a_review_is_printed_in_a_line() {
     let place = Place::new(PICKY);
     assert_eq!(place.run(&["--plan", "PLAN.md"]).code(), 10);
     let done = place.call(&["approve", "t"]);
-    assert_eq!(done.code(), 0, "{}", done.told());
-    let told: Vec<String> =
-        done.told().lines().filter(|line| line.contains("reviewer says")).map(str::to_owned).collect();
+    assert_eq!(done.code(), 0, "{}", done.text());
+    let lines: Vec<String> =
+        done.text().lines().filter(|line| line.contains("reviewer says")).map(str::to_owned).collect();
     let rejected = "reviewer says rejected (major): face.txt:1: No hands. (and 1 more)";
-    assert!(told[0].ends_with(rejected), "{told:?}");
-    assert_eq!(told[1..].iter().filter(|line| line.ends_with("reviewer says approved")).count(), 2, "{told:?}");
+    assert!(lines[0].ends_with(rejected), "{lines:?}");
+    assert_eq!(lines[1..].iter().filter(|line| line.ends_with("reviewer says approved")).count(), 2, "{lines:?}");
     let events = place.json(&["events", "t"]);
-    let said = |event: &&serde_json::Value| event["kind"] == "custom" && event["node"] == "reviewer";
-    assert_eq!(events.as_array().unwrap().iter().filter(said).count(), 3);
+    let is_review = |event: &&serde_json::Value| event["kind"] == "custom" && event["node"] == "reviewer";
+    assert_eq!(events.as_array().unwrap().iter().filter(is_review).count(), 3);
 }
 
 #[test]
-fn a_check_that_fails_is_told_in_a_line() {
+fn a_failed_check_is_printed_in_a_line() {
     let place = Place::new("");
     place.write("PLAN.md", "# Clock\n\n### Task 1: Face\n\nA face.\n\n**Verify:** `test -e hands.txt`\n");
     assert_eq!(place.run(&["--plan", "PLAN.md"]).code(), 10);
     let halted = place.call(&["approve", "t"]);
-    assert_eq!(halted.code(), 11, "{}", halted.told());
-    assert!(halted.told().contains("verify says `test -e hands.txt` ended with 1\n"), "{}", halted.told());
+    assert_eq!(halted.code(), 11, "{}", halted.text());
+    assert!(halted.text().contains("verify says `test -e hands.txt` ended with 1\n"), "{}", halted.text());
 }
 
 #[test]
-fn a_halt_names_what_was_changed_and_where_it_is_kept() {
+fn a_halt_names_the_changes_and_where_they_are_kept() {
     let place = Place::halted();
-    let asked = place.json(&["status", "t"])["questions"][0]["payload"].take();
-    assert_eq!(asked["changes"], "+1 -0 face.txt (new)");
-    assert_eq!(asked["salvage"], "refs/superstep/t/task-1/attempt-2");
-    let told = place.call(&["status", "t"]).told();
-    assert!(told.ends_with("here approve is `accept`, reject is `abort`, revise is `retry`\n"), "{told}");
-    assert!(!told.contains("problem:"), "what says nothing is left out: {told}");
+    let payload = place.json(&["status", "t"])["questions"][0]["payload"].take();
+    assert_eq!(payload["changes"], "+1 -0 face.txt (new)");
+    assert_eq!(payload["salvage"], "refs/superstep/t/task-1/attempt-2");
+    let text = place.call(&["status", "t"]).text();
+    assert!(text.ends_with("here approve is `accept`, reject is `abort`, revise is `retry`\n"), "{text}");
+    assert!(!text.contains("problem:"), "what says nothing is left out: {text}");
     let again = place.call(&["resume", "t", "--answer", r#"{"retry":{"attempts":0}}"#]);
-    assert_eq!(again.code(), 11, "{}", again.told());
-    let asked = place.json(&["status", "t"])["questions"][0]["payload"].take();
-    assert_eq!(asked["changes"], "+1 -0 face.txt (new)", "also when it is asked again");
+    assert_eq!(again.code(), 11, "{}", again.text());
+    let payload = place.json(&["status", "t"])["questions"][0]["payload"].take();
+    assert_eq!(payload["changes"], "+1 -0 face.txt (new)", "also when it is asked again");
 }
 
 #[test]
-fn what_a_hook_says_is_told_in_lines_and_the_way_on_with_it() {
+fn the_output_of_a_hook_is_printed_with_help() {
     let place = Place::new("");
     assert_eq!(place.run(&["--plan", "PLAN.md"]).code(), 10);
     let hook = place.path().join("repo/.git/hooks/pre-commit");
     std::fs::write(&hook, "#!/bin/sh\nprintf 'no:\\n  \\033[31mtoo red\\n' >&2\nexit 1\n").unwrap();
     std::fs::set_permissions(&hook, std::fs::Permissions::from_mode(0o755)).unwrap();
     let failed = place.call(&["approve", "t"]);
-    assert_eq!(failed.code(), 1, "{}", failed.told());
+    assert_eq!(failed.code(), 1, "{}", failed.text());
     let (out, err) = (String::from_utf8_lossy(&failed.0.stdout), String::from_utf8_lossy(&failed.0.stderr));
     let steady =
         |text: &str| text.lines().skip_while(|line| !line.contains("next_task_node")).collect::<Vec<_>>().join("\n");
@@ -79,17 +79,17 @@ fn what_a_hook_says_is_told_in_lines_and_the_way_on_with_it() {
      help: mend the cause, then `superstep retry t`
     ");
     assert!(out.contains("the commit:\n  no:\n    \\u{1b}[31mtoo red\n") && !out.contains("\\n"), "{out}");
-    let status = place.call(&["status", "t"]).told();
+    let status = place.call(&["status", "t"]).text();
     assert!(status.contains("the commit:\n  no:\n    \\u{1b}[31mtoo red\n") && !status.contains("\\n"), "{status}");
     std::fs::remove_file(hook).unwrap();
     let done = place.call(&["retry", "t"]);
-    assert_eq!(done.code(), 0, "{}", done.told());
+    assert_eq!(done.code(), 0, "{}", done.text());
     assert_eq!(place.subjects("superstep/t").len(), 3);
 }
 
 #[test]
-fn help_shows_how_a_person_begins() {
-    let help = Place::new("").call(&["run", "tasks", "--help"]).told();
+fn help_shows_the_first_commands() {
+    let help = Place::new("").call(&["run", "tasks", "--help"]).text();
     let (_, examples) = help.split_once("Examples:\n").unwrap();
     insta::assert_snapshot!(examples.trim_end(), @r"
       superstep run tasks --plan plan.md --driver cli:claude --thread tides
@@ -103,7 +103,7 @@ fn broken_front_matter_of_an_issue_is_wrong_usage_and_writes_nothing() {
     let place = Place::new(REJECTS_FIRST);
     place.write("ISSUE.md", "---\nid: CLOCK-7\nbad: [\n---\n# A clock\n");
     let called = place.run(&["--issue", "ISSUE.md"]);
-    assert_eq!(called.code(), 2, "{}", called.told());
-    assert!(called.told().starts_with("error: ISSUE.md:3: this front matter cannot be read"), "{}", called.told());
+    assert_eq!(called.code(), 2, "{}", called.text());
+    assert!(called.text().starts_with("error: ISSUE.md:3: this front matter cannot be read"), "{}", called.text());
     assert!(!place.path().join(".superstep").exists());
 }
