@@ -1,4 +1,4 @@
-//! What each kind of data-defined channel does with its writes, seen through the public API alone.
+//! The effect of writes on each kind of data-defined channel, through the public API.
 #![allow(clippy::unwrap_used)]
 
 use rstest::{fixture, rstest};
@@ -201,7 +201,7 @@ fn messages_without_an_id_are_given_the_same_one_each_time() {
 }
 
 #[test]
-fn an_id_that_is_taken_is_not_given_again() {
+fn an_id_that_is_used_is_not_given_again() {
     let mut bench = Bench::new(Kind::Messages);
     bench.write(json!([[{"content": "hi"}, {"content": "hi"}]])).unwrap();
     let first = bench.value()[0]["id"].clone();
@@ -234,7 +234,7 @@ fn a_value_for_after_the_finish_is_readable_only_then() {
     assert_eq!(bench.value(), json!("unset"));
 }
 
-/// One codec: what a checkpoint does with a value.
+/// One codec: encodes and decodes a state, as a checkpoint does.
 type Recode = fn(&DataSchema, &DataState) -> DataState;
 
 fn through_json(schema: &DataSchema, state: &DataState) -> DataState {
@@ -347,10 +347,10 @@ fn a_schema_takes_each_name_once() {
 fn an_update_writes_the_keys_that_are_channels(schema: DataSchema) {
     let update = json!({"topic": "tides", "notes": {"$overwrite": ["moon"]}, "nothing": 1});
     let writes = schema.writes(update.as_object().unwrap());
-    let mut told: Vec<_> =
+    let mut targets: Vec<_> =
         writes.0.iter().map(|write| (DataState::channel_of(write), DataState::overwrites(write))).collect();
-    told.sort_unstable();
-    assert_eq!(told, [(0, false), (1, true)]);
+    targets.sort_unstable();
+    assert_eq!(targets, [(0, false), (1, true)]);
     let (mut state, mut merge) = (DataState::empty(&schema), Merge::default());
     for write in writes.0 {
         state.apply(&schema, write, &mut merge).unwrap();
@@ -359,7 +359,7 @@ fn an_update_writes_the_keys_that_are_channels(schema: DataSchema) {
 }
 
 #[rstest]
-fn a_secret_stays_out_of_what_is_printed(schema: DataSchema) {
+fn a_secret_is_not_printed(schema: DataSchema) {
     let schema = schema.secret("key").unwrap();
     assert_eq!(schema.clone().secret("kee").unwrap_err(), SchemaError::Unknown { channel: "kee".into() });
     assert!(DataState::channels(&schema)[2].is_secret());

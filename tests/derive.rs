@@ -1,4 +1,4 @@
-//! What the derives make, through the public API: channels, updates, rules, encoding, node ids, labels.
+//! The code that the derives generate, through the public API: channels, updates, rules, encoding, node ids, labels.
 
 #![deny(missing_docs, missing_debug_implementations, unreachable_pub, clippy::pedantic)]
 #![allow(clippy::unwrap_used)]
@@ -13,7 +13,7 @@ use superstep::graph::*;
 /// A state with every rule.
 #[derive(State, Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Draft {
-    /// What it is about.
+    /// Its subject.
     topic: String,
     approved: bool,
     r#type: Option<String>,
@@ -101,7 +101,7 @@ struct Ledger {
 }
 
 #[test]
-fn a_channel_with_a_reducer_is_stored_by_its_writes_if_it_says_delta() {
+fn a_channel_with_a_reducer_and_delta_is_stored_by_its_writes() {
     let Some(channel) = Ledger::channels(&()).first() else { panic!("there is a channel") };
     assert_eq!((channel.name(), channel.stored(), channel.rule_name()), ("facts", Stored::Delta, "reduce"));
 }
@@ -196,7 +196,7 @@ fn row(channel: &Channel) -> String {
 }
 
 #[test]
-fn an_update_tells_its_channels_and_no_value() {
+fn an_update_shows_its_channels_and_no_value() {
     let update = Draft::update().topic("tides").token(Hint("hunter2".into())).topic("moons");
     assert_eq!(update.written(), ["topic", "token", "topic"]);
     assert_eq!(format!("{update:?}"), r#"DraftUpdate(["topic", "token", "topic"])"#);
@@ -272,7 +272,7 @@ fn short_lived_channels_are_emptied_when_not_written() {
     steps.step([full()]).unwrap();
     assert!(steps.changed.is_empty());
     steps.step([Draft::update().queries(["sun"])]).unwrap();
-    // Of `Hint` nothing is known, so `token` always counts.
+    // The type `Hint` may compare in any way, so `token` always counts.
     assert_eq!((steps.draft.queries.as_slice(), &steps.changed), (&["sun".to_owned()][..], &vec!["hint", "token"]));
     steps.step([]).unwrap();
     assert_eq!(steps.changed, ["queries", "token"]);

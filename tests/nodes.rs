@@ -1,4 +1,4 @@
-//! Ready-made nodes and routers: what they write, where they lead, what a command leaves behind.
+//! Ready-made nodes and routers: their writes, their targets, and the processes of commands.
 #![cfg(all(feature = "agents", unix))]
 #![allow(clippy::unwrap_used)]
 
@@ -58,7 +58,7 @@ fn of(node: impl superstep::graph::Node<Job, Step, ()>) -> CompiledGraph<Job, St
 #[case::rejected_at_the_limit(0, 2, false, AfterTaskReview::Halt)]
 #[case::approved_at_the_limit(0, 2, true, AfterTaskReview::NextTask)]
 #[case::rejected_beyond_the_limit(1, 3, false, AfterTaskReview::Halt)]
-fn a_task_review_leads_on(
+fn a_task_review_has_a_target(
     #[case] index: usize,
     #[case] iteration: u32,
     #[case] approved: bool,
@@ -74,14 +74,14 @@ fn a_task_review_leads_on(
 #[case::reject(Some(Decision::reject("no")), AfterApproval::Reject)]
 #[case::revise(Some(Decision::revise("smaller")), AfterApproval::Revise)]
 #[case::nobody_decided(None, AfterApproval::Reject)]
-fn a_decision_leads_on(#[case] decision: Option<Decision>, #[case] outcome: AfterApproval) {
+fn a_decision_has_a_target(#[case] decision: Option<Decision>, #[case] outcome: AfterApproval) {
     assert_eq!(route_approval(decision.as_ref()), outcome);
 }
 
 // --- nodes ---
 
 #[tokio::test]
-async fn the_next_task_begins_with_all_its_attempts() {
+async fn the_next_task_starts_with_all_its_attempts() {
     let graph = of(next_task_node(|job: &Job| job.progress, |next| Job::update().progress(next)));
     let before = TaskProgress::new(3, 2).reviewed().reviewed();
     let outcome = graph.thread("t").invoke(Job::update().progress(before)).await.unwrap();
@@ -90,14 +90,14 @@ async fn the_next_task_begins_with_all_its_attempts() {
 }
 
 #[tokio::test]
-async fn an_approval_shows_the_plan_and_records_who_said_what() {
+async fn an_approval_shows_the_plan_and_records_the_decision() {
     let thread = of(human_approval(Job::question, Job::decided)).thread("t");
     let plan = Plan::parse("# Tides\n\n**Goal:** know them\n\n## Task 1: Read\n\n## Task 3: Write\n").unwrap();
     let outcome = thread.invoke(Job::update().plan(Some(plan))).await.unwrap();
-    let asked = outcome.questions()[0].payload::<ApprovePlan>().unwrap();
-    assert_eq!((asked.title.as_deref(), asked.goal.as_deref()), (Some("Tides"), Some("know them")));
-    let tasks: Vec<(&str, &str)> = asked.tasks.iter().map(|task| (task.id.as_str(), task.title.as_str())).collect();
-    assert_eq!((tasks, asked.warnings.len()), (vec![("1", "Read"), ("3", "Write")], 1));
+    let approval = outcome.questions()[0].payload::<ApprovePlan>().unwrap();
+    assert_eq!((approval.title.as_deref(), approval.goal.as_deref()), (Some("Tides"), Some("know them")));
+    let tasks: Vec<(&str, &str)> = approval.tasks.iter().map(|task| (task.id.as_str(), task.title.as_str())).collect();
+    assert_eq!((tasks, approval.warnings.len()), (vec![("1", "Read"), ("3", "Write")], 1));
 
     let outcome = thread.resume::<ApprovePlan>(Decision::revise("number them")).await.unwrap();
     let decision = outcome.state().decision.clone().unwrap();
@@ -115,8 +115,8 @@ async fn an_approval_shows_the_plan_and_records_who_said_what() {
 #[case::a_key_too_many(r#"{"reject":{"feedback":"no","by":"ada"}}"#, Err("unknown field `by`"))]
 fn a_decision_is_written_in_few_shapes(#[case] json: &str, #[case] expected: Result<&str, &str>) {
     match (serde_json::from_str::<Decision>(json), expected) {
-        (Ok(decision), Ok(told)) => {
-            assert_eq!(decision.to_string(), told);
+        (Ok(decision), Ok(text)) => {
+            assert_eq!(decision.to_string(), text);
             assert_eq!(serde_json::to_string(&decision).unwrap(), json);
         }
         (Err(error), Err(why)) => assert!(error.to_string().contains(why), "{error}"),
@@ -129,13 +129,13 @@ fn a_decision_is_written_in_few_shapes(#[case] json: &str, #[case] expected: Res
 #[case::no_task(Decision::approve_only([]), "no task was approved")]
 #[case::no_plan(Decision::edit_plan(" "), "the plan is empty")]
 #[tokio::test]
-async fn a_decision_that_cannot_be_followed_is_asked_for_again(#[case] decision: Decision, #[case] problem: &str) {
+async fn an_invalid_decision_is_requested_again(#[case] decision: Decision, #[case] problem: &str) {
     let thread = of(human_approval(Job::question, Job::decided)).thread("t");
     let plan = Plan::parse("## Task 1: Read\n").unwrap();
     thread.invoke(Job::update().plan(Some(plan))).await.unwrap();
     let outcome = thread.resume::<ApprovePlan>(decision).await.unwrap();
-    let asked = outcome.questions()[0].payload::<ApprovePlan>().unwrap();
-    assert!(asked.problems.iter().any(|told| told.contains(problem)), "{:?}", asked.problems);
+    let approval = outcome.questions()[0].payload::<ApprovePlan>().unwrap();
+    assert!(approval.problems.iter().any(|text| text.contains(problem)), "{:?}", approval.problems);
     assert!(thread.resume::<ApprovePlan>(Decision::approve()).await.unwrap().finished().is_some());
 }
 
@@ -146,7 +146,7 @@ async fn an_approval_without_a_plan_fails_instead_of_asking() {
 }
 
 #[tokio::test]
-async fn a_command_knows_where_it_runs() {
+async fn a_command_runs_in_its_folder() {
     let graph = of(run_command(Job::command, |_: &Job, output| Job::update().output(Some(output))));
     let line = "echo $SUPERSTEP_THREAD $SUPERSTEP_NODE ${SUPERSTEP_TASK_ID:+id}";
     let outcome = graph.thread("t").invoke(Job::update().line(line)).await.unwrap();
@@ -189,7 +189,7 @@ async fn large_input_and_output_do_not_wait_for_each_other() {
 }
 
 #[tokio::test]
-async fn a_command_that_cannot_start_says_why() {
+async fn a_command_that_cannot_start_has_a_reason() {
     let error: CommandError = ShellCommand::new("true").directory("/no/such/place").run(|| ()).await.unwrap_err();
     assert!(error.to_string().starts_with("cannot run `true` in a shell: No such file"), "{error}");
 }
@@ -201,7 +201,7 @@ async fn a_dropped_command_is_killed_with_its_children() {
     assert!(Command::new("mkfifo").arg(&alive).status().unwrap().success());
     let line = "exec > alive; sleep 600 & wait";
     let running = tokio::spawn(ShellCommand::new(line).directory(place.path()).run(|| ()));
-    // Opens once the shell has the pipe, ends once neither the shell nor its child has it.
+    // Opens once the shell has opened the pipe, ends once neither the shell nor its child has it open.
     let mut pipe = opened(&alive).await;
     running.abort();
     let ended = tokio::task::spawn_blocking(move || pipe.read_to_end(&mut vec![]));

@@ -1,4 +1,4 @@
-//! The service of the guide as its users meet it: a process, spoken with over HTTP, killed and begun again.
+//! The service of the guide, as its users use it: a process with an HTTP interface, killed and restarted.
 #![cfg(all(feature = "sled", unix))]
 #![allow(clippy::unwrap_used)]
 
@@ -11,10 +11,10 @@ use std::time::{Duration, Instant};
 use rstest::rstest;
 use serde_json::{Value, json};
 
-/// A service on a port of its own; killed when dropped.
+/// A service on a free port; killed when dropped.
 struct Service {
     child: Child,
-    said: BufReader<ChildStdout>,
+    output: BufReader<ChildStdout>,
     address: SocketAddr,
 }
 
@@ -27,11 +27,11 @@ impl Service {
         let mut command = Command::new(program);
         let words = ["127.0.0.1:0", "letters.sled"];
         let mut child = command.args(words).current_dir(place).stdout(Stdio::piped()).spawn().unwrap();
-        let mut said = BufReader::new(child.stdout.take().unwrap());
+        let mut output = BufReader::new(child.stdout.take().unwrap());
         let mut line = String::new();
-        said.read_line(&mut line).unwrap();
+        output.read_line(&mut line).unwrap();
         let address = line.trim().strip_prefix("listening on ").unwrap_or_else(|| panic!("it said {line:?}"));
-        Self { address: address.parse().unwrap(), child, said }
+        Self { address: address.parse().unwrap(), child, output }
     }
 
     /// Sends a request and returns the connection, which is not read yet.
@@ -57,23 +57,23 @@ impl Service {
         self.ask(&format!("GET {path}"), Value::Null).1
     }
 
-    /// Waits until a letter asks, and returns the id of its question.
+    /// Waits until a letter interrupts, and returns the id of its question.
     fn question(&self, letter: &str) -> String {
-        let asked = self.get(&format!("{letter}/wait"));
-        asked["questions"][0]["id"].as_str().unwrap_or_else(|| panic!("no question: {asked}")).to_owned()
+        let waiting = self.get(&format!("{letter}/wait"));
+        waiting["questions"][0]["id"].as_str().unwrap_or_else(|| panic!("no question: {waiting}")).to_owned()
     }
 
     fn answer(&self, letter: &str, question: &str, answer: Value) -> (u16, Value) {
         self.ask(&format!("POST {letter}/answers"), json!({ "question": question, "answer": answer }))
     }
 
-    /// Asks the service to end and returns what it said.
+    /// Terminates the service and returns its output.
     fn stop(mut self) -> String {
         assert!(Command::new("kill").arg(self.child.id().to_string()).status().unwrap().success());
-        let mut said = String::new();
-        self.said.read_to_string(&mut said).unwrap();
-        assert_eq!(self.child.wait().unwrap().code(), Some(0), "{said}");
-        said
+        let mut output = String::new();
+        self.output.read_to_string(&mut output).unwrap();
+        assert_eq!(self.child.wait().unwrap().code(), Some(0), "{output}");
+        output
     }
 }
 
@@ -87,7 +87,7 @@ impl Drop for Service {
 const ADA: &str = "/users/ada/letters/first";
 const BOB: &str = "/users/bob/letters/first";
 
-fn begun(service: &Service, letter: &str, delay_ms: u64) -> u16 {
+fn create(service: &Service, letter: &str, delay_ms: u64) -> u16 {
     service.ask(&format!("PUT {letter}"), json!({ "to": "Grace", "delay_ms": delay_ms })).0
 }
 
@@ -95,7 +95,7 @@ fn begun(service: &Service, letter: &str, delay_ms: u64) -> u16 {
 fn each_user_is_asked_and_answers_over_http() {
     let place = tempfile::tempdir().unwrap();
     let service = Service::start(place.path());
-    assert_eq!((begun(&service, ADA, 0), begun(&service, BOB, 0), begun(&service, BOB, 0)), (202, 202, 200));
+    assert_eq!((create(&service, ADA, 0), create(&service, BOB, 0), create(&service, BOB, 0)), (202, 202, 200));
     let (ada, bob) = (service.question(ADA), service.question(BOB));
     assert_eq!(service.get(ADA)["questions"][0]["payload"], json!({ "text": "Dear Grace, the tide is at nine." }));
     assert_eq!(service.answer(ADA, &ada, true.into()).0, 202);
@@ -110,17 +110,17 @@ fn each_user_is_asked_and_answers_over_http() {
         listed.as_array().unwrap().iter().map(|letter| letter["thread"].clone()).collect::<Vec<_>>(),
         ["ada/first"]
     );
-    let said = service.stop();
-    assert_eq!(said.lines().filter(|line| line.starts_with("sent: ")).count(), 1, "{said}");
+    let output = service.stop();
+    assert_eq!(output.lines().filter(|line| line.starts_with("sent: ")).count(), 1, "{output}");
 }
 
 #[test]
-fn what_was_accepted_outlives_a_kill_and_a_sleeper_is_woken() {
+fn accepted_letters_survive_a_kill_and_a_sleeper_resumes() {
     let place = tempfile::tempdir().unwrap();
     for delay_ms in [0, 700] {
         let letter = format!("/users/ada/letters/{delay_ms}");
         let killed = Service::start(place.path());
-        assert_eq!(begun(&killed, &letter, delay_ms), 202);
+        assert_eq!(create(&killed, &letter, delay_ms), 202);
         drop(killed);
         let killed = Service::start(place.path());
         let question = killed.question(&letter);
@@ -139,7 +139,7 @@ fn a_client_that_hangs_up_cancels_nothing() {
     let service = Service::start(place.path());
     let letters: Vec<String> = (0..20).map(|number| format!("/users/ada/letters/{number}")).collect();
     for letter in &letters {
-        // Until the server read all of it a client cannot know that it was heard, and asks again.
+        // Until the server has read the whole request, a client cannot know that it was accepted, and repeats it.
         until(|| {
             drop(service.send(&format!("PUT {letter}"), &json!({ "to": "Grace" })));
             service.ask(&format!("GET {letter}"), Value::Null).0 == 200
@@ -157,21 +157,21 @@ fn a_client_that_hangs_up_cancels_nothing() {
     for letter in &letters {
         assert_eq!(service.get(&format!("{letter}/wait"))["state"]["is_sent"], true);
     }
-    let said = service.stop();
-    assert_eq!(said.lines().filter(|line| line.starts_with("sent: ")).count(), letters.len(), "{said}");
+    let output = service.stop();
+    assert_eq!(output.lines().filter(|line| line.starts_with("sent: ")).count(), letters.len(), "{output}");
 }
 
 #[test]
-fn a_service_that_ends_answers_who_waits_and_keeps_its_threads() {
+fn a_service_that_ends_answers_waiting_clients_and_keeps_its_threads() {
     let place = tempfile::tempdir().unwrap();
     let service = Service::start(place.path());
-    begun(&service, ADA, 3_600_000);
+    create(&service, ADA, 3_600_000);
     let question = service.question(ADA);
     service.answer(ADA, &question, true.into());
     until(|| service.get(ADA)["status"] == "waiting");
     service.stop();
     let mut answer = String::new();
-    // A connection is reset where the service ends before it has read the request.
+    // A connection is reset if the service ends before it has read the request.
     until(|| {
         let service = Service::start(place.path());
         let mut waits = service.send(&format!("GET {ADA}/wait"), &Value::Null);
@@ -198,7 +198,7 @@ fn a_service_that_ends_answers_who_waits_and_keeps_its_threads() {
     404,
     "no open question 00000000-3-0-0"
 )]
-fn a_request_that_is_refused_says_why(
+fn a_refused_request_has_a_reason(
     #[case] request: &str,
     #[case] body: Value,
     #[case] status: u16,
@@ -206,17 +206,17 @@ fn a_request_that_is_refused_says_why(
 ) {
     let place = tempfile::tempdir().unwrap();
     let service = Service::start(place.path());
-    begun(&service, ADA, 0);
+    create(&service, ADA, 0);
     service.question(ADA);
-    let (told, answer) = service.ask(request, body);
-    assert_eq!((told, &answer["error"]), (status, &error.into()), "{answer}");
+    let (code, answer) = service.ask(request, body);
+    assert_eq!((code, &answer["error"]), (status, &error.into()), "{answer}");
 }
 
 #[test]
 fn an_answer_is_taken_once_and_only_of_its_type() {
     let place = tempfile::tempdir().unwrap();
     let service = Service::start(place.path());
-    begun(&service, ADA, 0);
+    create(&service, ADA, 0);
     let question = service.question(ADA);
     let (status, refused) = service.answer(ADA, &question, "perhaps".into());
     assert_eq!((status, &refused["kind"]), (422, &"mistyped_answer".into()), "{refused}");

@@ -117,7 +117,7 @@ const FOLDERS: [(&str, &[&str]); 19] = [
     ),
 ];
 
-/// Where the crate `sled` may be named.
+/// The places where the crate `sled` may be named.
 const STORE: [&str; 2] = ["src/checkpoint/sled.rs", "src/checkpoint/sled/"];
 
 const MAX_LINES: usize = 500;
