@@ -366,7 +366,7 @@ fn node_ids_have_names_and_a_list() {
 pub enum AfterReview {
     /// Again.
     Revise {
-        /// Why.
+        /// The reason.
         why: String,
     },
     /// To some.
@@ -395,7 +395,7 @@ pub enum AfterPlan {
     /// A worker, once for each field.
     #[to(SEARCH.each(queries).empty(Step::Write))]
     Search {
-        /// What to search for.
+        /// The queries.
         queries: Vec<String>,
     },
     /// A worker, for a field without a name.

@@ -15,10 +15,10 @@ impl Place {
         Self(tempfile::tempdir().unwrap())
     }
 
-    fn call(&self, words: &[&str]) -> Called {
+    fn call(&self, words: &[&str]) -> RunOutput {
         let mut command = Command::new(env!("CARGO_BIN_EXE_superstep"));
         command.env_remove("SUPERSTEP_STORE").current_dir(&self.0);
-        Called(command.args(words).output().unwrap())
+        RunOutput(command.args(words).output().unwrap())
     }
 
     /// Runs the program with `--json`, expects an exit code and returns the JSON.
@@ -36,9 +36,9 @@ impl Place {
     }
 }
 
-struct Called(Output);
+struct RunOutput(Output);
 
-impl Called {
+impl RunOutput {
     fn code(&self) -> i32 {
         self.0.status.code().unwrap()
     }

@@ -37,8 +37,8 @@ impl Place {
         command
     }
 
-    pub(crate) fn call(&self, words: &[&str]) -> Called {
-        Called(self.command(words).output().unwrap())
+    pub(crate) fn call(&self, words: &[&str]) -> RunOutput {
+        RunOutput(self.command(words).output().unwrap())
     }
 
     /// Runs the program with `--json`, expects an exit code and returns the JSON.
@@ -96,9 +96,9 @@ impl Place {
 }
 
 /// The result of running the program.
-pub(crate) struct Called(pub(crate) Output);
+pub(crate) struct RunOutput(pub(crate) Output);
 
-impl Called {
+impl RunOutput {
     pub(crate) fn code(&self) -> i32 {
         self.0.status.code().unwrap()
     }

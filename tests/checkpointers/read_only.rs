@@ -173,7 +173,7 @@ async fn damage_is_reported_and_not_skipped() {
 #[tokio::test]
 async fn a_store_on_a_full_disk_can_be_read_and_compacted() {
     let directory = tempfile::tempdir().unwrap();
-    let Some(_mounted) = Mounted::at(directory.path()) else { return };
+    let Some(_mounted) = Mount::at(directory.path()) else { return };
     let path = directory.path().join("store");
     let store = SledCheckpointer::open(&path).unwrap();
     fill(&store, "t", 0..120).await;
@@ -209,9 +209,9 @@ async fn a_store_on_a_full_disk_can_be_read_and_compacted() {
 }
 
 /// A mounted file system, unmounted on drop.
-struct Mounted(PathBuf);
+struct Mount(PathBuf);
 
-impl Mounted {
+impl Mount {
     fn at(path: &Path) -> Option<Self> {
         let mut command = std::process::Command::new("mount");
         command.args(["-t", "tmpfs", "-o", "size=64m", "tmpfs"]).arg(path);
@@ -220,7 +220,7 @@ impl Mounted {
     }
 }
 
-impl Drop for Mounted {
+impl Drop for Mount {
     fn drop(&mut self) {
         let _ = std::process::Command::new("umount").arg("-l").arg(&self.0).status();
     }

@@ -43,7 +43,7 @@ impl Journal {
 
 /// The attempts of a body that fail.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Fails {
+pub(crate) enum FailureMode {
     Never,
     /// The first attempt of every life, before it interrupts.
     AtOnce,
@@ -62,7 +62,7 @@ pub(crate) struct Plan {
     pub(crate) schema: Arc<DataSchema>,
     pub(crate) yields: u64,
     pub(crate) questions: u64,
-    pub(crate) fails: Fails,
+    pub(crate) fails: FailureMode,
     /// Set if the body reads nothing, so that its result can come from the cache.
     pub(crate) cached: bool,
     pub(crate) goto: Option<String>,
@@ -118,22 +118,22 @@ impl Plan {
         for _ in 0..self.yields {
             tokio::task::yield_now().await;
         }
-        self.fail(Fails::AtOnce, task, ctx)?;
+        self.fail(FailureMode::AtOnce, task, ctx)?;
         let mut results = vec![];
         for question in 0..self.questions {
             results.push(ctx.interrupt(AnyQuestion(json!([task, question])))?);
         }
-        self.fail(Fails::Answered, task, ctx)?;
+        self.fail(FailureMode::Answered, task, ctx)?;
         if let Some(child) = &self.child {
             results.push(call(child, seen, ctx).await?);
         }
-        self.fail(Fails::Called, task, ctx)?;
+        self.fail(FailureMode::Called, task, ctx)?;
         Ok(self.update(task, &results))
     }
 
-    fn fail(&self, now: Fails, task: &str, ctx: &Ctx<Journal>) -> Result<(), NodeError> {
+    fn fail(&self, now: FailureMode, task: &str, ctx: &Ctx<Journal>) -> Result<(), NodeError> {
         let fails = match self.fails {
-            Fails::Always => now == Fails::Answered,
+            FailureMode::Always => now == FailureMode::Answered,
             fails => fails == now && ctx.attempt() == 1,
         };
         if fails { Err(task.into()) } else { Ok(()) }

@@ -11,7 +11,7 @@ use superstep::graph::{
     RetryPolicy, START, StateGraph, Target, Worker, Writes,
 };
 
-use crate::bodies::{Fails, Journal, Plan, body, handler};
+use crate::bodies::{FailureMode, Journal, Plan, body, handler};
 use crate::rng::Rng;
 
 pub(crate) type Graph = CompiledGraph<DataState, Name, Journal>;
@@ -46,7 +46,7 @@ pub(crate) enum Feature {
     Loop,
 }
 
-pub(crate) struct Drawn {
+pub(crate) struct RandomGraph {
     pub(crate) graph: Graph,
     pub(crate) features: BTreeSet<Feature>,
     /// A subgraph with its own state, and its node.
@@ -75,7 +75,7 @@ fn schema(nodes: &[String]) -> DataSchema {
 }
 
 /// Draws a graph.
-pub(crate) fn draw(seed: u64) -> Drawn {
+pub(crate) fn draw(seed: u64) -> RandomGraph {
     let mut rng = Rng::new(seed);
     let layers: Vec<Vec<String>> =
         (0..3 + rng.below(2)).map(|layer| (0..1 + rng.below(3)).map(|at| format!("n{layer}{at}")).collect()).collect();
@@ -90,7 +90,7 @@ pub(crate) fn draw(seed: u64) -> Drawn {
         builder = drawing.between(builder, &pair[0], &pair[1]);
     }
     builder = drawing.ending(builder, &layers);
-    Drawn { graph: builder.compile().unwrap(), features: drawing.features, stateful: drawing.stateful }
+    RandomGraph { graph: builder.compile().unwrap(), features: drawing.features, stateful: drawing.stateful }
 }
 
 fn id(name: &str) -> Name {
@@ -140,7 +140,7 @@ impl Drawing {
             schema: Arc::clone(&self.schema),
             yields: self.rng.below(4),
             questions: 0,
-            fails: Fails::Never,
+            fails: FailureMode::Never,
             cached: false,
             goto: None,
             counts: false,
@@ -169,15 +169,15 @@ impl Drawing {
     /// Makes some nodes fail, and some use the cache.
     fn fault(&mut self, plan: &mut Plan, options: Options, onward: Option<&str>) -> Options {
         match self.rng.below(8) {
-            0 => self.retried(plan, Fails::AtOnce, options),
-            1 => self.retried(plan, Fails::Answered, options),
+            0 => self.retried(plan, FailureMode::AtOnce, options),
+            1 => self.retried(plan, FailureMode::Answered, options),
             2 => self.handled(plan, options, onward),
             3 => self.cached(plan, options),
             _ => options,
         }
     }
 
-    fn retried(&mut self, plan: &mut Plan, fails: Fails, options: Options) -> Options {
+    fn retried(&mut self, plan: &mut Plan, fails: FailureMode, options: Options) -> Options {
         self.has(Feature::Retry);
         plan.fails = fails;
         options.retry(RetryPolicy::attempts(2).pause(Duration::ZERO))
@@ -193,10 +193,10 @@ impl Drawing {
     fn handled(&mut self, plan: &mut Plan, mut options: Options, onward: Option<&str>) -> Options {
         self.has(Feature::Handler);
         if self.rng.once_in(2) {
-            options = self.retried(plan, Fails::Always, options);
+            options = self.retried(plan, FailureMode::Always, options);
         }
-        plan.fails = Fails::Always;
-        let mut handler_plan = Plan { fails: Fails::Never, goto: onward.map(str::to_owned), ..plan.clone() };
+        plan.fails = FailureMode::Always;
+        let mut handler_plan = Plan { fails: FailureMode::Never, goto: onward.map(str::to_owned), ..plan.clone() };
         handler_plan.questions = self.rng.below(2);
         if handler_plan.questions > 0 {
             self.has(Feature::HandlerAsks);
@@ -218,9 +218,9 @@ impl Drawing {
         let options = match self.rng.below(3) {
             _ if quiet => {
                 self.has(Feature::CalledAgain);
-                self.retried(&mut plan, Fails::Called, with_questions())
+                self.retried(&mut plan, FailureMode::Called, with_questions())
             }
-            0 => self.retried(&mut plan, Fails::AtOnce, with_questions()),
+            0 => self.retried(&mut plan, FailureMode::AtOnce, with_questions()),
             1 => {
                 self.has(Feature::HandlerCalls);
                 self.handled(&mut plan, with_questions(), onward)
@@ -272,9 +272,9 @@ impl Drawing {
     fn fault_inside(&mut self, plan: &mut Plan, quiet: bool) -> Options {
         self.has(Feature::FailureInside);
         match self.rng.below(3) {
-            _ if quiet => self.retried(plan, Fails::AtOnce, with_questions()),
-            0 => self.retried(plan, Fails::AtOnce, with_questions()),
-            1 => self.retried(plan, Fails::Answered, with_questions()),
+            _ if quiet => self.retried(plan, FailureMode::AtOnce, with_questions()),
+            0 => self.retried(plan, FailureMode::AtOnce, with_questions()),
+            1 => self.retried(plan, FailureMode::Answered, with_questions()),
             _ => self.handled(plan, with_questions(), Some("c2").filter(|to| *to != plan.name)),
         }
     }

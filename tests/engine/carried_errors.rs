@@ -22,14 +22,14 @@ struct Checkout(#[from] CallError);
 
 /// The way in which the node in the middle returns the error of its subgraph.
 #[derive(Clone, Copy, Debug)]
-enum Passes {
+enum ErrorPassing {
     AsNode,
     ByCall,
     Wrapped,
 }
 
 /// `pay`, which fails, in `shop`, in `outer`; the two outer graphs retry.
-fn nested(tally: &Tally, class: fn(Declined) -> NodeError, passes: Passes) -> Graph {
+fn nested(tally: &Tally, class: fn(Declined) -> NodeError, passing: ErrorPassing) -> Graph {
     let tally = tally.clone();
     let pay = move |_: Arc<Pad>, _: Ctx| -> Body {
         tally.add("pay");
@@ -38,17 +38,17 @@ fn nested(tally: &Tally, class: fn(Declined) -> NodeError, passes: Passes) -> Gr
     let soon = || RetryPolicy::attempts(2).pause(Duration::ZERO);
     let shop = chain(Builder::new().add_node(id("pay"), pay), &["pay"]);
     let middle = Builder::new();
-    let middle = match passes {
-        Passes::AsNode => middle.add_subgraph(id("shop"), shop),
-        Passes::ByCall | Passes::Wrapped => {
+    let middle = match passing {
+        ErrorPassing::AsNode => middle.add_subgraph(id("shop"), shop),
+        ErrorPassing::ByCall | ErrorPassing::Wrapped => {
             let called = shop.clone();
             let call = move |_: Arc<Pad>, ctx: Ctx| -> Body {
                 let shop = called.clone();
                 Box::pin(async move {
                     let ended = ctx.call(&shop, start()).await;
-                    match passes {
-                        Passes::Wrapped => ended.map_err(Checkout)?,
-                        Passes::ByCall | Passes::AsNode => ended?,
+                    match passing {
+                        ErrorPassing::Wrapped => ended.map_err(Checkout)?,
+                        ErrorPassing::ByCall | ErrorPassing::AsNode => ended?,
                     };
                     Ok(Pad::update())
                 })
@@ -70,13 +70,13 @@ fn nested(tally: &Tally, class: fn(Declined) -> NodeError, passes: Passes) -> Gr
 #[rstest]
 #[tokio::test]
 async fn a_failure_keeps_its_class_through_every_level(
-    #[values(Passes::AsNode, Passes::ByCall, Passes::Wrapped)] passes: Passes,
+    #[values(ErrorPassing::AsNode, ErrorPassing::ByCall, ErrorPassing::Wrapped)] passing: ErrorPassing,
     #[values(false, true)] permanent: bool,
 ) {
     let tally = Tally::default();
     let class: fn(Declined) -> NodeError = if permanent { NodeError::permanent } else { NodeError::transient };
-    let error = Store::memory().thread(&nested(&tally, class, passes)).invoke(start()).await.unwrap_err();
-    let levels = if matches!(passes, Passes::AsNode) { 1 } else { 2 };
+    let error = Store::memory().thread(&nested(&tally, class, passing)).invoke(start()).await.unwrap_err();
+    let levels = if matches!(passing, ErrorPassing::AsNode) { 1 } else { 2 };
     assert_eq!(tally.count(), if permanent { 1 } else { 1 << levels });
     assert!(matches!(error.class(), Class::Permanent) == permanent, "{error:?}");
     assert!(error.find::<Declined>().is_some(), "{error:?}");
@@ -84,7 +84,7 @@ async fn a_failure_keeps_its_class_through_every_level(
 
 #[tokio::test]
 async fn a_failure_names_its_subgraph() {
-    let graph = nested(&Tally::default(), NodeError::permanent, Passes::AsNode);
+    let graph = nested(&Tally::default(), NodeError::permanent, ErrorPassing::AsNode);
     let error = Store::memory().thread(&graph).invoke(start()).await.unwrap_err();
     assert_eq!(error.to_string(), "node `pay` in the subgraph `outer/shop` failed in superstep 1: card declined");
 }

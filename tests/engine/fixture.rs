@@ -21,11 +21,11 @@ fn graph(world: &World) -> Graph {
     chain(nodes, &["pay", "ask"]).named("order")
 }
 
-struct Exported {
+struct ExportedThread {
     folder: tempfile::TempDir,
 }
 
-impl Exported {
+impl ExportedThread {
     /// Exports the thread `t` of a graph to a file.
     async fn thread(store: &Store) -> Self {
         let folder = tempfile::tempdir().unwrap();
@@ -57,7 +57,7 @@ impl Exported {
 #[tokio::test]
 async fn a_recorded_thread_verifies_its_graph_without_effects() {
     let world = World::default();
-    let exported = Exported::finished(&world).await;
+    let exported = ExportedThread::finished(&world).await;
     let fixture = Fixture::load(exported.path()).unwrap();
     let report = fixture.verify(&graph(&world)).await.unwrap();
     assert!(report.agrees(), "{report}");
@@ -70,7 +70,7 @@ async fn a_recorded_thread_verifies_its_graph_without_effects() {
 #[tokio::test]
 async fn a_changed_body_is_reported_with_both_values() {
     let world = World::default();
-    let exported = Exported::finished(&world).await;
+    let exported = ExportedThread::finished(&world).await;
     let pay = |_: Arc<Pad>, ctx: Ctx| async move {
         let paid: String = ctx.effect("pay", &(7, "EUR"), |_| async { Ok::<_, NodeError>(String::new()) }).await?;
         Ok::<_, NodeError>(Pad::update().notes([format!("{paid}!")]))
@@ -105,7 +105,7 @@ fn newer(path: &Path) {
 #[case::newer(newer, "has format 9; this release reads up to 1", "update superstep")]
 #[tokio::test]
 async fn a_file_that_is_not_a_fixture_is_refused(#[case] damage: Damage, #[case] says: &str, #[case] helps: &str) {
-    let exported = Exported::finished(&World::default()).await;
+    let exported = ExportedThread::finished(&World::default()).await;
     damage(&exported.path());
     let error = Fixture::load(exported.path()).unwrap_err();
     let text = exported.text(&error);
@@ -115,7 +115,7 @@ async fn a_file_that_is_not_a_fixture_is_refused(#[case] damage: Damage, #[case]
 #[tokio::test]
 async fn a_fixture_of_another_graph_is_refused() {
     let world = World::default();
-    let exported = Exported::finished(&world).await;
+    let exported = ExportedThread::finished(&world).await;
     let fixture = Fixture::load(exported.path()).unwrap();
     let renamed = fixture.verify(&graph(&world).named("payment")).await.unwrap_err();
     insta::assert_snapshot!(exported.text(&renamed), @r"
@@ -135,7 +135,7 @@ async fn a_fixture_of_another_graph_is_refused() {
 #[tokio::test]
 async fn a_fixture_that_compares_nothing_is_an_error() {
     let world = World::default();
-    let exported = Exported::finished(&world).await;
+    let exported = ExportedThread::finished(&world).await;
     let nodes = Builder::new().add_node(id("pay"), paying(&world, |_| std::future::ready(Ok(()))));
     let idle = chain(nodes.add_node(id("ask"), approval.asks::<Approve>()), &["pay", "ask"]).named("order");
     let error = Fixture::load(exported.path()).unwrap().verify(&idle).await.unwrap_err();
@@ -151,7 +151,7 @@ async fn a_failed_thread_resumes_with_a_fixed_graph_and_its_recorded_effects() {
     let broken = chain(Builder::new().add_node(id("pay"), paying(&world, failing(9))), &["pay"]).named("order");
     let store = Store::memory();
     store.thread(&broken).invoke(start()).await.unwrap_err();
-    let exported = Exported::thread(&store).await;
+    let exported = ExportedThread::thread(&store).await;
     let fixture = Fixture::load(exported.path()).unwrap();
     let mended = chain(Builder::new().add_node(id("pay"), paying(&world, failing(0))), &["pay"]).named("order");
     let outcome = fixture.thread(&mended).await.unwrap().proceed().await.unwrap();
@@ -161,7 +161,7 @@ async fn a_failed_thread_resumes_with_a_fixed_graph_and_its_recorded_effects() {
 #[tokio::test]
 async fn an_effect_that_was_not_recorded_does_not_happen_in_a_test() {
     let world = World::default();
-    let exported = Exported::finished(&world).await;
+    let exported = ExportedThread::finished(&world).await;
     let thread = Fixture::load(exported.path()).unwrap().thread(&graph(&world)).await.unwrap();
     let error = thread.invoke(start()).await.unwrap_err();
     assert!(error.to_string().contains("the fixture has no result of effect `pay`"), "{error}");
@@ -198,7 +198,7 @@ async fn a_fixture_contains_no_secrets() {
     let thread = graph.clone().with_shared_checkpointer(Arc::clone(&store.store)).thread("t");
     thread.invoke(Vault::update().key("open sesame")).await.unwrap();
     assert_eq!(thread.verify().await.unwrap().verdict(), Verdict::Same);
-    let exported = Exported::thread(&store).await;
+    let exported = ExportedThread::thread(&store).await;
     let text = String::from_utf8_lossy(&fs::read(exported.path()).unwrap()).into_owned();
     assert!(!text.contains("sesame") && !text.contains("barley") && !text.contains("wheat"));
     let fixture = Fixture::load(exported.path()).unwrap();

@@ -147,8 +147,8 @@ async fn a_cancelled_run_keeps_finished_results_and_resumes_the_rest(
 
 #[tokio::test]
 async fn cancelling_drops_the_body_of_a_lone_task() {
-    struct Dropped(Tally);
-    impl Drop for Dropped {
+    struct DropProbe(Tally);
+    impl Drop for DropProbe {
         fn drop(&mut self) {
             self.0.add("dropped");
         }
@@ -156,7 +156,7 @@ async fn cancelling_drops_the_body_of_a_lone_task() {
     let (tally, token) = (Tally::default(), CancellationToken::new());
     let (drops, cancel) = (tally.clone(), token.clone());
     let node = move |_: Arc<Pad>, _: Ctx| {
-        let (guard, cancel) = (Dropped(drops.clone()), cancel.clone());
+        let (guard, cancel) = (DropProbe(drops.clone()), cancel.clone());
         async move {
             let _guard = guard;
             cancel.cancel();

@@ -137,7 +137,7 @@ async fn an_effect_started_before_branches_diverge_is_probed_with_its_key(
     assert_eq!((world.happened().len(), probes.names()), (1, world.keys()));
 }
 
-type Detached = tokio::task::JoinHandle<Result<String, NodeError>>;
+type DetachedTask = tokio::task::JoinHandle<Result<String, NodeError>>;
 
 /// The first attempt leaves a payment that ends after the second attempt has paid.
 #[rstest]
@@ -146,7 +146,7 @@ async fn an_effect_of_an_abandoned_attempt_does_not_replace_the_stored_one(
     #[values(Store::memory(), Store::disk())] store: Store,
 ) {
     let (world, tally, late) = (World::default(), Tally::default(), Arc::new(Notify::new()));
-    let left: Arc<Mutex<Option<Detached>>> = Arc::default();
+    let left: Arc<Mutex<Option<DetachedTask>>> = Arc::default();
     let (seen, gave) = (world.clone(), Arc::new(Mutex::new(String::new())));
     let returned = Arc::clone(&gave);
     let node = move |_: Arc<Pad>, ctx: Ctx| -> Body {

@@ -73,8 +73,8 @@ async fn a_poisoned_thread_is_readable_and_ends_once_its_graph_is_fixed(
     assert_eq!((now.values.title.as_str(), now.values.notes.len()), ("tides", 0));
     assert!(store.thread(&broken).history().await.unwrap().all().await.unwrap().len() >= 2);
     assert_eq!(store.thread(&broken).proceed().await.unwrap_err().to_string(), reason);
-    let anew = store.thread(&broken).retry().await.unwrap_err(); // on a fork, which is a superstep of its own
-    assert_eq!(unnumbered(&anew.to_string()), unnumbered(reason));
+    let retried = store.thread(&broken).retry().await.unwrap_err(); // on a fork, which is a superstep of its own
+    assert_eq!(unnumbered(&retried.to_string()), unnumbered(reason));
     let end = store.thread(&graph(true)).retry().await.unwrap();
     assert!(end.finished().is_some());
     assert!(matches!(store.thread(&broken).status().await.unwrap(), Status::Finished));

@@ -193,8 +193,8 @@ async fn open_questions(thread: &PadThread) -> Vec<Question> {
     now.questions().filter(|question| !question.is_answered()).cloned().collect()
 }
 
-type Refused = fn(&RunError) -> bool;
-type Wrong = fn(&[Question]) -> Answer;
+type ErrorCheck = fn(&RunError) -> bool;
+type WrongAnswer = fn(&[Question]) -> Answer;
 
 #[rstest]
 #[case::of_a_type_that_nobody_asked(|_: &[Question]| Answer::new::<AnyQuestion>(&true.into()), |e: &RunError| matches!(e, RunError::UnknownQuestion { .. }))]
@@ -206,8 +206,8 @@ type Wrong = fn(&[Question]) -> Answer;
 #[case::to_an_id_of_another_thread(|_: &[Question]| Answer::new::<Approve>(&true).to("0-1-0-0".parse().unwrap()), |e: &RunError| matches!(e, RunError::UnknownQuestion { .. }))]
 #[tokio::test]
 async fn a_refused_answer_writes_nothing(
-    #[case] wrong: Wrong,
-    #[case] refused: Refused,
+    #[case] wrong: WrongAnswer,
+    #[case] refused: ErrorCheck,
     #[values(Store::memory(), Store::disk())] store: Store,
 ) {
     store.thread(&three()).invoke(start()).await.unwrap();

@@ -180,7 +180,7 @@ fn path() -> PathBuf {
 
 #[tokio::test]
 #[ignore = "writes the fixture anew"]
-async fn recorded_anew() {
+async fn record_again() {
     let store = Store::memory();
     let mut text = String::new();
     for (name, stop) in THREADS {
@@ -253,12 +253,12 @@ fn bytes(hex: &str) -> Vec<u8> {
 }
 
 /// A thread: its head and its other records.
-type Recorded = (Option<Head>, Vec<(Key, Vec<u8>)>);
+type ThreadRecords = (Option<Head>, Vec<(Key, Vec<u8>)>);
 
 /// Writes the recorded threads into a store.
 async fn put(store: &dyn Checkpointer) {
     let text = std::fs::read_to_string(path()).unwrap();
-    let mut threads: BTreeMap<&str, Recorded> = BTreeMap::new();
+    let mut threads: BTreeMap<&str, ThreadRecords> = BTreeMap::new();
     for line in text.lines() {
         let parts: Vec<&str> = line.split(' ').collect();
         let (head, puts) = threads.entry(parts[0]).or_default();

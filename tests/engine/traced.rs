@@ -55,7 +55,7 @@ impl Visit for Words {
     fn record_debug(&mut self, field: &Field, value: &dyn Debug) {
         match field.name() {
             "message" => write!(self.0, " {value:?}:").unwrap(),
-            "id" => write!(self.0, " id").unwrap(), // tells of the thread's birth
+            "id" => write!(self.0, " id").unwrap(), // depends on the thread's incarnation
             name => write!(self.0, " {name}={value:?}").unwrap(),
         }
     }

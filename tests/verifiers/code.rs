@@ -11,9 +11,9 @@ use superstep::verifiers::{Verifier, VerifierError, VerifierJob};
 use crate::scene::{Scene, entry, fingerprints, text};
 
 /// A verifier that calls a function.
-struct Does<F>(F);
+struct FnVerifier<F>(F);
 
-impl<F: Fn(&VerifierJob) -> Result<VerifierReport, VerifierError> + Send + Sync + 'static> Verifier for Does<F> {
+impl<F: Fn(&VerifierJob) -> Result<VerifierReport, VerifierError> + Send + Sync + 'static> Verifier for FnVerifier<F> {
     async fn verify(&self, job: &VerifierJob) -> Result<VerifierReport, VerifierError> {
         tokio::task::yield_now().await;
         self.0(job)
@@ -21,9 +21,9 @@ impl<F: Fn(&VerifierJob) -> Result<VerifierReport, VerifierError> + Send + Sync 
 }
 
 /// A verifier that never returns.
-struct Hangs;
+struct HangingVerifier;
 
-impl Verifier for Hangs {
+impl Verifier for HangingVerifier {
     async fn verify(&self, _: &VerifierJob) -> Result<VerifierReport, VerifierError> {
         std::future::pending().await
     }
@@ -33,7 +33,7 @@ fn mine<F>(does: F) -> Crew
 where
     F: Fn(&VerifierJob) -> Result<VerifierReport, VerifierError> + Send + Sync + 'static,
 {
-    Crew::new().with_verifier("mine", Does(does))
+    Crew::new().with_verifier("mine", FnVerifier(does))
 }
 
 fn todo(line: u32) -> Finding {
@@ -89,7 +89,7 @@ where
 #[tokio::test]
 async fn a_slow_and_a_missing_verifier_are_findings() {
     let scene = Scene::new(entry("mine", "code", json!({"timeout_sec": 1}))).await;
-    let output = scene.run_with(Crew::new().with_verifier("mine", Hangs)).await.0.output;
+    let output = scene.run_with(Crew::new().with_verifier("mine", HangingVerifier)).await.0.output;
     assert_eq!(text(&output), "error -\nerror VERIFIER_FAIL - the verifier took longer than 1 s");
     assert!(Duration::from_millis(output.ms) >= Duration::from_secs(1));
     let output = Scene::new(entry("mine", "code", json!({}))).await.output().await;

@@ -20,7 +20,7 @@ fn model(id: &str) -> VerifierEntry {
 }
 
 /// An agent that always returns the same answer.
-fn says(answer: Value) -> Arc<Agent> {
+fn replying(answer: Value) -> Arc<Agent> {
     Agent::new(move |_, _, _| Ok(answer.clone()))
 }
 
@@ -30,7 +30,7 @@ fn criteria(all: &[&str]) -> TaskView {
 
 async fn aligned(answer: Value) -> VerifierOutput {
     let scene = Scene::new(model("alignment")).await.for_task(criteria(&[CRITERION]));
-    scene.ask(&says(json!({"criteria": [answer]}))).await.0.output
+    scene.ask(&replying(json!({"criteria": [answer]}))).await.0.output
 }
 
 #[rstest]
@@ -104,7 +104,7 @@ async fn criteria_are_matched_by_their_words_and_none_is_missing_or_invented() {
         {"text": "It is red", "met": "no"},
         {"text": "It is loud", "met": "no"},
     ]});
-    let output = scene.ask(&says(answer)).await.0.output;
+    let output = scene.ask(&replying(answer)).await.0.output;
     insta::assert_snapshot!(text(&output), @r"
     error fail
     warning SPEC_DIVERGENCE - not judged: It is small
@@ -124,7 +124,7 @@ async fn an_unmet_criterion_is_the_same_error_whatever_is_quoted() {
 
 #[tokio::test]
 async fn a_model_gets_the_task_and_the_changes_once_per_criterion() {
-    let agent = says(json!({"criteria": [{"text": "Two", "met": "no"}, {"text": "One", "met": "no"}]}));
+    let agent = replying(json!({"criteria": [{"text": "Two", "met": "no"}, {"text": "One", "met": "no"}]}));
     let settings = json!({"acceptance_window": 1, "model": "small", "prompt": "Be strict."});
     let scene = Scene::new(entry("alignment", "model", settings)).await.for_task(criteria(&["One", "Two"]));
     let ran = scene.ask(&agent).await.0;
@@ -155,7 +155,7 @@ async fn a_model_gets_the_task_and_the_changes_once_per_criterion() {
 #[tokio::test]
 async fn a_long_diff_is_passed_as_a_file() {
     let long = "tide\n".repeat(30_000);
-    let agent = says(json!({"suggestions": []}));
+    let agent = replying(json!({"suggestions": []}));
     let scene = Scene::with(model("style"), &[("long.txt", &long)]).await;
     scene.ask(&agent).await;
     let calls = &agent.calls("style")[0];
@@ -169,7 +169,7 @@ async fn a_long_diff_is_passed_as_a_file() {
 async fn risks_are_warnings_for_known_tasks() {
     let other = |id: &str| Neighbour { id: id.into(), text: String::new() };
     let task = TaskView { parent: Some(other("clock")), next: vec![other("moon"), other("sun")], ..task() };
-    let agent = says(json!({"risks": [
+    let agent = replying(json!({"risks": [
         {"relation": "parent", "id": "clock", "claim": "hours are missing", "evidence": {"file": "src/tides.rs", "lines": "1-3"}},
         {"relation": "next", "id": "sun", "claim": "nine is fixed", "evidence": "9"},
         {"relation": "next", "id": "clock", "claim": "?"},
@@ -188,7 +188,7 @@ async fn risks_are_warnings_for_known_tasks() {
 
 #[tokio::test]
 async fn suggestions_of_style_never_gate() {
-    let agent = says(json!({"suggestions": [{"text": "say more"}, {"text": "it misleads", "severity": "error"}]}));
+    let agent = replying(json!({"suggestions": [{"text": "say more"}, {"text": "it misleads", "severity": "error"}]}));
     let output = Scene::new(model("style")).await.ask(&agent).await.0.output;
     assert_eq!(text(&output), "warning advisory\ninfo STYLE - say more\nwarning STYLE - it misleads");
 }
@@ -197,7 +197,7 @@ async fn suggestions_of_style_never_gate() {
 async fn a_custom_verifier_has_a_prompt() {
     let finding =
         json!({"severity": "error", "message": "it blocks", "type": "LATENCY", "evidence": {"file": "src/tides.rs"}});
-    let agent = says(json!({"findings": [finding]}));
+    let agent = replying(json!({"findings": [finding]}));
     let entry_with = entry("latency", "model", json!({"prompt": "Look for what blocks."}));
     let output = Scene::new(entry_with).await.ask(&agent).await.0.output;
     assert_eq!(text(&output), "error fail\nerror LATENCY src/tides.rs it blocks");
@@ -219,7 +219,7 @@ async fn no_model_is_called_when_there_is_nothing_to_verify(#[case] id: &str, #[
 
 #[tokio::test]
 async fn an_unreadable_answer_is_requested_again_and_then_a_finding() {
-    let agent = says(json!({"criteria": "all"}));
+    let agent = replying(json!({"criteria": "all"}));
     let scene = Scene::new(model("alignment")).await.for_task(criteria(&[CRITERION]));
     let output = scene.ask(&agent).await.0.output;
     assert_eq!(agent.count("alignment"), 2);

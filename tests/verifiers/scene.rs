@@ -111,10 +111,10 @@ impl Scene {
     }
 }
 
-type Ran = Arc<Mutex<Option<RanVerifier>>>;
+type Slot = Arc<Mutex<Option<RanVerifier>>>;
 
 /// A graph that runs a verifier, and stores the result in `ran` too.
-pub(crate) fn graph(job: &RunVerifier, ran: &Ran, store: Arc<dyn Checkpointer>) -> CompiledGraph<Judged, Step, Crew> {
+pub(crate) fn graph(job: &RunVerifier, ran: &Slot, store: Arc<dyn Checkpointer>) -> CompiledGraph<Judged, Step, Crew> {
     let (job, ran) = (Arc::new(job.clone()), Arc::clone(ran));
     let body = move |_: Arc<Judged>, ctx: Ctx<Crew>| {
         let (job, ran) = (Arc::clone(&job), Arc::clone(&ran));

@@ -207,13 +207,13 @@ async fn a_model_has_the_price_of_the_profile() {
 }
 
 /// A driver whose developers first exceed the budget.
-struct Over {
+struct OverBudget {
     agent: Arc<Agent>,
     /// Set if they end by themselves.
     ends: bool,
 }
 
-impl Driver for Over {
+impl Driver for OverBudget {
     fn name(&self) -> &str {
         "over"
     }
@@ -254,8 +254,8 @@ async fn the_usage_of_a_turn_over_the_budget_is_in_the_state(
     #[values(true, false)] is_raised: bool,
 ) {
     let repository = Repository::new();
-    let graph = graph::<Arc<Over>>().unwrap().with_checkpointer(MemoryCheckpointer::new());
-    let thread = graph.thread_with("clock", Arc::new(Arc::new(Over { agent: Agent::willing(), ends })));
+    let graph = graph::<Arc<OverBudget>>().unwrap().with_checkpointer(MemoryCheckpointer::new());
+    let thread = graph.thread_with("clock", Arc::new(Arc::new(OverBudget { agent: Agent::willing(), ends })));
     let input = ExecutionState::update().working_dir(repository.path()).plan_markdown(Some(plan(1)));
     thread.invoke(input.profile(cost(300))).await.unwrap();
     let pending = question(&thread.resume::<ApprovePlan>(Decision::approve()).await.unwrap());

@@ -36,7 +36,7 @@ fn crew() -> Arc<Agent> {
 }
 
 /// Agents that stop once when they are called and once when they have answered: they report it and never return.
-struct Stopping {
+struct StoppingAgent {
     agent: Arc<Agent>,
     /// The places where they have stopped; `None` if they never stop.
     stops: Option<Arc<Stops>>,
@@ -56,7 +56,7 @@ impl Stops {
     }
 }
 
-impl Driver for Stopping {
+impl Driver for StoppingAgent {
     fn name(&self) -> &str {
         "stopping"
     }
@@ -93,7 +93,7 @@ impl Driver for Stopping {
     }
 }
 
-type Tasks = Thread<ExecutionState, Step, Arc<Stopping>>;
+type Tasks = Thread<ExecutionState, Step, Arc<StoppingAgent>>;
 
 struct Play {
     repository: Repository,
@@ -114,8 +114,8 @@ impl Play {
 
     fn with(stops: Option<Arc<Stops>>) -> Self {
         let (repository, agent) = (Repository::new(), crew());
-        let driver = Arc::new(Stopping { agent: Arc::clone(&agent), stops });
-        let graph = graph::<Arc<Stopping>>().unwrap().with_checkpointer(MemoryCheckpointer::new());
+        let driver = Arc::new(StoppingAgent { agent: Arc::clone(&agent), stops });
+        let graph = graph::<Arc<StoppingAgent>>().unwrap().with_checkpointer(MemoryCheckpointer::new());
         Self { repository, agent, thread: graph.thread_with("clock", Arc::new(driver)) }
     }
 

@@ -155,7 +155,7 @@ impl Script {
 /// A run under way.
 struct Run<'s> {
     script: &'s Script,
-    /// The files when the task began.
+    /// The files when the task started.
     base: Files,
     files: Files,
     halts: std::vec::IntoIter<AfterHalt>,

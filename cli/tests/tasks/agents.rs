@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use rstest::rstest;
 
-use crate::place::{Called, PLAN, Place};
+use crate::place::{PLAN, Place, RunOutput};
 
 const KEY: &str = "sk-key-0123456789";
 
@@ -82,12 +82,12 @@ impl Stage {
         command
     }
 
-    fn call(&self, words: &[&str]) -> Called {
-        Called(self.command(words).output().unwrap())
+    fn call(&self, words: &[&str]) -> RunOutput {
+        RunOutput(self.command(words).output().unwrap())
     }
 
     /// Runs to the approval.
-    fn run(&self, more: &[&str]) -> Called {
+    fn run(&self, more: &[&str]) -> RunOutput {
         self.call(&[&["run", "tasks", "--dir", "repo", "--profile", "p.toml", "--plan", "PLAN.md"], more].concat())
     }
 
@@ -203,7 +203,7 @@ fn keys_are_passed_to_their_agent_only_and_stored_nowhere() {
             command.env(name, "/nowhere");
         }
         command.env("GIT_CONFIG_COUNT", "1").env("GIT_CONFIG_KEY_0", "core.hooksPath").env("GIT_CONFIG_VALUE_0", "/x");
-        Called(command.output().unwrap())
+        RunOutput(command.output().unwrap())
     };
     let run = call(&["run", "tasks", "--dir", "repo", "--profile", "p.toml", "--plan", "PLAN.md", "--thread", "t"]);
     assert_eq!(run.code(), 10, "{}", run.text());

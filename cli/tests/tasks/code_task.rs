@@ -3,7 +3,7 @@
 use rstest::rstest;
 use serde_json::{Value, json};
 
-use crate::place::{Called, Place};
+use crate::place::{Place, RunOutput};
 
 const TASK: &str = "---\nid: tides\ntitle: Tides\n---\nWrite down the tides of every day of the year.\n";
 /// One command, which fails while a line starts with `error`.
@@ -26,7 +26,7 @@ fn place() -> Place {
     place
 }
 
-fn run(place: &Place, more: &[&str]) -> Called {
+fn run(place: &Place, more: &[&str]) -> RunOutput {
     place.call(
         &[&["task", "--task", "tides.md", "--dir", "repo", "--profile", "p.toml", "--thread", "t"], more].concat(),
     )
@@ -280,7 +280,7 @@ fn example() -> Place {
     place
 }
 
-fn of_example(place: &Place, verifiers: &str) -> Called {
+fn of_example(place: &Place, verifiers: &str) -> RunOutput {
     let [task, scenario] = ["task.md", "scenario.yaml"].map(|file| format!("{EXAMPLE}code-task/{file}"));
     let driver = format!("scripted:{scenario}");
     place.call(&[

@@ -5,7 +5,7 @@ mod codes;
 mod model;
 mod shown;
 
-use crate::place::{Called, Place};
+use crate::place::{Place, RunOutput};
 
 /// Tasks 1 and 2 in parallel; 3 has a file in common with 2, 4 needs 1 and 2.
 pub(crate) const PLAN: &str = "\
@@ -46,7 +46,7 @@ impl Place {
         place
     }
 
-    pub(crate) fn phases(&self, more: &[&str]) -> Called {
+    pub(crate) fn phases(&self, more: &[&str]) -> RunOutput {
         let run = ["run", "phases", "--dir", "repo", "--profile", "p.toml", "--thread", "t", "--plan", "PLAN.md"];
         self.call(&[&run[..], more].concat())
     }

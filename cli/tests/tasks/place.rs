@@ -89,21 +89,21 @@ impl Place {
         command
     }
 
-    pub(crate) fn call(&self, words: &[&str]) -> Called {
-        Called(self.command(words).output().unwrap())
+    pub(crate) fn call(&self, words: &[&str]) -> RunOutput {
+        RunOutput(self.command(words).output().unwrap())
     }
 
-    pub(crate) fn run(&self, more: &[&str]) -> Called {
+    pub(crate) fn run(&self, more: &[&str]) -> RunOutput {
         self.call(&[&["run", "tasks", "--dir", "repo", "--profile", "p.toml", "--thread", "t"], more].concat())
     }
 
     /// Runs the program with lines on standard input.
-    pub(crate) fn call_with_input(&self, words: &[&str], lines: &str) -> Called {
+    pub(crate) fn call_with_input(&self, words: &[&str], lines: &str) -> RunOutput {
         let mut command = self.command(words);
         let piped = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut child = piped.spawn().unwrap();
         child.stdin.take().unwrap().write_all(lines.as_bytes()).unwrap();
-        Called(child.wait_with_output().unwrap())
+        RunOutput(child.wait_with_output().unwrap())
     }
 
     pub(crate) fn json(&self, words: &[&str]) -> Value {
@@ -121,9 +121,9 @@ impl Place {
     }
 }
 
-pub(crate) struct Called(pub(crate) Output);
+pub(crate) struct RunOutput(pub(crate) Output);
 
-impl Called {
+impl RunOutput {
     pub(crate) fn code(&self) -> i32 {
         self.0.status.code().unwrap()
     }

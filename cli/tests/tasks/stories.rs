@@ -7,7 +7,7 @@ use std::process::{Child, Command, Stdio};
 
 use rstest::rstest;
 
-use crate::place::{Called, Place, REJECTS_FIRST};
+use crate::place::{Place, REJECTS_FIRST, RunOutput};
 
 /// A developer who works until the file `go` exists, as far as a scenario can wait: it hangs, and is cancelled.
 const BUSY: &str = "
@@ -105,14 +105,14 @@ fn printed(text: &str) -> Vec<String> {
 }
 
 /// Runs a printed command; an editor adds a line to its file.
-fn typed(place: &Place, line: &str) -> Called {
+fn typed(place: &Place, line: &str) -> RunOutput {
     let editor = place.path().join("editor");
     std::fs::write(&editor, "#!/bin/sh\nprintf '\\nMind the gap.\\n' >> \"$1\"\n").unwrap();
     std::fs::set_permissions(&editor, std::fs::Permissions::from_mode(0o755)).unwrap();
     let mut shell = Command::new("sh");
     shell.args(["-c", line]).current_dir(place.path()).env_remove("SUPERSTEP_STORE").env_remove("VISUAL");
     shell.env("GIT_CONFIG_GLOBAL", "/dev/null").env("GIT_CONFIG_NOSYSTEM", "1").env("EDITOR", editor);
-    Called(shell.output().unwrap())
+    RunOutput(shell.output().unwrap())
 }
 
 /// Writes a plan of one task.
@@ -169,7 +169,7 @@ fn a_plan_and_a_halt_are_printed_as_text() {
 fn an_unchanged_text_answers_nothing() {
     let place = asking();
     let mut edit = place.command(&["edit", "t"]);
-    let called = Called(edit.env_remove("VISUAL").env("EDITOR", "true").output().unwrap());
+    let called = RunOutput(edit.env_remove("VISUAL").env("EDITOR", "true").output().unwrap());
     assert_eq!((called.code(), called.text().contains("nothing is answered")), (1, true), "{}", called.text());
     let edited = typed(&place, &format!("{} edit t", env!("CARGO_BIN_EXE_superstep")));
     assert_eq!(edited.code(), 0, "{}", edited.text());
@@ -186,7 +186,7 @@ fn a_text_that_answers_nothing_is_kept() {
     ];
     for editor in editors.iter().rev() {
         let mut edit = place.command(&["edit", "t", "--json"]);
-        let called = Called(edit.env_remove("VISUAL").env("EDITOR", editor).output().unwrap());
+        let called = RunOutput(edit.env_remove("VISUAL").env("EDITOR", editor).output().unwrap());
         let error: serde_json::Value = serde_json::from_slice(&called.0.stderr).unwrap();
         let (_, path) = error["error"].as_str().unwrap().split_once("; what you wrote is kept in ").unwrap();
         assert_eq!((called.code(), std::fs::read_to_string(path).unwrap()), (1, "mine".to_owned()));

@@ -8,7 +8,7 @@ use superstep::drivers::api::{Api, ApiConfig, ApiKey};
 use superstep::drivers::{AgentEvent, DriverError, DriverExt, ErrorClass, SessionStore};
 
 use super::{KEY, Scene, work_done};
-use crate::model_server::{Answer, Hang, How, ModelServer, Used};
+use crate::model_server::{Answer, Hang, How, ModelServer, Tokens};
 
 async fn error_of(answer: Answer) -> (Scene, DriverError) {
     let scene = Scene::of([answer]).await;
@@ -267,7 +267,7 @@ async fn a_rejection_after_an_answer_concerns_the_session() {
 #[tokio::test]
 async fn a_filtered_answer_is_a_refusal_and_is_not_stored() {
     let how = How { finish: Some("content_filter".into()), ..How::default() };
-    let used = Some(Used { read: 40, cached: 0, written: 2 });
+    let used = Some(Tokens { read: 40, cached: 0, written: 2 });
     let answers = [Answer::text("I").how(how).usage(used), Answer::text("all")];
     let scene = Scene::of(answers).await;
     let (events, ended) = scene.run(scene.request("t", "x")).await;

@@ -6,7 +6,7 @@ use superstep::drivers::api::{Api, ApiConfig, Price};
 use superstep::drivers::{AgentEvent, Driver, DriverExt, SessionStore, Status, Usage};
 
 use super::{KEY, Scene, work_done};
-use crate::model_server::{Answer, Call, How, Used, When};
+use crate::model_server::{Answer, Call, How, Tokens, When};
 
 #[tokio::test]
 async fn a_turn_reads_writes_and_submits() {
@@ -63,7 +63,7 @@ async fn an_answer_is_the_same_in_every_shape(#[case] how: How) {
         .and_call("submit_work", json!({ "summary": "größe" }));
     answer.text = "Ich schreibe: größe 🌊.".to_owned();
     answer.thinking = "Hm, größe …".to_owned();
-    answer.usage = Some(Used { read: 100, cached: 60, written: 7 });
+    answer.usage = Some(Tokens { read: 100, cached: 60, written: 7 });
     let scene = Scene::of([answer.how(how)]).await;
     let (events, ended) = scene.run(scene.request("t", "x")).await;
     let finished = ended.unwrap();
@@ -222,7 +222,7 @@ async fn missing_usage_is_estimated_and_flagged() {
 
 #[tokio::test]
 async fn costs_follow_from_prices() {
-    let scene = Scene::of([Answer::text("x").usage(Some(Used { read: 1000, cached: 400, written: 10 }))]).await;
+    let scene = Scene::of([Answer::text("x").usage(Some(Tokens { read: 1000, cached: 400, written: 10 }))]).await;
     let price = Price { input: 3_000_000, output: 15_000_000, cache_read: 300_000 };
     let api = Api::new(ApiConfig::new(scene.server.url()).price(price), SessionStore::new(scene.store())).unwrap();
     assert!(api.capabilities().cost);

@@ -15,7 +15,7 @@ use tokio::net::TcpListener;
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
-pub use scenario::{Answer, Call, Hang, How, Scenario, Used, When};
+pub use scenario::{Answer, Call, Hang, How, Scenario, Tokens, When};
 
 /// A received request.
 #[derive(Clone, Debug)]

@@ -28,7 +28,7 @@ pub struct Answer {
     pub text: String,
     pub thinking: String,
     pub calls: Vec<Call>,
-    pub usage: Option<Used>,
+    pub usage: Option<Tokens>,
     /// With a status other than 200, only `body` is sent.
     pub status: u16,
     pub headers: Vec<(String, String)>,
@@ -66,7 +66,7 @@ pub struct Call {
 
 #[derive(Clone, Copy, Debug, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
-pub struct Used {
+pub struct Tokens {
     pub read: u64,
     pub cached: u64,
     pub written: u64,
@@ -119,7 +119,7 @@ impl Default for Answer {
             text: String::new(),
             thinking: String::new(),
             calls: vec![],
-            usage: Some(Used { read: 10, cached: 0, written: 5 }),
+            usage: Some(Tokens { read: 10, cached: 0, written: 5 }),
             status: 200,
             headers: vec![],
             body: None,
@@ -162,7 +162,7 @@ impl Answer {
         Self { when, ..self }
     }
 
-    pub fn usage(self, usage: Option<Used>) -> Self {
+    pub fn usage(self, usage: Option<Tokens>) -> Self {
         Self { usage, ..self }
     }
 

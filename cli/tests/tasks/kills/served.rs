@@ -44,12 +44,12 @@ async fn silent_every_other_time() -> ModelServer {
     ModelServer::start(crate::model_server::Scenario { answers }).await
 }
 
-struct Served {
+struct ServedRun {
     place: Place,
     server: ModelServer,
 }
 
-impl Served {
+impl ServedRun {
     fn by(server: ModelServer) -> Self {
         let place = Place::new("");
         place.write("p.toml", "driver = 'api'\nmodel = 'm'\n");
@@ -93,13 +93,13 @@ impl Served {
 
 #[tokio::test]
 async fn the_request_without_an_answer_is_sent_again_and_no_other() {
-    let whole = Served::by(ModelServer::start(crate::model_server::Scenario { answers: answers() }).await);
+    let whole = ServedRun::by(ModelServer::start(crate::model_server::Scenario { answers: answers() }).await);
     whole.begin().await;
     assert_eq!(whole.code(&["approve", "t"]).await, Some(0));
     let expected = whole.requests();
     assert_eq!(expected.len(), 7);
 
-    let run = Served::by(silent_every_other_time().await);
+    let run = ServedRun::by(silent_every_other_time().await);
     run.begin().await;
     let mut words = ["approve", "t"];
     for nth in 0..expected.len() {

@@ -35,9 +35,9 @@ pub(super) struct Crew {
 }
 
 /// A running turn of a subtask.
-struct AtWork<'c>(&'c AtomicUsize);
+struct TurnGuard<'c>(&'c AtomicUsize);
 
-impl Drop for AtWork<'_> {
+impl Drop for TurnGuard<'_> {
     fn drop(&mut self) {
         self.0.fetch_sub(1, Ordering::SeqCst);
     }
@@ -83,10 +83,10 @@ impl Crew {
         answer
     }
 
-    fn enter(&self) -> AtWork<'_> {
+    fn enter(&self) -> TurnGuard<'_> {
         let now = self.at_work.fetch_add(1, Ordering::SeqCst) + 1;
         assert!(now <= self.script.settings.max_parallel as usize, "{now} subtasks are worked on at once");
-        AtWork(&self.at_work)
+        TurnGuard(&self.at_work)
     }
 
     /// Records the user's files and the branch, and the files with which a run or a review starts.
