@@ -2,6 +2,7 @@
 
 mod code_task;
 mod demo;
+mod demo_run;
 mod salvage;
 mod task;
 mod tasks;
@@ -21,6 +22,10 @@ use superstep::workflows::task_based::ExecutionState;
 use superstep::workflows::{phased, task_based};
 
 fn main() -> ExitCode {
+    app().main()
+}
+
+fn app() -> App {
     App::new()
         .about("Runs graphs that stop for a person, go on in any process, and can be taken apart afterwards")
         .version(env!("CARGO_PKG_VERSION"))
@@ -75,7 +80,9 @@ fn main() -> ExitCode {
         .command("override", "Decide on a task in place of the rules, and go on", task::overriding)
         .store_command("rewind", "Begin a thread of its own after an attempt at a task, with its files", task::rewind)
         .command("salvage", "List work that was put aside, or bring some of it back", salvage::salvage)
-        .main()
+        .plain_command("demo", "Run a plan with scripted agents in a new folder, without a key or a network", |args| {
+            demo_run::demo(args, app)
+        })
 }
 
 /// The workflow that executes a task by verification.

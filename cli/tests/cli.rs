@@ -392,6 +392,7 @@ fn the_whole_help() {
       override     Decide on a task in place of the rules, and go on
       rewind       Begin a thread of its own after an attempt at a task, with its files
       salvage      List work that was put aside, or bring some of it back
+      demo         Run a plan with scripted agents in a new folder, without a key or a network
 
     Options:
       -h, --help     Print help
@@ -448,6 +449,7 @@ fn the_whole_help() {
 #[case("task show")]
 #[case("override")]
 #[case("rewind")]
+#[case("demo")]
 fn each_help_has_an_example(#[case] command: &str) {
     let words: Vec<&str> = command.split(' ').chain(["--help"]).collect();
     let help = Place::new().call(&words).out();

@@ -13,6 +13,8 @@ pub struct Said {
     pub(crate) text: String,
     pub(crate) json: Value,
     pub(crate) next: Next,
+    /// The exit code, if nothing comes next.
+    pub(crate) code: u8,
 }
 
 /// What the thread of a command does next.
@@ -33,7 +35,7 @@ impl Said {
     /// # Errors
     /// If the value is no JSON.
     pub fn new(text: impl Into<String>, json: &impl Serialize) -> Result<Self, Refusal> {
-        Ok(Self { text: text.into(), json: to_json(json)?, next: Next::Rest })
+        Ok(Self { text: text.into(), json: to_json(json)?, ..Self::default() })
     }
 
     /// Answers the pending interrupt `to` of the thread, and resumes it, with a live view. The exit code is that of the run.
@@ -59,6 +61,13 @@ impl Said {
         if let Next::Answer { by, .. } = &mut self.next {
             *by = Some(name.into());
         }
+        self
+    }
+
+    /// Sets the exit code, which is 0 otherwise. After an answer or an input it is that of the run.
+    #[must_use]
+    pub fn exit(mut self, exit: Exit) -> Self {
+        self.code = exit.code();
         self
     }
 

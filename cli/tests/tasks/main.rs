@@ -5,6 +5,7 @@
 mod agents;
 mod answers;
 mod code_task;
+mod demo;
 mod ground;
 mod kills;
 mod model;

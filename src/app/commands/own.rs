@@ -24,12 +24,8 @@ impl Session {
             Performer::Alone(perform) => said(perform(matches, ()).await?),
             Performer::Found(perform) => {
                 let stand: Stand = self.ask(Ask::Status { thread: thread.to_owned() }).await?;
-                let Said { text, json, next } = perform(matches, stand.into()).await?;
-                if next == Next::Rest {
-                    said(Said { text, json, next })
-                } else {
-                    self.next(&self.local()?, thread, next).await
-                }
+                let done = perform(matches, stand.into()).await?;
+                if done.next == Next::Rest { said(done) } else { self.next(&self.local()?, thread, done.next).await }
             }
             Performer::Stored(perform) => {
                 let local = self.local()?;
@@ -72,5 +68,5 @@ impl Session {
 
 /// Prints what a command has to say.
 pub(super) fn said(said: Said) -> Result<Told, Failure> {
-    Told::new(lines(&said.text), &said.json)
+    Ok(Told { code: said.code, ..Told::new(lines(&said.text), &said.json)? })
 }

@@ -1,0 +1,214 @@
+//! `demo`: the workflow `tasks` on a repository of its own, with scripted agents. It needs git, no key and no network.
+
+use std::ffi::OsString;
+use std::fs;
+use std::io::{ErrorKind, IsTerminal, Write, stdin, stdout};
+use std::path::PathBuf;
+use std::process::{Command, Output};
+
+use clap::Args;
+use serde_json::json;
+use superstep::app::{App, Exit, Refusal, Said};
+
+const PLAN: &str = include_str!("../../examples/tasks/plan.md");
+const SCENARIO: &str = include_str!("../../examples/tasks/scenario.yaml");
+const REPOSITORY: &str = include_str!("../../examples/tasks/repository.sh");
+
+const THREAD: &str = "tides";
+const BRANCH: &str = "superstep/tides";
+
+/// The arguments of `demo`.
+#[derive(Args)]
+#[command(after_help = "Examples:\n  {bin} demo\n  {bin} demo --yes")]
+pub(crate) struct Demo {
+    /// Approve the plan without asking
+    #[arg(long)]
+    yes: bool,
+
+    #[arg(from_global)]
+    json: bool,
+}
+
+/// Runs the demo, and returns where to look next.
+pub(crate) async fn demo(args: Demo, app: fn() -> App) -> Result<Said, Refusal> {
+    if args.json {
+        let help = "`run tasks --json` prints a run as JSON";
+        return Err(Refusal::new("`demo` prints text for people, and no JSON").help(help));
+    }
+    let place = Place::make()?;
+    let asks = !args.yes && stdin().is_terminal();
+    say(&place.introduction(asks));
+    let exit = place.play(args.yes, asks, app)?;
+    if exit == Exit::Finished {
+        say(&place.commits()?);
+    }
+    let folder = place.folder.display().to_string();
+    Ok(Said::new(place.next(exit), &json!({ "folder": folder, "thread": THREAD }))?.exit(exit))
+}
+
+/// A new folder with a plan, a scenario, a repository and a store.
+struct Place {
+    folder: PathBuf,
+    bin: String,
+}
+
+impl Place {
+    fn make() -> Result<Self, Refusal> {
+        checked("run git", Command::new("git").arg("--version").output())
+            .map_err(|refusal| refusal.help("install git, or add its folder to PATH"))?;
+        let bin = std::env::args().next().unwrap_or_else(|| "superstep".into());
+        let place = Self { folder: new_folder()?, bin };
+        place.fill().inspect_err(|_| _ = fs::remove_dir_all(&place.folder))?;
+        Ok(place)
+    }
+
+    fn fill(&self) -> Result<(), Refusal> {
+        for (name, text) in [("plan.md", PLAN), ("scenario.yaml", SCENARIO)] {
+            let file = self.folder.join(name);
+            fs::write(&file, text).map_err(|error| failed(format!("cannot write {}: {error}", file.display())))?;
+        }
+        let mut shell = Command::new("sh");
+        shell.args(["-c", REPOSITORY, "repository.sh"]).arg(self.repository());
+        checked("make the repository", in_no_repository(&mut shell).output())?;
+        Ok(())
+    }
+
+    fn repository(&self) -> PathBuf {
+        self.folder.join("tides")
+    }
+
+    fn store(&self) -> PathBuf {
+        self.folder.join("store")
+    }
+
+    fn introduction(&self, asks: bool) -> String {
+        let folder = self.folder.display();
+        let ask = if asks { "The run stops for your approval: type `approve` and press Enter.\n" } else { "" };
+        format!(
+            "A plan with two tasks, done by scripted agents: no key and no network are needed. The files, the checks and the\n\
+             commits are real. Everything is in {folder}\n{ask}"
+        )
+    }
+
+    /// Runs the plan up to its end or its question.
+    fn play(&self, yes: bool, asks: bool, app: fn() -> App) -> Result<Exit, Refusal> {
+        let (plan, dir) = (self.folder.join("plan.md"), self.repository());
+        let driver = format!("scripted:{}", self.folder.join("scenario.yaml").display());
+        let (plan, dir) = (plan.display().to_string(), dir.display().to_string());
+        let mut words = vec!["run", "tasks", "--plan", &plan, "--driver", &driver, "--dir", &dir, "--thread", THREAD];
+        words.extend(asks.then_some("--interactive"));
+        let exit = self.call(&words, app)?;
+        if yes && exit == Exit::Asking { self.call(&["approve", THREAD], app) } else { Ok(exit) }
+    }
+
+    /// Shows a command of this program, and runs it.
+    fn call(&self, words: &[&str], app: fn() -> App) -> Result<Exit, Refusal> {
+        say(&format!("\n$ {}\n", self.command(words)));
+        let mut args: Vec<OsString> = vec![(&self.bin).into()];
+        args.extend(words.iter().map(OsString::from));
+        args.extend(["--store".into(), self.store().into_os_string()]);
+        // An app makes a runtime of its own, which must not start on a thread of another one.
+        let run = std::thread::spawn(move || app().run_with(args)).join();
+        run.map(of_code).map_err(|_| failed("the run panicked"))
+    }
+
+    fn commits(&self) -> Result<String, Refusal> {
+        let mut git = Command::new("git");
+        git.arg("-C").arg(self.repository()).args(["--no-pager", "log", "--oneline", BRANCH]);
+        let output = checked("list the commits", in_no_repository(&mut git).output())?;
+        let list = String::from_utf8_lossy(&output.stdout);
+        Ok(format!("\n$ {}\n{list}", self.git("log --oneline")))
+    }
+
+    /// Returns a command of this program on the store of the demo, as a shell takes it.
+    fn command(&self, words: &[&str]) -> String {
+        let store = self.store().display().to_string();
+        let words = [&[self.bin.as_str()], words, &["--store", &store]].concat();
+        words.into_iter().map(quoted).collect::<Vec<_>>().join(" ")
+    }
+
+    fn git(&self, words: &str) -> String {
+        format!("git -C {} {words} {BRANCH}", quoted(&self.repository().display().to_string()))
+    }
+
+    /// Returns the commands to try after a run that ended like this.
+    fn next(&self, exit: Exit) -> String {
+        let on = |words: &[&str]| self.command(words);
+        let mut commands = vec![];
+        if exit == Exit::Asking {
+            commands.push(("approve the plan, and have the work done", on(&["approve", THREAD])));
+            commands.push(("the commits, once the work is done", self.git("log --oneline")));
+        }
+        commands.push(("each task, its attempts and its cost", on(&["status", THREAD])));
+        commands.push(("the whole story: prompts, actions, reviews, checks", on(&["log", THREAD])));
+        commands.push(("the checkpoints, newest first", on(&["history", THREAD])));
+        if exit == Exit::Finished {
+            commands.push(("the change of the state by the rejected review", on(&["diff", THREAD, "8", "9"])));
+            let verify = on(&["replay", THREAD, "--mode", "verify"]);
+            commands.push(("the same graph over the recorded run; nothing is called or written", verify));
+        }
+        let remove = format!("rm -r {}", quoted(&self.folder.display().to_string()));
+        commands.push(("remove all of it", remove));
+        let line = |(what, command): (&str, String)| format!("  {what}\n    {command}\n");
+        format!("\nWhere to look next\n{}{PAGES}", commands.into_iter().map(line).collect::<String>())
+    }
+}
+
+const PAGES: &str = "\nIn the documentation of superstep
+  docs/tasks.md          run plans with Claude Code, Codex, or a server of models
+  docs/guide/define.md   write a graph of your own
+  docs/guide/debug.md    history, forks, replay
+";
+
+/// Makes a folder that was not there.
+fn new_folder() -> Result<PathBuf, Refusal> {
+    let parent = std::env::temp_dir();
+    let mut number = 1;
+    loop {
+        let folder = parent.join(format!("superstep-demo-{number}"));
+        match fs::create_dir(&folder) {
+            Ok(()) => return Ok(folder),
+            Err(error) if error.kind() == ErrorKind::AlreadyExists => number += 1,
+            Err(error) => {
+                let refusal = failed(format!("cannot make a folder in {}: {error}", parent.display()));
+                return Err(refusal.help("set TMPDIR to a folder that exists and can be written"));
+            }
+        }
+    }
+}
+
+/// Removes the variables that point git at another repository.
+fn in_no_repository(command: &mut Command) -> &mut Command {
+    ["GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE"].into_iter().fold(command, Command::env_remove)
+}
+
+/// Returns the output of a program that succeeded.
+fn checked(purpose: &str, done: std::io::Result<Output>) -> Result<Output, Refusal> {
+    let output = done.map_err(|error| failed(format!("cannot {purpose}: {error}")))?;
+    if output.status.success() {
+        return Ok(output);
+    }
+    let reason = String::from_utf8_lossy(&output.stderr).trim().to_owned();
+    Err(failed(format!("cannot {purpose}: {}: {reason}", output.status)))
+}
+
+fn failed(error: impl Into<String>) -> Refusal {
+    Refusal::new(error).exit(Exit::Failed)
+}
+
+fn of_code(code: u8) -> Exit {
+    let exits = [Exit::Finished, Exit::Asking, Exit::Halted, Exit::Rejected, Exit::Cancelled, Exit::Waiting];
+    exits.into_iter().find(|exit| exit.code() == code).unwrap_or(Exit::Failed)
+}
+
+/// Returns a word as a shell takes it.
+fn quoted(word: &str) -> String {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "_-./:".contains(c);
+    if word.chars().all(is_plain) { word.to_owned() } else { format!("'{}'", word.replace('\'', "'\\''")) }
+}
+
+/// Prints text; a reader that is gone stops nothing.
+fn say(text: &str) {
+    let mut out = stdout().lock();
+    _ = out.write_all(text.as_bytes()).and_then(|()| out.flush());
+}
