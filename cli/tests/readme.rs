@@ -1,4 +1,4 @@
-//! The first commands of the README, as a stranger types them.
+//! The first commands of docs/tasks.md, as a newcomer types them. `tasks/demo` has those of the README.
 #![cfg(unix)]
 #![allow(clippy::unwrap_used)]
 
@@ -7,11 +7,11 @@ use std::process::{Command, Output};
 
 use tempfile::TempDir;
 
-const README: &str = include_str!("../../README.md");
+const PAGE: &str = include_str!("../../docs/tasks.md");
 
-/// The README's first block in this language.
+/// The page's first block in this language.
 fn block(language: &str) -> &'static str {
-    let (_, rest) = README.split_once(&format!("```{language}\n") as &str).unwrap();
+    let (_, rest) = PAGE.split_once(&format!("```{language}\n") as &str).unwrap();
     rest.split_once("```").unwrap().0
 }
 
@@ -33,7 +33,7 @@ fn steady(line: &str) -> String {
 }
 
 #[test]
-fn the_first_commands_of_the_readme_end_in_what_it_shows() {
+fn the_first_commands_of_the_page_end_in_what_it_shows() {
     let place = tempfile::tempdir().unwrap();
     let ended: Vec<(Option<i32>, String, String)> = block("sh")
         .lines()
