@@ -51,7 +51,7 @@ async fn pay(order: Arc<Order>, ctx: Ctx<Bank>) -> Result<OrderUpdate, NodeError
     let (bank, cents) = (ctx.context(), order.cents);
     let receipt: String = ctx
         .effect("charge", &cents, |key| bank.charge(cents, key))
-        .probe(|key| bank.charged(key)) // asked when an attempt before this one may have charged
+        .probe(|key| bank.charged(key)) // called when an earlier attempt may have charged
         .await?;
     Ok(Order::update().receipt(receipt))
 }

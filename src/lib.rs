@@ -42,7 +42,7 @@
 //!
 //! | to | see |
 //! |---|---|
-//! | begin | [`prelude`], and [`readme`]: the three jobs, guarantees, limits |
+//! | start | [`prelude`], [`readme`], and [`guide`]: a page for each job |
 //! | define a state and its channels | [`#[derive(State)]`](macro@graph::State), [`graph::reducers`], [`graph::overwrite`] |
 //! | wire a graph | [`graph::StateGraph`], [`graph::Node`], [`graph::Route`], [`graph::Worker`], [`graph::Command`] |
 //! | set retries, timeouts, questions of a node | [`graph::NodeExt`] |
@@ -99,12 +99,40 @@ pub mod workflows;
 #[cfg(feature = "agents")]
 pub mod workspace;
 
-/// The project's README: first program, the three jobs, what is stored, guarantees and limits.
-///
-/// Its examples are compiled as they stand; they use the embedded store.
+/// The project's README: what it is, a first program, a comparison, links to every page.
 #[cfg_attr(feature = "sled", doc = "")]
 #[cfg_attr(feature = "sled", doc = include_str!("../README.md"))]
 pub mod readme {}
+
+/// The guide: a page for each job. The code in it is compiled and run with every change.
+pub mod guide {
+    #[doc = include_str!("../docs/guide/install.md")]
+    pub mod install {}
+    #[doc = include_str!("../docs/guide/define.md")]
+    pub mod define {}
+    #[doc = include_str!("../docs/guide/approve.md")]
+    pub mod approve {}
+    #[doc = include_str!("../docs/guide/questions.md")]
+    pub mod questions {}
+    #[doc = include_str!("../docs/guide/signals.md")]
+    pub mod signals {}
+    #[doc = include_str!("../docs/guide/effects.md")]
+    pub mod effects {}
+    #[doc = include_str!("../docs/guide/debug.md")]
+    pub mod debug {}
+    #[doc = include_str!("../docs/guide/testing.md")]
+    pub mod testing {}
+    #[doc = include_str!("../docs/guide/changed-code.md")]
+    pub mod changed_code {}
+    #[doc = include_str!("../docs/guide/store.md")]
+    pub mod store {}
+    #[doc = include_str!("../docs/guide/documents.md")]
+    pub mod documents {}
+    #[doc = include_str!("../docs/guide/service.md")]
+    pub mod service {}
+    #[doc = include_str!("../docs/guide/limits.md")]
+    pub mod limits {}
+}
 
 /// One agent in LangGraph and here, side by side; what differs, what is not there yet, how to port.
 ///

@@ -63,6 +63,23 @@ fn the_tour_of_the_guide_comes_to_its_end() {
 }
 
 #[rstest]
+#[case::approved("approve first", 0, "true")]
+#[case::rejected("reject first", 0, "false")]
+fn the_first_program_is_answered_in_another_process(#[case] answer: &str, #[case] code: i32, #[case] sent: &str) {
+    let place = tempfile::tempdir().unwrap();
+    let letter = |words: &str| {
+        let mut program = example("readme");
+        program.env_remove("SUPERSTEP_STORE").current_dir(&place).args(words.split(' ')).output().unwrap()
+    };
+    let asked = letter("run letter --thread first");
+    assert_eq!(asked.status.code(), Some(10), "{}", stderr(&asked));
+    assert!(stdout(&asked).contains("The tide is at nine."), "{}", stdout(&asked));
+    let answered = letter(answer);
+    assert_eq!(answered.status.code(), Some(code), "{}", stderr(&answered));
+    assert!(stdout(&answered).contains(&format!("sent: {sent}")), "{}", stdout(&answered));
+}
+
+#[rstest]
 #[case::yes("yes", "sent: Dear Ada, the tide is at nine.\n")]
 #[case::no("no", "kept: Dear Ada, the tide is at nine.\n")]
 fn a_second_process_takes_the_answer(#[case] answer: &str, #[case] told: &str) {
