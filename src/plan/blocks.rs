@@ -1,5 +1,5 @@
-//! A markdown document as a tree of the blocks that say something about a task: paragraphs, lists, code, headings. Quotes,
-//! HTML and tables are opaque. Knows markdown and no tasks.
+//! A markdown document as a tree of blocks: paragraphs, lists, code, headings. Quotes, HTML and tables are opaque.
+//! Knows markdown and no tasks.
 
 use std::ops::Range;
 
@@ -8,20 +8,18 @@ use pulldown_cmark::{CodeBlockKind, Event, OffsetIter, Parser, Tag};
 use super::inline::{Inline, Line};
 use super::source::{self, Lines};
 
-/// How deep lists may nest; what stands deeper is opaque.
+/// Maximum nesting depth of lists; deeper ones are opaque.
 const MAX_DEPTH: usize = 8;
 
-/// A block and where it stands.
 #[derive(Debug)]
 pub(super) struct Block {
-    /// Its first byte.
+    /// The offset of its first byte.
     pub(super) start: usize,
     /// Its line, from 1.
     pub(super) line: usize,
     pub(super) kind: Kind,
 }
 
-/// What a block is.
 #[derive(Debug)]
 pub(super) enum Kind {
     Heading(Vec<Line>),
@@ -29,18 +27,17 @@ pub(super) enum Kind {
     /// The items, each a sequence of blocks.
     List(Vec<Vec<Block>>),
     Code(Code),
-    /// A rule, or something that nothing is read from.
+    /// A rule, quote, table or other block whose content is not read.
     Opaque,
 }
 
-/// A code block.
 #[derive(Debug, Default)]
 pub(super) struct Code {
     /// The first word after the fence; empty if there is none.
     pub(super) language: String,
     /// Each line with its number.
     pub(super) lines: Vec<(usize, String)>,
-    /// Whether it is a fence that nothing closes.
+    /// True for a fence that is never closed.
     pub(super) is_open: bool,
 }
 
@@ -64,10 +61,10 @@ impl<'m> Reader<'m> {
         Some((event, range.start + self.body..range.end + self.body))
     }
 
-    /// Reads the blocks of a document or list item, up to and with its end.
+    /// Reads the blocks of a document or list item, including its end event.
     fn blocks(&mut self, depth: usize) -> Vec<Block> {
         let mut blocks = Vec::new();
-        let mut bare = Bare::default();
+        let mut bare = BareText::default();
         while let Some((event, range)) = self.next() {
             let line = self.lines.of(range.start);
             if bare.takes(&event) {
@@ -105,7 +102,7 @@ impl<'m> Reader<'m> {
         items
     }
 
-    /// Reads the text of a heading or paragraph, up to and with its end.
+    /// Reads the text of a heading or paragraph, including its end event.
     fn inline(&mut self, line: usize) -> Vec<Line> {
         let mut inline = Inline::new(line);
         while let Some((event, range)) = self.next() {
@@ -135,7 +132,7 @@ impl<'m> Reader<'m> {
         Code { language, is_open, lines: starts.into_iter().zip(text.lines().map(str::to_owned)).collect() }
     }
 
-    /// Passes over a block, up to and with its end.
+    /// Skips a block, including its end event.
     fn skip(&mut self) -> Kind {
         let mut depth = 1_usize;
         while let Some((event, _)) = self.next() {
@@ -154,11 +151,11 @@ impl<'m> Reader<'m> {
 
 /// The text of a tight list item, which has no paragraph around it.
 #[derive(Default)]
-struct Bare {
+struct BareText {
     open: Option<(usize, usize, Inline)>,
 }
 
-impl Bare {
+impl BareText {
     fn takes(&self, event: &Event<'_>) -> bool {
         match event {
             Event::Text(_) | Event::Code(_) | Event::InlineHtml(_) | Event::SoftBreak | Event::HardBreak => true,

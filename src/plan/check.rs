@@ -1,14 +1,14 @@
-//! What is wrong, or looks wrong, with the headings of a plan. Pure: headings in, findings out.
+//! Problems and warnings about the headings of a plan. Pure: headings in, findings out.
 
 use std::collections::{HashMap, HashSet};
 
 use super::error::PlanProblem;
-use super::headings::{Headings, Labelled};
+use super::headings::{Headings, LabelledHeading};
 use super::id::TaskId;
 use super::label::Label;
 use super::warning::PlanWarning;
 
-/// Returns every reason why the headings cannot be executed, in document order.
+/// Returns every problem with the headings, in document order.
 pub(super) fn problems(headings: &Headings) -> Vec<PlanProblem> {
     let Some(expected) = headings.task_level else { return Vec::new() };
     let first_line = headings.tasks().next().map_or(1, |task| task.heading.line);
@@ -43,7 +43,7 @@ fn orphan(id: &TaskId, line: usize, known: &HashSet<&TaskId>) -> Option<PlanProb
     (!known.contains(&parent)).then(|| PlanProblem::Orphan { id: id.clone(), parent, line })
 }
 
-/// Returns what the author probably did not mean, in document order.
+/// Returns every warning about the headings, in document order.
 pub(super) fn warnings(headings: &Headings) -> Vec<PlanWarning> {
     let mut last = HashMap::new();
     let mut warnings: Vec<PlanWarning> = headings.all.iter().flat_map(|l| of_heading(l, headings, &mut last)).collect();
@@ -53,7 +53,7 @@ pub(super) fn warnings(headings: &Headings) -> Vec<PlanWarning> {
 }
 
 fn of_heading<'h>(
-    labelled: &'h Labelled,
+    labelled: &'h LabelledHeading,
     headings: &Headings,
     last: &mut HashMap<Option<TaskId>, &'h TaskId>,
 ) -> Vec<PlanWarning> {
@@ -69,7 +69,7 @@ fn of_heading<'h>(
     }
 }
 
-fn not_a_task(labelled: &Labelled) -> Vec<PlanWarning> {
+fn not_a_task(labelled: &LabelledHeading) -> Vec<PlanWarning> {
     vec![PlanWarning::NotATask { line: labelled.heading.line, text: labelled.heading.text.trim().to_owned() }]
 }
 
@@ -86,7 +86,7 @@ fn of_task<'h>(
     jump.into_iter().chain(untitled).collect()
 }
 
-/// The first number may be 0 or 1, the others rise by one: `1`, `2`, or `1`, `2a`, `2b`, `3`.
+/// True unless `id` follows `previous`: `0` or `1` is first, then numbers or letters rise by one: `1`, `2a`, `2b`, `3`.
 fn is_jump(previous: Option<&TaskId>, id: &TaskId) -> bool {
     let Some((number, letters)) = id.last_number() else { return false };
     match previous.map(TaskId::last_number) {

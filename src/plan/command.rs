@@ -1,4 +1,4 @@
-//! The commands by which a task is verified, out of code. Pure: text in, commands out.
+//! The verification commands in the code of a task. Pure: text in, commands out.
 
 use std::fmt;
 
@@ -6,12 +6,12 @@ use serde::Serialize;
 
 use super::blocks::Code;
 
-/// A shell command that must succeed when a task is done, and where the plan says so. Displays as the command.
+/// A shell command that must succeed when a task is done, with its position in the plan. Displays as the command.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize)]
 pub struct VerifyCommand {
-    /// The line of a shell.
+    /// The shell command line.
     pub command: String,
-    /// The line of the plan on which it begins, from 1.
+    /// The line of the plan on which it starts, from 1.
     pub line: usize,
 }
 
@@ -21,7 +21,7 @@ impl fmt::Display for VerifyCommand {
     }
 }
 
-/// Languages of fenced blocks whose lines are commands.
+/// The languages of fenced blocks whose lines are commands.
 const SHELLS: [&str; 14] = [
     "",
     "sh",
@@ -39,13 +39,13 @@ const SHELLS: [&str; 14] = [
     "txt",
 ];
 
-/// Returns whether the lines of a block are commands: it is closed, and the language it names is that of a shell.
+/// True if the lines of a block are commands: it is closed, and its language is a shell.
 pub(super) fn is_shell(code: &Code) -> bool {
     !code.is_open && SHELLS.iter().any(|shell| code.language.eq_ignore_ascii_case(shell))
 }
 
-/// Returns the commands of a block, a line each. A line that ends in a backslash goes on; where lines begin with a
-/// prompt, `$ `, the others are what the commands print.
+/// Returns the commands of a block, one per line; a trailing backslash continues a line. If some lines start with the
+/// prompt `$ `, the others are output.
 pub(super) fn of_block(code: &Code) -> Vec<VerifyCommand> {
     let commands = joined(&code.lines);
     let has_prompts = commands.iter().any(|(_, text)| text.starts_with("$ "));
@@ -53,7 +53,7 @@ pub(super) fn of_block(code: &Code) -> Vec<VerifyCommand> {
     commands.filter_map(|(line, text)| of_text(text, *line)).collect()
 }
 
-/// Returns the command that a text is, without its prompt; `None` if nothing is left, or a comment.
+/// Returns the command in a text, without its prompt; `None` for an empty text or a comment.
 pub(super) fn of_text(text: &str, line: usize) -> Option<VerifyCommand> {
     let mut command = text.trim();
     while let Some(rest) = command.strip_prefix("$ ") {
@@ -66,17 +66,17 @@ pub(super) fn of_text(text: &str, line: usize) -> Option<VerifyCommand> {
 /// Joins each line that ends in an odd number of backslashes with the next, as a shell does.
 fn joined(lines: &[(usize, String)]) -> Vec<(usize, String)> {
     let mut commands: Vec<(usize, String)> = Vec::new();
-    let mut goes_on = false;
+    let mut is_continued = false;
     for (number, line) in lines {
         let line = line.trim_end_matches('\r');
-        let is_comment = !goes_on && line.trim_start().starts_with('#');
+        let is_comment = !is_continued && line.trim_start().starts_with('#');
         let next = line.strip_suffix('\\').filter(|rest| !is_comment && trailing_backslashes(rest).is_multiple_of(2));
         let text = next.unwrap_or(line);
-        match commands.last_mut().filter(|_| goes_on) {
+        match commands.last_mut().filter(|_| is_continued) {
             Some((_, command)) => command.push_str(text),
             None => commands.push((*number, text.trim_start().to_owned())),
         }
-        goes_on = next.is_some();
+        is_continued = next.is_some();
     }
     commands
 }
@@ -85,7 +85,7 @@ fn trailing_backslashes(text: &str) -> usize {
     text.len() - text.trim_end_matches('\\').len()
 }
 
-/// Returns the first character of a command that whoever reads it does not see, or that shows it in another order.
+/// Returns the first invisible character of a command, or one that changes the direction in which it is displayed.
 pub(super) fn hidden_char(command: &str) -> Option<char> {
     command.chars().find(|c| match c {
         '\t' => false,

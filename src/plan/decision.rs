@@ -1,4 +1,4 @@
-//! What a person decided about a plan. It knows neither how they were asked nor what follows.
+//! A person's decision about a plan. Knows neither the question nor what follows from the decision.
 
 use std::fmt;
 
@@ -22,28 +22,28 @@ use super::id::TaskId;
 pub enum Decision {
     /// The plan is executed.
     Approve {
-        /// These tasks of it alone; none: all.
+        /// Only these tasks; `None` for all of them.
         tasks: Option<Vec<TaskId>>,
     },
-    /// It is dropped.
+    /// The plan is dropped.
     Reject {
-        /// Why; empty if they did not say.
+        /// The reason; empty if none was given.
         feedback: String,
     },
-    /// It is written again.
+    /// The plan is sent back to be written again.
     Revise {
-        /// With this in mind.
+        /// The requested changes.
         feedback: String,
     },
-    /// Another is executed in its place.
+    /// Another plan is executed instead.
     EditPlan {
-        /// Its text.
+        /// The other plan's markdown.
         markdown: String,
     },
 }
 
 impl Decision {
-    /// What a decision looks like as JSON, for people.
+    /// The JSON forms of a decision, for error messages.
     pub const SHAPE: &'static str = r#""approve" or {"approve": {"tasks": [id, ..]}} or {"reject": {"feedback": text}} or {"revise": {"feedback": text}} or {"edit_plan": {"markdown": text}}"#;
 
     /// Returns an approval.
@@ -51,7 +51,7 @@ impl Decision {
         Self::Approve { tasks: None }
     }
 
-    /// Returns an approval of some tasks; the others are skipped.
+    /// Returns an approval of only these tasks; the others are skipped.
     pub fn approve_only(tasks: impl IntoIterator<Item = TaskId>) -> Self {
         Self::Approve { tasks: Some(tasks.into_iter().collect()) }
     }
@@ -61,12 +61,12 @@ impl Decision {
         Self::Reject { feedback: feedback.into() }
     }
 
-    /// Returns the wish for a better plan.
+    /// Returns a request for a revised plan.
     pub fn revise(feedback: impl Into<String>) -> Self {
         Self::Revise { feedback: feedback.into() }
     }
 
-    /// Returns the approval of another plan.
+    /// Returns an approval of another plan.
     pub fn edit_plan(markdown: impl Into<String>) -> Self {
         Self::EditPlan { markdown: markdown.into() }
     }
@@ -74,7 +74,7 @@ impl Decision {
 
 impl fmt::Display for Decision {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let said = |f: &mut fmt::Formatter<'_>, word: &str, text: &str| match text {
+        let with_text = |f: &mut fmt::Formatter<'_>, word: &str, text: &str| match text {
             "" => f.write_str(word),
             text => write!(f, "{word}: {text}"),
         };
@@ -84,14 +84,14 @@ impl fmt::Display for Decision {
                 let ids: Vec<&str> = tasks.iter().map(TaskId::as_str).collect();
                 write!(f, "approved for the tasks {}", ids.join(", "))
             }
-            Self::Reject { feedback } => said(f, "rejected", feedback),
-            Self::Revise { feedback } => said(f, "sent back", feedback),
+            Self::Reject { feedback } => with_text(f, "rejected", feedback),
+            Self::Revise { feedback } => with_text(f, "sent back", feedback),
             Self::EditPlan { .. } => f.write_str("approved with another plan"),
         }
     }
 }
 
-/// A decision as it is written, but for the plain word `approve`.
+/// The JSON form of every decision but the plain word `approve`.
 #[derive(Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 enum Tagged {

@@ -3,13 +3,13 @@
 use super::inline::Piece;
 use super::needs::without_remarks;
 
-/// Words that say what is done to a file.
+/// The words that name the kind of change to a file.
 const KINDS: [&str; 16] = [
     "create", "created", "add", "new", "modify", "modified", "update", "change", "edit", "extend", "test", "tests",
     "delete", "remove", "move", "rename",
 ];
 
-/// Returns the paths of a line: its first code and those joined to it; without code, its words as far as they are paths.
+/// Returns the paths of a line: its first code span and those joined to it; without code, words that look like paths.
 pub(super) fn of_pieces(pieces: &[Piece]) -> Vec<String> {
     if !pieces.iter().any(|piece| piece.is_code) {
         return of_text(&pieces.iter().map(|piece| piece.text.as_str()).collect::<String>());
@@ -25,7 +25,7 @@ pub(super) fn of_pieces(pieces: &[Piece]) -> Vec<String> {
     files
 }
 
-/// Returns a path without what does not belong to it: `./` before it, `:12-40` after it. `None` if nothing is left.
+/// Returns a path without a leading `./` and trailing line numbers such as `:12-40`. `None` if nothing is left.
 pub(super) fn of_code(code: &str) -> Option<String> {
     let mut path = code.trim();
     while let Some(rest) = path.strip_prefix("./").or_else(|| without_lines(path)) {
@@ -34,7 +34,7 @@ pub(super) fn of_code(code: &str) -> Option<String> {
     (!path.is_empty()).then(|| path.to_owned())
 }
 
-/// Returns the path before line numbers: `a.rs` of `a.rs:12-40`.
+/// Returns the path before its line numbers: `a.rs` of `a.rs:12-40`.
 fn without_lines(path: &str) -> Option<&str> {
     let (before, lines) = path.rsplit_once(':')?;
     let is_lines = lines.starts_with(|c: char| c.is_ascii_digit())
@@ -47,7 +47,7 @@ fn of_text(text: &str) -> Vec<String> {
     split(&visible).iter().flat_map(|part| of_part(part)).collect()
 }
 
-/// Splits a text at commas and semicolons, but not within braces.
+/// Splits a text at commas and semicolons outside braces.
 fn split(text: &str) -> Vec<String> {
     let (mut depth, mut parts) = (0_usize, vec![String::new()]);
     for c in text.chars() {
@@ -65,7 +65,7 @@ fn split(text: &str) -> Vec<String> {
     parts
 }
 
-/// The paths of a part: a word alone, or the words that look like paths.
+/// Returns the paths of a part: its only word, or the words that look like paths.
 fn of_part(part: &str) -> Vec<String> {
     let words: Vec<&str> = part.split_whitespace().filter(|word| !is_kind(word) && *word != "and").collect();
     match words.as_slice() {
@@ -84,7 +84,7 @@ fn is_kind(word: &str) -> bool {
     KINDS.iter().any(|kind| word.eq_ignore_ascii_case(kind))
 }
 
-/// True of what may be between two paths of one line.
+/// True if `between` only joins two paths of one line.
 fn joins(between: &str) -> bool {
     let words = between.split(|c: char| c.is_whitespace() || ",;.&+".contains(c)).filter(|word| !word.is_empty());
     words.into_iter().all(|word| ["and", "or", "to", "->", "→"].contains(&word) || is_kind(word))

@@ -1,4 +1,4 @@
-//! The dependencies between the tasks of a plan as a graph of indexes: what is wrong with them, and their levels. Pure.
+//! The dependencies between the tasks of a plan as a graph of indexes: its problems, and the levels of the tasks. Pure.
 
 use std::collections::{HashMap, HashSet, VecDeque};
 
@@ -6,18 +6,18 @@ use super::error::PlanProblem;
 use super::id::TaskId;
 use super::task::Entry;
 
-/// How many similar ids are named.
+/// The maximum number of similar ids in a problem.
 const NEAR: usize = 3;
 
-/// For each task, the indexes of the tasks it depends on directly.
+/// The indexes of the direct dependencies of each task.
 pub(super) type Direct = Vec<Vec<usize>>;
 
-/// Returns the index of each id; the first of two tasks with one id counts.
+/// Returns the index of each id; if two tasks have the same id, that of the first.
 fn indexes(entries: &[Entry]) -> HashMap<&TaskId, usize> {
     entries.iter().enumerate().rev().map(|(index, entry)| (&entry.id, index)).collect()
 }
 
-/// Returns the dependencies that the tasks name; unknown ids and a task's own do not count.
+/// Returns the dependencies that the tasks name, without unknown ids and self-dependencies.
 pub(super) fn named(entries: &[Entry]) -> Direct {
     let known = indexes(entries);
     let of = |(index, entry): (usize, &Entry)| {
@@ -27,7 +27,7 @@ pub(super) fn named(entries: &[Entry]) -> Direct {
     entries.iter().enumerate().map(of).collect()
 }
 
-/// Returns everything that is wrong with the dependencies that the tasks name.
+/// Returns every problem with the dependencies.
 pub(super) fn problems(entries: &[Entry]) -> Vec<PlanProblem> {
     let known = indexes(entries);
     let mut problems: Vec<PlanProblem> = entries.iter().flat_map(|entry| of_entry(entry, entries, &known)).collect();
@@ -52,7 +52,7 @@ fn of_entry(entry: &Entry, entries: &[Entry], known: &HashMap<&TaskId, usize>) -
     problems
 }
 
-/// Returns the ids of the plan that differ from this one in a character, or in its letters alone.
+/// Returns the ids of the plan that differ from this one by one character, or only in their letters.
 fn near<'e>(needed: &TaskId, ids: impl Iterator<Item = &'e TaskId>) -> Vec<TaskId> {
     let stem = |id: &TaskId| id.as_str().trim_end_matches(|c: char| c.is_ascii_lowercase()).to_owned();
     let is_near = |id: &&TaskId| stem(id) == stem(needed) || differs_by_one(id.as_str(), needed.as_str());
@@ -97,7 +97,7 @@ pub(super) fn levels(direct: &Direct) -> Vec<Option<usize>> {
     levels
 }
 
-/// Returns for each task those that depend on it directly.
+/// Returns the direct dependents of each task.
 pub(super) fn reversed(direct: &Direct) -> Direct {
     let mut dependents = vec![Vec::new(); direct.len()];
     for (index, needed) in direct.iter().enumerate() {
@@ -106,7 +106,7 @@ pub(super) fn reversed(direct: &Direct) -> Direct {
     dependents
 }
 
-/// Returns everything that can be reached from a task, in the order of the plan; itself only through a cycle.
+/// Returns every task reachable from a task, in plan order; the task itself only if it is in a cycle.
 pub(super) fn reachable(edges: &Direct, from: usize) -> Vec<usize> {
     let (mut seen, mut open) = (HashSet::new(), vec![from]);
     while let Some(index) = open.pop() {
@@ -118,7 +118,7 @@ pub(super) fn reachable(edges: &Direct, from: usize) -> Vec<usize> {
     seen
 }
 
-/// Returns a shortest cycle for each group of tasks that depend on each other, from its first task back to it.
+/// Returns a shortest cycle for each group of mutually dependent tasks, from its first task back to it.
 fn cycles(direct: &Direct) -> Vec<Vec<usize>> {
     let dependents = reversed(direct);
     let mut known = HashSet::new();
@@ -136,7 +136,7 @@ fn cycles(direct: &Direct) -> Vec<Vec<usize>> {
     cycles
 }
 
-/// Returns a shortest path from a task over its dependencies back to it.
+/// Returns a shortest path from a task along its dependencies back to itself.
 fn way_back(direct: &Direct, start: usize) -> Option<Vec<usize>> {
     let mut from: HashMap<usize, usize> = HashMap::new();
     let mut open = VecDeque::from([start]);

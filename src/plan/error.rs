@@ -1,11 +1,11 @@
-//! What can be wrong with a plan, and with a question about one.
+//! The errors of plans: problems that make one invalid, and failed lookups.
 
 use std::str::FromStr;
 
 use super::id::{TaskId, part};
 use super::proposal_problem::ProposalProblem;
 
-/// A plan that cannot be executed, or a question that it cannot answer.
+/// An invalid plan, or a failed lookup in one.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum PlanError {
@@ -18,12 +18,12 @@ pub enum PlanError {
     /// The plan has fewer tasks.
     #[error("the plan has no task at index {index}: it has {total} task(s), counted from 0")]
     NoSuchTask {
-        /// The index asked for.
+        /// The requested index.
         index: usize,
-        /// How many tasks the plan has.
+        /// The number of tasks in the plan.
         total: usize,
     },
-    /// A proposed plan is not in order.
+    /// A proposed plan is invalid.
     #[error("the proposed plan cannot be executed:{}", problems.iter().map(|problem| format!("\n  {problem}")).collect::<String>())]
     Proposal {
         /// Every problem, in the order of the tasks.
@@ -67,7 +67,7 @@ pub enum PlanProblem {
         /// The line of the first.
         first_line: usize,
     },
-    /// A task stands below a number that no task or phase before it has.
+    /// A task's parent number has no task or phase before it.
     #[error("line {line}: task `{id}` stands below `{parent}`, but there is no task or phase {parent} before it")]
     Orphan {
         /// The id.
@@ -77,7 +77,7 @@ pub enum PlanProblem {
         /// The line of the heading, from 1.
         line: usize,
     },
-    /// A task heading stands above the level of the plan's tasks.
+    /// A task heading is at a higher level than the plan's tasks.
     #[error(
         "line {line}: task `{id}` is a heading of level {level}, but the plan's tasks are at level {expected} since line {first_line}"
     )]
@@ -93,7 +93,7 @@ pub enum PlanProblem {
         /// The line of the plan's first task.
         first_line: usize,
     },
-    /// A command by which a task is verified holds a character that whoever approves the plan would not see.
+    /// A verification command holds a character that is invisible to the person who approves the plan.
     #[error("line {line}: the command holds the hidden character U+{:04X}", u32::from(*character))]
     HiddenCharacter {
         /// The line of the command, from 1.
@@ -101,7 +101,7 @@ pub enum PlanProblem {
         /// The character.
         character: char,
     },
-    /// A `Depends on` line has something else than ids of tasks.
+    /// A `Depends on` line holds something other than task ids.
     #[error("line {line}: `Depends on` of task `{id}` {}", no_ids(text))]
     BadDependency {
         /// The id of the task.
@@ -134,7 +134,7 @@ pub enum PlanProblem {
     /// Tasks depend on each other in a cycle.
     #[error("line {line}: the dependencies form a cycle: {}", path_of(path))]
     Cycle {
-        /// Tasks, each of which depends on the next; the last is the first again.
+        /// The tasks in order: each depends on the next; the last is the first again.
         path: Vec<TaskId>,
         /// The line on which the first of them depends on the second, from 1.
         line: usize,
@@ -200,10 +200,9 @@ impl PlanProblem {
     }
 }
 
-/// How many problems are spelt out.
+/// The maximum number of problems in the message.
 const LISTED: usize = 20;
 
-/// Each problem on its own line, with its help below.
 fn listed(problems: &[PlanProblem]) -> String {
     let mut text: String =
         problems.iter().take(LISTED).map(|problem| format!("\n  {problem}\n    help: {}", problem.help())).collect();

@@ -1,13 +1,13 @@
-//! The two questions that prompts and routers ask of plan markdown, as plain functions over text.
+//! The two functions over plan markdown that prompts and routers need.
 
 use super::error::PlanError;
 use super::headings::Headings;
 use super::source;
 use super::task::Plan;
 
-/// Returns how many tasks the headings of a plan open, or `None` if there is no task heading.
+/// Returns the number of task headings of a plan, or `None` if there are none.
 ///
-/// Counts without judging: a plan that [`Plan::parse`] refuses is counted too.
+/// Does not validate: the headings of an invalid plan are counted too.
 ///
 /// ```
 /// use superstep::plan::extract_task_count;
@@ -19,7 +19,7 @@ pub fn extract_task_count(markdown: &str) -> Option<usize> {
     (count > 0).then_some(count)
 }
 
-/// Returns what whoever works on the task at `index` (from 0) needs to read; see [`Plan::excerpt`].
+/// Returns the excerpt for the task at `index`, from 0; see [`Plan::excerpt`].
 ///
 /// # Errors
 ///

@@ -1,4 +1,4 @@
-//! Which part of a task a line of text opens. Knows one line and no document.
+//! The labels that open a part of a task's section. Knows one line and no document.
 
 use super::inline::{Line, Piece};
 
@@ -12,7 +12,7 @@ pub(super) enum Field {
     Files,
 }
 
-/// The words of each label, lower case.
+/// The spellings of each label, lower case.
 const LABELS: [(&str, Field); 12] = [
     ("acceptance", Field::Acceptance),
     ("acceptance criteria", Field::Acceptance),
@@ -29,16 +29,16 @@ const LABELS: [(&str, Field); 12] = [
 ];
 
 /// A line that begins with a label.
-pub(super) struct Labelled {
+pub(super) struct LabelledLine {
     /// `None` for a label of something else, such as `**Steps:**`.
     pub(super) field: Option<Field>,
-    /// What stands after the label.
+    /// The text after the label.
     pub(super) rest: Vec<Piece>,
 }
 
-impl Labelled {
-    /// Reads a line: `**Verify:** …`, `**Verify**: …`; if `plain`, also `Verify: …`; a heading, or a paragraph that is
-    /// nothing else, also without the colon.
+impl LabelledLine {
+    /// Reads a line: `**Verify:** …`, `**Verify**: …`; if `plain`, also `Verify: …`. A heading, or a paragraph of one
+    /// line, needs no colon.
     pub(super) fn of(line: &Line, is_heading: bool, plain: bool, is_alone: bool) -> Option<Self> {
         let prose = line.prose();
         let has_code = line.pieces.iter().any(|piece| piece.is_code);
@@ -65,7 +65,7 @@ fn is_in_strong(line: &Line, words: &str) -> bool {
     line.pieces.first().is_some_and(|first| first.text.trim_end_matches(':').trim_end().len() >= words.trim_end().len())
 }
 
-/// Returns the pieces of a line from a byte of its prose on.
+/// Returns the pieces of a line from this byte of its prose on.
 fn after(line: &Line, mut bytes: usize) -> Vec<Piece> {
     let mut pieces = line.pieces.clone();
     for piece in pieces.iter_mut().take_while(|piece| !piece.is_code) {

@@ -1,10 +1,10 @@
-//! What the section of a task says about it in labelled parts: acceptance, verification, dependencies, files. Knows blocks of
-//! markdown and no plan.
+//! The labelled parts of a task's section: acceptance, verification, dependencies, files. Knows blocks of markdown and
+//! no plan.
 
 use super::blocks::{Block, Code, Kind};
 use super::command::{self, VerifyCommand};
 use super::declared;
-use super::field::{Field, Labelled};
+use super::field::{Field, LabelledLine};
 use super::inline::{Line, Piece};
 use super::needs::{self, Needs};
 use super::warning::PlanWarning;
@@ -20,7 +20,7 @@ pub(super) struct Fields {
     pub(super) files: Vec<String>,
 }
 
-/// Reads the labelled parts of a section, and what in it looks like a command and is none.
+/// Reads the labelled parts of a section; warns about code that looks like a command but is not read as one.
 pub(super) fn read<'b>(blocks: impl Iterator<Item = &'b Block>) -> (Fields, Vec<PlanWarning>) {
     let mut reader = Reader::default();
     blocks.for_each(|block| reader.block(block, false));
@@ -32,21 +32,21 @@ pub(super) fn read<'b>(blocks: impl Iterator<Item = &'b Block>) -> (Fields, Vec<
 struct Reader {
     fields: Fields,
     warnings: Vec<PlanWarning>,
-    open: Option<Open>,
+    open: Option<OpenLabel>,
 }
 
-/// A label whose list or block may still come.
-struct Open {
+/// A label whose list or block may still follow.
+struct OpenLabel {
     field: Field,
     line: usize,
     text: String,
-    /// What follows a heading may begin with prose.
+    /// Set for a heading: prose may come before what it labels.
     is_heading: bool,
-    /// Whether something was found that it labels.
+    /// Set once something was read for the label.
     is_used: bool,
-    /// Whether something else came between.
+    /// Set once unrelated content followed: no more lists or blocks belong to the label.
     is_over: bool,
-    /// Whether the text so far says that more follows.
+    /// Set if the text so far announces more, such as with a trailing comma.
     continues: bool,
 }
 
@@ -64,12 +64,12 @@ impl Reader {
         }
     }
 
-    /// Reads a paragraph or heading: each line may open a part, and ends the one before it if it does.
+    /// Reads a paragraph or heading. A line with a label opens a part and ends the one before it.
     fn lines(&mut self, lines: &[Line], is_heading: bool, plain_labels: bool) {
         let mut before = Vec::new();
         let mut is_labelled = false;
         for line in lines {
-            match Labelled::of(line, is_heading, plain_labels, lines.len() == 1) {
+            match LabelledLine::of(line, is_heading, plain_labels, lines.len() == 1) {
                 Some(labelled) => {
                     self.prose(&std::mem::take(&mut before));
                     self.close();
@@ -83,17 +83,17 @@ impl Reader {
         self.prose(&before);
     }
 
-    fn open(&mut self, labelled: Labelled, line: &Line, is_heading: bool) {
+    fn open(&mut self, labelled: LabelledLine, line: &Line, is_heading: bool) {
         let Some(field) = labelled.field else { return };
         let (line, text) = (line.line, line.text());
-        self.open = Some(Open { field, line, text, is_heading, is_used: false, is_over: false, continues: false });
+        self.open = Some(OpenLabel { field, line, text, is_heading, is_used: false, is_over: false, continues: false });
         if field == Field::DependsOn {
             self.fields.needs.get_or_insert_default();
         }
         self.rest(field, &labelled.rest, line);
     }
 
-    /// A line of the paragraph that a label opened.
+    /// Reads a further line of the paragraph that a label opened.
     fn more(&mut self, line: &Line) {
         let Some(open) = &self.open else { return };
         match (open.field, self.fields.acceptance.last_mut().filter(|_| open.is_used)) {
@@ -103,7 +103,7 @@ impl Reader {
         }
     }
 
-    /// What stands on a line after its label.
+    /// Reads the text of a line after its label.
     fn rest(&mut self, field: Field, pieces: &[Piece], line: usize) {
         let text = Line { line: 0, pieces: pieces.to_vec() }.text();
         match field {
@@ -118,7 +118,7 @@ impl Reader {
         }
     }
 
-    /// Takes the ids of a text, which is a part of `whole`.
+    /// Reads the ids of a text, which is a part of `whole`.
     fn depends_on(&mut self, text: &str, whole: &str, line: usize) {
         if text.is_empty() {
             return;
@@ -157,7 +157,7 @@ impl Reader {
         }
     }
 
-    /// Lines that no label opened: they may stand between a heading and what it labels, and end everything else.
+    /// Reads lines without a label: allowed between a heading and what it labels; they end every other label.
     fn prose(&mut self, lines: &[&Line]) {
         if lines.is_empty() {
             return;
@@ -266,8 +266,8 @@ impl Reader {
         }
     }
 
-    /// Takes the first code of a line or item as a command, and those joined to it; tells of the others. Returns whether
-    /// there was code.
+    /// Reads the first code span of a line or item, and those joined to it, as commands, and warns about the others.
+    /// Returns whether there was code.
     fn spans(&mut self, pieces: &[Piece]) -> bool {
         let (mut taken, mut is_joined) = (false, true);
         for piece in pieces {
@@ -283,7 +283,7 @@ impl Reader {
         taken
     }
 
-    /// Takes a text unless it leads up to a list or says that there is none.
+    /// Adds a criterion, unless the text introduces a list or means "none".
     fn accept(&mut self, text: &str) {
         if !text.is_empty() && !text.ends_with(':') && !is_none(text) {
             self.fields.acceptance.push(text.to_owned());
@@ -297,7 +297,7 @@ impl Reader {
         }
     }
 
-    /// Something came that the open label is not about.
+    /// Ends the open label because unrelated content follows.
     fn end(&mut self) {
         match &mut self.open {
             Some(open) if open.is_heading => open.is_over = true,
@@ -326,20 +326,19 @@ fn block_is_no_command(code: &Code, line: usize) -> PlanWarning {
     PlanWarning::NotACommand { line, text }
 }
 
-/// True of what may stand between two commands of one line.
+/// True if `between` only joins two commands of one line.
 fn joins(between: &str) -> bool {
     let words = between.split(|c: char| c.is_whitespace() || ",;.&+/".contains(c));
     words.filter(|word| !word.is_empty()).all(|word| matches!(word, "and" | "then"))
 }
 
-/// True of `none` in its usual spellings.
+/// True for `none` in its usual spellings.
 fn is_none(text: &str) -> bool {
     let text = text.trim_matches(|c: char| c.is_whitespace() || ".*_`()".contains(c)).to_lowercase();
     ["none", "nothing", "no", "no files", "no changes", "no file changes", "n/a", "-", "–", "—"]
         .contains(&text.as_str())
 }
 
-/// Returns the text of an item in one line.
 fn text_of(item: &[Block]) -> String {
     let texts = item.iter().map(|block| match &block.kind {
         Kind::Paragraph(lines) | Kind::Heading(lines) => lines.iter().map(Line::text).collect::<Vec<_>>().join(" "),
@@ -352,9 +351,10 @@ fn text_of(item: &[Block]) -> String {
     texts.filter(|text| !text.is_empty()).collect::<Vec<_>>().join(" ").trim().to_owned()
 }
 
-/// True if an item opens a part of its own.
+/// True if an item opens a labelled part.
 fn has_label(items: &[Vec<Block>]) -> bool {
-    let opens = |line: &Line| Labelled::of(line, false, false, false).is_some_and(|labelled| labelled.field.is_some());
+    let opens =
+        |line: &Line| LabelledLine::of(line, false, false, false).is_some_and(|labelled| labelled.field.is_some());
     items.iter().filter_map(|item| item.first()).any(|block| match &block.kind {
         Kind::Paragraph(lines) | Kind::Heading(lines) => lines.first().is_some_and(opens),
         Kind::List(_) | Kind::Code(_) | Kind::Opaque => false,

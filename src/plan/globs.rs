@@ -1,10 +1,10 @@
-//! Paths and globs of files: whether one covers a path, and whether two can cover the same one. Pure; when in doubt, two
-//! overlap.
+//! Paths and globs of files: which paths a pattern covers, and which patterns overlap. Pure; when in doubt, two
+//! patterns overlap.
 
-/// How many ways of reading a pattern with braces are told apart; more of them cover everything.
+/// The maximum number of readings of a pattern with braces; a pattern with more covers everything.
 const READINGS: usize = 64;
 
-/// A path or glob in each way of reading it.
+/// A path or glob in each of its possible readings.
 pub(super) struct Pattern {
     readings: Vec<Vec<Part>>,
 }
@@ -38,13 +38,13 @@ impl Pattern {
         Self { readings }
     }
 
-    /// Returns whether some path may be covered by both.
+    /// True if both may cover the same path.
     pub(super) fn overlaps(&self, other: &Self) -> bool {
         self.readings.iter().any(|one| other.readings.iter().any(|other| overlap(one, other)))
     }
 }
 
-/// Returns whether a path or glob covers a path: it is the path, a folder around it, or matches it.
+/// True if a path or glob covers a path: it is equal, a folder around it, or matches it.
 pub(crate) fn covers(pattern: &str, path: &str) -> bool {
     let pattern = Pattern::new(pattern);
     let path = literal(&path.trim_start_matches("./").to_lowercase());
@@ -54,7 +54,7 @@ pub(crate) fn covers(pattern: &str, path: &str) -> bool {
     })
 }
 
-/// Returns the texts without braces that a text stands for; `None` if they are too many.
+/// Returns the brace expansions of a text; `None` if there are too many.
 fn expanded(text: &str) -> Option<Vec<String>> {
     let (mut open, mut done) = (vec![text.to_owned()], Vec::new());
     while let Some(text) = open.pop() {
@@ -74,7 +74,7 @@ fn expanded(text: &str) -> Option<Vec<String>> {
     Some(done)
 }
 
-/// The ways of reading a text without braces: square brackets can be a class, or characters of a name.
+/// Returns the readings of a text without braces: square brackets can be a class, or characters of a name.
 fn readings(text: &str) -> Vec<Vec<Part>> {
     let mut readings = vec![parts(text, true)];
     if text.contains('[') {
@@ -146,7 +146,7 @@ fn overlap(one: &[Part], other: &[Part]) -> bool {
     meet(&one, &other, &parts_meet)
 }
 
-/// A path that may be a folder covers what is in it: the other names something below it, or its last name has no extension.
+/// Appends `**` to a path that may be a folder: the other names something below it, or its last name has no extension.
 fn as_folder(path: &[Part], other: &[Part]) -> Vec<Part> {
     let mut parts = path.to_vec();
     let has_extension = match path.last() {
@@ -159,18 +159,18 @@ fn as_folder(path: &[Part], other: &[Part]) -> Vec<Part> {
     parts
 }
 
-/// A pattern's item, of which one kind stands for any number of others.
-trait Wild {
+/// A pattern item, one kind of which matches any number of others.
+trait Wildcard {
     fn is_any(&self) -> bool;
 }
 
-impl Wild for Part {
+impl Wildcard for Part {
     fn is_any(&self) -> bool {
         matches!(self, Self::Any)
     }
 }
 
-impl Wild for Sign {
+impl Wildcard for Sign {
     fn is_any(&self) -> bool {
         matches!(self, Self::Run)
     }
@@ -190,9 +190,9 @@ fn parts_meet(one: &Part, other: &Part) -> bool {
     }
 }
 
-/// Returns whether some sequence matches both patterns: for each pair of ends, row by row from the last.
-fn meet<T: Wild>(one: &[T], other: &[T], same: &impl Fn(&T, &T) -> bool) -> bool {
-    let all_any = |items: &[T]| items.iter().all(Wild::is_any);
+/// True if some sequence matches both patterns. Fills the table of suffix pairs row by row from the last.
+fn meet<T: Wildcard>(one: &[T], other: &[T], same: &impl Fn(&T, &T) -> bool) -> bool {
+    let all_any = |items: &[T]| items.iter().all(Wildcard::is_any);
     let mut below: Vec<bool> = (0..=other.len()).map(|at| all_any(&other[at..])).collect();
     for (row, item) in one.iter().enumerate().rev() {
         let mut line = vec![all_any(&one[row..]); other.len() + 1];

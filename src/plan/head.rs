@@ -1,4 +1,4 @@
-//! What the head of a plan says about all of it: title and goal. Knows markdown and no tasks.
+//! The title and goal in the head of a plan. Knows markdown and no tasks.
 
 use pulldown_cmark::{Event, Parser, Tag};
 
@@ -6,8 +6,8 @@ use super::source;
 
 const GOAL_LABELS: [&str; 3] = ["**Goal:**", "**Goal**:", "Goal:"];
 
-/// Returns the goal that the head of a plan names: the paragraph that starts with `**Goal:**`, or the first one below a
-/// heading `Goal`.
+/// Returns the goal in the head of a plan: the paragraph that starts with `**Goal:**`, or the first one below a heading
+/// `Goal`.
 pub(super) fn goal(head: &str) -> Option<String> {
     let head = &head[source::body(head).start..];
     let mut depth = 0_usize;
@@ -40,7 +40,7 @@ fn is_goal_heading(source: &str) -> bool {
     source.lines().next().unwrap_or_default().trim_matches(['#', ' ', '*', ':', '\t']).eq_ignore_ascii_case("goal")
 }
 
-/// Returns what follows the label, up to the next label of the same paragraph.
+/// Returns the text after the label, up to the next label of the same paragraph.
 fn labelled(paragraph: &str) -> Option<String> {
     let mut lines = paragraph.lines().map(str::trim_start).skip_while(|line| after_label(line).is_none());
     let first = after_label(lines.next()?)?;
@@ -51,7 +51,7 @@ fn after_label(line: &str) -> Option<&str> {
     GOAL_LABELS.iter().find_map(|label| line.strip_prefix(label))
 }
 
-/// Returns the lines as one, or `None` if nothing is left.
+/// Joins the lines with spaces; `None` if nothing is left.
 fn joined<'t>(lines: impl Iterator<Item = &'t str>) -> Option<String> {
     let words: Vec<&str> = lines.map(str::trim).filter(|line| !line.is_empty()).collect();
     (!words.is_empty()).then(|| words.join(" "))

@@ -1,17 +1,16 @@
-//! The headings of a plan, which of them are tasks and phases, and at which level the tasks stand.
+//! The headings of a plan: the tasks and phases among them, and the level of the tasks.
 
 use super::label::Label;
 use super::outline::{Heading, Outline};
 
-/// A heading and what it says.
-pub(super) struct Labelled {
+pub(super) struct LabelledHeading {
     pub(super) heading: Heading,
     pub(super) label: Label,
 }
 
-/// The labelled headings of a document and the level at which its tasks stand.
+/// The labelled headings of a document and the level of its task headings.
 pub(super) struct Headings {
-    pub(super) all: Vec<Labelled>,
+    pub(super) all: Vec<LabelledHeading>,
     /// `None` if there are no tasks.
     pub(super) task_level: Option<u8>,
     pub(super) open_fence: Option<usize>,
@@ -22,33 +21,30 @@ impl Headings {
     /// Reads a document [with line feeds](super::source::with_line_feeds).
     pub(super) fn of(markdown: &str) -> Self {
         let outline = Outline::of(markdown);
-        let all: Vec<Labelled> = outline.headings.into_iter().map(Labelled::new).collect();
+        let all: Vec<LabelledHeading> = outline.headings.into_iter().map(LabelledHeading::new).collect();
         let task_level = task_level(&all);
         Self { all, task_level, open_fence: outline.open_fence, open_front_matter: outline.open_front_matter }
     }
 
-    /// Returns whether a heading opens a task of the plan.
-    pub(super) fn is_task(&self, labelled: &Labelled) -> bool {
+    pub(super) fn is_task(&self, labelled: &LabelledHeading) -> bool {
         labelled.is_task() && Some(labelled.heading.level) == self.task_level
     }
 
-    /// Returns whether a heading opens a phase: at the level of the tasks, or above.
-    pub(super) fn is_phase(&self, labelled: &Labelled) -> bool {
+    /// True if a heading opens a phase: at the level of the tasks, or above.
+    pub(super) fn is_phase(&self, labelled: &LabelledHeading) -> bool {
         labelled.is_phase() && Some(labelled.heading.level) <= self.task_level
     }
 
-    /// Returns the headings that open a task.
-    pub(super) fn tasks(&self) -> impl Iterator<Item = &Labelled> {
+    pub(super) fn tasks(&self) -> impl Iterator<Item = &LabelledHeading> {
         self.all.iter().filter(|labelled| self.is_task(labelled))
     }
 
-    /// Returns the headings that open a phase.
-    pub(super) fn phases(&self) -> impl Iterator<Item = &Labelled> {
+    pub(super) fn phases(&self) -> impl Iterator<Item = &LabelledHeading> {
         self.all.iter().filter(|labelled| self.is_phase(labelled))
     }
 }
 
-impl Labelled {
+impl LabelledHeading {
     fn new(heading: Heading) -> Self {
         Self { label: Label::of(heading.text.trim()), heading }
     }
@@ -62,8 +58,8 @@ impl Labelled {
     }
 }
 
-/// The level of the first task heading, of those at level 2 to 4.
-fn task_level(all: &[Labelled]) -> Option<u8> {
+/// Returns the level of the first task heading at level 2 to 4.
+fn task_level(all: &[LabelledHeading]) -> Option<u8> {
     all.iter()
         .filter(|labelled| labelled.is_task())
         .map(|task| task.heading.level)

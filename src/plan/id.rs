@@ -4,8 +4,8 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-/// The number of a task as its heading says it: `3`, `3a`, or `3.1` for a task below task or phase 3. One or two letters
-/// may follow each number.
+/// The number of a task in its heading: `3`, `3a`, or `3.1` for a task below task or phase 3. One or two letters may
+/// follow each number.
 ///
 /// Leading zeros are dropped and letters are made lower case, so `Task 03A` and `Task 3a` are one id. An id is not an
 /// index: a plan may start at 0, and have gaps.
@@ -24,13 +24,13 @@ impl TaskId {
         &self.0
     }
 
-    /// Returns the id of the task or phase that this one stands below: `3` of `3.1`.
+    /// Returns the id of the parent task or phase: `3` for `3.1`.
     pub fn parent(&self) -> Option<Self> {
         self.0.rsplit_once('.').map(|(parent, _)| Self(parent.to_owned()))
     }
 
-    /// Returns the last part of the id as a number and the rank of its letters: (1, 0) of `3.1`, (2, 1) of `2a`. `None` if
-    /// the number is too large to count with.
+    /// Returns the last part of the id as a number and the rank of its letters: (1, 0) for `3.1`, (2, 1) for `2a`.
+    /// `None` if the number overflows.
     pub(super) fn last_number(&self) -> Option<(u64, u32)> {
         let last = self.0.rsplit('.').next()?;
         let number = last.trim_end_matches(|c: char| c.is_ascii_lowercase());
@@ -39,10 +39,10 @@ impl TaskId {
     }
 }
 
-/// How many letters may follow a number.
+/// The maximum number of letters after a number.
 const LETTERS: usize = 2;
 
-/// Returns the number without leading zeros, with its letters in lower case.
+/// Returns a part of an id without leading zeros, its letters in lower case.
 pub(super) fn part(text: &str) -> Option<String> {
     let letters = text.trim_start_matches(|c: char| c.is_ascii_digit());
     let digits = &text[..text.len() - letters.len()];

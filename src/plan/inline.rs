@@ -1,38 +1,38 @@
-//! The text of a paragraph or heading: its lines, and which parts of them are code or strong. Knows markdown and no tasks.
+//! The text of a paragraph or heading as lines of plain, strong and code pieces. Knows markdown and no tasks.
 
 use pulldown_cmark::{Event, Tag};
 
 /// A line of a paragraph.
 #[derive(Debug, Default)]
 pub(super) struct Line {
-    /// Its number, from 1.
+    /// The line number, from 1.
     pub(super) line: usize,
     pub(super) pieces: Vec<Piece>,
 }
 
-/// A part of a line that is of one kind.
+/// A run of text of one kind within a line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Piece {
     pub(super) text: String,
     pub(super) is_code: bool,
     pub(super) is_strong: bool,
-    /// Its number, from 1.
+    /// The line number, from 1.
     pub(super) line: usize,
 }
 
 impl Line {
-    /// Returns its plain text: emphasis dropped, code kept in backticks.
+    /// Returns the plain text: emphasis dropped, code kept in backticks.
     pub(super) fn text(&self) -> String {
         let texts = self.pieces.iter().map(|p| if p.is_code { format!("`{}`", p.text) } else { p.text.clone() });
         texts.collect::<String>().trim().to_owned()
     }
 
-    /// Returns whether it begins with strong text.
+    /// True if the line starts with strong text.
     pub(super) fn is_strong(&self) -> bool {
         self.pieces.first().is_some_and(|piece| piece.is_strong)
     }
 
-    /// Returns its text up to the first code.
+    /// Returns the text before the first code.
     pub(super) fn prose(&self) -> String {
         self.pieces.iter().take_while(|piece| !piece.is_code).map(|piece| piece.text.as_str()).collect()
     }
@@ -59,7 +59,7 @@ impl Line {
     }
 }
 
-/// Lines being read.
+/// The lines of a paragraph or heading while they are read.
 #[derive(Debug)]
 pub(super) struct Inline {
     lines: Vec<Line>,
@@ -72,7 +72,7 @@ impl Inline {
         Self { lines: vec![Line { line, pieces: Vec::new() }], nested: 0, strong: 0 }
     }
 
-    /// Returns whether emphasis, a link or an image is open.
+    /// True inside emphasis, a link or an image.
     pub(super) fn is_nested(&self) -> bool {
         self.nested > 0
     }

@@ -1,4 +1,4 @@
-//! What is to be done, as a person filed it: an id, a title, a description, out of a markdown file.
+//! The issue that a plan is made for: an id, a title and a description, read from a markdown file.
 
 use std::path::{Path, PathBuf};
 
@@ -8,14 +8,14 @@ use super::headings::Headings;
 use super::source;
 use crate::files;
 
-/// An issue: what a plan is made for.
+/// An issue: the request that a plan is made for.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Issue {
-    /// What it is called in branches and commits.
+    /// The id, used in the names of branches and commits.
     pub id: String,
-    /// What it is about, in a line.
+    /// The title, in one line.
     pub title: String,
-    /// All that it says: the markdown without its front matter.
+    /// The markdown without its front matter.
     pub description: String,
 }
 
@@ -28,47 +28,47 @@ pub enum IssueError {
     Unreadable {
         /// The file.
         file: PathBuf,
-        /// Why not.
+        /// The cause.
         source: std::io::Error,
     },
-    /// What it says is not in order.
+    /// The content is not a valid issue.
     #[error("{}:{line}: {problem}", file.display())]
     Invalid {
         /// The file.
         file: PathBuf,
         /// The line, from 1.
         line: usize,
-        /// What is wrong.
+        /// The problem.
         problem: IssueProblem,
     },
 }
 
-/// What can be wrong with an issue.
+/// A problem with the content of an issue file.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum IssueProblem {
-    /// It says nothing.
+    /// The file has neither a heading nor text.
     #[error("the issue is empty")]
     Empty,
-    /// Its front matter is never closed.
+    /// The front matter is never closed.
     #[error("this front matter is never closed")]
     OpenFrontMatter,
-    /// It has two ids or titles.
+    /// The front matter has two ids or titles.
     #[error("`{key}` is given twice")]
     Twice {
-        /// Which.
+        /// The repeated key.
         key: &'static str,
     },
-    /// Its id or title is empty, goes over several lines, or holds control characters.
+    /// The id or title is empty, spans several lines, or holds control characters.
     #[error("`{key}` is not a text in one line")]
     NoLine {
-        /// Which.
+        /// The key.
         key: &'static str,
     },
-    /// Its front matter is neither YAML nor TOML.
+    /// The front matter is neither YAML nor TOML.
     #[error("this front matter cannot be read: {reason}")]
     FrontMatter {
-        /// Why not.
+        /// The parser's message.
         reason: String,
     },
     /// The file is not UTF-8.
@@ -77,7 +77,7 @@ pub enum IssueProblem {
 }
 
 impl IssueError {
-    /// Returns what a person can do about it.
+    /// Returns a suggestion for fixing the error.
     pub fn help(&self) -> &'static str {
         match self {
             Self::Unreadable { .. } => "name a markdown file that exists and may be read",
@@ -112,8 +112,8 @@ impl Issue {
         Self::parse(text, &stem).map_err(invalid)
     }
 
-    /// Reads an issue from markdown. `stem` is its id unless its front matter gives one; its title is the first heading
-    /// unless the front matter gives one, and the id if there is neither.
+    /// Reads an issue from markdown. The id is that of the front matter, otherwise `stem`; the title is that of the
+    /// front matter, otherwise the first heading, otherwise the id.
     ///
     /// ```
     /// # use superstep::plan::Issue;
@@ -156,7 +156,7 @@ struct FrontMatter {
 }
 
 impl FrontMatter {
-    /// Reads `id` and `title` from front matter; other keys are somebody else's.
+    /// Reads `id` and `title` from front matter and ignores other keys.
     fn of(front: &str) -> Result<Self, (usize, IssueProblem)> {
         let mut found = Self::default();
         for (index, line) in front.lines().enumerate() {
@@ -176,7 +176,7 @@ impl FrontMatter {
     }
 }
 
-/// Whether front matter is YAML, or TOML between lines `+++`. Ids and titles are read more kindly, so they do not count.
+/// Checks that front matter is YAML, or TOML between `+++` lines, but for `id` and `title`, which are read leniently.
 fn well_formed(front: &str) -> Result<(), (usize, IssueProblem)> {
     let mut lines: Vec<&str> = front.trim_start_matches('\u{feff}').lines().collect();
     let is_toml = lines.first().is_some_and(|fence| fence.starts_with('+'));
@@ -211,7 +211,7 @@ fn toml_problem(text: &str) -> Option<(usize, String)> {
     Some((before.matches('\n').count() + 1, format!("it is no TOML, {}", error.message())))
 }
 
-/// Returns a value without its quotes, or without the comment that follows it.
+/// Returns a value without its quotes, or without its trailing comment.
 fn unquoted(value: &str) -> &str {
     let quoted = ['"', '\''].iter().find_map(|quote| value.strip_prefix(*quote)?.split_once(*quote));
     let plain = value.split_once(" #").map_or(value, |(value, _)| value);

@@ -1,22 +1,21 @@
-//! What the text of a heading says it is. Knows one line of text and no document.
+//! The label of a heading: task, phase or other. Knows one line of text and no document.
 
 use super::id::TaskId;
 
-/// What a heading's text says.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Label {
     /// `Task 3: title`.
     Task { id: TaskId, title: String },
     /// `Phase 3`, with or without a title.
     Phase { id: TaskId },
-    /// Meant as a task, but not written as one: `Task: title`, `Task3: title`, `Task 3 - title`.
+    /// Meant as a task, but written differently: `Task: title`, `Task3: title`, `Task 3 - title`.
     AlmostTask,
     /// Any other heading.
     Other,
 }
 
 impl Label {
-    /// Reads the plain text of a heading. Characters without width count for nothing.
+    /// Reads the plain text of a heading. Zero-width characters are ignored.
     pub(super) fn of(text: &str) -> Self {
         let text = text.trim_start_matches(|c: char| c.is_whitespace() || is_invisible(c));
         let (before, title) = text.split_once(':').map_or((text, None), |(before, title)| (before, Some(title)));
@@ -28,7 +27,7 @@ impl Label {
     }
 }
 
-/// Zero-width spaces and joiners, soft hyphens, marks of direction and byte order.
+/// True for zero-width spaces and joiners, soft hyphens, direction marks and byte order marks.
 fn is_invisible(c: char) -> bool {
     matches!(c, '\u{ad}' | '\u{200b}'..='\u{200f}' | '\u{2060}' | '\u{feff}')
 }
@@ -48,14 +47,14 @@ fn phase(text: &str) -> Option<Label> {
     Some(Label::Phase { id: number.parse().ok()? })
 }
 
-/// Returns what follows `word` and at least one space.
+/// Returns the text after `word` and at least one space.
 fn after_word<'t>(text: &'t str, word: &str) -> Option<&'t str> {
     let rest = text.strip_prefix(word)?;
     let trimmed = rest.trim_start();
     (trimmed.len() < rest.len()).then_some(trimmed)
 }
 
-/// True of `Task` followed by a number, a colon, or one word and a colon, in any case, spacing and markup.
+/// True for `Task` followed by a number, a colon, or one word and a colon, in any case, spacing and markup.
 fn is_almost_task(text: &str) -> bool {
     let text = text.trim_start_matches(['`', '#', ' ']);
     let Some((word, rest)) = text.split_at_checked(4) else { return false };

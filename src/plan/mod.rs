@@ -1,58 +1,58 @@
-//! Plans of coding agents: markdown in, tasks and their sections out; and what is said of a plan while it is executed: a
-//! person's [`Decision`], the [`TaskProgress`].
+//! Plans of coding agents: markdown in, tasks and their sections out; and the state of their execution: a person's
+//! [`Decision`], the [`TaskProgress`].
 //!
-//! A plan is ordinary markdown in which a heading `Task N: title` opens a task. This room reads CommonMark, so headings
-//! inside code fences, quotes, lists and comments are text. It knows no engine and no agent, and of files only that of an
-//! [`Issue`]: whoever holds the markdown asks it what the tasks are.
+//! A plan is ordinary markdown in which a heading `Task N: title` opens a task. This module reads CommonMark, so
+//! headings inside code fences, quotes, lists and comments are text. It knows no engine and no agent, and reads no file
+//! but that of an [`Issue`]: callers pass the markdown.
 //!
-//! # What is a task
+//! # Tasks
 //!
-//! - A heading `Task N: title` of level 2, 3 or 4. `N` is a [`TaskId`]: `3`, or `3.1` below task or phase 3. Emphasis, links,
-//!   anchors and characters without width do not count; a heading that is all code is none, nor is `task 3`, `Task3` or
-//!   `Task 3 - title` (with a [`PlanWarning`]).
-//! - The first of them sets the level of all. A task heading further down is part of the section it stands in (with a
-//!   warning); one further up is a [`PlanProblem`]. Level 1 is the title.
+//! - A heading `Task N: title` of level 2, 3 or 4 opens a task. `N` is a [`TaskId`]: `3`, or `3.1` below task or phase
+//!   3. Emphasis, links, anchors and zero-width characters are ignored; a heading that is all code opens none, nor does
+//!   `task 3`, `Task3` or `Task 3 - title` (with a [`PlanWarning`]).
+//! - The first of them sets the level of all. A task heading at a lower level is part of the section around it (with a
+//!   warning); one at a higher level is a [`PlanProblem`]. Level 1 is the title.
 //! - The order in the document is the order of execution. Two tasks with one id, and a `3.1` without a task or phase 3
 //!   before it, are problems; a gap in the numbers is a warning.
 //! - A task's section runs from its heading to the next heading of the same or a higher level.
 //! - `Phase N` headings group tasks: the text that opens a phase belongs to the excerpt of each of its tasks.
 //! - A plan without task headings is one task: the whole plan.
-//! - Front matter between two `---` or `+++` lines hides what it holds, but never a task heading: then it is read as text.
+//! - Front matter between two `---` or `+++` lines is skipped, unless it holds a task heading: then it is read as text.
 //!
-//! # What a section says
+//! # Sections
 //!
-//! Labels are a heading (`#### Verification`), or the beginning of a line of a paragraph (`**Verify:**`, `**Verify**:`,
+//! A label is a heading (`#### Verification`), or the start of a line of a paragraph (`**Verify:**`, `**Verify**:`,
 //! `Verify:`), also in a list of labels, but there only in bold; never in quotes, code or HTML.
 //!
 //! - `Acceptance` (also `Acceptance criteria`): the items of the list that follows, or the text on the line; below a
 //!   heading without a list, its paragraphs.
-//! - `Verify` (also `Verification`, `Verify commands`): the code on the line, and in the lists and code blocks that follow
-//!   with nothing in between; below a heading, prose may come first. In a block each line is a command, but for comments; a
-//!   line that ends in a backslash goes on; where lines begin with `$ `, the others are output. Blocks in a language
-//!   that is no shell, and fences that nothing closes, are no commands.
-//! - Prose is never a command. On a line or in an item the first code is one, and what follows it after nothing but `,`, `and`
-//!   and the like: in `` `curl x` returns `{}` `` the second is not. What looks like a command and is none is a warning.
-//! - `Changes`: `none` says that the task changes no file.
+//! - `Verify` (also `Verification`, `Verify commands`): the code on the line, and in the lists and code blocks directly
+//!   after it; below a heading, prose may come first. In a block each line is a command, except comments; a trailing
+//!   backslash continues a line; if some lines start with `$ `, the others are output. Blocks in a language that is not
+//!   a shell, and unclosed fences, are not commands.
+//! - Prose is never a command. On a line or in an item the first code span is one, with those joined to it by `,` or
+//!   `and`: in `` `curl x` returns `{}` `` the second is not. A warning names code that only looks like a command.
+//! - `Changes`: `none` declares that the task changes no file.
 //! - `Depends on`: the ids of the tasks it depends on, on the line or in the list that follows, or `none`. Remarks in
-//!   brackets do not count; anything else is a [`PlanProblem`].
-//! - `Files`: the paths and globs that the task may touch, in code or plain, on the line or in the list that follows. Words
-//!   such as `Create:` and line numbers at the end do not count.
+//!   brackets are ignored; anything else is a [`PlanProblem`].
+//! - `Files`: the paths and globs that the task may touch, in code or plain, on the line or in the list that follows.
+//!   Words such as `Create:` and line numbers at the end are ignored.
 //!
-//! A command with characters that whoever approves it would not see is a problem.
+//! A command with characters that are invisible to the person who approves it is a problem.
 //!
 //! # Phases
 //!
 //! Tasks of one phase may run at the same time; each phase depends on the ones before it. [`Plan::phases`] computes them:
 //!
-//! - One `Depends on` line, also `none`, makes a plan phased. Tasks without the line depend on nothing then, and `Phase N`
-//!   headings are titles. The phases are the levels of Kahn's algorithm, each in the order of the plan.
+//! - One `Depends on` line, even `none`, makes a plan phased. Tasks without the line then depend on nothing, and
+//!   `Phase N` headings are titles. The phases are the levels of Kahn's algorithm, each in plan order.
 //! - If no task has the line and there are `Phase N` headings, each phase depends on the one before it, and a heading
-//!   without tasks is a problem. Tasks outside of them are a phase where they are.
+//!   without tasks is a problem. Tasks outside of them form a phase at their position.
 //! - Any other plan has no phases.
 //! - If `Files` of two tasks in one phase overlap, the later task moves into a phase of its own right after it, with a
-//!   warning. Two paths overlap if they are equal or one is a folder around the other. `*`, `?`, `[..]`, `{a,b}` and `**`
-//!   are globs; two globs overlap unless no path can match both. Case does not count, and a glob without `/` matches in
-//!   every folder.
+//!   warning. Two paths overlap if they are equal or one is a folder around the other. `*`, `?`, `[..]`, `{a,b}` and
+//!   `**` are globs; two globs overlap unless no path can match both. Case is ignored, and a glob without `/` matches
+//!   in every folder.
 //!
 //! A dependency on an unknown task or on itself, and a cycle, are problems.
 

@@ -2,19 +2,19 @@
 
 use super::id::TaskId;
 
-/// The tasks that a task says it depends on.
+/// The dependencies of a task.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Needs {
     /// Each id once, in the order of the text.
     pub(super) ids: Vec<TaskId>,
     /// The line of each id, from 1.
     pub(super) lines: Vec<usize>,
-    /// The texts that are not ids, and their lines.
+    /// The texts that are not ids, each with its line.
     pub(super) bad: Vec<(String, usize)>,
 }
 
 impl Needs {
-    /// Adds the ids of a text; the whole text is bad if a word of it is not an id.
+    /// Adds the ids of a text; if one of its words is not an id, the whole text is bad.
     pub(super) fn read(&mut self, text: &str, line: usize) {
         let visible = without_remarks(text);
         let words = visible.split(|c: char| c.is_whitespace() || ",;&+".contains(c)).map(bare);
@@ -35,13 +35,13 @@ impl Needs {
     }
 }
 
-/// Returns the text of a list item up to what it says about the task: `Task 1` of `Task 1: Read`.
+/// Returns the ids of a list item, without the description after them: `Task 1` for `Task 1: Read`.
 pub(super) fn of_item(text: &str) -> &str {
     let end = [": ", " - ", " – ", " — "].iter().filter_map(|mark| text.find(mark)).min();
     end.map_or(text, |end| &text[..end])
 }
 
-/// Returns whether the next line continues the list of ids.
+/// True if the list of ids continues on the next line.
 pub(super) fn continues(text: &str) -> bool {
     let text = text.trim_end();
     text.ends_with([',', ':', '&', '+', ';']) || text.ends_with(" and")
@@ -55,7 +55,7 @@ fn is_filler(word: &str) -> bool {
     ["and", "task", "tasks", "subtask", "subtasks"].iter().any(|filler| word.eq_ignore_ascii_case(filler))
 }
 
-/// Returns the text without what is in round brackets.
+/// Returns the text without the parts in round brackets.
 pub(super) fn without_remarks(text: &str) -> String {
     let mut depth = 0_usize;
     let mut visible = String::new();

@@ -1,4 +1,4 @@
-//! The headings of a markdown document and where they stand, from CommonMark events. Knows markdown and no tasks.
+//! The headings of a markdown document and their positions, from CommonMark events. Knows markdown and no tasks.
 
 use std::ops::Range;
 
@@ -6,12 +6,12 @@ use pulldown_cmark::{CodeBlockKind, Event, Parser, Tag, TagEnd};
 
 use super::source::{self, Lines};
 
-/// A heading at the top level of the document: not in a quote, list, fence or comment.
+/// A top-level heading of the document: not in a quote, list, fence or comment.
 #[derive(Clone, Debug)]
 pub(super) struct Heading {
     /// 1 to 6.
     pub(super) level: u8,
-    /// Its plain text: emphasis, comments and anchors before it dropped, code kept in backticks.
+    /// The plain text: emphasis, comments and leading anchors dropped, code kept in backticks.
     pub(super) text: String,
     /// The byte at which its line starts.
     pub(super) start: usize,
@@ -19,19 +19,19 @@ pub(super) struct Heading {
     pub(super) line: usize,
 }
 
-/// What a document consists of, as far as plans care.
+/// The headings of a document, and its unclosed fence or front matter.
 #[derive(Debug, Default)]
 pub(super) struct Outline {
     /// In document order.
     pub(super) headings: Vec<Heading>,
-    /// The line of a code fence that runs to the end of the document because nothing closes it.
+    /// The line of a code fence that is never closed, so that it runs to the end of the document.
     pub(super) open_fence: Option<usize>,
-    /// Whether it begins like front matter that no line closes.
+    /// True if it starts like front matter but no line closes it.
     pub(super) open_front_matter: bool,
 }
 
 impl Outline {
-    /// Reads a document [with line feeds](source::with_line_feeds), front matter aside.
+    /// Reads a document [with line feeds](source::with_line_feeds), without its front matter.
     pub(super) fn of(markdown: &str) -> Self {
         let body = source::body(markdown);
         let outline = Self { open_front_matter: body.open_front_matter, ..Self::default() };
@@ -44,7 +44,6 @@ impl Outline {
     }
 }
 
-/// A walk over the events of one document.
 struct Walk<'m> {
     markdown: &'m str,
     body: usize,
@@ -96,7 +95,7 @@ impl Walk<'_> {
         }
     }
 
-    /// Tags are kept, since they are rarely meant as such: `Vec<T>`.
+    /// Appends an HTML tag, which in a heading is rarely meant as one: `Vec<T>`.
     fn write_html(&mut self, html: &str) {
         let is_anchor = self.heading.as_ref().is_some_and(|heading| heading.text.trim().is_empty());
         if !is_anchor && !html.starts_with("<!--") {

@@ -1,4 +1,4 @@
-//! From the headings and blocks of a document to a plan: where sections end, which phase they belong to, what they say.
+//! Builds a plan from the headings and blocks of a document: the sections, their phases and their labelled parts.
 
 use super::blocks::{self, Block};
 use super::check;
@@ -20,9 +20,9 @@ impl Plan {
     ///
     /// # Errors
     ///
-    /// [`PlanError::Invalid`] with every problem at once: an empty plan, two tasks with one number, a number before that
-    /// of its parent, tasks at two levels, hidden characters in a command, dependencies on tasks that are not there or in
-    /// a cycle, a phase without tasks.
+    /// [`PlanError::Invalid`] with every problem at once: an empty plan, two tasks with the same number, a number
+    /// before that of its parent, tasks at two levels, hidden characters in a command, dependencies on unknown tasks or
+    /// in a cycle, a phase without tasks.
     pub fn parse(markdown: impl Into<String>) -> Result<Self, PlanError> {
         let markdown = markdown.into();
         let text = source::with_line_feeds(&markdown);
@@ -51,7 +51,7 @@ fn hidden(fields: &Fields) -> impl Iterator<Item = PlanProblem> {
     fields.verify.iter().filter_map(found).map(|(line, character)| PlanProblem::HiddenCharacter { line, character })
 }
 
-/// Builds the plan, but for its markdown.
+/// Builds the plan without its markdown.
 fn build(text: &str, headings: &Headings) -> Plan {
     let end = text.len();
     let first_task = headings.tasks().next().map_or(end, |task| task.heading.start);
@@ -73,7 +73,7 @@ fn build(text: &str, headings: &Headings) -> Plan {
     Plan { markdown: String::new(), title, goal, preamble, entries, has_headings, warnings }
 }
 
-/// Gives each task what its section says; both tasks and blocks are in document order.
+/// Reads the fields of each task from the blocks of its section. Both tasks and blocks are in document order.
 fn read_fields(entries: &mut [Entry], blocks: &[Block]) -> Vec<PlanWarning> {
     let mut warnings = Vec::new();
     let mut rest = blocks;
@@ -110,7 +110,7 @@ fn preamble_end(headings: &Headings, first_task: usize) -> usize {
     headings.phases().next().map_or(first_task, |phase| phase.heading.start.min(first_task))
 }
 
-/// Finds the tasks in one pass from the end to the start, so that each knows the next heading that ends its section.
+/// Returns the tasks, found in one pass from the end to the start, because a section ends at the next heading.
 fn entries(headings: &Headings, end: usize) -> Vec<Entry> {
     let Some(level) = headings.task_level else { return Vec::new() };
     let mut next = end;

@@ -1,21 +1,21 @@
-//! The phase headings: which phase a task belongs to, which have no tasks. Pure: headings in, the text that opens the phase out.
+//! The phase headings: the text that opens the phase of each task, and phases without tasks. Pure.
 
 use std::ops::Range;
 
 use super::error::PlanProblem;
-use super::headings::{Headings, Labelled};
+use super::headings::{Headings, LabelledHeading};
 use super::label::Label;
 
-/// A phase that is not over, and where its first task stands, which ends the text that opens it.
+/// An open phase. The text that opens it ends at its first task.
 struct Phase {
     level: u8,
     start: usize,
     first_task: Option<usize>,
 }
 
-/// Returns for each task the text that opens the innermost phase around it, in one pass.
+/// Returns, for each task, the text that opens the innermost phase around it.
 ///
-/// A phase ends at the next heading of its level or above that is no task.
+/// A phase ends at the next heading of its level or above that is not a task.
 pub(super) fn of_tasks(headings: &Headings) -> Vec<Option<Range<usize>>> {
     let mut open: Vec<Phase> = Vec::new();
     let mut phases = Vec::new();
@@ -32,12 +32,12 @@ pub(super) fn of_tasks(headings: &Headings) -> Vec<Option<Range<usize>>> {
     phases
 }
 
-fn new_phase(labelled: &Labelled, headings: &Headings) -> Option<Phase> {
+fn new_phase(labelled: &LabelledHeading, headings: &Headings) -> Option<Phase> {
     let (level, start) = (labelled.heading.level, labelled.heading.start);
     headings.is_phase(labelled).then_some(Phase { level, start, first_task: None })
 }
 
-/// Returns a problem for each phase without tasks. Plans without task headings have no phases.
+/// Returns a problem for each phase without tasks. A plan without task headings has no phases.
 pub(super) fn empty(headings: &Headings) -> Vec<PlanProblem> {
     let mut problems = Vec::new();
     for (at, labelled) in headings.all.iter().enumerate().filter(|(_, labelled)| headings.is_phase(labelled)) {

@@ -1,4 +1,4 @@
-//! The phases of a plan: which tasks may run at the same time, and which must come before a task. Pure.
+//! The phases of a plan: the tasks that may run at the same time, and the dependencies of a task. Pure.
 
 use std::collections::HashMap;
 
@@ -19,9 +19,9 @@ use super::warning::PlanWarning;
 /// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Phases {
-    /// The tasks of each phase, in the order of the plan; empty if the plan is not phased.
+    /// The tasks of each phase, in plan order; empty if the plan is not phased.
     pub phases: Vec<Vec<TaskId>>,
-    /// Tasks whose place in the phases their author may not expect, in the order of the plan.
+    /// Warnings about tasks whose phase their author may not expect, in plan order.
     pub warnings: Vec<PlanWarning>,
 }
 
@@ -43,7 +43,7 @@ impl Plan {
         self.entries.iter().any(|entry| entry.fields.needs.is_some())
     }
 
-    /// Returns the phases; none if the plan [is not phased](Self::is_phased).
+    /// Returns the phases; empty if the plan [is not phased](Self::is_phased).
     pub fn phases(&self) -> Phases {
         if !self.is_phased() {
             return Phases::default();
@@ -59,18 +59,18 @@ impl Plan {
         Phases { phases: phases.iter().map(|phase| phase.iter().map(id).collect()).collect(), warnings }
     }
 
-    /// Returns the tasks that must be done before this one, directly or not, in the order of the plan.
+    /// Returns the direct and indirect dependencies of a task, in plan order.
     pub fn dependencies(&self, id: &TaskId) -> Vec<TaskId> {
         self.around(id, &self.direct())
     }
 
-    /// Returns the tasks that depend on this one, directly or not, in the order of the plan.
+    /// Returns the direct and indirect dependents of a task, in plan order.
     pub fn dependents(&self, id: &TaskId) -> Vec<TaskId> {
         self.around(id, &reversed(&self.direct()))
     }
 
-    /// Returns the tasks in the order in which they are executed one after the other: that of the plan, or that of the
-    /// phases if a task depends on one that comes after it.
+    /// Returns the tasks in the order of sequential execution: plan order, or the order of the phases if a task depends
+    /// on a later one.
     pub fn execution_order(&self) -> Vec<Task<'_>> {
         let is_in_order = self.direct().iter().enumerate().all(|(index, needs)| needs.iter().all(|need| *need < index));
         if is_in_order {
@@ -83,7 +83,7 @@ impl Plan {
         tasks
     }
 
-    /// The dependencies of a phased plan: those that the tasks name, or all tasks of the phase before.
+    /// Returns the direct dependencies of each task: those it names, or all tasks of the phase before.
     fn direct(&self) -> Direct {
         if self.names_dependencies() {
             return named(&self.entries);
@@ -118,7 +118,7 @@ impl Plan {
         self.entries.iter().enumerate().filter_map(of).collect()
     }
 
-    /// Takes each task whose files overlap with those of a task before it out of the phase, into a phase of its own.
+    /// Moves each task whose files overlap with those of an earlier one out of the phase, into a phase of its own.
     fn apart(&self, phase: Vec<usize>, warnings: &mut Vec<PlanWarning>) -> Vec<Vec<usize>> {
         let patterns =
             |index: &usize| self.entries[*index].fields.files.iter().map(|file| Pattern::new(file)).collect();
@@ -151,14 +151,14 @@ impl Plan {
 }
 
 impl Task<'_> {
-    /// Returns whether the task's `Files` have this path, which counts from the repository's root: by name, by a folder
-    /// around it, or by a glob. Case does not count.
+    /// Returns whether the task's `Files` cover this path, relative to the repository's root: by name, by a folder
+    /// around it, or by a glob. Case is ignored.
     pub fn declares(&self, path: &str) -> bool {
         self.files.iter().any(|file| covers(file, path))
     }
 }
 
-/// The tasks of each level, in the order of the plan.
+/// Returns the tasks of each level, in plan order.
 fn by_level(direct: &Direct) -> Vec<Vec<usize>> {
     let mut phases: Vec<Vec<usize>> = Vec::new();
     for (index, level) in levels(direct).into_iter().enumerate() {

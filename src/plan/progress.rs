@@ -1,8 +1,8 @@
-//! Where work on the tasks of a plan stands. Counts only: it knows no plan text, no agent and no graph.
+//! The progress of work on the tasks of a plan. Only counts: knows no plan text, no agent and no graph.
 
 use serde::{Deserialize, Serialize};
 
-/// Where work on the tasks of a plan stands: one value, so that a graph keeps it in one channel.
+/// The progress of work on the tasks of a plan: one value, so that it fits in one channel.
 ///
 /// ```
 /// use superstep::plan::TaskProgress;
@@ -13,43 +13,43 @@ use serde::{Deserialize, Serialize};
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TaskProgress {
-    /// The task worked on, from 0.
+    /// The index of the current task, from 0.
     pub current_task_index: usize,
-    /// How many tasks there are.
+    /// The number of tasks.
     pub total_tasks: usize,
-    /// How many attempts at the current task were judged.
+    /// The number of reviewed attempts at the current task.
     pub task_review_iteration: u32,
-    /// How many attempts a task gets; the first counts.
+    /// The maximum number of attempts at a task, including the first.
     pub max_task_review_iterations: u32,
 }
 
 impl TaskProgress {
-    /// How many attempts a task gets unless said otherwise.
+    /// The default maximum number of attempts at a task.
     pub const MAX_TASK_REVIEW_ITERATIONS: u32 = 5;
 
-    /// Returns the beginning of a plan with so many tasks, each with so many attempts.
+    /// Returns the initial progress of a plan with this many tasks, each with this many attempts.
     pub fn new(total_tasks: usize, max_task_review_iterations: u32) -> Self {
         Self { current_task_index: 0, total_tasks, task_review_iteration: 0, max_task_review_iterations }
     }
 
-    /// Returns the progress after one more attempt was judged.
+    /// Returns the progress after another reviewed attempt.
     #[must_use]
     pub fn reviewed(self) -> Self {
         Self { task_review_iteration: self.task_review_iteration.saturating_add(1), ..self }
     }
 
-    /// Returns the progress at the beginning of the next task.
+    /// Returns the progress at the start of the next task.
     #[must_use]
     pub fn next_task(self) -> Self {
         Self { current_task_index: self.current_task_index.saturating_add(1), task_review_iteration: 0, ..self }
     }
 
-    /// Returns whether no task follows the current one.
+    /// Returns whether the current task is the last.
     pub fn is_last(&self) -> bool {
         self.current_task_index.saturating_add(1) >= self.total_tasks
     }
 
-    /// Returns whether the current task may be tried again.
+    /// Returns whether the current task may be attempted again.
     pub fn has_attempts_left(&self) -> bool {
         self.task_review_iteration < self.max_task_review_iterations
     }

@@ -1,4 +1,4 @@
-//! A plan as an architect hands it over: data, from which the markdown is made, so that its headings are right.
+//! A plan as data, as an architect agent submits it. Its markdown is generated, so that the headings are right.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

@@ -1,4 +1,4 @@
-//! What is wrong with a proposed plan, and the same plan with its texts in order. Pure.
+//! Validates a proposed plan and normalizes its texts. Pure.
 
 use std::collections::HashSet;
 
@@ -9,7 +9,7 @@ use super::markdown::{one_line, with_line_feeds};
 use super::proposal::{PlanProposal, ProposedTask};
 use super::proposal_problem::ProposalProblem;
 
-/// Returns the proposal with texts of one line in one line, empty ones left out and ids as a plan writes them.
+/// Returns the proposal with one-line texts on one line, empty ones dropped and ids in their normal form.
 ///
 /// # Errors
 ///
@@ -96,7 +96,6 @@ impl Check {
         written
     }
 
-    /// Returns a command without its prompt; `None` for an empty one.
     fn command(&mut self, id: &str, text: &str) -> Option<String> {
         let mut command = text.trim();
         while let Some(rest) = command.strip_prefix("$ ") {
@@ -116,7 +115,6 @@ impl Check {
         self.lines(place, texts).iter().filter_map(|text| declared::of_code(text)).collect()
     }
 
-    /// Lines without the boxes of a task list.
     fn criteria(&mut self, place: &str, texts: &[String]) -> Vec<String> {
         self.lines(place, texts)
             .iter()

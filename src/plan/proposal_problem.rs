@@ -1,6 +1,6 @@
-//! What can be wrong with a proposed plan.
+//! The problems of a proposed plan.
 
-/// One reason why a proposed plan cannot be executed. Displays as what whoever proposed it has to mend.
+/// One reason why a proposed plan cannot be executed. Displays as an instruction for its author.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ProposalProblem {
@@ -10,26 +10,26 @@ pub enum ProposalProblem {
     /// There are no tasks.
     #[error("there are no tasks")]
     NoTasks,
-    /// An id is no number.
+    /// An id is not a number.
     #[error("the id of the {place}. task, `{id}`, is not a number like `3` or `3a`, or `3.1` below task 3")]
     BadId {
-        /// The place of the task, from 1.
+        /// The position of the task, from 1.
         place: usize,
-        /// Its id.
+        /// The invalid id.
         id: String,
     },
-    /// Two tasks have one id.
+    /// Two tasks have the same id.
     #[error("two tasks have the id `{id}`")]
     Duplicate {
         /// The id.
         id: String,
     },
-    /// A task stands below one that does not come before it.
+    /// The parent of a task does not come before it.
     #[error("task `{id}` stands below `{parent}`, but there is no task `{parent}` before it")]
     Orphan {
         /// The id of the task.
         id: String,
-        /// The missing one.
+        /// The missing task.
         parent: String,
     },
     /// A task has no title.
@@ -38,33 +38,33 @@ pub enum ProposalProblem {
         /// The id of the task.
         id: String,
     },
-    /// A task needs one that does not come before it.
+    /// A task depends on one that does not come before it.
     #[error("task `{id}` depends on `{needs}`, but there is no task `{needs}` before it")]
     UnknownDependency {
         /// The id of the task.
         id: String,
-        /// The id of what it needs.
+        /// The id of the dependency.
         needs: String,
     },
-    /// A command cannot be run as it stands.
+    /// A command cannot be run.
     #[error("the command `{}` of task `{id}` {why}", command.escape_debug())]
     BadCommand {
         /// The id of the task.
         id: String,
         /// The command.
         command: String,
-        /// What is wrong with it.
+        /// The problem with it.
         why: &'static str,
     },
-    /// A text holds a character that is no text.
+    /// A text holds a control character.
     #[error("{place} holds the control character U+{:04X}", u32::from(*character))]
     ControlCharacter {
-        /// Where: `the title of task 1`.
+        /// The text that holds it, such as `the title of task 1`.
         place: String,
         /// The character.
         character: char,
     },
-    /// No markdown was found that says what the proposal says.
+    /// No generated markdown reads back as the proposal.
     #[error("the texts cannot be written as markdown; write them in plainer words")]
     NotMarkdown,
 }

@@ -1,4 +1,4 @@
-//! From a proposal to markdown whose tasks, criteria and commands read back as the proposal says. Pure.
+//! Renders a proposal as markdown whose tasks, criteria and commands read back unchanged. Pure.
 
 use super::error::PlanError;
 use super::markdown::{self, code, fenced, one_line};
@@ -8,13 +8,13 @@ use super::proposal_problem::ProposalProblem;
 use super::task::{Plan, Task};
 use super::warning::PlanWarning;
 
-/// How many characters of the goal make the title.
+/// The maximum length of the title, in characters.
 const TITLE: usize = 80;
 
 impl PlanProposal {
-    /// Writes the proposal as the markdown of a plan, from which [`Plan::parse`] reads the same tasks, acceptance criteria and
-    /// commands. Texts that markdown would take for something else are escaped, descriptions that would break out of their
-    /// section fenced.
+    /// Renders the proposal as the markdown of a plan, from which [`Plan::parse`] reads the same tasks, acceptance
+    /// criteria and commands. Texts that markdown would read as something else are escaped; descriptions that would end
+    /// their section are fenced.
     ///
     /// ```
     /// # use superstep::plan::{Plan, PlanProposal};
@@ -33,13 +33,13 @@ impl PlanProposal {
     pub fn render(&self) -> Result<String, PlanError> {
         let tidy = check::tidy(self).map_err(|problems| PlanError::Proposal { problems })?;
         let written = [false, true].map(|strict| Writer { strict }.plan(&tidy));
-        let faithful = written.into_iter().find(|markdown| says_the_same(markdown, &tidy));
+        let faithful = written.into_iter().find(|markdown| reads_back(markdown, &tidy));
         faithful.ok_or_else(|| PlanError::Proposal { problems: vec![ProposalProblem::NotMarkdown] })
     }
 }
 
-/// Returns whether the markdown reads back as the proposal.
-fn says_the_same(markdown: &str, proposal: &PlanProposal) -> bool {
+/// True if the markdown reads back as the proposal.
+fn reads_back(markdown: &str, proposal: &PlanProposal) -> bool {
     let Ok(plan) = Plan::parse(markdown) else { return false };
     let only_jumps = plan.warnings().iter().all(|warning| matches!(warning, PlanWarning::NumberJump { .. }));
     let same = plan.tasks().zip(&proposal.tasks).all(|(task, proposed)| is_same(&task, proposed));
@@ -58,9 +58,8 @@ fn is_same(task: &Task<'_>, proposed: &ProposedTask) -> bool {
         && !task.changes_nothing
 }
 
-/// Writes a proposal that is in order.
 struct Writer {
-    /// Escapes and fences everything.
+    /// Set to escape and fence everything.
     strict: bool,
 }
 
@@ -108,10 +107,10 @@ impl Writer {
         markdown::line(text, |text| !self.strict && markdown::is_plain_item(text))
     }
 
-    /// A text of many lines, as it stands if it keeps to itself.
+    /// Returns a text of many lines, fenced unless it is self-contained.
     fn block(&self, text: &str) -> String {
-        let keeps = !self.strict && keeps_to_itself(text);
-        if keeps { format!("{}\n", text.trim_end()) } else { fenced("markdown", text) }
+        let is_plain = !self.strict && is_self_contained(text);
+        if is_plain { format!("{}\n", text.trim_end()) } else { fenced("markdown", text) }
     }
 }
 
@@ -120,7 +119,7 @@ fn depends_on(needs: &[String]) -> String {
     format!("**Depends on:** {ids}\n")
 }
 
-/// Every file of a task, each once.
+/// Returns the files of a task, each once.
 fn all_files(task: &ProposedTask) -> Vec<String> {
     let mut files: Vec<String> = Vec::new();
     for file in task.files_create.iter().chain(&task.files_modify).chain(&task.files) {
@@ -131,7 +130,7 @@ fn all_files(task: &ProposedTask) -> Vec<String> {
     files
 }
 
-/// The files of a task: on one line, or in a list that says which are new and which change.
+/// Returns the files of a task: on one line, or as a list that separates created from modified ones.
 fn files(task: &ProposedTask) -> Vec<String> {
     if task.files_create.is_empty() && task.files_modify.is_empty() {
         let files: Vec<String> = task.files.iter().map(|file| code(file)).collect();
@@ -144,7 +143,7 @@ fn files(task: &ProposedTask) -> Vec<String> {
     vec!["**Files:**\n".to_owned(), lines]
 }
 
-/// The beginning of the goal.
+/// Returns the first sentence of the goal, shortened.
 fn title(goal: &str) -> String {
     let sentence = goal.split_once(". ").map_or(goal, |(first, _)| first).trim_end_matches('.');
     if sentence.chars().count() <= TITLE {
@@ -159,18 +158,22 @@ fn is_plain_title(title: &str) -> bool {
     plan.is_ok_and(|plan| plan.task(0).is_ok_and(|task| task.title == one_line(title)) && plan.has_task_headings())
 }
 
-fn says_no_more(task: &Task<'_>) -> bool {
+fn declares_nothing(task: &Task<'_>) -> bool {
     task.depends_on.is_none() && task.files.is_empty()
 }
 
-/// Returns whether a text in a section adds nothing to the task and hides nothing that follows.
-fn keeps_to_itself(text: &str) -> bool {
+/// True if a text in a section adds nothing to the task and hides nothing after it.
+fn is_self_contained(text: &str) -> bool {
     let markdown = format!("### Task 1: a\n\n{text}\n\n### Task 2: b\n");
     let Ok(plan) = Plan::parse(markdown.as_str()) else { return false };
     let first = plan.tasks().next();
     let adds_nothing = first.is_some_and(|task| {
         let is_whole = markdown.len() == task.section.len() + "### Task 2: b\n".len();
-        is_whole && task.acceptance.is_empty() && task.verify.is_empty() && !task.changes_nothing && says_no_more(&task)
+        is_whole
+            && task.acceptance.is_empty()
+            && task.verify.is_empty()
+            && !task.changes_nothing
+            && declares_nothing(&task)
     });
     adds_nothing && plan.task_count() == 2 && plan.warnings().is_empty()
 }

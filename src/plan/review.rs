@@ -1,4 +1,4 @@
-//! What a reviewer says about the work on a task. Plain data, and what it comes to.
+//! A reviewer's findings on the work on a task. Plain data, and its verdict.
 
 use std::collections::HashSet;
 
@@ -89,15 +89,15 @@ pub struct FinalReview {
 }
 
 impl Review {
-    /// Returns whether the work passes: it was approved, and nothing in the review contradicts that. An approval with a
-    /// critical finding is a rejection.
+    /// Returns whether the work passes: approved, and without a critical finding, which turns an approval into a
+    /// rejection.
     pub fn passes(&self) -> bool {
         self.approved && self.gravest() < Severity::Critical
     }
 
-    /// Gives each comment an id of its own among those of the task: `c1`, `c2` and so on for comments that have none, and
-    /// for those whose id another comment has, of this review or of `taken`, the ids given before. A comment may keep a
-    /// taken id if the review calls that one unresolved: then it is the same finding.
+    /// Gives each comment an id that is unique within the task: `c1`, `c2` and so on for comments without one, and for
+    /// those whose id is used by another comment, of this review or of `taken`, the ids given before. A comment may
+    /// reuse a taken id if the review lists that id as unresolved: then it is the same finding.
     ///
     /// ```
     /// # use superstep::plan::Review;
@@ -126,7 +126,7 @@ impl Review {
         self
     }
 
-    /// Returns how grave the gravest finding is, whatever the review says of itself.
+    /// Returns the highest severity of the review and its comments.
     pub fn gravest(&self) -> Severity {
         self.comments.iter().map(|comment| comment.severity).fold(self.severity, Severity::max)
     }

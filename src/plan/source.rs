@@ -1,9 +1,9 @@
 //! The text of a plan before its markdown is read: line ends, byte order mark, front matter, line numbers. Knows no
-//! markdown beyond that.
+//! other markdown.
 
 use std::borrow::Cow;
 
-/// Returns the text with each line end that is a carriage return alone made a line feed. No offset changes.
+/// Returns the text with each lone carriage return replaced by a line feed. Offsets do not change.
 pub(super) fn with_line_feeds(markdown: &str) -> Cow<'_, str> {
     let bytes = markdown.as_bytes();
     let is_lone = |at: usize| bytes[at] == b'\r' && bytes.get(at + 1) != Some(&b'\n');
@@ -14,18 +14,18 @@ pub(super) fn with_line_feeds(markdown: &str) -> Cow<'_, str> {
     Cow::Owned(lines.collect())
 }
 
-/// Where the markdown of a document starts.
+/// The start of the markdown in a document.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Body {
     /// The byte after the byte order mark and the front matter.
     pub(super) start: usize,
-    /// Whether the document begins like front matter that no line closes, or that a task heading is in the way of.
+    /// Set if it starts like front matter, but no line closes it, or a task heading comes before that line.
     pub(super) open_front_matter: bool,
 }
 
-/// Finds where the markdown starts: after a byte order mark and front matter between two `---` or two `+++` lines.
+/// Finds the start of the markdown: after a byte order mark and front matter between two `---` or two `+++` lines.
 ///
-/// Done here because the parser's own option takes any `---` line in the document for the start of such a block.
+/// The parser's own option is not used: it takes any `---` line in the document for the start of such a block.
 pub(super) fn body(markdown: &str) -> Body {
     let text = markdown.strip_prefix('\u{feff}').unwrap_or(markdown);
     let mark = markdown.len() - text.len();
@@ -59,14 +59,14 @@ fn front_matter(text: &str) -> FrontMatter {
     FrontMatter::Open
 }
 
-/// True of `key: value`, `key = value`, `[table]`, as front matter begins with; not of prose and headings.
+/// True for `key: value`, `key = value` and `[table]`, the first lines of front matter; false for prose and headings.
 fn is_key(line: &str) -> bool {
     let is_name = |name: &str| !name.is_empty() && name.chars().all(|c| c.is_alphanumeric() || "_-.\"'".contains(c));
     let before = |end: char| line.split_once(end).is_some_and(|(name, _)| is_name(name.trim()));
     before(':') || before('=') || line.starts_with('[')
 }
 
-/// True of a line that opens a task unless front matter hides it.
+/// True for a line that opens a task unless front matter hides it.
 fn is_task_heading(line: &str) -> bool {
     let text = line.trim_start_matches('#');
     let level = line.len() - text.len();
@@ -83,7 +83,7 @@ pub(super) fn is_closed(block: &str) -> bool {
     last.len() >= length && last.chars().all(|c| c == fence)
 }
 
-/// Turns rising byte offsets into line numbers in one pass.
+/// Converts increasing byte offsets to line numbers in one pass.
 pub(super) struct Lines<'m> {
     text: &'m str,
     at: usize,
@@ -91,12 +91,11 @@ pub(super) struct Lines<'m> {
 }
 
 impl<'m> Lines<'m> {
-    /// Counts the lines of a text [with line feeds](with_line_feeds).
     pub(super) fn new(text: &'m str) -> Self {
         Self { text, at: 0, line: 1 }
     }
 
-    /// Returns the line, from 1, of an offset not before the last one asked for.
+    /// Returns the line, from 1, of an offset that is not before the previous one.
     pub(super) fn of(&mut self, offset: usize) -> usize {
         let between = self.text.get(self.at..offset).unwrap_or_default();
         self.line += between.bytes().filter(|byte| *byte == b'\n').count();

@@ -1,4 +1,4 @@
-//! A parsed plan and its tasks. Knows where they stand in the markdown, not how they were found.
+//! A parsed plan and its tasks. Knows their positions in the markdown, not how they are parsed.
 
 use std::fmt;
 use std::ops::Range;
@@ -35,7 +35,7 @@ pub struct Plan {
     pub(super) warnings: Vec<PlanWarning>,
 }
 
-/// Where a task stands.
+/// A task's position in the markdown, and its fields.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Entry {
     pub(super) id: TaskId,
@@ -50,32 +50,32 @@ pub(super) struct Entry {
 /// One task of a plan. Displays as `Task 3: title`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Task<'p> {
-    /// Its place in the order of execution, from 0.
+    /// The position in plan order, from 0.
     pub index: usize,
     /// The number in its heading.
     pub id: &'p TaskId,
-    /// The rest of its heading; empty if there is none. For a plan without task headings, the plan's title.
+    /// The rest of its heading, possibly empty. For a plan without task headings, the plan's title.
     pub title: &'p str,
     /// The line of its heading, from 1.
     pub line: usize,
-    /// Its part of the markdown, byte for byte: heading to next heading of the same or a higher level.
+    /// The section in the markdown, byte for byte: from the heading to the next heading of the same or a higher level.
     pub section: &'p str,
-    /// The text that opens the phase it belongs to: the phase's heading up to the first task.
+    /// The text that opens its phase: the phase's heading up to the first task.
     pub phase: Option<&'p str>,
-    /// How one can tell that it is done: what stands below `Acceptance` in its section.
+    /// The acceptance criteria: the text below `Acceptance` in its section.
     pub acceptance: &'p [String],
-    /// The commands that must succeed when it is done: the code below `Verify` in its section.
+    /// The commands that must succeed when the task is done: the code below `Verify` in its section.
     pub verify: &'p [VerifyCommand],
-    /// Whether its section says that no file changes: `**Changes:** none`.
+    /// True if its section declares that no file changes: `**Changes:** none`.
     pub changes_nothing: bool,
-    /// The tasks it depends on, each once: `**Depends on:** 1, 2a`. Empty for `none`, `None` without such a line.
+    /// Its dependencies, each once: `**Depends on:** 1, 2a`. Empty for `none`, `None` without such a line.
     pub depends_on: Option<&'p [TaskId]>,
-    /// The paths and globs that it may touch: what is below `Files` in its section.
+    /// The paths and globs that the task may touch: those below `Files` in its section.
     pub files: &'p [String],
 }
 
 impl Plan {
-    /// Returns the plan's markdown as it was given.
+    /// Returns the plan's markdown, unchanged.
     pub fn markdown(&self) -> &str {
         &self.markdown
     }
@@ -85,7 +85,7 @@ impl Plan {
         self.title.as_deref()
     }
 
-    /// Returns the goal named before the tasks: `**Goal:** …`, or the paragraph below a heading `Goal`.
+    /// Returns the goal in the text before the tasks: `**Goal:** …`, or the paragraph below a heading `Goal`.
     pub fn goal(&self) -> Option<&str> {
         self.goal.as_deref()
     }
@@ -95,7 +95,7 @@ impl Plan {
         &self.markdown[self.preamble.clone()]
     }
 
-    /// Returns the tasks in the order of execution; at least one.
+    /// Returns the tasks in plan order; at least one.
     pub fn tasks(&self) -> impl ExactSizeIterator<Item = Task<'_>> + DoubleEndedIterator {
         self.entries.iter().enumerate().map(|(index, entry)| self.view(index, entry))
     }
@@ -105,7 +105,7 @@ impl Plan {
         self.entries.len()
     }
 
-    /// Returns whether the plan has task headings. Without, it is one task that covers all of it.
+    /// Returns whether the plan has task headings. Without them, the whole plan is one task.
     pub fn has_task_headings(&self) -> bool {
         self.has_headings
     }
@@ -121,8 +121,8 @@ impl Plan {
         Ok(self.view(index, entry))
     }
 
-    /// Returns what whoever works on one task needs to read: the text before the first task, the text that opens the
-    /// task's phase, and the task's section. For a plan of one task, the whole plan.
+    /// Returns the part of the plan that one task needs: the text before the first task, the text that opens the task's
+    /// phase, and the task's section. For a plan of one task, the whole plan.
     ///
     /// # Errors
     ///
@@ -135,18 +135,18 @@ impl Plan {
         Ok([self.preamble(), task.phase.unwrap_or_default(), task.section].concat())
     }
 
-    /// Returns the tasks, one to a line: `Task 3: title`.
+    /// Returns the tasks, one per line: `Task 3: title`.
     pub fn outline(&self) -> String {
         self.tasks().map(|task| format!("{task}\n")).collect()
     }
 
-    /// Returns a number for the markdown, as 16 hexadecimal digits: the same in every release and on every machine.
-    /// Two plans with different ones differ; it is no proof against somebody who wants two plans to look alike.
+    /// Returns a hash of the markdown, as 16 hexadecimal digits: the same in every release and on every machine. It is
+    /// not cryptographic.
     pub fn hash(&self) -> String {
         hash(&self.markdown)
     }
 
-    /// Returns what the author of the plan probably did not mean, in document order.
+    /// Returns the warnings about the plan, in document order.
     pub fn warnings(&self) -> &[PlanWarning] {
         &self.warnings
     }
@@ -168,7 +168,7 @@ impl Plan {
     }
 }
 
-/// The number of a text that may be a plan: FNV-1a.
+/// Returns the FNV-1a hash of a plan's text.
 pub(crate) fn hash(text: &str) -> String {
     let mix = |hash: u64, byte: u8| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
     format!("{:016x}", text.bytes().fold(0xcbf2_9ce4_8422_2325, mix))

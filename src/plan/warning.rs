@@ -1,12 +1,12 @@
-//! What looks unintended in a plan but does not stop it.
+//! The warnings about a plan: probable mistakes that do not make it invalid.
 
 use super::id::TaskId;
 
-/// Something in a plan that its author probably did not mean. Display names the line and what follows from it.
+/// A probable mistake in a plan. Displays as the line and the consequence.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum PlanWarning {
-    /// A heading meant as a task is not written as one.
+    /// A heading looks like a task but is not written as one.
     #[error("line {line}: `{text}` is not read as a task; a task heading is `Task N: title`")]
     NotATask {
         /// The line of the heading, from 1.
@@ -14,7 +14,7 @@ pub enum PlanWarning {
         /// Its text.
         text: String,
     },
-    /// A task heading at another level than the plan's tasks is read as ordinary text.
+    /// A task heading at another level than the plan's tasks is read as text.
     #[error("line {line}: task `{id}` at heading level {level} is not a task of its own; {}", why(*expected))]
     OtherLevel {
         /// The line of the heading, from 1.
@@ -26,14 +26,14 @@ pub enum PlanWarning {
         /// The level of the plan's tasks, if it has any.
         expected: Option<u8>,
     },
-    /// The numbers do not rise by one. The order in the document is what counts.
+    /// The numbers do not rise by one. Tasks are executed in document order anyway.
     #[error("line {line}: task `{id}` {}; tasks are executed in the order of the document", after(previous.as_ref()))]
     NumberJump {
         /// The line of the heading, from 1.
         line: usize,
         /// Its id.
         id: TaskId,
-        /// The task before it below the same parent; `None` for the first.
+        /// The previous task with the same parent; `None` for the first.
         previous: Option<TaskId>,
     },
     /// A task has no title.
@@ -44,19 +44,19 @@ pub enum PlanWarning {
         /// Its id.
         id: TaskId,
     },
-    /// A code fence is never closed, so every heading after it is code.
+    /// A code fence is never closed, so all headings after it are code.
     #[error("line {line}: this code fence is never closed; headings after it are not read")]
     OpenFence {
         /// The line of the fence, from 1.
         line: usize,
     },
-    /// The document begins like front matter, but that is not closed before the first task, so it is read as text.
+    /// The document starts like front matter that is not closed before the first task, so it is read as text.
     #[error("line {line}: this front matter is never closed, or not before the first task; it is read as text")]
     OpenFrontMatter {
         /// The line of its fence, from 1.
         line: usize,
     },
-    /// A label or list item asks for verification and names no command.
+    /// A label or list item announces verification but names no command.
     #[error("line {line}: `{text}` names no command; below `Verify`, write each command as code")]
     NoCommand {
         /// The line of the label or item, from 1.
@@ -74,10 +74,10 @@ pub enum PlanWarning {
         /// The code, or its first line.
         text: String,
     },
-    /// Commands are given for no task.
+    /// A command is outside of every task's section.
     #[error("line {line}: this command stands in no task's section, so no task is verified by it")]
     OutsideTask {
-        /// The line of the first of them, from 1.
+        /// The line of the first such command, from 1.
         line: usize,
     },
     /// Two tasks of one phase may touch the same files, so the later one gets a phase of its own.
@@ -91,12 +91,12 @@ pub enum PlanWarning {
         id: TaskId,
         /// Its path or glob.
         file: String,
-        /// The task before it in the same phase.
+        /// The earlier task of the same phase.
         other: TaskId,
-        /// The path or glob of that one.
+        /// The earlier task's path or glob.
         other_file: String,
     },
-    /// A task depends on one that comes after it in the document.
+    /// A task depends on one that comes later in the document.
     #[error(
         "line {line}: task `{id}` depends on `{needs}`, which comes after it; the phases decide the order of execution"
     )]
@@ -111,7 +111,7 @@ pub enum PlanWarning {
 }
 
 impl PlanWarning {
-    /// Returns the line that the warning is about, from 1.
+    /// Returns the line of the warning, from 1.
     pub fn line(&self) -> usize {
         match self {
             Self::NotATask { line, .. }

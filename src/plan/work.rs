@@ -1,4 +1,4 @@
-//! What a developer says about their work on a task. Plain data.
+//! A developer agent's report on a task. Plain data.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
