@@ -1,5 +1,5 @@
-//! A cgroup for a program and all it starts, where cgroups v2 are at hand: what leaves the process group stays in it. Knows the
-//! kernel's files; must not know what runs. Elsewhere there is none, and the process group has to do.
+//! A cgroup v2 for a program and its descendants, where available: it also holds processes that leave the process
+//! group. Knows the kernel's files and not what runs. Elsewhere there is none, and only the process group is killed.
 
 use std::ffi::OsStr;
 use std::fs;
@@ -9,23 +9,23 @@ use std::sync::{Mutex, PoisonError};
 
 use tokio::process::Command;
 
-/// How the names of our cgroups begin, before the number of our process.
+/// The prefix of our cgroups' names, followed by this process's id.
 const NAME: &str = "superstep-";
-/// Enters the cgroup before the program is there to start anything. Where that is refused, the program runs all the same.
+/// Enters the cgroup before the program runs, so that it holds all children. If that fails, the program runs anyway.
 const ENTER: &str = r#"{ echo $$ > "$0"; } 2> /dev/null; exec "$@""#;
-/// What a shell adds to the environment of what it starts.
-const ADDED: [&str; 3] = ["PWD", "OLDPWD", "SHLVL"];
+/// The variables that a shell adds to the environment of its children.
+const SHELL_VARIABLES: [&str; 3] = ["PWD", "OLDPWD", "SHLVL"];
 
-/// A cgroup; whatever is in it is killed when this is dropped.
+/// A cgroup. Its processes are killed on drop.
 #[derive(Debug)]
 pub(super) struct Cgroup(PathBuf);
 
-/// Cgroups that could not be removed yet: what was killed in them had not ended.
-static LEFT: Mutex<Vec<PathBuf>> = Mutex::new(vec![]);
+/// Cgroups that could not be removed yet, because processes killed in them have not ended.
+static UNREMOVED: Mutex<Vec<PathBuf>> = Mutex::new(vec![]);
 static NEXT: AtomicU64 = AtomicU64::new(0);
 
 impl Cgroup {
-    /// Makes a cgroup beneath that of this process; none where that is not possible.
+    /// Creates a cgroup beneath that of this process; `None` where that is not possible.
     pub(super) fn create() -> Option<Self> {
         let own =
             own(&fs::read_to_string("/proc/self/mountinfo").ok()?, &fs::read_to_string("/proc/self/cgroup").ok()?)?;
@@ -33,32 +33,31 @@ impl Cgroup {
         if number == 0 {
             sweep(&own);
         }
-        remove_left();
+        remove_empty();
         let path = own.join(format!("{NAME}{}-{number}", std::process::id()));
         fs::create_dir(&path).ok()?;
         Some(Self(path))
     }
 
-    /// Returns a command that starts a program in the cgroup; arguments follow. `has`: whether a variable is in its environment.
+    /// Returns a command that starts a program in the cgroup. `has`: true if its environment has a variable.
     pub(super) fn command(&self, program: &OsStr, has: impl Fn(&str) -> bool) -> Command {
-        let added: Vec<&str> = ADDED.into_iter().filter(|name| !has(name)).collect();
+        let added: Vec<&str> = SHELL_VARIABLES.into_iter().filter(|name| !has(name)).collect();
         let unset = if added.is_empty() { String::new() } else { format!("unset {}; ", added.join(" ")) };
         let mut command = Command::new("/bin/sh");
         command.arg("-c").arg(format!("{unset}{ENTER}")).arg(self.0.join("cgroup.procs")).arg(program);
         command
     }
 
-    /// The file that kills all that is in it, on Linux 5.14 or newer.
+    /// Returns the file that kills every process in the cgroup, on Linux 5.14 or newer.
     pub(super) fn kill_file(&self) -> PathBuf {
         self.0.join("cgroup.kill")
     }
 
-    /// Kills what is in it; returns false if the kernel cannot do that at once.
+    /// Kills every process in the cgroup; returns false if the kernel cannot do that in one step.
     pub(super) fn kill(&self) -> bool {
         fs::write(self.kill_file(), "1").is_ok()
     }
 
-    /// The processes in it.
     pub(super) fn processes(&self) -> Vec<i32> {
         let listed = fs::read_to_string(self.0.join("cgroup.procs")).unwrap_or_default();
         listed.lines().filter_map(|line| line.parse().ok()).collect()
@@ -68,17 +67,17 @@ impl Cgroup {
 impl Drop for Cgroup {
     fn drop(&mut self) {
         self.kill();
-        LEFT.lock().unwrap_or_else(PoisonError::into_inner).push(self.0.clone());
-        remove_left();
+        UNREMOVED.lock().unwrap_or_else(PoisonError::into_inner).push(self.0.clone());
+        remove_empty();
     }
 }
 
-fn remove_left() {
-    let mut left = LEFT.lock().unwrap_or_else(PoisonError::into_inner);
+fn remove_empty() {
+    let mut left = UNREMOVED.lock().unwrap_or_else(PoisonError::into_inner);
     left.retain(|path| fs::remove_dir(path).is_err() && path.exists());
 }
 
-/// Removes the empty cgroups of processes that were killed.
+/// Removes the empty cgroups that killed instances of this program left.
 fn sweep(own: &Path) {
     for entry in fs::read_dir(own).into_iter().flatten().flatten() {
         let name = entry.file_name();
@@ -89,7 +88,7 @@ fn sweep(own: &Path) {
     }
 }
 
-/// The folder of this process's cgroup, by its lists of mounts and of cgroups.
+/// Returns the folder of this process's cgroup, given its mounts and cgroups.
 fn own(mounts: &str, cgroups: &str) -> Option<PathBuf> {
     let path = cgroups.lines().find_map(|line| line.strip_prefix("0::"))?;
     let mount = |line: &str| {

@@ -1,9 +1,9 @@
-//! Which variables a child gets: those on a list, so that no key and no mark of an agent around us gets in by accident.
+//! The environment variables of a child: an allow list, so that no keys and no variables of an outer agent get in.
 
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 
-/// What any program may see. `*` stands at the end only.
+/// The variables that any program may have. `*` is only valid at the end.
 const ALLOWED: &[&str] = &[
     "PATH",
     "HOME",
@@ -55,21 +55,21 @@ const ALLOWED: &[&str] = &[
 pub struct Environment(BTreeMap<OsString, OsString>);
 
 impl std::fmt::Debug for Environment {
-    /// Names only: values may be keys.
+    /// Prints only names: values may be keys.
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_tuple("Environment").field(&self.names()).finish()
     }
 }
 
 impl Environment {
-    /// Returns what any program may see of this process's environment: where things are (`PATH`, `HOME`, `TMPDIR`), toolchains
-    /// too, the language, certificates and proxies. No keys, no addresses with a name or password in them, and nothing by
-    /// which agents know each other.
+    /// Returns the variables of this process that any program may have: directories (`PATH`, `HOME`, `TMPDIR`),
+    /// toolchains, the language, certificates and proxies. No keys, no addresses that hold a user name or password, and
+    /// no variables by which agents recognise each other.
     pub fn allowed() -> Self {
         Self::among(std::env::vars_os())
     }
 
-    /// Returns what any program may see of these variables.
+    /// Returns those of these variables that any program may have.
     pub fn among(variables: impl IntoIterator<Item = (OsString, OsString)>) -> Self {
         let is_open = |value: &OsStr| userinfo(&value.to_string_lossy()).is_none();
         Self(variables.into_iter().filter(|(name, value)| is_on(ALLOWED, name) && is_open(value)).collect())
@@ -81,7 +81,7 @@ impl Environment {
         self
     }
 
-    /// Takes a variable out.
+    /// Removes a variable.
     pub fn without(mut self, name: impl AsRef<OsStr>) -> Self {
         self.0.remove(name.as_ref());
         self
@@ -103,8 +103,7 @@ impl Environment {
         self.0.keys().map(|name| name.to_string_lossy().into_owned()).collect()
     }
 
-    /// Returns the values of variables whose names say that they are secret (keys, tokens, passwords), and the passwords in
-    /// addresses.
+    /// Returns the values of variables with secret names (keys, tokens, passwords), and the passwords in addresses.
     pub fn secrets(&self) -> Vec<String> {
         let secret = |(name, value): (&OsString, &OsString)| {
             let value = value.to_string_lossy();
@@ -131,14 +130,14 @@ pub(super) fn is_secret(name: &OsStr) -> bool {
     ["KEY", "TOKEN", "SECRET", "PASSWORD"].iter().any(|word| name.contains(word))
 }
 
-/// The name and password in an address, `name:password` in `http://name:password@host`.
+/// Returns the user name and password in an address: `name:password` in `http://name:password@host`.
 pub(super) fn userinfo(value: &str) -> Option<&str> {
     let (_, rest) = value.split_once("://")?;
     let authority = rest.split(['/', '?', '#']).next()?;
     authority.rsplit_once('@').map(|(userinfo, _)| userinfo).filter(|userinfo| !userinfo.is_empty())
 }
 
-/// The password in an address, or the name if that is all there is: a token.
+/// Returns the password in an address, or its user name if it has no password: a token.
 pub(super) fn password(value: &str) -> Option<&str> {
     let userinfo = userinfo(value)?;
     Some(userinfo.split_once(':').map_or(userinfo, |(_, password)| password))

@@ -1,4 +1,4 @@
-//! A child and everything it started: one process group, ended together. The only file that sends signals.
+//! A child and its descendants as one process group that ends together. The only file that sends signals.
 
 use std::io;
 use std::process::ExitStatus;
@@ -9,17 +9,17 @@ use tokio::time::{Instant, sleep};
 
 use super::cgroup::Cgroup;
 
-/// How often it is looked whether a child is still there.
-const LOOK: Duration = Duration::from_millis(20);
+/// The interval at which a child is polled for its exit.
+const POLL_INTERVAL: Duration = Duration::from_millis(20);
 
-/// A child in a process group of its own; the group is killed if this is dropped before the child's end was seen, and if
-/// this process is killed.
+/// A child in its own process group. The group is killed if this is dropped before the child was waited for, or if this
+/// process is killed.
 pub(super) struct Group {
     child: Child,
-    /// Killed when dropped; until then the group's number cannot go to another one.
+    /// The watching shell, killed on drop; while it exists, the group's id cannot be reused.
     watch: Option<Child>,
     number: Option<u32>,
-    /// Holds what leaves the group too; none where there are no cgroups.
+    /// Also holds processes that leave the group; `None` where there are no cgroups.
     cgroup: Option<Cgroup>,
 }
 
@@ -37,46 +37,46 @@ impl Group {
         &mut self.child
     }
 
-    /// Waits for the child, which ends the group's hold on its number: nothing may be sent to it afterwards.
+    /// Waits for the child. Afterwards its group id may be reused, so that no signal may be sent to it.
     pub(super) async fn wait(&mut self) -> io::Result<ExitStatus> {
         self.child.wait().await
     }
 
-    /// Waits until the child has ended, for so long; asks the group to end, and waits so long; kills what is left of it.
+    /// Waits up to `patience` for the child's exit, then sends SIGTERM, waits up to `grace`, and kills the group.
     pub(super) async fn end(&mut self, patience: Duration, grace: Duration) -> io::Result<ExitStatus> {
-        if !self.leaves(patience).await {
+        if !self.exits(patience).await {
             self.signal(Signal::Term);
-            self.leaves(grace).await;
+            self.exits(grace).await;
         }
         self.kill();
         self.wait().await
     }
 
-    /// Asks the group to end.
-    pub(super) fn ask(&mut self) {
+    /// Sends SIGTERM to the group.
+    pub(super) fn terminate(&mut self) {
         self.signal(Signal::Term);
     }
 
-    /// Kills what there is of the group, also if the child was waited for.
+    /// Kills the rest of the group, even if the child was waited for.
     pub(super) fn kill(&mut self) {
         self.signal(Signal::Kill);
         self.kill_cgroup();
     }
 
-    async fn leaves(&mut self, within: Duration) -> bool {
+    async fn exits(&mut self, within: Duration) -> bool {
         let end = Instant::now() + within;
-        while !self.has_left() {
+        while !self.has_exited() {
             if Instant::now() >= end {
                 return false;
             }
-            sleep(LOOK.min(within)).await;
+            sleep(POLL_INTERVAL.min(within)).await;
         }
         true
     }
 }
 
-/// A shell in the child's group whose input ends when this process does, however it dies: it ends the group then. Nobody
-/// would listen to it any more, and whoever goes on begins its work again. Without one, a group outlives us.
+/// Starts a shell in the child's group that kills the group once its input closes, which happens however this process
+/// dies. Without it, the group would outlive this process and run beside the one that resumes its work.
 #[cfg(unix)]
 fn watch(child: &Child, cgroup: Option<&Cgroup>) -> Option<Child> {
     use std::process::Stdio;
@@ -100,8 +100,8 @@ enum Signal {
 
 #[cfg(unix)]
 impl Group {
-    /// Returns whether the child has ended. Leaves it unwaited for, so that the group keeps its number.
-    pub(super) fn has_left(&mut self) -> bool {
+    /// True if the child has exited. It is not reaped, so that the group keeps its id.
+    pub(super) fn has_exited(&mut self) -> bool {
         use rustix::process::{WaitId, WaitIdOptions, waitid};
         let Some(id) = self.id().filter(|_| self.child.id().is_some()) else { return true };
         let options = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
@@ -114,12 +114,12 @@ impl Group {
             Signal::Kill => rustix::process::Signal::KILL,
         };
         if let Some(group) = self.id() {
-            // A group that is gone already is no failure.
+            // The group may be gone already, which is not an error.
             let _ = rustix::process::kill_process_group(group, signal);
         }
     }
 
-    /// Kills what is in the cgroup; one by one, and those who were started meanwhile, where the kernel is old.
+    /// Kills the cgroup's processes; on old kernels one by one, in rounds because new ones may start meanwhile.
     fn kill_cgroup(&self) {
         const ROUNDS: u32 = 10;
         let Some(cgroup) = self.cgroup.as_ref().filter(|cgroup| !cgroup.kill()) else { return };
@@ -142,13 +142,13 @@ impl Group {
 
 #[cfg(not(unix))]
 impl Group {
-    pub(super) fn has_left(&mut self) -> bool {
+    pub(super) fn has_exited(&mut self) -> bool {
         !matches!(self.child.try_wait(), Ok(None))
     }
 
     fn kill_cgroup(&self) {}
 
-    /// There are no groups: the child alone is killed.
+    /// Kills only the child: there are no groups.
     fn signal(&mut self, signal: Signal) {
         if matches!(signal, Signal::Kill) {
             let _ = self.child.start_kill();

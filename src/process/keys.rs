@@ -1,17 +1,17 @@
-//! The keys that this process knows: values of environment variables that must not be in files or in what is shown.
+//! The keys of this process: values of environment variables that must not appear in files or output.
 
 use std::collections::BTreeSet;
 use std::sync::{Mutex, PoisonError};
 
 use super::environment::{is_secret, password};
 
-/// What is shorter is found in files by chance.
-const SHORTEST: usize = 8;
+/// The minimum length of a key in bytes; shorter values occur in files by chance.
+const MIN_LEN: usize = 8;
 
-/// Variables that hold keys, whatever their names say.
-static NOTED: Mutex<BTreeSet<String>> = Mutex::new(BTreeSet::new());
+/// Variables that hold keys although their names do not show it.
+static KEY_VARIABLES: Mutex<BTreeSet<String>> = Mutex::new(BTreeSet::new());
 
-/// A key in the environment of this process. Shows its variable, and its value to nobody.
+/// A key in the environment of this process. Its `Debug` output shows the variable but not the value.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Key {
     variable: String,
@@ -25,14 +25,14 @@ impl std::fmt::Debug for Key {
 }
 
 impl Key {
-    /// Returns the keys of this process's environment: values of variables whose names say so (`KEY`, `TOKEN`, `SECRET`,
-    /// `PASSWORD`), of those from which drivers read keys, and the passwords in addresses. Values of fewer than 8 bytes, with
-    /// spaces, and paths are none.
+    /// Returns the keys in this process's environment: values of variables with secret names (`KEY`, `TOKEN`, `SECRET`,
+    /// `PASSWORD`) or from which drivers read keys, and the passwords in addresses. Values shorter than 8 bytes, values
+    /// with spaces and paths do not count.
     pub fn known() -> Vec<Self> {
-        let noted = NOTED.lock().unwrap_or_else(PoisonError::into_inner);
+        let registered = KEY_VARIABLES.lock().unwrap_or_else(PoisonError::into_inner);
         let key = |(variable, value): (std::ffi::OsString, std::ffi::OsString)| {
             let (name, value) = (variable.into_string().ok()?, value.into_string().ok()?);
-            let secret = if is_secret(name.as_ref()) || noted.contains(&name) {
+            let secret = if is_secret(name.as_ref()) || registered.contains(&name) {
                 value.trim().to_owned()
             } else {
                 password(&value)?.to_owned()
@@ -42,19 +42,19 @@ impl Key {
         std::env::vars_os().filter_map(key).collect()
     }
 
-    /// Returns a key, if the value can be one.
+    /// Returns a key, or `None` if the value cannot be one.
     pub fn new(variable: impl Into<String>, value: impl Into<String>) -> Option<Self> {
         let (variable, value) = (variable.into(), value.into());
-        let is_key = value.len() >= SHORTEST && !value.contains(char::is_whitespace) && !value.starts_with(['/', '~']);
+        let is_key = value.len() >= MIN_LEN && !value.contains(char::is_whitespace) && !value.starts_with(['/', '~']);
         is_key.then_some(Self { variable, value })
     }
 
-    /// Notes that a variable holds a key.
+    /// Registers a variable that holds a key.
     pub(crate) fn note(variable: &str) {
-        NOTED.lock().unwrap_or_else(PoisonError::into_inner).insert(variable.to_owned());
+        KEY_VARIABLES.lock().unwrap_or_else(PoisonError::into_inner).insert(variable.to_owned());
     }
 
-    /// Returns the variable.
+    /// Returns the name of the variable.
     pub fn variable(&self) -> &str {
         &self.variable
     }
@@ -63,7 +63,7 @@ impl Key {
         self.value
     }
 
-    /// Returns where a text holds the value, in bytes.
+    /// Returns the byte offset of the value in a text.
     pub fn place_in(&self, text: &str) -> Option<usize> {
         text.find(&self.value)
     }

@@ -1,12 +1,12 @@
-//! Lines of an output, none of them held whole beyond a bound.
+//! The lines of an output, each buffered only up to a limit.
 
 use std::io;
 
 use tokio::io::{AsyncBufReadExt, AsyncRead, BufReader};
 use tokio::time::Instant;
 
-/// How many bytes of a line are held.
-const LONGEST: usize = 8 * 1024 * 1024;
+/// The maximum number of buffered bytes of a line.
+const MAX_LENGTH: usize = 8 * 1024 * 1024;
 
 pub(super) struct Lines<R> {
     from: BufReader<R>,
@@ -19,7 +19,7 @@ pub(super) struct Lines<R> {
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Line {
     Whole(String),
-    /// So many bytes, more than are held.
+    /// The length of a line in bytes that is longer than the limit.
     TooLong(u64),
 }
 
@@ -28,12 +28,12 @@ impl<R: AsyncRead + Unpin> Lines<R> {
         Self { from: BufReader::with_capacity(64 * 1024, from), line: vec![], skipped: 0, last: Instant::now() }
     }
 
-    /// When something was read last.
+    /// Returns the time of the last read.
     pub(super) fn last(&self) -> Instant {
         self.last
     }
 
-    /// Reads a line. Nothing is lost if the future is dropped.
+    /// Reads a line. Cancel safe.
     pub(super) async fn next(&mut self) -> io::Result<Option<Line>> {
         loop {
             let piece = self.from.fill_buf().await?;
@@ -43,7 +43,7 @@ impl<R: AsyncRead + Unpin> Lines<R> {
             self.last = Instant::now();
             let end = piece.iter().position(|byte| *byte == b'\n');
             let (text, read) = end.map_or((piece, piece.len()), |end| (&piece[..end], end + 1));
-            let room = LONGEST.saturating_sub(self.line.len()).min(text.len());
+            let room = MAX_LENGTH.saturating_sub(self.line.len()).min(text.len());
             self.line.extend_from_slice(&text[..room]);
             self.skipped += (text.len() - room) as u64;
             self.from.consume(read);
@@ -53,7 +53,7 @@ impl<R: AsyncRead + Unpin> Lines<R> {
         }
     }
 
-    /// What has come of a line that will not end any more.
+    /// Returns the unfinished last line.
     pub(super) fn rest(&mut self) -> Option<Line> {
         (!self.line.is_empty()).then(|| self.take())
     }

@@ -1,6 +1,6 @@
-//! Child programs, each in a process group of its own, and in a cgroup where that is possible, so that its end is the end of all
-//! it started: their input and
-//! output, environment, limits, and what of them may be shown. The one room that starts programs; it knows none of them.
+//! Child programs: their input and output, environment, limits, and redaction. Each runs in its own process group, and
+//! in a cgroup where possible, so that all its descendants end with it. The only module that starts programs; it knows
+//! none of them.
 
 mod cgroup;
 mod environment;

@@ -1,4 +1,4 @@
-//! The end of an output, and its beginning where that matters: so many bytes of a stream, however long it is.
+//! The last bytes of an output, and optionally its first ones, with bounded memory.
 
 use std::io;
 use std::process::ExitStatus;
@@ -6,14 +6,14 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::io::{AsyncRead, AsyncReadExt};
 
-/// What a program came to.
+/// The result of a program.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Output {
-    /// Its exit code; none if a signal ended it.
+    /// The exit code; `None` if a signal ended it.
     pub code: Option<i32>,
-    /// The end of what it wrote to its standard output.
+    /// The end of its standard output.
     pub stdout: String,
-    /// The end of what it wrote to its standard error.
+    /// The end of its standard error.
     pub stderr: String,
 }
 
@@ -23,34 +23,34 @@ impl Output {
     }
 }
 
-/// Why a stream is not read to its end.
+/// The reason why reading a stream stopped early.
 #[derive(Debug)]
-pub(super) enum Broken {
-    /// It is longer than it may be.
+pub(super) enum ReadError {
+    /// The stream is longer than its limit.
     TooMuch,
     Io(io::Error),
 }
 
-impl From<io::Error> for Broken {
+impl From<io::Error> for ReadError {
     fn from(error: io::Error) -> Self {
         Self::Io(error)
     }
 }
 
-impl From<Broken> for io::Error {
-    fn from(broken: Broken) -> Self {
+impl From<ReadError> for io::Error {
+    fn from(broken: ReadError) -> Self {
         match broken {
-            Broken::TooMuch => Self::other("its output is too long"),
-            Broken::Io(error) => error,
+            ReadError::TooMuch => Self::other("its output is too long"),
+            ReadError::Io(error) => error,
         }
     }
 }
 
-/// The last bytes of a stream; may be read while they come.
+/// The last bytes of a stream; readable while the stream is still open.
 #[derive(Clone, Debug)]
 pub(crate) struct Tail {
     kept: usize,
-    /// How many of the first bytes are kept besides.
+    /// The number of first bytes that are kept as well.
     head: usize,
     most: u64,
     bytes: Arc<Mutex<Bytes>>,
@@ -60,23 +60,23 @@ pub(crate) struct Tail {
 struct Bytes {
     first: Vec<u8>,
     last: Vec<u8>,
-    /// How many there were.
+    /// The total number of bytes read.
     all: u64,
 }
 
 impl Tail {
-    /// Keeps so many bytes of a stream that may have at most so many.
+    /// Keeps the last `kept` bytes of a stream of at most `most` bytes.
     pub(super) fn of(kept: usize, most: u64) -> Self {
         Self { kept, head: 0, most, bytes: Arc::default() }
     }
 
-    /// Keeps so many of the first bytes besides.
+    /// Also keeps the first `head` bytes.
     pub(super) fn with_head(self, head: usize) -> Self {
         Self { head, ..self }
     }
 
-    /// Reads to the end; never holds more than a few times as many bytes as are kept.
-    pub(super) async fn read(&self, from: Option<impl AsyncRead + Unpin>, alive: impl Fn()) -> Result<(), Broken> {
+    /// Reads to the end, and buffers at most a small multiple of the bytes to keep.
+    pub(super) async fn read(&self, from: Option<impl AsyncRead + Unpin>, alive: impl Fn()) -> Result<(), ReadError> {
         let Some(mut from) = from else { return Ok(()) };
         let mut piece = vec![0; 16 * 1024];
         loop {
@@ -86,12 +86,12 @@ impl Tail {
             }
             alive();
             if self.push(&piece[..read]) > self.most {
-                return Err(Broken::TooMuch);
+                return Err(ReadError::TooMuch);
             }
         }
     }
 
-    /// Returns how many bytes there were.
+    /// Adds bytes and returns the total number.
     fn push(&self, piece: &[u8]) -> u64 {
         let mut bytes = self.bytes();
         bytes.all += piece.len() as u64;
@@ -109,21 +109,20 @@ impl Tail {
         self.bytes.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// How many bytes there were, and how many of them are kept.
+    /// Returns the number of bytes read and of those kept.
     pub(crate) fn lengths(&self) -> (u64, u64) {
         let bytes = self.bytes();
         (bytes.all, bytes.last.len().min(self.kept) as u64)
     }
 
-    /// Takes the bytes out.
     pub(crate) fn take(&self) -> Vec<u8> {
         let mut last = std::mem::take(&mut self.bytes().last);
         last.drain(..last.len().saturating_sub(self.kept));
         last
     }
 
-    /// The bytes as text; the rest of a character that was cut at the beginning is dropped. A line tells of the bytes that are
-    /// missing between the first and the last.
+    /// Returns the bytes as text, without a character cut off at the start. A line between first and last bytes reports
+    /// the number left out.
     pub(crate) fn text(&self) -> String {
         let bytes = self.bytes();
         let missing = bytes.last.len().saturating_sub(self.kept);

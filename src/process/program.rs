@@ -1,4 +1,4 @@
-//! A program with everything it is started with.
+//! A program with its arguments, input, environment and limits.
 
 use std::ffi::OsString;
 use std::io;
@@ -16,15 +16,15 @@ use tokio::time::timeout;
 use super::cgroup::Cgroup;
 use super::environment::Environment;
 use super::group::Group;
-use super::output::{Broken, Output, Tail};
+use super::output::{Output, ReadError, Tail};
 
-/// How many bytes of each output are kept unless said otherwise.
+/// The default number of bytes kept of each output.
 const KEPT: usize = 8 * 1024;
 
-/// How long a program may take to end when it is asked to.
+/// The time a program may take to exit after SIGTERM.
 const GRACE: Duration = Duration::from_secs(2);
 
-/// A program, its arguments, what it reads on its standard input, its environment and directory.
+/// A program with its arguments, standard input, environment and working directory.
 ///
 /// ```
 /// # tokio::runtime::Builder::new_current_thread().enable_all().build()?.block_on(async {
@@ -45,37 +45,37 @@ pub struct Program {
     env: Vec<(OsString, OsString)>,
     environment: Option<Environment>,
     directory: Option<PathBuf>,
-    /// Of the standard output, of the standard error.
+    /// The number of bytes kept of standard output and of standard error.
     pub(super) kept: [usize; 2],
-    /// How many bytes are kept of the beginning of each output besides.
+    /// The number of bytes also kept of the beginning of each output.
     head: usize,
     watched: bool,
-    /// Whether it is asked to end, and killed only if it does not.
-    asked: bool,
+    /// Set if it gets SIGTERM first, and SIGKILL only if it does not exit.
+    is_graceful: bool,
 }
 
-/// What ends a program before its time that is run to its end.
+/// The limits of a program that is run to its end.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Bounds {
-    /// How long it may take.
+    /// The maximum running time.
     pub(crate) time: Duration,
-    /// How many bytes each output may have.
+    /// The maximum number of bytes of each output.
     pub(crate) output: u64,
-    /// How long its outputs are read once it has ended: others may hold them open.
+    /// The time its outputs are still read after it has exited: other processes may hold them open.
     pub(crate) linger: Duration,
 }
 
-/// How a program ended.
+/// The end of a program that ran within bounds.
 #[derive(Debug)]
 pub(crate) enum How {
     Exited(ExitStatus),
-    /// It was killed: it wrote too much.
+    /// It was killed: it exceeded the output limit.
     TooMuch,
-    /// It was killed: it took too long.
+    /// It was killed: it exceeded the time limit.
     TooLong,
 }
 
-/// A program that was run within bounds.
+/// The result of a program that ran within bounds.
 #[derive(Debug)]
 pub(crate) struct Ran {
     pub(crate) how: How,
@@ -84,7 +84,7 @@ pub(crate) struct Ran {
 }
 
 impl Program {
-    /// Returns a program, found in `PATH` if it is no path, with empty input, in the environment and directory of this process.
+    /// Returns a program, looked up in `PATH` unless `name` is a path, with empty input and this process's environment.
     pub fn new(name: impl Into<OsString>) -> Self {
         let (args, stdin, env) = (vec![], vec![], vec![]);
         Self {
@@ -97,7 +97,7 @@ impl Program {
             kept: [KEPT; 2],
             head: 0,
             watched: true,
-            asked: false,
+            is_graceful: false,
         }
     }
 
@@ -107,66 +107,66 @@ impl Program {
         self
     }
 
-    /// Sets what it reads on its standard input. It need not read all of it.
+    /// Sets its standard input. It need not read all of it.
     pub fn stdin(mut self, text: impl Into<Vec<u8>>) -> Self {
         self.stdin = text.into();
         self
     }
 
-    /// Gives it these variables, instead of those of this process.
+    /// Replaces the environment of this process with these variables.
     pub fn environment(mut self, environment: Environment) -> Self {
         self.environment = Some(environment);
         self
     }
 
-    /// Sets a variable besides.
+    /// Sets an additional variable.
     pub fn env(mut self, name: impl Into<OsString>, value: impl Into<OsString>) -> Self {
         self.env.push((name.into(), value.into()));
         self
     }
 
-    /// Sets the directory it runs in.
+    /// Sets the working directory.
     pub fn directory(mut self, path: impl Into<PathBuf>) -> Self {
         self.directory = Some(path.into());
         self
     }
 
-    /// Sets how many bytes are kept of the end of an output; 8 KiB unless set.
+    /// Sets the number of bytes kept of the end of each output; 8 KiB by default.
     pub fn keep(mut self, bytes: usize) -> Self {
         self.kept = [bytes; 2];
         self
     }
 
-    /// Sets how many bytes are kept of the end of its standard output alone.
+    /// Sets the number of bytes kept of the end of its standard output only.
     pub(crate) fn keep_output(mut self, bytes: usize) -> Self {
         self.kept[0] = bytes;
         self
     }
 
-    /// Sets how many bytes are kept of the beginning of each output besides those of its end.
+    /// Sets the number of bytes kept of the beginning of each output, in addition to those of its end.
     pub(crate) fn keep_head(mut self, bytes: usize) -> Self {
         self.head = bytes;
         self
     }
 
-    /// Asks it to end if it goes beyond its [`Bounds`], and kills it, with its group, only if it does not.
+    /// Sends SIGTERM first if it exceeds its [`Bounds`], and kills it, with its group, only if it does not exit.
     pub(crate) fn asked_to_end(mut self) -> Self {
-        self.asked = true;
+        self.is_graceful = true;
         self
     }
 
-    /// Lets it outlive this process, should that be killed: it ends by itself, and soon. If it has to end before its time, it is
-    /// asked to, and killed only if it does not: it has things to leave in order, such as locks.
+    /// Lets it outlive this process if that is killed: it is short and ends by itself. If it must end early, it gets
+    /// SIGTERM before it is killed, because it has things to clean up, such as locks.
     pub(crate) fn unwatched(mut self) -> Self {
         self.watched = false;
         self.asked_to_end()
     }
 
-    /// Runs it until it has ended and its outputs are closed; `alive` is called whenever it writes something. If the future
-    /// is dropped before, it is killed, with all processes of its group.
+    /// Runs it until it has exited and its outputs are closed; calls `alive` on each write. If the future is dropped
+    /// before, the program is killed with all processes of its group.
     ///
     /// # Errors
-    /// If it cannot be started, or its outputs cannot be read. A code other than 0 is no error.
+    /// If it cannot be started, or its outputs cannot be read. An exit code other than 0 is not an error.
     pub async fn run(&self, alive: impl Fn()) -> io::Result<Output> {
         let mut group = self.spawn()?;
         let [out, err] = self.tails(u64::MAX);
@@ -174,8 +174,8 @@ impl Program {
         self.ended(group, [&out, &err]).await
     }
 
-    /// Runs it as [`run`](Self::run) does, unless `stop` is ready before: its group is asked to end then, and killed if it takes its
-    /// time. Returns what stopped it in place of its output.
+    /// Runs it as [`run`](Self::run) does, unless `stop` is ready before: then its group gets SIGTERM, is killed if it
+    /// does not exit in time, and the value of `stop` is returned instead of the output.
     pub(crate) async fn run_until<T>(
         &self,
         stop: impl Future<Output = T>,
@@ -193,14 +193,14 @@ impl Program {
             talk.as_mut().take_output().transpose()?;
             return self.ended(group, [&out, &err]).await.map(Ok);
         };
-        // It may still write while it ends.
+        // It may still write while it ends, and blocks if nobody reads.
         let (ended, _) = tokio::join!(group.end(Duration::ZERO, GRACE), timeout(GRACE, talk));
         ended.map(|_| Err(why))
     }
 
-    /// Waits for the end of a program that has closed its outputs.
+    /// Waits for the exit of a program that has closed its outputs.
     async fn ended(&self, mut group: Group, [out, err]: [&Tail; 2]) -> io::Result<Output> {
-        // Waited for last: until then the group's number cannot go to another process.
+        // Waited for last: until then the group's id cannot be reused.
         let status = group.wait().await?;
         if self.watched {
             group.kill(); // what it left running ends with it
@@ -208,23 +208,23 @@ impl Program {
         Ok(Output::new(status, out, err))
     }
 
-    /// Runs it until it has ended or goes beyond its bounds; what it left running in its group ends with it.
+    /// Runs it until it has exited or exceeds its bounds, then kills the rest of its group.
     pub(crate) async fn run_within(&self, bounds: &Bounds) -> io::Result<Ran> {
         self.run_alive_within(bounds, || ()).await
     }
 
-    /// The same; `alive` is called whenever it writes something.
+    /// Runs it as [`run_within`](Self::run_within) does, and calls `alive` on each write.
     pub(crate) async fn run_alive_within(&self, bounds: &Bounds, alive: impl Fn()) -> io::Result<Ran> {
-        let mut leaving = Leaving { group: Some(self.spawn()?), is_asked: !self.watched };
-        let Some(group) = &mut leaving.group else { return Err(io::Error::other("it was not started")) };
+        let mut running = StopOnDrop { group: Some(self.spawn()?), is_graceful: !self.watched };
+        let Some(group) = &mut running.group else { return Err(io::Error::other("it was not started")) };
         let [out, err] = self.tails(bounds.output);
         let mut talk = Box::pin(maybe_done(self.talk(pipes(group), &out, &err, alive)));
         let how = timeout(bounds.time, ended(group, &mut talk)).await.unwrap_or(Ok(How::TooLong));
-        if self.asked && !matches!(how, Ok(How::Exited(_))) {
+        if self.is_graceful && !matches!(how, Ok(How::Exited(_))) {
             group.end(Duration::ZERO, GRACE).await?;
         }
         group.kill();
-        // What was written before is still read.
+        // Reads what was written before the kill.
         let _ = timeout(bounds.linger, async { tokio::join!(&mut talk, group.wait()) }).await;
         drop(talk);
         Ok(Ran { how: how?, out, err })
@@ -234,10 +234,10 @@ impl Program {
         self.kept.map(|kept| Tail::of(kept, most).with_head(self.head))
     }
 
-    /// Writes its input and reads its outputs, to their ends.
-    async fn talk(&self, pipes: Pipes, out: &Tail, err: &Tail, alive: impl Fn()) -> Result<(), Broken> {
+    /// Writes its input and reads its outputs to their ends.
+    async fn talk(&self, pipes: Pipes, out: &Tail, err: &Tail, alive: impl Fn()) -> Result<(), ReadError> {
         let (stdin, stdout, stderr) = pipes;
-        let fed = async { feed(stdin, &self.stdin).await.map_err(Broken::from) };
+        let fed = async { feed(stdin, &self.stdin).await.map_err(ReadError::from) };
         tokio::try_join!(fed, out.read(stdout, &alive), err.read(stderr, &alive)).map(|_| ())
     }
 
@@ -258,8 +258,8 @@ impl Program {
         Group::spawn(command, self.watched, cgroup)
     }
 
-    /// A command by the file of the program, if that is known: a name is looked for only once this process is copied, which takes
-    /// the longer the more memory it has.
+    /// Returns a command with the program's resolved path, if known: a bare name is only looked up after the fork, and
+    /// forking takes longer the more memory this process has.
     fn command(&self) -> Command {
         let Some(file) = self.file().filter(|file| runs_by_itself(file)) else { return Command::new(&self.name) };
         let mut command = Command::new(file);
@@ -268,7 +268,7 @@ impl Program {
         command
     }
 
-    /// The file of the program, as `PATH` has it; none if it is not there, or depends on the directory.
+    /// Returns the path of the program in `PATH`; `None` if it is not found or depends on the working directory.
     fn file(&self) -> Option<PathBuf> {
         if self.name.as_encoded_bytes().contains(&b'/') {
             return None;
@@ -277,13 +277,13 @@ impl Program {
         files.find(|file| is_program(file))
     }
 
-    /// The files that it may be, in the order of `PATH`.
+    /// Returns the candidate paths, in the order of `PATH`.
     fn places(&self) -> impl Iterator<Item = PathBuf> {
         let folders: Vec<_> = self.variable("PATH").iter().flat_map(std::env::split_paths).collect();
         folders.into_iter().map(|folder| folder.join(&self.name))
     }
 
-    /// A variable of its environment.
+    /// Returns a variable of its environment.
     fn variable(&self, name: &str) -> Option<OsString> {
         let own = self.env.iter().rev().find(|(known, _)| known == name).map(|(_, value)| value.clone());
         own.or_else(|| match &self.environment {
@@ -292,7 +292,7 @@ impl Program {
         })
     }
 
-    /// Returns whether there is such a program. What is not there fails to start, and not only inside a shell.
+    /// True if the program exists. One that does not must fail to start here, and not inside the cgroup's shell.
     fn is_found(&self) -> bool {
         if self.name.as_encoded_bytes().contains(&b'/') {
             let at = self.directory.as_ref().map_or_else(|| PathBuf::from(&self.name), |place| place.join(&self.name));
@@ -312,8 +312,8 @@ fn is_program(_: &Path) -> bool {
     false
 }
 
-/// Returns whether the system runs a file as it is: a script that does not name its interpreter is run by a shell, which is looked for
-/// by name only.
+/// True if the system runs a file directly: a script without an interpreter line is run by a shell, which needs the
+/// name only.
 fn runs_by_itself(file: &Path) -> bool {
     use std::io::Read;
     let mut begin = [0; 2];
@@ -321,24 +321,24 @@ fn runs_by_itself(file: &Path) -> bool {
     read.is_ok() && [*b"#!", *b"\x7fE"].contains(&begin)
 }
 
-/// A program whose end may not be waited for: dropped before, it is asked to end, and killed if it takes its time.
-struct Leaving {
+/// A running program that gets SIGTERM if dropped early, and is killed if it does not exit in time.
+struct StopOnDrop {
     group: Option<Group>,
-    is_asked: bool,
+    is_graceful: bool,
 }
 
-impl Drop for Leaving {
+impl Drop for StopOnDrop {
     fn drop(&mut self) {
-        let Some(mut group) = self.group.take().filter(|_| self.is_asked) else { return };
+        let Some(mut group) = self.group.take().filter(|_| self.is_graceful) else { return };
         let Ok(runtime) = Handle::try_current() else { return };
-        if !group.has_left() {
-            group.ask();
+        if !group.has_exited() {
+            group.terminate();
             runtime.spawn(async move { group.end(GRACE, Duration::ZERO).await.map(drop) });
         }
     }
 }
 
-/// Input, output and errors of a child.
+/// The standard input, output and error of a child.
 type Pipes = (Option<ChildStdin>, Option<ChildStdout>, Option<ChildStderr>);
 
 pub(super) fn pipes(group: &mut Group) -> Pipes {
@@ -346,10 +346,10 @@ pub(super) fn pipes(group: &mut Group) -> Pipes {
     (stdin.take(), stdout.take(), stderr.take())
 }
 
-/// Waits until a program has ended, or has written too much: told before the closed pipe ends it by itself.
+/// Waits for the program's exit or too much output. Checks the output first: the closed pipe would end the program.
 async fn ended<F>(group: &mut Group, talk: &mut Pin<Box<MaybeDone<F>>>) -> io::Result<How>
 where
-    F: Future<Output = Result<(), Broken>>,
+    F: Future<Output = Result<(), ReadError>>,
 {
     tokio::select! {
         biased;
@@ -357,13 +357,13 @@ where
         status = group.wait() => return status.map(How::Exited),
     }
     match talk.as_mut().output_mut() {
-        Some(Err(Broken::TooMuch)) => Ok(How::TooMuch),
-        Some(Err(Broken::Io(error))) => Err(io::Error::new(error.kind(), error.to_string())),
+        Some(Err(ReadError::TooMuch)) => Ok(How::TooMuch),
+        Some(Err(ReadError::Io(error))) => Err(io::Error::new(error.kind(), error.to_string())),
         Some(Ok(())) | None => group.wait().await.map(How::Exited),
     }
 }
 
-/// Writes the input, as far as the program reads it.
+/// Writes the input as far as the program reads it.
 pub(super) async fn feed(stdin: Option<ChildStdin>, text: &[u8]) -> io::Result<()> {
     let Some(mut stdin) = stdin else { return Ok(()) };
     match stdin.write_all(text).await {

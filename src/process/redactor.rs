@@ -1,4 +1,4 @@
-//! What must not be shown: given secrets, names and passwords in addresses, and what looks like a key.
+//! Hides what must not be shown: known secrets, user names and passwords in addresses, and text that looks like a key.
 
 use std::sync::Arc;
 
@@ -6,14 +6,14 @@ use serde_json::Value;
 
 use super::keys::Key;
 
-/// What stands in the place of a secret.
-const HIDDEN: &str = "[redacted]";
-/// How keys of services begin, after something that is no part of a word.
+/// The replacement of a secret.
+const REDACTED: &str = "[redacted]";
+/// The prefixes of well-known API keys, at the start of a word.
 const PREFIXES: [&str; 9] = ["sk-", "sk_", "ghp_", "gho_", "ghs_", "github_pat_", "glpat-", "xoxb-", "AKIA"];
-/// Words after which a token stands, in lower case.
+/// The texts that a token follows, in lower case.
 const WORDS: [&str; 2] = ["bearer ", "x-api-key: "];
-/// What is shorter is no key.
-const SHORTEST: usize = 8;
+/// The minimum length of a key in bytes.
+const MIN_LEN: usize = 8;
 
 /// Hides secrets in text.
 ///
@@ -34,36 +34,36 @@ impl std::fmt::Debug for Redactor {
 }
 
 impl Redactor {
-    /// Returns one that hides these values, besides names and passwords in addresses, and what looks like a key. Values of fewer than 6 bytes are left: they would
-    /// be found everywhere.
+    /// Returns a redactor for these values, for user names and passwords in addresses, and for text that looks like a
+    /// key. Values shorter than 6 bytes are ignored: they would match everywhere.
     pub fn new(secrets: impl IntoIterator<Item = impl Into<String>>) -> Self {
         let mut secrets: Vec<String> =
             secrets.into_iter().map(Into::into).filter(|secret| secret.trim().len() >= 6).collect();
-        // The longest first: one may begin with another.
+        // The longest first, because one may be a prefix of another.
         secrets.sort_by_key(|secret| std::cmp::Reverse(secret.len()));
         Self(secrets.into())
     }
 
-    /// Returns one that hides the keys of this process's environment, as [`Key::known`](super::Key::known) returns them.
+    /// Returns a redactor for the keys of this process's environment, as returned by [`Key::known`](super::Key::known).
     pub fn keys() -> Self {
         Self::new(Key::known().into_iter().map(Key::into_value))
     }
 
-    /// Returns the text without secrets.
+    /// Returns the text with all secrets hidden.
     pub fn redact(&self, text: &str) -> String {
-        keyless(&self.known(text.to_owned()))
+        hide_keys(&self.known(text.to_owned()))
     }
 
-    /// Returns the text without the secrets that were given; what only looks like a key stays.
+    /// Returns the text with only the given secrets hidden, not text that looks like a key.
     pub fn known(&self, text: String) -> String {
         let hidden = |text: String, secret: &String| match text.contains(secret.as_str()) {
-            true => text.replace(secret.as_str(), HIDDEN),
+            true => text.replace(secret.as_str(), REDACTED),
             false => text,
         };
         self.0.iter().fold(text, hidden)
     }
 
-    /// Returns the value with texts as [`known`](Self::known) makes them, names of fields too.
+    /// Applies [`known`](Self::known) to every string of a JSON value, including field names.
     pub fn known_in(&self, value: Value) -> Value {
         match value {
             value if self.0.is_empty() => value,
@@ -77,16 +77,16 @@ impl Redactor {
     }
 }
 
-/// Hides what looks like a key.
-fn keyless(text: &str) -> String {
+/// Hides user names and passwords in addresses, and text that looks like a key.
+fn hide_keys(text: &str) -> String {
     let (mut shown, mut rest, mut before) = (String::with_capacity(text.len()), text, None);
     while let Some(first) = rest.chars().next() {
-        let (said, hidden) = userinfo_at(rest).unwrap_or_else(|| key_at(rest, before));
+        let (prefix, hidden) = userinfo_at(rest).unwrap_or_else(|| key_at(rest, before));
         if hidden > 0 {
-            shown.push_str(&rest[..said]);
-            shown.push_str(HIDDEN);
+            shown.push_str(&rest[..prefix]);
+            shown.push_str(REDACTED);
             before = Some(']');
-            rest = &rest[said + hidden..];
+            rest = &rest[prefix + hidden..];
         } else {
             shown.push(first);
             before = Some(first);
@@ -96,21 +96,21 @@ fn keyless(text: &str) -> String {
     shown
 }
 
-/// Returns how many bytes are said before a key here, and how many the key has; 0 if here begins none.
+/// Returns the number of bytes before a key at the start of the text, and the length of the key; 0 if there is none.
 fn key_at(text: &str, before: Option<char>) -> (usize, usize) {
     if before.is_some_and(char::is_alphanumeric) {
         return (0, 0);
     }
     if PREFIXES.iter().any(|prefix| text.starts_with(prefix)) {
         let key = token(text);
-        return (0, if key >= SHORTEST { key } else { 0 });
+        return (0, if key >= MIN_LEN { key } else { 0 });
     }
     let word = WORDS.iter().find(|word| text.get(..word.len()).is_some_and(|start| start.eq_ignore_ascii_case(word)));
     let key = word.map_or(0, |word| token(&text[word.len()..]));
-    if key >= SHORTEST { (word.map_or(0, |word| word.len()), key) } else { (0, 0) }
+    if key >= MIN_LEN { (word.map_or(0, |word| word.len()), key) } else { (0, 0) }
 }
 
-/// Returns how many bytes an address that begins here says before its name and password, and how many those have.
+/// Returns the offset and length of the user name and password of an address at the start of the text.
 fn userinfo_at(text: &str) -> Option<(usize, usize)> {
     let rest = text.strip_prefix("://")?;
     let end = rest.find(|c: char| c.is_whitespace() || "/?#\"'<>`".contains(c)).unwrap_or(rest.len());
