@@ -1,4 +1,4 @@
-//! The attempts of a task, as far as decisions need them. Its size does not depend on how much verifiers print.
+//! The attempts of a task, reduced to what decisions need. Their size does not depend on the output of verifiers.
 
 use std::collections::BTreeSet;
 
@@ -11,12 +11,12 @@ use crate::findings::Fingerprint;
 pub struct Attempt {
     /// Its number, from 1.
     pub number: u32,
-    /// Who changed the tree.
+    /// The author of the change to the tree.
     pub kind: AttemptKind,
-    /// The id of the tree that was verified.
+    /// The id of the verified tree.
     #[serde(default)]
     pub tree: Option<String>,
-    /// The errors that were seen.
+    /// The fingerprints of its errors.
     #[serde(default)]
     pub errors: BTreeSet<Fingerprint>,
     /// The findings of `progress` on this attempt.
@@ -24,23 +24,23 @@ pub struct Attempt {
     pub stalls: BTreeSet<Fingerprint>,
 }
 
-/// Who changed the tree in an attempt.
+/// The author of the change to the tree in an attempt.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum AttemptKind {
-    /// The agent, in a turn: it counts among the attempts of the policy.
+    /// The agent, in a turn: it counts against the policy's limit.
     #[default]
     Turn,
-    /// The children of a split; the parent's verifiers run over their result.
+    /// The children of a split; the parent's verifiers run on their result.
     Children,
-    /// Nobody: a person overrode what was decided.
+    /// Nobody: a person overrode a decision.
     Override,
 }
 
 /// The attempts of one task, oldest first.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct History {
-    /// The id of the tree on which the task began.
+    /// The id of the tree before the task.
     #[serde(default)]
     base: Option<String>,
     #[serde(default)]
@@ -54,20 +54,20 @@ impl Attempt {
         Self { number, kind, tree, errors: BTreeSet::new(), stalls: BTreeSet::new() }
     }
 
-    /// Returns everything that counts as repeated when it is seen often enough.
+    /// Returns every fingerprint that can count as repeated.
     fn seen(&self) -> impl Iterator<Item = &Fingerprint> {
         self.errors.iter().chain(&self.stalls)
     }
 }
 
 impl History {
-    /// Returns the history of a task that begins on a tree.
+    /// Returns the empty history of a task that starts from a tree.
     #[must_use]
     pub fn of(base: Option<String>) -> Self {
         Self { base, attempts: Vec::new() }
     }
 
-    /// Returns a history of attempts that were recorded before, oldest first.
+    /// Returns a history of recorded attempts, oldest first.
     #[must_use]
     pub fn with(base: Option<String>, attempts: impl IntoIterator<Item = Attempt>) -> Self {
         Self { base, attempts: attempts.into_iter().collect() }
@@ -85,13 +85,13 @@ impl History {
         self.attempts.last()
     }
 
-    /// Returns how many turns the agent had.
+    /// Returns the number of the agent's turns.
     #[must_use]
     pub fn turns(&self) -> usize {
         self.attempts.iter().filter(|attempt| attempt.kind == AttemptKind::Turn).count()
     }
 
-    /// Returns how many turns the agent had since the task was split; `None` if it was not.
+    /// Returns the number of the agent's turns since the task was split; `None` if it was not split.
     #[must_use]
     pub fn turns_since_split(&self) -> Option<usize> {
         let split = self.attempts.iter().rposition(|attempt| attempt.kind == AttemptKind::Children)?;
@@ -105,7 +105,7 @@ impl History {
         self.attempts.iter().any(|attempt| attempt.kind == AttemptKind::Children)
     }
 
-    /// Returns the numbers of the attempts in which an error was seen; one that was only overridden is none of its own.
+    /// Returns the numbers of the attempts with an error; overrides do not count.
     #[must_use]
     pub fn seen_in(&self, error: &Fingerprint) -> Vec<u32> {
         let worked = self.attempts.iter().filter(|attempt| attempt.kind != AttemptKind::Override);
@@ -113,8 +113,8 @@ impl History {
         seen.map(|attempt| attempt.number).collect()
     }
 
-    /// Returns the errors of the newest attempt that were seen in at least `threshold` attempts, that one included. How often
-    /// an error was seen in one attempt makes no difference, nor whether the attempts follow each other.
+    /// Returns the errors of the newest attempt that occur in at least `threshold` attempts, including that one.
+    /// Repetition within an attempt makes no difference, and the attempts need not be consecutive.
     #[must_use]
     pub fn repeated(&self, threshold: u32) -> Vec<Fingerprint> {
         let errors = self.last().into_iter().flat_map(Attempt::seen);

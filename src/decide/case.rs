@@ -1,4 +1,4 @@
-//! Everything that a decision depends on.
+//! The input of a decision.
 
 use super::attempt::History;
 use super::over::Override;
@@ -6,10 +6,10 @@ use super::weight;
 use crate::findings::{Finding, FindingKind, Fingerprint, Severity, VerifierOutput};
 use crate::spec::{OnFail, Policy, Verifiers};
 
-/// An attempt that is to be decided on. A decision depends on nothing else.
+/// An attempt to decide on: the complete input of a decision.
 #[derive(Clone, Copy, Debug)]
 pub struct Case<'a> {
-    /// The outputs of the attempt, as [`History::record`] left them.
+    /// The outputs of the attempt, after [`History::record`].
     pub outputs: &'a [VerifierOutput],
     /// The attempts of the task, this one last.
     pub history: &'a History,
@@ -17,11 +17,11 @@ pub struct Case<'a> {
     pub verifiers: &'a Verifiers,
     /// The limits of the task.
     pub policy: &'a Policy,
-    /// How deep the task is below the first one, which has depth 0.
+    /// The depth of the task below the root task, which has depth 0.
     pub depth: u32,
-    /// How many attempts are left of those that a person granted, whatever the policy says.
+    /// The number of attempts left of those granted by a person, regardless of the policy.
     pub granted: u32,
-    /// The part of the budget that is used up, in words; `None` if there is some left.
+    /// A description of the exhausted part of the budget; `None` if there is budget left.
     pub spent: Option<&'a str>,
     /// The decision of a person.
     pub over: Option<&'a Override>,
@@ -31,7 +31,7 @@ pub struct Case<'a> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum NoSplit {
-    /// The task is as deep as tasks may be.
+    /// The task is at the maximum depth.
     #[error("depth {depth} is the deepest: max_depth is {max_depth}")]
     Depth {
         /// The depth of the task.
@@ -42,13 +42,13 @@ pub enum NoSplit {
     /// The task was split before.
     #[error("a task is split at most once, and this one was")]
     SplitBefore,
-    /// No error is one that a smaller task could remove.
+    /// No error can be removed by a smaller task.
     #[error("there is no error that a smaller task could remove")]
     NothingToSplit,
 }
 
 impl<'a> Case<'a> {
-    /// Returns a case at depth 0 that nobody overrode, with budget left.
+    /// Returns a case at depth 0, without an override, with budget left.
     #[must_use]
     pub fn new(
         outputs: &'a [VerifierOutput],
@@ -65,7 +65,7 @@ impl<'a> Case<'a> {
         weight::failed(self.outputs, self.verifiers).collect()
     }
 
-    /// Returns the outputs that count as errors, and whose verifier has this `on_fail`.
+    /// Returns the outputs that count as errors and whose verifier has this `on_fail`.
     #[must_use]
     pub fn failed_with(&self, on_fail: OnFail) -> Vec<&'a VerifierOutput> {
         let says = |output: &&VerifierOutput| {
@@ -74,7 +74,7 @@ impl<'a> Case<'a> {
         weight::failed(self.outputs, self.verifiers).filter(says).collect()
     }
 
-    /// Returns the outputs that count as warnings, and whose verifier asks for another attempt then.
+    /// Returns the outputs that count as warnings and whose verifier retries on warnings.
     #[must_use]
     pub fn warned(&self) -> Vec<&'a VerifierOutput> {
         let retries = |output: &&VerifierOutput| {
@@ -85,14 +85,14 @@ impl<'a> Case<'a> {
         self.outputs.iter().filter(warns).filter(retries).collect()
     }
 
-    /// Returns the errors that were seen in as many attempts as the policy says.
+    /// Returns the errors that occur in `split_on_repeat_errors` attempts or more.
     #[must_use]
     pub fn repeated(&self) -> Vec<Fingerprint> {
         self.history.repeated(self.policy.split_on_repeat_errors)
     }
 
-    /// Returns the findings that smaller tasks could remove, each fingerprint once: those of `errors` that say something of the
-    /// code, and not of a key in it, of a verifier that crashed or of attempts that lead nowhere.
+    /// Returns the findings with a fingerprint in `errors` that smaller tasks could remove, each fingerprint once:
+    /// those about the code, not about secrets, crashed verifiers or lack of progress.
     #[must_use]
     pub fn actionable(&self, errors: &[Fingerprint]) -> Vec<Finding> {
         let mut found: Vec<Finding> = Vec::new();
@@ -107,8 +107,8 @@ impl<'a> Case<'a> {
         found
     }
 
-    /// Returns what a split must cover: the repeated errors that smaller tasks could remove, or else, where a person or a rule of
-    /// one's own splits, all of this attempt that they could.
+    /// Returns the errors that a split must cover: the actionable repeated ones, or, if a person or a custom rule
+    /// splits without any, all actionable errors of this attempt.
     #[must_use]
     pub fn to_cover(&self) -> Vec<Fingerprint> {
         let repeated = fingerprints(self.actionable(&self.repeated()));
@@ -126,11 +126,11 @@ impl<'a> Case<'a> {
         if self.to_cover().is_empty() { Err(NoSplit::NothingToSplit) } else { Ok(()) }
     }
 
-    /// Checks that a person may have the task split, whatever was found.
+    /// Checks that a person may split the task, regardless of the findings.
     ///
     /// # Errors
     ///
-    /// [`NoSplit`] if it is as deep as tasks may be, or was split before.
+    /// [`NoSplit`] if it is at the maximum depth, or was split before.
     pub fn may_be_split(&self) -> Result<(), NoSplit> {
         let (depth, max_depth) = (self.depth, self.policy.max_depth);
         match () {
@@ -146,7 +146,7 @@ impl<'a> Case<'a> {
         weight::unverified(self.outputs, self.verifiers)
     }
 
-    /// Returns how many turns the agent has left by the policy; after a split, one.
+    /// Returns the number of turns that the policy leaves to the agent; after a split, at most one.
     #[must_use]
     pub fn turns_left(&self) -> usize {
         match self.history.turns_since_split() {

@@ -1,4 +1,4 @@
-//! What was decided, and how it is written to `decision.json`.
+//! A decision, and its record in `decision.json`.
 
 use std::fmt::Display;
 
@@ -8,15 +8,15 @@ use super::kind::Kind;
 use super::over::{Override, OverrideNote};
 use crate::findings::{Counts, Fingerprint};
 
-/// The rule about a task that could not be split.
+/// The name of the rule for a task whose split was rejected.
 pub(super) const SPLIT: &str = "split";
 
-/// What a rule decides.
+/// The ruling of one rule.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Ruling {
-    /// What becomes of the task.
+    /// The decision.
     pub kind: Kind,
-    /// Why, in words.
+    /// The reason, in words.
     pub reason: String,
 }
 
@@ -27,25 +27,25 @@ impl Ruling {
     }
 }
 
-/// What becomes of a task after an attempt.
+/// The decision on a task after an attempt.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Decision {
-    /// What becomes of it.
+    /// The kind of decision.
     #[serde(rename = "decision")]
     pub kind: Kind,
-    /// Why, in words that begin with the name of the rule.
+    /// The reason, in words, prefixed with the name of the rule.
     pub reason: String,
     /// The name of the rule.
     pub rule: String,
-    /// The errors that were seen in several attempts; of a split, those that its children must cover.
+    /// The errors repeated in several attempts; for a split, those that its children must cover.
     pub repeated: Vec<Fingerprint>,
-    /// What an override replaced.
+    /// The decision that an override replaced.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub was: Option<Kind>,
 }
 
 impl Decision {
-    /// Returns the decision on a task whose every proposed split was refused, by the rule `split`.
+    /// Returns the decision on a task whose proposed splits were all rejected, by the rule `split`.
     pub fn unsplit(problem: impl Display) -> Self {
         let reason = format!("{SPLIT}: {problem}");
         Self { kind: Kind::GiveUp, reason, rule: SPLIT.to_owned(), repeated: Vec::new(), was: None }
@@ -55,26 +55,26 @@ impl Decision {
 /// The contents of a `decision.json`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DecisionRecord {
-    /// The attempt that was decided on.
+    /// The attempt.
     #[serde(flatten)]
     pub about: RecordedAttempt,
-    /// What was decided; `was` is in `override` alone.
+    /// The decision; its `was` is recorded only in `override`.
     #[serde(flatten)]
     pub decision: Decision,
-    /// The findings by their severity.
+    /// The number of findings of each severity.
     pub counts: Counts,
-    /// The person who decided, and why.
+    /// The person who overrode the decision, with the reason.
     #[serde(rename = "override")]
     pub over: Option<OverrideNote>,
-    /// The id of the tree that was verified.
+    /// The id of the verified tree.
     pub tree: Option<String>,
-    /// The id of the commit of the attempt.
+    /// The id of the attempt's commit.
     pub commit: Option<String>,
     /// The time of the decision.
     pub at: String,
 }
 
-/// The attempt that a `decision.json` is about.
+/// The identification of an attempt in `decision.json`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RecordedAttempt {
     /// The id of the task.
@@ -88,7 +88,7 @@ pub struct RecordedAttempt {
 }
 
 impl DecisionRecord {
-    /// Returns the record of a decision, at a time, without tree and commit.
+    /// Returns the record of a decision at a time, without tree and commit.
     #[must_use]
     pub fn new(about: RecordedAttempt, decision: Decision, over: Option<&Override>, counts: Counts, at: &str) -> Self {
         let over = over.map(|over| OverrideNote { was: decision.was, ..over.note.clone() });

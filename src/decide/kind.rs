@@ -1,8 +1,8 @@
-//! What can be decided about a task.
+//! The kinds of decision on a task.
 
 use serde::{Deserialize, Serialize};
 
-/// What becomes of a task after an attempt, in JSON and in text its name in capitals: `GIVE_UP`.
+/// A decision on a task after an attempt. In JSON and text its name is in capitals: `GIVE_UP`.
 #[derive(
     Clone,
     Copy,
@@ -21,15 +21,15 @@ use serde::{Deserialize, Serialize};
 #[serde(rename_all = "SCREAMING_SNAKE_CASE")]
 #[strum(serialize_all = "SCREAMING_SNAKE_CASE")]
 pub enum Kind {
-    /// It is done.
+    /// The task is done.
     Done,
     /// The agent tries again.
     Retry,
-    /// It is cut into smaller tasks.
+    /// The task is split into smaller tasks.
     Split,
-    /// It ends without success; a person is asked what then.
+    /// The task ends without success; a person chooses how to continue.
     GiveUp,
-    /// It ends without success.
+    /// The task ends without success.
     Fail,
     /// A person decides.
     Ask,

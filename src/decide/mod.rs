@@ -1,7 +1,7 @@
-//! What becomes of a task after an attempt: DONE, another attempt, a split, or the end.
+//! Decides on a task after an attempt: done, another attempt, a split, or the end.
 //!
-//! Pure functions of outputs, history, limits and budget: this room knows no clock, store, graph or agent, and asks no model.
-//! The same [`Case`] leads to the same [`Decision`].
+//! Pure functions of outputs, history, limits and budget: this module knows no clock, store, graph or agent, and calls
+//! no model. The same [`Case`] always leads to the same [`Decision`].
 
 mod attempt;
 mod case;

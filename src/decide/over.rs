@@ -1,41 +1,41 @@
-//! A decision of a person in place of the rules.
+//! A person's decision in place of the rules.
 
 use serde::{Deserialize, Serialize};
 
 use super::kind::Kind;
 
-/// A decision of a person in place of the rules.
+/// A person's decision in place of the rules.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Override {
     /// The decision.
     pub decision: Kind,
-    /// Who made it, when and why.
+    /// The author, time and reason.
     #[serde(flatten)]
     pub note: OverrideNote,
 }
 
-/// Who overrode a decision, when and why.
+/// The author, time and reason of an override.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OverrideNote {
     /// The person.
     pub by: String,
     /// The reason.
     pub why: String,
-    /// The time, as the run writes times.
+    /// The time, in the format of the run.
     pub at: String,
     /// The decision that it replaces.
     #[serde(default)]
     pub was: Option<Kind>,
 }
 
-/// An override that is refused.
+/// An invalid override.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum OverrideError {
     /// There is no reason.
     #[error("an override needs a reason")]
     NoReason,
-    /// A person cannot decide this.
+    /// This decision is not available to a person.
     #[error("`{decision}` is no decision of a person")]
     NotAllowed {
         /// The decision.
@@ -44,7 +44,7 @@ pub enum OverrideError {
 }
 
 impl OverrideError {
-    /// Returns what a person can do about it.
+    /// Returns a suggestion for fixing the error.
     #[must_use]
     pub fn help(&self) -> &'static str {
         match self {
@@ -55,11 +55,11 @@ impl OverrideError {
 }
 
 impl Override {
-    /// Returns an override by a person, at a time.
+    /// Returns an override by a person at a time.
     ///
     /// # Errors
     ///
-    /// [`OverrideError`] without a reason, and for other decisions than DONE, RETRY, SPLIT and FAIL.
+    /// [`OverrideError`] without a reason, and for decisions other than DONE, RETRY, SPLIT and FAIL.
     pub fn new(decision: &str, why: &str, by: &str, at: &str) -> Result<Self, OverrideError> {
         let why = why.trim().to_owned();
         let kind = decision.parse::<Kind>().ok().filter(|kind| !matches!(kind, Kind::GiveUp | Kind::Ask));

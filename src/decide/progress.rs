@@ -1,14 +1,13 @@
-//! Attempts that lead nowhere: errors that alternate, a tree that stays as it was.
+//! Detects lack of progress: alternating errors, or an unchanged tree.
 
 use super::attempt::{Attempt, AttemptKind, History};
 use super::weight;
 use crate::findings::{Evidence, Finding, FindingKind, Fingerprint, Severity, Verdict, VerifierOutput};
 use crate::spec::{PROGRESS, Verifiers, sha256};
 
-/// Returns the output of the verifier `progress` on the newest attempt of a history, if there is anything to say: that the
-/// agent left the tree as it was, or that two sets of errors alternate (A, B, A, B). Only of an attempt with errors: one
-/// without any is progress. Its findings are errors with fingerprints of their own, so they count as repeated as others do, but
-/// no child can remove them.
+/// Returns the output of the verifier `progress` on the newest attempt: the agent left the tree unchanged, or two sets
+/// of errors alternate (A, B, A, B). `None` without findings, and for an attempt without errors, which is progress. The
+/// findings are errors with fingerprints of their own: they can count as repeated, but no child can remove them.
 pub(super) fn progress(history: &History) -> Option<VerifierOutput> {
     let findings: Vec<Finding> = [unchanged(history), alternating(history)].into_iter().flatten().collect();
     let has_errors = history.last().is_some_and(|attempt| !attempt.errors.is_empty());
@@ -26,14 +25,14 @@ pub(super) fn progress(history: &History) -> Option<VerifierOutput> {
     })
 }
 
-/// Returns the finding that the agent's turn left the tree as it was.
+/// Returns a finding if the agent's turn left the tree unchanged.
 fn unchanged(history: &History) -> Option<Finding> {
     let last = history.last().filter(|attempt| attempt.kind == AttemptKind::Turn)?;
     let is_same = last.tree.is_some() && last.tree.as_deref() == history.tree_before();
     is_same.then(|| finding("the tree did not change", &["unchanged".to_owned()]))
 }
 
-/// Returns the finding that the last four attempts have the errors A, B, A, B.
+/// Returns a finding if the last four attempts have the errors A, B, A, B.
 fn alternating(history: &History) -> Option<Finding> {
     let [.., first, second, third, last] = history.attempts() else { return None };
     let alternates = first.errors == third.errors && second.errors == last.errors && first.errors != second.errors;
@@ -44,7 +43,7 @@ fn alternating(history: &History) -> Option<Finding> {
     (alternates && !first.errors.is_empty()).then(|| finding(&message, &both(first, second)))
 }
 
-/// Returns two sets of errors in an order of their own, so that A, B, A, B and B, A, B, A are the same.
+/// Returns two sets of errors in sorted order, so that A, B, A, B and B, A, B, A have the same fingerprint.
 fn both(one: &Attempt, other: &Attempt) -> Vec<String> {
     let mut sets =
         [one, other].map(|attempt| attempt.errors.iter().map(Fingerprint::as_str).collect::<Vec<_>>().join(" "));
@@ -63,8 +62,8 @@ fn finding(message: &str, identity: &[String]) -> Finding {
 }
 
 impl History {
-    /// Adds an attempt with the errors that its outputs have, and adds the output of the verifier `progress` to them if there is anything
-    /// to say. An attempt with the number of one that is there takes its place, and that of all later ones.
+    /// Adds an attempt with the errors of its outputs, and appends the output of the verifier `progress` to them if it
+    /// has findings. Replaces the recorded attempt with the same number, and removes all later ones.
     pub fn record(&mut self, attempt: Attempt, outputs: &mut Vec<VerifierOutput>, verifiers: &Verifiers) {
         outputs.retain(|output| output.verifier != PROGRESS);
         let errors = weight::errors(outputs, verifiers);

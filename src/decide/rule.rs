@@ -1,18 +1,18 @@
-//! The trait of a rule of decisions.
+//! The trait of decision rules.
 
 use super::case::Case;
 use super::decision::Ruling;
 
 /// A rule: a pure function of a [`Case`], with a name.
 pub trait Rule: Send + Sync {
-    /// Returns the name, which reasons and records have.
+    /// Returns the name, as used in reasons and records.
     fn name(&self) -> &str;
 
-    /// Returns what becomes of the task; `None` leaves it to the next rule.
+    /// Returns the ruling on the task; `None` leaves it to the next rule.
     fn judge(&self, case: &Case<'_>) -> Option<Ruling>;
 }
 
-impl<F: Fn(&Case<'_>) -> Option<Ruling> + Send + Sync> Rule for Named<F> {
+impl<F: Fn(&Case<'_>) -> Option<Ruling> + Send + Sync> Rule for NamedRule<F> {
     fn name(&self) -> &str {
         &self.name
     }
@@ -22,7 +22,7 @@ impl<F: Fn(&Case<'_>) -> Option<Ruling> + Send + Sync> Rule for Named<F> {
     }
 }
 
-pub(super) struct Named<F> {
+pub(super) struct NamedRule<F> {
     pub(super) name: String,
     pub(super) judge: F,
 }

@@ -1,4 +1,4 @@
-//! The list of rules by which tasks are decided on.
+//! The ordered list of decision rules.
 
 use std::fmt::{self, Debug};
 use std::sync::Arc;
@@ -7,13 +7,13 @@ use super::case::Case;
 use super::decision::{Decision, Ruling};
 use super::kind::Kind;
 use super::over::Override;
-use super::rule::{Named, Rule};
+use super::rule::{NamedRule, Rule};
 use super::standard::{self, STANDARD};
 
-/// Rules in their order: the first that applies decides.
+/// Rules in order: the first that applies decides.
 ///
-/// Whatever the rules say, a task is not DONE while a required verifier failed, was skipped or did not run, unless a person
-/// overrode the decision; and it is not SPLIT beyond its depth or twice. Such a ruling is passed over.
+/// Whatever the rules return, a task is not DONE while a required verifier failed, was skipped or did not run, unless a
+/// person overrode the decision; and it is not SPLIT at the maximum depth or twice. Such a ruling is ignored.
 ///
 /// ```
 /// use superstep::decide::{Case, Kind, Rules, Ruling, rule};
@@ -30,7 +30,7 @@ pub struct Rules {
     list: Vec<Arc<dyn Rule>>,
 }
 
-/// A name that no rule has.
+/// The error for an unknown rule name.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("there is no rule `{name}`; there are {}", names.join(", "))]
 pub struct UnknownRule {
@@ -40,12 +40,12 @@ pub struct UnknownRule {
     pub names: Vec<String>,
 }
 
-/// Returns a rule that is a function.
+/// Returns a rule from a function.
 pub fn rule(
     name: impl Into<String>,
     judge: impl Fn(&Case<'_>) -> Option<Ruling> + Send + Sync + 'static,
 ) -> impl Rule + 'static {
-    Named { name: name.into(), judge }
+    NamedRule { name: name.into(), judge }
 }
 
 impl Rules {
@@ -55,11 +55,11 @@ impl Rules {
         Self { list: STANDARD.iter().map(|rule| Arc::new(*rule) as Arc<dyn Rule>).collect() }
     }
 
-    /// Puts a rule before the one with a name.
+    /// Inserts a rule before the rule with this name.
     ///
     /// # Errors
     ///
-    /// [`UnknownRule`] if there is none with that name.
+    /// [`UnknownRule`] if there is no rule with this name.
     pub fn before(mut self, name: &str, rule: impl Rule + 'static) -> Result<Self, UnknownRule> {
         let Some(at) = self.list.iter().position(|rule| rule.name() == name) else {
             let names = self.names().into_iter().map(str::to_owned).collect();
@@ -69,13 +69,13 @@ impl Rules {
         Ok(self)
     }
 
-    /// Returns the names of the rules, in their order.
+    /// Returns the names of the rules, in order.
     #[must_use]
     pub fn names(&self) -> Vec<&str> {
         self.list.iter().map(|rule| rule.name()).collect()
     }
 
-    /// Decides on a case. The same case leads to the same decision.
+    /// Decides on a case. Deterministic.
     #[must_use]
     pub fn decide(&self, case: &Case<'_>) -> Decision {
         let rulings = self.list.iter().filter_map(|rule| Some((rule.name(), rule.judge(case)?)));
@@ -93,7 +93,7 @@ impl Rules {
         }
     }
 
-    /// Returns what an override replaces: what it says itself, or else what the rules decide without it.
+    /// Returns the decision that an override replaces: as recorded, otherwise as decided by the rules without it.
     fn replaced(&self, over: &Override, case: &Case<'_>) -> Kind {
         over.note.was.unwrap_or_else(|| self.decide(&Case { over: None, ..*case }).kind)
     }
@@ -105,7 +105,7 @@ pub fn decide(case: &Case<'_>) -> Decision {
     Rules::standard().decide(case)
 }
 
-/// Returns the ruling that a person's decision to split comes to: it is on record also where the task cannot be split.
+/// Turns a person's SPLIT into GIVE_UP if the task cannot be split, so that the decision is recorded anyway.
 fn possible(ruling: Ruling, case: &Case<'_>) -> Ruling {
     let is_ordered = ruling.kind == Kind::Split && case.over.is_some_and(|over| over.decision == Kind::Split);
     match case.may_be_split() {
@@ -114,7 +114,7 @@ fn possible(ruling: Ruling, case: &Case<'_>) -> Ruling {
     }
 }
 
-/// Returns `false` for what no rule may decide.
+/// True if any rule may decide this.
 fn is_allowed(kind: Kind, case: &Case<'_>) -> bool {
     let overrides = || case.over.is_some_and(|over| over.decision == Kind::Done);
     match kind {

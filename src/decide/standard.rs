@@ -1,4 +1,4 @@
-//! The standard rules, as a table: a name, the condition and the decision in words, and the function that is both.
+//! The standard rules as a table: the name, the condition and decision in words, and the function that implements them.
 
 use super::case::{Case, NoSplit};
 use super::decision::Ruling;
@@ -9,71 +9,70 @@ use crate::spec::OnFail;
 
 /// A row of the table.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Standard {
+pub(super) struct StandardRule {
     name: &'static str,
     when: &'static str,
     then: &'static str,
     judge: fn(&Case<'_>) -> Option<Ruling>,
 }
 
-/// The rule about a budget that is used up.
+/// The name of the rule for an exhausted budget.
 pub(super) const BUDGET: &str = "budget";
 
-/// The rule about attempts that a person granted.
+/// The name of the rule for attempts granted by a person.
 pub(super) const GRANTED: &str = "granted";
 
-/// The rules in their order.
-pub(super) const STANDARD: [Standard; 12] = [
-    Standard {
+pub(super) const STANDARD: [StandardRule; 12] = [
+    StandardRule {
         name: "override",
         when: "a person overrode the decision",
         then: "what the person decided",
         judge: overridden,
     },
-    Standard { name: BUDGET, when: "the budget is used up", then: "GIVE_UP", judge: budget },
-    Standard { name: "abort", when: "a verifier with `on_fail: abort` failed", then: "FAIL", judge: abort },
-    Standard {
+    StandardRule { name: BUDGET, when: "the budget is used up", then: "GIVE_UP", judge: budget },
+    StandardRule { name: "abort", when: "a verifier with `on_fail: abort` failed", then: "FAIL", judge: abort },
+    StandardRule {
         name: "human",
         when: "a verifier with `on_fail: human` failed",
         then: "a person is asked",
         judge: human,
     },
-    Standard {
+    StandardRule {
         name: GRANTED,
         when: "a verifier failed, and a person granted more attempts",
         then: "RETRY",
         judge: granted,
     },
-    Standard {
+    StandardRule {
         name: "children",
         when: "a verifier failed after a split",
         then: "RETRY once, with the children's report; then GIVE_UP",
         judge: children,
     },
-    Standard {
+    StandardRule {
         name: "repeated",
         when: "an error of this attempt was seen in `split_on_repeat_errors` attempts",
         then: "SPLIT, or GIVE_UP at `max_depth` and for errors that no smaller task could remove",
         judge: repeated,
     },
-    Standard { name: "retry", when: "a verifier failed, and attempts are left", then: "RETRY", judge: retry },
-    Standard { name: "exhausted", when: "a verifier failed", then: "GIVE_UP", judge: exhausted },
-    Standard {
+    StandardRule { name: "retry", when: "a verifier failed, and attempts are left", then: "RETRY", judge: retry },
+    StandardRule { name: "exhausted", when: "a verifier failed", then: "GIVE_UP", judge: exhausted },
+    StandardRule {
         name: "warnings",
         when: "a verifier with `warn_triggers_retry` has warnings, and attempts are left",
         then: "RETRY",
         judge: warnings,
     },
-    Standard {
+    StandardRule {
         name: "unverified",
         when: "a required verifier was skipped or did not run",
         then: "GIVE_UP; only an override makes it DONE",
         judge: unverified,
     },
-    Standard { name: "done", when: "nothing of that", then: "DONE", judge: done },
+    StandardRule { name: "done", when: "nothing of that", then: "DONE", judge: done },
 ];
 
-impl Rule for Standard {
+impl Rule for StandardRule {
     fn name(&self) -> &str {
         self.name
     }
@@ -83,15 +82,15 @@ impl Rule for Standard {
     }
 }
 
-/// Returns the standard rules as a Markdown table, in their order.
+/// Returns the standard rules as a Markdown table, in order.
 #[must_use]
 pub fn table() -> String {
     let head = "| rule | when | decision |\n|---|---|---|\n".to_owned();
-    let row = |rule: &Standard| format!("| `{}` | {} | {} |\n", rule.name, rule.when, rule.then);
+    let row = |rule: &StandardRule| format!("| `{}` | {} | {} |\n", rule.name, rule.when, rule.then);
     STANDARD.iter().map(row).fold(head, |table, row| table + &row)
 }
 
-/// Returns the ruling where no rule applies, or none that is allowed.
+/// Returns the ruling if no rule applies, or none that is allowed.
 pub(super) fn last(case: &Case<'_>) -> (&'static str, Ruling) {
     let ruling = unverified(case).unwrap_or_else(|| Ruling::new(Kind::GiveUp, "no rule applies"));
     ("unverified", ruling)
@@ -181,12 +180,12 @@ fn some<T>(list: Vec<T>) -> Option<Vec<T>> {
     Some(list).filter(|list| !list.is_empty())
 }
 
-/// Returns the ids of verifiers in words.
+/// Returns the ids of verifiers as a list in words.
 fn ids(outputs: &[&VerifierOutput]) -> String {
     words(outputs.iter().map(|output| format!("`{}`", output.verifier)))
 }
 
-/// Returns an error in words, with the attempts in which it was seen.
+/// Returns an error in words, with its attempts.
 fn seen(error: &Fingerprint, case: &Case<'_>) -> String {
     let findings = case.outputs.iter().flat_map(|output| &output.findings);
     let finding = findings.clone().find(|finding| finding.fingerprint == *error);
@@ -194,7 +193,7 @@ fn seen(error: &Fingerprint, case: &Case<'_>) -> String {
     format!("{}{} was seen in attempts {attempts}", error.short(), finding.map(in_brackets).unwrap_or_default())
 }
 
-/// How much of a message a reason has, in characters.
+/// The maximum length of a message in a reason, in characters.
 const MESSAGE: usize = 120;
 
 fn in_brackets(finding: &Finding) -> String {
@@ -207,7 +206,6 @@ fn left(case: &Case<'_>) -> String {
     format!("{} left", count(case.turns_left(), "attempt"))
 }
 
-/// Returns a number of things in words.
 fn count(number: usize, of: &str) -> String {
     if number == 1 { format!("1 {of}") } else { format!("{number} {of}s") }
 }

@@ -1,13 +1,13 @@
-//! How much a verifier's output weighs in a decision: what it says, its place in the configuration, and `--strict`.
+//! The effective severity of a verifier's output: its own severity, its entry in the configuration, and `--strict`.
 
 use std::collections::BTreeSet;
 
 use crate::findings::{Finding, Fingerprint, Severity, Verdict, VerifierOutput};
 use crate::spec::{Criticality, Required, Stage, VerifierEntry, Verifiers};
 
-/// Returns how grave an output is for a decision: the gravest of its findings or what it says itself, an error if its verdict
-/// is `fail`. Errors of an advisory verifier that is not required count as warnings; with `--strict`, warnings count as errors.
-/// A verifier that was skipped weighs nothing.
+/// Returns the effective severity of an output: the highest of its findings and of its own severity, which is an error
+/// if its verdict is `fail`. Errors of an advisory verifier that is not required count as warnings; with `--strict`,
+/// warnings count as errors. A skipped verifier counts as info.
 #[must_use]
 pub fn severity(output: &VerifierOutput, verifiers: &Verifiers) -> Severity {
     let gravest = output.findings.iter().map(|finding| finding.severity).max().unwrap_or_default();
@@ -29,18 +29,18 @@ fn weighed(severity: Severity, output: &VerifierOutput, verifiers: &Verifiers) -
     }
 }
 
-/// Returns `true` if the task cannot be done without the verifier of this output.
+/// True if the task cannot be done without the verifier of this output.
 fn is_required(output: &VerifierOutput, entry: Option<&VerifierEntry>) -> bool {
     output.required || entry.is_some_and(|entry| entry.gate.required == Required::Yes)
 }
 
-/// Returns the fingerprints that count as errors, each once.
+/// Returns the fingerprints of the findings that count as errors.
 pub(super) fn errors(outputs: &[VerifierOutput], verifiers: &Verifiers) -> BTreeSet<Fingerprint> {
     error_findings(outputs, verifiers).map(|finding| finding.fingerprint.clone()).collect()
 }
 
-/// Returns the findings that count as errors. An output that is an error as a whole, of which no finding is one, has its
-/// gravest findings here.
+/// Returns the findings that count as errors. For an output that is an error as a whole without any such finding, its
+/// findings of the highest severity.
 pub(super) fn error_findings<'o>(
     outputs: &'o [VerifierOutput],
     verifiers: &Verifiers,
@@ -66,7 +66,7 @@ pub(super) fn failed<'o>(
     outputs.into_iter().filter(|output| severity(output, verifiers) == Severity::Error)
 }
 
-/// Returns the reasons why a task cannot be done: required verifiers that failed, were skipped or did not run.
+/// Returns the reasons why a task is not verified: required verifiers that failed, were skipped or did not run.
 pub(super) fn unverified(outputs: &[VerifierOutput], verifiers: &Verifiers) -> Vec<String> {
     let required = outputs.iter().filter(|output| is_required(output, verifiers.get(&output.verifier)));
     let missing = verifiers.entries.iter().filter(|entry| is_missing(entry, outputs));
@@ -74,7 +74,7 @@ pub(super) fn unverified(outputs: &[VerifierOutput], verifiers: &Verifiers) -> V
     required.filter_map(|output| blocking(output, verifiers)).chain(missing).collect()
 }
 
-/// Returns why a task cannot be done with this output of a required verifier.
+/// Returns the reason why this output of a required verifier blocks the task.
 fn blocking(output: &VerifierOutput, verifiers: &Verifiers) -> Option<String> {
     let problem = match severity(output, verifiers) {
         _ if output.skipped.is_some() => "was skipped",
@@ -84,12 +84,12 @@ fn blocking(output: &VerifierOutput, verifiers: &Verifiers) -> Option<String> {
     Some(format!("required verifier `{}` {problem}", output.verifier))
 }
 
-/// Returns `true` if a verifier that may be required has no output; its output would say whether it is.
+/// True if a verifier that may be required has no output, which would show whether it is.
 fn is_missing(entry: &VerifierEntry, outputs: &[VerifierOutput]) -> bool {
     entry.gate.required != Required::No && outputs.iter().all(|output| output.verifier != entry.id)
 }
 
-/// Returns `true` if a stage may run after these outputs: nothing failed in the stages before it, and no blocker failed in
+/// Returns `true` if a stage may run after these outputs: nothing failed in earlier stages, and no blocker failed in
 /// the stage itself.
 #[must_use]
 pub fn may_run<'o>(stage: Stage, outputs: impl IntoIterator<Item = &'o VerifierOutput>, verifiers: &Verifiers) -> bool {
@@ -100,8 +100,8 @@ pub fn may_run<'o>(stage: Stage, outputs: impl IntoIterator<Item = &'o VerifierO
     !failed(outputs, verifiers).any(stops)
 }
 
-/// Lets errors that someone else removes count as info: for a child, those of its parent that another child covers.
-/// A verdict against such a report becomes one for it.
+/// Counts covered errors as info: for a child, the errors of its parent that another child covers. If no other error
+/// remains, a failed verdict becomes a pass.
 pub fn excuse(output: &mut VerifierOutput, covered: &[Fingerprint]) {
     let is_excused =
         |finding: &&mut Finding| covered.contains(&finding.fingerprint) && finding.severity != Severity::Info;

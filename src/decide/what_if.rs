@@ -1,4 +1,4 @@
-//! What other limits, severities or skipped verifiers would have decided, from the records of a run alone.
+//! Re-decides recorded attempts with other limits, severities or skipped verifiers, from the records of a run alone.
 
 use std::collections::BTreeMap;
 
@@ -15,7 +15,7 @@ use crate::findings::{Severity, Skipped, Verdict, VerifierOutput};
 use crate::spec::words::{meant, meant_or_all, quoted};
 use crate::spec::{PROGRESS, Policy, Required, RunSettings, VerifierEntry, choice_of, flag};
 
-/// An attempt as it was recorded.
+/// A recorded attempt.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Recorded {
     /// Its `verifier_outputs.json`.
@@ -24,27 +24,27 @@ pub struct Recorded {
     pub record: DecisionRecord,
 }
 
-/// What would have been decided on an attempt.
+/// The recorded and the hypothetical decision on an attempt.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WhatIf {
     /// The number of the attempt.
     pub attempt: u32,
-    /// What was decided.
+    /// The recorded decision.
     pub recorded: Kind,
-    /// What would be decided now.
+    /// The hypothetical decision.
     pub now: Kind,
-    /// The rule that would decide it.
+    /// The rule of the hypothetical decision.
     pub rule: String,
 }
 
-/// Other limits, severities and verifiers than those of the run.
+/// Changes to the limits, severities and verifiers of a run.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Changes {
     settings: RunSettings,
     severities: BTreeMap<String, Severity>,
 }
 
-/// Changes that cannot be made. Displays as a line for each.
+/// The error for invalid changes. Displays as one line for each.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{}", problems.join("\n"))]
 pub struct ChangesError {
@@ -52,20 +52,20 @@ pub struct ChangesError {
     pub problems: Vec<String>,
 }
 
-/// The keys that are followed by a point and the id of a verifier.
+/// The keys that are followed by a dot and the id of a verifier.
 const OF_VERIFIER: [&str; 4] = ["severity", "required", "warn_triggers_retry", "on_fail"];
 
 /// The other keys, apart from those of a policy.
 const OTHERS: [&str; 2] = ["skip", "strict"];
 
 impl Changes {
-    /// Returns changes of the settings of a run, each `KEY=VALUE`: the keys of a [`Policy`], `strict`, `skip=ID` (several ids
-    /// with commas), and for a verifier `severity.ID=error|warning|info`, `required.ID`, `warn_triggers_retry.ID`, `on_fail.ID`.
-    /// With `severity.ID=warning` its errors count as warnings, with `error` its warnings count as errors.
+    /// Parses changes to a run's settings, each `KEY=VALUE`: the keys of a [`Policy`], `strict`, `skip=ID,..`, and for
+    /// a verifier `severity.ID=error|warning|info`, `required.ID`, `warn_triggers_retry.ID`, `on_fail.ID`. With
+    /// `severity.ID=warning` its errors count as warnings, with `error` its warnings count as errors.
     ///
     /// # Errors
     ///
-    /// [`ChangesError`] with every problem at once: keys, ids and values that are not known.
+    /// [`ChangesError`] with every problem at once: unknown keys, ids and values.
     pub fn parse<C: AsRef<str>>(changes: &[C], settings: &RunSettings) -> Result<Self, ChangesError> {
         let mut made = Self { settings: settings.clone(), severities: BTreeMap::new() };
         let problems: Vec<String> = changes.iter().filter_map(|change| made.set(change.as_ref()).err()).collect();
@@ -108,7 +108,7 @@ impl Changes {
         found.ok_or_else(|| format!("no verifier has the id `{id}`{}", meant_or_all(id, &ids)))
     }
 
-    /// Returns the outputs as they would count.
+    /// Returns the outputs with the changes applied.
     fn outputs(&self, recorded: &[VerifierOutput]) -> Vec<VerifierOutput> {
         recorded.iter().map(|output| self.output(output.clone())).collect()
     }
@@ -127,7 +127,7 @@ impl Changes {
     }
 }
 
-/// Lets what is graver than `severity` count as that; with `error`, warnings too.
+/// Lowers every severity to at most `severity`; with `error`, raises warnings to errors.
 fn weigh_as(output: &mut VerifierOutput, severity: Severity) {
     let weighed = |was: Severity| match (was, severity) {
         (Severity::Warning, Severity::Error) => Severity::Error,
@@ -138,8 +138,8 @@ fn weigh_as(output: &mut VerifierOutput, severity: Severity) {
     output.verdict = output.verdict.filter(|verdict| *verdict != Verdict::Fail || severity == Severity::Error);
 }
 
-/// Returns what would be decided on each attempt of a task, each on the attempts before it as they were recorded. Overrides
-/// stay, and so do a budget that was used up, attempts that a person granted, and a split that was refused.
+/// Decides again on each attempt of a task, given the attempts before it as recorded. Overrides, an exhausted budget,
+/// granted attempts and rejected splits are kept.
 #[must_use]
 pub fn what_if(run: &[Recorded], changes: &Changes, rules: &Rules) -> Vec<WhatIf> {
     let mut history = History::of(base(run));
@@ -178,15 +178,15 @@ fn on_attempt(
     WhatIf { attempt: about.attempt, recorded: decision.kind, now: now.kind, rule: now.rule }
 }
 
-/// Returns the tree on which the task began, if its first attempt left it as it was.
+/// Returns the tree before the task, if the first attempt left it unchanged.
 fn base(run: &[Recorded]) -> Option<String> {
     let first = run.first()?;
     let is_same = first.outputs.iter().any(|output| output.verifier == PROGRESS);
     first.record.tree.clone().filter(|_| is_same)
 }
 
-/// Returns who changed the tree in an attempt: children after a split, nobody where a person decided on what was decided before or
-/// where a split was refused, else the agent.
+/// Returns the author of an attempt: the children after a split, nobody if a person overrode a recorded decision or a
+/// split was rejected, otherwise the agent.
 fn kind(recorded: &Recorded, before: Option<&DecisionRecord>) -> AttemptKind {
     let record = &recorded.record;
     match before.map(|record| record.decision.kind) {
