@@ -1,20 +1,20 @@
-//! Where a person's decision on a plan leads. Pure.
+//! The route after a person's decision on a plan. Pure.
 
 use crate::graph::Labels;
 use crate::plan::Decision;
 
-/// What follows a decision on a plan.
+/// The next step after a person's decision on a plan.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Labels)]
 pub enum AfterApproval {
     /// The plan is executed.
     Approve,
     /// The run ends.
     Reject,
-    /// The plan is written again.
+    /// The plan is revised.
     Revise,
 }
 
-/// Returns what follows a decision. Without one nothing is executed: it counts as a rejection.
+/// Returns the next step after a decision. Without one the plan is rejected.
 pub fn route_approval(decision: Option<&Decision>) -> AfterApproval {
     match decision {
         Some(Decision::Approve { .. } | Decision::EditPlan { .. }) => AfterApproval::Approve,

@@ -1,20 +1,20 @@
-//! Where the checks of a task lead, and what a person decides of one that did not pass. Pure.
+//! The routes after the checks of a task, and after a person's decision on one that did not pass. Pure.
 
 use crate::graph::Labels;
 use crate::plan::TaskProgress;
 
-/// What follows the checks of a task.
+/// The next step after the checks of a task.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Labels)]
 pub enum AfterVerify {
-    /// It is reviewed.
+    /// The task is reviewed.
     Review,
-    /// It is tried again.
+    /// The task is attempted again.
     Retry,
     /// A person decides.
     Halt,
 }
 
-/// Returns what follows the checks of a task; an attempt that failed them is already counted. `stuck`: trying again is no use.
+/// Returns the next step after a task's checks; a failed attempt is already counted. `stuck`: another one is useless.
 pub fn route_after_verify(progress: &TaskProgress, passed: bool, stuck: bool) -> AfterVerify {
     match (stuck, passed, progress.has_attempts_left()) {
         (true, _, _) | (false, false, false) => AfterVerify::Halt,
@@ -23,36 +23,36 @@ pub fn route_after_verify(progress: &TaskProgress, passed: bool, stuck: bool) ->
     }
 }
 
-/// What follows a person's decision on a task that did not pass.
+/// The next step after a person's decision on a task that did not pass.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Labels)]
 pub enum AfterHalting {
-    /// It is tried again.
+    /// The task is attempted again.
     Retry,
-    /// It is closed, and the next begins.
+    /// The task is closed; the next one starts.
     NextTask,
-    /// It is closed, and was the last.
+    /// The task is closed, and was the last one.
     Complete,
-    /// Another task comes first, and a person decides on it.
+    /// Another task comes first, and needs a person's decision.
     Ask,
     /// The run ends.
     End,
 }
 
-/// What follows the beginning of a task.
+/// The next step after a task was started.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Labels)]
 pub enum AfterBegin {
-    /// It is worked on.
+    /// The agent works on the task.
     Work,
     /// A person decides.
     Halt,
 }
 
-/// Returns what follows the beginning of a task; `blocked`: it is not started without a person's decision.
+/// Returns the next step after a task was started; `blocked`: it needs a person's decision first.
 pub fn route_begin(blocked: bool) -> AfterBegin {
     if blocked { AfterBegin::Halt } else { AfterBegin::Work }
 }
 
-/// Returns what follows: `ended`: the run does; `closed`: the task is accepted or put aside.
+/// Returns the next step. `ended`: the run ends; `closed`: the task is accepted or skipped.
 pub fn route_after_halting(progress: &TaskProgress, ended: bool, closed: bool) -> AfterHalting {
     match (ended, closed, progress.is_last()) {
         (true, _, _) => AfterHalting::End,

@@ -1,5 +1,5 @@
-//! Ready-made routers for graphs that execute plans: pure functions over plain values. They know no state, no node and no
-//! graph; a graph says where each outcome leads with `impl Route<Step> for AfterTaskReview`.
+//! Ready-made routers for graphs that execute plans: pure functions over plain values. They know no state, node or
+//! graph; a graph maps each outcome to a node with `impl Route<Step> for AfterTaskReview`.
 //!
 //! ```
 //! use superstep::plan::TaskProgress;

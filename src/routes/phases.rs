@@ -1,33 +1,33 @@
-//! Where the steps of a phase lead. Pure.
+//! The routes between the steps of a phase. Pure.
 
 use crate::graph::Labels;
 
-/// What follows the computation of the phases.
+/// The next step after the phases were computed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Labels)]
 pub enum AfterPlanPhases {
-    /// The first phase that is not done begins.
+    /// The first unfinished phase starts.
     Begin,
     /// All phases are done.
     Complete,
 }
 
-/// What follows the integration of a phase.
+/// The next step after a phase was integrated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Labels)]
 pub enum AfterIntegration {
     /// The phase is reviewed.
     Review,
-    /// A subtask runs once more on the integrated work.
+    /// A subtask runs again, on top of the integrated work.
     Again,
     /// A person decides.
     Halt,
 }
 
-/// What follows the review of a phase.
+/// The next step after the review of a phase.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Labels)]
 pub enum AfterPhaseReview {
-    /// The next phase begins.
+    /// The next phase starts.
     NextPhase,
-    /// The phase runs again from the commit before it.
+    /// The phase runs again, from the commit before it.
     Retry,
     /// A person decides.
     Halt,
@@ -35,8 +35,8 @@ pub enum AfterPhaseReview {
     Complete,
 }
 
-/// Returns what follows the review of a phase; the attempt that was judged is already counted: a limit of 2 gives a phase that is
-/// always rejected exactly two attempts.
+/// Returns the next step after the review of a phase. The reviewed attempt is already counted: with a limit of 2, a
+/// phase that is always rejected gets exactly two attempts.
 pub fn route_after_phase_review(approved: bool, rejections: u32, most: u32, is_last: bool) -> AfterPhaseReview {
     match (approved, is_last) {
         (true, true) => AfterPhaseReview::Complete,
@@ -46,16 +46,16 @@ pub fn route_after_phase_review(approved: bool, rejections: u32, most: u32, is_l
     }
 }
 
-/// What follows a person's decision on a phase.
+/// The next step after a person's decision on a phase.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Labels)]
 pub enum AfterPhaseHalt {
-    /// Work goes on in the phase, or in the next one.
+    /// The phase continues, or the next one starts.
     Begin,
     /// All phases are done.
     Complete,
-    /// The phases are computed anew, from another plan.
+    /// The phases are computed again, from another plan.
     Replan,
-    /// A person is asked about another plan.
+    /// A person decides on another plan.
     Approve,
     /// The run ends.
     End,

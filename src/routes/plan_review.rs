@@ -1,33 +1,33 @@
-//! Where a run begins, and where the check of its plan leads. Pure.
+//! The routes at the start of a run, and after the validation of its plan. Pure.
 
 use crate::graph::Labels;
 
-/// How a run begins.
+/// The first step of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Labels)]
 pub enum AfterStart {
     /// A plan is written.
     Plan,
-    /// There is one.
+    /// There is a plan: it is validated.
     Validate,
 }
 
-/// Returns how a run begins.
+/// Returns the first step of a run.
 pub fn route_start(has_plan: bool) -> AfterStart {
     if has_plan { AfterStart::Validate } else { AfterStart::Plan }
 }
 
-/// What follows the check of a plan.
+/// The next step after the validation of a plan.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Labels)]
 pub enum AfterPlanReview {
-    /// It goes to a person.
+    /// A person decides on the plan.
     Approve,
-    /// It is written again.
+    /// The plan is revised.
     Revise,
-    /// It goes to a person as it is: it was written again as often as it may.
+    /// A person decides on the plan as it is: the limit of revisions is reached.
     Escalate,
 }
 
-/// Returns what follows the check of a plan. A plan that no architect wrote is not written again.
+/// Returns the next step after the validation of a plan. Only an architect's plan can be revised.
 pub fn route_after_plan_review(is_valid: bool, has_architect: bool, revisions: u32, most: u32) -> AfterPlanReview {
     match (is_valid, has_architect && revisions < most) {
         (true, _) => AfterPlanReview::Approve,

@@ -1,23 +1,23 @@
-//! Where the judgement on a task leads. Pure.
+//! The routes after the review of a task. Pure.
 
 use crate::graph::Labels;
 use crate::plan::TaskProgress;
 
-/// What follows the judgement on a task.
+/// The next step after the review of a task.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Labels)]
 pub enum AfterTaskReview {
-    /// The task is tried again.
+    /// The task is attempted again.
     Retry,
-    /// The next task begins.
+    /// The next task starts.
     NextTask,
     /// All tasks are done.
     Complete,
-    /// The task failed as often as it may; the tasks after it are not begun.
+    /// The limit of attempts is reached; the remaining tasks are not started.
     Halt,
 }
 
-/// Returns what follows the judgement on the current task. The attempt judged is already counted: a limit of 2 gives a task
-/// that always fails exactly two attempts.
+/// Returns the next step after the review of the current task. The reviewed attempt is already counted: with a limit of
+/// 2, a task that always fails gets exactly two attempts.
 pub fn route_after_task_review(progress: &TaskProgress, approved: bool) -> AfterTaskReview {
     match (approved, progress.is_last(), progress.has_attempts_left()) {
         (true, true, _) => AfterTaskReview::Complete,
@@ -27,21 +27,21 @@ pub fn route_after_task_review(progress: &TaskProgress, approved: bool) -> After
     }
 }
 
-/// What follows the judgement on work that is not cut into tasks.
+/// The next step after the review of work that is not divided into tasks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Labels)]
 pub enum AfterReview {
-    /// It is tried again.
+    /// The work is attempted again.
     Retry,
-    /// It is done, or was tried as often as it may.
+    /// The work is done, or the limit of attempts is reached.
     End,
 }
 
-/// Returns what follows the judgement on work that is not cut into tasks; the attempt judged is already counted.
+/// Returns the next step after the review of undivided work; the reviewed attempt is already counted.
 pub fn route_after_review(iteration: u32, most: u32, approved: bool) -> AfterReview {
     if !approved && iteration < most { AfterReview::Retry } else { AfterReview::End }
 }
 
-/// Returns what follows the judgement on a task, or on a plan without tasks: that is one task, and there is no other way.
+/// Returns the next step after the review of a task, or of a plan without task headings, which is one task.
 pub fn route_after_review_or_task(progress: &TaskProgress, approved: bool) -> AfterTaskReview {
     route_after_task_review(progress, approved)
 }
