@@ -1,4 +1,4 @@
-//! The task and the files that a verifier judges, as plain data.
+//! The input of a verifier as plain data: the task and its files.
 
 use std::path::PathBuf;
 
@@ -7,18 +7,18 @@ use serde_json::Value;
 
 use crate::spec::{Constraint, NextTask, Relationships, TaskSpec};
 
-/// The work of an attempt, for a verifier.
+/// The work of an attempt, as the input of a verifier.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct VerifierJob {
     /// The task.
     pub task: TaskView,
     /// The attempt, from 1.
     pub attempt: u32,
-    /// The folder with the files of the attempt: an absolute path.
+    /// The absolute path of the folder with the files of the attempt.
     pub folder: PathBuf,
-    /// The id of the git tree with the files from before the task.
+    /// The id of the git tree before the task.
     pub base: String,
-    /// The id of the git tree with the files of the attempt.
+    /// The id of the git tree of the attempt.
     pub tree: String,
     /// The difference between the two.
     pub changes: Changes,
@@ -31,15 +31,15 @@ pub struct VerifierJob {
 pub struct Changes {
     /// The unified diff, as `git diff` prints it.
     pub diff: String,
-    /// `true` if the diff is longer than the policy allows: `diff` ends early then, at the end of a line.
+    /// Set if the diff exceeds the policy's limit: `diff` then ends early, at the end of a line.
     pub is_cut: bool,
-    /// The files that differ, by their paths from the root of the repository, in order. A deleted one is among them.
+    /// The paths of the changed files from the root of the repository, sorted, including deleted ones.
     pub files: Vec<String>,
-    /// The keys of this process that they hold, and did not hold before.
+    /// The keys of this process that the attempt added to files.
     pub keys: Vec<KnownKey>,
 }
 
-/// The value of a variable of this process that holds a key, in a file.
+/// The value of a key variable of this process, found in a file.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct KnownKey {
     /// The path of the file from the root of the repository.
@@ -62,20 +62,20 @@ pub struct TaskView {
     pub description: String,
     /// Its acceptance criteria.
     pub acceptance: Vec<String>,
-    /// Its constraints, one in each text.
+    /// Its constraints.
     pub constraints: Vec<String>,
     /// The task that it is a part of.
     pub parent: Option<Neighbour>,
-    /// The tasks that follow it.
+    /// The tasks after it.
     pub next: Vec<Neighbour>,
 }
 
-/// A task beside another one.
+/// A task related to another one.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Neighbour {
     /// Its id.
     pub id: String,
-    /// What is known of it: its title, its description; may be empty.
+    /// A description: its title, its text; may be empty.
     pub text: String,
 }
 
@@ -103,7 +103,7 @@ fn parent(around: &Relationships) -> Option<Neighbour> {
     Some(Neighbour { id, text: around.parent_snapshot.clone().unwrap_or_default() })
 }
 
-/// Returns the tasks that are described, then those of which only the id is known.
+/// Returns the described tasks, then those of which only the id is known.
 fn next(around: &Relationships) -> Vec<Neighbour> {
     let described = around.next_tasks.iter().map(|NextTask { id, title, description }| Neighbour {
         id: id.clone().unwrap_or_else(|| title.clone()),

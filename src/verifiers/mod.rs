@@ -1,8 +1,8 @@
-//! VerifierRegistry that are code: the [`Verifier`] trait, the [`VerifierJob`] that one gets, and the registry by which a task finds
-//! one by its id. A verifier only observes: it reports findings, and rules decide. This room knows findings and tasks; it knows no
-//! graph, no agent and no git.
+//! Verifiers implemented in code: the [`Verifier`] trait, its input [`VerifierJob`], and the registry that maps ids to
+//! verifiers. A verifier only observes: it reports findings, and rules decide. This module knows findings and tasks; it
+//! knows no graph, no agent and no git.
 //!
-//! A verifier of your own is a type, a name in the registry, and an entry with `mode: code` in `verifiers.yml`:
+//! A custom verifier is a type, a name in the registry, and an entry with `mode: code` in `verifiers.yml`:
 //!
 //! ```
 //! use superstep::findings::{Finding, FindingKind, VerifierReport};

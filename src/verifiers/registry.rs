@@ -1,11 +1,11 @@
-//! VerifierRegistry by their ids.
+//! The registry of verifiers by id.
 
 use std::collections::BTreeMap;
 
 use super::secrets::{self, Secrets};
 use super::verifier::{DynVerifier, Verifier};
 
-/// The verifiers that entries with `mode: code` name by their ids.
+/// The verifiers that entries with `mode: code` refer to by id.
 #[derive(Clone, Debug, Default)]
 pub struct VerifierRegistry(BTreeMap<String, DynVerifier>);
 
@@ -16,20 +16,20 @@ impl VerifierRegistry {
         Self::default()
     }
 
-    /// Returns the verifiers that come with the library: `secrets`, which finds keys and tokens in the lines that were added.
+    /// Returns the verifiers of this library: `secrets`, which finds keys and tokens in added lines.
     #[must_use]
     pub fn built_in() -> Self {
         Self::new().with(secrets::ID, Secrets)
     }
 
-    /// Adds a verifier, in the place of one that had its id.
+    /// Adds a verifier, replacing one with the same id.
     #[must_use]
     pub fn with(mut self, id: impl Into<String>, verifier: impl Verifier) -> Self {
         self.0.insert(id.into(), DynVerifier::new(verifier));
         self
     }
 
-    /// Returns the ids, in no order.
+    /// Returns the ids, in unspecified order.
     pub fn ids(&self) -> impl Iterator<Item = &str> {
         self.0.keys().map(String::as_str)
     }

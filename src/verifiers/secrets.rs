@@ -1,16 +1,16 @@
-//! The verifier `secrets`: keys and tokens in the lines that were added.
+//! The verifier `secrets`: finds keys and tokens in added lines.
 
 use super::job::{KnownKey, VerifierJob};
 use super::verifier::{Verifier, VerifierError};
 use crate::findings::{Finding, FindingKind, VerifierReport, secrets_in};
 
-/// The name by which it is configured.
+/// The id in the configuration.
 pub(super) const ID: &str = "secrets";
 
-/// How much of a diff it reads whatever is set, in bytes.
+/// The minimum diff limit of this verifier in bytes, regardless of the settings.
 const DIFF: usize = 64 * 1024 * 1024;
 
-/// Finds keys and tokens in the lines that an attempt adds, and the keys of this process.
+/// Finds keys and tokens in the lines that an attempt adds, including the keys of this process.
 pub(super) struct Secrets;
 
 impl Verifier for Secrets {

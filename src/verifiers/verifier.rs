@@ -1,4 +1,4 @@
-//! The trait of verifiers, and its form without a type.
+//! The trait of verifiers, and its type-erased form.
 
 use std::fmt;
 use std::sync::Arc;
@@ -8,13 +8,13 @@ use futures::future::BoxFuture;
 use super::job::VerifierJob;
 use crate::findings::VerifierReport;
 
-/// Why a verifier has no report: an error of any type.
+/// The reason why a verifier has no report: an error of any type.
 pub type VerifierError = Box<dyn std::error::Error + Send + Sync>;
 
 /// A judge of the files of an attempt.
 ///
-/// It reads and reports; it changes nothing and decides nothing. A file that it changes is put back. An error and a panic are
-/// findings of the kind `VERIFIER_FAIL`, and not the end of the run. A verifier may run again after a crash.
+/// It only reads and reports; changes that it makes to files are reverted. An error or panic becomes a finding of the
+/// kind `VERIFIER_FAIL`, and does not end the run. A verifier may run again after a crash.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a verifier",
     note = "implement `Verifier`: `async fn verify(&self, job: &VerifierJob) -> Result<VerifierReport, VerifierError>`"
@@ -23,18 +23,18 @@ pub trait Verifier: Send + Sync + 'static {
     /// Returns the report on an attempt. A finding without a fingerprint gets one, made of its type, file and message.
     ///
     /// # Errors
-    /// Any error by which there is no report.
+    /// Any error that prevents a report.
     fn verify(&self, job: &VerifierJob) -> impl Future<Output = Result<VerifierReport, VerifierError>> + Send;
 
-    /// Returns how much of the diff it is given, in bytes; unless implemented, as much as is `set` by `max_diff_bytes`.
+    /// Returns the maximum length of the diff it gets, in bytes; by default `set`, the value of `max_diff_bytes`.
     fn diff_limit(&self, set: usize) -> usize {
         set
     }
 }
 
-/// A [`Verifier`] of any type. Copies are the same one.
+/// A type-erased [`Verifier`]. Clones share it.
 #[derive(Clone)]
-pub struct DynVerifier(Arc<dyn Erased>);
+pub struct DynVerifier(Arc<dyn ErasedVerifier>);
 
 impl fmt::Debug for DynVerifier {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -43,7 +43,7 @@ impl fmt::Debug for DynVerifier {
 }
 
 impl DynVerifier {
-    /// Returns a verifier whose type is not known any more.
+    /// Returns a type-erased verifier.
     pub fn new(verifier: impl Verifier) -> Self {
         Self(Arc::new(verifier))
     }
@@ -56,19 +56,19 @@ impl DynVerifier {
         self.0.verify_boxed(job).await
     }
 
-    /// Returns how much of the diff it is given, as [`Verifier::diff_limit`].
+    /// Returns the maximum length of the diff it gets, like [`Verifier::diff_limit`].
     pub fn diff_limit(&self, set: usize) -> usize {
         self.0.diff_limit_erased(set)
     }
 }
 
-/// A verifier whose futures have one type.
-trait Erased: Send + Sync {
+/// The dyn-compatible form of a verifier.
+trait ErasedVerifier: Send + Sync {
     fn verify_boxed<'a>(&'a self, job: &'a VerifierJob) -> BoxFuture<'a, Result<VerifierReport, VerifierError>>;
     fn diff_limit_erased(&self, set: usize) -> usize;
 }
 
-impl<V: Verifier> Erased for V {
+impl<V: Verifier> ErasedVerifier for V {
     fn verify_boxed<'a>(&'a self, job: &'a VerifierJob) -> BoxFuture<'a, Result<VerifierReport, VerifierError>> {
         Box::pin(self.verify(job))
     }
