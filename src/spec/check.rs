@@ -1,4 +1,4 @@
-//! What verifiers that were put together may lack, and where they contradict each other.
+//! Checks merged verifiers for missing settings and contradictions.
 
 use super::config::Stakeholder;
 use super::draft::Draft;
@@ -8,10 +8,10 @@ use super::problem::SpecProblem;
 use super::standard::FINDS_COMMAND;
 use super::words::meant_or_all;
 
-/// The built-in verifiers that come with a prompt.
+/// The built-in verifiers with a built-in prompt.
 const HAS_PROMPT: [&str; 3] = ["alignment", "bigpicture", "style"];
 
-/// Returns the problems of the verifiers that run, in their order.
+/// Returns the problems of the enabled verifiers, in their order.
 pub(super) fn drafts(drafts: &[Draft<'_>], stakeholders: &[Stakeholder]) -> Vec<SpecProblem> {
     let on = drafts.iter().filter(|draft| draft.is_on());
     let problems = |draft| {
@@ -47,13 +47,13 @@ fn without_prompt(draft: &Draft<'_>) -> Option<SpecProblem> {
     is_mute.then(|| draft.problem("config.prompt", "is missing; a verifier of mode `model` needs one".to_owned()))
 }
 
-/// Returns the settings that no verifier has; one in code may have its own.
+/// Returns a problem for each unknown setting; verifiers in code may have their own.
 fn unknown_settings(draft: &Draft<'_>) -> Vec<SpecProblem> {
     let keys = draft.entry.config.other.keys().filter(|_| draft.entry.mode != Mode::Code);
     keys.map(|key| draft.problem(&format!("config.{key}"), unknown_setting(key))).collect()
 }
 
-/// Returns what is wrong with the verifiers that come before this one.
+/// Returns a problem for each invalid `after`.
 fn after(draft: &Draft<'_>, drafts: &[Draft<'_>]) -> Vec<SpecProblem> {
     let find = |id: &str| drafts.iter().find(|other| other.entry.id == id).map(|other| &other.entry);
     let problem = |id: &String| match find(id) {
@@ -69,7 +69,7 @@ fn after(draft: &Draft<'_>, drafts: &[Draft<'_>]) -> Vec<SpecProblem> {
     draft.entry.place.after.iter().filter_map(problem).map(|problem| draft.problem("after", problem)).collect()
 }
 
-/// Returns `true` if `entry` is `target`, or comes after it, or after one that does.
+/// Returns `true` if `entry` is `target`, or comes after it directly or indirectly.
 fn comes_after<'e>(entry: &'e VerifierEntry, target: &str, find: impl Fn(&str) -> Option<&'e VerifierEntry>) -> bool {
     let mut seen = vec![entry];
     let mut next = 0;

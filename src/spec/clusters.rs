@@ -1,20 +1,20 @@
-//! A split without a model: a child for each group of errors that likely have one cause.
+//! A split without a model: one child for each group of errors with a likely common cause.
 
 use super::proposal::{ProposedChild, SplitProposal};
 use super::split::{Split, SplitProblem, length};
 use super::task::TaskSpec;
 use crate::findings::{Cluster, Finding, Fingerprint, clusters_at_most};
 
-/// How many errors a goal spells out, and how many characters of each.
-const LISTED: usize = 20;
-const LONGEST: usize = 300;
+/// The maximum number of errors in a goal, and the maximum length of each in characters.
+const MAX_MESSAGES: usize = 20;
+const MAX_MESSAGE: usize = 300;
 
 impl Split<'_> {
-    /// Returns a child for each group of errors that likely have one cause, at most as many as the policy allows.
+    /// Returns a child for each group of errors with a likely common cause, at most as many as the policy allows.
     ///
     /// # Errors
     ///
-    /// As [`check`](Self::check): an error that is not among these, a parent than which no child can be smaller.
+    /// As [`check`](Self::check): a repeated error that is not in `errors`, a parent too small for smaller children.
     pub fn by_errors(&self, errors: &[Finding]) -> Result<Vec<TaskSpec>, Vec<SplitProblem>> {
         let clusters = divided(errors, self.parent.policy.max_children as usize);
         let children = clusters.iter().enumerate().map(|(at, cluster)| self.proposed(at + 1, cluster)).collect();
@@ -36,7 +36,7 @@ impl Split<'_> {
         }
     }
 
-    /// Returns the parent's criteria that the errors are about.
+    /// Returns the parent's criteria that the error messages mention.
     fn unmet(&self, cluster: &Cluster) -> Vec<String> {
         let is_unmet =
             |criterion: &&String| cluster.messages.iter().any(|message| message.contains(criterion.as_str()));
@@ -45,16 +45,16 @@ impl Split<'_> {
 }
 
 fn goal(cluster: &Cluster) -> String {
-    let message = |message: &String| format!("\n- {}", message.chars().take(LONGEST).collect::<String>());
+    let message = |message: &String| format!("\n- {}", message.chars().take(MAX_MESSAGE).collect::<String>());
     let mut goal = "Fix these errors, and change nothing that has nothing to do with them:\n".to_owned();
-    goal.extend(cluster.messages.iter().take(LISTED).map(message));
-    if cluster.messages.len() > LISTED {
-        goal.push_str(&format!("\n- and {} more", cluster.messages.len() - LISTED));
+    goal.extend(cluster.messages.iter().take(MAX_MESSAGES).map(message));
+    if cluster.messages.len() > MAX_MESSAGES {
+        goal.push_str(&format!("\n- and {} more", cluster.messages.len() - MAX_MESSAGES));
     }
     goal
 }
 
-/// Returns a goal of fewer characters than `length`, if there is one, with a number that tells it from its siblings.
+/// Returns a goal shorter than `length` characters, if possible; the number makes it unique among its siblings.
 fn short_goal(number: usize, cluster: &Cluster, length: usize) -> String {
     let first = cluster.fingerprints.first().map(Fingerprint::short).unwrap_or_default();
     let goals = [
@@ -66,8 +66,8 @@ fn short_goal(number: usize, cluster: &Cluster, length: usize) -> String {
     goals.iter().find(fits).unwrap_or(&goals[0]).clone()
 }
 
-/// Returns the errors in groups. If all likely have one cause, those of each file are a group, or else each is one: a child that
-/// has to remove all of them would be no smaller.
+/// Returns the errors in groups. A single group is divided by file, or else into its errors: a child that has to remove
+/// all of them would not be smaller than its parent.
 fn divided(errors: &[Finding], most: usize) -> Vec<Cluster> {
     let clusters = clusters_at_most(errors, most);
     if clusters.len() != 1 || most < 2 {
@@ -79,7 +79,7 @@ fn divided(errors: &[Finding], most: usize) -> Vec<Cluster> {
     groups.chunks(size).flat_map(|chunk| clusters_at_most(&chunk.concat(), 1)).collect()
 }
 
-/// Returns the errors in groups by a key, in the order in which the keys are first seen.
+/// Groups errors by a key, in the order of the first occurrence of each key.
 fn groups(errors: &[Finding], key: impl Fn(&Finding) -> String) -> Vec<Vec<Finding>> {
     let mut groups: Vec<(String, Vec<Finding>)> = vec![];
     for error in errors {

@@ -1,4 +1,4 @@
-//! `verifiers.yml`: stakeholders, and parts of verifiers' entries.
+//! `verifiers.yml`: stakeholders, and patches of verifiers' entries.
 
 use serde::{Deserialize, Serialize};
 
@@ -7,7 +7,7 @@ use super::patch::VerifierPatch;
 use super::problem::{Problems, SpecError};
 use super::section::Section;
 
-/// Someone who owns verifiers.
+/// An owner of verifiers.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Stakeholder {
     /// The id.
@@ -24,20 +24,20 @@ pub struct VerifierConfig {
     pub(super) verifiers: Vec<(String, VerifierPatch)>,
 }
 
-/// The id of the output that [`decide`](crate::decide) adds; no verifier has it.
+/// The reserved id of the output that [`decide`](crate::decide) adds.
 pub(crate) const PROGRESS: &str = "progress";
 
-/// The id of the output about the agent itself; no verifier has it.
+/// The reserved id of the output about the agent itself.
 pub(crate) const AGENT: &str = "agent";
 
 impl VerifierConfig {
-    /// Reads a `verifiers.yml`. `file` is named in errors.
+    /// Parses a `verifiers.yml`. `file` is its name in errors.
     ///
     /// # Errors
     ///
-    /// [`SpecError`] with every problem at once: unknown keys, values of the wrong kind or beyond their maxima, ids that are
-    /// written twice. Entries that contradict others are found when [`RunSettings::merge`](super::RunSettings::merge) puts them
-    /// together.
+    /// [`SpecError`] with every problem at once: unknown keys, values of the wrong kind or beyond their maxima,
+    /// duplicate ids. Contradictions between entries are only found by
+    /// [`RunSettings::merge`](super::RunSettings::merge).
     pub fn parse(text: &str, file: &str) -> Result<Self, SpecError> {
         let problems = Problems::new(file);
         let made = Section::of_text(text, &problems).map(|root| Self::read(root, file));
@@ -47,25 +47,25 @@ impl VerifierConfig {
     fn read(mut root: Section<'_>, file: &str) -> Self {
         let stakeholders = items(&mut root, "stakeholders", stakeholder);
         let verifiers = items(&mut root, "verifiers", verifier);
-        twice(&root, "stakeholders", stakeholders.iter().map(|(line, stakeholder)| (*line, stakeholder.id.as_str())));
-        twice(&root, "verifiers", verifiers.iter().map(|(line, (id, _))| (*line, id.as_str())));
+        unique(&root, "stakeholders", stakeholders.iter().map(|(line, stakeholder)| (*line, stakeholder.id.as_str())));
+        unique(&root, "verifiers", verifiers.iter().map(|(line, (id, _))| (*line, id.as_str())));
         root.end();
-        Self { file: file.to_owned(), stakeholders: bare(stakeholders), verifiers: bare(verifiers) }
+        Self { file: file.to_owned(), stakeholders: without_lines(stakeholders), verifiers: without_lines(verifiers) }
     }
 }
 
-/// Reads a list of maps; each with its line.
+/// Reads a list of maps, each with its line.
 fn items<T>(root: &mut Section<'_>, key: &'static str, read: fn(Section<'_>) -> Option<T>) -> Vec<(usize, T)> {
     let list = root.list(key).unwrap_or_default();
     let sections = list.into_iter().filter_map(|item| root.inner(key, item));
     sections.filter_map(|section| Some((section.line, read(section)?))).collect()
 }
 
-fn bare<T>(items: Vec<(usize, T)>) -> Vec<T> {
+fn without_lines<T>(items: Vec<(usize, T)>) -> Vec<T> {
     items.into_iter().map(|(_, item)| item).collect()
 }
 
-fn twice<'i>(root: &Section<'_>, key: &str, ids: impl Iterator<Item = (usize, &'i str)>) {
+fn unique<'i>(root: &Section<'_>, key: &str, ids: impl Iterator<Item = (usize, &'i str)>) {
     let mut seen: Vec<(usize, &str)> = Vec::new();
     for (line, id) in ids {
         match seen.iter().find(|(_, other)| *other == id) {

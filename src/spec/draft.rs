@@ -6,7 +6,7 @@ use super::problem::SpecProblem;
 use super::stage::Stage;
 use super::standard;
 
-/// Parts of an entry, and where they were written.
+/// A patch of an entry, with its file and section.
 #[derive(Clone, Copy)]
 pub(super) struct Layer<'p> {
     pub(super) file: &'p str,
@@ -21,13 +21,13 @@ impl Layer<'_> {
     }
 }
 
-/// A verifier that is being put together.
+/// A verifier while it is merged.
 pub(super) struct Draft<'p> {
     pub(super) entry: VerifierEntry,
     pub(super) enabled: Option<bool>,
-    /// `false` if it is built in.
+    /// False for a built-in verifier.
     pub(super) is_new: bool,
-    /// The parts that were put in, in their order.
+    /// The applied patches, in order.
     pub(super) patches: Vec<Layer<'p>>,
 }
 
@@ -40,12 +40,12 @@ impl<'p> Draft<'p> {
         Self { is_new: true, ..Self::built_in(standard::new(id)) }
     }
 
-    /// Returns `true` if the verifier runs: one that is off by itself does as soon as it is named.
+    /// Returns `true` if the verifier is enabled. One that is off by default is enabled by any patch.
     pub(super) fn is_on(&self) -> bool {
         self.enabled.unwrap_or(self.entry.id != standard::OFF || !self.patches.is_empty())
     }
 
-    /// Puts a verifier of mode `model` that names no stage behind the build.
+    /// Moves a new verifier of mode `model` without a stage behind the build.
     pub(super) fn place(&mut self) {
         let is_free = self.is_new && self.entry.mode == Mode::Model && !self.has("stage");
         if is_free {
@@ -65,7 +65,7 @@ impl<'p> Draft<'p> {
         }
     }
 
-    /// Returns a problem of the entry, at the last place where its setting `key` was written.
+    /// Returns a problem of the entry, located where the setting `key` was last written.
     pub(super) fn problem(&self, key: &str, problem: String) -> SpecProblem {
         let layer = self.patches.iter().rev().find(|layer| layer.patch.has(key)).or(self.patches.last());
         match layer {

@@ -1,4 +1,4 @@
-//! A verifier as it is configured: who owns it, when it runs, what its findings lead to.
+//! The configuration of a verifier: its owner, its order, and the effect of its findings.
 
 use serde::{Deserialize, Serialize};
 
@@ -8,26 +8,26 @@ use super::stage::Stage;
 /// A configured verifier.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct VerifierEntry {
-    /// Its id.
+    /// The id.
     pub id: String,
-    /// The id of the stakeholder who owns it.
+    /// The id of the owning stakeholder.
     pub stakeholder: String,
-    /// How it verifies.
+    /// The kind of verifier.
     pub mode: Mode,
-    /// When it runs.
+    /// The stage and order.
     #[serde(flatten)]
     pub place: Place,
-    /// What its findings lead to.
+    /// The effect of its findings.
     #[serde(flatten)]
     pub gate: Gate,
-    /// Its settings.
+    /// The settings.
     pub config: VerifierSettings,
-    /// `true` if `--skip-verifiers` names it: it does not run, and its output has `skipped`.
+    /// Set if `--skip-verifiers` names it: it does not run, and its output has `skipped`.
     #[serde(default)]
     pub skipped: bool,
 }
 
-/// How a verifier verifies.
+/// The kind of a verifier.
 #[derive(
     Clone,
     Copy,
@@ -44,37 +44,37 @@ pub struct VerifierEntry {
 #[serde(rename_all = "lowercase")]
 #[strum(serialize_all = "lowercase")]
 pub enum Mode {
-    /// By a command.
+    /// A command.
     Shell,
-    /// By a model that may only read.
+    /// A model with read access only.
     Model,
-    /// By code that the program registers.
+    /// Code that the program registers.
     Code,
 }
 
-/// When a verifier runs.
+/// The order in which a verifier runs.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Place {
-    /// Its stage; a stage runs only if nothing failed in the stages before it.
+    /// The stage, which runs only if nothing failed in earlier stages.
     pub stage: Stage,
-    /// The verifiers of the same stage that run before it.
+    /// The verifiers of the same stage that run before this one.
     pub after: Vec<String>,
 }
 
-/// What the findings of a verifier lead to.
+/// The effect of a verifier's findings.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Gate {
-    /// How much its findings weigh.
+    /// The weight of its findings.
     pub criticality: Criticality,
-    /// Whether a task can be done without it.
+    /// The condition under which a task cannot be done without it.
     pub required: Required,
-    /// `true` if its warnings are worth another attempt; none: as the policy says.
+    /// Set if its warnings trigger another attempt; `None`: as in the policy.
     pub warn_triggers_retry: Option<bool>,
-    /// What happens if it fails.
+    /// The effect of a failure.
     pub on_fail: OnFail,
 }
 
-/// How much the findings of a verifier weigh.
+/// The weight of a verifier's findings.
 #[derive(
     Clone,
     Copy,
@@ -91,7 +91,7 @@ pub struct Gate {
 #[serde(rename_all = "lowercase")]
 #[strum(serialize_all = "lowercase")]
 pub enum Criticality {
-    /// If it fails, nothing that comes after it runs, in its own stage neither.
+    /// If it fails, no further verifier runs, not even in its own stage.
     Blocker,
     /// If it fails, later stages do not run.
     Standard,
@@ -99,7 +99,7 @@ pub enum Criticality {
     Advisory,
 }
 
-/// What happens if a verifier fails.
+/// The effect of a verifier's failure.
 #[derive(
     Clone,
     Copy,
@@ -116,7 +116,7 @@ pub enum Criticality {
 #[serde(rename_all = "lowercase")]
 #[strum(serialize_all = "lowercase")]
 pub enum OnFail {
-    /// Another attempt, a split, or the end, as the rules say.
+    /// Another attempt, a split, or the end, by the rules.
     Retry,
     /// The task fails.
     Abort,
@@ -124,21 +124,21 @@ pub enum OnFail {
     Human,
 }
 
-/// Whether a task can be done without a verifier.
+/// The condition under which a task cannot be done without a verifier.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(from = "Written", into = "Written")]
 pub enum Required {
-    /// It cannot.
+    /// Always required.
     Yes,
-    /// It can.
+    /// Never required.
     No,
-    /// It cannot if the task has acceptance criteria.
+    /// Required if the task has acceptance criteria.
     IfCriteria,
-    /// It cannot if a command was given or found.
+    /// Required if a command was configured or found.
     IfCommand,
 }
 
-/// [`Required`] as it is written: `true`, `false`, or a word.
+/// The serialized form of [`Required`]: `true`, `false`, or a word.
 #[derive(Serialize, Deserialize)]
 #[serde(untagged)]
 enum Written {
@@ -181,8 +181,8 @@ impl From<Required> for Written {
 }
 
 impl Required {
-    /// Returns `true` if the verifier is required of a task with or without criteria, with or without a command: what
-    /// [`VerifierOutput::required`](crate::findings::VerifierOutput::required) is to be.
+    /// Returns `true` if the verifier is required for a task with or without criteria, with or without a command;
+    /// becomes [`VerifierOutput::required`](crate::findings::VerifierOutput::required).
     #[must_use]
     pub fn holds(self, has_criteria: bool, has_command: bool) -> bool {
         match self {

@@ -1,30 +1,30 @@
-//! Names that are safe in paths, in refs and on the command line.
+//! Names that are safe in paths, refs and on the command line.
 
 use std::fmt::{self, Display};
 use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
-/// The longest id that a person may write, in bytes. Children's ids are longer.
-const LONGEST: usize = 80;
+/// The maximum length in bytes of an id in a file. Children's ids are longer.
+const MAX_LEN: usize = 80;
 
-/// The longest id of a child.
-const LONGEST_CHILD: usize = 120;
+/// The maximum length in bytes of a child's id.
+const MAX_CHILD_LEN: usize = 120;
 
-/// The id of a task. It names folders and refs: letters, digits, `-`, `_` and `.`, at most 80 of them; it begins and ends with
-/// a letter, a digit or `_`, and has no `..` and no `.lock` at its end. The id of a child is its parent's with `.1`, `.2` and so
-/// on.
+/// The id of a task, used in names of folders and refs: letters, digits, `-`, `_` and `.`, at most 80 of them; it
+/// starts and ends with a letter, a digit or `_`, and has no `..` and no `.lock` at the end. The id of a child is its
+/// parent's followed by `.1`, `.2` and so on.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct SpecId(String);
 
-/// A text that is no id.
+/// The error for an invalid id.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("`{text}` {problem}")]
 pub struct IdError {
     /// The text.
     pub text: String,
-    /// What is wrong with it, and what is right.
+    /// The problem, and the rule.
     pub problem: String,
 }
 
@@ -45,30 +45,30 @@ impl FromStr for SpecId {
     type Err = IdError;
 
     fn from_str(text: &str) -> Result<Self, IdError> {
-        checked(text, LONGEST).map(Self)
+        checked(text, MAX_LEN).map(Self)
     }
 }
 
-/// Returns a text that is safe as a name.
+/// Validates a text as a name.
 ///
 /// # Errors
 /// [`IdError`] with the reason.
-pub(super) fn checked(text: &str, longest: usize) -> Result<String, IdError> {
-    match problem_of(text, longest) {
+pub(super) fn checked(text: &str, max_len: usize) -> Result<String, IdError> {
+    match problem_of(text, max_len) {
         None => Ok(text.to_owned()),
         Some(problem) => Err(IdError { text: text.to_owned(), problem }),
     }
 }
 
-/// Returns a name of a verifier or of a stakeholder, which follows the rules of ids.
+/// Validates the name of a verifier or stakeholder, which follows the rules of ids.
 ///
 /// # Errors
 /// [`IdError`] with the reason.
 pub(super) fn name(text: &str) -> Result<String, IdError> {
-    checked(text, LONGEST)
+    checked(text, MAX_LEN)
 }
 
-fn problem_of(text: &str, longest: usize) -> Option<String> {
+fn problem_of(text: &str, max_len: usize) -> Option<String> {
     let is_safe = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
     let is_edge = |c: char| c.is_ascii_alphanumeric() || c == '_';
     if !text.chars().all(is_safe) {
@@ -80,10 +80,10 @@ fn problem_of(text: &str, longest: usize) -> Option<String> {
     if text.contains("..") || text.to_ascii_lowercase().ends_with(".lock") {
         return Some("must not have `..`, nor `.lock` at its end: git refuses such names".to_owned());
     }
-    (text.len() > longest).then(|| format!("is longer than {longest} characters"))
+    (text.len() > max_len).then(|| format!("is longer than {max_len} characters"))
 }
 
-/// Returns a name that a branch may have, by the rules of git.
+/// Validates the name of a branch by the rules of git.
 pub(super) fn branch(text: &str) -> Result<String, String> {
     let is_odd = |c: char| c.is_whitespace() || c.is_control() || "~^:?*[\\".contains(c);
     let is_part = |part: &str| !part.is_empty() && !part.starts_with('.') && !part.ends_with(".lock");
@@ -96,7 +96,7 @@ impl TryFrom<String> for SpecId {
     type Error = IdError;
 
     fn try_from(text: String) -> Result<Self, IdError> {
-        checked(&text, LONGEST_CHILD).map(Self)
+        checked(&text, MAX_CHILD_LEN).map(Self)
     }
 }
 

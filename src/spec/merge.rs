@@ -1,4 +1,4 @@
-//! What holds for a task: built-in verifiers, then `verifiers.yml`, then the front matter of the task, then flags.
+//! Merges the settings of a task: built-in verifiers, then `verifiers.yml`, then the task's front matter, then flags.
 
 use serde::{Deserialize, Serialize};
 
@@ -12,19 +12,19 @@ use super::task::TaskSpec;
 use super::words::meant_or_all;
 use super::{check, standard};
 
-/// The flags of the command line that change policy and verifiers.
+/// The command-line flags that change policy and verifiers.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Flags {
     /// `--strict`: warnings count as errors.
     pub strict: bool,
-    /// `--skip-verifiers`: the ids.
+    /// `--skip-verifiers`: ids of verifiers.
     pub skip: Vec<String>,
     /// `--override-policy`: each `KEY=VALUE`.
     pub policy: Vec<String>,
 }
 
-/// The limits and the verifiers that hold for a task.
+/// The effective limits and verifiers of a task.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct RunSettings {
     /// The limits.
@@ -33,14 +33,14 @@ pub struct RunSettings {
     pub verifiers: Verifiers,
 }
 
-/// The verifiers of a task.
+/// The effective verifiers of a task.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Verifiers {
-    /// Those who own verifiers.
+    /// The owners of verifiers.
     pub stakeholders: Vec<Stakeholder>,
-    /// The verifiers, in the order in which they run.
+    /// The verifiers, in execution order.
     pub entries: Vec<VerifierEntry>,
-    /// `true` if warnings count as errors.
+    /// Set if warnings count as errors.
     #[serde(default)]
     pub strict: bool,
 }
@@ -52,7 +52,7 @@ impl Verifiers {
         self.entries.iter().find(|entry| entry.id == id)
     }
 
-    /// Returns the ids, in the order in which the verifiers run.
+    /// Returns the ids, in execution order.
     #[must_use]
     pub fn ids(&self) -> Vec<&str> {
         self.entries.iter().map(|entry| entry.id.as_str()).collect()
@@ -60,19 +60,19 @@ impl Verifiers {
 }
 
 impl RunSettings {
-    /// Puts together what holds for a task. `file` is the file of the task.
+    /// Merges the settings of a task. `file` is the file of the task.
     ///
     /// # Errors
     ///
-    /// [`SpecError`] with every problem at once: ids that no verifier has, entries that lack something or contradict another,
-    /// flags that are not in order.
+    /// [`SpecError`] with every problem at once: unknown ids of verifiers, incomplete or contradictory entries, invalid
+    /// flags.
     pub fn merge(config: &VerifierConfig, task: &TaskSpec, file: &str, flags: &Flags) -> Result<Self, SpecError> {
-        let mut merge = Merge::new(config);
-        merge.config(config);
-        merge.task(task, file);
-        let policy = merge.policy(task.policy.clone(), &flags.policy);
-        merge.drafts.iter_mut().for_each(Draft::place);
-        let Merge { stakeholders, drafts, mut problems } = merge;
+        let mut merger = Merger::new(config);
+        merger.config(config);
+        merger.task(task, file);
+        let policy = merger.policy(task.policy.clone(), &flags.policy);
+        merger.drafts.iter_mut().for_each(Draft::place);
+        let Merger { stakeholders, drafts, mut problems } = merger;
         problems.extend(check::drafts(&drafts, &stakeholders));
         problems.extend(unknown_skips(&drafts, &flags.skip));
         problems.sort_by(|a, b| (&a.file, a.line).cmp(&(&b.file, b.line)));
@@ -94,13 +94,13 @@ impl Default for RunSettings {
 
 const OVERRIDES: &str = "verifier_overrides";
 
-struct Merge<'p> {
+struct Merger<'p> {
     stakeholders: Vec<Stakeholder>,
     drafts: Vec<Draft<'p>>,
     problems: Vec<SpecProblem>,
 }
 
-impl<'p> Merge<'p> {
+impl<'p> Merger<'p> {
     fn new(config: &VerifierConfig) -> Self {
         let own = |stakeholder: &Stakeholder| config.stakeholders.iter().all(|own| own.id != stakeholder.id);
         let mut stakeholders: Vec<Stakeholder> = standard::stakeholders().into_iter().filter(own).collect();
@@ -138,7 +138,7 @@ impl<'p> Merge<'p> {
 
     fn policy(&mut self, mut policy: Policy, changes: &[String]) -> Policy {
         for change in changes {
-            if let Err(problem) = changed(&mut policy, change) {
+            if let Err(problem) = apply_change(&mut policy, change) {
                 self.problems.push(SpecProblem {
                     file: "--override-policy".to_owned(),
                     line: 0,
@@ -151,8 +151,8 @@ impl<'p> Merge<'p> {
     }
 }
 
-/// Makes a change `KEY=VALUE` of a policy.
-fn changed(policy: &mut Policy, change: &str) -> Result<(), String> {
+/// Applies a change `KEY=VALUE` to a policy.
+fn apply_change(policy: &mut Policy, change: &str) -> Result<(), String> {
     let (key, value) = change.split_once('=').ok_or_else(|| format!("`{change}` is not KEY=VALUE"))?;
     policy.set(key.trim(), value.trim()).map_err(|error| error.to_string())
 }
@@ -175,7 +175,7 @@ fn ids(drafts: &[Draft<'_>]) -> Vec<String> {
 }
 
 impl Verifiers {
-    /// Returns what runs after what: the stages in order, each cut where a verifier comes `after` another of its stage.
+    /// Returns the verifiers in sequential steps: the stages in order, split where one comes `after` another.
     #[must_use]
     pub fn steps(&self) -> Vec<Step<'_>> {
         let mut steps: Vec<Step<'_>> = Vec::new();

@@ -1,7 +1,7 @@
-//! Tasks that are executed and verified: their files, their verifiers' configuration, and how one task is cut into smaller
-//! ones.
+//! Tasks that are executed and verified: their files, the configuration of their verifiers, and the split of a task
+//! into smaller ones.
 //!
-//! Pure functions from text to data: this room opens no file, knows no clock and no run, and decides nothing.
+//! Pure functions from text to data: this module opens no file, knows no clock and no run, and decides nothing.
 //!
 //! ```
 //! use superstep::spec::{Flags, RunSettings, TaskSpec, VerifierConfig};

@@ -1,5 +1,5 @@
-//! Parts of a verifier's entry, as `verifiers.yml` and the front matter of a task write them: a table of keys, each with a
-//! check, and how they change an entry.
+//! Patches of a verifier's entry in `verifiers.yml` and in a task's front matter: a table of keys, each with a check,
+//! and their application to an entry.
 
 use std::collections::BTreeMap;
 
@@ -13,7 +13,7 @@ use super::stage::Stage;
 use super::words::unknown_key;
 use super::yaml::{Entry, Value};
 
-/// Parts of a verifier's entry, by their keys. What is not written stays as it was.
+/// A patch of a verifier's entry. Keys that are not present stay unchanged.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct VerifierPatch {
     /// Every key but `config`.
@@ -22,12 +22,12 @@ pub struct VerifierPatch {
     /// The settings.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     config: BTreeMap<String, Json>,
-    /// The lines of the keys; that of the entry itself is under `id`, settings are `config.KEY`.
+    /// The lines of the keys; the line of the entry itself is under `id`, settings are under `config.KEY`.
     #[serde(skip)]
     lines: BTreeMap<String, usize>,
 }
 
-/// Where parts were written makes no difference.
+/// Ignores the lines.
 impl PartialEq for VerifierPatch {
     fn eq(&self, other: &Self) -> bool {
         (&self.keys, &self.config) == (&other.keys, &other.config)
@@ -36,7 +36,7 @@ impl PartialEq for VerifierPatch {
 
 type Check = fn(&Value) -> Result<Json, String>;
 
-/// The keys of an entry, apart from `id` and `config`.
+/// The keys of an entry, except `id` and `config`.
 const KEYS: [(&str, Check); 9] = [
     ("enabled", flag),
     ("stakeholder", |value| word(value, |text| name(text).map_err(|error| error.to_string()))),
@@ -49,7 +49,7 @@ const KEYS: [(&str, Check); 9] = [
     ("on_fail", |value| word(value, choice_of::<OnFail>)),
 ];
 
-/// The keys of `config` that verifiers share.
+/// The keys of `config` that all verifiers share.
 const SETTINGS: [(&str, Check); 9] = [
     ("command", text),
     ("timeout_sec", |value| count(value, 1, 600)),
@@ -63,7 +63,7 @@ const SETTINGS: [(&str, Check); 9] = [
 ];
 
 impl VerifierPatch {
-    /// Reads an entry from which `id` was taken.
+    /// Reads an entry whose `id` has already been taken.
     pub(super) fn read(mut section: Section<'_>) -> Self {
         let mut patch = Self::default();
         patch.lines.insert("id".to_owned(), section.line);
@@ -94,22 +94,21 @@ impl VerifierPatch {
         self.config.insert(key, value);
     }
 
-    /// Returns the line of a key, or else of the entry, from 1; 0 if it was not read from a file.
+    /// Returns the line of a key, otherwise of the entry, from 1; 0 if it was not read from a file.
     pub(super) fn line_of(&self, key: &str) -> usize {
         self.lines.get(key).or_else(|| self.lines.get("id")).copied().unwrap_or_default()
     }
 
-    /// Returns `true` if the key is written here; settings are `config.KEY`.
+    /// Returns `true` if the patch has the key; settings are `config.KEY`.
     pub(super) fn has(&self, key: &str) -> bool {
         self.lines.contains_key(key)
     }
 
-    /// Returns what the entry says of `enabled`.
     pub(super) fn enabled(&self) -> Option<bool> {
         self.keys.get("enabled").and_then(Json::as_bool)
     }
 
-    /// Returns `entry` with these parts in it.
+    /// Returns `entry` with this patch applied.
     pub(super) fn over(&self, entry: &VerifierEntry) -> Result<VerifierEntry, serde_json::Error> {
         let mut json = serde_json::to_value(entry)?;
         for (key, value) in &self.keys {
@@ -125,7 +124,7 @@ impl VerifierPatch {
     }
 }
 
-/// Returns the sentence about a setting that no verifier has.
+/// Returns the problem of an unknown setting.
 pub(super) fn unknown_setting(key: &str) -> String {
     unknown_key(key, &SETTINGS.map(|(known, _)| known))
 }
@@ -162,7 +161,7 @@ fn names(value: &Value) -> Result<Json, String> {
     items.iter().map(|item| word(&item.value, |text| name(text).map_err(|error| error.to_string()))).collect()
 }
 
-/// Reads how many next tasks a model is shown: all, none, or so many.
+/// Reads the number of next tasks in a model's prompt: all, none, or a number.
 fn next_tasks(value: &Value) -> Result<Json, String> {
     match value {
         Value::Bool(true) => Ok(u32::MAX.into()),

@@ -1,4 +1,4 @@
-//! The limits of a task: their defaults, their maxima, how they are read from a file and from a flag.
+//! The limits of a task: defaults and maxima, and parsing from a file or flag.
 
 use std::ops::RangeInclusive;
 
@@ -7,21 +7,21 @@ use serde::{Deserialize, Serialize};
 use super::section::{Section, bounds};
 use super::words::meant_or_all;
 
-/// The limits within which a task is retried and split.
+/// The limits on the attempts and splits of a task.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Policy {
-    /// How many turns the agent gets, the first included. Default: 3, for a child 2; at most 10.
+    /// The maximum number of the agent's turns, including the first. Default: 3, for a child 2; at most 10.
     pub max_attempts: u32,
-    /// The depth at which a task is not split any more; the first task has depth 0. Default: 3; at most 5.
+    /// The depth from which tasks are not split; the root task has depth 0. Default: 3; at most 5.
     pub max_depth: u32,
-    /// In how many attempts an error must be seen for the task to be split. Default: 2; at most 5.
+    /// The number of attempts with the same error that triggers a split. Default: 2; at most 5.
     pub split_on_repeat_errors: u32,
-    /// `true` if warnings are worth another attempt, for every verifier that does not say otherwise. Default: `false`.
+    /// Set if warnings trigger another attempt, for verifiers without a setting of their own. Default: `false`.
     pub warn_triggers_retry: bool,
-    /// The most children of one split. Default: 5; at most 10.
+    /// The maximum number of children in a split. Default: 5; at most 10.
     pub max_children: u32,
-    /// How many children work at the same time. Default: 1; at most 10.
+    /// The number of children that run in parallel. Default: 1; at most 10.
     pub parallel_children: u32,
 }
 
@@ -38,24 +38,24 @@ impl Default for Policy {
     }
 }
 
-/// A change of a policy that cannot be made.
+/// The error for an invalid change to a policy.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{key}: {problem}")]
 pub struct PolicyError {
     /// The key.
     pub key: String,
-    /// What is wrong, and what is right.
+    /// The problem, and the rule.
     pub problem: String,
 }
 
-/// A limit that is a number.
+/// A numeric limit.
 pub(super) struct Limit {
     pub(super) key: &'static str,
     range: RangeInclusive<u32>,
     place: fn(&mut Policy) -> &mut u32,
 }
 
-/// The limits that are numbers, in the order in which they are written.
+/// The numeric limits, in the order in which they are written.
 pub(super) const LIMITS: [Limit; 5] = [
     Limit { key: "max_attempts", range: 1..=10, place: |policy| &mut policy.max_attempts },
     Limit { key: "max_depth", range: 0..=5, place: |policy| &mut policy.max_depth },
@@ -64,7 +64,7 @@ pub(super) const LIMITS: [Limit; 5] = [
     Limit { key: "parallel_children", range: 1..=10, place: |policy| &mut policy.parallel_children },
 ];
 
-/// The limit that is a flag.
+/// The key of the only limit that is a flag.
 pub(super) const WARNINGS: &str = "warn_triggers_retry";
 
 impl Limit {
@@ -82,11 +82,11 @@ impl Policy {
         LIMITS.iter().map(|limit| limit.key).chain([WARNINGS]).collect()
     }
 
-    /// Sets a limit by its key, as `--override-policy max_attempts=2` does.
+    /// Sets a limit by its key, as in `--override-policy max_attempts=2`.
     ///
     /// # Errors
     ///
-    /// [`PolicyError`] if the key is unknown, or the value is not allowed; nothing is changed then.
+    /// [`PolicyError`] if the key is unknown or the value is not allowed; the policy is then unchanged.
     pub fn set(&mut self, key: &str, value: &str) -> Result<(), PolicyError> {
         let set = match LIMITS.iter().find(|limit| limit.key == key) {
             Some(limit) => limit.set(self, value),
@@ -110,7 +110,7 @@ impl Policy {
     }
 }
 
-/// Returns the flag that a word is.
+/// Parses `true` or `false`.
 pub(crate) fn flag(word: &str) -> Result<bool, String> {
     word.parse().map_err(|_| format!("must be `true` or `false`, not `{word}`"))
 }

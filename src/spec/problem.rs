@@ -1,31 +1,31 @@
-//! What can be wrong with a task file, with `verifiers.yml` and with flags, and where.
+//! Problems in task files, `verifiers.yml` and flags, with their locations.
 
 use std::cell::RefCell;
 use std::fmt::{self, Display};
 
-/// Files or flags that cannot be used. Displays as a line `FILE:LINE: KEY: …` for each problem.
+/// The error for invalid files or flags. Displays as a line `FILE:LINE: KEY: …` for each problem.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{}", problems.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n"))]
 pub struct SpecError {
-    /// Every problem, by file and line.
+    /// Every problem, sorted by file and line.
     pub problems: Vec<SpecProblem>,
 }
 
-/// One thing that is wrong.
+/// A problem with its location.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SpecProblem {
     /// The file, or the flag.
     pub file: String,
     /// The line, from 1; 0 for a flag.
     pub line: usize,
-    /// The key with its sections, `policy.max_attempts`; empty if it is about the whole file.
+    /// The full key, such as `policy.max_attempts`; empty for the whole file.
     pub key: String,
-    /// What is wrong, and what is right.
+    /// The problem, and the rule.
     pub problem: String,
 }
 
 impl SpecError {
-    /// Returns what a person can do about it.
+    /// Returns a suggestion for fixing the error.
     #[must_use]
     pub fn help(&self) -> &'static str {
         "`superstep task new ID` writes a task file with every key and its default"
@@ -45,7 +45,7 @@ impl Display for SpecProblem {
     }
 }
 
-/// The problems that were found in one file so far.
+/// Collects the problems of one file.
 #[derive(Debug)]
 pub(super) struct Problems {
     file: String,
@@ -62,7 +62,7 @@ impl Problems {
         self.found.borrow_mut().push(problem);
     }
 
-    /// Returns `made` if nothing was found, else every problem in the order of the lines.
+    /// Returns `made` if there are no problems, otherwise all problems sorted by line.
     pub(super) fn end<T>(self, made: Option<T>) -> Result<T, SpecError> {
         let mut problems = self.found.into_inner();
         problems.sort_by_key(|problem| problem.line);

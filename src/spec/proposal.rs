@@ -1,4 +1,4 @@
-//! A split as a model proposes it with `submit_split`.
+//! A split, as a model proposes it with `submit_split`.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

@@ -1,4 +1,4 @@
-//! From Markdown with front matter to a task: every key, every problem at once.
+//! Parses Markdown with front matter into a task, and reports every problem at once.
 
 use std::collections::BTreeMap;
 
@@ -12,11 +12,11 @@ use super::yaml::{Entry, Node, Value};
 use crate::findings::Fingerprint;
 
 impl TaskSpec {
-    /// Reads a task from Markdown with YAML front matter. `file` is named in errors.
+    /// Parses a task from Markdown with YAML front matter. `file` is its name in errors.
     ///
     /// # Errors
     ///
-    /// [`SpecError`] with every problem at once: keys that are missing or unknown, values of the wrong kind or beyond their
+    /// [`SpecError`] with every problem at once: missing or unknown keys, values of the wrong kind or beyond their
     /// maxima.
     pub fn parse(text: &str, file: &str) -> Result<Self, SpecError> {
         let problems = Problems::new(file);
@@ -28,7 +28,7 @@ impl TaskSpec {
 
 const NO_FRONT: &str = "must begin with front matter: a line `---`, then `id: …` and `title: …`, then a line `---`";
 
-/// Cuts a file into its front matter, with the line that opens it, and its body.
+/// Splits a file into its front matter, including the opening fence, and its body.
 fn parts<'t>(text: &'t str, problems: &Problems) -> Option<(&'t str, &'t str)> {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     let mut end = 0;
@@ -86,7 +86,7 @@ fn overrides(section: Section<'_>) -> BTreeMap<String, VerifierPatch> {
     section.sections().into_iter().map(|(id, patch)| (id, VerifierPatch::read(patch))).collect()
 }
 
-/// Reads a list of sentences, or a map of named values; a value may be a list.
+/// Reads a list of sentences, or a map from names to values or lists of values.
 fn constraints(root: &mut Section<'_>) -> Vec<Constraint> {
     let Some((line, value)) = root.any("constraints") else { return Vec::new() };
     match value {
@@ -167,7 +167,7 @@ fn git(mut section: Section<'_>) -> GitOptions {
     made
 }
 
-/// Reads the split that made a task; `fingerprint` is one, or a list of them.
+/// Reads the split that created a task; `fingerprint` is one fingerprint or a list.
 fn origin(mut section: Section<'_>) -> Option<Origin> {
     let parent_id = section.required("parent_id", child_id);
     let one = |value: &Value| text_of(value).map(|text| vec![text.to_owned()]);

@@ -1,4 +1,4 @@
-//! From a task back to Markdown, and the template of a new one.
+//! Renders a task as Markdown, and the template of a new task.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +10,7 @@ use super::patch::VerifierPatch;
 use super::policy::Policy;
 use super::task::{AgentOptions, Constraint, GitOptions, Origin, Relationships, TaskSpec};
 
-/// The front matter, as it is written.
+/// The serialized front matter.
 #[derive(Serialize)]
 struct Front<'s> {
     id: &'s SpecId,
@@ -32,7 +32,7 @@ struct Front<'s> {
     origin: Option<&'s Origin>,
 }
 
-/// Constraints, as they are written.
+/// The serialized constraints.
 #[derive(Serialize)]
 #[serde(untagged)]
 enum Constraints {
@@ -41,7 +41,7 @@ enum Constraints {
 }
 
 impl TaskSpec {
-    /// Returns the task as Markdown with front matter, which [`parse`](Self::parse) reads back to the same task.
+    /// Returns the task as Markdown with front matter, which [`parse`](Self::parse) reads back as the same task.
     #[must_use]
     pub fn render(&self) -> String {
         let mut relationships = self.relationships.clone();
@@ -61,7 +61,7 @@ impl TaskSpec {
         format!("---\n{front}---\n\n{}\n", self.description)
     }
 
-    /// Returns the text of a new task file: what must be written, and every other key with its default as a comment.
+    /// Returns the text of a new task file: required keys, and every other key with its default as a comment.
     #[must_use]
     pub fn template(id: &SpecId) -> String {
         TEMPLATE.replace("{id}", id.as_str())
@@ -72,7 +72,7 @@ fn is_default<T: Default + PartialEq>(value: &T) -> bool {
     *value == T::default()
 }
 
-/// Returns constraints as a map if each has a name, else as a list.
+/// Returns constraints as a map if all have names, otherwise as a list.
 fn constraints(all: &[Constraint]) -> Option<Constraints> {
     let named = || all.iter().map(|constraint| Some((constraint.name.as_deref()?, constraint.text.as_str())));
     match named().collect::<Option<Vec<_>>>() {
@@ -82,7 +82,7 @@ fn constraints(all: &[Constraint]) -> Option<Constraints> {
     }
 }
 
-/// Returns a map in which each name has its texts.
+/// Returns a map from each name to its texts.
 fn mapping(named: &[(&str, &str)]) -> Mapping {
     let texts =
         |name: &str| named.iter().filter(|(other, _)| *other == name).map(|(_, text)| *text).collect::<Vec<_>>();

@@ -1,4 +1,4 @@
-//! A map of a YAML file, from which settings are taken one by one; what is left over is unknown. Knows no setting.
+//! A YAML map whose settings are taken one by one; the remaining keys are unknown. Knows no setting.
 
 use std::ops::RangeInclusive;
 use std::str::FromStr;
@@ -9,11 +9,11 @@ use super::problem::Problems;
 use super::words::{meant, quoted, unknown_key};
 use super::yaml::{Entry, Node, Value, parse};
 
-/// A map whose settings are being taken.
+/// A YAML map, and the keys that were taken from it so far.
 #[derive(Debug)]
 pub(super) struct Section<'p> {
     path: String,
-    /// The line on which it begins, from 1.
+    /// Its first line, from 1.
     pub(super) line: usize,
     entries: Vec<Entry>,
     known: Vec<&'static str>,
@@ -21,7 +21,7 @@ pub(super) struct Section<'p> {
 }
 
 impl<'p> Section<'p> {
-    /// Returns the section that a value is, nothing and a problem if it is none. `path` is its name; empty for the file.
+    /// Returns a map as a section; adds a problem if the value is not a map. `path` is its name; empty for the file.
     pub(super) fn new(path: String, line: usize, value: Value, problems: &'p Problems) -> Option<Self> {
         let entries = match value {
             Value::Map(entries) => entries,
@@ -34,7 +34,7 @@ impl<'p> Section<'p> {
         Some(Self { path, line, entries, known: Vec::new(), problems })
     }
 
-    /// Returns the section that a whole file is.
+    /// Parses a whole file as a section.
     pub(super) fn of_text(text: &str, problems: &'p Problems) -> Option<Self> {
         match parse(text) {
             Ok(root) => Self::new(String::new(), root.line, root.value, problems),
@@ -45,17 +45,17 @@ impl<'p> Section<'p> {
         }
     }
 
-    /// Returns the section that an item of a list is.
+    /// Returns an item of a list as a section.
     pub(super) fn inner(&self, key: &str, item: Node) -> Option<Self> {
         Self::new(self.path_of(key), item.line, item.value, self.problems)
     }
 
-    /// Returns the name of a key with its sections.
+    /// Returns the full path of a key.
     pub(super) fn path_of(&self, key: &str) -> String {
         if self.path.is_empty() { key.to_owned() } else { format!("{}.{key}", self.path) }
     }
 
-    /// Notes a problem of the key.
+    /// Adds a problem with the key.
     pub(super) fn wrong(&self, line: usize, key: &str, problem: impl Into<String>) {
         self.problems.add(line, self.path_of(key), problem);
     }
@@ -66,7 +66,7 @@ impl<'p> Section<'p> {
         Some(self.entries.remove(at))
     }
 
-    /// Takes a value that `read` understands; it says what else was expected.
+    /// Takes a value with `read`, whose error is the problem with the value.
     pub(super) fn value<V>(
         &mut self,
         key: &'static str,
@@ -88,7 +88,7 @@ impl<'p> Section<'p> {
         self.value(key, |value| text_of(value).map(str::to_owned)).map(|(_, text)| text)
     }
 
-    /// Takes a text of one line, and what `check` makes of it.
+    /// Takes a text of one line, converted by `check`.
     pub(super) fn word<V, E: ToString>(
         &mut self,
         key: &'static str,
@@ -101,7 +101,7 @@ impl<'p> Section<'p> {
         self.value(key, read).map(|(_, word)| word)
     }
 
-    /// Takes a text of one line that must be there.
+    /// Takes a required text of one line.
     pub(super) fn required<V, E: ToString>(
         &mut self,
         key: &'static str,
@@ -113,7 +113,6 @@ impl<'p> Section<'p> {
         self.word(key, check)
     }
 
-    /// Takes a text of one line.
     pub(super) fn line(&mut self, key: &'static str) -> Option<String> {
         self.word(key, |text| Ok::<_, String>(text.to_owned()))
     }
@@ -126,23 +125,23 @@ impl<'p> Section<'p> {
         self.value(key, read).map(|(_, flag)| flag)
     }
 
-    /// Takes a whole number within a range.
+    /// Takes an integer within a range.
     pub(super) fn count(&mut self, key: &'static str, range: RangeInclusive<u32>) -> Option<u32> {
         self.value(key, |value| count_of(value, &range)).map(|(_, count)| count)
     }
 
-    /// Takes one of a few words.
+    /// Takes one of the words of `C`.
     pub(super) fn choice<C: FromStr + VariantNames>(&mut self, key: &'static str) -> Option<C> {
         self.word(key, choice_of)
     }
 
-    /// Takes a list of texts that are not empty.
+    /// Takes a list of non-empty texts.
     pub(super) fn texts(&mut self, key: &'static str) -> Option<Vec<String>> {
         let items = self.list(key)?;
         Some(items.iter().filter_map(|item| self.item(key, item)).collect())
     }
 
-    /// Returns the text that an item of a list is.
+    /// Returns an item of a list as a text.
     pub(super) fn item(&self, key: &str, item: &Node) -> Option<String> {
         match text_of(&item.value) {
             Ok(text) => return Some(text.trim().to_owned()),
@@ -155,7 +154,6 @@ impl<'p> Section<'p> {
         self.entries.iter().any(|entry| entry.key == key && matches!(entry.value, Value::List(_)))
     }
 
-    /// Takes a list.
     pub(super) fn list(&mut self, key: &'static str) -> Option<Vec<Node>> {
         let entry = self.take(key)?;
         match entry.value {
@@ -168,18 +166,18 @@ impl<'p> Section<'p> {
         }
     }
 
-    /// Takes a map; a key without a value is none.
+    /// Takes a map; a key without a value counts as an empty map.
     pub(super) fn section(&mut self, key: &'static str) -> Option<Self> {
         let entry = self.take(key)?;
         Section::new(self.path_of(key), entry.line, entry.value, self.problems)
     }
 
-    /// Takes whatever a key has.
+    /// Takes a value of any kind.
     pub(super) fn any(&mut self, key: &'static str) -> Option<(usize, Value)> {
         self.take(key).map(|entry| (entry.line, entry.value))
     }
 
-    /// Opens each entry that is left as a section of its own.
+    /// Returns every remaining entry as a section.
     pub(super) fn sections(mut self) -> Vec<(String, Self)> {
         let entries = std::mem::take(&mut self.entries);
         let open = |entry: Entry| {
@@ -189,17 +187,17 @@ impl<'p> Section<'p> {
         entries.into_iter().filter_map(open).collect()
     }
 
-    /// Returns the entries that were not taken.
+    /// Returns the remaining entries.
     pub(super) fn rest(self) -> Vec<Entry> {
         self.entries
     }
 
-    /// Adds a name to the path, as that of an item of a list.
+    /// Appends a name to the path, such as that of a list item.
     pub(super) fn named(&mut self, name: &str) {
         self.path = self.path_of(name);
     }
 
-    /// Notes every key that was not taken.
+    /// Adds a problem for every key that was not taken.
     pub(super) fn end(self) {
         for entry in &self.entries {
             self.wrong(entry.line, &entry.key, unknown_key(&entry.key, &self.known));
@@ -207,20 +205,19 @@ impl<'p> Section<'p> {
     }
 }
 
-/// Returns the choice that a word is.
+/// Parses one of the words of `C`.
 pub(crate) fn choice_of<C: FromStr + VariantNames>(word: &str) -> Result<C, String> {
     let problem = || format!("`{word}` is none of {}{}", quoted(C::VARIANTS), meant(word, C::VARIANTS));
     word.parse().map_err(|_| problem())
 }
 
-/// Returns the whole number that a value is.
+/// Returns a value as an integer within a range.
 pub(super) fn count_of(value: &Value, range: &RangeInclusive<u32>) -> Result<u32, String> {
     let Value::Int(number) = value else { return Err(expected("a whole number", value)) };
     let count = u32::try_from(*number).ok().filter(|count| range.contains(count));
     count.ok_or_else(|| format!("must be {}, not {number}", bounds(range)))
 }
 
-/// Returns a range in words.
 pub(super) fn bounds(range: &RangeInclusive<u32>) -> String {
     match *range.end() {
         u32::MAX => format!("at least {}", range.start()),
@@ -228,7 +225,7 @@ pub(super) fn bounds(range: &RangeInclusive<u32>) -> String {
     }
 }
 
-/// Returns the text that a value is, if it has any.
+/// Returns a value as a non-empty text.
 pub(super) fn text_of(value: &Value) -> Result<&str, String> {
     match value {
         Value::Text(text) if text.trim().is_empty() => Err("must not be empty".to_owned()),
@@ -242,7 +239,7 @@ pub(super) fn text_of(value: &Value) -> Result<&str, String> {
     }
 }
 
-/// Returns the sentence about a value of another kind.
+/// Returns the problem of a value of the wrong kind.
 pub(super) fn expected(what: &str, value: &Value) -> String {
     format!("must be {what}, not {}", value.kind())
 }

@@ -8,35 +8,35 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct VerifierSettings {
-    /// The command of a shell verifier; `build` and `test` find one by themselves.
+    /// The command of a shell verifier; `build` and `test` can find one themselves.
     pub command: Option<String>,
-    /// How long it may take, in seconds. Default: 120; at most 600.
+    /// The time limit in seconds. Default: 120; at most 600.
     pub timeout_sec: u32,
-    /// How many findings are kept. Default: 100; at most 1000.
+    /// The maximum number of findings. Default: 100; at most 1000.
     pub max_findings: u32,
-    /// How much of the diff a model is shown, in bytes. Default: 1 MiB; at most 10 MiB.
+    /// The maximum length of the diff in bytes. Default: 1 MiB; at most 10 MiB.
     pub max_diff_bytes: u32,
-    /// What a model verifier is asked.
+    /// The settings of a model verifier.
     #[serde(flatten)]
     pub model: ModelSettings,
-    /// The settings of a verifier in code.
+    /// The custom settings of a verifier in code.
     #[serde(flatten)]
     pub other: BTreeMap<String, serde_json::Value>,
 }
 
-/// What a model verifier is asked, and which model.
+/// The prompt and model of a model verifier.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct ModelSettings {
-    /// What it is asked; none: the prompt that comes with the verifier.
+    /// The prompt; `None`: the verifier's built-in prompt.
     pub prompt: Option<String>,
-    /// The driver; none: the reviewer's.
+    /// The driver; `None`: the reviewer's.
     pub driver: Option<String>,
-    /// The model; none: the driver's choice.
+    /// The model; `None`: the driver's default.
     pub model: Option<String>,
-    /// How many acceptance criteria one turn is asked about; none: all.
+    /// The number of acceptance criteria in one turn; `None`: all.
     pub acceptance_window: Option<u32>,
-    /// How many of the next tasks it is shown; none: all.
+    /// The number of next tasks in the prompt; `None`: all.
     pub consider_next_tasks: Option<u32>,
 }
 

@@ -1,4 +1,4 @@
-//! Whether a split is in order, and the tasks that come of it.
+//! Validates a proposed split and creates the child tasks.
 
 use std::collections::BTreeSet;
 
@@ -7,28 +7,28 @@ use super::proposal::{ProposedChild, SplitProposal};
 use super::task::{NextTask, Origin, Relationships, TaskSpec};
 use crate::findings::Fingerprint;
 
-/// How many turns the agent of a child gets.
+/// The maximum number of a child agent's turns.
 const CHILD_ATTEMPTS: u32 = 2;
 
-/// The fewest characters by which a fingerprint can be named.
-const SHORTEST: usize = 8;
+/// The minimum length of an abbreviated fingerprint.
+const MIN_PREFIX: usize = 8;
 
-/// The situation in which a task is split.
+/// The context in which a task is split.
 #[derive(Clone, Copy, Debug)]
 pub struct Split<'s> {
     /// The task.
     pub parent: &'s TaskSpec,
-    /// The [hashes](TaskSpec::hash) of the tasks above it.
+    /// The [hashes](TaskSpec::hash) of its ancestors.
     pub lineage: &'s [String],
     /// The errors that children must cover.
     pub repeated: &'s [Fingerprint],
-    /// The attempt after which it is split.
+    /// The attempt after which the task is split.
     pub attempt: u32,
-    /// Why it is split.
+    /// The reason for the split.
     pub reason: &'s str,
 }
 
-/// One reason why a split is refused.
+/// One reason why a split is invalid.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum SplitProblem {
@@ -38,9 +38,9 @@ pub enum SplitProblem {
     /// There are too many children.
     #[error("the split has {children} children; at most {most} are allowed")]
     TooMany {
-        /// How many there are.
+        /// The number of children.
         children: usize,
-        /// How many are allowed.
+        /// The maximum.
         most: u32,
     },
     /// A child has no title or no goal.
@@ -48,10 +48,10 @@ pub enum SplitProblem {
     Blank {
         /// The number of the child, from 1.
         child: usize,
-        /// What it lacks.
+        /// The missing part.
         part: &'static str,
     },
-    /// No child is to remove an error.
+    /// No child covers an error.
     #[error("no child covers the error {}", fingerprint.short())]
     Uncovered {
         /// The error.
@@ -67,12 +67,12 @@ pub enum SplitProblem {
         child: usize,
         /// Its title.
         title: String,
-        /// How many acceptance criteria the parent has.
+        /// The number of the parent's acceptance criteria.
         criteria: usize,
         /// The length of the parent's goal, in characters.
         length: usize,
     },
-    /// A child is the same task as one above it.
+    /// A child is the same task as one of its ancestors.
     #[error("child {child} (`{title}`) is the same task as one above it: it has the same goal and the same criteria")]
     Ancestor {
         /// The number of the child, from 1.
@@ -80,7 +80,7 @@ pub enum SplitProblem {
         /// Its title.
         title: String,
     },
-    /// A child is to remove all errors for which its parent was split off.
+    /// A child covers all errors that its parent was created for.
     #[error("child {child} (`{title}`) is to remove all errors for which its parent was split off: nothing is divided")]
     Undivided {
         /// The number of the child, from 1.
@@ -91,15 +91,15 @@ pub enum SplitProblem {
     /// Two children are the same task.
     #[error("children {first} and {second} are the same task")]
     Twins {
-        /// The number of one, from 1.
+        /// The number of the first, from 1.
         first: usize,
-        /// The number of the other.
+        /// The number of the second.
         second: usize,
     },
 }
 
 impl TaskSpec {
-    /// Returns `true` if this task has fewer acceptance criteria than the other, or no more of them and a shorter goal.
+    /// Returns `true` if this task has fewer acceptance criteria than the other, or the same number and a shorter goal.
     #[must_use]
     pub fn is_smaller_than(&self, other: &Self) -> bool {
         let (own, others) = (self.acceptance.len(), other.acceptance.len());
@@ -107,19 +107,19 @@ impl TaskSpec {
     }
 }
 
-/// Returns the length of a text without needless spaces, in characters.
+/// Returns the length of a text in characters, with whitespace collapsed.
 pub(super) fn length(text: &str) -> usize {
     let words = text.split_whitespace().map(|word| word.chars().count() + 1);
     words.sum::<usize>().saturating_sub(1)
 }
 
 impl Split<'_> {
-    /// Returns the children of a proposal.
+    /// Returns the children of a proposal as tasks.
     ///
     /// # Errors
     ///
-    /// Every [`SplitProblem`]: an error that no child covers, a child that is not smaller than its parent or equals a task
-    /// above it, too many children.
+    /// Every [`SplitProblem`]: an error that no child covers, a child that is not smaller than its parent or equal to
+    /// an ancestor, too many children.
     pub fn check(&self, proposal: &SplitProposal) -> Result<Vec<TaskSpec>, Vec<SplitProblem>> {
         let children = self.children(&proposal.children);
         let mut problems = self.problems_of_all(&children);
@@ -152,7 +152,7 @@ impl Split<'_> {
         problems
     }
 
-    /// Returns the children that have all errors to remove for which their parent was split off.
+    /// Returns a problem for each child that covers all errors that its parent was created for.
     pub(super) fn undivided(&self, children: &[TaskSpec]) -> Vec<SplitProblem> {
         let all: BTreeSet<&Fingerprint> = covers(self.parent).iter().collect();
         let is_undivided = |child: &TaskSpec| !all.is_empty() && all.is_subset(&covers(child).iter().collect());
@@ -168,7 +168,7 @@ impl Split<'_> {
         proposed.iter().enumerate().map(child).collect()
     }
 
-    /// Makes the child at an index of a proposal; `later` are those that come after it.
+    /// Creates the child at an index of a proposal; `later` are the ones after it.
     fn child(&self, at: usize, child: &ProposedChild, later: &[ProposedChild]) -> TaskSpec {
         let id = self.parent.id.child(at + 1);
         let mut policy = self.parent.policy.clone();
@@ -213,9 +213,9 @@ impl Split<'_> {
     }
 }
 
-/// Returns `true` if a child is to remove an error.
+/// Returns `true` if the proposed child covers the error.
 fn names(child: &ProposedChild, error: &Fingerprint) -> bool {
-    let is_name = |name: &&str| name.len() >= SHORTEST && error.as_str().starts_with(*name);
+    let is_name = |name: &&str| name.len() >= MIN_PREFIX && error.as_str().starts_with(*name);
     child.covers_fingerprints.iter().map(|name| name.trim().trim_end_matches('…')).any(|name| is_name(&name))
 }
 
@@ -232,13 +232,13 @@ fn twins(children: &[TaskSpec]) -> Vec<SplitProblem> {
     (0..hashes.len()).filter_map(twin).collect()
 }
 
-/// Returns a text as one line, without characters that no line has.
+/// Returns a text on one line, without control characters.
 fn one_line(text: &str) -> String {
     let text: String = text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-/// Returns a text without null characters, and without spaces around it.
+/// Returns a text without null characters and surrounding whitespace.
 fn clean(text: &str) -> String {
     text.replace('\0', "").trim().to_owned()
 }

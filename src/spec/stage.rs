@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::words::meant_or_all;
 
-/// A stage. Named ones have numbers too: `build` is 1, `alignment` 2, `bigpicture` 3, `style` 4; others are a number.
+/// A stage. Named stages have numbers too: `build` is 1, `alignment` 2, `bigpicture` 3, `style` 4; others are a number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct Stage(u32);
@@ -19,21 +19,21 @@ const STAGES: [(&str, Stage); 4] = [
     ("style", Stage::STYLE),
 ];
 
-/// The highest number of a stage.
+/// The maximum number of a stage.
 const LAST_STAGE: u32 = 1000;
 
 impl Stage {
-    /// Does it compile, do its tests pass?
+    /// The code compiles and its tests pass.
     pub const BUILD: Self = Self(1);
-    /// Are the acceptance criteria met?
+    /// The acceptance criteria are met.
     pub const ALIGNMENT: Self = Self(2);
-    /// Does it fit the parent and the next tasks?
+    /// The work fits the parent and the next tasks.
     pub const BIG_PICTURE: Self = Self(3);
-    /// Does it read well?
+    /// The code reads well.
     pub const STYLE: Self = Self(4);
 }
 
-/// A text that is no stage.
+/// The error for an invalid stage.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("`{text}` is no stage: name one, or write a number from 0 to {LAST_STAGE}{}", meant_or_all(text, &STAGES.map(|(name, _)| name)))]
 pub struct StageError {

@@ -1,17 +1,16 @@
-//! The verifiers and stakeholders that are there without any configuration.
+//! The built-in verifiers and stakeholders.
 
 use super::config::Stakeholder;
 use super::entry::{Criticality, Gate, Mode, OnFail, Place, Required, VerifierEntry};
 use super::settings::VerifierSettings;
 use super::stage::Stage;
 
-/// The built-in verifier that is off until it is configured.
+/// The built-in verifier that is off unless configured.
 pub(super) const OFF: &str = "style";
 
-/// The built-in verifiers that find a command by themselves.
+/// The built-in verifiers that can find a command themselves.
 pub(super) const FINDS_COMMAND: [&str; 2] = ["build", "test"];
 
-/// Returns the built-in stakeholders.
 pub(super) fn stakeholders() -> Vec<Stakeholder> {
     let named = [("architecture", "Architecture"), ("product", "Product"), ("security", "Security")];
     named.map(|(id, name)| Stakeholder { id: id.to_owned(), name: name.to_owned() }).into()
@@ -42,7 +41,7 @@ fn place(id: &str, stage: Stage) -> Place {
     Place { stage, after }
 }
 
-/// Returns an entry of which only the id was written.
+/// Returns an entry with this id and default settings.
 pub(super) fn new(id: &str) -> VerifierEntry {
     VerifierEntry {
         id: id.to_owned(),

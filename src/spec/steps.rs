@@ -1,9 +1,9 @@
-//! The order in which verifiers run.
+//! The execution order of verifiers.
 
 use super::entry::VerifierEntry;
 use super::stage::Stage;
 
-/// Verifiers of one stage that can run at the same time.
+/// Verifiers of one stage that can run in parallel.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Step<'v> {
     /// The stage.
@@ -16,11 +16,11 @@ pub(crate) fn waits(entry: &VerifierEntry, for_one_of: &[&VerifierEntry]) -> boo
     for_one_of.iter().any(|other| entry.place.after.contains(&other.id))
 }
 
-/// Returns entries by stage and, within a stage, by how many others come before them.
+/// Sorts entries by stage and, within a stage, by the length of the `after` chain before them.
 pub(super) fn in_order(entries: impl Iterator<Item = VerifierEntry>) -> Vec<VerifierEntry> {
     let entries: Vec<VerifierEntry> = entries.collect();
     let mut ranks = vec![0; entries.len()];
-    // A chain is no longer than there are entries; where they form a circle, this ends all the same.
+    // A chain is at most as long as the list; this bound also ends the loop for a cycle.
     for _ in 0..entries.len() {
         ranks = (0..entries.len()).map(|at| rank(&entries, &ranks, at)).collect();
     }

@@ -1,4 +1,4 @@
-//! A task as its author wrote it: data, without any file.
+//! A task as its author wrote it. Plain data, without a file.
 
 use std::collections::BTreeMap;
 
@@ -9,12 +9,12 @@ use super::patch::VerifierPatch;
 use super::policy::Policy;
 use crate::findings::Fingerprint;
 
-/// A task: what is to be reached, how one can tell, and within which limits.
+/// A task: its goal, acceptance criteria and limits.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct TaskSpec {
     /// Its id.
     pub id: SpecId,
-    /// Its name, one line.
+    /// The name, one line.
     pub title: String,
     /// The text below the front matter.
     #[serde(default)]
@@ -22,102 +22,102 @@ pub struct TaskSpec {
     /// The acceptance criteria.
     #[serde(default)]
     pub acceptance: Vec<String>,
-    /// What the work must respect.
+    /// The constraints on the work.
     #[serde(default)]
     pub constraints: Vec<Constraint>,
     /// Its limits.
     #[serde(default)]
     pub policy: Policy,
-    /// Changes of verifiers for this task, by the verifier's id.
+    /// Changes to verifiers for this task, by verifier id.
     #[serde(default)]
     pub verifier_overrides: BTreeMap<String, VerifierPatch>,
-    /// Its place among other tasks.
+    /// Its relations to other tasks.
     #[serde(default)]
     pub relationships: Relationships,
-    /// How its agent works.
+    /// The settings of its agent.
     #[serde(default)]
     pub do_agent: AgentOptions,
-    /// What becomes of its commits.
+    /// The settings of its commits.
     #[serde(default)]
     pub git: GitOptions,
 }
 
-/// Something that the work must respect: a sentence, or a value with a name, `language: Rust`.
+/// A constraint on the work: a sentence, or a named value such as `language: Rust`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Constraint {
-    /// Its name, where `constraints` is a map.
+    /// Its name, if `constraints` is a map.
     #[serde(default)]
     pub name: Option<String>,
     /// The constraint.
     pub text: String,
 }
 
-/// The place of a task among other tasks.
+/// The relations of a task to other tasks.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Relationships {
-    /// The task of which it is a part.
+    /// The id of the parent task.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub parent_id: Option<String>,
-    /// The parent in a few words, or the state of the repository that the parent saw.
+    /// A summary of the parent, or the state of the repository at its time.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub parent_snapshot: Option<String>,
-    /// The ids of the tasks that come next.
+    /// The ids of the tasks after this one.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub next_ids: Vec<String>,
-    /// The tasks that come next, in words.
+    /// Descriptions of the tasks after this one.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub next_tasks: Vec<NextTask>,
-    /// The split that made this task.
+    /// The split that created this task.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub origin: Option<Origin>,
 }
 
-/// A task that comes next.
+/// A task after this one.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NextTask {
     /// Its id.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub id: Option<String>,
-    /// What it is.
+    /// The title.
     pub title: String,
-    /// What is to be done in it.
+    /// The description.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub description: String,
 }
 
-/// The split that made a task.
+/// The split that created a task.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Origin {
     /// The id of the task that was split.
     pub parent_id: SpecId,
-    /// The errors that the task is to remove.
+    /// The errors to remove.
     #[serde(rename = "fingerprint")]
     pub fingerprints: Vec<Fingerprint>,
     /// The attempt of the parent after which it was split.
     pub attempt: u32,
-    /// Why it was split.
+    /// The reason for the split.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub reason: String,
-    /// The files that it is about.
+    /// The files concerned.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub files: Vec<String>,
-    /// The errors in words, a line each: verifier, place, message, fingerprint.
+    /// The errors in words, one per line: verifier, place, message, fingerprint.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub findings: Vec<String>,
 }
 
-/// How the agent of a task works. What is not given is as the profile says.
+/// The settings of a task's agent. Unset ones come from the profile.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct AgentOptions {
-    /// The only tools that it may use; empty: those of its driver.
+    /// The only tools it may use; empty: those of its driver.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub allowed_tools: Vec<String>,
-    /// What it may do without being asked.
+    /// The actions it may take without approval.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub permission_mode: Option<PermissionMode>,
-    /// The most requests to the model in one turn.
+    /// The maximum number of requests to the model in one turn.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_turns: Option<u32>,
     /// The driver.
@@ -128,7 +128,7 @@ pub struct AgentOptions {
     pub model: Option<String>,
 }
 
-/// What an agent may do without being asked, in the words of agents that know permissions.
+/// The actions that an agent may take without approval, in the terms of agents with permissions.
 #[derive(
     Clone,
     Copy,
@@ -145,13 +145,13 @@ pub struct AgentOptions {
 #[serde(rename_all = "camelCase")]
 #[strum(serialize_all = "camelCase")]
 pub enum PermissionMode {
-    /// As the driver does by itself: `default`.
+    /// The driver's default: `default`.
     #[serde(rename = "default")]
     #[strum(serialize = "default")]
     OfDriver,
     /// It may edit files.
     AcceptEdits,
-    /// It may edit files; another word for `acceptEdits`.
+    /// It may edit files; a synonym of `acceptEdits`.
     Edit,
     /// It may read files.
     Plan,
@@ -159,16 +159,16 @@ pub enum PermissionMode {
     BypassPermissions,
 }
 
-/// What becomes of the commits of a task.
+/// The settings of a task's commits.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct GitOptions {
-    /// The branch on which the work is done; none: as the profile says.
+    /// The branch of the work; `None`: as in the profile.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub branch: Option<String>,
-    /// `true` if the branch gets a commit when the task is done. Default: `true`.
+    /// Set if the branch gets a commit when the task is done. Default: `true`.
     pub commit_on_success: bool,
-    /// Where the attempts are kept.
+    /// The location of attempts' commits.
     pub attempts: Attempts,
 }
 
@@ -178,7 +178,7 @@ impl Default for GitOptions {
     }
 }
 
-/// Where the commits of attempts are kept.
+/// The location of attempts' commits.
 #[derive(
     Clone,
     Copy,
@@ -199,12 +199,12 @@ pub enum Attempts {
     /// Under `refs/superstep`; the branch gets one commit when the task is done.
     #[default]
     Refs,
-    /// On the branch, a commit for each attempt.
+    /// On the branch, one commit for each attempt.
     Branch,
 }
 
 impl TaskSpec {
-    /// Returns a task with nothing but an id, a title and a description.
+    /// Returns a task with default settings.
     pub fn new(id: SpecId, title: impl Into<String>, description: impl Into<String>) -> Self {
         Self {
             id,
@@ -220,14 +220,14 @@ impl TaskSpec {
         }
     }
 
-    /// Returns what is to be reached: the description, or the title of a task without one.
+    /// Returns the goal: the description, or the title of a task without one.
     #[must_use]
     pub fn goal(&self) -> &str {
         if self.description.trim().is_empty() { &self.title } else { &self.description }
     }
 
-    /// Returns a hash of goal and acceptance criteria, 64 hexadecimal digits. Upper and lower case, spaces, and the order of
-    /// the criteria make no difference.
+    /// Returns a hash of goal and acceptance criteria, 64 hexadecimal digits. Case, whitespace and the order of the
+    /// criteria make no difference.
     #[must_use]
     pub fn hash(&self) -> String {
         let mut criteria: Vec<String> = self.acceptance.iter().map(|criterion| plain(criterion)).collect();
@@ -242,7 +242,7 @@ fn plain(text: &str) -> String {
     text.split_whitespace().map(str::to_lowercase).collect::<Vec<_>>().join(" ")
 }
 
-/// Returns the SHA-256 of texts that hold no null character.
+/// Returns the SHA-256 of texts without null characters.
 pub(crate) fn sha256(parts: &[String]) -> String {
     let digest = ring::digest::digest(&ring::digest::SHA256, parts.join("\0").as_bytes());
     digest.as_ref().iter().map(|byte| format!("{byte:02x}")).collect()

@@ -1,14 +1,14 @@
-//! Sentences about keys and words that are not known. Knows no setting.
+//! Messages about unknown keys and words. Knows no setting.
 
-/// So many words are listed.
+/// The maximum number of listed words.
 const FEW: usize = 10;
 
-/// Returns the words in backticks, with commas.
+/// Returns the words in backticks, separated by commas.
 pub(crate) fn quoted<W: AsRef<str>>(words: &[W]) -> String {
     words.iter().map(|word| format!("`{}`", word.as_ref())).collect::<Vec<_>>().join(", ")
 }
 
-/// Returns `; did you mean …?` with the nearest of the words, or nothing.
+/// Returns `; did you mean …?` with the closest of the words, or an empty text.
 pub(crate) fn meant<W: AsRef<str>>(word: &str, words: &[W]) -> String {
     let words: Vec<&str> = words.iter().map(AsRef::as_ref).collect();
     let near = similar::get_close_matches(word, &words, 1, 0.6);
@@ -16,14 +16,14 @@ pub(crate) fn meant<W: AsRef<str>>(word: &str, words: &[W]) -> String {
     near.first().or(part).map_or_else(String::new, |near| format!("; did you mean `{near}`?"))
 }
 
-/// Returns `; did you mean …?`, or all the words if none is near and they are few.
+/// Returns `; did you mean …?`, or all the words if none is close and there are few.
 pub(crate) fn meant_or_all<W: AsRef<str>>(word: &str, words: &[W]) -> String {
     let meant = meant(word, words);
     let are_few = meant.is_empty() && (1..=FEW).contains(&words.len());
     if are_few { format!("; there are {}", quoted(words)) } else { meant }
 }
 
-/// Returns the sentence about a key that is not known.
+/// Returns the message for an unknown key.
 pub(crate) fn unknown_key(key: &str, known: &[&str]) -> String {
     format!("this key is unknown{}", meant_or_all(key, known))
 }

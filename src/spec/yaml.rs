@@ -1,15 +1,15 @@
-//! YAML as a tree in which each value knows its line. Knows no setting; anchors and tags are refused, so a document is never
-//! larger than its text.
+//! YAML as a tree of values with their lines. Knows no setting; anchors and tags are rejected, so that a document is
+//! never larger than its text.
 
 use std::collections::BTreeMap;
 
 use saphyr_parser::{Event, Parser, ScalarStyle, ScanError, Span, StrInput, Tag};
 
-/// The deepest nesting that is read.
-const DEPTH: usize = 32;
+/// The maximum nesting depth.
+const MAX_DEPTH: usize = 32;
 
-/// The longest text that is read, in bytes.
-const LARGEST: usize = 1 << 20;
+/// The maximum length of a text in bytes.
+const MAX_LEN: usize = 1 << 20;
 
 /// A value and its line.
 #[derive(Debug)]
@@ -19,7 +19,6 @@ pub(super) struct Node {
     pub(super) value: Value,
 }
 
-/// A value.
 #[derive(Debug)]
 pub(super) enum Value {
     Null,
@@ -31,7 +30,6 @@ pub(super) enum Value {
     Map(Vec<Entry>),
 }
 
-/// A key with its value.
 #[derive(Debug)]
 pub(super) struct Entry {
     pub(super) key: String,
@@ -40,7 +38,7 @@ pub(super) struct Entry {
     pub(super) value: Value,
 }
 
-/// The reason why a text is no YAML, or none that is read here.
+/// The reason why a text is not YAML, or not supported.
 #[derive(Debug)]
 pub(super) struct Fault {
     pub(super) line: usize,
@@ -61,7 +59,6 @@ impl Value {
         }
     }
 
-    /// Returns the value as JSON.
     pub(super) fn into_json(self) -> serde_json::Value {
         match self {
             Self::Null => serde_json::Value::Null,
@@ -75,12 +72,12 @@ impl Value {
     }
 }
 
-/// Reads the first document of a text.
+/// Parses the first document of a text.
 ///
 /// # Errors
 /// The first [`Fault`].
 pub(super) fn parse(text: &str) -> Result<Node, Fault> {
-    if text.len() > LARGEST {
+    if text.len() > MAX_LEN {
         return Err(Fault { line: 1, problem: "is larger than 1 MiB".to_owned() });
     }
     let mut reader = Reader { events: Parser::new_from_str(text) };
@@ -101,7 +98,7 @@ impl<'t> Reader<'t> {
     fn next(&mut self) -> Result<(Event<'t>, Span), Fault> {
         match self.events.next_event() {
             Some(Ok(event)) => Ok(event),
-            Some(Err(error)) => Err(of(&error)),
+            Some(Err(error)) => Err(fault_of(&error)),
             None => Ok((Event::StreamEnd, Span::default())),
         }
     }
@@ -109,7 +106,7 @@ impl<'t> Reader<'t> {
     fn node(&mut self, event: Event<'t>, span: Span, depth: usize) -> Result<Node, Fault> {
         let line = span.start.line();
         let fault = |problem: &str| Err(Fault { line, problem: problem.to_owned() });
-        if depth > DEPTH {
+        if depth > MAX_DEPTH {
             return fault("nests too deep");
         }
         let value = match event {
@@ -155,7 +152,7 @@ impl<'t> Reader<'t> {
     }
 }
 
-/// Returns the name of a key, or nothing at the end of its map.
+/// Returns the name of a key, or `None` at the end of its map.
 fn key(event: Event<'_>, line: usize) -> Result<Option<String>, Fault> {
     match event {
         Event::MappingEnd | Event::StreamEnd => Ok(None),
@@ -164,12 +161,12 @@ fn key(event: Event<'_>, line: usize) -> Result<Option<String>, Fault> {
     }
 }
 
-/// How the errors begin that a text without quotes leads to.
+/// The prefixes of errors that a missing quote causes.
 const HINTED: [&str; 2] = ["mapping values are not allowed", "unexpected character"];
 
 const QUOTES: &str = "; a text with `: ` in it, or that begins with a special character, needs quotes";
 
-fn of(error: &ScanError) -> Fault {
+fn fault_of(error: &ScanError) -> Fault {
     let info = error.info();
     let hint = if HINTED.iter().any(|start| info.starts_with(start)) { QUOTES } else { "" };
     Fault { line: error.marker().line(), problem: format!("it is no YAML: {info}{hint}") }
