@@ -1,4 +1,4 @@
-//! Findings in groups that likely have one cause each.
+//! Groups findings by their likely common cause.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -8,12 +8,12 @@ use super::fingerprint::Fingerprint;
 use super::normalizer::Normalizer;
 use super::text;
 
-/// The share of common words of two texts that likely have one cause, in percent.
+/// The minimum share of common words, in percent, of two texts with a likely common cause.
 const ALIKE: usize = 60;
-/// The longest title, in bytes.
+/// The maximum length of a title, in bytes.
 const TITLE: usize = 100;
 
-/// Findings that likely have one cause.
+/// Findings with a likely common cause.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Cluster {
     /// The place and the first message.
@@ -26,8 +26,8 @@ pub struct Cluster {
     pub messages: Vec<String>,
 }
 
-/// Groups findings by what likely has one cause: those of one file; those with one message, wherever; without a file those with
-/// one code or symbol, or with similar texts. Groups and findings stay in the order of the findings.
+/// Groups findings with a likely common cause: in the same file; with the same message in any file; without a file,
+/// with the same code or symbol, or with similar texts. Groups and findings stay in the order of the findings.
 ///
 /// ```
 /// use superstep::findings::{Finding, FindingKind, clusters};
@@ -42,7 +42,7 @@ pub fn clusters(findings: &[Finding]) -> Vec<Cluster> {
     groups.lists().iter().map(|group| cluster(findings, group)).collect()
 }
 
-/// Groups findings into at most `most` clusters: the smallest is merged into the one that it is most alike.
+/// Groups findings into at most `most` clusters by merging the smallest one into the most similar one.
 #[must_use]
 pub fn clusters_at_most(findings: &[Finding], most: usize) -> Vec<Cluster> {
     let mut groups = Groups::of(findings).lists();
@@ -53,7 +53,7 @@ pub fn clusters_at_most(findings: &[Finding], most: usize) -> Vec<Cluster> {
     groups.iter().map(|group| cluster(findings, group)).collect()
 }
 
-/// The parts of a finding that make it like another.
+/// The parts of a finding that are compared with others.
 #[derive(Debug)]
 struct Traits {
     file: Option<String>,
@@ -82,7 +82,7 @@ impl Traits {
         self.file.as_deref().map(|file| file.rsplit_once('/').map_or("", |(folder, _)| folder))
     }
 
-    /// Returns how alike two findings are: by their code, their text, their folder.
+    /// Returns the similarity of two findings: by their code, their text, their folder.
     fn likeness(&self, other: &Self) -> usize {
         let has_code = self.code.is_some() && self.code == other.code;
         let has_folder = self.file.is_some() && self.folder() == other.folder();
@@ -98,7 +98,7 @@ fn code(message: &str) -> (Option<&str>, &str) {
     }
 }
 
-/// Findings by their numbers, joined into groups: each points to an earlier one of its group, or to itself.
+/// Disjoint groups of findings by index: each points to an earlier one of its group, or to itself.
 struct Groups(Vec<usize>);
 
 impl Groups {
@@ -124,7 +124,7 @@ impl Groups {
         self.0[one.max(other)] = one.min(other);
     }
 
-    /// Joins the findings that have the same of something.
+    /// Joins the findings with the same key.
     fn join_by(&mut self, traits: &[Traits], of: impl Fn(&Traits) -> Option<String>) {
         let mut first: HashMap<String, usize> = HashMap::new();
         for (nth, one) in traits.iter().enumerate() {
@@ -153,7 +153,7 @@ impl Groups {
     }
 }
 
-/// Merges the smallest group, of several the last, into the one that it is most alike, of several the smallest.
+/// Merges the smallest group, or the last of several, into the most similar one, or the smallest of several.
 fn merge_smallest(groups: &mut Vec<Vec<usize>>, traits: &[Traits]) {
     let Some(smallest) = (0..groups.len()).min_by_key(|nth| (groups[*nth].len(), Reverse(*nth))) else { return };
     let group = groups.remove(smallest);

@@ -1,11 +1,11 @@
-//! The place of a finding, and the text that shows it.
+//! The place and excerpt of a finding.
 
 use std::fmt::{self, Display};
 use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
-/// The place and the text that show a finding.
+/// The place and excerpt that show a finding.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Evidence {
     /// A path from the root of the repository, with `/`.

@@ -1,4 +1,4 @@
-//! One thing that a verifier saw.
+//! A finding of a verifier.
 
 use serde::{Deserialize, Serialize};
 
@@ -8,7 +8,7 @@ use super::kind::FindingKind;
 use super::normalizer::Normalizer;
 use super::severity::Severity;
 
-/// One thing that a verifier saw.
+/// A finding of a verifier.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Finding {
     /// Its kind.
@@ -18,16 +18,16 @@ pub struct Finding {
     pub severity: Severity,
     /// The finding in words.
     pub message: String,
-    /// The place and the text that show it.
+    /// The place and excerpt that show it.
     #[serde(default)]
     pub evidence: Evidence,
-    /// Its identity across attempts; empty: not known yet.
+    /// Its identity across attempts; empty: not computed yet.
     #[serde(default)]
     pub fingerprint: Fingerprint,
 }
 
 impl Finding {
-    /// Returns a finding without a place, whose fingerprint is not known yet.
+    /// Returns a finding without place and fingerprint.
     #[must_use]
     pub fn new(kind: FindingKind, severity: Severity, message: impl Into<String>) -> Self {
         let (evidence, fingerprint) = (Evidence::default(), Fingerprint::default());
@@ -52,7 +52,7 @@ impl Finding {
         Self::new(kind, Severity::Info, message)
     }
 
-    /// Sets the file, a path from the root of the repository, and the line, counted from 1.
+    /// Sets the file, a path from the root of the repository, and the line, from 1.
     #[must_use]
     pub fn at(mut self, file: impl Into<String>, line: u32) -> Self {
         self.evidence.file = Some(file.into());
@@ -67,7 +67,7 @@ impl Finding {
         self
     }
 
-    /// Fills in the fingerprint, if it is empty, from the file and the message.
+    /// Computes the fingerprint, if it is empty, from the file and the message.
     #[must_use]
     pub fn identified(mut self, verifier: &str, normalizer: &Normalizer) -> Self {
         if self.fingerprint.is_empty() {

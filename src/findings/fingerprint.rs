@@ -9,29 +9,29 @@ use super::kind::FindingKind;
 use super::normalizer::Normalizer;
 use super::text;
 
-/// The length of the beginning of a text that counts, in bytes.
+/// The length in bytes of the beginning of a text that is hashed.
 const TEXT: usize = 4096;
-/// The number of bytes of the hash that are kept.
+/// The number of bytes of the hash.
 const BYTES: usize = 16;
 
-/// A hash of a finding without what changes from run to run: the same error at another line has the same fingerprint.
-/// 32 hexadecimal digits.
+/// A hash of a finding without the parts that change from run to run: the same error on another line has the same
+/// fingerprint. 32 hexadecimal digits.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Fingerprint(String);
 
-/// The parts of a finding that tell it from others.
+/// The parts of a finding that distinguish it from others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Identity<'a> {
     /// The id of the verifier.
     pub verifier: &'a str,
     /// Its kind.
     pub kind: &'a FindingKind,
-    /// The file, from any folder.
+    /// The file, absolute or relative to any folder.
     pub file: Option<&'a str>,
-    /// The code of the error, the symbol or the name of the test. Numbers in it count.
+    /// The code of the error, the symbol or the name of the test, with its numbers.
     pub code: Option<&'a str>,
-    /// The text. Numbers in it do not count.
+    /// The text, whose numbers are ignored.
     pub text: &'a str,
 }
 
@@ -69,19 +69,19 @@ impl Fingerprint {
         Self(hex(hash.finish().as_ref()))
     }
 
-    /// Returns the first 8 characters, which is what prompts and people see.
+    /// Returns the first 8 characters, as shown in prompts and to people.
     #[must_use]
     pub fn short(&self) -> &str {
         self.0.get(..8).unwrap_or(&self.0)
     }
 
-    /// Returns whether it is not known yet.
+    /// Returns whether it is not computed yet.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// Returns all of it.
+    /// Returns the full text.
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0

@@ -6,29 +6,29 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "SCREAMING_SNAKE_CASE")]
 pub enum FindingKind {
-    /// It does not compile.
+    /// The code does not compile.
     BuildFail,
     /// A test fails.
     TestFail,
-    /// An acceptance criterion is not met, or may not be.
+    /// An acceptance criterion is not or possibly not met.
     SpecDivergence,
-    /// A risk for the parent task or for a next one.
+    /// A risk for the parent task or for a later one.
     ContextRisk,
     /// A key or a token.
     Secret,
     /// A matter of style.
     Style,
-    /// The verifier itself failed: it crashed, timed out, answered nonsense, or changed the tree.
+    /// The verifier itself failed: it crashed, timed out, returned an invalid report, or changed the tree.
     VerifierFail,
-    /// The attempts lead nowhere.
+    /// The attempts make no progress.
     NoProgress,
-    /// A kind of a verifier of your own.
+    /// A custom kind.
     #[serde(untagged)]
     Other(String),
 }
 
 impl FindingKind {
-    /// Returns its name, as in JSON.
+    /// Returns the name, as in JSON.
     #[must_use]
     pub fn name(&self) -> &str {
         match self {
@@ -46,7 +46,7 @@ impl FindingKind {
 }
 
 impl From<String> for FindingKind {
-    /// Returns the kind with this name; a name that is not known is a kind of your own.
+    /// Returns the kind with this name; an unknown name is a custom kind.
     fn from(name: String) -> Self {
         let known = [
             Self::BuildFail,

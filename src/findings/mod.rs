@@ -1,7 +1,7 @@
-//! Reports of verifiers: a [`Finding`] with its [`Evidence`] and [`Fingerprint`], and a verifier's whole [`VerifierOutput`]. The output
-//! of a command is read into them by a [`ReportReader`], a diff by [`secrets_in`]; [`clusters`] groups them by cause.
+//! Reports of verifiers: a [`Finding`] with its [`Evidence`] and [`Fingerprint`], and a verifier's whole
+//! [`VerifierOutput`]. [`ReportReader`] reads a command's output, [`secrets_in`] a diff; [`clusters`] groups findings.
 //!
-//! Pure data and pure functions. This room knows no task, no verifier and no decision; it runs nothing and reads no files.
+//! Pure data and functions. This module knows no task, no verifier and no decision; it runs nothing and reads no files.
 
 mod cluster;
 mod diagnostics;

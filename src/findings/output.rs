@@ -15,29 +15,29 @@ pub struct VerifierOutput {
     pub stakeholder: String,
     /// The stage in which it ran.
     pub stage: String,
-    /// The gravest of its findings, or what it says itself; `info` without any.
+    /// The highest severity of its findings, or its own; `info` without any.
     pub severity: Severity,
-    /// Its opinion of the whole.
+    /// Its overall verdict.
     #[serde(default)]
     pub verdict: Option<Verdict>,
-    /// The findings, in the order in which they were seen.
+    /// The findings, in the order of discovery.
     #[serde(default)]
     pub findings: Vec<Finding>,
     /// The command and an excerpt of its output.
     #[serde(default)]
     pub evidence: Evidence,
-    /// `true` if the task cannot be done without it.
+    /// Set if the task cannot be done without it.
     #[serde(default)]
     pub required: bool,
     /// Its duration, in milliseconds.
     #[serde(default)]
     pub ms: u64,
-    /// Why it did not run.
+    /// The reason why it did not run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub skipped: Option<Skipped>,
 }
 
-/// Why a verifier did not run.
+/// The reason why a verifier did not run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Skipped {

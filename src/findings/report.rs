@@ -1,4 +1,4 @@
-//! A verifier's report before it is known in which stage the verifier ran.
+//! A verifier's report before its stage and duration are known.
 
 use std::cmp::Reverse;
 use std::collections::BTreeSet;
@@ -10,10 +10,10 @@ use super::finding::Finding;
 use super::kind::FindingKind;
 use super::severity::{Severity, Verdict};
 
-/// The kind of the finding that says how many are left out.
+/// The kind of the finding that counts those left out.
 const MORE: &str = "MORE";
 
-/// A verifier's report on one attempt: what a verifier itself knows of a [`VerifierOutput`](super::VerifierOutput).
+/// A verifier's report on one attempt: the part of [`VerifierOutput`](super::VerifierOutput) known to the verifier.
 ///
 /// ```
 /// use superstep::findings::{Finding, FindingKind, Severity, VerifierReport};
@@ -23,13 +23,13 @@ const MORE: &str = "MORE";
 /// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct VerifierReport {
-    /// The gravest of its findings, or what the verifier says itself; `info` without any.
+    /// The highest severity of its findings, or its own; `info` without any.
     #[serde(default)]
     pub severity: Severity,
-    /// Its opinion of the whole.
+    /// The overall verdict.
     #[serde(default)]
     pub verdict: Option<Verdict>,
-    /// The findings, in the order in which they were seen. An empty fingerprint is filled in from the rest.
+    /// The findings, in the order of discovery. An empty fingerprint is filled in from the other fields.
     #[serde(default)]
     pub findings: Vec<Finding>,
     /// The command and an excerpt of its output.
@@ -44,7 +44,7 @@ impl VerifierReport {
         Self { verdict: Some(Verdict::Pass), ..Self::default() }
     }
 
-    /// Returns a report of findings, as grave as the gravest of them; without any it passes.
+    /// Returns a report with the highest severity of the findings; without any it passes.
     #[must_use]
     pub fn of(findings: impl IntoIterator<Item = Finding>) -> Self {
         let findings: Vec<Finding> = findings.into_iter().collect();
@@ -53,7 +53,7 @@ impl VerifierReport {
         Self { severity, verdict: Some(verdict), findings, evidence: Evidence::default() }
     }
 
-    /// Keeps at most so many findings, the gravest if there are more, in their order; one more says how many are left out.
+    /// Keeps at most this many findings, preferring severe ones, in order; another one counts those left out.
     pub fn limit(&mut self, most: usize) {
         let left = self.findings.len().saturating_sub(most);
         let is_limited = left == 1 && self.findings.last().is_some_and(is_more);
@@ -69,14 +69,14 @@ impl VerifierReport {
         self.findings.push(more(left));
     }
 
-    /// Adds a finding, and makes the report as grave as it.
+    /// Adds a finding, and raises the report's severity to it.
     pub fn push(&mut self, finding: Finding) {
         self.severity = self.severity.max(finding.severity);
         self.findings.push(finding);
     }
 }
 
-/// Returns the finding that says how many findings are left out.
+/// Returns the finding that counts those left out.
 pub(super) fn more(count: usize) -> Finding {
     Finding::info(FindingKind::Other(MORE.to_owned()), format!("and {count} more findings"))
 }
@@ -85,7 +85,7 @@ fn is_more(finding: &Finding) -> bool {
     matches!(&finding.kind, FindingKind::Other(name) if name == MORE)
 }
 
-/// Returns the severity of the gravest finding; `info` without any.
+/// Returns the highest severity of the findings; `info` without any.
 fn gravest(findings: &[Finding]) -> Severity {
     findings.iter().map(|finding| finding.severity).max().unwrap_or_default()
 }

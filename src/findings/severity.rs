@@ -1,8 +1,8 @@
-//! The gravity of a finding, and a verifier's opinion of the whole.
+//! The severity of a finding, and a verifier's verdict.
 
 use serde::{Deserialize, Serialize};
 
-/// The gravity of a finding, from [`Info`](Severity::Info) to [`Error`](Severity::Error). Control flow depends on it alone.
+/// The severity of a finding, from [`Info`](Severity::Info) to [`Error`](Severity::Error); all that control flow uses.
 #[derive(
     Clone,
     Copy,
@@ -22,24 +22,24 @@ use serde::{Deserialize, Serialize};
 #[serde(rename_all = "lowercase")]
 #[strum(serialize_all = "lowercase")]
 pub enum Severity {
-    /// Worth knowing; changes nothing.
+    /// Information without consequences.
     #[default]
     Info,
-    /// A retry if the verifier asks for one on warnings.
+    /// Triggers a retry if the verifier is configured so.
     Warning,
-    /// A retry, a split, or the end.
+    /// Triggers a retry, a split, or the end.
     Error,
 }
 
-/// A verifier's opinion of the whole. It never ends a run by itself: `fail` counts as an error and stops later stages.
+/// A verifier's overall verdict. It never ends a run by itself: `fail` counts as an error and stops later stages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, strum::Display)]
 #[serde(rename_all = "lowercase")]
 #[strum(serialize_all = "lowercase")]
 pub enum Verdict {
-    /// Nothing stands against it.
+    /// No objection.
     Pass,
-    /// It must not pass.
+    /// The attempt must not pass.
     Fail,
-    /// An opinion that gates nothing.
+    /// An opinion without consequences.
     Advisory,
 }

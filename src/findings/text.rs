@@ -1,10 +1,10 @@
-//! Text as programs print it: lossy UTF-8 without escape sequences, and pieces of it.
+//! Text as programs print it: lossy UTF-8 without escape sequences, and excerpts of it.
 
 use std::borrow::Cow;
 
 const ESCAPE: char = '\u{1b}';
 
-/// Returns an output as text without escape sequences for terminals.
+/// Returns an output as text without terminal escape sequences.
 pub(super) fn plain(output: &[u8]) -> Cow<'_, str> {
     match String::from_utf8_lossy(output) {
         text if !text.contains(ESCAPE) => text,
@@ -21,7 +21,7 @@ fn without_escapes(text: &str) -> String {
     plain + rest
 }
 
-/// Returns how many bytes of an escape sequence follow the escape character.
+/// Returns the length in bytes of an escape sequence after the escape character.
 fn escape(after: &str) -> usize {
     match after.as_bytes().first() {
         Some(b'[') => {
@@ -36,7 +36,7 @@ fn escape(after: &str) -> usize {
     }
 }
 
-/// Returns the length of a command to the terminal, such as a link: up to a bell or `ESC \`, within the line.
+/// Returns the length of an operating system command, such as a link: up to a bell or `ESC \`, within the line.
 fn command(after: &str) -> usize {
     let end = after.find(['\u{7}', ESCAPE, '\n']).unwrap_or(after.len());
     let closing = &after[end..];
@@ -47,7 +47,7 @@ fn command(after: &str) -> usize {
     }
 }
 
-/// Returns the lines as a terminal shows them: of a line that was written over, what was written last.
+/// Returns the lines as a terminal shows them: for an overwritten line, the last text.
 pub(super) fn lines(text: &str) -> Vec<&str> {
     match text.contains('\r') {
         true => text.lines().map(shown).collect(),
@@ -60,7 +60,7 @@ fn shown(line: &str) -> &str {
     line.rsplit('\r').next().unwrap_or(line)
 }
 
-/// Returns the beginning of a text, of at most so many bytes.
+/// Returns the beginning of a text, at most this many bytes.
 pub(super) fn clip(text: &str, most: usize) -> &str {
     if text.len() <= most {
         return text;
@@ -69,7 +69,7 @@ pub(super) fn clip(text: &str, most: usize) -> &str {
     &text[..end]
 }
 
-/// Returns the beginning of a text, with `…` where it was cut.
+/// Returns the beginning of a text, with `…` if it was cut.
 pub(super) fn clipped(text: &str, most: usize) -> String {
     match clip(text, most) {
         whole if whole.len() == text.len() => whole.to_owned(),

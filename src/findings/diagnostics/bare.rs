@@ -5,7 +5,7 @@ use super::diagnostic::Diagnostic;
 use super::place::severity;
 use crate::findings::severity::Severity;
 
-/// Messages that only sum up what was printed before.
+/// Messages that only summarise earlier ones.
 const SUMMARIES: [&str; 12] = [
     "could not compile ",
     "aborting due to ",
@@ -43,7 +43,7 @@ fn is_tool(tool: &str) -> bool {
     !tool.is_empty() && tool.len() < 80 && !tool.contains(|c: char| c.is_whitespace() || "\"'`(){}[]<>=,;".contains(c))
 }
 
-/// Returns whether a message only sums up others.
+/// Returns whether a message only summarises earlier ones.
 pub(super) fn is_summary(text: &str) -> bool {
     let counts = text.contains(") generated ") || text.ends_with(" emitted");
     counts || SUMMARIES.iter().any(|summary| text.contains(summary))

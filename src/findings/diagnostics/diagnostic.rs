@@ -7,15 +7,15 @@ use crate::findings::FindingKind;
 use crate::findings::evidence::Lines;
 use crate::findings::severity::Severity;
 
-/// The message of a test of which nothing else is known.
+/// The message of a failed test without details.
 pub(super) const FAILED: &str = "the test failed";
 
-/// An error, a warning or a failed test that an output shows.
+/// An error, a warning or a failed test in an output.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Diagnostic<'a> {
     /// Its kind.
     pub(crate) kind: FindingKind,
-    /// Its gravity.
+    /// Its severity.
     pub(crate) severity: Severity,
     /// The code of the error, the rule, the type of an exception or the name of the test.
     pub(crate) code: Option<Cow<'a, str>>,
@@ -54,7 +54,7 @@ impl<'a> Diagnostic<'a> {
         Self { file: Some(file.into()), lines: (line > 0).then(|| Lines::at(line)), ..self }
     }
 
-    /// Returns the text with the code before it, which is how findings show it.
+    /// Returns the text with its code as a prefix, as in findings.
     pub(crate) fn full_message(&self) -> String {
         match &self.code {
             Some(code) if self.message.is_empty() => code.clone().into_owned(),
@@ -64,7 +64,7 @@ impl<'a> Diagnostic<'a> {
     }
 }
 
-/// A file and a line in it; line 0 is none.
+/// A file and a line in it; 0 without a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Place<'a> {
     pub(super) file: &'a str,

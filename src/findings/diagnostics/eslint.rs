@@ -4,11 +4,11 @@ use super::block::Block;
 use super::diagnostic::{Diagnostic, Place};
 use super::place::severity;
 
-/// The most messages of one file that are read together.
+/// The maximum number of messages of one file that are read together.
 const MESSAGES: usize = 100_000;
 
 pub(super) fn read<'a>(block: &Block<'a, '_>, found: &mut Vec<Diagnostic<'a>>) -> usize {
-    if !is_begun(block.first(), block.line(1)) {
+    if !is_start(block.first(), block.line(1)) {
         return 0;
     }
     let file = block.first().trim_end();
@@ -24,8 +24,8 @@ pub(super) fn read<'a>(block: &Block<'a, '_>, found: &mut Vec<Diagnostic<'a>>) -
     1 + length
 }
 
-/// Returns whether a line is not indented and a number is below it, which is.
-fn is_begun(file: &str, next: &str) -> bool {
+/// Returns whether a line is not indented and the line below is an indented number.
+fn is_start(file: &str, next: &str) -> bool {
     let Some(indented) = next.strip_prefix("  ") else { return false };
     !file.starts_with([' ', '\t']) && indented.trim_start_matches(' ').starts_with(|c: char| c.is_ascii_digit())
 }

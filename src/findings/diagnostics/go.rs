@@ -5,11 +5,11 @@ use super::diagnostic::{Diagnostic, FAILED, Place};
 use super::place::{located, place};
 use super::rust_tests::joined;
 
-/// The most lines of a failed test that are read.
+/// The maximum number of lines read of a failed test.
 const LENGTH: usize = 30;
-/// The most lines between a panic and its stack.
+/// The maximum number of lines between a panic and its stack.
 const HEAD: usize = 12;
-/// The most lines of stacks of goroutines that are read.
+/// The maximum number of lines read of goroutines' stacks.
 const STACK: usize = 200;
 
 pub(super) fn read<'a>(block: &Block<'a, '_>, found: &mut Vec<Diagnostic<'a>>) -> usize {
@@ -23,7 +23,7 @@ pub(super) fn read<'a>(block: &Block<'a, '_>, found: &mut Vec<Diagnostic<'a>>) -
     0
 }
 
-/// Reads `--- FAIL: TestHigh (0.00s)` and the messages below it, or above it where the tests are listed.
+/// Reads `--- FAIL: TestHigh (0.00s)` and the messages below it, or above it if the tests are listed.
 fn failure<'a>(block: &Block<'a, '_>, name: &'a str, found: &mut Vec<Diagnostic<'a>>) -> usize {
     let next = block.line(1).trim_start();
     if next.starts_with("panic: ") {
@@ -42,7 +42,7 @@ fn failure<'a>(block: &Block<'a, '_>, name: &'a str, found: &mut Vec<Diagnostic<
     1 + length
 }
 
-/// Returns whether the line is what a test says: indented, and not the next test.
+/// Returns whether the line is output of a test: indented, and not the next test.
 fn is_message(line: &str) -> bool {
     line.starts_with([' ', '\t']) && !line.trim_start().starts_with("--- ")
 }

@@ -6,7 +6,7 @@ use super::place::{located, place};
 use super::rust_tests::joined;
 use super::throwable;
 
-/// The most lines of a failed test that are read.
+/// The maximum number of lines read of a failed test.
 const LENGTH: usize = 120;
 
 pub(super) fn read<'a>(block: &Block<'a, '_>, found: &mut Vec<Diagnostic<'a>>) -> usize {

@@ -1,4 +1,4 @@
-//! Symbols that linkers miss.
+//! Undefined symbols reported by linkers.
 
 use super::block::Block;
 use super::diagnostic::{Diagnostic, Place};

@@ -1,5 +1,5 @@
-//! Diagnostics that begin with a place: gcc, clang, go, tsc, mypy, flake8, javac, short forms of rustc and eslint, and whatever
-//! prints `file:line:col: text`.
+//! Diagnostics that start with a place: gcc, clang, go, tsc, mypy, flake8, javac, short forms of rustc and eslint, and
+//! any other tool that prints `file:line:col: text`.
 
 use std::borrow::Cow;
 
@@ -8,17 +8,17 @@ use super::diagnostic::{Diagnostic, Place};
 use super::place::{Located, located, severity};
 use crate::findings::severity::Severity;
 
-/// The most lines below a message that show the code.
+/// The maximum number of lines below a message that show the code.
 const SHOWN: usize = 8;
-/// The most lines around an error in a library that are searched for the place that led there.
+/// The maximum number of lines around an error in a library that are searched for the place that led to it.
 const TRAIL: usize = 40;
-/// Beginnings of such lines.
+/// Prefixes of such lines.
 const TRAILS: [&str; 5] =
     ["required from", "required by", "recursively required", "in instantiation of", "in ‘constexpr’ expansion"];
-/// Names of what javac adds to a message.
+/// Names of the details that javac adds to a message.
 const DETAILS: [&str; 5] = ["symbol:", "required:", "found:", "found   :", "reason:"];
 
-/// Shells, which name themselves in the place of a script.
+/// Shells, which print their own name in place of a script's.
 const SHELLS: [&str; 5] = ["sh", "bash", "dash", "zsh", "ksh"];
 
 /// The parts of a message after its place.
@@ -42,13 +42,13 @@ pub(super) fn read<'a>(block: &Block<'a, '_>, found: &mut Vec<Diagnostic<'a>>) -
     1
 }
 
-/// Returns whether a message only says how a compiler came to a template, or who called.
+/// Returns whether a message only shows the path to a template or a caller.
 fn is_trail(text: &str) -> bool {
     TRAILS.iter().any(|trail| text.starts_with(trail))
 }
 
-/// Returns the place, or, for one in a file of a library, the place in the repository that led there: gcc prints it above, clang
-/// below.
+/// Returns the place, or, for one in a file of a library, the place in the repository that led to it: gcc prints it
+/// above, clang below.
 fn own<'a>(block: &Block<'a, '_>, place: Place<'a>) -> Place<'a> {
     if block.is_own(place.file) {
         return place;
@@ -88,7 +88,7 @@ fn maven_place(line: &str) -> Option<(Located<'_>, &str)> {
     Some((Located { place: Place { file, line }, has_column: true, rest }, rest.trim_start()))
 }
 
-/// Returns the message with the text in the line below it, as the compiler of Haskell prints it.
+/// Returns the message with the text on the line below it, as the Haskell compiler prints it.
 fn below<'a>(block: &Block<'a, '_>, message: Message<'a>) -> Message<'a> {
     let next = block.line(1);
     let text = if message.severity.is_some() && next.starts_with("    ") {
@@ -111,7 +111,7 @@ fn message(text: &str) -> Message<'_> {
     Message { severity: by_rule.map(|(severity, _)| severity).or(severity), code: code.or(rule), text }
 }
 
-/// Reads what follows a severity: `[E0308]: text`, ` TS2322: text`, `: text`.
+/// Reads the text after a severity: `[E0308]: text`, ` TS2322: text`, `: text`.
 fn leading_code(rest: &str) -> (Option<&str>, &str) {
     if let Some((code, text)) = rest.strip_prefix('[').and_then(|rest| rest.split_once(']')) {
         return (Some(code), text.trim_start_matches(':'));
@@ -159,7 +159,7 @@ fn rule_severity(code: &str) -> Option<(Severity, Option<&str>)> {
 }
 
 fn diagnostic<'a>(block: &Block<'a, '_>, place: Place<'a>, message: &Message<'a>) -> Diagnostic<'a> {
-    // Only compilers with templates print severities and how they came to a place.
+    // Only compilers with templates print severities and the path to a place.
     let place = if message.severity.is_some() { own(block, place) } else { place };
     let shown = block.while_after(SHOWN, |line| line.starts_with([' ', '\t']) || line.starts_with('|'));
     let details: Vec<&str> = block.after(shown).filter_map(detail).collect();

@@ -1,25 +1,25 @@
-//! Places in text: `src/main.rs:3:5`, `src/main.ts(3,5)`, and the words of severities.
+//! Places in text: `src/main.rs:3:5`, `src/main.ts(3,5)`, and words for severities.
 
 use super::diagnostic::Place;
 use crate::findings::severity::Severity;
 
-/// The longest path that is looked for, in bytes.
+/// The maximum length of a path, in bytes.
 const PATH: usize = 400;
 /// Files without an extension.
 const NAMES: [&str; 6] = ["Makefile", "makefile", "GNUmakefile", "Dockerfile", "Justfile", "BUILD"];
-/// Endings of names of hosts, which look like extensions before a port.
+/// Top-level domains that look like extensions before a port.
 const HOSTS: [&str; 7] = [".com", ".org", ".net", ".io", ".dev", ".local", ".internal"];
 
-/// A place at the beginning of a text, and what follows it.
+/// A place at the start of a text, and the rest after it.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Located<'a> {
     pub(super) place: Place<'a>,
-    /// `true` if a column follows the line.
+    /// Set if a column follows the line.
     pub(super) has_column: bool,
     pub(super) rest: &'a str,
 }
 
-/// Reads a path with a line at the beginning of a text.
+/// Reads a path with a line at the start of a text.
 pub(super) fn located(text: &str) -> Option<Located<'_>> {
     let head = super::super::text::clip(text, PATH);
     let mut from = if is_drive(head) { 2 } else { 0 };
@@ -35,7 +35,7 @@ pub(super) fn located(text: &str) -> Option<Located<'_>> {
     }
 }
 
-/// Reads a place that ends a text or is followed by no message, as in frames: `/a/b.js:3:5`.
+/// Reads a place at the end of a text or without a message, as in frames: `/a/b.js:3:5`.
 pub(super) fn place(text: &str) -> Option<Place<'_>> {
     let text = text.trim().strip_prefix("file://").unwrap_or(text.trim());
     let located = located(text)?;
@@ -65,7 +65,7 @@ fn in_brackets(inside: &str) -> Option<(u32, bool, &str)> {
     Some((line.parse().ok()?, !column.is_empty(), rest))
 }
 
-/// Reads `3:5`, `3`, `3:5-9`, with what follows.
+/// Reads `3:5`, `3`, `3:5-9`, and returns the rest.
 fn after_colons(text: &str) -> Option<(u32, bool, &str)> {
     let (line, mut rest) = number(text)?;
     let mut has_column = false;
@@ -90,7 +90,7 @@ fn is_file(path: &str) -> bool {
     is_plain && (has_extension || NAMES.contains(&name)) && !is_host && !name.starts_with('.')
 }
 
-/// Reads a severity at the beginning of a text, and returns what follows the word.
+/// Reads a severity at the start of a text, and returns the rest.
 pub(super) fn severity(text: &str) -> Option<(Severity, &str)> {
     let text = text.strip_prefix("fatal ").unwrap_or(text);
     let length = text.bytes().take_while(u8::is_ascii_alphabetic).count();

@@ -5,9 +5,9 @@ use super::diagnostic::{Diagnostic, FAILED, Place};
 use super::place::located;
 use super::rust_tests::joined;
 
-/// The most lines of a section that are read.
+/// The maximum number of lines read of a section.
 const LENGTH: usize = 4000;
-/// The most lines of an error that are read.
+/// The maximum number of lines read of an error.
 const ERROR: usize = 4;
 
 pub(super) fn read<'a>(block: &Block<'a, '_>, found: &mut Vec<Diagnostic<'a>>) -> usize {
@@ -19,7 +19,7 @@ pub(super) fn read<'a>(block: &Block<'a, '_>, found: &mut Vec<Diagnostic<'a>>) -
     }
 }
 
-/// Reads `____ TestLow.test_low_tide ____` and what follows it.
+/// Reads `____ TestLow.test_low_tide ____` and the lines after it.
 fn section<'a>(block: &Block<'a, '_>, found: &mut Vec<Diagnostic<'a>>) -> usize {
     let Some(title) = title(block.first()) else { return 0 };
     let length = block.while_after(LENGTH, |line| title_or_end(line).is_none());

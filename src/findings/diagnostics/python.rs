@@ -4,10 +4,10 @@ use super::block::Block;
 use super::diagnostic::{Diagnostic, Place};
 use super::throwable::{Thrown, thrown};
 
-/// The most lines of a traceback that are read.
+/// The maximum number of lines read of a traceback.
 const LENGTH: usize = 3000;
 const BEGIN: &str = "Traceback (most recent call last):";
-/// Lines between an exception and the one that it led to.
+/// Lines between an exception and the one it caused.
 const CHAINED: [&str; 2] = ["During handling of the above exception", "The above exception was the direct cause"];
 
 pub(super) fn read<'a>(block: &Block<'a, '_>, found: &mut Vec<Diagnostic<'a>>) -> usize {
@@ -44,12 +44,12 @@ fn indent(line: &str) -> usize {
     line.len() - line.trim_start().len()
 }
 
-/// Returns whether the line of the exception is reached: the first one that is not indented more than the head.
+/// Returns whether this is the line of the exception: the first one that is not indented more than the head.
 fn is_end(line: &str, head: usize) -> bool {
     !line.trim().is_empty() && indent(line) <= head
 }
 
-/// Returns where the next traceback of a chain begins, counted from the first line.
+/// Returns the start of the next traceback of a chain, counted from the first line.
 fn chained(block: &Block<'_, '_>, read: usize) -> Option<usize> {
     let is_between =
         |line: &str| line.trim().is_empty() || CHAINED.iter().any(|text| line.trim_start().starts_with(text));

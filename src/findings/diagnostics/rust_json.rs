@@ -100,7 +100,7 @@ fn diagnostic<'a>(block: &Block<'a, '_>, message: Message<'a>, severity: Severit
     Diagnostic { code, file: Some(span.file_name), lines, ..Diagnostic::error(message).of(severity) }
 }
 
-/// Returns the place, or the use of the macro of another crate that it is in.
+/// Returns the place, or that of the macro call if it is in another crate's macro.
 fn own<'a>(block: &Block<'a, '_>, mut span: Span<'a>) -> Span<'a> {
     while !block.is_own(&span.file_name) {
         match span.expansion.take() {

@@ -4,9 +4,9 @@ use super::block::Block;
 use super::diagnostic::{Diagnostic, FAILED, Place};
 use super::place::{located, place};
 
-/// The most lines of a message that are read.
+/// The maximum number of lines read of a message.
 const MESSAGE: usize = 12;
-/// The most lines of the output of one test that are read.
+/// The maximum number of lines read of a test's output.
 const SECTION: usize = 10_000;
 /// The words with which nextest marks failed tests.
 const NEXTEST: [&str; 7] = ["FAIL [", "SIGABRT [", "SIGSEGV [", "SIGKILL [", "TIMEOUT [", "LEAK-FAIL [", "ABORT ["];
@@ -60,8 +60,8 @@ pub(super) fn joined<'a>(lines: impl Iterator<Item = &'a str>) -> String {
     lines.map(str::trim).filter(|line| !line.is_empty()).collect::<Vec<_>>().join("; ")
 }
 
-/// Reads `---- tests::low_tide stdout ----`: up to a panic, which is read by itself unless an example of the documentation has it,
-/// or all of it, as for tests that return an error.
+/// Reads `---- tests::low_tide stdout ----`: up to a panic, which is read separately except for a doctest's, or all of
+/// it, as for tests that return an error.
 fn section<'a>(block: &Block<'a, '_>, line: &'a str, found: &mut Vec<Diagnostic<'a>>) -> usize {
     let Some(name) = line.strip_prefix("---- ").and_then(|line| line.strip_suffix(" stdout ----")) else { return 0 };
     let is_over =
@@ -81,7 +81,7 @@ fn section<'a>(block: &Block<'a, '_>, line: &'a str, found: &mut Vec<Diagnostic<
     2 + length
 }
 
-/// Returns what a test says last: its error, or that it did not panic.
+/// Returns the last message of a test: its error, or that it did not panic.
 fn outcome(block: &Block<'_, '_>, length: usize) -> String {
     let lines: Vec<&str> = block.after(length).filter(|line| !line.trim().is_empty()).collect();
     let error =
@@ -91,7 +91,7 @@ fn outcome(block: &Block<'_, '_>, length: usize) -> String {
     if message.is_empty() { FAILED.to_owned() } else { message }
 }
 
-/// Reads the name of an example of the documentation: `src/lib.rs - level (line 5)` is `src/lib.rs - level` in line 5.
+/// Reads the name of a doctest: `src/lib.rs - level (line 5)` is `src/lib.rs - level` in line 5.
 fn documented(name: &str) -> (&str, Option<Place<'_>>) {
     let parts = name.strip_suffix(')').and_then(|name| name.rsplit_once(" (line "));
     let Some((short, (line, file))) = parts.and_then(|(short, line)| Some((short, (line, short.split_once(" - ")?.0))))

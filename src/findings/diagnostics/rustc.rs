@@ -9,9 +9,9 @@ use super::located::is_code;
 use super::place::{located, severity};
 use crate::findings::severity::Severity;
 
-/// The most lines of a header.
+/// The maximum number of lines of a header.
 const HEADER: usize = 8;
-/// The most lines of one diagnostic that are read.
+/// The maximum number of lines read of one diagnostic.
 const LENGTH: usize = 200;
 
 pub(super) fn read<'a>(block: &Block<'a, '_>, found: &mut Vec<Diagnostic<'a>>) -> usize {
@@ -47,7 +47,7 @@ fn header(line: &str) -> Option<Header<'_>> {
     }
 }
 
-/// Returns in which line after the header the arrow is. A header may have several lines, none of them empty.
+/// Returns the number of the arrow's line after the header. A header may have several lines, none of them empty.
 fn arrow(block: &Block<'_, '_>) -> Option<usize> {
     let header = block.while_after(HEADER, |line| !is_arrow(line) && !line.trim().is_empty() && header(line).is_none());
     is_arrow(block.line(header + 1)).then_some(header + 1)
@@ -62,7 +62,7 @@ fn pointed_at(line: &str) -> Option<Place<'_>> {
     located(place).map(|located| located.place)
 }
 
-/// Reads a header of rustc without an arrow, as for errors of linking: its code tells it from other tools' messages.
+/// Reads a header of rustc without an arrow, as for linker errors; its code distinguishes it from other tools'.
 fn without_place<'a>(block: &Block<'a, '_>, header: Header<'a>, found: &mut Vec<Diagnostic<'a>>) -> usize {
     let (severity, code, text) = header;
     let is_rustc = code.is_some_and(|code| !is_code(code) || block.first().contains('[')) && !text.is_empty();
@@ -73,7 +73,7 @@ fn without_place<'a>(block: &Block<'a, '_>, header: Header<'a>, found: &mut Vec<
     1
 }
 
-/// Returns the header's text with the label of the place it points at, which says what the header leaves out.
+/// Returns the header's text with the label of its place, which adds details that the header leaves out.
 fn message<'a>(block: &Block<'a, '_>, arrow: usize, text: &'a str) -> Cow<'a, str> {
     let more: Vec<&str> = block.after(arrow - 1).map(str::trim).collect();
     let label =

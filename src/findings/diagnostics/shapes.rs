@@ -1,17 +1,17 @@
-//! The shapes of diagnostics, and which of them a line can have: seen from its first character and from a glance at the rest,
-//! since most lines of an output have none.
+//! The shapes of diagnostics, and the selection of candidates for a line by its first character and a quick look at the
+//! rest, because most lines have none.
 
 use super::block::Block;
 use super::diagnostic::Diagnostic;
 use super::{bare, eslint, go, javascript, linker, located, pytest, python, rust_json, rust_tests, rustc, throwable};
 
-/// Reads diagnostics that begin in the first line of a block; returns how many lines it read, 0 if none begins there.
+/// Reads diagnostics that start on the first line of a block; returns the number of lines read, 0 if none starts there.
 pub(super) type Shape = for<'a> fn(&Block<'a, '_>, &mut Vec<Diagnostic<'a>>) -> usize;
 
 const LETTERS: &str = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ";
 const ANY: &str = "";
 
-/// Every shape, with the characters a line may begin with and what it must have; the first that fits reads.
+/// Every shape, with the first characters and the properties that its lines must have; the first match reads.
 const SHAPES: [(Shape, &str, u8); 13] = [
     (rust_json::read, "{", 0),
     (rust_tests::read, "t-FSTLA", 0),
@@ -36,12 +36,12 @@ const CAPITAL: u8 = 8;
 /// A separator of a path and a line.
 const SEPARATOR: u8 = 16;
 
-/// The shapes of lines that begin with a byte, one bit each.
+/// The shapes of lines that start with a byte, one bit each.
 const BEGINNINGS: [u16; 256] = beginnings();
 /// The kinds of bytes.
 const KINDS: [u8; 256] = kinds();
 
-/// Returns the shapes that the line can have, in order.
+/// Returns the candidate shapes of the line, in order.
 pub(super) fn of(line: &str) -> impl Iterator<Item = Shape> {
     let first = line.bytes().find(|byte| *byte != b' ' && *byte != b'\t');
     let begins = first.map_or(0, |first| BEGINNINGS[usize::from(first)]);
@@ -50,7 +50,7 @@ pub(super) fn of(line: &str) -> impl Iterator<Item = Shape> {
     (0..SHAPES.len()).filter(fits).map(|nth| SHAPES[nth].0)
 }
 
-/// Returns what the line has.
+/// Returns the properties of the line.
 fn glance(line: &str) -> u8 {
     let (mut has, mut before) = (0, 0);
     for byte in line.bytes() {

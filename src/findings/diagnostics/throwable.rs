@@ -6,9 +6,9 @@ use super::block::Block;
 use super::diagnostic::{Diagnostic, Place};
 use super::place::place;
 
-/// The most lines of a message before the first frame.
+/// The maximum number of lines of a message before the first frame.
 const MESSAGE: usize = 10;
-/// The most lines of a stack trace that are read.
+/// The maximum number of lines read of a stack trace.
 const FRAMES: usize = 2000;
 /// Packages of the platform.
 const PLATFORM: [&str; 8] = ["java.", "javax.", "jdk.", "sun.", "kotlin.", "org.junit.", "junit.", "org.gradle."];
@@ -35,7 +35,7 @@ pub(super) fn read<'a>(block: &Block<'a, '_>, found: &mut Vec<Diagnostic<'a>>) -
     1 + message + length
 }
 
-/// Returns the line without what Java and JavaScript print before the type.
+/// Returns the line without the prefixes of Java and JavaScript before the type.
 fn headline(line: &str) -> &str {
     let line = line.trim_start();
     let line = match line.strip_prefix("Exception in thread \"").and_then(|line| line.split_once("\" ")) {
@@ -58,7 +58,7 @@ pub(super) fn thrown(line: &str) -> Option<Thrown<'_>> {
     text.filter(|_| is_type(name)).map(|text| Thrown { name, text: text.trim() })
 }
 
-/// Returns whether a name is one of an exception: its last part begins with a capital, or it ends as exceptions do.
+/// Returns whether a name is that of an exception: its last part starts with a capital, or it has a usual suffix.
 fn is_type(name: &str) -> bool {
     let last = name.rsplit('.').next().unwrap_or(name);
     let ends = ["Error", "Exception", "Exit", "Interrupt", "Warning", "Throwable", "Failure"];
@@ -72,7 +72,7 @@ fn is_frame(line: &str) -> bool {
         && line.trim_start().strip_prefix("at ").is_some_and(|frame| frame.contains(['(', ':', '<']))
 }
 
-/// Returns whether frames may go on after the line: `Caused by: ..`, `... 3 more`.
+/// Returns whether more frames may follow the line: `Caused by: ..`, `... 3 more`.
 fn is_between(line: &str) -> bool {
     let line = line.trim_start();
     line.starts_with("Caused by: ") || (line.starts_with("... ") && line.ends_with("more"))
@@ -93,7 +93,7 @@ fn is_platform(function: &str) -> bool {
     PLATFORM.iter().any(|package| function.starts_with(package))
 }
 
-/// Returns the text of an exception, with what caused it.
+/// Returns the text of an exception, with its cause.
 fn text<'a>(
     thrown: Thrown<'a>,
     more: impl Iterator<Item = &'a str>,

@@ -1,4 +1,4 @@
-//! Diagnostics that an output shows more than once.
+//! Repeated diagnostics of an output.
 
 use std::collections::HashSet;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -6,8 +6,8 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use super::diagnostic::{Diagnostic, FAILED};
 use crate::findings::FindingKind;
 
-/// Leaves out repetitions: cargo prints an error for each target, and runners list their failures again at the end, often with
-/// less to say.
+/// Drops repetitions: cargo prints an error for each target, and test runners list failures again at the end, often
+/// with fewer details.
 pub(super) fn without(mut found: Vec<Diagnostic<'_>>) -> Vec<Diagnostic<'_>> {
     let described: HashSet<String> =
         found.iter().filter(|one| is_described(one)).filter_map(test).map(str::to_owned).collect();
@@ -22,12 +22,12 @@ fn test<'t>(diagnostic: &'t Diagnostic<'_>) -> Option<&'t str> {
     diagnostic.code.as_deref().filter(|_| diagnostic.kind == FindingKind::TestFail)
 }
 
-/// Returns whether a failure says more than that there was one: it has a line, or no file while it has a text of its own.
+/// Returns whether a failure has details: a line, or a text of its own without a file.
 fn is_described(diagnostic: &Diagnostic<'_>) -> bool {
     diagnostic.lines.is_some() || (diagnostic.file.is_none() && diagnostic.message != FAILED)
 }
 
-/// Returns a hash of everything that a reader sees.
+/// Returns a hash of every visible part.
 fn key(one: &Diagnostic<'_>) -> u64 {
     let mut hash = DefaultHasher::new();
     (&one.kind, &one.code, &one.file, one.lines, &one.message).hash(&mut hash);

@@ -7,24 +7,23 @@ const TIMES: [&str; 13] = ["ns", "us", "µs", "μs", "ms", "s", "sec", "secs", "
 /// Units of durations in words.
 const UNITS: [&str; 10] =
     ["microseconds", "millisecond", "milliseconds", "second", "seconds", "minute", "minutes", "hour", "hours", "days"];
-/// Suffixes with which a number stays a number: units of sizes, and the types of Rust's literals.
+/// Suffixes that may follow a number: units of sizes, and the types of Rust's literals.
 const SUFFIXES: [&str; 32] = [
     "B", "K", "M", "G", "kB", "KB", "MB", "GB", "KiB", "MiB", "GiB", "k", "px", "x", "th", "st", "nd", "rd", "u8",
     "u16", "u32", "u64", "u128", "usize", "i8", "i16", "i32", "i64", "i128", "isize", "f32", "f64",
 ];
 
-/// A piece of text that begins with a digit.
+/// A piece of text that starts with a digit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Number<'a> {
-    /// A time, a date, a duration, an address: of so many bytes.
+    /// A time, a date, a duration or an address, with its length in bytes.
     Volatile(usize),
-    /// A number of so many digits, of so many bytes, and what belongs to it.
+    /// A number, with its number of digits, its length in bytes, and its suffix.
     Plain { digits: usize, length: usize, suffix: &'a str },
-    /// An identifier or a code.
+    /// An identifier or a code, with its length in bytes.
     Word(usize),
 }
 
-/// Reads what begins with a digit.
 pub(super) fn read(text: &str) -> Number<'_> {
     let moment = date(text).or_else(|| clock(text)).or_else(|| address(text)).or_else(|| duration(text));
     moment.map_or_else(|| plain(text), Number::Volatile)
@@ -46,7 +45,7 @@ fn plain(text: &str) -> Number<'_> {
     if word::is_hash(&text[..whole]) { Number::Volatile(whole) } else { Number::Word(length.max(whole)) }
 }
 
-/// Returns how many bytes the digits have, with the separators among them: `1`, `1.5`, `1_000`, `1,000`, `127.0.0.1`.
+/// Returns the length in bytes of digits with separators: `1`, `1.5`, `1_000`, `1,000`, `127.0.0.1`.
 fn numeral(text: &str) -> usize {
     let mut at = digits(text);
     loop {
@@ -98,7 +97,7 @@ fn duration(text: &str) -> Option<usize> {
     (!text[at..].starts_with(|c: char| c.is_alphanumeric() || c == '_')).then_some(at)
 }
 
-/// Returns the length of the unit of a duration after its number: of ` ms`, ` seconds`.
+/// Returns the length of a duration's unit after its number: ` ms`, ` seconds`.
 pub(super) fn unit(text: &str) -> usize {
     let Some(rest) = text.strip_prefix(' ') else { return 0 };
     let word = &rest[..word::length(rest)];
@@ -106,7 +105,7 @@ pub(super) fn unit(text: &str) -> usize {
     if is_unit { 1 + word.len() } else { 0 }
 }
 
-/// Returns the length of `2026-11-23`, with the time of day if one follows.
+/// Returns the length of `2026-11-23`, with the time of day after it, if any.
 fn date(text: &str) -> Option<usize> {
     let day = shape(text, "dddd-dd-dd").or_else(|| shape(text, "dddd/dd/dd"))?;
     let time = text[day..].strip_prefix(['T', ' ']).and_then(clock).map_or(0, |time| 1 + time);
@@ -132,7 +131,7 @@ fn offset(text: &str) -> Option<usize> {
         .map(|length| length + 1)
 }
 
-/// Returns the length of `shape` if the text begins with it; `d` is a digit.
+/// Returns the length of `shape` if the text starts with it; `d` is a digit.
 fn shape(text: &str, shape: &str) -> Option<usize> {
     let begin = text.as_bytes().get(..shape.len())?;
     let fits = |(byte, wanted): (&u8, u8)| if wanted == b'd' { byte.is_ascii_digit() } else { *byte == wanted };

@@ -1,8 +1,8 @@
-//! Paths in text: where they begin and end, and which of their folders are temporary.
+//! Paths in text: their bounds, and temporary folders in them.
 
 use super::word;
 
-/// Folders for temporary files, and how many folders below them have random names.
+/// Folders for temporary files, and the number of folders below them with random names.
 const TEMPORARY: [(&str, usize); 6] = [
     ("/private/var/folders/", 4),
     ("/var/folders/", 4),
@@ -36,7 +36,7 @@ pub(super) fn without(text: &str, root: &str) -> String {
     short + rest
 }
 
-/// Returns what follows a root if a path goes on or ends there: empty where it ends.
+/// Returns the text after a root if a path continues or ends there: empty at its end.
 fn below(after: &str) -> Option<&str> {
     match after.strip_prefix('/') {
         Some(inside) if inside.starts_with(is_part) => Some(inside),
@@ -49,12 +49,12 @@ fn is_part(c: char) -> bool {
     c.is_alphanumeric() || matches!(c, '_' | '.' | '/' | '-' | '+' | '@' | '~' | '%')
 }
 
-/// Returns how many bytes the run of a path's characters has that begins here.
+/// Returns the length in bytes of the run of path characters at the start of the text.
 pub(super) fn run(text: &str) -> usize {
     text.find(|c: char| !is_part(c)).unwrap_or(text.len())
 }
 
-/// Returns how many bytes of a run are a path; 0 if it is none: a path has a folder, or a line number after its extension.
+/// Returns the length in bytes of the path in a run, or 0. A path has a folder, or a line number after its extension.
 pub(super) fn length(run: &str, after: &str) -> usize {
     let path = run.trim_end_matches(['.', '-', '+', '@', '%']);
     let is_path = match path.contains('/') {
@@ -70,7 +70,7 @@ fn has_extension(path: &str) -> bool {
         .is_some_and(|(name, extension)| !name.is_empty() && extension.starts_with(char::is_alphabetic))
 }
 
-/// Returns how many bytes the line and the column after a path have: `:3`, `:3:5`, `:3-5`, `:3:5-4:7`.
+/// Returns the length in bytes of the line and column after a path: `:3`, `:3:5`, `:3-5`, `:3:5-4:7`.
 pub(super) fn position(text: &str) -> usize {
     let bytes = text.as_bytes();
     let digits = |from: usize| bytes[from..].iter().take_while(|byte| byte.is_ascii_digit()).count();
@@ -86,7 +86,7 @@ pub(super) fn position(text: &str) -> usize {
     at
 }
 
-/// Adds a path in one form: temporary folders have one name, and hashes too.
+/// Appends a path in its normal form: one name for temporary folders and hashes.
 pub(super) fn push(path: &str, normal: &mut String) {
     let path = path.trim_start_matches("./");
     let temporary = TEMPORARY.iter().find_map(|(folder, random)| Some((path.strip_prefix(folder)?, *random)));
@@ -116,7 +116,7 @@ fn push_folders(path: &str, counted: bool, normal: &mut String) {
     }
 }
 
-/// Adds one part of a path; in temporary folders without numbers.
+/// Appends one part of a path; in temporary folders without numbers.
 fn push_folder(folder: &str, counted: bool, normal: &mut String) {
     let mut rest = folder;
     while let Some(first) = rest.chars().next() {
@@ -136,7 +136,7 @@ fn push_folder(folder: &str, counted: bool, normal: &mut String) {
     }
 }
 
-/// Returns whether a part of a path is a temporary name, as `mktemp` and the libraries of Rust, Go and Python make them.
+/// Returns whether a part of a path is a temporary name, as `mktemp` or Rust, Go and Python libraries create it.
 fn is_random(folder: &str) -> bool {
     let tail = folder.strip_prefix(".tmp").or_else(|| folder.strip_prefix("tmp."));
     if let Some(tail) = tail {

@@ -1,19 +1,19 @@
-//! One pass over a text that writes its normal form. Takes time in proportion to the text.
+//! Writes the normal form of a text in one pass, in linear time.
 
 use super::number::{self, Number};
 use super::{path, word};
 use crate::findings::text;
 
-/// The longest quotation, in bytes.
+/// The maximum length of a quotation, in bytes.
 const QUOTE: usize = 400;
-/// From so many digits on, a number in quotation marks is no code: a port, an id, a year.
+/// The number of digits from which a number in quotation marks is not a code: a port, an id, a year.
 const LONG: usize = 4;
 
 /// A pass over a text.
 pub(super) struct Scan<'a> {
     text: &'a str,
     at: usize,
-    /// Up to here a run of characters is known to be no path.
+    /// The end of a run of characters that is known not to be a path.
     no_path: usize,
     /// The end of the quotation, in bytes from the start of the text.
     quote: usize,
@@ -25,7 +25,7 @@ impl<'a> Scan<'a> {
         Self { text, at: 0, no_path: 0, quote: 0, normal: String::with_capacity(text.len()) }
     }
 
-    /// Returns a pass in which all is quoted.
+    /// Returns a pass that treats the whole text as quoted.
     pub(super) fn quoted(text: &'a str) -> Self {
         Self { quote: text.len(), ..Self::text(text) }
     }
@@ -82,7 +82,7 @@ impl<'a> Scan<'a> {
         self.at < self.quote
     }
 
-    /// Writes a quotation mark, and notes where the quotation ends that it opens.
+    /// Writes a quotation mark, and remembers the end of the quotation that it opens.
     fn mark(&mut self, first: char) {
         let closes = self.at > 0 && self.at == self.quote;
         if !closes && !self.is_quoted() {
@@ -92,7 +92,7 @@ impl<'a> Scan<'a> {
         self.at += first.len_utf8();
     }
 
-    /// Returns where the quotation that begins here ends. An apostrophe in a word opens none.
+    /// Returns the end of the quotation that starts here. An apostrophe in a word opens none.
     fn closing(&self, first: char) -> Option<usize> {
         if self.text[..self.at].ends_with(char::is_alphanumeric) && first != '"' {
             return None;
@@ -125,7 +125,7 @@ impl<'a> Scan<'a> {
         }
     }
 
-    /// Returns whether the number of a port begins here.
+    /// Returns whether the text starts with a port number.
     fn is_port(&self, first: char) -> bool {
         first.is_ascii_digit() && self.text[..self.at].ends_with(':')
     }

@@ -1,21 +1,21 @@
-//! Words that are made anew with every run: hashes, UUIDs, the names of days and months.
+//! Words that change with every run: hashes, UUIDs, the names of days and months.
 
 /// The length of a UUID.
 pub(super) const UUID: usize = 36;
-/// The shortest hash: what git prints.
+/// The minimum length of a hash: git's abbreviation.
 const SHORTEST: usize = 7;
-/// From so many hexadecimal digits on, one digit among the letters makes a hash.
+/// The length from which one digit among letters makes a hexadecimal word a hash.
 const LONG: usize = 16;
 
 const DAYS: [&str; 7] = ["Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun"];
 const MONTHS: [&str; 12] = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
 
-/// Returns how many bytes the word has that begins here.
+/// Returns the length in bytes of the word at the start of the text.
 pub(super) fn length(text: &str) -> usize {
     text.find(|c: char| !c.is_alphanumeric() && c != '_').unwrap_or(text.len())
 }
 
-/// Returns whether a UUID begins here.
+/// Returns whether the text starts with a UUID.
 pub(super) fn is_uuid(text: &str) -> bool {
     let Some(text) = text.as_bytes().get(..UUID) else { return false };
     text.iter().enumerate().all(|(nth, byte)| match nth {
@@ -24,7 +24,7 @@ pub(super) fn is_uuid(text: &str) -> bool {
     })
 }
 
-/// Returns whether the word is a hash: hexadecimal, with letters and digits in turn, or long. `facade1` is a name.
+/// Returns whether the word is a hash: hexadecimal, with letters and digits alternating, or long. `facade1` is a name.
 pub(super) fn is_hash(word: &str) -> bool {
     let word = word.strip_prefix('h').filter(|rest| rest.len() == LONG).unwrap_or(word);
     if word.len() < SHORTEST || !word.bytes().all(|byte| byte.is_ascii_hexdigit()) {
@@ -35,7 +35,7 @@ pub(super) fn is_hash(word: &str) -> bool {
     turns >= if word.len() < LONG { 2 } else { 1 }
 }
 
-/// Returns whether the word is the name of a day or a month, and a date goes on after it.
+/// Returns whether the word is the name of a day or month that a date follows.
 pub(super) fn is_date(word: &str, after: &str) -> bool {
     let next = after.trim_start_matches([',', ' ']);
     let goes_on = |next: &str| next.starts_with(|c: char| c.is_ascii_digit());

@@ -1,4 +1,4 @@
-//! The lines that a unified diff adds, each with its file and its number there.
+//! The lines that a unified diff adds, each with its file and line number.
 
 /// A line that a diff adds.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -14,7 +14,7 @@ struct Place {
     file: Option<String>,
     /// The number of the next line on the new side.
     number: u32,
-    /// The lines of the old and of the new side that the hunk still has.
+    /// The remaining lines of the old and new side of the hunk.
     old: u32,
     new: u32,
 }
@@ -92,7 +92,7 @@ fn unquoted(path: &str) -> String {
     String::from_utf8_lossy(&bytes).into_owned()
 }
 
-/// Returns the byte that is escaped, and how many bytes say so after the backslash.
+/// Returns the escaped byte, and the length of its escape after the backslash.
 fn escaped(after: &[u8]) -> (u8, usize) {
     match after {
         [a @ b'0'..=b'3', b @ b'0'..=b'7', c @ b'0'..=b'7', ..] => ((a - b'0') * 64 + (b - b'0') * 8 + (c - b'0'), 3),

@@ -1,4 +1,4 @@
-//! Keys and tokens in a diff. This file and its neighbours know unified diffs and what secrets look like; no finding shows one.
+//! Finds keys and tokens in a diff. This folder knows unified diffs and formats of secrets; findings never show one.
 
 mod added;
 mod placeholder;

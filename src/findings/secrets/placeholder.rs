@@ -1,4 +1,4 @@
-//! Values that stand where a secret will be, and how much information a value has.
+//! Placeholders of secrets, and the entropy of values.
 
 /// Words that real secrets do not have.
 const WORDS: [&str; 22] = [
@@ -25,15 +25,15 @@ const WORDS: [&str; 22] = [
     "....",
     "1234567890",
 ];
-/// Values that name what they stand for.
+/// Values that name the secret they replace.
 const NAMES: [&str; 7] = ["password", "passwd", "passphrase", "secret", "token", "username", "credentials"];
-/// Beginnings of patterns and of markup.
+/// Prefixes of patterns and markup.
 const CODE: [char; 6] = ['(', '[', '<', '>', '?', '\\'];
-/// Beginnings of variables of languages and templates.
+/// Prefixes of variables in languages and templates.
 const VARIABLES: [&str; 12] =
     ["$", "{", "%", "<", "#{", "process.env", "os.environ", "env.", "env(", "secrets.", "getenv", "args."];
 
-/// Returns whether a value is none itself: a placeholder, a variable, a mask.
+/// Returns whether a value is not a secret: a placeholder, a variable, a mask.
 pub(super) fn is_placeholder(value: &str) -> bool {
     let lower = value.to_ascii_lowercase();
     let is_variable =
@@ -42,7 +42,7 @@ pub(super) fn is_placeholder(value: &str) -> bool {
     is_variable || is_named || NAMES.contains(&lower.as_str()) || is_uniform(value)
 }
 
-/// Returns whether a value has fewer than five different characters after what its format says.
+/// Returns whether a value has fewer than five different characters after the prefix of its format.
 fn is_uniform(value: &str) -> bool {
     let secret = value.rsplit(['_', '-']).next().filter(|tail| tail.len() >= 8).unwrap_or(value);
     let mut seen: Vec<char> = secret.chars().collect();
@@ -61,7 +61,7 @@ pub(super) fn is_code(value: &str) -> bool {
     is_plain && (case * 4 <= value.len() || case == value.chars().filter(char::is_ascii_alphabetic).count())
 }
 
-/// Returns how many bits of information a character of the value has.
+/// Returns the entropy per character of the value, in bits.
 pub(super) fn entropy(value: &str) -> f64 {
     let mut counts = [0_u32; 256];
     value.bytes().for_each(|byte| counts[usize::from(byte)] += 1);

@@ -1,4 +1,4 @@
-//! Shapes of secrets: the formats of well-known services, and values of variables whose names say what they are.
+//! Formats of secrets: those of well-known services, and values of variables with secret names.
 
 use std::sync::LazyLock;
 
@@ -11,9 +11,9 @@ pub(super) struct Rule {
     pub(super) id: &'static str,
     /// The secret in words.
     pub(super) name: &'static str,
-    /// The group `secret`, if there is one, is the secret; else all of it is.
+    /// The pattern. Its group `secret`, if any, is the secret, otherwise the whole match.
     pattern: &'static str,
-    /// The least information of a character, in bits; 0: the format is enough.
+    /// The minimum entropy per character, in bits; 0: the format is enough.
     pub(super) entropy: f64,
 }
 
@@ -21,7 +21,7 @@ const fn rule(id: &'static str, name: &'static str, pattern: &'static str) -> Ru
     Rule { id, name, pattern, entropy: 0.0 }
 }
 
-/// The rules; where several find the same text, the first counts.
+/// The rules; if several match the same text, the first applies.
 pub(super) const RULES: [Rule; 30] = [
     rule("private-key", "a private key", r"-----BEGIN (?:[A-Z0-9]+ )*PRIVATE KEY(?: BLOCK)?-----"),
     rule("aws-access-key", "an access key of AWS", r"\b(?:AKIA|ASIA|ABIA|ACCA)[A-Z2-7]{16}\b"),
@@ -77,24 +77,24 @@ pub(super) const RULES: [Rule; 30] = [
     },
 ];
 
-/// The rules as patterns, and all of them as one: most lines have no secret.
+/// The rules as patterns, and all of them as one for a quick check, because most lines have no secret.
 pub(super) static PATTERNS: LazyLock<Patterns> = LazyLock::new(Patterns::default);
 
-/// The rules, ready to search.
+/// The compiled rules.
 pub(super) struct Patterns {
     any: Option<RegexSet>,
     each: Vec<Option<Regex>>,
 }
 
 impl Default for Patterns {
-    /// Builds the patterns; the tests see that each can be built.
+    /// Compiles the patterns; tests check that each of them compiles.
     fn default() -> Self {
         let patterns = RULES.map(|rule| rule.pattern);
         Self { any: RegexSet::new(patterns).ok(), each: patterns.map(|pattern| Regex::new(pattern).ok()).into() }
     }
 }
 
-/// A secret in a line: where it is, in bytes.
+/// A secret in a line, with its byte range.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Match {
     pub(super) rule: usize,
@@ -103,7 +103,7 @@ pub(super) struct Match {
 }
 
 impl Patterns {
-    /// Returns what the rules find in a line, by rule.
+    /// Returns the matches in a line, by rule.
     pub(super) fn find(&self, line: &str) -> Vec<Match> {
         let rules = self.any.iter().flat_map(|any| any.matches(line).into_iter());
         rules.flat_map(|rule| self.find_with(rule, line)).collect()

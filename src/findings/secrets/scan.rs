@@ -1,4 +1,4 @@
-//! A diff read for secrets.
+//! Scans a diff for secrets.
 
 use super::added::{self, AddedLine};
 use super::placeholder::{entropy, is_code, is_placeholder};
@@ -10,15 +10,15 @@ use crate::findings::normalizer::Normalizer;
 use crate::findings::severity::Severity;
 use crate::findings::{FindingKind, text};
 
-/// The longest line that is searched, in bytes: what is beyond is left out.
+/// The maximum length of a scanned line, in bytes; the rest is ignored.
 const LINE: usize = 64 * 1024;
-/// The longest excerpt of a line, in bytes.
+/// The maximum length of an excerpt, in bytes.
 const SHOWN: usize = 160;
-/// The most characters of a secret that are shown.
+/// The maximum number of visible characters of a secret.
 const HEAD: usize = 4;
 
-/// Returns an error for each secret in the lines that a unified diff adds. Placeholders are none. Findings show the first four
-/// characters of a secret, and fewer of a short one.
+/// Returns an error for each secret in the lines that a unified diff adds, except placeholders. Findings show the first
+/// four characters of a secret, and fewer of a short one.
 ///
 /// ```
 /// use superstep::findings::secrets_in;
@@ -60,7 +60,7 @@ fn is_secret(rule: &Rule, value: &str) -> bool {
 fn finding(line: &AddedLine<'_>, secret: &Match, (found, verifier): (&[Match], &str)) -> Finding {
     let (rule, value) = (&RULES[secret.rule], &line.text[secret.start..secret.end]);
     let kind = FindingKind::Secret;
-    // A password could be guessed from its hash: only what is long and random is part of the fingerprint.
+    // A password could be guessed from its hash: only long, random secrets are part of the fingerprint.
     let text = if rule.entropy == 0.0 { value.to_owned() } else { masked(value) };
     let identity = Identity { verifier, kind: &kind, file: Some(&line.file), code: Some(rule.id), text: &text };
     let fingerprint = Fingerprint::of(&identity, &Normalizer::default());
@@ -74,13 +74,13 @@ fn finding(line: &AddedLine<'_>, secret: &Match, (found, verifier): (&[Match], &
     Finding { kind, severity: Severity::Error, message, evidence, fingerprint }
 }
 
-/// Returns the beginning of a secret.
+/// Returns the visible beginning of a secret.
 fn masked(secret: &str) -> String {
     let shown = HEAD.min(secret.chars().count() / 4);
     secret.chars().take(shown).chain(['…']).collect()
 }
 
-/// Returns the line up to the end of what was found in it, with every match masked, and nothing of what follows, which may belong to
+/// Returns the line up to the end of the match, with every match masked. The rest is left out because it may belong to
 /// a secret.
 fn shown(line: &str, found: &[Match]) -> String {
     let mut found: Vec<&Match> = found.iter().collect();

@@ -14,13 +14,13 @@ pub enum Exit {
 }
 
 impl Exit {
-    /// Returns whether it ended with 0.
+    /// Returns whether the exit code is 0.
     #[must_use]
     pub fn is_success(self) -> bool {
         self == Self::Code(0)
     }
 
-    /// Returns how `command` ended, in words.
+    /// Describes the exit of `command` in words.
     #[must_use]
     pub fn describe(self, command: &str) -> String {
         match self {
@@ -31,7 +31,7 @@ impl Exit {
         }
     }
 
-    /// Returns the kind of an exit without an exit code: it is part of the fingerprint, where numbers do not count.
+    /// Describes an exit without an exit code. Used in the fingerprint, which ignores numbers.
     pub(super) fn code(self) -> Option<String> {
         match self {
             Self::Code(_) => None,
@@ -40,13 +40,13 @@ impl Exit {
         }
     }
 
-    /// Returns whether the command never ran: the shell did not find it, or may not execute it.
+    /// Returns whether the command never ran: the shell did not find it, or could not execute it.
     pub(super) fn is_missing(self) -> bool {
         matches!(self, Self::Code(126 | 127))
     }
 }
 
-/// The output and the end of a command.
+/// The output and exit of a command.
 #[derive(Clone, Copy, Debug)]
 pub struct ShellOutput<'a> {
     /// Its standard output.

@@ -1,4 +1,4 @@
-//! The report that a verifier writes itself, as one JSON object.
+//! Reads the report that a verifier writes itself, as one JSON object.
 
 use serde_json::{Map, Value};
 
@@ -11,10 +11,10 @@ use crate::findings::severity::{Severity, Verdict};
 
 pub(super) type Object = Map<String, Value>;
 
-/// Fields that name an object as one of a stream of a tool, such as cargo's.
+/// Fields that mark an object as part of a tool's own stream, such as cargo's.
 const TOOLS: [&str; 3] = ["reason", "$message_type", "Action"];
 
-/// Returns the object that a text is, and nothing else; none if it is another text, or a line of a tool's own stream.
+/// Returns the only object of a text; `None` for any other text, and for a line of a tool's own stream.
 pub(super) fn object(text: &str) -> Option<Object> {
     let text = text.trim();
     if !(text.starts_with('{') && text.ends_with('}')) {
@@ -28,7 +28,7 @@ pub(super) fn object(text: &str) -> Option<Object> {
 ///
 /// # Errors
 ///
-/// Everything that is wrong with its shape.
+/// Every problem with its shape.
 pub(super) fn report(object: &Object, kind: &FindingKind) -> Result<VerifierReport, Vec<String>> {
     let mut problems = Problems::default();
     let severity = problems.severity(object.get("severity"), "severity", None);
@@ -51,7 +51,7 @@ pub(super) fn report(object: &Object, kind: &FindingKind) -> Result<VerifierRepo
 struct Problems(Vec<String>);
 
 impl Problems {
-    /// Notes a problem, and returns what is read instead.
+    /// Adds a problem, and returns the default instead.
     fn wrong<T>(&mut self, field: &str, problem: &str, instead: T) -> T {
         self.0.push(format!("`{field}` {problem}"));
         instead
@@ -76,7 +76,7 @@ impl Problems {
         }
     }
 
-    /// Reads a finding; `default` has what it may leave out.
+    /// Reads a finding; `default` supplies the missing fields.
     fn finding(&mut self, value: &Value, nth: usize, default: (Severity, &FindingKind)) -> Option<Finding> {
         let field = |name: &str| format!("findings[{nth}].{name}");
         let Value::Object(object) = value else {

@@ -1,4 +1,4 @@
-//! The report of a verifier that is a command: what its output and its exit come to.
+//! The report of a command: its output and exit, read as findings.
 
 mod exit;
 mod json;

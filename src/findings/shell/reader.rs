@@ -1,4 +1,4 @@
-//! An output and an exit read into a report.
+//! Reads a command's output and exit into a report.
 
 use std::borrow::Cow;
 
@@ -14,7 +14,7 @@ use crate::findings::report::{VerifierReport, more};
 use crate::findings::severity::{Severity, Verdict};
 use crate::findings::{FindingKind, diagnostics, text};
 
-/// The longest message of a finding, in bytes.
+/// The maximum length of a finding's message, in bytes.
 const MESSAGE: usize = 600;
 
 /// Reads the output of a verifier's command into its report.
@@ -37,9 +37,9 @@ pub struct ReportReader<'a> {
 }
 
 impl<'a> ReportReader<'a> {
-    /// The most findings of a report, if nothing else is set.
+    /// The default maximum number of findings.
     pub const FINDINGS: usize = 100;
-    /// The most findings of a report that can be set.
+    /// The highest maximum number of findings.
     pub const MAX_FINDINGS: usize = 1000;
 
     /// Returns a reader for the verifier with this id and its command.
@@ -49,21 +49,21 @@ impl<'a> ReportReader<'a> {
         Self { verifier, command, normalizer, kind, max_findings: Self::FINDINGS }
     }
 
-    /// Sets the kind of all findings; without it, failed tests are [`TestFail`](FindingKind::TestFail) and what else tools
-    /// print is [`BuildFail`](FindingKind::BuildFail), but for a verifier `style`.
+    /// Sets the kind of all findings. By default failed tests are [`TestFail`](FindingKind::TestFail) and other
+    /// diagnostics are [`BuildFail`](FindingKind::BuildFail), except for a verifier `style`.
     #[must_use]
     pub fn kind(self, kind: FindingKind) -> Self {
         Self { kind: Some(kind), ..self }
     }
 
-    /// Sets how many findings a report has at most, up to [`MAX_FINDINGS`](Self::MAX_FINDINGS); one more says how many are left out.
+    /// Sets the maximum number of findings, up to [`MAX_FINDINGS`](Self::MAX_FINDINGS); one more counts those left out.
     #[must_use]
     pub fn max_findings(self, most: usize) -> Self {
         Self { max_findings: most.min(Self::MAX_FINDINGS), ..self }
     }
 
-    /// Reads the report. A standard output that is one JSON object is the report, or an error if it has another shape; else both
-    /// streams are read for diagnostics, which after a success are warnings at most. An exit other than 0 is an error.
+    /// Reads the report. A standard output of one JSON object is the report, or an error in another shape; otherwise
+    /// both streams are searched for diagnostics, which are at most warnings on success. A failed exit is an error.
     #[must_use]
     pub fn read(&self, output: &ShellOutput<'_>) -> VerifierReport {
         let (stdout, stderr) = (text::plain(output.stdout), text::plain(output.stderr));
@@ -78,7 +78,7 @@ impl<'a> ReportReader<'a> {
         self.complete(report, shown::end(&lines))
     }
 
-    /// Takes over the report that the verifier wrote.
+    /// Uses the report that the verifier wrote.
     fn own_report(&self, object: &json::Object) -> VerifierReport {
         match json::report(object, &self.default_kind()) {
             Ok(report) => self.limited(report),
@@ -140,7 +140,7 @@ impl<'a> ReportReader<'a> {
         })
     }
 
-    /// Makes the report at least as grave as the exit.
+    /// Raises the report's severity to at least that of the exit.
     fn judge(&self, report: &mut VerifierReport, exit: Exit, tail: &[&str]) {
         if let Exit::Code(code) = exit {
             if code == 0 {
@@ -157,7 +157,7 @@ impl<'a> ReportReader<'a> {
         report.severity = Severity::Error;
     }
 
-    /// Returns the finding for an exit of which the output names no cause.
+    /// Returns the finding for an exit whose cause the output does not show.
     fn ending(&self, exit: Exit, tail: &[&str]) -> Finding {
         let is_failure = exit.is_missing() || !matches!(exit, Exit::Code(_));
         let kind = if is_failure { FindingKind::VerifierFail } else { self.default_kind() };

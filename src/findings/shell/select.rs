@@ -1,4 +1,4 @@
-//! The choice of the diagnostics that become findings.
+//! Selects the diagnostics that become findings.
 
 use std::cmp::Reverse;
 use std::collections::HashSet;
@@ -6,13 +6,13 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 
 use crate::findings::diagnostics::Diagnostic;
 
-/// The diagnostics that were chosen, and how many were not.
+/// The selected diagnostics, and the number of the others.
 pub(super) struct Selection<'a> {
     pub(super) chosen: Vec<Diagnostic<'a>>,
     pub(super) left: usize,
 }
 
-/// Chooses at most so many: the gravest first, then those that differ from each other; in the order of the output.
+/// Selects at most this many: the most severe first, among these different ones first; in the order of the output.
 pub(super) fn select(found: Vec<Diagnostic<'_>>, most: usize) -> Selection<'_> {
     let left = found.len().saturating_sub(most);
     if left == 0 {
@@ -30,7 +30,7 @@ pub(super) fn select(found: Vec<Diagnostic<'_>>, most: usize) -> Selection<'_> {
     Selection { chosen: ranked.into_iter().map(|(_, one)| one).collect(), left }
 }
 
-/// Returns a number that is the same for diagnostics that differ in nothing but their place and numbers.
+/// Returns a key that is the same for diagnostics that differ only in their place and numbers.
 fn likeness(one: &Diagnostic<'_>) -> u64 {
     let mut hash = DefaultHasher::new();
     (one.file.as_deref(), one.code.as_deref()).hash(&mut hash);

@@ -1,19 +1,19 @@
-//! The lines of an output that people see.
+//! Excerpts of an output for people.
 
 use crate::findings::text;
 
-/// The most lines of an excerpt.
+/// The maximum number of lines of an excerpt.
 const LINES: usize = 20;
-/// The most bytes of an excerpt.
+/// The maximum number of bytes of an excerpt.
 const BYTES: usize = 2000;
 /// The number of last lines that are shown if no cause is known.
 const TAIL: usize = 5;
-/// The number of last lines among which they are looked for.
+/// The number of last lines that are searched for them.
 const BACK: usize = 200;
-/// The end of an output that is shown: lines and bytes.
+/// The maximum number of lines and bytes of the end of an output.
 const END: (usize, usize) = (40, 4000);
 
-/// Returns the lines as an excerpt, without what all of them are indented by.
+/// Returns the lines as an excerpt, without their common indentation.
 pub(super) fn excerpt(lines: &[&str]) -> String {
     let lines: Vec<&str> = lines.iter().map(|line| line.trim_end()).take(LINES).collect();
     let indent = |line: &&str| line.len() - line.trim_start_matches(' ').len();
@@ -22,7 +22,7 @@ pub(super) fn excerpt(lines: &[&str]) -> String {
     text::clipped(lines.join("\n").trim_end(), BYTES)
 }
 
-/// Returns the last lines with words, of the standard error if it has any.
+/// Returns the last non-blank lines, of standard error if it has any.
 pub(super) fn tail<'a>(stdout: &'a str, stderr: &'a str) -> Vec<&'a str> {
     match last_words(stderr) {
         tail if tail.is_empty() => last_words(stdout),
