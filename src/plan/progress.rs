@@ -17,7 +17,7 @@ pub struct TaskProgress {
     pub current_task_index: usize,
     /// The number of tasks.
     pub total_tasks: usize,
-    /// The number of reviewed attempts at the current task.
+    /// The number of attempts at the current task that were reviewed or failed their checks.
     pub task_review_iteration: u32,
     /// The maximum number of attempts at a task, including the first.
     pub max_task_review_iterations: u32,
@@ -32,7 +32,7 @@ impl TaskProgress {
         Self { current_task_index: 0, total_tasks, task_review_iteration: 0, max_task_review_iterations }
     }
 
-    /// Returns the progress after another reviewed attempt.
+    /// Returns the progress after another attempt was reviewed or failed its checks.
     #[must_use]
     pub fn reviewed(self) -> Self {
         Self { task_review_iteration: self.task_review_iteration.saturating_add(1), ..self }

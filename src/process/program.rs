@@ -203,7 +203,7 @@ impl Program {
         // Waited for last: until then the group's id cannot be reused.
         let status = group.wait().await?;
         if self.watched {
-            group.kill(); // what it left running ends with it
+            group.kill(); // also ends what it left running
         }
         Ok(Output::new(status, out, err))
     }
