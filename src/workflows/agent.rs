@@ -1,4 +1,4 @@
-//! The agent of a role, as a profile has it and as nodes need it.
+//! Builds the agent of a role for nodes from a profile.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -7,19 +7,18 @@ use super::{AgentProfile, Endpoint, Profile, Role};
 use crate::drivers::{DriverName, RunLimits, Usage};
 use crate::nodes::{AgentSpec, Purse};
 
-/// The circumstances in which an agent works.
+/// The parts of a run that an agent depends on.
 pub(crate) struct Circumstances<'a> {
     /// The folder of sessions, ledgers and contents.
     pub home: &'a Path,
-    /// The models that a person chose.
+    /// The models that a person chose instead of the profile's.
     pub models: &'a BTreeMap<Role, String>,
     /// The usage of the run so far.
     pub spent: Usage,
-    /// How much the run may use.
+    /// The limits of the run.
     pub budget: RunLimits,
 }
 
-/// Returns the agent of a role.
 pub(crate) fn agent(profile: &Profile, role: Role, at: &Circumstances<'_>) -> AgentSpec {
     let AgentProfile { driver, model } = profile.agent(role);
     let model = at.models.get(&role).cloned().or(model);

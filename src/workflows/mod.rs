@@ -1,4 +1,4 @@
-//! Graphs wired from nodes and routers, and the [`Profile`] by which their agents are run. They know no command line.
+//! Graphs built from nodes and routers, and the [`Profile`] that configures their agents. They know no command line.
 
 pub(crate) mod agent;
 pub mod code_task;

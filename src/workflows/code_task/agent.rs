@@ -8,7 +8,7 @@ use super::task::CodeTask;
 use crate::graph::{Ctx, Node, NodeError, NodeId, State, Writes};
 use crate::nodes::Agents;
 
-/// Returns a node that carries out a task: `task` reads from the state which, `done` makes the update from its last state.
+/// Returns a node that runs a task: `task` reads it from the state, `done` makes the update from its final state.
 ///
 /// ```
 /// # use superstep::prelude::*;
@@ -16,7 +16,7 @@ use crate::nodes::Agents;
 /// # use superstep::nodes::Crew;
 /// #[derive(State, Clone, Debug, Default, Serialize, Deserialize)]
 /// struct Release {
-///     task: Option<CodeTask>, // `TaskStart::read` makes one of a file
+///     task: Option<CodeTask>, // read from a file with `TaskStart::read`
 ///     is_ready: bool,
 /// }
 /// # #[derive(NodeId)] enum Step { Work }

@@ -1,4 +1,4 @@
-//! An attempt at a task: while it is in work, and in a line once it is recorded. Plain data.
+//! The attempts at a task: the current one, and the recorded ones. Plain data.
 
 use serde::{Deserialize, Serialize};
 
@@ -8,56 +8,56 @@ use crate::findings::VerifierOutput;
 use crate::nodes::{Base, CutOff, TakenSnapshot};
 use crate::workspace::CommitId;
 
-/// The attempt in work.
+/// The current attempt.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Attempt {
     /// Its number, from 1; 0 before the first.
     pub number: u32,
-    /// The number of turns of the agent so far.
+    /// The number of the agent's turns so far.
     pub turns: u32,
-    /// The origin of its files.
+    /// The author of its files.
     pub kind: AttemptKind,
-    /// The session of the agent, in which the next one goes on.
+    /// The agent's session, for the next turn.
     pub session: Option<SessionRef>,
-    /// The place at which a turn ended for which the budget was not enough.
+    /// The point at which a turn exceeded the budget.
     pub cut: Option<CutOff>,
-    /// Why the agent's turn came to nothing.
+    /// The reason why the agent's turn had no result.
     pub problem: Option<String>,
-    /// Why the task could not be split.
+    /// The reason why the task could not be split.
     pub unsplit: Option<String>,
-    /// What the rules need of it, once it was decided on.
+    /// The recorded form for the rules, once decided.
     pub past: Option<crate::decide::Attempt>,
-    /// What was changed of git's hooks or configuration.
+    /// The changed git hooks or configuration, if any.
     pub tampered: Option<String>,
-    /// Whether a person has decided about the files as they are, and nobody works before that is followed.
+    /// Set if a person decided on the current files, and the decision is applied before any further work.
     pub decides_now: bool,
-    /// Whether the budget of the run is used up.
+    /// Set if the budget of the run is exhausted.
     pub is_spent: bool,
-    /// The decision of a person about a session that was refused.
+    /// A person's decision after a server rejected a session.
     pub given_up: Option<crate::nodes::GivenUp>,
-    /// The position and files at which it began.
+    /// The commit and files it started from.
     pub base: Option<Base>,
-    /// The files that it left.
+    /// The resulting files.
     pub files: Option<TakenSnapshot>,
-    /// A note of a person to the agent.
+    /// A person's note to the agent.
     pub note: String,
     /// The report on the children, for the agent.
     pub report: Vec<String>,
-    /// The findings that an agent was told whose turn was cut short, a line each: it is told them again.
+    /// The findings given to an agent whose turn was cut short, one per line: they are given again.
     pub unheeded: Vec<String>,
 }
 
-/// What ends the verification of an attempt early.
+/// The reason for an early end of an attempt's verification.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Obstacle {
-    /// A verifier changed git's hooks or configuration.
+    /// A verifier changed git hooks or configuration.
     Tampered(String),
-    /// The budget of the run is used up.
+    /// The budget of the run is exhausted.
     Spent,
 }
 
-/// Notes an obstacle; one of several verifiers that changed what git runs counts first. None: there is no obstacle any more.
+/// Sets or clears the obstacle. Among parallel verifiers, the first tampering takes precedence.
 pub(super) fn meet(obstacle: &mut Option<Obstacle>, met: Option<Obstacle>) {
     let stays = met.is_some() && matches!(obstacle, Some(Obstacle::Tampered(_)));
     if !stays {
@@ -68,36 +68,36 @@ pub(super) fn meet(obstacle: &mut Option<Obstacle>, met: Option<Obstacle>) {
 /// A recorded attempt.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct AttemptLine {
-    /// What the rules need of it.
+    /// The form for the rules.
     pub past: crate::decide::Attempt,
     /// The decision.
     pub decision: String,
-    /// The rule that made it.
+    /// The rule that decided.
     pub rule: String,
     /// The reason in words.
     pub reason: String,
     /// The commit with its files.
     pub commit: Option<CommitId>,
-    /// The private reference that points to it; none: it is on the branch.
+    /// The private reference to it; `None`: it is on the branch.
     pub reference: Option<String>,
-    /// The errors and warnings, a line each; the first ones, if there are many.
+    /// The errors and warnings, one per line; only the first ones if there are many.
     pub findings: Vec<String>,
-    /// The usage since the attempt before: of the agent, the verifiers, the splitter and the children.
+    /// The usage since the last attempt: of the agent, the verifiers, the splitter and the children.
     pub usage: Usage,
 }
 
-/// A change of the reports of verifiers.
+/// A change to the list of verifier reports.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub enum OutputChange {
-    /// There are none any more.
+    /// Removes all reports.
     Clear,
-    /// There is one more.
+    /// Appends a report.
     Add(Box<VerifierOutput>),
-    /// There are these.
+    /// Replaces all reports.
     Set(Vec<VerifierOutput>),
 }
 
-/// Makes a change to the reports.
+/// Applies a change to the list of reports.
 pub(super) fn change(outputs: &mut Vec<VerifierOutput>, change: OutputChange) {
     match change {
         OutputChange::Clear => outputs.clear(),

@@ -1,4 +1,4 @@
-//! A task carried out from a node: of any graph, or as a child of another task, one depth further.
+//! The child tasks of a split task, which run one depth below it.
 
 use super::children::ChildResult;
 use super::outcome::TaskOutcome;
@@ -11,10 +11,9 @@ use crate::graph::Worker;
 use crate::nodes::Base;
 use crate::spec::TaskSpec;
 
-/// The address of the worker.
 pub(super) const CHILD: Worker<CodeStep, CodeTask> = Worker::new(CodeStep::Child);
 
-/// Returns the children that are worked on next.
+/// Returns the children to run next.
 pub(super) fn jobs(state: &CodeTaskState) -> Vec<CodeTask> {
     let (Some(children), Ok(start)) = (&state.children, state.start()) else { return vec![] };
     if state.attempt.kind != AttemptKind::Children {
@@ -40,7 +39,7 @@ pub(super) fn jobs(state: &CodeTaskState) -> Vec<CodeTask> {
     children.batch().map(task).collect()
 }
 
-/// The place of a child's work.
+/// Returns the working directory of a child.
 fn place(state: &CodeTaskState, start: &Start, id: &str) -> WorkPlace {
     let children = state.children.clone().unwrap_or_default();
     match children.at.filter(|_| children.at_once > 1) {

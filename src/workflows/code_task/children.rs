@@ -1,4 +1,4 @@
-//! The children of a task: what they are to do, and their results. Plain data.
+//! The children of a task: their specs and their results. Plain data.
 
 use serde::{Deserialize, Serialize};
 
@@ -14,27 +14,27 @@ use crate::workspace::{CommitId, TreeId};
 pub struct Children {
     /// The children, in order.
     pub specs: Vec<TaskSpec>,
-    /// How many are worked on at a time.
+    /// The number of children that run in parallel.
     pub at_once: u32,
-    /// The commit with the files at which those begin that are worked on next; none: it cannot be made.
+    /// The commit with the initial files of the next children; `None`: it cannot be created.
     pub at: Option<CommitId>,
-    /// The files at which those begin that are worked on next.
+    /// The initial files of the next children.
     pub tree: Option<TreeId>,
-    /// The number of children whose results are in those files, or were left out.
+    /// The number of children whose results are in those files or were left out.
     pub joined: usize,
-    /// Whether all are joined and the task was verified with their results.
+    /// Set once all are joined and the task was verified with their results.
     pub is_over: bool,
-    /// The children whose changes collide with those of others, with the files.
+    /// The children whose changes conflict with those of others, with the files.
     pub conflicts: Vec<(String, Vec<String>)>,
 }
 
 impl Children {
-    /// Returns the children that are worked on next, each with its index.
+    /// Returns the children to run next, each with its index.
     pub(super) fn batch(&self) -> impl Iterator<Item = (usize, &TaskSpec)> {
         self.specs.iter().enumerate().skip(self.joined).take(self.at_once.max(1) as usize)
     }
 
-    /// Returns the errors that children other than the `nth` settle.
+    /// Returns the errors that children other than the `nth` must remove.
     pub(super) fn of_others(&self, nth: usize) -> Vec<Fingerprint> {
         let origin = |spec: &TaskSpec| spec.relationships.origin.clone().map(|origin| origin.fingerprints);
         let own = self.specs.get(nth).and_then(origin).unwrap_or_default();
@@ -55,20 +55,20 @@ pub struct ChildResult {
     pub outcome: TaskOutcome,
     /// The last decision.
     pub kind: crate::decide::Kind,
-    /// The same with its reason.
+    /// The last decision, with its reason.
     pub decision: String,
     /// The number of attempts.
     pub attempts: u32,
-    /// The position and files at which it began; none: it could not begin.
+    /// The commit and files it started from; `None`: it could not start.
     pub base: Option<Base>,
     /// Its files.
     pub tree: Option<TreeId>,
     /// The commit of its last attempt.
     pub commit: Option<CommitId>,
-    /// Whether the budget of the run is used up.
+    /// Set if the budget of the run is exhausted.
     pub is_spent: bool,
     /// The usage.
     pub usage: Usage,
-    /// The errors and warnings of its last attempt, a line each.
+    /// The errors and warnings of its last attempt, one per line.
     pub findings: Vec<String>,
 }

@@ -1,4 +1,4 @@
-//! Decisions: what the rules are given, what they decide, where that leads.
+//! Decisions: the input of the rules, their decision, and the next step.
 
 use std::sync::Arc;
 
@@ -14,10 +14,10 @@ use crate::nodes::Agents;
 use crate::spec::AGENT;
 use crate::workspace::TreeId;
 
-/// The rule about a budget that is used up.
+/// The name of the rule for an exhausted budget.
 const BUDGET: &str = "budget";
 
-/// Decides on the attempt in work; one that was decided on before is decided on as an attempt of its own.
+/// Decides on the current attempt; one that was already decided on becomes a new attempt.
 pub(super) async fn decide<C: Agents>(state: Arc<CodeTaskState>, ctx: Ctx<C>) -> Result<Update, NodeError> {
     let at = rfc3339(millis(ctx.now().await?));
     Ok(update(&state, &ctx.context().rules(), &at))
@@ -51,7 +51,7 @@ fn update(state: &CodeTaskState, rules: &Rules, at: &str) -> Update {
         .granted(granted)
 }
 
-/// The attempt with a number of its own.
+/// Returns the attempt with a unique number.
 fn numbered(state: &CodeTaskState) -> Attempt {
     let attempt = state.attempt.clone();
     let is_decided = state.attempts.last().is_some_and(|line| line.past.number >= attempt.number);
@@ -74,7 +74,7 @@ fn history(state: &CodeTaskState) -> History {
     History::with(base, state.attempts.iter().map(|line| line.past.clone()))
 }
 
-/// The reports in the order in which the verifiers are configured, whichever ended first.
+/// Returns the reports in the order of the configuration, independent of execution order.
 fn in_order(state: &CodeTaskState) -> Vec<VerifierOutput> {
     let entries = &state.settings.run.verifiers.entries;
     let mut outputs = state.outputs.clone();
@@ -83,7 +83,7 @@ fn in_order(state: &CodeTaskState) -> Vec<VerifierOutput> {
     outputs
 }
 
-/// Decides, and returns the attempts that are granted from then on.
+/// Returns the decision, and the remaining granted attempts.
 fn ruled(
     state: &CodeTaskState,
     rules: &Rules,
@@ -108,7 +108,7 @@ fn ruled(
     (decision, granted)
 }
 
-/// The override with the time at which it is followed, and the decision about the same files that it replaces, if there was one.
+/// Returns the override with its time, and the decision on the same files that it replaces, if any.
 fn noted(over: &Override, attempt: &Attempt, state: &CodeTaskState, at: &str) -> Override {
     let mut over = over.clone();
     if over.note.at.is_empty() {
@@ -119,7 +119,7 @@ fn noted(over: &Override, attempt: &Attempt, state: &CodeTaskState, at: &str) ->
     over
 }
 
-/// What is to be said of the agent itself, and of keys in its files.
+/// Returns a report on the agent itself, and on secrets in its files.
 fn of_agent(attempt: &Attempt) -> Option<VerifierOutput> {
     let leaked = attempt.files.iter().flat_map(|files| &files.leaked);
     let problem = attempt.problem.iter().map(|text| Finding::error(FindingKind::VerifierFail, text.clone()));
@@ -140,26 +140,26 @@ fn of_agent(attempt: &Attempt) -> Option<VerifierOutput> {
     })
 }
 
-/// A finding that is the same one whenever it says the same.
+/// Sets the fingerprint of a finding, from its kind and message.
 fn identified(finding: Finding) -> Finding {
     let identity = Identity { verifier: AGENT, kind: &finding.kind, file: None, code: None, text: &finding.message };
     let fingerprint = Fingerprint::of(&identity, &Normalizer::default());
     Finding { fingerprint, ..finding }
 }
 
-/// Calls `then` with the attempt in work as the rules saw it.
+/// Calls `then` with the case of the current attempt.
 pub(super) fn with_case<T>(state: &CodeTaskState, then: impl FnOnce(&Case<'_>) -> T) -> T {
     let (history, policy) = (history(state), state.policy());
     let case = Case::new(&state.outputs, &history, &state.settings.run.verifiers, &policy);
     then(&Case { depth: state.place.depth, ..case })
 }
 
-/// What the rules need of the attempt in work once it is recorded.
+/// Returns the recorded form of the current attempt for the rules.
 pub(super) fn past(state: &CodeTaskState) -> crate::decide::Attempt {
     state.attempt.past.clone().unwrap_or_else(|| as_past(&state.attempt))
 }
 
-/// The outcome of the task with its last decision; none if it goes on, or a person is asked.
+/// Returns the outcome of the task after its last decision; `None` if it continues or a person decides.
 pub(super) fn outcome(state: &CodeTaskState) -> Option<TaskOutcome> {
     let made = state.decision.as_ref()?;
     let is_final = !state.is_first() || made.decision.rule == "override";
@@ -171,7 +171,7 @@ pub(super) fn outcome(state: &CodeTaskState) -> Option<TaskOutcome> {
     }
 }
 
-/// Where the last decision leads.
+/// Returns the next step after the last decision.
 pub(super) fn route(state: &CodeTaskState) -> AfterDecide {
     let kind = state.decision.as_ref().map_or(Kind::GiveUp, |made| made.decision.kind);
     match kind {
@@ -183,17 +183,17 @@ pub(super) fn route(state: &CodeTaskState) -> AfterDecide {
     }
 }
 
-/// A decision that a person made; none if it is none that a person can make.
-pub(super) fn ordered(decision: &str, why: &str, by: Option<String>) -> Option<Override> {
+/// Returns a person's decision as an override; `None` if the decision is not available to a person.
+pub(super) fn person_override(decision: &str, why: &str, by: Option<String>) -> Option<Override> {
     Override::new(decision, why, &by.unwrap_or_else(|| "a person".into()), "").ok()
 }
 
-/// Whether a decision is about the budget of the run.
+/// True if a decision is about the budget of the run.
 pub(super) fn is_about_budget(made: &DecisionRecord) -> bool {
     made.decision.rule == BUDGET
 }
 
-/// Whether a verifier left a decision to a person.
+/// True if a verifier leaves the decision to a person.
 pub(super) fn is_left_to_a_person(made: &DecisionRecord) -> bool {
     made.decision.kind == Kind::Ask
 }

@@ -1,4 +1,4 @@
-//! What the result of each node changes in the state. Pure.
+//! The state update for each node's result. Pure.
 
 use std::collections::BTreeMap;
 
@@ -15,11 +15,11 @@ use crate::nodes::{
 };
 use crate::workflows::Role;
 
-/// The verifiers that are built in and always required.
+/// The built-in verifiers that are always required.
 const REQUIRED: [&str; 2] = ["build", "secrets"];
 
-pub(super) fn begin(state: &CodeTaskState, begun: BegunTask) -> Update {
-    let BegunTask { run, folder, base, problem, mut notices } = begun;
+pub(super) fn begin(state: &CodeTaskState, started: BegunTask) -> Update {
+    let BegunTask { run, folder, base, problem, mut notices } = started;
     notices.extend(unusual(state));
     let attempt = Attempt { problem: problem.clone(), ..state.attempt.clone() };
     let update = CodeTaskState::update().attempt(attempt).notices(notices);
@@ -29,7 +29,7 @@ pub(super) fn begin(state: &CodeTaskState, begun: BegunTask) -> Update {
     }
 }
 
-/// What is unusual about a task and may be a slip of its author's: required verifiers that are off, tools that nobody knows.
+/// Returns notices for probable mistakes in a task: disabled required verifiers, unknown tools.
 fn unusual(state: &CodeTaskState) -> Vec<String> {
     let Some(spec) = state.spec.as_ref().filter(|_| state.is_first()) else { return vec![] };
     let is_on = |id: &&str| state.settings.run.verifiers.get(id).is_some();
@@ -54,7 +54,7 @@ pub(super) fn execute(state: &CodeTaskState, developed: Developed) -> Update {
     let mut notices = after.notices;
     notices.extend(model.map(|model| format!("a person chose the model {model}")));
     notices.extend(session_lost.then(|| "the agent's session was lost; it went on in a new one".to_owned()));
-    // A turn that was cut short has not heeded them yet.
+    // The agent has not acted on them yet, because its turn was cut short.
     let kept = match &spent {
         Some(_) => (state.attempt.note.clone(), state.attempt.report.clone(), jobs::findings(state)),
         None => Default::default(),
@@ -88,15 +88,14 @@ pub(super) fn execute(state: &CodeTaskState, developed: Developed) -> Update {
         .obstacle(None)
         .outcome(outcome)
         .raised(raised)
-        .notices(untold(state, notices))
+        .notices(new_notices(state, notices))
 }
 
-/// The usage of a role.
 pub(super) fn costing(role: Role, usage: Usage) -> Update {
     CodeTaskState::update().usage(usage).used(BTreeMap::from([(role, usage)]))
 }
 
-fn untold(state: &CodeTaskState, mut notices: Vec<String>) -> Vec<String> {
+fn new_notices(state: &CodeTaskState, mut notices: Vec<String>) -> Vec<String> {
     notices.retain(|notice| !state.notices.contains(notice));
     notices
 }
@@ -128,8 +127,8 @@ pub(super) fn record(state: &CodeTaskState, recorded: Recorded) -> Update {
     };
     let commit = commit.map(|commit| commit.to_string());
     let decision = state.decision.clone().map(|made| DecisionRecord { commit, ..made });
-    let told = |why: String| format!("attempt {} is not on the branch: {why}", state.attempt.number);
-    let notices = untold(state, refused.map(told).into_iter().collect());
+    let notice = |why: String| format!("attempt {} is not on the branch: {why}", state.attempt.number);
+    let notices = new_notices(state, refused.map(notice).into_iter().collect());
     let update = CodeTaskState::update().attempts(vec![line]).decision(decision).notices(notices);
     let update = update.outcome(decided::outcome(state));
     match at {
@@ -178,7 +177,7 @@ pub(super) fn join(state: &CodeTaskState, joined: JoinedChildren) -> Update {
     let children =
         Children { joined: state.results.len(), tree: Some(tree), is_over, conflicts: all, ..children.clone() };
     let is_spent = state.results.iter().any(|child| child.is_spent);
-    // Nothing more can be done without a larger budget.
+    // Without a larger budget no further child can run.
     let children =
         if is_spent { Children { joined: children.specs.len(), is_over: true, ..children } } else { children };
     let attempt = Attempt { is_spent, report: report(state, &children), ..state.attempt.clone() };
@@ -188,7 +187,7 @@ pub(super) fn join(state: &CodeTaskState, joined: JoinedChildren) -> Update {
     CodeTaskState::update().children(Some(children)).attempt(attempt).outcome(outcome)
 }
 
-/// The report on the children, for the agent of the task.
+/// Returns the report on the children for the task's agent.
 fn report(state: &CodeTaskState, children: &Children) -> Vec<String> {
     let mut lines = vec!["The task was split; its children ended so:".to_owned()];
     for child in &state.results {
@@ -205,30 +204,30 @@ fn report(state: &CodeTaskState, children: &Children) -> Vec<String> {
 pub(super) fn ask(state: &CodeTaskState, reply: Reply) -> Update {
     let attempt = Attempt { tampered: None, is_spent: false, decides_now: false, ..state.attempt.clone() };
     let again = |granted: u32, attempt: Attempt| {
-        // One of them is the turn that follows at once.
+        // The turn that starts now is one of them.
         answered(attempt).granted(granted.saturating_sub(1)).outcome(None)
     };
     match reply {
         Reply::Raised(raised) => again(1, attempt).raised(raised),
         Reply::Task(AfterGivingUp::Retry { attempts, note }) => again(attempts, Attempt { note, ..attempt }),
         Reply::Task(AfterGivingUp::Split) => {
-            let given = decided::ordered("SPLIT", "a person had it split", None);
+            let given = decided::person_override("SPLIT", "a person had it split", None);
             decide_again(attempt, given)
         }
         Reply::Task(AfterGivingUp::Override(given)) => {
-            let given = decided::ordered(&given.decision, &given.why, given.by);
+            let given = decided::person_override(&given.decision, &given.why, given.by);
             decide_again(attempt, given)
         }
         Reply::Task(AfterGivingUp::Abort) => answered(attempt).outcome(Some(TaskOutcome::Cancelled)),
     }
 }
 
-/// The attempt once a person has answered: nothing is in its way any more.
+/// Clears the obstacle after a person's answer.
 fn answered(attempt: Attempt) -> Update {
     CodeTaskState::update().attempt(attempt).obstacle(None)
 }
 
-/// The decision of a person about the files as they are.
+/// Applies a person's decision to the current files.
 fn decide_again(attempt: Attempt, given: Option<Override>) -> Update {
     let attempt = Attempt { decides_now: true, ..attempt };
     answered(attempt).pending(given).outcome(None)
@@ -239,13 +238,13 @@ pub(super) fn finish(state: &CodeTaskState, finished: FinishedTask) -> Update {
     if let Some(left) = left {
         return noted_late(state, left);
     }
-    let Some(commit) = made else { return CodeTaskState::update().notices(untold(state, uncommitted(state))) };
+    let Some(commit) = made else { return CodeTaskState::update().notices(new_notices(state, uncommitted(state))) };
     let name = base.at.branch.clone().unwrap_or_else(|| "HEAD".to_owned());
     let attempt = Attempt { base: Some(base), ..state.attempt.clone() };
     CodeTaskState::update().attempt(attempt).notices(vec![format!("committed as {} on {name}", commit.short())])
 }
 
-/// Says where the work of a task is that is done and was not to be committed.
+/// Returns a notice with the location of finished work that the task does not want committed.
 fn uncommitted(state: &CodeTaskState) -> Vec<String> {
     let is_unwanted = state.spec.as_ref().is_some_and(|spec| !spec.git.commit_on_success);
     let place = state.attempts.last().and_then(|line| line.reference.clone());
@@ -253,7 +252,7 @@ fn uncommitted(state: &CodeTaskState) -> Vec<String> {
     place.map(|place| format!("not committed, as the task wants it; the work is {place}")).into_iter().collect()
 }
 
-/// The files of a turn that did not come to an end.
+/// Stores the files of an unfinished turn.
 fn noted_late(state: &CodeTaskState, left: KeptFiles) -> Update {
     let KeptFiles { files, commit } = left;
     let reference = || records::reference(state, state.attempt.number);
@@ -268,5 +267,5 @@ fn noted_late(state: &CodeTaskState, left: KeptFiles) -> Update {
         (Some(_), None) => None,
     };
     let attempt = Attempt { files, ..state.attempt.clone() };
-    CodeTaskState::update().attempt(attempt).notices(untold(state, notice.into_iter().collect()))
+    CodeTaskState::update().attempt(attempt).notices(new_notices(state, notice.into_iter().collect()))
 }

@@ -1,4 +1,4 @@
-//! What a task would run, without running it: its stages, commands and prompts.
+//! A preview of a task without running it: its stages, commands and prompts.
 
 use serde::Serialize;
 
@@ -9,7 +9,7 @@ use crate::nodes::{Feedback, PlannedVerifier, Prompt, planned_verifier};
 use crate::spec::{Criticality, Mode, Policy, Step};
 use crate::verifiers::TaskView;
 
-/// What a task would run.
+/// The preview of a task.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct DryRun {
     /// The task's id.
@@ -20,7 +20,7 @@ pub struct DryRun {
     pub policy: Policy,
     /// The length of the first prompt of its agent, in bytes.
     pub prompt: usize,
-    /// The verifiers, in the order in which they run.
+    /// The verifiers, in execution order.
     pub verifiers: Vec<DryVerifier>,
 }
 
@@ -31,13 +31,13 @@ pub struct DryVerifier {
     pub verifier: String,
     /// The stage.
     pub stage: String,
-    /// The position in the order, from 1; those of one position may run at the same time.
+    /// The position in the order, from 1; verifiers with the same position may run in parallel.
     pub step: usize,
-    /// How it verifies.
+    /// The kind of verifier.
     pub mode: Mode,
-    /// How much its findings weigh.
+    /// The weight of its findings.
     pub criticality: Criticality,
-    /// Whether it is skipped.
+    /// Set if it is skipped.
     pub skipped: bool,
     /// Its command and prompt.
     #[serde(flatten)]
@@ -45,7 +45,7 @@ pub struct DryVerifier {
 }
 
 impl DryRun {
-    /// Returns what a task would run.
+    /// Returns the preview of a task.
     ///
     /// # Errors
     /// If the repository cannot be read.
@@ -70,7 +70,7 @@ impl DryRun {
         Ok(Self { task_id: spec.id.to_string(), title: spec.title, policy: spec.policy, prompt, verifiers })
     }
 
-    /// Returns the same in lines for people.
+    /// Returns the preview as text.
     #[must_use]
     pub fn text(&self) -> String {
         let Self { task_id, title, policy, prompt, verifiers } = self;

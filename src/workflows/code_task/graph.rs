@@ -1,4 +1,4 @@
-//! The graph of a task: nodes, edges, routers. A task and its children run the same graph, one depth further.
+//! The graph of a task: nodes, edges, routers. Children run the same graph, one depth further.
 
 use std::sync::Arc;
 
@@ -16,7 +16,7 @@ type Compiled<C> = Result<CompiledGraph<CodeTaskState, CodeStep, C>, CompileErro
 /// Returns the graph. Its agents and verifiers come from the context of the run.
 ///
 /// # Errors
-/// None but a defect of this library.
+/// Only if the graph is invalid, which is a bug.
 pub fn graph<C: Agents>() -> Compiled<C> {
     children::<C>(attempts(StateGraph::new()))
         .add_node(CodeStep::LoadSpec, begin_task(jobs::begin, done::begin).replayable())
@@ -27,12 +27,12 @@ pub fn graph<C: Agents>() -> Compiled<C> {
         .add_conditional_edges(CodeStep::Ask, after_ask)
         .add_edge(CodeStep::Finish, END)
         .compile()
-        .map(|graph| graph.named("code-task").recursion_limit(u64::MAX)) // each loop ends by a count of its own, or asks a person
+        .map(|graph| graph.named("code-task").recursion_limit(u64::MAX)) // each loop has its own limit or interrupts
 }
 
 type Graph<C> = StateGraph<CodeTaskState, CodeStep, C>;
 
-/// The nodes of an attempt.
+/// Adds the nodes of an attempt.
 fn attempts<C: Agents>(graph: Graph<C>) -> Graph<C> {
     graph
         .add_node(CodeStep::Execute, developer(jobs::execute, done::execute).replayable())
@@ -49,7 +49,7 @@ fn attempts<C: Agents>(graph: Graph<C>) -> Graph<C> {
         .add_conditional_edges(CodeStep::Record, decided::route)
 }
 
-/// The nodes of a split.
+/// Adds the nodes of a split.
 fn children<C: Agents>(graph: Graph<C>) -> Graph<C> {
     graph
         .add_node(CodeStep::MakeChildren, split(jobs::split, done::split).replayable())
@@ -114,16 +114,16 @@ fn after_ask(state: &CodeTaskState) -> AfterAsk {
     }
 }
 
-/// Carries out a child. That it was given up is a result, and no failure of the node.
+/// Runs a child. If it gives up, that is a result and does not fail the node.
 pub(super) async fn run<C: Agents>(child: Arc<CodeTask>, ctx: Ctx<C>) -> Result<Update, NodeError> {
     Ok(update(&*code_task_agent(Arc::unwrap_or_clone(child), &ctx).await?))
 }
 
-/// Carries out a task from a node of any graph, and returns its last state. Every child goes through it. `CodeTaskAgent` of the request is
-/// this function; [`code_task`](super::code_task()) is the same as a node, and [`graph`](super::graph()) as a graph.
+/// Runs a task from a node of any graph, and returns its final state. Also runs every child.
+/// [`code_task`](super::code_task()) is the same as a node, and [`graph`](super::graph()) as a graph.
 ///
 /// # Errors
-/// Those of the run; it is interrupted where a person is asked. That a task was given up is an [outcome](CodeTaskState::outcome).
+/// Those of the run, including interrupts. A task that gives up is an [outcome](CodeTaskState::outcome), not an error.
 pub async fn code_task_agent<C: Agents>(
     task: impl Into<CodeTask>,
     ctx: &Ctx<C>,

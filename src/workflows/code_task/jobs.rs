@@ -1,4 +1,4 @@
-//! What each node is to do, read from the state. Pure.
+//! The job of each node, built from the state. Pure.
 
 use std::sync::Arc;
 
@@ -77,14 +77,14 @@ pub(super) fn execute(state: &CodeTaskState) -> Job<DeveloperJob> {
     })
 }
 
-/// The names of tools that read, that write, and that run commands, in lower case.
+/// The names of tools that read, write, and run commands, in lower case.
 pub(super) const TOOLS: [&[&str]; 3] = [
     &["read", "grep", "glob", "ls", "list", "search", "webfetch", "websearch", "todowrite", "task"],
     &["write", "edit", "multiedit", "notebookedit", "patch", "write_file", "edit_file"],
     &["shell", "bash", "run", "execute"],
 ];
 
-/// What the agent may do besides reading: what the profile allows, narrowed by the task.
+/// Returns the agent's permissions beyond reading: those of the profile, limited by the task.
 fn access(state: &CodeTaskState) -> Job<Access> {
     let (tools, options) = (&state.settings.profile.tools, &state.spec()?.do_agent);
     let is_named = |names: &[&str]| {
@@ -99,7 +99,7 @@ fn access(state: &CodeTaskState) -> Job<Access> {
     })
 }
 
-/// Why the attempt before was not accepted.
+/// Returns the problems of the last attempt, as feedback.
 fn feedback(state: &CodeTaskState) -> Feedback {
     let attempt = &state.attempt;
     let mut failures = attempt.problem.clone().into_iter().collect::<Vec<_>>();
@@ -109,11 +109,11 @@ fn feedback(state: &CodeTaskState) -> Feedback {
     Feedback { comments: vec![], failures, note: attempt.note.clone(), findings: findings(state) }
 }
 
-/// What the verifiers of the attempt before found, and what an agent was told before whose turn was cut short.
+/// Returns the findings of the last attempt's verifiers, and those given to an agent whose turn was cut short.
 pub(super) fn findings(state: &CodeTaskState) -> Vec<String> {
     let mut found = state.attempt.unheeded.clone();
     found.extend(
-        records::told_findings(&state.outputs).into_iter().filter(|line| !state.attempt.unheeded.contains(line)),
+        records::prompt_findings(&state.outputs).into_iter().filter(|line| !state.attempt.unheeded.contains(line)),
     );
     found
 }
@@ -136,7 +136,7 @@ pub(super) fn split(state: &CodeTaskState) -> Job<SplitJob> {
     })
 }
 
-/// The children of the last batch.
+/// Returns the job that joins the last batch of children.
 pub(super) fn join(state: &CodeTaskState) -> Job<ChildrenJob> {
     let children = state.children.clone().unwrap_or_default();
     let new = state.results.iter().skip(children.joined);
@@ -154,7 +154,7 @@ pub(super) fn join(state: &CodeTaskState) -> Job<ChildrenJob> {
     })
 }
 
-/// The files of the task while its children are joined.
+/// Returns the files of the task while its children are joined.
 fn here(state: &CodeTaskState, children: &Children) -> Job<crate::workspace::TreeId> {
     let files = children.tree.clone().or_else(|| state.attempt.files.as_ref().map(|files| files.tree.clone()));
     files.ok_or_else(|| NodeError::permanent("the task was split before its files were noted"))
@@ -189,7 +189,7 @@ pub(super) fn ask(state: &CodeTaskState) -> Job<AskJob> {
     Ok(AskJob { question, asking })
 }
 
-/// The end of a task: the first one that is done is committed on the branch; files that nothing has noted are kept.
+/// Returns the last job of a task: commits the first task if it is done, and saves files that were not recorded.
 pub(super) fn finish(state: &CodeTaskState) -> Job<FinishJob> {
     let spec = state.spec()?;
     let Some(Start { folder, base, .. }) = state.start.clone() else {
@@ -209,7 +209,7 @@ pub(super) fn finish(state: &CodeTaskState) -> Job<FinishJob> {
     Ok(FinishJob { commit, left: left(state, folder)? })
 }
 
-/// The files of a turn after which nothing was decided.
+/// Returns the files of a turn that no decision followed.
 fn left(state: &CodeTaskState, folder: Folder) -> Job<Option<LeftFiles>> {
     let is_recorded = state.attempts.last().is_some_and(|line| line.past.number >= state.attempt.number);
     if is_recorded || state.attempt.turns == 0 {

@@ -1,5 +1,5 @@
-//! The workflow that executes a task by attempts: an agent works, verifiers observe, rules decide. A task that keeps failing in the
-//! same way is split into children, each of which runs the same graph one depth further. Every attempt is recorded.
+//! The workflow that executes a task in attempts: an agent works, verifiers observe, rules decide. A task with repeated
+//! errors is split into children, each of which runs the same graph one depth further. Every attempt is recorded.
 //!
 //! ```text
 //! START -> load_spec -> execute -> snapshot -> verify_stage -> verifier (one for each) -> verify_stage ..
@@ -8,7 +8,7 @@
 //!                       |  finish -> END
 //! ```
 //!
-//! What a node is to do is read from the state in `jobs`, its result changes the state in `done` and `decided`; all are pure.
+//! `jobs` builds each node's job from the state, `done` and `decided` turn results into updates; all are pure.
 
 mod agent;
 mod attempt;

@@ -6,9 +6,9 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum TaskOutcome {
-    /// It is done.
+    /// The task is done.
     Done,
-    /// It was given up.
+    /// The task was given up.
     GaveUp,
     /// A person decided that it failed.
     Failed,

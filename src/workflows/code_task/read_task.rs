@@ -1,13 +1,13 @@
-//! A task file as it was read, with its settings.
+//! A parsed task file with its settings.
 
 use super::state::Settings;
 use crate::spec::TaskSpec;
 
-/// A task that was read, and how it is executed.
+/// A parsed task with its settings.
 #[derive(Clone, Debug)]
 pub struct ReadTask {
-    /// The task; its policy is the one that holds.
+    /// The task, with its effective policy.
     pub spec: TaskSpec,
-    /// How the work is done.
+    /// The settings of the run.
     pub settings: Settings,
 }

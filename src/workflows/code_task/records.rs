@@ -12,7 +12,7 @@ use crate::nodes::{CommitJob, Keep, RecordJob};
 use crate::spec::Attempts;
 use crate::workspace::{KeptTree, TreeId, escaped, reference_name};
 
-/// The name of a run in paths.
+/// Returns the name of the run for paths.
 pub(super) fn run(state: &CodeTaskState) -> String {
     let run = state.start.as_ref().map(|start| start.run.as_str()).unwrap_or("run");
     escaped(run)
@@ -23,7 +23,7 @@ pub fn run_folder(state: &CodeTaskState) -> PathBuf {
     state.settings.repository.join(&state.settings.records).join(run(state))
 }
 
-/// Returns the errors and warnings of verifiers, a line each: verifier, severity, place, message, fingerprint.
+/// Returns the errors and warnings of verifiers, one per line: verifier, severity, place, message, fingerprint.
 pub fn finding_lines(outputs: &[VerifierOutput]) -> Vec<String> {
     let all = outputs.iter().flat_map(|output| output.findings.iter().map(move |finding| (output, finding)));
     let mut found: Vec<_> = all.filter(|(_, finding)| finding.severity >= Severity::Warning).collect();
@@ -31,17 +31,17 @@ pub fn finding_lines(outputs: &[VerifierOutput]) -> Vec<String> {
     found.into_iter().map(|(output, finding)| line(&output.verifier, finding)).collect()
 }
 
-/// The same for a state, which is stored at each step: the first ones. `verifier_outputs.json` has all.
+/// Returns the first of them, because the state is stored at each step. `verifier_outputs.json` has all.
 pub(super) fn some_findings(outputs: &[VerifierOutput]) -> Vec<String> {
     first(finding_lines(outputs), 50, 16 * 1024)
 }
 
-/// The same for the prompt of an agent.
-pub(super) fn told_findings(outputs: &[VerifierOutput]) -> Vec<String> {
+/// Returns the first of them, for an agent's prompt.
+pub(super) fn prompt_findings(outputs: &[VerifierOutput]) -> Vec<String> {
     first(finding_lines(outputs), 300, 64 * 1024)
 }
 
-/// As many lines as there may be in number and in bytes, at least one, and how many are left out.
+/// Returns lines up to a number and a length in bytes, at least one, and counts those left out.
 fn first(mut lines: Vec<String>, most: usize, bytes: usize) -> Vec<String> {
     let all = lines.len();
     let mut length = 0;
@@ -57,13 +57,13 @@ fn first(mut lines: Vec<String>, most: usize, bytes: usize) -> Vec<String> {
     lines
 }
 
-/// The folder of an attempt's record: `runs/RUN/attempt-N`, of a child `runs/RUN/children/ID/attempt-N`.
+/// Returns the folder of an attempt's record: `runs/RUN/attempt-N`, or `runs/RUN/children/ID/attempt-N` for a child.
 pub(super) fn directory(state: &CodeTaskState, attempt: u32) -> Result<PathBuf, NodeError> {
     let below = state.place.path.iter().fold(run_folder(state), |path, id| path.join("children").join(id));
     Ok(below.join(format!("attempt-{attempt}")))
 }
 
-/// The reference of an attempt: `refs/superstep/RUN/attempt-N`.
+/// Returns the reference of an attempt: `refs/superstep/RUN/attempt-N`.
 pub(super) fn reference(state: &CodeTaskState, attempt: u32) -> String {
     let run = state.start.as_ref().map(|start| start.run.as_str()).unwrap_or("run");
     let attempt = format!("attempt-{attempt}");
@@ -72,7 +72,7 @@ pub(super) fn reference(state: &CodeTaskState, attempt: u32) -> String {
     reference_name(run, &parts)
 }
 
-/// The message of an attempt's commit: `[TASK] attempt N: DECISION`.
+/// Returns the message of an attempt's commit: `[TASK] attempt N: DECISION`.
 pub(super) fn message(state: &CodeTaskState) -> Result<String, NodeError> {
     let (spec, decision) = (state.spec()?, state.decision.as_ref());
     let (made, reason) = decision
@@ -96,7 +96,7 @@ pub(super) fn message(state: &CodeTaskState) -> Result<String, NodeError> {
     Ok(lines.join("\n"))
 }
 
-/// The commit of the attempt in work under its reference.
+/// Returns the commit of the current attempt under its reference.
 pub(super) fn kept(state: &CodeTaskState, tree: TreeId) -> Result<KeptTree, NodeError> {
     let last = state.attempts.iter().rev().find_map(|line| line.commit.clone());
     let parent = last.or_else(|| state.start.as_ref()?.base.at.commit.clone());
@@ -104,7 +104,7 @@ pub(super) fn kept(state: &CodeTaskState, tree: TreeId) -> Result<KeptTree, Node
     Ok(KeptTree { reference, parent, tree, message: message(state)?, at: 0 })
 }
 
-/// The record of the attempt in work.
+/// Returns the record of the current attempt.
 pub(super) fn record(state: &CodeTaskState) -> Result<RecordJob, NodeError> {
     let (spec, start) = (state.spec()?, state.start()?);
     let number = state.attempt.number;
@@ -133,7 +133,7 @@ pub(super) fn record(state: &CodeTaskState) -> Result<RecordJob, NodeError> {
     })
 }
 
-/// Whether verifiers found keys in the files. Such an attempt is on no branch, unless a person says that it is done.
+/// True if verifiers found secrets. Such an attempt enters no branch, unless a person decides that it is done.
 fn has_secrets(outputs: &[VerifierOutput]) -> bool {
     let findings = outputs.iter().flat_map(|output| &output.findings);
     findings.into_iter().any(|finding| finding.kind == FindingKind::Secret && finding.severity == Severity::Error)

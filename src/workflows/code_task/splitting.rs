@@ -1,4 +1,4 @@
-//! How a task is split: what its splitter is told, which children come of a proposal. Pure.
+//! The split of a task: the splitter's prompt, and the children of a proposal. Pure.
 
 use super::children::Children;
 use super::decided::with_case;
@@ -8,15 +8,15 @@ use crate::findings::{Cluster, Finding, Fingerprint, clusters_at_most};
 use crate::nodes::{Prompt, ToSplit};
 use crate::spec::{ChildOrder, Split, SplitProblem, SplitProposal, TaskSpec};
 
-/// The number of findings of a group that are told with their message; of others, the fingerprint alone.
-const TOLD: usize = 20;
+/// The number of findings in a group that the prompt shows with their message; the others are fingerprints only.
+const SHOWN: usize = 20;
 
-/// Whether the task can be split at all: it has depth left, and was not split before.
+/// True if the task can be split: it is not at the maximum depth, and was not split before.
 pub(super) fn may_split(state: &CodeTaskState) -> bool {
     state.children.is_none() && with_case(state, |case| case.may_be_split().is_ok())
 }
 
-/// Returns the findings that a child has to settle, a line each.
+/// Returns the findings that this child must remove, one per line.
 pub(super) fn origin(state: &CodeTaskState) -> Vec<String> {
     let Some(origin) = state.spec.as_ref().and_then(|spec| spec.relationships.origin.clone()) else { return vec![] };
     let files = (!origin.files.is_empty()).then(|| format!("files: {}", origin.files.join(", ")));
@@ -24,17 +24,17 @@ pub(super) fn origin(state: &CodeTaskState) -> Vec<String> {
     found.into_iter().filter(|line| !line.is_empty()).chain(files).collect()
 }
 
-/// The child with the errors that it has to remove, in words.
+/// Adds the errors that a child must remove, in words.
 fn with_findings(state: &CodeTaskState, mut child: TaskSpec) -> TaskSpec {
     if let Some(origin) = &mut child.relationships.origin {
         let shorts: Vec<String> = origin.fingerprints.iter().map(|one| format!("({})", one.short())).collect();
-        let lines = records::told_findings(&state.outputs);
+        let lines = records::prompt_findings(&state.outputs);
         origin.findings = lines.into_iter().filter(|line| shorts.iter().any(|short| line.ends_with(short))).collect();
     }
     child
 }
 
-/// The errors that children must cover: those that came back, or else all of the last attempt.
+/// Returns the errors that children must cover: the repeated ones, otherwise all of the last attempt.
 fn repeated(state: &CodeTaskState) -> Vec<Fingerprint> {
     let repeated = state.decision.as_ref().map(|made| made.decision.repeated.clone()).unwrap_or_default();
     if !repeated.is_empty() {
@@ -43,7 +43,7 @@ fn repeated(state: &CodeTaskState) -> Vec<Fingerprint> {
     with_case(state, |case| case.to_cover())
 }
 
-/// Calls `then` with the situation in which the task is split.
+/// Calls `then` with the context of the split.
 fn with_split<T>(state: &CodeTaskState, then: impl FnOnce(&Split<'_>) -> T) -> Option<T> {
     let parent = state.spec.as_ref()?;
     let repeated = repeated(state);
@@ -53,14 +53,14 @@ fn with_split<T>(state: &CodeTaskState, then: impl FnOnce(&Split<'_>) -> T) -> O
     Some(then(&split))
 }
 
-/// Returns what is wrong with a proposal, a line each.
+/// Returns the problems of a proposal, one per line.
 pub(super) fn problems(state: &CodeTaskState, proposal: &SplitProposal) -> Vec<String> {
     let checked = with_split(state, |split| split.check(proposal).err());
     let problems: Vec<SplitProblem> = checked.flatten().unwrap_or_default();
     problems.iter().map(ToString::to_string).collect()
 }
 
-/// Returns the children of a proposal, or of the groups of findings; none if there is no way to split the task.
+/// Returns the children of a proposal, or of groups of findings without one.
 pub(super) fn children(state: &CodeTaskState, proposal: Option<&SplitProposal>) -> Result<Children, Vec<String>> {
     let findings = to_settle(state);
     let made = with_split(state, |split| match proposal {
@@ -81,16 +81,16 @@ pub(super) fn children(state: &CodeTaskState, proposal: Option<&SplitProposal>) 
     Ok(Children { specs, at_once, at: last, tree, ..Children::default() })
 }
 
-/// The findings that children must settle, each once.
+/// Returns the findings that children must remove, each once.
 fn to_settle(state: &CodeTaskState) -> Vec<Finding> {
     let repeated = repeated(state);
     with_case(state, |case| case.actionable(&repeated))
 }
 
-/// Returns what the splitter is told; `refused`: why the proposal before was.
+/// Returns the splitter's prompt; `refused` are the problems of its last proposal.
 pub(super) fn prompt(state: &CodeTaskState, refused: &[String]) -> Prompt {
     let most = state.policy().max_children as usize;
-    let clusters: Vec<String> = clusters_at_most(&to_settle(state), most).iter().map(told).collect();
+    let clusters: Vec<String> = clusters_at_most(&to_settle(state), most).iter().map(describe).collect();
     let tried: Vec<String> = state
         .attempts
         .iter()
@@ -102,8 +102,8 @@ pub(super) fn prompt(state: &CodeTaskState, refused: &[String]) -> Prompt {
     Prompt::splitter(&state.brief().unwrap_or_default(), &split)
 }
 
-fn told(cluster: &Cluster) -> String {
-    let line = |(nth, fingerprint): (usize, &Fingerprint)| match cluster.messages.get(nth).filter(|_| nth < TOLD) {
+fn describe(cluster: &Cluster) -> String {
+    let line = |(nth, fingerprint): (usize, &Fingerprint)| match cluster.messages.get(nth).filter(|_| nth < SHOWN) {
         Some(message) => format!("{fingerprint} {message}"),
         None => fingerprint.to_string(),
     };

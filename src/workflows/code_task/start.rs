@@ -1,5 +1,5 @@
-//! How a task begins: its file and `verifiers.yml` are read, the repository is looked at, before anything is stored and any model
-//! is asked.
+//! The start of a task: reads its file and `verifiers.yml` and checks the repository before anything is stored or a
+//! model is called.
 
 use std::path::{Path, PathBuf};
 
@@ -14,33 +14,33 @@ use crate::workflows::task_based::{StartError, blocking, has_models, new_branch,
 use crate::workflows::{Profile, Role};
 use crate::workspace::{Workspace, WorkspaceError};
 
-/// The file with the configuration of verifiers.
+/// The name of the verifiers' configuration file.
 const VERIFIERS: &str = "verifiers.yml";
 
-/// What a task is started with.
+/// The input of a task.
 #[derive(Clone, Debug, Default)]
 pub struct TaskStart {
-    /// The file with the task.
+    /// The task's file.
     pub task: PathBuf,
-    /// The file with the verifiers; none: `verifiers.yml` beside the task, or else in the root of the repository.
+    /// The verifiers' file; `None`: `verifiers.yml` beside the task, or else in the root of the repository.
     pub verifiers: Option<PathBuf>,
-    /// How, and by whom. Paths in it count from the current directory.
+    /// The profile. Its paths are relative to the current directory.
     pub profile: Profile,
     /// The flags that change policy and verifiers.
     pub flags: Flags,
-    /// The depth that the task counts as.
+    /// The depth of the task.
     pub depth: u32,
-    /// The folder of records, from the top of the work tree; none: `runs`.
+    /// The folder of records, relative to the root of the work tree; `None`: `runs`.
     pub records: Option<PathBuf>,
-    /// Whether changes of the user's own may be in the files.
+    /// Set to allow uncommitted changes of the user.
     pub allow_dirty: bool,
-    /// A person's decision in place of the first one.
+    /// A person's decision instead of the first one.
     pub decision: Option<Override>,
-    /// The ids of verifiers that are code of your own, besides those that come with the library.
+    /// The ids of custom verifiers in code, in addition to those of this library.
     pub in_code: Vec<String>,
 }
 
-/// Why a task cannot begin.
+/// The reason why a task cannot start.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum TaskStartError {
@@ -52,56 +52,56 @@ pub enum TaskStartError {
         /// The reason.
         source: std::io::Error,
     },
-    /// The task, the verifiers or a flag are not in order.
+    /// The task, the verifiers or a flag are invalid.
     #[error(transparent)]
     Spec(#[from] SpecError),
     /// The repository or the profile is not ready.
     #[error(transparent)]
     Start(#[from] StartError),
-    /// The depth is beyond the largest.
+    /// The depth exceeds the maximum.
     #[error("--depth {depth}: the task allows a depth of at most {most}")]
     TooDeep {
         /// The depth.
         depth: u32,
-        /// The largest.
+        /// The maximum.
         most: u32,
     },
-    /// It is to be split at its largest depth.
+    /// The task must be split but is at its maximum depth.
     #[error(
         "--override SPLIT: the task counts as one of depth {depth}, and its policy allows a depth of at most {most}"
     )]
     Unsplittable {
         /// The depth.
         depth: u32,
-        /// The largest.
+        /// The maximum.
         most: u32,
     },
-    /// The folder of records is part of the repository.
+    /// The repository tracks files in the folder of records.
     #[error("`{}` is the folder of records, and the repository tracks files in it", folder.display())]
     TrackedRecords {
         /// The folder.
         folder: PathBuf,
     },
-    /// The folder of records is elsewhere.
+    /// The folder of records is outside of the repository.
     #[error("--runs {}: the folder of records is a path inside of the repository", folder.display())]
     RecordsElsewhere {
         /// The folder.
         folder: PathBuf,
     },
-    /// A verifier is said to be code, and there is none with its id.
+    /// A verifier in code has an unknown id.
     #[error("verifier `{id}`: it has `mode: code`, and there is no such verifier; there are {}", known.join(", "))]
     UnknownVerifier {
         /// Its id.
         id: String,
-        /// The ids of those that there are.
+        /// The known ids.
         known: Vec<String>,
     },
-    /// A driver that the task names is none.
+    /// The task names an unknown driver.
     #[error("{}: do_agent.driver: {problem}", file.display())]
     Driver {
         /// The file of the task.
         file: PathBuf,
-        /// What is wrong.
+        /// The problem.
         problem: String,
     },
 }
@@ -119,7 +119,7 @@ impl From<WorkspaceError> for TaskStartError {
 }
 
 impl TaskStartError {
-    /// Returns what a person can do about it.
+    /// Returns a suggestion for fixing the error.
     #[must_use]
     pub fn help(&self) -> Option<&'static str> {
         match self {
@@ -143,7 +143,7 @@ impl TaskStartError {
         }
     }
 
-    /// Returns whether what was asked for makes no sense, whatever state the repository is in.
+    /// Returns whether the request itself is invalid, regardless of the state of the repository.
     #[must_use]
     pub fn is_usage(&self) -> bool {
         match self {
@@ -154,7 +154,7 @@ impl TaskStartError {
 }
 
 impl TaskStart {
-    /// The same as [`input`](Self::input) for callers that cannot wait in an async function.
+    /// The blocking form of [`input`](Self::input), for callers outside of async functions.
     ///
     /// # Errors
     /// As [`input`](Self::input).
@@ -162,7 +162,7 @@ impl TaskStart {
         blocking(self.input())
     }
 
-    /// Reads the task and its verifiers, and returns what would run. Nothing runs and nothing is stored.
+    /// Reads the task and its verifiers, and returns a preview. Runs and stores nothing.
     ///
     /// # Errors
     /// As [`read`](Self::read).
@@ -173,11 +173,11 @@ impl TaskStart {
         })
     }
 
-    /// Reads the task and its verifiers, and checks that the repository is ready: no other run works in it, nothing of the user's
-    /// own is in it unless that is allowed.
+    /// Reads the task and its verifiers, and checks that the repository is ready: no other run uses it, and it has no
+    /// uncommitted changes unless they are allowed.
     ///
     /// # Errors
-    /// Everything that can be known to be wrong now.
+    /// Every problem that can be detected now.
     pub async fn input(self) -> Result<CodeTaskStateUpdate, TaskStartError> {
         let (decision, depth, allow_dirty) = (self.decision.clone(), self.depth, self.allow_dirty);
         let ReadTask { spec, mut settings } = self.read().await?;
@@ -203,7 +203,7 @@ impl TaskStart {
     /// Reads the task and its verifiers.
     ///
     /// # Errors
-    /// As [`input`](Self::input), but for the state of the repository.
+    /// As [`input`](Self::input), except for the state of the repository.
     pub async fn read(self) -> Result<ReadTask, TaskStartError> {
         let Self { task: file, verifiers, profile, flags, depth, records, allow_dirty, in_code, .. } = self;
         let mut spec = TaskSpec::parse(&text(&file)?, &file.display().to_string())?;
@@ -237,13 +237,13 @@ fn text(file: &Path) -> Result<String, TaskStartError> {
     crate::files::text(file).map_err(|source| TaskStartError::Unreadable { file: file.to_owned(), source })
 }
 
-/// The file with the verifiers: the one that is named, the one beside the task, the one in the root of the repository.
+/// Returns the verifiers' file: the named one, the one beside the task, or the one in the root of the repository.
 fn found(named: Option<PathBuf>, task: &Path, root: &Path) -> Option<PathBuf> {
     let beside = task.with_file_name(VERIFIERS);
     named.or_else(|| [beside, root.join(VERIFIERS)].into_iter().find(|file| file.exists()))
 }
 
-/// Returns the folder of records by its path from the top of the work tree.
+/// Returns the folder of records relative to the root of the work tree.
 fn inside(records: PathBuf, root: &Path) -> Result<PathBuf, TaskStartError> {
     let path = records.strip_prefix(root).unwrap_or(&records);
     let is_name = |part: std::path::Component<'_>| matches!(part, std::path::Component::Normal(_));
@@ -251,8 +251,8 @@ fn inside(records: PathBuf, root: &Path) -> Result<PathBuf, TaskStartError> {
     if is_inside { Ok(path.to_owned()) } else { Err(TaskStartError::RecordsElsewhere { folder: records }) }
 }
 
-/// Returns the path of a file that is no part of the work, from the top of the work tree: one that is not in HEAD as it is. None for
-/// others; what an agent does to those is part of its changes.
+/// Returns the path of a file relative to the root of the work tree if its content differs from HEAD: it is then not
+/// part of the work. `None` for other files, in which an agent's changes count.
 async fn apart_from(workspace: &Workspace, file: &Path) -> Result<Option<PathBuf>, TaskStartError> {
     let path = file.canonicalize()?;
     let Ok(path) = path.strip_prefix(workspace.root()) else { return Ok(None) };
@@ -264,7 +264,7 @@ async fn apart_from(workspace: &Workspace, file: &Path) -> Result<Option<PathBuf
     Ok((!is_same).then(|| path.to_owned()))
 }
 
-/// Checks that each verifier in code is there.
+/// Checks that each verifier in code is known.
 fn check_code(run: &RunSettings, own: Vec<String>) -> Result<(), TaskStartError> {
     let known: Vec<String> = VerifierRegistry::built_in().ids().map(str::to_owned).chain(own).collect();
     let is_missing = |entry: &&VerifierEntry| entry.mode == Mode::Code && !entry.skipped && !known.contains(&entry.id);
@@ -274,7 +274,7 @@ fn check_code(run: &RunSettings, own: Vec<String>) -> Result<(), TaskStartError>
     }
 }
 
-/// Checks that each agent that is needed can be asked.
+/// Checks that each required agent has a driver and a model.
 fn check_agents(profile: &Profile, spec: &TaskSpec, run: &RunSettings, file: &Path) -> Result<(), TaskStartError> {
     let is_asked =
         |entry: &VerifierEntry| entry.mode == Mode::Model && !entry.skipped && entry.config.model.model.is_none();

@@ -1,5 +1,5 @@
-//! The state of a task: what is asked for, its attempts, its children. Plain data; everything in it is stored, so no key and no
-//! transcript is.
+//! The state of a task: the request, its attempts, its children. Plain data; all of it is stored, so it holds no key
+//! and no transcript.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -21,102 +21,102 @@ use crate::workflows::{Profile, Role};
 /// The state of a task at any depth.
 #[derive(State, Clone, Debug, Default, Serialize, Deserialize)]
 pub struct CodeTaskState {
-    /// How the work is done, and by whom. Holds no keys; never changes.
+    /// The settings of the run. Hold no keys; never change.
     pub settings: Settings,
-    /// The task; none only before the input.
+    /// The task; `None` only before the input.
     pub spec: Option<TaskSpec>,
-    /// Its place among tasks.
+    /// Its place in the tree of tasks.
     pub place: TaskPlace,
-    /// The start of the work; none before that.
+    /// The start of the work; `None` before.
     pub start: Option<Start>,
-    /// The attempt in work.
+    /// The current attempt.
     pub attempt: Attempt,
-    /// The reports of its verifiers so far.
+    /// The verifier reports of the current attempt.
     #[channel(reduce = change, write = OutputChange)]
     pub outputs: Vec<VerifierOutput>,
-    /// The obstacle that verifiers have met.
+    /// The obstacle of the current verification.
     #[channel(reduce = meet)]
     pub obstacle: Option<Obstacle>,
-    /// The attempts that were recorded, in order.
+    /// The recorded attempts, in order.
     #[channel(append)]
     pub attempts: Vec<AttemptLine>,
     /// The last decision.
     pub decision: Option<DecisionRecord>,
-    /// The decision of a person that is to be followed next.
+    /// The decision of a person to apply next.
     pub pending: Option<Override>,
     /// The children that it was split into.
     pub children: Option<Children>,
-    /// The children that have ended, in order.
+    /// The results of finished children, in order.
     #[channel(append)]
     pub results: Vec<ChildResult>,
-    /// The number of further turns that a person granted.
+    /// The number of additional turns that a person granted.
     pub granted: u32,
     /// The usage of agents.
     #[channel(add)]
     pub usage: Usage,
-    /// The usage of each role.
+    /// The usage by role.
     #[channel(reduce = add_up)]
     pub used: BTreeMap<Role, Usage>,
-    /// The limits that people set in place of those of the profile.
+    /// The limits that people set instead of the profile's.
     #[channel(reduce = later)]
     pub raised: NewLimits,
-    /// The outcome; none while the task is worked on.
+    /// The outcome; `None` while the task runs.
     pub outcome: Option<TaskOutcome>,
     /// Notices for people.
     #[channel(append)]
     pub notices: Vec<String>,
 }
 
-/// How the work is done. The same for a task and its children.
+/// The settings of a run, shared by a task and its children.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Settings {
-    /// Who works, and with what.
+    /// The drivers, models and limits of the agents.
     pub profile: Profile,
     /// The policy and the verifiers.
     pub run: RunSettings,
-    /// The user's checkout: an absolute path.
+    /// The absolute path of the user's checkout.
     pub repository: PathBuf,
-    /// The folder of records, from the top of the checkout.
+    /// The folder of records, relative to the checkout.
     pub records: PathBuf,
-    /// Files that are no part of the work, from the top of the checkout.
+    /// Files that are not part of the work, relative to the checkout.
     pub apart: Vec<PathBuf>,
-    /// Whether changes of the user's own may be in the files; they are in no commit.
+    /// Set to allow uncommitted changes of the user; they are never committed.
     pub allow_dirty: bool,
 }
 
-/// The place of a task among others.
+/// The place of a task in the tree of tasks.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TaskPlace {
-    /// The depth that it counts as.
+    /// The depth of the task.
     pub depth: u32,
-    /// The ids of the tasks below the first one, down to this; empty: it is the first one.
+    /// The ids of the tasks below the root, down to this one; empty for the root.
     pub path: Vec<String>,
-    /// The hashes of the tasks above it.
+    /// The hashes of its ancestors.
     pub lineage: Vec<String>,
-    /// The errors that siblings settle, or siblings of a task above: they count as information here.
+    /// The errors that its siblings or those of an ancestor remove: they count as info here.
     pub expected: Vec<Fingerprint>,
-    /// The place of its work.
+    /// The working directory.
     pub at: WorkPlace,
-    /// The usage of the run when it was started.
+    /// The usage of the run at its start.
     pub spent: Usage,
-    /// The limits that people had set by then.
+    /// The limits that people had set at its start.
     pub raised: NewLimits,
 }
 
-/// The place of a task's work.
+/// The working directory of a task.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum WorkPlace {
-    /// The user's checkout, on a branch that is made for it.
+    /// The user's checkout, on a new branch.
     #[default]
     Checkout,
-    /// The files of the task above, which waits meanwhile.
+    /// The files of the parent, which waits meanwhile.
     Here(Box<Start>),
-    /// A worktree of its own.
+    /// A separate worktree.
     Worktree {
-        /// Its folder: an absolute path.
+        /// Its absolute path.
         path: PathBuf,
-        /// The commit with the files of the task above.
+        /// The commit with the files of the parent.
         at: crate::workspace::CommitId,
         /// Branches that must not move.
         others: Vec<String>,
@@ -130,6 +130,6 @@ pub struct Start {
     pub run: String,
     /// The folder of the work.
     pub folder: Folder,
-    /// The position and files.
+    /// The commit and files.
     pub base: Base,
 }

@@ -1,20 +1,20 @@
-//! The steps of the workflow, and where each outcome of a router leads.
+//! The steps of the workflow, and the targets of its routers.
 
 use crate::graph::{END, Labels, NodeId, Route, Target};
 
-/// The steps.
+/// The nodes of the graph.
 #[derive(NodeId)]
 pub enum CodeStep {
-    /// Makes the folder of the work ready.
+    /// Prepares the working directory.
     #[node(name = "load_spec")]
     LoadSpec,
-    /// Has an agent work.
+    /// Lets an agent work.
     #[node(name = "execute")]
     Execute,
-    /// Notes the files that it left.
+    /// Takes a snapshot of the files.
     #[node(name = "snapshot")]
     Snapshot,
-    /// Chooses the verifiers that run next.
+    /// Selects the verifiers that run next.
     #[node(name = "verify_stage")]
     VerifyStage,
     /// Runs one verifier.
@@ -32,69 +32,69 @@ pub enum CodeStep {
     /// Runs one child: this graph, one depth further.
     #[node(name = "child")]
     Child,
-    /// Puts the results of children together.
+    /// Joins the results of children.
     #[node(name = "aggregate_children")]
     AggregateChildren,
     /// Asks a person.
     #[node(name = "ask")]
     Ask,
-    /// Ends the task; one that is done is committed.
+    /// Ends the task, and commits it if it is done.
     #[node(name = "finish")]
     Finish,
 }
 
-/// What follows the input.
+/// The next step after the input.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Labels)]
 pub enum AfterInput {
-    /// The task begins.
+    /// The task starts.
     Begin,
-    /// A person decides about a task that has ended.
+    /// A person decides on a task that has ended.
     Override,
-    /// The same, of a task whose files were never noted.
+    /// A person decides on a task without a snapshot of its files.
     Snapshot,
 }
 
-/// What follows the start of a task.
+/// The next step after a task was started.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Labels)]
 pub enum AfterLoad {
     /// An agent works.
     Execute,
-    /// Its folder could not be made ready.
+    /// The working directory could not be prepared.
     End,
 }
 
-/// What follows the turn of an agent.
+/// The next step after an agent's turn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Labels)]
 pub enum AfterExecute {
-    /// The files are noted.
+    /// A snapshot is taken.
     Snapshot,
-    /// A person is asked: the agent changed what git runs.
+    /// A person decides: the agent changed files that git executes.
     Ask,
     /// The task ends.
     Finish,
 }
 
-/// What follows a record.
+/// The next step after a record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Labels)]
 pub enum AfterDecide {
     /// Another attempt.
     Execute,
-    /// Children.
+    /// The task is split.
     MakeChildren,
-    /// A person is asked.
+    /// A person decides.
     Ask,
     /// The task ends.
     Finish,
 }
 
-/// What follows an answer.
+/// The next step after an answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Labels)]
 pub enum AfterAsk {
     /// Another attempt.
     Execute,
-    /// The files are noted, of which a person has decided.
+    /// A snapshot is taken for a person's decision.
     Snapshot,
-    /// The decision of a person.
+    /// A person's decision is applied.
     Decide,
     /// The task ends.
     Finish,

@@ -1,4 +1,4 @@
-//! A task in lines for people: its attempts with their decisions, findings and costs, its children, its questions. Pure.
+//! Text about a task for people: its attempts with decisions, findings and costs, its children, its interrupts. Pure.
 
 use super::attempt::AttemptLine;
 use super::outcome::TaskOutcome;
@@ -7,21 +7,21 @@ use super::task::CodeTask;
 use crate::drivers::{Account, dollars};
 use crate::nodes::GaveUp;
 
-/// How many findings of the last attempt are shown.
-const SHOWN: usize = 10;
+/// The maximum number of findings shown of the last attempt.
+const MAX_FINDINGS: usize = 10;
 
-/// Returns how a task is: its attempts, the findings of the last one, its children, what it cost.
+/// Summarizes a task: its attempts, the findings of the last one, its children, its costs.
 pub fn summary(state: &CodeTaskState) -> String {
     let mut lines = vec![];
     lines.extend(state.spec.as_ref().map(|spec| format!("task {}: {}", spec.id, spec.title)));
     lines.extend(state.start.as_ref().and_then(|start| Some(format!("branch: {}", start.base.at.branch.as_ref()?))));
-    lines.extend(state.outcome.map(|outcome| format!("outcome: {}", told(outcome))));
+    lines.extend(state.outcome.map(|outcome| format!("outcome: {}", outcome_text(outcome))));
     lines.extend(state.attempts.iter().flat_map(attempt));
     if state.outcome != Some(TaskOutcome::Done) {
         let findings = state.attempts.last().map(|line| line.findings.as_slice()).unwrap_or_default();
-        lines.extend(findings.iter().take(SHOWN).map(|finding| format!("  {finding}")));
-        if findings.len() > SHOWN {
-            lines.push(format!("  and {} more", findings.len() - SHOWN));
+        lines.extend(findings.iter().take(MAX_FINDINGS).map(|finding| format!("  {finding}")));
+        if findings.len() > MAX_FINDINGS {
+            lines.push(format!("  and {} more", findings.len() - MAX_FINDINGS));
         }
     }
     lines.extend(children(state));
@@ -37,7 +37,7 @@ pub fn summary(state: &CodeTaskState) -> String {
     lines.join("\n")
 }
 
-fn told(outcome: TaskOutcome) -> &'static str {
+fn outcome_text(outcome: TaskOutcome) -> &'static str {
     match outcome {
         TaskOutcome::Done => "done",
         TaskOutcome::GaveUp => "given up",
@@ -62,7 +62,7 @@ fn attempt(line: &AttemptLine) -> Vec<String> {
     vec![text, format!("    {}", line.reason.replace('\n', " "))]
 }
 
-/// A line for each child.
+/// Returns a line for each child.
 fn children(state: &CodeTaskState) -> Vec<String> {
     let Some(children) = &state.children else { return vec![] };
     let line = |(at, spec): (usize, &crate::spec::TaskSpec)| match state.results.get(at) {
@@ -83,7 +83,7 @@ pub fn label(child: &CodeTask) -> String {
     format!("task {}", child.spec.id)
 }
 
-/// Returns the question what becomes of a task, with its findings and where its work is.
+/// Describes the interrupt of a task that was given up, with its findings and the location of its work.
 pub fn describe_question(state: &CodeTaskState, question: &GaveUp) -> String {
     let GaveUp { task, title, decision, rule, reason, attempt, findings, salvage, cost, problem, may_split } = question;
     let spent = if *cost > 0 { format!("; it has cost {}", dollars(*cost)) } else { String::new() };

@@ -1,4 +1,4 @@
-//! A task as a node gets it: the task, its place and its settings.
+//! A task as the input of a node: the task, its place and its settings.
 
 use serde::{Deserialize, Serialize};
 
@@ -6,25 +6,25 @@ use super::read_task::ReadTask;
 use super::state::{Settings, TaskPlace};
 use crate::spec::TaskSpec;
 
-/// A task to be carried out, at any depth.
+/// A task to run, at any depth.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct CodeTask {
     /// The task.
     pub spec: TaskSpec,
-    /// Its place.
+    /// The place in the tree of tasks.
     pub place: TaskPlace,
-    /// How the work is done.
+    /// The settings of the run.
     pub settings: Settings,
 }
 
 impl CodeTask {
-    /// Returns a task that is the first of its run: it works in the user's checkout, on a branch of its own.
+    /// Returns the first task of a run: it works in the user's checkout, on its own branch.
     pub fn new(spec: TaskSpec, settings: Settings) -> Self {
         Self { spec, place: TaskPlace::default(), settings }
     }
 }
 
-/// A task as [`TaskStart::read`](super::TaskStart::read) returns it.
+/// Converts a task from [`TaskStart::read`](super::TaskStart::read).
 impl From<ReadTask> for CodeTask {
     fn from(ReadTask { spec, settings }: ReadTask) -> Self {
         Self::new(spec, settings)

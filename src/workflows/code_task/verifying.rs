@@ -1,4 +1,4 @@
-//! The verifiers of an attempt: which run next, and the worker that runs one.
+//! The verifiers of an attempt: the selection of the next ones, and the worker that runs one.
 
 use std::sync::Arc;
 
@@ -16,10 +16,9 @@ use crate::spec::{Mode, VerifierEntry};
 use crate::verifiers::TaskView;
 use crate::workflows::Role;
 
-/// The address of the worker.
 pub(super) const VERIFIER: Worker<CodeStep, RunVerifier> = Worker::new(CodeStep::Verifier);
 
-/// Notes that a verifier changed what git runs. Which verifiers run next the router after it reads from the state.
+/// Stores a verifier's tampering. The router after it selects the next verifiers from the state.
 pub(super) async fn stage<C>(state: Arc<CodeTaskState>, _: Ctx<C>) -> Result<Update, NodeError> {
     Ok(match &state.obstacle {
         Some(Obstacle::Tampered(what)) => {
@@ -29,16 +28,16 @@ pub(super) async fn stage<C>(state: Arc<CodeTaskState>, _: Ctx<C>) -> Result<Upd
     })
 }
 
-/// Returns the verifiers that run next; empty: the attempt is decided.
+/// Returns the verifiers to run next; none if the attempt is ready for the decision.
 pub(super) fn jobs(state: &CodeTaskState) -> Vec<RunVerifier> {
     let is_unverified = state.attempt.is_spent || state.obstacle.is_some();
     let entries = if is_unverified { vec![] } else { next(state) };
     entries.into_iter().filter_map(|entry| task(state, entry).ok()).collect()
 }
 
-/// The verifiers of the first step that is not over, as far as they may run. Those that are skipped say so first of all. Those in code
-/// come before commands of the same step, and neither keeps the other from running; commands run one after the other: what one changes
-/// is told from what another does.
+/// Returns the verifiers of the first unfinished step that may run. Skipped ones report first. Within a step, verifiers
+/// in code run before commands, and neither prevents the other; commands run sequentially, so that each change to the
+/// files is attributed to one of them.
 fn next(state: &CodeTaskState) -> Vec<&VerifierEntry> {
     let verifiers = &state.settings.run.verifiers;
     let is_left = |entry: &&VerifierEntry| output(state, entry).is_none();
@@ -90,7 +89,7 @@ fn task(state: &CodeTaskState, entry: &VerifierEntry) -> Result<RunVerifier, Nod
     })
 }
 
-/// Runs a verifier; one that is skipped leaves a report that says so.
+/// Runs a verifier, or reports it as skipped.
 pub(super) async fn verifier<C: Agents>(task: Arc<RunVerifier>, ctx: Ctx<C>) -> Result<Update, NodeError> {
     if task.entry.skipped {
         let look = |_| async {
@@ -99,11 +98,11 @@ pub(super) async fn verifier<C: Agents>(task: Arc<RunVerifier>, ctx: Ctx<C>) -> 
         };
         let has_command = ctx.effect("skipped", &task.entry.id, look).await?;
         let output = skipped(&task, has_command);
-        tell(&task, &output, &ctx).await?;
+        emit_verified(&task, &output, &ctx).await?;
         return Ok(CodeTaskState::update().outputs(OutputChange::Add(Box::new(output))));
     }
     let RanVerifier { output, usage, raised, notices, tampered, is_spent } = run_verifier(&task, &ctx).await?;
-    tell(&task, &output, &ctx).await?;
+    emit_verified(&task, &output, &ctx).await?;
     let update = done::costing(Role::Verifier, usage).raised(raised).notices(notices);
     let update = match (tampered.is_empty(), is_spent) {
         (false, _) => {
@@ -116,18 +115,18 @@ pub(super) async fn verifier<C: Agents>(task: Arc<RunVerifier>, ctx: Ctx<C>) -> 
     Ok(update.outputs(OutputChange::Add(Box::new(output))))
 }
 
-/// Tells the end of a verifier, once.
-async fn tell<C: Agents>(task: &RunVerifier, output: &VerifierOutput, ctx: &Ctx<C>) -> Result<(), NodeError> {
+/// Emits the event for a finished verifier, once.
+async fn emit_verified<C: Agents>(task: &RunVerifier, output: &VerifierOutput, ctx: &Ctx<C>) -> Result<(), NodeError> {
     let findings = output.findings.iter().filter(|finding| finding.severity > Severity::Info).count();
     let verified = json!({ "verified": {
         "task_id": task.task.id, "attempt": task.attempt, "verifier": output.verifier, "severity": output.severity,
         "findings": findings, "skipped": output.skipped,
     }});
-    let told = |_| async {
+    let emit = |_| async {
         ctx.keep_event(&verified).await;
         Ok::<_, NodeError>(())
     };
-    ctx.effect(format!("verifier/{}/told", output.verifier), &output.severity, told).await
+    ctx.effect(format!("verifier/{}/told", output.verifier), &output.severity, emit).await
 }
 
 fn skipped(task: &RunVerifier, has_command: bool) -> VerifierOutput {

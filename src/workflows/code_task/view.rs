@@ -1,4 +1,4 @@
-//! Questions that jobs, updates and routers ask of the state. Pure.
+//! Queries on the state for jobs, updates and routers. Pure.
 
 use std::path::PathBuf;
 
@@ -20,19 +20,19 @@ impl CodeTaskState {
         self.start.as_ref().ok_or_else(|| NodeError::permanent("the folder was not made ready before the task began"))
     }
 
-    /// The position of the work, with the files at the beginning of the task.
+    /// Returns the position of the work, with the files from before the task.
     pub(super) fn base(&self) -> Result<Base, NodeError> {
         let start = &self.start()?.base;
         Ok(Base { tree: start.tree.clone(), ..self.position()? })
     }
 
-    /// The position of the work: where it began, or the last commit of it.
+    /// Returns the position of the work: its start, or its last commit.
     pub(super) fn position(&self) -> Result<Base, NodeError> {
         let start = &self.start()?.base;
         Ok(self.attempt.base.clone().unwrap_or_else(|| start.clone()))
     }
 
-    /// Whether it is the first task, and no child.
+    /// Returns whether it is the root task, not a child.
     pub(super) fn is_first(&self) -> bool {
         self.place.path.is_empty()
     }
@@ -41,24 +41,23 @@ impl CodeTaskState {
         self.outcome == Some(TaskOutcome::Done)
     }
 
-    /// The number of the attempt that is worked on next.
+    /// Returns the number of the next attempt.
     pub(super) fn number(&self) -> u32 {
         self.attempt.number + 1
     }
 
-    /// The policy of this task.
     pub(super) fn policy(&self) -> Policy {
         self.spec.as_ref().map(|spec| spec.policy.clone()).unwrap_or_default()
     }
 
-    /// The user's checkout, without what is no part of the work.
+    /// Returns the user's checkout, without files that are not part of the work.
     pub(super) fn checkout(&self) -> Folder {
         let settings = &self.settings;
         let apart = settings.apart.iter().cloned().chain([settings.records.clone()]).collect();
         Folder { directory: settings.repository.clone(), apart }
     }
 
-    /// The folder of sessions, ledgers and contents.
+    /// Returns the folder of sessions, ledgers and contents.
     pub(super) fn home(&self) -> PathBuf {
         self.settings.repository.join(".superstep")
     }
@@ -67,13 +66,13 @@ impl CodeTaskState {
         self.home().join("diffs")
     }
 
-    /// The folder of the worktrees of its children.
+    /// Returns the folder of its children's worktrees.
     pub(super) fn worktrees(&self) -> PathBuf {
         let own = self.spec.as_ref().map(|spec| format!("below-{}", spec.id)).unwrap_or_default();
         self.home().join("worktrees").join(super::records::run(self)).join(own)
     }
 
-    /// How much the run may use.
+    /// Returns the effective limits of the run.
     pub(super) fn budget(&self) -> RunLimits {
         self.place.raised.later(self.raised).over(self.settings.profile.budget)
     }
@@ -86,12 +85,12 @@ impl CodeTaskState {
         agent(&self.settings.profile, role, &at)
     }
 
-    /// The agent that does the work, as the task wants it.
+    /// Returns the agent that does the work, with the task's settings.
     pub(super) fn developer(&self) -> Result<AgentSpec, NodeError> {
         let options = &self.spec()?.do_agent;
         let mut agent = self.agent(Role::Developer);
         if let Some(driver) = options.driver.clone().filter(|driver| *driver != agent.driver) {
-            // The address, the key and the model are those of another service.
+            // The address, the key and the model belong to another server.
             agent = AgentSpec { driver, base_url: None, api_key_env: None, model: None, ..agent };
         }
         agent.model = options.model.clone().or(agent.model);
@@ -101,7 +100,7 @@ impl CodeTaskState {
         Ok(agent)
     }
 
-    /// The task as its agent is told.
+    /// Returns the task for its agent's prompt.
     pub(super) fn brief(&self) -> Result<Brief, NodeError> {
         let spec = self.spec()?;
         let code_task = BriefTask {
@@ -124,7 +123,7 @@ impl CodeTaskState {
     }
 }
 
-/// The commands of verifiers that were configured.
+/// Returns the configured commands of verifiers.
 fn commands(state: &CodeTaskState) -> Vec<String> {
     let entries = state.settings.run.verifiers.entries.iter().filter(|entry| !entry.skipped);
     entries.filter_map(|entry| entry.config.command.clone()).collect()

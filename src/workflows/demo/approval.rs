@@ -1,4 +1,4 @@
-//! A letter that is sent only if a person agrees.
+//! A letter that is sent only with a person's approval.
 
 use std::sync::Arc;
 
@@ -9,24 +9,24 @@ use crate::graph::{CompileError, CompiledGraph, Ctx, Interrupt, NodeError, NodeE
 /// The letter.
 #[derive(State, Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Letter {
-    /// Whom it is for.
+    /// The recipient.
     pub to: String,
-    /// What it says.
+    /// The text.
     pub text: String,
-    /// Whether it was sent.
+    /// Set once it was sent.
     pub is_sent: bool,
 }
 
-/// The steps.
+/// The nodes of the graph.
 #[derive(NodeId)]
 pub enum Step {
-    /// Writes it.
+    /// Writes the letter.
     Write,
-    /// Asks, and sends it.
+    /// Asks for approval, and sends the letter.
     Send,
 }
 
-/// The question whether a letter may be sent: answered by a `bool`.
+/// The interrupt before a letter is sent; resumes with a `bool`.
 #[derive(Interrupt, Clone, Debug, Serialize, Deserialize)]
 #[interrupt(resume = bool, name = "send_it")]
 pub struct SendIt {
@@ -46,7 +46,7 @@ async fn send(letter: Arc<Letter>, ctx: Ctx) -> Result<LetterUpdate, NodeError> 
 /// Returns the graph.
 ///
 /// # Errors
-/// None that a test would not find.
+/// Only if the graph is invalid, which is a bug.
 pub fn graph() -> Result<CompiledGraph<Letter, Step>, CompileError> {
     StateGraph::new()
         .add_node(Step::Write, write.replayable())

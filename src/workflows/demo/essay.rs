@@ -1,4 +1,4 @@
-//! An essay: two researchers in parallel, a writer, and a person who approves it, rejects it or sends it back.
+//! An essay: two researchers in parallel, a writer, and a person who approves, rejects or returns it.
 
 use std::sync::Arc;
 
@@ -8,39 +8,39 @@ use crate::graph::{
     CompileError, CompiledGraph, Ctx, END, Interrupt, NodeError, NodeExt, NodeId, Route, START, State, StateGraph,
 };
 
-/// The essay and what it is made of.
+/// The essay and its sources.
 #[derive(State, Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Draft {
-    /// What it is about.
+    /// The topic.
     pub topic: String,
-    /// What it says.
+    /// The text.
     pub text: String,
-    /// What a person said of it; none before.
+    /// The person's review, if any.
     pub review: Option<Review>,
-    /// What was found.
+    /// The researchers' notes.
     #[channel(append)]
     pub notes: Vec<String>,
-    /// How often it was written.
+    /// The number of drafts.
     #[channel(add)]
     pub rounds: u32,
 }
 
-/// The steps.
+/// The nodes of the graph.
 #[derive(NodeId)]
 pub enum Step {
-    /// Begins.
+    /// Starts the research.
     Plan,
-    /// Looks at the web.
+    /// Searches the web.
     Web,
-    /// Looks at papers.
+    /// Searches papers.
     Papers,
-    /// Writes.
+    /// Writes a draft.
     Write,
-    /// Asks a person.
+    /// Asks a person for a review.
     Review,
 }
 
-/// The question whether an essay may be published.
+/// The interrupt before an essay is published.
 #[derive(Interrupt, Clone, Debug, Serialize, Deserialize)]
 #[interrupt(resume = Review, name = "approve")]
 pub struct Approve {
@@ -48,7 +48,7 @@ pub struct Approve {
     pub text: String,
 }
 
-/// What a person says of an essay: `true`, `false`, or `{"revise": "what to change"}`.
+/// A person's review of an essay: `true`, `false`, or `{"revise": "what to change"}`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(untagged)]
 pub enum Review {
@@ -56,26 +56,26 @@ pub enum Review {
     Verdict(bool),
     /// Write it again.
     Again {
-        /// What to change.
+        /// The requested changes.
         revise: String,
     },
 }
 
-/// What follows a review.
+/// The next step after a review.
 #[derive(Route)]
 pub enum AfterReview {
-    /// It is written again.
+    /// The essay is written again.
     #[to(Step::Write)]
     Revise,
-    /// It is published.
+    /// The essay is published.
     #[to(END)]
     Publish,
-    /// It is dropped.
+    /// The essay is dropped.
     #[to(END)]
     Drop,
 }
 
-/// Returns what follows the review of an essay.
+/// Returns the next step after a review.
 pub fn route_after_review(draft: &Draft) -> AfterReview {
     match draft.review {
         Some(Review::Verdict(true)) => AfterReview::Publish,
@@ -98,11 +98,11 @@ async fn papers(draft: Arc<Draft>, _: Ctx) -> Result<DraftUpdate, NodeError> {
 
 async fn write(draft: Arc<Draft>, _: Ctx) -> Result<DraftUpdate, NodeError> {
     let (topic, round, notes) = (&draft.topic, draft.rounds + 1, draft.notes.len());
-    let wish = match &draft.review {
+    let request = match &draft.review {
         Some(Review::Again { revise }) => format!(", with {revise} in mind"),
         Some(Review::Verdict(_)) | None => String::new(),
     };
-    Ok(Draft::update().text(format!("{topic}, draft {round}, from {notes} notes{wish}")).rounds(1))
+    Ok(Draft::update().text(format!("{topic}, draft {round}, from {notes} notes{request}")).rounds(1))
 }
 
 async fn review(draft: Arc<Draft>, ctx: Ctx) -> Result<DraftUpdate, NodeError> {
@@ -113,7 +113,7 @@ async fn review(draft: Arc<Draft>, ctx: Ctx) -> Result<DraftUpdate, NodeError> {
 /// Returns the graph.
 ///
 /// # Errors
-/// None that a test would not find.
+/// Only if the graph is invalid, which is a bug.
 pub fn graph() -> Result<CompiledGraph<Draft, Step>, CompileError> {
     StateGraph::new()
         .add_node(Step::Plan, plan.replayable())

@@ -1,4 +1,4 @@
-//! The words of a book: one worker for each chapter, all in parallel, their counts merged by a reducer.
+//! The words of a book: one parallel worker for each chapter, their counts merged by a reducer.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -9,36 +9,36 @@ use crate::graph::{
     CompileError, CompiledGraph, Ctx, NodeError, NodeExt, NodeId, START, Sends, State, StateGraph, Worker, worker,
 };
 
-/// How often words occur.
+/// The number of occurrences of each word.
 pub type Counts = BTreeMap<String, usize>;
 
-/// The book and its words.
+/// A book and its words.
 #[derive(State, Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Book {
     /// The text of each chapter.
     pub chapters: Vec<String>,
-    /// How often each word occurs.
+    /// The number of occurrences of each word.
     #[channel(reduce = merge)]
     pub counts: Counts,
-    /// The word that occurs most.
+    /// The most frequent word.
     pub most: String,
 }
 
-/// In whichever order the workers end, the sum is the same.
+/// Adds counts. The order in which workers finish does not matter.
 fn merge(counts: &mut Counts, more: Counts) {
     more.into_iter().for_each(|(word, count)| *counts.entry(word).or_default() += count);
 }
 
-/// The steps.
+/// The nodes of the graph.
 #[derive(NodeId)]
 pub enum Step {
     /// Counts the words of a chapter.
     Count,
-    /// Finds the one that occurs most.
+    /// Finds the most frequent word.
     Rank,
 }
 
-/// A chapter on its way to its worker.
+/// A chapter, sent to its worker.
 #[derive(Serialize, Deserialize)]
 pub struct Chapter(String);
 
@@ -62,7 +62,7 @@ async fn rank(book: Arc<Book>, _: Ctx) -> Result<BookUpdate, NodeError> {
 /// Returns the graph.
 ///
 /// # Errors
-/// None that a test would not find.
+/// Only if the graph is invalid, which is a bug.
 pub fn graph() -> Result<CompiledGraph<Book, Step>, CompileError> {
     StateGraph::new()
         .add_worker(COUNT, worker(count).replayable())

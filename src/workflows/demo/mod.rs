@@ -1,9 +1,9 @@
 //! Small graphs to try the command line with: no model, no network.
 //!
-//! | graph | what it shows |
+//! | graph | feature |
 //! |---|---|
-//! | [`essay`] | fan out, join, a question that can be approved, rejected or sent back |
-//! | [`approval`] | a question between two nodes |
+//! | [`essay`] | fan out, join, an interrupt with approve, reject or revise |
+//! | [`approval`] | an interrupt between two nodes |
 //! | [`map_reduce`] | a worker for each item, counts merged by a reducer |
 
 pub mod approval;

@@ -1,9 +1,9 @@
-//! What the decision on a phase that did not pass does to the state. Pure.
+//! The state update for a person's decision on a phase that did not pass. Pure.
 
 use std::collections::BTreeSet;
 
-use super::done::{Repeated, repeated, update};
-use super::ended::over;
+use super::done::{PhaseRestart, restart, update};
+use super::ended::aborted;
 use super::state::{Omission, PhaseChange, PhaseState, PhaseStatus, SubtaskState};
 use super::work::{PhaseStanding, PhaseWork, SubtaskWork, WorkChange};
 use crate::nodes::{AfterHalt, HaltedPhase};
@@ -14,11 +14,11 @@ use crate::workflows::task_based::{AgenticStatus, ExecutionState, ExecutionState
 pub(super) fn halt(state: &ExecutionState, halted: HaltedPhase) -> Update {
     let HaltedPhase { decision, was_asked, adopted, salvage, raised } = halted;
     let update = update().raised(raised).halts(state.halts + 1);
-    let going_on = |update: Update| update.outcome(None).agentic_status(AgenticStatus::Running);
+    let running = |update: Update| update.outcome(None).agentic_status(AgenticStatus::Running);
     let mut change = Change::of(state, &salvage);
     let Some(decision) = decision else {
         change.work.standing = PhaseStanding::Working; // with a larger budget
-        return change.into(going_on(update));
+        return change.into(running(update));
     };
     if decision == AfterHalt::Abort {
         change.abort();
@@ -46,10 +46,10 @@ pub(super) fn halt(state: &ExecutionState, halted: HaltedPhase) -> Update {
         Some(markdown) => change.edit(update, markdown),
         None => update,
     };
-    change.into(going_on(update))
+    change.into(running(update))
 }
 
-/// What became of a run that ends at a halt: a person ended it, or it gave up by itself.
+/// Returns the outcome of a run that ends at a halt: ended by a person, or given up.
 fn ended(state: &ExecutionState, was_asked: bool) -> (RunOutcome, AgenticStatus) {
     let gave_up = !was_asked && state.profile.on_exhausted == OnExhausted::Fail;
     match gave_up && state.phase.standing != PhaseStanding::Aborted {
@@ -58,7 +58,7 @@ fn ended(state: &ExecutionState, was_asked: bool) -> (RunOutcome, AgenticStatus)
     }
 }
 
-/// The reason for which a phase runs again after a decision.
+/// Returns the reason of the retry that a decision causes.
 fn retry_reason(state: &ExecutionState, decision: &AfterHalt, was_asked: bool) -> String {
     let who = if was_asked { "a person" } else { "the profile" };
     let answer = format!("{who} answered `{}`", decision.name());
@@ -70,19 +70,19 @@ fn retry_reason(state: &ExecutionState, decision: &AfterHalt, was_asked: bool) -
     }
 }
 
-/// The changes of a decision.
+/// The changes that a decision makes.
 struct Change<'a> {
     state: &'a ExecutionState,
     phase: PhaseState,
     work: PhaseWork,
-    /// Subtasks of any phase.
+    /// The changed subtasks, of any phase.
     lines: Vec<SubtaskState>,
     works: WorkChange,
     notices: Vec<String>,
 }
 
 impl<'a> Change<'a> {
-    /// Nothing but the references under which work is kept now.
+    /// Returns a change with only the references of work saved just now.
     fn of(state: &'a ExecutionState, salvage: &[String]) -> Self {
         let phase = state.this_phase();
         let mut works = WorkChange::new();
@@ -102,7 +102,7 @@ impl<'a> Change<'a> {
 
     fn into(self, update: Update) -> Update {
         let update = update.phases(PhaseChange::phase(self.phase)).phases(PhaseChange::Subtasks(self.lines));
-        update.works(self.works).phase(self.work).notices(self.state.untold(self.notices))
+        update.works(self.works).phase(self.work).notices(self.state.new_notices(self.notices))
     }
 
     fn work_of(&self, id: &str) -> SubtaskWork {
@@ -114,15 +114,15 @@ impl<'a> Change<'a> {
         changed.unwrap_or(subtask).clone()
     }
 
-    /// Ends the run: nothing of the phase is under way any more.
+    /// Ends the run, and stops the running subtasks.
     fn abort(&mut self) {
         self.work.standing = PhaseStanding::Aborted;
-        let (phase, lines) = over(&self.phase);
+        let (phase, lines) = aborted(&self.phase);
         self.phase = phase;
         self.lines.extend(lines);
     }
 
-    /// The decision on a phase as a whole.
+    /// Applies a decision on the phase as a whole.
     fn of_phase(&mut self, decision: AfterHalt, salvage: Vec<String>) {
         match decision {
             AfterHalt::Retry { attempts, note } => {
@@ -148,7 +148,7 @@ impl<'a> Change<'a> {
         }
     }
 
-    /// The decision on a subtask of it.
+    /// Applies a decision on one of its subtasks.
     fn of_subtask(&mut self, id: &str, decision: AfterHalt) {
         match decision {
             AfterHalt::Retry { note, .. } => {
@@ -169,15 +169,15 @@ impl<'a> Change<'a> {
         }
     }
 
-    /// Starts the whole phase again, from the commit before it.
+    /// Restarts the whole phase from the commit before it.
     fn repeat(&mut self, salvage: Vec<String>) {
-        let Repeated { phase, lines, works, work } = repeated(self.state, self.work.clone(), salvage);
+        let PhaseRestart { phase, lines, works, work } = restart(self.state, self.work.clone(), salvage);
         (self.phase, self.lines, self.work) = (phase, lines, work);
         self.works.extend(works);
     }
 
-    /// Starts what is not done of the phase again; what is done is kept. It is another attempt unless nothing was started. A phase
-    /// of which nothing is left is left out.
+    /// Restarts the open subtasks of the phase and keeps the completed ones. Counts as another attempt if one of them
+    /// was started. A phase without remaining subtasks is left out.
     fn rerun(&mut self) {
         let lines = self.phase.subtasks.iter().map(|subtask| self.line_of(subtask)).collect::<Vec<_>>();
         if lines.iter().all(SubtaskState::is_left_out) {
@@ -203,7 +203,7 @@ impl<'a> Change<'a> {
         self.lines.push(line);
     }
 
-    /// Takes the work of a subtask as it is.
+    /// Accepts the work of a subtask as it is.
     fn accept(&mut self, id: &str) {
         let work = self.work_of(id);
         self.notices.push(format!("subtask {id} was accepted by a person, without its checks"));
@@ -214,7 +214,7 @@ impl<'a> Change<'a> {
         self.rerun();
     }
 
-    /// Leaves subtasks out, and all that depend on them.
+    /// Leaves out subtasks and their dependents.
     fn leave_out(&mut self, ids: impl IntoIterator<Item = String>, why: &Omission) {
         let named: BTreeSet<String> = ids.into_iter().collect();
         for id in self.state.dependents(named.clone()) {
@@ -231,20 +231,20 @@ impl<'a> Change<'a> {
         }
     }
 
-    /// Another plan holds from now on. A person is asked about it if its phases or its commands are others.
+    /// Adopts another plan. A person must approve it if its phases or commands differ.
     fn edit(&mut self, update: Update, markdown: String) -> Update {
         let before = self.state.plan().ok();
         let Ok(plan) = Plan::parse(markdown.as_str()) else { return update };
-        let asks = before.is_none_or(|before| differs(&before, &plan));
+        let needs_approval = before.is_none_or(|before| differs(&before, &plan));
         self.work.is_accepted = self.work.standing == PhaseStanding::Approved;
-        self.work.standing = if asks { PhaseStanding::ToApprove } else { PhaseStanding::ToPlan };
+        self.work.standing = if needs_approval { PhaseStanding::ToApprove } else { PhaseStanding::ToPlan };
         let goal = plan.goal().map(str::to_owned).or_else(|| self.state.goal.clone());
         let update = update.goal(goal).plan_markdown(Some(markdown)).plan_problems(vec![]);
-        if asks { update.human_approved(None) } else { update }
+        if needs_approval { update.human_approved(None) } else { update }
     }
 }
 
-/// Whether a person who approved one plan has to be asked about the other.
+/// True if a person who approved one plan must also approve the other.
 fn differs(before: &Plan, after: &Plan) -> bool {
     let commands = |plan: &Plan| -> Vec<(String, Vec<String>)> {
         let commands = |task: crate::plan::Task<'_>| task.verify.iter().map(ToString::to_string).collect();

@@ -1,4 +1,4 @@
-//! What each node's result does to the state. Pure.
+//! The state update for each node's result. Pure.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -18,7 +18,7 @@ pub(super) fn update() -> Update {
     ExecutionState::update()
 }
 
-/// The phases of the plan that was approved.
+/// Stores the phases of the approved plan.
 pub(super) fn plan_phases(state: &ExecutionState, planned: PlannedPhases) -> Update {
     let Ok(plan) = state.plan() else { return update() };
     let is_skipped = |line: &&TaskLine| line.mark == Mark::Skipped;
@@ -34,8 +34,8 @@ pub(super) fn plan_phases(state: &ExecutionState, planned: PlannedPhases) -> Upd
     let kept: BTreeSet<&String> = open_ids(&phases).collect();
     let gone = state.works.keys().filter(|id| !kept.contains(id)).map(|id| (id.clone(), None));
     let gone: WorkChange = gone.collect();
-    let goes_on = first == state.phase_index && !state.phase.is_accepted;
-    let work = phases.get(first as usize).filter(|_| goes_on).map(|phase| carried(&state.phase, phase));
+    let continues = first == state.phase_index && !state.phase.is_accepted;
+    let work = phases.get(first as usize).filter(|_| continues).map(|phase| carry_over(&state.phase, phase));
     let base = planned.base.or_else(|| state.phase.base.clone());
     let in_repo = state.plan_in_repo().is_some();
     let plan_file = if in_repo { PlanFileStanding::Waits } else { PlanFileStanding::Settled };
@@ -45,19 +45,19 @@ pub(super) fn plan_phases(state: &ExecutionState, planned: PlannedPhases) -> Upd
         .phase(PhaseWork { base, plan_file, ..work.unwrap_or_default() })
         .works(gone)
         .tasks(overwrite(vec![]))
-        .notices(state.untold(notices))
+        .notices(state.new_notices(notices))
         .outcome(None)
         .agentic_status(AgenticStatus::Running)
 }
 
-/// The ids of the subtasks of phases that are not on the branch.
+/// Returns the ids of subtasks whose phase is not on the branch yet.
 fn open_ids(phases: &[PhaseState]) -> impl Iterator<Item = &String> {
     let open = phases.iter().filter(|phase| phase.status != PhaseStatus::Completed);
     open.flat_map(|phase| &phase.subtasks).map(|line| &line.subtask_id)
 }
 
-/// What the phase in work keeps under another plan. Commits stay if all their subtasks do.
-fn carried(work: &PhaseWork, phase: &PhaseState) -> PhaseWork {
+/// Returns the parts of the current phase that remain under another plan. Commits remain only if all their subtasks do.
+fn carry_over(work: &PhaseWork, phase: &PhaseState) -> PhaseWork {
     let PhaseWork { comments, salvage, retry_reason, note, rejections, allowed, halts, .. } = work.clone();
     let kept = PhaseWork { comments, salvage, retry_reason, note, rejections, allowed, halts, ..PhaseWork::default() };
     let is_done = |id: &String| phase.subtask(id).is_some_and(|line| line.status == PhaseStatus::Completed);
@@ -68,7 +68,7 @@ fn carried(work: &PhaseWork, phase: &PhaseState) -> PhaseWork {
     PhaseWork { tip, tree, integrated, waived, collided, ..kept }
 }
 
-pub(super) fn begin(state: &ExecutionState, begun: BegunPhase) -> Update {
+pub(super) fn begin(state: &ExecutionState, prepared: BegunPhase) -> Update {
     let is_next = matches!(state.phase.standing, PhaseStanding::Approved | PhaseStanding::LeftOut);
     let update = if is_next { closed(state, update()) } else { update() };
     let (index, mut work) = match state.next_phase().filter(|_| is_next) {
@@ -76,7 +76,7 @@ pub(super) fn begin(state: &ExecutionState, begun: BegunPhase) -> Update {
         None => (state.phase_index, state.phase.clone()),
     };
     let Some(phase) = state.phases.get(index as usize) else { return update };
-    let commit = begun.base.at.commit.as_ref().map(ToString::to_string);
+    let commit = prepared.base.at.commit.as_ref().map(ToString::to_string);
     let phase = PhaseState {
         attempt: phase.attempt.max(1),
         status: PhaseStatus::Running,
@@ -84,8 +84,8 @@ pub(super) fn begin(state: &ExecutionState, begun: BegunPhase) -> Update {
         ..phase.clone()
     };
     let unmet = state.unmet(&phase);
-    let started = if unmet.is_empty() { started(&phase) } else { refused(&phase, &unmet) };
-    work = PhaseWork { base: Some(begun.base), plan: begun.plan, standing: PhaseStanding::Working, ..work };
+    let started = if unmet.is_empty() { started(&phase) } else { blocked(&phase, &unmet) };
+    work = PhaseWork { base: Some(prepared.base), plan: prepared.plan, standing: PhaseStanding::Working, ..work };
     work.allowed = work.allowed.max(state.profile.phased.max_attempts);
     update
         .phase_index(index)
@@ -96,12 +96,12 @@ pub(super) fn begin(state: &ExecutionState, begun: BegunPhase) -> Update {
         .agentic_status(AgenticStatus::Running)
 }
 
-/// The plan's way into the repository after the phase in work.
+/// Returns the status of the plan file after the current phase.
 fn plan_file_after(state: &ExecutionState) -> PlanFileStanding {
     state.phase.plan_file.after_phase(state.phase.standing == PhaseStanding::Approved)
 }
 
-/// The subtasks that are worked on from now on.
+/// Returns the subtasks that start now.
 fn started(phase: &PhaseState) -> Vec<SubtaskState> {
     let open = phase.subtasks.iter().filter(|subtask| subtask.is_open());
     let start = |subtask: &SubtaskState| SubtaskState {
@@ -113,8 +113,8 @@ fn started(phase: &PhaseState) -> Vec<SubtaskState> {
     open.map(start).collect()
 }
 
-/// The subtasks about which a person is asked before anything is started.
-fn refused(phase: &PhaseState, unmet: &[(String, String)]) -> Vec<SubtaskState> {
+/// Returns the subtasks that a person must decide on before any subtask starts.
+fn blocked(phase: &PhaseState, unmet: &[(String, String)]) -> Vec<SubtaskState> {
     let refuse = |(id, why): &(String, String)| {
         let line = phase.subtask(id)?.clone();
         Some(SubtaskState { status: PhaseStatus::Failed, error: Some(why.clone()), ..line })
@@ -122,7 +122,7 @@ fn refused(phase: &PhaseState, unmet: &[(String, String)]) -> Vec<SubtaskState> 
     unmet.iter().filter_map(refuse).collect()
 }
 
-/// The end of the phase before: its work is on the branch, or it was left out.
+/// Closes the previous phase: its work is on the branch, or it was left out.
 fn closed(state: &ExecutionState, update: Update) -> Update {
     let phase = state.this_phase();
     let approved = state.phase.standing == PhaseStanding::Approved;
@@ -131,7 +131,7 @@ fn closed(state: &ExecutionState, update: Update) -> Update {
     update.phases(PhaseChange::phase(PhaseState { status, ..phase })).works(gone)
 }
 
-/// Why the subtasks of the phase cannot be put together.
+/// Returns the reason why the subtasks of the phase cannot be integrated.
 pub(super) fn obstacle(state: &ExecutionState) -> Option<PhaseStanding> {
     let phase = state.this_phase();
     let works = || phase.subtasks.iter().filter_map(|subtask| state.works.get(&subtask.subtask_id));
@@ -140,7 +140,7 @@ pub(super) fn obstacle(state: &ExecutionState) -> Option<PhaseStanding> {
     }
     let failure = |subtask: &SubtaskState| state.work(&subtask.subtask_id).failure;
     let failed = phase.subtasks.iter().filter(|line| line.status == PhaseStatus::Failed && !line.is_left_out());
-    // Tampering comes first, what was cancelled because of another last; else the order of the plan counts.
+    // Tampering comes first, subtasks cancelled because of others last; otherwise in plan order.
     let rank = |subtask: &&SubtaskState| match failure(subtask) {
         Some(SubtaskFailure::Tampered) => 0,
         Some(SubtaskFailure::Cancelled) => 2,
@@ -157,12 +157,12 @@ pub(super) fn obstacle(state: &ExecutionState) -> Option<PhaseStanding> {
 
 pub(super) fn integrate(state: &ExecutionState, integrated: Integrated) -> Update {
     let Integrated { commits, tip, tree, collision, salvage, waived, mut notices } = integrated;
-    let (left_out, told) = dependents_of_skipped(state);
-    notices.extend(told);
+    let (left_out, new) = dependents_of_skipped(state);
+    notices.extend(new);
     if let Some(standing) = obstacle(state) {
         let (paused, works) = put_aside(state, &standing);
         let lines = PhaseChange::Subtasks([left_out, paused].concat());
-        return stopped(state, standing).phases(lines).works(works).notices(state.untold(notices));
+        return stopped(state, standing).phases(lines).works(works).notices(state.new_notices(notices));
     }
     let phase = state.this_phase();
     let mut lines = left_out;
@@ -181,10 +181,10 @@ pub(super) fn integrate(state: &ExecutionState, integrated: Integrated) -> Updat
     work.integrated.extend(commits.iter().map(|commit| commit.id.clone()));
     (work.tip, work.tree) = (Some(tip), Some(tree));
     work.plan_file = work.plan_file.after_commits(commits.len());
-    let told = |line: &String| format!("`{line}` does not count any more: it fails with work that a person accepted");
-    notices.extend(waived.iter().map(told));
+    let notice = |line: &String| format!("`{line}` does not count any more: it fails with work that a person accepted");
+    notices.extend(waived.iter().map(notice));
     work.waived.extend(waived);
-    let update = update().notices(state.untold(notices));
+    let update = update().notices(state.new_notices(notices));
     let Some((id, collision)) = collision else {
         work.standing = PhaseStanding::Integrated;
         return update.phases(PhaseChange::Subtasks(lines)).phase(work);
@@ -197,7 +197,7 @@ pub(super) fn integrate(state: &ExecutionState, integrated: Integrated) -> Updat
     waiting(failed(update, phase, &work.standing), &work.standing).phase(work)
 }
 
-/// A phase that halts has failed until a person decides otherwise.
+/// Marks a halted phase as failed until a person decides otherwise.
 fn failed(update: Update, phase: PhaseState, standing: &PhaseStanding) -> Update {
     if !matches!(standing, PhaseStanding::Halted { .. }) {
         return update;
@@ -205,7 +205,7 @@ fn failed(update: Update, phase: PhaseState, standing: &PhaseStanding) -> Update
     update.phases(PhaseChange::phase(PhaseState { status: PhaseStatus::Failed, ..phase }))
 }
 
-/// The subtasks that waited for a larger budget when another failed: they are cancelled with it.
+/// Cancels the subtasks that waited for a larger budget when another failed.
 fn put_aside(state: &ExecutionState, standing: &PhaseStanding) -> (Vec<SubtaskState>, WorkChange) {
     let PhaseStanding::Halted { subtask: Some(id), .. } = standing else { return (vec![], WorkChange::new()) };
     let (phase, why) = (state.this_phase(), format!("cancelled: subtask {id} failed"));
@@ -220,7 +220,7 @@ fn put_aside(state: &ExecutionState, standing: &PhaseStanding) -> (Vec<SubtaskSt
     (paused.into_iter().map(|line| line.stopped(&why)).collect(), works)
 }
 
-/// The subtasks that are left out because a person skipped others in the middle of their work, with notices.
+/// Returns the subtasks to leave out because a person skipped one they depend on, with notices.
 fn dependents_of_skipped(state: &ExecutionState) -> (Vec<SubtaskState>, Vec<String>) {
     let phase = state.this_phase();
     let (mut lines, mut notices) = (vec![], vec![]);
@@ -237,7 +237,7 @@ fn dependents_of_skipped(state: &ExecutionState) -> (Vec<SubtaskState>, Vec<Stri
     (lines, notices)
 }
 
-/// The subtask whose work could not be integrated: it runs once more, or a person decides.
+/// Handles a subtask whose work could not be integrated: it runs again, or a person decides.
 fn collided(
     state: &ExecutionState,
     update: Update,
@@ -245,7 +245,7 @@ fn collided(
     (id, collision): (String, Collision),
     salvage: Option<String>,
 ) -> (Update, Option<SubtaskState>, PhaseStanding) {
-    let (before, told) = (state.work(&id), collision.told());
+    let (before, reason) = (state.work(&id), collision.told());
     let runs_again = collision.can_be_mended() && !before.second;
     let is_tampered = matches!(collision, Collision::Tampered { .. });
     let line = phase.subtask(&id).cloned();
@@ -259,8 +259,8 @@ fn collided(
             ..SubtaskWork::default()
         };
         let works = WorkChange::from([(id.clone(), Some(again))]);
-        let notice = format!("subtask {id} runs once more on the integrated work: {told}");
-        let update = update.works(works).notices(state.untold(vec![notice]));
+        let notice = format!("subtask {id} runs once more on the integrated work: {reason}");
+        let update = update.works(works).notices(state.new_notices(vec![notice]));
         return (update, line.map(SubtaskState::again), PhaseStanding::Collided);
     }
     let (cause, failure) = match is_tampered {
@@ -268,12 +268,12 @@ fn collided(
         false => (HaltCause::Failure, SubtaskFailure::Failed),
     };
     let work = SubtaskWork { collision: Some(collision), salvage, failure: Some(failure), ..before };
-    let line = line.map(|line| SubtaskState { status: PhaseStatus::Failed, error: Some(told.clone()), ..line });
+    let line = line.map(|line| SubtaskState { status: PhaseStatus::Failed, error: Some(reason.clone()), ..line });
     let update = update.works(WorkChange::from([(id.clone(), Some(work))]));
-    (update, line, PhaseStanding::Halted { subtask: Some(id), reason: told, cause })
+    (update, line, PhaseStanding::Halted { subtask: Some(id), reason, cause })
 }
 
-/// The phase stops: a person decides, or has decided.
+/// Stops the phase for a person's decision, or because of one.
 fn stopped(state: &ExecutionState, standing: PhaseStanding) -> Update {
     waiting(failed(update(), state.this_phase(), &standing), &standing)
         .phase(PhaseWork { standing, ..state.phase.clone() })
@@ -331,33 +331,32 @@ fn times(count: u32) -> String {
     }
 }
 
-/// The whole phase runs again, from the commit before it.
+/// Restarts the whole phase from the commit before it.
 pub(super) fn retry(state: &ExecutionState, salvage: Vec<String>) -> Update {
     let mut salvage = [state.kept(), salvage].concat();
     salvage.sort();
     salvage.dedup();
     let work = PhaseWork { retry_reason: Some(rejection(&state.phase.comments)), ..state.phase.clone() };
-    let Repeated { phase, lines, works, work } = repeated(state, work, salvage);
+    let PhaseRestart { phase, lines, works, work } = restart(state, work, salvage);
     let update = update().phases(PhaseChange::phase(phase)).phases(PhaseChange::Subtasks(lines));
     update.works(works).phase(work)
 }
 
-/// A rejection in a line: with its gravest comment.
+/// Describes a rejection in one line, with its most severe comment.
 fn rejection(comments: &[Comment]) -> String {
     let gravest = comments.iter().rev().max_by_key(|comment| comment.severity);
     let issue = gravest.and_then(|comment| comment.issue.trim().lines().next());
     issue.map_or_else(|| "the review rejected it".into(), |issue| format!("the review rejected it: {issue}"))
 }
 
-/// A phase that begins again.
-pub(super) struct Repeated {
+pub(super) struct PhaseRestart {
     pub(super) phase: PhaseState,
     pub(super) lines: Vec<SubtaskState>,
     pub(super) works: WorkChange,
     pub(super) work: PhaseWork,
 }
 
-pub(super) fn repeated(state: &ExecutionState, work: PhaseWork, salvage: Vec<String>) -> Repeated {
+pub(super) fn restart(state: &ExecutionState, work: PhaseWork, salvage: Vec<String>) -> PhaseRestart {
     let phase = state.this_phase();
     let open = phase.subtasks.iter().filter(|subtask| !subtask.is_left_out());
     let lines: Vec<SubtaskState> = open.cloned().map(SubtaskState::again).collect();
@@ -378,7 +377,7 @@ pub(super) fn repeated(state: &ExecutionState, work: PhaseWork, salvage: Vec<Str
         ..work
     };
     let phase = PhaseState { status: PhaseStatus::Retrying, attempt: phase.attempt + 1, ..phase };
-    Repeated { phase, lines, works, work }
+    PhaseRestart { phase, lines, works, work }
 }
 
 pub(super) fn finalize(state: &ExecutionState, finalized: Finalized) -> Update {

@@ -18,10 +18,10 @@ use crate::workflows::task_based::{self, ExecutionState};
 type Phases<C> = StateGraph<ExecutionState, PhaseStep, C>;
 type Compiled<C> = Result<CompiledGraph<ExecutionState, PhaseStep, C>, CompileError>;
 
-/// Returns the whole workflow. Its agents come from the context of the run. A plan without phases is executed task by task.
+/// Returns the whole workflow. Its agents come from the run's context. A plan without phases is executed task by task.
 ///
 /// # Errors
-/// None but a defect of this library.
+/// Only if the graph is invalid, which is a bug.
 pub fn graph<C: Agents>() -> Compiled<C> {
     use task_based::{done as tasks_done, graph as tasks, jobs as tasks_jobs};
     let graph = phases(StateGraph::new())?
@@ -41,7 +41,7 @@ pub fn graph<C: Agents>() -> Compiled<C> {
     compiled(graph)
 }
 
-/// The nodes and edges between the preparation of the repository and the end.
+/// Adds the nodes and edges between the preparation of the repository and the end.
 fn phases<C: Agents>(graph: Phases<C>) -> Result<Phases<C>, CompileError> {
     use task_based::done as tasks_done;
     Ok(attempts(graph)?
@@ -56,7 +56,7 @@ fn phases<C: Agents>(graph: Phases<C>) -> Result<Phases<C>, CompileError> {
         .add_edge(PhaseStep::Finalize, END))
 }
 
-/// The nodes of the attempts at a phase.
+/// Adds the nodes of the attempts at a phase.
 fn attempts<C: Agents>(graph: Phases<C>) -> Result<Phases<C>, CompileError> {
     let child = run_subtask::<C>()?;
     let body = child.clone();
@@ -74,7 +74,7 @@ fn attempts<C: Agents>(graph: Phases<C>) -> Result<Phases<C>, CompileError> {
 }
 
 fn compiled<C: Agents>(graph: Phases<C>) -> Compiled<C> {
-    graph.compile().map(|graph| graph.recursion_limit(u64::MAX)) // each loop ends by a count of its own, or asks a person
+    graph.compile().map(|graph| graph.recursion_limit(u64::MAX)) // each loop has its own limit or interrupts
 }
 
 fn fan_out(state: &ExecutionState) -> Sends<PhaseStep> {

@@ -1,4 +1,4 @@
-//! What each node of the workflow is to do, read from the state. Pure.
+//! The job of each node, built from the state. Pure.
 
 use super::state::{PhaseStatus, SubtaskState};
 use super::subtask::Subtask;
@@ -16,7 +16,7 @@ use crate::workspace::CommitId;
 
 type Job<T> = Result<T, NodeError>;
 
-/// The plan comes into the user's files with the first phase that is approved.
+/// Returns the job of the preparation. The plan enters the user's files with the first approved phase.
 pub(super) fn prepare(state: &ExecutionState) -> Job<PrepareJob> {
     Ok(PrepareJob { plan_waits: true, ..task_based::jobs::prepare(state)? })
 }
@@ -55,7 +55,7 @@ pub(super) fn begin(state: &ExecutionState) -> Job<BeginPhaseJob> {
     })
 }
 
-/// The move of the branch to what was approved.
+/// Returns the move of the branch to the approved work.
 fn advance(state: &ExecutionState, base: &Base) -> Option<Advance> {
     let from = base.at.commit.clone()?;
     let approved = state.phase.standing == PhaseStanding::Approved || state.phase.is_accepted;
@@ -67,12 +67,12 @@ fn advance(state: &ExecutionState, base: &Base) -> Option<Advance> {
     })
 }
 
-/// The subtasks of the phase that are to be started.
+/// Returns the subtasks of the phase to start.
 pub(super) fn subtasks(state: &ExecutionState) -> Vec<Subtask> {
     let phase = state.this_phase();
     let Ok(plan) = state.plan() else { return vec![] };
     if !state.unmet(&phase).is_empty() {
-        return vec![]; // a person is asked first
+        return vec![]; // a person decides first
     }
     let open = phase.subtasks.iter().filter(|subtask| subtask.is_open());
     let task = |subtask: &SubtaskState| plan.tasks().find(|task| task.id.as_str() == subtask.subtask_id);
@@ -120,13 +120,13 @@ fn assigned(state: &ExecutionState, line: &SubtaskState, task: &Task<'_>) -> Sub
     }
 }
 
-/// The run's branch and the one that the user was on.
+/// Returns the run's branch and the one that the user was on.
 fn others(state: &ExecutionState) -> Vec<String> {
     let Some(start) = &state.start else { return vec![] };
     start.at.branch.iter().chain(start.at.others.keys()).cloned().collect()
 }
 
-/// The references of earlier work on a subtask: its own, or after a rejection those of the whole phase.
+/// Returns the references of earlier work on a subtask: its own, or those of the whole phase after a rejection.
 fn salvage_of(state: &ExecutionState, work: &SubtaskWork) -> Vec<String> {
     match &work.salvage {
         Some(own) => vec![own.clone()],
@@ -134,7 +134,7 @@ fn salvage_of(state: &ExecutionState, work: &SubtaskWork) -> Vec<String> {
     }
 }
 
-/// The part of the plan that a subtask's developer is told.
+/// Returns the part of the plan for a subtask's developer.
 fn brief(state: &ExecutionState, task: &Task<'_>) -> Brief {
     let (phase, context) = (state.this_phase(), state.profile.phased.plan_context);
     let plan = state.plan().ok();
@@ -190,7 +190,7 @@ pub(super) fn integrate(state: &ExecutionState) -> Job<IntegrateJob> {
     })
 }
 
-/// The worktree in which a phase is put together, prepared like those of its subtasks.
+/// Returns the worktree in which a phase is integrated, prepared like those of its subtasks.
 fn integration(state: &ExecutionState, at: CommitId) -> WorktreeJob {
     let settings = state.profile.phased.worktree.clone();
     WorktreeJob {
@@ -206,7 +206,7 @@ fn integration(state: &ExecutionState, at: CommitId) -> WorktreeJob {
     }
 }
 
-/// The subtasks that are done and not integrated, in the order of the plan.
+/// Returns the completed subtasks that are not integrated yet, in plan order.
 fn parts(state: &ExecutionState) -> Job<Vec<Part>> {
     let (plan, phase) = (state.plan()?, state.this_phase());
     let issue = state.issue.as_ref().map_or("unknown", |issue| issue.id.as_str());
@@ -281,7 +281,7 @@ pub(super) fn halt(state: &ExecutionState) -> Job<HaltPhaseJob> {
     })
 }
 
-/// Why the work of the subtask that halts cannot be taken as it is: it cannot be merged.
+/// Returns the reason why the halted subtask's work cannot be accepted: a merge conflict.
 fn unfit(state: &ExecutionState) -> Option<String> {
     let PhaseStanding::Halted { subtask: Some(id), reason, .. } = &state.phase.standing else { return None };
     let collision = state.work(id).collision?;
@@ -321,7 +321,7 @@ pub(super) fn finalize(state: &ExecutionState) -> Job<EndPhasesJob> {
     })
 }
 
-/// A commit of nothing: all phases are committed already.
+/// Returns an empty commit job, because all phases are committed already.
 fn end_of(state: &ExecutionState, base: Base, commit: Option<CommitId>) -> CommitJob {
     let at = crate::workspace::Standing { commit, ..base.at };
     CommitJob {

@@ -1,5 +1,5 @@
-//! The workflow that executes a plan phase by phase: subtasks that depend only on earlier phases run side by side, each by a fresh
-//! agent in a worktree of its own; a phase is put together, checked and reviewed as a whole before it goes onto the run's branch.
+//! The workflow that executes a plan phase by phase: subtasks that depend only on earlier phases run in parallel, each
+//! in its own worktree; a phase is integrated, checked and reviewed as a whole before it enters the run's branch.
 //!
 //! ```text
 //! START -> architect -> plan_validator -> human_approval -> prepare_workspace -> plan_phases -> begin_phase
@@ -8,8 +8,8 @@
 //!     -> integrate_phase -> review_phase -> begin_phase | retry_phase | halt | finalize
 //! ```
 //!
-//! A plan without dependencies and phase headings is executed by the graph of [`task_based`](super::task_based). What a node is
-//! to do is read from the state in `jobs`, its result changes the state in `done` and `decided`; all are pure.
+//! A plan without dependencies and phase headings is executed by the graph of [`task_based`](super::task_based). `jobs`
+//! builds each node's job from the state, `done` and `decided` turn results into updates; all are pure.
 
 mod decided;
 mod done;

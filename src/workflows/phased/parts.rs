@@ -1,4 +1,4 @@
-//! Parts of the workflow as graphs of their own, for graphs of your own: one attempt at a phase, a phase with its retries, all
+//! Parts of the workflow as separate graphs, for custom graphs: one attempt at a phase, a phase with its retries, all
 //! phases of an approved plan. Each is a node of the next.
 
 use super::graph::{after_halt, after_integration, after_plan, after_review};
@@ -17,13 +17,13 @@ use crate::workflows::task_based::done as tasks_done;
 /// The steps of one attempt at a phase.
 #[derive(NodeId)]
 pub enum PhaseAttemptStep {
-    /// Moves the branch to what was approved, and starts the subtasks.
+    /// Moves the branch to the approved work, and starts the subtasks.
     #[node(name = "begin_phase")]
     BeginPhase,
-    /// Has one subtask worked on.
+    /// Runs one subtask.
     #[node(name = "run_subtask")]
     RunSubtask,
-    /// Puts their work together.
+    /// Integrates their work.
     #[node(name = "integrate_phase")]
     IntegratePhase,
 }
@@ -31,13 +31,13 @@ pub enum PhaseAttemptStep {
 /// The steps of a phase with its retries.
 #[derive(NodeId)]
 pub enum PhaseRetryStep {
-    /// Makes one attempt: the graph of [`run_phase`].
+    /// Runs one attempt: the graph of [`run_phase`].
     #[node(name = "run_phase")]
     RunPhase,
-    /// Has the phase judged as a whole.
+    /// Lets a reviewer review the phase as a whole.
     #[node(name = "review_phase")]
     ReviewPhase,
-    /// Puts a rejected attempt aside.
+    /// Saves the work of a rejected attempt.
     #[node(name = "retry_phase")]
     RetryPhase,
 }
@@ -45,7 +45,7 @@ pub enum PhaseRetryStep {
 /// The steps of an approved plan.
 #[derive(NodeId)]
 pub enum PhasedPlanStep {
-    /// Makes the repository ready.
+    /// Prepares the repository.
     #[node(name = "prepare_workspace")]
     PrepareWorkspace,
     /// Computes the phases.
@@ -57,21 +57,20 @@ pub enum PhasedPlanStep {
     /// Asks a person about a phase that did not pass.
     #[node(name = "halt")]
     Halt,
-    /// Moves the branch to the last phase, and has all the work judged.
+    /// Moves the branch to the last phase, and lets a reviewer review all the work.
     #[node(name = "finalize")]
     Finalize,
 }
 
-/// A compiled part.
 type Part<N, C> = Result<CompiledGraph<ExecutionState, N, C>, CompileError>;
 
 const SUBTASK: Worker<PhaseAttemptStep, Subtask> = Worker::new(PhaseAttemptStep::RunSubtask);
 
-/// Returns the graph of one attempt at the phase in work: its subtasks side by side, then their commits. A subtask that collides
-/// with others runs once more in it. The state afterwards says what follows: [`PhaseStanding`](super::PhaseStanding).
+/// Returns the graph of one attempt at the current phase: its subtasks in parallel, then their commits. A subtask that
+/// conflicts with others runs again within it. The next step depends on [`PhaseStanding`](super::PhaseStanding).
 ///
 /// # Errors
-/// None but a defect of this library.
+/// Only if the graph is invalid, which is a bug.
 pub fn run_phase<C: Agents>() -> Part<PhaseAttemptStep, C> {
     use PhaseAttemptStep::{BeginPhase, IntegratePhase, RunSubtask};
     let child = run_subtask::<C>()?;
@@ -94,13 +93,13 @@ pub fn run_phase<C: Agents>() -> Part<PhaseAttemptStep, C> {
         .add_edge(RunSubtask, IntegratePhase)
         .add_conditional_edges_to(IntegratePhase, next, (BeginPhase, END))
         .compile()
-        .map(|graph| graph.recursion_limit(u64::MAX)) // a subtask runs once more and no more often
+        .map(|graph| graph.recursion_limit(u64::MAX)) // a subtask runs again at most once
 }
 
-/// Returns the graph of the phase in work: attempts until a review approves one, or as many as the profile allows.
+/// Returns the graph of the current phase: attempts until a review approves one or the profile's limit is reached.
 ///
 /// # Errors
-/// None but a defect of this library.
+/// Only if the graph is invalid, which is a bug.
 pub fn run_phase_with_retry<C: Agents>() -> Part<PhaseRetryStep, C> {
     use PhaseRetryStep::{RetryPhase, ReviewPhase, RunPhase};
     let judged = |state: &ExecutionState| -> Target<PhaseRetryStep> {
@@ -127,11 +126,11 @@ pub fn run_phase_with_retry<C: Agents>() -> Part<PhaseRetryStep, C> {
         .map(|graph| graph.recursion_limit(u64::MAX)) // the profile limits the attempts
 }
 
-/// Returns the graph that executes an approved plan phase by phase. Another plan that a person gives at a halt holds without
-/// another approval.
+/// Returns the graph that executes an approved plan phase by phase. A plan that replaces it at a halt needs no further
+/// approval.
 ///
 /// # Errors
-/// None but a defect of this library.
+/// Only if the graph is invalid, which is a bug.
 pub fn execute_phased_plan<C: Agents>() -> Part<PhasedPlanStep, C> {
     use PhasedPlanStep::{Finalize, Halt, PlanPhases, PrepareWorkspace, RunPhaseWithRetry};
     let planned = |state: &ExecutionState| -> Target<PhasedPlanStep> {
@@ -168,5 +167,5 @@ pub fn execute_phased_plan<C: Agents>() -> Part<PhasedPlanStep, C> {
         .add_conditional_edges_to(Halt, decided_on, (RunPhaseWithRetry, PlanPhases, Finalize, END))
         .add_edge(Finalize, END)
         .compile()
-        .map(|graph| graph.recursion_limit(u64::MAX)) // each loop ends by a count of its own, or asks a person
+        .map(|graph| graph.recursion_limit(u64::MAX)) // each loop has its own limit or interrupts
 }

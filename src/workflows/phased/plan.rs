@@ -1,4 +1,4 @@
-//! The phases of a plan as a run begins them, and what another plan keeps of them. Pure.
+//! The phases of a plan at the start of a run, and what remains of them under another plan. Pure.
 
 use std::collections::BTreeSet;
 
@@ -8,13 +8,13 @@ use crate::nodes::ApprovalJob;
 use crate::plan::{Plan, Task, TaskId};
 use crate::workflows::task_based::{self, ExecutionState};
 
-/// A plan that replaces another may come with work that is put together already.
+/// Returns the job of the approval. A plan that replaces another may come with work that is already integrated.
 pub(super) fn approval(state: &ExecutionState) -> Result<ApprovalJob, NodeError> {
     let reference = state.start.as_ref().map(|_| (state.integration_reference(), state.folder()));
     Ok(ApprovalJob { reference, ..task_based::jobs::approval(state)? })
 }
 
-/// Returns the phases of a plan. Subtasks that are done or were left out under the same id stay so; those in `skipped` are left out.
+/// Returns the phases of a plan. Subtasks completed or left out under the same id stay so; `skipped` ones are left out.
 pub(super) fn phases(plan: &Plan, before: &[PhaseState], skipped: &BTreeSet<String>) -> Vec<PhaseState> {
     let known: Vec<&SubtaskState> = before.iter().flat_map(|phase| &phase.subtasks).collect();
     let subtask = |id: &TaskId| {
@@ -36,7 +36,7 @@ pub(super) fn phases(plan: &Plan, before: &[PhaseState], skipped: &BTreeSet<Stri
         let old = before.iter().find(|old| old.status == PhaseStatus::Completed && holds(old, &subtasks));
         match (old, before.get(index)) {
             (Some(old), _) => PhaseState { phase_index, subtasks, ..old.clone() },
-            // Attempts count on: work is kept under their numbers.
+            // Attempts are numbered on, because work is saved under their numbers.
             (None, Some(old)) if old.status == PhaseStatus::Completed => {
                 PhaseState { phase_index, subtasks, attempt: old.attempt + 1, ..PhaseState::default() }
             }
@@ -47,7 +47,7 @@ pub(super) fn phases(plan: &Plan, before: &[PhaseState], skipped: &BTreeSet<Stri
     phases.iter().enumerate().map(phase).collect()
 }
 
-/// Names the subtasks that were left out because they were not approved.
+/// Returns notices for the subtasks that were left out because they were not approved.
 pub(super) fn not_approved(phases: &[PhaseState], before: &[PhaseState]) -> Vec<String> {
     let was_left_out = |id: &str| before.iter().filter_map(|phase| phase.subtask(id)).any(SubtaskState::is_left_out);
     let left_out = phases.iter().flat_map(|phase| &phase.subtasks).filter(|line| line.is_left_out());
@@ -55,7 +55,7 @@ pub(super) fn not_approved(phases: &[PhaseState], before: &[PhaseState]) -> Vec<
     new.map(|line| format!("subtask {} is left out: {}", line.subtask_id, Omission::NotApproved)).collect()
 }
 
-/// Names the subtasks that another plan does not have, and where their work is kept.
+/// Returns notices for the subtasks that another plan drops, with the references of their work.
 pub(super) fn dropped(state: &ExecutionState, phases: &[PhaseState], before: &[PhaseState]) -> Vec<String> {
     let lines = before.iter().flat_map(|phase| phase.subtasks.iter().map(move |line| (phase, line)));
     let gone = lines.filter(|(_, line)| phases.iter().all(|phase| phase.subtask(&line.subtask_id).is_none()));
@@ -72,7 +72,7 @@ pub(super) fn dropped(state: &ExecutionState, phases: &[PhaseState], before: &[P
     gone.map(name).collect()
 }
 
-/// Whether a completed phase has all these subtasks.
+/// True if a completed phase has all these subtasks.
 fn holds(phase: &PhaseState, subtasks: &[SubtaskState]) -> bool {
     subtasks.iter().all(|subtask| phase.subtask(&subtask.subtask_id).is_some())
 }

@@ -1,5 +1,5 @@
-//! A run as it is while a phase is worked on: what its subtasks have stored so far, labels and lines for people. Pure but for
-//! the clock, which tells how long a subtask has been running.
+//! A run while a phase is in progress: the values that its subtasks have stored so far, labels, and lines for people.
+//! Pure except for the clock, for the duration of running subtasks.
 
 use super::state::{PhaseChange, PhaseStatus, SubtaskState, change};
 use super::subtask::{Subtask, SubtaskRun};
@@ -8,7 +8,7 @@ use crate::checkpoint::time::now;
 use crate::graph::TaskSnapshot;
 use crate::workflows::task_based::{ExecutionState, add_up};
 
-/// Adds to the state of a run what the subtasks under way have stored so far: their beginning, and their usage.
+/// Adds the stored start and usage of running subtasks to the state of a run.
 pub fn progress(state: &mut ExecutionState, tasks: &[TaskSnapshot]) {
     let under_way = tasks.iter().filter(|task| task.result.is_none());
     let runs: Vec<&SubtaskRun> = under_way.filter_map(|task| task.state.as_ref()?.values.get()).collect();

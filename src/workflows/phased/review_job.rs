@@ -1,4 +1,4 @@
-//! What the review of a phase is given: its subtasks, the commands that ran, the comments before. Pure.
+//! The job of a phase's review: its subtasks, the commands that ran, the earlier comments. Pure.
 
 use super::state::SubtaskState;
 use crate::graph::NodeError;
@@ -34,17 +34,17 @@ pub(super) fn review(state: &ExecutionState) -> Job<ReviewPhaseJob> {
     })
 }
 
-/// The commands that ran on the integrated work, a line each.
+/// Returns the commands that ran on the integrated work, one per line.
 fn checks(state: &ExecutionState) -> Vec<String> {
     let Ok(plan) = state.plan() else { return vec![] };
     let is_checked = |id: &str| state.phase.integrated.iter().any(|known| known == id) && !state.work(id).accepted;
     let tasks = plan.tasks().filter(|task| is_checked(task.id.as_str()));
-    let told = |command: &str| match state.phase.waived.iter().any(|waived| waived == command) {
+    let line_of = |command: &str| match state.phase.waived.iter().any(|waived| waived == command) {
         true => format!("`{command}` fails with work that a person accepted; it does not count"),
         false => format!("`{command}` succeeded"),
     };
     let mut lines: Vec<String> = vec![];
-    for line in tasks.flat_map(|task| task.verify).map(|command| told(&command.to_string())) {
+    for line in tasks.flat_map(|task| task.verify).map(|command| line_of(&command.to_string())) {
         if !lines.contains(&line) {
             lines.push(line);
         }
@@ -52,7 +52,7 @@ fn checks(state: &ExecutionState) -> Vec<String> {
     lines
 }
 
-/// The phase as its reviewer is told it: the plan, and every subtask.
+/// Returns the phase as its reviewer's prompt shows it: the plan, and every subtask.
 fn phase_brief(state: &ExecutionState) -> Job<Brief> {
     let (plan, phase) = (state.plan()?, state.this_phase());
     let tasks: Vec<Task<'_>> = plan.tasks().filter(|task| phase.subtask(task.id.as_str()).is_some()).collect();

@@ -1,4 +1,4 @@
-//! The worker that carries out one subtask: a place among its siblings, the graph of the subtask, its end.
+//! The worker of one subtask: waits for a free place among its siblings, runs the subtask's graph, records the end.
 
 use std::sync::Arc;
 
@@ -11,19 +11,18 @@ use crate::graph::{CompileError, CompiledGraph, Ctx, NodeError, Worker};
 use crate::nodes::{Agents, EndSubtask, EndedSubtask, KeptPart};
 use crate::workflows::task_based::{ExecutionState, ExecutionStateUpdate as Update};
 
-/// The address of the worker.
 pub(super) const RUN_SUBTASK: Worker<PhaseStep, Subtask> = Worker::new(PhaseStep::RunSubtask);
 
-/// The graph of one subtask: its worktree, a developer, checks, and a review of its own if the profile asks for one. A node
+/// The graph of one subtask: its worktree, a developer, checks, and a separate review if the profile sets one. A node
 /// runs it with [`Ctx::call`].
 ///
 /// # Errors
-/// None but a defect of this library.
+/// Only if the graph is invalid, which is a bug.
 pub fn run_subtask<C: Agents>() -> Result<CompiledGraph<SubtaskRun, SubtaskStep, C>, CompileError> {
     subtask_graph::graph()
 }
 
-/// Carries out a subtask, whose failure is a result and no failure of the node.
+/// Runs a subtask. Its failure is a result and does not fail the node.
 pub(super) async fn run<C: Agents>(
     subtask: Arc<Subtask>,
     graph: CompiledGraph<SubtaskRun, SubtaskStep, C>,
@@ -36,7 +35,7 @@ pub(super) async fn run<C: Agents>(
         Some(why) => (None, SubtaskRun { progress: cancelled(&subtask, why), ..SubtaskRun::default() }),
         None => {
             let started = lane.begin(&ctx).await?;
-            let own = begun(&subtask, &started);
+            let own = with_start_time(&subtask, &started);
             let run = ctx.call(&graph, SubtaskRun::update().subtask(own)).await?;
             (Some(started), Arc::unwrap_or_clone(run))
         }
@@ -46,14 +45,14 @@ pub(super) async fn run<C: Agents>(
     Ok(update(&subtask, run, started, ended))
 }
 
-/// The subtask with the time of its beginning.
-fn begun(subtask: &Subtask, at: &str) -> Subtask {
-    let goes_on = subtask.progress.is_some();
-    let started_at = subtask.line.started_at.clone().filter(|_| goes_on).or_else(|| Some(at.to_owned()));
+/// Returns the subtask with its start time.
+fn with_start_time(subtask: &Subtask, at: &str) -> Subtask {
+    let is_resumed = subtask.progress.is_some();
+    let started_at = subtask.line.started_at.clone().filter(|_| is_resumed).or_else(|| Some(at.to_owned()));
     Subtask { line: SubtaskState { started_at, ..subtask.line.clone() }, ..subtask.clone() }
 }
 
-/// A subtask that was stopped before it began; one that was paused has its work.
+/// Returns the progress of a subtask that was cancelled before it started; a paused one keeps its work.
 fn cancelled(subtask: &Subtask, why: String) -> Progress {
     Progress { standing: SubtaskStanding::Cancelled(why), ..subtask.progress.clone().unwrap_or_default() }
 }
@@ -95,7 +94,7 @@ fn end(subtask: &Subtask, progress: &Progress) -> EndSubtask {
         tree,
     });
     let is_paused = *standing == SubtaskStanding::Spent;
-    // What was tampered with, or cut short, is read from the worktree as it is now.
+    // After tampering or an early end, the files are read from the worktree.
     let is_known = matches!(standing, SubtaskStanding::Done | SubtaskStanding::Spent);
     EndSubtask {
         repository: subtask.repository.clone(),

@@ -1,4 +1,4 @@
-//! The phases of a plan and their subtasks, as the state of a run has them. Plain data.
+//! The phases of a plan and their subtasks in the state of a run. Plain data.
 
 use std::fmt;
 
@@ -13,9 +13,9 @@ pub enum PhaseStatus {
     /// Not started.
     #[default]
     Pending,
-    /// In work, or under review.
+    /// In progress or under review.
     Running,
-    /// Done: its work is on the run's branch, or goes there with its phase.
+    /// Done: its work is on the run's branch, or enters it with its phase.
     Completed,
     /// Failed, cancelled, or left out by a person.
     Failed,
@@ -30,9 +30,9 @@ pub struct PhaseState {
     pub phase_index: u32,
     /// Its status.
     pub status: PhaseStatus,
-    /// The attempt at it, from 1; 0 before the first.
+    /// The number of the attempt, from 1; 0 before the first.
     pub attempt: u32,
-    /// The commit at which it begins, recorded once, before the first attempt.
+    /// The commit it starts from, recorded once, before the first attempt.
     pub pre_phase_commit: Option<String>,
     /// Its last review.
     pub review_result: Option<PhaseReview>,
@@ -40,18 +40,18 @@ pub struct PhaseState {
     pub subtasks: Vec<SubtaskState>,
 }
 
-/// The review of a phase in short.
+/// A summary of a phase's review.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PhaseReview {
-    /// Whether the work passed.
+    /// Set if the work passed.
     pub approved: bool,
-    /// The gravest severity among the comments.
+    /// The highest severity of the comments.
     pub severity: Severity,
     /// The findings.
     pub comments: Vec<Comment>,
 }
 
-/// A subtask: a task of the plan that is worked on in a worktree of its own.
+/// A subtask: a task of the plan that runs in its own worktree.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SubtaskState {
     /// The id of the task in the plan.
@@ -60,15 +60,15 @@ pub struct SubtaskState {
     pub title: String,
     /// Its status.
     pub status: PhaseStatus,
-    /// The attempt of the phase in which it was worked on last, from 1; 0 before the first.
+    /// The attempt of the phase in which it last ran, from 1; 0 before the first.
     pub attempt: u32,
-    /// The time at which that attempt began, as RFC 3339.
+    /// The start time of that attempt, as RFC 3339.
     pub started_at: Option<String>,
-    /// The time at which it ended.
+    /// The end time of that attempt.
     pub completed_at: Option<String>,
     /// The reason for its failure.
     pub error: Option<String>,
-    /// The reason for which it is left out; none: it is not.
+    /// The reason why it is left out; `None` if it is not.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub omitted: Option<Omission>,
     /// The id of its commit.
@@ -79,7 +79,7 @@ pub struct SubtaskState {
     pub files: Vec<String>,
 }
 
-/// The reason for which a subtask is left out.
+/// The reason why a subtask is left out.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Omission {
@@ -89,7 +89,7 @@ pub enum Omission {
     PhaseSkipped,
     /// It was not approved with the plan.
     NotApproved,
-    /// It depends on these subtasks, which are left out.
+    /// It depends on these left-out subtasks.
     DependsOn(Vec<String>),
 }
 
@@ -111,20 +111,20 @@ impl Omission {
     }
 }
 
-/// A change of the list of phases.
+/// A change to the list of phases.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum PhaseChange {
-    /// All phases, in place of those before.
+    /// All phases, replacing the previous ones.
     All(Vec<PhaseState>),
-    /// A phase apart from its subtasks; the list of subtasks is left as it is.
+    /// A phase without its subtasks, whose list is unchanged.
     Phase(Box<PhaseState>),
-    /// Subtasks, found by their ids in whatever phase they are.
+    /// Subtasks, located by id in any phase.
     Subtasks(Vec<SubtaskState>),
 }
 
 impl PhaseChange {
-    /// Returns the change of a phase; its subtasks are no part of it.
+    /// Returns the change of a phase without its subtasks.
     pub(super) fn phase(phase: PhaseState) -> Self {
         Self::Phase(Box::new(PhaseState { subtasks: vec![], ..phase }))
     }
@@ -136,7 +136,7 @@ impl PhaseState {
         self.subtasks.iter().find(|subtask| subtask.subtask_id == id)
     }
 
-    /// Returns whether nothing is left to do in it.
+    /// Returns whether no work is left in it.
     pub fn is_closed(&self) -> bool {
         self.status == PhaseStatus::Completed || self.subtasks.iter().all(SubtaskState::is_left_out)
     }
@@ -149,7 +149,7 @@ impl SubtaskState {
     }
 }
 
-/// Makes changes to the list of phases.
+/// Applies a change to the list of phases.
 pub(crate) fn change(phases: &mut Vec<PhaseState>, change: PhaseChange) {
     match change {
         PhaseChange::All(all) => *phases = all,

@@ -1,62 +1,62 @@
-//! The steps of the workflow, and where each outcome of a router leads.
+//! The steps of the workflow, and the targets of its routers.
 
 use crate::graph::{END, Labels, NodeId, Route, Target};
 use crate::routes::{AfterIntegration, AfterPhaseHalt, AfterPhaseReview, AfterPlanPhases, AfterPlanReview, AfterStart};
 
-/// The steps.
+/// The nodes of the graph.
 #[derive(NodeId)]
 pub enum PhaseStep {
-    /// Has a plan written.
+    /// Lets an architect write a plan.
     #[node(name = "architect")]
     Architect,
-    /// Reads the plan and reports what is wrong with it.
+    /// Validates the plan.
     #[node(name = "plan_validator")]
     PlanValidator,
-    /// Asks a person about the plan and its phases.
+    /// Asks a person to approve the plan and its phases.
     #[node(name = "human_approval")]
     HumanApproval,
     /// Executes a plan without phases: the graph of the task workflow.
     #[node(name = "tasks")]
     Tasks,
-    /// Makes the repository ready: a branch of its own, nothing of the user's in the way.
+    /// Prepares the repository: creates a branch, checks for uncommitted changes.
     #[node(name = "prepare_workspace")]
     PrepareWorkspace,
     /// Computes the phases.
     #[node(name = "plan_phases")]
     PlanPhases,
-    /// Moves the branch to what was approved, and starts the subtasks of a phase.
+    /// Moves the branch to the approved work, and starts the subtasks of a phase.
     #[node(name = "begin_phase")]
     BeginPhase,
-    /// Has one subtask worked on, in a worktree of its own.
+    /// Runs one subtask in its own worktree.
     #[node(name = "run_subtask")]
     RunSubtask,
-    /// Puts the work of the subtasks together, one commit each.
+    /// Integrates the work of the subtasks, one commit each.
     #[node(name = "integrate_phase")]
     IntegratePhase,
-    /// Has the phase judged as a whole.
+    /// Lets a reviewer review the phase as a whole.
     #[node(name = "review_phase")]
     ReviewPhase,
-    /// Puts a rejected attempt aside.
+    /// Saves the work of a rejected attempt.
     #[node(name = "retry_phase")]
     RetryPhase,
     /// Asks a person about a phase that did not pass.
     #[node(name = "halt")]
     Halt,
-    /// Moves the branch to the last phase, and has all the work judged.
+    /// Moves the branch to the last phase, and lets a reviewer review all the work.
     #[node(name = "finalize")]
     Finalize,
 }
 
-/// What follows the approval of a plan.
+/// The next step after the approval of a plan.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Labels)]
 pub enum AfterPhasesApproval {
-    /// It is executed phase by phase.
+    /// The plan is executed phase by phase.
     Phases,
-    /// It is executed phase by phase, and the repository is ready already.
+    /// The plan is executed phase by phase, and the repository is already prepared.
     Replan,
-    /// It is executed task by task.
+    /// The plan is executed task by task.
     Tasks,
-    /// It is written again.
+    /// The plan is revised.
     Revise,
     /// The run ends.
     Reject,

@@ -1,4 +1,4 @@
-//! A subtask on its way: what it is started with, and how far it is. Plain data.
+//! A subtask: its input and its progress. Plain data.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -14,47 +14,47 @@ use crate::workflows::task_based::add_up;
 use crate::workflows::{Profile, Role};
 use crate::workspace::{CommitId, TreeId};
 
-/// A subtask to be worked on.
+/// A subtask to run.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Subtask {
     /// The task with its part of the plan.
     pub brief: Brief,
-    /// The subtask as people are shown it.
+    /// The subtask as people see it.
     pub line: SubtaskState,
     /// Its place among the subtasks of the phase.
     pub lane: Lane,
-    /// Whether the plan says that it changes no files.
+    /// Set if the plan declares that it changes no files.
     pub changes_nothing: bool,
     /// The profile of the run.
     pub profile: Profile,
-    /// The usage of the run when it was started.
+    /// The usage of the run at its start.
     pub spent: Usage,
-    /// How much the run may use.
+    /// The limits of the run.
     pub budget: RunLimits,
     /// The work tree of the run.
     pub repository: Folder,
     /// The folder of its worktree.
     pub worktree: PathBuf,
-    /// Branches that must not move while it is worked on.
+    /// Branches that must not move while it runs.
     pub others: Vec<String>,
-    /// The commit at which it begins; none only by default.
+    /// The commit it starts from; `None` only by default.
     pub at: Option<CommitId>,
     /// The comments of the review that rejected the phase.
     pub comments: Vec<Comment>,
-    /// The failures that it has to mend: what its work collided with.
+    /// The failures to fix: its conflicts with other work.
     pub failures: Vec<String>,
     /// The note of a person.
     pub note: String,
     /// The references that hold work of earlier attempts.
     pub salvage: Vec<String>,
-    /// Whether it runs once more on the integrated work.
+    /// Set if it runs again on top of the integrated work.
     pub second: bool,
     /// The number of turns of its developers in earlier attempts.
     pub turns: u32,
-    /// Whether a person has it worked on although a task that it depends on is left out.
+    /// Set if a person starts it although one of its dependencies is left out.
     #[serde(default)]
     pub without_needs: bool,
-    /// The progress with which it goes on; none: it begins.
+    /// The progress to resume from; `None`: it starts.
     pub progress: Option<Progress>,
 }
 
@@ -63,7 +63,7 @@ pub struct Subtask {
 pub struct Progress {
     /// Its worktree, once that is ready.
     pub folder: Option<Folder>,
-    /// The position and files with which the work began.
+    /// The commit and files it started from.
     pub base: Option<Base>,
     /// Its files.
     pub tree: Option<TreeId>,
@@ -73,9 +73,9 @@ pub struct Progress {
     pub session: Option<SessionRef>,
     /// The number of turns of developers.
     pub attempts: u32,
-    /// The number of attempts that were judged.
+    /// The number of attempts that were reviewed or failed their checks.
     pub judged: u32,
-    /// The number of attempts in a row that changed nothing.
+    /// The number of consecutive attempts without changes.
     pub empty: u32,
     /// The checks of the last attempt.
     pub checks: Vec<Check>,
@@ -83,7 +83,7 @@ pub struct Progress {
     pub comments: Vec<Comment>,
     /// The failures of the last attempt.
     pub failures: Vec<String>,
-    /// Where the last turn ended for want of budget.
+    /// The point at which the last turn exceeded the budget.
     pub from: Option<CutOff>,
     /// The models that a person chose.
     pub models: BTreeMap<Role, String>,
@@ -95,22 +95,22 @@ pub struct Progress {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum SubtaskStanding {
-    /// It is worked on.
+    /// In progress.
     #[default]
     Working,
-    /// Its checks succeeded.
+    /// Its checks passed.
     Verified,
     /// It is done.
     Done,
     /// It failed.
     Failed(String),
-    /// It failed, for what git runs was changed.
+    /// It failed because files that git executes were changed.
     Tampered(String),
     /// It was cancelled with its siblings.
     Cancelled(String),
-    /// The budget of the run is used up.
+    /// The budget of the run is exhausted.
     Spent,
-    /// A person left it out.
+    /// A person skipped it.
     Skipped,
     /// A person ended the run.
     Aborted,
@@ -135,7 +135,7 @@ pub struct SubtaskRun {
 }
 
 impl SubtaskStanding {
-    /// Returns whether nothing more is done.
+    /// Returns whether it has ended.
     pub fn is_over(&self) -> bool {
         !matches!(self, Self::Working | Self::Verified)
     }

@@ -1,4 +1,4 @@
-//! What the result of each node does to the state of a subtask. Pure.
+//! The update of a subtask's state for each node's result. Pure.
 
 use std::collections::BTreeMap;
 
@@ -8,7 +8,7 @@ use crate::nodes::{Check, Cut, Developed, GivenUp, Reviewed, Unready, Verdict, V
 use crate::workflows::Role;
 use crate::workflows::task_based::open_comments;
 
-/// How many attempts that change nothing end a subtask.
+/// The number of consecutive attempts without changes that fails a subtask.
 const EMPTY: u32 = 2;
 
 pub(super) fn set_up(run: &SubtaskRun, made: Worktree) -> Update {

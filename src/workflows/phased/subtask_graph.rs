@@ -1,37 +1,33 @@
-//! The graph of one subtask: its worktree, a developer, checks, and a review of its own if the profile asks for one.
+//! The graph of one subtask: its worktree, a developer, checks, and a separate review if the profile sets one.
 
 use super::subtask::{SubtaskRun, SubtaskStanding};
 use super::{subtask_done as done, subtask_jobs as jobs};
 use crate::graph::{CompileError, CompiledGraph, END, Labels, NodeExt, NodeId, Route, START, StateGraph, Target};
 use crate::nodes::{Agents, developer, reviewer, verify, worktree};
 
-/// The steps of a subtask.
+/// The nodes of a subtask's graph.
 #[derive(NodeId)]
 pub enum SubtaskStep {
-    /// Makes its worktree ready.
+    /// Prepares its worktree.
     #[node(name = "set_up")]
     SetUp,
-    /// Has it worked on.
+    /// Lets a developer work on it.
     #[node(name = "developer")]
     Developer,
     /// Runs its commands.
     #[node(name = "verify")]
     Verify,
-    /// Has it judged.
+    /// Lets a reviewer review it.
     #[node(name = "reviewer")]
     Reviewer,
 }
 
-/// What follows a step of a subtask.
+/// The next step of a subtask.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Labels)]
 enum Next {
-    /// It is worked on.
     Work,
-    /// Its commands run.
     Verify,
-    /// It is judged.
     Review,
-    /// It is over.
     End,
 }
 
@@ -46,10 +42,6 @@ impl Route<SubtaskStep> for Next {
     }
 }
 
-/// Returns the graph of one subtask.
-///
-/// # Errors
-/// None but a defect of this library.
 pub(super) fn graph<C: Agents>() -> Result<CompiledGraph<SubtaskRun, SubtaskStep, C>, CompileError> {
     StateGraph::new()
         .add_node(SubtaskStep::SetUp, worktree(jobs::set_up, done::set_up).replayable())
@@ -62,7 +54,7 @@ pub(super) fn graph<C: Agents>() -> Result<CompiledGraph<SubtaskRun, SubtaskStep
         .add_conditional_edges(SubtaskStep::Verify, next)
         .add_conditional_edges(SubtaskStep::Reviewer, next)
         .compile()
-        .map(|graph| graph.named("subtask").recursion_limit(u64::MAX)) // it ends by the count of its attempts
+        .map(|graph| graph.named("subtask").recursion_limit(u64::MAX)) // the profile limits the attempts
 }
 
 fn next(run: &SubtaskRun) -> Next {

@@ -1,4 +1,4 @@
-//! What each node of a subtask is to do, read from its state. Pure.
+//! The job of each node of a subtask, built from its state. Pure.
 
 use super::subtask::SubtaskRun;
 use crate::drivers::{Access, Shell};
@@ -12,7 +12,7 @@ type Job<T> = Result<T, NodeError>;
 pub(super) fn set_up(run: &SubtaskRun) -> Job<WorktreeJob> {
     let subtask = &run.subtask;
     let settings = subtask.profile.phased.worktree.clone();
-    // What goes on has its files and its base already.
+    // A resumed subtask already has its files and its base.
     let setup = if subtask.progress.is_some() { vec![] } else { settings.setup };
     let at = subtask.at.clone().ok_or_else(|| NodeError::permanent("a subtask without a commit to begin at"))?;
     Ok(WorktreeJob {
@@ -55,7 +55,7 @@ pub(super) fn developer(run: &SubtaskRun) -> Job<DeveloperJob> {
     })
 }
 
-/// The references of earlier work, as the developer is told.
+/// Returns the references of earlier work, for the developer's prompt.
 fn salvage(run: &SubtaskRun) -> Option<String> {
     let all = &run.subtask.salvage;
     (!all.is_empty() && run.progress.judged == 0).then(|| all.join("`, `"))

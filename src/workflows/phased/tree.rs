@@ -4,14 +4,14 @@ use super::state::{PhaseState, PhaseStatus, SubtaskState};
 use crate::checkpoint::time::parsed;
 use crate::drivers::dollars;
 
-/// Returns the phases, a line each, with a line for each subtask beneath. `now`, in milliseconds since 1970, tells how long those
-/// have been running that do; none: it is not known whether anybody works.
+/// Returns one line for each phase, and below it one for each subtask. `now`, in milliseconds since 1970, is used for
+/// the duration of running subtasks; `None` if it is unknown whether they still run.
 pub(crate) fn tree(phases: &[PhaseState], now: Option<u64>) -> Vec<String> {
     phases.iter().flat_map(|phase| lines(phase, now)).collect()
 }
 
 fn lines(phase: &PhaseState, now: Option<u64>) -> Vec<String> {
-    let (mark, word) = told(phase.status);
+    let (mark, word) = mark_and_word(phase.status);
     let mut head = format!("Phase {}: {mark} {word}", phase.phase_index + 1);
     if phase.status != PhaseStatus::Pending {
         let done = phase.subtasks.iter().filter(|subtask| subtask.status == PhaseStatus::Completed).count();
@@ -28,7 +28,7 @@ fn lines(phase: &PhaseState, now: Option<u64>) -> Vec<String> {
 }
 
 fn line(subtask: &SubtaskState, now: Option<u64>) -> String {
-    let (mark, word) = told(subtask.status);
+    let (mark, word) = mark_and_word(subtask.status);
     let mut line = format!("{mark} {} {}", subtask.subtask_id, subtask.title).trim_end().to_owned();
     match (subtask.status, &subtask.error) {
         (_, Some(error)) => line.push_str(&format!(" ({})", error.lines().next().unwrap_or_default())),
@@ -44,7 +44,7 @@ fn line(subtask: &SubtaskState, now: Option<u64>) -> String {
     line
 }
 
-/// The time of the last attempt, in seconds; the time at which it began, if it is not known how long it took.
+/// Returns the duration of the last attempt, or its start time if the duration is unknown.
 fn elapsed(subtask: &SubtaskState, now: Option<u64>) -> Option<String> {
     let at = subtask.started_at.as_deref()?;
     let started = parsed(at)?;
@@ -58,7 +58,7 @@ fn elapsed(subtask: &SubtaskState, now: Option<u64>) -> Option<String> {
     Some(if seconds < 60 { format!("{seconds}s") } else { format!("{}m{:02}s", seconds / 60, seconds % 60) })
 }
 
-fn told(status: PhaseStatus) -> (char, &'static str) {
+fn mark_and_word(status: PhaseStatus) -> (char, &'static str) {
     match status {
         PhaseStatus::Pending => ('○', "Pending"),
         PhaseStatus::Running => ('●', "Running"),

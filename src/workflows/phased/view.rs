@@ -1,4 +1,4 @@
-//! Questions that jobs, updates and routers of phases ask of the state. Pure.
+//! Queries on the state for the jobs, updates and routers of phases. Pure.
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
@@ -11,61 +11,59 @@ use crate::workflows::task_based::ExecutionState;
 use crate::workspace::branch_name;
 
 impl ExecutionState {
-    /// Returns the phase in work.
     pub(super) fn current_phase(&self) -> Option<&PhaseState> {
         self.phases.get(self.phase_index as usize)
     }
 
-    /// Returns the phase in work; an empty one if there is none.
+    /// Returns the current phase; an empty one if there is none.
     pub(super) fn this_phase(&self) -> PhaseState {
         self.current_phase().cloned().unwrap_or_default()
     }
 
-    /// Returns what is known of a subtask's work.
     pub(super) fn work(&self, id: &str) -> SubtaskWork {
         self.works.get(id).cloned().unwrap_or_default()
     }
 
-    /// Returns the index of the phase that comes next: the first after the current one that is not closed.
+    /// Returns the index of the next phase: the first one after the current one that is not closed.
     pub(super) fn next_phase(&self) -> Option<u32> {
         self.phases.iter().find(|phase| phase.phase_index > self.phase_index && !phase.is_closed()).map(index)
     }
 
-    /// Returns the position of the run's branch, on which the current phase builds.
+    /// Returns the position of the run's branch at the start of the current phase.
     pub(super) fn phase_base(&self) -> Result<Base, NodeError> {
         let base = self.phase.base.clone().or_else(|| self.start.clone());
         base.ok_or_else(|| NodeError::permanent("the repository was not prepared before a phase began"))
     }
 
-    /// The folder of the worktrees of the run. A branch is the work of one run.
+    /// Returns the folder of the run's worktrees. Each branch belongs to one run.
     pub(super) fn worktrees(&self) -> PathBuf {
         self.home().join("worktrees").join(self.branch_folder())
     }
 
-    /// The branch as the name of a folder; no two branches have one name.
+    /// Returns the branch as the name of a folder; unique for each branch.
     fn branch_folder(&self) -> String {
         let branch = self.start.as_ref().and_then(|start| start.at.branch.clone()).unwrap_or_default();
         branch_name(&branch).replacen("superstep/", "", 1)
     }
 
-    /// The private reference that follows the integration.
+    /// Returns the private reference that follows the integration.
     pub(super) fn integration_reference(&self) -> String {
         format!("refs/superstep/integration/{}", self.branch_folder())
     }
 
-    /// The folder of the worktree in which the phase is put together.
+    /// Returns the folder of the worktree in which the phase is integrated.
     pub(super) fn integration_folder(&self) -> PathBuf {
         let phase = self.this_phase();
         self.worktrees().join(format!("phase-{}-attempt-{}-integration", phase.phase_index + 1, phase.attempt))
     }
 
-    /// The phase and attempt, for events.
+    /// Returns the phase and attempt, for events.
     pub(super) fn place(&self) -> Place {
         let phase = self.this_phase();
         Place { phase_index: phase.phase_index, attempt: phase.attempt, ..Place::default() }
     }
 
-    /// The ids of a subtask and of all that depend on it, directly or not.
+    /// Returns the ids of subtasks and of their direct and indirect dependents.
     pub(super) fn dependents(&self, ids: impl IntoIterator<Item = String>) -> BTreeSet<String> {
         let mut all: BTreeSet<String> = ids.into_iter().collect();
         let Ok(plan) = self.plan() else { return all };
@@ -74,8 +72,8 @@ impl ExecutionState {
         all
     }
 
-    /// The open subtasks of a phase that depend on one which is left out, each with the reason for which it is not started without a
-    /// decision. Only `Depends on` lines count.
+    /// Returns the open subtasks of a phase that depend on a left-out one, each with the reason why it needs a decision
+    /// before it starts. Only `Depends on` lines count.
     pub(super) fn unmet(&self, phase: &PhaseState) -> Vec<(String, String)> {
         let Ok(plan) = self.plan() else { return vec![] };
         if !plan.names_dependencies() {
@@ -97,7 +95,7 @@ impl ExecutionState {
         open.filter_map(|line| Some((line.subtask_id.clone(), reason(line)?))).collect()
     }
 
-    /// The work of the current phase's subtasks that is not kept in git yet.
+    /// Returns the work of the current phase's subtasks that is not saved in git yet.
     pub(super) fn to_keep(&self) -> Vec<KeptPart> {
         let phase = self.this_phase();
         let is_kept = |work: &SubtaskWork| work.salvage.is_some() || work.tree == work.from;
@@ -115,7 +113,7 @@ impl ExecutionState {
         phase.subtasks.iter().filter_map(part).collect()
     }
 
-    /// The references that hold work of the current phase.
+    /// Returns the references that hold work of the current phase.
     pub(super) fn kept(&self) -> Vec<String> {
         let phase = self.this_phase();
         let works = phase.subtasks.iter().filter_map(|subtask| self.works.get(&subtask.subtask_id));
@@ -129,27 +127,27 @@ fn index(phase: &PhaseState) -> u32 {
 }
 
 impl SubtaskState {
-    /// Returns whether it has to be worked on.
+    /// Returns whether it still has to run.
     pub(super) fn is_open(&self) -> bool {
         self.status != PhaseStatus::Completed && !self.is_left_out()
     }
 
-    /// Returns it as one that a person left out.
+    /// Returns it as left out by a person.
     pub(super) fn left_out(self, why: Omission) -> Self {
         Self { status: PhaseStatus::Failed, error: Some(why.error()), omitted: Some(why), commit: None, ..self }
     }
 
-    /// Returns it as one that ended without a result.
+    /// Returns it as ended without a result.
     pub(super) fn stopped(self, why: &str) -> Self {
         Self { status: PhaseStatus::Failed, error: Some(why.to_owned()), ..self }
     }
 
-    /// Returns it as one that was not started.
+    /// Returns it as not started.
     pub(super) fn unstarted(self) -> Self {
         Self { status: PhaseStatus::Pending, error: None, ..self }
     }
 
-    /// Returns it as one that is started again.
+    /// Returns it as started again.
     pub(super) fn again(self) -> Self {
         Self { status: PhaseStatus::Retrying, error: None, commit: None, completed_at: None, ..self }
     }

@@ -1,4 +1,4 @@
-//! What a run keeps of the phase in work besides what people are shown. Plain data.
+//! The internal state of the current phase, apart from what people see. Plain data.
 
 use std::collections::BTreeMap;
 
@@ -9,76 +9,76 @@ use crate::nodes::{Base, Collision, Content};
 use crate::plan::Comment;
 use crate::workspace::{CommitId, TreeId};
 
-/// The error of a subtask that was under way when a person ended the run.
+/// The error of a subtask that was running when a person ended the run.
 pub(super) const ENDED: &str = "the run was ended";
 
-/// The phase in work.
+/// The current phase.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PhaseWork {
-    /// The position of the run's branch, on which the phase builds; none before the repository is prepared.
+    /// The position of the run's branch at the start of the phase; `None` until the repository is prepared.
     pub base: Option<Base>,
-    /// The plan, as prompts refer to it.
+    /// The plan, as referenced in prompts.
     pub plan: Content,
-    /// The commit up to which subtasks are integrated; none: the base.
+    /// The commit with the integrated subtasks; `None`: the base.
     pub tip: Option<CommitId>,
     /// The files of that commit.
     pub tree: Option<TreeId>,
-    /// The subtasks that are integrated, in order.
+    /// The integrated subtasks, in order.
     pub integrated: Vec<String>,
-    /// The commands that do not count any more: they fail with work that a person accepted.
+    /// The commands that no longer count, because they fail with work that a person accepted.
     #[serde(default)]
     pub waived: Vec<String>,
     /// The state of the phase as a whole.
     pub standing: PhaseStanding,
-    /// The number of reviews that rejected it.
+    /// The number of rejections by reviews.
     pub rejections: u32,
-    /// The number of rejections after which a person is asked.
+    /// The number of rejections after which a person decides.
     pub allowed: u32,
     /// The comments of the last rejection.
     pub comments: Vec<Comment>,
-    /// The files that it was about; none: there was none.
+    /// The files of that review; `None` without a rejection.
     #[serde(default)]
     pub judged: Option<TreeId>,
-    /// The references that hold the work of the attempt before.
+    /// The references that hold the last attempt's work.
     pub salvage: Vec<String>,
-    /// The references that hold the first work of subtasks that ran once more in this attempt.
+    /// The references that hold the first work of subtasks that ran again in this attempt.
     #[serde(default)]
     pub collided: Vec<String>,
     /// The reason for the last retry of the phase.
     #[serde(default)]
     pub retry_reason: Option<String>,
-    /// The note of a person to the developers.
+    /// A person's note to the developers.
     pub note: String,
-    /// The number of times that a person was asked what becomes of the phase.
+    /// The number of times that a person decided on the phase.
     pub halts: u32,
-    /// Whether a person accepted it and another plan holds: its work goes onto the branch before the phases are computed.
+    /// Set if a person accepted it with another plan: its work enters the branch before the phases are computed.
     #[serde(default)]
     pub is_accepted: bool,
-    /// The plan's way into the repository.
+    /// The status of the plan file.
     #[serde(default)]
     pub plan_file: PlanFileStanding,
 }
 
-/// The way of a plan that an architect wrote into the repository.
+/// The status of the architect's plan file in the repository.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum PlanFileStanding {
-    /// It is there, or has no place there.
+    /// It is in the repository, or does not belong there.
     #[default]
     Settled,
-    /// It goes into the next commit.
+    /// It belongs in the next commit.
     Waits,
     /// It is in a commit that is not on the branch yet.
     Committed,
 }
 
 impl PlanFileStanding {
-    /// Returns it after commits of the phase.
+    /// Returns the status after commits of the phase.
     pub(super) fn after_commits(self, made: usize) -> Self {
         if self == Self::Waits && made > 0 { Self::Committed } else { self }
     }
 
-    /// Returns it after the commits of the phase went onto the branch, or were dropped.
+    /// Returns the status after the commits of the phase entered the branch, or were dropped.
     pub(super) fn after_phase(self, is_on_branch: bool) -> Self {
         match self {
             Self::Committed if is_on_branch => Self::Settled,
@@ -92,20 +92,20 @@ impl PlanFileStanding {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum PhaseStanding {
-    /// Subtasks are worked on.
+    /// Its subtasks run.
     #[default]
     Working,
     /// All subtasks are integrated: it goes to review.
     Integrated,
-    /// A subtask runs once more on the integrated work.
+    /// A subtask runs again, on top of the integrated work.
     Collided,
-    /// Its work is to go onto the branch.
+    /// Its work is ready for the branch.
     Approved,
     /// The review rejected it, and it runs again.
     Rejected,
-    /// A person decides: about a subtask, or the whole phase.
+    /// A person decides, on a subtask or on the whole phase.
     Halted {
-        /// The subtask; none: the phase.
+        /// The subtask; `None`: the phase.
         subtask: Option<String>,
         /// The reason.
         reason: String,
@@ -113,26 +113,26 @@ pub enum PhaseStanding {
         #[serde(default)]
         cause: HaltCause,
     },
-    /// The budget of the run is used up: a person decides.
+    /// The budget of the run is exhausted: a person decides.
     Spent,
     /// A person left it out.
     LeftOut,
-    /// Another plan holds, about which a person is asked.
+    /// Another plan was adopted, which a person must approve.
     ToApprove,
-    /// Another plan holds, whose phases are computed.
+    /// Another plan was adopted, whose phases must be computed.
     ToPlan,
     /// A person ended the run.
     Aborted,
 }
 
-/// The cause of a halt, as far as something follows from it.
+/// The cause of a halt, if it has consequences.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum HaltCause {
     /// Work that did not pass.
     #[default]
     Failure,
-    /// A change of what git runs: a person is asked, whatever the profile says.
+    /// A change of files that git executes: a person decides, regardless of the profile.
     Tampering,
 }
 
@@ -144,45 +144,45 @@ pub enum SubtaskFailure {
     Failed,
     /// It was cancelled with its siblings.
     Cancelled,
-    /// What git runs was changed.
+    /// Files that git executes were changed.
     Tampered,
-    /// A person ended the run at it.
+    /// A person ended the run during it.
     Aborted,
 }
 
 /// The work of one subtask that is not on the branch yet.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SubtaskWork {
-    /// The files with which it began, after the setup.
+    /// The files it started from, after the setup.
     pub from: Option<TreeId>,
     /// Its files.
     pub tree: Option<TreeId>,
-    /// The commit at which it began.
+    /// The commit it started from.
     pub at: Option<CommitId>,
-    /// The reference that holds its work, if it was put aside.
+    /// The reference that holds its saved work.
     pub salvage: Option<String>,
-    /// The state in which it waits for a larger budget.
+    /// The progress with which it waits for a larger budget.
     pub paused: Option<Progress>,
-    /// The collision for which it runs once more.
+    /// The collision because of which it runs again.
     pub collision: Option<Collision>,
-    /// Whether it already ran once more in this attempt.
+    /// Set if it already ran again in this attempt.
     pub second: bool,
-    /// Whether its commands do not count any more: a person accepted its work.
+    /// Set if its commands no longer count, because a person accepted its work.
     pub accepted: bool,
-    /// The kind of its failure; none: it did not fail.
+    /// The kind of its failure, if any.
     #[serde(default)]
     pub failure: Option<SubtaskFailure>,
     /// The number of turns of its developers in all attempts.
     pub turns: u32,
-    /// Whether a person has it worked on although a task that it depends on is left out.
+    /// Set if a person starts it although one of its dependencies is left out.
     #[serde(default)]
     pub without_needs: bool,
 }
 
-/// A change of what is known of a subtask's work; none: nothing is known any more.
+/// A change to the work of subtasks; `None` removes it.
 pub type WorkChange = BTreeMap<String, Option<SubtaskWork>>;
 
-/// Makes changes to what is known of the subtasks' work.
+/// Applies changes to the work of subtasks.
 pub(crate) fn change(works: &mut BTreeMap<String, SubtaskWork>, changes: WorkChange) {
     for (id, work) in changes {
         match work {

@@ -1,4 +1,4 @@
-//! Where the servers of the `api` drivers are, and which environment variables hold their keys. Never the keys.
+//! The servers of the `api` drivers, and the environment variables that hold their keys. Never the keys.
 
 use std::collections::BTreeMap;
 
@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Endpoint {
-    /// Its address, to which `/chat/completions` is appended; no slash at the end.
+    /// The base address, without a trailing slash; `/chat/completions` is appended.
     pub base_url: Option<String>,
     /// The environment variable that holds the key.
     pub api_key_env: Option<String>,
@@ -25,14 +25,14 @@ pub struct Api {
 }
 
 impl Api {
-    /// The environment variable with the address, where `[api]` names none.
+    /// The environment variable with the address if `[api]` sets none.
     pub const BASE_URL_ENV: &'static str = "OPENAI_BASE_URL";
 
-    /// The environment variable with the key, where `[api]` names no other.
+    /// The environment variable with the key if `[api]` sets no other.
     pub const KEY_ENV: &'static str = "OPENAI_API_KEY";
 
-    /// Returns the server of `api`, or of `api:PROVIDER`. The key of a provider is never [that of the
-    /// default](Self::KEY_ENV): it would be sent to somebody else.
+    /// Returns the server of `api`, or of `api:PROVIDER`. A provider never uses the key [of the
+    /// default](Self::KEY_ENV), which would be sent to a third party.
     pub fn endpoint(&self, provider: Option<&str>) -> Option<Endpoint> {
         let Some(provider) = provider else {
             let key = self.default.api_key_env.clone().unwrap_or_else(|| Self::KEY_ENV.to_owned());
@@ -42,11 +42,11 @@ impl Api {
     }
 }
 
-/// Returns an address without the slashes at its end.
+/// Returns an address without trailing slashes.
 ///
 /// # Errors
 ///
-/// What is wrong with it, without the address: it may hold a password.
+/// The problem, without the address, which may hold a password.
 pub(super) fn base_url(text: &str) -> Result<String, &'static str> {
     let rest = text.strip_prefix("http://").or_else(|| text.strip_prefix("https://"));
     let Some(rest) = rest else { return Err("is no address that begins with `http://` or `https://`") };
@@ -65,7 +65,7 @@ pub(super) fn base_url(text: &str) -> Result<String, &'static str> {
     Ok(text.trim_end_matches('/').to_owned())
 }
 
-/// True of a host without a port, or with one that is a number.
+/// True for a host without a port or with a numeric one.
 fn has_port(host: &str) -> bool {
     let after_address = host.rsplit_once(']').map_or(host, |(_, after)| after);
     let is_bracketed = host.starts_with('[') == host.contains(']');
@@ -74,7 +74,7 @@ fn has_port(host: &str) -> bool {
     is_bracketed && is_named && port.is_none_or(|(_, port)| port.parse::<u16>().is_ok())
 }
 
-/// Returns whether a text may be the name of an environment variable.
+/// True if a text may be the name of an environment variable.
 pub(super) fn is_env_name(text: &str) -> bool {
     let is_word = |c: char| c.is_ascii_alphanumeric() || c == '_';
     !text.is_empty() && !text.starts_with(|c: char| c.is_ascii_digit()) && text.chars().all(is_word)

@@ -1,40 +1,40 @@
-//! The settings of a profile that are one of a few words.
+//! The settings of a profile that are a choice between words.
 
 use serde::{Deserialize, Serialize};
 
-/// A setting that is one of a few words.
+/// A setting that is a choice between words.
 pub(super) trait Choice: Copy + 'static {
-    /// The words and what they mean, in the order in which they are told.
+    /// The words and their meanings, in the order of error messages.
     const WORDS: &'static [(&'static str, Self)];
 }
 
-/// How much of the plan a developer's prompt holds.
+/// The part of the plan in a developer's prompt.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum PlanContext {
     /// The head of the plan and the section of the task.
     #[default]
     Section,
-    /// That, and a line for each other task.
+    /// The same, and a line for each other task.
     Outline,
     /// The whole plan.
     Full,
 }
 
-/// What happens when a task has used up its attempts and is not approved.
+/// The action when a task has used up its attempts without approval.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum OnExhausted {
-    /// The run stops and asks a person.
+    /// The run stops for a person's decision.
     #[default]
     Halt,
-    /// The work is put aside and the next task begins.
+    /// The task is skipped and the next one starts.
     Skip,
     /// The run fails.
     Fail,
 }
 
-/// What becomes of the other subtasks of a phase when one fails.
+/// The effect of a failed subtask on the others of its phase.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum OnSubtaskFailure {
@@ -45,27 +45,27 @@ pub enum OnSubtaskFailure {
     FinishSiblings,
 }
 
-/// In which session a developer tries again after a rejection.
+/// The session in which a developer retries after a rejection.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum RetrySession {
-    /// In the one that did the work.
+    /// The same session.
     #[default]
     Resume,
-    /// In a new one, on the files as they are.
+    /// A new one, with the files of the last attempt.
     Fresh,
-    /// In a new one, on the files as they were before the task.
+    /// A new one, with the files from before the task.
     FreshReset,
 }
 
-/// Where issues come from.
+/// The source of issues.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Tracker {
-    /// From markdown files.
+    /// Markdown files.
     #[default]
     File,
-    /// From nowhere: runs are given their plan, and an issue is refused.
+    /// None: runs need a plan, and an issue is rejected.
     None,
 }
 
@@ -77,24 +77,23 @@ pub enum Role {
     Architect,
     /// Does the tasks.
     Developer,
-    /// Judges the work.
+    /// Reviews the work.
     Reviewer,
-    /// Verifies a task: the model of a verifier. Unless it has settings of its own, those of the reviewer hold.
+    /// Verifies a task, as the model of a verifier. Without settings of its own it uses the reviewer's.
     Verifier,
-    /// Splits a task that keeps failing. Unless it has settings of its own, those of the architect hold.
+    /// Splits a task that keeps failing. Without settings of its own it uses the architect's.
     Splitter,
 }
 
 impl Role {
-    /// The roles that execute plans, in the order in which they work.
+    /// The roles that execute plans, in order.
     pub const ALL: [Self; 3] = [Self::Architect, Self::Developer, Self::Reviewer];
-    /// The roles that execute tasks by verification, in the order in which they work.
+    /// The roles that execute and verify tasks, in order.
     pub const OF_TASKS: [Self; 3] = [Self::Developer, Self::Verifier, Self::Splitter];
-    /// Every role.
     pub(super) const EVERY: [Self; 5] =
         [Self::Architect, Self::Developer, Self::Reviewer, Self::Verifier, Self::Splitter];
 
-    /// Returns the role whose settings hold where this one has none.
+    /// Returns the role whose settings this one uses if it has none.
     pub(super) fn fallback(self) -> Option<Self> {
         match self {
             Self::Verifier => Some(Self::Reviewer),
@@ -103,7 +102,7 @@ impl Role {
         }
     }
 
-    /// Returns the name of the role, as requests and profiles write it.
+    /// Returns the name of the role, as in requests and profiles.
     pub fn name(self) -> &'static str {
         match self {
             Self::Architect => "architect",

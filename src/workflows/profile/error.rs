@@ -1,8 +1,8 @@
-//! What can be wrong with a profile, and where.
+//! Problems with a profile, and their locations.
 
 use std::path::PathBuf;
 
-/// A profile that cannot be used.
+/// The error for an invalid profile.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ProfileError {
@@ -11,10 +11,10 @@ pub enum ProfileError {
     Unreadable {
         /// The file.
         file: PathBuf,
-        /// Why not.
+        /// The cause.
         source: std::io::Error,
     },
-    /// What it says is not in order. Displays as a line `FILE:LINE: KEY: …` for each problem.
+    /// The content is invalid. Displays as a line `FILE:LINE: KEY: …` for each problem.
     #[error("{}", listed(file, problems))]
     Invalid {
         /// The file.
@@ -22,29 +22,29 @@ pub enum ProfileError {
         /// Every problem, in the order of the file.
         problems: Vec<ProfileProblem>,
     },
-    /// A flag that was to beat the profile is not in order.
+    /// A flag that overrides the profile is invalid.
     #[error("{flag}: {problem}")]
     Flag {
         /// The flag.
         flag: &'static str,
-        /// What is wrong.
+        /// The problem.
         problem: String,
     },
 }
 
-/// One thing that is wrong with a profile. It never shows a value that could be a key.
+/// One problem with a profile. Never shows a value that could be a key.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ProfileProblem {
     /// The line, from 1.
     pub line: usize,
-    /// The key with its tables: `api.base_url`; empty if the file is no TOML.
+    /// The full key, such as `api.base_url`; empty if the file is not TOML.
     pub key: String,
-    /// What is wrong, and what is right.
+    /// The problem, and the rule.
     pub problem: String,
 }
 
 impl ProfileError {
-    /// Returns what a person can do about it.
+    /// Returns a suggestion for fixing the error.
     pub fn help(&self) -> Option<&'static str> {
         match self {
             Self::Unreadable { .. } => Some("name a TOML file that exists and may be read"),

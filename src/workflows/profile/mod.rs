@@ -1,7 +1,7 @@
-//! Profiles: how a workflow of coding agents is run. Which drivers and models, which limits, what becomes of a task that is
-//! never approved. A profile is read from a TOML file and goes into the state of a run, so it never holds a key.
+//! Profiles: the configuration of workflows with coding agents, such as drivers, models, limits, and retries. A profile
+//! is read from a TOML file and stored in the state of a run, so it never holds a key.
 //!
-//! It knows the names of drivers and the file; it knows no graph, no node and no environment variable's value.
+//! This module knows the names of drivers and the file; it knows no graph, no node and no environment variable's value.
 
 mod api;
 mod choices;

@@ -1,4 +1,4 @@
-//! What the command line says against a profile.
+//! Command-line flags that override a profile.
 
 use std::path::PathBuf;
 
@@ -8,26 +8,26 @@ use super::error::ProfileError;
 use super::read::has_provider;
 use super::settings::Profile;
 
-/// What was said on the command line; it beats the profile.
+/// The command-line flags that override a profile.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[must_use]
 pub struct Overrides {
-    /// The driver of every agent, also of those that have their own: `--driver`.
+    /// The driver of every agent, even of those with their own: `--driver`.
     pub driver: Option<DriverName>,
     /// The repository: `--dir`.
     pub working_dir: Option<PathBuf>,
-    /// How many attempts a task gets, a plan without task headings too: `--max-task-reviews`.
+    /// The maximum number of attempts at a task, also for a plan without task headings: `--max-task-reviews`.
     pub max_task_review_iterations: Option<u32>,
-    /// How many subtasks of a phase are worked on at once: `--max-parallel`.
+    /// The maximum number of parallel subtasks of a phase: `--max-parallel`.
     pub max_parallel: Option<u32>,
 }
 
 impl Profile {
-    /// Returns the profile with what the command line says.
+    /// Applies the flags to the profile.
     ///
     /// # Errors
     ///
-    /// [`ProfileError::Flag`] for a driver whose provider the profile lacks, an empty folder, no attempts.
+    /// [`ProfileError::Flag`] for a driver of an unknown provider, an empty folder, no attempts.
     pub fn with(mut self, overrides: Overrides) -> Result<Self, ProfileError> {
         let wrong = |flag, problem: String| ProfileError::Flag { flag, problem };
         if let Some(driver) = overrides.driver {

@@ -1,4 +1,4 @@
-//! The settings of phased execution: how many subtasks at once, what becomes of failures, how worktrees are furnished.
+//! The settings of phased execution: parallel subtasks, failures, and the preparation of worktrees.
 
 use serde::{Deserialize, Serialize};
 
@@ -6,44 +6,44 @@ use super::choices::{OnSubtaskFailure, PlanContext};
 use super::table::{Problems, Table, set};
 use crate::workspace::Furnishings;
 
-/// How the phases of a plan are executed.
+/// The settings of phased execution.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Phased {
-    /// Whether a plan with dependencies is executed phase by phase: `enable_phased_execution`; yes.
+    /// Set to execute a plan with dependencies phase by phase: `enable_phased_execution`. Default: true.
     pub enabled: bool,
-    /// The number of subtasks that are worked on at once: `max_parallel`; 4.
+    /// The maximum number of parallel subtasks: `max_parallel`. Default: 4.
     pub max_parallel: u32,
-    /// The number of attempts that a phase gets before a person is asked: `max_phase_attempts`; 2.
+    /// The number of attempts at a phase before a person decides: `max_phase_attempts`. Default: 2.
     pub max_attempts: u32,
-    /// What a failure of one subtask does to the others: `on_subtask_failure`.
+    /// The effect of a failed subtask on the others: `on_subtask_failure`.
     pub on_failure: OnSubtaskFailure,
-    /// Whether a subtask fails that changes files which it does not declare: `strict_files`; no.
+    /// Set to fail a subtask that changes undeclared files: `strict_files`. Default: false.
     pub strict_files: bool,
-    /// Whether each subtask is reviewed before its phase is: `subtask_review`; no.
+    /// Set to review each subtask before its phase: `subtask_review`. Default: false.
     pub subtask_review: bool,
-    /// How much of the plan a subtask's prompt holds: `plan_context`, unless set the whole plan.
+    /// The part of the plan in a subtask's prompt: `plan_context`. Default: the whole plan.
     pub plan_context: PlanContext,
-    /// How the worktree of a subtask is prepared.
+    /// The preparation of a subtask's worktree.
     pub worktree: WorktreeSettings,
 }
 
-/// How the worktree of a subtask is prepared: the table `[worktree]`. Nothing of it is in a commit.
+/// The preparation of a subtask's worktree: the table `[worktree]`. Nothing of it is committed.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct WorktreeSettings {
-    /// Commands that are run in it, in order.
+    /// Commands to run in it, in order.
     pub setup: Vec<String>,
-    /// Files that are copied into it from the repository's folder, and those to which it has links: `copy` and `link`.
+    /// Files to copy into it from the repository's folder, and files to link: `copy` and `link`.
     #[serde(flatten)]
     pub furnishings: Furnishings,
 }
 
 impl Phased {
-    /// The number of subtasks that are worked on at once unless the profile says otherwise.
+    /// The default maximum number of parallel subtasks.
     pub const MAX_PARALLEL: u32 = 4;
 
-    /// Takes the settings out of the table of a profile.
+    /// Takes the settings from the table of a profile.
     pub(super) fn take<'t>(&mut self, table: &mut Table<'t>, problems: &mut Problems<'t>) {
         set(&mut self.enabled, table.flag("enable_phased_execution", problems));
         set(&mut self.max_parallel, table.count("max_parallel", problems));

@@ -1,4 +1,4 @@
-//! From TOML to a profile: every key, what it may say, every problem at once.
+//! Parses TOML into a profile, and reports every problem at once.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -25,12 +25,12 @@ impl Profile {
         Self::parse(&text, file)
     }
 
-    /// Reads a profile from TOML. `file` is named in errors; its stem names the profile unless that does.
+    /// Parses a profile from TOML. `file` is its name in errors; its stem is the default name of the profile.
     ///
     /// # Errors
     ///
     /// [`ProfileError::Invalid`] with every problem at once: unknown keys, values of the wrong kind, settings that
-    /// contradict each other, keys of servers.
+    /// contradict each other, API keys.
     pub fn parse(text: &str, file: impl AsRef<Path>) -> Result<Self, ProfileError> {
         let file = file.as_ref();
         let mut problems = Problems::new(text);
@@ -67,7 +67,7 @@ impl Profile {
         table.end(problems);
     }
 
-    /// The drivers are kept with their places, to be held against the providers.
+    /// Collects the drivers with their positions, because their providers are checked later.
     fn take_agents<'t>(
         &mut self,
         table: &mut Table<'t>,
@@ -156,7 +156,7 @@ fn agent<'t>(
     }
 }
 
-/// A price for each model. Tokens read from a cache cost what tokens read cost, unless it says otherwise.
+/// Reads the price of each model. Cached input tokens cost as much as other input tokens by default.
 fn models<'t>(mut table: Table<'t>, problems: &mut Problems<'t>) -> BTreeMap<String, Price> {
     let mut prices = BTreeMap::new();
     for (model, at, mut price) in table.tables(problems) {
@@ -185,7 +185,7 @@ fn tools<'t>(mut table: Table<'t>, problems: &mut Problems<'t>) -> Tools {
     tools
 }
 
-/// Names of variables.
+/// Reads the names of environment variables.
 fn passed<'t>(table: &mut Table<'t>, problems: &mut Problems<'t>) -> Vec<String> {
     let Some((at, names)) = table.texts("pass", problems) else { return vec![] };
     for name in names.iter().filter(|name| !api::is_env_name(name)) {
@@ -195,7 +195,7 @@ fn passed<'t>(table: &mut Table<'t>, problems: &mut Problems<'t>) -> Vec<String>
     names
 }
 
-/// `base_url` and `api_key_env` are settings of `[api]` itself; each table in it is a provider.
+/// Reads `[api]`: `base_url` and `api_key_env` are its own settings; each table in it is a provider.
 fn api<'t>(mut table: Table<'t>, problems: &mut Problems<'t>) -> Api {
     let default = endpoint(&mut table, problems);
     let mut providers = BTreeMap::new();
@@ -216,8 +216,8 @@ fn api<'t>(mut table: Table<'t>, problems: &mut Problems<'t>) -> Api {
 fn endpoint<'t>(table: &mut Table<'t>, problems: &mut Problems<'t>) -> Endpoint {
     let base_url = table.text("base_url", problems, |url| api::base_url(url).map_err(str::to_owned));
     let name = |name: &str| {
-        let told = "is no name of an environment variable; the key itself never stands in a profile";
-        if api::is_env_name(name) { Ok(name.to_owned()) } else { Err(told.to_owned()) }
+        let message = "is no name of an environment variable; the key itself never stands in a profile";
+        if api::is_env_name(name) { Ok(name.to_owned()) } else { Err(message.to_owned()) }
     };
     let api_key_env = table.text("api_key_env", problems, name);
     Endpoint { base_url: base_url.map(|(_, url)| url), api_key_env: api_key_env.map(|(_, name)| name) }
@@ -235,7 +235,7 @@ fn path(text: &str) -> Result<PathBuf, String> {
     Ok(PathBuf::from(text))
 }
 
-/// A folder of the repository.
+/// Parses a folder inside the repository.
 fn inside(text: &str) -> Result<PathBuf, String> {
     use std::path::Component;
     let path = PathBuf::from(text);
@@ -247,7 +247,7 @@ fn is_provider(name: &str) -> bool {
     !name.is_empty() && name.chars().all(|part| part.is_alphanumeric() || "-_.".contains(part))
 }
 
-/// Checks that the provider which a driver names has its table.
+/// Checks that the driver's provider has a table.
 pub(super) fn has_provider(driver: &DriverName, api: &Api) -> Result<(), String> {
     match driver {
         DriverName::Api { provider: Some(provider) } if !api.providers.contains_key(provider) => {

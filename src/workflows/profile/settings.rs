@@ -1,4 +1,4 @@
-//! A profile and its defaults. Plain data; it goes into the state of a run.
+//! A profile and its defaults. Plain data, stored in the state of a run.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -12,7 +12,7 @@ use super::phased::Phased;
 use crate::drivers::{DriverName, Limits, Price, RetrySettings, RunLimits};
 use crate::plan::TaskProgress;
 
-/// How a workflow of coding agents is run.
+/// The configuration of a workflow with coding agents.
 ///
 /// ```
 /// use superstep::workflows::{Profile, Role};
@@ -26,57 +26,57 @@ use crate::plan::TaskProgress;
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Profile {
-    /// What it is called; the name of its file unless it says otherwise.
+    /// The name. Default: the stem of the file.
     pub name: String,
-    /// The driver of each agent that has none of its own; `api`.
+    /// The driver of each agent without its own. Default: `api`.
     pub driver: DriverName,
-    /// The model of each agent that has none of its own; none: the driver's choice.
+    /// The model of each agent without its own; `None`: the driver's default.
     pub model: Option<String>,
-    /// What differs for a role.
+    /// Settings by role.
     pub agents: BTreeMap<Role, AgentSettings>,
-    /// The repository, from the current directory; that directory itself.
+    /// The repository, relative to the current directory. Default: that directory itself.
     pub working_dir: PathBuf,
-    /// How many attempts a task gets, the first included; 5.
+    /// The maximum number of attempts at a task, including the first. Default: 5.
     pub max_task_review_iterations: u32,
-    /// How many attempts a plan without task headings gets; none: as many as a task.
+    /// The maximum number of attempts at a plan without task headings; `None`: as for a task.
     pub max_review_iterations: Option<u32>,
-    /// How often a plan goes back to the architect before a person is asked; 3.
+    /// The number of revisions of a plan before a person decides. Default: 3.
     pub max_plan_revisions: u32,
-    /// Where issues come from.
+    /// The source of issues.
     pub tracker: Tracker,
-    /// The folder for plans that are kept in the repository; `docs/plans`.
+    /// The folder for plans in the repository. Default: `docs/plans`.
     pub plan_dir: PathBuf,
-    /// Whether a plan that the architect wrote is committed with the first task; no.
+    /// Set to commit the architect's plan with the first task. Default: false.
     pub plan_in_repo: bool,
-    /// How much of the plan a developer's prompt holds.
+    /// The part of the plan in a developer's prompt.
     pub plan_context: PlanContext,
-    /// What happens when a task has used up its attempts.
+    /// The action when a task has used up its attempts.
     pub on_exhausted: OnExhausted,
-    /// In which session a developer tries again.
+    /// The session of a retry.
     pub retry_session: RetrySession,
-    /// The reviews of each attempt, by kind; `general`. At least one.
+    /// The kinds of reviews of each attempt, at least one. Default: `general`.
     pub review_types: Vec<String>,
-    /// Whether all work is reviewed once more at the end; yes. Its result is reported and blocks nothing.
+    /// Set to review all work at the end. Default: true. The result is only reported.
     pub final_review: bool,
-    /// How long a verify command may take; ten minutes.
+    /// The time limit of a verify command. Default: ten minutes.
     pub verify_timeout: Duration,
-    /// How much a turn of an agent may use.
+    /// The limits of an agent's turn.
     pub limits: TurnLimits,
-    /// How failures of a model's service are met that may pass.
+    /// The retries after transient failures of a model's server.
     pub retry: RetrySettings,
-    /// How much the whole run may use: the table `[budget]`. Once it is reached, a person is asked.
+    /// The limits of the whole run: the table `[budget]`. When one is reached, a person decides.
     pub budget: RunLimits,
-    /// What tokens cost, by model, where no server tells: the tables `[prices."MODEL"]`.
+    /// The prices of models whose server reports none: the tables `[prices."MODEL"]`.
     pub prices: BTreeMap<String, Price>,
-    /// Which servers the `api` drivers talk to.
+    /// The servers of the `api` drivers.
     pub api: Api,
-    /// What agents may do besides reading and editing.
+    /// The permissions of agents beyond reading and editing.
     pub tools: Tools,
-    /// How the phases of a plan are executed.
+    /// The settings of phased execution.
     pub phased: Phased,
 }
 
-/// What differs for a role: the table `[agents.ROLE]`.
+/// The settings of a role: the table `[agents.ROLE]`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(default)]
 pub struct AgentSettings {
@@ -86,45 +86,45 @@ pub struct AgentSettings {
     pub model: Option<String>,
 }
 
-/// What an agent of a role runs on.
+/// The driver and model of a role.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct AgentProfile {
     /// Its driver.
     pub driver: DriverName,
-    /// Its model; none: the driver's choice.
+    /// The model; `None`: the driver's default.
     pub model: Option<String>,
 }
 
-/// What agents may do besides reading and editing: the table `[tools]`.
+/// The permissions of agents beyond reading and editing: the table `[tools]`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Tools {
-    /// Whether they may run shell commands; no.
+    /// Set to allow shell commands. Default: false.
     pub shell: bool,
-    /// The program and its arguments to put before each command, such as a sandbox; nothing.
+    /// The program and arguments to prefix each command with, such as a sandbox. Default: none.
     pub command_prefix: Vec<String>,
-    /// Variables of the environment that checks, and agents that are programs, get besides the usual ones; none.
+    /// Additional environment variables of checks and of agents that are programs. Default: none.
     pub pass: Vec<String>,
 }
 
-/// How much one turn of an agent may use: the table `[limits]`.
+/// The limits of an agent's turn: the table `[limits]`.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(default)]
 pub struct TurnLimits {
-    /// Requests to the model; 200.
+    /// Requests to the model. Default: 200.
     pub requests: u32,
-    /// Tokens; none: no limit.
+    /// Tokens; `None`: no limit.
     pub tokens: Option<u64>,
-    /// Millionths of a dollar; none: no limit. The file says dollars.
+    /// Millionths of a dollar, in the file dollars; `None`: no limit.
     pub cost: Option<u64>,
-    /// Time for the whole turn; one hour.
+    /// Time for the whole turn. Default: one hour.
     pub wall: Duration,
-    /// Time without a sign of life; ten minutes.
+    /// Time without activity. Default: ten minutes.
     pub idle: Duration,
 }
 
 impl Profile {
-    /// How often a plan goes back to the architect unless the profile says otherwise.
+    /// The default number of revisions of a plan.
     pub const MAX_PLAN_REVISIONS: u32 = 3;
 
     /// Returns the driver and model of a role: its own, or those of the profile.
@@ -136,13 +136,13 @@ impl Profile {
         }
     }
 
-    /// Returns what the tokens of a role's model cost, if the profile says.
+    /// Returns the price of a role's model, if the profile sets one.
     pub fn price(&self, role: Role) -> Option<Price> {
         self.agent(role).model.and_then(|model| self.prices.get(&model).copied())
     }
 
-    /// Returns a sentence for each model whose cost cannot be known, or only from its server: nothing holds limits of cost
-    /// then.
+    /// Returns a message for each model whose cost is unknown or only reported by its server: limits of cost may then
+    /// not apply.
     pub fn unknown_costs(&self) -> Vec<String> {
         let has_limit = self.budget.cost.is_some() || self.limits.cost.is_some();
         let mut agents: Vec<(AgentProfile, Vec<&str>)> = vec![];
@@ -156,14 +156,14 @@ impl Profile {
         agents.iter().filter_map(|(agent, roles)| unknown_cost(agent, &roles.join(", "), has_limit)).collect()
     }
 
-    /// Returns how many attempts each task of a plan gets, the first included.
+    /// Returns the maximum number of attempts at a task of a plan, including the first.
     pub fn attempts(&self, has_task_headings: bool) -> u32 {
         let whole_plan = self.max_review_iterations.filter(|_| !has_task_headings);
         whole_plan.unwrap_or(self.max_task_review_iterations)
     }
 }
 
-/// Why the cost of an agent without a price is not known.
+/// Returns the message for an agent without a price.
 fn unknown_cost(agent: &AgentProfile, roles: &str, has_limit: bool) -> Option<String> {
     let why = match agent.driver {
         DriverName::Codex => "reports tokens and no cost",

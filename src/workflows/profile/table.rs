@@ -1,5 +1,5 @@
-//! A table of a TOML file, from which settings are taken one by one; what is left over is unknown. Every problem is kept with
-//! its line. Knows TOML and no setting.
+//! A table of a TOML file, from which settings are taken one by one; the remaining keys are unknown. Collects every
+//! problem with its line. Knows TOML and no setting.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -12,7 +12,7 @@ use super::choices::Choice;
 use super::error::ProfileProblem;
 use crate::spec::words::{meant, quoted, unknown_key};
 
-/// What was found wrong in a file.
+/// The problems of a file.
 pub(super) struct Problems<'t> {
     text: &'t str,
     found: Vec<ProfileProblem>,
@@ -23,7 +23,7 @@ impl<'t> Problems<'t> {
         Self { text, found: Vec::new() }
     }
 
-    /// Notes a problem that begins at a byte.
+    /// Adds a problem at a byte offset.
     pub(super) fn add(&mut self, at: usize, key: impl Into<String>, problem: impl Into<String>) {
         let before = &self.text.as_bytes()[..at.min(self.text.len())];
         let line = before.iter().filter(|byte| **byte == b'\n').count() + 1;
@@ -37,14 +37,14 @@ impl<'t> Problems<'t> {
     }
 }
 
-/// A value and where it stands.
+/// A value and its position.
 pub(super) struct Entry<'t> {
-    /// The byte at which its key stands.
+    /// The byte offset of its key.
     pub(super) at: usize,
     value: Spanned<DeValue<'t>>,
 }
 
-/// A table whose settings are being taken.
+/// A table, and the keys that were taken from it so far.
 pub(super) struct Table<'t> {
     path: String,
     entries: BTreeMap<String, Entry<'t>>,
@@ -53,7 +53,7 @@ pub(super) struct Table<'t> {
 }
 
 impl<'t> Table<'t> {
-    /// `path` is the name of the table with a point at its end; empty for the file.
+    /// Returns a table. `path` is its name followed by a dot; empty for the file.
     pub(super) fn new(path: impl Into<String>, table: DeTable<'t>) -> Self {
         let entry = |(key, value): (Spanned<_>, _)| {
             let Range { start, .. } = key.span();
@@ -68,7 +68,7 @@ impl<'t> Table<'t> {
         }
     }
 
-    /// Returns the name of a key with its tables.
+    /// Returns the full path of a key.
     pub(super) fn path_of(&self, key: &str) -> String {
         format!("{}{key}", self.path)
     }
@@ -80,12 +80,12 @@ impl<'t> Table<'t> {
         Some(entry)
     }
 
-    /// Returns whether the file has a setting that was asked for, also one that is not in order.
+    /// True if the file has a setting that was taken, even an invalid one.
     pub(super) fn has(&self, key: &str) -> bool {
         self.taken.contains(&key)
     }
 
-    /// Takes a value that `read` understands; it says what else was expected.
+    /// Takes a value with `read`, whose error is the problem with the value.
     fn value<V>(
         &mut self,
         key: &'static str,
@@ -102,7 +102,7 @@ impl<'t> Table<'t> {
         }
     }
 
-    /// Takes a text that is not empty, and what `check` makes of it.
+    /// Takes a text that is not empty, converted by `check`.
     pub(super) fn text<V>(
         &mut self,
         key: &'static str,
@@ -123,7 +123,7 @@ impl<'t> Table<'t> {
         found.map(|(_, flag)| flag)
     }
 
-    /// Takes a whole number of at least 1.
+    /// Takes an integer of at least 1.
     pub(super) fn count<N: TryFrom<u64>>(&mut self, key: &'static str, problems: &mut Problems<'t>) -> Option<N> {
         let found = self.value(key, problems, |value| {
             let number = whole(value).ok_or_else(|| expected("a whole number", value))?;
@@ -133,12 +133,12 @@ impl<'t> Table<'t> {
         found.map(|(_, number)| number)
     }
 
-    /// Takes an amount of dollars above 0, in millionths.
+    /// Takes a positive amount of dollars, in millionths.
     pub(super) fn dollars(&mut self, key: &'static str, problems: &mut Problems<'t>) -> Option<u64> {
         self.amount(key, problems, 0.000_001, "must be more than 0, and at most 1e9")
     }
 
-    /// Takes a price in dollars, in millionths; models of one's own cost nothing.
+    /// Takes a price in dollars, in millionths; 0 for local models.
     pub(super) fn price(&mut self, key: &'static str, problems: &mut Problems<'t>) -> Option<u64> {
         self.amount(key, problems, 0.0, "must be at least 0, and at most 1e9")
     }
@@ -159,10 +159,10 @@ impl<'t> Table<'t> {
     /// Takes a time: whole seconds, or a text such as `90s`, `10m`, `1h`.
     pub(super) fn time(&mut self, key: &'static str, problems: &mut Problems<'t>) -> Option<Duration> {
         let found = self.value(key, problems, |value| {
-            let told = || expected("a time: whole seconds, or a text such as `90s`, `10m`, `1h`", value);
+            let error = || expected("a time: whole seconds, or a text such as `90s`, `10m`, `1h`", value);
             let seconds = match value.as_str() {
-                Some(text) => seconds(text).ok_or_else(told)?,
-                None => u64::try_from(whole(value).ok_or_else(told)?).map_err(|_| "must be at least one second")?,
+                Some(text) => seconds(text).ok_or_else(error)?,
+                None => u64::try_from(whole(value).ok_or_else(error)?).map_err(|_| "must be at least one second")?,
             };
             let is_time = (1..=MAX_SECONDS).contains(&seconds);
             if is_time {
@@ -174,13 +174,13 @@ impl<'t> Table<'t> {
         found.map(|(_, time)| time)
     }
 
-    /// Takes a time that may be none or a part of a second: whole seconds, or a text such as `0s`, `500ms`, `10m`.
+    /// Takes a time that may be zero or less than a second: whole seconds, or a text such as `0s`, `500ms`, `10m`.
     pub(super) fn wait(&mut self, key: &'static str, problems: &mut Problems<'t>) -> Option<Duration> {
         let found = self.value(key, problems, |value| {
-            let told = || expected("a time: whole seconds, or a text such as `500ms`, `90s`, `10m`", value);
+            let error = || expected("a time: whole seconds, or a text such as `500ms`, `90s`, `10m`", value);
             let time = match value.as_str() {
-                Some(text) => time(text).ok_or_else(told)?,
-                None => Duration::from_secs(whole(value).and_then(|number| number.try_into().ok()).ok_or_else(told)?),
+                Some(text) => time(text).ok_or_else(error)?,
+                None => Duration::from_secs(whole(value).and_then(|number| number.try_into().ok()).ok_or_else(error)?),
             };
             let is_time = time <= Duration::from_secs(MAX_SECONDS);
             if is_time { Ok(time) } else { Err("must be at most 30 days".to_owned()) }
@@ -188,7 +188,7 @@ impl<'t> Table<'t> {
         found.map(|(_, time)| time)
     }
 
-    /// Takes one of a few words.
+    /// Takes one of the words of `C`.
     pub(super) fn choice<C: Choice>(&mut self, key: &'static str, problems: &mut Problems<'t>) -> Option<C> {
         let words: Vec<&str> = C::WORDS.iter().map(|(word, _)| *word).collect();
         let found = self.text(key, problems, |text| {
@@ -198,7 +198,7 @@ impl<'t> Table<'t> {
         found.map(|(_, choice)| choice)
     }
 
-    /// Takes a list of texts that are not empty.
+    /// Takes a list of non-empty texts.
     pub(super) fn texts(&mut self, key: &'static str, problems: &mut Problems<'t>) -> Option<(usize, Vec<String>)> {
         self.value(key, problems, |value| {
             let items = value.as_array().ok_or_else(|| expected("a list of texts", value))?;
@@ -217,7 +217,7 @@ impl<'t> Table<'t> {
         self.open(key, entry, problems)
     }
 
-    /// Takes every table that is left, by name and place.
+    /// Takes every remaining table, with its name and position.
     pub(super) fn tables(&mut self, problems: &mut Problems<'t>) -> Vec<(String, usize, Self)> {
         let is_table = |entry: &Entry<'_>| entry.value.get_ref().is_table();
         let names: Vec<String> =
@@ -241,7 +241,7 @@ impl<'t> Table<'t> {
         }
     }
 
-    /// Tells of every key that was not taken.
+    /// Adds a problem for every key that was not taken.
     pub(super) fn end(self, problems: &mut Problems<'t>) {
         for (key, entry) in &self.entries {
             let problem = if is_secret(key) {
@@ -279,7 +279,7 @@ fn seconds(text: &str) -> Option<u64> {
     digits.trim().parse::<u64>().ok()?.checked_mul(factor)
 }
 
-/// Says what was expected and of what kind the value is, but not the value.
+/// Returns the problem of a value of the wrong kind, without the value.
 fn expected(what: &str, value: &DeValue<'_>) -> String {
     format!("must be {what}, not {}", kind(value))
 }
@@ -296,7 +296,7 @@ fn kind(value: &DeValue<'_>) -> &'static str {
     }
 }
 
-/// True of keys that look as if their value were a secret.
+/// True for keys whose value may be a secret.
 fn is_secret(key: &str) -> bool {
     let key: String = key.to_lowercase().chars().filter(|c| c.is_alphanumeric()).collect();
     key == "key"

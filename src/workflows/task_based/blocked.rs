@@ -1,10 +1,10 @@
-//! The tasks that are not started without a person's decision: a task they depend on was skipped. Pure.
+//! Tasks that need a person's decision before they start, because a dependency was skipped. Pure.
 
 use super::state::ExecutionState;
 use super::tasks::{Mark, TaskLine};
 use crate::plan::Plan;
 
-/// Returns why the task at `index` is not started without a decision; `None` if it may start. Only `Depends on` lines count.
+/// Returns the reason why the task at `index` needs a decision before it starts, if any. Only `Depends on` lines count.
 pub(super) fn blocked(plan: &Plan, tasks: &[TaskLine], index: usize) -> Option<String> {
     let line = tasks.get(index).filter(|line| !line.mark.is_closed() && plan.names_dependencies())?;
     let id = plan.tasks().find(|task| task.id.as_str() == line.id)?.id;
@@ -19,7 +19,7 @@ pub(super) fn blocked(plan: &Plan, tasks: &[TaskLine], index: usize) -> Option<S
 }
 
 impl ExecutionState {
-    /// Returns why a task of the plan is not started without a decision; `tasks` are the tasks as they are then.
+    /// Returns the reason why a task needs a decision before it starts; `tasks` are the tasks at that time.
     pub(super) fn blocked(&self, tasks: &[TaskLine], index: usize) -> Option<String> {
         blocked(&*self.plan().ok()?, tasks, index)
     }

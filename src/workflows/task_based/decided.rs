@@ -1,10 +1,10 @@
-//! What the decision on a task that did not pass does to the state. Pure.
+//! The state update for a person's decision on a task that did not pass. Pure.
 
 use super::blocked::blocked;
 use super::done::{begin, count, put, update};
 use super::state::{AgenticStatus, ExecutionState, ExecutionStateUpdate as Update, RunOutcome, Standing};
-use super::tasks::{Mark, TaskLine, Unfinished, carried, next_open};
-use super::unfinished::{Sorted, sorted, take};
+use super::tasks::{Mark, TaskLine, Unfinished, carry_over, next_open};
+use super::unfinished::{SortedNotes, sort, take};
 use crate::graph::overwrite;
 use crate::nodes::{AfterHalt, Halting};
 use crate::plan::Plan;
@@ -18,13 +18,13 @@ pub(super) fn halt(state: &ExecutionState, halting: Halting) -> Update {
     };
     let current = Unfinished::current(state, salvaged.as_ref());
     let salvage = current.salvage.clone();
-    let update = update().halts(state.halts + 1).notices(state.untold(notices));
+    let update = update().halts(state.halts + 1).notices(state.new_notices(notices));
     let update = update.task_tree(tree.or_else(|| state.task_tree.clone()));
     let update = adopted.into_iter().fold(update, |update, adopted| update.plan_hash(Some(adopted.hash)));
     let (update, adoption) = match edited.filter(|edited| state.plan_markdown.as_ref() != Some(edited)) {
         Some(markdown) => {
-            let goes_on = matches!(decision, AfterHalt::Retry { .. } | AfterHalt::EditPlan { .. });
-            adopt(update, &markdown, state, goes_on.then_some(current))
+            let continues = matches!(decision, AfterHalt::Retry { .. } | AfterHalt::EditPlan { .. });
+            adopt(update, &markdown, state, continues.then_some(current))
         }
         None => (update, None),
     };
@@ -51,28 +51,28 @@ pub(super) fn halt(state: &ExecutionState, halting: Halting) -> Update {
     update.outcome(outcome).agentic_status(status)
 }
 
-/// The tasks of another plan, and what is known of those that were worked on.
+/// The tasks of an adopted plan, and the notes on unfinished ones.
 struct Adoption {
     plan: Plan,
     tasks: Vec<TaskLine>,
     unfinished: Vec<Unfinished>,
 }
 
-/// An update, with what becomes of the run.
-type Decided = (Update, Option<RunOutcome>, AgenticStatus);
+/// An update, with the outcome and status of the run.
+type RunUpdate = (Update, Option<RunOutcome>, AgenticStatus);
 
-fn running(update: Update) -> Decided {
+fn running(update: Update) -> RunUpdate {
     (update, None, AgenticStatus::Running)
 }
 
-/// The task is worked on again; under another plan, the first that is open.
+/// Retries the task; with another plan, continues with its first open task.
 fn again(
     update: Update,
     state: &ExecutionState,
     (adoption, salvage): (Option<Adoption>, Option<String>),
     attempts: u32,
     note: String,
-) -> Decided {
+) -> RunUpdate {
     if let Some(adoption) = adoption {
         return replan(update, state, (adoption, salvage), (attempts, note));
     }
@@ -84,7 +84,7 @@ fn again(
     running(update.note(note).tasks(put(TaskLine { mark: Mark::Running, ..state.line() })))
 }
 
-/// What became of a run that ends at a halt: a person ended it, or it gave up by itself.
+/// Returns the outcome of a run that ends at a halt: ended by a person, or given up.
 fn ended(state: &ExecutionState, was_asked: bool) -> (RunOutcome, AgenticStatus) {
     let gave_up = !was_asked && state.profile.on_exhausted == OnExhausted::Fail;
     match state.standing != Standing::Aborted && gave_up {
@@ -93,7 +93,7 @@ fn ended(state: &ExecutionState, was_asked: bool) -> (RunOutcome, AgenticStatus)
     }
 }
 
-/// The current task under its new mark, in the plan that holds.
+/// Sets the mark of the current task, in the adopted plan if there is one.
 fn with(update: Update, state: &ExecutionState, adoption: Option<Adoption>, line: TaskLine, mark: Mark) -> Update {
     let line = TaskLine { mark, ..line };
     let Some(Adoption { mut tasks, unfinished, .. }) = adoption else { return update.tasks(put(line)) };
@@ -106,23 +106,23 @@ fn with(update: Update, state: &ExecutionState, adoption: Option<Adoption>, line
     update.current_task_index(u32::try_from(index).unwrap_or(u32::MAX)).tasks(overwrite(tasks))
 }
 
-/// The first task of another plan that is not done: the same task goes on, another begins. If there is none, the current
-/// task is put aside, and was the last.
+/// Continues with the first open task of another plan, the current one or a different one. Without an open task, the
+/// current task is skipped and was the last.
 fn replan(
     update: Update,
     state: &ExecutionState,
     (adoption, salvage): (Adoption, Option<String>),
     again: (u32, String),
-) -> Decided {
+) -> RunUpdate {
     let Some(index) = next_open(&adoption.tasks, 0) else {
         let update = with(update.salvage(salvage), state, Some(adoption), state.line(), Mark::Skipped);
         return running(update.standing(Standing::Skipped));
     };
     let Adoption { plan, mut tasks, mut unfinished } = adoption;
     let known = take(&mut unfinished, tasks.get(index).map_or("", |line| &line.id));
-    let goes_on = known.task == state.line().id;
-    let taken_out = known.salvage.clone().filter(|_| !goes_on);
-    let reason = blocked(&plan, &tasks, index).filter(|_| !goes_on);
+    let continues = known.task == state.line().id;
+    let taken_out = known.salvage.clone().filter(|_| !continues);
+    let reason = blocked(&plan, &tasks, index).filter(|_| !continues);
     let same = tasks.get_mut(index).filter(|task| task.id == state.line().id);
     let (attempts, note) = match same {
         Some(task) => {
@@ -143,7 +143,7 @@ fn replan(
     }
 }
 
-/// The plan that holds from now on, with its tasks. `current` is what is known of the current task; none if it is closed.
+/// Adopts another plan, with its tasks. `current` holds the notes on the current task; `None` if it is closed.
 fn adopt(
     update: Update,
     markdown: &str,
@@ -151,11 +151,11 @@ fn adopt(
     current: Option<Unfinished>,
 ) -> (Update, Option<Adoption>) {
     let Ok(plan) = Plan::parse(markdown) else { return (update, None) };
-    let tasks = carried(&plan, &state.tasks);
+    let tasks = carry_over(&plan, &state.tasks);
     let goal = plan.goal().map(str::to_owned);
     let update = if goal.is_some() { update.goal(goal) } else { update };
-    let Sorted { kept: unfinished, notices } = sorted(&plan, state, current);
+    let SortedNotes { kept: unfinished, notices } = sort(&plan, state, current);
     let update = update.plan_markdown(Some(markdown.to_owned())).total_tasks(Some(count(&tasks)));
-    let update = update.notices(state.untold(notices));
+    let update = update.notices(state.new_notices(notices));
     (update, Some(Adoption { plan, tasks, unfinished }))
 }

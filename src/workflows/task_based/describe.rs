@@ -1,15 +1,15 @@
-//! The workflow's questions in lines for people: the plan with its commands, what is held against a task, where its work is.
-//! Pure.
+//! Text for the person who answers the workflow's interrupts: the plan with its commands, the findings on a task, the
+//! location of its work. Pure.
 
 use super::state::ExecutionState;
 use crate::drivers::dollars;
 use crate::nodes::{ApprovePlan, Halted, HaltedPhasePlace, PlanChanged};
 use crate::plan::{Comment, Severity};
 
-/// How many lines of a failed check's output are shown.
+/// The maximum number of lines shown of a failed check's output.
 const OUTPUT: usize = 20;
 
-/// Returns the question whether a plan is approved, with the plan and every command that an approval allows.
+/// Describes the approval of a plan, with the plan and every command that an approval allows.
 pub fn describe_approval(state: &ExecutionState, question: &ApprovePlan) -> String {
     let mut lines = vec![];
     section(&mut lines, "problems, which keep it from being carried out", &bullets(&question.problems));
@@ -28,7 +28,7 @@ pub fn describe_approval(state: &ExecutionState, question: &ApprovePlan) -> Stri
     lines.join("\n")
 }
 
-/// Returns the question what becomes of a task that did not pass, with what is held against it and where its work is.
+/// Describes a task that did not pass, with its findings and the location of its work.
 pub fn describe_halt(state: &ExecutionState, question: &Halted) -> String {
     let Halted { task, title, reason, cost, problem, changes, .. } = question;
     let spent = if *cost > 0 { format!("; it has cost {}", dollars(*cost)) } else { String::new() };
@@ -55,7 +55,7 @@ pub fn describe_halt(state: &ExecutionState, question: &Halted) -> String {
     lines.join("\n")
 }
 
-/// Returns the question which plan holds, with how the two differ if that was asked for.
+/// Describes a changed plan file, with a diff if requested.
 pub fn describe_change(_: &ExecutionState, question: &PlanChanged) -> String {
     let mut lines = vec![format!("{} is another plan now than the one that was approved", question.path)];
     lines.extend(question.problem.iter().map(|problem| format!("it cannot be adopted: {problem}")));
@@ -66,12 +66,12 @@ pub fn describe_change(_: &ExecutionState, question: &PlanChanged) -> String {
     lines.join("\n")
 }
 
-/// Returns the plan that a person edits in place of answering.
+/// Returns the plan, which a person may edit instead of answering.
 pub fn plan_to_edit<Q>(state: &ExecutionState, _: &Q) -> Option<String> {
     state.plan_markdown.clone()
 }
 
-/// `1: task 1`, `2: tasks 2a, 2b`.
+/// Returns a line for each phase: `1: task 1`, `2: tasks 2a, 2b`.
 fn phases(phases: &[Vec<String>]) -> Vec<String> {
     let line = |(number, ids): (usize, &Vec<String>)| {
         let word = if ids.len() == 1 { "task" } else { "tasks" };
@@ -91,7 +91,7 @@ fn bullets(texts: &[String]) -> Vec<String> {
     texts.iter().flat_map(|text| indented("- ", text)).collect()
 }
 
-/// A text whose first line stands behind a mark, and the others under it.
+/// Returns a text with a mark before its first line, and the others indented.
 fn indented(mark: &str, text: &str) -> Vec<String> {
     let blank = " ".repeat(mark.len());
     text.lines().enumerate().map(|(at, line)| format!("{}{line}", if at == 0 { mark } else { &blank })).collect()
@@ -101,7 +101,7 @@ fn quoted(line: &str) -> String {
     format!("| {line}")
 }
 
-/// `major  src/lib.rs:3  The table is read twice. (c1)`, and why, and what to do.
+/// Returns `major  src/lib.rs:3  The table is read twice. (c1)`, with the reason and the suggested fix.
 fn comment(comment: &Comment) -> Vec<String> {
     let place = match (&comment.file, comment.line) {
         (Some(file), Some(line)) => format!("{file}:{line}  "),
@@ -128,7 +128,7 @@ fn failed(state: &ExecutionState) -> Vec<String> {
     lines
 }
 
-/// A word as a shell takes it.
+/// Quotes a word for the shell.
 fn quote(word: &str) -> String {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "_-./:@%+=,".contains(c);
     if !word.is_empty() && word.chars().all(is_plain) {

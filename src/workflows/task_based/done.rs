@@ -1,4 +1,4 @@
-//! What each node's result does to the state. Pure.
+//! The state update for each node's result. Pure.
 
 use std::collections::BTreeMap;
 
@@ -18,7 +18,7 @@ use crate::plan::{Comment, Decision, Plan, Review};
 use crate::workflows::phased::ended_phase;
 use crate::workflows::{Profile, Role};
 
-/// How many attempts that change nothing stop a task.
+/// The number of consecutive attempts without changes that halts a task.
 const EMPTY: u32 = 2;
 
 pub(super) fn update() -> Update {
@@ -29,7 +29,7 @@ pub(super) fn put(line: TaskLine) -> [Change<TaskLine>; 1] {
     [Change::Put(line)]
 }
 
-/// What the turns of a role add to what the run has used, and may use.
+/// Adds the usage of a role, and limits that a person raised.
 pub(crate) fn spend(update: Update, role: Role, usage: Usage, raised: NewLimits) -> Update {
     update.usage(usage).used(BTreeMap::from([(role, usage)])).raised(raised)
 }
@@ -47,7 +47,7 @@ pub(crate) fn architect(state: &ExecutionState, written: Architected) -> Update 
         Err(problems) => (None, problems),
     };
     let Some(proposal) = written.proposal else {
-        // The plan before and what was wished of it stay: it is asked for again.
+        // Keeps the plan and the requested changes, because the architect is asked again.
         let raw = state.raw_architect_output.clone().unwrap_or_default();
         return update.plan_problems(problems).raw_architect_output(Some(raw));
     };
@@ -137,7 +137,7 @@ pub(crate) fn approval(state: &ExecutionState, approved: Approved) -> Update {
         .attempts_allowed(limit)
 }
 
-/// How many attempts a task gets.
+/// Returns the maximum number of attempts at a task.
 fn attempts(profile: &Profile, plan: Option<&Plan>) -> u32 {
     let whole = plan.filter(|plan| !plan.has_task_headings()).and(profile.max_review_iterations);
     whole.unwrap_or(profile.max_task_review_iterations)
@@ -160,14 +160,14 @@ pub(crate) fn prepare(state: &ExecutionState, prepared: Prepared) -> Update {
     waiting_or_running(update, reason)
 }
 
-/// A task that is worked on from now on, or waits for a person because it is `blocked`.
+/// Marks a task as started, or as halted because it is `blocked`.
 fn started(state: &ExecutionState, index: usize, blocked: bool) -> Vec<Change<TaskLine>> {
     let mark = if blocked { Mark::Halted } else { Mark::Running };
     let open = state.tasks.get(index).filter(|line| !line.mark.is_closed());
     open.map(|line| Change::Put(TaskLine { mark, ..line.clone() })).into_iter().collect()
 }
 
-/// The run waits for a person if there is a reason why the task is not started, else agents work.
+/// Waits for a person if there is a reason not to start the task; otherwise starts it.
 fn waiting_or_running(update: Update, reason: Option<String>) -> Update {
     match reason {
         Some(reason) => update
@@ -204,7 +204,7 @@ pub(super) fn developer(state: &ExecutionState, worked: Developed) -> Update {
         .models(state.models_with(Role::Developer, model))
         .note(String::new())
         .standing(standing)
-        .notices(state.untold(notices))
+        .notices(state.new_notices(notices))
 }
 
 pub(super) fn verify(state: &ExecutionState, verified: Verified) -> Update {
@@ -233,7 +233,7 @@ pub(super) fn verify(state: &ExecutionState, verified: Verified) -> Update {
         .empty_attempts(empty_attempts)
         .task_review_iteration(state.task_review_iteration + judged)
         .standing(standing.clone())
-        .notices(state.untold(notices));
+        .notices(state.new_notices(notices));
     let left = state.task_review_iteration + judged < state.attempts_allowed;
     if standing == Standing::Verified || (standing == Standing::Failed && left) {
         update
@@ -242,7 +242,7 @@ pub(super) fn verify(state: &ExecutionState, verified: Verified) -> Update {
     }
 }
 
-/// The task waits for a person.
+/// Halts the task until a person decides.
 fn halted(update: Update, line: TaskLine) -> Update {
     update
         .tasks(put(TaskLine { mark: Mark::Halted, ..line }))
@@ -279,17 +279,17 @@ pub(super) fn reviewer(state: &ExecutionState, reviewed: Reviewed) -> Update {
     if passed || iteration < state.attempts_allowed { update.tasks(put(line)) } else { halted(update, line) }
 }
 
-/// What is still held against the work: what was, unless it is settled, and what is new.
+/// Returns the open comments: earlier ones unless resolved, and new ones.
 pub(crate) fn open(before: &[Comment], review: &Review) -> Vec<Comment> {
     let is_settled = |comment: &&Comment| review.resolved_ids.contains(&comment.id);
-    let is_told_again = |comment: &&Comment| review.comments.iter().any(|new| new.id == comment.id);
-    let left = before.iter().filter(|comment| !is_settled(comment) && !is_told_again(comment)).cloned();
+    let is_repeated = |comment: &&Comment| review.comments.iter().any(|new| new.id == comment.id);
+    let left = before.iter().filter(|comment| !is_settled(comment) && !is_repeated(comment)).cloned();
     let taken: Vec<Comment> = left.collect();
     let new = review.clone().numbered(before.iter().map(|comment| comment.id.as_str())).comments;
     taken.into_iter().chain(new).collect()
 }
 
-/// The beginning of a task, but for its standing; `known` is what earlier work on it came to.
+/// Starts a task, except for its standing; `known` holds the notes on earlier work on it.
 pub(super) fn begin(update: Update, index: usize, allowed: u32, note: String, known: Unfinished) -> Update {
     update
         .current_task_index(u32::try_from(index).unwrap_or(u32::MAX))
@@ -308,7 +308,7 @@ pub(super) fn begin(update: Update, index: usize, allowed: u32, note: String, kn
         .note(note)
 }
 
-/// The end of the current task.
+/// Returns the current task as closed.
 fn closed(state: &ExecutionState, moved: &Moved) -> TaskLine {
     let line = state.line();
     match line.mark {
@@ -340,7 +340,7 @@ pub(super) fn finalize(state: &ExecutionState, finalized: Finalized) -> Update {
     completed(update(), finalized).tasks(put(line)).developer_session(None).driver_session_id(None)
 }
 
-/// The end of a run whose work is done.
+/// Completes a run.
 pub(crate) fn completed(update: Update, finalized: Finalized) -> Update {
     let Finalized { moved, review, usage } = finalized;
     let (review, notices) = match review {

@@ -18,7 +18,7 @@ use crate::routes::{
 /// Returns the graph. Its agents come from the context of the run.
 ///
 /// # Errors
-/// None but a defect of this library.
+/// Only if the graph is invalid, which is a bug.
 pub fn graph<C: Agents>() -> Result<CompiledGraph<ExecutionState, Step, C>, CompileError> {
     StateGraph::new()
         .add_node(Step::Architect, architect(jobs::architect, done::architect).replayable())
@@ -46,7 +46,7 @@ pub fn graph<C: Agents>() -> Result<CompiledGraph<ExecutionState, Step, C>, Comp
         .add_conditional_edges(Step::Halt, after_halting)
         .add_edge(Step::Finalize, END)
         .compile()
-        .map(|graph| graph.recursion_limit(u64::MAX)) // each loop ends by a count of its own, or asks a person
+        .map(|graph| graph.recursion_limit(u64::MAX)) // each loop has its own limit or interrupts
 }
 
 pub(crate) fn after_start(state: &ExecutionState) -> AfterStart {
@@ -55,11 +55,11 @@ pub(crate) fn after_start(state: &ExecutionState) -> AfterStart {
 
 pub(crate) fn after_plan_review(state: &ExecutionState) -> AfterPlanReview {
     if state.plan_ended {
-        return AfterPlanReview::Escalate; // where nobody is asked
+        return AfterPlanReview::Escalate; // the approval node then rejects without an interrupt
     }
     let has_architect = state.raw_architect_output.is_some();
     let most = state.profile.max_plan_revisions;
-    let sent_back = state.plan_revisions.saturating_sub(1); // the plan that is looked at was found bad, and is counted
+    let sent_back = state.plan_revisions.saturating_sub(1); // the current problems are already counted
     route_after_plan_review(state.plan_problems.is_empty(), has_architect, sent_back, most)
 }
 

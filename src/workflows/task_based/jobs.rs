@@ -1,4 +1,4 @@
-//! What each node is to do, read from the state. Pure.
+//! The job of each node, built from the state. Pure.
 
 use super::state::{ExecutionState, Standing};
 use super::tasks::Mark;
@@ -19,8 +19,8 @@ pub(crate) fn architect(state: &ExecutionState) -> Job<ArchitectJob> {
         Some(issue) => issue.clone(),
         None => of_plan(state)?,
     };
-    let mut wishes = state.plan_problems.clone();
-    wishes.extend(state.plan_feedback.clone());
+    let mut requests = state.plan_problems.clone();
+    requests.extend(state.plan_feedback.clone());
     let raw = state.raw_architect_output.clone().filter(|raw| !raw.is_empty());
     let former = state.plan_markdown.clone().or(raw);
     Ok(ArchitectJob {
@@ -28,12 +28,12 @@ pub(crate) fn architect(state: &ExecutionState) -> Job<ArchitectJob> {
         directory: state.working_dir.clone(),
         issue,
         former,
-        issues: wishes,
+        issues: requests,
         session: state.architect_session.clone(),
     })
 }
 
-/// What a plan without an issue is for, as it says itself.
+/// Returns an issue made from the plan's own title and goal.
 fn of_plan(state: &ExecutionState) -> Job<Issue> {
     let plan = state.plan()?;
     let title = plan.title().unwrap_or("the plan below").to_owned();
@@ -57,7 +57,7 @@ pub(crate) fn approval(state: &ExecutionState) -> Job<ApprovalJob> {
     Ok(ApprovalJob { question, file, draft, decided, reference: None })
 }
 
-/// The approval that another graph has asked for, of which this one is a part.
+/// Returns the approval that the parent graph already obtained.
 fn approved(state: &ExecutionState) -> Option<Decision> {
     (state.human_approved == Some(true)).then_some(())?;
     let is_left = |id: &str| state.tasks.iter().all(|line| line.id != id || line.mark != Mark::Skipped);
@@ -66,7 +66,7 @@ fn approved(state: &ExecutionState) -> Option<Decision> {
     Some(Decision::Approve { tasks: (left.len() < plan.task_count()).then_some(left) })
 }
 
-/// What a person should know before a developer gets a shell of ours with nothing around it.
+/// Returns a warning for the person if a developer gets an unconfined shell.
 fn open_shell(state: &ExecutionState) -> Option<String> {
     let tools = &state.profile.tools;
     let is_ours = matches!(state.profile.agent(Role::Developer).driver, DriverName::Api { .. });
@@ -112,7 +112,7 @@ pub(super) fn developer(state: &ExecutionState) -> Job<DeveloperJob> {
     })
 }
 
-/// The work of the last attempt, to be kept in git.
+/// Returns the work of the last attempt, to be saved in git.
 fn kept(state: &ExecutionState) -> Option<Kept> {
     if matches!(state.standing, Standing::Tampered(_)) {
         return None;
@@ -139,7 +139,7 @@ pub(super) fn verify(state: &ExecutionState) -> Job<VerifyJob> {
     })
 }
 
-/// Whether the plan says that the current task changes no files.
+/// Returns whether the plan declares that the current task changes no files.
 pub(super) fn changes_nothing(state: &ExecutionState) -> Job<bool> {
     let plan = state.plan()?;
     Ok(state.task(&plan)?.changes_nothing)
@@ -163,7 +163,7 @@ pub(super) fn reviewer(state: &ExecutionState) -> Job<ReviewerJob> {
     })
 }
 
-/// The commit of the current task; of one that was put aside there is nothing to commit.
+/// Returns the commit of the current task; a skipped one commits nothing.
 pub(super) fn commit(state: &ExecutionState) -> Job<CommitJob> {
     let line = state.line();
     let mut base = state.base()?;

@@ -1,5 +1,5 @@
-//! The workflow that executes a plan task by task: plan, approval by a person, a fresh agent session for each task, checks,
-//! review, a commit for each task that passed.
+//! The workflow that executes a plan task by task: plan, approval by a person, a new agent session for each task,
+//! checks, review, and a commit for each task that passes.
 //!
 //! ```text
 //! START -> architect -> plan_validator -> human_approval -> prepare_workspace -> developer -> verify -> reviewer
@@ -7,8 +7,8 @@
 //!                                                              +---------- next_task_node <---------------+
 //! ```
 //!
-//! A task that does not pass as often as it may, or depends on one that was skipped, goes to `halt`, where a person decides; the last one to `finalize`. What a node
-//! is to do is read from the state in `jobs`, what its result does to the state stands in `done`; both are pure.
+//! A task that exhausts its attempts, or depends on a skipped one, goes to `halt`, where a person decides; the last one
+//! to `finalize`. `jobs` makes each node's job from the state, `done` an update from its result; both are pure.
 
 mod blocked;
 mod decided;

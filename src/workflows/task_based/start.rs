@@ -1,4 +1,4 @@
-//! How a run begins: files are read, the repository is looked at, before anything is stored and any model is asked.
+//! The start of a run: reads the files and checks the repository before anything is stored or a model is called.
 
 use std::path::{Path, PathBuf};
 
@@ -8,29 +8,29 @@ use crate::plan::{Issue, IssueError, Plan, PlanError};
 use crate::workflows::{Profile, Role, Tracker};
 use crate::workspace::{Workspace, WorkspaceError, WorkspaceOptions, branch_name};
 
-/// What a run is to do.
+/// The input of a run.
 #[derive(Clone, Debug, Default)]
 pub struct Start {
-    /// The file with the plan; none: an architect writes one.
+    /// The plan's file; `None`: an architect writes the plan.
     pub plan: Option<PathBuf>,
-    /// The file with the issue.
+    /// The issue's file.
     pub issue: Option<PathBuf>,
-    /// How, and by whom. Paths in it count from the current directory.
+    /// The profile. Its paths are relative to the current directory.
     pub profile: Profile,
-    /// Whether changes of the user's own may be in the files.
+    /// Set to allow uncommitted changes of the user.
     pub allow_dirty: bool,
-    /// The branch of the work; none: one named after the issue or the thread.
+    /// The branch of the work; `None`: one named after the issue or the thread.
     pub branch: Option<String>,
 }
 
-/// Why a run cannot begin.
+/// The reason why a run cannot start.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum StartError {
     /// There is nothing to do.
     #[error("there is neither a plan nor an issue")]
     Nothing,
-    /// There is an issue, and the profile says that issues come from nowhere.
+    /// There is an issue, but the profile disables issues.
     #[error("there is an issue, but the profile says `tracker = \"none\"`")]
     NoTracker,
     /// The plan's file cannot be read.
@@ -38,27 +38,27 @@ pub enum StartError {
     Unreadable {
         /// The file.
         file: PathBuf,
-        /// Why not.
+        /// The cause.
         source: std::io::Error,
     },
-    /// The plan cannot be executed.
+    /// The plan is invalid.
     #[error("{}: {source}", file.display())]
     Plan {
         /// The file.
         file: PathBuf,
-        /// Why not.
+        /// The cause.
         source: PlanError,
     },
     /// The issue's file cannot be read.
     #[error(transparent)]
     Issue(#[from] IssueError),
-    /// A scenario cannot be played.
+    /// A scenario cannot be used.
     #[error(transparent)]
     Scenario(#[from] ScenarioError),
-    /// No model is named for an agent that needs one.
+    /// An agent that needs a model has none.
     #[error("no model is named for the {role}")]
     NoModel {
-        /// Who needs one.
+        /// The role of the agent.
         role: &'static str,
     },
     /// There are changed files, and HEAD is on the branch of another run, which may have left them.
@@ -66,27 +66,27 @@ pub enum StartError {
     Leftovers {
         /// The branch.
         branch: String,
-        /// What there is.
+        /// The changed files.
         source: WorkspaceError,
     },
     /// The repository is not ready.
     #[error(transparent)]
     Workspace(#[from] WorkspaceError),
-    /// Nothing could be read at all.
+    /// Reading failed as a whole.
     #[error("plan and repository cannot be read")]
     Io(#[from] std::io::Error),
-    /// A folder is not there.
+    /// A folder does not exist.
     #[error("{}: this folder cannot be found", folder.display())]
     NoFolder {
         /// The folder.
         folder: PathBuf,
-        /// Why not.
+        /// The cause.
         source: std::io::Error,
     },
 }
 
 impl StartError {
-    /// Returns what a person can do about it.
+    /// Returns a suggestion for fixing the error.
     pub fn help(&self) -> Option<&'static str> {
         match self {
             Self::Io(_) => None,
@@ -113,7 +113,7 @@ impl StartError {
         }
     }
 
-    /// Returns whether what was asked for makes no sense, whatever state the repository is in.
+    /// Returns whether the request itself is invalid, regardless of the state of the repository.
     pub fn is_usage(&self) -> bool {
         match self {
             Self::Workspace(error) => matches!(error, WorkspaceError::BadBranch { .. }),
@@ -124,8 +124,8 @@ impl StartError {
 }
 
 impl Start {
-    /// The same as [`input`](Self::input) for callers that cannot wait in an async function: a command line that reads its
-    /// arguments. Works inside a runtime too.
+    /// The blocking form of [`input`](Self::input), for callers outside of async functions such as a command line.
+    /// Works inside a runtime too.
     ///
     /// # Errors
     /// As [`input`](Self::input).
@@ -133,11 +133,11 @@ impl Start {
         blocking(self.input())
     }
 
-    /// Reads plan and issue, and checks that the repository is ready: no other run works in it, no merge is under way, nothing
-    /// of the user's own is in it unless that is allowed.
+    /// Reads plan and issue, and checks that the repository is ready: no other run uses it, no merge is in progress,
+    /// and it has no uncommitted changes unless they are allowed.
     ///
     /// # Errors
-    /// Everything that can be known to be wrong now.
+    /// Every problem that can be detected now.
     pub async fn input(self) -> Result<ExecutionStateUpdate, StartError> {
         let Self { plan, issue, profile, allow_dirty, branch } = self;
         if issue.is_some() && profile.tracker == Tracker::None {
@@ -153,7 +153,7 @@ impl Start {
         has_models(&profile, &roles)?;
         let profile = with_scenarios(profile)?;
         let (path, hash, plan) = match plan {
-            Some(Read { path, hash, plan }) => (Some(path), Some(hash), Some(plan)),
+            Some(PlanSource { path, hash, plan }) => (Some(path), Some(hash), Some(plan)),
             None => (None, None, None),
         };
         let workspace = ready(&profile.working_dir, path.as_slice(), allow_dirty).await?;
@@ -176,7 +176,7 @@ impl Start {
     }
 }
 
-/// Waits for a future in a thread of its own, which works inside a runtime too.
+/// Blocks on a future in a separate thread, which works inside a runtime too.
 pub(crate) fn blocking<T, E>(work: impl Future<Output = Result<T, E>> + Send + 'static) -> Result<T, E>
 where
     T: Send + 'static,
@@ -186,7 +186,7 @@ where
     std::thread::spawn(wait).join().unwrap_or_else(|_| Err(std::io::Error::other("reading them panicked").into()))
 }
 
-/// The branch that HEAD is on, if it is one that a run made for its work.
+/// Returns HEAD's branch if a run created it for its work.
 async fn of_another_run(workspace: &Workspace) -> Option<String> {
     let head = workspace.head().await.ok()?;
     head.branch().filter(|branch| branch.starts_with("superstep/")).map(str::to_owned)
@@ -199,7 +199,7 @@ fn begins_on(branch: &str) -> String {
     )
 }
 
-/// Checks that each agent behind a server of models has one.
+/// Checks that each agent with an `api` driver has a model.
 pub(crate) fn has_models(profile: &Profile, roles: &[Role]) -> Result<(), StartError> {
     for role in roles {
         let agent = profile.agent(*role);
@@ -210,22 +210,21 @@ pub(crate) fn has_models(profile: &Profile, roles: &[Role]) -> Result<(), StartE
     Ok(())
 }
 
-/// A plan, and the file it was read from.
-struct Read {
+struct PlanSource {
     path: PathBuf,
     hash: String,
     plan: Plan,
 }
 
-fn read_plan(file: &Path) -> Result<Read, StartError> {
+fn read_plan(file: &Path) -> Result<PlanSource, StartError> {
     let unreadable = |source| StartError::Unreadable { file: file.to_owned(), source };
     let text = crate::files::text(file).map_err(unreadable)?;
     let hash = crate::plan::hash(&text);
     let plan = Plan::parse(text).map_err(|source| StartError::Plan { file: file.to_owned(), source })?;
-    Ok(Read { path: file.canonicalize().map_err(unreadable)?, hash, plan })
+    Ok(PlanSource { path: file.canonicalize().map_err(unreadable)?, hash, plan })
 }
 
-/// The profile with the whole paths of its scenarios, which are read once to see whether they can be played.
+/// Makes the paths of scenarios absolute, and checks that each can be opened.
 pub(crate) fn with_scenarios(mut profile: Profile) -> Result<Profile, StartError> {
     let whole = |name: DriverName| -> Result<DriverName, StartError> {
         let DriverName::Scripted(file) = name else { return Ok(name) };
@@ -242,7 +241,7 @@ pub(crate) fn with_scenarios(mut profile: Profile) -> Result<Profile, StartError
     Ok(profile)
 }
 
-/// Returns the repository, which is ready; `apart` are files that are no part of the work.
+/// Opens a repository that is ready; `apart` are files that are not part of the work.
 pub(crate) async fn ready(folder: &Path, apart: &[PathBuf], allow_dirty: bool) -> Result<Workspace, StartError> {
     let folder = folder.canonicalize().map_err(|source| StartError::NoFolder { folder: folder.to_owned(), source })?;
     let root = Workspace::open(&folder).await?.root().to_owned();
@@ -261,8 +260,8 @@ pub(crate) async fn ready(folder: &Path, apart: &[PathBuf], allow_dirty: bool) -
     Ok(workspace)
 }
 
-/// Checks that the branch of the work is nobody's: one that was asked for is new; one that is named after the issue is new,
-/// or was made for it and holds no work yet.
+/// Checks that the branch of the work is free: a requested one must be new; one named after the issue must be new or
+/// hold no work yet.
 async fn free(workspace: &Workspace, wanted: Option<&str>, issue: Option<&Issue>) -> Result<(), StartError> {
     let Some(branch) = wanted.map(str::to_owned).or_else(|| issue.map(|issue| branch_name(&issue.id))) else {
         return Ok(());
@@ -277,7 +276,7 @@ async fn free(workspace: &Workspace, wanted: Option<&str>, issue: Option<&Issue>
     }
 }
 
-/// Checks that there is no such branch.
+/// Checks that the branch does not exist.
 pub(crate) async fn new_branch(workspace: &Workspace, branch: &str) -> Result<(), StartError> {
     match workspace.branch_at(branch).await? {
         Some(commit) => Err(WorkspaceError::BranchTaken { branch: branch.to_owned(), commit }.into()),

@@ -1,5 +1,4 @@
-//! What a run of the workflow knows: the state of its graph. Plain data; everything in it is stored, so no key and no
-//! transcript is.
+//! The state of the workflow's graph. Plain data; all of it is stored, so it holds no key and no transcript.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -17,132 +16,132 @@ use crate::workflows::phased::{
 use crate::workflows::{Profile, Role};
 use crate::workspace::TreeId;
 
-/// The state of a run: what is asked for, the plan, where each task stands.
+/// The state of a run: the request, the plan, and the progress of each task.
 #[derive(State, Clone, Debug, Serialize, Deserialize)]
 pub struct ExecutionState {
     /// The name of the profile.
     pub profile_id: String,
-    /// How the work is done, and by whom. Holds no keys.
+    /// The profile. Holds no keys.
     pub profile: Profile,
-    /// What the work is for; none if a plan was given without one.
+    /// The issue; `None` if only a plan was given.
     pub issue: Option<Issue>,
     /// The repository's folder, as an absolute path.
     pub working_dir: PathBuf,
-    /// Whether changes of the user's own may be in the files; they are in no commit.
+    /// Set to allow uncommitted changes of the user; they are never committed.
     pub allow_dirty: bool,
-    /// The branch that was asked for; none: one named after the issue or the thread.
+    /// The requested branch; `None`: one named after the issue or the thread.
     pub wanted_branch: Option<String>,
 
-    /// What the plan is to reach.
+    /// The goal of the plan.
     pub goal: Option<String>,
-    /// The plan. It never changes during the work but by a person's decision.
+    /// The plan. It only changes by a person's decision.
     pub plan_markdown: Option<String>,
-    /// The file it came from, or was written to.
+    /// The plan's file, as read or written.
     pub plan_path: Option<PathBuf>,
     /// The hash of that file's text when it was last read.
     pub plan_hash: Option<String>,
     /// The files that the plan names.
     pub key_files: Vec<String>,
-    /// The plan as the architect handed it over, as JSON; empty if nothing was that can be read. None: no architect was asked.
+    /// The architect's proposal as JSON; empty if it was unreadable, `None` without an architect.
     pub raw_architect_output: Option<String>,
     /// The architect's session.
     pub architect_session: Option<SessionRef>,
-    /// What is wrong with the plan.
+    /// The problems of the plan.
     pub plan_problems: Vec<String>,
-    /// How often it was sent back because of that.
+    /// The number of times it was sent back for them.
     pub plan_revisions: u32,
-    /// What a person wants of the next plan, or why they rejected this one.
+    /// A person's request for the next plan, or the reason of a rejection.
     pub plan_feedback: Option<String>,
-    /// Whether a person ended the run while the plan was written; nobody is asked about it then.
+    /// Set if a person ended the run while the plan was written; there is then no approval.
     pub plan_ended: bool,
-    /// Whether a person approved the plan; none before they decided.
+    /// True if a person approved the plan; `None` before the decision.
     pub human_approved: Option<bool>,
 
-    /// Where the work began; none before the repository is prepared.
+    /// The commit and files before the work; `None` until the repository is prepared.
     pub start: Option<Base>,
-    /// How many tasks there are; none before the plan is read. A plan without task headings is one.
+    /// The number of tasks; `None` until the plan is read. A plan without task headings is one task.
     pub total_tasks: Option<u32>,
-    /// The tasks, and where each stands.
+    /// The tasks and their progress.
     #[channel(messages)]
     pub tasks: Vec<TaskLine>,
-    /// The task worked on, from 0.
+    /// The index of the current task, from 0.
     pub current_task_index: u32,
-    /// How many attempts at it were judged.
+    /// The number of attempts at it that were reviewed or failed their checks.
     pub task_review_iteration: u32,
-    /// How many attempts were judged in all.
+    /// The number of reviews in the whole run.
     pub review_iteration: u32,
-    /// How many attempts a task gets; 5 unless the profile says otherwise, whose number wins.
+    /// The maximum number of attempts at a task, from the profile. Default: 5.
     pub max_task_review_iterations: u32,
-    /// How many attempts the current task gets, with those that a person added.
+    /// The maximum number of attempts at the current task, including those that a person added.
     pub attempts_allowed: u32,
 
-    /// Where the current task began.
+    /// The commit and files before the current task.
     pub task_base: Option<Base>,
-    /// The files as the last attempt left them.
+    /// The files after the last attempt.
     pub task_tree: Option<TreeId>,
     /// The files at the last review.
     pub last_reviewed_tree: Option<TreeId>,
-    /// The developer's session, and the task it is about.
+    /// The developer's session, and its task.
     pub developer_session: Option<DeveloperSession>,
-    /// The same session's id.
+    /// The id of that session.
     pub driver_session_id: Option<String>,
-    /// How many attempts at the task changed nothing.
+    /// The number of consecutive attempts at the task without changes.
     pub empty_attempts: u32,
-    /// How its checks ended last.
+    /// The results of its last checks.
     pub checks: Vec<Check>,
-    /// What reviewers still hold against it.
+    /// The reviewers' open comments on it.
     pub open_comments: Vec<Comment>,
-    /// What else kept the last attempt from being accepted.
+    /// The other problems with the last attempt.
     pub failures: Vec<String>,
-    /// What a person said to the developer.
+    /// A person's note to the developer.
     pub note: String,
     /// The last review.
     pub last_review: Option<LastReview>,
-    /// What the last attempt came to.
+    /// The standing of the last attempt.
     pub standing: Standing,
-    /// Where the work of the attempt before is kept in git.
+    /// The git reference that holds the last attempt's work.
     pub salvage: Option<String>,
-    /// Where the current task's earlier work is kept, if it was taken out of the files before the task is continued.
+    /// The git reference of the current task's earlier work, if it was removed from the files for other tasks.
     pub taken_out: Option<String>,
-    /// The tasks that were worked on and wait, because another plan puts others before them.
+    /// The tasks that were started and wait because another plan put others before them.
     pub unfinished: Vec<Unfinished>,
-    /// The models that a person chose for the current task because a server refused a session.
+    /// The models that a person chose for the current task after a server rejected a session.
     pub models: BTreeMap<Role, String>,
-    /// How often the work was stopped for a person.
+    /// The number of times the work was halted for a person.
     pub halts: u32,
 
-    /// The index of the phase in work, from 0.
+    /// The index of the current phase, from 0.
     pub phase_index: u32,
-    /// The phases of the plan; empty: it is executed task by task.
+    /// The phases of the plan; empty for execution task by task.
     #[channel(reduce = change_phases, write = PhaseChange, delta)]
     pub phases: Vec<PhaseState>,
-    /// The phase in work.
+    /// The current phase.
     pub phase: PhaseWork,
-    /// The work of subtasks that is not on the branch yet, by their ids.
+    /// The work of subtasks that is not on the branch yet, by subtask id.
     #[channel(reduce = change_works, write = WorkChange)]
     pub works: BTreeMap<String, SubtaskWork>,
 
-    /// What agents are doing.
+    /// The status of the agents.
     pub agentic_status: AgenticStatus,
-    /// What agents have used.
+    /// The total usage of agents.
     #[channel(add)]
     pub usage: Usage,
-    /// What each role has used.
+    /// The usage by role.
     #[channel(reduce = add_up)]
     pub used: BTreeMap<Role, Usage>,
-    /// The limits that people set in place of those of the profile.
+    /// The limits that people set instead of the profile's.
     #[channel(reduce = later)]
     pub raised: NewLimits,
-    /// What a reviewer says of all the work.
+    /// The review of all the work.
     pub final_review: Option<FinalReview>,
-    /// What became of the run; none while it goes on.
+    /// The outcome of the run; `None` while it runs.
     pub outcome: Option<RunOutcome>,
-    /// What a person should know: files left out, commits taken back.
+    /// Notices for a person: files left out, commits undone.
     #[channel(append)]
     pub notices: Vec<String>,
 }
 
-/// Nothing is known; a task gets as many attempts as it does by default.
+/// Empty, with the default number of attempts at a task.
 impl Default for ExecutionState {
     fn default() -> Self {
         Self {
@@ -207,66 +206,66 @@ impl Default for ExecutionState {
 /// A developer's session.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DeveloperSession {
-    /// The index of the task it is about: it is never gone on with for another.
+    /// The index of its task; it is never resumed for another one.
     pub task_index: u32,
     /// The session.
     pub session: SessionRef,
 }
 
-/// What the last attempt at a task came to.
+/// The standing of the last attempt at a task.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Standing {
-    /// Nobody has judged it.
+    /// It was not reviewed yet.
     #[default]
     Unjudged,
-    /// Its checks succeeded: it goes to review.
+    /// Its checks passed: it goes to review.
     Verified,
     /// It was not accepted.
     Failed,
     /// It was accepted.
     Approved,
-    /// Trying again is no use.
+    /// Another attempt is useless.
     Halted(String),
-    /// What git runs was changed, by an agent or a check: nothing is done before a person has looked.
+    /// An agent or a check changed files that git executes: nothing runs before a person has looked at them.
     Tampered(String),
-    /// A person put it aside.
+    /// A person skipped the task.
     Skipped,
     /// A person ended the run.
     Aborted,
 }
 
-/// What agents are doing.
+/// The status of the agents.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum AgenticStatus {
-    /// Nothing yet.
+    /// Not started.
     #[default]
     Pending,
-    /// They work.
+    /// Working.
     Running,
-    /// They wait for a person.
+    /// Waiting for a person.
     Waiting,
-    /// They are done.
+    /// Finished.
     Completed,
-    /// They gave up.
+    /// Given up.
     Failed,
-    /// A person stopped them.
+    /// Stopped by a person.
     Cancelled,
 }
 
-/// What became of a run.
+/// The outcome of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum RunOutcome {
-    /// All tasks are done, or were skipped by a person.
+    /// All tasks are done or skipped.
     Completed,
-    /// A task did not pass as often as it may; a person decides.
+    /// A task exhausted its attempts; a person decides.
     Halted,
     /// A person rejected the plan.
     Rejected,
-    /// A person ended it.
+    /// A person ended the run.
     Cancelled,
-    /// It gave up.
+    /// The run gave up.
     Failed,
 }

@@ -1,38 +1,38 @@
-//! The steps of the workflow, and where each outcome of a router leads.
+//! The steps of the workflow, and the targets of its routers.
 
 use crate::graph::{END, NodeId, Route, Target};
 use crate::routes::{
     AfterApproval, AfterBegin, AfterHalting, AfterPlanReview, AfterStart, AfterTaskReview, AfterVerify,
 };
 
-/// The steps.
+/// The nodes of the graph.
 #[derive(NodeId)]
 pub enum Step {
-    /// Has a plan written.
+    /// Lets an architect write a plan.
     #[node(name = "architect")]
     Architect,
-    /// Reads the plan and says what is wrong with it.
+    /// Validates the plan.
     #[node(name = "plan_validator")]
     PlanValidator,
-    /// Asks a person about the plan.
+    /// Asks a person to approve the plan.
     #[node(name = "human_approval")]
     HumanApproval,
-    /// Makes the repository ready: a branch of its own, nothing of the user's in the way.
+    /// Prepares the repository: creates a branch, checks for uncommitted changes.
     #[node(name = "prepare_workspace")]
     PrepareWorkspace,
-    /// Has a task worked on.
+    /// Lets a developer work on a task.
     #[node(name = "developer")]
     Developer,
-    /// Runs the plan's commands for it.
+    /// Runs the task's verify commands.
     #[node(name = "verify")]
     Verify,
-    /// Has the work judged.
+    /// Lets a reviewer review the work.
     #[node(name = "reviewer")]
     Reviewer,
-    /// Commits it, and begins the next.
+    /// Commits the task, and starts the next one.
     #[node(name = "next_task_node")]
     NextTask,
-    /// Commits the last one, and has all the work judged.
+    /// Commits the last task, and lets a reviewer review all the work.
     #[node(name = "finalize")]
     Finalize,
     /// Asks a person about a task that did not pass.

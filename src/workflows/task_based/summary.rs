@@ -1,4 +1,4 @@
-//! How a run stands, in lines for people.
+//! The summary of a run, as text for people.
 
 use std::collections::BTreeMap;
 
@@ -8,18 +8,17 @@ use crate::drivers::{Account, Usage, dollars};
 use crate::workflows::Role;
 use crate::workflows::phased::phase_tree;
 
-/// What to do about a cost that is not known.
+/// The advice for an unknown cost.
 const UNPRICED: &str = "give the model's prices in `[prices.\"MODEL\"]` of the profile";
 
-/// Returns how a run stands: its plan, its tasks with marks, attempts, reviews, commits and costs, and what a person should
-/// know.
+/// Summarizes a run: its plan, its tasks with marks, attempts, reviews, commits and costs, and its notices.
 pub fn summary(state: &ExecutionState) -> String {
     let mut lines = vec![];
     lines.extend(state.issue.as_ref().map(|issue| format!("issue {}: {}", issue.id, issue.title)));
     lines.extend(state.goal.as_ref().map(|goal| format!("goal: {}", goal.replace('\n', " "))));
     lines.extend(state.plan_path.as_ref().map(|path| format!("plan: {}", path.display())));
     lines.extend(state.start.iter().filter_map(|base| Some(format!("branch: {}", base.at.branch.as_ref()?))));
-    lines.extend(state.outcome.map(|outcome| format!("outcome: {}", told(outcome))));
+    lines.extend(state.outcome.map(|outcome| format!("outcome: {}", outcome_text(outcome))));
     lines.extend(state.plan_feedback.as_ref().map(|feedback| format!("feedback: {}", feedback.replace('\n', " "))));
     lines.extend(tasks(&state.tasks));
     lines.extend(phase_tree(&state.phases, None));
@@ -37,7 +36,7 @@ pub fn summary(state: &ExecutionState) -> String {
     lines.join("\n")
 }
 
-fn told(outcome: RunOutcome) -> &'static str {
+fn outcome_text(outcome: RunOutcome) -> &'static str {
     match outcome {
         RunOutcome::Completed => "completed",
         RunOutcome::Halted => "halted: a person decides",
@@ -47,7 +46,7 @@ fn told(outcome: RunOutcome) -> &'static str {
     }
 }
 
-/// A line for each task, in columns.
+/// Returns a line for each task, in columns.
 fn tasks(lines: &[TaskLine]) -> Vec<String> {
     let name = |line: &TaskLine| match line.title.as_str() {
         "" => format!("Task {}", line.id),
@@ -55,19 +54,19 @@ fn tasks(lines: &[TaskLine]) -> Vec<String> {
     };
     let width = lines.iter().map(|line| name(line).chars().count()).max().unwrap_or(0).min(60);
     let line = |line: &TaskLine| {
-        let told = format!("{} {:width$}  {}", mark(line.mark), name(line), stands(line));
-        std::iter::once(told).chain(roles("    ", &line.used)).collect::<Vec<_>>()
+        let row = format!("{} {:width$}  {}", mark(line.mark), name(line), status_text(line));
+        std::iter::once(row).chain(roles("    ", &line.used)).collect::<Vec<_>>()
     };
     lines.iter().flat_map(line).collect()
 }
 
-/// A line for each role that has used anything.
+/// Returns a line for each role with any usage.
 fn roles(indent: &str, used: &BTreeMap<Role, Usage>) -> Vec<String> {
     let used = used.iter().filter(|(_, usage)| usage.tokens() > 0 || usage.cost > 0);
     used.map(|(role, usage)| format!("{indent}{}: {}", role.name(), spent(usage))).collect()
 }
 
-/// Tokens and cost: `1234 tokens, $0.0060`.
+/// Returns tokens and cost: `1234 tokens, $0.0060`.
 fn spent(usage: &Usage) -> String {
     let tokens = format!("{} tokens", usage.tokens());
     match (usage.cost, usage.unpriced) {
@@ -78,7 +77,7 @@ fn spent(usage: &Usage) -> String {
     }
 }
 
-/// What the run has used, of what it may.
+/// Returns the usage of the run, and its limits.
 fn costs(state: &ExecutionState) -> Vec<String> {
     let usage = &state.usage;
     let mut lines = roles("", &state.used);
@@ -110,7 +109,7 @@ fn mark(mark: Mark) -> char {
     }
 }
 
-fn stands(line: &TaskLine) -> String {
+fn status_text(line: &TaskLine) -> String {
     let word = match line.mark {
         Mark::Pending => "pending",
         Mark::Running => "running",

@@ -1,4 +1,4 @@
-//! Where each task of a plan stands. Pure.
+//! The progress of a plan's tasks. Pure.
 
 use std::collections::BTreeMap;
 
@@ -9,46 +9,46 @@ use crate::graph::reducers::Keyed;
 use crate::plan::{Comment, Plan, Severity, TaskId};
 use crate::workflows::Role;
 
-/// A task, and where it stands.
+/// A task and its progress.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TaskLine {
     /// Its number in the plan.
     pub id: String,
-    /// What it is.
+    /// The title.
     pub title: String,
-    /// Where it stands.
+    /// The status.
     pub mark: Mark,
-    /// How often it was worked on.
+    /// The number of attempts.
     pub attempts: u32,
-    /// How often it was reviewed.
+    /// The number of reviews.
     pub reviews: u32,
-    /// The commit it ended in.
+    /// The commit with its work.
     pub commit: Option<String>,
-    /// What it has cost, in millionths of a dollar.
+    /// The cost in millionths of a dollar.
     pub cost: u64,
-    /// What each role has used for it.
+    /// The usage by role.
     #[serde(default)]
     pub used: BTreeMap<Role, Usage>,
 }
 
-/// Where a task stands.
+/// The status of a task.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Mark {
-    /// It was not begun.
+    /// Not started.
     #[default]
     Pending,
-    /// It is worked on.
+    /// In progress.
     Running,
     /// It is done.
     Done,
-    /// A person put it aside.
+    /// Skipped by a person.
     Skipped,
-    /// It waits for a person.
+    /// Waiting for a person.
     Halted,
 }
 
-/// A task that was worked on, and waits until the tasks that another plan puts before it are done.
+/// A task that was started, and waits for the tasks that another plan put before it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Unfinished {
     /// The task's number in the plan.
@@ -67,19 +67,19 @@ pub struct Unfinished {
     pub salvage: Option<String>,
 }
 
-/// A review in short.
+/// A summary of a review.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LastReview {
-    /// Whether the work passed.
+    /// Set if the work passed.
     pub approved: bool,
-    /// What was found.
+    /// The findings.
     pub comments: Vec<Comment>,
-    /// How grave the gravest finding is.
+    /// The highest severity.
     pub severity: Severity,
 }
 
 impl Mark {
-    /// Returns whether there is nothing left to do.
+    /// Returns whether it is done or skipped.
     pub fn is_closed(self) -> bool {
         matches!(self, Self::Done | Self::Skipped)
     }
@@ -91,7 +91,7 @@ impl Keyed for TaskLine {
     }
 }
 
-/// The tasks of a plan in the order of execution, before any is begun; those that are not among `approved` are skipped.
+/// Returns the tasks of a plan in execution order, before any is started; those not in `approved` are skipped.
 pub(super) fn lines(plan: &Plan, approved: Option<&[TaskId]>) -> Vec<TaskLine> {
     let line = |task: crate::plan::Task<'_>| {
         let is_approved = approved.is_none_or(|ids| ids.contains(task.id));
@@ -101,8 +101,8 @@ pub(super) fn lines(plan: &Plan, approved: Option<&[TaskId]>) -> Vec<TaskLine> {
     plan.execution_order().into_iter().map(line).collect()
 }
 
-/// The tasks of another plan: what was done, or put aside, under the same number stays so, and what was tried stays counted.
-pub(super) fn carried(plan: &Plan, before: &[TaskLine]) -> Vec<TaskLine> {
+/// Returns the tasks of another plan: closed ones with the same number stay closed, and attempts stay counted.
+pub(super) fn carry_over(plan: &Plan, before: &[TaskLine]) -> Vec<TaskLine> {
     let carry = |line: TaskLine| match before.iter().find(|known| known.id == line.id) {
         Some(known) if known.mark.is_closed() => known.clone(),
         Some(known) => TaskLine { title: line.title, mark: line.mark, ..known.clone() },
@@ -111,29 +111,29 @@ pub(super) fn carried(plan: &Plan, before: &[TaskLine]) -> Vec<TaskLine> {
     lines(plan, None).into_iter().map(carry).collect()
 }
 
-/// The index of the first task at or after `from` that is not closed.
+/// Returns the index of the first task at or after `from` that is not closed.
 pub(super) fn next_open(lines: &[TaskLine], from: usize) -> Option<usize> {
     lines.iter().enumerate().skip(from).find(|(_, line)| !line.mark.is_closed()).map(|(index, _)| index)
 }
 
-/// The index of the open task that comes after `current`: the next one behind it, else the first before it, which another
-/// plan may have brought.
+/// Returns the index of the next open task after `current`, otherwise of the first open one before it, which another
+/// plan may have added.
 pub(super) fn next_after(lines: &[TaskLine], current: usize) -> Option<usize> {
     next_open(lines, current + 1).or_else(|| next_open(lines, 0).filter(|&index| index < current))
 }
 
-/// Adds what roles have used.
+/// Adds the usage of roles.
 pub(crate) fn add_up(all: &mut BTreeMap<Role, Usage>, more: BTreeMap<Role, Usage>) {
     more.into_iter().for_each(|(role, usage)| *all.entry(role).or_default() += usage);
 }
 
-/// Keeps the later one of each limit.
+/// Replaces each limit that has a new value.
 pub(crate) fn later(limits: &mut NewLimits, new: NewLimits) {
     *limits = limits.later(new);
 }
 
 impl TaskLine {
-    /// With what a role has used for it in a turn.
+    /// Adds the usage of a role's turn.
     pub(super) fn costing(mut self, role: Role, usage: Usage) -> Self {
         self.cost = self.cost.saturating_add(usage.cost);
         *self.used.entry(role).or_default() += usage;

@@ -1,4 +1,4 @@
-//! What is known of a task that another plan puts off or drops: its open comments, its failed checks, where its work is. Pure.
+//! The notes on a task that another plan postpones or drops: open comments, failed checks, its saved work. Pure.
 
 use super::state::ExecutionState;
 use super::summary::counted;
@@ -6,7 +6,7 @@ use super::tasks::{Mark, TaskLine, Unfinished};
 use crate::plan::Plan;
 
 impl Unfinished {
-    /// The current task of a run that stops at it; `salvage` is where its work was kept just now.
+    /// Returns the notes on the current task; `salvage` is the reference that was just created for its work.
     pub(super) fn current(state: &ExecutionState, salvage: Option<&String>) -> Self {
         Self {
             task: state.line().id,
@@ -21,8 +21,8 @@ impl Unfinished {
         self.comments.is_empty() && self.failures.is_empty() && self.salvage.is_none()
     }
 
-    /// The same in words, for people: `1 open comment, 2 failed checks; its work is in refs/..`.
-    fn told(&self) -> String {
+    /// Describes the notes for people: `1 open comment, 2 failed checks; its work is in refs/..`.
+    fn text(&self) -> String {
         let number = |count: usize| u32::try_from(count).unwrap_or(u32::MAX);
         let comments = Some(number(self.comments.len())).filter(|&count| count > 0);
         let failures = Some(number(self.failures.len())).filter(|&count| count > 0);
@@ -34,7 +34,7 @@ impl Unfinished {
     }
 }
 
-/// Takes the entry of a task out of the list; an empty one if there is none.
+/// Removes the notes on a task from the list; returns empty ones if there are none.
 pub(super) fn take(list: &mut Vec<Unfinished>, task: &str) -> Unfinished {
     match list.iter().position(|entry| entry.task == task) {
         Some(at) => list.remove(at),
@@ -42,15 +42,14 @@ pub(super) fn take(list: &mut Vec<Unfinished>, task: &str) -> Unfinished {
     }
 }
 
-/// The tasks about which something is known, as another plan leaves them: those that it keeps, and a notice for each task that
-/// it drops.
-pub(super) struct Sorted {
+/// The notes on tasks that another plan keeps, and a notice for each task that it drops.
+pub(super) struct SortedNotes {
     pub(super) kept: Vec<Unfinished>,
     pub(super) notices: Vec<String>,
 }
 
-/// Sorts what is known of the tasks by another plan. `current` is what is known of the current task; none if it is closed.
-pub(super) fn sorted(plan: &Plan, state: &ExecutionState, current: Option<Unfinished>) -> Sorted {
+/// Sorts the notes on tasks by another plan. `current` holds those on the current task; `None` if it is closed.
+pub(super) fn sort(plan: &Plan, state: &ExecutionState, current: Option<Unfinished>) -> SortedNotes {
     let is_kept = |task: &str| plan.tasks().any(|known| known.id.as_str() == task);
     let closed_now = state.line().id;
     let mut known = state.unfinished.clone();
@@ -60,13 +59,13 @@ pub(super) fn sorted(plan: &Plan, state: &ExecutionState, current: Option<Unfini
     let dropped = state.tasks.iter().filter(is_open).filter(|line| !is_kept(&line.id));
     let notices = dropped.map(|line| notice(line, known.iter().find(|entry| entry.task == line.id))).collect();
     known.retain(|entry| is_kept(&entry.task) && !entry.is_empty());
-    Sorted { kept: known, notices }
+    SortedNotes { kept: known, notices }
 }
 
 fn notice(line: &TaskLine, known: Option<&Unfinished>) -> String {
     let title = if line.title.is_empty() { String::new() } else { format!(" ({})", line.title) };
     match line.mark {
         Mark::Done => format!("the new plan does not have task {}{title}, which is done: its commit stays", line.id),
-        _ => format!("the new plan drops task {}{title}{}", line.id, known.map(Unfinished::told).unwrap_or_default()),
+        _ => format!("the new plan drops task {}{title}{}", line.id, known.map(Unfinished::text).unwrap_or_default()),
     }
 }

@@ -1,4 +1,4 @@
-//! Questions that jobs, updates and routers ask of the state. Pure.
+//! Queries on the state for jobs, updates and routers. Pure.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -15,11 +15,11 @@ use crate::workflows::agent::{Circumstances, agent};
 use crate::workflows::{PlanContext, Role};
 use crate::workspace::escaped;
 
-/// The plan that was read last: node after node asks for the same one, and a long one takes milliseconds to read.
+/// The last parsed plan: consecutive nodes need the same one, and parsing a long one takes milliseconds.
 static LAST: Mutex<Option<Arc<Plan>>> = Mutex::new(None);
 
 impl ExecutionState {
-    /// Returns where work on the tasks stands. Of the other tasks those count that are still to be done, wherever they stand.
+    /// Returns the progress of the tasks. Counts all other open tasks, before and after the current one.
     pub fn progress(&self) -> TaskProgress {
         let others = self.tasks.iter().enumerate().filter(|(at, line)| *at != self.index() && !line.mark.is_closed());
         TaskProgress {
@@ -34,12 +34,11 @@ impl ExecutionState {
         self.current_task_index as usize
     }
 
-    /// The current task's line.
     pub(super) fn line(&self) -> TaskLine {
         self.tasks.get(self.index()).cloned().unwrap_or_else(|| TaskLine::unknown(self.index()))
     }
 
-    /// The index of the task that is to be done after the current one.
+    /// Returns the index of the next task after the current one.
     pub(super) fn next_index(&self) -> Option<usize> {
         next_after(&self.tasks, self.index())
     }
@@ -56,7 +55,7 @@ impl ExecutionState {
         Ok(Arc::clone(last.insert(plan)))
     }
 
-    /// The current task in the plan, by its number: the plan may be another than the one it was begun with.
+    /// Returns the current task in the plan, by its number, because the plan may have changed since the task started.
     pub(super) fn task<'p>(&self, plan: &'p Plan) -> Result<Task<'p>, NodeError> {
         let id = self.line().id;
         let found = plan.tasks().find(|task| task.id.as_str() == id);
@@ -69,12 +68,12 @@ impl ExecutionState {
         agent(&self.profile, role, &at)
     }
 
-    /// Returns how much the run may use.
+    /// Returns the effective limits of the run.
     pub(crate) fn budget(&self) -> RunLimits {
         self.raised.over(self.profile.budget)
     }
 
-    /// Where in the repository a plan goes that the architect wrote; none: it has no place there.
+    /// Returns the path of the architect's plan in the repository, if it belongs there.
     pub(crate) fn plan_in_repo(&self) -> Option<PathBuf> {
         let is_wanted = self.profile.plan_in_repo && self.raw_architect_output.is_some();
         let issue = self.issue.as_ref().filter(|_| is_wanted)?;
@@ -88,7 +87,7 @@ impl ExecutionState {
         self.home().join("plans")
     }
 
-    /// The file in which a plan that the architect wrote can be read before it is approved; none if the plan has a file.
+    /// Returns the file with the architect's plan for the approval; `None` if the plan has a file.
     pub(crate) fn draft(&self) -> Option<PlanFile> {
         let plan = self.plan_markdown.clone().filter(|_| self.plan_path.is_none())?;
         self.raw_architect_output.as_ref()?;
@@ -98,7 +97,7 @@ impl ExecutionState {
         Some(PlanFile { path, hash, plan })
     }
 
-    /// Where sessions and long diffs are kept.
+    /// Returns the folder of sessions and long diffs.
     pub(crate) fn home(&self) -> PathBuf {
         self.working_dir.join(".superstep")
     }
@@ -120,13 +119,13 @@ impl ExecutionState {
             .ok_or_else(|| NodeError::permanent("the repository was not prepared before a task began"))
     }
 
-    /// The plan's file, if a person may have changed it.
+    /// Returns the plan's file, which a person may have changed.
     pub(crate) fn plan_file(&self) -> Option<PlanFile> {
         let (path, hash, plan) = (self.plan_path.clone()?, self.plan_hash.clone()?, self.plan_markdown.clone()?);
         Some(PlanFile { path, hash, plan })
     }
 
-    /// What whoever works on the current task, or judges it, has to know.
+    /// Returns the information that an agent needs to work on or review the current task.
     pub(super) fn brief(&self) -> Result<Brief, NodeError> {
         let plan = self.plan()?;
         let task = self.task(&plan)?;
@@ -161,20 +160,20 @@ impl ExecutionState {
         }
     }
 
-    /// The chosen models, with one more if a person chose it now.
+    /// Returns the chosen models, including one that was just chosen.
     pub(crate) fn models_with(&self, role: Role, model: Option<String>) -> BTreeMap<Role, String> {
         let mut models = self.models.clone();
         models.extend(model.map(|model| (role, model)));
         models
     }
 
-    /// What a person was not told yet.
-    pub(crate) fn untold(&self, mut notices: Vec<String>) -> Vec<String> {
+    /// Returns the notices that are not in the state yet.
+    pub(crate) fn new_notices(&self, mut notices: Vec<String>) -> Vec<String> {
         notices.retain(|notice| !self.notices.contains(notice));
         notices
     }
 
-    /// Whether trying again is no use.
+    /// Returns whether another attempt is useless.
     pub(super) fn is_stuck(&self) -> bool {
         match self.standing {
             Standing::Halted(_) | Standing::Tampered(_) | Standing::Skipped | Standing::Aborted => true,
@@ -182,7 +181,7 @@ impl ExecutionState {
         }
     }
 
-    /// Why the current task waits for a person.
+    /// Returns the reason why the current task is halted.
     pub(super) fn halt_reason(&self) -> String {
         match &self.standing {
             Standing::Halted(reason) | Standing::Tampered(reason) => reason.clone(),
