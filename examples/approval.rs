@@ -1,5 +1,5 @@
-//! Stop for a person, exit, resume in a second process: `approval ask`, then `approval yes` or `approval no`. A second word
-//! names the store.
+//! Stop for a person, exit, resume in a second process: `approval ask`, then `approval yes` or `approval no`. A second
+//! argument names the store.
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "it is a program")]
 
 use std::error::Error;

@@ -1,5 +1,5 @@
-//! The agent of `docs/coming-from-langgraph.md`; `coming_from_langgraph.py` is the same in LangGraph. `tour` goes through it
-//! call by call, as several processes would; every other word is the command line that `App` makes of it.
+//! The agent of `docs/coming-from-langgraph.md`; `coming_from_langgraph.py` is the same in LangGraph. `tour` runs
+//! through it step by step, as several processes would; all other arguments go to the command line of `App`.
 //!
 //!     coming_from_langgraph tour
 //!     coming_from_langgraph run research --input '{"topic": "tides"}' --thread tides-1
@@ -259,7 +259,7 @@ async fn look(thread: &Threads) -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// Takes over a thread that LangGraph began: its state, as JSON, as if `Write` had run here.
+/// Imports the state of a LangGraph thread, as JSON, as if `Write` had run here.
 async fn adopt(thread: &Threads, values: &serde_json::Value) -> Result<(), Box<dyn Error>> {
     // <adopt>
     let writes = Writes::from_json(&(), values)?; // checked: each key names a channel, each value is of its type
@@ -270,7 +270,7 @@ async fn adopt(thread: &Threads, values: &serde_json::Value) -> Result<(), Box<d
     Ok(())
 }
 
-/// Goes through the agent, opening the store anew where another process would.
+/// Runs through the agent, reopening the store where another process would.
 async fn tour(store: &std::path::Path) -> Result<(), Box<dyn Error>> {
     let left = serde_json::json!({"topic": "moons", "findings": ["a page"], "draft": "An essay."});
     for part in 0..5 {

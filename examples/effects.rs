@@ -1,4 +1,4 @@
-//! An effect that happens once, a probe that asks the world, a wait of a week, and a check of the whole run afterwards.
+//! An effect that runs once, a probe of the external system, a sleep of a week, and a verification of the whole run.
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "it is a program")]
 
 use std::error::Error;
@@ -22,7 +22,7 @@ enum Step {
     Remind,
 }
 
-/// A bank that carries the first payment out, and loses the line before it can say so.
+/// A bank that executes the first payment but loses the connection before it replies.
 #[derive(Debug, Default)]
 struct Bank {
     payments: Mutex<Vec<String>>,

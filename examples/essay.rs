@@ -1,5 +1,5 @@
-//! Fan out, join, router, question: an essay that a person approves. Everything runs in one process here; see `approval` for
-//! two.
+//! Fan out, join, router, interrupt: an essay that a person approves, in a single process. See `approval` for two
+//! processes.
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "it is a program")]
 
 use std::error::Error;

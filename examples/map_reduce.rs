@@ -1,4 +1,4 @@
-//! Map and reduce: one send for each chapter, all counted in parallel, the counts merged by a reducer.
+//! Map and reduce: one send for each chapter, counted in parallel, the counts merged by a reducer.
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "it is a program")]
 
 use std::collections::BTreeMap;
@@ -18,7 +18,7 @@ struct Book {
     most: String,
 }
 
-/// In whichever order the workers end, the sum is the same.
+/// Adds counts. The order in which workers finish does not matter.
 fn merge(counts: &mut Counts, more: Counts) {
     more.into_iter().for_each(|(word, count)| *counts.entry(word).or_default() += count);
 }

@@ -1,5 +1,5 @@
-//! The scripted model server of the tests, for people: `cargo run --example model_server -- SCENARIO.yaml [ADDRESS]`. It
-//! answers `POST /v1/chat/completions` from the scenario and prints each request as a line of JSON.
+//! The tests' scripted model server, for manual use: `cargo run --example model_server -- SCENARIO.yaml [ADDRESS]`.
+//! Answers `POST /v1/chat/completions` from the scenario and prints each request as a line of JSON.
 
 #[path = "../tests/support/model_server/mod.rs"]
 mod model_server;

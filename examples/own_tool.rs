@@ -1,6 +1,5 @@
-//! A command line of your own: `App` over two graphs. `release` takes arguments, asks a question that `approve`, `reject` and
-//! `revise` answer, and says by its exit code how it ended; `nap` waits for a time, or a
-//! signal, without a process.
+//! A custom command line: `App` over two graphs. `release` takes arguments, has an interrupt that `approve`, `reject`
+//! and `revise` answer, and reports its end as an exit code; `nap` waits for a time or a signal without a process.
 //!
 //!     own_tool run release 1.2.0 --thread spring
 //!     own_tool approve spring --by ada
@@ -14,12 +13,12 @@ use std::time::Duration;
 use superstep::app::{App, Decide, Exit, Register, Reply, Verdict};
 use superstep::prelude::*;
 
-/// What the runs need from outside; never stored.
+/// The external dependencies of the runs; never stored.
 #[derive(Default)]
 struct Tools {
-    /// A file that, if it is there, lets building fail; a directory lets it panic.
+    /// If this file exists, the build fails; if it is a directory, the build panics.
     broken: &'static str,
-    /// A file that building waits for to go; a directory lets it block its thread first.
+    /// The build waits until this file is gone; if it is a directory, it blocks its thread first.
     busy: &'static str,
 }
 
@@ -46,7 +45,7 @@ enum Decision {
     Rebuild { with: String },
 }
 
-/// The question: may this be shipped?
+/// The interrupt before a release is shipped.
 #[derive(Interrupt, Serialize, Deserialize)]
 #[interrupt(resume = Decision, name = "may_ship")]
 struct MayShip {
@@ -146,12 +145,12 @@ fn ends(release: &Release) -> Exit {
 struct Nap {
     millis: u64,
     rested: bool,
-    /// A call may end it before its time.
+    /// Set to let a call end the nap early.
     on_call: bool,
     caller: Option<String>,
 }
 
-/// Somebody wakes the sleeper.
+/// The signal that ends a nap early.
 #[derive(Signal, Serialize, Deserialize)]
 struct Call {
     by: String,

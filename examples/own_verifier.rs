@@ -1,4 +1,4 @@
-//! A command line with a verifier of your own: tasks are executed by attempts, and long files are remarked on.
+//! A command line with a custom verifier: executes tasks in attempts, and warns about long files.
 //!
 //!     own_verifier run code-task --task task.md --driver cli:claude --thread tides
 

@@ -1,4 +1,4 @@
-//! A workflow of your own for agents, from the parts that come with the library: one writes an article, commands lint it, a
+//! A custom workflow for agents, built from parts of the library: an agent writes an article, commands lint it, a
 //! person approves it, and it is committed.
 //!
 //!     sh examples/tasks/repository.sh /tmp/blog

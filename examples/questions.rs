@@ -1,5 +1,5 @@
-//! Questions with terms: a payment that two people approve within a day, a title that has a default, and a question that is
-//! cancelled.
+//! Interrupts with terms: a payment that two people approve within a day, a title with a default, and a cancelled
+//! interrupt.
 #![allow(clippy::print_stdout, reason = "it is a program")]
 
 use std::sync::Arc;

@@ -1,5 +1,5 @@
-//! Letters as a service: many users in one process, questions over HTTP, threads that sleep. `service [ADDRESS] [STORE]`;
-//! `docs/guide/service.md` explains it.
+//! Letters as a service: many users in one process, interrupts over HTTP, sleeping threads.
+//! `service [ADDRESS] [STORE]`; see `docs/guide/service.md`.
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "it is a program")]
 
 use std::error::Error;
@@ -21,7 +21,7 @@ use tokio::sync::watch;
 use tokio::time::sleep;
 use tokio_util::task::TaskTracker;
 
-/// The longest time a request waits for a letter to stop, and the longest time requests and runs may take at shutdown.
+/// The maximum time that a request waits for a letter to stop, and that requests and runs may take at shutdown.
 const PATIENCE: Duration = Duration::from_secs(20);
 
 // --- the graph ---
@@ -147,7 +147,7 @@ impl Service {
     // </wait>
 }
 
-/// Returns the thread of a user's letter. No user reaches another one's: the names have no slash.
+/// Returns the thread of a user's letter. Names contain no slash, so no user can reach another one's.
 fn thread_id(user: &str, name: &str) -> Result<ThreadId, Refusal> {
     let is_name = |name: &str| !name.is_empty() && name.len() <= 100 && !name.contains('/');
     if is_name(user) && is_name(name) {
@@ -261,7 +261,7 @@ impl Refusal {
         Self(status, json!({ "error": error.to_string() }))
     }
 
-    /// Logs an internal error; the client sees only that there was one.
+    /// Logs an internal error without showing its details to the client.
     fn internal(error: impl Error) -> Self {
         eprintln!("error: {error}");
         Self::new(StatusCode::INTERNAL_SERVER_ERROR, "the service failed")

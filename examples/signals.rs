@@ -1,4 +1,4 @@
-//! Signals: an order waits for its payment, for three days at most, and may be stopped while its parcels are packed.
+//! Signals: an order waits up to three days for its payment, and can be cancelled while its parcels are packed.
 #![allow(clippy::print_stdout, reason = "it is a program")]
 
 use std::sync::Arc;

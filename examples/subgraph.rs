@@ -1,4 +1,4 @@
-//! Graphs inside a graph: one over the same state, one over a state of its own that asks a person from inside.
+//! Graphs inside a graph: one over the same state, and one over its own state with an interrupt inside.
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "it is a program")]
 
 use std::error::Error;

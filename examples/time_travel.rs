@@ -1,4 +1,4 @@
-//! Look at a run's past, change a state in it, run on from there, and compare the two branches.
+//! Inspects a run's history, changes a state in it, continues from there, and compares the two branches.
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "it is a program")]
 
 use std::error::Error;
@@ -41,7 +41,7 @@ fn graph() -> Result<CompiledGraph<Essay, Step>, CompileError> {
         .compile()
 }
 
-/// Prints each channel that differs.
+/// Prints every channel that differs.
 fn print_diff(old: &Essay, new: &Essay) -> Result<(), serde_json::Error> {
     let (old, new) = (serde_json::to_value(old)?, serde_json::to_value(new)?);
     for (channel, value) in new.as_object().into_iter().flatten().filter(|(channel, value)| old[channel] != **value) {

@@ -1,4 +1,4 @@
-//! The command line of `plan_runner`. Knows what was asked for, not how it is done.
+//! The command line of `plan_runner`. Knows the request, not its execution.
 
 use std::path::Path;
 
@@ -31,7 +31,6 @@ running when this program was killed by SIGKILL may still run beside its repetit
 exit codes: 0 done, 10 waits for approval, 11 halted at the limit of attempts, 12 rejected, 1 failed, 2 wrong usage,
 130 stopped by Ctrl-C";
 
-/// What the call is for.
 #[derive(Clone, Copy)]
 pub(crate) enum Wish {
     Run,
@@ -51,7 +50,7 @@ pub(crate) struct Args {
 }
 
 impl Args {
-    /// Reads the command line; none if it asks for help.
+    /// Parses the command line; `None` for `--help`.
     pub(crate) fn read(words: impl Iterator<Item = String>) -> Result<Option<Self>, Failure> {
         let mut words = words.peekable();
         let (mut file, mut command, mut thread, mut max_attempts) = (None, None, None, None);
@@ -81,14 +80,13 @@ impl Args {
         Ok(Some(Self { file, command, store, thread, wish, max_attempts, feedback }))
     }
 
-    /// Reads the plan.
     pub(crate) fn plan(&self) -> Result<Plan, Failure> {
         let text =
             std::fs::read_to_string(&self.file).map_err(|error| Failure::of(format!("{}: {error}", self.file)))?;
         Plan::parse(text).map_err(|error| Failure::of(format!("{}: {error}", self.file)))
     }
 
-    /// Makes sure that the call goes on with the plan and the command that the thread began with.
+    /// Checks that the plan and the command are those that the thread was started with.
     pub(crate) fn fits(&self, command: &str, begun: Option<&Plan>, plan: &Plan) -> Result<(), Failure> {
         let changed = match (begun == Some(plan), command == self.command) {
             (true, true) => return Ok(()),
@@ -105,7 +103,7 @@ impl Args {
         }
     }
 
-    /// The decision as an answer, with the name of whoever gives it.
+    /// Returns the decision as an answer, with the user's name.
     pub(crate) fn answer(&self) -> Answer {
         let answer = Answer::new::<ApprovePlan>(&self.decision());
         match std::env::var("USER") {
@@ -114,7 +112,7 @@ impl Args {
         }
     }
 
-    /// Returns this call with another last option, as it is typed.
+    /// Returns the command line of this call with another last option.
     pub(crate) fn call(&self, option: &str) -> String {
         let program = std::env::args().next().unwrap_or_default();
         let [program, file, command] = [&program, &self.file, &self.command].map(|word| quoted(word));
@@ -136,7 +134,7 @@ fn wrong(what: impl Into<String>) -> Failure {
     Failure::usage(what, "`plan_runner --help` says how")
 }
 
-/// Returns a word as a shell reads it back.
+/// Quotes a word for the shell.
 fn quoted(word: &str) -> String {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_./=:,".contains(c);
     if !word.is_empty() && word.chars().all(is_plain) {

@@ -1,4 +1,4 @@
-//! What `plan_runner` ends with when it cannot do what it was asked: a text, what to do about it, an exit code.
+//! The failure of `plan_runner`: a message, a help text, an exit code.
 
 use superstep::checkpoint::CheckpointError;
 use superstep::prelude::*;

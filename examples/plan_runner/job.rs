@@ -1,5 +1,5 @@
-//! The graph of `plan_runner`: ask, then for each task run the command and judge it by its exit code. It knows neither the
-//! command line nor the terminal.
+//! The graph of `plan_runner`: asks for approval, then runs the command for each task; its exit code decides on the
+//! task. Knows neither the command line nor the terminal.
 
 use superstep::nodes::{
     ApprovePlan, Approved, CommandOutput, ShellCommand, human_approval, next_task_node, run_command,
@@ -56,7 +56,7 @@ impl Job {
         route_approval(self.decision.as_ref())
     }
 
-    /// The command for the current task: the task's section is its input.
+    /// Returns the command of the current task, with the task's section as its input.
     fn task_command(&self) -> Result<ShellCommand, PlanError> {
         let (index, total) = (self.progress.current_task_index, self.progress.total_tasks);
         let plan = self.plan.as_ref().ok_or(PlanError::NoSuchTask { index, total })?;
@@ -79,7 +79,7 @@ impl Job {
         Self::update().progress(progress).last_run(None)
     }
 
-    /// The current task, as it is shown.
+    /// Returns the current task for display.
     pub(crate) fn task(&self) -> String {
         let task =
             self.plan.as_ref().and_then(|plan| Some(plan.task(self.progress.current_task_index).ok()?.to_string()));

@@ -1,5 +1,5 @@
-//! Runs a shell command for each task of a markdown plan, once a person has approved it. The process may end or be killed
-//! at any moment: the same call goes on, and a task whose checkpoint is stored never runs again.
+//! Runs a shell command for each task of a markdown plan, after a person has approved it. The process may end or be
+//! killed at any time: the same call resumes it, and a task with a stored checkpoint never runs again.
 #![allow(clippy::print_stderr, reason = "it is a program")]
 
 mod args;
@@ -20,7 +20,7 @@ use args::{Args, Wish};
 use failure::Failure;
 use job::{Job, Step, graph};
 
-/// Prints a line; a reader that is gone does not stop the work.
+/// Prints a line; a closed pipe does not stop the work.
 macro_rules! say {
     ($($words:tt)*) => {{
         _ = writeln!(std::io::stdout(), $($words)*);
@@ -84,7 +84,7 @@ async fn begin(thread: &Thread<Job, Step, ()>, plan: Plan, args: &Args) -> Resul
     Ok(ask(outcome.state(), args))
 }
 
-/// What a run tells: tasks as they start, checkpoints once they are stored.
+/// The events to print: tasks as they start, checkpoints once they are stored.
 const MODES: [Mode; 2] = [Mode::Tasks, Mode::Checkpoints];
 
 async fn go_on(thread: &Thread<Job, Step, ()>, job: &Job, args: &Args) -> Result<u8, Failure> {
@@ -92,7 +92,7 @@ async fn go_on(thread: &Thread<Job, Step, ()>, job: &Job, args: &Args) -> Result
     follow(thread.stream(Request::proceed(), MODES), args).await
 }
 
-/// A finished run stays finished, unless a halted one is given more attempts.
+/// Leaves a finished run as it is, unless a halted one gets more attempts.
 async fn finish(thread: &Thread<Job, Step, ()>, job: &Job, args: &Args) -> Result<u8, Failure> {
     let halted = matches!((job.after_approval(), job.after_task()), (AfterApproval::Approve, AfterTaskReview::Halt));
     let limit = args.max_attempts.filter(|&limit| halted && limit > job.progress.max_task_review_iterations);
@@ -102,7 +102,7 @@ async fn finish(thread: &Thread<Job, Step, ()>, job: &Job, args: &Args) -> Resul
     go_on(thread, job, args).await
 }
 
-/// Prints what happens until the run ends or the process is asked to: the run is then dropped, and its command killed.
+/// Prints events until the run ends or the process is interrupted; the run is then dropped and its command killed.
 async fn follow(run: RunStream<Job>, args: &Args) -> Result<u8, Failure> {
     tokio::select! {
         ended = tell(run, args) => ended,
@@ -133,7 +133,7 @@ async fn tell(mut run: RunStream<Job>, args: &Args) -> Result<u8, Failure> {
     }
 }
 
-/// Tells of a task when it starts, and when the checkpoint with its result is stored. Returns whether a task is running.
+/// Prints a task's start, and its end once the checkpoint is stored. Returns whether a task is running.
 fn tell_event(event: &EventKind, is_running: bool) -> bool {
     match event {
         EventKind::TaskStart { node, input, .. } if &**node == Step::RunTask.name() => {
@@ -180,7 +180,7 @@ fn show(status: &Status, job: &Job, args: &Args) -> u8 {
     }
 }
 
-/// Prints the plan and how to answer.
+/// Prints the plan and the commands to answer.
 fn ask(job: &Job, args: &Args) -> u8 {
     if let Ok(ApprovePlan { title, goal, tasks, warnings, .. }) = job.question() {
         say!("{}", title.as_deref().unwrap_or("a plan without a title"));
