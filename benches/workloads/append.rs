@@ -41,7 +41,7 @@ pub(crate) fn run(bench: &Bench) {
     committed(bench, turns);
 }
 
-/// Bytes that a turn commits, early and late, and what a bare sled makes of them all.
+/// The bytes that a turn commits, early and late, and the disk space of a bare sled with all of them.
 fn committed(bench: &Bench, turns: usize) {
     let recording = Recording::default();
     let thread = talk(1, &Stamps::new()).with_checkpointer(recording.clone()).thread("talk");
@@ -61,7 +61,7 @@ fn committed(bench: &Bench, turns: usize) {
     bench.print(&Figure::new("W6", what, growth(&commits.concat()), "x appended").limit(growth(&lines)));
 }
 
-/// A turn is a superstep of one long run.
+/// Runs each turn as a superstep of one long run.
 fn supersteps(bench: &Bench, turns: usize, bare: Spread) {
     let (folder, stamps) = (bench.folder(), Stamps::new());
     let graph = talk(turns, &stamps).with_checkpointer(SledCheckpointer::open(folder.path()).unwrap());
@@ -72,7 +72,7 @@ fn supersteps(bench: &Bench, turns: usize, bare: Spread) {
     show_disk(bench, "one run", folder.path(), turns, bare);
 }
 
-/// A turn is an invocation of the thread.
+/// Runs each turn as an invocation of the thread.
 fn invocations(bench: &Bench, turns: usize, bare: Spread) {
     let folder = bench.folder();
     let graph = talk(1, &Stamps::new()).with_checkpointer(SledCheckpointer::open(folder.path()).unwrap());
@@ -89,7 +89,7 @@ fn invocations(bench: &Bench, turns: usize, bare: Spread) {
     show_disk(bench, "an invoke a turn", folder.path(), turns, bare);
 }
 
-/// Repeats until a run has had so many turns.
+/// Repeats until a run has had this many turns.
 fn talk(turns: usize, stamps: &Stamps) -> CompiledGraph<Talk, Step> {
     let (stamps, began) = (stamps.clone(), Arc::new(AtomicUsize::new(0)));
     let count = Arc::clone(&began);
@@ -140,7 +140,7 @@ fn lines(turns: usize) -> Vec<Values> {
     (0..turns).map(|nth| vec![line(nth).into_bytes(), vec![0; 16]]).collect()
 }
 
-/// The disk a bare sled takes for these commits, after reopening.
+/// Returns the disk space of a bare sled with these commits, after reopening.
 fn bare_bytes(bench: &Bench, commits: &[Values]) -> u64 {
     let folder = bench.folder();
     let mut sled = BareSled::open(folder.path());

@@ -1,13 +1,13 @@
-//! The command line. Takes what cargo and nextest hand to a test harness, besides our own words.
+//! The command line. Accepts the arguments that cargo and nextest pass to a test harness.
 
 use std::path::PathBuf;
 
-/// The time to spend on measuring.
+/// The effort of the measurement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Effort {
     Full,
     Quick,
-    /// Only to see that it runs.
+    /// Only checks that it runs.
     Tiny,
 }
 
@@ -15,7 +15,7 @@ pub(crate) enum Effort {
 pub(crate) struct Args {
     pub(crate) effort: Effort,
     pub(crate) list: bool,
-    /// The folder of the stores; its file system is measured.
+    /// The folder of the stores, whose file system is measured.
     pub(crate) dir: PathBuf,
     filters: Vec<String>,
     ignored: bool,
@@ -53,7 +53,7 @@ impl Args {
         !self.ignored && (self.filters.is_empty() || self.filters.iter().any(fits))
     }
 
-    /// The command that repeats this run.
+    /// Returns the command that repeats this run.
     pub(crate) fn line(&self) -> String {
         let effort = match self.effort {
             Effort::Full => None,

@@ -31,7 +31,7 @@ pub(crate) fn run(bench: &Bench) {
     show("chain of 100, two worker threads", detached(bench, &bench.pool, nodes, &tally_chain(nodes)), "");
 }
 
-/// Runs a graph without a store, over and over.
+/// Measures repeated runs of a graph without a store.
 pub(crate) fn detached<S: State, N: NodeId>(
     bench: &Bench,
     runtime: &Runtime,

@@ -1,5 +1,5 @@
-//! This program started again, for what only a fresh process shows: its start and its memory. A word in the environment
-//! says what it is to do; it answers with one line.
+//! This program as a child process, for measurements that need a fresh one: startup and memory. An environment variable
+//! names its task; it prints one line.
 
 use std::io::{BufRead, BufReader};
 use std::path::Path;
@@ -12,7 +12,7 @@ use super::{code_task, large, phases, startup, threads, transcript};
 const TASK: &str = "SUPERSTEP_BENCH_TASK";
 const FOLDER: &str = "SUPERSTEP_BENCH_FOLDER";
 
-/// Does what the parent asked, if there is one.
+/// Runs the task of a child process; returns false in the parent.
 pub(crate) fn run() -> bool {
     let Ok(task) = std::env::var(TASK) else { return false };
     let folder = std::env::var_os(FOLDER).unwrap_or_default();
@@ -29,7 +29,7 @@ pub(crate) fn run() -> bool {
     true
 }
 
-/// Starts a child; returns the microseconds until it answered, and the numbers it answered with.
+/// Starts a child; returns the microseconds until its line, and the numbers in it.
 pub(crate) fn start(task: &str, folder: &Path) -> (f64, Vec<f64>) {
     let program = std::env::current_exe().unwrap();
     let began = Instant::now();
@@ -41,7 +41,7 @@ pub(crate) fn start(task: &str, folder: &Path) -> (f64, Vec<f64>) {
     (took, line.split_whitespace().map(|word| word.parse().unwrap()).collect())
 }
 
-/// A line of the kernel's page about this process, in KB; 0 where there is none.
+/// Returns a line of `/proc/self/status` in KB; 0 where there is none.
 pub(crate) fn memory_kb(key: &str) -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let line = status.lines().find(|line| line.starts_with(key));

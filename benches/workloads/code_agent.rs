@@ -1,4 +1,4 @@
-//! Agents and a verifier for tasks by attempts. They are code: what they cost is little, and they really change files.
+//! Agents and a verifier for tasks in attempts. They are code, so they cost little, but they really change files.
 
 use std::path::Path;
 
@@ -9,20 +9,20 @@ use superstep::drivers::{
 use superstep::findings::{Finding, FindingKind, VerifierReport};
 use superstep::verifiers::{Verifier, VerifierError, VerifierJob};
 
-/// Files with an error each in a task that is split.
+/// The number of files with an error in a task that is split.
 const PARTS: u32 = 27;
 
-/// The acts of agents.
+/// The behaviour of agents.
 #[derive(Clone, Copy)]
 pub(crate) enum Shape {
-    /// So many attempts, of which all but the last have another error.
+    /// This many attempts, each but the last with a different error.
     Line { attempts: u32 },
-    /// Tasks fail and are split into three until this depth, whose tasks mend their part.
+    /// Tasks fail and are split into three down to this depth, where they fix their part.
     Tree { depth: u32 },
 }
 
 impl Shape {
-    /// Does the work of a turn.
+    /// Does the work of one turn.
     fn work(self, request: &AgentRequest) {
         let (root, task, attempt) = (&request.directory, &request.place.task, request.place.attempt);
         write(root, &format!("notes/{task}.txt"), &format!("attempt {attempt}\n"));
@@ -39,7 +39,7 @@ fn path(part: u32) -> String {
     format!("parts/part{part}.txt")
 }
 
-/// The parts that a task mends, by its id: `tides.1.3.2` is the second third of the last third of the first third.
+/// Returns the parts that a task fixes, by its id: `tides.1.3` is the last third of the first third.
 fn mended(task: &str, depth: u32) -> std::ops::Range<u32> {
     let thirds = task.split('.').skip(1).map(|third| third.parse::<u32>().unwrap() - 1);
     let (first, left) = thirds.fold((0, PARTS), |(first, left), third| (first + third * left / 3, left / 3));
@@ -53,7 +53,7 @@ pub(crate) fn write(root: &Path, path: &str, text: &str) {
     std::fs::write(file, text).unwrap();
 }
 
-/// Reports an error for each file of `parts` that is not right.
+/// Reports an error for each wrong file of `parts`.
 pub(crate) struct Parts;
 
 impl Verifier for Parts {
@@ -70,7 +70,7 @@ impl Verifier for Parts {
     }
 }
 
-/// An agent that does what its shape says, and splits as it is asked to.
+/// An agent that follows its shape, and splits tasks on request.
 pub(crate) struct Agent(pub(crate) Shape);
 
 impl Driver for Agent {
@@ -98,7 +98,7 @@ impl Driver for Agent {
     }
 }
 
-/// Three children for the errors of a prompt, whose lines have fingerprint and message each.
+/// Returns three children for the errors of a prompt, whose lines have a fingerprint and a message each.
 fn split(prompt: &str) -> Value {
     let words: Vec<&str> = prompt.split_whitespace().collect();
     let error = |pair: &[&str]| {

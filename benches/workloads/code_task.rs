@@ -1,5 +1,5 @@
-//! Tasks by attempts: what an attempt costs besides agents, git and verifiers, what it stores, and the memory of a tree of tasks
-//! that are split and split again. Real git; agents and verifier are code.
+//! Tasks in attempts: the cost of an attempt without agents, git and verifiers, its stored bytes, and the memory of a
+//! tree of tasks that are split repeatedly. Real git; agents and verifier are code.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -22,9 +22,9 @@ use super::measure::{Spread, micros};
 use super::replay::Recording;
 use super::tasks::repository;
 
-/// Files of the repository of which the memory is measured.
+/// The files of the repository for the memory measurement.
 const FILES: u32 = 2000;
-/// The most attempts of a policy; a person grants more.
+/// The maximum number of attempts of a policy; a person grants more.
 const POLICY: u32 = 10;
 const VERIFIERS: &str = "
 verifiers:
@@ -41,7 +41,7 @@ pub(crate) fn run(bench: &Bench) {
     memory(bench);
 }
 
-/// The CPU time of engine and nodes with the results of effects, and of their thread in a real run, which starts git besides.
+/// The CPU time of engine and nodes with recorded effects, and of their thread in a real run, which also starts git.
 fn orchestration(bench: &Bench) {
     let job = Job::line(POLICY);
     let folder = bench.folder();
@@ -64,7 +64,7 @@ fn orchestration(bench: &Bench) {
     bench.print(&Figure::new("code", what, Spread::of(threads), "us cpu"));
 }
 
-/// The bytes of all values that are stored, per attempt.
+/// Returns the stored bytes of all values, per attempt.
 fn bytes(bench: &Bench) {
     let few = [4, 8];
     let many = [bench.pick([60, 30, 9]), bench.pick([120, 60, 12])].map(|attempts| attempts as u32);
@@ -97,7 +97,7 @@ fn memory(bench: &Bench) {
     bench.print(&Figure::new("code", what, Spread::exact(peak), "MB").target("<= 150"));
 }
 
-/// Runs a tree in a process of its own, and prints the most memory it had.
+/// Runs a tree in a child process, and prints its peak memory.
 pub(crate) fn child(folder: &Path) {
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
     let store = Arc::new(SledCheckpointer::open(folder.join("store")).unwrap());
@@ -106,11 +106,11 @@ pub(crate) fn child(folder: &Path) {
     println!("{}", child::memory_kb("VmHWM"));
 }
 
-/// A task, and how its agents act.
+/// A task and the behaviour of its agents.
 #[derive(Clone, Copy)]
 struct Job {
     shape: Shape,
-    /// Files of the repository.
+    /// The files of the repository.
     files: u32,
 }
 
@@ -123,7 +123,7 @@ impl Job {
         Self { shape: Shape::Tree { depth }, files: 20 }
     }
 
-    /// The number of all attempts: a task that is split has two before its children and one after them.
+    /// Returns the number of all attempts: a split task has two before its children and one after them.
     fn attempts(self) -> u32 {
         match self.shape {
             Shape::Line { attempts } => attempts,
@@ -131,7 +131,7 @@ impl Job {
         }
     }
 
-    /// The number of tasks: three children each.
+    /// Returns the number of tasks, with three children each.
     fn tasks(self) -> u32 {
         match self.shape {
             Shape::Line { .. } => 1,

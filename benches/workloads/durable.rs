@@ -41,7 +41,7 @@ pub(crate) fn run(bench: &Bench) {
     }
 }
 
-/// Our store and a bare one, side by side.
+/// Our store and a bare sled, side by side.
 struct Pair {
     graph: CompiledGraph<Tally, Name>,
     nodes: u64,

@@ -1,4 +1,4 @@
-//! The cost of an effect: one commit, which effects under way at the same time share.
+//! The cost of an effect: one commit, which concurrent effects share.
 
 use std::sync::Arc;
 

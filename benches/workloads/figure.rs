@@ -4,7 +4,7 @@ use std::fmt;
 
 use super::measure::{Spread, Timing};
 
-/// A figure: what was measured, the limit measured beside it, and what the design asks.
+/// A figure: the measurement, the limit measured beside it, and the target of the design.
 #[derive(Clone, Debug)]
 #[must_use]
 pub(crate) struct Figure {
@@ -22,12 +22,12 @@ impl Figure {
         Self { workload, what: what.into(), ours, unit, beside: String::new(), limit: None, target: "" }
     }
 
-    /// CPU microseconds, with the wall time beside them.
+    /// CPU microseconds, and the wall time.
     pub(crate) fn cpu(workload: &'static str, what: impl Into<String>, timing: Timing) -> Self {
         Self::new(workload, what, timing.cpu, "us cpu").beside(format!("wall {}", Number(timing.wall.median)))
     }
 
-    /// Wall microseconds, with the CPU time beside them.
+    /// Wall microseconds, and the CPU time.
     pub(crate) fn wall(workload: &'static str, what: impl Into<String>, timing: Timing) -> Self {
         Self::new(workload, what, timing.wall, "us wall").beside(format!("cpu {}", Number(timing.cpu.median)))
     }
@@ -71,7 +71,7 @@ fn row(cells: [&str; 9]) -> String {
     line.trim_end().to_owned()
 }
 
-/// Three significant digits, as far as they lie behind the point.
+/// A number, displayed with three significant digits or its whole integer part.
 struct Number(f64);
 
 impl fmt::Display for Number {

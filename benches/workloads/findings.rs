@@ -1,4 +1,4 @@
-//! The output of a build of 10 MB, read into findings: of one tool after the other, and with 30,000 errors that all differ.
+//! The output of a build of 10 MB, read into findings: of several tools, and with 30,000 different errors.
 
 use std::fmt::Write;
 
@@ -42,7 +42,7 @@ fn print(bench: &Bench, tool: &str, output: &str) {
     bench.print(&Figure::new("findings", what, Spread::of(cpu), "ms cpu").target("<= 100"));
 }
 
-/// Errors as gcc prints them, each with a name of its own.
+/// Returns errors in gcc's format, each with a unique name.
 fn distinct(bytes: usize) -> String {
     let mut output = String::with_capacity(bytes + 500);
     for nth in 0_u32.. {

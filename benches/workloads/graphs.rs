@@ -1,4 +1,4 @@
-//! The graphs that several workloads run: a chain, a loop, a fan-out. Knows only the public API.
+//! The graphs of several workloads: a chain, a loop, a fan-out. Knows only the public API.
 
 use std::sync::Arc;
 
@@ -27,7 +27,7 @@ pub(crate) async fn three(_: Arc<Tally>, _: Ctx) -> Result<TallyUpdate, NodeErro
     Ok(Tally::update().count(1u64).text("x").seen(vec![1]))
 }
 
-/// Nodes in a row, all with the same body.
+/// Returns a chain of nodes with the same body.
 pub(crate) fn chain<S: State>(
     schema: S::Schema,
     nodes: u64,
@@ -48,7 +48,7 @@ pub(crate) fn tally_chain(nodes: u64) -> CompiledGraph<Tally, Name> {
     chain((), nodes, count)
 }
 
-/// A chain over a state whose three channels are read from data.
+/// Returns a chain over a state with three channels defined by data.
 pub(crate) fn data_chain(nodes: u64) -> CompiledGraph<DataState, Name> {
     let schema = DataSchema::new([("text", Kind::LastValue), ("count", Kind::Add), ("seen", Kind::Append)]).unwrap();
     let write = schema.write("count", serde_json::json!(1)).unwrap();
@@ -73,7 +73,7 @@ enum Again {
     No,
 }
 
-/// Two nodes and a router, so many rounds of both.
+/// Returns two nodes and a router, for this many rounds of both.
 pub(crate) fn two_node_loop(rounds: u64) -> CompiledGraph<Tally, Two> {
     StateGraph::new()
         .add_node(Two::Ping, count)
@@ -112,7 +112,7 @@ impl Route<Map> for AfterSplit {
     }
 }
 
-/// One send per worker, a join after them. A worker that `suspends` is pending at its first poll.
+/// Returns one send per worker, and a join after them. A worker that `suspends` is pending at its first poll.
 pub(crate) fn fan_out(width: u64, suspends: bool) -> CompiledGraph<Tally, Map> {
     let fetch = move |page: Arc<Page>, _: Ctx| async move {
         if suspends {

@@ -1,4 +1,4 @@
-//! The tools of every workload: runtimes, a folder on the disk that is measured, batches by effort, the table. Knows no
+//! The tools of every workload: runtimes, a folder on the measured disk, batches by effort, the table. Knows no
 //! workload.
 
 use std::path::Path;
@@ -13,9 +13,9 @@ use super::measure::{Clocks, Samples, Timing};
 pub(crate) struct Bench {
     effort: Effort,
     dir: TempDir,
-    /// Everything on one thread.
+    /// A runtime on one thread.
     pub(crate) lone: Runtime,
-    /// Two worker threads.
+    /// A runtime with two worker threads.
     pub(crate) pool: Runtime,
 }
 
@@ -45,7 +45,7 @@ impl Bench {
         println!("{figure}");
     }
 
-    /// A new folder on the disk that is measured.
+    /// Returns a new folder on the measured disk.
     pub(crate) fn folder(&self) -> TempDir {
         tempfile::tempdir_in(self.dir.path()).unwrap()
     }
@@ -63,13 +63,13 @@ impl Bench {
         }
     }
 
-    /// Measures something that takes microseconds: medians of batches, per unit of which one run has so many.
+    /// Measures an operation of microseconds: medians of batches, per unit; one run has `units` units.
     pub(crate) fn measure(&self, runtime: &Runtime, units: u64, run: impl AsyncFn()) -> Timing {
         self.measure_on(runtime, units, || (), async |(), _| run().await)
     }
 
-    /// The same; each batch begins with something new, which is made and dropped off the clock. `run` gets the
-    /// number of the run in the batch.
+    /// Measures like [`measure`](Self::measure), with a new value for each batch, which is created and dropped off the
+    /// clock. `run` gets the number of the run within the batch.
     pub(crate) fn measure_on<T>(
         &self,
         runtime: &Runtime,
@@ -97,7 +97,7 @@ impl Bench {
         samples.timing()
     }
 
-    /// Measures two things that take milliseconds by turns, so that a disk that gets slower does so for both.
+    /// Measures two operations of milliseconds alternately, so that a disk that slows down affects both.
     pub(crate) fn race(
         &self,
         rounds: u64,

@@ -20,7 +20,7 @@ pub(crate) fn run(bench: &Bench) {
     bench.print(&Figure::cpu("W10", "the same, metadata only", infos).target("<= 1"));
 }
 
-/// Times a listing, per checkpoint listed.
+/// Times a listing, per listed checkpoint.
 fn each(bench: &Bench, list: impl AsyncFn() -> usize) -> Timing {
     let mut samples = Samples::default();
     for _ in 0..bench.pick([21, 7, 1]) {

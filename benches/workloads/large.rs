@@ -1,5 +1,5 @@
-//! Large threads: an append channel with very many entries, read whole and page by page; a thread of large values, exported.
-//! Each reading runs in a process of its own, which prints its greatest memory.
+//! Large threads: an append channel with very many entries, read whole and page by page; a thread of large values,
+//! exported. Each read runs in a separate process that prints its peak memory.
 
 use std::io::sink;
 use std::path::Path;
@@ -54,7 +54,7 @@ fn fill(bench: &Bench, folder: &Path, supersteps: usize, entries: usize, bytes: 
     bench.lone.block_on(thread.invoke(Heap::update())).unwrap();
 }
 
-/// So many supersteps, each with so many entries, and a value of so many bytes.
+/// Returns a graph with this many supersteps, each of which writes this many entries and a value of this many bytes.
 fn graph(supersteps: usize, entries: usize, bytes: usize) -> CompiledGraph<Heap, Step> {
     let fill = move |heap: Arc<Heap>, _: Ctx| async move {
         let nth = heap.lines.len();
@@ -70,7 +70,7 @@ fn graph(supersteps: usize, entries: usize, bytes: usize) -> CompiledGraph<Heap,
     graph.add_conditional_edges(Step::Fill, again).compile().unwrap()
 }
 
-/// Bytes that no compression makes smaller.
+/// Returns incompressible bytes.
 fn noise(seed: u64, bytes: usize) -> Vec<u8> {
     let mut word = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
     let mut next = || {
@@ -82,7 +82,7 @@ fn noise(seed: u64, bytes: usize) -> Vec<u8> {
     (0..bytes).map(|_| next()).collect()
 }
 
-/// Reads in a process of its own.
+/// Reads in a child process.
 fn read(bench: &Bench, folder: &Path, task: &str, told: String) {
     let (_, numbers) = child::start(task, folder);
     let (millis, peak) = (Spread::exact(numbers[0]), Spread::exact(numbers[1]));
@@ -90,7 +90,7 @@ fn read(bench: &Bench, folder: &Path, task: &str, told: String) {
     bench.print(&Figure::new("large", format!("{told}: greatest memory"), peak, "MiB"));
 }
 
-/// Runs the reading in that process, and prints its time and memory.
+/// Reads in the child process, and prints the time and memory.
 pub(crate) fn child(task: &str, folder: &Path) {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     let began = Instant::now();

@@ -1,4 +1,4 @@
-//! The limits of the machine itself, with which workloads are compared. Knows nothing of superstep.
+//! The limits of the machine, as a comparison for workloads. Knows nothing of superstep.
 
 use std::fs::File;
 use std::hint::black_box;
@@ -23,7 +23,7 @@ pub(crate) fn run(bench: &Bench) {
     show(Figure::wall("limit", "overwrite 200 bytes of a file, fdatasync", overwritten));
 }
 
-/// Measures the least that a superstep of a chain needs: awaiting a boxed future.
+/// Measures the minimum cost of a superstep in a chain: awaiting a boxed future.
 pub(crate) fn boxed_await(bench: &Bench) -> Timing {
     const AWAITS: u64 = 1000;
     bench.measure(&bench.lone, AWAITS, async || {
@@ -62,8 +62,8 @@ pub(crate) fn encode(bench: &Bench) -> Timing {
     })
 }
 
-/// Measures the least that a durable superstep needs, a write and a sync: at the end of a file that grows, and within one of
-/// a fixed size.
+/// Measures the minimum cost of a durable superstep, a write and a sync: at the end of a growing file, and within one
+/// of a fixed size.
 pub(crate) fn file_sync(bench: &Bench) -> (Timing, Timing) {
     let folder = bench.folder();
     let open = |name: &str| File::create(folder.path().join(name)).unwrap();

@@ -1,5 +1,5 @@
-//! Commands that a person waits for at a terminal: ten thousand threads listed, the history of one of them, a thousand supersteps
-//! told again from their records.
+//! Commands that a person waits for at a terminal: listing ten thousand threads, the history of one of them, replaying
+//! a thousand supersteps from their records.
 
 use std::sync::Arc;
 
@@ -68,7 +68,7 @@ async fn events(thread: &Thread<Tally, Two>, mode: Mode) -> u64 {
     told
 }
 
-/// Times something that takes milliseconds.
+/// Times an operation of milliseconds.
 fn each(bench: &Bench, mut run: impl FnMut()) -> Timing {
     let mut samples = Samples::default();
     for _ in 0..bench.pick([21, 7, 1]) {

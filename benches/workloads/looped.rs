@@ -1,4 +1,4 @@
-//! W3: two nodes and a router, round and round without a store, CPU per superstep.
+//! W3: two nodes and a router in a loop without a store, CPU per superstep.
 
 use super::chain::detached;
 use super::figure::Figure;

@@ -1,4 +1,4 @@
-//! The workloads of the design through the public API, each beside the bare limit it is judged against, in one run.
+//! The workloads of the design through the public API, each beside its lower bound, in one run.
 //!
 //! `cargo bench --bench workloads -- [W1 W4 ...] [--quick] [--dir <folder>]`; see `benches/README.md`. Without `--bench`, as
 //! `cargo test --benches` calls it, every workload runs once with tiny numbers.

@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use cpu_time::ProcessTime;
 
-/// The middle of some samples, and their ends.
+/// The median, minimum and maximum of samples.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Spread {
     pub(crate) median: f64,
@@ -19,20 +19,20 @@ impl Spread {
         Self { median: samples[last / 2], least: samples[0], most: samples[last] }
     }
 
-    /// A figure that was counted, not timed.
+    /// Returns a figure that was counted, not timed.
     pub(crate) fn exact(value: f64) -> Self {
         Self { median: value, least: value, most: value }
     }
 }
 
-/// Microseconds per unit: of all the process's threads, and on the wall.
+/// Microseconds per unit: CPU time of all threads, and wall time.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Timing {
     pub(crate) cpu: Spread,
     pub(crate) wall: Spread,
 }
 
-/// Both clocks, running.
+/// Both clocks while they run.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Clocks(ProcessTime, Instant);
 
@@ -41,7 +41,7 @@ impl Clocks {
         Self(ProcessTime::now(), Instant::now())
     }
 
-    /// CPU and wall time since the start.
+    /// Returns CPU and wall time since the start.
     pub(crate) fn read(self) -> (Duration, Duration) {
         (self.0.elapsed(), self.1.elapsed())
     }
@@ -55,7 +55,7 @@ pub(crate) struct Samples {
 }
 
 impl Samples {
-    /// Adds what the clocks show, shared out over so many units.
+    /// Adds the clocks' times, divided by the number of units.
     pub(crate) fn add(&mut self, clocks: Clocks, units: u64) {
         let (cpu, wall) = clocks.read();
         self.cpu.push(micros(cpu) / units as f64);

@@ -27,7 +27,7 @@ pub(crate) fn run(bench: &Bench) {
     show("chain of 100, durability exit", stored(bench, nodes, &graph, Durability::Exit), "");
 }
 
-/// Runs a graph on a store that is new for each batch, each run on a thread of its own.
+/// Runs a graph on a new store for each batch, each run on its own thread.
 fn stored<S: State, N: NodeId>(
     bench: &Bench,
     units: u64,

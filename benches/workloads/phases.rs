@@ -1,5 +1,5 @@
-//! Phases: how long subtasks side by side take beside one, what a subtask costs besides git, what it stores, and the memory of a
-//! phase with many. Real git and agents that follow a scenario.
+//! Phases: the duration of parallel subtasks compared to one, the cost of a subtask without git, its stored bytes, and
+//! the memory of a phase with many. Real git and scripted agents.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -23,9 +23,9 @@ use super::measure::{Clocks, Samples, Spread, micros};
 use super::replay::Recording;
 use super::tasks::repository;
 
-/// Files of the repository.
+/// The files of the repository.
 const FILES: u64 = 2000;
-/// Subtasks at once.
+/// The number of parallel subtasks.
 const AT_ONCE: u64 = 8;
 
 pub(crate) fn run(bench: &Bench) {
@@ -35,7 +35,7 @@ pub(crate) fn run(bench: &Bench) {
     memory(bench);
 }
 
-/// The wall time of eight subtasks in one phase, beside that of one.
+/// Measures the wall time of eight subtasks in one phase, and of one.
 fn beside_one(bench: &Bench) {
     let (files, wait) = (bench.pick([FILES, FILES, 20]), bench.pick([2000, 2000, 10]));
     let mut walls = [vec![], vec![]];
@@ -50,8 +50,8 @@ fn beside_one(bench: &Bench) {
     bench.print(&Figure::new("phases", what, eight, "s").limit(one).target("<= 1.35x"));
 }
 
-/// The CPU time of the thread on which engine and nodes run, and of this process. Git's own is in neither; what is read by libgit2 is
-/// read on threads of its own.
+/// Measures the CPU time of the engine's thread, and of this process. Neither includes git's own; libgit2 reads on
+/// separate threads.
 fn orchestration(bench: &Bench) {
     let subtasks = bench.pick([40, 20, 2]);
     let job = Job { subtasks, files: 20, wait: 0 };
@@ -69,7 +69,7 @@ fn orchestration(bench: &Bench) {
     bench.print(&Figure::cpu("phases", what, process.timing()));
 }
 
-/// The bytes of all values that are stored, per subtask.
+/// Returns the stored bytes of all values, per subtask.
 fn bytes(bench: &Bench) {
     let stored = |subtasks| {
         let store = Recording::default();
@@ -90,7 +90,7 @@ fn memory(bench: &Bench) {
     bench.print(&Figure::new("phases", "peak memory, a phase of 40", Spread::exact(peak), "MB").target("<= 150"));
 }
 
-/// Runs a phase in a process of its own, and prints the most memory it had.
+/// Runs a phase in a child process, and prints its peak memory.
 pub(crate) fn child(folder: &Path) {
     let subtasks = std::fs::read_to_string(folder.join("subtasks")).unwrap().parse().unwrap();
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
@@ -106,7 +106,7 @@ fn disk(bench: &Bench) -> SledCheckpointer {
 /// The time from the approval of a phase to its end.
 struct Took {
     wall: Duration,
-    /// CPU time of the thread that waits for it.
+    /// The CPU time of the thread that waits for it.
     thread: Duration,
 }
 

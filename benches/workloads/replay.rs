@@ -1,4 +1,4 @@
-//! The limit of a durable superstep: the bytes the engine commits, written to a bare sled with the same number of syncs.
+//! The lower bound of a durable superstep: the engine's commits, written to a bare sled with the same number of syncs.
 //! Knows the contract of a store, and sled.
 
 use std::fs::File;
@@ -14,7 +14,7 @@ use superstep::checkpoint::{
 /// The values of one commit, the head's last.
 pub(crate) type Values = Vec<Vec<u8>>;
 
-/// A memory store that notes what is committed.
+/// A memory store that records its commits.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Recording {
     store: MemoryCheckpointer,
@@ -71,7 +71,7 @@ impl Checkpointer for Recording {
     }
 }
 
-/// A sled opened as our store opens it, and a handle to sync its log with.
+/// A sled opened like our store, and a handle to sync its log.
 #[derive(Debug)]
 pub(crate) struct BareSled {
     db: sled::Db,
@@ -115,7 +115,7 @@ impl BareSled {
     }
 }
 
-/// Bytes in a folder and below.
+/// Returns the bytes in a folder and its subfolders.
 pub(crate) fn disk_bytes(folder: &Path) -> u64 {
     let entries = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap());
     let bytes = |entry: std::fs::DirEntry| {

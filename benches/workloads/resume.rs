@@ -1,4 +1,4 @@
-//! W7: a question is answered on an open store: load, resume, finish. Opening the store is a figure of its own.
+//! W7: an interrupt is answered on an open store: load, resume, finish. Opening the store is a separate figure.
 
 use std::sync::Arc;
 

@@ -1,11 +1,11 @@
-//! The times at which nodes began, for workloads whose supersteps are not all alike.
+//! The start times of nodes, for workloads with different supersteps.
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use super::measure::{Clocks, Spread, Timing, micros};
 
-/// Both clocks at each mark; a clone is another handle.
+/// Both clocks at each mark; clones share them.
 #[derive(Clone, Debug)]
 pub(crate) struct Stamps {
     clocks: Clocks,
@@ -21,7 +21,7 @@ impl Stamps {
         self.marks.lock().unwrap().push(self.clocks.read());
     }
 
-    /// Forgets the marks and returns the time between each and the next.
+    /// Removes the marks, and returns the time between consecutive ones.
     pub(crate) fn take(&self) -> Vec<(f64, f64)> {
         let marks = std::mem::take(&mut *self.marks.lock().unwrap());
         marks.windows(2).map(|pair| (micros(pair[1].0 - pair[0].0), micros(pair[1].1 - pair[0].1))).collect()

@@ -1,4 +1,4 @@
-//! W9: from the start of a process to its first node, and its memory then; no store.
+//! W9: from the start of a process to its first node, and its memory at that time; no store.
 
 use std::sync::Arc;
 
@@ -31,7 +31,7 @@ pub(crate) fn run(bench: &Bench) {
     bench.print(&Figure::new("W9", what, size, "MB").limit(bare_size).target("<= 8"));
 }
 
-/// Answers from within the node.
+/// Prints the answer from within the node.
 pub(crate) fn child() {
     let first = async |_: Arc<Tally>, _: Ctx| {
         println!("0 {}", child::memory_kb("VmRSS"));

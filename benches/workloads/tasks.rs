@@ -1,5 +1,5 @@
-//! The workflow that carries out plans: what a node of it costs besides agents and git, on disk. A run with real git and agents
-//! that follow a scenario is recorded; then it is repeated with what its effects came to.
+//! The workflow that executes plans: the cost of a node without agents and git, on disk. Records a run with real git
+//! and scripted agents, then repeats it with the recorded effects.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -66,7 +66,7 @@ async fn recorded(input: &ExecutionStateUpdate) -> Tasks {
     test().effects_of(&ran.thread).await.unwrap()
 }
 
-/// A plan for a new repository in the folder, and a scenario that carries it out.
+/// Writes a plan for a new repository into the folder, and a scenario that executes it.
 fn job(folder: &Path, tasks: u64) -> ExecutionStateUpdate {
     let file = folder.join("agents.yaml");
     let turn = |n| {
@@ -81,7 +81,7 @@ fn job(folder: &Path, tasks: u64) -> ExecutionStateUpdate {
     input.plan_markdown(Some(plan(tasks)))
 }
 
-/// A plan whose sections are as long as people write them.
+/// Returns a plan with sections of realistic length.
 pub(crate) fn plan(tasks: u64) -> String {
     let section =
         "Print it in columns of equal width, with the times of the day as they stand in the table.\n".repeat(8);
@@ -89,7 +89,7 @@ pub(crate) fn plan(tasks: u64) -> String {
     format!("# Tides\n\n**Goal:** A table of the tides.\n\n{}", (1..=tasks).map(task).collect::<String>())
 }
 
-/// A repository with one commit, in a folder below.
+/// Creates a repository with one commit in a folder below.
 pub(crate) fn repository(folder: &Path) -> PathBuf {
     let repository = folder.join("repository");
     std::fs::create_dir(&repository).unwrap();

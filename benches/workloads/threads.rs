@@ -1,4 +1,4 @@
-//! W8: a thousand conversations of ten supersteps at once, in a process of their own: supersteps per second, peak memory.
+//! W8: a thousand concurrent conversations of ten supersteps, in a child process: supersteps per second, peak memory.
 
 use std::path::Path;
 use std::time::Instant;
@@ -30,7 +30,7 @@ fn show(bench: &Bench, task: &str, store: &str, target: &'static str) {
     bench.print(&Figure::new("W8", format!("{what}, peak memory"), each(1, 1.0 / 1024.0), "MB").target("<= 60"));
 }
 
-/// Answers with supersteps per second, and peak memory in KB.
+/// Prints supersteps per second, and peak memory in KB.
 pub(crate) fn child(folder: Option<&Path>) {
     let graph = tally_chain(STEPS);
     let graph = match folder {

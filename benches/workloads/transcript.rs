@@ -1,5 +1,5 @@
-//! The memory of a process whose agent talks for 5 MB: with a scenario, and with the driver `api` and a server of models in this
-//! process.
+//! The memory of a process whose agent writes 5 MB: with a scenario, and with the driver `api` and a model server in
+//! this process.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -18,7 +18,7 @@ use super::measure::Spread;
 use super::model_server::{self, ModelServer};
 use super::tasks::{plan, repository};
 
-/// Characters of the whole, and of one answer of a model.
+/// The number of characters in all, and in one response of a model.
 const TRANSCRIPT: usize = 5_000_000;
 const ANSWER: usize = 125_000;
 
@@ -47,7 +47,7 @@ fn prepare(folder: &Path, profile: &str) {
     std::fs::write(folder.join("profile.toml"), format!("final_review = false\n{profile}")).unwrap();
 }
 
-/// A developer who says a thousand characters at a time, and uses tools in between.
+/// Returns a developer that writes a thousand characters at a time, with tool calls in between.
 fn scenario(bytes: usize) -> String {
     let said = "tides ".repeat(166);
     let step = format!("  - say: {said}\n  - tool: {{name: read, arguments: {{path: README.md}}, result: {said}}}\n");
@@ -57,7 +57,7 @@ fn scenario(bytes: usize) -> String {
     )
 }
 
-/// A model that thinks aloud before each call of a tool.
+/// Returns a model that writes its thoughts before each tool call.
 fn answers(bytes: usize) -> model_server::Scenario {
     use model_server::{Answer, Scenario, When};
     let to = |tool: &str| When { offers: Some(tool.to_owned()), ..When::default() };
@@ -73,7 +73,7 @@ fn answers(bytes: usize) -> model_server::Scenario {
     Scenario { answers: talk.chain([write, work, review]).collect() }
 }
 
-/// Runs the plan in the folder, and answers with the most memory it had.
+/// Runs the plan in the folder, and prints the peak memory.
 pub(crate) fn child(folder: &Path) {
     std::env::set_current_dir(folder).unwrap();
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();

@@ -1,5 +1,4 @@
-//! W5: what is in the state and not touched must cost nothing. Twenty durable supersteps beside a large channel, and among
-//! many channels.
+//! W5: untouched state must cost nothing. Twenty durable supersteps beside a large channel, and among many channels.
 
 use std::sync::Arc;
 
@@ -51,7 +50,7 @@ fn wide_graph(stamps: &Stamps) -> CompiledGraph<Wide, Name> {
     chain((), STEPS, touch)
 }
 
-/// Times the steps after the first, which follows the write of the input; and measures the disk, in MB.
+/// Times the steps after the first, which includes the write of the input; and measures the disk, in MB.
 fn blob(bench: &Bench, bytes: usize) -> (Vec<(f64, f64)>, f64) {
     let (folder, stamps) = (bench.folder(), Stamps::new());
     let graph = wide_graph(&stamps).with_checkpointer(SledCheckpointer::open(folder.path()).unwrap());
@@ -62,7 +61,7 @@ fn blob(bench: &Bench, bytes: usize) -> (Vec<(f64, f64)>, f64) {
     (stamps.take(), disk_bytes(folder.path()) as f64 / 1e6)
 }
 
-/// Measures the disk space that sled alone uses for the same bytes, in MB.
+/// Measures the disk space of a bare sled with the same bytes, in MB.
 fn bare_disk(bench: &Bench) -> f64 {
     let (folder, recording) = (bench.folder(), Recording::default());
     let graph = wide_graph(&Stamps::new()).with_checkpointer(recording.clone());
