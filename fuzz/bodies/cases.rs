@@ -1,11 +1,11 @@
-//! Any bytes as a file of recorded cases: refused, or cases that the runner can read. Stands beside the modules of the
+//! Any bytes as a file of recorded cases: rejected, or cases that the runner can read. Placed beside the modules of the
 //! conformance suite that know the format.
 
 use serde_json::Value;
 
 use crate::model::Case;
 
-/// Never panics. Returns how many cases were read.
+/// Never panics. Returns the number of cases.
 pub(crate) fn body(data: &[u8]) -> usize {
     let cases = match serde_json::from_slice(data) {
         Ok(Value::Array(cases)) => cases,

@@ -1,5 +1,5 @@
-//! Any bytes as an exported thread: refused with nothing written, or a thread that can be exported and imported again. Once
-//! as they are, once with all checksums put right, so that what is behind them is tried.
+//! Any bytes as an exported thread: rejected with nothing written, or a thread that can be exported and imported again.
+//! Once unchanged, and once with corrected checksums, so that the data behind them is tested.
 
 use futures::FutureExt;
 use superstep::checkpoint::{
@@ -7,7 +7,7 @@ use superstep::checkpoint::{
     import_thread,
 };
 
-/// Never panics. Returns whether the thread was taken, as it is or with its checksums put right.
+/// Never panics. Returns whether the thread was imported, unchanged or with corrected checksums.
 pub(crate) fn body(data: &[u8]) -> bool {
     let sealed = sealed(data);
     let as_it_is = is_taken(data);
@@ -31,12 +31,12 @@ fn is_taken(file: &[u8]) -> bool {
     true
 }
 
-/// A store in memory never waits.
+/// Polls once: a memory store is never pending.
 fn now<T>(future: impl Future<Output = Result<T, CheckpointError>>) -> Result<T, CheckpointError> {
     future.now_or_never().expect("a store in memory does not wait")
 }
 
-/// Puts every checksum right, as far as the lengths around it make sense.
+/// Corrects every checksum, as far as the lengths around it are plausible.
 fn sealed(file: &[u8]) -> Option<Vec<u8>> {
     let mut file = file.to_vec();
     let header = 14 + u32::from_le_bytes(file.get(10..14)?.try_into().ok()?) as usize;

@@ -1,5 +1,5 @@
-//! Any bytes as any of the engine's records: an error, or a record that is written as it was read. The first byte chooses
-//! the record.
+//! Any bytes as any of the engine's records: an error, or a record that is written back unchanged. The first byte
+//! selects the record.
 
 use std::fmt::Debug;
 
@@ -10,7 +10,7 @@ use superstep::checkpoint::{
     decode_record, encode_record,
 };
 
-/// Which record it is: the first byte of what `body` takes.
+/// The kind of record, selected by the first byte of `body`'s input.
 pub(crate) fn kind(key: &Key) -> Option<u8> {
     match key {
         Key::Head => Some(0),
