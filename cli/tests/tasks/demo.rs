@@ -9,7 +9,7 @@ use rstest::rstest;
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 use tempfile::TempDir;
 
-use crate::place::Called;
+use crate::place::RunOutput;
 
 /// The demo on a machine where git was never configured.
 fn demo(machine: &TempDir, words: &[&str]) -> Command {
@@ -27,8 +27,8 @@ fn fresh(machine: &TempDir, command: &mut Command) {
     }
 }
 
-fn call(machine: &TempDir, words: &[&str]) -> Called {
-    Called(demo(machine, words).output().unwrap())
+fn call(machine: &TempDir, words: &[&str]) -> RunOutput {
+    RunOutput(demo(machine, words).output().unwrap())
 }
 
 /// The commands under "Where to look next", which a person copies.
@@ -37,11 +37,11 @@ fn commands(told: &str) -> Vec<&str> {
     next.lines().filter_map(|line| line.strip_prefix("    ")).collect()
 }
 
-fn pasted(machine: &TempDir, line: &str) -> Called {
+fn pasted(machine: &TempDir, line: &str) -> RunOutput {
     let mut shell = Command::new("sh");
     shell.args(["-c", line]);
     fresh(machine, &mut shell);
-    Called(shell.output().unwrap())
+    RunOutput(shell.output().unwrap())
 }
 
 /// The subjects of `git log --oneline` in an output.
@@ -58,15 +58,15 @@ const COMMITS: [&str; 3] =
 fn without_a_question_it_ends_in_commits_and_in_commands_that_work() {
     let machine = tempfile::tempdir().unwrap();
     let done = call(&machine, &["--yes"]);
-    assert_eq!(done.code(), 0, "{}", done.told());
-    assert!(done.told().contains("reviewer says rejected (major): tides.sh:1"), "{}", done.told());
-    assert_eq!(subjects(&done.told()), COMMITS);
-    let told = done.told();
+    assert_eq!(done.code(), 0, "{}", done.text());
+    assert!(done.text().contains("reviewer says rejected (major): tides.sh:1"), "{}", done.text());
+    assert_eq!(subjects(&done.text()), COMMITS);
+    let told = done.text();
     let next = commands(&told);
     assert_eq!(next.len(), 6, "{next:#?}");
     for line in next {
         let pasted = pasted(&machine, line);
-        assert_eq!(pasted.code(), 0, "{line}: {}", pasted.told());
+        assert_eq!(pasted.code(), 0, "{line}: {}", pasted.text());
     }
     assert!(!machine.path().join("superstep-demo-1").exists());
 }
@@ -75,12 +75,12 @@ fn without_a_question_it_ends_in_commits_and_in_commands_that_work() {
 fn in_a_pipe_it_stops_and_names_the_command_that_approves() {
     let machine = tempfile::tempdir().unwrap();
     let asked = call(&machine, &[]);
-    assert_eq!(asked.code(), 10, "{}", asked.told());
-    let told = asked.told();
+    assert_eq!(asked.code(), 10, "{}", asked.text());
+    let told = asked.text();
     let next = commands(&told);
     assert!(next[0].contains(" approve tides --store "), "{next:#?}");
     assert_eq!(pasted(&machine, next[0]).code(), 0);
-    assert_eq!(subjects(&pasted(&machine, next[1]).told()), COMMITS);
+    assert_eq!(subjects(&pasted(&machine, next[1]).text()), COMMITS);
 }
 
 #[rstest]
@@ -121,16 +121,16 @@ fn each_demo_has_a_folder_of_its_own() {
     let machine = tempfile::tempdir().unwrap();
     assert_eq!(call(&machine, &[]).code(), 10);
     let second = call(&machine, &[]);
-    assert!(second.told().contains("superstep-demo-2/store"), "{}", second.told());
+    assert!(second.text().contains("superstep-demo-2/store"), "{}", second.text());
 }
 
 #[test]
 fn without_git_it_says_so_and_leaves_nothing() {
     let machine = tempfile::tempdir().unwrap();
-    let called = Called(demo(&machine, &[]).env("PATH", machine.path()).output().unwrap());
-    assert_eq!(called.code(), 1, "{}", called.told());
-    assert!(called.told().starts_with("error: cannot run git: "), "{}", called.told());
-    assert!(called.told().contains(" help: install git"), "{}", called.told());
+    let called = RunOutput(demo(&machine, &[]).env("PATH", machine.path()).output().unwrap());
+    assert_eq!(called.code(), 1, "{}", called.text());
+    assert!(called.text().starts_with("error: cannot run git: "), "{}", called.text());
+    assert!(called.text().contains(" help: install git"), "{}", called.text());
     assert_eq!(fs::read_dir(machine.path()).unwrap().count(), 0);
 }
 
@@ -138,18 +138,18 @@ fn without_git_it_says_so_and_leaves_nothing() {
 fn a_folder_that_cannot_be_made_is_named() {
     let machine = tempfile::tempdir().unwrap();
     let nowhere = machine.path().join("nowhere");
-    let called = Called(demo(&machine, &[]).env("TMPDIR", &nowhere).output().unwrap());
-    assert_eq!(called.code(), 1, "{}", called.told());
+    let called = RunOutput(demo(&machine, &[]).env("TMPDIR", &nowhere).output().unwrap());
+    assert_eq!(called.code(), 1, "{}", called.text());
     let begin = format!("error: cannot make a folder in {}: ", Path::display(&nowhere));
-    assert!(called.told().starts_with(&begin), "{}", called.told());
-    assert!(called.told().contains(" help: set TMPDIR"), "{}", called.told());
+    assert!(called.text().starts_with(&begin), "{}", called.text());
+    assert!(called.text().contains(" help: set TMPDIR"), "{}", called.text());
 }
 
 #[test]
 fn it_has_no_json() {
     let machine = tempfile::tempdir().unwrap();
     let called = call(&machine, &["--json"]);
-    assert_eq!(called.code(), 2, "{}", called.told());
-    assert!(called.told().contains("no JSON"), "{}", called.told());
+    assert_eq!(called.code(), 2, "{}", called.text());
+    assert!(called.text().contains("no JSON"), "{}", called.text());
     assert_eq!(fs::read_dir(machine.path()).unwrap().count(), 0);
 }
