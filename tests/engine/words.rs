@@ -261,7 +261,7 @@ async fn errors_of_runs_have_a_place_a_cause_and_help() {
      help: declare it: `.goes_to(a)` on the node, or beside its router in `add_conditional_edges_to`
     error: node `a` returned a command for the parent graph, but its graph has none
      help: return a command without `parent`, or run the graph as a subgraph
-    error: node `a` asked `any` (superstep::graph::interrupt::question::AnyQuestion) without declaring it
+    error: node `a` asked `any` (AnyQuestion) without declaring it
      help: add `.asks::<AnyQuestion>()` to the node
     error: node `a` went on although its question `approve` has no answer
      help: return the error of `ctx.interrupt(..)` with `?`

@@ -8,7 +8,7 @@ use super::unreadable::Unreadable;
 use crate::checkpoint::near::meant;
 use crate::checkpoint::{CheckpointError, CheckpointId, ThreadId};
 use crate::graph::interrupt::{InterruptId, SignalId};
-use crate::graph::state::ValueError;
+use crate::graph::state::{ValueError, type_name::short};
 
 /// The writer of START's input, in error messages.
 pub(crate) const INPUT: &str = "the input";
@@ -45,7 +45,7 @@ pub enum RunError {
     #[error("node `{node}` went on although the signal `{signal}` has not come")]
     SignalIgnored { node: Arc<str>, signal: String },
     /// A node receives a signal it did not declare.
-    #[error("node `{node}` receives `{signal}` ({type_name}) without declaring it")]
+    #[error("node `{node}` receives `{signal}` ({}) without declaring it", short(type_name))]
     UndeclaredSignal { node: Arc<str>, signal: &'static str, type_name: &'static str },
     /// No node of the graph receives such a signal. Nothing was sent.
     #[error("no node of the graph receives a signal `{signal}`")]
@@ -69,7 +69,7 @@ pub enum RunError {
     #[error("question {id} does not take this answer: {reason}")]
     NotAnApprover { id: InterruptId, reason: String },
     /// A node asked a question it did not declare.
-    #[error("node `{node}` asked `{question}` ({type_name}) without declaring it")]
+    #[error("node `{node}` asked `{question}` ({}) without declaring it", short(type_name))]
     UndeclaredQuestion { node: Arc<str>, question: &'static str, type_name: &'static str },
     /// A node asked a question by the name of another declared type.
     #[error("node `{node}` asked `{question}` as `{type_name}`, and declares it as `{declared}`")]
