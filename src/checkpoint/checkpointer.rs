@@ -14,47 +14,47 @@ use super::id::{CheckpointId, ThreadId};
 use super::key::Key;
 use super::lease::{Claim, Lease};
 
-/// A boxed future, as object-safe async methods return it.
+/// Boxed future, as returned by object-safe async methods.
 pub type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 
-/// A key and what is stored under it.
+/// Key and the bytes stored under it.
 pub type Record = (Key, Vec<u8>);
 
-/// Where a thread stands. The store keeps it and compares it at every commit.
+/// Position of a thread. Stored with the thread and compared at every commit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Head {
-    /// The newest checkpoint of the root graph; none before the first.
+    /// Newest checkpoint of the root graph; `None` before the first.
     pub checkpoint: Option<CheckpointId>,
-    /// The first checkpoint number not yet used in this thread.
+    /// First checkpoint number that this thread has not used.
     pub next: u64,
-    /// Told apart threads that had the same name: drawn when the thread is first written.
+    /// Random id drawn when the thread is first written; distinguishes threads that reuse a name.
     pub birth: u64,
 }
 
 /// Records that become durable together or not at all.
 #[derive(Clone, Debug)]
 pub struct Commit {
-    /// The thread all records belong to.
+    /// Thread that all records belong to.
     pub thread: ThreadId,
-    /// The epoch of the lease under which the records were made.
+    /// Epoch of the lease under which the records were made.
     pub epoch: u64,
-    /// The head's checkpoint as the writer knows it; another one refuses the commit.
+    /// Checkpoint of the head as the writer knows it; the commit is refused if the store has another one.
     pub expected: Option<CheckpointId>,
-    /// The head after this commit.
+    /// Head after this commit.
     pub head: Head,
     /// Records to write; a later one with an equal key wins. The head is not among them.
     pub puts: Vec<(Key, Vec<u8>)>,
-    /// Records to remove, before the puts are written.
+    /// Records to remove before the puts are written.
     pub deletes: Vec<Key>,
 }
 
 impl Commit {
-    /// The largest record a store takes, in bytes (64 MiB).
+    /// Largest record that a store accepts, in bytes (64 MiB).
     pub const MAX_RECORD: usize = 64 << 20;
-    /// The longest name of a thread, a channel or an effect, in bytes (4 KiB).
+    /// Longest name of a thread, a channel or an effect, in bytes (4 KiB).
     pub const MAX_NAME: usize = 4 << 10;
 
-    /// Checks what can be checked without a store: sizes, and that no record stands in the place of the head.
+    /// Checks everything that needs no store: sizes, and that no record has the key of the head.
     ///
     /// # Errors
     /// [`CheckpointError::TooLarge`] for a record over [`Commit::MAX_RECORD`] or a name over [`Commit::MAX_NAME`],
@@ -108,7 +108,7 @@ fn check_size(what: impl Display, bytes: usize, limit: usize) -> Result<(), Chec
     if bytes <= limit { Ok(()) } else { Err(CheckpointError::TooLarge { what: what.to_string(), bytes, limit }) }
 }
 
-/// The acknowledgement of a commit: resolves when the records are durable.
+/// Acknowledgement of a commit: resolves when the records are durable.
 #[derive(Debug)]
 #[must_use = "a commit is durable only when its receipt resolves"]
 pub struct Receipt(State);
@@ -120,7 +120,7 @@ enum State {
 }
 
 impl Receipt {
-    /// Returns a receipt that is already decided.
+    /// Returns a receipt that is already resolved.
     pub fn ready(result: Result<(), CheckpointError>) -> Self {
         Self(State::Ready(Some(result)))
     }
@@ -144,7 +144,7 @@ impl Future for Receipt {
     }
 }
 
-/// Which way a scan goes.
+/// Direction of a scan.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Order {
     /// Smallest key first.
@@ -157,19 +157,19 @@ pub enum Order {
 ///
 /// - A commit is atomic, and commits of one thread become durable in the order in which `commit` was called.
 /// - A commit whose epoch is not the newest claim's, or whose `expected` is not the head, is refused alone.
-/// - Reads give only acknowledged records, and never wait for a flush.
+/// - Reads return only acknowledged records, and never wait for a flush.
 /// - After a failed flush every later commit fails ([`CheckpointError::Poisoned`]), and nothing unsynced is served.
 ///
-/// Epochs grow, and each is given once: a claim that never commits has used its epoch up all the same. A store that outlives
-/// its process therefore starts above every epoch that it ever gave: it persists a floor when it is opened (as the embedded
-/// store does), or the epoch with each claim. The epoch of the newest commit is not enough.
+/// Epochs grow and are never reused, also if a claim never commits. A persistent store therefore has to start above
+/// every epoch it ever handed out: it persists a floor when it is opened (as the embedded store does), or the epoch
+/// with each claim. The epoch of the newest commit is not enough.
 ///
-/// To write one: keep a [`Leases`](super::Leases) table and let it answer `claim` and `is_claimed`; in `commit`, check the
-/// epoch with [`Leases::check`](super::Leases::check), the records with [`Commit::check_records`] and the head with
-/// [`Commit::check_head`], then write deletes, puts and head as one; keep keys in the order of [`Key`] ([`key_bytes`](super::key_bytes()) encodes
-/// them in it); report failures of the backend as [`CheckpointError::Backend`]. Then run
-/// `superstep::checkpoint::kit` (feature `test-util`) over it, which checks all of the above. LangGraph:
-/// `BaseCheckpointSaver`.
+/// To implement one: keep a [`Leases`](super::Leases) table and use it for `claim` and `is_claimed`; in `commit`, check
+/// the epoch with [`Leases::check`](super::Leases::check), the records with [`Commit::check_records`] and the head with
+/// [`Commit::check_head`], then write deletes, puts and head atomically; store keys in the order of [`Key`]
+/// ([`key_bytes`](super::key_bytes()) encodes them in that order); report failures of the backend as
+/// [`CheckpointError::Backend`]. Then run `superstep::checkpoint::kit` (feature `test-util`) against it, which checks
+/// all of the above. LangGraph: `BaseCheckpointSaver`.
 pub trait Checkpointer: Debug + Send + Sync + 'static {
     /// Makes the caller the only writer of a thread, until the lease is dropped or taken over. The epoch of the lease is
     /// greater than that of every claim before it, committed under or not, in this process or an earlier one.
@@ -178,23 +178,25 @@ pub trait Checkpointer: Debug + Send + Sync + 'static {
     /// [`CheckpointError::ThreadBusy`] if another lease is alive and `claim` does not take over.
     fn claim(&self, thread: &ThreadId, claim: Claim) -> BoxFuture<'_, Result<Lease, CheckpointError>>;
 
-    /// Queues a commit at once, in call order; the receipt tells when it is durable, or why it was refused.
+    /// Queues a commit at once, in call order; the receipt resolves when it is durable, or with the reason why it was
+    /// refused.
     fn commit(&self, commit: Commit) -> Receipt;
 
-    /// Queues records that are no run's: signals ([`Key::Signal`]), which reach a thread while a run holds it. Needs no lease
-    /// and names no head; the head stays as it is. The receipt tells when they are durable, or why they were refused.
+    /// Queues records that belong to no run: signals ([`Key::Signal`]), which can be sent while a run holds the thread.
+    /// Needs no lease and leaves the head unchanged. The receipt resolves when they are durable, or with the reason why
+    /// they were refused.
     ///
-    /// A store that does not provide this refuses, and its threads take no signals.
+    /// The default implementation refuses: threads of such a store accept no signals.
     ///
     /// # Errors
-    /// The receipt has [`CheckpointError::UnknownThread`] if the store knows no such thread at the moment of writing, and
-    /// what [`Commit::check_records`] finds.
+    /// The receipt resolves to [`CheckpointError::UnknownThread`] if the thread does not exist when the records are
+    /// written, and to the errors of [`Commit::check_records`].
     fn post(&self, thread: &ThreadId, records: Vec<Record>) -> Receipt {
         let _ = records;
         Receipt::ready(Err(CheckpointError::NoMailbox { thread: thread.clone() }))
     }
 
-    /// Returns the head of a thread; none if the thread is unknown.
+    /// Returns the head of a thread; `None` if the thread is unknown.
     ///
     /// # Errors
     /// If the record is damaged or the store cannot be read.
@@ -218,7 +220,7 @@ pub trait Checkpointer: Debug + Send + Sync + 'static {
         limit: usize,
     ) -> BoxFuture<'_, Result<Vec<Record>, CheckpointError>>;
 
-    /// Returns up to `limit` thread names after `after`, in byte order of length and name.
+    /// Returns up to `limit` thread names after `after`, ordered by length, then by bytes.
     ///
     /// # Errors
     /// If the store cannot be read.
@@ -233,13 +235,13 @@ pub trait Checkpointer: Debug + Send + Sync + 'static {
     /// Returns whether a live lease holds the thread.
     fn is_claimed(&self, thread: &ThreadId) -> bool;
 
-    /// Returns whether the store as a whole was made elsewhere and is not trusted: its threads may be read, not run. A
-    /// store that wraps another one asks that one.
+    /// Returns whether the whole store comes from elsewhere and is not trusted: its threads may be read, but not run. A
+    /// wrapper must forward the call to the store it wraps.
     fn is_foreign(&self) -> bool {
         false
     }
 
-    /// Lets the threads of a store that was made elsewhere be run. Does nothing for any other store.
+    /// Trusts a store that comes from elsewhere, so that its threads may be run. Does nothing for any other store.
     ///
     /// # Errors
     /// If the trust cannot be stored.

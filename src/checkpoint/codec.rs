@@ -1,7 +1,7 @@
-//! Turns the engine's records and the user's values into bytes and back.
+//! Encodes the engine's records and the user's values, and decodes them.
 //!
-//! Knows the two encodings and their limits. Must not know where the bytes are kept, or what they mean. Neither encoding
-//! notices a flipped bit: checksums are the store's business.
+//! Knows the two encodings and their limits. Must not know where the bytes are stored, or what they mean. Neither
+//! encoding detects a flipped bit: checksums are up to the store.
 
 use std::cell::Cell;
 use std::fmt::Display;
@@ -11,28 +11,28 @@ use rmp_serde::decode::ReadReader;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use super::depth::Shallow;
+use super::depth::DepthLimited;
 use super::error::CheckpointError;
 use super::id::ThreadId;
 use super::panics::{caught, serialize_panicked};
 
-/// The newest format of engine records that this release writes and reads.
+/// Newest format of engine records; written by this release.
 pub const FORMAT: u8 = 4;
 
-/// How many lists a record of each format before may lack at its end, beginning with format 1.
-const LACKING: [usize; 3] = [5, 4, 3];
+/// Number of lists that records of formats 1, 2 and 3 may lack at their end.
+const MISSING_LISTS: [usize; 3] = [5, 4, 3];
 
-/// How deeply arrays and maps of a user's value may nest when it is written; as in `serde_json`.
+/// Maximum nesting of arrays and maps in a user's value when it is written; as in `serde_json`.
 const ENCODE_DEPTH: usize = 128;
 
-/// The deepest nesting that is read. `rmp-serde` counts options, enums and newtypes as well, and what was written must
-/// stay readable.
+/// Maximum nesting when reading. `rmp-serde` also counts options, enums and newtypes, and every written value must stay
+/// readable.
 const DECODE_DEPTH: usize = 4 * ENCODE_DEPTH;
 
-/// Returns an engine record as bytes: one byte of format, then bincode.
+/// Encodes an engine record: one byte of format, then bincode.
 ///
 /// # Errors
-/// [`CheckpointError::Codec`] if the type cannot be written this way (`flatten`, untagged enums).
+/// [`CheckpointError::Codec`] if the type cannot be encoded this way (`flatten`, untagged enums).
 pub fn encode_record<T: Serialize>(record: &T) -> Result<Vec<u8>, CheckpointError> {
     let mut bytes = Vec::with_capacity(64);
     bytes.push(FORMAT);
@@ -40,7 +40,7 @@ pub fn encode_record<T: Serialize>(record: &T) -> Result<Vec<u8>, CheckpointErro
     Ok(bytes)
 }
 
-/// Returns the engine record that `bytes` hold; `thread` and `what` name it in errors.
+/// Decodes an engine record; `thread` and `what` name it in errors.
 ///
 /// # Errors
 /// [`CheckpointError::Format`] if a later release wrote it, [`CheckpointError::Damaged`] if it cannot be read.
@@ -52,8 +52,8 @@ pub fn decode_record<T: DeserializeOwned>(
     match bytes.split_first() {
         Some((&FORMAT, body)) => decode_body(body).map_err(|error| CheckpointError::damaged(thread, what, error)),
         Some((&found, _)) if found > FORMAT => Err(newer(what, found)),
-        Some((&found, body)) => match usize::from(found).checked_sub(1).and_then(|at| LACKING.get(at)) {
-            Some(&lists) => decode_before(body, lists).map_err(|error| CheckpointError::damaged(thread, what, error)),
+        Some((&found, body)) => match usize::from(found).checked_sub(1).and_then(|at| MISSING_LISTS.get(at)) {
+            Some(&lists) => decode_older(body, lists).map_err(|error| CheckpointError::damaged(thread, what, error)),
             None => Err(CheckpointError::damaged(thread, what, "it has format 0")),
         },
         None => Err(CheckpointError::damaged(thread, what, "it is empty")),
@@ -63,24 +63,24 @@ pub fn decode_record<T: DeserializeOwned>(
 /// Appends a user's value to `bytes` as named MessagePack; `what` names it in errors.
 ///
 /// # Errors
-/// [`CheckpointError::Codec`] if the type refuses, [`CheckpointError::TooDeep`] if it nests deeper than is read back.
+/// [`CheckpointError::Codec`] if serialization fails, [`CheckpointError::TooDeep`] if it nests deeper than can be read
+/// back.
 pub(crate) fn encode_value<T: Serialize + ?Sized>(
     what: impl FnOnce() -> String,
     value: &T,
     bytes: &mut Vec<u8>,
 ) -> Result<(), CheckpointError> {
-    let passed = Cell::new(false);
-    let shallow = Shallow { value, levels: ENCODE_DEPTH, passed: &passed };
+    let exceeded = Cell::new(false);
+    let shallow = DepthLimited { value, levels: ENCODE_DEPTH, exceeded: &exceeded };
     let done = caught(|| shallow.serialize(&mut rmp_serde::Serializer::new(bytes).with_struct_map()));
     match done {
-        _ if passed.get() => Err(CheckpointError::TooDeep { what: what(), limit: ENCODE_DEPTH }),
+        _ if exceeded.get() => Err(CheckpointError::TooDeep { what: what(), limit: ENCODE_DEPTH }),
         Err(panic) => Err(codec(&what(), &serialize_panicked(panic))),
         Ok(Err(error)) => Err(codec(&what(), &error)),
         Ok(Ok(())) => Ok(()),
     }
 }
 
-/// Returns what reads a user's value.
 pub(crate) fn value_deserializer(bytes: &[u8]) -> rmp_serde::Deserializer<ReadReader<&[u8]>> {
     let mut from = rmp_serde::Deserializer::new(bytes);
     from.set_max_depth(DECODE_DEPTH);
@@ -91,8 +91,8 @@ fn decode_body<T: DeserializeOwned>(body: &[u8]) -> bincode::Result<T> {
     bincode_options().with_limit(body.len() as u64).deserialize(body)
 }
 
-/// Reads a record of a format before. Lists that were added at its end since then, up to `lists`, are empty.
-fn decode_before<T: DeserializeOwned>(body: &[u8], lists: usize) -> bincode::Result<T> {
+/// Decodes a record of an older format; up to `lists` lists that were added at its end since are empty.
+fn decode_older<T: DeserializeOwned>(body: &[u8], lists: usize) -> bincode::Result<T> {
     const EMPTY_LIST: u8 = 0;
     let with = |lists: usize| decode_body(&[body, &vec![EMPTY_LIST; lists]].concat());
     decode_body(body).or_else(|error| (1..=lists).find_map(|lists| with(lists).ok()).ok_or(error))

@@ -1,6 +1,6 @@
-//! How deeply a value may nest: a serializer around another, which stops before a value outgrows the stack.
+//! Depth limit: a serializer wrapped around another one that fails before a value outgrows the stack.
 //!
-//! Knows serde only. Must not know what is in the value, or what becomes of it.
+//! Knows serde only. Must not know what is in the value, or how it is used.
 
 use std::cell::Cell;
 
@@ -10,41 +10,41 @@ use serde::ser::{
 };
 use serde::{Serialize, Serializer};
 
-/// A value whose lists, maps and structs may nest so many levels deep; says in `passed` if they do not keep to it.
-pub(super) struct Shallow<'a, T: ?Sized> {
+/// Value whose lists, maps and structs may nest `levels` deep; sets `exceeded` if they nest deeper.
+pub(super) struct DepthLimited<'a, T: ?Sized> {
     pub value: &'a T,
     pub levels: usize,
-    pub passed: &'a Cell<bool>,
+    pub exceeded: &'a Cell<bool>,
 }
 
-impl<T: Serialize + ?Sized> Serialize for Shallow<'_, T> {
+impl<T: Serialize + ?Sized> Serialize for DepthLimited<'_, T> {
     fn serialize<S: Serializer>(&self, out: S) -> Result<S::Ok, S::Error> {
-        self.value.serialize(Limited { out, levels: self.levels, passed: self.passed })
+        self.value.serialize(Limited { out, levels: self.levels, exceeded: self.exceeded })
     }
 }
 
-/// A serializer, or what it serializes a list, map or struct with, and how many levels are left inside.
+/// Serializer, or the state of a list, map or struct in progress, with the number of levels left inside.
 struct Limited<'a, S> {
     out: S,
     levels: usize,
-    passed: &'a Cell<bool>,
+    exceeded: &'a Cell<bool>,
 }
 
 impl<'a, S> Limited<'a, S> {
-    fn of<'v, T: ?Sized>(&self, value: &'v T) -> Shallow<'v, T>
+    fn of<'v, T: ?Sized>(&self, value: &'v T) -> DepthLimited<'v, T>
     where
         'a: 'v,
     {
-        Shallow { value, levels: self.levels, passed: self.passed }
+        DepthLimited { value, levels: self.levels, exceeded: self.exceeded }
     }
 
-    /// Goes one level down.
+    /// Enters a list, map or struct.
     fn down<C, E: Error>(self, open: impl FnOnce(S) -> Result<C, E>) -> Result<Limited<'a, C>, E> {
         let Some(levels) = self.levels.checked_sub(1) else {
-            self.passed.set(true);
+            self.exceeded.set(true);
             return Err(E::custom("nests too deeply"));
         };
-        Ok(Limited { out: open(self.out)?, levels, passed: self.passed })
+        Ok(Limited { out: open(self.out)?, levels, exceeded: self.exceeded })
     }
 }
 
@@ -199,9 +199,9 @@ mod tests {
     struct Newtype(());
 
     fn shallow<T: Serialize>(value: &T, levels: usize) -> (Result<Vec<u8>, rmp_serde::encode::Error>, bool) {
-        let passed = Cell::new(false);
-        let bytes = rmp_serde::to_vec_named(&Shallow { value, levels, passed: &passed });
-        (bytes, passed.get())
+        let exceeded = Cell::new(false);
+        let bytes = rmp_serde::to_vec_named(&DepthLimited { value, levels, exceeded: &exceeded });
+        (bytes, exceeded.get())
     }
 
     #[test]
@@ -216,8 +216,8 @@ mod tests {
         let odd = [Odd::Unit, Odd::New(1), Odd::Tuple(2, Some('c')), Odd::Struct { inner: Box::new(Odd::New(3)) }];
         let map = BTreeMap::from([(1, ("x".repeat(300), i64::MIN, u128::MAX, -1_i128, None::<u8>, true, 0.5_f32))]);
         let value = (odd, map, Newtype(()), (), serde_json::json!({ "a": [null, 1, -1, 0.5, { "b": "c" }] }));
-        let (bytes, passed) = shallow(&value, 8);
-        assert_eq!((bytes.unwrap(), passed), (rmp_serde::to_vec_named(&value).unwrap(), false));
+        let (bytes, exceeded) = shallow(&value, 8);
+        assert_eq!((bytes.unwrap(), exceeded), (rmp_serde::to_vec_named(&value).unwrap(), false));
     }
 
     #[test]

@@ -1,75 +1,74 @@
-//! What is stored of an entry of a task's journal.
+//! Stored form of one entry of a task's journal.
 
 use serde::{Deserialize, Serialize};
 
-/// What kind of entry a journal holds.
+/// Kind of a journal entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum EffectKind {
     /// A side effect: its result is on disk before it is used.
     Effect,
-    /// A value that was recorded.
+    /// A recorded value.
     Value,
     /// A time.
     Time,
-    /// A number drawn at random.
+    /// A random number.
     Random,
-    /// Until when a task sleeps.
+    /// Time until which a task sleeps.
     Sleep,
-    /// How a side effect failed last: it is done again by the next attempt, and fails so in a replay.
+    /// Last failure of a side effect: the next attempt runs it again; a replay fails with it.
     Failure,
-    /// A signal that was received, or that did not come in time. Since format 3.
+    /// A signal that was received, or that did not arrive in time. Since format 3.
     Signal,
 }
 
 impl EffectKind {
-    /// How many kinds there are.
     pub(crate) const COUNT: usize = 7;
 }
 
-/// One entry of a task's journal.
+/// An entry of a task's journal.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct EffectRecord {
-    /// What kind of entry it is.
+    /// Kind of the entry.
     pub kind: EffectKind,
-    /// Its place in the order in which the journal grew.
+    /// Position in the order in which entries were added to the journal.
     pub order: u32,
-    /// The hash of its arguments in canonical form.
+    /// Hash of its arguments in canonical form.
     pub arguments: u64,
-    /// Its arguments as a person reads them, cut to a limit.
+    /// Its arguments as readable text, cut to a limit.
     pub shown: String,
-    /// Under which key the world outside knows it.
+    /// Idempotency key that external services receive.
     pub idempotency: String,
-    /// The result, as user values are stored.
+    /// Result, encoded like user values.
     pub value: Vec<u8>,
-    /// When it was recorded, in milliseconds since 1970; for an effect, when it started.
+    /// Time of recording, in milliseconds since 1970; for an effect, its start.
     pub at: u64,
-    /// The runs of an effect, oldest first: those that failed, then the one that gave the result. One for any other entry.
-    /// Since format 3.
+    /// Runs of an effect, oldest first: the failed ones, then the one with the result. One for any other entry. Since
+    /// format 3.
     pub runs: Vec<EffectRun>,
 }
 
 /// One run of an effect.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct EffectRun {
-    /// The attempt of the task that it belongs to, from 1.
+    /// Attempt of the task that it belongs to, from 1.
     pub attempt: u32,
-    /// How long before [`at`](EffectRecord::at) of its record it started, in milliseconds.
+    /// Time between its start and [`at`](EffectRecord::at) of its record, in milliseconds.
     pub before: u64,
-    /// How long it took, in milliseconds.
+    /// Duration in milliseconds.
     pub took: u64,
-    /// How it ended.
+    /// Outcome.
     pub end: EffectEnd,
 }
 
-/// How a run of an effect ended.
+/// Outcome of a run of an effect.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum EffectEnd {
-    /// With the result.
+    /// It returned the result.
     Done,
-    /// The probe found that it had been done before.
+    /// The probe found that the effect had already happened.
     Found,
-    /// With an error.
+    /// It returned an error.
     Failed,
-    /// Its attempt was dropped meanwhile, by a timeout or a cancellation: it may have been done.
+    /// Its attempt was dropped by a timeout or a cancellation: the effect may have happened.
     Dropped,
 }

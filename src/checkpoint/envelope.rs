@@ -1,7 +1,7 @@
-//! The wrapping of every row that a persistent store keeps: it names itself and carries a checksum, so that a row can be
-//! trusted when read, and found again in a damaged file without the store's own index.
+//! Framing of every row in a persistent store: a row names itself and carries a checksum, so that reads can verify it
+//! and a repair can find it in a damaged file without the store's own index.
 //!
-//! Knows names, parts and checksums. Must not know what the payload is, or where the row is kept.
+//! Knows names, parts and checksums. Must not know what the payload is, or where the row is stored.
 //!
 //! Layout: magic (3 bytes), format, codec, length of the name, name (thread, key), part, parts, commit, length of the
 //! payload (numbers in base 128, least digit first), crc32c of all that and the payload, payload.
@@ -14,20 +14,20 @@ use super::key_bytes::{put_key, put_thread, take_key, take_thread};
 
 const MAGIC: [u8; 3] = [0xe5, b'S', b'R'];
 const FORMAT: u8 = 1;
-/// The payload is as the engine gave it.
+/// Codec of a payload that is stored unchanged.
 const PLAIN: u8 = 0;
 const CRC_BYTES: usize = 4;
 
-/// One row: a record, or a part of one that is too large for a row.
+/// A row: a record, or a part of one that is too large for a single row.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Envelope<'a> {
-    /// Thread and key, as [`name_of`] gives them.
+    /// Thread and key, encoded by [`name_of`].
     pub(crate) name: &'a [u8],
-    /// Which part this is, from zero.
+    /// Index of this part, from zero.
     pub(crate) part: u32,
-    /// How many parts the record has, at least one.
+    /// Number of parts of the record, at least one.
     pub(crate) parts: u32,
-    /// The number of the commit that wrote the row; the newest row of a name is the valid one.
+    /// Number of the commit that wrote the row; of the rows with one name, the newest is valid.
     pub(crate) commit: u64,
     /// This part of the record.
     pub(crate) payload: &'a [u8],
@@ -41,7 +41,7 @@ pub(crate) fn name_of(thread: &ThreadId, key: &Key) -> Vec<u8> {
     name
 }
 
-/// Returns the thread and key that `name` stands for.
+/// Decodes the thread and key of `name`.
 pub(crate) fn split_name(mut name: &[u8]) -> Option<(ThreadId, Key)> {
     let thread = take_thread(&mut name)?;
     let key = take_key(&mut name)?;
@@ -49,7 +49,7 @@ pub(crate) fn split_name(mut name: &[u8]) -> Option<(ThreadId, Key)> {
 }
 
 impl<'a> Envelope<'a> {
-    /// Returns the row as bytes.
+    /// Encodes the row.
     pub(crate) fn seal(&self) -> Vec<u8> {
         let mut row = Vec::with_capacity(self.name.len() + self.payload.len() + 32);
         row.extend(MAGIC);
@@ -65,24 +65,24 @@ impl<'a> Envelope<'a> {
         row
     }
 
-    /// Returns where in `bytes` rows may begin.
+    /// Returns the positions in `bytes` at which a row may start.
     #[cfg(feature = "sled")]
     pub(crate) fn starts(bytes: &[u8]) -> impl DoubleEndedIterator<Item = usize> + '_ {
         bytes.windows(MAGIC.len()).enumerate().filter(|(_, at)| **at == MAGIC).map(|(at, _)| at)
     }
 
-    /// Returns how many bytes the row has when it is sealed.
+    /// Returns the length of the encoded row in bytes.
     pub(crate) fn length(&self) -> usize {
         let numbers = [u64::from(self.part), u64::from(self.parts), self.commit, self.payload.len() as u64];
         let fixed = MAGIC.len() + 2 + CRC_BYTES + varint_length(self.name.len() as u64);
         fixed + self.name.len() + numbers.map(varint_length).iter().sum::<usize>() + self.payload.len()
     }
 
-    /// Reads a row from the front of `bytes`, which may go on after it.
+    /// Decodes a row at the start of `bytes`; more bytes may follow.
     ///
     /// # Errors
-    /// Why it is no valid row.
-    pub(crate) fn carve(bytes: &'a [u8]) -> Result<Self, Flaw> {
+    /// The reason why it is not a valid row.
+    pub(crate) fn decode_prefix(bytes: &'a [u8]) -> Result<Self, Flaw> {
         let mut rest = bytes.strip_prefix(&MAGIC).ok_or(Flaw::Damaged("it does not begin as a row"))?;
         check_format(&mut rest)?;
         let row = Self::take_fields(&mut rest).ok_or(Flaw::Damaged("it is cut short"))?;
@@ -94,9 +94,9 @@ impl<'a> Envelope<'a> {
         Ok(row)
     }
 
-    /// Reads what a row that is not whole says of itself: its name and its commit. Neither can be trusted.
+    /// Decodes name and commit of a row without verifying it; used for damaged rows, so neither can be trusted.
     #[cfg(feature = "sled")]
-    pub(crate) fn glimpse(bytes: &'a [u8]) -> Option<(&'a [u8], u64)> {
+    pub(crate) fn decode_header_unchecked(bytes: &'a [u8]) -> Option<(&'a [u8], u64)> {
         let mut rest = bytes.strip_prefix(&MAGIC)?;
         check_format(&mut rest).ok()?;
         let length = usize::try_from(take_varint(&mut rest)?).ok()?;
@@ -106,13 +106,13 @@ impl<'a> Envelope<'a> {
         Some((name, take_varint(&mut rest)?))
     }
 
-    /// Reads the row that was found under `name`.
+    /// Decodes the row that was found under `name`.
     ///
     /// # Errors
     /// [`CheckpointError::Damaged`] or [`CheckpointError::Format`], naming thread and key.
     #[cfg(feature = "sled")]
     pub(crate) fn open(name: &[u8], part: u32, bytes: &'a [u8]) -> Result<Self, CheckpointError> {
-        let row = Self::carve(bytes).map_err(|flaw| flaw.of(name))?;
+        let row = Self::decode_prefix(bytes).map_err(|flaw| flaw.of(name))?;
         if row.name != name || row.part != part || row.part >= row.parts {
             return Err(damaged(name, "it holds another record"));
         }
@@ -132,12 +132,11 @@ impl<'a> Envelope<'a> {
     }
 }
 
-/// Why bytes are no valid row.
+/// Reason why bytes are not a valid row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Flaw {
-    /// They are damaged.
     Damaged(&'static str),
-    /// A later release wrote them.
+    /// Written by a later release.
     Newer(u8),
 }
 
@@ -153,7 +152,6 @@ impl Flaw {
     }
 }
 
-/// Returns the error of the record called `name`.
 #[cfg(feature = "sled")]
 pub(crate) fn damaged(name: &[u8], reason: &str) -> CheckpointError {
     let (thread, what) = describe(name);
@@ -236,7 +234,7 @@ mod tests {
     }
 
     #[test]
-    fn a_row_of_a_later_release_is_told_apart() {
+    fn a_row_of_a_later_release_is_recognized() {
         let name = name_of(&"essay-1".into(), &Key::Head);
         let mut bytes = row(&name, b"text").seal();
         bytes[3] = 2;
@@ -259,7 +257,7 @@ mod tests {
             let sealed = Envelope { commit, ..row(&name, &payload) };
             let mut bytes = sealed.seal();
             bytes.extend(after);
-            let carved = Envelope::carve(&bytes).unwrap();
+            let carved = Envelope::decode_prefix(&bytes).unwrap();
             prop_assert_eq!(carved.length(), sealed.seal().len());
             prop_assert_eq!(&carved, &sealed);
             prop_assert_eq!(split_name(carved.name), Some((thread.as_str().into(), key)));
@@ -279,8 +277,8 @@ mod tests {
             let mut row = MAGIC.to_vec();
             row.extend([FORMAT, PLAIN]);
             row.extend(&bytes);
-            prop_assert!(Envelope::carve(&row).is_err());
-            prop_assert!(Envelope::carve(&bytes).is_err());
+            prop_assert!(Envelope::decode_prefix(&row).is_err());
+            prop_assert!(Envelope::decode_prefix(&bytes).is_err());
         }
     }
 }

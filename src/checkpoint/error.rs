@@ -1,4 +1,4 @@
-//! What can go wrong between the engine and a store.
+//! Errors of stores and of everything that reads or writes them.
 
 use std::error::Error;
 use std::fmt::{self, Display};
@@ -24,9 +24,9 @@ pub enum CheckpointError {
     StaleLease {
         /// The thread.
         thread: ThreadId,
-        /// The epoch of the refused commit.
+        /// Epoch of the refused commit.
         held: u64,
-        /// The epoch of the newest claim.
+        /// Epoch of the newest claim.
         current: u64,
     },
     /// The head is not where the commit expected it.
@@ -34,88 +34,87 @@ pub enum CheckpointError {
     HeadMoved {
         /// The thread.
         thread: ThreadId,
-        /// What the commit expected.
+        /// Checkpoint that the commit expected.
         expected: Option<CheckpointId>,
-        /// What the store holds.
+        /// Checkpoint in the store.
         found: Option<CheckpointId>,
     },
     /// A record cannot be read.
     #[error("damaged record {what} of thread `{thread}`: {reason}")]
     Damaged {
-        /// The thread, or empty if it cannot be told.
+        /// The thread, or empty if it is unknown.
         thread: String,
-        /// Which record.
+        /// The record.
         what: String,
-        /// Why it cannot be read.
+        /// Reason.
         reason: String,
     },
-    /// The store cannot be read as a whole, or has lost its end.
+    /// The store as a whole cannot be read, or its newest commits are missing.
     #[error("the store at {} is damaged: {reason}", path.display())]
     DamagedStore {
         /// The store.
         path: PathBuf,
-        /// What was found.
+        /// Description of the damage.
         reason: String,
     },
     /// A record was written by a release that this one does not know.
     #[error("{what} has format {found}; this release reads up to {known}")]
     Format {
-        /// Which record or store.
+        /// The record or store.
         what: String,
-        /// The format found.
+        /// Format found.
         found: u16,
-        /// The newest format known.
+        /// Newest known format.
         known: u16,
     },
-    /// A value or record is larger than the store takes.
+    /// A value or record is larger than the store accepts.
     #[error("{what} has {bytes} bytes, more than the limit of {limit}")]
     TooLarge {
-        /// What is too large.
+        /// The value or record.
         what: String,
-        /// Its size in bytes.
+        /// Size in bytes.
         bytes: usize,
-        /// The limit in bytes.
+        /// Limit in bytes.
         limit: usize,
     },
     /// A value nests more deeply than can be read back.
     #[error("{what} nests deeper than the limit of {limit}")]
     TooDeep {
-        /// What is too deep.
+        /// The value.
         what: String,
-        /// How deeply lists, maps and structs may nest.
+        /// Maximum nesting of lists, maps and structs.
         limit: usize,
     },
-    /// A value could not be turned into bytes, or back.
+    /// A value could not be encoded or decoded.
     #[error("{what}: {reason}")]
     Codec {
-        /// What was encoded or decoded.
+        /// The value.
         what: String,
-        /// Why it failed.
+        /// Reason.
         reason: String,
     },
-    /// The store can only be read here.
+    /// The store is read-only here.
     #[error("the store at {} cannot be locked and written: {reason}", path.display())]
     NotWritable {
         /// The store.
         path: PathBuf,
-        /// What stands in the way.
+        /// Reason.
         reason: String,
     },
-    /// There is no space left for what was to be written. What was acknowledged is stored.
+    /// The disk is full. Acknowledged commits are stored.
     #[error("cannot {what} at {}: no space is left on the disk", path.display())]
     DiskFull {
-        /// What was tried: "sync the store".
+        /// Operation: "sync the store".
         what: String,
-        /// Where.
+        /// Path.
         path: PathBuf,
     },
-    /// The store's directory holds links or files that an opening could damage or give away something with. Nothing was
-    /// opened or changed.
+    /// The store's directory contains links or files that would make it unsafe to open. Nothing was opened or changed.
     #[error("the store at {} is not safe to open: {reason}", path.display())]
     UnsafeStore {
         /// The store.
         path: PathBuf,
-        /// The file, and what is wrong with it.
+        /// The file, and the reason.
         reason: String,
     },
     /// Another process has the store open.
@@ -123,36 +122,36 @@ pub enum CheckpointError {
     Locked {
         /// The store.
         path: PathBuf,
-        /// Pid, command and since when, as far as known.
+        /// Pid, command and start time, as far as known.
         holder: String,
     },
-    /// An earlier commit could not be made durable, so the store refuses to go on.
+    /// An earlier commit could not be made durable, so the store has stopped.
     #[error("the store stopped after a failed commit: {reason}")]
     Poisoned {
         /// The failure.
         reason: Arc<str>,
     },
-    /// A file is no thread that can be imported, or a thread is none that can be exported. Nothing was written.
+    /// A file cannot be imported, or a thread cannot be exported. Nothing was written.
     #[error("not a thread that can be carried over: {reason}")]
     BadImport {
-        /// What was found.
+        /// Reason.
         reason: String,
     },
-    /// There is no such thread.
+    /// The thread does not exist.
     #[error("there is no thread `{thread}`{}", question(near))]
     UnknownThread {
         /// The thread.
         thread: ThreadId,
-        /// Threads with a name near to it, nearest first.
+        /// Threads with similar names, nearest first.
         near: Vec<ThreadId>,
     },
-    /// The store keeps no signals for its threads.
+    /// The store does not support signals.
     #[error("the store of thread `{thread}` takes no signals")]
     NoMailbox {
         /// The thread.
         thread: ThreadId,
     },
-    /// There is such a thread already.
+    /// The thread already exists.
     #[error("there is a thread `{thread}` already")]
     ThreadExists {
         /// The thread.
@@ -166,36 +165,36 @@ pub enum CheckpointError {
         /// The checkpoint.
         checkpoint: CheckpointId,
     },
-    /// A name cannot be given.
+    /// A name is not allowed.
     #[error("{what} needs a name: {reason}")]
     InvalidName {
-        /// What was to be named.
+        /// The thing to name.
         what: String,
-        /// Why it cannot have this name.
+        /// Reason.
         reason: String,
     },
-    /// What a checkpointer is built on failed: its database, its connection. Checkpointers of your own return it.
+    /// The backend of a checkpointer failed: its database, its connection. For your own checkpointers.
     #[error("the store's backend failed: {source}")]
     Backend {
-        /// The error of the backend.
+        /// Error of the backend.
         source: Arc<dyn Error + Send + Sync>,
     },
-    /// The operating system refused.
+    /// A system call failed.
     #[error("cannot {what} at {}: {reason}", path.display())]
     Io {
-        /// What was tried: "create the store".
+        /// Operation: "create the store".
         what: String,
-        /// Where.
+        /// Path.
         path: PathBuf,
-        /// What the system said.
+        /// Message of the operating system.
         reason: String,
     },
 }
 
-/// How an error says that the disk is full.
+/// Text by which a stored reason is recognized as a full disk.
 const NO_SPACE: &str = "no space is left on the disk";
 
-/// The message and the help: what a `main` that returns the error prints.
+/// Message and help, as printed by a `main` that returns the error.
 impl fmt::Debug for CheckpointError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{self}")?;
@@ -204,23 +203,22 @@ impl fmt::Debug for CheckpointError {
 }
 
 impl CheckpointError {
-    /// Returns the error of a record that cannot be read.
+    /// Returns [`CheckpointError::Damaged`].
     pub fn damaged(thread: &ThreadId, what: impl Display, reason: impl Display) -> Self {
         Self::Damaged { thread: thread.to_string(), what: what.to_string(), reason: reason.to_string() }
     }
 
-    /// Returns the error that there is no such thread, where nobody looks for similar names.
+    /// Returns [`CheckpointError::UnknownThread`] without similar names.
     pub(crate) fn unknown(thread: &ThreadId) -> Self {
         Self::UnknownThread { thread: thread.clone(), near: vec![] }
     }
 
-    /// Returns whether it says that nothing can be written where the store is: what only reads may still be possible.
+    /// Returns whether the store cannot be written; reads may still be possible.
     #[cfg(all(feature = "sled", feature = "app"))]
     pub(crate) fn is_unwritable(&self) -> bool {
         matches!(self, Self::NotWritable { .. }) || self.is_full_disk()
     }
 
-    /// Returns whether it says that the disk is full.
     #[cfg(all(feature = "sled", feature = "app"))]
     pub(crate) fn is_full_disk(&self) -> bool {
         match self {
@@ -230,7 +228,7 @@ impl CheckpointError {
         }
     }
 
-    /// Returns the error of a backend that failed, for checkpointers of your own: `.map_err(CheckpointError::backend)`.
+    /// Returns [`CheckpointError::Backend`], for your own checkpointers: `.map_err(CheckpointError::backend)`.
     ///
     /// ```
     /// # use superstep::checkpoint::CheckpointError;
@@ -241,7 +239,7 @@ impl CheckpointError {
         Self::Backend { source: Arc::from(source.into()) }
     }
 
-    /// Returns what a person can do about it.
+    /// Returns a hint for the user.
     pub fn help(&self) -> Option<&'static str> {
         Some(match self {
             Self::ThreadBusy { .. } => "wait for the other run to end, or cancel it",

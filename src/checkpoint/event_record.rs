@@ -1,4 +1,4 @@
-//! What is stored of an event that a node emitted, also in the form of earlier stores.
+//! Stored form of an event that a node emitted, including the form that earlier releases wrote.
 
 use std::fmt::Display;
 
@@ -8,44 +8,43 @@ use super::codec::decode_record;
 use super::error::CheckpointError;
 use super::id::{CheckpointId, ThreadId};
 
-/// What a recorded event was.
+/// Kind of a recorded event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum EventRecordKind {
-    /// A value that a node emitted.
+    /// A value emitted by a node.
     Custom,
-    /// A piece of a message.
+    /// A chunk of a message.
     Message,
 }
 
 /// A recorded event.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct EventRecord {
-    /// What it was.
+    /// Kind of the event.
     pub kind: EventRecordKind,
-    /// The checkpoint, in the innermost subgraph that is kept, of the task that emitted it.
+    /// Checkpoint, in the innermost persisted subgraph, of the task that emitted it.
     pub checkpoint: CheckpointId,
-    /// That task.
+    /// Index of that task.
     pub task: u32,
-    /// The tasks on the way down to the one that emitted it, itself included, each as `node:task`; nodes alone where an
-    /// earlier store has no more.
+    /// Tasks from the root down to the one that emitted it, each as `node:task`; older stores have node names only.
     pub path: Vec<String>,
-    /// The superstep in the innermost subgraph.
+    /// Superstep of the innermost subgraph.
     pub step: i64,
     /// The node.
     pub node: String,
-    /// The value, as JSON.
+    /// Value as JSON.
     pub value: String,
-    /// When it was emitted, in milliseconds since 1970.
+    /// Time of emission, in milliseconds since 1970.
     pub at: u64,
-    /// The tags of the node.
+    /// Tags of the node.
     pub tags: Vec<String>,
-    /// The keys of the effects in whose bodies it was emitted, outermost first. Since format 3.
+    /// Keys of the effects in whose bodies it was emitted, outermost first. Since format 3.
     pub within: Vec<String>,
 }
 
-/// The first form of the record.
+/// First form of the record.
 #[derive(Deserialize)]
-struct Untagged {
+struct EventRecordV1 {
     kind: EventRecordKind,
     checkpoint: CheckpointId,
     task: u32,
@@ -56,22 +55,22 @@ struct Untagged {
     at: u64,
 }
 
-impl From<Untagged> for EventRecord {
-    fn from(event: Untagged) -> Self {
-        let Untagged { kind, checkpoint, task, namespace: mut path, step, node, value, at } = event;
+impl From<EventRecordV1> for EventRecord {
+    fn from(event: EventRecordV1) -> Self {
+        let EventRecordV1 { kind, checkpoint, task, namespace: mut path, step, node, value, at } = event;
         path.push(node.clone());
         Self { kind, checkpoint, task, path, step, node, value, at, tags: vec![], within: vec![] }
     }
 }
 
 impl EventRecord {
-    /// Returns the record that `bytes` hold, in this form or the first one.
+    /// Decodes a record in this form or the first one.
     ///
     /// # Errors
     /// As [`decode_record`].
     pub fn decode(thread: &ThreadId, what: impl Display, bytes: &[u8]) -> Result<Self, CheckpointError> {
-        // The first form first: of an older format, it could be read as the present one without its tags.
-        let first = decode_record::<Untagged>(thread, &what, bytes).map(Into::into);
+        // The first form first: an older record could also be decoded as the present form, without its tags.
+        let first = decode_record::<EventRecordV1>(thread, &what, bytes).map(Into::into);
         first.or_else(|_| decode_record(thread, &what, bytes))
     }
 }

@@ -1,5 +1,5 @@
-//! A checkpointer that fails on demand, so that a test can cut a run at every commit. Knows nothing of how its inner
-//! store keeps records.
+//! Checkpointer that fails on demand, so that a test can interrupt a run at every commit. Knows nothing of how its
+//! inner store keeps records.
 
 use std::ops::RangeInclusive;
 use std::sync::Arc;
@@ -11,9 +11,9 @@ use super::id::ThreadId;
 use super::key::Key;
 use super::lease::{Claim, Lease};
 
-/// Passes everything on to another checkpointer until a chosen commit, which fails, as do all later ones.
+/// Forwards to another checkpointer up to a chosen commit, which fails, as do all later ones.
 ///
-/// Reads and claims go on, so a test may also look at what was stored.
+/// Reads and claims keep working, so that a test can inspect the store.
 #[derive(Debug)]
 pub struct FailingCheckpointer {
     inner: Arc<dyn Checkpointer>,
@@ -22,7 +22,6 @@ pub struct FailingCheckpointer {
     commits: AtomicU64,
 }
 
-/// What happens to the chosen commit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Fault {
     Refused,
@@ -30,18 +29,18 @@ enum Fault {
 }
 
 impl FailingCheckpointer {
-    /// Returns a checkpointer whose `fail_at`-th commit (counting from 1) and all later ones store nothing and fail.
+    /// Returns a checkpointer whose `fail_at`-th commit (counting from 1) and all later ones fail and store nothing.
     pub fn new(inner: Arc<dyn Checkpointer>, fail_at: u64) -> Self {
         Self { inner, fail_at, fault: Fault::Refused, commits: AtomicU64::new(0) }
     }
 
-    /// Returns a checkpointer whose `fail_at`-th commit is stored though it fails, as if the crash came before the
-    /// acknowledgement. All later ones store nothing and fail.
+    /// Returns a checkpointer whose `fail_at`-th commit is stored but fails, as in a crash before the acknowledgement.
+    /// All later ones fail and store nothing.
     pub fn losing_ack(inner: Arc<dyn Checkpointer>, fail_at: u64) -> Self {
         Self { fault: Fault::AckLost, ..Self::new(inner, fail_at) }
     }
 
-    /// Returns how many commits were asked for, failed ones included.
+    /// Returns the number of requested commits, failed ones included.
     pub fn commits(&self) -> u64 {
         self.commits.load(Ordering::SeqCst)
     }

@@ -1,6 +1,6 @@
-//! FNV-1a: a hash that is the same on every machine and in every release, and that nobody relies on for safety.
+//! FNV-1a: a hash that is the same on every machine and in every release. Not for security.
 
-/// The hash of the bytes mixed in so far.
+/// Hash of the bytes mixed in so far.
 pub(crate) struct Fnv(u64);
 
 impl Fnv {
@@ -8,7 +8,7 @@ impl Fnv {
         Self::seeded(0)
     }
 
-    /// Other seeds, other hashes.
+    /// Returns a hasher with its own seed.
     pub(crate) fn seeded(seed: u64) -> Self {
         Self(0xcbf2_9ce4_8422_2325 ^ seed)
     }

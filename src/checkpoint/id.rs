@@ -1,4 +1,4 @@
-//! Names of threads and numbers of checkpoints. Knows nothing of what they hold.
+//! Thread names and checkpoint numbers. Knows nothing of what they hold.
 
 use std::borrow::Borrow;
 use std::fmt;
@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-/// The name of a thread: any text, compared byte by byte. LangGraph: `thread_id`.
+/// Name of a thread: any text, compared byte by byte. LangGraph: `thread_id`.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct ThreadId(Arc<str>);
 
@@ -41,8 +41,8 @@ impl fmt::Debug for ThreadId {
     }
 }
 
-/// The number of a checkpoint: unique within its thread (subgraphs included) and growing with every checkpoint made,
-/// whatever the wall clock says.
+/// Number of a checkpoint: unique within its thread (subgraphs included) and growing with every checkpoint, independent
+/// of the wall clock.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize)]
 pub struct CheckpointId(pub u64);
 

@@ -1,4 +1,4 @@
-//! Where a record stands inside its thread. The order of keys is the order in which a store scans them.
+//! Keys of records within a thread. Stores scan records in the order of their keys.
 
 use std::fmt;
 
@@ -6,39 +6,39 @@ use serde::{Deserialize, Serialize};
 
 use super::id::CheckpointId;
 
-/// The place of one stored value: written by a task of the superstep that starts at `checkpoint`.
+/// Position of a stored value, written by a task of the superstep that starts at `checkpoint`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize)]
 pub struct RowId {
-    /// The checkpoint whose superstep made the value.
+    /// Checkpoint whose superstep made the value.
     pub checkpoint: CheckpointId,
-    /// The task's place in canonical order, or [`RowId::REDUCED`].
+    /// Index of the task in canonical order, or [`RowId::REDUCED`].
     pub task: u32,
-    /// The place among the values of this task.
+    /// Index among the values of this task.
     pub slot: u32,
 }
 
 impl RowId {
-    /// In place of a task: values encoded after a reduce belong to the superstep as a whole; the slot is the channel.
+    /// Task of values encoded after a reduce: they belong to the superstep as a whole; the slot is the channel.
     pub const REDUCED: u32 = u32::MAX;
-    /// In place of a task: whole values encoded anew when a thread moves on to another graph or version; the slot is the
+    /// Task of full values that were re-encoded when a thread moved to another graph or version; the slot is the
     /// channel.
     pub const WHOLE: u32 = u32::MAX - 1;
-    /// First slot of send payloads; writes count from zero.
+    /// First slot of send payloads; slots of writes count from zero.
     pub const SENDS: u32 = 1 << 30;
-    /// First slot of questions.
+    /// First slot of interrupt payloads.
     pub const QUESTIONS: u32 = 2 << 30;
-    /// First slot of answers.
+    /// First slot of resume values.
     pub const ANSWERS: u32 = 3 << 30;
 }
 
-/// The key of one record within a thread.
+/// Key of a record within a thread.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Key {
-    /// The head of the thread; one per thread.
+    /// Head of the thread; one per thread.
     Head,
-    /// What the thread as a whole is: its graph, where it came from.
+    /// Properties of the thread as a whole: its graph, its origin.
     About,
-    /// A name that a person gave to a checkpoint, so that it is kept.
+    /// Tag that a person gave to a checkpoint, so that it is kept.
     Tag(String),
     /// Names of channels and nodes of one version of a graph, by fingerprint.
     Shape(u64),
@@ -46,52 +46,52 @@ pub enum Key {
     Checkpoint(CheckpointId),
     /// A checkpoint of a subgraph.
     Nested(CheckpointId),
-    /// What became of one task of the superstep that starts at a checkpoint.
+    /// Result of one task of the superstep that starts at a checkpoint.
     Task {
-        /// The checkpoint that planned the task.
+        /// Checkpoint that planned the task.
         checkpoint: CheckpointId,
-        /// The task's place in canonical order.
+        /// Index of the task in canonical order.
         task: u32,
     },
-    /// The newest checkpoint of the subgraph that a task runs (V10: the parent points at its child).
+    /// Newest checkpoint of the subgraph that a task runs; the parent points at its child.
     Child {
-        /// The checkpoint that planned the parent's task.
+        /// Checkpoint that planned the parent's task.
         checkpoint: CheckpointId,
-        /// The task's place in canonical order.
+        /// Index of the task in canonical order.
         task: u32,
-        /// The how-manieth subgraph call of the task.
+        /// Index of the subgraph call within the task.
         call: u32,
     },
     /// A stored value.
     Row(RowId),
-    /// One entry of a channel that is kept as a log: entries of one channel stand together, oldest first.
+    /// One entry of a channel that is stored as a log. Entries of one channel are adjacent, oldest first.
     Log {
-        /// The channel's name.
+        /// Name of the channel.
         channel: String,
-        /// The entry's place.
+        /// Position of the entry.
         row: RowId,
     },
-    /// One entry of a task's journal: an effect, a recorded value, a time. Tasks of its subgraphs share it.
+    /// One entry of a task's journal: an effect, a recorded value, a time. Tasks of its subgraphs share the journal.
     Effect {
-        /// The checkpoint of the root graph that planned the task.
+        /// Checkpoint of the root graph that planned the task.
         checkpoint: CheckpointId,
-        /// The task's place in canonical order.
+        /// Index of the task in canonical order.
         task: u32,
-        /// The place of the task within subgraphs, the kind of entry, and its own key.
+        /// Position of the task within subgraphs, the kind of entry, and its own key.
         key: String,
     },
-    /// An event that was recorded in the superstep that starts at a checkpoint of the root graph.
+    /// An event recorded in the superstep that starts at a checkpoint of the root graph.
     Event {
         /// That checkpoint.
         checkpoint: CheckpointId,
-        /// Counts the events of the superstep.
+        /// Index of the event within the superstep.
         number: u64,
     },
-    /// A signal in the thread's mailbox: sent, and received by no task yet. Since format 3.
+    /// A signal in the thread's mailbox that no task has received yet. Since format 3.
     Signal {
-        /// A later one was sent later; one sent at the same moment may have the same.
+        /// Grows with the time of sending; signals sent at the same moment may share it.
         order: u64,
-        /// Drawn when it was sent.
+        /// Random id drawn when it was sent.
         id: u64,
     },
 }
@@ -118,7 +118,7 @@ impl fmt::Display for Key {
     }
 }
 
-/// What people call a signal by: its key as text.
+/// Returns the name of a signal as people write it: its key as text.
 pub(crate) fn signal_name(order: u64, id: u64) -> String {
     format!("{order:x}-{id:016x}")
 }

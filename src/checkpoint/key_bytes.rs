@@ -1,9 +1,9 @@
-//! Keys as bytes that sort as the keys do, for checkpointers whose backend only knows bytes.
+//! Encodes keys as bytes that sort like the keys, for checkpointers whose backend only knows bytes.
 //!
-//! Knows every variant of [`Key`]. Must not know who keeps the bytes. Three properties hold: within a thread the order of
-//! the bytes is the order of the keys; no key is the beginning of another; and the byte 0xFF never occurs in a key (a store
-//! that seeks a predecessor by appending 0xFF bytes, as sled does, relies on that). The encoding is part of the format of
-//! stores: it changes only together with [`FORMAT`](super::FORMAT).
+//! Knows every variant of [`Key`]. Must not know who stores the bytes. Three properties hold: within a thread the order
+//! of the bytes is the order of the keys; no key is a prefix of another; and no key contains the byte 0xFF (a store
+//! that seeks a predecessor by appending 0xFF bytes, as sled does, relies on that). The encoding is part of the store
+//! format: it changes only together with [`FORMAT`](super::FORMAT).
 //!
 //! ```
 //! use superstep::checkpoint::{CheckpointId, Key, key_bytes, key_from_bytes};
@@ -13,7 +13,8 @@
 //! assert_eq!(key_from_bytes(&key_bytes(&second)), Some(second));
 //! ```
 //!
-//! A number is its count of base-128 digits, then the digits, greatest first. A text ends in 0 0; a zero in it is 0 1.
+//! A number is its count of base-128 digits, then the digits, greatest first. A text ends with 0 0; a zero in it is 0
+//! 1.
 
 use super::id::{CheckpointId, ThreadId};
 use super::key::{Key, RowId};
@@ -34,25 +35,25 @@ mod tag {
     pub(super) const SIGNAL: u8 = 13;
 }
 
-/// Returns a key as bytes.
+/// Encodes a key.
 pub fn key_bytes(key: &Key) -> Vec<u8> {
     let mut bytes = Vec::new();
     put_key(key, &mut bytes);
     bytes
 }
 
-/// Returns the key that [`key_bytes()`] made these bytes of; none if they are no key.
+/// Decodes a key that [`key_bytes()`] encoded; `None` if the bytes are not a key.
 pub fn key_from_bytes(mut bytes: &[u8]) -> Option<Key> {
     take_key(&mut bytes).filter(|_| bytes.is_empty())
 }
 
-/// Appends the name of a thread: its length, then its bytes, so that no thread's keys lie among another's.
+/// Appends the name of a thread: its length, then its bytes, so that keys of different threads never interleave.
 pub fn put_thread(thread: &ThreadId, out: &mut Vec<u8>) {
     put_number(thread.as_str().len() as u64, out);
     out.extend_from_slice(thread.as_str().as_bytes());
 }
 
-/// Takes the name of a thread off the front of `bytes`.
+/// Takes the name of a thread from the front of `bytes`.
 pub fn take_thread(bytes: &mut &[u8]) -> Option<ThreadId> {
     let length = usize::try_from(take_number(bytes)?).ok()?;
     let (name, rest) = bytes.split_at_checked(length)?;
@@ -91,7 +92,7 @@ pub fn put_key(key: &Key, out: &mut Vec<u8>) {
     }
 }
 
-/// Takes a key off the front of `bytes`; none if there is no key.
+/// Takes a key from the front of `bytes`; `None` if there is no key.
 pub fn take_key(bytes: &mut &[u8]) -> Option<Key> {
     let (&tag, rest) = bytes.split_first()?;
     *bytes = rest;
@@ -124,7 +125,7 @@ pub(crate) fn put_number(number: u64, out: &mut Vec<u8>) {
     out.extend((0..digits).rev().map(|digit| (number >> (7 * digit)) as u8 & 0x7f));
 }
 
-/// Takes a number off the front of `bytes`.
+/// Takes a number from the front of `bytes`.
 pub(crate) fn take_number(bytes: &mut &[u8]) -> Option<u64> {
     let (&count, rest) = bytes.split_first()?;
     let (digits, rest) = rest.split_at_checked(usize::from(count))?;

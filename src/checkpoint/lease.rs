@@ -1,4 +1,4 @@
-//! One writer per thread: who holds which thread, under which epoch.
+//! One writer per thread: the live leases and their epochs.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -6,16 +6,16 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use super::error::CheckpointError;
 use super::id::ThreadId;
 
-/// How a thread is claimed.
+/// Mode of claiming a thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Claim {
-    /// Refused while another lease is alive.
+    /// Fails while another lease is alive.
     IfFree,
-    /// Takes over: commits under the earlier lease are refused from now on.
+    /// Takes over: from now on commits under the earlier lease are refused.
     TakeOver,
 }
 
-/// The right to write one thread. Dropping it frees the thread.
+/// Right to write one thread. Dropping it frees the thread.
 #[derive(Debug)]
 pub struct Lease {
     thread: ThreadId,
@@ -29,12 +29,12 @@ impl Lease {
         &self.thread
     }
 
-    /// Returns the epoch that commits carry.
+    /// Returns the epoch that commits must carry.
     pub fn epoch(&self) -> u64 {
         self.epoch
     }
 
-    /// Frees the thread now, although somebody may still hold the lease: commits under it are refused from here on.
+    /// Frees the thread now, even if the lease is still referenced elsewhere: later commits under it are refused.
     pub fn release(&self) {
         let mut inner = self.table.lock();
         if inner.live.get(&self.thread) == Some(&self.epoch) {
@@ -49,7 +49,7 @@ impl Drop for Lease {
     }
 }
 
-/// The leases of one open store. Epochs grow over all threads, starting above the epoch at which the store was opened.
+/// Leases of one open store. Epochs grow across all threads, starting above the epoch at which the store was opened.
 #[derive(Clone, Debug, Default)]
 pub struct Leases(Arc<Mutex<Inner>>);
 
@@ -95,7 +95,8 @@ impl Leases {
         }
     }
 
-    /// Checks that no later claim than `epoch` is alive: what was queued under a lease that has ended since is still good.
+    /// Checks that no claim later than `epoch` is alive: commits queued under a lease that has ended since remain
+    /// valid.
     ///
     /// # Errors
     /// [`CheckpointError::StaleLease`] if one is.

@@ -1,4 +1,4 @@
-//! A store that lives as long as the process. Knows records and heads as they are; nothing here is encoded.
+//! Store that lives as long as the process. Records and heads are stored as they are; nothing here is encoded.
 
 use std::collections::{BTreeMap, HashMap};
 use std::future::ready;
@@ -11,8 +11,8 @@ use super::id::ThreadId;
 use super::key::Key;
 use super::lease::{Claim, Lease, Leases};
 
-/// Keeps checkpoints in memory, for as long as a handle lives. A clone is another handle on the same store. For tests, and
-/// for runs that need not outlive their process. LangGraph: `InMemorySaver`.
+/// In-memory checkpointer; clones share one store, which lives as long as any of them. For tests, and for runs that
+/// need not outlive their process. LangGraph: `InMemorySaver`.
 #[derive(Clone, Debug, Default)]
 pub struct MemoryCheckpointer {
     store: Arc<Store>,
@@ -156,7 +156,7 @@ impl Checkpointer for MemoryCheckpointer {
 }
 
 fn create(threads: &mut HashMap<ThreadId, Mutex<Thread>>, commit: Commit) -> Result<(), CheckpointError> {
-    // Another writer may have come between the look under the read lock and this one.
+    // Another writer may have created the thread between the read lock and this one.
     if let Some(thread) = threads.get(&commit.thread) {
         return lock(thread).apply(commit);
     }

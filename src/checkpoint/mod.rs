@@ -1,6 +1,6 @@
-//! What a checkpoint is and where it is kept: ids, keys, records, the [`Checkpointer`] contract, and its stores.
+//! Checkpoints and their storage: ids, keys, records, the [`Checkpointer`] contract, and its stores.
 //!
-//! This room deals in bytes and names. It knows nothing of states, nodes or graphs, and imports nothing from the rooms
+//! This room handles bytes and names. It knows nothing of states, nodes or graphs, and imports nothing from the rooms
 //! above it. Only `sled` names the embedded store.
 
 mod checkpointer;

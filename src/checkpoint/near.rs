@@ -1,14 +1,14 @@
-//! Names that a person may have meant.
+//! Suggestions for misspelled names.
 
 use super::ThreadId;
 
-/// Returns `did you mean …?` for names that may have been meant, or nothing.
+/// Returns `did you mean …?` with these names, or an empty string.
 pub(crate) fn meant(near: &[ThreadId]) -> String {
     let names: Vec<String> = near.iter().map(|name| format!("`{name}`")).collect();
     if names.is_empty() { String::new() } else { format!("did you mean {}?", names.join(" or ")) }
 }
 
-/// Returns up to three names near to a word, nearest first.
+/// Returns up to three names similar to `word`, nearest first.
 pub(crate) fn near<'a>(word: &str, names: impl Iterator<Item = &'a str>) -> Vec<&'a str> {
     let limit = word.chars().count() / 3 + 1;
     let begins = |name: &str| !word.is_empty() && (name.starts_with(word) || word.starts_with(name));
@@ -18,7 +18,7 @@ pub(crate) fn near<'a>(word: &str, names: impl Iterator<Item = &'a str>) -> Vec<
     rated.into_iter().take(3).map(|(_, name)| name).collect()
 }
 
-/// How many characters must change to make one word of the other.
+/// Levenshtein distance, in characters.
 fn distance(a: &str, b: &str) -> usize {
     let b: Vec<char> = b.chars().take(100).collect();
     let mut row: Vec<usize> = (0..=b.len()).collect();

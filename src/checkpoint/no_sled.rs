@@ -1,9 +1,9 @@
-//! What the compiler says of `SledCheckpointer` where its feature is off. Nothing here can be used.
+//! Placeholder for `SledCheckpointer` where its feature is off, so that the compiler names the feature. Cannot be used.
 
 use super::error::CheckpointError;
 use super::memory::MemoryCheckpointer;
 
-/// Implemented by nothing: what asks for it needs the feature `sled`.
+/// Implemented by no type: its bound reports that the feature `sled` is missing.
 #[doc(hidden)]
 #[diagnostic::on_unimplemented(
     message = "`SledCheckpointer` needs the feature `sled` of superstep",
@@ -12,7 +12,7 @@ use super::memory::MemoryCheckpointer;
 )]
 pub trait Sled {}
 
-/// In the place of the embedded store.
+/// Placeholder for the embedded store.
 #[doc(hidden)]
 #[derive(Debug)]
 pub enum SledCheckpointer {}

@@ -1,5 +1,5 @@
-//! Panics as values: of user types, reducers, hooks and stores. Knows how a panic is caught and put into words; must not
-//! know who called.
+//! Panics as values: of user types, reducers, hooks and stores. Knows how a panic is caught and described; must not
+//! know the caller.
 
 use std::any::Any;
 use std::borrow::Cow;
@@ -12,35 +12,35 @@ use std::task::{Context, Poll};
 
 use futures::FutureExt;
 
-/// The words for a payload that no known type describes.
+/// Text for a payload of an unknown type.
 const NO_TEXT: &str = "a panic whose payload is no text";
 
-/// Runs a call; its panic becomes the text of the payload.
+/// Runs a call and returns the text of its panic as the error.
 pub(crate) fn caught<T>(call: impl FnOnce() -> T) -> Result<T, String> {
     catch_unwind(AssertUnwindSafe(call)).map_err(text)
 }
 
-/// Runs a call that returns a result; its panic becomes an error.
+/// Runs a fallible call and converts its panic to an error.
 pub(crate) fn caught_as<T, E>(call: impl FnOnce() -> Result<T, E>, panicked: impl FnOnce(String) -> E) -> Result<T, E> {
     caught(call).unwrap_or_else(|text| Err(panicked(text)))
 }
 
-/// Returns the future whose panic becomes the text of the payload.
+/// Returns a future that resolves to the text of its panic as the error.
 pub(crate) fn caught_in<F: Future>(future: F) -> impl Future<Output = Result<F::Output, String>> {
     AssertUnwindSafe(future).catch_unwind().map(|done| done.map_err(text))
 }
 
-/// The reason why a value of a type that panics cannot be encoded.
+/// Reason why a value whose `Serialize` panicked cannot be encoded.
 pub(crate) fn serialize_panicked(panic: String) -> String {
     format!("its `Serialize` panicked: {panic}")
 }
 
-/// Drops a value; a panic of its `Drop` becomes the text of the payload.
+/// Drops a value and returns the text of a panic in its `Drop`.
 pub(crate) fn dropped<T>(value: T) -> Result<(), String> {
     caught(|| drop(value))
 }
 
-/// A future on the heap whose panics are values, those of its `Drop` included.
+/// Boxed future whose panics are values, those of its `Drop` included.
 pub(crate) struct Caught<F: ?Sized>(Option<Pin<Box<F>>>);
 
 impl<F: ?Sized> Caught<F> {
@@ -48,7 +48,7 @@ impl<F: ?Sized> Caught<F> {
         Self(Some(future))
     }
 
-    /// Drops the future before its end.
+    /// Drops the future before it completes.
     pub(crate) fn abandon(&mut self) -> Result<(), String> {
         self.0.take().map_or(Ok(()), dropped)
     }
@@ -83,7 +83,7 @@ impl<F: ?Sized> Drop for Caught<F> {
     }
 }
 
-/// Returns the text of a panic's payload, and drops it.
+/// Returns the text of a panic's payload and drops the payload.
 pub(crate) fn text(payload: Box<dyn Any + Send>) -> String {
     let text = catch_unwind(AssertUnwindSafe(|| described(&*payload))).unwrap_or_else(|again| {
         std::mem::forget(again);

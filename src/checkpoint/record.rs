@@ -1,4 +1,5 @@
-//! What is stored: fixed types of the engine's own, in indexes of a [`Shape`]. User values are rows of bytes beside them.
+//! Stored records: types of the engine that refer to names by their index in a [`Shape`]. User values are stored beside
+//! them as rows of bytes.
 //!
 //! All fields exist from the first release on; those marked reserved are filled by later ones.
 
@@ -8,7 +9,7 @@ use super::id::CheckpointId;
 use super::key::RowId;
 use super::wait_record::{ReceiveRecord, TermsRecord, VoteRecord};
 
-/// The names behind the indexes of records: one version of a graph. Stored once per thread, under its fingerprint.
+/// Names behind the indexes of records, for one version of a graph. Stored once per thread, under its fingerprint.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Shape {
     /// Channels in the order of their indexes.
@@ -17,9 +18,9 @@ pub struct Shape {
     pub nodes: Vec<String>,
     /// Joins in the order of their indexes: sources and target.
     pub joins: Vec<(Vec<u32>, u32)>,
-    /// The version that the graph was given by hand.
+    /// Version that the graph declares.
     pub version: u32,
-    /// What the graph says of its earlier versions: the names that channels and nodes had, and those that are gone.
+    /// Earlier versions as the graph declares them: former names of channels and nodes, and removed ones.
     pub past: Vec<String>,
 }
 
@@ -32,80 +33,80 @@ pub struct ChannelShape {
     pub type_name: String,
     /// The version of its schema.
     pub version: u32,
-    /// Whether its values are never shown and never leave the store.
+    /// Set for channels whose values are never shown and never leave the store.
     pub secret: bool,
-    /// The name of the rule by which writes meet.
+    /// Name of the reducer.
     pub rule: String,
-    /// Whether its writes, those aside that replace the value, are entries of a log.
+    /// Set if writes, apart from overwrites, are entries of a log.
     pub logged: bool,
 }
 
-/// A stored channel that no channel of the graph claims: it is kept as it is.
+/// Stored channel that this version of the graph does not declare; kept unchanged.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CarriedRecord {
-    /// The channel as it was.
+    /// The channel as it was declared.
     pub channel: ChannelShape,
-    /// The name of the log that its entries are in.
+    /// Name of the log that holds its entries.
     pub log: String,
-    /// Where its value stands.
+    /// Location of its value.
     pub slot: Slot,
 }
 
-/// What a thread as a whole is. Written with its first checkpoint.
+/// Properties of a thread as a whole. Written with its first checkpoint.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AboutRecord {
-    /// The graph's name.
+    /// Name of the graph.
     pub graph: String,
-    /// When the thread was first written, in milliseconds since 1970.
+    /// Time of the first write, in milliseconds since 1970.
     pub created_at: u64,
-    /// Where the thread was imported from, if it was not made in this store.
+    /// Origin, if the thread was imported.
     pub foreign: Option<ForeignRecord>,
-    /// Where its runs stop, unless a handle says otherwise. Since format 4.
+    /// Breakpoints of its runs, unless the caller sets others. Since format 4.
     pub stops: Vec<StopRecord>,
 }
 
-/// A place where the runs of a thread stop.
+/// A breakpoint of a thread.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StopRecord {
-    /// The node; none: every superstep.
+    /// Node; `None`: every superstep.
     pub node: Option<String>,
-    /// Whether they stop after it, not before.
+    /// Set if runs stop after the node, not before it.
     pub after: bool,
 }
 
-/// A thread that was made elsewhere: it may be read and compared, but not run, until a person trusts it.
+/// Origin of an imported thread: it may be read and compared, but not run until a person trusts it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ForeignRecord {
-    /// When it was imported, in milliseconds since 1970.
+    /// Time of the import, in milliseconds since 1970.
     pub imported_at: u64,
-    /// Whether a person trusts it, so that it may be run.
+    /// Set once a person trusts it, so that it may be run.
     pub trusted: bool,
 }
 
-/// A name that a person gave to a checkpoint.
+/// Tag that a person gave to a checkpoint.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TagRecord {
     /// The checkpoint.
     pub checkpoint: CheckpointId,
-    /// When it was given, in milliseconds since 1970.
+    /// Time of tagging, in milliseconds since 1970.
     pub at: u64,
 }
 
-/// Why a checkpoint was made. LangGraph: `metadata.source`.
+/// Reason for a checkpoint. LangGraph: `metadata.source`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Source {
-    /// A run began with new input.
+    /// A run started with new input.
     Input,
     /// A superstep ended.
     Loop,
-    /// Somebody wrote the state from outside.
+    /// `update_state` wrote the state.
     Update,
-    /// A new branch began at an older checkpoint.
+    /// A branch started at an older checkpoint.
     Fork,
 }
 
 impl Source {
-    /// Returns LangGraph's word for it, as JSON and text show it: `input`, `loop`, `update`, `fork`.
+    /// Returns LangGraph's word for it, as used in JSON and text: `input`, `loop`, `update`, `fork`.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Input => "input",
@@ -119,52 +120,53 @@ impl Source {
 /// A checkpoint.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct CheckpointRecord {
-    /// The checkpoint it followed.
+    /// Checkpoint that it follows.
     pub parent: Option<CheckpointId>,
-    /// The subgraph it belongs to: empty for the root graph.
+    /// Subgraph that it belongs to; empty for the root graph.
     pub namespace: String,
-    /// Why it was made.
+    /// Reason for it.
     pub source: Source,
-    /// Counts along the parent chain, from -1 for the first input.
+    /// Position in the parent chain; -1 for the first input.
     pub step: i64,
-    /// When it was made, in milliseconds since 1970.
+    /// Time of creation, in milliseconds since 1970.
     pub created_at: u64,
-    /// Names the [`Shape`] of all indexes: the graph's fingerprint.
+    /// Fingerprint of the [`Shape`] of all indexes.
     pub shape: u64,
-    /// The epoch of the lease it was made under.
+    /// Epoch of the lease under which it was made.
     pub epoch: u64,
-    /// From this checkpoint on, numbers belong to this one line, so log ranges may be joined.
+    /// First checkpoint of its branch: from here on no other branch has numbers in between, so log ranges may be
+    /// merged.
     pub line: CheckpointId,
-    /// What is to run next.
+    /// Scheduling state: what runs next.
     pub control: ControlRecord,
-    /// The checkpoint whose map of channels `channels` changes; none if `channels` is complete.
+    /// Checkpoint whose channel map is updated by `channels`; `None` if `channels` is complete.
     pub base: Option<CheckpointId>,
-    /// Where each channel's value stands.
+    /// Location of each channel's value.
     pub channels: Vec<(u32, Slot)>,
-    /// What is stored of channels that this version of the graph does not have, complete. Their indexes follow those of the
+    /// Stored channels that this version of the graph does not declare, complete. Their indexes follow those of the
     /// shape.
     pub carried: Vec<CarriedRecord>,
-    /// The newest checkpoint of each subgraph that keeps its own state, by node.
+    /// Newest checkpoint of each subgraph with persistent state of its own, by node.
     pub children: Vec<(String, CheckpointId)>,
-    /// Words of the user's.
+    /// Metadata of the user.
     pub metadata: Vec<(String, String)>,
-    /// Reserved: kinds of journals kept for this superstep.
+    /// Reserved: kinds of journals stored for this superstep.
     pub journals: Vec<u8>,
 }
 
-/// Where a channel's value stands.
+/// Location of a channel's value.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Slot {
-    /// It has none.
+    /// No value.
     #[default]
     Absent,
-    /// In one row.
+    /// One row.
     Row(RowId),
-    /// In a log: an optional full value, then entries.
+    /// A log: an optional full value, then entries.
     Log {
-        /// The value before the entries.
+        /// Value before the entries.
         full: Option<RowId>,
-        /// The size of that value in bytes.
+        /// Size of that value in bytes.
         full_bytes: u64,
         /// Entries in order.
         ranges: Vec<LogRange>,
@@ -174,53 +176,53 @@ pub enum Slot {
 /// Consecutive entries of a log channel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LogRange {
-    /// The first entry.
+    /// First entry.
     pub first: RowId,
-    /// The last entry.
+    /// Last entry.
     pub last: RowId,
-    /// How many entries there are; a different count found is damage.
+    /// Number of entries; any other number found is damage.
     pub count: u32,
-    /// Their size in bytes.
+    /// Size of the entries in bytes.
     pub bytes: u64,
 }
 
-/// What is to run next, and what waits.
+/// Scheduling state: nodes, joins and sends that are pending.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ControlRecord {
-    /// Counts the changes of any channel. LangGraph: the greatest channel version.
+    /// Number of channel changes so far. LangGraph: the greatest channel version.
     pub version: u64,
-    /// START waits with this input.
+    /// Pending input of START.
     pub start: Option<Vec<WriteRecord>>,
-    /// Nodes that an edge has triggered, and at which version.
+    /// Nodes triggered by an edge, with the version at which they were.
     pub ready: Vec<(u32, u64)>,
-    /// Deferred nodes that were triggered: node, version, and whether the run has gone quiet since.
+    /// Triggered deferred nodes: node, version, and whether nothing else has been left to run since.
     pub deferred: Vec<(u32, u64, bool)>,
-    /// Joins where something has arrived.
+    /// Joins with at least one arrival.
     pub joins: Vec<(u32, JoinRecord)>,
-    /// Sends that wait to run.
+    /// Sends that have not run.
     pub sends: Vec<SendRecord>,
-    /// The node that ran last: its version, the node, and whether another shares the version.
+    /// The node that ran last: its version, the node, and whether another one has the same version.
     pub last_ran: Option<(u64, u32, bool)>,
 }
 
-/// A half-filled or complete join.
+/// A join with some or all of its arrivals.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct JoinRecord {
-    /// Which sources have arrived, as bits.
+    /// Bit set of the sources that have arrived.
     pub arrived: Vec<u64>,
-    /// When something arrived last.
+    /// Version of the last arrival.
     pub version: u64,
-    /// For a deferred target: whether the run has gone quiet since it was complete. For another: whether the target had
-    /// run in the superstep of the last arrival.
+    /// For a deferred target: set once nothing else was left to run after the join was complete. For any other: set if
+    /// the target had run in the superstep of the last arrival.
     pub finished: bool,
 }
 
-/// A send that waits to run.
+/// A send that has not run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SendRecord {
     /// The worker.
     pub node: u32,
-    /// Where its payload stands.
+    /// Location of its payload.
     pub payload: RowId,
 }
 
@@ -229,132 +231,132 @@ pub struct SendRecord {
 pub struct WriteRecord {
     /// The channel.
     pub channel: u32,
-    /// Whether it replaces the value of a reduced channel.
+    /// Set if it replaces the value of a reduced channel.
     pub overwrite: bool,
-    /// Where its value stands: a log entry if the channel is kept as a log, else a row; none if it is never saved.
+    /// Location of its value: a log entry if the channel is stored as a log, else a row; `None` if it is never stored.
     pub row: Option<RowId>,
 }
 
-/// How far a task has come.
+/// Progress of a task.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum TaskStatus {
-    /// Planned, not ended.
+    /// Planned, not finished.
     #[default]
     Pending,
-    /// Ended with a result.
+    /// Finished with a result.
     Done,
-    /// Waits for a person.
+    /// Waits for a resume value.
     Interrupted,
-    /// Waits for a time or a signal, and for no answer.
+    /// Waits for a time or a signal, and for no resume value.
     Waiting,
     /// Failed.
     Failed,
 }
 
-/// What became of a task.
+/// Result of a task.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct TaskRecord {
-    /// How far it has come.
+    /// Progress.
     pub status: TaskStatus,
-    /// What it wrote.
+    /// Writes of the task.
     pub writes: Vec<WriteRecord>,
-    /// The nodes it triggered by routers and goto; its plain edges are the graph's.
+    /// Nodes triggered by routers and goto; plain edges are known from the graph.
     pub targets: Vec<u32>,
-    /// The sends it made.
+    /// Sends of the task.
     pub sends: Vec<SendRecord>,
-    /// How many of the targets, and of the sends, its body chose itself; routers chose the rest.
+    /// Numbers of targets and of sends that the body chose itself; routers chose the rest.
     pub chosen: (u32, u32),
-    /// Whether its result was taken from the cache.
+    /// Set if the result was taken from the cache.
     pub cached: bool,
-    /// The questions it asked when it ran last.
+    /// Questions raised by the last attempt.
     pub questions: Vec<QuestionRecord>,
-    /// The answers it has got, in the order of its questions.
+    /// Answers received, in the order of the questions.
     pub answers: Vec<AnswerRecord>,
-    /// Why it failed.
+    /// Reason of the failure.
     pub error: Option<String>,
-    /// Since when its error handler runs in its place, if it does.
+    /// Set once the error handler runs in place of the body.
     pub handled: Option<HandledRecord>,
-    /// The number of the first subgraph that its last attempt called: earlier attempts had those before.
+    /// Number of the first subgraph call of its last attempt; lower numbers belong to earlier attempts.
     pub first_call: u32,
-    /// How often it was started.
+    /// Number of starts.
     pub attempts: u32,
-    /// Which attempt of its run was the last, from 1.
+    /// Last attempt of its run, from 1.
     pub attempt: u32,
-    /// What its subgraphs with state of their own ended at.
+    /// Last checkpoints of its subgraphs with persistent state of their own.
     pub children: Vec<(String, CheckpointId)>,
-    /// How many entries its journal holds.
+    /// Number of entries in its journal.
     pub effects: u32,
-    /// When it goes on by itself, in milliseconds since 1970.
+    /// Time at which it resumes by itself, in milliseconds since 1970.
     pub wake: Option<u64>,
-    /// How its attempts failed, oldest first.
+    /// Failures of its attempts, oldest first.
     pub failures: Vec<FailureRecord>,
-    /// Where the payloads of answered questions are, by the places of the questions. Since format 2.
+    /// Locations of the payloads of answered questions, by index of the question. Since format 2.
     pub payloads: Vec<(u32, RowId)>,
-    /// The signals that it waits for, those of its subgraphs included. Since format 3.
+    /// Signals that it waits for, those of its subgraphs included. Since format 3.
     pub receives: Vec<ReceiveRecord>,
-    /// Which attempts failed, from 1, of the last failures. Since format 3.
+    /// Numbers of the attempts of the last failures, from 1. Since format 3.
     pub failed: Vec<u32>,
-    /// The terms of its questions that have any. Since format 4.
+    /// Terms of its questions, where set. Since format 4.
     pub terms: Vec<TermsRecord>,
-    /// Answers to questions that need several. Since format 4.
+    /// Answers to questions that require several. Since format 4.
     pub votes: Vec<VoteRecord>,
 }
 
 /// A failed attempt of a task.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FailureRecord {
-    /// Why it failed.
+    /// Reason of the failure.
     pub error: String,
-    /// When, in milliseconds since 1970.
+    /// Time of the failure, in milliseconds since 1970.
     pub at: u64,
 }
 
-/// Where an error handler took over from a node's body.
+/// Start of an error handler in place of a node's body.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct HandledRecord {
-    /// Why the body failed.
+    /// Reason why the body failed.
     pub error: String,
 }
 
-/// A question to a person.
+/// A question to a person (LangGraph: interrupt).
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct QuestionRecord {
-    /// The checkpoint of the task that asked, in the innermost subgraph.
+    /// Checkpoint of the task that raised it, in the innermost subgraph.
     pub checkpoint: CheckpointId,
-    /// The task that asked.
+    /// Index of that task.
     pub task: u32,
-    /// Its place among all questions of that task.
+    /// Its index among all questions of that task.
     pub place: u32,
-    /// Who asks by these places: empty for the task's body, else its error handler or a task of a subgraph that is not kept;
-    /// none if they are those of a task in a subgraph that is kept.
+    /// Namespace of `place`: empty for the task's body, else its error handler or a task of an unpersisted subgraph;
+    /// `None` if the indexes are those of a task in a persisted subgraph.
     pub asker: Option<String>,
-    /// The question type's name.
+    /// Name of the question type.
     pub name: String,
-    /// Where the question's payload stands.
+    /// Location of the payload.
     pub payload: RowId,
-    /// The node that asked.
+    /// Node that raised it.
     pub node: String,
-    /// The nodes whose subgraphs the asking node is in, outermost first.
+    /// Nodes whose subgraphs that node is in, outermost first.
     pub namespace: Vec<String>,
-    /// Whether it is open no more: it has been answered, or the subgraph that asked it was moved by hand.
+    /// Set once it is no longer pending: it was answered, or an external update moved the subgraph that raised it.
     pub answered: bool,
 }
 
-/// An answer from a person.
+/// An answer from a person (LangGraph: resume value).
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AnswerRecord {
-    /// The place of the question it answers.
+    /// Index of the answered question.
     pub place: u32,
-    /// Who asked.
+    /// Namespace of `place`, as in [`QuestionRecord::asker`].
     pub asker: String,
-    /// The name of that question.
+    /// Name of the question type.
     pub name: String,
-    /// Where the answer's value stands.
+    /// Location of the answer's value.
     pub value: RowId,
-    /// Who answered.
+    /// Name of the person who answered.
     pub by: Option<String>,
-    /// When, in milliseconds since 1970.
+    /// Time of the answer, in milliseconds since 1970.
     pub at: u64,
-    /// What they noted.
+    /// Note of that person.
     pub note: Option<String>,
 }

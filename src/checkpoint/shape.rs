@@ -1,11 +1,11 @@
-//! The number that tells versions of a graph apart. Knows the names only.
+//! Fingerprint of a graph version. Knows the names only.
 
 use super::fnv::Fnv;
 use super::record::Shape;
 
 impl Shape {
-    /// Returns the number that tells versions of a graph apart: FNV-1a over the names, the same on every machine and in
-    /// every release.
+    /// Returns a number that identifies this version of the graph: FNV-1a over the names, the same on every machine and
+    /// in every release.
     pub fn fingerprint(&self) -> u64 {
         let mut hash = Fnv::new();
         let mut mix = |bytes: &[u8]| {

@@ -1,23 +1,22 @@
-//! The machine's clock, and the calendar. Knows no zone but UTC.
+//! System clock and calendar. Knows no zone but UTC.
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-/// Milliseconds since 1970.
 pub(crate) fn now() -> u64 {
     millis(SystemTime::now())
 }
 
-/// A time in milliseconds since 1970.
+/// Converts a time to milliseconds since 1970.
 pub(crate) fn millis(time: SystemTime) -> u64 {
     time.duration_since(UNIX_EPOCH).map_or(0, |since| u64::try_from(since.as_millis()).unwrap_or(u64::MAX))
 }
 
-/// Returns the time that is `millis` milliseconds after 1970, or the latest one that can be formatted.
+/// Converts milliseconds since 1970 to a time, capped at the latest one that can be formatted.
 pub(crate) fn system_time(millis: u64) -> SystemTime {
     UNIX_EPOCH.checked_add(Duration::from_millis(millis)).unwrap_or_else(|| UNIX_EPOCH + Duration::from_secs(1 << 40))
 }
 
-/// Returns a time in milliseconds since 1970 by RFC 3339: `2026-01-31T09:30:00.250Z`.
+/// Formats milliseconds since 1970 by RFC 3339: `2026-01-31T09:30:00.250Z`.
 pub(crate) fn rfc3339(millis: u64) -> String {
     let (seconds, rest) = (millis / 1000, millis % 1000);
     let (year, month, day) = date(seconds / 86_400);
@@ -25,7 +24,7 @@ pub(crate) fn rfc3339(millis: u64) -> String {
     format!("{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}.{rest:03}Z")
 }
 
-/// Year, month and day of a day since 1970. Howard Hinnant's `civil_from_days`.
+/// Converts days since 1970 to year, month and day. Howard Hinnant's `civil_from_days`.
 pub(crate) fn date(days: u64) -> (u64, u64, u64) {
     let days = days + 719_468;
     let (era, day_of_era) = (days / 146_097, days % 146_097);
@@ -36,7 +35,7 @@ pub(crate) fn date(days: u64) -> (u64, u64, u64) {
     (era * 400 + year_of_era + u64::from(month <= 2), month, day_of_year - (153 * shifted + 2) / 5 + 1)
 }
 
-/// Reads a time by RFC 3339 in UTC, in milliseconds since 1970; its clock may be left out.
+/// Parses a time by RFC 3339 in UTC to milliseconds since 1970; the time of day is optional.
 #[cfg_attr(not(any(feature = "app", feature = "agents")), allow(dead_code, reason = "only people write times"))]
 pub(crate) fn parsed(text: &str) -> Option<u64> {
     let (day, clock) = text.split_once('T').unwrap_or((text, "00:00:00Z"));
@@ -53,7 +52,7 @@ pub(crate) fn parsed(text: &str) -> Option<u64> {
     Some((days * 86_400 + seconds) * 1000 + millis)
 }
 
-/// Days since 1970 of a date of the calendar.
+/// Converts a date to days since 1970.
 #[cfg_attr(not(any(feature = "app", feature = "agents")), allow(dead_code, reason = "only people write times"))]
 fn days_of(wanted: (u64, u64, u64)) -> Option<u64> {
     let first = (wanted.0 - 1970) * 365; // leap days come after it

@@ -1,20 +1,20 @@
-//! The error of a thread that a store does not have, with the names that are near to it.
+//! Error for a thread that does not exist, with similar names.
 
 use super::near::near;
 use super::{CheckpointError, Checkpointer, ThreadId};
 
-/// Returns the error that there is no such thread, with the names that may have been meant.
+/// Returns [`CheckpointError::UnknownThread`] with the names of similar threads.
 pub(crate) async fn unknown_thread(store: &dyn Checkpointer, thread: &ThreadId) -> CheckpointError {
     let near = near_threads(store, thread).await;
     CheckpointError::UnknownThread { thread: thread.clone(), near }
 }
 
-/// Returns the threads of a store with a name near to this one, nearest first; none if they cannot be listed.
+/// Returns the threads of a store with a name similar to this one, nearest first; none if they cannot be listed.
 pub(crate) async fn near_threads(store: &dyn Checkpointer, thread: &ThreadId) -> Vec<ThreadId> {
     let all = store.threads(None, NAMES).await.unwrap_or_default();
     let others = all.iter().filter(|other| *other != thread).map(ThreadId::as_str);
     near(thread.as_str(), others).into_iter().map(ThreadId::from).collect()
 }
 
-/// The largest number of names that are compared.
+/// Maximum number of names that are compared.
 pub(super) const NAMES: usize = 10_000;

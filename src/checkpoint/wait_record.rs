@@ -1,73 +1,73 @@
-//! What is stored of tasks that wait: for signals, and for answers on terms; and the signals themselves.
+//! Stored form of waiting tasks: for signals, and for resume values with terms; and of the signals themselves.
 
 use serde::{Deserialize, Serialize};
 
 use super::id::CheckpointId;
 
-/// The terms of a question, which its checkpoint, task and place name.
+/// Terms of a question, which is identified by checkpoint, task and place.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TermsRecord {
-    /// The checkpoint of the task that asked.
+    /// Checkpoint of the task that raised the question.
     pub checkpoint: CheckpointId,
-    /// The task that asked.
+    /// Index of that task.
     pub task: u32,
-    /// The place of the question.
+    /// Index of the question.
     pub place: u32,
-    /// When it expires, in milliseconds since 1970.
+    /// Expiry, in milliseconds since 1970.
     pub expires: Option<u64>,
-    /// The answer that counts then, as user values are stored.
+    /// Answer that applies after expiry, encoded like user values.
     pub default: Option<Vec<u8>>,
-    /// How many equal answers it needs.
+    /// Number of equal answers required.
     pub approvals: u32,
-    /// Who may answer; empty: anybody.
+    /// Names of the people who may answer; empty: anybody.
     pub approvers: Vec<String>,
 }
 
-/// One of several answers that a question needs.
+/// One of several answers that a question requires.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct VoteRecord {
-    /// The checkpoint of the task that asked.
+    /// Checkpoint of the task that raised the question.
     pub checkpoint: CheckpointId,
-    /// The task that asked.
+    /// Index of that task.
     pub task: u32,
-    /// The place of the question.
+    /// Index of the question.
     pub place: u32,
-    /// Who answered.
+    /// Name of the person who answered.
     pub by: String,
-    /// When, in milliseconds since 1970.
+    /// Time of the answer, in milliseconds since 1970.
     pub at: u64,
-    /// What they noted.
+    /// Note of that person.
     pub note: Option<String>,
-    /// The answer, as user values are stored.
+    /// Answer, encoded like user values.
     pub value: Vec<u8>,
 }
 
 /// A signal that a task waits for.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ReceiveRecord {
-    /// The name of the signal's type.
+    /// Name of the signal's type.
     pub name: String,
     /// The node that waits.
     pub node: String,
-    /// The nodes whose subgraphs that node is in, outermost first.
+    /// Nodes whose subgraphs that node is in, outermost first.
     pub namespace: Vec<String>,
-    /// When it stops waiting, in milliseconds since 1970.
+    /// Time at which it stops waiting, in milliseconds since 1970.
     pub until: Option<u64>,
-    /// The key of the entry in the journal of the root graph's task that will hold the signal.
+    /// Key of the journal entry of the root graph's task that will hold the signal.
     pub entry: String,
 }
 
 /// A signal that was sent to a thread and that no task has received yet.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SignalRecord {
-    /// The name of its type.
+    /// Name of its type.
     pub name: String,
-    /// What it says, as user values are stored.
+    /// Value, encoded like user values.
     pub value: Vec<u8>,
-    /// Who sent it.
+    /// Name of the sender.
     pub by: Option<String>,
-    /// When, in milliseconds since 1970.
+    /// Time of sending, in milliseconds since 1970.
     pub at: u64,
-    /// What they noted.
+    /// Note of the sender.
     pub note: Option<String>,
 }

@@ -1,4 +1,4 @@
-//! All checks, listed and run. Knows no store.
+//! List of all checks. Knows no store.
 
 use super::check::{Check, Failure, Harness};
 use super::{commits, durability, leases, mailbox, reads, threads};

@@ -1,44 +1,44 @@
-//! One check: its name, its run over a [`Harness`], its failure. Knows the contract only.
+//! A check: its name, its run against a [`Harness`], its failure. Knows the contract only.
 
 use std::fmt;
 use std::sync::Arc;
 
 use crate::checkpoint::{BoxFuture, CheckpointError, Checkpointer, Key, ThreadId};
 
-/// Gives the checks stores to work on, and breaks them where it can.
+/// Provides stores for the checks, and damages them where it can.
 pub trait Harness: Send + Sync {
     /// Returns a new, empty store.
     ///
     /// # Errors
-    /// If it cannot be made; every check fails then.
+    /// If the store cannot be created; every check fails then.
     fn open(&self) -> BoxFuture<'_, Result<Arc<dyn Checkpointer>, CheckpointError>>;
 
-    /// Opens the store that [`Harness::open`] gave last once more, after all handles on it were dropped; none if the store
-    /// does not outlive its handles.
+    /// Reopens the store that [`Harness::open`] returned last, after all handles on it were dropped; `None` if the
+    /// store does not outlive its handles.
     fn reopen(&self) -> BoxFuture<'_, Option<Result<Arc<dyn Checkpointer>, CheckpointError>>> {
         Box::pin(async { None })
     }
 
-    /// Makes the next flush of the store opened last fail; returns false if the store has none.
+    /// Makes the next flush of the store opened last fail; returns false if the store does not flush.
     fn fail_next_flush(&self) -> bool {
         false
     }
 
-    /// Damages the stored bytes of a record in the store opened last; returns false if they are out of reach.
+    /// Damages the stored bytes of a record in the store opened last; returns false if they cannot be reached.
     fn damage(&self, _thread: &ThreadId, _key: &Key) -> bool {
         false
     }
 }
 
-/// One claim about checkpointers.
+/// A required property of checkpointers, with the code that checks it.
 #[derive(Clone, Copy)]
 pub struct Check {
     pub(super) name: &'static str,
-    pub(super) run: for<'a> fn(&'a dyn Harness) -> BoxFuture<'a, Result<(), Broken>>,
+    pub(super) run: for<'a> fn(&'a dyn Harness) -> BoxFuture<'a, Result<(), FailureReason>>,
 }
 
 impl Check {
-    /// Returns the claim, as a name.
+    /// Returns the property as an identifier.
     pub fn name(&self) -> &'static str {
         self.name
     }
@@ -46,9 +46,9 @@ impl Check {
     /// Runs the check on new stores.
     ///
     /// # Errors
-    /// What the store did instead.
+    /// A [`Failure`] with the actual behaviour of the store.
     pub async fn run(&self, harness: &dyn Harness) -> Result<(), Failure> {
-        (self.run)(harness).await.map_err(|broken| Failure { check: self.name, reason: broken.0 })
+        (self.run)(harness).await.map_err(|reason| Failure { check: self.name, reason: reason.0 })
     }
 }
 
@@ -58,21 +58,21 @@ impl fmt::Debug for Check {
     }
 }
 
-/// A claim that does not hold.
+/// A property that does not hold.
 #[derive(Clone, Debug, thiserror::Error)]
 #[error("{check}: {reason}")]
 pub struct Failure {
-    /// The claim.
+    /// The property.
     pub check: &'static str,
-    /// What the store did instead.
+    /// Actual behaviour of the store.
     pub reason: String,
 }
 
-/// Why a check failed.
+/// Reason of a failed check.
 #[derive(Debug)]
-pub(super) struct Broken(pub(super) String);
+pub(super) struct FailureReason(pub(super) String);
 
-impl From<CheckpointError> for Broken {
+impl From<CheckpointError> for FailureReason {
     fn from(error: CheckpointError) -> Self {
         Self(format!("unexpected error: {error}"))
     }
@@ -96,7 +96,9 @@ macro_rules! ensure_eq {
             (left, right) if left == right => {}
             (left, right) => {
                 let what = stringify!($left);
-                return Err($crate::checkpoint::kit::check::Broken(format!("{what} is {left:?} instead of {right:?}")));
+                return Err($crate::checkpoint::kit::check::FailureReason(format!(
+                    "{what} is {left:?} instead of {right:?}"
+                )));
             }
         }
     };
@@ -109,7 +111,7 @@ macro_rules! ensure_matches {
             $pattern => {}
             other => {
                 let (what, pattern) = (stringify!($value), stringify!($pattern));
-                return Err($crate::checkpoint::kit::check::Broken(format!(
+                return Err($crate::checkpoint::kit::check::FailureReason(format!(
                     "{what} is {other:?} instead of {pattern}"
                 )));
             }

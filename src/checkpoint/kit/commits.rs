@@ -1,6 +1,6 @@
-//! Checks of commits: atomic, ordered, compared with the head, and refused alone. Knows the contract only.
+//! Checks of commits: atomic, ordered, compared with the head, and refused individually. Knows the contract only.
 
-use super::check::{Broken, Harness, ensure_eq, ensure_matches, list};
+use super::check::{FailureReason, Harness, ensure_eq, ensure_matches, list};
 use super::scene::{Scene, checkpoint, head, record, value};
 use crate::checkpoint::{CheckpointError, CheckpointId, Commit, Key, Order};
 
@@ -18,7 +18,7 @@ list![
     a_value_over_the_limit_is_refused,
 ];
 
-async fn a_commit_is_read_back(harness: &dyn Harness) -> Result<(), Broken> {
+async fn a_commit_is_read_back(harness: &dyn Harness) -> Result<(), FailureReason> {
     let scene = Scene::new(harness).await?;
     ensure_eq!(scene.store.head(&scene.thread).await?, None);
     ensure_eq!(scene.get(checkpoint(0)).await?, None);
@@ -30,7 +30,7 @@ async fn a_commit_is_read_back(harness: &dyn Harness) -> Result<(), Broken> {
     Ok(())
 }
 
-async fn a_refused_commit_stores_nothing(harness: &dyn Harness) -> Result<(), Broken> {
+async fn a_refused_commit_stores_nothing(harness: &dyn Harness) -> Result<(), FailureReason> {
     let scene = Scene::new(harness).await?;
     scene.commit(0, vec![record(0, "zero")]).await?;
     let mut refused = scene.next(9, vec![record(0, "other"), record(9, "nine")]);
@@ -42,19 +42,19 @@ async fn a_refused_commit_stores_nothing(harness: &dyn Harness) -> Result<(), Br
     Ok(())
 }
 
-async fn of_two_writers_one_wins(harness: &dyn Harness) -> Result<(), Broken> {
+async fn of_two_writers_one_wins(harness: &dyn Harness) -> Result<(), FailureReason> {
     let scene = Scene::new(harness).await?;
     let (first, second) = (scene.commit(0, vec![record(0, "a")]), scene.commit(0, vec![record(0, "b")]));
     first.await?;
     match second.await {
         Err(CheckpointError::HeadMoved { expected: None, found: Some(CheckpointId(0)), .. }) => {}
-        other => return Err(Broken(format!("the second writer got {other:?}"))),
+        other => return Err(FailureReason(format!("the second writer got {other:?}"))),
     }
     ensure_eq!(scene.get(checkpoint(0)).await?, Some(b"a".to_vec()));
     Ok(())
 }
 
-async fn commits_queued_together_build_on_each_other(harness: &dyn Harness) -> Result<(), Broken> {
+async fn commits_queued_together_build_on_each_other(harness: &dyn Harness) -> Result<(), FailureReason> {
     let scene = Scene::new(harness).await?;
     let large = |number: u64| (Key::Shape(1), value(100_000 / (number as usize + 1)));
     let receipts: Vec<_> = (0..50).map(|n| scene.commit(n, vec![record(n, "x"), large(n)])).collect();
@@ -67,7 +67,7 @@ async fn commits_queued_together_build_on_each_other(harness: &dyn Harness) -> R
     Ok(())
 }
 
-async fn a_refused_commit_fails_alone(harness: &dyn Harness) -> Result<(), Broken> {
+async fn a_refused_commit_fails_alone(harness: &dyn Harness) -> Result<(), FailureReason> {
     let one = Scene::new(harness).await?;
     let two = Scene::on(one.store.clone(), "u").await?;
     let receipts =
@@ -81,14 +81,14 @@ async fn a_refused_commit_fails_alone(harness: &dyn Harness) -> Result<(), Broke
     Ok(())
 }
 
-async fn a_later_put_wins(harness: &dyn Harness) -> Result<(), Broken> {
+async fn a_later_put_wins(harness: &dyn Harness) -> Result<(), FailureReason> {
     let scene = Scene::new(harness).await?;
     scene.commit(0, vec![record(0, "first"), record(0, "second")]).await?;
     ensure_eq!(scene.get(checkpoint(0)).await?, Some(b"second".to_vec()));
     Ok(())
 }
 
-async fn deletes_come_before_puts(harness: &dyn Harness) -> Result<(), Broken> {
+async fn deletes_come_before_puts(harness: &dyn Harness) -> Result<(), FailureReason> {
     let scene = Scene::new(harness).await?;
     scene.commit(0, vec![record(0, "zero"), record(1, "one")]).await?;
     let mut commit = scene.next(1, vec![record(1, "new")]);
@@ -99,7 +99,7 @@ async fn deletes_come_before_puts(harness: &dyn Harness) -> Result<(), Broken> {
     Ok(())
 }
 
-async fn the_head_is_no_record(harness: &dyn Harness) -> Result<(), Broken> {
+async fn the_head_is_no_record(harness: &dyn Harness) -> Result<(), FailureReason> {
     let scene = Scene::new(harness).await?;
     scene.commit(0, vec![record(0, "zero")]).await?;
     ensure_eq!(scene.get(Key::Head).await?, None);
@@ -109,7 +109,7 @@ async fn the_head_is_no_record(harness: &dyn Harness) -> Result<(), Broken> {
     Ok(())
 }
 
-async fn large_and_empty_values_come_back(harness: &dyn Harness) -> Result<(), Broken> {
+async fn large_and_empty_values_come_back(harness: &dyn Harness) -> Result<(), FailureReason> {
     let scene = Scene::new(harness).await?;
     for (number, length) in [0, 1, 32_000, 32_768, 65_536, 1 << 20].into_iter().enumerate() {
         let number = number as u64;
@@ -121,7 +121,7 @@ async fn large_and_empty_values_come_back(harness: &dyn Harness) -> Result<(), B
     Ok(())
 }
 
-async fn a_shorter_value_replaces_a_longer_one(harness: &dyn Harness) -> Result<(), Broken> {
+async fn a_shorter_value_replaces_a_longer_one(harness: &dyn Harness) -> Result<(), FailureReason> {
     let scene = Scene::new(harness).await?;
     for (number, length) in [200_000, 70_000, 5, 100_000, 0].into_iter().enumerate() {
         scene.commit(number as u64, vec![(Key::Shape(1), value(length)), (Key::Shape(2), value(3))]).await?;
@@ -135,7 +135,7 @@ async fn a_shorter_value_replaces_a_longer_one(harness: &dyn Harness) -> Result<
     Ok(())
 }
 
-async fn a_value_over_the_limit_is_refused(harness: &dyn Harness) -> Result<(), Broken> {
+async fn a_value_over_the_limit_is_refused(harness: &dyn Harness) -> Result<(), FailureReason> {
     let scene = Scene::new(harness).await?;
     let refused = scene.commit(0, vec![(checkpoint(0), vec![0; Commit::MAX_RECORD + 1])]).await;
     ensure_matches!(refused, Err(CheckpointError::TooLarge { .. }));

@@ -1,7 +1,7 @@
-//! Checks of what outlives a handle, and of what happens when the ground gives way. Each passes at once where the harness
-//! offers no way to try. Knows the contract only.
+//! Checks of durability and of failing storage. Each passes at once where the harness cannot cause the failure. Knows
+//! the contract only.
 
-use super::check::{Broken, Harness, ensure_eq, ensure_matches, list};
+use super::check::{FailureReason, Harness, ensure_eq, ensure_matches, list};
 use super::scene::{Scene, checkpoint, head, record, value};
 use crate::checkpoint::{CheckpointError, Key, Order};
 
@@ -14,7 +14,7 @@ list![
     a_failed_flush_stops_the_store,
 ];
 
-async fn acknowledged_commits_outlive_the_store(harness: &dyn Harness) -> Result<(), Broken> {
+async fn acknowledged_commits_outlive_the_store(harness: &dyn Harness) -> Result<(), FailureReason> {
     let scene = Scene::new(harness).await?;
     for number in 0..20 {
         scene.commit(number, vec![record(number, "x"), (Key::Shape(number), value(50_000))]).await?;
@@ -29,7 +29,7 @@ async fn acknowledged_commits_outlive_the_store(harness: &dyn Harness) -> Result
     Ok(())
 }
 
-async fn a_reopened_store_is_free_and_its_epochs_go_on(harness: &dyn Harness) -> Result<(), Broken> {
+async fn a_reopened_store_is_free_and_its_epochs_go_on(harness: &dyn Harness) -> Result<(), FailureReason> {
     let Scene { store, lease, thread } = Scene::new(harness).await?;
     drop(store);
     let Some(store) = harness.reopen().await else { return Ok(()) };
@@ -40,7 +40,7 @@ async fn a_reopened_store_is_free_and_its_epochs_go_on(harness: &dyn Harness) ->
     Ok(())
 }
 
-async fn a_deletion_outlives_the_store(harness: &dyn Harness) -> Result<(), Broken> {
+async fn a_deletion_outlives_the_store(harness: &dyn Harness) -> Result<(), FailureReason> {
     let scene = Scene::new(harness).await?;
     scene.commit(0, vec![record(0, "x")]).await?;
     scene.store.delete_thread(&scene.lease).await?;
@@ -50,7 +50,7 @@ async fn a_deletion_outlives_the_store(harness: &dyn Harness) -> Result<(), Brok
     Ok(())
 }
 
-async fn a_damaged_record_is_named(harness: &dyn Harness) -> Result<(), Broken> {
+async fn a_damaged_record_is_named(harness: &dyn Harness) -> Result<(), FailureReason> {
     let scene = Scene::new(harness).await?;
     scene.commit(0, vec![record(0, "zero"), record(1, "one")]).await?;
     if !harness.damage(&scene.thread, &checkpoint(0)) {
@@ -60,7 +60,7 @@ async fn a_damaged_record_is_named(harness: &dyn Harness) -> Result<(), Broken> 
         Err(CheckpointError::Damaged { thread, what, .. }) => {
             ensure_eq!((thread.as_str(), what.contains('0')), ("t", true));
         }
-        other => return Err(Broken(format!("reading a damaged record gave {other:?}"))),
+        other => return Err(FailureReason(format!("reading a damaged record gave {other:?}"))),
     }
     ensure_matches!(scene.checkpoints(Order::Ascending, 9).await, Err(CheckpointError::Damaged { .. }));
     ensure_eq!(scene.get(checkpoint(1)).await?, Some(b"one".to_vec()));
@@ -68,7 +68,7 @@ async fn a_damaged_record_is_named(harness: &dyn Harness) -> Result<(), Broken> 
     Ok(())
 }
 
-async fn a_damaged_thread_can_be_deleted(harness: &dyn Harness) -> Result<(), Broken> {
+async fn a_damaged_thread_can_be_deleted(harness: &dyn Harness) -> Result<(), FailureReason> {
     let scene = Scene::new(harness).await?;
     scene.commit(0, vec![record(0, "zero")]).await?;
     if !harness.damage(&scene.thread, &Key::Head) {
@@ -81,7 +81,7 @@ async fn a_damaged_thread_can_be_deleted(harness: &dyn Harness) -> Result<(), Br
     Ok(())
 }
 
-async fn a_failed_flush_stops_the_store(harness: &dyn Harness) -> Result<(), Broken> {
+async fn a_failed_flush_stops_the_store(harness: &dyn Harness) -> Result<(), FailureReason> {
     let scene = Scene::new(harness).await?;
     scene.commit(0, vec![record(0, "zero"), (Key::Shape(1), value(90_000))]).await?;
     if !harness.fail_next_flush() {

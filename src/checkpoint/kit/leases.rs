@@ -1,6 +1,6 @@
-//! Checks of leases: one writer per thread, taken over or let go. Knows the contract only.
+//! Checks of leases: one writer per thread, takeover, release. Knows the contract only.
 
-use super::check::{Broken, Harness, ensure_eq, ensure_matches, list};
+use super::check::{FailureReason, Harness, ensure_eq, ensure_matches, list};
 use super::scene::{Scene, record};
 use crate::checkpoint::{CheckpointError, Claim};
 
@@ -13,7 +13,7 @@ list![
     a_commit_without_a_lease_is_refused,
 ];
 
-async fn a_claimed_thread_is_busy(harness: &dyn Harness) -> Result<(), Broken> {
+async fn a_claimed_thread_is_busy(harness: &dyn Harness) -> Result<(), FailureReason> {
     let scene = Scene::new(harness).await?;
     ensure_eq!(scene.store.is_claimed(&scene.thread), true);
     let second = scene.store.claim(&scene.thread, Claim::IfFree).await;
@@ -24,7 +24,7 @@ async fn a_claimed_thread_is_busy(harness: &dyn Harness) -> Result<(), Broken> {
     Ok(())
 }
 
-async fn a_dropped_lease_frees_the_thread(harness: &dyn Harness) -> Result<(), Broken> {
+async fn a_dropped_lease_frees_the_thread(harness: &dyn Harness) -> Result<(), FailureReason> {
     let Scene { store, lease, thread } = Scene::new(harness).await?;
     drop(lease);
     ensure_eq!(store.is_claimed(&thread), false);
@@ -33,7 +33,7 @@ async fn a_dropped_lease_frees_the_thread(harness: &dyn Harness) -> Result<(), B
     Ok(())
 }
 
-async fn a_take_over_fences_the_earlier_writer(harness: &dyn Harness) -> Result<(), Broken> {
+async fn a_take_over_fences_the_earlier_writer(harness: &dyn Harness) -> Result<(), FailureReason> {
     let first = Scene::new(harness).await?;
     first.commit(0, vec![]).await?;
     let lease = first.store.claim(&first.thread, Claim::TakeOver).await?;
@@ -46,7 +46,7 @@ async fn a_take_over_fences_the_earlier_writer(harness: &dyn Harness) -> Result<
     Ok(())
 }
 
-async fn an_older_lease_does_not_free_a_newer_one(harness: &dyn Harness) -> Result<(), Broken> {
+async fn an_older_lease_does_not_free_a_newer_one(harness: &dyn Harness) -> Result<(), FailureReason> {
     let Scene { store, lease, thread } = Scene::new(harness).await?;
     let newer = store.claim(&thread, Claim::TakeOver).await?;
     drop(lease);
@@ -56,7 +56,7 @@ async fn an_older_lease_does_not_free_a_newer_one(harness: &dyn Harness) -> Resu
     Ok(())
 }
 
-async fn epochs_grow(harness: &dyn Harness) -> Result<(), Broken> {
+async fn epochs_grow(harness: &dyn Harness) -> Result<(), FailureReason> {
     let Scene { store, lease, thread } = Scene::new(harness).await?;
     let first = lease.epoch();
     drop(lease);
@@ -65,7 +65,7 @@ async fn epochs_grow(harness: &dyn Harness) -> Result<(), Broken> {
     Ok(())
 }
 
-async fn a_commit_without_a_lease_is_refused(harness: &dyn Harness) -> Result<(), Broken> {
+async fn a_commit_without_a_lease_is_refused(harness: &dyn Harness) -> Result<(), FailureReason> {
     let scene = Scene::new(harness).await?;
     let commit = scene.next(0, vec![]);
     drop(scene.lease);

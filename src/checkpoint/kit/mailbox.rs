@@ -1,7 +1,7 @@
-//! Checks of the mailbox: records posted without a lease, beside the commits of whoever holds it. Each passes at once where the
-//! store provides no `post`. Knows the contract only.
+//! Checks of the mailbox: records posted without a lease while another caller commits. Each passes at once where the
+//! store does not implement `post`. Knows the contract only.
 
-use super::check::{Broken, Harness, ensure_eq, ensure_matches, list};
+use super::check::{FailureReason, Harness, ensure_eq, ensure_matches, list};
 use super::scene::{Scene, head, record, value};
 use crate::checkpoint::{CheckpointError, Commit, Key, Order, Record};
 
@@ -24,8 +24,8 @@ fn letter(order: u64, text: &str) -> Record {
     (signal(order), text.as_bytes().to_vec())
 }
 
-/// A thread with one checkpoint; none if the store takes no signals.
-async fn scene(harness: &dyn Harness) -> Result<Option<Scene>, Broken> {
+/// Returns a thread with one checkpoint; `None` if the store accepts no signals.
+async fn scene(harness: &dyn Harness) -> Result<Option<Scene>, FailureReason> {
     let scene = Scene::new(harness).await?;
     scene.commit(0, vec![record(0, "zero")]).await?;
     match scene.store.post(&scene.thread, vec![]).await {
@@ -35,13 +35,13 @@ async fn scene(harness: &dyn Harness) -> Result<Option<Scene>, Broken> {
     }
 }
 
-async fn orders(scene: &Scene) -> Result<Vec<u64>, Broken> {
+async fn orders(scene: &Scene) -> Result<Vec<u64>, FailureReason> {
     let found = scene.store.scan(&scene.thread, signal(0)..=signal(u64::MAX), Order::Ascending, 100).await?;
     let order = |(key, _)| if let Key::Signal { order, .. } = key { Some(order) } else { None };
     Ok(found.into_iter().filter_map(order).collect())
 }
 
-async fn a_posted_record_is_read_back(harness: &dyn Harness) -> Result<(), Broken> {
+async fn a_posted_record_is_read_back(harness: &dyn Harness) -> Result<(), FailureReason> {
     let Some(scene) = scene(harness).await? else { return Ok(()) };
     let large = value(300_000);
     scene.store.post(&scene.thread, vec![letter(1, "one"), (signal(2), large.clone())]).await?;
@@ -50,7 +50,7 @@ async fn a_posted_record_is_read_back(harness: &dyn Harness) -> Result<(), Broke
     Ok(())
 }
 
-async fn a_post_leaves_the_head_and_the_lease_alone(harness: &dyn Harness) -> Result<(), Broken> {
+async fn a_post_leaves_the_head_and_the_lease_alone(harness: &dyn Harness) -> Result<(), FailureReason> {
     let Some(scene) = scene(harness).await? else { return Ok(()) };
     scene.store.post(&scene.thread, vec![letter(1, "one")]).await?;
     ensure_eq!(scene.store.head(&scene.thread).await?, Some(head(0)));
@@ -63,7 +63,7 @@ async fn a_post_leaves_the_head_and_the_lease_alone(harness: &dyn Harness) -> Re
     Ok(())
 }
 
-async fn posts_and_commits_do_not_lose_each_other(harness: &dyn Harness) -> Result<(), Broken> {
+async fn posts_and_commits_do_not_lose_each_other(harness: &dyn Harness) -> Result<(), FailureReason> {
     let Some(scene) = scene(harness).await? else { return Ok(()) };
     let mut receipts = vec![];
     for number in 1..30 {
@@ -78,7 +78,7 @@ async fn posts_and_commits_do_not_lose_each_other(harness: &dyn Harness) -> Resu
     Ok(())
 }
 
-async fn posted_records_are_in_the_order_of_their_keys(harness: &dyn Harness) -> Result<(), Broken> {
+async fn posted_records_are_in_the_order_of_their_keys(harness: &dyn Harness) -> Result<(), FailureReason> {
     let Some(scene) = scene(harness).await? else { return Ok(()) };
     for order in [300, 2, u64::MAX, 1, 256] {
         scene.store.post(&scene.thread, vec![letter(order, "x")]).await?;
@@ -87,7 +87,7 @@ async fn posted_records_are_in_the_order_of_their_keys(harness: &dyn Harness) ->
     Ok(())
 }
 
-async fn a_post_is_all_or_nothing(harness: &dyn Harness) -> Result<(), Broken> {
+async fn a_post_is_all_or_nothing(harness: &dyn Harness) -> Result<(), FailureReason> {
     let Some(scene) = scene(harness).await? else { return Ok(()) };
     let large = (signal(2), vec![0; Commit::MAX_RECORD + 1]);
     let refused = scene.store.post(&scene.thread, vec![letter(1, "one"), large]).await;
@@ -96,7 +96,7 @@ async fn a_post_is_all_or_nothing(harness: &dyn Harness) -> Result<(), Broken> {
     Ok(())
 }
 
-async fn a_post_to_an_unknown_thread_is_refused(harness: &dyn Harness) -> Result<(), Broken> {
+async fn a_post_to_an_unknown_thread_is_refused(harness: &dyn Harness) -> Result<(), FailureReason> {
     let Some(scene) = scene(harness).await? else { return Ok(()) };
     let refused = scene.store.post(&"u".into(), vec![letter(1, "one")]).await;
     ensure_matches!(refused, Err(CheckpointError::UnknownThread { .. }));
@@ -107,7 +107,7 @@ async fn a_post_to_an_unknown_thread_is_refused(harness: &dyn Harness) -> Result
     Ok(())
 }
 
-async fn a_received_record_is_gone_with_its_commit(harness: &dyn Harness) -> Result<(), Broken> {
+async fn a_received_record_is_gone_with_its_commit(harness: &dyn Harness) -> Result<(), FailureReason> {
     let Some(scene) = scene(harness).await? else { return Ok(()) };
     scene.store.post(&scene.thread, vec![letter(1, "one"), letter(2, "two")]).await?;
     let received = Commit { deletes: vec![signal(1)], ..scene.next(1, vec![record(1, "one")]) };
@@ -118,7 +118,7 @@ async fn a_received_record_is_gone_with_its_commit(harness: &dyn Harness) -> Res
     Ok(())
 }
 
-async fn acknowledged_posts_outlive_the_store(harness: &dyn Harness) -> Result<(), Broken> {
+async fn acknowledged_posts_outlive_the_store(harness: &dyn Harness) -> Result<(), FailureReason> {
     let Some(scene) = scene(harness).await? else { return Ok(()) };
     for order in 1..20 {
         scene.store.post(&scene.thread, vec![letter(order, "x")]).await?;

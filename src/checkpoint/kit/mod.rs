@@ -1,4 +1,4 @@
-//! What every checkpointer must do, as checks that anyone can run over a store of their own.
+//! Conformance checks for checkpointers, to run against your own store.
 //!
 //! ```
 //! use std::sync::Arc;

@@ -1,6 +1,6 @@
-//! Checks of scans: ordered as keys are, both ways, bounded, and within one thread. Knows the contract only.
+//! Checks of scans: in key order, in both directions, bounded, and within one thread. Knows the contract only.
 
-use super::check::{Broken, Harness, ensure_eq, list};
+use super::check::{FailureReason, Harness, ensure_eq, list};
 use super::scene::{Scene, checkpoint, record, value};
 use crate::checkpoint::{CheckpointId, Key, Order, Record, RowId};
 
@@ -20,7 +20,7 @@ fn entry(channel: &str, row: RowId) -> Key {
     Key::Log { channel: channel.into(), row }
 }
 
-async fn scans_follow_the_order_of_keys(harness: &dyn Harness) -> Result<(), Broken> {
+async fn scans_follow_the_order_of_keys(harness: &dyn Harness) -> Result<(), FailureReason> {
     let scene = Scene::new(harness).await?;
     let id = CheckpointId(300);
     let mut keys = vec![
@@ -53,7 +53,7 @@ async fn scans_follow_the_order_of_keys(harness: &dyn Harness) -> Result<(), Bro
     Ok(())
 }
 
-async fn scans_count_records_up_to_the_limit(harness: &dyn Harness) -> Result<(), Broken> {
+async fn scans_count_records_up_to_the_limit(harness: &dyn Harness) -> Result<(), FailureReason> {
     let scene = Scene::new(harness).await?;
     let puts = (0..5).map(|number| (checkpoint(number), value(70_000))).collect();
     scene.commit(0, puts).await?;
@@ -64,7 +64,7 @@ async fn scans_count_records_up_to_the_limit(harness: &dyn Harness) -> Result<()
     Ok(())
 }
 
-async fn an_empty_range_is_empty(harness: &dyn Harness) -> Result<(), Broken> {
+async fn an_empty_range_is_empty(harness: &dyn Harness) -> Result<(), FailureReason> {
     let scene = Scene::new(harness).await?;
     scene.commit(0, vec![record(1, "x"), record(5, "x")]).await?;
     #[allow(clippy::reversed_empty_ranges)]
@@ -76,7 +76,7 @@ async fn an_empty_range_is_empty(harness: &dyn Harness) -> Result<(), Broken> {
     Ok(())
 }
 
-async fn a_log_is_read_from_both_ends(harness: &dyn Harness) -> Result<(), Broken> {
+async fn a_log_is_read_from_both_ends(harness: &dyn Harness) -> Result<(), FailureReason> {
     let scene = Scene::new(harness).await?;
     let mut puts: Vec<_> = (0..40).map(|n| (entry("notes", row(n, 0, 0)), vec![n as u8])).collect();
     puts.push((entry("note", row(5, 0, 0)), vec![100]));
@@ -92,8 +92,8 @@ async fn a_log_is_read_from_both_ends(harness: &dyn Harness) -> Result<(), Broke
     Ok(())
 }
 
-/// Many rows under numbers full of 0xFF bytes: sled's reverse iterator loses its way among such keys.
-async fn scans_in_both_directions_agree(harness: &dyn Harness) -> Result<(), Broken> {
+/// Uses keys full of 0xFF bytes: sled's reverse iterator goes wrong among them.
+async fn scans_in_both_directions_agree(harness: &dyn Harness) -> Result<(), FailureReason> {
     let scene = Scene::new(harness).await?;
     let rows = (0..30).flat_map(|number| [0, 1, RowId::REDUCED].map(|task| (number, task)));
     let keys: Vec<_> = rows.flat_map(|(n, task)| (0..10).map(move |slot| Key::Row(row(n, task, slot)))).collect();

@@ -1,8 +1,8 @@
-//! What most checks begin with: a store, a lease, and short ways to commit and read. Knows the contract only.
+//! Setup of most checks: a store, a lease, and short ways to commit and read. Knows the contract only.
 
 use std::sync::Arc;
 
-use super::check::{Broken, Harness};
+use super::check::{FailureReason, Harness};
 use crate::checkpoint::{
     CheckpointError, CheckpointId, Checkpointer, Claim, Commit, Head, Key, Lease, Order, Receipt, Record, ThreadId,
 };
@@ -15,19 +15,18 @@ pub(super) struct Scene {
 }
 
 impl Scene {
-    /// Opens a new store and claims thread `t`.
-    pub(super) async fn new(harness: &dyn Harness) -> Result<Self, Broken> {
+    pub(super) async fn new(harness: &dyn Harness) -> Result<Self, FailureReason> {
         Self::on(harness.open().await?, "t").await
     }
 
     /// Claims a thread of a store.
-    pub(super) async fn on(store: Arc<dyn Checkpointer>, thread: &str) -> Result<Self, Broken> {
+    pub(super) async fn on(store: Arc<dyn Checkpointer>, thread: &str) -> Result<Self, FailureReason> {
         let thread = ThreadId::from(thread);
         let lease = store.claim(&thread, Claim::IfFree).await?;
         Ok(Self { store, lease, thread })
     }
 
-    /// Returns a commit of checkpoint `number` after the one before it, with `puts`.
+    /// Returns a commit of `puts` as checkpoint `number`, which follows checkpoint `number - 1`.
     pub(super) fn next(&self, number: u64, puts: Vec<Record>) -> Commit {
         Commit {
             thread: self.thread.clone(),
@@ -44,17 +43,14 @@ impl Scene {
         self.store.commit(self.next(number, puts))
     }
 
-    /// Reads one record.
     pub(super) async fn get(&self, key: Key) -> Result<Option<Vec<u8>>, CheckpointError> {
         Ok(self.store.get(&self.thread, vec![key]).await?.pop().flatten())
     }
 
-    /// Reads the number of the newest checkpoint.
     pub(super) async fn newest(&self) -> Result<Option<u64>, CheckpointError> {
         Ok(self.store.head(&self.thread).await?.and_then(|head| head.checkpoint).map(|id| id.0))
     }
 
-    /// Reads the keys of all checkpoints.
     pub(super) async fn checkpoints(&self, order: Order, limit: usize) -> Result<Vec<u64>, CheckpointError> {
         let range = checkpoint(0)..=checkpoint(u64::MAX);
         let found = self.store.scan(&self.thread, range, order, limit).await?;
@@ -62,22 +58,19 @@ impl Scene {
     }
 }
 
-/// Returns the head at checkpoint `number`.
 pub(super) fn head(number: u64) -> Head {
     Head { checkpoint: Some(CheckpointId(number)), next: number + 1, birth: 7 }
 }
 
-/// Returns the key of checkpoint `number`.
 pub(super) fn checkpoint(number: u64) -> Key {
     Key::Checkpoint(CheckpointId(number))
 }
 
-/// Returns a record of checkpoint `number` that holds `text`.
 pub(super) fn record(number: u64, text: &str) -> Record {
     (checkpoint(number), text.as_bytes().to_vec())
 }
 
-/// Returns a value of `length` bytes in which neighbours differ.
+/// Returns a value of `length` bytes in which adjacent bytes differ.
 pub(super) fn value(length: usize) -> Vec<u8> {
     (0..length).map(|at| (at * 7 + at / 251) as u8).collect()
 }

@@ -1,6 +1,6 @@
-//! Checks of threads: any name, apart from each other, listed, deleted. Knows the contract only.
+//! Checks of threads: arbitrary names, isolation, listing, deletion. Knows the contract only.
 
-use super::check::{Broken, Harness, ensure_eq, ensure_matches, list};
+use super::check::{FailureReason, Harness, ensure_eq, ensure_matches, list};
 use super::scene::{Scene, checkpoint, record};
 use crate::checkpoint::{CheckpointError, Commit, Key, Order, ThreadId};
 
@@ -14,10 +14,10 @@ list![
     a_name_over_the_limit_is_refused,
 ];
 
-/// In the order of [`crate::checkpoint::Checkpointer::threads`]: by length, then by bytes.
+/// Names in the order of [`crate::checkpoint::Checkpointer::threads`]: by length, then by bytes.
 const NAMES: [&str; 9] = ["", "\0", "a", "a\0", "aa", "ä", "\u{10ffff}", "草稿", "essay-🙂/1"];
 
-async fn fill(harness: &dyn Harness) -> Result<Vec<Scene>, Broken> {
+async fn fill(harness: &dyn Harness) -> Result<Vec<Scene>, FailureReason> {
     let store = harness.open().await?;
     let mut scenes = Vec::new();
     for name in NAMES.iter().rev() {
@@ -28,7 +28,7 @@ async fn fill(harness: &dyn Harness) -> Result<Vec<Scene>, Broken> {
     Ok(scenes)
 }
 
-async fn names_that_begin_alike_stay_apart(harness: &dyn Harness) -> Result<(), Broken> {
+async fn names_that_begin_alike_stay_apart(harness: &dyn Harness) -> Result<(), FailureReason> {
     for scene in fill(harness).await? {
         let all = Key::Head..=Key::Event { checkpoint: Default::default(), number: 0 };
         let found = scene.store.scan(&scene.thread, all, Order::Ascending, 99).await?;
@@ -37,7 +37,7 @@ async fn names_that_begin_alike_stay_apart(harness: &dyn Harness) -> Result<(), 
     Ok(())
 }
 
-async fn threads_are_listed_in_pages(harness: &dyn Harness) -> Result<(), Broken> {
+async fn threads_are_listed_in_pages(harness: &dyn Harness) -> Result<(), FailureReason> {
     let scenes = fill(harness).await?;
     let Some(Scene { store, .. }) = scenes.first() else { return Ok(()) };
     let names = NAMES.map(ThreadId::from);
@@ -50,7 +50,7 @@ async fn threads_are_listed_in_pages(harness: &dyn Harness) -> Result<(), Broken
     Ok(())
 }
 
-async fn a_deleted_thread_is_gone(harness: &dyn Harness) -> Result<(), Broken> {
+async fn a_deleted_thread_is_gone(harness: &dyn Harness) -> Result<(), FailureReason> {
     let scene = Scene::new(harness).await?;
     let puts = |from: u64| (from..from + 500).map(|number| record(number, "x")).collect();
     scene.commit(0, puts(0)).await?;
@@ -63,7 +63,7 @@ async fn a_deleted_thread_is_gone(harness: &dyn Harness) -> Result<(), Broken> {
     Ok(())
 }
 
-async fn deletion_spares_neighbours(harness: &dyn Harness) -> Result<(), Broken> {
+async fn deletion_spares_neighbours(harness: &dyn Harness) -> Result<(), FailureReason> {
     let scenes = fill(harness).await?;
     for scene in scenes.iter().filter(|scene| scene.thread.as_str() == "a") {
         scene.store.delete_thread(&scene.lease).await?;
@@ -76,7 +76,7 @@ async fn deletion_spares_neighbours(harness: &dyn Harness) -> Result<(), Broken>
     Ok(())
 }
 
-async fn a_deleted_name_can_be_used_again(harness: &dyn Harness) -> Result<(), Broken> {
+async fn a_deleted_name_can_be_used_again(harness: &dyn Harness) -> Result<(), FailureReason> {
     let scene = Scene::new(harness).await?;
     scene.commit(0, vec![record(0, "old"), record(1, "old")]).await?;
     scene.store.delete_thread(&scene.lease).await?;
@@ -87,7 +87,7 @@ async fn a_deleted_name_can_be_used_again(harness: &dyn Harness) -> Result<(), B
     Ok(())
 }
 
-async fn commits_queued_before_a_deletion_are_deleted(harness: &dyn Harness) -> Result<(), Broken> {
+async fn commits_queued_before_a_deletion_are_deleted(harness: &dyn Harness) -> Result<(), FailureReason> {
     let scene = Scene::new(harness).await?;
     let (first, second) = (scene.commit(0, vec![record(0, "x")]), scene.commit(1, vec![]));
     scene.store.delete_thread(&scene.lease).await?;
@@ -98,7 +98,7 @@ async fn commits_queued_before_a_deletion_are_deleted(harness: &dyn Harness) -> 
     Ok(())
 }
 
-async fn a_name_over_the_limit_is_refused(harness: &dyn Harness) -> Result<(), Broken> {
+async fn a_name_over_the_limit_is_refused(harness: &dyn Harness) -> Result<(), FailureReason> {
     let name = "x".repeat(Commit::MAX_NAME + 1);
     let scene = Scene::on(harness.open().await?, &name).await?;
     ensure_matches!(scene.commit(0, vec![]).await, Err(CheckpointError::TooLarge { .. }));

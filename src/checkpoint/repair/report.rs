@@ -1,4 +1,4 @@
-//! What a repair came to, for people and machines. Knows numbers and names only.
+//! Reports of a repair, for people and machines. Knows numbers and names only.
 
 use std::fmt;
 
@@ -6,38 +6,38 @@ use serde::Serialize;
 
 use crate::checkpoint::{CheckpointId, ThreadId};
 
-/// A checkpoint that left a trace and is not in the new store.
+/// A checkpoint of which a trace was found, but which is not in the new store.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct LostCheckpoint {
     /// The checkpoint.
     pub checkpoint: CheckpointId,
-    /// What it lacks.
+    /// Missing items.
     pub missing: Vec<String>,
 }
 
-/// What became of one thread.
+/// Result for one thread.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct RepairedThread {
     /// The thread.
     pub thread: ThreadId,
-    /// The newest checkpoint that is whole: the thread stands there now. None if none is, and the thread is not in the new
-    /// store.
+    /// Newest whole checkpoint: the head of the thread in the new store. `None` if there is none, and then the thread
+    /// is not in the new store.
     pub goes_on_from: Option<CheckpointId>,
-    /// The newest checkpoint that left a trace.
+    /// Newest checkpoint of which a trace was found.
     pub newest_seen: Option<CheckpointId>,
-    /// The checkpoints of the root graph that are whole, oldest first.
+    /// Whole checkpoints of the root graph, oldest first.
     pub whole: Vec<CheckpointId>,
-    /// Those that are not: damaged, or removed earlier and not quite gone.
+    /// Checkpoints that are not whole: damaged, or removed earlier with rows left in the files.
     pub lost: Vec<LostCheckpoint>,
-    /// Checkpoints that others follow and that left no other trace: removed earlier, or lost.
+    /// Checkpoints that others follow, without any other trace: removed earlier, or lost.
     pub gone: Vec<CheckpointId>,
-    /// Records that left a trace and cannot be read.
+    /// Records of which a trace was found, but which cannot be read.
     pub unreadable: Vec<String>,
-    /// How many records are in the new store.
+    /// Number of records in the new store.
     pub records: usize,
-    /// Whether the record that says where the thread came from is lost: it has to be trusted before it is run.
+    /// Set if the record of the thread's origin is lost: the thread has to be trusted before it is run.
     pub origin_unknown: bool,
-    /// Whether ids of questions are others than before.
+    /// Set if the ids of questions differ from those before.
     pub birth_unknown: bool,
 }
 
@@ -59,29 +59,31 @@ impl Default for RepairedThread {
 }
 
 impl RepairedThread {
-    /// Returns whether everything that left a trace is in the new store. What left none cannot be told from what never was.
+    /// Returns whether everything of which a trace was found is in the new store. Data without a trace cannot be
+    /// detected.
     pub fn is_whole(&self) -> bool {
         let nothing_lacks = self.lost.is_empty() && self.gone.is_empty() && self.unreadable.is_empty();
-        nothing_lacks && self.stands_at_newest() && !self.origin_unknown
+        nothing_lacks && self.is_at_newest() && !self.origin_unknown
     }
 
-    fn stands_at_newest(&self) -> bool {
+    fn is_at_newest(&self) -> bool {
         self.goes_on_from.is_some() && self.goes_on_from == self.newest_seen
     }
 }
 
-/// What could be saved of a damaged store.
+/// Result of the repair of a damaged store.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Repaired {
-    /// The bytes that were searched.
+    /// Number of bytes searched.
     pub bytes: u64,
-    /// How many whole rows were found, older versions and deleted ones included.
+    /// Number of intact rows, older versions and deleted ones included.
     pub rows: u64,
-    /// How many places look like a row and cannot be read; older versions and reused room of the log do, too.
+    /// Number of places that look like a row but cannot be read; older versions and reused space of the log count as
+    /// well.
     pub broken: u64,
-    /// Whether the newest acknowledged commit was found; none if the store did not say which that is.
+    /// Set if the newest acknowledged commit was found; `None` if its number is unknown.
     pub has_newest: Option<bool>,
-    /// What became of each thread of which anything was found.
+    /// Result for each thread of which anything was found.
     pub threads: Vec<RepairedThread>,
 }
 
@@ -107,7 +109,7 @@ impl fmt::Display for RepairedThread {
             write!(f, "\n  checkpoint {checkpoint}, which others follow, is not there: removed earlier, or lost")?;
         }
         self.unreadable.iter().try_for_each(|record| write!(f, "\n  cannot be read: {record}"))?;
-        if self.goes_on_from.is_some() && !self.stands_at_newest() {
+        if self.goes_on_from.is_some() && !self.is_at_newest() {
             write!(f, "\n  what ran after checkpoint {} runs again", self.goes_on_from.unwrap_or_default())?;
         }
         if self.goes_on_from.is_some() && self.origin_unknown {

@@ -1,45 +1,47 @@
-//! The removal of what no kept checkpoint reaches: mark, then sweep in commits of bounded size, each of which leaves the
-//! thread readable. A crash in between loses nothing that is kept; the next removal goes on.
+//! Removes everything that no kept checkpoint reaches: mark, then sweep in commits of bounded size, each of which
+//! leaves the thread readable. A crash in between loses nothing that is kept; the next removal continues.
 //!
-//! Checkpoints go first, newest first, so that none that is still there has lost what it needs; then what they reached.
+//! Checkpoints are removed first, newest first, so that no remaining one lacks what it needs; then the rest.
 
 use super::policy::Retention;
 use super::report::{Swept, SweptStore, SweptThread};
-use crate::checkpoint::threads::anatomy::Anatomy;
 use crate::checkpoint::threads::pages::{LAST, Pages};
 use crate::checkpoint::threads::reach::Reach;
+use crate::checkpoint::threads::thread_records::ThreadRecords;
 use crate::checkpoint::unknown_thread::unknown_thread;
 use crate::checkpoint::{CheckpointError, Checkpointer, Claim, Commit, Head, Key, Lease, ThreadId};
 
-/// The most keys of one commit, and the most bytes that their records have.
+/// Maximum number of keys in one commit, and of bytes of their records.
 const KEYS: usize = 512;
 const BYTES: usize = 4 << 20;
 
-/// Removes what the policy does not keep of a thread. The thread is held meanwhile: a run that begins then is refused.
+/// Removes everything of a thread that the policy does not keep. The thread is locked meanwhile: a run that starts then
+/// is refused.
 ///
-/// sled gives no disk back by itself: see `SledCheckpointer::compact`.
+/// sled does not return disk space by itself: see `SledCheckpointer::compact`.
 ///
 /// # Errors
-/// [`CheckpointError::UnknownThread`], [`CheckpointError::ThreadBusy`] while a run holds it, [`CheckpointError::Damaged`]
-/// with nothing removed if its records cannot be read; if the store fails. What is kept is whole in every case.
+/// [`CheckpointError::UnknownThread`]; [`CheckpointError::ThreadBusy`] while a run holds the thread;
+/// [`CheckpointError::Damaged`], with nothing removed, if its records cannot be read; if the store fails. Kept
+/// checkpoints are whole in every case.
 pub async fn gc(store: &dyn Checkpointer, thread: &ThreadId, policy: &Retention) -> Result<Swept, CheckpointError> {
     let lease = store.claim(thread, Claim::IfFree).await?;
     let Some(head) = store.head(thread).await? else { return Err(unknown_thread(store, thread).await) };
-    let anatomy = Anatomy::read(store, thread).await?;
-    let roots = policy.roots(&anatomy, head);
-    if let Some(missing) = head.checkpoint.filter(|id| !anatomy.checkpoints.contains_key(id)) {
+    let decoded = ThreadRecords::read(store, thread).await?;
+    let roots = policy.roots(&decoded, head);
+    if let Some(missing) = head.checkpoint.filter(|id| !decoded.checkpoints.contains_key(id)) {
         return Err(CheckpointError::damaged(thread, Key::Checkpoint(missing), "it is missing"));
     }
-    let reach = Reach::from(&anatomy, roots);
+    let reach = Reach::from(&decoded, roots);
     let mut sweep = Sweep { store, lease: &lease, head, gone: vec![], bytes: 0, swept: Swept::default() };
     sweep.swept.kept = reach.checkpoints.len();
-    sweep.checkpoints(&anatomy, &reach).await?;
-    sweep.rest(&anatomy, &reach).await?;
+    sweep.checkpoints(&decoded, &reach).await?;
+    sweep.rest(&decoded, &reach).await?;
     Ok(sweep.swept)
 }
 
-/// Removes what the policy does not keep of any thread. Threads that a run holds, or that are damaged, are passed over and
-/// named in the report.
+/// Removes everything that the policy does not keep, in all threads. Threads that a run holds, or that are damaged, are
+/// skipped and named in the report.
 ///
 /// # Errors
 /// If the store cannot be read or written.
@@ -62,7 +64,7 @@ pub async fn gc_all(store: &dyn Checkpointer, policy: &Retention) -> Result<Swep
     }
 }
 
-/// Whether a failure says nothing about other threads.
+/// Returns whether an error concerns only this thread.
 fn is_of_one_thread(error: &CheckpointError) -> bool {
     matches!(
         error,
@@ -84,10 +86,10 @@ struct Sweep<'a> {
 }
 
 impl Sweep<'_> {
-    /// Removes checkpoints that are not reached: those of the root graph first, each before those it builds on.
-    async fn checkpoints(&mut self, anatomy: &Anatomy, reach: &Reach) -> Result<(), CheckpointError> {
+    /// Removes unreached checkpoints: those of the root graph first, each before the ones it builds on.
+    async fn checkpoints(&mut self, decoded: &ThreadRecords, reach: &Reach) -> Result<(), CheckpointError> {
         for root in [true, false] {
-            let these = anatomy.checkpoints.iter().rev().filter(|(_, made)| made.root == root);
+            let these = decoded.checkpoints.iter().rev().filter(|(_, made)| made.root == root);
             for (id, made) in these.filter(|(id, _)| !reach.checkpoints.contains(id)) {
                 let key = made.key(*id);
                 let found = self.store.get(self.lease.thread(), vec![key.clone()]).await?.pop().flatten();
@@ -98,13 +100,13 @@ impl Sweep<'_> {
         self.flush().await
     }
 
-    /// Removes everything else that is not reached.
-    async fn rest(&mut self, anatomy: &Anatomy, reach: &Reach) -> Result<(), CheckpointError> {
+    /// Removes all other unreached records.
+    async fn rest(&mut self, decoded: &ThreadRecords, reach: &Reach) -> Result<(), CheckpointError> {
         let thread = self.lease.thread().clone();
         let mut pages = Pages::of(self.store, &thread, Key::About..=LAST);
         while let Some(page) = pages.next().await? {
             for (key, bytes) in page {
-                if !keeps(anatomy, reach, &key) {
+                if !keeps(decoded, reach, &key) {
                     self.remove(key, bytes.len()).await?;
                 }
             }
@@ -131,10 +133,10 @@ impl Sweep<'_> {
     }
 }
 
-/// Whether a record stays; a tag does with its checkpoint.
-fn keeps(anatomy: &Anatomy, reach: &Reach, key: &Key) -> bool {
+/// Returns whether a record is kept; a tag is kept with its checkpoint.
+fn keeps(decoded: &ThreadRecords, reach: &Reach, key: &Key) -> bool {
     match key {
-        Key::Tag(name) => anatomy.tags.get(name).is_none_or(|tag| reach.checkpoints.contains(&tag.checkpoint)),
+        Key::Tag(name) => decoded.tags.get(name).is_none_or(|tag| reach.checkpoints.contains(&tag.checkpoint)),
         key => reach.keeps(key),
     }
 }

@@ -1,4 +1,4 @@
-//! What of a thread's past is kept, and the removal of the rest. Knows records; must not know states or nodes.
+//! Retention policy for checkpoints, and garbage collection. Knows records; must not know states or nodes.
 
 mod gc;
 mod policy;

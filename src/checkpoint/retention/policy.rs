@@ -1,18 +1,18 @@
-//! Which checkpoints are kept. Pure, but for the clock's default.
+//! Selection of the checkpoints to keep. Pure, apart from the default time.
 
 use std::collections::{BTreeSet, HashSet};
 use std::time::Duration;
 
-use crate::checkpoint::threads::anatomy::Anatomy;
+use crate::checkpoint::threads::thread_records::ThreadRecords;
 use crate::checkpoint::time::now;
 use crate::checkpoint::{CheckpointId, CheckpointRecord, Head, Shape, TaskStatus};
 
-/// Which checkpoints of a thread are kept: any that one of the rules keeps. LangGraph has no counterpart.
+/// Rules that select which checkpoints of a thread are kept; one rule is enough. LangGraph has no counterpart.
 ///
-/// Always kept: the newest checkpoint, the one before it, and whatever a kept one needs to be loaded, replayed and gone on
-/// with: the checkpoint its map of channels builds on, its tasks, journals, events and subgraphs. Without
-/// [`keep_last`](Self::keep_last) and [`max_age`](Self::max_age) all checkpoints are kept, and only what none of them
-/// reaches goes.
+/// Always kept: the newest checkpoint, the one before it, and everything a kept one needs to be loaded, replayed and
+/// resumed: the checkpoint its channel map builds on, its tasks, journals, events and subgraphs. Without
+/// [`keep_last`](Self::keep_last) and [`max_age`](Self::max_age) all checkpoints are kept, and only unreachable records
+/// are removed.
 ///
 /// ```
 /// # use std::time::Duration;
@@ -39,57 +39,58 @@ impl Default for Retention {
 }
 
 impl Retention {
-    /// Returns the rules that keep everything a checkpoint reaches.
+    /// Returns rules that keep all checkpoints and everything they reach.
     pub fn new() -> Self {
         Self { last: None, max_age: None, unfinished: true, tagged: true, as_of: None }
     }
 
-    /// Keeps the newest so many checkpoints of each thread's root graph, counted over all branches.
+    /// Keeps the newest `checkpoints` of each thread's root graph, counted over all branches.
     pub fn keep_last(mut self, checkpoints: usize) -> Self {
         self.last = Some(checkpoints);
         self
     }
 
-    /// Keeps the checkpoints that are not older. With [`keep_last`](Self::keep_last) too, one goes only if neither keeps it.
+    /// Keeps checkpoints up to this age. Combined with [`keep_last`](Self::keep_last), a checkpoint is removed only if
+    /// neither keeps it.
     pub fn max_age(mut self, age: Duration) -> Self {
         self.max_age = Some(age);
         self
     }
 
-    /// Sets whether older branches that wait are kept: with open questions, a time to wait for, or an unfinished superstep.
-    /// They are unless set otherwise.
+    /// Sets whether older branches that wait are kept: with pending questions, a time to wait for, or an unfinished
+    /// superstep. Default: true.
     pub fn keep_unfinished(mut self, keep: bool) -> Self {
         self.unfinished = keep;
         self
     }
 
-    /// Sets whether checkpoints with a tag are kept. They are unless set otherwise; else their tags go with them.
+    /// Sets whether checkpoints with a tag are kept; if not, their tags are removed with them. Default: true.
     pub fn keep_tagged(mut self, keep: bool) -> Self {
         self.tagged = keep;
         self
     }
 
-    /// Sets the time that ages are counted back from, in milliseconds since 1970, instead of now.
+    /// Sets the time from which ages are counted, in milliseconds since 1970. Default: now.
     pub fn as_of(mut self, time: u64) -> Self {
         self.as_of = Some(time);
         self
     }
 
-    /// Returns the checkpoints to keep for their own sake.
-    pub(super) fn roots(&self, anatomy: &Anatomy, head: Head) -> BTreeSet<CheckpointId> {
+    /// Returns the checkpoints selected by the rules, without those that they need.
+    pub(super) fn roots(&self, decoded: &ThreadRecords, head: Head) -> BTreeSet<CheckpointId> {
         let mut kept: BTreeSet<CheckpointId> = head.checkpoint.into_iter().collect();
-        // Whether a thread stands at a breakpoint is read off the checkpoint before its newest.
-        let newest = head.checkpoint.and_then(|id| anatomy.checkpoints.get(&id));
+        // A breakpoint of a thread is read from the checkpoint before its newest one.
+        let newest = head.checkpoint.and_then(|id| decoded.checkpoints.get(&id));
         kept.extend(newest.and_then(|made| made.record.parent));
-        let left: HashSet<CheckpointId> = anatomy.roots().filter_map(|(_, record)| record.parent).collect();
-        for (place, (id, record)) in anatomy.roots().enumerate() {
-            let waits = || waits(anatomy, id, record, left.contains(&id));
+        let left: HashSet<CheckpointId> = decoded.roots().filter_map(|(_, record)| record.parent).collect();
+        for (place, (id, record)) in decoded.roots().enumerate() {
+            let waits = || waits(decoded, id, record, left.contains(&id));
             if self.is_recent(place, record) || (self.unfinished && waits()) {
                 kept.insert(id);
             }
         }
         if self.tagged {
-            kept.extend(anatomy.tags.values().map(|tag| tag.checkpoint));
+            kept.extend(decoded.tags.values().map(|tag| tag.checkpoint));
         }
         kept
     }
@@ -103,13 +104,14 @@ impl Retention {
     }
 }
 
-/// Returns whether a person or a time is waited for at a checkpoint, or its superstep was never finished: none follows it.
-fn waits(anatomy: &Anatomy, id: CheckpointId, record: &CheckpointRecord, is_left: bool) -> bool {
+/// Returns whether a task of the checkpoint waits for a person or a time, or its superstep was never finished: no
+/// checkpoint follows it.
+fn waits(decoded: &ThreadRecords, id: CheckpointId, record: &CheckpointRecord, is_left: bool) -> bool {
     let waiting = |status| matches!(status, TaskStatus::Interrupted | TaskStatus::Waiting);
-    if anatomy.tasks_of(id).any(|(_, task)| waiting(task.status)) {
+    if decoded.tasks_of(id).any(|(_, task)| waiting(task.status)) {
         return true;
     }
-    !is_left && has_work(record, anatomy.shapes.get(&record.shape))
+    !is_left && has_work(record, decoded.shapes.get(&record.shape))
 }
 
 fn has_work(record: &CheckpointRecord, shape: Option<&Shape>) -> bool {

@@ -1,4 +1,4 @@
-//! What a removal came to, for people and machines. Knows numbers and names only.
+//! Reports of a removal, for people and machines. Knows numbers and names only.
 
 use std::fmt;
 
@@ -6,34 +6,34 @@ use serde::Serialize;
 
 use crate::checkpoint::ThreadId;
 
-/// What was removed of a thread.
+/// Counts of a removal.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Swept {
-    /// Checkpoints that were kept, those of subgraphs included.
+    /// Checkpoints kept, those of subgraphs included.
     pub kept: usize,
-    /// Checkpoints that were removed, those of subgraphs included.
+    /// Checkpoints removed, those of subgraphs included.
     pub checkpoints: usize,
-    /// Records that were removed, checkpoints included.
+    /// Records removed, checkpoints included.
     pub records: usize,
-    /// The bytes of the records that were removed, as the engine counts them.
+    /// Bytes of the removed records, as the engine counts them.
     pub bytes: u64,
 }
 
-/// What became of one thread.
+/// Result for one thread.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct SweptThread {
     /// The thread.
     pub thread: ThreadId,
-    /// What was removed of it.
+    /// Counts of the removal.
     pub swept: Swept,
-    /// Why it was passed over, if it was: a run holds it, or it is damaged.
+    /// Reason why it was skipped, if it was: a run holds it, or it is damaged.
     pub passed_over: Option<String>,
 }
 
-/// What was removed of a store.
+/// Result for a store.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct SweptStore {
-    /// What became of each thread.
+    /// Result for each thread.
     pub threads: Vec<SweptThread>,
 }
 

@@ -1,4 +1,4 @@
-//! A backup as a directory: whole, or not there. Knows where a store is built and when it gets its name.
+//! Backup as a directory that is either complete or absent. Knows where a store is built and when it gets its name.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -9,14 +9,14 @@ use super::store::SledCheckpointer;
 use crate::checkpoint::{BackedUp, CheckpointError, Checkpointer, backup};
 
 impl SledCheckpointer {
-    /// Copies every thread of any store into a new store in the directory `path`, which must not exist. Runs may go on
-    /// meanwhile: see [`backup`]. The copy is restored by opening it.
+    /// Copies every thread of any store into a new store in the directory `path`, which must not exist. Runs may
+    /// continue meanwhile: see [`backup`]. To restore the copy, open it.
     ///
-    /// It is built beside its place, in `path` with `.partial` added, and moved there when it is whole and on disk; what an
-    /// earlier, interrupted backup left there is removed.
+    /// The copy is built in `path` with `.partial` appended, and renamed when it is complete and on disk; leftovers of
+    /// an interrupted backup are removed first.
     ///
     /// # Errors
-    /// [`CheckpointError::Io`] if `path` exists or cannot be written; as [`backup`].
+    /// [`CheckpointError::Io`] if `path` exists or cannot be written; the errors of [`backup`].
     pub async fn backup(from: &dyn Checkpointer, path: impl AsRef<Path>) -> Result<BackedUp, CheckpointError> {
         let path = path.as_ref();
         refuse_existing(path, "back up the store")?;
@@ -24,7 +24,7 @@ impl SledCheckpointer {
     }
 }
 
-/// Builds a store beside its place, and moves it there when it is whole and on disk.
+/// Builds a store in a temporary directory, and renames that when it is complete and on disk.
 pub(super) async fn built_beside<T>(
     path: &Path,
     what: &str,
@@ -52,7 +52,7 @@ async fn build(from: &dyn Checkpointer, partial: &Path) -> Result<BackedUp, Chec
     Ok(report)
 }
 
-/// Removes what an interrupted attempt left, and nothing else.
+/// Removes the leftovers of an interrupted attempt, and nothing else.
 fn clear(partial: &Path) -> Result<(), CheckpointError> {
     if !partial.exists() {
         return Ok(());
@@ -63,7 +63,6 @@ fn clear(partial: &Path) -> Result<(), CheckpointError> {
     io_at(partial, "remove the directory", fs::remove_dir_all(partial))
 }
 
-/// Nothing is written over.
 pub(super) fn refuse_existing(path: &Path, what: &str) -> Result<(), CheckpointError> {
     if path.symlink_metadata().is_err() {
         return Ok(());
@@ -71,7 +70,6 @@ pub(super) fn refuse_existing(path: &Path, what: &str) -> Result<(), CheckpointE
     Err(CheckpointError::Io { what: what.into(), path: path.into(), reason: "there is something already".into() })
 }
 
-/// Returns a name beside `path`.
 pub(super) fn beside(path: &Path, ending: &str) -> PathBuf {
     let mut name = path.as_os_str().to_owned();
     name.push(ending);

@@ -1,4 +1,5 @@
-//! Several commits as one change of the tree. Knows which commit fits on which; must not know when it is written.
+//! Combines several commits into one change of the tree. Knows which commit may follow which; must not know when it is
+//! written.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -6,7 +7,7 @@ use ::sled::IVec;
 
 use super::disk::Disk;
 use super::read::thread_name;
-use super::rows::{cut, gone, row_key};
+use super::rows::{deletion_rows, row_key, split_record};
 use super::view::Before;
 use crate::checkpoint::{
     CheckpointError, Commit, Head, Key, Leases, Record, ThreadId, decode_record, encode_record,
@@ -15,7 +16,7 @@ use crate::checkpoint::{
 
 type Result<T> = std::result::Result<T, CheckpointError>;
 
-/// The rows that a batch changes: before, and after.
+/// Rows changed by a batch: before and after.
 pub(super) struct Batch<'a> {
     disk: &'a Disk,
     leases: &'a Leases,
@@ -25,30 +26,30 @@ pub(super) struct Batch<'a> {
     newest: Option<Newest>,
 }
 
-/// The number of the last commit of a batch, and the key of a row that it wrote.
+/// Number of the last commit of a batch, and the key of a row that it wrote.
 pub(super) type Newest = (u64, Vec<u8>);
 
-/// A batch as it is written.
+/// A batch ready to be written.
 pub(super) struct Change {
     pub(super) before: Before,
     pub(super) rows: ::sled::Batch,
     pub(super) newest: Newest,
-    /// Keys and sizes of large rows that it writes.
+    /// Keys and sizes of the large rows in it.
     pub(super) heavy: Vec<(Vec<u8>, usize)>,
 }
 
 impl<'a> Batch<'a> {
-    /// Returns an empty batch over the tree, in which everything is acknowledged.
+    /// Returns an empty batch; everything in the tree must be acknowledged.
     pub(super) fn new(disk: &'a Disk, leases: &'a Leases) -> Self {
         Self { disk, leases, heads: HashMap::new(), before: Before::new(), after: BTreeMap::new(), newest: None }
     }
 
-    /// Adds a commit, or refuses it and stays as it was.
+    /// Adds a commit, or refuses it and leaves the batch unchanged.
     pub(super) fn add(&mut self, commit: Commit, number: u64) -> Result<()> {
         self.leases.check_not_superseded(&commit.thread, commit.epoch)?;
         commit.check_head(self.head(&commit.thread)?.and_then(|head| head.checkpoint))?;
         let (thread, head) = (commit.thread.clone(), commit.head);
-        let mut rows = said_gone(&commit, number);
+        let mut rows = deletion_notes(&commit, number);
         for (name, value) in records(commit)? {
             self.replace(&name, value, number, &mut rows)?;
         }
@@ -58,7 +59,7 @@ impl<'a> Batch<'a> {
         Ok(())
     }
 
-    /// Adds records of a thread under no lease, or refuses them if there is no such thread.
+    /// Adds records of a thread without a lease, or refuses them if the thread does not exist.
     pub(super) fn post(&mut self, thread: &ThreadId, records: Vec<Record>, number: u64) -> Result<()> {
         self.head(thread)?.ok_or_else(|| CheckpointError::unknown(thread))?;
         let Some((last, _)) = records.last() else { return Ok(()) };
@@ -71,7 +72,7 @@ impl<'a> Batch<'a> {
         Ok(())
     }
 
-    /// Returns what is written; none if nothing is.
+    /// Returns the change to write; `None` if there is none.
     pub(super) fn finish(self) -> Option<Change> {
         let newest = self.newest?;
         let (mut rows, mut heavy) = (::sled::Batch::default(), vec![]);
@@ -108,7 +109,7 @@ impl<'a> Batch<'a> {
         let old = self.row_count(name)?;
         let start = rows.len();
         if let Some(value) = value {
-            rows.extend(cut(name, number, &value).map(|(key, row)| (key, Some(row))));
+            rows.extend(split_record(name, number, &value).map(|(key, row)| (key, Some(row))));
         }
         let new = u32::try_from(rows.len() - start).unwrap_or(u32::MAX);
         for part in 1..old.max(new) {
@@ -118,7 +119,7 @@ impl<'a> Batch<'a> {
         Ok(())
     }
 
-    /// Returns how many rows the record has now, this batch included.
+    /// Returns the current number of rows of the record, this batch included.
     fn row_count(&mut self, name: &[u8]) -> Result<u32> {
         let first = row_key(name, 0);
         if let Some(row) = self.after.get(&first) {
@@ -130,7 +131,7 @@ impl<'a> Batch<'a> {
         }
     }
 
-    /// Remembers a row as it was; one that does not exist need not be looked for.
+    /// Stores the previous value of a row; one that does not exist need not be read.
     fn keep(&mut self, key: Vec<u8>, exists: bool) -> Result<Option<IVec>> {
         if let Some(row) = self.before.get(&key) {
             return Ok(row.clone());
@@ -141,21 +142,21 @@ impl<'a> Batch<'a> {
     }
 }
 
-/// Returns the rows that say what a commit deletes.
-fn said_gone(commit: &Commit, number: u64) -> Vec<(Vec<u8>, Option<Vec<u8>>)> {
+/// Returns the rows that record the deletions of a commit.
+fn deletion_notes(commit: &Commit, number: u64) -> Vec<(Vec<u8>, Option<Vec<u8>>)> {
     if commit.deletes.is_empty() {
         return Vec::new();
     }
     let put = |key: &&Key| commit.puts.iter().any(|(other, _)| other == *key);
     let keys: Vec<Key> = commit.deletes.iter().filter(|key| !put(key)).cloned().collect();
     if keys.is_empty() {
-        return Vec::new(); // no keys would say all of them
+        return Vec::new(); // an empty list would mean the whole thread
     }
-    let rows = gone(&thread_name(&commit.thread), number, &keys);
+    let rows = deletion_rows(&thread_name(&commit.thread), number, &keys);
     rows.into_iter().map(|(key, row)| (key, Some(row))).collect()
 }
 
-/// Returns what a commit does to each record; a put wins over a deletion, a later put over an earlier one.
+/// Returns the change of each record; a put wins over a deletion, a later put over an earlier one.
 fn records(commit: Commit) -> Result<BTreeMap<Vec<u8>, Option<Vec<u8>>>> {
     let name = |key: &Key| name_of(&commit.thread, key);
     let mut records: BTreeMap<_, _> = commit.deletes.iter().map(|key| (name(key), None)).collect();

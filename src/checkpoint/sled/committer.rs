@@ -1,49 +1,50 @@
-//! The one thread that writes: takes what waits, writes it as one batch with one sync, then answers all of it.
+//! The only thread that writes: takes the queued requests, writes them as one batch with one sync, then answers all of
+//! them.
 //!
-//! Knows the queue, the view and the disk. After a failed write it writes nothing more: what the disk holds then is
-//! unknown, so no sync is tried again and readers keep seeing what was acknowledged.
+//! Knows the queue, the view and the disk. After a failed write it never writes again: the state of the disk is
+//! unknown, so no sync is retried and readers keep seeing what was acknowledged.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use super::batch::{Batch, Newest};
+use super::commit_marker::MarkerFile;
 use super::delete::Deletion;
 use super::disk::Disk;
 use super::epoch::EPOCH_SHIFT;
-use super::queue::{Answer, Order, Queue, Task};
+use super::queue::{Operation, Queue, ReplySender, Request};
 use super::reserve;
 use super::rows::STORE;
-use super::tip::Tip;
 use super::view::View;
 use crate::checkpoint::{CheckpointError, Commit, Leases, ThreadId};
 
 type Result<T> = std::result::Result<T, CheckpointError>;
-type Outcome = (ThreadId, Answer, Result<()>);
+type Outcome = (ThreadId, ReplySender, Result<()>);
 
-/// What the committer and its callers share.
+/// State shared by the committer and its callers.
 #[derive(Debug)]
 pub(super) struct Shared {
     pub(super) disk: Arc<Disk>,
     pub(super) view: View,
     pub(super) queue: Queue,
     pub(super) leases: Leases,
-    pub(super) tip: Tip,
-    /// How often the store was opened.
+    pub(super) marker_file: MarkerFile,
+    /// Number of times the store was opened.
     pub(super) epoch: u64,
-    /// The number of the last commit; grows over all openings.
+    /// Number of the last commit; grows across openings.
     pub(super) commits: AtomicU64,
-    /// Whether the room that is kept for a full disk is used now.
+    /// Set while the space reserved for a full disk is in use.
     pub(super) spends_reserve: bool,
     pub(super) poison: OnceLock<Arc<str>>,
 }
 
 impl Shared {
-    pub(super) fn new(disk: Disk, tip: Tip, epoch: u64, spends_reserve: bool) -> Self {
+    pub(super) fn new(disk: Disk, marker_file: MarkerFile, epoch: u64, spends_reserve: bool) -> Self {
         let disk = Arc::new(disk);
         Self {
             view: View::new(disk.clone()),
             disk,
-            tip,
+            marker_file,
             epoch,
             queue: Queue::default(),
             leases: Leases::above(epoch << EPOCH_SHIFT),
@@ -55,19 +56,18 @@ impl Shared {
 
     /// Writes until the queue is closed and empty.
     pub(super) fn run(&self) {
-        let _end = End(&self.queue);
+        let _end = CloseOnDrop(&self.queue);
         let mut has_reserve = self.spends_reserve || reserve::take(self.disk.path());
-        while let Some(orders) = self.queue.next() {
-            let (answers, newest) = self.carry_out(orders);
+        while let Some(requests) = self.queue.next() {
+            let (answers, newest) = self.execute(requests);
             self.queue.answer(answers);
             if let Some((number, key)) = newest {
-                self.tip.write(number, &key);
+                self.marker_file.write(number, &key);
             }
             has_reserve = has_reserve || reserve::take(self.disk.path());
         }
     }
 
-    /// Checks that no write has failed.
     pub(super) fn check_poison(&self) -> Result<()> {
         match self.poison.get() {
             Some(reason) => Err(CheckpointError::Poisoned { reason: reason.clone() }),
@@ -75,9 +75,9 @@ impl Shared {
         }
     }
 
-    fn carry_out(&self, orders: Vec<Order>) -> (Vec<Outcome>, Option<Newest>) {
+    fn execute(&self, requests: Vec<Request>) -> (Vec<Outcome>, Option<Newest>) {
         let mut batch = Batch::new(&self.disk, &self.leases);
-        let mut answers: Vec<_> = orders.into_iter().map(|order| self.take(order, &mut batch)).collect();
+        let mut answers: Vec<_> = requests.into_iter().map(|request| self.take(request, &mut batch)).collect();
         match self.write(batch) {
             Ok(newest) => (answers, newest),
             Err(error) => {
@@ -87,13 +87,15 @@ impl Shared {
         }
     }
 
-    fn take(&self, order: Order, batch: &mut Batch<'_>) -> Outcome {
-        let Order { thread, task, answer } = order;
-        let result = match task {
-            Task::Commit(commit) => self.check_poison().and_then(|()| batch.add(commit, self.next_number())),
-            Task::Post(records) => self.check_poison().and_then(|()| batch.post(&thread, records, self.next_number())),
-            Task::Delete(epoch) => self.check_poison().and_then(|()| self.delete(&thread, epoch)),
-            Task::Settle => Ok(()),
+    fn take(&self, request: Request, batch: &mut Batch<'_>) -> Outcome {
+        let Request { thread, operation, answer } = request;
+        let result = match operation {
+            Operation::Commit(commit) => self.check_poison().and_then(|()| batch.add(commit, self.next_number())),
+            Operation::Post(records) => {
+                self.check_poison().and_then(|()| batch.post(&thread, records, self.next_number()))
+            }
+            Operation::Delete(epoch) => self.check_poison().and_then(|()| self.delete(&thread, epoch)),
+            Operation::Barrier => Ok(()),
         };
         (thread, answer, result)
     }
@@ -112,7 +114,7 @@ impl Shared {
         let deletion = Deletion::of(thread);
         let number = self.next_number();
         deletion.mark(&self.disk, self.epoch, number).map_err(|error| self.stop(&error))?;
-        self.tip.write(number, STORE);
+        self.marker_file.write(number, STORE);
         deletion.hide(&self.view);
         deletion.finish(&self.disk).map_err(|error| self.stop(&error))?;
         deletion.show(&self.view);
@@ -129,16 +131,15 @@ impl Shared {
     }
 }
 
-/// Lets nobody wait for a committer that is gone, even if it panicked.
-struct End<'a>(&'a Queue);
+/// Guard that closes the queue when the committer ends, even by a panic, so that no caller waits forever.
+struct CloseOnDrop<'a>(&'a Queue);
 
-impl Drop for End<'_> {
+impl Drop for CloseOnDrop<'_> {
     fn drop(&mut self) {
         self.0.abandon();
     }
 }
 
-/// Checks a commit before it is queued.
 pub(super) fn check(shared: &Shared, commit: &Commit) -> Result<()> {
     shared.check_poison()?;
     shared.leases.check(&commit.thread, commit.epoch)?;

@@ -1,4 +1,5 @@
-//! A store written anew, without what sled keeps of deleted rows. It is put in place of the old one by `swap`.
+//! Compaction: writes the store anew without the data that sled keeps of deleted rows. `swap` then replaces the old
+//! one.
 
 use std::ops::Bound;
 use std::path::Path;
@@ -8,16 +9,16 @@ use std::{fmt, fs};
 use serde::Serialize;
 use sled::Batch;
 
+use super::commit_marker::MarkerFile;
 use super::directory::{restrict, sync_directories};
 use super::disk::{Disk, guarded};
 use super::epoch::EPOCH_SHIFT;
 use super::files::{self, io_at};
-use super::open::{self, Opened};
+use super::open::{self, OpenedStore};
 use super::options::SledOptions;
-use super::rows::{GONE, RECORDS, STORE, row_key};
+use super::rows::{DELETIONS, RECORDS, STORE, row_key};
 use super::store::SledCheckpointer;
-use super::swap::{NEW, declare, settle};
-use super::tip::Tip;
+use super::swap::{NEW, declare, finish_swap};
 use crate::checkpoint::{
     CheckpointError,
     envelope::{Envelope, damaged},
@@ -25,17 +26,17 @@ use crate::checkpoint::{
 
 type Result<T> = std::result::Result<T, CheckpointError>;
 
-/// The most bytes of rows in one batch.
+/// Maximum number of bytes of rows in one batch.
 const BATCH: usize = 4 << 20;
 
-/// What compaction came to.
+/// Result of a compaction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Compacted {
-    /// The bytes of the store's files before.
+    /// Size of the store's files before, in bytes.
     pub before: u64,
-    /// The bytes of the store's files after.
+    /// Size of the store's files after, in bytes.
     pub after: u64,
-    /// How many rows were written anew.
+    /// Number of rows copied.
     pub rows: u64,
 }
 
@@ -47,43 +48,43 @@ impl fmt::Display for Compacted {
 }
 
 impl SledCheckpointer {
-    /// Writes the store in the directory `path` anew and puts it in place of the old one, so that the disk that deleted
-    /// records took is given back. Nobody may have it open. It needs room for both meanwhile, and blocks: from async code,
-    /// call it where blocking is fine.
+    /// Rewrites the store in the directory `path` and replaces the old one, to return the disk space of deleted
+    /// records. The store must not be open. It needs space for both copies meanwhile, and blocks: in async code, call
+    /// it where blocking is fine.
     ///
-    /// A crash at any point leaves the old store or the new one. A full disk leaves the old one. Every row's checksum is
-    /// verified on the way, and a damaged store is left as it is.
+    /// A crash at any point leaves either the old store or the new one. A full disk leaves the old one. Every row's
+    /// checksum is verified, and a damaged store is left unchanged.
     ///
     /// # Errors
     /// [`CheckpointError::Locked`] if it is open, [`CheckpointError::Damaged`] or [`CheckpointError::DamagedStore`],
-    /// [`CheckpointError::Io`] if the system refuses: the old store is in place then.
+    /// [`CheckpointError::Io`] if a system call fails: the old store remains in place then.
     pub fn compact(path: impl AsRef<Path>) -> Result<Compacted> {
         let path = path.as_ref();
         if !path.join("format").exists() {
             let reason = "there is no store".into();
             return Err(CheckpointError::Io { what: "compact the store".into(), path: path.into(), reason });
         }
-        let Opened { disk, tip, lock, epoch } =
+        let OpenedStore { disk, marker_file, lock, epoch } =
             open::open(path, &SledOptions { spend_reserve: true, ..SledOptions::default() })?;
         let before = size(path);
         let new = path.join(NEW);
         let rows = build(&disk, &new, epoch).map_err(|error| refused(path, error));
-        drop(tip);
+        drop(marker_file);
         drop(disk);
         wait_until_closed(path)?;
         let swapped = rows.and_then(|rows| declare(path).map(|()| rows));
-        // Whatever happened, one of the two is whole: the leftovers of the other go.
-        let settled = settle(path);
+        // Whatever happened, one of the two is complete; remove the leftovers of the other.
+        let settled = finish_swap(path);
         let rows = swapped?;
         settled?;
         restrict(path)?;
         let after = size(path);
-        drop(lock); // last: until here nobody may open it
+        drop(lock); // last: no process may open it before
         Ok(Compacted { before, after, rows })
     }
 }
 
-/// Copies every row, verified, into a new database.
+/// Copies every row into a new database, after verifying it.
 fn build(old: &Disk, new: &Path, epoch: u64) -> Result<u64> {
     io_at(new, "create the directory", fs::create_dir(new))?;
     let disk = Disk::open(new, SledOptions::default().cache_bytes)?;
@@ -92,10 +93,10 @@ fn build(old: &Disk, new: &Path, epoch: u64) -> Result<u64> {
         Err(error) => return Err(disk.discard(error)),
     };
     guarded(new, move || {
-        drop(disk); // sled writes once more when it goes, and may panic on a full disk
+        drop(disk); // sled writes on drop, and may panic on a full disk
         Ok(())
     })?;
-    Tip::open(new)?.write(epoch << EPOCH_SHIFT, STORE);
+    MarkerFile::open(new)?.write(epoch << EPOCH_SHIFT, STORE);
     wait_until_closed(new)?;
     sync_directories(new)?;
     Ok(rows)
@@ -105,8 +106,8 @@ fn copy(old: &Disk, new: &Disk) -> Result<u64> {
     let (mut batch, mut bytes, mut rows) = (Batch::default(), 0, 0);
     for row in old.rows(&[], Bound::Unbounded) {
         let (key, value) = row?;
-        if key.first() == Some(&GONE) {
-            continue; // nothing that was deleted is in the new one
+        if key.first() == Some(&DELETIONS) {
+            continue; // the new database contains nothing deleted
         }
         verify(&key, &value)?;
         bytes += key.len() + value.len();
@@ -120,7 +121,7 @@ fn copy(old: &Disk, new: &Disk) -> Result<u64> {
     new.write(batch).map(|()| rows)
 }
 
-/// Waits until sled's own threads have let go of a database that was closed: until then they may write to its files.
+/// Waits until sled's background threads have closed a dropped database; until then they may write to its files.
 fn wait_until_closed(path: &Path) -> Result<()> {
     let log = path.join("db");
     let file = io_at(&log, "open the file", files::read(&log))?;
@@ -135,9 +136,12 @@ fn wait_until_closed(path: &Path) -> Result<()> {
 
 fn verify(key: &[u8], row: &[u8]) -> Result<()> {
     match key {
-        STORE => Envelope::carve(row).map(drop).map_err(|_| damaged(&[], "the store's own record does not match")),
+        STORE => {
+            Envelope::decode_prefix(row).map(drop).map_err(|_| damaged(&[], "the store's own record does not match"))
+        }
         [RECORDS, ..] => {
-            let carved = Envelope::carve(row).map_err(|_| damaged(&key[1..], "it does not match its checksum"))?;
+            let carved =
+                Envelope::decode_prefix(row).map_err(|_| damaged(&key[1..], "it does not match its checksum"))?;
             if row_key(carved.name, carved.part) == key {
                 Ok(())
             } else {
@@ -148,7 +152,7 @@ fn verify(key: &[u8], row: &[u8]) -> Result<()> {
     }
 }
 
-/// What goes wrong with the new database is no damage of the store.
+/// Errors of the new database are not damage of the store.
 fn refused(path: &Path, error: CheckpointError) -> CheckpointError {
     match error {
         CheckpointError::DamagedStore { path: at, reason } if at != path => {
@@ -158,7 +162,7 @@ fn refused(path: &Path, error: CheckpointError) -> CheckpointError {
     }
 }
 
-/// Returns the bytes of all files under a directory.
+/// Returns the total size of the files under a directory, in bytes.
 fn size(path: &Path) -> u64 {
     let Ok(entries) = fs::read_dir(path) else { return 0 };
     let of = |entry: fs::DirEntry| match entry.metadata() {

@@ -1,6 +1,6 @@
-//! Deletion of a whole thread, of any size: first a mark that makes it final, then its rows, in pieces, then the mark.
-//! A crash in between leaves the mark, and the next opening goes on. Knows rows by their beginning only, so that damaged
-//! ones can be deleted too.
+//! Deletes a whole thread, of any size: first a mark that makes the deletion final, then the rows in batches, then the
+//! mark. After a crash in between, the next opening continues. Looks only at the prefix of row keys, so that damaged
+//! rows can be deleted too.
 
 use std::ops::Bound;
 
@@ -9,22 +9,21 @@ use ::sled::Batch;
 use super::disk::{Disk, Tree};
 use super::epoch::store_row;
 use super::read::thread_name;
-use super::rows::{DELETING, GONE, RECORDS, STORE, after, gone, in_space};
+use super::rows::{DELETING, DELETIONS, RECORDS, STORE, after, deletion_rows, in_space};
 use super::view::View;
 use crate::checkpoint::{CheckpointError, Order, ThreadId};
 
 type Result<T> = std::result::Result<T, CheckpointError>;
 
-/// The most rows removed in one batch.
+/// Maximum number of rows removed in one batch.
 const PIECE: usize = 4096;
 
-/// The deletion of one thread.
+/// Deletion of one thread.
 pub(super) struct Deletion {
     name: Vec<u8>,
 }
 
 impl Deletion {
-    /// Returns the deletion of `thread`, not yet begun.
     pub(super) fn of(thread: &ThreadId) -> Self {
         Self { name: thread_name(thread) }
     }
@@ -34,21 +33,20 @@ impl Deletion {
         let mut batch = Batch::default();
         batch.insert(STORE, store_row(epoch, number)?);
         batch.insert(in_space(DELETING, &self.name), &[]);
-        gone(&self.name, number, &[]).into_iter().for_each(|(key, row)| batch.insert(key, row));
+        deletion_rows(&self.name, number, &[]).into_iter().for_each(|(key, row)| batch.insert(key, row));
         disk.write(batch)
     }
 
-    /// Shows the thread as absent from now on.
+    /// Hides the thread from readers.
     pub(super) fn hide(&self, view: &View) {
         view.hide_thread(self.name.clone());
     }
 
-    /// Shows what is stored under the thread's name from now on.
+    /// Shows the rows under the thread's name again.
     pub(super) fn show(&self, view: &View) {
         view.show_thread(&self.name);
     }
 
-    /// Removes all rows, then the mark.
     pub(super) fn finish(&self, disk: &Disk) -> Result<()> {
         loop {
             let (batch, rows) = self.piece(disk)?;
@@ -59,7 +57,7 @@ impl Deletion {
         }
         let mut batch = Batch::default();
         batch.remove(in_space(DELETING, &self.name));
-        let said = in_space(GONE, &self.name);
+        let said = in_space(DELETIONS, &self.name);
         for row in disk.rows(&said, Bound::Excluded(&after(&said))) {
             batch.remove(row?.0);
         }
@@ -78,13 +76,13 @@ impl Deletion {
     }
 }
 
-/// Returns the names of threads whose deletion a crash cut short.
+/// Returns the names of threads whose deletion was interrupted by a crash.
 pub(super) fn unfinished(tree: &dyn Tree) -> Result<Vec<Vec<u8>>> {
     let marks = tree.range(&[DELETING], &after(&[DELETING]), Order::Ascending);
     marks.map(|row| Ok(row?.0[1..].to_vec())).collect()
 }
 
-/// Finishes deletions that a crash cut short.
+/// Finishes deletions that were interrupted by a crash.
 pub(super) fn finish_all(disk: &Disk) -> Result<()> {
     unfinished(disk)?.into_iter().try_for_each(|name| Deletion { name }.finish(disk))
 }

@@ -1,4 +1,4 @@
-//! The directory of a store: its permissions, and its names made durable. Must not know what is in its files.
+//! Directory of a store: its permissions, and durability of its names. Must not know what is in its files.
 
 use std::fs::{self, File};
 use std::io::{self, ErrorKind};
@@ -9,7 +9,7 @@ use crate::checkpoint::CheckpointError;
 
 type Result<T> = std::result::Result<T, CheckpointError>;
 
-/// Lets nobody but the owner into the directory of a store. One that its owner made unwritable stays so.
+/// Restricts the directory of a store to its owner. A directory that the owner made read-only is refused.
 pub(super) fn keep_private(path: &Path) -> Result<()> {
     let permissions = writable(path, fs::metadata(path))?.permissions();
     if permissions.readonly() {
@@ -19,7 +19,7 @@ pub(super) fn keep_private(path: &Path) -> Result<()> {
     writable(path, private(path, &permissions))
 }
 
-/// Names a store that the system does not let us write, or what else it said.
+/// Converts the error of a store that the process has no permission to write.
 pub(super) fn writable<T>(store: &Path, tried: io::Result<T>) -> Result<T> {
     match tried {
         Err(error) if matches!(error.kind(), ErrorKind::PermissionDenied | ErrorKind::ReadOnlyFilesystem) => {
@@ -29,7 +29,7 @@ pub(super) fn writable<T>(store: &Path, tried: io::Result<T>) -> Result<T> {
     }
 }
 
-/// Lets nobody but the owner read the files.
+/// Restricts all files to their owner.
 pub(super) fn restrict(path: &Path) -> Result<()> {
     for entry in io_at(path, "list the files", fs::read_dir(path))? {
         let entry = io_at(path, "list the files", entry)?.path();
@@ -39,14 +39,14 @@ pub(super) fn restrict(path: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Makes the names of the files durable, and the name of the directory.
+/// Makes the names of the files and of the directory durable.
 pub(super) fn sync_directories(path: &Path) -> Result<()> {
     let inside = ["db", "conf", "blobs", "."].map(|name| path.join(name));
     let outside = path.canonicalize().ok().and_then(|path| path.parent().map(Path::to_path_buf));
     inside.into_iter().chain(outside).try_for_each(sync_path)
 }
 
-/// Makes a file durable, or the names in a directory.
+/// Makes a file, or the names in a directory, durable.
 #[cfg(unix)]
 pub(super) fn sync_path(path: PathBuf) -> Result<()> {
     io_at(&path, "sync the file", File::open(&path).and_then(|file| file.sync_all()))
@@ -57,7 +57,7 @@ pub(super) fn sync_path(_path: PathBuf) -> Result<()> {
     Ok(())
 }
 
-/// Takes the permissions of all others away, if there are any.
+/// Removes the permissions of group and others, if there are any.
 #[cfg(unix)]
 fn private(path: &Path, permissions: &fs::Permissions) -> io::Result<()> {
     use std::os::unix::fs::PermissionsExt;

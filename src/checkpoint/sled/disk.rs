@@ -1,9 +1,9 @@
-//! The embedded store as the rest of this folder sees it: rows in, rows out, one durable write. Knows sled's calls and what
-//! they leave undone. Must not know what a row is.
+//! sled behind a small interface: read rows, write batches durably. Knows sled's calls and their gaps. Must not know
+//! what a row is.
 //!
 //! sled 0.34.7 ends a flush on Linux with `sync_file_range`, which commits neither the file's metadata nor the disk's
-//! cache, so every write here ends with our own `sync_data`. It also panics on some damaged files: no call to it goes
-//! unguarded.
+//! cache, so every write here ends with our own `sync_data`. It also panics on some damaged files, so every call to it
+//! is guarded.
 
 use std::fmt::Debug;
 use std::fs::{self, File};
@@ -15,37 +15,33 @@ use sled::{Batch, Db, IVec, Iter};
 
 use super::faults::Faults;
 use super::files::{self, io_at};
-use super::quiet::caught_quietly;
+use super::quiet::catch_quietly;
 use super::segment::SEGMENT;
 use crate::checkpoint::{CheckpointError, Order};
 
-/// One open sled database.
 #[derive(Debug)]
 pub(super) struct Disk {
     path: PathBuf,
     db: Db,
-    /// A handle of our own on sled's log, to sync it.
+    /// Our own handle on sled's log, to sync it.
     log: File,
-    /// When a file last came or went among sled's blob files.
+    /// Modification time of the directory of sled's blob files.
     blobs_changed: Option<SystemTime>,
-    /// The most memory for pages, in bytes.
+    /// Size of the page cache in bytes.
     cache_bytes: u64,
     faults: Faults,
 }
 
-/// How many accesses sled's cache may have noted before it looks at the sizes of pages and lets some go: 64 in each of its 256
-/// parts, however large the pages are.
+/// Number of accesses that sled's cache may buffer before it looks at page sizes and evicts: 64 in each of its 256
+/// shards, however large the pages are.
 const ACCESSES: u64 = 64 * 256;
 
-/// The bytes of a row and its key.
 pub(super) type Row = (IVec, IVec);
 
-/// Rows of a range, in one order.
 pub(super) type Rows<'a> = Box<dyn Iterator<Item = Result<Row, CheckpointError>> + 'a>;
 
-/// Rows by their keys, to read.
+/// Read access to rows by key.
 pub(super) trait Tree: Debug + Send + Sync {
-    /// Returns one row.
     fn get(&self, key: &[u8]) -> Result<Option<IVec>, CheckpointError>;
 
     /// Returns the rows between two keys, both included; `lo` must not be after `hi`.
@@ -66,8 +62,7 @@ impl Tree for Disk {
     }
 }
 
-/// Rows of a range of sled's tree, from either end.
-pub(super) struct Between<'a> {
+pub(super) struct RangeIter<'a> {
     disk: &'a Disk,
     rows: Iter,
 }
@@ -87,18 +82,16 @@ impl Disk {
         }
     }
 
-    /// Returns the directory that it is in.
     pub(super) fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Lets the database go after an error, which it returns. sled writes once more when it goes, and may panic.
+    /// Drops the database after an error and returns the error. sled writes on drop, and may panic.
     pub(super) fn discard(self, error: CheckpointError) -> CheckpointError {
-        _ = caught_quietly(move || drop(self));
+        _ = catch_quietly(move || drop(self));
         error
     }
 
-    /// Returns one row.
     pub(super) fn get(&self, key: &[u8]) -> Result<Option<IVec>, CheckpointError> {
         guarded(&self.path, || {
             let row = self.db.get(key)?;
@@ -107,27 +100,28 @@ impl Disk {
         })
     }
 
-    /// Returns whether a row is so large that its access counts for several.
+    /// Returns whether a row is so large that one access to it counts as several.
     pub(super) fn is_heavy(&self, bytes: usize) -> bool {
         self.weight(bytes) > 0
     }
 
-    /// How many accesses more a row counts for, so that all that are noted together have no more bytes than the cache.
+    /// Returns the number of extra accesses that a row counts for, so that all buffered accesses together stay within
+    /// the cache size.
     fn weight(&self, bytes: usize) -> u64 {
         (bytes as u64).saturating_mul(ACCESSES) / self.cache_bytes.max(1)
     }
 
-    /// Lets the access to a row count by its size.
+    /// Records extra accesses to a row according to its size.
     fn weigh(&self, key: &[u8], bytes: usize) -> ::sled::Result<()> {
         (0..self.weight(bytes).min(64)).try_for_each(|_| self.db.contains_key(key).map(drop))
     }
 
     /// Returns the rows between two keys.
-    pub(super) fn rows(&self, lo: &[u8], hi: Bound<&[u8]>) -> Between<'_> {
-        Between { disk: self, rows: self.db.range::<&[u8], _>((Bound::Included(lo), hi)) }
+    pub(super) fn rows(&self, lo: &[u8], hi: Bound<&[u8]>) -> RangeIter<'_> {
+        RangeIter { disk: self, rows: self.db.range::<&[u8], _>((Bound::Included(lo), hi)) }
     }
 
-    /// Takes a row from an iterator.
+    /// Takes a row from an iterator and records extra accesses to it.
     fn weighed(&self, next: impl FnOnce() -> Option<::sled::Result<Row>>) -> Option<Result<Row, CheckpointError>> {
         let row = || {
             let Some(row) = next().transpose()? else { return Ok(None) };
@@ -137,13 +131,13 @@ impl Disk {
         guarded(&self.path, row).transpose()
     }
 
-    /// Writes rows, all or none, and returns when they are on disk.
+    /// Writes rows atomically, and returns when they are on disk.
     pub(super) fn write(&self, batch: Batch) -> Result<(), CheckpointError> {
         guarded(&self.path, || self.db.apply_batch(batch))?;
         self.sync()
     }
 
-    /// Lets the rows that were written under these keys count by their sizes.
+    /// Records extra accesses to the written rows according to their sizes.
     pub(super) fn weigh_all(&self, rows: &[(Vec<u8>, usize)]) -> Result<(), CheckpointError> {
         guarded(&self.path, || rows.iter().try_for_each(|(key, bytes)| self.weigh(key, *bytes)))
     }
@@ -154,7 +148,7 @@ impl Disk {
         self.check_blobs()
     }
 
-    /// Checks that sled keeps no value in a file of its own: it never syncs those.
+    /// Checks that sled has stored no value in a blob file: it never syncs those.
     fn check_blobs(&self) -> Result<(), CheckpointError> {
         if self.blobs_changed.is_some() && changed(&self.path.join("blobs")) == self.blobs_changed {
             return Ok(());
@@ -170,21 +164,20 @@ impl Disk {
         Err(broken(&self.path, "a value stands outside the log, where it would not survive a power cut"))
     }
 
-    /// Flips the last bit of a row; returns whether there is one.
+    /// Flips the last bit of a row; returns whether the row exists.
     #[cfg(feature = "test-util")]
     pub(super) fn flip_a_bit(&self, key: &[u8]) -> bool {
         let flip = |row: Option<&[u8]>| row.and_then(|row| Some([&row[..row.len() - 1], &[row.last()? ^ 1]].concat()));
         matches!(self.db.update_and_fetch(key, flip), Ok(Some(_)))
     }
 
-    /// Returns the switches with which a test makes this database fail.
     #[cfg(feature = "test-util")]
     pub(super) fn faults(&self) -> &Faults {
         &self.faults
     }
 }
 
-impl Iterator for Between<'_> {
+impl Iterator for RangeIter<'_> {
     type Item = Result<Row, CheckpointError>;
 
     fn next(&mut self) -> Option<Self::Item> {
@@ -192,38 +185,37 @@ impl Iterator for Between<'_> {
     }
 }
 
-impl DoubleEndedIterator for Between<'_> {
+impl DoubleEndedIterator for RangeIter<'_> {
     fn next_back(&mut self) -> Option<Self::Item> {
         self.disk.weighed(|| self.rows.next_back())
     }
 }
 
-/// Runs a call to sled; a panic in it becomes an error.
+/// Runs a call to sled and converts its panic to an error.
 pub(super) fn guarded<T>(path: &Path, call: impl FnOnce() -> ::sled::Result<T>) -> Result<T, CheckpointError> {
-    match caught_quietly(call) {
+    match catch_quietly(call) {
         Ok(Ok(value)) => Ok(value),
         Ok(Err(::sled::Error::Io(error))) => io_at(path, "use the store", Err(error)),
         Ok(Err(::sled::Error::Corruption { at: None, .. })) => Err(broken(path, "a file of its index cannot be read")),
         Ok(Err(::sled::Error::Corruption { at: Some(at), .. })) => {
             Err(broken(path, &format!("its log cannot be read at byte {}", at.lid())))
         }
-        Ok(Err(error)) => Err(given_up(path, &error.to_string())),
+        Ok(Err(error)) => Err(panic_error(path, &error.to_string())),
         Err(panic) => {
             let reason = panic.lines().next().unwrap_or_default();
-            Err(given_up(path, &format!("the embedded database gave up: {reason}")))
+            Err(panic_error(path, &format!("the embedded database gave up: {reason}")))
         }
     }
 }
 
-/// Returns the error for what sled says: that the disk is full it says in many words.
-fn given_up(path: &Path, words: &str) -> CheckpointError {
+/// Returns the error for the text of a panic in sled: only the text shows that the disk is full.
+fn panic_error(path: &Path, words: &str) -> CheckpointError {
     if words.contains("StorageFull") || words.contains("No space left") {
         return CheckpointError::DiskFull { what: "use the store".into(), path: path.into() };
     }
     broken(path, words)
 }
 
-/// Returns the error of a store that cannot be read as a whole.
 pub(super) fn broken(path: &Path, reason: &str) -> CheckpointError {
     CheckpointError::DamagedStore { path: path.into(), reason: reason.into() }
 }

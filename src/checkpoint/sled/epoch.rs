@@ -1,4 +1,4 @@
-//! The number of an opening, kept in the store's own record.
+//! Counter of openings, stored in the store's own record.
 
 use std::path::Path;
 
@@ -14,8 +14,8 @@ use crate::checkpoint::{
 
 type Result<T> = std::result::Result<T, CheckpointError>;
 
-/// Numbers of leases and commits begin with the number of the opening, so that they grow over all openings: each has 2^40
-/// of them.
+/// Lease epochs and commit numbers start with the number of the opening, so that they grow across openings; each
+/// opening has 2^40 of them.
 pub(super) const EPOCH_SHIFT: u32 = 40;
 
 /// The store's own record.
@@ -24,7 +24,7 @@ pub(super) struct StoreRecord {
     epoch: u64,
 }
 
-/// Counts an opening of the store and returns how many there were, this one included.
+/// Increments the number of openings and returns it.
 pub(super) fn raise_epoch(disk: &Disk, path: &Path, is_old: bool) -> Result<u64> {
     let epoch = match disk.get(STORE)? {
         Some(row) => read_store(path, &row)?.epoch,
@@ -38,7 +38,7 @@ pub(super) fn raise_epoch(disk: &Disk, path: &Path, is_old: bool) -> Result<u64>
     Ok(epoch)
 }
 
-/// Returns the row of the store's own record, as commit `number` writes it.
+/// Encodes the store's own record as a row of commit `number`.
 pub(super) fn store_row(epoch: u64, number: u64) -> Result<Vec<u8>> {
     let payload = encode_record(&StoreRecord { epoch })?;
     Ok(Envelope { name: STORE, part: 0, parts: 1, commit: number, payload: &payload }.seal())
@@ -46,7 +46,7 @@ pub(super) fn store_row(epoch: u64, number: u64) -> Result<Vec<u8>> {
 
 /// Reads the store's own record.
 pub(super) fn read_store(path: &Path, row: &[u8]) -> Result<StoreRecord> {
-    let row = Envelope::carve(row).map_err(|flaw| match flaw {
+    let row = Envelope::decode_prefix(row).map_err(|flaw| match flaw {
         Flaw::Damaged(reason) => broken(path, reason),
         Flaw::Newer(format) => broken(path, &format!("it has rows of format {format}")),
     })?;

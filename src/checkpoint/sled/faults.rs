@@ -1,10 +1,10 @@
-//! Switches with which tests make a store fail or wait. Without the feature `test-util` nothing can set them.
+//! Switches that make a store fail or wait in tests. They can only be set with the feature `test-util`.
 
 use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// Failures to come, shared by all clones.
+/// Pending failures, shared by all clones.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Faults {
     fails: Arc<AtomicBool>,
@@ -13,7 +13,7 @@ pub(super) struct Faults {
 }
 
 impl Faults {
-    /// Stands before each sync.
+    /// Called before each sync.
     pub(super) fn before_sync(&self) -> io::Result<()> {
         self.waits.store(true, Ordering::SeqCst);
         drop(self.gate.lock().unwrap_or_else(PoisonError::into_inner));
@@ -28,13 +28,13 @@ impl Faults {
         self.fails.store(true, Ordering::SeqCst);
     }
 
-    /// Returns whether a sync stands before the gate.
+    /// Returns whether a sync waits at the gate.
     #[cfg(feature = "test-util")]
     pub(super) fn is_waiting(&self) -> bool {
         self.waits.load(Ordering::SeqCst)
     }
 
-    /// Runs `action` while no sync can begin.
+    /// Runs `action` while no sync can start.
     #[cfg(feature = "test-util")]
     pub(super) fn hold_syncs<T>(&self, action: impl FnOnce() -> T) -> T {
         let _held = self.gate.lock().unwrap_or_else(PoisonError::into_inner);

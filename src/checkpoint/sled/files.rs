@@ -1,7 +1,7 @@
-//! Files inside a store's directory, opened without following links. Knows file types and owners; must not know what a
-//! file holds.
+//! Files inside a store's directory, opened without following links. Knows file types and owners; must not know the
+//! contents.
 //!
-//! A store may come with a clone or an archive, or a program may have placed a link in it: a link would let an opening
+//! A store may come from a clone or an archive, or a program may have placed a link in it: opening it could then
 //! overwrite, move or publish files elsewhere.
 
 use std::fmt::Debug;
@@ -14,17 +14,17 @@ use crate::checkpoint::CheckpointError;
 
 type Result<T> = std::result::Result<T, CheckpointError>;
 
-/// What a store is opened for.
+/// Access that a store is opened for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Access {
-    /// Only to read: files may belong to other users and have several names.
+    /// Read only: files may belong to other users and have hard links.
     Read,
-    /// To read and write.
+    /// Read and write.
     Write,
 }
 
-/// Checks that everything in a store's directory is a regular file or a directory, and for writing that it belongs to the
-/// user and has no second name elsewhere. A directory that does not exist passes.
+/// Checks that everything in a store's directory is a regular file or a directory and, for writing, that it belongs to
+/// the user and has no hard link elsewhere. A directory that does not exist passes.
 ///
 /// # Errors
 /// [`CheckpointError::UnsafeStore`] for a link or a special file, [`CheckpointError::NotWritable`] for another user's.
@@ -46,7 +46,7 @@ fn check_directory(store: &Path, directory: &Path, access: Access) -> Result<()>
     for entry in entries {
         let path = io_at(directory, "list the files", entry)?.path();
         let found = match fs::symlink_metadata(&path) {
-            Err(error) if error.kind() == ErrorKind::NotFound => continue, // another process just removed it
+            Err(error) if error.kind() == ErrorKind::NotFound => continue, // removed by another process
             found => io_at(&path, "read the file", found)?,
         };
         check_entry(store, &path, &found, access)?;
@@ -73,7 +73,7 @@ fn refused(store: &Path, path: &Path, kind: &str) -> CheckpointError {
     CheckpointError::UnsafeStore { path: store.into(), reason: format!("`{file}` in it is {kind}") }
 }
 
-/// Returns what a file is that must not be in a store. The socket by which a running process answers others may be there.
+/// Returns the kind of a file that must not be in a store. The control socket of a running process is allowed.
 fn unsafe_kind(path: &Path, found: &Metadata) -> Option<&'static str> {
     let kind = found.file_type();
     if kind.is_symlink() {
@@ -86,7 +86,7 @@ fn unsafe_kind(path: &Path, found: &Metadata) -> Option<&'static str> {
     Some("no regular file")
 }
 
-/// Opens a file of a store as `options` say, but follows no link and waits for no other process.
+/// Opens a file of a store with `options`, but without following links or waiting for another process.
 pub(super) fn open(path: &Path, options: &mut OpenOptions) -> io::Result<File> {
     let file = unfollowing(options).open(path).map_err(named)?;
     match unsafe_kind(path, &file.metadata()?) {
@@ -95,18 +95,18 @@ pub(super) fn open(path: &Path, options: &mut OpenOptions) -> io::Result<File> {
     }
 }
 
-/// Opens a file of a store for reading; follows no link.
+/// Opens a file of a store for reading, without following links.
 pub(super) fn read(path: &Path) -> io::Result<File> {
     open(path, OpenOptions::new().read(true))
 }
 
-/// Lets only the owner use a file or directory of a store; follows no link.
+/// Sets the mode of a file or directory of a store, without following links.
 #[cfg(unix)]
 pub(super) fn set_mode(path: &Path, mode: u32) -> io::Result<()> {
     use std::os::unix::fs::PermissionsExt;
     match read(path) {
         Ok(file) => file.set_permissions(fs::Permissions::from_mode(mode)),
-        // A file that its owner may not read, or a socket: its own permissions are set, not those of what a link names.
+        // A socket, or a file that its owner may not read: set its mode by path, unless it is a link.
         Err(_) if fs::symlink_metadata(path)?.is_symlink() => Err(io::Error::other("it is a symbolic link")),
         Err(_) => fs::set_permissions(path, fs::Permissions::from_mode(mode)),
     }
@@ -131,7 +131,7 @@ fn unfollowing(options: &mut OpenOptions) -> &mut OpenOptions {
     options
 }
 
-/// Says of a link that it is one, instead of "too many levels of symbolic links".
+/// Replaces the error text "too many levels of symbolic links".
 #[cfg(unix)]
 fn named(error: io::Error) -> io::Error {
     let is_link = error.raw_os_error() == Some(rustix::io::Errno::LOOP.raw_os_error());
@@ -183,7 +183,7 @@ fn is_socket_file(_found: &Metadata) -> bool {
     false
 }
 
-/// Names what was tried, and where, in an error of the operating system.
+/// Adds the operation and the path to an error of the operating system.
 pub(super) fn io_at<T>(path: &Path, what: &str, result: io::Result<T>) -> Result<T> {
     result.map_err(|error| match error.kind() {
         io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {

@@ -1,25 +1,25 @@
-//! The names and ids in a git index, versions 2 to 4. Knows bytes; opens no file. git itself is not run: a repository may
-//! name programs that it would start.
+//! Parser for names and ids in a git index, versions 2 to 4. Knows bytes; opens no file. git itself is not run, because
+//! a repository can configure programs that it would start.
 
-/// One tracked file, or a folder of them in a sparse index.
+/// A tracked file, or a folder of them in a sparse index.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Entry {
-    /// The path from the root of the work tree; a folder ends with a slash.
+    /// Path from the root of the work tree; a folder ends with a slash.
     pub(super) path: Vec<u8>,
-    /// The id of the content.
+    /// Id of the content.
     pub(super) id: Vec<u8>,
 }
 
-/// The stat fields before the id of an entry.
+/// Length of the stat fields before the id of an entry.
 const STAT: usize = 40;
-/// The flag of an entry that has two more bytes of flags.
+/// Flag of an entry with two extra bytes of flags.
 const EXTENDED: u16 = 0x4000;
-/// The bits of the flags that hold the length of the path, and the greatest length that they can say.
+/// Bits of the flags that hold the length of the path; also the greatest length they can express.
 const LENGTH: u16 = 0x0fff;
 
-/// Reads an index; none if it is not one.
+/// Parses an index; `None` if it is malformed.
 pub(super) fn entries(index: &[u8]) -> Option<Vec<Entry>> {
-    // SHA-1, or SHA-256: only one of them gives paths of the lengths that the entries claim.
+    // SHA-1 or SHA-256: only with the right one do the path lengths match the entries.
     [20, 32].into_iter().find_map(|id| read(index, id))
 }
 
@@ -40,7 +40,7 @@ fn read(index: &[u8], id: usize) -> Option<Vec<Entry>> {
     Some(found)
 }
 
-/// Reads the entry at the front; returns it with its length.
+/// Parses the entry at the start of `bytes`; returns it with its length.
 fn entry(bytes: &[u8], id: usize, version: u32, before: &[u8]) -> Option<(Entry, usize)> {
     let flags = u16::from_be_bytes(*bytes.get(STAT + id..)?.first_chunk()?);
     let extended = if flags & EXTENDED != 0 { 2 } else { 0 };
@@ -57,7 +57,7 @@ fn entry(bytes: &[u8], id: usize, version: u32, before: &[u8]) -> Option<(Entry,
     Some((Entry { path, id: bytes[STAT..STAT + id].to_vec() }, length))
 }
 
-/// Reads how much of the path before is left out; returns what is kept of it, and the bytes read.
+/// Parses how many bytes of the previous path are dropped; returns the remaining prefix and the number of bytes read.
 fn stripped<'a>(bytes: &[u8], before: &'a [u8]) -> Option<(&'a [u8], usize)> {
     let (mut number, mut length) = (0_usize, 0);
     loop {

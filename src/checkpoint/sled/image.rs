@@ -1,8 +1,8 @@
-//! sled's database read straight from its log: the rows as sled would show them, without sled. Nothing is written, so it
-//! needs neither permission to write nor free space. Knows pages and where they are; the format of a page is in `page`.
+//! Read-only view of sled's database, read from its log without sled. Writes nothing, so it needs neither write
+//! permission nor free space. Knows pages and their locations; the format of a page is in `page`.
 //!
-//! The log is replayed from its first segment: of each page the newest whole version counts, with the changes after it.
-//! What sled keeps in its snapshots follows from the log.
+//! The log is replayed from its first segment: the newest full version of each page counts, with the changes after it.
+//! sled's snapshots contain nothing that is not in the log.
 
 use std::collections::HashMap;
 use std::fs::File;
@@ -22,32 +22,32 @@ use crate::checkpoint::{CheckpointError, Order};
 
 type Result<T> = std::result::Result<T, CheckpointError>;
 
-/// The rows of a closed database.
+/// Rows of a closed database.
 #[derive(Debug)]
 pub(super) struct Image {
     path: PathBuf,
     log: Mutex<File>,
-    /// The leaves in the order of their keys: each holds the keys from its own first one on.
+    /// Leaves in key order: each holds the keys from its own first key on.
     leaves: Vec<(Vec<u8>, Page)>,
 }
 
-/// A page: where its newest whole version is, and the changes after it.
+/// Locations of a page's newest full version and of the changes after it.
 #[derive(Clone, Debug)]
 struct Page {
     head: NodeHead,
     places: Vec<Range<u64>>,
 }
 
-/// All pages, as far as the log was replayed.
+/// Pages found so far.
 #[derive(Default)]
 struct Pages {
     nodes: HashMap<u64, Page>,
-    /// The page at which the tree begins.
+    /// Root page of the tree.
     root: Option<u64>,
 }
 
 impl Image {
-    /// Reads the log of the store in the directory `path`, which is whole up to the commit `acknowledged`.
+    /// Reads the log of the store in the directory `path`, which must be intact up to the commit `acknowledged`.
     ///
     /// # Errors
     /// [`CheckpointError::DamagedStore`] if it is not; [`CheckpointError::Io`] if it cannot be read.
@@ -58,7 +58,7 @@ impl Image {
         Ok(Self { path: path.into(), log: Mutex::new(file), leaves })
     }
 
-    /// Returns the rows of a leaf, with all changes.
+    /// Returns the rows of a leaf, with all changes applied.
     fn leaf(&self, page: &Page) -> Result<Leaf> {
         let mut places = page.places.iter().map(|place| io_at(&self.path, "read the log", self.bytes(place)));
         let unreadable = || broken(&self.path, "a page in its log cannot be read");
@@ -78,12 +78,12 @@ impl Image {
         Ok(bytes)
     }
 
-    /// Returns where in the leaves a key is.
+    /// Returns the index of the leaf that covers a key.
     fn place(&self, key: &[u8]) -> usize {
         self.leaves.partition_point(|(first, _)| first.as_slice() <= key).saturating_sub(1)
     }
 
-    /// Returns the rows of a leaf that are between two keys.
+    /// Returns the rows of a leaf between two keys.
     fn between(&self, nth: usize, keys: &(Vec<u8>, Vec<u8>)) -> Vec<Result<Row>> {
         let Some((_, page)) = self.leaves.get(nth) else { return vec![] };
         match self.leaf(page) {
@@ -116,19 +116,19 @@ impl Tree for Image {
 }
 
 impl Pages {
-    /// Takes note of a message; none if it cannot be read.
+    /// Applies a message; `None` if it cannot be read.
     fn apply(&mut self, segment: &[u8], at: u64, message: &Message) -> Option<()> {
         let body = segment.get(message.body.clone())?;
         let place = at + message.body.start as u64..at + message.body.end as u64;
         match message.kind()? {
             Kind::Other => {}
             Kind::Free => _ = self.nodes.remove(&message.page),
-            Kind::Meta => self.root = root_of(body), // none while the tree is being made
+            Kind::Meta => self.root = root_of(body), // `None` while the tree is being created
             Kind::Node => {
                 let page = Page { head: NodeHead::read(body)?, places: vec![place] };
                 self.nodes.insert(message.page, page);
             }
-            // A change of a page whose newest version was moved on: that follows.
+            // A change of a page whose newest version was moved: the moved page follows in the log.
             Kind::Link => {
                 if let Some(page) = self.nodes.get_mut(&message.page) {
                     page.places.push(place);
@@ -138,11 +138,11 @@ impl Pages {
         Some(())
     }
 
-    /// Returns the leaves from the first to the last; none if the pages do not make a tree.
+    /// Returns the leaves in order; `None` if the pages do not form a tree.
     fn leaves(mut self) -> Option<Vec<(Vec<u8>, Page)>> {
         let Some(mut at) = self.root else { return Some(vec![]) };
         while let Some(child) = self.nodes.get(&at)?.head.first_child {
-            // Each page is met once, so that a damaged one cannot make this endless.
+            // Each page is visited once, so that a damaged one cannot cause an endless loop.
             self.nodes.remove(&at);
             at = child;
         }

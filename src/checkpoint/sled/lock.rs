@@ -1,5 +1,5 @@
-//! One process at a time: a locked file that says who holds the store. Knows processes and clocks; must not know what is
-//! in the store.
+//! Lock file that lets one process write a store and names that process. Knows processes and clocks; must not know what
+//! is in the store.
 
 use std::fs::{File, TryLockError};
 use std::io::{ErrorKind, Read, Write};
@@ -12,13 +12,13 @@ use crate::checkpoint::{
     time::{date, now},
 };
 
-/// The file that is locked and holds the name of the process.
+/// File that is locked and names the process.
 const NAME: &str = "holder";
 
-/// What is known of processes that only read.
+/// Description of processes that only read.
 const READ: &str = "by a process that only reads it";
 
-/// The exclusive right to a store's directory, until dropped.
+/// Exclusive right to a store's directory, until dropped.
 #[derive(Debug)]
 pub(super) struct Lock(File);
 
@@ -41,10 +41,10 @@ impl Lock {
         }
     }
 
-    /// Locks the directory against processes that write, as one of several that read; none if no process ever held it.
+    /// Locks the directory against writers, shared with other readers; `None` if no process has ever locked it.
     ///
     /// # Errors
-    /// [`CheckpointError::Locked`] if one that writes has it locked.
+    /// [`CheckpointError::Locked`] if a writer has locked it.
     pub(super) fn share(store: &Path) -> Result<Option<Self>, CheckpointError> {
         let path = store.join(NAME);
         let file = match files::read(&path) {
@@ -66,7 +66,7 @@ impl Lock {
 
 impl Drop for Lock {
     fn drop(&mut self) {
-        // Closing would not be enough: a child process that is just being started may still share the file.
+        // Closing would not be enough: a child process that is being spawned may still share the file.
         let _ = self.0.unlock();
     }
 }
@@ -89,7 +89,7 @@ fn holder(path: &Path) -> String {
     }
 }
 
-/// Returns a time as people write it.
+/// Formats seconds since 1970 for people.
 fn utc(seconds: u64) -> String {
     let ((year, month, day), second) = (date(seconds / 86_400), seconds % 86_400);
     format!("{year:04}-{month:02}-{day:02} {:02}:{:02}:{:02} UTC", second / 3_600, second / 60 % 60, second % 60)

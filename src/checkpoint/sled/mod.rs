@@ -1,10 +1,11 @@
 //! The embedded store. The only room that names sled.
 //!
-//! Reads happen where they are asked for; writes happen on one thread, many commits to a sync. What sled 0.34.7 leaves
-//! undone for a power cut is done here: see `disk`, `rows` and `open`.
+//! Reads run on the caller's thread; writes run on one thread, many commits per sync. The gaps of sled 0.34.7 in a
+//! power cut are closed here: see `disk`, `rows` and `open`.
 
 mod backup;
 mod batch;
+mod commit_marker;
 mod committer;
 mod compact;
 mod delete;
@@ -32,7 +33,6 @@ mod survey;
 mod swap;
 #[cfg(feature = "test-util")]
 mod testing;
-mod tip;
 mod tracked;
 mod view;
 

@@ -1,5 +1,5 @@
-//! Opening: directory, lock, database, the store's own record. Knows the order in which these must happen, so that a crash
-//! at any point leaves something that opens.
+//! Opens a store: directory, lock, database, the store's own record. Knows the order of these steps: a crash at any
+//! point leaves a directory that can be opened.
 
 use std::fs::{self, File};
 use std::io::{Read, Write};
@@ -7,6 +7,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
+use super::commit_marker::{CommitMarker, MarkerFile};
 use super::directory::{keep_private, restrict, sync_directories, writable};
 use super::disk::{Disk, Tree, broken};
 use super::epoch::{EPOCH_SHIFT, raise_epoch, read_store};
@@ -15,59 +16,56 @@ use super::image::Image;
 use super::lock::Lock;
 use super::options::SledOptions;
 use super::rows::STORE;
-use super::tip::{Tip, Witness};
 use super::view::View;
 use super::{delete, files, reserve, small, survey, swap};
 use crate::checkpoint::CheckpointError;
 
 type Result<T> = std::result::Result<T, CheckpointError>;
 
-/// Says that the directory holds a store of ours, and that its database has been written.
-const MARKER: &str = "format";
+/// File that marks a directory as a store whose database has been written.
+const FORMAT_FILE: &str = "format";
 const FORMAT: u16 = 1;
 
 /// An open, locked database.
 #[derive(Debug)]
-pub(super) struct Opened {
+pub(super) struct OpenedStore {
     pub(super) disk: Disk,
-    pub(super) tip: Tip,
+    pub(super) marker_file: MarkerFile,
     pub(super) lock: Lock,
-    /// How often the store was opened, this time included.
+    /// Number of openings, this one included.
     pub(super) epoch: u64,
 }
 
-/// Opens or creates the store in the directory `path`.
-pub(super) fn open(path: &Path, options: &SledOptions) -> Result<Opened> {
+pub(super) fn open(path: &Path, options: &SledOptions) -> Result<OpenedStore> {
     create_directory(path)?;
     if !path.join("holder").exists() {
         check(path)?; // a damaged store gets no file that it does not have
     }
     let lock = Lock::take(path)?;
-    swap::settle(path)?;
-    let is_old = check_marker(path)?;
-    let witness = check(path)?;
+    swap::finish_swap(path)?;
+    let is_old = check_format_file(path)?;
+    let marker = check(path)?;
     if options.spend_reserve {
         reserve::spend(path)?;
     }
-    let tip = Tip::open(path)?;
+    let marker_file = MarkerFile::open(path)?;
     remove_unfinished_snapshots(path)?;
     let disk = open_disk(path, options)?;
-    match take_up(path, is_old, &disk, witness.as_ref(), &tip) {
-        Ok(epoch) => Ok(Opened { disk, tip, lock, epoch }),
+    match prepare(path, is_old, &disk, marker.as_ref(), &marker_file) {
+        Ok(epoch) => Ok(OpenedStore { disk, marker_file, lock, epoch }),
         Err(error) => Err(disk.discard(error)),
     }
 }
 
-/// A store that is only read.
 #[derive(Debug)]
-pub(super) struct Readable {
+pub(super) struct ReadOnlyStore {
     pub(super) view: View,
-    /// None if no process ever wrote the file that is locked.
+    /// `None` if no process has ever locked the store.
     pub(super) lock: Option<Lock>,
 }
 
-/// Opens the store in the directory `path` for reading alone: writes nothing, and needs no permission to write.
-pub(super) fn read(path: &Path) -> Result<Readable> {
+/// Opens the store in the directory `path` read-only: writes nothing, and needs no write permission.
+pub(super) fn read(path: &Path) -> Result<ReadOnlyStore> {
     if !is_ours(path) {
         let reason = "there is no store".into();
         return Err(CheckpointError::Io { what: "read the store".into(), path: path.into(), reason });
@@ -78,45 +76,51 @@ pub(super) fn read(path: &Path) -> Result<Readable> {
         let reason = "a compaction has to be finished first, which writes".into();
         return Err(CheckpointError::NotWritable { path: path.into(), reason });
     }
-    check_marker(path)?;
-    let witness = check_beside_log(path)?;
-    let image = Image::read(path, witness.as_ref().map(|witness| witness.number))?;
-    witness.map_or(Ok(()), |witness| witness.check(&image, path))?;
+    check_format_file(path)?;
+    let marker = check_beside_log(path)?;
+    let image = Image::read(path, marker.as_ref().map(|marker| marker.number))?;
+    marker.map_or(Ok(()), |marker| marker.check(&image, path))?;
     image.get(STORE)?.map_or(Ok(()), |row| read_store(path, &row).map(drop))?;
     let deleted = delete::unfinished(&image)?;
     let view = View::new(Arc::new(image));
     deleted.into_iter().for_each(|name| view.hide_thread(name));
-    Ok(Readable { view, lock })
+    Ok(ReadOnlyStore { view, lock })
 }
 
-/// Checks that the files of a store are whole, before sled gets to see them; writes nothing.
-fn check(path: &Path) -> Result<Option<Witness>> {
-    let witness = check_beside_log(path)?;
-    survey::check(path, witness.as_ref().map(|witness| witness.number))?;
-    Ok(witness)
+/// Checks that the files of a store are intact before sled opens them; writes nothing.
+fn check(path: &Path) -> Result<Option<CommitMarker>> {
+    let marker = check_beside_log(path)?;
+    survey::check(path, marker.as_ref().map(|marker| marker.number))?;
+    Ok(marker)
 }
 
-/// Checks the same but for the log, which [`Image::read`] checks itself.
-fn check_beside_log(path: &Path) -> Result<Option<Witness>> {
-    let witness = Witness::read(path)?;
-    if witness.is_none() {
+/// Runs the same checks except that of the log, which [`Image::read`] does itself.
+fn check_beside_log(path: &Path) -> Result<Option<CommitMarker>> {
+    let marker = CommitMarker::read(path)?;
+    if marker.is_none() {
         survey::check_empty(path)?;
-        if path.join(MARKER).exists() && !path.join("db").exists() {
+        if path.join(FORMAT_FILE).exists() && !path.join("db").exists() {
             return Err(broken(path, "its file `db` is missing"));
         }
     }
     small::check(path)?;
-    Ok(witness)
+    Ok(marker)
 }
 
-/// Brings an open database up to date and returns how often it was opened, this time included.
-fn take_up(path: &Path, is_old: bool, disk: &Disk, witness: Option<&Witness>, tip: &Tip) -> Result<u64> {
-    witness.map_or(Ok(()), |witness| witness.check(disk, path))?;
+/// Finishes interrupted work of an open database and returns the number of openings, this one included.
+fn prepare(
+    path: &Path,
+    is_old: bool,
+    disk: &Disk,
+    marker: Option<&CommitMarker>,
+    marker_file: &MarkerFile,
+) -> Result<u64> {
+    marker.map_or(Ok(()), |marker| marker.check(disk, path))?;
     let epoch = raise_epoch(disk, path, is_old)?;
-    tip.write(epoch << EPOCH_SHIFT, STORE);
+    marker_file.write(epoch << EPOCH_SHIFT, STORE);
     delete::finish_all(disk)?;
     if !is_old {
-        tip.sync(path)?;
+        marker_file.sync(path)?;
         write_marker(path)?;
     }
     restrict(path)?;
@@ -145,21 +149,21 @@ fn create_directory(path: &Path) -> Result<()> {
     Err(CheckpointError::Io { what: "create the store".into(), path: path.into(), reason })
 }
 
-/// Returns whether the directory was begun by an earlier opening.
+/// Returns whether an earlier opening created the directory.
 fn is_ours(path: &Path) -> bool {
     let is_there = |name: &str| path.join(name).symlink_metadata().is_ok();
-    (is_there(MARKER) && (is_there("db") || is_there("conf"))) || is_there("holder")
+    (is_there(FORMAT_FILE) && (is_there("db") || is_there("conf"))) || is_there("holder")
 }
 
 /// Returns whether a store was written here before.
-fn check_marker(path: &Path) -> Result<bool> {
-    let marker = path.join(MARKER);
-    if !marker.exists() {
+fn check_format_file(path: &Path) -> Result<bool> {
+    let file = path.join(FORMAT_FILE);
+    if !file.exists() {
         return Ok(false);
     }
     let mut text = vec![];
-    let read = files::read(&marker).and_then(|file| file.take(100).read_to_end(&mut text));
-    io_at(&marker, "read the file", read)?;
+    let read = files::read(&file).and_then(|file| file.take(100).read_to_end(&mut text));
+    io_at(&file, "read the file", read)?;
     let text = String::from_utf8_lossy(&text);
     match text.trim().parse::<u16>() {
         Ok(found) if found > FORMAT => {
@@ -171,16 +175,16 @@ fn check_marker(path: &Path) -> Result<bool> {
 }
 
 fn write_marker(path: &Path) -> Result<()> {
-    let marker = path.join(MARKER);
-    let opened = files::open(&marker, File::options().write(true).create(true).truncate(true));
+    let file = path.join(FORMAT_FILE);
+    let opened = files::open(&file, File::options().write(true).create(true).truncate(true));
     let written = opened.and_then(|mut file| {
         file.write_all(format!("{FORMAT}\n").as_bytes())?;
         file.sync_all()
     });
-    io_at(&marker, "write the file", written)
+    io_at(&file, "write the file", written)
 }
 
-/// Removes what a kill during an opening left: sled would take it for the newest snapshot, and never open again.
+/// Removes the leftover of a kill during opening: sled would take it for the newest snapshot, and never open again.
 fn remove_unfinished_snapshots(path: &Path) -> Result<()> {
     for entry in io_at(path, "list the files", fs::read_dir(path))? {
         let file = io_at(path, "list the files", entry)?;
@@ -192,7 +196,7 @@ fn remove_unfinished_snapshots(path: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Threads of sled's own may hold the file for a moment after an earlier handle was closed; nobody else can, because the
+/// Retries while sled's background threads of a closed handle still hold the file; no other process can, because the
 /// directory is locked.
 fn open_disk(path: &Path, options: &SledOptions) -> Result<Disk> {
     let mut tries = 0;

@@ -1,14 +1,15 @@
-//! Options of an opening. Data only.
+//! Options for opening a store. Data only.
 
-/// How a store is opened.
+/// Options of [`SledCheckpointer::open_with`](super::SledCheckpointer::open_with).
 #[derive(Clone, Debug)]
 #[must_use]
 pub struct SledOptions {
-    /// The most memory for pages, in bytes. Default: 64 MB. sled holds more than that: buffers of what it writes, and pages that it
-    /// has let go and not freed yet. With values of 1 MiB that came to another 70 MB.
+    /// Size of the page cache in bytes. Default: 64 MB. sled uses more memory than that, for write buffers and for
+    /// evicted pages that are not freed yet: about 70 MB more with values of 1 MiB.
     pub cache_bytes: u64,
-    /// Whether the small reserve of disk space that a store keeps is given back first, so that old checkpoints can be
-    /// removed although the disk is full. The next opening without this takes it again, if there is room. Default: no.
+    /// Set to release the small reserve of disk space that a store keeps, so that old checkpoints can be removed
+    /// although the disk is full. The next opening without it takes the reserve again, if there is space. Default:
+    /// false.
     pub spend_reserve: bool,
 }
 

@@ -1,26 +1,25 @@
-//! The format of sled 0.34's pages: nodes of its tree, and changes of them. Knows bytes; opens no file.
+//! Format of sled 0.34's pages: nodes of its tree, and changes of them. Knows bytes; opens no file.
 
 use std::collections::BTreeMap;
 
 use super::segment::take_number;
 
-/// The name of the one tree that a store has.
+/// Name of the only tree in a store.
 const TREE: &[u8] = b"__sled__default";
 
-/// What a node says of itself before its content.
+/// Header of a node.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct NodeHead {
-    /// The node to the right of it.
+    /// Right sibling of the node.
     pub(super) next: Option<u64>,
-    /// No key in it is less.
+    /// Lower bound of its keys.
     pub(super) first_key: Vec<u8>,
-    /// The leftmost node below it; none for a leaf.
+    /// Leftmost child; `None` for a leaf.
     pub(super) first_child: Option<u64>,
-    /// How many bytes of the first key all keys in it begin with; they are left out.
+    /// Number of bytes of the first key that all its keys share; they are omitted.
     prefix: usize,
 }
 
-/// The rows of a leaf.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Leaf {
     prefix: Vec<u8>,
@@ -28,7 +27,7 @@ pub(super) struct Leaf {
 }
 
 impl NodeHead {
-    /// Reads the head of a node; none if it is not one.
+    /// Reads the header of a node; `None` if the bytes are not a node.
     pub(super) fn read(bytes: &[u8]) -> Option<Self> {
         let (mut head, is_leaf, mut rest) = Self::take(bytes)?;
         if !is_leaf {
@@ -41,11 +40,11 @@ impl NodeHead {
         Some(head)
     }
 
-    /// Takes what stands before the content, and whether that is a leaf's.
+    /// Takes the header, without the first child, and whether the node is a leaf.
     fn take(mut rest: &[u8]) -> Option<(Self, bool, &[u8])> {
         let next = Some(take_number(&mut rest)?).filter(|page| *page > 0);
         take_number(&mut rest)?; // a child that is being merged
-        take_byte(&mut rest)?; // whether it is being merged itself
+        take_byte(&mut rest)?; // set while it is being merged itself
         let prefix = usize::from(take_byte(&mut rest)?);
         let first_key = take_bytes(&mut rest)?.to_vec();
         take_bytes(&mut rest)?; // the first key of the next one
@@ -59,7 +58,7 @@ impl NodeHead {
 }
 
 impl Leaf {
-    /// Reads the rows of a leaf; none if it is not one.
+    /// Reads the rows of a leaf; `None` if the bytes are not a leaf.
     pub(super) fn read(bytes: &[u8]) -> Option<Self> {
         let (head, is_leaf, mut rest) = NodeHead::take(bytes)?;
         let prefix = head.first_key[..head.prefix].to_vec();
@@ -74,7 +73,7 @@ impl Leaf {
     }
 }
 
-/// Makes a change to a leaf; none if it cannot be read.
+/// Applies a change to a leaf; `None` if it cannot be read.
 pub(super) fn take_link(leaf: &mut Leaf, mut link: &[u8]) -> Option<()> {
     let kind = take_byte(&mut link)?;
     match kind {
@@ -83,13 +82,13 @@ pub(super) fn take_link(leaf: &mut Leaf, mut link: &[u8]) -> Option<()> {
             leaf.rows.insert(key, take_bytes(&mut link)?.to_vec());
         }
         1 => _ = leaf.rows.remove(&[&leaf.prefix, take_bytes(&mut link)?].concat()),
-        2..=4 => {} // about merges: the content stays
+        2..=4 => {} // merges leave the content unchanged
         _ => return None,
     }
     Some(())
 }
 
-/// Reads at which page the tree begins.
+/// Reads the root page of the tree.
 pub(super) fn root_of(mut names: &[u8]) -> Option<u64> {
     while !names.is_empty() {
         let name = take_bytes(&mut names)?;

@@ -1,5 +1,5 @@
-//! What waits for the committer: commits, deletions, and callers that want to see everything before them settled.
-//! Knows order and size; must not know how anything is written.
+//! Queue of the committer: commits, deletions, and barriers of callers that wait for everything before them. Knows
+//! order and size; must not know how anything is written.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
@@ -8,37 +8,37 @@ use tokio::sync::oneshot;
 
 use crate::checkpoint::{CheckpointError, Commit, Record, ThreadId};
 
-/// The answer to one order.
-pub(super) type Answer = oneshot::Sender<Result<(), CheckpointError>>;
-/// Where the answer arrives.
-pub(super) type Answered = oneshot::Receiver<Result<(), CheckpointError>>;
+/// Sender of the reply to one request.
+pub(super) type ReplySender = oneshot::Sender<Result<(), CheckpointError>>;
+/// Receiver of the reply.
+pub(super) type ReplyReceiver = oneshot::Receiver<Result<(), CheckpointError>>;
 
-/// The most bytes in one batch, unless a single commit has more.
+/// Maximum size of a batch in bytes, unless a single commit is larger.
 const BATCH_BYTES: usize = 8 << 20;
-/// The most orders in one batch.
-const BATCH_ORDERS: usize = 1024;
+/// Maximum number of requests in one batch.
+const BATCH_REQUESTS: usize = 1024;
 
-/// One thing to do.
+/// A request to the committer.
 #[derive(Debug)]
-pub(super) struct Order {
+pub(super) struct Request {
     pub(super) thread: ThreadId,
-    pub(super) task: Task,
-    pub(super) answer: Answer,
+    pub(super) operation: Operation,
+    pub(super) answer: ReplySender,
 }
 
-/// What is to be done.
+/// Operation of a request.
 #[derive(Debug)]
-pub(super) enum Task {
+pub(super) enum Operation {
     Commit(Commit),
-    /// Write records of the thread under no lease, if the thread is known.
+    /// Write records of the thread without a lease, if the thread exists.
     Post(Vec<Record>),
     /// Delete the thread, under the lease of this epoch.
     Delete(u64),
-    /// Only answer, after everything before.
-    Settle,
+    /// Only reply, after everything before it.
+    Barrier,
 }
 
-/// Orders in the order in which they came.
+/// Requests in order of arrival.
 #[derive(Debug, Default)]
 pub(super) struct Queue {
     inner: Mutex<Inner>,
@@ -47,32 +47,32 @@ pub(super) struct Queue {
 
 #[derive(Debug, Default)]
 struct Inner {
-    waiting: VecDeque<Order>,
-    /// How many orders of each thread are not answered yet.
+    waiting: VecDeque<Request>,
+    /// Number of unanswered requests of each thread.
     open: HashMap<ThreadId, usize>,
     closed: bool,
 }
 
 impl Queue {
-    /// Adds an order; if the queue is closed, the answer is that none will come.
-    pub(super) fn push(&self, thread: ThreadId, task: Task) -> Answered {
+    /// Adds a request; if the queue is closed, the reply is dropped.
+    pub(super) fn push(&self, thread: ThreadId, operation: Operation) -> ReplyReceiver {
         let (answer, answered) = oneshot::channel();
         let mut inner = self.lock();
         if !inner.closed {
-            inner.push(Order { thread, task, answer });
+            inner.push(Request { thread, operation, answer });
             self.arrived.notify_one();
         }
         answered
     }
 
-    /// Returns where it arrives that all orders of the thread so far are answered; none if they are.
-    pub(super) fn settled(&self, thread: &ThreadId) -> Option<Answered> {
+    /// Returns the receiver of a barrier behind all requests of the thread so far; `None` if there are none.
+    pub(super) fn barrier(&self, thread: &ThreadId) -> Option<ReplyReceiver> {
         let open = self.lock().open.contains_key(thread);
-        open.then(|| self.push(thread.clone(), Task::Settle))
+        open.then(|| self.push(thread.clone(), Operation::Barrier))
     }
 
-    /// Waits for orders and takes as many as belong in one batch; none once the queue is closed and empty.
-    pub(super) fn next(&self) -> Option<Vec<Order>> {
+    /// Waits for requests and takes one batch of them; `None` once the queue is closed and empty.
+    pub(super) fn next(&self) -> Option<Vec<Request>> {
         let mut inner = self.lock();
         while inner.waiting.is_empty() {
             if inner.closed {
@@ -83,24 +83,24 @@ impl Queue {
         Some(inner.take_batch())
     }
 
-    /// Answers orders of one batch.
-    pub(super) fn answer(&self, answers: Vec<(ThreadId, Answer, Result<(), CheckpointError>)>) {
+    /// Replies to the requests of one batch.
+    pub(super) fn answer(&self, answers: Vec<(ThreadId, ReplySender, Result<(), CheckpointError>)>) {
         let mut inner = self.lock();
         answers.iter().for_each(|(thread, ..)| inner.forget(thread));
         drop(inner);
         for (_, answer, result) in answers {
-            // A caller that no longer waits has nothing to learn.
+            // The receiver may be gone.
             let _ = answer.send(result);
         }
     }
 
-    /// Takes no more orders; those that wait are still done.
+    /// Accepts no more requests; those in the queue are still executed.
     pub(super) fn close(&self) {
         self.lock().closed = true;
         self.arrived.notify_one();
     }
 
-    /// Takes no more orders and drops those that wait: whoever waits for an answer learns that none will come.
+    /// Accepts no more requests and drops those in the queue: their receivers see a closed channel.
     pub(super) fn abandon(&self) {
         let mut inner = self.lock();
         inner.closed = true;
@@ -113,9 +113,9 @@ impl Queue {
 }
 
 impl Inner {
-    fn push(&mut self, order: Order) {
-        *self.open.entry(order.thread.clone()).or_default() += 1;
-        self.waiting.push_back(order);
+    fn push(&mut self, request: Request) {
+        *self.open.entry(request.thread.clone()).or_default() += 1;
+        self.waiting.push_back(request);
     }
 
     fn forget(&mut self, thread: &ThreadId) {
@@ -127,17 +127,17 @@ impl Inner {
         }
     }
 
-    /// A deletion is a batch of its own.
-    fn take_batch(&mut self) -> Vec<Order> {
+    /// Takes the requests of one batch; a deletion is a batch of its own.
+    fn take_batch(&mut self) -> Vec<Request> {
         let mut batch = Vec::new();
         let mut bytes = 0;
         while let Some(next) = self.waiting.front() {
-            bytes += next.task.bytes();
-            let full = bytes > BATCH_BYTES || batch.len() >= BATCH_ORDERS;
-            if !batch.is_empty() && (full || next.task.is_delete()) {
+            bytes += next.operation.bytes();
+            let full = bytes > BATCH_BYTES || batch.len() >= BATCH_REQUESTS;
+            if !batch.is_empty() && (full || next.operation.is_delete()) {
                 break;
             }
-            let alone = next.task.is_delete();
+            let alone = next.operation.is_delete();
             batch.extend(self.waiting.pop_front());
             if alone {
                 break;
@@ -147,7 +147,7 @@ impl Inner {
     }
 }
 
-impl Task {
+impl Operation {
     fn is_delete(&self) -> bool {
         matches!(self, Self::Delete(_))
     }
@@ -156,7 +156,7 @@ impl Task {
         match self {
             Self::Commit(commit) => bytes(&commit.puts),
             Self::Post(records) => bytes(records),
-            Self::Delete(_) | Self::Settle => 0,
+            Self::Delete(_) | Self::Barrier => 0,
         }
     }
 }

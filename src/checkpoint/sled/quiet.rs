@@ -1,4 +1,4 @@
-//! Panics inside sled, which become errors here: no hook reports them. Knows the hook that reports panics.
+//! Panics inside sled become errors, and no panic hook reports them. Knows the panic hook.
 
 use std::cell::Cell;
 use std::panic::{set_hook, take_hook};
@@ -10,8 +10,8 @@ thread_local! {
     static QUIET: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Runs a call to sled; its panic becomes the text of the payload, and is reported nowhere else.
-pub(super) fn caught_quietly<T>(call: impl FnOnce() -> T) -> Result<T, String> {
+/// Runs a call to sled and returns the text of its panic as the error, without calling the panic hook.
+pub(super) fn catch_quietly<T>(call: impl FnOnce() -> T) -> Result<T, String> {
     filter_reports();
     let was = QUIET.replace(true);
     let done = caught(call);
@@ -19,11 +19,11 @@ pub(super) fn caught_quietly<T>(call: impl FnOnce() -> T) -> Result<T, String> {
     done
 }
 
-/// Puts a filter before the hook that reports panics, once.
+/// Wraps the panic hook in a filter, once.
 fn filter_reports() {
     static ONCE: Once = Once::new();
     if std::thread::panicking() {
-        return; // a hook cannot be set now
+        return; // a panicking thread cannot set a hook
     }
     ONCE.call_once(|| {
         let before = take_hook();

@@ -1,4 +1,4 @@
-//! Reads of whole records at one moment: parts put together, names taken apart. Must not know what is being written.
+//! Reads of whole records from one snapshot: joins parts, parses names. Must not know what is being written.
 
 use std::ops::RangeInclusive;
 
@@ -6,7 +6,7 @@ use ::sled::IVec;
 
 use super::disk::Row;
 use super::rows::{RECORDS, after, in_space, record_key, row_key};
-use super::view::Moment;
+use super::view::Snapshot;
 use crate::checkpoint::{
     CheckpointError, Head, Key, Order, Record, ThreadId, decode_record,
     envelope::{Envelope, damaged},
@@ -15,8 +15,7 @@ use crate::checkpoint::{
 
 type Result<T> = std::result::Result<T, CheckpointError>;
 
-impl Moment<'_> {
-    /// Returns the head of a thread.
+impl Snapshot<'_> {
     pub(super) fn head(&self, thread: &ThreadId) -> Result<Option<Head>> {
         if self.is_deleted(thread) {
             return Ok(None);
@@ -25,7 +24,6 @@ impl Moment<'_> {
         bytes.map(|bytes| decode_record(thread, Key::Head, &bytes)).transpose()
     }
 
-    /// Returns the records under `keys`.
     pub(super) fn get(&self, thread: &ThreadId, keys: &[Key]) -> Result<Vec<Option<Vec<u8>>>> {
         if self.is_deleted(thread) {
             return Ok(vec![None; keys.len()]);
@@ -35,7 +33,6 @@ impl Moment<'_> {
             .collect()
     }
 
-    /// Returns the records of a range of keys.
     pub(super) fn scan(
         &self,
         thread: &ThreadId,
@@ -72,8 +69,8 @@ impl Moment<'_> {
         take_thread(&mut &key[1..]).map(Some).ok_or_else(|| damaged(&[], "its key is no name"))
     }
 
-    /// Returns the record that begins with this row; none if the row is a later part, or the head. So many bytes name its
-    /// thread.
+    /// Returns the record that starts with this row; `None` if the row is a later part, or the head. The first `thread`
+    /// bytes of its name are the thread's.
     fn first_of_record(&self, thread: usize, row: Result<Row>) -> Result<Option<Record>> {
         let (row_key, first) = row?;
         let name = row_key.get(1..).unwrap_or_default();
@@ -108,7 +105,7 @@ impl Moment<'_> {
     }
 }
 
-/// Returns the bytes with which all names of a thread begin.
+/// Returns the common prefix of all names of a thread.
 pub(super) fn thread_name(thread: &ThreadId) -> Vec<u8> {
     let mut name = Vec::with_capacity(thread.as_str().len() + 4);
     put_thread(thread, &mut name);

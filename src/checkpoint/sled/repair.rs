@@ -1,36 +1,36 @@
-//! A new store from the files of a damaged one. Knows where the files are and where the new store is built; what is whole is
-//! decided in `checkpoint::repair`. sled does not open the old one, and nothing in it changes.
+//! Builds a new store from the files of a damaged one. Knows where the files are and where the new store is built;
+//! `checkpoint::repair` decides what is whole. sled does not open the old one, and nothing in it changes.
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::{fs, io};
 
 use super::backup::{built_beside, refuse_existing};
+use super::commit_marker::CommitMarker;
 use super::disk::broken;
 use super::files::{self, Access, io_at};
 use super::lock::Lock;
 use super::store::SledCheckpointer;
-use super::tip::Witness;
-use super::tracked::Tracked;
+use super::tracked::TrackedFiles;
 use crate::checkpoint::{
-    CheckpointError, Repaired, repair::carve::Carved, threads::deposit::deposit, threads::foreign::mark,
+    CheckpointError, Repaired, repair::scan::Scan, threads::foreign::mark, threads::insert::insert_thread,
 };
 
 type Result<T> = std::result::Result<T, CheckpointError>;
 
 impl SledCheckpointer {
-    /// Reads what can be read of the damaged store in the directory `damaged` and writes it into a new store in the
-    /// directory `path`, which must not exist. The damaged store stays as it is.
+    /// Reads all intact rows of the damaged store in the directory `damaged` and writes them into a new store in the
+    /// directory `path`, which must not exist. The damaged store is not changed.
     ///
-    /// Each thread goes on from its newest checkpoint that is whole: with everything it leads to, in versions that belong
-    /// together. Checkpoints that are not whole are left out, and the report says what they lack. What left no trace cannot
-    /// be told from what never was; what was deleted may come back if the note of its deletion is lost too. Effects that ran
-    /// after the checkpoint that a thread goes on from run again. A thread is in memory while it is written.
+    /// Each thread resumes from its newest whole checkpoint: one whose references all exist, in versions that belong
+    /// together. Other checkpoints are left out, and the report lists what they lack. Data that left no trace cannot be
+    /// reported; deleted data may come back if the record of its deletion is lost too. Effects that ran after the
+    /// checkpoint from which a thread resumes run again. A thread is held in memory while it is written.
     ///
     /// # Errors
-    /// [`CheckpointError::DamagedStore`] if nothing can be restored, and then no store is made;
-    /// [`CheckpointError::Locked`] if the damaged store is open; [`CheckpointError::UnsafeStore`] if it holds links; [`CheckpointError::Io`] if there is no such directory, if
-    /// `path` exists, or if the system refuses.
+    /// [`CheckpointError::DamagedStore`] if nothing can be restored, and then no store is created;
+    /// [`CheckpointError::Locked`] if the damaged store is open; [`CheckpointError::UnsafeStore`] if it contains links;
+    /// [`CheckpointError::Io`] if there is no such directory, if `path` exists, or if a system call fails.
     pub async fn repair(damaged: impl AsRef<Path>, path: impl AsRef<Path>) -> Result<Repaired> {
         let (damaged, path) = (damaged.as_ref(), path.as_ref());
         files::check(damaged, Access::Read)?;
@@ -38,28 +38,28 @@ impl SledCheckpointer {
         refuse_existing(path, "repair the store")?;
         let _lock = if damaged.join("holder").is_file() { Some(Lock::take(damaged)?) } else { None };
         let opened = opened(found)?;
-        let carved = Carved::from(opened).map_err(|(file, error)| unread(&file, &error))?;
-        built_beside(path, "repair the store", async |partial| build(damaged, &carved, partial).await).await
+        let scan = Scan::from(opened).map_err(|(file, error)| unread(&file, &error))?;
+        built_beside(path, "repair the store", async |partial| build(damaged, &scan, partial).await).await
     }
 }
 
-async fn build(damaged: &Path, carved: &Carved, partial: &Path) -> Result<Repaired> {
+async fn build(damaged: &Path, scan: &Scan, partial: &Path) -> Result<Repaired> {
     let mut report = Repaired {
-        bytes: carved.bytes,
-        rows: carved.rows,
-        broken: carved.broken,
-        has_newest: newest(damaged).map(|newest| newest <= carved.newest),
+        bytes: scan.bytes,
+        rows: scan.rows,
+        broken: scan.broken,
+        has_newest: newest(damaged).map(|newest| newest <= scan.newest),
         threads: vec![],
     };
     let store = SledCheckpointer::open(partial)?;
-    let is_foreign = Tracked::find(damaged)?.is_some_and(|tracked| !tracked.is_trusted());
-    for thread in carved.threads() {
-        let (repaired, saved) = carved.thread(&thread).map_err(|error| unread(damaged, &error))?;
+    let is_foreign = TrackedFiles::find(damaged)?.is_some_and(|tracked| !tracked.is_trusted());
+    for thread in scan.threads() {
+        let (repaired, saved) = scan.thread(&thread).map_err(|error| unread(damaged, &error))?;
         if let Some(mut saved) = saved {
             if is_foreign {
                 mark(&thread, &mut saved.records)?;
             }
-            deposit(&store, &thread, saved.head, saved.records).await?;
+            insert_thread(&store, &thread, saved.head, saved.records).await?;
         }
         report.threads.push(repaired);
     }
@@ -72,15 +72,15 @@ async fn build(damaged: &Path, carved: &Carved, partial: &Path) -> Result<Repair
 
 /// Returns the number of the newest acknowledged commit, if it is known.
 fn newest(store: &Path) -> Option<u64> {
-    Witness::read(store).ok().flatten().map(|witness| witness.number)
+    CommitMarker::read(store).ok().flatten().map(|marker| marker.number)
 }
 
-/// Returns the files that rows may stand in, wherever sled would look for them.
+/// Returns all files in a store that may contain rows, in every directory.
 fn within(store: &Path) -> io::Result<Vec<PathBuf>> {
     let mut found = vec![];
     for entry in fs::read_dir(store)? {
         let entry = entry?;
-        let kind = entry.file_type()?; // of the entry itself, whatever it links to
+        let kind = entry.file_type()?; // does not follow links
         if kind.is_dir() {
             found.extend(within(&entry.path())?);
         } else if kind.is_file() {

@@ -1,5 +1,5 @@
-//! Room that a store keeps for the day on which its disk is full: to remove old checkpoints, something has to be written
-//! first, and sled writes whole segments. Knows one file; must not know what the room is used for.
+//! Disk space that a store reserves for when its disk is full: removing old checkpoints has to write first, and sled
+//! writes whole segments. Knows one file; must not know what the space is used for.
 
 use std::fs::File;
 use std::path::Path;
@@ -10,13 +10,14 @@ use super::segment::SEGMENT;
 use crate::checkpoint::CheckpointError;
 
 const NAME: &str = "reserve";
-/// The room in bytes: the rest of a segment, which an opening fills, one that follows, and one of a compacted store.
+/// Size of the reserve in bytes: the rest of a segment, which an opening fills, the next one, and one of a compacted
+/// store.
 const BYTES: u64 = 3 * SEGMENT as u64;
-/// No smaller log is worth it.
+/// Minimum size of a log for which space is reserved.
 const LEAST: u64 = 4 << 20;
 
-/// Takes the room for a store whose log is worth it, if it is not taken; returns whether nothing is left to do. A store
-/// works without it as well.
+/// Reserves the space if the log is large enough; returns whether no further call is needed. A store also works without
+/// the reserve.
 pub(super) fn take(store: &Path) -> bool {
     let is_worth_it = fs::symlink_metadata(store.join("db")).is_ok_and(|log| log.len() >= LEAST);
     if !is_worth_it {
@@ -24,12 +25,12 @@ pub(super) fn take(store: &Path) -> bool {
     }
     let path = store.join(NAME);
     if path.symlink_metadata().is_err() && fill(&path).is_err() {
-        let _ = fs::remove_file(&path); // what little it got is of more use elsewhere
+        let _ = fs::remove_file(&path); // a partial reserve is of no use
     }
     true
 }
 
-/// Gives the room back to the disk.
+/// Releases the reserve.
 pub(super) fn spend(store: &Path) -> Result<(), CheckpointError> {
     let path = store.join(NAME);
     match fs::remove_file(&path) {
@@ -44,7 +45,7 @@ fn fill(path: &Path) -> io::Result<()> {
     allocate(&file)
 }
 
-/// Makes the file system keep the room, without writing.
+/// Allocates the space without writing it.
 #[cfg(target_os = "linux")]
 fn allocate(file: &File) -> io::Result<()> {
     Ok(rustix::fs::fallocate(file, rustix::fs::FallocateFlags::KEEP_SIZE, 0, BYTES)?)

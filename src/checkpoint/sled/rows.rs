@@ -1,6 +1,6 @@
-//! How records lie in the tree: under which row keys, and cut into which parts. Knows no store.
+//! Layout of records in the tree: their row keys, and their parts. Knows no store.
 //!
-//! A row of more than 32 KiB could end up in one of sled's blob files, which are never synced.
+//! Rows are limited because sled may put a row of more than 32 KiB into a blob file, which it never syncs.
 
 use crate::checkpoint::{
     Key, ThreadId,
@@ -8,18 +8,18 @@ use crate::checkpoint::{
     key_bytes::{put_key, put_number, put_thread},
 };
 
-/// The most bytes in one row, name and envelope included.
+/// Maximum size of a row in bytes, name and envelope included.
 const ROW_BYTES: usize = 32 << 10;
-/// The most bytes of an envelope besides the name.
+/// Maximum size of an envelope in bytes, without the name.
 const ENVELOPE_BYTES: usize = 64;
 
 /// First byte of the keys of records.
 pub(super) const RECORDS: u8 = 2;
-/// First byte of the keys that mark threads whose deletion is not finished.
+/// First byte of the keys that mark threads with an unfinished deletion.
 pub(super) const DELETING: u8 = 3;
-/// First byte of the keys of rows that say what was deleted last, for whoever reads a damaged store's files.
-pub(super) const GONE: u8 = 4;
-/// The key of the store's own record.
+/// First byte of the keys of rows that record recent deletions, for the repair of a damaged store.
+pub(super) const DELETIONS: u8 = 4;
+/// Key of the store's own record.
 pub(super) const STORE: &[u8] = &[1];
 
 /// Returns the key of one row of a record.
@@ -31,7 +31,6 @@ pub(super) fn row_key(name: &[u8], part: u32) -> Vec<u8> {
     key
 }
 
-/// Returns the key of the first row of a record.
 pub(super) fn record_key(thread: &ThreadId, key: &Key) -> Vec<u8> {
     let mut row = Vec::with_capacity(thread.as_str().len() + 24);
     row.push(RECORDS);
@@ -40,7 +39,7 @@ pub(super) fn record_key(thread: &ThreadId, key: &Key) -> Vec<u8> {
     row
 }
 
-/// Returns `name` with the first byte of its space before it.
+/// Prepends the first byte of a key space to `name`.
 pub(super) fn in_space(space: u8, name: &[u8]) -> Vec<u8> {
     let mut key = Vec::with_capacity(name.len() + 8);
     key.push(space);
@@ -48,15 +47,19 @@ pub(super) fn in_space(space: u8, name: &[u8]) -> Vec<u8> {
     key
 }
 
-/// Returns the first bound after all keys that begin with `prefix`: no key holds the byte 0xFF.
+/// Returns a bound after all keys with this prefix: no key contains the byte 0xFF.
 pub(super) fn after(prefix: &[u8]) -> Vec<u8> {
     let mut bound = prefix.to_vec();
     bound.push(0xff);
     bound
 }
 
-/// Returns the rows of a record.
-pub(super) fn cut<'a>(name: &'a [u8], commit: u64, value: &'a [u8]) -> impl Iterator<Item = (Vec<u8>, Vec<u8>)> + 'a {
+/// Splits a record into rows.
+pub(super) fn split_record<'a>(
+    name: &'a [u8],
+    commit: u64,
+    value: &'a [u8],
+) -> impl Iterator<Item = (Vec<u8>, Vec<u8>)> + 'a {
     let room = room(name);
     let parts = u32::try_from(value.len().div_ceil(room).max(1)).unwrap_or(u32::MAX);
     (0..parts).map(move |part| {
@@ -66,8 +69,8 @@ pub(super) fn cut<'a>(name: &'a [u8], commit: u64, value: &'a [u8]) -> impl Iter
     })
 }
 
-/// Returns the rows that say which records of a thread a commit deleted; with no keys, all of them.
-pub(super) fn gone(thread: &[u8], commit: u64, keys: &[Key]) -> Vec<(Vec<u8>, Vec<u8>)> {
+/// Returns the rows that record which records of a thread a commit deleted; without keys: all of them.
+pub(super) fn deletion_rows(thread: &[u8], commit: u64, keys: &[Key]) -> Vec<(Vec<u8>, Vec<u8>)> {
     let mut pieces: Vec<Vec<u8>> = vec![vec![]];
     for key in keys {
         let mut bytes = vec![];
@@ -78,14 +81,14 @@ pub(super) fn gone(thread: &[u8], commit: u64, keys: &[Key]) -> Vec<(Vec<u8>, Ve
         pieces.last_mut().into_iter().for_each(|piece| piece.extend_from_slice(&bytes));
     }
     let row = |(nth, payload): (u64, Vec<u8>)| {
-        let mut key = in_space(GONE, thread);
+        let mut key = in_space(DELETIONS, thread);
         put_number(nth, &mut key);
         (key, Envelope { name: thread, part: 0, parts: 1, commit, payload: &payload }.seal())
     };
     (0..).zip(pieces).map(row).collect()
 }
 
-/// Returns how much of a record fits in one row; names are far shorter than a row.
+/// Returns the number of payload bytes that fit in one row; names are far shorter than a row.
 fn room(name: &[u8]) -> usize {
     ROW_BYTES.saturating_sub(ENVELOPE_BYTES + name.len()).max(1)
 }
@@ -101,7 +104,7 @@ mod tests {
     #[case::one_part(room(b"n"), 1)]
     #[case::one_byte_more(room(b"n") + 1, 2)]
     fn values_are_cut_into_parts(#[case] bytes: usize, #[case] rows: usize) {
-        assert_eq!(cut(b"n", 1, &vec![7; bytes]).count(), rows);
+        assert_eq!(split_record(b"n", 1, &vec![7; bytes]).count(), rows);
     }
 
     #[test]
@@ -110,6 +113,6 @@ mod tests {
         let key = Key::Log { channel: long.clone(), row: RowId::default() };
         let name = name_of(&long.as_str().into(), &key);
         let value = vec![7; 1 << 20];
-        assert!(cut(&name, u64::MAX, &value).all(|(_, row)| row.len() <= ROW_BYTES));
+        assert!(split_record(&name, u64::MAX, &value).all(|(_, row)| row.len() <= ROW_BYTES));
     }
 }

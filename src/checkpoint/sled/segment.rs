@@ -1,57 +1,57 @@
-//! The format of sled 0.34's log: segments with a header, filled with messages. Knows bytes and checksums; opens no file,
-//! writes nothing, and does not know what a message says.
+//! Format of sled 0.34's log: segments with a header, filled with messages. Knows bytes and checksums; opens no file,
+//! writes nothing, and does not interpret messages.
 
 use std::ops::Range;
 
-/// The size of a segment in bytes, fixed when a store is created: smaller ones lost data in one power cut of eight.
+/// Size of a segment in bytes, fixed when a store is created: smaller ones lost data in one of eight power cuts.
 pub(super) const SEGMENT: usize = 8 << 20;
-/// The size of a segment's header in bytes.
+/// Size of a segment's header in bytes.
 pub(super) const HEADER: usize = 20;
-/// No message begins nearer to the end of its segment.
+/// Minimum space for a message at the end of a segment.
 const ROOM: usize = 32;
 
-/// The first bytes of a segment. Positions in the log grow for ever, whatever place in the file they are at.
+/// Header of a segment. Positions in the log only grow, independent of the offset in the file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Header {
-    /// Where in the log the segment begins.
+    /// Position of the segment in the log.
     pub(super) begin: u64,
-    /// Up to where the log was on disk when the segment was begun.
+    /// Position up to which the log was on disk when the segment was started.
     pub(super) stable: u64,
 }
 
 impl Header {
-    /// Reads a header; none if it is not whole.
+    /// Reads a header; `None` if its checksum is wrong.
     pub(super) fn read(bytes: &[u8; HEADER]) -> Option<Self> {
         let (crc, rest) = bytes.split_first_chunk()?;
         let (begin, rest) = rest.split_first_chunk()?;
         let (stable, _) = rest.split_first_chunk()?;
-        // Before anything is on disk, sled says -1.
+        // Before anything is on disk, sled stores -1.
         let position = |bytes: &[u8; 8]| u64::try_from(i64::from_le_bytes(*bytes) ^ i64::MAX).unwrap_or(0);
         let is_whole = crc32fast::hash(&bytes[4..]) == !u32::from_le_bytes(*crc);
         is_whole.then(|| Self { begin: position(begin), stable: position(stable) })
     }
 }
 
-/// Why no more messages follow in a segment.
+/// Reason why a segment has no more messages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum End {
-    /// It is full.
+    /// The segment is full.
     Full,
-    /// What follows is no message of it: the end of the log, or damage.
+    /// The next bytes are not one of its messages: the end of the log, or damage.
     Broken,
 }
 
-/// The messages of one segment.
+/// Extent of the intact messages of a segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Walk {
-    /// Where the last message ends, from the beginning of the segment.
+    /// End of the last message, from the start of the segment.
     pub(super) to: usize,
     pub(super) end: End,
-    /// A batch that has begun: where, and the position in the log of its last message.
+    /// Start of an incomplete batch, and the position in the log of its last message.
     pub(super) batch: Option<(usize, u64)>,
 }
 
-/// Walks over the messages of a segment, which is the `number`-th of the log. An open batch may go on in the next one.
+/// Walks over the messages of segment `number` of the log. An incomplete batch may continue in the next segment.
 pub(super) fn walk(segment: &[u8], number: u64) -> Walk {
     let begin = number * SEGMENT as u64;
     let mut walk = Walk { to: HEADER, end: End::Full, batch: None };
@@ -72,7 +72,7 @@ pub(super) fn walk(segment: &[u8], number: u64) -> Walk {
     walk
 }
 
-/// Returns the messages of a segment up to where `walk` ended.
+/// Returns the messages of a segment up to `to`.
 pub(super) fn messages(segment: &[u8], number: u64, to: usize) -> impl Iterator<Item = Message> {
     let mut at = HEADER;
     std::iter::from_fn(move || {
@@ -82,38 +82,38 @@ pub(super) fn messages(segment: &[u8], number: u64, to: usize) -> impl Iterator<
     })
 }
 
-/// Returns the number of the segment to which the first message after a header says it belongs.
+/// Returns the segment number stored in the first message after a header.
 pub(super) fn number_of(start: &[u8]) -> Option<u64> {
     Message::parse(start, HEADER).map(|(message, ..)| message.number)
 }
 
-/// One message of a segment.
+/// A message of a segment.
 pub(super) struct Message {
     kind: u8,
     number: u64,
-    /// The page that it is about.
+    /// Page that it changes.
     pub(super) page: u64,
-    /// Where its content is, from the beginning of the segment.
+    /// Range of its content, from the start of the segment.
     pub(super) body: Range<usize>,
 }
 
-/// The meaning of a message.
+/// Kind of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
-    /// Nothing that is read here.
+    /// Ignored here.
     Other,
-    /// A page is there no more.
+    /// A page was freed.
     Free,
-    /// A page that names the trees.
+    /// A page with the names of the trees.
     Meta,
-    /// A page, whole.
+    /// A full page.
     Node,
     /// A change of a page.
     Link,
 }
 
 impl Message {
-    /// Returns what it means; none if its content is in another file.
+    /// Returns its kind; `None` if its content is in another file.
     pub(super) fn kind(&self) -> Option<Kind> {
         match self.kind {
             4 => Some(Kind::Free),
@@ -129,7 +129,7 @@ impl Message {
     const BATCH: u8 = 3;
     const KINDS: Range<u8> = 1..12;
 
-    /// Reads the message at `at`; none if it is not whole, or of another segment.
+    /// Reads the message at `at`; `None` if its checksum is wrong or it belongs to another segment.
     fn read(segment: &[u8], at: usize, number: u64) -> Option<Self> {
         let (message, head, crc) = Self::parse(segment, at)?;
         let mut hash = crc32fast::Hasher::new();
@@ -138,7 +138,7 @@ impl Message {
         (message.number == number && hash.finalize() == !crc).then_some(message)
     }
 
-    /// Returns a message, where what stands before its body is, and its checksum.
+    /// Parses a message; returns it with the range of its header, and its checksum.
     fn parse(segment: &[u8], at: usize) -> Option<(Self, Range<usize>, u32)> {
         let (crc, mut rest) = segment.get(at..)?.split_first_chunk()?;
         let kind = *rest.split_off_first()?;
@@ -157,7 +157,7 @@ impl Message {
     }
 }
 
-/// Takes a number of one to nine bytes, as sled writes them, off the front.
+/// Takes a number of one to nine bytes in sled's encoding.
 pub(super) fn take_number(rest: &mut &[u8]) -> Option<u64> {
     let first = *rest.split_off_first()?;
     let mut next = || rest.split_off_first().copied().map(u64::from);

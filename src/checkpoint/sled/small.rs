@@ -1,5 +1,5 @@
-//! The small files that sled keeps beside its log: its settings and its newest snapshot. Knows their checksums; must not
-//! know what they hold. sled says of none of them which one it cannot read.
+//! Checks of the small files beside sled's log: its settings and its newest snapshot. Knows their checksums; must not
+//! know their content. sled's own errors do not name the file.
 
 use std::fs;
 use std::io::{ErrorKind, Read};
@@ -11,19 +11,19 @@ use crate::checkpoint::CheckpointError;
 
 type Result<T> = std::result::Result<T, CheckpointError>;
 
-/// The settings with which every store is made, as sled writes them.
+/// Settings of the database, written by sled.
 const CONF: &str = "conf";
-/// Checksum and, in a snapshot, the length before it.
+/// Lengths of the checksum and, in a snapshot, of the length field before it.
 const CRC: usize = 4;
 const LENGTH: usize = 8;
 
-/// Checks the settings, if there are any, and the newest snapshot, if there is one.
+/// Checks the settings and the newest snapshot, where they exist.
 ///
 /// # Errors
-/// [`CheckpointError::DamagedStore`] with the name of the file that is damaged; [`CheckpointError::Io`] if it cannot be read.
+/// [`CheckpointError::DamagedStore`] with the name of the damaged file; [`CheckpointError::Io`] if it cannot be read.
 pub(super) fn check(store: &Path) -> Result<()> {
     let conf = read(store, CONF)?;
-    // Settings that were never written are written by sled.
+    // sled writes missing settings.
     if conf.len() > 2 * CRC && !is_whole(&conf, 0) {
         return Err(damaged(store, CONF));
     }
@@ -37,7 +37,7 @@ fn damaged(store: &Path, name: &str) -> CheckpointError {
     broken(store, &format!("its file `{name}` does not match its checksum"))
 }
 
-/// Returns whether bytes end with their checksum, of all but `extra` bytes before it.
+/// Returns whether bytes end with the checksum of all but the last `extra` bytes before it.
 fn is_whole(bytes: &[u8], extra: usize) -> bool {
     let Some((rest, crc)) = bytes.split_last_chunk::<CRC>() else { return false };
     let Some(length) = rest.len().checked_sub(extra).filter(|length| *length > 0) else { return false };

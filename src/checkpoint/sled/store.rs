@@ -1,4 +1,4 @@
-//! [`SledCheckpointer`]: the contract, answered by reads on the caller's thread and by orders for the committer.
+//! [`SledCheckpointer`]: implements the contract with reads on the caller's thread and requests to the committer.
 
 use std::future::ready;
 use std::ops::RangeInclusive;
@@ -9,25 +9,25 @@ use std::thread::{self, JoinHandle};
 use super::committer::{self, Shared};
 use super::files::io_at;
 use super::lock::Lock;
-use super::open::{self, Opened, Readable};
+use super::open::{self, OpenedStore, ReadOnlyStore};
 use super::options::SledOptions;
-use super::queue::Task;
-use super::quiet::caught_quietly;
-use super::tracked::Tracked;
+use super::queue::Operation;
+use super::quiet::catch_quietly;
+use super::tracked::TrackedFiles;
 use super::view::View;
 use crate::checkpoint::{
     BoxFuture, CheckpointError, Checkpointer, Claim, Commit, Head, Key, Lease, Order, Receipt, Record, ThreadId,
 };
 
-/// Keeps checkpoints in a directory, for one process at a time. LangGraph: `SqliteSaver`.
+/// Checkpointer that stores everything in a directory, for one process at a time. LangGraph: `SqliteSaver`.
 ///
-/// Every acknowledged commit survives a crash and a power cut. Dropping it finishes what is queued and frees the
-/// directory, which may block for the time of a sync; [`SledCheckpointer::close`] does so where blocking is fine. The
-/// directory is readable by its owner only (0700); its contents are not encrypted, and it never shrinks. No link inside it
-/// is followed.
+/// Every acknowledged commit survives a crash and a power cut. Dropping it finishes the queue and unlocks the
+/// directory, which may block for the time of a sync; [`SledCheckpointer::close`] does so on a blocking thread. Only
+/// the owner can read the directory (0700); its contents are not encrypted, and it never shrinks. Links inside it are
+/// not followed.
 ///
 /// A store whose files a git repository tracks came with a clone: its threads may be read, but not run until a person
-/// [trusts](crate::checkpoint::trust) one of them, and with it the whole store, as it is tracked then.
+/// [trusts](crate::checkpoint::trust) one of them, and with it the whole store in its tracked state.
 ///
 /// ```no_run
 /// # use std::sync::Arc;
@@ -43,12 +43,12 @@ use crate::checkpoint::{
 #[derive(Debug)]
 pub struct SledCheckpointer {
     pub(super) shared: Option<Arc<Shared>>,
-    /// Where it was opened, and what is read there, if it may only be read.
+    /// Path and view of a store that was opened read-only.
     reads: Option<(PathBuf, View)>,
     committer: Option<JoinHandle<()>>,
-    /// What git tracks of the store, until it is trusted.
-    untrusted: Mutex<Option<Tracked>>,
-    // Dropped last: the directory is free when nothing of ours touches it any more.
+    /// Files of the store that git tracks, until they are trusted.
+    untrusted: Mutex<Option<TrackedFiles>>,
+    // Dropped last, so that the directory is unlocked only when nothing uses it any more.
     _lock: Option<Lock>,
 }
 
@@ -57,7 +57,7 @@ impl SledCheckpointer {
     ///
     /// # Errors
     /// [`CheckpointError::Locked`] if it is open already, [`CheckpointError::DamagedStore`] or
-    /// [`CheckpointError::Format`] if it cannot be read, [`CheckpointError::Io`] if the system refuses.
+    /// [`CheckpointError::Format`] if it cannot be read, [`CheckpointError::Io`] if a system call fails.
     pub fn open(path: impl AsRef<Path>) -> Result<Self, CheckpointError> {
         Self::open_with(path, SledOptions::default())
     }
@@ -67,9 +67,9 @@ impl SledCheckpointer {
     /// # Errors
     /// As [`SledCheckpointer::open`].
     pub fn open_with(path: impl AsRef<Path>, options: SledOptions) -> Result<Self, CheckpointError> {
-        let Opened { disk, tip, lock, epoch } = open::open(path.as_ref(), &options)?;
-        let untrusted = Tracked::find(path.as_ref())?.filter(|tracked| !tracked.is_trusted());
-        let shared = Arc::new(Shared::new(disk, tip, epoch, options.spend_reserve));
+        let OpenedStore { disk, marker_file, lock, epoch } = open::open(path.as_ref(), &options)?;
+        let untrusted = TrackedFiles::find(path.as_ref())?.filter(|tracked| !tracked.is_trusted());
+        let shared = Arc::new(Shared::new(disk, marker_file, epoch, options.spend_reserve));
         let committer = thread::Builder::new().name("superstep-commit".into()).spawn({
             let shared = shared.clone();
             move || shared.run()
@@ -79,25 +79,24 @@ impl SledCheckpointer {
         Ok(Self { shared: Some(shared), committer: Some(committer), untrusted, reads: None, _lock: Some(lock) })
     }
 
-    /// Opens the store in the directory `path` for reading alone. Nothing is written, not even a lock's file: this needs no
-    /// free space and no permission to write, so it is the way to look at a store on a read-only medium, on a full disk, or
-    /// while in doubt. Others may read it at the same time; nobody may write it. Whatever writes is refused with
-    /// [`CheckpointError::NotWritable`].
+    /// Opens the store in the directory `path` read-only. Writes nothing, not even a lock file, and needs no free space
+    /// and no write permission: use it for a read-only medium, a full disk, or a store in doubt. Other processes may
+    /// read it at the same time, but not write it. Writes are refused with [`CheckpointError::NotWritable`].
     ///
-    /// The whole log is read once. In memory is where its pages are, no values.
+    /// The whole log is read once; only the locations of its pages are held in memory, not the values.
     ///
     /// # Errors
-    /// As [`SledCheckpointer::open`]; [`CheckpointError::Io`] if there is no store, [`CheckpointError::NotWritable`] if a
-    /// compaction was interrupted, which only an opening for writing finishes.
+    /// As [`SledCheckpointer::open`]; [`CheckpointError::Io`] if there is no store, [`CheckpointError::NotWritable`] if
+    /// a compaction was interrupted, which only an opening for writing can finish.
     pub fn open_read_only(path: impl AsRef<Path>) -> Result<Self, CheckpointError> {
         let path = path.as_ref();
-        let Readable { view, lock } = open::read(path)?;
-        let untrusted = Tracked::find(path)?.filter(|tracked| !tracked.is_trusted());
+        let ReadOnlyStore { view, lock } = open::read(path)?;
+        let untrusted = TrackedFiles::find(path)?.filter(|tracked| !tracked.is_trusted());
         let reads = Some((path.into(), view));
         Ok(Self { shared: None, reads, committer: None, untrusted: Mutex::new(untrusted), _lock: lock })
     }
 
-    /// Finishes what is queued and frees the directory, without blocking the caller's thread.
+    /// Finishes the queue and unlocks the directory, without blocking the caller's thread.
     ///
     /// # Errors
     /// [`CheckpointError::Poisoned`] if a write failed.
@@ -119,7 +118,7 @@ impl SledCheckpointer {
             shared.queue.close();
         }
         if let Some(committer) = self.committer.take() {
-            // A panic on it has been answered to its callers already.
+            // The callers have already received the error of a panic.
             let _ = committer.join();
         }
     }
@@ -145,8 +144,8 @@ impl Drop for SledCheckpointer {
     fn drop(&mut self) {
         self.stop_committer();
         let shared = self.shared.take();
-        // sled writes once more when it goes, and may panic on a disk that fails.
-        _ = caught_quietly(move || drop(shared));
+        // sled writes on drop, and may panic on a failing disk.
+        _ = catch_quietly(move || drop(shared));
     }
 }
 
@@ -154,13 +153,13 @@ impl Checkpointer for SledCheckpointer {
     fn claim(&self, thread: &ThreadId, claim: Claim) -> BoxFuture<'_, Result<Lease, CheckpointError>> {
         let claimed = self.shared().and_then(|shared| {
             let lease = shared.leases.claim(thread, claim)?;
-            Ok((lease, shared.queue.settled(thread)))
+            Ok((lease, shared.queue.barrier(thread)))
         });
         Box::pin(async move {
-            let (lease, settled) = claimed?;
-            // What an earlier lease has queued is refused or acknowledged before the new one reads.
-            if let Some(settled) = settled {
-                Receipt::waiting(settled).await?;
+            let (lease, barrier) = claimed?;
+            // Requests queued under an earlier lease are refused or acknowledged before the new one reads.
+            if let Some(barrier) = barrier {
+                Receipt::waiting(barrier).await?;
             }
             Ok(lease)
         })
@@ -169,7 +168,7 @@ impl Checkpointer for SledCheckpointer {
     fn commit(&self, commit: Commit) -> Receipt {
         let checked = self.shared().and_then(|shared| committer::check(shared, &commit).map(|()| shared));
         match checked {
-            Ok(shared) => Receipt::waiting(shared.queue.push(commit.thread.clone(), Task::Commit(commit))),
+            Ok(shared) => Receipt::waiting(shared.queue.push(commit.thread.clone(), Operation::Commit(commit))),
             Err(error) => Receipt::ready(Err(error)),
         }
     }
@@ -180,7 +179,7 @@ impl Checkpointer for SledCheckpointer {
             Commit::check_posted(thread, &records).map(|()| shared)
         });
         match checked {
-            Ok(shared) => Receipt::waiting(shared.queue.push(thread.clone(), Task::Post(records))),
+            Ok(shared) => Receipt::waiting(shared.queue.push(thread.clone(), Operation::Post(records))),
             Err(error) => Receipt::ready(Err(error)),
         }
     }
@@ -212,7 +211,7 @@ impl Checkpointer for SledCheckpointer {
         let queued = self.shared().and_then(|shared| {
             shared.check_poison()?;
             shared.leases.check(&thread, epoch)?;
-            Ok(shared.queue.push(thread, Task::Delete(epoch)))
+            Ok(shared.queue.push(thread, Operation::Delete(epoch)))
         });
         Box::pin(async move { Receipt::waiting(queued?).await })
     }
@@ -227,7 +226,7 @@ impl Checkpointer for SledCheckpointer {
 
     fn trust(&self) -> Result<(), CheckpointError> {
         let mut untrusted = self.untrusted.lock().unwrap_or_else(PoisonError::into_inner);
-        untrusted.as_ref().map_or(Ok(()), Tracked::trust)?;
+        untrusted.as_ref().map_or(Ok(()), TrackedFiles::trust)?;
         *untrusted = None;
         Ok(())
     }

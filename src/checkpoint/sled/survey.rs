@@ -1,9 +1,9 @@
-//! A look at sled's log before sled gets to see it. Knows the files, and the number of the newest acknowledged commit;
-//! writes nothing.
+//! Checks sled's log before sled opens it. Knows the files, and the number of the newest acknowledged commit; writes
+//! nothing.
 //!
-//! sled takes damage in its newest segments for the torn end of its log and overwrites all that follows; in older segments
-//! it goes on with the next one. Both without a word. So nothing is opened unless the log is whole up to the newest
-//! acknowledged commit: a damaged one stays as it is, for whoever wants to save what can be read.
+//! sled takes damage in its newest segments for the torn end of its log and overwrites all that follows; in older
+//! segments it skips to the next one. Both happen silently. So a store is opened only if its log is intact up to the
+//! newest acknowledged commit: a damaged one is not modified, so that it can be repaired.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -19,7 +19,7 @@ use crate::checkpoint::{CheckpointError, envelope::Envelope};
 
 type Result<T> = std::result::Result<T, CheckpointError>;
 
-/// Checks that the log of a store is whole up to the newest acknowledged commit, if one is known of.
+/// Checks that the log of a store is intact up to the newest acknowledged commit, if that is known.
 ///
 /// # Errors
 /// [`CheckpointError::DamagedStore`] if it is not; [`CheckpointError::Io`] if it cannot be read.
@@ -36,14 +36,14 @@ pub(super) fn check(store: &Path, acknowledged: Option<u64>) -> Result<()> {
     let mut log = Log { file, since: since / SEGMENT as u64 };
     match log.check(acknowledged) {
         Ok(()) => Ok(()),
-        Err(Trouble::Flaw(flaw)) => Err(broken(store, &flaw)),
-        Err(Trouble::Io(error)) => io_at(&path, "read the file", Err(error)),
+        Err(SurveyError::Flaw(flaw)) => Err(broken(store, &flaw)),
+        Err(SurveyError::Io(error)) => io_at(&path, "read the file", Err(error)),
     }
 }
 
-/// Reads the whole log of a store, message by message in the order in which they were written, and returns its file. `take`
-/// gets a segment, where in the file it is, and a message of it, and says none of one that cannot be read. The log must be
-/// whole up to the newest acknowledged commit.
+/// Reads the log of a store, message by message in the order of writing, and returns its file. `take` gets a segment,
+/// its offset in the file, and one of its messages, and returns `None` if it cannot read that. The log must be intact
+/// up to the newest acknowledged commit.
 ///
 /// # Errors
 /// As [`check`].
@@ -58,12 +58,12 @@ pub(super) fn replay(
     let mut log = Log { file, since: newest_snapshot(store)? / SEGMENT as u64 };
     match log.replay(&mut take) {
         Ok(()) => Ok(log.file),
-        Err(Trouble::Flaw(flaw)) => Err(broken(store, &flaw)),
-        Err(Trouble::Io(error)) => io_at(&path, "read the file", Err(error)),
+        Err(SurveyError::Flaw(flaw)) => Err(broken(store, &flaw)),
+        Err(SurveyError::Io(error)) => io_at(&path, "read the file", Err(error)),
     }
 }
 
-/// Checks that a store whose witness is gone holds nothing yet: whether its log is whole cannot be told.
+/// Checks that a store without a commit marker is empty: otherwise nothing shows whether its log is complete.
 ///
 /// # Errors
 /// [`CheckpointError::DamagedStore`] if it holds anything; [`CheckpointError::Io`] if it cannot be read.
@@ -81,7 +81,7 @@ pub(super) fn check_empty(store: &Path) -> Result<()> {
     }
 }
 
-/// Returns up to where in the log sled has taken note of everything, elsewhere: it replays only what follows.
+/// Returns the log position of the newest snapshot: sled replays only what follows.
 fn newest_snapshot(store: &Path) -> Result<u64> {
     let mut newest = 0;
     for entry in io_at(store, "list the files", fs::read_dir(store))? {
@@ -92,54 +92,53 @@ fn newest_snapshot(store: &Path) -> Result<u64> {
     Ok(newest)
 }
 
-enum Trouble {
+enum SurveyError {
     Io(io::Error),
-    /// A damaged place, in words.
+    /// Description of the damage.
     Flaw(String),
 }
 
-impl From<io::Error> for Trouble {
+impl From<io::Error> for SurveyError {
     fn from(error: io::Error) -> Self {
         Self::Io(error)
     }
 }
 
-fn unreadable(at: u64) -> Trouble {
-    Trouble::Flaw(format!("its log cannot be read at byte {at}"))
+fn unreadable(at: u64) -> SurveyError {
+    SurveyError::Flaw(format!("its log cannot be read at byte {at}"))
 }
 
-/// Segments by their number in the log, with their places in the file.
+/// Segments by number, with their offsets in the file.
 #[derive(Default)]
-struct Places {
-    /// sled does not replay these.
-    noted: BTreeMap<u64, u64>,
-    /// They were on disk before the newest were begun.
+struct SegmentMap {
+    /// Segments covered by the snapshot; sled does not replay them.
+    covered: BTreeMap<u64, u64>,
+    /// Segments that were on disk before the newest ones were started.
     older: BTreeMap<u64, u64>,
-    /// The log ends in one of these.
+    /// Segments of which one contains the end of the log.
     newest: BTreeMap<u64, u64>,
-    /// The first of them.
+    /// Number of the first of the newest segments.
     tail: u64,
 }
 
-/// The part of a segment that is whole.
-struct Whole {
+/// Intact part of a segment.
+struct IntactSegment {
     bytes: Vec<u8>,
     walk: Walk,
 }
 
-/// sled's log.
 struct Log {
     file: File,
-    /// The first segment that sled replays.
+    /// First segment that sled replays.
     since: u64,
 }
 
 impl Log {
-    fn check(&mut self, acknowledged: Option<u64>) -> std::result::Result<(), Trouble> {
+    fn check(&mut self, acknowledged: Option<u64>) -> std::result::Result<(), SurveyError> {
         let places = self.places()?;
         let is_gap = !places.newest.contains_key(&places.tail);
         if is_gap && places.newest.len() + places.older.len() > 0 {
-            return Err(Trouble::Flaw("a part of its log is missing".into()));
+            return Err(SurveyError::Flaw("a part of its log is missing".into()));
         }
         let mut is_there = false;
         for (&number, &at) in &places.older {
@@ -152,7 +151,7 @@ impl Log {
         let (end, at) = self.tail(&places)?;
         match acknowledged {
             Some(number) if !is_there && !end.iter().rev().any(|whole| whole.holds(number)) => {
-                self.check_noted(&places, number, at)
+                self.check_covered(&places, number, at)
             }
             _ => Ok(()),
         }
@@ -161,38 +160,38 @@ impl Log {
     fn replay(
         &mut self,
         take: &mut impl FnMut(&[u8], u64, &Message) -> Option<()>,
-    ) -> std::result::Result<(), Trouble> {
+    ) -> std::result::Result<(), SurveyError> {
         let places = self.places()?;
         let (end, _) = self.tail(&places)?;
-        for (&number, &at) in places.noted.iter().chain(&places.older) {
+        for (&number, &at) in places.covered.iter().chain(&places.older) {
             let whole = self.read(number, at)?;
             if whole.walk.end == End::Broken {
                 return Err(unreadable(at + whole.walk.to as u64));
             }
-            whole.tell(number, at, take)?;
+            whole.for_each_message(number, at, take)?;
         }
         for ((&number, &at), whole) in places.newest.iter().zip(end) {
-            whole.tell(number, at, take)?;
+            whole.for_each_message(number, at, take)?;
         }
         Ok(())
     }
 
-    /// Checks that a commit stands in what sled has taken note of: whoever opened the store last may have written nothing.
-    fn check_noted(&mut self, places: &Places, commit: u64, end: u64) -> std::result::Result<(), Trouble> {
-        for (&number, &at) in places.noted.iter().rev() {
+    /// Checks that a segment covered by the snapshot contains the commit: nothing may have been written since.
+    fn check_covered(&mut self, places: &SegmentMap, commit: u64, end: u64) -> std::result::Result<(), SurveyError> {
+        for (&number, &at) in places.covered.iter().rev() {
             if self.read(number, at)?.holds(commit) {
                 return Ok(());
             }
         }
         let flaw = format!("its log ends at byte {end}, before the newest acknowledged commit");
-        Err(Trouble::Flaw(flaw))
+        Err(SurveyError::Flaw(flaw))
     }
 
-    /// Returns whether any row but the store's own was ever written.
+    /// Returns whether the log contains any row besides the store's own record.
     fn holds_records(&mut self) -> io::Result<bool> {
         for at in (0..self.file.metadata()?.len()).step_by(SEGMENT) {
             let bytes = self.bytes(at, SEGMENT)?;
-            let is_record = |at| Envelope::carve(&bytes[at..]).is_ok_and(|row| row.name != STORE);
+            let is_record = |at| Envelope::decode_prefix(&bytes[at..]).is_ok_and(|row| row.name != STORE);
             if Envelope::starts(&bytes).any(is_record) {
                 return Ok(true);
             }
@@ -200,27 +199,30 @@ impl Log {
         Ok(false)
     }
 
-    fn places(&mut self) -> std::result::Result<Places, Trouble> {
-        let mut places = Places { tail: self.since, ..Places::default() };
+    fn places(&mut self) -> std::result::Result<SegmentMap, SurveyError> {
+        let mut places = SegmentMap { tail: self.since, ..SegmentMap::default() };
         let length = self.file.metadata()?.len();
         for at in (0..length).step_by(SEGMENT).take_while(|at| length - at >= HEADER as u64) {
             let Some(header) = self.header(at)? else { continue };
             let number = header.begin / SEGMENT as u64;
             if number < self.since {
-                places.noted.insert(number, at);
+                places.covered.insert(number, at);
                 continue;
             }
             places.tail = places.tail.max(header.stable / SEGMENT as u64);
             if places.older.insert(number, at).is_some() {
-                return Err(Trouble::Flaw(format!("two parts of its log claim one place, the second at byte {at}")));
+                return Err(SurveyError::Flaw(format!(
+                    "two parts of its log claim one place, the second at byte {at}"
+                )));
             }
         }
         places.newest = places.older.split_off(&places.tail);
         Ok(places)
     }
 
-    /// Reads the header of a segment; none if sled does not need the segment any more, or not yet: then it is all zero.
-    fn header(&mut self, at: u64) -> std::result::Result<Option<Header>, Trouble> {
+    /// Reads the header of a segment; `None` if sled does not need the segment: it is covered by the snapshot, or still
+    /// all zero.
+    fn header(&mut self, at: u64) -> std::result::Result<Option<Header>, SurveyError> {
         let start = self.bytes(at, 128)?;
         let header = start.first_chunk().and_then(Header::read);
         let is_needed = || start.iter().any(|&byte| byte != 0) && number_of(&start).is_none_or(|at| at >= self.since);
@@ -230,9 +232,9 @@ impl Log {
         }
     }
 
-    /// Reads the newest segments up to where the log ends, and says where in the file that is.
-    fn tail(&mut self, places: &Places) -> io::Result<(Vec<Whole>, u64)> {
-        let mut end: Vec<Whole> = vec![];
+    /// Reads the newest segments up to the end of the log; returns them with the offset of that end in the file.
+    fn tail(&mut self, places: &SegmentMap) -> io::Result<(Vec<IntactSegment>, u64)> {
+        let mut end: Vec<IntactSegment> = vec![];
         let mut batch: Option<(usize, usize, u64)> = None;
         let mut ends_at = 0;
         for (number, (&found, &at)) in (places.tail..).zip(&places.newest) {
@@ -251,15 +253,15 @@ impl Log {
             }
         }
         if let Some((segment, to, _)) = batch {
-            end.truncate(segment + 1); // a batch that is not whole does not count
+            end.truncate(segment + 1); // an incomplete batch does not count
             end[segment].walk.to = to;
         }
         Ok((end, ends_at))
     }
 
-    fn read(&mut self, number: u64, at: u64) -> io::Result<Whole> {
+    fn read(&mut self, number: u64, at: u64) -> io::Result<IntactSegment> {
         let bytes = self.bytes(at, SEGMENT)?;
-        Ok(Whole { walk: walk(&bytes, number), bytes })
+        Ok(IntactSegment { walk: walk(&bytes, number), bytes })
     }
 
     fn bytes(&mut self, at: u64, length: usize) -> io::Result<Vec<u8>> {
@@ -269,21 +271,23 @@ impl Log {
     }
 }
 
-impl Whole {
-    fn tell(
+impl IntactSegment {
+    fn for_each_message(
         &self,
         number: u64,
         at: u64,
         take: &mut impl FnMut(&[u8], u64, &Message) -> Option<()>,
-    ) -> std::result::Result<(), Trouble> {
+    ) -> std::result::Result<(), SurveyError> {
         messages(&self.bytes, number, self.walk.to).try_for_each(|message| {
             take(&self.bytes, at, &message).ok_or_else(|| unreadable(at + message.body.start as u64))
         })
     }
 
-    /// Returns whether it holds a row of this commit or of a later one; the newest stand last.
+    /// Returns whether it contains a row of this commit or a later one; the newest rows are last.
     fn holds(&self, commit: u64) -> bool {
         let bytes = &self.bytes[..self.walk.to];
-        Envelope::starts(bytes).rev().any(|at| Envelope::carve(&bytes[at..]).is_ok_and(|row| row.commit >= commit))
+        Envelope::starts(bytes)
+            .rev()
+            .any(|at| Envelope::decode_prefix(&bytes[at..]).is_ok_and(|row| row.commit >= commit))
     }
 }

@@ -1,8 +1,9 @@
-//! A new database, put in place of the old one.
+//! Replaces a database by a new one, atomically.
 //!
-//! Everything happens inside the store's directory, under its lock. The new database grows in `compacted/`; when it is whole
-//! and on disk, the file `swap` says so, and from then on the new one counts: whoever opens the store finishes the move.
-//! Before that the old one counts, and `compacted/` is removed. So a crash at any point leaves the old store or the new one.
+//! Everything happens inside the store's directory, under its lock. The new database is built in `compacted/`; when it
+//! is complete and on disk, the file `swap` is created, and from then on the new one is valid: the next opening
+//! finishes the move. Before that the old one is valid, and `compacted/` is removed. So a crash at any point leaves
+//! either the old store or the new one.
 
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
@@ -13,31 +14,30 @@ use crate::checkpoint::CheckpointError;
 
 type Result<T> = std::result::Result<T, CheckpointError>;
 
-/// Where the new database grows.
+/// Directory of the new database.
 pub(super) const NEW: &str = "compacted";
-/// Says that the new database is whole.
+/// File that marks the new database as complete.
 const SWAP: &str = "swap";
 
-/// From here on the new database counts.
+/// Marks the new database as complete: from here on it is the valid one.
 pub(super) fn declare(path: &Path) -> Result<()> {
-    let begun = path.join("swap.begun");
-    let opened = files::open(&begun, File::options().write(true).create(true).truncate(true));
+    let unfinished = path.join("swap.begun");
+    let opened = files::open(&unfinished, File::options().write(true).create(true).truncate(true));
     let written = opened.and_then(|file| file.sync_all());
-    io_at(&begun, "write the file", written)?;
-    io_at(&begun, "rename the file", fs::rename(&begun, path.join(SWAP)))?;
+    io_at(&unfinished, "write the file", written)?;
+    io_at(&unfinished, "rename the file", fs::rename(&unfinished, path.join(SWAP)))?;
     sync_path(path.into())
 }
 
-/// Returns whether a new database is to be put in place.
 pub(super) fn is_declared(path: &Path) -> bool {
     path.join(SWAP).exists()
 }
 
-/// Brings a directory to rest: finishes a move that was declared, or removes what was not. Before sled opens it.
-pub(super) fn settle(path: &Path) -> Result<()> {
+/// Finishes a move that was declared, or removes an incomplete database. Must run before sled opens the store.
+pub(super) fn finish_swap(path: &Path) -> Result<()> {
     remove_file(&path.join("swap.begun"))?;
     if is_declared(path) {
-        finish(path)?;
+        move_into_place(path)?;
     }
     let new = path.join(NEW);
     if new.exists() {
@@ -47,10 +47,10 @@ pub(super) fn settle(path: &Path) -> Result<()> {
 }
 
 /// Moves the new database into place. Each step may have been done before.
-fn finish(path: &Path) -> Result<()> {
+fn move_into_place(path: &Path) -> Result<()> {
     let new = path.join(NEW);
     if new.join("db").exists() {
-        // Until the log is replaced, snapshots here are the old log's; afterwards they are the new one's.
+        // Until the log is replaced, snapshots here belong to the old log; afterwards to the new one.
         snapshots(path)?.iter().try_for_each(|old| remove_file(old))?;
         sync_path(path.into())?;
         rename(&new.join("db"), &path.join("db"))?;

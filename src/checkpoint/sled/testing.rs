@@ -1,4 +1,4 @@
-//! How tests get at an open store to make it fail. Knows rows and switches; keeps no store open.
+//! Access to an open store for tests that make it fail. Knows rows and switches; does not keep the store open.
 
 use std::sync::{Arc, Weak};
 
@@ -24,7 +24,7 @@ impl SledFaults {
         self.0.upgrade().map(|shared| shared.disk.faults().fail_next_sync()).is_some()
     }
 
-    /// Runs `action` while no sync can begin; none if the store is not open.
+    /// Runs `action` while no sync can start; `None` if the store is not open.
     pub fn hold_syncs<T>(&self, action: impl FnOnce() -> T) -> Option<T> {
         Some(self.0.upgrade()?.disk.faults().hold_syncs(action))
     }
@@ -34,7 +34,7 @@ impl SledFaults {
         self.0.upgrade().is_some_and(|shared| shared.disk.faults().is_waiting())
     }
 
-    /// Flips a bit of a stored record; returns whether there was one.
+    /// Flips a bit of a stored record; returns whether the record exists.
     pub fn damage(&self, thread: &ThreadId, key: &Key) -> bool {
         let row = row_key(&name_of(thread, key), 0);
         self.0.upgrade().is_some_and(|shared| shared.disk.flip_a_bit(&row))

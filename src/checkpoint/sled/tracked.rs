@@ -1,6 +1,6 @@
-//! Stores whose files git tracks: such a store came with a clone, so others may have written it. Knows where repositories
-//! keep their index, and where the word of a person is kept that such a store is trusted: in the repository's own
-//! directory, which no clone brings along.
+//! Stores whose files git tracks: such a store came with a clone, so others may have written it. Knows where
+//! repositories keep their index, and where the trust of a person is recorded: in the repository's own directory, which
+//! is not part of a clone.
 
 use std::path::{Path, PathBuf};
 use std::{fs, io};
@@ -9,20 +9,19 @@ use super::files::io_at;
 use super::git_index::{Entry, entries};
 use crate::checkpoint::CheckpointError;
 
-/// The file in a repository's directory that lists the contents that are trusted.
+/// File in the repository's directory that lists the trusted contents.
 const TRUSTED: &str = "superstep-trusted";
 
-/// The files of a store that a repository tracks.
+/// Files of a store that a repository tracks.
 #[derive(Debug)]
-pub(super) struct Tracked {
-    /// The repository's own directory.
+pub(super) struct TrackedFiles {
     repository: PathBuf,
-    /// For each file, the id of its tracked content and its path: other contents have to be trusted anew.
+    /// For each file, the id of its tracked content and its path: changed contents have to be trusted again.
     files: Vec<String>,
 }
 
-impl Tracked {
-    /// Returns what a repository around a store tracks of it; none if nothing.
+impl TrackedFiles {
+    /// Returns the files of a store that a surrounding repository tracks; `None` if there are none.
     ///
     /// # Errors
     /// If the repository cannot be read.
@@ -39,13 +38,12 @@ impl Tracked {
         Ok(None)
     }
 
-    /// Returns whether a person trusts the tracked contents.
     pub(super) fn is_trusted(&self) -> bool {
         let trusted = fs::read_to_string(self.path()).unwrap_or_default();
         self.files.iter().all(|file| trusted.lines().any(|line| line == file))
     }
 
-    /// Notes that a person trusts the tracked contents.
+    /// Records that a person trusts the tracked contents.
     pub(super) fn trust(&self) -> Result<(), CheckpointError> {
         let text: String = self.files.iter().map(|file| format!("{file}\n")).collect();
         let path = self.path();
@@ -58,7 +56,7 @@ impl Tracked {
     }
 }
 
-/// Returns the directory of the repository whose work tree this is.
+/// Returns the repository directory of this work tree.
 fn repository(tree: &Path) -> Option<PathBuf> {
     let git = tree.join(".git");
     let found = fs::metadata(&git).ok()?;
@@ -70,21 +68,21 @@ fn repository(tree: &Path) -> Option<PathBuf> {
     Some(tree.join(text.strip_prefix("gitdir:")?.trim()))
 }
 
-/// Returns the tracked files under a path, as they are noted once trusted.
+/// Returns the tracked files under a path, in the form in which they are recorded once trusted.
 fn tracked(repository: &Path, path: &Path) -> io::Result<Vec<String>> {
     let path = bytes(path);
     let mut found = vec![];
     for index in indexes(repository)? {
         match entries(&fs::read(&index)?) {
             Some(all) => found.extend(all.iter().filter(|entry| is_under(entry, &path)).map(line)),
-            // One of a later version: whether the store is in it is unknown.
+            // The index has a later version: unknown if it tracks the store.
             None => found.push(format!("unknown {}", String::from_utf8_lossy(&path).escape_debug())),
         }
     }
     Ok(found)
 }
 
-/// Returns the files of an index: of a split one, those that it shares too.
+/// Returns the files of an index, including the shared part of a split index.
 fn indexes(repository: &Path) -> io::Result<Vec<PathBuf>> {
     let mut found = vec![];
     for entry in fs::read_dir(repository)? {

@@ -1,8 +1,8 @@
-//! What readers may see: the tree as it was at the last acknowledged commit. Knows which rows are being changed; must not
-//! know who changes them or why.
+//! View of readers: the tree as of the last acknowledged commit. Knows which rows are being changed; must not know by
+//! whom or why.
 //!
-//! Before a batch touches the tree, the rows it will change are kept here as they were; readers look here first. They are
-//! let go when the batch is on disk. A reader holds the lock for reading while it reads, so it sees one moment.
+//! Before a batch changes the tree, the previous values of its rows are stored here; readers look here first. They are
+//! dropped when the batch is on disk. A reader holds the read lock while it reads, so it sees one consistent snapshot.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Bound;
@@ -13,78 +13,74 @@ use ::sled::IVec;
 use super::disk::{Row, Tree};
 use crate::checkpoint::{CheckpointError, Order};
 
-/// Rows as they were before a batch; none for a row that was absent.
+/// Rows before a batch; `None` for a row that did not exist.
 pub(super) type Before = BTreeMap<Vec<u8>, Option<IVec>>;
 
-/// The tree, and what must not be seen of it yet.
+/// The tree, and the changes of it that readers must not see yet.
 #[derive(Debug)]
 pub(super) struct View {
     tree: Arc<dyn Tree>,
-    hidden: RwLock<Hidden>,
+    hidden: RwLock<Overlay>,
 }
 
 #[derive(Debug, Default)]
-struct Hidden {
+struct Overlay {
     before: Before,
     /// Names of threads whose deletion is on disk but not finished.
     deleted: BTreeSet<Vec<u8>>,
 }
 
 impl View {
-    /// Returns a view that shows everything.
     pub(super) fn new(tree: Arc<dyn Tree>) -> Self {
         Self { tree, hidden: RwLock::default() }
     }
 
-    /// Returns the moment that readers see now.
-    pub(super) fn now(&self) -> Moment<'_> {
-        Moment { tree: &*self.tree, hidden: self.hidden.read().unwrap_or_else(PoisonError::into_inner) }
+    /// Returns the current snapshot.
+    pub(super) fn now(&self) -> Snapshot<'_> {
+        Snapshot { tree: &*self.tree, hidden: self.hidden.read().unwrap_or_else(PoisonError::into_inner) }
     }
 
-    /// Keeps showing these rows as they were.
+    /// Makes readers see these rows instead of those in the tree.
     pub(super) fn hold(&self, before: Before) {
         self.change().before = before;
     }
 
-    /// Shows the tree as it is.
+    /// Makes readers see the tree itself.
     pub(super) fn release(&self) {
         let held = std::mem::take(&mut self.change().before);
         drop(held);
     }
 
-    /// Shows the thread of this name as absent.
+    /// Hides the thread of this name.
     pub(super) fn hide_thread(&self, name: Vec<u8>) {
         self.change().deleted.insert(name);
     }
 
-    /// Shows the thread of this name as it is.
+    /// Stops hiding the thread of this name.
     pub(super) fn show_thread(&self, name: &[u8]) {
         self.change().deleted.remove(name);
     }
 
-    fn change(&self) -> RwLockWriteGuard<'_, Hidden> {
+    fn change(&self) -> RwLockWriteGuard<'_, Overlay> {
         self.hidden.write().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 /// The acknowledged rows at one moment.
-pub(super) struct Moment<'a> {
+pub(super) struct Snapshot<'a> {
     tree: &'a dyn Tree,
-    hidden: RwLockReadGuard<'a, Hidden>,
+    hidden: RwLockReadGuard<'a, Overlay>,
 }
 
-impl Moment<'_> {
-    /// Returns whether any thread is being deleted.
+impl Snapshot<'_> {
     pub(super) fn hides_threads(&self) -> bool {
         !self.hidden.deleted.is_empty()
     }
 
-    /// Returns whether the thread of this name is being deleted.
     pub(super) fn hides_thread(&self, name: &[u8]) -> bool {
         self.hidden.deleted.contains(name)
     }
 
-    /// Returns one row.
     pub(super) fn row(&self, key: &[u8]) -> Result<Option<IVec>, CheckpointError> {
         match self.hidden.before.get(key) {
             Some(before) => Ok(before.clone()),
@@ -104,26 +100,26 @@ impl Moment<'_> {
     }
 }
 
-type Fallible = Result<Row, CheckpointError>;
-type Held<'a> = (&'a [u8], &'a Option<IVec>);
+type RowResult = Result<Row, CheckpointError>;
+type HeldRow<'a> = (&'a [u8], &'a Option<IVec>);
 
-/// Rows of the tree, replaced by those that are held.
+/// Rows of the tree, merged with the held ones.
 pub(super) struct Merge<'a> {
-    tree: std::iter::Peekable<Box<dyn Iterator<Item = Fallible> + 'a>>,
-    before: std::iter::Peekable<Box<dyn Iterator<Item = Held<'a>> + 'a>>,
+    tree: std::iter::Peekable<Box<dyn Iterator<Item = RowResult> + 'a>>,
+    before: std::iter::Peekable<Box<dyn Iterator<Item = HeldRow<'a>> + 'a>>,
     order: Order,
 }
 
 impl<'a> Merge<'a> {
     fn new(
-        tree: Box<dyn Iterator<Item = Fallible> + 'a>,
-        before: Box<dyn Iterator<Item = Held<'a>> + 'a>,
+        tree: Box<dyn Iterator<Item = RowResult> + 'a>,
+        before: Box<dyn Iterator<Item = HeldRow<'a>> + 'a>,
         order: Order,
     ) -> Self {
         Self { tree: tree.peekable(), before: before.peekable(), order }
     }
 
-    /// Compares the next row of the tree with the next held one: the lesser comes first.
+    /// Compares the next row of the tree with the next held row, in scan order.
     fn compare(&mut self) -> std::cmp::Ordering {
         use std::cmp::Ordering::{Greater, Less};
         match (self.tree.peek(), self.before.peek()) {
@@ -136,7 +132,7 @@ impl<'a> Merge<'a> {
 }
 
 impl Iterator for Merge<'_> {
-    type Item = Fallible;
+    type Item = RowResult;
 
     fn next(&mut self) -> Option<Self::Item> {
         loop {

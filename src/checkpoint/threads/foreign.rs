@@ -1,5 +1,4 @@
-//! Threads that were made elsewhere, and the word of a person that they may be run. Knows the contract and the record about
-//! a thread only.
+//! Imported threads, and the decision of a person to trust them. Knows the contract and the record about a thread only.
 
 use super::tags::change;
 use crate::checkpoint::time::now;
@@ -7,11 +6,11 @@ use crate::checkpoint::{
     AboutRecord, CheckpointError, Checkpointer, ForeignRecord, Key, Record, ThreadId, decode_record, encode_record,
 };
 
-/// Lets a thread that was imported be run, answered, updated and forked. Returns whether it had to be said. In a store that
-/// was made elsewhere as a whole, every thread is trusted with it.
+/// Trusts an imported thread, so that it may be run, answered, updated and forked. Returns whether it was untrusted
+/// before. In a store that comes from elsewhere, this trusts all threads.
 ///
-/// What it holds was written by others: its state goes into your nodes, its answers count as given, its recorded effects
-/// as done.
+/// The content was written by others: its state is passed to your nodes, its answers count as given, its recorded
+/// effects as done.
 ///
 /// # Errors
 /// [`CheckpointError::UnknownThread`], [`CheckpointError::ThreadBusy`]; if the store fails.
@@ -35,7 +34,7 @@ pub async fn trust(store: &dyn Checkpointer, thread: &ThreadId) -> Result<bool, 
     Ok(changed)
 }
 
-/// Returns where a thread came from, if it was imported, or if its whole store was made elsewhere.
+/// Returns the origin of a thread, if it was imported or its whole store comes from elsewhere.
 ///
 /// # Errors
 /// If the record is damaged or the store cannot be read.
@@ -43,7 +42,8 @@ pub async fn foreign(store: &dyn Checkpointer, thread: &ThreadId) -> Result<Opti
     Ok(of_store(store, imported(store, thread).await?))
 }
 
-/// Returns what is to be thought of a thread with this record: none in it counts while the whole store is not trusted.
+/// Returns the effective origin of a thread with this record: while the whole store is untrusted, trust in the record
+/// does not count.
 pub(crate) fn of_store(store: &dyn Checkpointer, record: Option<ForeignRecord>) -> Option<ForeignRecord> {
     if !store.is_foreign() {
         return record;
@@ -52,7 +52,7 @@ pub(crate) fn of_store(store: &dyn Checkpointer, record: Option<ForeignRecord>) 
     Some(ForeignRecord { imported_at, trusted: false })
 }
 
-/// Returns where a thread came from, by its own record.
+/// Returns the origin of a thread according to its own record.
 pub(in crate::checkpoint) async fn imported(
     store: &dyn Checkpointer,
     thread: &ThreadId,
@@ -60,7 +60,7 @@ pub(in crate::checkpoint) async fn imported(
     Ok(about_thread(store, thread).await?.and_then(|about| about.foreign))
 }
 
-/// Returns what a thread as a whole is; none if nothing of it is stored.
+/// Returns the record about a thread; `None` if there is none.
 pub(crate) async fn about_thread(
     store: &dyn Checkpointer,
     thread: &ThreadId,
@@ -69,7 +69,7 @@ pub(crate) async fn about_thread(
     about(thread, found.first().and_then(Option::as_deref))
 }
 
-/// Marks the records of a thread as made elsewhere: what a copy of an untrusted store holds is no more to be trusted.
+/// Marks the records of a thread as imported: a copy of an untrusted store is untrusted too.
 pub(in crate::checkpoint) fn mark(thread: &ThreadId, records: &mut Vec<Record>) -> Result<(), CheckpointError> {
     let at = records.iter().position(|(key, _)| *key == Key::About);
     let found = at.map(|at| records.remove(at).1);

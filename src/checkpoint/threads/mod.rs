@@ -1,13 +1,13 @@
-//! A thread as a whole, by its records: how they hang together, what reaches what, how all of them are read and put back.
-//! For retention, transport, backup and repair.
+//! Threads as sets of records: references, reachability, reading and inserting all of them. For retention, transport,
+//! backup and repair.
 //!
-//! Knows records and keys. Must not know states, nodes, or what a user's value is.
+//! Knows records and keys. Must not know states, nodes, or the type of a user's value.
 
-pub(super) mod anatomy;
-pub(super) mod capture;
-pub(super) mod deposit;
 pub(super) mod foreign;
-pub(super) mod needs;
+pub(super) mod insert;
 pub(super) mod pages;
 pub(super) mod reach;
+pub(super) mod references;
+pub(super) mod snapshot;
 pub(super) mod tags;
+pub(super) mod thread_records;

@@ -1,59 +1,59 @@
-//! What is reached from some checkpoints of a thread. Pure.
+//! Records reachable from given checkpoints of a thread. Pure.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 
-use super::anatomy::Anatomy;
-use super::needs::Need;
+use super::references::Reference;
+use super::thread_records::ThreadRecords;
 use crate::checkpoint::{CheckpointId, Key, RowId};
 
-/// The records that some checkpoints reach.
 #[derive(Debug, Default)]
 pub(in crate::checkpoint) struct Reach {
     pub(in crate::checkpoint) checkpoints: BTreeSet<CheckpointId>,
     rows: HashSet<RowId>,
-    /// Spans of entries, by log; in order and apart once all are known.
+    /// Spans of entries, by log; sorted and disjoint once all are known.
     logs: HashMap<String, Vec<(RowId, RowId)>>,
     shapes: BTreeSet<u64>,
-    /// From here on journals and events belong to no checkpoint yet.
+    /// Newest checkpoint of the root graph: later journals and events belong to no checkpoint yet.
     newest: CheckpointId,
 }
 
 impl Reach {
-    /// Follows everything from `roots`. A checkpoint of the root graph also keeps what subgraphs made in its superstep.
-    pub(in crate::checkpoint) fn from(anatomy: &Anatomy, roots: impl IntoIterator<Item = CheckpointId>) -> Self {
-        let newest = anatomy.roots().next().map(|(id, _)| id).unwrap_or_default();
+    /// Follows all references from `roots`. A checkpoint of the root graph also keeps those of subgraphs made in its
+    /// superstep.
+    pub(in crate::checkpoint) fn from(decoded: &ThreadRecords, roots: impl IntoIterator<Item = CheckpointId>) -> Self {
+        let newest = decoded.roots().next().map(|(id, _)| id).unwrap_or_default();
         let mut reach = Self { newest, ..Self::default() };
         let mut open: Vec<CheckpointId> = roots.into_iter().collect();
         while let Some(id) = open.pop() {
-            let Some(made) = anatomy.checkpoints.get(&id) else { continue };
+            let Some(made) = decoded.checkpoints.get(&id) else { continue };
             if !reach.checkpoints.insert(id) {
                 continue;
             }
             if made.root {
-                open.extend(anatomy.made_in(id));
+                open.extend(decoded.made_in(id));
             }
-            for (_, need) in anatomy.needs(id) {
-                reach.follow(need, &mut open);
+            for (_, reference) in decoded.references(id) {
+                reach.follow(reference, &mut open);
             }
         }
         reach.logs.values_mut().for_each(join);
         reach
     }
 
-    fn follow(&mut self, need: Need, open: &mut Vec<CheckpointId>) {
-        match need {
-            Need::Row(row) => _ = self.rows.insert(row),
-            Need::Written { log, row } => {
+    fn follow(&mut self, reference: Reference, open: &mut Vec<CheckpointId>) {
+        match reference {
+            Reference::Row(row) => _ = self.rows.insert(row),
+            Reference::Written { log, row } => {
                 self.rows.insert(row);
                 self.logs.entry(log).or_default().push((row, row));
             }
-            Need::Entries { log, range } => self.logs.entry(log).or_default().push((range.first, range.last)),
-            Need::Shape(shape) => _ = self.shapes.insert(shape),
-            Need::Checkpoint(id) | Need::Perhaps(id) => open.push(id),
+            Reference::Entries { log, range } => self.logs.entry(log).or_default().push((range.first, range.last)),
+            Reference::Shape(shape) => _ = self.shapes.insert(shape),
+            Reference::Checkpoint(id) | Reference::Optional(id) => open.push(id),
         }
     }
 
-    /// Returns whether a record is reached. Tags are kept with their checkpoints, by whoever asks.
+    /// Returns whether a record is reached. Always true for tags: the caller keeps them with their checkpoints.
     pub(in crate::checkpoint) fn keeps(&self, key: &Key) -> bool {
         match key {
             Key::Head | Key::About | Key::Tag(_) | Key::Signal { .. } => true,
@@ -69,7 +69,7 @@ impl Reach {
     }
 }
 
-/// Puts spans in order and joins those that touch.
+/// Sorts spans and merges those that overlap.
 fn join(spans: &mut Vec<(RowId, RowId)>) {
     spans.sort_unstable();
     spans.dedup_by(|next, span| {

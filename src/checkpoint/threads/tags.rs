@@ -1,4 +1,4 @@
-//! Names for checkpoints, by which they are kept. Knows the contract and the records of tags only.
+//! Tags of checkpoints, which protect them from retention. Knows the contract and the records of tags only.
 
 use super::pages::Pages;
 use crate::checkpoint::time::now;
@@ -7,7 +7,8 @@ use crate::checkpoint::{
     CheckpointError, CheckpointId, Checkpointer, Claim, Commit, Key, TagRecord, ThreadId, decode_record, encode_record,
 };
 
-/// Gives a checkpoint a name, so that retention keeps it. A name that was another checkpoint's moves; that one is returned.
+/// Tags a checkpoint, so that retention keeps it. If the tag belonged to another checkpoint, it moves, and that
+/// checkpoint is returned.
 ///
 /// # Errors
 /// [`CheckpointError::UnknownThread`], [`CheckpointError::UnknownCheckpoint`], [`CheckpointError::ThreadBusy`] while a run
@@ -33,7 +34,7 @@ pub async fn tag(
     before.map(|bytes| decode_record::<TagRecord>(thread, &key, &bytes).map(|tag| tag.checkpoint)).transpose()
 }
 
-/// Takes a name away; returns which checkpoint had it.
+/// Removes a tag; returns the checkpoint that had it.
 ///
 /// # Errors
 /// As [`tag`].
@@ -47,7 +48,7 @@ pub async fn untag(
     before.map(|bytes| decode_record::<TagRecord>(thread, &key, &bytes).map(|tag| tag.checkpoint)).transpose()
 }
 
-/// Returns the names that checkpoints of a thread have, in order.
+/// Returns the tags of a thread, in order.
 ///
 /// # Errors
 /// If a record is damaged or the store cannot be read.
@@ -67,7 +68,8 @@ pub async fn tags(store: &dyn Checkpointer, thread: &ThreadId) -> Result<Vec<(St
 
 type Change = (Vec<(Key, Vec<u8>)>, Vec<Key>);
 
-/// Reads some records and makes a change that leaves the head where it is; returns the first of them as it was.
+/// Reads some records and commits a change that leaves the head unchanged; returns the previous value of the first
+/// record.
 pub(super) async fn change(
     store: &dyn Checkpointer,
     thread: &ThreadId,

@@ -1,24 +1,24 @@
-//! A copy of a store, made through the contract while the store is open. Knows the contract only.
+//! Copies a store through the contract while it is open. Knows the contract only.
 
 use std::fmt;
 
 use serde::Serialize;
 
-use crate::checkpoint::threads::capture::Captured;
-use crate::checkpoint::threads::deposit::deposit;
 use crate::checkpoint::threads::foreign::mark;
+use crate::checkpoint::threads::insert::insert_thread;
+use crate::checkpoint::threads::snapshot::ThreadSnapshot;
 use crate::checkpoint::{CheckpointError, Checkpointer, ThreadId};
 
-/// What a backup holds.
+/// Contents of a backup.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct BackedUp {
-    /// How many threads were copied.
+    /// Number of threads copied.
     pub threads: usize,
-    /// How many records they have.
+    /// Number of records copied.
     pub records: usize,
-    /// The bytes of these records, as the engine counts them.
+    /// Bytes of these records, as the engine counts them.
     pub bytes: u64,
-    /// Threads that could not be read, and so are not in the backup, with the reason.
+    /// Threads that could not be read and are not in the backup, with the reason.
     pub failed: Vec<(ThreadId, String)>,
 }
 
@@ -37,14 +37,15 @@ impl fmt::Display for BackedUp {
     }
 }
 
-/// Copies every thread of a store into an empty one. The copy is used by opening it; names, heads and ids of questions are
+/// Copies every thread of a store into an empty one. To use the copy, open it; names, heads and ids of questions are
 /// the same.
 ///
-/// Runs may go on meanwhile. Each thread is copied as it was at one moment, two threads perhaps at two; one that is begun or
-/// deleted meanwhile may be in the copy or not. A thread is in memory while it is copied. Threads that are damaged are left
-/// out and named in the report.
+/// Runs may continue meanwhile. Each thread is copied as of one moment, but not all threads as of the same moment; a
+/// thread that is created or deleted meanwhile may or may not be in the copy. A thread is held in memory while it is
+/// copied. Damaged threads are left out and named in the report.
 ///
-/// Threads of a store that was made elsewhere and is not [trusted](super::super::trust) are marked as imported in the copy.
+/// Threads of a store that comes from elsewhere and is not [trusted](super::super::trust) are marked as imported in the
+/// copy.
 ///
 /// To copy to a directory, see `SledCheckpointer::backup`.
 ///
@@ -72,7 +73,7 @@ async fn copy(
     thread: ThreadId,
     report: &mut BackedUp,
 ) -> Result<(), CheckpointError> {
-    let mut captured = match Captured::read(from, &thread).await {
+    let mut captured = match ThreadSnapshot::read(from, &thread).await {
         Ok(captured) => captured,
         Err(CheckpointError::UnknownThread { .. }) => return Ok(()), // deleted meanwhile
         Err(error @ (CheckpointError::Damaged { .. } | CheckpointError::Format { .. })) => {
@@ -85,7 +86,7 @@ async fn copy(
         mark(&thread, &mut captured.records)?;
     }
     let (records, bytes) = (captured.records.len(), sum(&captured.records));
-    deposit(to, &thread, captured.head, captured.records).await?;
+    insert_thread(to, &thread, captured.head, captured.records).await?;
     report.threads += 1;
     report.records += records;
     report.bytes += bytes;

@@ -1,4 +1,4 @@
-//! A thread of a store as one file. Knows the contract and the records; the file's layout is in `file`.
+//! Exports a thread of a store as one file. Knows the contract and the records; the file's layout is in `file`.
 
 use std::collections::HashSet;
 use std::fmt;
@@ -9,14 +9,14 @@ use serde::Serialize;
 
 use super::file::{Header, Names, Writer};
 use super::redact::redact;
-use crate::checkpoint::threads::anatomy::Anatomy;
-use crate::checkpoint::threads::capture::Captured;
 use crate::checkpoint::threads::pages::{self, Pages};
 use crate::checkpoint::threads::reach::Reach;
+use crate::checkpoint::threads::snapshot::ThreadSnapshot;
+use crate::checkpoint::threads::thread_records::ThreadRecords;
 use crate::checkpoint::time::now;
 use crate::checkpoint::{CheckpointError, Checkpointer, Head, Key, Record, Shape, ThreadId};
 
-/// How a thread is exported.
+/// Options of an export.
 #[derive(Clone, Debug, Default)]
 #[must_use]
 pub struct ExportOptions {
@@ -24,26 +24,26 @@ pub struct ExportOptions {
 }
 
 impl ExportOptions {
-    /// Returns the options that leave secret channels out.
+    /// Returns options that leave out secret channels.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Lets the file hold secret channels too.
+    /// Includes secret channels in the file.
     pub fn with_secrets(mut self) -> Self {
         self.secrets = true;
         self
     }
 }
 
-/// What an exported file holds.
+/// Contents of an exported file.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Exported {
-    /// How many checkpoints, those of subgraphs included.
+    /// Number of checkpoints, those of subgraphs included.
     pub checkpoints: usize,
-    /// How many records, checkpoints included.
+    /// Number of records, checkpoints included.
     pub records: usize,
-    /// The bytes of these records, as the engine counts them.
+    /// Bytes of these records, as the engine counts them.
     pub bytes: u64,
     /// Secret channels that were left out.
     pub redacted: Vec<String>,
@@ -64,38 +64,39 @@ impl fmt::Display for Exported {
     }
 }
 
-/// Writes a thread, as it is at one moment, as one file: checkpoints, subgraphs, journals, events, tags. A run may hold it
-/// meanwhile. Values are read twice, a few at a time, so that a thread of any size needs little memory: what is held of it is the
-/// engine's own records.
+/// Writes a thread, as of one moment, to a file: checkpoints, subgraphs, journals, events, tags. A run may hold it
+/// meanwhile. Values are read twice, a few at a time, so that a thread of any size needs little memory: only the
+/// engine's own records are held.
 ///
-/// **What the file may give away.** Channels marked `#[channel(secret)]` are left out, in every subgraph and in the writes of
-/// unfinished tasks too; a channel that any version of the graph calls secret counts. Nothing else is: input to workers
-/// (sends), questions, answers and who gave them, arguments and results of effects, recorded events, texts of errors,
-/// metadata. A secret that a node copied there is in the file.
+/// **Secrets.** Channels marked `#[channel(secret)]` are left out, in every subgraph and in the writes of unfinished
+/// tasks too; it is enough that any version of the graph marks the channel. Nothing else is left out: input to workers
+/// (sends), questions, answers and the names of those who gave them, arguments and results of effects, recorded events,
+/// error texts, metadata. A secret that a node copied there is in the file.
 ///
 /// # Errors
-/// [`CheckpointError::UnknownThread`], [`CheckpointError::Damaged`], [`CheckpointError::BadImport`] for a thread that has no
-/// checkpoint yet, or of which a part was removed meanwhile; [`CheckpointError::Io`] if `out` cannot be written; if the store cannot be read.
+/// [`CheckpointError::UnknownThread`], [`CheckpointError::Damaged`], [`CheckpointError::BadImport`] for a thread
+/// without a checkpoint, or if a part of it was removed meanwhile; [`CheckpointError::Io`] if `out` cannot be written;
+/// if the store cannot be read.
 pub async fn export_thread(
     store: &dyn Checkpointer,
     thread: &ThreadId,
     options: &ExportOptions,
     out: impl Write,
 ) -> Result<Exported, CheckpointError> {
-    let Captured { head, mut records } = Captured::structure(store, thread).await?;
+    let ThreadSnapshot { head, mut records } = ThreadSnapshot::structure(store, thread).await?;
     let Some(newest) = head.checkpoint else {
         return Err(CheckpointError::BadImport { reason: format!("thread `{thread}` has no checkpoint yet") });
     };
-    let mut anatomy = anatomy(thread, &records)?;
-    let redacted = if options.secrets { vec![] } else { redact(&anatomy, &mut records)? };
+    let mut decoded = decode(thread, &records)?;
+    let redacted = if options.secrets { vec![] } else { redact(&decoded, &mut records)? };
     if !redacted.is_empty() {
-        anatomy = self::anatomy(thread, &records)?;
+        decoded = decode(thread, &records)?;
     }
-    let reach = reach(&anatomy);
+    let reach = reach(&decoded);
     records.retain(|(key, _)| reach.keeps(key));
     let values = Values::survey(store, thread, reach).await?;
     let head = Head { checkpoint: Some(newest), ..head };
-    let header = header(thread, head, &anatomy, (&records, &values), options, redacted);
+    let header = header(thread, head, &decoded, (&records, &values), options, redacted);
     let mut file = Writer::begin(&header, out).map_err(unwritten)?;
     records.iter().try_for_each(|(key, bytes)| file.put(key, bytes)).map_err(unwritten)?;
     values.write(store, thread, &mut file).await?;
@@ -109,19 +110,18 @@ fn unwritten(error: io::Error) -> CheckpointError {
     CheckpointError::Io { what: "write the exported thread".into(), path, reason }
 }
 
-/// The values that the checkpoints of a thread refer to, as they were counted.
+/// Values that the checkpoints of a thread refer to, as counted in the first pass.
 struct Values {
     reach: Reach,
     records: usize,
     bytes: u64,
-    /// Entries of journals and events: a run may add others meanwhile.
+    /// Keys of journal entries and events: a run may add others meanwhile.
     late: HashSet<Key>,
-    /// Signals: a run may take them meanwhile.
+    /// Signals: a run may receive them meanwhile.
     signals: Vec<Record>,
 }
 
 impl Values {
-    /// Counts the values.
     async fn survey(store: &dyn Checkpointer, thread: &ThreadId, reach: Reach) -> Result<Self, CheckpointError> {
         let mut values = Self { reach, records: 0, bytes: 0, late: HashSet::new(), signals: vec![] };
         let mut pages = Pages::of(store, thread, pages::values());
@@ -146,7 +146,7 @@ impl Values {
         }
     }
 
-    /// Writes what was counted, and nothing else.
+    /// Writes exactly the counted values.
     async fn write(
         &self,
         store: &dyn Checkpointer,
@@ -180,27 +180,27 @@ impl Values {
     }
 }
 
-fn anatomy(thread: &ThreadId, records: &[Record]) -> Result<Anatomy, CheckpointError> {
-    Anatomy::of(thread, records.iter().map(|(key, bytes)| (key, bytes.as_slice())))
+fn decode(thread: &ThreadId, records: &[Record]) -> Result<ThreadRecords, CheckpointError> {
+    ThreadRecords::of(thread, records.iter().map(|(key, bytes)| (key, bytes.as_slice())))
 }
 
-/// What checkpoints and tags refer to; not what is left of secret channels, or of failed attempts.
-fn reach(anatomy: &Anatomy) -> Reach {
-    let roots = anatomy.roots().map(|(id, _)| id).chain(anatomy.tags.values().map(|tag| tag.checkpoint));
-    Reach::from(anatomy, roots)
+/// Returns what checkpoints and tags refer to, without leftovers of secret channels or failed attempts.
+fn reach(decoded: &ThreadRecords) -> Reach {
+    let roots = decoded.roots().map(|(id, _)| id).chain(decoded.tags.values().map(|tag| tag.checkpoint));
+    Reach::from(decoded, roots)
 }
 
 fn header(
     thread: &ThreadId,
     head: Head,
-    anatomy: &Anatomy,
+    decoded: &ThreadRecords,
     (records, values): (&[Record], &Values),
     options: &ExportOptions,
     redacted: Vec<String>,
 ) -> Header {
     Header {
         thread: thread.to_string(),
-        graph: anatomy.about.as_ref().map(|about| about.graph.clone()),
+        graph: decoded.about.as_ref().map(|about| about.graph.clone()),
         exported_at: now(),
         release: env!("CARGO_PKG_VERSION").into(),
         head: head.checkpoint.unwrap_or_default().0,
@@ -208,7 +208,7 @@ fn header(
         checkpoints: records.iter().filter(|(key, _)| is_checkpoint(key)).count(),
         records: records.len() + values.records,
         bytes: records.iter().map(|(_, bytes)| bytes.len() as u64).sum::<u64>() + values.bytes,
-        shapes: anatomy.shapes.iter().map(|(fingerprint, shape)| names(*fingerprint, shape)).collect(),
+        shapes: decoded.shapes.iter().map(|(fingerprint, shape)| names(*fingerprint, shape)).collect(),
         secrets: options.secrets,
         redacted,
     }

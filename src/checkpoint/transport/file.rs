@@ -1,5 +1,5 @@
-//! One thread as bytes: what the file says about itself, its records, its end. Knows the layout and its checksums; must not
-//! know what a record means.
+//! File format of one thread: header, records, end. Knows the layout and its checksums; must not know what a record
+//! means.
 //!
 //! Layout: magic (8 bytes), format (2, least byte first), length of the header (4), header (JSON), crc32c of all that; one
 //! envelope for each record, in the order of keys, numbered from 0; "END\n", crc32c of everything before.
@@ -11,42 +11,42 @@ use serde::{Deserialize, Serialize};
 use crate::checkpoint::envelope::{Envelope, Flaw, name_of, split_name};
 use crate::checkpoint::{CheckpointError, Key, Record, ThreadId};
 
-/// Begins like a PNG: no text, and a transfer that takes it for text is noticed.
+/// Starts like a PNG, so that a transfer in text mode is detected.
 const MAGIC: [u8; 8] = *b"\x89SSX\r\n\x1a\n";
 const FORMAT: u16 = 1;
-/// How many bytes tell whether a file is one.
+/// Number of bytes needed to recognize a file.
 pub(super) const START: u64 = 10;
 const END: &[u8] = b"END\n";
-/// The most bytes of a header.
+/// Maximum size of a header in bytes.
 const HEADER: usize = 4 << 20;
 
-/// What the file says about itself.
+/// Header of the file.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Header {
-    /// The thread's name where it was exported.
+    /// Name of the thread in the original store.
     pub(super) thread: String,
     pub(super) graph: Option<String>,
-    /// In milliseconds since 1970.
+    /// Time of the export, in milliseconds since 1970.
     pub(super) exported_at: u64,
-    /// The release that wrote it.
+    /// Release that wrote it.
     pub(super) release: String,
-    /// The newest checkpoint.
+    /// Newest checkpoint.
     pub(super) head: u64,
-    /// The first number that is not used yet.
+    /// First unused checkpoint number.
     pub(super) next: u64,
     pub(super) checkpoints: usize,
     pub(super) records: usize,
-    /// The bytes of the records, as the engine counts them.
+    /// Bytes of the records, as the engine counts them.
     pub(super) bytes: u64,
-    /// The versions of the graph that made it.
+    /// Versions of the graph that made it.
     pub(super) shapes: Vec<Names>,
-    /// Whether secret channels are in it.
+    /// Set if secret channels are included.
     pub(super) secrets: bool,
     /// Channels that were left out.
     pub(super) redacted: Vec<String>,
 }
 
-/// The names of one version of a graph, for whoever looks at the file.
+/// Names of one version of the graph, for people who inspect the file.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Names {
     pub(super) fingerprint: String,
@@ -54,16 +54,16 @@ pub(super) struct Names {
     pub(super) nodes: Vec<String>,
 }
 
-/// Writes a file, a record at a time.
+/// Writes a file, one record at a time.
 pub(super) struct Writer<W> {
     out: Summed<W>,
     thread: ThreadId,
-    /// How many records were written.
+    /// Number of records written.
     written: u64,
 }
 
 impl<W: Write> Writer<W> {
-    /// Writes what the file says about itself.
+    /// Writes the header.
     pub(super) fn begin(header: &Header, out: W) -> io::Result<Self> {
         let text = serde_json::to_vec(header)?;
         let mut out = Summed { out, crc: 0 };
@@ -75,7 +75,7 @@ impl<W: Write> Writer<W> {
         Ok(Self { out, thread: header.thread.as_str().into(), written: 0 })
     }
 
-    /// Writes the next record, in the order of keys.
+    /// Writes the next record; they must be in key order.
     pub(super) fn put(&mut self, key: &Key, payload: &[u8]) -> io::Result<()> {
         let name = name_of(&self.thread, key);
         self.out.put(&Envelope { name: &name, part: 0, parts: 1, commit: self.written, payload }.seal())?;
@@ -83,7 +83,6 @@ impl<W: Write> Writer<W> {
         Ok(())
     }
 
-    /// Writes the end.
     pub(super) fn end(mut self) -> io::Result<()> {
         self.out.put(END)?;
         self.out.put(&self.out.crc.to_le_bytes())?;
@@ -91,7 +90,6 @@ impl<W: Write> Writer<W> {
     }
 }
 
-/// Writes a file.
 #[cfg(test)]
 pub(super) fn write(header: &Header, records: &[Record], out: &mut dyn Write) -> io::Result<()> {
     let mut writer = Writer::begin(header, out)?;
@@ -111,7 +109,7 @@ impl<W: Write> Summed<W> {
     }
 }
 
-/// Reads a file: what it says about itself, and its records, whose keys are in order and none twice.
+/// Reads a file; the keys of its records are in order and unique.
 ///
 /// # Errors
 /// [`CheckpointError::BadImport`], or [`CheckpointError::Format`] if a later release wrote it.
@@ -142,7 +140,7 @@ pub(super) fn read(bytes: &[u8], max_records: usize) -> Result<(Header, Vec<Reco
     Ok((header, records))
 }
 
-/// Checks the first bytes, and returns what follows them.
+/// Checks the magic and the format; returns the rest.
 pub(super) fn begins(bytes: &[u8]) -> Result<&[u8], CheckpointError> {
     let rest = bytes.strip_prefix(&MAGIC).ok_or_else(|| bad("the file does not begin as an exported thread does"))?;
     let (format, rest) = rest.split_first_chunk().ok_or_else(cut)?;
@@ -154,7 +152,7 @@ fn records(header: &Header, mut rest: &[u8]) -> Result<Vec<Record>, CheckpointEr
     let thread = ThreadId::from(header.thread.as_str());
     let mut records: Vec<Record> = vec![];
     while !rest.is_empty() {
-        let row = Envelope::carve(rest).map_err(flawed)?;
+        let row = Envelope::decode_prefix(rest).map_err(flawed)?;
         let key = split_name(row.name).filter(|(owner, _)| *owner == thread).map(|(_, key)| key);
         let key = key.ok_or_else(|| bad("a record belongs to another thread"))?;
         if (row.part, row.parts, row.commit) != (0, 1, records.len() as u64) || records.len() == header.records {
@@ -190,7 +188,6 @@ fn cut() -> CheckpointError {
     bad("it is cut short")
 }
 
-/// Returns the error of a file that is no thread.
 pub(super) fn bad(reason: impl Into<String>) -> CheckpointError {
     CheckpointError::BadImport { reason: reason.into() }
 }

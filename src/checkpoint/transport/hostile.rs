@@ -1,8 +1,8 @@
-//! Files that somebody made by hand, whole and with right checksums: none of them comes in.
+//! Tests: manipulated files with correct checksums are all refused.
 
 use super::file::{Header, write};
 use super::import::{ImportOptions, import_thread};
-use crate::checkpoint::threads::needs::log_name;
+use crate::checkpoint::threads::references::log_name;
 use crate::checkpoint::{
     ChannelShape, CheckpointError, CheckpointId, CheckpointRecord, Checkpointer, ControlRecord, EffectKind,
     EffectRecord, Key, LogRange, MemoryCheckpointer, Record, RowId, SendRecord, Shape, Slot, Source, TagRecord,
@@ -44,7 +44,7 @@ fn checkpoint(parent: Option<u64>, namespace: &str) -> CheckpointRecord {
     }
 }
 
-/// A thread that is in order, and a change to it.
+/// A valid thread, and a change to it.
 struct File {
     first: CheckpointRecord,
     second: CheckpointRecord,
@@ -186,9 +186,9 @@ type Change = fn(&mut File);
 async fn what_is_not_in_order_is_refused(#[case] change: Change) {
     let error = import(change).await.unwrap_err();
     assert!(matches!(error, CheckpointError::BadImport { .. }), "{error}");
-    let told = error.to_string();
+    let message = error.to_string();
     let foreign = ["expected", "invalid", "io error", "variant", "deserial", "unexpected"];
-    assert!(!foreign.iter().any(|word| told.contains(word)), "these are words of a decoder: {told}");
+    assert!(!foreign.iter().any(|word| message.contains(word)), "these are words of a decoder: {message}");
 }
 
 fn effect() -> Record {
@@ -207,7 +207,7 @@ fn effect() -> Record {
 }
 
 #[tokio::test]
-async fn a_record_of_a_later_release_is_told_apart() {
+async fn a_record_of_a_later_release_is_recognized() {
     let later = |f: &mut File| f.more.push((Key::Checkpoint(CheckpointId(2)), vec![crate::checkpoint::FORMAT + 1]));
     assert!(matches!(import(later).await.unwrap_err(), CheckpointError::Format { .. }));
 }

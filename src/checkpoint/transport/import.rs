@@ -1,5 +1,5 @@
-//! A file as a thread of a store: everything is checked before anything is written. Knows the order of the checks; the
-//! layout is in `file`, what makes a thread in `checks`.
+//! Imports a file as a thread of a store: everything is checked before anything is written. Knows the order of the
+//! checks; the layout is in `file`, the rules for a valid thread are in `checks`.
 
 use std::fmt;
 use std::hash::{BuildHasher, RandomState};
@@ -8,18 +8,18 @@ use std::path::PathBuf;
 
 use serde::Serialize;
 
+use super::check_msgpack::{DEPTH, check_msgpack};
 use super::checks::{MOST, check};
 use super::file::{START, bad, begins, read};
-use super::skim::{DEPTH, skim};
-use crate::checkpoint::threads::anatomy::Anatomy;
-use crate::checkpoint::threads::deposit::deposit;
+use crate::checkpoint::threads::insert::insert_thread;
+use crate::checkpoint::threads::thread_records::ThreadRecords;
 use crate::checkpoint::time::now;
 use crate::checkpoint::{
     AboutRecord, CheckpointError, CheckpointId, Checkpointer, Commit, EffectRecord, EventRecord, ForeignRecord, Head,
     Key, Record, SignalRecord, ThreadId, decode_record, encode_record,
 };
 
-/// How a file is imported.
+/// Options of an import.
 #[derive(Clone, Debug)]
 #[must_use]
 pub struct ImportOptions {
@@ -35,44 +35,44 @@ impl Default for ImportOptions {
 }
 
 impl ImportOptions {
-    /// Returns the options: under the name that the thread had, at most 1 GiB and four million records.
+    /// Returns the defaults: the original name, at most 1 GiB and four million records.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Gives the thread another name.
+    /// Sets another name for the thread.
     pub fn named(mut self, thread: impl Into<ThreadId>) -> Self {
         self.thread = Some(thread.into());
         self
     }
 
-    /// Sets the most bytes that are read.
+    /// Sets the maximum number of bytes read.
     pub fn max_bytes(mut self, bytes: u64) -> Self {
         self.max_bytes = bytes;
         self
     }
 
-    /// Sets the most records that are taken.
+    /// Sets the maximum number of records.
     pub fn max_records(mut self, records: usize) -> Self {
         self.max_records = records;
         self
     }
 }
 
-/// What was imported.
+/// Result of an import.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Imported {
-    /// The thread's name here.
+    /// Name of the thread in this store.
     pub thread: ThreadId,
-    /// Its name where it was exported.
+    /// Name in the original store.
     pub was: String,
-    /// Its graph's name, if it says so.
+    /// Name of its graph, if known.
     pub graph: Option<String>,
-    /// The release that wrote the file.
+    /// Release that wrote the file.
     pub release: String,
-    /// How many checkpoints, those of subgraphs included.
+    /// Number of checkpoints, those of subgraphs included.
     pub checkpoints: usize,
-    /// How many records, checkpoints included.
+    /// Number of records, checkpoints included.
     pub records: usize,
     /// Secret channels that were left out.
     pub redacted: Vec<String>,
@@ -86,18 +86,19 @@ impl fmt::Display for Imported {
     }
 }
 
-/// Reads a thread from a file that [`export_thread`](super::super::export_thread) wrote, and stores it as a foreign one: it
-/// can be read, compared and replayed from its records, and be run only once a person [trusts](super::super::trust) it.
+/// Reads a thread from a file that [`export_thread`](super::super::export_thread) wrote, and stores it as an imported
+/// one: it can be read, compared and replayed from its records, but run only once a person
+/// [trusts](super::super::trust) it.
 ///
-/// Size, number of records, lengths of names and depth of values are checked before anything is decoded as a type; then the
-/// whole of it: what refers to what, that nothing is missing, that indexes are those of its graph. The thread gets a birth of
-/// its own, so ids of its open questions are others than where it came from, and so are the idempotency keys of effects it
-/// has yet to run: an answer to the one is none to the other. To move a thread as it is, restore a backup.
+/// Size, number of records, lengths of names and depth of values are checked before any value is decoded as a type;
+/// then the whole: references, missing records, indexes. The thread gets a new birth id, so the ids of its pending
+/// questions and the idempotency keys of effects it has yet to run differ from the original's: an answer to one is not
+/// an answer to the other. To move a thread unchanged, restore a backup.
 ///
 /// # Errors
-/// [`CheckpointError::BadImport`] or [`CheckpointError::Format`] for a file that cannot be taken,
-/// [`CheckpointError::ThreadExists`] if the name is taken, [`CheckpointError::TooLarge`] for a name or record over the store's
-/// limit, [`CheckpointError::Io`] if the file cannot be read: nothing is written then. If the store fails.
+/// [`CheckpointError::BadImport`] or [`CheckpointError::Format`] for an invalid file, [`CheckpointError::ThreadExists`]
+/// if the name is taken, [`CheckpointError::TooLarge`] for a name or record over the store's limit,
+/// [`CheckpointError::Io`] if the file cannot be read: nothing is written then. If the store fails.
 pub async fn import_thread(
     store: &dyn Checkpointer,
     file: impl Read,
@@ -106,7 +107,7 @@ pub async fn import_thread(
     unpack(file, options)?.stored(store).await
 }
 
-/// A thread that was read from a file and checked, and is in no store yet.
+/// A thread that was read from a file and checked, but is in no store yet.
 #[derive(Clone, Debug)]
 pub(crate) struct Unpacked {
     head: Head,
@@ -123,12 +124,12 @@ pub(crate) fn unpack(file: impl Read, options: &ImportOptions) -> Result<Unpacke
     if thread.as_str().is_empty() || thread.as_str().len() > Commit::MAX_NAME {
         return Err(bad("the thread's name is empty or too long"));
     }
-    records.iter().try_for_each(skimmed)?;
-    let anatomy =
-        Anatomy::of(&thread, records.iter().map(|(key, bytes)| (key, bytes.as_slice()))).map_err(undecoded)?;
-    records.iter().try_for_each(|(key, bytes)| decoded(&thread, key, bytes))?;
-    check(&anatomy, &records, CheckpointId(header.head), header.next).map_err(bad)?;
-    mark(&mut records, &anatomy, header.graph.as_deref())?;
+    records.iter().try_for_each(check_value)?;
+    let decoded =
+        ThreadRecords::of(&thread, records.iter().map(|(key, bytes)| (key, bytes.as_slice()))).map_err(undecoded)?;
+    records.iter().try_for_each(|(key, bytes)| check_decodes(&thread, key, bytes))?;
+    check(&decoded, &records, CheckpointId(header.head), header.next).map_err(bad)?;
+    mark(&mut records, &decoded, header.graph.as_deref())?;
     let checkpoint = Some(CheckpointId(header.head));
     let birth = RandomState::new().hash_one(now()) & 0xffff_ffff;
     let imported = Imported {
@@ -136,7 +137,7 @@ pub(crate) fn unpack(file: impl Read, options: &ImportOptions) -> Result<Unpacke
         was: header.thread,
         graph: header.graph,
         release: header.release,
-        checkpoints: anatomy.checkpoints.len(),
+        checkpoints: decoded.checkpoints.len(),
         records: records.len(),
         redacted: header.redacted,
     };
@@ -144,21 +145,20 @@ pub(crate) fn unpack(file: impl Read, options: &ImportOptions) -> Result<Unpacke
 }
 
 impl Unpacked {
-    /// Returns what the file says of itself.
     #[cfg(feature = "test-util")]
     pub(crate) fn imported(&self) -> &Imported {
         &self.imported
     }
 
-    /// Stores the thread, all of it or nothing.
+    /// Stores the thread, completely or not at all.
     pub(crate) async fn stored(self, store: &dyn Checkpointer) -> Result<Imported, CheckpointError> {
         let Self { head, records, imported } = self;
-        deposit(store, &imported.thread, head, records).await?;
+        insert_thread(store, &imported.thread, head, records).await?;
         Ok(imported)
     }
 }
 
-/// Reads the whole file, unless its first bytes say that it is none of ours.
+/// Reads the whole file, unless its first bytes show that it is not an exported thread.
 fn whole(mut file: impl Read, max_bytes: u64) -> Result<Vec<u8>, CheckpointError> {
     let mut bytes = vec![];
     let failed = |error: io::Error| CheckpointError::Io {
@@ -176,30 +176,33 @@ fn whole(mut file: impl Read, max_bytes: u64) -> Result<Vec<u8>, CheckpointError
     if bytes.len() > limit { Err(bad(format!("it has more than {max_bytes} bytes"))) } else { Ok(bytes) }
 }
 
-/// Looks over a value before any type is decoded.
-fn skimmed((key, bytes): &Record) -> Result<(), CheckpointError> {
+/// Checks a value before any type is decoded.
+fn check_value((key, bytes): &Record) -> Result<(), CheckpointError> {
     if bytes.len() > Commit::MAX_RECORD {
         return Err(bad(format!("{key} is too large")));
     }
     match key {
-        Key::Row(_) | Key::Log { .. } => skim(bytes, DEPTH).map_err(|reason| bad(format!("{key}: {reason}"))),
+        Key::Row(_) | Key::Log { .. } => check_msgpack(bytes, DEPTH).map_err(|reason| bad(format!("{key}: {reason}"))),
         _ => Ok(()),
     }
 }
 
-/// Decodes what the anatomy does not hold.
-fn decoded(thread: &ThreadId, key: &Key, bytes: &[u8]) -> Result<(), CheckpointError> {
+/// Decodes the records that are not part of [`ThreadRecords`].
+fn check_decodes(thread: &ThreadId, key: &Key, bytes: &[u8]) -> Result<(), CheckpointError> {
     match key {
         Key::Effect { .. } => {
             let effect: EffectRecord = decode_record(thread, key, bytes).map_err(undecoded)?;
-            let deep = skim(&effect.value, DEPTH).err().filter(|reason| reason.contains("deeper"));
+            let deep = check_msgpack(&effect.value, DEPTH).err().filter(|reason| reason.contains("deeper"));
             deep.map_or(Ok(()), |reason| Err(bad(format!("{key}: {reason}"))))
         }
         Key::Signal { .. } => {
             let signal: SignalRecord = decode_record(thread, key, bytes).map_err(undecoded)?;
-            let skimmed =
-                if signal.at <= MOST { skim(&signal.value, DEPTH) } else { Err("its time is out of bounds".into()) };
-            skimmed.map_err(|reason| bad(format!("{key}: {reason}")))
+            let checked = if signal.at <= MOST {
+                check_msgpack(&signal.value, DEPTH)
+            } else {
+                Err("its time is out of bounds".into())
+            };
+            checked.map_err(|reason| bad(format!("{key}: {reason}")))
         }
         Key::Event { .. } => EventRecord::decode(thread, key, bytes).map(drop).map_err(undecoded),
         _ => Ok(()),
@@ -208,19 +211,19 @@ fn decoded(thread: &ThreadId, key: &Key, bytes: &[u8]) -> Result<(), CheckpointE
 
 fn undecoded(error: CheckpointError) -> CheckpointError {
     match error {
-        // What the decoder says of it is about types that nobody who has the file knows.
+        // The decoder's message names internal types, which do not help the owner of the file.
         CheckpointError::Damaged { what, .. } => bad(format!("the record of {what} is not one that superstep writes")),
         other => other,
     }
 }
 
-/// Notes that the thread came from elsewhere, whatever the file says of it.
-fn mark(records: &mut Vec<Record>, anatomy: &Anatomy, graph: Option<&str>) -> Result<(), CheckpointError> {
-    let first = anatomy.checkpoints.values().next().map_or(0, |made| made.record.created_at);
+/// Marks the thread as imported, whatever the file claims.
+fn mark(records: &mut Vec<Record>, decoded: &ThreadRecords, graph: Option<&str>) -> Result<(), CheckpointError> {
+    let first = decoded.checkpoints.values().next().map_or(0, |made| made.record.created_at);
     let unnamed =
         || AboutRecord { graph: graph.unwrap_or_default().to_owned(), created_at: first, ..AboutRecord::default() };
     let foreign = Some(ForeignRecord { imported_at: now(), trusted: false });
-    let about = AboutRecord { foreign, ..anatomy.about.clone().unwrap_or_else(unnamed) };
+    let about = AboutRecord { foreign, ..decoded.about.clone().unwrap_or_else(unnamed) };
     records.retain(|(key, _)| *key != Key::About);
     records.insert(0, (Key::About, encode_record(&about)?));
     Ok(())

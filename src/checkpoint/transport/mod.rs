@@ -1,8 +1,9 @@
-//! Threads on their way from one store to another: backups of stores, and single threads as files.
+//! Transport of threads between stores: backups of stores, and single threads as files.
 //!
 //! Knows records and their bytes. Must not know states, nodes, or the type of a user's value.
 
 pub(super) mod backup;
+mod check_msgpack;
 mod checks;
 pub(super) mod export;
 mod file;
@@ -10,4 +11,3 @@ mod file;
 mod hostile;
 pub(super) mod import;
 mod redact;
-mod skim;

@@ -1,39 +1,40 @@
-//! What a checkpoint leads to: the one place that knows which record names which. Pure.
+//! References between records: the one place that knows which record refers to which. Pure.
 
-use super::anatomy::Anatomy;
+use super::thread_records::ThreadRecords;
 use crate::checkpoint::{
     ChannelShape, CheckpointId, CheckpointRecord, ControlRecord, Key, LogRange, RowId, SendRecord, Slot, Source,
     TaskRecord, TaskStatus, WriteRecord,
 };
 
-/// Something that must be there for a checkpoint to be whole.
+/// Reference from a checkpoint or its tasks to another record.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(in crate::checkpoint) enum Need {
+pub(in crate::checkpoint) enum Reference {
     /// A value.
     Row(RowId),
     /// A written value: a row, or an entry of this log.
     Written { log: String, row: RowId },
     /// Entries of a log.
     Entries { log: String, range: LogRange },
-    /// The names behind its indexes.
+    /// Names behind its indexes.
     Shape(u64),
-    /// Another checkpoint, with what that leads to.
+    /// Another checkpoint, with its own references.
     Checkpoint(CheckpointId),
-    /// Another checkpoint, if it is there: without it this one still loads and goes on.
-    Perhaps(CheckpointId),
+    /// Another checkpoint, if it exists: without it this one can still be loaded and resumed.
+    Optional(CheckpointId),
 }
 
-/// Collects what one checkpoint leads to, each with the record that says so.
+/// Collects the references of one checkpoint, each with the record that contains it.
 struct Collect<'a> {
     channels: Vec<&'a ChannelShape>,
     namespace: &'a str,
     by: Key,
-    found: Vec<(Key, Need)>,
+    found: Vec<(Key, Reference)>,
 }
 
-impl Anatomy {
-    /// Returns what a checkpoint leads to, each with the record that names it; nothing if it is unknown.
-    pub(in crate::checkpoint) fn needs(&self, id: CheckpointId) -> Vec<(Key, Need)> {
+impl ThreadRecords {
+    /// Returns the references of a checkpoint, each with the key of the record that contains it; none if the checkpoint
+    /// is unknown.
+    pub(in crate::checkpoint) fn references(&self, id: CheckpointId) -> Vec<(Key, Reference)> {
         let Some(made) = self.checkpoints.get(&id) else { return vec![] };
         let record = &made.record;
         let mut all = Collect {
@@ -42,18 +43,18 @@ impl Anatomy {
             by: made.key(id),
             found: vec![],
         };
-        all.add(Need::Shape(record.shape));
-        record.base.into_iter().for_each(|base| all.add(Need::Checkpoint(base)));
+        all.add(Reference::Shape(record.shape));
+        record.base.into_iter().for_each(|base| all.add(Reference::Checkpoint(base)));
         record.channels.iter().for_each(|(channel, slot)| all.slot(*channel, slot));
         let own = all.channels.len() - record.carried.len();
         (own as u32..).zip(&record.carried).for_each(|(channel, carried)| all.slot(channel, &carried.slot));
         all.control(&record.control);
-        record.children.iter().for_each(|(_, child)| all.add(Need::Checkpoint(*child)));
+        record.children.iter().for_each(|(_, child)| all.add(Reference::Checkpoint(*child)));
         if !made.root {
-            // What a subgraph over its parent's state hands back is read off its whole activation.
+            // The result of a subgraph over its parent's state is computed from its whole activation.
             let before = record.parent.filter(|_| record.source != Source::Input);
-            before.into_iter().for_each(|parent| all.add(Need::Checkpoint(parent)));
-            caller(&record.namespace).into_iter().for_each(|caller| all.add(Need::Perhaps(caller)));
+            before.into_iter().for_each(|parent| all.add(Reference::Checkpoint(parent)));
+            caller(&record.namespace).into_iter().for_each(|caller| all.add(Reference::Optional(caller)));
         }
         for (task, record) in self.tasks_of(id) {
             all.by = Key::Task { checkpoint: id, task };
@@ -61,14 +62,15 @@ impl Anatomy {
         }
         for ((checkpoint, task, call), child) in self.children.range((id, 0, 0)..=(id, u32::MAX, u32::MAX)) {
             all.by = Key::Child { checkpoint: *checkpoint, task: *task, call: *call };
-            all.add(Need::Checkpoint(*child));
+            all.add(Reference::Checkpoint(*child));
         }
         all.found
     }
 }
 
-impl Anatomy {
-    /// Returns the channels behind the indexes of a checkpoint: those of its shape, then those it carries along.
+impl ThreadRecords {
+    /// Returns the channels behind the indexes of a checkpoint: those of its shape, then those the graph does not
+    /// declare.
     pub(in crate::checkpoint) fn channels<'a>(
         &'a self,
         record: &'a CheckpointRecord,
@@ -79,8 +81,8 @@ impl Anatomy {
 }
 
 impl Collect<'_> {
-    fn add(&mut self, need: Need) {
-        self.found.push((self.by.clone(), need));
+    fn add(&mut self, reference: Reference) {
+        self.found.push((self.by.clone(), reference));
     }
 
     fn log(&self, channel: u32) -> String {
@@ -90,11 +92,11 @@ impl Collect<'_> {
     fn slot(&mut self, channel: u32, slot: &Slot) {
         match slot {
             Slot::Absent => {}
-            Slot::Row(row) => self.add(Need::Row(*row)),
+            Slot::Row(row) => self.add(Reference::Row(*row)),
             Slot::Log { full, ranges, .. } => {
-                full.iter().for_each(|row| self.add(Need::Row(*row)));
+                full.iter().for_each(|row| self.add(Reference::Row(*row)));
                 for range in ranges {
-                    self.add(Need::Entries { log: self.log(channel), range: *range });
+                    self.add(Reference::Entries { log: self.log(channel), range: *range });
                 }
             }
         }
@@ -107,35 +109,35 @@ impl Collect<'_> {
 
     fn write(&mut self, write: &WriteRecord) {
         if let Some(row) = write.row {
-            self.add(Need::Written { log: self.log(write.channel), row });
+            self.add(Reference::Written { log: self.log(write.channel), row });
         }
     }
 
     fn send(&mut self, send: &SendRecord) {
-        self.add(Need::Row(send.payload));
+        self.add(Reference::Row(send.payload));
     }
 
     fn task(&mut self, record: &TaskRecord) {
         record.writes.iter().for_each(|write| self.write(write));
         record.sends.iter().for_each(|send| self.send(send));
         for question in &record.questions {
-            self.add(Need::Row(question.payload));
+            self.add(Reference::Row(question.payload));
             if !question.answered && record.status == TaskStatus::Interrupted {
-                self.add(Need::Perhaps(question.checkpoint));
+                self.add(Reference::Optional(question.checkpoint));
             }
         }
-        record.answers.iter().for_each(|answer| self.add(Need::Row(answer.value)));
-        record.payloads.iter().for_each(|(_, payload)| self.add(Need::Row(*payload)));
-        record.children.iter().for_each(|(_, child)| self.add(Need::Checkpoint(*child)));
+        record.answers.iter().for_each(|answer| self.add(Reference::Row(answer.value)));
+        record.payloads.iter().for_each(|(_, payload)| self.add(Reference::Row(*payload)));
+        record.children.iter().for_each(|(_, child)| self.add(Reference::Checkpoint(*child)));
     }
 }
 
-/// The name of a channel's log: each subgraph has its own.
+/// Returns the name of a channel's log: each subgraph has its own.
 pub(in crate::checkpoint) fn log_name(namespace: &str, channel: &str) -> String {
     if namespace.is_empty() { channel.to_owned() } else { format!("{namespace}\u{0}{channel}") }
 }
 
-/// The checkpoint whose task runs a subgraph, from the last part of its namespace: `/name:checkpoint.task`.
+/// Returns the checkpoint whose task runs a subgraph, from the last part of its namespace: `/name:checkpoint.task`.
 fn caller(namespace: &str) -> Option<CheckpointId> {
     let (_, task) = namespace.rsplit('/').next()?.rsplit_once(':')?;
     task.split_once('.')?.0.parse().ok().map(CheckpointId)

@@ -1,57 +1,58 @@
-//! Which checkpoints are whole: they have everything they lead to, in versions that belong together. Pure.
+//! Integrity of checkpoints: a checkpoint is whole if everything it references exists, in versions that belong
+//! together. Pure.
 //!
-//! A value is written with or before whatever refers to it. One that a later commit wrote is another value under the same
-//! name, and what refers to it is older than it should be.
+//! A value is written with or before every record that refers to it. If its row has a later commit, it is a newer value
+//! under the same name, and the record that refers to it is an outdated version.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use super::found::Found;
-use crate::checkpoint::threads::needs::Need;
+use super::recovered::RecoveredRecords;
+use crate::checkpoint::threads::references::Reference;
 use crate::checkpoint::{CheckpointId, Key, RowId, TaskStatus};
 
-/// How many things are named that one checkpoint lacks.
+/// Maximum number of missing items listed per checkpoint.
 const NAMED: usize = 5;
 
-/// What each checkpoint lacks.
-pub(super) struct Judge {
-    /// Of its own; nothing for one that is whole.
+/// Missing items of each checkpoint.
+pub(super) struct Integrity {
+    /// Missing items of the checkpoint itself; empty if there are none.
     own: BTreeMap<CheckpointId, Vec<String>>,
-    /// The checkpoints it leads to.
+    /// Checkpoints that it references.
     leads: BTreeMap<CheckpointId, Vec<CheckpointId>>,
 }
 
-struct Stored<'a> {
-    found: &'a Found,
+struct StoredRows<'a> {
+    recovered: &'a RecoveredRecords,
     logs: HashMap<&'a str, BTreeMap<RowId, u64>>,
 }
 
-impl Judge {
-    pub(super) fn of(found: &Found) -> Self {
-        let stored = Stored::of(found);
-        let mut judge = Self { own: BTreeMap::new(), leads: BTreeMap::new() };
+impl Integrity {
+    pub(super) fn of(recovered: &RecoveredRecords) -> Self {
+        let stored = StoredRows::of(recovered);
+        let mut integrity = Self { own: BTreeMap::new(), leads: BTreeMap::new() };
         let mut damaged: BTreeMap<CheckpointId, Vec<String>> = BTreeMap::new();
-        for key in &found.unreadable {
+        for key in &recovered.unreadable {
             if let Key::Task { checkpoint, .. } | Key::Child { checkpoint, .. } | Key::Effect { checkpoint, .. } = key {
                 damaged.entry(*checkpoint).or_default().push(format!("{key} cannot be read"));
             }
         }
-        for id in found.anatomy.checkpoints.keys() {
+        for id in recovered.decoded.checkpoints.keys() {
             let mut lacks = damaged.remove(id).unwrap_or_default();
             let mut leads = vec![];
-            for (by, need) in found.anatomy.needs(*id) {
-                match need {
-                    Need::Checkpoint(other) => leads.push(other),
-                    need => lacks.extend(stored.lacks(&by, &need)),
+            for (by, reference) in recovered.decoded.references(*id) {
+                match reference {
+                    Reference::Checkpoint(other) => leads.push(other),
+                    reference => lacks.extend(stored.lacks(&by, &reference)),
                 }
             }
             lacks.extend(stored.lacks_effects(*id));
-            judge.own.insert(*id, lacks);
-            judge.leads.insert(*id, leads);
+            integrity.own.insert(*id, lacks);
+            integrity.leads.insert(*id, leads);
         }
-        judge
+        integrity
     }
 
-    /// Returns what a checkpoint lacks, itself or where it leads; none if it is whole.
+    /// Returns the missing items of a checkpoint and of all it references; `None` if it is whole.
     pub(super) fn missing(&self, id: CheckpointId) -> Option<Vec<String>> {
         let (mut open, mut seen, mut missing) = (vec![id], BTreeSet::new(), BTreeSet::new());
         while let Some(at) = open.pop() {
@@ -73,30 +74,30 @@ impl Judge {
     }
 }
 
-impl<'a> Stored<'a> {
-    fn of(found: &'a Found) -> Self {
+impl<'a> StoredRows<'a> {
+    fn of(recovered: &'a RecoveredRecords) -> Self {
         let mut logs: HashMap<&str, BTreeMap<RowId, u64>> = HashMap::new();
-        for (key, (commit, _)) in &found.records {
+        for (key, (commit, _)) in &recovered.records {
             if let Key::Log { channel, row } = key {
                 logs.entry(channel).or_default().insert(*row, *commit);
             }
         }
-        Self { found, logs }
+        Self { recovered, logs }
     }
 
     fn commit(&self, key: &Key) -> Option<u64> {
-        self.found.records.get(key).map(|(commit, _)| *commit)
+        self.recovered.records.get(key).map(|(commit, _)| *commit)
     }
 
-    fn lacks(&self, by: &Key, need: &Need) -> Option<String> {
+    fn lacks(&self, by: &Key, reference: &Reference) -> Option<String> {
         let written = self.commit(by).unwrap_or(u64::MAX);
-        match need {
-            Need::Row(row) => self.lacks_row(*row, self.commit(&Key::Row(*row)), written, by),
-            Need::Written { log, row } => {
+        match reference {
+            Reference::Row(row) => self.lacks_row(*row, self.commit(&Key::Row(*row)), written, by),
+            Reference::Written { log, row } => {
                 let entry = self.logs.get(log.as_str()).and_then(|entries| entries.get(row)).copied();
                 self.lacks_row(*row, self.commit(&Key::Row(*row)).or(entry), written, by)
             }
-            Need::Entries { log, range } => {
+            Reference::Entries { log, range } => {
                 let entries = self.logs.get(log.as_str());
                 let entries = entries.into_iter().flat_map(|entries| entries.range(range.first..=range.last));
                 let there = entries.filter(|(_, commit)| **commit <= written).count();
@@ -104,11 +105,11 @@ impl<'a> Stored<'a> {
                 (there != range.count as usize)
                     .then(|| format!("{there} of {} entries of log `{name}` are there", range.count))
             }
-            Need::Shape(shape) => {
+            Reference::Shape(shape) => {
                 let key = Key::Shape(*shape);
                 self.commit(&key).is_none().then(|| format!("{key} is missing"))
             }
-            Need::Checkpoint(_) | Need::Perhaps(_) => None,
+            Reference::Checkpoint(_) | Reference::Optional(_) => None,
         }
     }
 
@@ -116,7 +117,7 @@ impl<'a> Stored<'a> {
         let key = Key::Row(row);
         match found {
             None => Some(format!("{key} is missing")),
-            // Questions may be asked again, and are the same then.
+            // Questions may be raised again, with the same value.
             Some(commit) if commit > written && row.slot < RowId::QUESTIONS => {
                 Some(format!("{by} is older than {key}"))
             }
@@ -124,15 +125,15 @@ impl<'a> Stored<'a> {
         }
     }
 
-    /// A finished task says how many entries its journal has.
+    /// Checks the number of journal entries that a finished task records.
     fn lacks_effects(&self, id: CheckpointId) -> Vec<String> {
         let lacks = |task: u32, said: u32| {
             let key = |key: String| Key::Effect { checkpoint: id, task, key };
             let after = Key::Effect { checkpoint: id, task: task.saturating_add(1), key: String::new() };
-            let there = self.found.records.range(key(String::new())..after).count();
+            let there = self.recovered.records.range(key(String::new())..after).count();
             (there < said as usize).then(|| format!("{there} of {said} effects of task {task} are there"))
         };
-        let tasks = self.found.anatomy.tasks_of(id).filter(|(_, record)| record.status != TaskStatus::Pending);
+        let tasks = self.recovered.decoded.tasks_of(id).filter(|(_, record)| record.status != TaskStatus::Pending);
         tasks.filter_map(|(task, record)| lacks(task, record.effects)).collect()
     }
 }

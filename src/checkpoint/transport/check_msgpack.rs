@@ -1,30 +1,30 @@
-//! A look over a user's value without its type: whether it is well-formed MessagePack, and how deeply it nests. Nothing is
-//! built, nothing recurses, and no length is believed. Pure.
+//! Checks a user's value without its type: well-formed MessagePack of limited depth. Builds nothing, does not recurse,
+//! and trusts no length. Pure.
 
 const MESSAGE_PACK: u8 = 1;
 const BINCODE: u8 = 2;
-/// The bytes before a value's type name: codec, schema version, length of the name.
+/// Length of the header before a value's type name: codec, schema version, length of the name.
 const HEAD: usize = 6;
 
-/// How deeply a value may nest: what was written under the limit of 128 reads as no more than this.
+/// Maximum depth of a value: values written under the limit of 128 need no more than this.
 pub(super) const DEPTH: usize = 512;
 
 /// Checks a stored value.
 ///
 /// # Errors
-/// Why it is none.
-pub(super) fn skim(value: &[u8], depth: usize) -> Result<(), String> {
+/// The reason why it is invalid.
+pub(super) fn check_msgpack(value: &[u8], depth: usize) -> Result<(), String> {
     let (head, rest) = value.split_at_checked(HEAD).ok_or("it is cut short")?;
     let body = rest.get(usize::from(head[HEAD - 1])..).ok_or("it is cut short")?;
     match head[0] {
         MESSAGE_PACK => message_pack(body, depth),
-        BINCODE => Ok(()), // numbers and vectors of them: flat, and read with a limit
+        BINCODE => Ok(()), // numbers and vectors of numbers: flat, and decoded with a limit
         codec => Err(format!("its codec {codec} is unknown")),
     }
 }
 
 fn message_pack(mut rest: &[u8], depth: usize) -> Result<(), String> {
-    // How many values are still to come, on each level.
+    // Number of values still to come on each level.
     let mut open: Vec<u64> = vec![1];
     while let Some(left) = open.last_mut() {
         if *left == 0 {
@@ -48,7 +48,7 @@ fn message_pack(mut rest: &[u8], depth: usize) -> Result<(), String> {
     if rest.is_empty() { Ok(()) } else { Err("it goes on after its end".into()) }
 }
 
-/// Takes the beginning of a value: how many values are inside, and how many bytes follow before them.
+/// Takes the header of a value: the number of values inside, and of bytes that precede them.
 fn next(rest: &mut &[u8]) -> Result<(u64, u64), String> {
     let marker = number(rest, 1)?;
     let few = |marker: u64, mask: u64| marker & mask;
@@ -76,7 +76,7 @@ fn next(rest: &mut &[u8]) -> Result<(u64, u64), String> {
     })
 }
 
-/// Takes a number of so many bytes, greatest first.
+/// Takes a big-endian number of `bytes` bytes.
 fn number(rest: &mut &[u8], bytes: usize) -> Result<u64, String> {
     let (taken, left) = rest.split_at_checked(bytes).ok_or("it is cut short")?;
     *rest = left;
@@ -101,20 +101,20 @@ mod tests {
     #[case::never_used(&[0xc1], "it is no value")]
     #[case::deep(&[0x91; 40], "it nests deeper than the limit of 32")]
     fn what_is_no_value_is_refused(#[case] body: &[u8], #[case] reason: &str) {
-        assert_eq!(skim(&stored(body), 32).unwrap_err(), reason);
+        assert_eq!(check_msgpack(&stored(body), 32).unwrap_err(), reason);
     }
 
     proptest! {
         #[test]
         fn what_is_written_passes(text: String, list: Vec<(u64, Option<i32>, f64)>, map: std::collections::BTreeMap<String, Vec<u8>>) {
             let value = rmp_serde::to_vec_named(&(text, list, map)).unwrap();
-            prop_assert_eq!(skim(&stored(&value), 16), Ok(()));
+            prop_assert_eq!(check_msgpack(&stored(&value), 16), Ok(()));
         }
 
         #[test]
         fn random_bytes_never_panic(bytes: Vec<u8>) {
-            let _ = skim(&bytes, 16);
-            let _ = skim(&stored(&bytes), 16);
+            let _ = check_msgpack(&bytes, 16);
+            let _ = check_msgpack(&stored(&bytes), 16);
         }
     }
 }

@@ -1,8 +1,7 @@
-//! From files to rows: every place that a whole row stands at, the newest version of each. Knows envelopes; must not know
-//! what a record is.
+//! Scans files for rows and keeps the newest version of each record. Knows envelopes; must not know what a record is.
 //!
-//! Rows of records that were deleted stand in the files as well. What was deleted is noted in rows of its own, which name a
-//! thread and no key: with nothing in them the whole thread is gone, else the keys that they hold.
+//! The files also contain rows of deleted records. Deletions are recorded in rows of their own, named by a thread
+//! without a key: an empty payload means that the whole thread was deleted, else it lists the deleted keys.
 
 use std::collections::{BTreeMap, HashMap};
 use std::fs::File;
@@ -13,55 +12,54 @@ use crate::checkpoint::envelope::{Envelope, split_name};
 use crate::checkpoint::key_bytes::{take_key, take_thread};
 use crate::checkpoint::{CheckpointId, Key, ThreadId};
 
-/// How much of a file is in memory at once, and how much more than the longest row two such pieces share.
+/// Bytes of a file read at once, and the overlap of two such pieces: more than the longest row.
 const PIECE: usize = 4 << 20;
 const SHARED: usize = 64 << 10;
 
-/// Where a row stands.
+/// Location of a row.
 #[derive(Clone, Copy, Debug)]
-struct Place {
+struct RowLocation {
     file: usize,
     at: u64,
     length: usize,
 }
 
-/// The newest version of a record, as far as it was found.
+/// Newest version of a record, as far as it was found.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Version {
     /// The commit that wrote it.
     pub(super) commit: u64,
     parts: u32,
-    places: BTreeMap<u32, Place>,
-    /// A later version left a trace that cannot be read.
+    locations: BTreeMap<u32, RowLocation>,
+    /// Commit of a later version that was found but cannot be read; 0 if there is none.
     newer: u64,
 }
 
-/// What was found in the files.
+/// Contents of the scanned files.
 #[derive(Debug, Default)]
-pub(in crate::checkpoint) struct Carved {
+pub(in crate::checkpoint) struct Scan {
     files: Vec<(PathBuf, File)>,
     pub(in crate::checkpoint) bytes: u64,
     pub(in crate::checkpoint) rows: u64,
-    /// Places where a row begins that cannot be read.
+    /// Number of places that start like a row but cannot be read.
     pub(in crate::checkpoint) broken: u64,
-    /// The newest commit of any row.
+    /// Newest commit of any row.
     pub(in crate::checkpoint) newest: u64,
     pub(super) threads: HashMap<ThreadId, BTreeMap<Key, Version>>,
-    gone: HashMap<ThreadId, (u64, HashMap<Key, u64>)>,
+    deletions: HashMap<ThreadId, (u64, HashMap<Key, u64>)>,
 }
 
-impl Carved {
-    /// Reads files from end to end.
+impl Scan {
     ///
     /// # Errors
     /// If one cannot be read.
     pub(in crate::checkpoint) fn from(files: Vec<(PathBuf, File)>) -> Result<Self, (PathBuf, io::Error)> {
-        let mut carved = Self { files, ..Self::default() };
-        for file in 0..carved.files.len() {
-            carved.read(file).map_err(|error| (carved.files[file].0.clone(), error))?;
+        let mut scan = Self { files, ..Self::default() };
+        for file in 0..scan.files.len() {
+            scan.read(file).map_err(|error| (scan.files[file].0.clone(), error))?;
         }
-        carved.forget_gone();
-        Ok(carved)
+        scan.drop_deleted();
+        Ok(scan)
     }
 
     fn read(&mut self, file: usize) -> io::Result<()> {
@@ -75,7 +73,7 @@ impl Carved {
             self.bytes += piece.len().min(PIECE) as u64;
             for at in Envelope::starts(&piece).take_while(|at| is_last || *at < PIECE) {
                 if start + at as u64 >= next
-                    && let Some(length) = self.row(&piece[at..], Place { file, at: start + at as u64, length: 0 })
+                    && let Some(length) = self.row(&piece[at..], RowLocation { file, at: start + at as u64, length: 0 })
                 {
                     next = start + (at + length) as u64;
                 }
@@ -87,11 +85,11 @@ impl Carved {
         }
     }
 
-    /// Takes the row at the front of `bytes`; returns its length.
-    fn row(&mut self, bytes: &[u8], place: Place) -> Option<usize> {
-        let Ok(row) = Envelope::carve(bytes) else {
+    /// Adds the row at the start of `bytes`; returns its length.
+    fn row(&mut self, bytes: &[u8], place: RowLocation) -> Option<usize> {
+        let Ok(row) = Envelope::decode_prefix(bytes) else {
             self.broken += 1;
-            if let Some((name, commit)) = Envelope::glimpse(bytes)
+            if let Some((name, commit)) = Envelope::decode_header_unchecked(bytes)
                 && let Some((thread, key)) = split_name(name)
             {
                 let version = self.threads.entry(thread).or_default().entry(key).or_default();
@@ -105,17 +103,17 @@ impl Carved {
         match split_name(row.name) {
             Some((thread, key)) => {
                 let version = self.threads.entry(thread).or_default().entry(key).or_default();
-                version.add(&row, Place { length, ..place });
+                version.add(&row, RowLocation { length, ..place });
             }
-            None => self.note_gone(&row),
+            None => self.note_deletion(&row),
         }
         Some(length)
     }
 
-    fn note_gone(&mut self, row: &Envelope<'_>) {
+    fn note_deletion(&mut self, row: &Envelope<'_>) {
         let mut name = row.name;
         let Some(thread) = take_thread(&mut name).filter(|_| name.is_empty()) else { return };
-        let (whole, keys) = self.gone.entry(thread).or_default();
+        let (whole, keys) = self.deletions.entry(thread).or_default();
         if row.payload.is_empty() {
             *whole = row.commit.max(*whole);
         }
@@ -126,40 +124,41 @@ impl Carved {
         }
     }
 
-    /// Whether a checkpoint is among what was deleted last.
+    /// Returns whether a deletion lists the checkpoint.
     pub(super) fn was_deleted(&self, thread: &ThreadId, id: CheckpointId) -> bool {
-        self.gone.get(thread).is_some_and(|(_, keys)| keys.contains_key(&Key::Checkpoint(id)))
+        self.deletions.get(thread).is_some_and(|(_, keys)| keys.contains_key(&Key::Checkpoint(id)))
     }
 
-    /// Drops what was deleted after it was written, and traces that tell nothing.
-    fn forget_gone(&mut self) {
+    /// Drops versions older than the deletion of their record, and unreadable versions that are no newer than it or
+    /// have an impossible commit number.
+    fn drop_deleted(&mut self) {
         let newest = self.newest;
         for (thread, versions) in &mut self.threads {
-            let gone = self.gone.get(thread);
+            let deletions = self.deletions.get(thread);
             versions.retain(|key, version| {
-                let last = gone.map_or(0, |(whole, keys)| *keys.get(key).unwrap_or(&0).max(whole));
+                let last = deletions.map_or(0, |(whole, keys)| *keys.get(key).unwrap_or(&0).max(whole));
                 version.newer = if version.newer > newest || version.newer <= last { 0 } else { version.newer };
                 if version.commit <= last {
-                    (version.places, version.parts) = (BTreeMap::new(), 0);
+                    (version.locations, version.parts) = (BTreeMap::new(), 0);
                 }
-                version.newer > 0 || !version.places.is_empty()
+                version.newer > 0 || !version.locations.is_empty()
             });
         }
         self.threads.retain(|_, versions| !versions.is_empty());
     }
 
-    /// Returns a record whole; none if a part of its newest version is missing.
+    /// Returns the bytes of a record; `None` if a part of its newest version is missing.
     pub(super) fn record(&self, version: &Version) -> io::Result<Option<Vec<u8>>> {
         if !version.is_whole() {
             return Ok(None);
         }
         let mut record = vec![];
-        for place in version.places.values() {
+        for place in version.locations.values() {
             let mut file = &self.files[place.file].1;
             file.seek(SeekFrom::Start(place.at))?;
             let mut bytes = vec![0; place.length];
             file.read_exact(&mut bytes)?;
-            let Ok(row) = Envelope::carve(&bytes) else { return Ok(None) };
+            let Ok(row) = Envelope::decode_prefix(&bytes) else { return Ok(None) };
             record.extend_from_slice(row.payload);
         }
         Ok(Some(record))
@@ -167,18 +166,18 @@ impl Carved {
 }
 
 impl Version {
-    fn add(&mut self, row: &Envelope<'_>, place: Place) {
+    fn add(&mut self, row: &Envelope<'_>, place: RowLocation) {
         if row.commit < self.commit {
             return;
         }
         if row.commit > self.commit {
-            (self.commit, self.parts, self.places) = (row.commit, row.parts, BTreeMap::new());
+            (self.commit, self.parts, self.locations) = (row.commit, row.parts, BTreeMap::new());
         }
         self.parts = row.parts;
-        self.places.insert(row.part, place);
+        self.locations.insert(row.part, place);
     }
 
     fn is_whole(&self) -> bool {
-        self.parts > 0 && self.places.len() == self.parts as usize && self.newer <= self.commit
+        self.parts > 0 && self.locations.len() == self.parts as usize && self.newer <= self.commit
     }
 }

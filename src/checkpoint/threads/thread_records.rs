@@ -1,5 +1,5 @@
-//! A thread's own records, decoded: checkpoints, tasks, pointers, shapes, tags. Knows what they are; what they lead to is in
-//! `needs`.
+//! Decoded records of a thread: checkpoints, tasks, child pointers, shapes, tags. Knows the records; the references
+//! between them are in `references`.
 
 use std::collections::BTreeMap;
 
@@ -9,15 +9,14 @@ use crate::checkpoint::{
     ThreadId, decode_record,
 };
 
-/// One checkpoint of a thread.
 #[derive(Debug)]
-pub(in crate::checkpoint) struct Made {
-    /// Whether it is of the root graph.
+pub(in crate::checkpoint) struct StoredCheckpoint {
+    /// Set for a checkpoint of the root graph.
     pub(in crate::checkpoint) root: bool,
     pub(in crate::checkpoint) record: CheckpointRecord,
 }
 
-impl Made {
+impl StoredCheckpoint {
     pub(in crate::checkpoint) fn key(&self, id: CheckpointId) -> Key {
         if self.root { Key::Checkpoint(id) } else { Key::Nested(id) }
     }
@@ -25,17 +24,17 @@ impl Made {
 
 /// The engine's own records of a thread.
 #[derive(Debug, Default)]
-pub(in crate::checkpoint) struct Anatomy {
+pub(in crate::checkpoint) struct ThreadRecords {
     pub(in crate::checkpoint) about: Option<AboutRecord>,
-    pub(in crate::checkpoint) checkpoints: BTreeMap<CheckpointId, Made>,
+    pub(in crate::checkpoint) checkpoints: BTreeMap<CheckpointId, StoredCheckpoint>,
     pub(in crate::checkpoint) tasks: BTreeMap<(CheckpointId, u32), TaskRecord>,
     pub(in crate::checkpoint) children: BTreeMap<(CheckpointId, u32, u32), CheckpointId>,
     pub(in crate::checkpoint) shapes: BTreeMap<u64, Shape>,
     pub(in crate::checkpoint) tags: BTreeMap<String, TagRecord>,
 }
 
-impl Anatomy {
-    /// Reads those of a thread.
+impl ThreadRecords {
+    /// Reads the records of a thread.
     ///
     /// # Errors
     /// If a record is damaged or the store cannot be read.
@@ -43,17 +42,17 @@ impl Anatomy {
         store: &dyn Checkpointer,
         thread: &ThreadId,
     ) -> Result<Self, CheckpointError> {
-        let mut anatomy = Self::default();
+        let mut decoded = Self::default();
         let mut pages = Pages::of(store, thread, structure());
         while let Some(page) = pages.next().await? {
             for (key, bytes) in page {
-                anatomy.add(thread, &key, &bytes)?;
+                decoded.add(thread, &key, &bytes)?;
             }
         }
-        Ok(anatomy)
+        Ok(decoded)
     }
 
-    /// Takes those out of all records of a thread.
+    /// Decodes the engine's own records among all records of a thread.
     ///
     /// # Errors
     /// If one cannot be decoded.
@@ -61,12 +60,12 @@ impl Anatomy {
         thread: &ThreadId,
         records: impl IntoIterator<Item = (&'a Key, &'a [u8])>,
     ) -> Result<Self, CheckpointError> {
-        let mut anatomy = Self::default();
-        records.into_iter().try_for_each(|(key, bytes)| anatomy.add(thread, key, bytes))?;
-        Ok(anatomy)
+        let mut decoded = Self::default();
+        records.into_iter().try_for_each(|(key, bytes)| decoded.add(thread, key, bytes))?;
+        Ok(decoded)
     }
 
-    /// Adds a record; one that is not the engine's own is passed over.
+    /// Adds a record; other records than the engine's own are ignored.
     pub(in crate::checkpoint) fn add(
         &mut self,
         thread: &ThreadId,
@@ -83,7 +82,7 @@ impl Anatomy {
             }
             Key::Checkpoint(id) | Key::Nested(id) => {
                 let root = matches!(key, Key::Checkpoint(_));
-                self.checkpoints.insert(*id, Made { root, record: decode_record(thread, key, bytes)? });
+                self.checkpoints.insert(*id, StoredCheckpoint { root, record: decode_record(thread, key, bytes)? });
             }
             Key::Task { checkpoint, task } => {
                 self.tasks.insert((*checkpoint, *task), decode_record(thread, key, bytes)?);
@@ -102,12 +101,11 @@ impl Anatomy {
         self.checkpoints.iter().rev().filter(|(_, made)| made.root).map(|(id, made)| (*id, &made.record))
     }
 
-    /// Returns what became of the tasks of a checkpoint.
     pub(in crate::checkpoint) fn tasks_of(&self, id: CheckpointId) -> impl Iterator<Item = (u32, &TaskRecord)> {
         self.tasks.range((id, 0)..=(id, u32::MAX)).map(|((_, task), record)| (*task, record))
     }
 
-    /// Returns the checkpoints of subgraphs that were made in the superstep that starts at a checkpoint of the root graph.
+    /// Returns the checkpoints of subgraphs made in the superstep that starts at a checkpoint of the root graph.
     pub(in crate::checkpoint) fn made_in(&self, root: CheckpointId) -> impl Iterator<Item = CheckpointId> {
         let after = self.checkpoints.range(CheckpointId(root.0.saturating_add(1))..);
         after.take_while(|(_, made)| !made.root).map(|(id, _)| *id)

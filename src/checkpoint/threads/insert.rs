@@ -1,19 +1,19 @@
-//! Putting a whole thread into a store: in commits of bounded size, the last of which makes it appear. Knows the contract
-//! only.
+//! Inserts a whole thread into a store: in commits of bounded size, the last of which makes it visible. Knows the
+//! contract only.
 
 use super::foreign::imported;
 use crate::checkpoint::{CheckpointError, Checkpointer, Claim, Commit, Head, Lease, Record, ThreadId};
 
-/// The most bytes and records of one commit, unless a single record has more.
+/// Maximum size and number of records of one commit, unless a single record is larger.
 const BYTES: usize = 4 << 20;
 const RECORDS: usize = 4096;
 
-/// Writes a thread that the store does not have. Until the last commit it has no checkpoint.
+/// Inserts a thread that the store does not have. Until the last commit it has no checkpoint.
 ///
 /// # Errors
-/// [`CheckpointError::ThreadExists`]; if the store cannot be written, and then nothing of the thread is left unless the store
-/// is out of order.
-pub(in crate::checkpoint) async fn deposit(
+/// [`CheckpointError::ThreadExists`]; if the store cannot be written, and then nothing of the thread remains unless the
+/// store has stopped working.
+pub(in crate::checkpoint) async fn insert_thread(
     store: &dyn Checkpointer,
     thread: &ThreadId,
     head: Head,
@@ -21,7 +21,7 @@ pub(in crate::checkpoint) async fn deposit(
 ) -> Result<(), CheckpointError> {
     let lease = store.claim(thread, Claim::IfFree).await?;
     if let Some(found) = store.head(thread).await? {
-        // A crash may have left part of an import: it has no checkpoint, and says that it came from elsewhere.
+        // A crash may have left part of an import: it has no checkpoint, and is marked as imported.
         let is_rest = found.checkpoint.is_none() && imported(store, thread).await?.is_some();
         if !is_rest {
             return Err(CheckpointError::ThreadExists { thread: thread.clone() });
@@ -30,7 +30,7 @@ pub(in crate::checkpoint) async fn deposit(
     }
     let written = write(store, &lease, head, records).await;
     if written.is_err() {
-        // What was written before the failure is no thread; the failure is what the caller has to know.
+        // The partial thread is removed; the caller gets the error of the write.
         let _ = store.delete_thread(&lease).await;
     }
     written

@@ -1,14 +1,14 @@
-//! A witness of the newest acknowledged batch, in a small file beside the log. Knows one row key and one number; must not
+//! Marker of the newest acknowledged batch, in a small file beside the log. Knows one row key and one number; must not
 //! know what the row is.
 //!
-//! sled takes damage in its newest segment for the torn end of its log and drops everything after it without a word.
-//! The witness is written after each sync, off the path of the answer, so what it names must be in the log. It is not synced
-//! itself (the system keeps it over a kill), so after a power cut it may name an older batch, which must be there as well.
-//! Only the first time it is: a store that holds anything has a witness.
+//! sled takes damage in its newest segment for the torn end of its log and silently drops everything after it. The
+//! marker is written after each sync, after the reply, so the row it names must be in the log. It is synced only when
+//! it is first created (the system keeps it over a kill), so after a power cut it may name an older batch, which must
+//! be in the log as well. A store that contains anything has a marker.
 //!
-//! The file has two slots with the same content, each with a checksum: one that is torn or damaged leaves the other. A slot
-//! is a magic number (8 bytes), the number of the commit (8, least byte first), the length of the key (4), the key, and the
-//! crc32c of all that. Earlier releases wrote one slot without a magic number at the start of the file.
+//! The file has two slots with the same content, each with a checksum: if one is torn or damaged, the other is used. A
+//! slot is a magic number (8 bytes), the number of the commit (8, least byte first), the length of the key (4), the
+//! key, and the crc32c of all that. Earlier releases wrote one slot without a magic number at the start of the file.
 
 use std::fs::File;
 use std::io::{self, ErrorKind, Read, Seek, SeekFrom, Write};
@@ -20,25 +20,24 @@ use super::files::{self, io_at};
 use crate::checkpoint::{CheckpointError, envelope::Envelope};
 
 const NAME: &str = "tip";
-/// The room of a slot in bytes: keys are shorter.
+/// Size of a slot in bytes; larger than any key.
 const SLOT: usize = 8 << 10;
-/// No commit has this number: that of its opening would be greater than any.
+/// First bytes of a slot. As a commit number it would be out of range, so it cannot be confused with the old format.
 const MAGIC: [u8; 8] = *b"tip 2\r\n\xff";
 
-/// The newest acknowledged commit.
+/// Newest acknowledged commit.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Witness {
-    /// Its number.
+pub(super) struct CommitMarker {
     pub(super) number: u64,
-    /// The key of a row that it wrote.
+    /// Key of a row that it wrote.
     key: Vec<u8>,
 }
 
-impl Witness {
-    /// Reads the witness of a store; none if there is none yet.
+impl CommitMarker {
+    /// Reads the marker of a store; `None` if there is none yet.
     ///
     /// # Errors
-    /// [`CheckpointError::DamagedStore`] if there is one that cannot be read.
+    /// [`CheckpointError::DamagedStore`] if it exists and cannot be read.
     pub(super) fn read(store: &Path) -> Result<Option<Self>, CheckpointError> {
         let path = store.join(NAME);
         let mut bytes = vec![];
@@ -53,14 +52,14 @@ impl Witness {
         Self::newest(&bytes).map(Some).ok_or_else(|| broken(store, reason))
     }
 
-    /// Returns the newest that the slots name.
+    /// Returns the newest marker of all slots.
     fn newest(bytes: &[u8]) -> Option<Self> {
         let slots = bytes.chunks(SLOT).take(2).filter_map(|slot| Self::parse(slot.strip_prefix(&MAGIC)?, &MAGIC));
         let earlier = if bytes.starts_with(&MAGIC) { None } else { Self::parse(bytes, &[]) };
-        slots.chain(earlier).max_by_key(|witness| witness.number)
+        slots.chain(earlier).max_by_key(|marker| marker.number)
     }
 
-    /// Reads what follows the start of a slot.
+    /// Parses a slot after its first bytes.
     fn parse(bytes: &[u8], start: &[u8]) -> Option<Self> {
         let (number, rest) = bytes.split_first_chunk()?;
         let (length, rest) = rest.split_first_chunk()?;
@@ -70,13 +69,13 @@ impl Witness {
         is_whole.then(|| Self { number: u64::from_le_bytes(*number), key: key.to_vec() })
     }
 
-    /// Checks that what it names is in the log.
+    /// Checks that the row it names is in the log.
     ///
     /// # Errors
     /// [`CheckpointError::DamagedStore`] if it is not.
     pub(super) fn check(&self, tree: &dyn Tree, store: &Path) -> Result<(), CheckpointError> {
         let row = tree.get(&self.key)?;
-        let found = row.as_deref().and_then(|row| Envelope::carve(row).ok()).map(|row| row.commit);
+        let found = row.as_deref().and_then(|row| Envelope::decode_prefix(row).ok()).map(|row| row.commit);
         match found {
             Some(found) if found >= self.number => Ok(()),
             _ => Err(broken(store, "its log ends before the newest acknowledged commit")),
@@ -84,11 +83,11 @@ impl Witness {
     }
 }
 
-/// The file that names the newest acknowledged row.
+/// File that contains the marker.
 #[derive(Debug)]
-pub(super) struct Tip(Mutex<File>);
+pub(super) struct MarkerFile(Mutex<File>);
 
-impl Tip {
+impl MarkerFile {
     /// Opens or creates the file in a store's directory.
     pub(super) fn open(store: &Path) -> Result<Self, CheckpointError> {
         let path = store.join(NAME);
@@ -96,12 +95,11 @@ impl Tip {
         io_at(&path, "open the file", opened).map(|file| Self(Mutex::new(file)))
     }
 
-    /// Brings what the file names to the disk.
     pub(super) fn sync(&self, store: &Path) -> Result<(), CheckpointError> {
         io_at(&store.join(NAME), "sync the file", self.with_file(|file| file.sync_all()))
     }
 
-    /// Names the row of the newest acknowledged commit.
+    /// Writes the marker of a commit.
     pub(super) fn write(&self, number: u64, key: &[u8]) {
         let mut bytes = MAGIC.to_vec();
         bytes.extend(number.to_le_bytes());
@@ -111,8 +109,8 @@ impl Tip {
         if bytes.len() > SLOT {
             return;
         }
-        // The second slot first: the only one of an earlier release stands in the place of the first. Without this witness
-        // the commit is no less durable; the older one stays true.
+        // The second slot first: that of an earlier release is where the first slot is. A failure is harmless: the
+        // commit is durable without the marker, and the older marker remains true.
         let _ = [SLOT as u64, 0].into_iter().try_for_each(|slot| {
             self.with_file(|file| file.seek(SeekFrom::Start(slot)).and_then(|_| file.write_all(&bytes)))
         });
@@ -123,7 +121,7 @@ impl Tip {
     }
 }
 
-impl Drop for Tip {
+impl Drop for MarkerFile {
     fn drop(&mut self) {
         let _ = self.with_file(|file| file.sync_data());
     }
@@ -136,17 +134,17 @@ mod tests {
     use super::*;
 
     fn read(store: &Path) -> Option<(u64, Vec<u8>)> {
-        Witness::read(store).unwrap().map(|witness| (witness.number, witness.key))
+        CommitMarker::read(store).unwrap().map(|marker| (marker.number, marker.key))
     }
 
     #[test]
     fn a_shorter_name_may_follow_a_longer_one() {
         let store = tempfile::tempdir().unwrap();
         assert_eq!(read(store.path()), None);
-        let tip = Tip::open(store.path()).unwrap();
+        let marker_file = MarkerFile::open(store.path()).unwrap();
         assert_eq!(read(store.path()), None);
-        tip.write(7, b"a long name");
-        tip.write(8, b"name");
+        marker_file.write(7, b"a long name");
+        marker_file.write(8, b"name");
         assert_eq!(read(store.path()), Some((8, b"name".to_vec())));
     }
 
@@ -154,7 +152,7 @@ mod tests {
     fn no_number_makes_a_slot_one_of_an_earlier_release() {
         let store = tempfile::tempdir().unwrap();
         for number in (1 << 40)..(1 << 40) + 40 {
-            Tip::open(store.path()).unwrap().write(number, b"name");
+            MarkerFile::open(store.path()).unwrap().write(number, b"name");
             assert_eq!(read(store.path()), Some((number, b"name".to_vec())));
         }
     }
@@ -164,7 +162,7 @@ mod tests {
     #[case::second(SLOT)]
     fn a_damaged_slot_leaves_the_other(#[case] slot: usize) {
         let store = tempfile::tempdir().unwrap();
-        Tip::open(store.path()).unwrap().write(8, b"name");
+        MarkerFile::open(store.path()).unwrap().write(8, b"name");
         let path = store.path().join(NAME);
         let mut bytes = fs::read(&path).unwrap();
         bytes[slot + 20] ^= 1;
@@ -172,7 +170,7 @@ mod tests {
         assert_eq!(read(store.path()), Some((8, b"name".to_vec())));
         bytes[SLOT - slot + 20] ^= 1;
         fs::write(&path, bytes).unwrap();
-        assert!(matches!(Witness::read(store.path()), Err(CheckpointError::DamagedStore { .. })));
+        assert!(matches!(CommitMarker::read(store.path()), Err(CheckpointError::DamagedStore { .. })));
     }
 
     #[test]
@@ -182,7 +180,7 @@ mod tests {
         bytes.extend(crc32c::crc32c(&bytes).to_le_bytes());
         fs::write(store.path().join(NAME), &bytes).unwrap();
         assert_eq!(read(store.path()), Some((9, b"name".to_vec())));
-        Tip::open(store.path()).unwrap().write(10, b"n");
+        MarkerFile::open(store.path()).unwrap().write(10, b"n");
         assert_eq!(read(store.path()), Some((10, b"n".to_vec())));
     }
 }

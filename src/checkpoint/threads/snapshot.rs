@@ -1,23 +1,23 @@
-//! All records of a thread at one moment. Knows the contract only.
+//! Consistent snapshot of all records of a thread. Knows the contract only.
 
 use std::ops::RangeInclusive;
 
-use super::anatomy::Anatomy;
 use super::pages::{LAST, structure};
+use super::thread_records::ThreadRecords;
 use crate::checkpoint::unknown_thread::unknown_thread;
 use crate::checkpoint::{CheckpointError, Checkpointer, Head, Key, Order, Record, ThreadId};
 
-/// A thread as it was at one moment.
+/// A thread at one moment.
 #[derive(Debug)]
-pub(in crate::checkpoint) struct Captured {
+pub(in crate::checkpoint) struct ThreadSnapshot {
     pub(in crate::checkpoint) head: Head,
-    /// In the order of their keys, without the head.
+    /// Records in key order, without the head.
     pub(in crate::checkpoint) records: Vec<Record>,
 }
 
-impl Captured {
-    /// Reads a thread, also while a run writes it: a scan sees one moment, and the newest checkpoint of the root graph is
-    /// the head of that moment.
+impl ThreadSnapshot {
+    /// Reads a thread, also while a run writes it: a scan is consistent, and the newest checkpoint of the root graph in
+    /// it is the head at that moment.
     ///
     /// # Errors
     /// [`CheckpointError::UnknownThread`]; if a record is damaged or the store cannot be read.
@@ -28,7 +28,7 @@ impl Captured {
         Self::within(store, thread, Key::About..=LAST).await
     }
 
-    /// Reads the engine's own records of a thread alone; the values that they refer to can be read later.
+    /// Reads only the engine's own records of a thread; the values they refer to can be read later.
     ///
     /// # Errors
     /// As [`read`](Self::read).
@@ -46,8 +46,8 @@ impl Captured {
     ) -> Result<Self, CheckpointError> {
         let records = store.scan(thread, range, Order::Ascending, usize::MAX).await?;
         let Some(head) = store.head(thread).await? else { return Err(unknown_thread(store, thread).await) };
-        let anatomy = Anatomy::of(thread, records.iter().map(|(key, bytes)| (key, bytes.as_slice())))?;
-        let newest = anatomy.roots().next().map(|(id, _)| id);
+        let decoded = ThreadRecords::of(thread, records.iter().map(|(key, bytes)| (key, bytes.as_slice())))?;
+        let newest = decoded.roots().next().map(|(id, _)| id);
         Ok(Self { head: Head { checkpoint: newest, ..head }, records })
     }
 }
