@@ -75,19 +75,11 @@ pub mod checkpoint;
 #[cfg(feature = "agents")]
 pub mod decide;
 #[cfg(feature = "agents")]
-pub mod drivers;
-#[cfg(any(feature = "app", feature = "agents"))]
-mod files;
-#[cfg(feature = "agents")]
 pub mod findings;
 pub mod graph;
 #[cfg(feature = "agents")]
 pub mod nodes;
-#[cfg(feature = "agents")]
-pub mod plan;
 pub mod prelude;
-#[cfg(feature = "agents")]
-pub mod process;
 #[cfg(feature = "agents")]
 pub mod routes;
 #[cfg(feature = "agents")]
@@ -96,8 +88,10 @@ pub mod spec;
 pub mod verifiers;
 #[cfg(feature = "agents")]
 pub mod workflows;
+
 #[cfg(feature = "agents")]
-pub mod workspace;
+#[doc(inline)]
+pub use superstep_agents::{drivers, plan, process, workspace};
 
 /// The project's README: what it is, a first program, a comparison, links to every page.
 #[cfg_attr(feature = "sled", doc = "")]

@@ -32,7 +32,7 @@ impl Hook {
         match self {
             // The address may hold a secret.
             Self::Address(url) => {
-                crate::drivers::post(url, json.to_string()).await.map_err(|why| failed("http..", why))
+                crate::drivers::api::post(url, json.to_string()).await.map_err(|why| failed("http..", why))
             }
             Self::Command(line) => command(line, json).await.map_err(|why| failed(line, why)),
         }

@@ -12,7 +12,6 @@ mod error;
 mod event_record;
 #[cfg(feature = "test-util")]
 mod failing;
-pub(crate) mod fnv;
 mod id;
 mod key;
 pub mod key_bytes;

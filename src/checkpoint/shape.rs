@@ -1,6 +1,7 @@
 //! Fingerprint of a graph version. Knows the names only.
 
-use super::fnv::Fnv;
+use superstep_base::Fnv;
+
 use super::record::Shape;
 
 impl Shape {

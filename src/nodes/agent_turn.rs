@@ -114,11 +114,7 @@ impl AgentTurn {
                     call.into_iter().for_each(|call| call.result = Some((ok, text.clone())));
                 }
                 AgentEvent::Finished(finished) => turn.finished = Some(finished),
-                AgentEvent::Started(_)
-                | AgentEvent::Text(_)
-                | AgentEvent::Thinking(_)
-                | AgentEvent::Usage(_)
-                | AgentEvent::Notice(_) => {}
+                _ => {} // neither a call nor the end
             }
         }
         turns

@@ -50,7 +50,7 @@ impl PlanFile {
         ctx: &Ctx<C>,
         key: &str,
     ) -> Result<Option<Changed>, NodeError> {
-        let read = |_| async { Ok::<_, NodeError>(crate::files::text(&self.path).ok()) };
+        let read = |_| async { Ok::<_, NodeError>(superstep_base::files::text(&self.path).ok()) };
         let text: Option<String> = ctx.effect(key, &self.path, read).await?;
         let is_changed = |text: &String| crate::plan::hash(text) != self.hash && *text != self.plan;
         let Some(text) = text.filter(is_changed) else { return Ok(None) };

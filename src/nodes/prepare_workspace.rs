@@ -112,7 +112,7 @@ async fn left_before(workspace: &Workspace, thread: &str) -> Result<Option<Strin
 /// Whether the plan is written already. What else stands in its place is only overwritten if git has it.
 fn may_write(job: &PrepareJob, path: &Path, text: &str) -> Result<bool, NodeError> {
     let place = job.folder.directory.join(path);
-    match crate::files::text(&place) {
+    match superstep_base::files::text(&place) {
         Ok(found) if found == text => Ok(true),
         Err(error) if error.kind() == ErrorKind::NotFound => Ok(false),
         _ if !job.allow_dirty => Ok(false), // it is dirt, or git has it

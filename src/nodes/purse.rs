@@ -6,12 +6,12 @@ use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use serde::{Deserialize, Serialize};
+use superstep_base::Fnv;
 
 use super::agents::{AgentSpec, Agents};
 use super::attempt::WrittenOverride;
 use super::folder::thread;
 use super::questions::{AfterBudget, BudgetReached};
-use crate::checkpoint::fnv::Fnv;
 use crate::drivers::{
     Account, Driver, DriverError, ErrorClass, Finished, Ledger, LimitsAnswer, Metered, NewLimits, RunLimits,
     SessionRef, Status, Usage,

@@ -11,6 +11,8 @@ type Arrows = BTreeMap<String, BTreeSet<String>>;
 
 #[rstest]
 #[case::library("src/")]
+#[case::agents("agents/src/")]
+#[case::base("base/src/")]
 #[case::macros("macros/src/")]
 #[case::command_line("cli/src/")]
 fn no_files_import_each_other_in_a_circle(#[case] root: &str) {

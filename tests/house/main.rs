@@ -15,40 +15,30 @@ use rstest::rstest;
 use files::source_files;
 use paths::{Named, Reader};
 
-/// Each room under `src/` and what it may import beside itself: only rooms nearer to the checkpoint.
-const ROOMS: [(&str, &[&str]); 15] = [
+/// The folders that rooms stand in: those of the library, and those of the crate below it, which know no graph. The crates see to
+/// it that none of the second imports one of the first. What both need is in `base/`, and every room may import that.
+const ROOTS: [&str; 2] = ["src/", "agents/src/"];
+
+/// Each room and what it may import beside itself: only rooms nearer to the checkpoint.
+const ROOMS: [(&str, &[&str]); 14] = [
     ("checkpoint", &[]),
     ("graph", &["checkpoint"]),
     ("process", &[]),
-    ("files", &[]),
     ("findings", &[]),
     ("spec", &["findings"]),
     ("decide", &["findings", "spec"]),
     ("verifiers", &["findings", "spec"]),
-    ("drivers", &["files", "process", "graph", "checkpoint"]),
-    ("plan", &["files"]),
+    ("drivers", &["process"]),
+    ("plan", &[]),
     ("workspace", &["process"]),
     (
         "nodes",
-        &[
-            "files",
-            "findings",
-            "spec",
-            "decide",
-            "verifiers",
-            "drivers",
-            "plan",
-            "workspace",
-            "process",
-            "graph",
-            "checkpoint",
-        ],
+        &["findings", "spec", "decide", "verifiers", "drivers", "plan", "workspace", "process", "graph", "checkpoint"],
     ),
     ("routes", &["drivers", "plan", "workspace", "graph", "checkpoint"]),
     (
         "workflows",
         &[
-            "files",
             "findings",
             "spec",
             "decide",
@@ -62,10 +52,7 @@ const ROOMS: [(&str, &[&str]); 15] = [
             "checkpoint",
         ],
     ),
-    (
-        "app",
-        &["files", "workflows", "nodes", "routes", "drivers", "plan", "workspace", "process", "graph", "checkpoint"],
-    ),
+    ("app", &["workflows", "nodes", "routes", "drivers", "plan", "workspace", "process", "graph", "checkpoint"]),
 ];
 
 /// Each folder of `src/graph/` and what it may import beside itself: only folders above it. `graph` itself is their face.
@@ -127,7 +114,7 @@ fn the_house_is_in_order() {
     let files = source_files();
     let names: Vec<&str> = files.iter().map(|(name, _)| name.as_str()).collect();
     assert!(
-        names.contains(&"src/lib.rs") && names.contains(&"tests/derive.rs"),
+        ["src/lib.rs", "agents/src/lib.rs", "tests/derive.rs"].iter().all(|name| names.contains(name)),
         "looked in the wrong place: {names:?}"
     );
     let mut problems = folders_without_a_face(&names);
@@ -158,11 +145,16 @@ fn problems_of(name: &str, source: &str) -> Vec<String> {
 }
 
 fn is_shipped(name: &str) -> bool {
-    ["src/", "macros/src/", "cli/src/"].iter().any(|root| name.starts_with(root))
+    ["src/", "agents/src/", "base/src/", "macros/src/", "cli/src/"].iter().any(|root| name.starts_with(root))
+}
+
+/// Returns the path of a file from the folder that its room stands in.
+fn inside_a_root(name: &str) -> Option<&str> {
+    ROOTS.iter().find_map(|root| name.strip_prefix(root))
 }
 
 fn unknown_room(name: &str) -> Option<String> {
-    let (room, _) = name.strip_prefix("src/")?.split_once('/')?;
+    let (room, _) = inside_a_root(name)?.split_once('/')?;
     let is_known = ROOMS.iter().any(|(known, _)| *known == room);
     (!is_known).then(|| format!("{name}:1: room `{room}` is missing from the table of rooms"))
 }
@@ -242,7 +234,7 @@ fn wrong_folder(name: &str, path: &Named) -> Option<String> {
 
 /// Judges a path that leads through the crate's root out of its room.
 fn wrong_room(name: &str, path: &Named) -> Option<String> {
-    let (room, inside) = name.strip_prefix("src/")?.split_once('/')?;
+    let (room, inside) = inside_a_root(name)?.split_once('/')?;
     let (_, may_import) = ROOMS.iter().find(|(known, _)| *known == room)?;
     let target = path.beyond_root(module_depth(inside) + path.inline_modules)?;
     if target == room || may_import.contains(&target) {
@@ -260,12 +252,12 @@ fn module_depth(inside: &str) -> usize {
     inside.split('/').count() + usize::from(!inside.ends_with("mod.rs"))
 }
 
-/// Finds folders of the library without a `mod.rs`.
+/// Finds folders of rooms without a `mod.rs`.
 fn folders_without_a_face(names: &[&str]) -> Vec<String> {
-    let folders: BTreeSet<&str> =
-        names.iter().filter_map(|name| name.strip_prefix("src/")?.rsplit_once('/')).map(|(folder, _)| folder).collect();
+    let inside = names.iter().filter(|name| inside_a_root(name).is_some_and(|inside| inside.contains('/')));
+    let folders: BTreeSet<&str> = inside.filter_map(|name| name.rsplit_once('/')).map(|(folder, _)| folder).collect();
     let faceless =
-        folders.iter().map(|folder| format!("src/{folder}/mod.rs")).filter(|face| !names.contains(&face.as_str()));
+        folders.iter().map(|folder| format!("{folder}/mod.rs")).filter(|face| !names.contains(&face.as_str()));
     faceless.map(|face| format!("{face}:1: missing; each folder opens with one")).collect()
 }
 
@@ -283,29 +275,34 @@ fn folders_without_a_face(names: &[&str]) -> Vec<String> {
     "room `graph` must not know `nodes`; it may import [\"checkpoint\"]"
 )]
 #[case::in_an_expression(
-    "src/plan/id.rs",
+    "src/spec/id.rs",
     "fn f() { crate::graph::f(); }",
-    "room `plan` must not know `graph`; it may import [\"files\"]"
+    "room `spec` must not know `graph`; it may import [\"findings\"]"
 )]
 #[case::in_a_macro(
-    "src/plan/id.rs",
+    "src/spec/id.rs",
     "fn f() { select! { _ = crate::graph::f() => {} } }",
-    "room `plan` must not know `graph`; it may import [\"files\"]"
+    "room `spec` must not know `graph`; it may import [\"findings\"]"
+)]
+#[case::below_the_library(
+    "agents/src/plan/id.rs",
+    "use crate::workspace::X;",
+    "room `plan` must not know `workspace`; it may import []"
 )]
 #[case::by_super(
-    "src/plan/id.rs",
+    "src/spec/id.rs",
     "use super::super::graph::State;",
-    "room `plan` must not know `graph`; it may import [\"files\"]"
+    "room `spec` must not know `graph`; it may import [\"findings\"]"
 )]
 #[case::by_super_from_the_face(
-    "src/plan/mod.rs",
+    "src/spec/mod.rs",
     "use super::graph::State;",
-    "room `plan` must not know `graph`; it may import [\"files\"]"
+    "room `spec` must not know `graph`; it may import [\"findings\"]"
 )]
 #[case::from_an_inline_module(
-    "src/plan/mod.rs",
+    "src/spec/mod.rs",
     "mod a { use super::super::graph::X; }",
-    "room `plan` must not know `graph`; it may import [\"files\"]"
+    "room `spec` must not know `graph`; it may import [\"findings\"]"
 )]
 #[case::from_a_deep_file(
     "src/checkpoint/sled/a.rs",
@@ -360,11 +357,12 @@ fn a_broken_rule_is_reported(#[case] name: &str, #[case] line: &str, #[case] pro
 
 #[rstest]
 #[case::downwards("src/app/mod.rs", "use crate::{graph::X, workflows::{self, y as z}};")]
-#[case::own_room("src/plan/mod.rs", "use crate::plan::id::TaskId; pub(in crate::plan) fn f() {}")]
+#[case::below_the_library("src/nodes/a.rs", "use crate::plan::X; use superstep_base::Y;")]
+#[case::own_room("src/spec/mod.rs", "use crate::spec::id::TaskId; pub(in crate::spec) fn f() {}")]
 #[case::neighbours("src/checkpoint/sled/a.rs", "use super::super::key::Key; use super::b; use self::c::D;")]
-#[case::inline_module("src/plan/id.rs", "mod tests { use super::*; use super::super::label::Label; }")]
-#[case::in_a_comment("src/plan/id.rs", "/// See [`crate::graph::State`]; `unsafe`, sled::Db.\nstruct A;")]
-#[case::in_a_string("src/plan/id.rs", "const A: &str = \"crate::graph::State unsafe sled::Db\";")]
+#[case::inline_module("src/spec/id.rs", "mod tests { use super::*; use super::super::words::Words; }")]
+#[case::in_a_comment("src/spec/id.rs", "/// See [`crate::graph::State`]; `unsafe`, sled::Db.\nstruct A;")]
+#[case::in_a_string("src/spec/id.rs", "const A: &str = \"crate::graph::State unsafe sled::Db\";")]
 #[case::store_room("src/checkpoint/sled/db.rs", "use sled::Db;")]
 #[case::module_of_that_name("src/checkpoint/mod.rs", "mod sled; pub use self::sled::SledCheckpointer;")]
 #[case::variable_of_that_name("src/graph/mod.rs", "fn f(sled: u8) -> u8 { let a = sled; Vec::<u8>::sled(a) }")]
@@ -401,15 +399,16 @@ fn a_new_folder_of_the_engine_enters_the_table() {
 #[case::face("mod a;\npub use a::A;", false)]
 #[case::module_without_files("pub struct A;\nmod tests {}", false)]
 fn a_face_holds_no_code(#[case] source: &str, #[case] is_reported: bool) {
-    let found = problems_of("src/graph/state/mod.rs", &format!("//! Made up.\n{source}\n"));
+    let found = problems_of("src/spec/mod.rs", &format!("//! Made up.\n{source}\n"));
     assert_eq!(found.len(), usize::from(is_reported), "{found:?}");
 }
 
 #[test]
 fn a_folder_needs_a_face() {
-    let names = ["src/lib.rs", "src/plan/mod.rs", "src/plan/a/b.rs", "src/graph/x.rs", "tests/ui/a.rs"];
-    let expected =
-        ["src/graph/mod.rs", "src/plan/a/mod.rs"].map(|face| format!("{face}:1: missing; each folder opens with one"));
+    let names =
+        ["src/lib.rs", "src/spec/mod.rs", "src/spec/a/b.rs", "src/graph/x.rs", "agents/src/plan/y.rs", "tests/ui/a.rs"];
+    let expected = ["agents/src/plan/mod.rs", "src/graph/mod.rs", "src/spec/a/mod.rs"]
+        .map(|face| format!("{face}:1: missing; each folder opens with one"));
     assert_eq!(folders_without_a_face(&names), expected);
 }
 

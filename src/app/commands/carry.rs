@@ -5,6 +5,7 @@ use std::io::{BufWriter, IsTerminal, Write, stdout};
 use std::path::Path;
 
 use serde_json::json;
+use superstep_base::files;
 
 use super::keeps::lines;
 use super::session::Session;
@@ -18,7 +19,6 @@ use crate::app::{
 use crate::checkpoint::{
     ExportOptions, Exported, ImportOptions, SledCheckpointer, ThreadId, export_thread, foreign, trust, unpack,
 };
-use crate::files;
 
 impl Session {
     pub(super) async fn export(&self, args: Export) -> Result<Told, Failure> {

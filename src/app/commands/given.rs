@@ -4,9 +4,9 @@ use std::io::{self, ErrorKind};
 use std::path::Path;
 
 use serde_json::Value;
+use superstep_base::files;
 
 use crate::app::failure::Failure;
-use crate::files;
 
 /// Reads what stands after an option: JSON, `@FILE`, or `@-` for standard input.
 pub(super) fn json(option: &str, given: &str) -> Result<Value, Failure> {

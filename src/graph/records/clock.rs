@@ -6,7 +6,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::SystemTime;
 
-use crate::checkpoint::fnv::Fnv;
+use superstep_base::Fnv;
+
 pub(crate) use crate::checkpoint::time::{millis, now};
 
 /// Where a thread takes the time from: for tests, and for machines whose clock is set by somebody else.

@@ -2,8 +2,8 @@
 //! never delivered and stays when its signal is received. Knows no graph.
 
 use serde_json::Value;
+use superstep_base::Fnv;
 
-use crate::checkpoint::fnv::Fnv;
 use crate::checkpoint::{
     CheckpointError, Checkpointer, Commit, Key, Record, SignalRecord, ThreadId, decode_record, encode_record,
 };

@@ -7,8 +7,8 @@ use rmp_serde::decode::Error;
 use serde::de::{MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value;
+use superstep_base::Fnv;
 
-use crate::checkpoint::fnv::Fnv;
 use crate::checkpoint::{CheckpointError, encode_value, value_deserializer};
 
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]

@@ -234,7 +234,7 @@ impl TaskStart {
 }
 
 fn text(file: &Path) -> Result<String, TaskStartError> {
-    crate::files::text(file).map_err(|source| TaskStartError::Unreadable { file: file.to_owned(), source })
+    superstep_base::files::text(file).map_err(|source| TaskStartError::Unreadable { file: file.to_owned(), source })
 }
 
 /// Returns the verifiers' file: the named one, the one beside the task, or the one in the root of the repository.

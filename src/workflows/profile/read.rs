@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
+use superstep_base::files;
 use toml::de::DeTable;
 
 use super::api::{self, Api, Endpoint};
@@ -11,7 +12,6 @@ use super::error::ProfileError;
 use super::settings::{AgentSettings, Profile, Tools, TurnLimits};
 use super::table::{Problems, Table, set};
 use crate::drivers::{DriverName, Price, RetrySettings, UnknownDriver};
-use crate::files;
 
 impl Profile {
     /// Reads a profile from a file.

@@ -218,7 +218,7 @@ struct PlanSource {
 
 fn read_plan(file: &Path) -> Result<PlanSource, StartError> {
     let unreadable = |source| StartError::Unreadable { file: file.to_owned(), source };
-    let text = crate::files::text(file).map_err(unreadable)?;
+    let text = superstep_base::files::text(file).map_err(unreadable)?;
     let hash = crate::plan::hash(&text);
     let plan = Plan::parse(text).map_err(|source| StartError::Plan { file: file.to_owned(), source })?;
     Ok(PlanSource { path: file.canonicalize().map_err(unreadable)?, hash, plan })

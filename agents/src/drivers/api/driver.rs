@@ -1,0 +1,90 @@
+//! [`Api`]: the settings of the driver, and its turns by way of `turn`. Knows no message.
+
+use std::sync::Arc;
+
+use futures::future::BoxFuture;
+
+use super::blocking::blocking;
+use super::config::ApiConfig;
+use super::http::Http;
+use super::parts::Parts;
+use super::turn;
+use crate::drivers::{
+    AgentEvents, AgentRequest, Capabilities, Driver, DriverError, Finished, SessionRef, SessionStore, events,
+    tools::ToolLimits,
+};
+
+/// A model behind OpenAI's chat completions.
+///
+/// ```no_run
+/// # use superstep_agents as superstep;
+/// # async fn run() -> Result<(), superstep::drivers::DriverError> {
+/// use superstep::drivers::api::{Api, ApiConfig};
+/// use superstep::drivers::{AgentRequest, DriverExt, SessionStore};
+///
+/// let api = Api::new(ApiConfig::from_env(), SessionStore::new("runs.sessions"))?;
+/// let mut request = AgentRequest::new("reviewer", "What does this program do?", ".");
+/// request.model = Some("gpt-5".to_owned());
+/// println!("{}", api.finish(request, |_| ()).await?.text);
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Clone, Debug)]
+pub struct Api {
+    name: Arc<str>,
+    parts: Arc<Parts>,
+}
+
+impl Api {
+    /// Returns the driver for a server, which keeps its sessions in a store.
+    ///
+    /// # Errors
+    /// [`ErrorClass::Fatal`](crate::drivers::ErrorClass::Fatal) if the base URL is none, or the system's root
+    /// certificates cannot be read;
+    /// [`ErrorClass::Auth`](crate::drivers::ErrorClass::Auth) if the key cannot be one.
+    pub fn new(config: ApiConfig, store: SessionStore) -> Result<Self, DriverError> {
+        let name = config.provider.as_ref().map_or_else(|| "api".to_owned(), |name| format!("api:{name}"));
+        let parts = Parts { http: Http::new(&config)?, store, price: config.price, tools: ToolLimits::default() };
+        Ok(Self { name: name.into(), parts: Arc::new(parts) })
+    }
+
+    /// Sets how much its tools take and give.
+    #[must_use]
+    pub fn tool_limits(self, tools: ToolLimits) -> Self {
+        let Parts { http, store, price, .. } = &*self.parts;
+        let parts = Parts { http: http.clone(), store: store.clone(), price: *price, tools };
+        Self { parts: Arc::new(parts), ..self }
+    }
+}
+
+impl Driver for Api {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn capabilities(&self) -> Capabilities {
+        Capabilities { sessions: true, submits: true, tools: true, usage: true, cost: self.parts.price.is_some() }
+    }
+
+    fn continues(&self) -> bool {
+        true
+    }
+
+    fn keeps_limits(&self) -> bool {
+        true
+    }
+
+    fn run(&self, request: AgentRequest) -> AgentEvents {
+        let parts = Arc::clone(&self.parts);
+        events(|tell| turn::carry_out(parts, request, tell))
+    }
+
+    fn ended<'a>(
+        &'a self,
+        session: Option<&'a SessionRef>,
+        turn: &'a str,
+    ) -> BoxFuture<'a, Result<Option<Finished>, DriverError>> {
+        let (store, session, turn) = (self.parts.store.clone(), session.cloned(), turn.to_owned());
+        Box::pin(async move { blocking(move || store.ended(session.as_ref(), &turn)).await })
+    }
+}

@@ -1,0 +1,264 @@
+//! [`CliAgent`]: its settings, and how its program is run for a turn.
+
+use std::ffi::OsString;
+use std::io;
+use std::time::Duration;
+
+use futures::future::BoxFuture;
+use tokio::time::Instant;
+
+use super::dialect::Dialect;
+use super::scratch::Scratch;
+use super::turn::{Turn, cut};
+use super::{claude, codex, prompt, strict};
+use crate::drivers::{
+    AgentEvent, AgentEvents, AgentRequest, Capabilities, Driver, DriverError, ErrorClass, Finished, Sender, SessionRef,
+    SessionStore, events, sessions::Opening,
+};
+use crate::process::{Environment, Heard, Program, Redactor, Running, Stopped, Watch};
+
+/// How much of an agent's standard error is kept, in bytes.
+const STDERR: usize = 32 * 1024;
+
+/// A coding agent's program as a driver. Prompts go by its standard input; it sees an [`Environment`] of listed variables;
+/// cancelled, dropped or out of time, it ends with all processes it started.
+///
+/// The agent has tools of its own: of what a turn may do, it is told whether it may write, by its own switches. The result
+/// is asked for by the submit tool's schema.
+///
+/// ```
+/// # use superstep_agents as superstep;
+/// use superstep::drivers::{CliAgent, Driver};
+/// let codex = CliAgent::codex().args(["-c", "model_reasoning_effort=high"]).env("HTTPS_PROXY", "http://proxy:3128");
+/// assert_eq!(codex.name(), "cli:codex");
+/// ```
+#[derive(Clone, Debug)]
+#[must_use]
+pub struct CliAgent {
+    dialect: Dialect,
+    program: OsString,
+    args: Vec<OsString>,
+    /// What stands before the program.
+    prefix: Vec<OsString>,
+    environment: Environment,
+    grace: Duration,
+    store: Option<SessionStore>,
+}
+
+impl CliAgent {
+    /// Returns the agent behind the program `codex` (`codex exec --json`). It sees `CODEX_HOME`, `CODEX_API_KEY`,
+    /// `OPENAI_API_KEY` and `OPENAI_BASE_URL`.
+    pub fn codex() -> Self {
+        Self::of(Dialect::Codex, "codex", &codex::VARIABLES)
+    }
+
+    /// Returns the agent behind the program `claude` (`claude -p --output-format stream-json`). It sees `ANTHROPIC_*`,
+    /// `CLAUDE_CONFIG_DIR` and `CLAUDE_CODE_OAUTH_TOKEN`.
+    pub fn claude() -> Self {
+        Self::of(Dialect::Claude, "claude", &claude::VARIABLES)
+    }
+
+    fn of(dialect: Dialect, program: &str, variables: &[&str]) -> Self {
+        let environment = Environment::allowed().keep(variables);
+        let (args, prefix, grace) = (vec![], vec![], Duration::from_secs(5));
+        Self { dialect, program: program.into(), args, prefix, environment, grace, store: None }
+    }
+
+    /// Sets the program, by path or name.
+    pub fn program(self, program: impl Into<OsString>) -> Self {
+        Self { program: program.into(), ..self }
+    }
+
+    /// Adds arguments.
+    pub fn args(mut self, args: impl IntoIterator<Item = impl Into<OsString>>) -> Self {
+        self.args.extend(args.into_iter().map(Into::into));
+        self
+    }
+
+    /// Puts a program with its arguments before the agent's: a sandbox, which all the agent does happens in.
+    pub fn behind(mut self, prefix: impl IntoIterator<Item = impl Into<OsString>>) -> Self {
+        self.prefix.extend(prefix.into_iter().map(Into::into));
+        self
+    }
+
+    /// Gives it variables of this process besides, such as a proxy with a password. What is secret in them is hidden in what
+    /// it says.
+    pub fn passing(mut self, names: &[impl AsRef<str>]) -> Self {
+        let names: Vec<&str> = names.iter().map(AsRef::as_ref).collect();
+        self.environment = self.environment.keep(&names);
+        self
+    }
+
+    /// Keeps what its turns come to in a store, so that a turn that has ended is known also after a kill. What is said in
+    /// them, the agent's own program keeps.
+    pub fn keeping(self, store: SessionStore) -> Self {
+        Self { store: Some(store), ..self }
+    }
+
+    /// Sets a variable of its environment. Values of variables with names like keys are hidden in what it says.
+    pub fn env(mut self, name: impl Into<OsString>, value: impl Into<OsString>) -> Self {
+        self.environment = self.environment.set(name, value);
+        self
+    }
+
+    /// Sets how long it may take to end once it has told its result, or is asked to end; 5 seconds unless set.
+    pub fn grace(self, grace: Duration) -> Self {
+        Self { grace, ..self }
+    }
+
+    async fn carried_out(self, request: AgentRequest, tell: Sender) -> Result<Finished, DriverError> {
+        let schema = self.schema(&request)?;
+        let begun = Instant::now();
+        let mut running = self.start(&request, schema.as_ref())?;
+        let mut turn = Turn::of(self.dialect, &request);
+        let redactor = Redactor::new(self.environment.secrets());
+        let stopped = self.followed(&mut running, &mut turn, &request, &tell, &redactor).await;
+        turn.took(begun.elapsed());
+        let (is_cut_short, finished) = (turn.is_cut_short(), turn.result());
+        if let Some(finished) = &finished {
+            self.keep(&request, finished, &tell).await;
+        }
+        let patience = if stopped.is_ok() && !is_cut_short { self.grace } else { Duration::ZERO };
+        let exit = running.end(patience, self.grace).await;
+        let ended = match (stopped, finished) {
+            (_, Some(finished)) => Ok(finished),
+            (Ok(()), None) => Err(turn.failed(exit)),
+            (Err(stopped), None) => Err(turn.stopped(&stopped)),
+        };
+        ended.map_err(|error| DriverError {
+            message: redactor.redact(&error.message),
+            transcript: redactor.redact(&error.transcript),
+            ..error
+        })
+    }
+
+    /// Notes what the turn came to before anything else happens: whoever is killed now finds it.
+    async fn keep(&self, request: &AgentRequest, finished: &Finished, tell: &Sender) {
+        let Some(store) = self.store.clone() else { return };
+        let AgentRequest { session, turn, role, model, .. } = request.clone();
+        let finished = finished.clone();
+        let kept = tokio::task::spawn_blocking(move || {
+            store.keep(&Opening { session: &session, turn: &turn, role: &role, model: model.as_deref() }, finished)
+        });
+        // The turn has ended all the same.
+        if let Ok(Err(error)) = kept.await {
+            tell.tell(AgentEvent::Notice(format!("should this process be killed now, the turn is lost: {error}")))
+                .await;
+        }
+    }
+
+    /// Reads what the program writes until it has told its result, or ended.
+    async fn followed(
+        &self,
+        running: &mut Running,
+        turn: &mut Turn,
+        request: &AgentRequest,
+        tell: &Sender,
+        redactor: &Redactor,
+    ) -> Result<(), Stopped> {
+        let (end, idle) = (Instant::now() + request.limits.wall, request.limits.idle);
+        let watch = Watch { cancel: request.cancel.clone(), end, idle };
+        while !turn.is_over() {
+            let Some(heard) = running.next(&watch).await? else { break };
+            for event in self.events(heard, turn, redactor) {
+                tell.tell(event).await;
+            }
+        }
+        Ok(())
+    }
+
+    fn events(&self, heard: Heard, turn: &mut Turn, redactor: &Redactor) -> Vec<AgentEvent> {
+        let line = match heard {
+            Heard::Line(line) if line.trim().is_empty() => return vec![],
+            Heard::Line(line) => line,
+            Heard::TooLong(bytes) => {
+                return vec![AgentEvent::Notice(format!("a message of {bytes} bytes was left out"))];
+            }
+        };
+        let Ok(message) = serde_json::from_str(&line) else {
+            return vec![turn.notice(&format!("no JSON: {}", redactor.redact(&cut(&line, 200))))];
+        };
+        let message = redactor.known_in(message);
+        match self.dialect {
+            Dialect::Codex => codex::events(turn, &message),
+            Dialect::Claude => claude::events(turn, &message),
+        }
+    }
+
+    fn schema(&self, request: &AgentRequest) -> Result<Option<Scratch>, DriverError> {
+        match (&request.submit, self.dialect) {
+            (Some(submit), Dialect::Codex) => {
+                let text = strict::schema(&submit.schema).to_string();
+                let failed =
+                    |error| DriverError::new(ErrorClass::Fatal, format!("cannot write a temporary file: {error}"));
+                Scratch::with(&text).map(Some).map_err(failed)
+            }
+            (_, Dialect::Claude) | (None, _) => Ok(None),
+        }
+    }
+
+    fn start(&self, request: &AgentRequest, schema: Option<&Scratch>) -> Result<Running, DriverError> {
+        let args = match self.dialect {
+            Dialect::Codex => codex::args(request, schema.map(Scratch::path), &self.args),
+            Dialect::Claude => claude::args(request, &self.args),
+        };
+        let mut words = self.prefix.iter().chain([&self.program]);
+        let program = Program::new(words.next().unwrap_or(&self.program)).args(words).args(args);
+        let program = program.directory(&request.directory).keep(STDERR);
+        let program = program.environment(self.environment.clone()).stdin(prompt::of(request));
+        program.start().map_err(|error| self.missing(request, &error))
+    }
+
+    fn missing(&self, request: &AgentRequest, error: &io::Error) -> DriverError {
+        if !request.directory.is_dir() {
+            let message = format!("there is no folder {}", request.directory.display());
+            return DriverError::new(ErrorClass::Fatal, message);
+        }
+        if let Some(prefix) = self.prefix.first() {
+            let message = format!("cannot start `{}`, which the agent is to run in: {error}", prefix.to_string_lossy());
+            return DriverError::new(ErrorClass::Fatal, message)
+                .help("install it, or change `command_prefix` in the profile");
+        }
+        let message = format!("cannot start `{}`: {error}", self.program.to_string_lossy());
+        let help = match self.dialect {
+            Dialect::Codex => "install it with `npm install -g @openai/codex` and log in with `codex login`",
+            Dialect::Claude => "install it with `npm install -g @anthropic-ai/claude-code` and log in with `claude`",
+        };
+        DriverError::new(ErrorClass::Fatal, message).help(help)
+    }
+}
+
+impl Driver for CliAgent {
+    fn name(&self) -> &str {
+        match self.dialect {
+            Dialect::Codex => "cli:codex",
+            Dialect::Claude => "cli:claude",
+        }
+    }
+
+    fn capabilities(&self) -> Capabilities {
+        let cost = self.dialect == Dialect::Claude;
+        Capabilities { sessions: true, submits: true, tools: false, usage: true, cost }
+    }
+
+    fn keeps_limits(&self) -> bool {
+        true
+    }
+
+    fn bounds_cost(&self) -> bool {
+        self.dialect == Dialect::Claude
+    }
+
+    fn run(&self, request: AgentRequest) -> AgentEvents {
+        let this = self.clone();
+        events(|tell| this.carried_out(request, tell))
+    }
+
+    fn ended<'a>(
+        &'a self,
+        session: Option<&'a SessionRef>,
+        turn: &'a str,
+    ) -> BoxFuture<'a, Result<Option<Finished>, DriverError>> {
+        Box::pin(async move { self.store.as_ref().map_or(Ok(None), |store| store.ended(session, turn)) })
+    }
+}

@@ -1,0 +1,106 @@
+//! `write` and `edit`: a file is replaced as a whole, so that nobody ever sees half of it, and a hard link out of the folder is
+//! cut, not written through.
+
+use std::fs::File;
+use std::io::Write;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+
+use rustix::fs::{AtFlags, Mode, OFlags, fchmod, fsync, openat, renameat, statat, unlinkat};
+use rustix::io::Errno;
+use superstep_base::Fnv;
+
+use super::limits::ToolLimits;
+use super::path::Inside;
+use super::refused::Refused;
+use super::root::{Root, failed, regular};
+
+/// Writes a file, with the folders it is in.
+pub(super) fn write(root: &Root, at: &Inside, content: &str, limits: &ToolLimits) -> Result<String, Refused> {
+    check_size(at, content.len(), limits)?;
+    let (name, folders) = at.file()?;
+    let folder = root.folder_or_new(folders)?;
+    let is_new = replace(&folder, name, &at.to_string(), content.as_bytes())?;
+    Ok(format!("{} `{at}`, {} bytes", if is_new { "made" } else { "wrote" }, content.len()))
+}
+
+/// Replaces the one place where `old` stands.
+pub(super) fn edit(root: &Root, at: &Inside, old: &str, new: &str, limits: &ToolLimits) -> Result<String, Refused> {
+    let (name, folders) = at.file()?;
+    let folder = root.folder(folders)?;
+    let bytes = root.read(at, limits.file)?;
+    let text = String::from_utf8(bytes).map_err(|_| Refused::new(format!("`{at}` is not UTF-8 text")))?;
+    let edited = replaced(&text, old, new).map_err(|why| Refused::new(format!("`{at}`: {why}")))?;
+    check_size(at, edited.len(), limits)?;
+    replace(&folder, name, &at.to_string(), edited.as_bytes())?;
+    Ok(format!("edited `{at}`"))
+}
+
+fn check_size(at: &Inside, size: usize, limits: &ToolLimits) -> Result<(), Refused> {
+    match size > limits.file {
+        true => Err(Refused::new(format!("`{at}`: {size} bytes are more than the {} that are written", limits.file))),
+        false => Ok(()),
+    }
+}
+
+/// The text with `new` in the one place of `old`. Models write `\n`: in a file with CRLF it means the file's line ends.
+fn replaced(text: &str, old: &str, new: &str) -> Result<String, String> {
+    if old.is_empty() {
+        return Err("`old` is empty; use write for a new file".to_owned());
+    }
+    let crlf = |part: &str| part.replace("\r\n", "\n").replace('\n', "\r\n");
+    let is_crlf = !text.contains(old) && text.contains("\r\n") && !old.contains('\r');
+    let (old, new) = if is_crlf { (crlf(old), crlf(new)) } else { (old.to_owned(), new.to_owned()) };
+    match places(text, &old) {
+        0 => Err("`old` is not in the file; it must match letter by letter, spaces too".to_owned()),
+        1 => Ok(text.replacen(&old, &new, 1)),
+        many => Err(format!("`old` is there {many} times; take more of the lines around it")),
+    }
+}
+
+/// How often `part` stands in the text; places that overlap count each.
+fn places(text: &str, part: &str) -> usize {
+    let (mut from, mut found) = (0, 0);
+    while let Some(at) = text[from..].find(part) {
+        found += 1;
+        from += at + part.chars().next().map_or(1, char::len_utf8);
+    }
+    found
+}
+
+/// Puts a file in the place of what `name` is, durably; returns whether nothing was there.
+fn replace(folder: &OwnedFd, name: &str, shown: &str, bytes: &[u8]) -> Result<bool, Refused> {
+    let refuse = |error| failed(shown, error);
+    let mode = match statat(folder, name, AtFlags::SYMLINK_NOFOLLOW) {
+        Ok(stat) => regular(&stat, shown).map(|()| Some(Mode::from_raw_mode(stat.st_mode & 0o777)))?,
+        Err(Errno::NOENT) => None,
+        Err(error) => return Err(refuse(error)),
+    };
+    let beside = beside(name);
+    // Left by a process that was killed just here.
+    let _ = unlinkat(folder, &beside, AtFlags::empty());
+    let done = fill(folder.as_fd(), &beside, bytes, mode)
+        .and_then(|()| renameat(folder, &beside, folder, name).map_err(std::io::Error::from))
+        .and_then(|()| fsync(folder).map_err(std::io::Error::from));
+    done.map_err(|error| {
+        let _ = unlinkat(folder, &beside, AtFlags::empty());
+        Refused::new(format!("`{shown}` cannot be written: {error}"))
+    })?;
+    Ok(mode.is_none())
+}
+
+/// The name of the new file until it is whole: the same each time, so that a call that runs again clears it away.
+fn beside(name: &str) -> String {
+    let mut hash = Fnv::new();
+    hash.mix(name.as_bytes());
+    format!(".superstep-new-{:016x}", hash.finish())
+}
+
+fn fill(folder: BorrowedFd<'_>, name: &str, bytes: &[u8], mode: Option<Mode>) -> std::io::Result<()> {
+    let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let mut file = File::from(openat(folder, name, flags, Mode::from_raw_mode(0o666))?);
+    file.write_all(bytes)?;
+    if let Some(mode) = mode {
+        fchmod(&file, mode)?;
+    }
+    file.sync_all()
+}

@@ -1,0 +1,165 @@
+//! [`Toolbox`]: the tools of one folder, called by name.
+
+use std::any::Any;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::{fmt, io};
+
+use super::answer::ToolAnswer;
+use super::arguments::{Change, Line, NewFile, Piece, Place, Search, parse};
+use super::blocking::{Held, blocking};
+use super::limits::ToolLimits;
+use super::path::Inside;
+use super::refused::Refused;
+use super::root::Root;
+use super::shell::UNCONFINED;
+use super::spec::ToolSpec;
+use super::text::{cut, short};
+use super::{edit, folder, grep, read, shell, spec};
+use crate::drivers::Access;
+
+/// The tools of one folder.
+///
+/// ```
+/// # use superstep_agents as superstep;
+/// # tokio::runtime::Builder::new_current_thread().enable_all().build()?.block_on(async {
+/// use superstep::drivers::{Access, tools::Toolbox};
+/// # let folder = tempfile::tempdir()?;
+/// let tools = Toolbox::open(folder.path(), Access { write: true, shell: None })?;
+/// assert!(tools.call("write", r#"{"path": "notes/a.txt", "content": "tides"}"#).await.ok);
+/// assert_eq!(tools.call("read", r#"{"path": "notes/a.txt"}"#).await.text, "tides");
+/// assert!(!tools.call("read", r#"{"path": "../secret"}"#).await.ok);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// # })?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub struct Toolbox {
+    root: Arc<Root>,
+    directory: PathBuf,
+    access: Access,
+    limits: ToolLimits,
+    files: Arc<[PathBuf]>,
+    held: Option<Held>,
+}
+
+impl fmt::Debug for Toolbox {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Toolbox")
+            .field("directory", &self.directory)
+            .field("access", &self.access)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Toolbox {
+    /// Opens a folder for the tools that `access` allows.
+    ///
+    /// # Errors
+    /// If the folder cannot be opened.
+    pub fn open(directory: &Path, access: Access) -> io::Result<Self> {
+        let root = Arc::new(Root::open(directory)?);
+        let (directory, limits, files) = (directory.to_owned(), ToolLimits::default(), Arc::from([]));
+        Ok(Self { root, directory, access, limits, files, held: None })
+    }
+
+    /// Sets how much the tools take and give.
+    #[must_use]
+    pub fn limits(self, limits: ToolLimits) -> Self {
+        Self { limits, ..self }
+    }
+
+    /// Lets files elsewhere be read and searched, by exactly these absolute paths.
+    #[must_use]
+    pub fn reading(self, files: Vec<PathBuf>) -> Self {
+        Self { files: files.into(), ..self }
+    }
+
+    /// Holds something as long as a tool may still be at work.
+    pub(in crate::drivers) fn holding(self, held: impl Any + Send + Sync) -> Self {
+        Self { held: Some(Arc::new(held)), ..self }
+    }
+
+    /// Returns the tools that are offered, with the JSON schemas of what they take.
+    pub fn specs(&self) -> Vec<ToolSpec> {
+        spec::offered(&self.access, !self.files.is_empty())
+    }
+
+    /// Returns what people should know before an agent gets these tools: commands without a sandbox reach everything
+    /// that this user reaches.
+    pub fn warning(&self) -> Option<&'static str> {
+        let shell = self.access.shell.as_ref()?;
+        shell.prefix.is_empty().then_some(UNCONFINED)
+    }
+
+    /// Carries a call out; `arguments` is JSON. A tool that is not offered, arguments that do not fit and whatever is refused
+    /// are answers too. Dropping the future ends a command with all processes of its group.
+    pub async fn call(&self, name: &str, arguments: &str) -> ToolAnswer {
+        let answer = match self.offers(name) {
+            true => self.dispatch(name, arguments).await,
+            false => Err(self.unknown(name)),
+        };
+        let (ok, text) = answer.map_or_else(|Refused(why)| (false, format!("error: {why}")), |text| (true, text));
+        ToolAnswer { ok, text: cut(text, self.limits.answer) }
+    }
+
+    fn offers(&self, name: &str) -> bool {
+        self.specs().iter().any(|spec| spec.name == name)
+    }
+
+    fn unknown(&self, name: &str) -> Refused {
+        let offered = self.specs().into_iter().map(|spec| spec.name).collect::<Vec<_>>().join(", ");
+        Refused::new(format!("there is no tool `{}` here; there are: {offered}", short(name)))
+    }
+
+    async fn dispatch(&self, name: &str, arguments: &str) -> Result<String, Refused> {
+        let (root, limits, held) = (Arc::clone(&self.root), self.limits, self.held.clone());
+        let files = Arc::clone(&self.files);
+        match name {
+            "read" => {
+                let Piece { path, line } = parse(arguments)?;
+                blocking(held, move |_| {
+                    let (root, at) = located(root, &files, &path)?;
+                    read::read(&root, &at, line, &limits)
+                })
+                .await
+            }
+            "list" => {
+                let place: Place = parse(arguments)?;
+                blocking(held, move |_| folder::list(&root, &Inside::parse(&place.path)?, &limits)).await
+            }
+            "grep" => {
+                let search: Search = parse(arguments)?;
+                blocking(held, move |stop| {
+                    let (root, at) = located(root, &files, &search.path)?;
+                    grep::grep(&root, &search.pattern, &at, &limits, stop)
+                })
+                .await
+            }
+            "write" => {
+                let new: NewFile = parse(arguments)?;
+                blocking(held, move |_| edit::write(&root, &Inside::parse(&new.path)?, &new.content, &limits)).await
+            }
+            "edit" => {
+                let change: Change = parse(arguments)?;
+                blocking(held, move |_| {
+                    edit::edit(&root, &Inside::parse(&change.path)?, &change.old, &change.new, &limits)
+                })
+                .await
+            }
+            _ => {
+                let line: Line = parse(arguments)?;
+                let prefix = self.access.shell.as_ref().map_or(&[][..], |shell| &shell.prefix);
+                shell::run(prefix, &line.command, &self.directory, &limits).await
+            }
+        }
+    }
+}
+
+/// The folder and the path in it that are meant: one of the files elsewhere, or beneath the root.
+fn located(root: Arc<Root>, files: &[PathBuf], path: &str) -> Result<(Arc<Root>, Inside), Refused> {
+    let elsewhere = files.iter().find(|file| file.as_os_str() == path);
+    let parts = elsewhere.and_then(|file| Some((file.parent()?, file.file_name()?.to_str()?)));
+    let Some((folder, name)) = parts else { return Ok((root, Inside::parse(path)?)) };
+    let opened = Root::open(folder).map_err(|error| Refused::new(format!("`{}`: {error}", short(path))))?;
+    Ok((Arc::new(opened), Inside::parse(name)?))
+}

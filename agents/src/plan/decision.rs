@@ -1,0 +1,144 @@
+//! A person's decision about a plan. Knows neither the question nor what follows from the decision.
+
+use std::fmt;
+
+use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
+use serde_json::Value;
+
+use super::id::TaskId;
+
+/// A person's decision on a plan. As JSON: `"approve"`, `{"approve": {"tasks": ["1", "3"]}}`, `{"reject": {"feedback": ".."}}`,
+/// `{"revise": {"feedback": ".."}}` or `{"edit_plan": {"markdown": ".."}}`.
+///
+/// ```
+/// # use superstep_agents as superstep;
+/// use superstep::plan::Decision;
+/// let decision = Decision::reject("too large");
+/// assert_eq!(decision.to_string(), "rejected: too large");
+/// assert_eq!(serde_json::to_string(&decision)?, r#"{"reject":{"feedback":"too large"}}"#);
+/// assert_eq!(serde_json::from_str::<Decision>(r#""approve""#)?, Decision::approve());
+/// # Ok::<(), serde_json::Error>(())
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Decision {
+    /// The plan is executed.
+    Approve {
+        /// Only these tasks; `None` for all of them.
+        tasks: Option<Vec<TaskId>>,
+    },
+    /// The plan is dropped.
+    Reject {
+        /// The reason; empty if none was given.
+        feedback: String,
+    },
+    /// The plan is sent back to be written again.
+    Revise {
+        /// The requested changes.
+        feedback: String,
+    },
+    /// Another plan is executed instead.
+    EditPlan {
+        /// The other plan's markdown.
+        markdown: String,
+    },
+}
+
+impl Decision {
+    /// The JSON forms of a decision, for error messages.
+    pub const SHAPE: &'static str = r#""approve" or {"approve": {"tasks": [id, ..]}} or {"reject": {"feedback": text}} or {"revise": {"feedback": text}} or {"edit_plan": {"markdown": text}}"#;
+
+    /// Returns an approval.
+    pub fn approve() -> Self {
+        Self::Approve { tasks: None }
+    }
+
+    /// Returns an approval of only these tasks; the others are skipped.
+    pub fn approve_only(tasks: impl IntoIterator<Item = TaskId>) -> Self {
+        Self::Approve { tasks: Some(tasks.into_iter().collect()) }
+    }
+
+    /// Returns a rejection.
+    pub fn reject(feedback: impl Into<String>) -> Self {
+        Self::Reject { feedback: feedback.into() }
+    }
+
+    /// Returns a request for a revised plan.
+    pub fn revise(feedback: impl Into<String>) -> Self {
+        Self::Revise { feedback: feedback.into() }
+    }
+
+    /// Returns an approval of another plan.
+    pub fn edit_plan(markdown: impl Into<String>) -> Self {
+        Self::EditPlan { markdown: markdown.into() }
+    }
+}
+
+impl fmt::Display for Decision {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let with_text = |f: &mut fmt::Formatter<'_>, word: &str, text: &str| match text {
+            "" => f.write_str(word),
+            text => write!(f, "{word}: {text}"),
+        };
+        match self {
+            Self::Approve { tasks: None } => f.write_str("approved"),
+            Self::Approve { tasks: Some(tasks) } => {
+                let ids: Vec<&str> = tasks.iter().map(TaskId::as_str).collect();
+                write!(f, "approved for the tasks {}", ids.join(", "))
+            }
+            Self::Reject { feedback } => with_text(f, "rejected", feedback),
+            Self::Revise { feedback } => with_text(f, "sent back", feedback),
+            Self::EditPlan { .. } => f.write_str("approved with another plan"),
+        }
+    }
+}
+
+/// The JSON form of every decision but the plain word `approve`.
+#[derive(Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", deny_unknown_fields)]
+enum Tagged {
+    Approve {
+        tasks: Vec<TaskId>,
+    },
+    Reject {
+        #[serde(default)]
+        feedback: String,
+    },
+    Revise {
+        feedback: String,
+    },
+    EditPlan {
+        markdown: String,
+    },
+}
+
+impl Serialize for Decision {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let tagged = match self.clone() {
+            Self::Approve { tasks: None } => return serializer.serialize_str("approve"),
+            Self::Approve { tasks: Some(tasks) } => Tagged::Approve { tasks },
+            Self::Reject { feedback } => Tagged::Reject { feedback },
+            Self::Revise { feedback } => Tagged::Revise { feedback },
+            Self::EditPlan { markdown } => Tagged::EditPlan { markdown },
+        };
+        tagged.serialize(serializer)
+    }
+}
+
+impl<'de> Deserialize<'de> for Decision {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let value = Value::deserialize(deserializer)?;
+        match value.as_str() {
+            Some("approve") => return Ok(Self::approve()),
+            Some("reject") => return Ok(Self::reject("")),
+            _ => {}
+        }
+        let tagged = serde_json::from_value(value)
+            .map_err(|error| de::Error::custom(format!("{error}; a decision is {}", Self::SHAPE)))?;
+        Ok(match tagged {
+            Tagged::Approve { tasks } => Self::Approve { tasks: Some(tasks) },
+            Tagged::Reject { feedback } => Self::Reject { feedback },
+            Tagged::Revise { feedback } => Self::Revise { feedback },
+            Tagged::EditPlan { markdown } => Self::EditPlan { markdown },
+        })
+    }
+}

@@ -1,0 +1,107 @@
+//! Plans of coding agents: markdown in, tasks and their sections out; and the state of their execution: a person's
+//! [`Decision`], the [`TaskProgress`].
+//!
+//! A plan is ordinary markdown in which a heading `Task N: title` opens a task. This module reads CommonMark, so
+//! headings inside code fences, quotes, lists and comments are text. It knows no engine and no agent, and reads no file
+//! but that of an [`Issue`]: callers pass the markdown.
+//!
+//! # Tasks
+//!
+//! - A heading `Task N: title` of level 2, 3 or 4 opens a task. `N` is a [`TaskId`]: `3`, or `3.1` below task or phase
+//!   3. Emphasis, links, anchors and zero-width characters are ignored; a heading that is all code opens none, nor does
+//!   `task 3`, `Task3` or `Task 3 - title` (with a [`PlanWarning`]).
+//! - The first of them sets the level of all. A task heading at a lower level is part of the section around it (with a
+//!   warning); one at a higher level is a [`PlanProblem`]. Level 1 is the title.
+//! - The order in the document is the order of execution. Two tasks with one id, and a `3.1` without a task or phase 3
+//!   before it, are problems; a gap in the numbers is a warning.
+//! - A task's section runs from its heading to the next heading of the same or a higher level.
+//! - `Phase N` headings group tasks: the text that opens a phase belongs to the excerpt of each of its tasks.
+//! - A plan without task headings is one task: the whole plan.
+//! - Front matter between two `---` or `+++` lines is skipped, unless it holds a task heading: then it is read as text.
+//!
+//! # Sections
+//!
+//! A label is a heading (`#### Verification`), or the start of a line of a paragraph (`**Verify:**`, `**Verify**:`,
+//! `Verify:`), also in a list of labels, but there only in bold; never in quotes, code or HTML.
+//!
+//! - `Acceptance` (also `Acceptance criteria`): the items of the list that follows, or the text on the line; below a
+//!   heading without a list, its paragraphs.
+//! - `Verify` (also `Verification`, `Verify commands`): the code on the line, and in the lists and code blocks directly
+//!   after it; below a heading, prose may come first. In a block each line is a command, except comments; a trailing
+//!   backslash continues a line; if some lines start with `$ `, the others are output. Blocks in a language that is not
+//!   a shell, and unclosed fences, are not commands.
+//! - Prose is never a command. On a line or in an item the first code span is one, with those joined to it by `,` or
+//!   `and`: in `` `curl x` returns `{}` `` the second is not. A warning names code that only looks like a command.
+//! - `Changes`: `none` declares that the task changes no file.
+//! - `Depends on`: the ids of the tasks it depends on, on the line or in the list that follows, or `none`. Remarks in
+//!   brackets are ignored; anything else is a [`PlanProblem`].
+//! - `Files`: the paths and globs that the task may touch, in code or plain, on the line or in the list that follows.
+//!   Words such as `Create:` and line numbers at the end are ignored.
+//!
+//! A command with characters that are invisible to the person who approves it is a problem.
+//!
+//! # Phases
+//!
+//! Tasks of one phase may run at the same time; each phase depends on the ones before it. [`Plan::phases`] computes them:
+//!
+//! - One `Depends on` line, even `none`, makes a plan phased. Tasks without the line then depend on nothing, and
+//!   `Phase N` headings are titles. The phases are the levels of Kahn's algorithm, each in plan order.
+//! - If no task has the line and there are `Phase N` headings, each phase depends on the one before it, and a heading
+//!   without tasks is a problem. Tasks outside of them form a phase at their position.
+//! - Any other plan has no phases.
+//! - If `Files` of two tasks in one phase overlap, the later task moves into a phase of its own right after it, with a
+//!   warning. Two paths overlap if they are equal or one is a folder around the other. `*`, `?`, `[..]`, `{a,b}` and
+//!   `**` are globs; two globs overlap unless no path can match both. Case is ignored, and a glob without `/` matches
+//!   in every folder.
+//!
+//! A dependency on an unknown task or on itself, and a cycle, are problems.
+
+mod blocks;
+mod check;
+mod command;
+mod decision;
+mod declared;
+mod dependencies;
+mod error;
+mod extract;
+mod field;
+mod fields;
+mod globs;
+mod head;
+mod headings;
+mod id;
+mod inline;
+mod issue;
+mod label;
+mod markdown;
+mod needs;
+mod outline;
+mod parse;
+mod phases;
+mod phasing;
+mod progress;
+mod proposal;
+mod proposal_check;
+mod proposal_problem;
+mod render;
+mod review;
+mod source;
+mod task;
+mod warning;
+mod work;
+
+pub use command::VerifyCommand;
+pub use decision::Decision;
+pub use error::{PlanError, PlanProblem};
+pub use extract::{extract_task_count, extract_task_section};
+pub use globs::covers;
+pub use id::TaskId;
+pub use issue::{Issue, IssueError, IssueProblem};
+pub use phasing::Phases;
+pub use progress::TaskProgress;
+pub use proposal::{PlanProposal, ProposedTask};
+pub use proposal_problem::ProposalProblem;
+pub use review::{Comment, FinalReview, Review, Severity};
+pub use task::{Plan, Task, hash};
+pub use warning::PlanWarning;
+pub use work::{WorkReport, WorkStatus};

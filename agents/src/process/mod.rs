@@ -1,0 +1,20 @@
+//! Child programs: their input and output, environment, limits, and redaction. Each runs in its own process group, and
+//! in a cgroup where possible, so that all its descendants end with it. The only module that starts programs; it knows
+//! none of them.
+
+mod cgroup;
+mod environment;
+mod group;
+mod keys;
+mod lines;
+mod output;
+mod program;
+mod redactor;
+mod running;
+
+pub use environment::Environment;
+pub use keys::Key;
+pub use output::{Output, Tail};
+pub use program::{Bounds, How, Program, Ran};
+pub use redactor::Redactor;
+pub use running::{Exit, Heard, Running, Stopped, Watch};

@@ -1,0 +1,119 @@
+//! Git for workflows that drive coding agents: a [`Workspace`] is a work tree in which agents change files and workflows
+//! decide what becomes of that. This room knows git; it knows no graph, no agent and no plan.
+//!
+//! - **Looking.** [`Workspace::open`], [`head`](Workspace::head), [`ensure_ready`](Workspace::ensure_ready),
+//!   [`ensure_clean`](Workspace::ensure_clean).
+//! - **A branch of the run's own.** [`own_branch`](Workspace::own_branch) in place, [`own_worktree`](Workspace::own_worktree)
+//!   beside; [`lock`](Workspace::lock) keeps other runs out.
+//! - **Work trees without a branch.** [`detached_worktree`](Workspace::detached_worktree) makes one,
+//!   [`furnish`](Workspace::furnish) copies and links files into it, [`remove_worktree`](Workspace::remove_worktree) removes it,
+//!   [`remove_branches_of`](Workspace::remove_branches_of) the branches that were made in it.
+//! - **What changed.** [`snapshot`](Workspace::snapshot) makes a [`TreeId`] of all files, [`diff`](Workspace::diff) compares
+//!   two of them, [`text_of`](Workspace::text_of) reads a file of one.
+//! - **Commits.** [`commit`](Workspace::commit) makes one of exactly a tree, once: [`find_commit`](Workspace::find_commit)
+//!   knows it by its trailers. [`onto_head`](Workspace::onto_head) leaves the user's own changes out of it;
+//!   [`fold`](Workspace::fold) takes back what agents committed by themselves; [`carried`](Workspace::carried) puts changes together;
+//!   [`advance`](Workspace::advance) moves the branch of the user's checkout forward, and its files.
+//! - **Discarding.** [`salvage`](Workspace::salvage) keeps what was there, [`reset_to`](Workspace::reset_to) brings the files
+//!   back to a tree, [`restore`](Workspace::restore) brings salvaged work back.
+//! - **Trust.** [`fingerprint`](Workspace::fingerprint) tells whether hooks or configuration were tampered with. Compare it
+//!   before anything else is called after an agent has worked. While a work tree is [locked](Workspace::lock), they are
+//!   compared right before each call of git with what they were then. [`leaked_keys`](Workspace::leaked_keys) finds keys.
+//!   [`guarded`](Workspace::guarded) lets work be kept after they were changed.
+//!
+//! Secrets and large files are left out of snapshots, and so of diffs and commits ([`LeftOut`]). What is for the work tree
+//! (ignore rules, filters, ends of lines, hooks, keys) is done by the git program, what is for objects and references by
+//! libgit2. But for commits, no program that the repository's configuration names is run, apart from its filters.
+//!
+//! ```
+//! # use superstep_agents as superstep;
+//! # use std::process::Command;
+//! # tokio::runtime::Builder::new_multi_thread().enable_all().build()?.block_on(async {
+//! use superstep::workspace::{CommitKey, CommitRequest, Workspace, WorkspaceOptions};
+//!
+//! # let folder = tempfile::tempdir()?;
+//! # Command::new("git").arg("init").arg("-q").arg(folder.path()).status()?;
+//! # let options = WorkspaceOptions::new().env("GIT_CONFIG_GLOBAL", "/dev/null").env("GIT_AUTHOR_NAME", "A")
+//! #     .env("GIT_AUTHOR_EMAIL", "a@b").env("GIT_COMMITTER_NAME", "A").env("GIT_COMMITTER_EMAIL", "a@b");
+//! let workspace = Workspace::open_with(folder.path(), options).await?;
+//! workspace.ensure_clean().await?;
+//! let branch = workspace.own_branch("superstep/tides", None).await?;
+//! let base = workspace.snapshot().await?;
+//! std::fs::write(folder.path().join("tides.txt"), "twice a day\n")?;
+//!
+//! let now = workspace.snapshot().await?;
+//! let diff = workspace.diff(&base.tree, &now.tree, 64 * 1024).await?;
+//! assert_eq!(diff.to_string(), "1 file(s), +1 -0");
+//! let key = CommitKey { thread: "tides".into(), task: "1".into(), phase: None, attempt: 1 };
+//! let tree = workspace.onto_head(&base.tree, &now.tree).await?;
+//! let request = CommitRequest { branch: Some(branch.name), parent: branch.commit, tree, message: "feat: tides".into(), key };
+//! assert!(workspace.commit(&request).await?.commit().is_some());
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! # })?;
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+mod advance;
+mod attempt;
+mod begun;
+mod branch;
+mod commit;
+mod content;
+mod diff;
+mod dirt;
+mod error;
+mod furnish;
+mod guard;
+mod guarded;
+mod head;
+mod holder;
+mod id;
+mod index;
+mod keys;
+mod left_out;
+mod lock;
+mod merge;
+mod message;
+mod names;
+mod objects;
+mod oid;
+mod ongoing;
+mod open;
+mod options;
+mod own_branches;
+mod paths;
+mod place;
+mod program;
+mod references;
+mod reset;
+mod salvage;
+mod salvage_key;
+mod snapshot;
+mod standing;
+mod trust;
+mod worktree;
+
+pub use attempt::KeptTree;
+pub use branch::OwnBranch;
+pub use commit::{CommitRequest, Committed, MadeCommit};
+pub use diff::{Diff, FileDiff, FileStatus};
+pub use error::WorkspaceError;
+pub use furnish::Furnishings;
+pub use guard::{Fingerprint, Tampered, Tampering};
+pub use head::Head;
+pub use holder::Holder;
+pub use id::{CommitId, TreeId};
+pub use keys::LeakedKey;
+pub use left_out::{LeftOut, Reason};
+pub use lock::WorkspaceLock;
+pub use message::CommitKey;
+pub use names::{branch_name, escaped};
+pub use ongoing::Ongoing;
+pub use options::WorkspaceOptions;
+pub use place::Workspace;
+pub use references::reference_name;
+pub use reset::Reset;
+pub use salvage::Salvaged;
+pub use salvage_key::{SalvageKey, SalvagePhase};
+pub use snapshot::Snapshot;
+pub use standing::{HeadMove, Movement, Standing};

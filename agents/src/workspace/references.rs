@@ -1,0 +1,96 @@
+//! Private references below `refs/superstep/`: they keep commits that no branch has yet. Knows names and commits.
+
+use git2::{BranchType, ErrorCode, Repository};
+
+use super::error::WorkspaceError;
+use super::id::CommitId;
+use super::names::{PRIVATE, escaped};
+use super::place::{Fault, Workspace};
+
+/// Returns the name of a private reference of a thread: `refs/superstep/THREAD/NAME`. Each part of the name is escaped as
+/// [`branch_name`](super::branch_name) does it.
+///
+/// ```
+/// # use superstep_agents as superstep;
+/// # use superstep::workspace::reference_name;
+/// assert_eq!(reference_name("ISSUE-7", &["integrated", "phase-2"]), "refs/superstep/ISSUE-7/integrated/phase-2");
+/// ```
+pub fn reference_name(thread: &str, name: &[&str]) -> String {
+    let parts: String = name.iter().map(|part| format!("/{}", escaped(part))).collect();
+    format!("{PRIVATE}{}{parts}", escaped(thread))
+}
+
+impl Workspace {
+    /// Returns the commit of a private reference, if it is there.
+    ///
+    /// # Errors
+    /// [`BadReference`](WorkspaceError::BadReference) if it is not one below `refs/superstep/`.
+    pub async fn reference(&self, name: &str) -> Result<Option<CommitId>, WorkspaceError> {
+        let name = private(name)?;
+        self.objects("read a reference", move |repository, _| found(repository, &name)).await
+    }
+
+    /// Sets a private reference to a commit, if it is at `expected` now (none: it is not there), or at the commit already.
+    ///
+    /// # Errors
+    /// [`ReferenceMoved`](WorkspaceError::ReferenceMoved) if it is elsewhere, [`BadReference`](WorkspaceError::BadReference) if it
+    /// is not one below `refs/superstep/`.
+    pub async fn set_reference(
+        &self,
+        name: &str,
+        expected: Option<&CommitId>,
+        to: &CommitId,
+    ) -> Result<(), WorkspaceError> {
+        let (name, expected, to) = (private(name)?, expected.cloned(), to.clone());
+        self.objects("set a reference", move |repository, _| {
+            let commit = repository.find_commit(to.oid()?).map_err(|_| to.missing())?.id();
+            let now = found(repository, &name)?;
+            if now.as_ref() == Some(&to) {
+                return Ok(());
+            }
+            if now != expected {
+                return Err(WorkspaceError::ReferenceMoved { reference: name, expected, found: now }.into());
+            }
+            const LOG: &str = "superstep: set";
+            match &expected {
+                Some(old) => repository.reference_matching(&name, commit, true, old.oid()?, LOG)?,
+                None => repository.reference(&name, commit, false, LOG)?,
+            };
+            Ok(())
+        })
+        .await
+    }
+
+    /// Removes a private reference, if it is there.
+    ///
+    /// # Errors
+    /// [`BadReference`](WorkspaceError::BadReference) if it is not one below `refs/superstep/`.
+    pub async fn remove_reference(&self, name: &str) -> Result<(), WorkspaceError> {
+        let name = private(name)?;
+        self.objects("remove a reference", move |repository, _| match repository.find_reference(&name) {
+            Err(error) if error.code() == ErrorCode::NotFound => Ok(()),
+            reference => Ok(reference?.delete()?),
+        })
+        .await
+    }
+}
+
+pub(super) fn private(name: &str) -> Result<String, WorkspaceError> {
+    let is_ours = name.starts_with(PRIVATE) && git2::Reference::is_valid_name(name);
+    if is_ours { Ok(name.to_owned()) } else { Err(WorkspaceError::BadReference { reference: name.to_owned() }) }
+}
+
+fn found(repository: &Repository, name: &str) -> Result<Option<CommitId>, Fault> {
+    match repository.find_reference(name) {
+        Err(error) if error.code() == ErrorCode::NotFound => Ok(None),
+        reference => Ok(Some(reference?.peel_to_commit()?.id().into())),
+    }
+}
+
+pub(super) fn find_branch(repository: &Repository, name: &str) -> Result<Option<git2::Oid>, Fault> {
+    match repository.find_branch(name, BranchType::Local) {
+        Ok(branch) => Ok(Some(branch.get().peel_to_commit()?.id())),
+        Err(error) if error.code() == git2::ErrorCode::NotFound => Ok(None),
+        Err(error) => Err(error.into()),
+    }
+}

@@ -1,0 +1,61 @@
+//! Files that a person names: opened only if they are files, read only as far as memory is meant for them. Knows no format;
+//! must not know what a file is for.
+
+use std::fs::File;
+use std::io::{self, ErrorKind, Read};
+use std::path::Path;
+
+/// The most that is read of a file, in bytes: as much as a value may have.
+pub const LIMIT: u64 = 64 << 20;
+
+/// Opens a file. A device or a pipe may have no end, or no beginning.
+///
+/// # Errors
+/// [`ErrorKind::InvalidInput`] for what is no file; whatever the system says.
+pub fn open(path: &Path) -> io::Result<File> {
+    let about = std::fs::metadata(path)?;
+    if about.is_dir() {
+        return Err(io::Error::new(ErrorKind::IsADirectory, "it is a directory"));
+    }
+    if !about.is_file() {
+        return Err(io::Error::new(ErrorKind::InvalidInput, "it is no file, but a pipe or a device"));
+    }
+    File::open(path)
+}
+
+/// Returns what a file holds.
+///
+/// # Errors
+/// As [`open`] and [`bounded`].
+pub fn bytes(path: &Path) -> io::Result<Vec<u8>> {
+    bounded(open(path)?)
+}
+
+/// Returns the text that a file holds.
+///
+/// # Errors
+/// As [`bytes`]; [`ErrorKind::InvalidData`] if it is not UTF-8.
+pub fn text(path: &Path) -> io::Result<String> {
+    as_text(bytes(path)?)
+}
+
+/// Returns bytes as text.
+///
+/// # Errors
+/// [`ErrorKind::InvalidData`] if they are not UTF-8.
+pub fn as_text(bytes: Vec<u8>) -> io::Result<String> {
+    String::from_utf8(bytes).map_err(|_| io::Error::new(ErrorKind::InvalidData, "it is not UTF-8 text"))
+}
+
+/// Reads to the end, if there is one within the limit.
+///
+/// # Errors
+/// [`ErrorKind::FileTooLarge`]; whatever the system says.
+pub fn bounded(from: impl Read) -> io::Result<Vec<u8>> {
+    let mut bytes = vec![];
+    from.take(LIMIT + 1).read_to_end(&mut bytes)?;
+    if bytes.len() as u64 > LIMIT {
+        return Err(io::Error::new(ErrorKind::FileTooLarge, format!("it is larger than {} MiB", LIMIT >> 20)));
+    }
+    Ok(bytes)
+}

@@ -1,0 +1,7 @@
+//! What the engine and the rooms of `superstep-agents` both need, and which is neither's: files that a person names, and a hash
+//! whose values are stored. Part of [superstep](https://docs.rs/superstep), which makes no promise about this crate.
+
+pub mod files;
+mod fnv;
+
+pub use fnv::Fnv;
