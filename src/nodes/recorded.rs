@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
+use superstep_base::backoff::backoff;
 
 use super::outage::{Outage, Waits, millis};
 use super::purse::Overdraft;
@@ -93,7 +94,7 @@ impl Recorded {
 
 /// How long the `nth` wait for a busy service is, if the service does not say.
 fn wait(nth: u32) -> Duration {
-    WAIT.saturating_mul(1 << nth.min(10)).min(LONGEST_WAIT)
+    backoff(WAIT, 2.0, nth, LONGEST_WAIT)
 }
 
 /// What is stored of how a request ended; and its failure, if it is one. `waits` is for a service that is busy or out; none:

@@ -184,11 +184,7 @@ impl Program {
     ///
     /// # Errors
     /// As [`run`](Self::run).
-    pub async fn run_until<T>(
-        &self,
-        stop: impl Future<Output = T>,
-        alive: impl Fn(),
-    ) -> io::Result<Result<Output, T>> {
+    pub async fn run_until<T>(&self, stop: impl Future<Output = T>, alive: impl Fn()) -> io::Result<Result<Output, T>> {
         let mut group = self.spawn()?;
         let [out, err] = self.tails(u64::MAX);
         let mut talk = Box::pin(maybe_done(self.talk(pipes(&mut group), &out, &err, alive)));

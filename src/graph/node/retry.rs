@@ -4,6 +4,8 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
+use superstep_base::backoff::backoff;
+
 use crate::graph::error::{Class, NodeError};
 use crate::graph::records::clock::noise;
 
@@ -71,8 +73,7 @@ impl RetryPolicy {
 
     /// Returns the pause before attempt `next` (the second is 2).
     pub(crate) fn delay(&self, next: u32) -> Duration {
-        let grown = self.initial.as_secs_f64() * self.factor.powi(next.saturating_sub(2).min(64).cast_signed());
-        let pause = Duration::try_from_secs_f64(grown).unwrap_or(self.longest).min(self.longest);
+        let pause = backoff(self.initial, self.factor, next.saturating_sub(2), self.longest);
         if self.jitter { pause + Duration::from_millis(noise() % 1000) } else { pause }
     }
 }

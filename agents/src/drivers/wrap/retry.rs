@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use futures::future::BoxFuture;
 use serde::{Deserialize, Serialize};
+use superstep_base::backoff::backoff;
 
 use super::passes_on::passes_on;
 use crate::drivers::{
@@ -99,7 +100,7 @@ impl<D: Driver + 'static> Retry<D> {
 
     /// How long to wait after a failure; none if it stays.
     fn wait(&self, error: &DriverError, stuck: &mut Stuck) -> Option<Duration> {
-        let backoff = jittered(self.first.saturating_mul(1 << stuck.tries.min(16)).min(self.longest)).max(SHORTEST);
+        let backoff = jittered(backoff(self.first, 2.0, stuck.tries, self.longest)).max(SHORTEST);
         let left = self.waits.saturating_sub(stuck.waited);
         stuck.tries += 1;
         let wait = match (error.class, error.retry_after) {
