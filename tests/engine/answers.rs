@@ -15,7 +15,7 @@ use crate::stores::Store;
 /// A question and an answer whose JSON differs from the stored form.
 #[derive(Serialize, Deserialize)]
 struct Where {
-    sightings: BTreeMap<u32, IpAddr>,
+    seen: BTreeMap<u32, IpAddr>,
 }
 impl Interrupt for Where {
     type Resume = BTreeMap<u32, IpAddr>;
@@ -27,7 +27,7 @@ fn sightings() -> BTreeMap<u32, IpAddr> {
 }
 
 async fn find(_: Arc<Pad>, ctx: Ctx) -> Ended {
-    let found = ctx.interrupt(Where { sightings: sightings() })?;
+    let found = ctx.interrupt(Where { seen: sightings() })?;
     Ok(Pad::update().notes([format!("{found:?}")]))
 }
 

@@ -274,11 +274,20 @@ pub(crate) enum Judged<S: State> {
     Halted(Exit),
 }
 
-/// What a task asks and waits for itself, and what its subgraphs do beside it.
+/// Returns the questions and waits of a task and of its subgraphs, in the order of its calls: calls that run at the same time
+/// stop in any order.
 fn with_inside<C, S: State, N>(ctx: &TaskCtx<C>, own: Option<&Question>, until: Option<u64>) -> Unusual<S, N> {
     let mut inside = ctx.inside();
     inside.note_wake(until);
+    inside.waits.questions.sort_by_key(|question| call_of(question, &ctx.level.names));
     Unusual::Asked(own.into_iter().chain(&inside.waits.questions).cloned().collect(), inside.waits.wake)
+}
+
+/// Returns the number of the subgraph call that a question comes from; none for a question of the task itself.
+fn call_of(question: &Question, names: &[String]) -> Option<u32> {
+    let below = question.namespace.get(names.len()..).filter(|below| !below.is_empty())?;
+    let call = below.get(1).and_then(|name| name.strip_prefix('#')?.parse().ok());
+    Some(call.unwrap_or(0))
 }
 
 enum Unusual<S: State, N> {
