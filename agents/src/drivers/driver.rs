@@ -1,4 +1,4 @@
-//! The trait that all drivers share, and the channel by which they tell what happens. Knows no driver.
+//! Trait of all drivers, and the channel on which they send events. Knows no driver.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -12,35 +12,35 @@ use super::error::DriverError;
 use super::event::{AgentEvent, Finished};
 use super::request::{AgentRequest, SessionRef};
 
-/// What a driver can do.
+/// Capabilities of a driver.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Capabilities {
-    /// Whether a session can be gone on with, also by another process.
+    /// Set if a session can be resumed, also by another process.
     pub sessions: bool,
-    /// Whether it offers the submit tool to the model; otherwise the answer is asked for as JSON in the text.
+    /// Set if it offers the submit tool to the model; otherwise the answer is requested as JSON in the text.
     pub submits: bool,
-    /// Whether it keeps to [`Access`](super::Access); otherwise the agent behind it has tools of its own.
+    /// Set if it respects [`Access`](super::Access); otherwise the agent behind it has its own tools.
     pub tools: bool,
-    /// Whether it tells tokens.
+    /// Set if it reports tokens.
     pub usage: bool,
-    /// Whether it tells costs.
+    /// Set if it reports costs.
     pub cost: bool,
 }
 
-/// A model or coding agent that carries out turns.
+/// A model or coding agent that runs turns.
 pub trait Driver: Send + Sync {
-    /// Returns the name it is chosen by: `api`, `cli:codex`.
+    /// Returns the name by which it is selected: `api`, `cli:codex`.
     fn name(&self) -> &str;
 
-    /// Returns what it can do.
+    /// Returns its capabilities.
     fn capabilities(&self) -> Capabilities;
 
-    /// Begins a turn. Its events end with exactly one [`AgentEvent::Finished`], or with an error. Nothing happens before the
-    /// first is read; dropping them ends the turn, with every process it started.
+    /// Starts a turn. Its events end with exactly one [`AgentEvent::Finished`], or with an error. Nothing happens
+    /// before the first event is polled; dropping the stream ends the turn, with every process it started.
     fn run(&self, request: AgentRequest) -> AgentEvents;
 
-    /// Returns what a turn came to that has ended, by its [key](AgentRequest::turn), if the driver knows: a caller that
-    /// was killed before it could note the result asks this instead of running the turn again.
+    /// Returns the result of a finished turn, by its [key](AgentRequest::turn), if the driver knows it: a caller that
+    /// was killed before it stored the result calls this instead of running the turn again.
     fn ended<'a>(
         &'a self,
         session: Option<&'a SessionRef>,
@@ -50,18 +50,18 @@ pub trait Driver: Send + Sync {
         Box::pin(std::future::ready(Ok(None)))
     }
 
-    /// Returns whether a turn that is run again under its name goes on where it was, and counts what it used before.
+    /// Returns whether a repeated turn with the same key resumes where it was, and includes its earlier usage.
     fn continues(&self) -> bool {
         false
     }
 
-    /// Returns whether it ends turns at their limits of tokens and cost by itself, as far as it reports them. Turns of other
-    /// drivers are ended from outside, at the first report beyond a limit.
+    /// Returns whether it enforces limits of tokens and cost itself, as far as it reports them. Turns of other drivers
+    /// are stopped by the caller, at the first report beyond a limit.
     fn keeps_limits(&self) -> bool {
         false
     }
 
-    /// Returns whether it ends turns at a cost that it reports at their ends only.
+    /// Returns whether it enforces a cost limit although it reports costs only at the end of a turn.
     fn bounds_cost(&self) -> bool {
         false
     }
@@ -101,20 +101,20 @@ impl<D: Driver + ?Sized> Driver for Arc<D> {
     }
 }
 
-/// What every driver can do besides.
+/// Extension methods for every driver.
 pub trait DriverExt: Driver {
-    /// Carries a turn out to its end; `heard` gets every event before it.
+    /// Runs a turn to its end; `on_event` gets every event before the last.
     fn finish(
         &self,
         request: AgentRequest,
-        mut heard: impl FnMut(&AgentEvent) + Send,
+        mut on_event: impl FnMut(&AgentEvent) + Send,
     ) -> impl Future<Output = Result<Finished, DriverError>> + Send {
         let mut events = self.run(request);
         async move {
             while let Some(event) = events.next().await {
                 match event? {
                     AgentEvent::Finished(finished) => return Ok(finished),
-                    event => heard(&event),
+                    event => on_event(&event),
                 }
             }
             Err(DriverError::unfinished(""))
@@ -124,7 +124,7 @@ pub trait DriverExt: Driver {
 
 impl<D: Driver + ?Sized> DriverExt for D {}
 
-/// The events of one turn.
+/// Event stream of one turn.
 pub struct AgentEvents {
     inbox: mpsc::Receiver<AgentEvent>,
     turn: Option<BoxFuture<'static, Result<Finished, DriverError>>>,
@@ -146,7 +146,7 @@ impl AgentEvents {
 impl Stream for AgentEvents {
     type Item = Result<AgentEvent, DriverError>;
 
-    /// Events that the turn told come before what it came to.
+    /// Sends buffered events before the result of the turn.
     fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
         let this = &mut *self;
         let ended = match &mut this.turn {
@@ -166,20 +166,20 @@ impl Stream for AgentEvents {
     }
 }
 
-/// How a driver tells what happens in a turn.
+/// Sends the events of a turn.
 #[derive(Clone, Debug)]
 pub struct Sender(mpsc::Sender<AgentEvent>);
 
 impl Sender {
-    /// Tells an event; waits while nobody reads.
+    /// Sends an event; waits while the buffer is full.
     pub async fn tell(&self, event: AgentEvent) {
-        // Nobody listens any more: the turn is about to be dropped.
+        // The receiver is gone: the turn is about to be dropped.
         let _ = self.0.send(event).await;
     }
 }
 
-/// Makes the events of a turn from a future that carries it out and tells what happens: for those who write drivers. The
-/// future runs while the events are read, and is dropped with them.
+/// Builds an event stream from a future that runs a turn and sends events: for implementations of [`Driver`]. The
+/// future is polled while the stream is read, and dropped with it.
 pub fn events<F>(turn: impl FnOnce(Sender) -> F) -> AgentEvents
 where
     F: Future<Output = Result<Finished, DriverError>> + Send + 'static,

@@ -1,32 +1,32 @@
-//! How a turn fails, and what kind of failure it is: whether to try again, to wait, to ask otherwise or to give up.
+//! Errors of a turn, with a class that tells the caller to retry, wait, change the request or give up.
 
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-/// What kind of failure ended a turn.
+/// Class of a failure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ErrorClass {
-    /// It may work if it is tried again: a lost connection, a server error.
+    /// A retry may succeed: a lost connection, a server error.
     Transient,
-    /// It works later.
+    /// It will work later.
     RateLimited,
-    /// The answer cannot be used: not the protocol, not the schema. Asking the same again is no use.
+    /// The answer is unusable: wrong protocol or schema. Repeating the request does not help.
     Content,
     /// The key is missing or refused.
     Auth,
     /// A limit was reached: time, tokens, cost.
     Budget,
-    /// The session is not known any more.
+    /// The session no longer exists.
     SessionLost,
     /// It was cancelled.
     Cancelled,
-    /// It cannot work: no such program, no such model.
+    /// It cannot work: missing program, unknown model.
     Fatal,
 }
 
-/// Words by which servers say that they refuse what a session holds, in lower case.
+/// Phrases by which servers reject the content of a session, in lower case.
 const REFUSALS: [&str; 17] = [
     "prompt is too long",
     "input is too long",
@@ -47,40 +47,40 @@ const REFUSALS: [&str; 17] = [
     "invalid_prompt",
 ];
 
-/// Whether a server's words say that it refuses what a session holds.
+/// Returns whether a server's message rejects the content of a session.
 pub(super) fn tells_refusal(words: &str) -> bool {
     let lower = words.to_lowercase();
     REFUSALS.iter().any(|known| lower.contains(known))
 }
 
-/// A turn that did not end.
+/// A failed turn.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error, Serialize, Deserialize)]
 #[error("{message}")]
 pub struct DriverError {
-    /// What kind of failure it is.
+    /// Class of the failure.
     pub class: ErrorClass,
-    /// What happened, where: for people. Holds no keys.
+    /// Description for people, with the place. Contains no keys.
     pub message: String,
-    /// What to do about it; empty if it is not known.
+    /// Hint for the user; empty if there is none.
     #[serde(default)]
     pub help: String,
-    /// How long to wait, if the server said.
+    /// Time to wait, if the server reported one.
     #[serde(default)]
     pub retry_after: Option<Duration>,
-    /// What the agent had said until then, cut where it is long.
+    /// Output of the agent so far, truncated.
     #[serde(default)]
     pub transcript: String,
-    /// Whether the service is out: it could not be reached, or failed, as often as [`Retry`](super::Retry) tries.
+    /// Set for an outage: the service could not be reached, or failed, on every attempt of [`Retry`](super::Retry).
     #[serde(default)]
     pub outage: bool,
-    /// Whether the server refuses the session itself: what it holds is too long, or stopped by a filter, or taken for broken.
-    /// Another request in the same session is refused too.
+    /// Set if the server rejects the session itself: its content is too long, filtered, or considered invalid. Another
+    /// request in the same session would be rejected too.
     #[serde(default)]
     pub refusal: bool,
 }
 
 impl DriverError {
-    /// Returns a failure of a kind.
+    /// Returns a failure of this class.
     pub fn new(class: ErrorClass, message: impl Into<String>) -> Self {
         Self {
             class,
@@ -93,24 +93,24 @@ impl DriverError {
         }
     }
 
-    /// Returns the failure of a turn whose events ended without a result.
+    /// Returns the error of a turn whose events ended without a result.
     pub fn unfinished(transcript: impl Into<String>) -> Self {
         Self::new(ErrorClass::Transient, "the agent ended without a result").transcript(transcript)
     }
 
-    /// Says what to do about it.
+    /// Sets the hint.
     #[must_use]
     pub fn help(self, help: impl Into<String>) -> Self {
         Self { help: help.into(), ..self }
     }
 
-    /// Says how long to wait.
+    /// Sets the time to wait.
     #[must_use]
     pub fn retry_after(self, wait: Duration) -> Self {
         Self { retry_after: Some(wait), ..self }
     }
 
-    /// Adds what the agent had said until then.
+    /// Sets the output of the agent so far.
     #[must_use]
     pub fn transcript(self, transcript: impl Into<String>) -> Self {
         Self { transcript: transcript.into(), ..self }

@@ -1,78 +1,78 @@
-//! What an agent says while it works, and what a turn comes to. Plain data, stored by those who record turns.
+//! Events and result of a turn. Plain data, also stored by recordings.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::request::SessionRef;
 
-/// Something that happened in a turn.
+/// An event of a turn.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum AgentEvent {
-    /// The agent began, in this session.
+    /// The agent started, in this session.
     Started(SessionRef),
-    /// It said something, or a piece of it.
+    /// Output text, or a piece of it.
     Text(String),
-    /// It thought.
+    /// Reasoning text.
     Thinking(String),
-    /// It uses a tool.
+    /// Start of a tool call.
     ToolCall {
-        /// Tells calls apart.
+        /// Id of the call.
         id: String,
         /// The tool.
         name: String,
-        /// What it was given.
+        /// Arguments of the call.
         arguments: Value,
     },
-    /// A tool answered.
+    /// Result of a tool call.
     ToolResult {
-        /// The call's.
+        /// Id of the call.
         id: String,
-        /// Whether it did what it was asked.
+        /// Set if the call succeeded.
         ok: bool,
-        /// The answer, cut where it is long.
+        /// Result, truncated if long.
         text: String,
     },
-    /// What the turn has used so far.
+    /// Usage of the turn so far.
     Usage(Usage),
-    /// Something to know that changes nothing: a message of an unknown kind, a request that is tried again.
+    /// Information without effect: a message of an unknown kind, a retry.
     Notice(String),
     /// The turn has ended; the last event.
     Finished(Finished),
 }
 
-/// What a turn came to.
+/// Result of a turn.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Finished {
-    /// Why it ended.
+    /// Reason why it ended.
     pub status: Status,
-    /// What the agent said last.
+    /// Last message of the agent.
     pub text: String,
-    /// What it handed to the submit tool; not yet checked against its schema.
+    /// Arguments of the submit tool; not yet validated against its schema.
     pub submitted: Option<Value>,
-    /// How to go on in the same session; none if the driver cannot.
+    /// Reference for resuming the session; `None` if the driver cannot.
     pub session: Option<SessionRef>,
-    /// What it used.
+    /// Usage.
     pub usage: Usage,
 }
 
-/// Why a turn ended.
+/// Reason why a turn ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum Status {
-    /// The agent was done.
+    /// The agent finished.
     Done,
-    /// It used as many requests as it may.
+    /// The limit of requests was reached.
     TurnLimit,
-    /// It used as many tokens as it may.
+    /// The limit of tokens was reached.
     TokenLimit,
-    /// It cost as much as it may.
+    /// The limit of cost was reached.
     CostLimit,
 }
 
-/// What turns use. Adds up with `+=`.
+/// Usage of turns. Adds up with `+=`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Usage {
@@ -90,9 +90,9 @@ pub struct Usage {
     pub requests: u64,
     /// Milliseconds.
     pub ms: u64,
-    /// Whether any of it is estimated.
+    /// Set if any value is estimated.
     pub estimated: bool,
-    /// Tokens whose cost is not known: it is not part of `cost`.
+    /// Tokens of unknown cost, which is not included in `cost`.
     #[serde(skip_serializing_if = "is_zero")]
     pub unpriced: u64,
 }
@@ -103,7 +103,7 @@ fn is_zero(number: &u64) -> bool {
 }
 
 impl Usage {
-    /// Returns what was used since then.
+    /// Returns the difference to an earlier usage.
     #[must_use]
     pub fn since(self, then: Self) -> Self {
         Self {
@@ -126,7 +126,7 @@ impl Usage {
 }
 
 impl Usage {
-    /// Returns what is used beyond another usage.
+    /// Returns the excess over another usage.
     #[must_use]
     pub fn beyond(self, before: Self) -> Self {
         Self {

@@ -1,9 +1,9 @@
-//! A result in the text of an answer, for agents that have no tool to hand it over. Knows JSON and fences.
+//! JSON results in text, for agents without a submit tool. Knows JSON and code fences.
 
 use serde_json::Value;
 
-/// Finds the JSON object an answer ends with: in the last code fence that holds one (```` ```json ````), else the whole text,
-/// else the last object that begins a line. Whether it fits a schema is for others to say.
+/// Finds the JSON object at the end of an answer: in the last code fence that holds one (```` ```json ````), else the
+/// whole text, else the last object that starts on a new line. Does not validate it against a schema.
 ///
 /// ```
 /// # use superstep_agents as superstep;
@@ -21,7 +21,7 @@ fn object(text: &str) -> Option<Value> {
     serde_json::from_str(text.trim()).ok().filter(Value::is_object)
 }
 
-/// The bodies of the code fences; one that is never closed goes to the end.
+/// Returns the bodies of the code fences; an unclosed one extends to the end.
 fn fences(text: &str) -> Vec<String> {
     let (mut bodies, mut open): (Vec<String>, Option<(char, usize)>) = (vec![], None);
     for line in text.lines() {
@@ -42,7 +42,7 @@ fn fences(text: &str) -> Vec<String> {
     bodies
 }
 
-/// The mark of a line that opens or closes a fence, how often it stands there, and whether it stands alone.
+/// Parses a line that opens or closes a fence: its character, its length, and whether nothing follows.
 fn fence(line: &str) -> Option<(char, usize, bool)> {
     let line = line.trim();
     let mark = line.chars().next().filter(|mark| matches!(mark, '`' | '~'))?;
@@ -51,7 +51,7 @@ fn fence(line: &str) -> Option<(char, usize, bool)> {
     (length >= 3 && !rest.contains(mark)).then_some((mark, length, rest.is_empty()))
 }
 
-/// The last object that begins a line, whatever follows it; not one inside another.
+/// Returns the last object that starts on a new line, whatever follows it; not a nested one.
 fn last_object(text: &str) -> Option<Value> {
     let (mut last, mut begin, mut read_to) = (None, 0, 0);
     for line in text.split_inclusive('\n') {

@@ -1,4 +1,4 @@
-//! Files of JSON lines that only grow and outlive a kill: what is appended is on disk, and a torn last line is no line.
+//! Append-only files of JSON lines that survive a kill: appended lines are on disk, and a torn last line is ignored.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Seek, SeekFrom, Write};
@@ -7,7 +7,7 @@ use std::path::Path;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-/// Reads all lines of a file that are whole; none if there is no file.
+/// Reads all complete lines of a file; none if there is no file.
 pub(super) fn read<T: DeserializeOwned>(path: &Path) -> io::Result<Vec<T>> {
     match fs::read_to_string(path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(vec![]),
@@ -15,7 +15,7 @@ pub(super) fn read<T: DeserializeOwned>(path: &Path) -> io::Result<Vec<T>> {
     }
 }
 
-/// Opens a file to append to, made with its folders where it is missing. A torn last line is ended.
+/// Opens a file for appending, and creates it with its folders if missing. A torn last line is terminated.
 pub(super) fn open(path: &Path) -> io::Result<File> {
     path.parent().map_or(Ok(()), fs::create_dir_all)?;
     let mut file = OpenOptions::new().read(true).append(true).create(true).open(path)?;

@@ -1,5 +1,5 @@
-//! Models and coding agents behind one [`Driver`] trait: what they are asked, what they say, how they fail. Each driver has a
-//! file or folder of its own. They know processes, HTTP and files; they know no state, no node, no plan and no git.
+//! Models and coding agents behind one [`Driver`] trait: requests, events, errors. Each driver has a file or folder of
+//! its own. They know processes, HTTP and files; they know no state, no node, no plan and no git.
 
 #[cfg(unix)]
 pub mod api;

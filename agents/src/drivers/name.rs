@@ -1,4 +1,4 @@
-//! The names by which drivers are chosen, in profiles and on the command line. Knows no driver.
+//! Names of drivers, in profiles and on the command line. Knows no driver.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -6,7 +6,7 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
-/// A driver by name; [`Display`](fmt::Display) gives the name back.
+/// Driver name; [`Display`](fmt::Display) is its inverse.
 ///
 /// ```
 /// # use superstep_agents as superstep;
@@ -18,9 +18,9 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub enum DriverName {
-    /// `api`, `api:PROVIDER`: a server of chat completions.
+    /// `api`, `api:PROVIDER`: a chat completions server.
     Api {
-        /// Which of several.
+        /// Name of the provider, if there are several.
         provider: Option<String>,
     },
     /// `cli:codex`: the program `codex`.
@@ -31,7 +31,7 @@ pub enum DriverName {
     Scripted(PathBuf),
 }
 
-/// No driver has this name.
+/// Error: no driver has this name.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("there is no driver `{name}`; there are `api`, `api:PROVIDER`, `cli:codex`, `cli:claude` and `scripted:FILE`")]
 pub struct UnknownDriver {

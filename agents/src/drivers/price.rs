@@ -1,11 +1,11 @@
-//! What tokens cost, for drivers that report tokens and no cost. Pure.
+//! Prices of tokens, for drivers that report tokens but no cost. Pure.
 
 use serde::{Deserialize, Serialize};
 
 use super::event::Usage;
 
-/// The price of a model's tokens, in millionths of a dollar per million of them: 3 dollars are 3 000 000. Tokens written to
-/// a cache cost what tokens read cost.
+/// Prices of a model's tokens, in millionths of a dollar per million tokens: 3 dollars are 3 000 000. Tokens written to
+/// a cache cost the same as tokens read.
 ///
 /// ```
 /// # use superstep_agents as superstep;
@@ -25,7 +25,7 @@ pub struct Price {
     pub cache_read: u64,
 }
 
-/// Returns an amount in millionths of a dollar for people, to the hundredth of a cent: `$0.0160`.
+/// Formats millionths of a dollar for people, to the hundredth of a cent: `$0.0160`.
 pub fn dollars(millionths: u64) -> String {
     format!("${}.{:04}", millionths / 1_000_000, millionths % 1_000_000 / 100)
 }

@@ -1,4 +1,4 @@
-//! What an agent is asked: a turn of a session, in a folder, with limits. Plain data.
+//! Request to an agent: a turn of a session, in a folder, with limits. Plain data.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -7,40 +7,40 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
-/// One turn: a prompt, and everything the agent works under.
+/// One turn: a prompt, and the conditions the agent works under.
 #[derive(Clone, Debug)]
 pub struct AgentRequest {
-    /// In which role it works: `developer`. For logs, scenarios and recordings.
+    /// Role of the agent: `developer`. For logs, scenarios and recordings.
     pub role: String,
-    /// The model; none: the driver's own choice.
+    /// Model; `None`: the driver's default.
     pub model: Option<String>,
-    /// What stays the same for the session; told when it begins.
+    /// System prompt; sent when the session starts.
     pub system: String,
-    /// What it is to do in this turn.
+    /// Prompt of this turn.
     pub prompt: String,
-    /// The folder it works in.
+    /// Working directory.
     pub directory: PathBuf,
     /// Files elsewhere that it may read and search, by their absolute paths.
     pub files: Vec<PathBuf>,
-    /// Where in a run it stands.
+    /// Position in a run.
     pub place: Place,
-    /// The session.
+    /// Session.
     pub session: Session,
-    /// Names this turn: a turn that is run again under the same name, after its process was killed, is the same turn, and
-    /// a driver that keeps sessions goes on where it was.
+    /// Key of the turn: a repeated turn with the same key, after its process was killed, is the same turn, and a driver
+    /// that keeps sessions resumes it where it was.
     pub turn: String,
-    /// The tool by which it hands over its result.
+    /// Tool for submitting the result.
     pub submit: Option<SubmitTool>,
-    /// What else it may do.
+    /// Further permissions.
     pub access: Access,
-    /// How much it may use.
+    /// Limits.
     pub limits: Limits,
-    /// Ends the turn, with every process it started.
+    /// Token that ends the turn, with every process it started.
     pub cancel: CancellationToken,
 }
 
 impl AgentRequest {
-    /// Returns a turn of a new session in a folder, which may read and has the usual limits.
+    /// Returns a turn of a new session in a folder, with read access and default limits.
     pub fn new(role: impl Into<String>, prompt: impl Into<String>, directory: impl Into<PathBuf>) -> Self {
         Self {
             role: role.into(),
@@ -60,78 +60,78 @@ impl AgentRequest {
     }
 }
 
-/// Where in a run a turn stands: for logs, scenarios and recordings. A driver of a real agent does not look at it.
+/// Position of a turn in a run: for logs, scenarios and recordings. Drivers of real agents ignore it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Place {
-    /// The run: turns of a scenario that happen once happen once in each.
+    /// The run: scenario turns that happen once happen once per run.
     pub run: String,
-    /// The task's id in the plan; empty if the turn belongs to none.
+    /// Id of the task in the plan; empty if there is none.
     pub task: String,
-    /// Which attempt at the task it is, from 1; 0 if it is none.
+    /// Attempt at the task, from 1; 0 if there is none.
     pub attempt: u32,
 }
 
-/// Which session a turn belongs to.
+/// Session of a turn.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Session {
-    /// A new one.
+    /// New session.
     #[default]
     New,
-    /// One that had turns before.
+    /// Session with earlier turns.
     Resume(SessionRef),
 }
 
-/// A session as it stands after one of its turns: two turns that follow the same one do not see each other.
+/// Reference to a session after one of its turns: two turns that follow the same one do not see each other.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct SessionRef {
     /// The session.
     pub id: String,
-    /// The [key](AgentRequest::turn) of its last turn, or what else its driver needs to go on; may be empty.
+    /// [Key](AgentRequest::turn) of its last turn, or other data that its driver needs to resume; may be empty.
     #[serde(default)]
     pub turn: String,
 }
 
-/// A tool by which an agent hands over its result, once, at the end.
+/// Tool with which an agent submits its result, once, at the end.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SubmitTool {
-    /// Its name: `submit_work`.
+    /// Name: `submit_work`.
     pub name: String,
-    /// What it is for.
+    /// Purpose of the tool.
     pub description: String,
-    /// The JSON schema of what it takes.
+    /// JSON schema of its arguments.
     pub schema: Value,
 }
 
-/// What an agent may do in its folder besides reading, listing and searching.
+/// Permissions of an agent in its folder besides reading, listing and searching.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Access {
-    /// Whether it may write and edit files.
+    /// Set if it may write and edit files.
     pub write: bool,
-    /// How it may run commands; none: not at all.
+    /// Execution of commands; `None`: not allowed.
     pub shell: Option<Shell>,
 }
 
-/// How commands of an agent are run.
+/// Execution of an agent's commands.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Shell {
-    /// A program and its arguments to put before `sh -c COMMAND`: a sandbox.
+    /// Command and arguments placed before `sh -c COMMAND`: a sandbox.
     pub prefix: Vec<String>,
 }
 
-/// How much one turn may use.
+/// Limits of one turn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// Requests to the model; 200.
+    /// Requests to the model. Default: 200.
     pub requests: u32,
-    /// Tokens; none: no limit.
+    /// Tokens; `None`: no limit.
     pub tokens: Option<u64>,
-    /// Millionths of a dollar; none: no limit.
+    /// Cost in millionths of a dollar; `None`: no limit.
     pub cost: Option<u64>,
-    /// Time for the whole turn; one hour.
+    /// Time for the whole turn. Default: one hour.
     pub wall: Duration,
-    /// Time without a sign of life; ten minutes.
+    /// Maximum time without output. Default: ten minutes.
     pub idle: Duration,
 }
 

@@ -1,5 +1,5 @@
-//! The run's branch in the user's checkout moves forward, and the files follow. Files come before the branch, the branch before the
-//! index, each file in one step: after a kill at any moment, the same call brings it to the same end.
+//! Fast-forwards the run's branch in the user's checkout, with its files. Files are updated before the branch, the
+//! branch before the index, each file atomically: after a kill at any moment, the same call finishes the work.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -16,13 +16,15 @@ use super::place::{Fault, Workspace};
 use super::reset::{Steps, remove};
 
 impl Workspace {
-    /// Moves the branch that HEAD is on forward from one commit to a later one, and the files that differ between the two with it.
-    /// All other changes stay, staged ones too. No hook runs. Called again after a kill, it ends the same. Returns the files.
+    /// Moves the current branch forward from one commit to a later one, and updates the files that differ between them.
+    /// All other changes remain, staged ones too. No hook runs. Repeating the call after a kill has the same result.
+    /// Returns the files.
     ///
     /// # Errors
-    /// [`HeadElsewhere`](WorkspaceError::HeadElsewhere) if HEAD is not on the branch at `from` (or at `to`, after a kill),
-    /// [`NotForward`](WorkspaceError::NotForward) if `to` does not come after `from`, [`InTheWay`](WorkspaceError::InTheWay) if
-    /// one of the files has changes that are in neither commit: nothing was changed.
+    /// [`HeadElsewhere`](WorkspaceError::HeadElsewhere) if HEAD is not on the branch at `from` (or at `to`, after a
+    /// kill), [`NotForward`](WorkspaceError::NotForward) if `to` is not a descendant of `from`,
+    /// [`InTheWay`](WorkspaceError::InTheWay) if one of the files has changes that are in neither commit: nothing was
+    /// changed.
     pub async fn advance(&self, branch: &str, from: &CommitId, to: &CommitId) -> Result<Vec<String>, WorkspaceError> {
         self.ensure_ready().await?;
         let has_moved = self.has_moved(branch, from, to).await?;
@@ -33,16 +35,16 @@ impl Workspace {
         let steps = self.steps(&before, &after).await?;
         if !has_moved {
             self.ensure_unchanged(&before, &after, &steps).await?;
-            self.follow(&after, &steps).await?;
+            self.update_files(&after, &steps).await?;
             self.move_branch(branch, from, to).await?;
         }
-        self.index_follows(&before, &after).await?;
+        self.update_index(&before, &after).await?;
         let mut files: Vec<_> = steps.all().map(|file| shown(file)).collect();
         files.sort();
         Ok(files)
     }
 
-    /// Checks where HEAD is, and returns whether the branch is at `to` already: then only the index may lag behind.
+    /// Checks HEAD, and returns whether the branch is at `to` already: then only the index may be outdated.
     async fn has_moved(&self, branch: &str, from: &CommitId, to: &CommitId) -> Result<bool, WorkspaceError> {
         let found = self.head().await?;
         let at = |commit: &CommitId| Head::Branch { name: branch.to_owned(), commit: commit.clone() };
@@ -52,10 +54,10 @@ impl Workspace {
         Err(WorkspaceError::HeadElsewhere { expected: at(from).to_string(), found: found.to_string() })
     }
 
-    /// Returns the files of a commit.
+    /// Returns the tree of a commit.
     ///
     /// # Errors
-    /// [`NoSuchObject`](WorkspaceError::NoSuchObject) if it is not there.
+    /// [`NoSuchObject`](WorkspaceError::NoSuchObject) if it does not exist.
     pub async fn tree_of(&self, commit: &CommitId) -> Result<TreeId, WorkspaceError> {
         let commit = commit.clone();
         self.objects("read a commit", move |repository, _| {
@@ -65,10 +67,10 @@ impl Workspace {
         .await
     }
 
-    /// Checks that each file is as it is in one of the two trees. Whether git ignores it does not matter.
+    /// Checks that each file matches one of the two trees, also if git ignores it.
     async fn ensure_unchanged(&self, before: &TreeId, after: &TreeId, steps: &Steps) -> Result<(), WorkspaceError> {
         let files: BTreeSet<RepoPath> = steps.all().cloned().collect();
-        let found = self.look(move |place| sorted(&place.root, &files)).await?;
+        let found = self.run_blocking(move |place| by_state(&place.root, &files)).await?;
         let scratch = self.scratch_of(before).await?;
         self.unstage(&scratch, &found.missing).await?;
         self.stage(&scratch, &found.there).await?;
@@ -81,22 +83,22 @@ impl Workspace {
         if files.is_empty() { Ok(()) } else { Err(WorkspaceError::InTheWay { files }) }
     }
 
-    /// Writes the files: those that say how others are written come first.
-    async fn follow(&self, to: &TreeId, steps: &Steps) -> Result<(), WorkspaceError> {
+    /// Updates the files: `.gitattributes` first, because they affect how others are written.
+    async fn update_files(&self, to: &TreeId, steps: &Steps) -> Result<(), WorkspaceError> {
         let gone = steps.removed.clone();
-        self.look(move |place| remove(&place.root, &still_there(&place.root, gone))).await??;
+        self.run_blocking(move |place| remove(&place.root, &removable(&place.root, gone))).await??;
         let written = steps.new.iter().chain(&steps.changed).cloned();
         let (attributes, others): (Vec<_>, Vec<_>) = written.partition(|file| file.ends_with(b".gitattributes"));
         self.replace_files(to, attributes).await?;
         self.replace_files(to, others).await
     }
 
-    /// Checks files out beside the others and moves them into place one by one, so that none is ever half written.
+    /// Checks files out into a temporary folder and moves them into place one by one, so that none is ever partial.
     async fn replace_files(&self, to: &TreeId, files: Vec<RepoPath>) -> Result<(), WorkspaceError> {
         if files.is_empty() {
             return Ok(());
         }
-        let folder = self.look(|place| waiting_room(&place.root)).await??;
+        let folder = self.run_blocking(|place| staging_folder(&place.root)).await??;
         let scratch = self.scratch_of(to).await?;
         let mut prefix = folder.clone().into_os_string();
         prefix.push("/");
@@ -104,9 +106,9 @@ impl Workspace {
         option.push(prefix);
         let write = self.git(&["checkout-index", "--force", "-z", "--stdin"]).arg(option).input(with_zeros(&files));
         write.on(scratch.path()).done().await?;
-        self.look(move |place| {
+        self.run_blocking(move |place| {
             let moved = files.iter().try_for_each(|file| move_in(&folder, &place.root, file));
-            // What is left there goes the next time.
+            // Leftovers are removed next time.
             let _ = fs::remove_dir_all(&folder);
             moved
         })
@@ -122,8 +124,8 @@ impl Workspace {
         .await
     }
 
-    /// Gives the files that differ the entries of HEAD in the user's index; what else is staged stays so.
-    async fn index_follows(&self, before: &TreeId, after: &TreeId) -> Result<(), WorkspaceError> {
+    /// Sets the index entries of the differing files to those of HEAD; other staged changes remain.
+    async fn update_index(&self, before: &TreeId, after: &TreeId) -> Result<(), WorkspaceError> {
         let trees = [before.clone(), after.clone()];
         let files = self.objects("compare two trees", move |repository, _| differing_paths(repository, &trees)).await?;
         let scratch = self.scratch().await?;
@@ -132,18 +134,18 @@ impl Workspace {
     }
 }
 
-/// Files of the work tree, by what is there.
+/// Files of the work tree, by state.
 #[derive(Default)]
-struct Found {
+struct FileStates {
     missing: Vec<RepoPath>,
     there: Vec<RepoPath>,
-    /// Something else is in the place of the file, or of a folder above it.
+    /// The path, or a folder above it, is something other than a file.
     blocked: Vec<RepoPath>,
 }
 
-/// A file may be where a folder was, and the other way round, as long as each of them is one of the files itself.
-fn sorted(root: &Path, files: &BTreeSet<RepoPath>) -> Found {
-    let mut found = Found::default();
+/// Sorts files by state. A file may be where a folder was, and vice versa, if both are among the files.
+fn by_state(root: &Path, files: &BTreeSet<RepoPath>) -> FileStates {
+    let mut found = FileStates::default();
     let is_one = |path: &Path| path.strip_prefix(root).is_ok_and(|path| files.contains(&as_bytes(path)));
     for file in files.iter().cloned() {
         let path = root.join(as_path(&file));
@@ -162,7 +164,7 @@ fn sorted(root: &Path, files: &BTreeSet<RepoPath>) -> Found {
     found
 }
 
-/// Returns whether all files below a folder are such.
+/// Returns whether all files below a folder satisfy `is_such`.
 fn holds_only(folder: &Path, is_such: &impl Fn(&Path) -> bool) -> bool {
     let Ok(entries) = fs::read_dir(folder) else { return false };
     entries.filter_map(Result::ok).map(|entry| entry.path()).all(|path| {
@@ -171,7 +173,7 @@ fn holds_only(folder: &Path, is_such: &impl Fn(&Path) -> bool) -> bool {
     })
 }
 
-/// The files that are as in neither tree.
+/// Returns the files that match neither tree.
 fn changed(
     repository: &Repository,
     [now, before, after]: [TreeId; 3],
@@ -185,7 +187,7 @@ fn changed(
     Ok(files.into_iter().filter(is_changed).collect())
 }
 
-/// The mode and id of a file; none for a folder.
+/// Returns mode and id of a file; `None` for a folder.
 fn entry(tree: &Tree<'_>, file: &RepoPath) -> Option<(i32, git2::Oid)> {
     let entry = tree.get_path(&as_path(file)).ok()?;
     (entry.kind() != Some(git2::ObjectType::Tree)).then(|| (entry.filemode(), entry.id()))
@@ -199,8 +201,8 @@ fn differing_paths(repository: &Repository, [from, to]: &[TreeId; 2]) -> Result<
     Ok(diff.deltas().filter_map(path).collect())
 }
 
-/// An empty folder on the file system of the work tree, where git sees nothing.
-fn waiting_room(root: &Path) -> Result<PathBuf, WorkspaceError> {
+/// Returns an empty temporary folder on the file system of the work tree, ignored by git.
+fn staging_folder(root: &Path) -> Result<PathBuf, WorkspaceError> {
     let folder = root.join(".superstep").join("advance");
     let failed = |source| WorkspaceError::Io { doing: "write", path: folder.clone(), source };
     match fs::remove_dir_all(&folder) {
@@ -211,8 +213,8 @@ fn waiting_room(root: &Path) -> Result<PathBuf, WorkspaceError> {
     Ok(folder)
 }
 
-/// Leaves out files in whose place, or above them, a file of the later commit is already.
-fn still_there(root: &Path, files: Vec<RepoPath>) -> Vec<RepoPath> {
+/// Leaves out files whose path is taken by a file of the later commit.
+fn removable(root: &Path, files: Vec<RepoPath>) -> Vec<RepoPath> {
     let is_removable = |file: &RepoPath| match root.join(as_path(file)).symlink_metadata() {
         Ok(about) => !about.is_dir(),
         Err(error) => error.kind() == io::ErrorKind::NotFound,

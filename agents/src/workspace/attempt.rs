@@ -1,5 +1,5 @@
-//! Commits of trees under private references, made of objects alone: no hook runs, nothing is signed, no branch and no file
-//! changes. Knows names, trees and commits.
+//! Commits of trees under private references, created directly in the object database: no hook runs, nothing is signed,
+//! no branch and no file changes. Knows names, trees and commits.
 
 use std::path::Path;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -13,28 +13,28 @@ use super::paths::as_bytes;
 use super::place::{Fault, Workspace};
 use super::references::private;
 
-/// A tree to be kept as a commit.
+/// Tree to store as a commit.
 #[derive(Clone, Debug)]
 pub struct KeptTree {
-    /// The private reference, as of [`reference_name`](super::reference_name).
+    /// Private reference, from [`reference_name`](super::reference_name).
     pub reference: String,
-    /// The commit before it; none: it is the first.
+    /// Parent commit; `None` for the first.
     pub parent: Option<CommitId>,
     /// The files.
     pub tree: TreeId,
-    /// The message, subject first.
+    /// Message, subject first.
     pub message: String,
-    /// The time of the commit, in milliseconds since 1970.
+    /// Time of the commit, in milliseconds since 1970.
     pub at: u64,
 }
 
 impl Workspace {
-    /// Makes a commit of a tree, and lets a private reference point to it, wherever that was. Done twice with the same values, the
-    /// commit is the same.
+    /// Creates a commit of a tree, and points a private reference at it. Repeating the call with the same values
+    /// creates the same commit.
     ///
     /// # Errors
-    /// [`NoSuchObject`](WorkspaceError::NoSuchObject) if tree or parent are not there,
-    /// [`BadReference`](WorkspaceError::BadReference) if the reference is not one below `refs/superstep/`.
+    /// [`NoSuchObject`](WorkspaceError::NoSuchObject) if tree or parent do not exist,
+    /// [`BadReference`](WorkspaceError::BadReference) if the reference is not below `refs/superstep/`.
     pub async fn keep_tree(&self, kept: &KeptTree) -> Result<CommitId, WorkspaceError> {
         let (reference, kept) = (private(&kept.reference)?, kept.clone());
         self.objects("keep the files", move |repository, _| {
@@ -45,8 +45,7 @@ impl Workspace {
         .await
     }
 
-    /// Returns whether the index has the file or folder `path`, or something in it. The path counts from the top of the work
-    /// tree.
+    /// Returns whether the index contains the file or folder `path`, which is relative to the top of the work tree.
     ///
     /// # Errors
     /// [`Git`](WorkspaceError::Git) if the index cannot be read.
@@ -68,7 +67,7 @@ fn write(repository: &Repository, kept: &KeptTree) -> Result<Oid, Fault> {
     commit_tree(repository, &who, kept.parent.as_ref(), &kept.tree, &kept.message)
 }
 
-/// Makes a commit of a tree on top of a parent, on no branch.
+/// Creates a commit of a tree on top of a parent, on no branch.
 pub(super) fn commit_tree(
     repository: &Repository,
     who: &Signature<'_>,
@@ -82,7 +81,7 @@ pub(super) fn commit_tree(
     Ok(repository.commit(None, who, who, message, &tree(repository, id)?, &parents)?)
 }
 
-/// The user at a time, or this program if nobody is configured.
+/// Returns the configured user, or this program if there is none, with a time.
 fn signature(repository: &Repository, at: SystemTime) -> Result<Signature<'static>, Fault> {
     let seconds = at.duration_since(UNIX_EPOCH).map_or(0, |since| i64::try_from(since.as_secs()).unwrap_or(i64::MAX));
     let time = Time::new(seconds, 0);

@@ -1,4 +1,4 @@
-//! A run's own branch, in place or in a linked work tree. The user's branch never moves.
+//! Branch of a run, in place or in a linked work tree. The user's branch never moves.
 
 use std::path::{Path, PathBuf};
 
@@ -9,27 +9,28 @@ use super::place::Workspace;
 use super::references::find_branch;
 use super::standing::Standing;
 
-/// A branch that HEAD is on now.
+/// The current branch.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OwnBranch {
     /// Its name.
     pub name: String,
-    /// Where it stands; none if it has no commit yet.
+    /// Commit of the branch; `None` if it has none yet.
     pub commit: Option<CommitId>,
-    /// Whether it was made now.
+    /// Set if it was created by this call.
     pub is_new: bool,
-    /// Where HEAD stood before.
+    /// HEAD before the call.
     pub before: Head,
 }
 
 impl Workspace {
-    /// Puts HEAD on the branch `name`: a new one at HEAD's commit, or the one that is there. `left_at` is where a run left
-    /// it; the branch may have grown since. Nothing but HEAD changes, unless it was elsewhere and has to be switched back.
+    /// Switches HEAD to the branch `name`: a new one at HEAD's commit, or the existing one. `left_at` is its commit at
+    /// the end of an earlier run; the branch may have grown since. Files change only if HEAD was elsewhere and has to
+    /// be switched back.
     ///
     /// # Errors
-    /// [`BranchTaken`](WorkspaceError::BranchTaken) if it is there, and neither at HEAD's commit nor at or after `left_at`.
-    /// [`BadBranch`](WorkspaceError::BadBranch) if that is no name. [`GitFailed`](WorkspaceError::GitFailed) if switching
-    /// back would overwrite changes.
+    /// [`BranchTaken`](WorkspaceError::BranchTaken) if it exists, but neither at HEAD's commit nor at or after
+    /// `left_at`. [`BadBranch`](WorkspaceError::BadBranch) if the name is invalid.
+    /// [`GitFailed`](WorkspaceError::GitFailed) if switching back would overwrite changes.
     pub async fn own_branch(&self, name: &str, left_at: Option<&CommitId>) -> Result<OwnBranch, WorkspaceError> {
         self.ensure_ready().await?;
         let before = self.head().await?;
@@ -48,8 +49,8 @@ impl Workspace {
         Ok(OwnBranch { name: name.to_owned(), commit: self.head().await?.commit().cloned(), is_new, before })
     }
 
-    /// Opens the linked work tree at `path` on the branch `name`; makes both if they are not there, at HEAD's commit. `path`
-    /// counts from the top of this work tree.
+    /// Opens the linked work tree at `path` on the branch `name`, and creates both, at HEAD's commit, if they do not
+    /// exist. `path` is relative to the top of this work tree.
     ///
     /// # Errors
     /// [`PlaceTaken`](WorkspaceError::PlaceTaken) if something else is there,
@@ -92,10 +93,10 @@ impl Workspace {
         Ok(there)
     }
 
-    /// Returns where a branch stands.
+    /// Returns the commit of a branch.
     ///
     /// # Errors
-    /// [`BadBranch`](WorkspaceError::BadBranch) if that is no name.
+    /// [`BadBranch`](WorkspaceError::BadBranch) if the name is invalid.
     pub async fn branch_at(&self, name: &str) -> Result<Option<CommitId>, WorkspaceError> {
         let name = name.to_owned();
         self.objects("read a branch", move |repository, _| {
@@ -107,11 +108,11 @@ impl Workspace {
         .await
     }
 
-    /// Makes a new branch at a commit and puts HEAD on it, with the commit's files. Changes that are in the way are not overwritten.
+    /// Creates a branch at a commit and switches to it. Conflicting changes are not overwritten.
     ///
     /// # Errors
-    /// [`BranchTaken`](WorkspaceError::BranchTaken) if there is one of that name, wherever it is.
-    /// [`BadBranch`](WorkspaceError::BadBranch) if that is no name. [`GitFailed`](WorkspaceError::GitFailed) if git cannot switch.
+    /// [`BranchTaken`](WorkspaceError::BranchTaken) if the branch exists. [`BadBranch`](WorkspaceError::BadBranch) if
+    /// the name is invalid. [`GitFailed`](WorkspaceError::GitFailed) if git cannot switch.
     pub async fn new_branch(&self, name: &str, at: &CommitId) -> Result<(), WorkspaceError> {
         if let Some(commit) = self.branch_at(name).await? {
             return Err(WorkspaceError::BranchTaken { branch: name.to_owned(), commit });
@@ -157,12 +158,13 @@ impl Workspace {
         self.git(&["switch", "--quiet", "--no-guess"]).arg(name).done().await.map(drop)
     }
 
-    /// Puts HEAD where a task began: on its branch, as [`own_branch`](Self::own_branch) does, or detached at its commit or after
-    /// it. A HEAD on a branch at such a commit is detached there. No file changes, unless a branch is switched back to.
+    /// Restores HEAD to the position at the start of a task: on its branch, as [`own_branch`](Self::own_branch) does,
+    /// or detached at its commit or a descendant. A HEAD on a branch at such a commit is detached there. No file
+    /// changes, unless HEAD has to be switched back to a branch.
     ///
     /// # Errors
-    /// Those of [`own_branch`](Self::own_branch). [`HeadElsewhere`](WorkspaceError::HeadElsewhere) if HEAD is to be detached and
-    /// is at a commit of another history.
+    /// Those of [`own_branch`](Self::own_branch). [`HeadElsewhere`](WorkspaceError::HeadElsewhere) if HEAD is to be
+    /// detached and is at a commit of another history.
     pub async fn own_head(&self, standing: &Standing) -> Result<Head, WorkspaceError> {
         match (&standing.branch, &standing.commit) {
             (Some(branch), left_at) => {
@@ -174,7 +176,7 @@ impl Workspace {
         self.head().await
     }
 
-    /// Detaches HEAD at the commit it is at, which is `base` or comes after it.
+    /// Detaches HEAD at its commit, which must be `base` or a descendant.
     async fn detach(&self, base: &CommitId) -> Result<(), WorkspaceError> {
         self.ensure_ready().await?;
         let head = self.head().await?;
@@ -189,7 +191,7 @@ impl Workspace {
         if head.branch().is_some() { self.set_head(None, head.commit()).await } else { Ok(()) }
     }
 
-    /// Sets a branch to a commit, or removes it; HEAD is on it afterwards. Without a branch, HEAD is detached at the commit.
+    /// Sets a branch to a commit, or removes it, with HEAD on it. Without a branch, HEAD is detached at the commit.
     pub(super) async fn set_head(&self, branch: Option<&str>, to: Option<&CommitId>) -> Result<(), WorkspaceError> {
         let (reference, to) = (branch.map(|name| format!("refs/heads/{name}")), to.cloned());
         self.read("set HEAD", move |repository, _| {
@@ -209,7 +211,7 @@ impl Workspace {
         .await
     }
 
-    /// Returns whether `tip` is `base` or comes after it.
+    /// Returns whether `tip` is `base` or a descendant of it.
     pub(super) async fn descends(&self, tip: &CommitId, base: &CommitId) -> Result<bool, WorkspaceError> {
         let (tip, base) = (tip.clone(), base.clone());
         self.objects("read the history", move |repository, _| {

@@ -1,4 +1,5 @@
-//! Commits: exactly one tree, through the git program, so that hooks run and keys sign; found again by its trailers.
+//! Commits of exactly one tree, made by the git program, so that hooks run and commits are signed; identified by
+//! trailers.
 
 use std::fs;
 use std::path::Path;
@@ -14,27 +15,27 @@ use super::message::CommitKey;
 use super::place::{Fault, Workspace};
 
 const COMMIT: [&str; 4] = ["commit", "--quiet", "--cleanup=whitespace", "--file=-"];
-/// A setting of the call wins over the repository's.
+/// A setting of the call overrides the repository's.
 const WITHOUT_HOOKS: [&str; 6] =
     ["-c", "core.hooksPath=/dev/null", "commit", "--quiet", "--cleanup=whitespace", "--file=-"];
 
-/// A commit to be made.
+/// Commit to make.
 #[derive(Clone, Debug)]
 pub struct CommitRequest {
-    /// The branch that HEAD must be on; none if HEAD must be detached.
+    /// Branch that HEAD must be on; `None` if HEAD must be detached.
     pub branch: Option<String>,
-    /// The commit that HEAD must be at: the new one's parent. None if the branch has no commit yet.
+    /// Commit that HEAD must be at, the parent of the new one. `None` if the branch has no commit yet.
     pub parent: Option<CommitId>,
     /// The files.
     pub tree: TreeId,
-    /// What it says, subject first; the trailers follow.
+    /// Message, subject first; the trailers follow.
     pub message: String,
-    /// What it is for.
+    /// Identification of the commit.
     pub key: CommitKey,
 }
 
 impl CommitRequest {
-    /// Where HEAD must be.
+    /// Returns the required position of HEAD.
     fn place(&self) -> Head {
         match (self.branch.clone(), self.parent.clone()) {
             (Some(name), Some(commit)) => Head::Branch { name, commit },
@@ -44,13 +45,13 @@ impl CommitRequest {
     }
 }
 
-/// What became of a [`CommitRequest`].
+/// Result of a [`CommitRequest`].
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Committed {
-    /// It was made.
+    /// The commit was made.
     Now(MadeCommit),
-    /// It was there already.
+    /// The commit existed already.
     Before(MadeCommit),
     /// The tree is HEAD's: there is nothing to commit.
     Nothing,
@@ -66,25 +67,27 @@ impl Committed {
     }
 }
 
-/// A commit that was made here.
+/// A commit made by this program.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MadeCommit {
     /// Its id.
     pub commit: CommitId,
-    /// Its files: those of the request, or what hooks made of them.
+    /// Its tree: that of the request, possibly changed by hooks.
     pub tree: TreeId,
-    /// What it was made for.
+    /// Its identification.
     pub key: CommitKey,
 }
 
 impl Workspace {
-    /// Commits a tree onto the branch that HEAD is on, or onto a detached HEAD. If the commit is there since `parent`, none is made.
+    /// Commits a tree onto the current branch, or onto a detached HEAD. If the commit already exists after `parent`,
+    /// none is made.
     ///
-    /// Hooks run, and the commit is signed if the user has it so. If a hook refuses after it changed files, what it changed
-    /// is taken in and the commit tried once more; if it changes files and accepts, the commit is amended once. Trailers that
-    /// a hook drops are put back. Afterwards the index is HEAD's: what was staged is staged no more, files are left alone.
+    /// Hooks run, and the commit is signed if git is configured so. If a hook refuses after it changed files, its
+    /// changes are included and the commit is tried once more; if it changes files and accepts, the commit is amended
+    /// once. Trailers dropped by a hook are restored. Afterwards the index matches HEAD: nothing is staged any more;
+    /// files are not changed.
     ///
-    /// One that was killed half-way is brought to this end by asking for it again: what hooks changed meanwhile is taken in.
+    /// A commit interrupted by a kill is finished by repeating the call: changes by hooks are included.
     ///
     /// # Errors
     /// [`HookRefused`](WorkspaceError::HookRefused), [`IdentityMissing`](WorkspaceError::IdentityMissing),
@@ -94,8 +97,8 @@ impl Workspace {
     /// [`ensure_ready`](Self::ensure_ready).
     pub async fn commit(&self, request: &CommitRequest) -> Result<Committed, WorkspaceError> {
         self.ensure_ready().await?;
-        let begun = self.begun(request).await?;
-        if let Some(made) = self.made_before(request, begun.as_ref()).await? {
+        let in_progress = self.commit_in_progress(request).await?;
+        if let Some(made) = self.existing_commit(request, in_progress.as_ref()).await? {
             return Ok(made);
         }
         self.ensure_at(request).await?;
@@ -104,62 +107,67 @@ impl Workspace {
             None => self.empty_tree().await?,
         };
         if parent == request.tree {
-            self.settle_index().await?;
+            self.reset_index().await?;
             return Ok(Committed::Nothing);
         }
-        if begun.is_none() && !self.has_hooks().await? {
+        if in_progress.is_none() && !self.has_hooks().await? {
             let made = self.commit_plainly(request).await;
-            return self.unless_made(made, request, (&parent, None)).await;
+            return self.result_or_existing(made, request, (&parent, None)).await;
         }
-        let before = match begun {
+        let before = match in_progress {
             Some(files) => files,
             None => self.snapshot().await?.tree,
         };
-        self.begin(request, &before).await?;
+        self.record_in_progress(request, &before).await?;
         let made = match self.commit_with_hooks(request, &before).await {
-            Ok(()) => self.settle_index().await,
+            Ok(()) => self.reset_index().await,
             refused => refused,
         };
-        let made = self.unless_made(made, request, (&parent, Some(&before))).await;
-        self.forget_begun().await?;
+        let made = self.result_or_existing(made, request, (&parent, Some(&before))).await;
+        self.clear_in_progress().await?;
         made
     }
 
-    /// Tells what was made. A git that outlived a killed run may have made it meanwhile, so that this one could not.
-    async fn unless_made(
+    /// Returns the result. A git that outlived a killed run may have made the commit meanwhile, so that this call
+    /// failed.
+    async fn result_or_existing(
         &self,
         made: Result<(), WorkspaceError>,
         request: &CommitRequest,
-        (parent, begun): (&TreeId, Option<&TreeId>),
+        (parent, in_progress): (&TreeId, Option<&TreeId>),
     ) -> Result<Committed, WorkspaceError> {
         let Err(error) = made else { return self.newest(request, parent).await };
-        self.made_before(request, begun).await?.ok_or(error)
+        self.existing_commit(request, in_progress).await?.ok_or(error)
     }
 
-    /// The commit if it is there already; `begun`: the files from before hooks saw them, if it was killed half-way.
-    async fn made_before(
+    /// Returns the commit if it exists already; `in_progress` is the snapshot before hooks ran, if it was interrupted.
+    async fn existing_commit(
         &self,
         request: &CommitRequest,
-        begun: Option<&TreeId>,
+        in_progress: Option<&TreeId>,
     ) -> Result<Option<Committed>, WorkspaceError> {
-        let Some(mut made) = self.made_for(request, begun.is_some()).await? else { return Ok(None) };
-        if let Some(before) = begun
+        let Some(mut made) = self.find_existing(request, in_progress.is_some()).await? else { return Ok(None) };
+        if let Some(before) = in_progress
             && self.tip().await?.commit == made.commit
         {
-            self.take_in(before, request).await?;
+            self.include_hook_changes(before, request).await?;
             let tip = self.tip().await?;
             made = MadeCommit { commit: tip.commit, tree: tip.tree, key: made.key };
         }
-        self.settle_index().await?;
-        self.forget_begun().await?;
+        self.reset_index().await?;
+        self.clear_in_progress().await?;
         Ok(Some(Committed::Before(made)))
     }
 
-    /// The commit by its trailers; if it was begun, also one without them that is just that tree on that parent: a hook dropped
-    /// them, and nobody was left to put them back.
-    async fn made_for(&self, request: &CommitRequest, begun: bool) -> Result<Option<MadeCommit>, WorkspaceError> {
+    /// Finds the commit by its trailers; if it was interrupted, also one without them that has this tree and parent: a
+    /// hook dropped them, and they were not restored.
+    async fn find_existing(
+        &self,
+        request: &CommitRequest,
+        in_progress: bool,
+    ) -> Result<Option<MadeCommit>, WorkspaceError> {
         let made = self.find_commit(&request.key, request.parent.as_ref()).await?;
-        if made.is_some() || !begun {
+        if made.is_some() || !in_progress {
             return Ok(made);
         }
         if self.head().await? == request.place() {
@@ -170,7 +178,7 @@ impl Workspace {
         Ok(is_it.then(|| MadeCommit { commit: tip.commit, tree: tip.tree, key: request.key.clone() }))
     }
 
-    /// Returns the commit that was made for `key`, if it is on HEAD's branch and newer than `since`.
+    /// Returns the commit with this key, if it is on HEAD's branch and newer than `since`.
     ///
     /// # Errors
     /// [`Git`](WorkspaceError::Git) if the branch cannot be read.
@@ -183,7 +191,7 @@ impl Workspace {
         Ok(commits.into_iter().rev().find(|made| made.key == *key))
     }
 
-    /// Returns the commits that were made here, for any thread, on HEAD's branch since `since`, oldest first.
+    /// Returns the commits made by this program, for any thread, on HEAD's branch since `since`, oldest first.
     ///
     /// # Errors
     /// [`Git`](WorkspaceError::Git) if the branch cannot be read.
@@ -192,7 +200,7 @@ impl Workspace {
         self.read("read the branch", move |repository, _| made_since(repository, since.as_ref())).await
     }
 
-    /// Checks that git knows who commits.
+    /// Checks that git has a user name and email.
     ///
     /// # Errors
     /// [`IdentityMissing`](WorkspaceError::IdentityMissing).
@@ -200,7 +208,7 @@ impl Workspace {
         for who in ["GIT_AUTHOR_IDENT", "GIT_COMMITTER_IDENT"] {
             let answer = self.git(&["var", who]).run().await?;
             if answer.code != Some(0) {
-                return Err(nobody(&answer.stderr));
+                return Err(identity_missing(&answer.stderr));
             }
         }
         Ok(())
@@ -215,7 +223,7 @@ impl Workspace {
         Err(WorkspaceError::HeadElsewhere { expected: expected.to_string(), found: found.to_string() })
     }
 
-    /// Where there are no hooks nothing changes files or the message meanwhile, and the index of the commit is HEAD's. A hook that
+    /// Without hooks nothing changes files or the message, and the index of the commit matches HEAD. A hook that
     /// appears only now does not run.
     async fn commit_plainly(&self, request: &CommitRequest) -> Result<(), WorkspaceError> {
         let message = request.key.sign(&request.message);
@@ -223,7 +231,7 @@ impl Workspace {
         self.put_fresh_index(scratch).await
     }
 
-    /// `before`: all files, before a hook saw them.
+    /// Commits with hooks; `before` is the snapshot before they run.
     async fn commit_with_hooks(&self, request: &CommitRequest, before: &TreeId) -> Result<(), WorkspaceError> {
         let message = request.key.sign(&request.message);
         match self.git_commit(&request.tree, &message, &COMMIT).await {
@@ -234,18 +242,19 @@ impl Workspace {
                 }
                 let formatted = self.carried(before, &request.tree, &after).await?;
                 self.git_commit(&formatted, &message, &COMMIT).await?;
-                self.take_in(&after, request).await
+                self.include_hook_changes(&after, request).await
             }
             Err(error) => Err(error),
-            Ok(_) => self.take_in(before, request).await,
+            Ok(_) => self.include_hook_changes(before, request).await,
         }
     }
 
-    /// Amends the commit once with what its hooks changed in files since `before`, and with the trailers if they are lost.
-    async fn take_in(&self, before: &TreeId, request: &CommitRequest) -> Result<(), WorkspaceError> {
+    /// Amends the commit once with the changes of hooks to files since `before`, and with the trailers if they are
+    /// lost.
+    async fn include_hook_changes(&self, before: &TreeId, request: &CommitRequest) -> Result<(), WorkspaceError> {
         let (after, committed) = (self.snapshot().await?.tree, self.tip().await?);
         let tree = match self.carried(before, &committed.tree, &after).await {
-            // The hook changed lines of the user's own: they stay in the work tree.
+            // The hook changed lines that the user had changed: its changes stay in the work tree.
             Err(WorkspaceError::Conflict { .. }) => committed.tree.clone(),
             carried => carried?,
         };
@@ -258,21 +267,21 @@ impl Workspace {
         self.git_commit(&tree, &message, &amend).await.map(drop)
     }
 
-    /// Makes the commit, or amends it, and returns the index that it was made from.
+    /// Makes or amends the commit, and returns the index it was made from.
     async fn git_commit(&self, tree: &TreeId, message: &str, args: &[&str]) -> Result<Scratch, WorkspaceError> {
         let scratch = self.scratch_of(tree).await?;
         let answer = self.git(args).on(scratch.path()).input(message).with_hooks().run().await?;
         match answer.code {
             Some(0) => Ok(scratch),
-            code => Err(self.why(code, answer.stderr.trim().to_owned()).await?),
+            code => Err(self.failure(code, answer.stderr.trim().to_owned()).await?),
         }
     }
 
-    /// Reads git's code: 1 if a hook refused, 128 if git itself failed.
-    async fn why(&self, code: Option<i32>, output: String) -> Result<WorkspaceError, WorkspaceError> {
+    /// Interprets git's exit code: 1 if a hook refused, 128 if git itself failed.
+    async fn failure(&self, code: Option<i32>, output: String) -> Result<WorkspaceError, WorkspaceError> {
         let says = |words: &[&str]| words.iter().any(|word| output.contains(word));
         Ok(if says(&["Please tell me who you are", "empty ident name", "name consists only of disallowed"]) {
-            nobody(&output)
+            identity_missing(&output)
         } else if says(&["failed to sign", "failed to write commit object"]) {
             WorkspaceError::SigningFailed { output }
         } else if code == Some(1) {
@@ -282,7 +291,7 @@ impl Workspace {
         })
     }
 
-    /// Returns the hook that can refuse a commit, if there is just one.
+    /// Returns the hook that can refuse a commit, if there is exactly one.
     async fn only_hook(&self) -> Result<Option<String>, WorkspaceError> {
         let folder = self.hooks_folder().await?;
         let hooks = ["pre-commit", "prepare-commit-msg", "commit-msg"];
@@ -301,7 +310,7 @@ impl Workspace {
         .await
     }
 
-    /// Tells what was made; a commit whose changes were all undone by hooks is taken back.
+    /// Returns the result; a commit whose changes were all undone by hooks is removed.
     async fn newest(&self, request: &CommitRequest, parent: &TreeId) -> Result<Committed, WorkspaceError> {
         let tip = self.tip().await?;
         if tip.tree != *parent {
@@ -312,9 +321,8 @@ impl Workspace {
     }
 }
 
-/// The failure of a git that does not know who commits.
-fn nobody(said: &str) -> WorkspaceError {
-    let fatal = said.lines().rfind(|line| line.starts_with("fatal:")).unwrap_or("no name or email");
+fn identity_missing(output: &str) -> WorkspaceError {
+    let fatal = output.lines().rfind(|line| line.starts_with("fatal:")).unwrap_or("no name or email");
     WorkspaceError::IdentityMissing { output: fatal.trim_start_matches("fatal: ").to_owned() }
 }
 

@@ -1,4 +1,4 @@
-//! The content of a tree: its names, the texts of its files. Reads objects; no file of the work tree has a say.
+//! Content of a tree: names, texts of files. Reads objects only, not the work tree.
 
 use std::path::Path;
 
@@ -14,7 +14,7 @@ impl Workspace {
     /// Returns the names of the files and folders at the top of a tree, in git's order.
     ///
     /// # Errors
-    /// [`NoSuchObject`](WorkspaceError::NoSuchObject) if the tree is not there.
+    /// [`NoSuchObject`](WorkspaceError::NoSuchObject) if the tree does not exist.
     pub async fn top_names(&self, of: &TreeId) -> Result<Vec<String>, WorkspaceError> {
         let of = of.clone();
         self.objects("read a tree", move |repository, _| {
@@ -24,11 +24,11 @@ impl Workspace {
         .await
     }
 
-    /// Returns the text of a file of a tree, or none if there is no such file or it has more than `most` bytes. `path` counts
-    /// from the top of the work tree; what is not UTF-8 in the file is replaced.
+    /// Returns the text of a file in a tree; `None` if it does not exist or has more than `most` bytes. `path` is
+    /// relative to the top of the work tree; invalid UTF-8 is replaced.
     ///
     /// # Errors
-    /// [`NoSuchObject`](WorkspaceError::NoSuchObject) if the tree is not there.
+    /// [`NoSuchObject`](WorkspaceError::NoSuchObject) if the tree does not exist.
     pub async fn text_of(&self, of: &TreeId, path: &str, most: usize) -> Result<Option<String>, WorkspaceError> {
         let (of, path) = (of.clone(), path.to_owned());
         self.objects("read a file", move |repository, _| text(repository, &of, Path::new(&path), most)).await

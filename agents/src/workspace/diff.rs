@@ -1,5 +1,5 @@
-//! What differs between two trees: text for reviewers, files and counts for programs. No file of the work tree has a say, so
-//! a `.gitattributes` hides nothing.
+//! Differences of two trees: text for reviewers, files and counts for programs. Files of the work tree have no
+//! influence, so a `.gitattributes` hides nothing.
 
 use std::fs::File;
 use std::io::{BufWriter, Write};
@@ -15,28 +15,28 @@ use super::objects::tree;
 use super::paths::shown;
 use super::place::{Fault, Workspace};
 
-/// What differs between two trees.
+/// Difference of two trees.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Diff {
-    /// Unified text as `git diff` writes it, with renames; of binary files it says that they differ. None if it is longer
-    /// than was asked for.
+    /// Unified text as `git diff` writes it, with renames; binary files are only named. `None` if it exceeds the
+    /// requested length.
     pub text: Option<String>,
-    /// The length of the whole text in bytes.
+    /// Length of the full text in bytes.
     pub bytes: u64,
-    /// The files, in the order of names.
+    /// Files, in the order of names.
     pub files: Vec<FileDiff>,
 }
 
-/// What became of a file.
+/// Difference of a file.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FileDiff {
-    /// Its name; what is not UTF-8 in it is replaced.
+    /// Name; invalid UTF-8 is replaced.
     pub path: String,
-    /// Its name before, if it was renamed.
+    /// Former name, if it was renamed.
     pub from: Option<String>,
-    /// What became of it.
+    /// Kind of the change.
     pub status: FileStatus,
-    /// Whether its content is shown.
+    /// Set for binary files, whose content is not shown.
     pub binary: bool,
     /// Lines added.
     pub added: usize,
@@ -44,24 +44,24 @@ pub struct FileDiff {
     pub removed: usize,
 }
 
-/// What became of a file.
+/// Kind of a change of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum FileStatus {
     /// It is new.
     Added,
-    /// It is gone.
+    /// It was deleted.
     Deleted,
     /// Its content or mode changed.
     Modified,
-    /// It has another name, and perhaps other content.
+    /// It has another name, and possibly other content.
     Renamed,
-    /// A file became a link, a link a file.
+    /// A file became a link, or a link a file.
     TypeChanged,
 }
 
 impl Diff {
-    /// Returns whether nothing differs.
+    /// Returns whether there is no difference.
     pub fn is_empty(&self) -> bool {
         self.files.is_empty()
     }
@@ -84,10 +84,10 @@ impl fmt::Display for Diff {
 }
 
 impl Workspace {
-    /// Compares two trees; text longer than `most` bytes is counted and not kept.
+    /// Compares two trees; a text longer than `most` bytes is counted but not returned.
     ///
     /// # Errors
-    /// [`NoSuchObject`](WorkspaceError::NoSuchObject) if a tree is not there.
+    /// [`NoSuchObject`](WorkspaceError::NoSuchObject) if a tree does not exist.
     pub async fn diff(&self, from: &TreeId, to: &TreeId, most: usize) -> Result<Diff, WorkspaceError> {
         let (from, to) = (from.clone(), to.clone());
         self.objects("compare two trees", move |repository, _| {
@@ -101,11 +101,11 @@ impl Workspace {
         .await
     }
 
-    /// Returns the beginning of what [`diff`](Self::diff) has as text, at most `most` bytes of whole lines, and whether that is all
-    /// of it.
+    /// Returns the start of the text of [`diff`](Self::diff), at most `most` bytes of whole lines, and whether it is
+    /// complete.
     ///
     /// # Errors
-    /// [`NoSuchObject`](WorkspaceError::NoSuchObject) if a tree is not there.
+    /// [`NoSuchObject`](WorkspaceError::NoSuchObject) if a tree does not exist.
     pub async fn diff_start(&self, from: &TreeId, to: &TreeId, most: usize) -> Result<(String, bool), WorkspaceError> {
         let (from, to) = (from.clone(), to.clone());
         self.objects("compare two trees", move |repository, _| {
@@ -119,10 +119,10 @@ impl Workspace {
         .await
     }
 
-    /// Returns the files that differ between two trees, in the order of names; of a renamed one, both names.
+    /// Returns the files that differ between two trees, in the order of names; both names of a renamed one.
     ///
     /// # Errors
-    /// [`NoSuchObject`](WorkspaceError::NoSuchObject) if a tree is not there.
+    /// [`NoSuchObject`](WorkspaceError::NoSuchObject) if a tree does not exist.
     pub async fn changed_files(&self, from: &TreeId, to: &TreeId) -> Result<Vec<String>, WorkspaceError> {
         let (from, to) = (from.clone(), to.clone());
         self.objects("compare two trees", move |repository, _| {
@@ -131,11 +131,11 @@ impl Workspace {
         .await
     }
 
-    /// Writes what differs between two trees into a file, as [`diff`](Self::diff) has it, however long.
+    /// Writes the full text of [`diff`](Self::diff) to a file.
     ///
     /// # Errors
-    /// [`NoSuchObject`](WorkspaceError::NoSuchObject) if a tree is not there, [`Io`](WorkspaceError::Io) if the file cannot
-    /// be written.
+    /// [`NoSuchObject`](WorkspaceError::NoSuchObject) if a tree does not exist, [`Io`](WorkspaceError::Io) if the file
+    /// cannot be written.
     pub async fn write_diff(&self, from: &TreeId, to: &TreeId, file: &Path) -> Result<(), WorkspaceError> {
         let (from, to, file) = (from.clone(), to.clone(), file.to_owned());
         self.objects("compare two trees", move |repository, _| {
@@ -155,7 +155,7 @@ impl Workspace {
     }
 }
 
-/// Makes a file anew: a link that was put in its place is not written through.
+/// Creates a file; an existing one is replaced, so that nothing is written through a link.
 fn anew(file: &Path) -> io::Result<File> {
     match std::fs::remove_file(file) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
@@ -180,7 +180,7 @@ fn files(diff: &git2::Diff<'_>) -> Result<Vec<FileDiff>, Fault> {
             Some(patch) => patch.line_stats()?,
             None => (0, 0, 0),
         };
-        // Known only once the content was looked at.
+        // Known only after the content was read.
         let delta = diff.get_delta(nth).unwrap_or(delta);
         files.push(file(&delta, counts));
     }
@@ -202,7 +202,7 @@ fn file(delta: &DiffDelta<'_>, (_, added, removed): (usize, usize, usize)) -> Fi
     FileDiff { path, from, status, binary: delta.flags().is_binary(), added, removed }
 }
 
-/// The beginning of a text, and how long it is.
+/// Start of a text, and its full length.
 struct Bounded {
     bytes: Vec<u8>,
     most: usize,

@@ -1,37 +1,37 @@
-//! What is changed in the work tree: dirt, and what a snapshot must take in. `.superstep/` is neither, ever.
+//! Changes in the work tree: uncommitted files, and what a snapshot must include. `.superstep/` is always excluded.
 
 use std::path::Path;
 use std::{fs, io};
 
 use super::error::WorkspaceError;
 use super::index::Scratch;
-use super::left_out::{LeftOut, judge};
+use super::left_out::{LeftOut, reason_to_leave_out};
 use super::paths::{RepoPath, as_path, components, shown};
 use super::place::{Place, Workspace};
 
-/// The folder of stores, which git never sees.
+/// Folder of stores, which git never sees.
 const STORE: &[u8] = b".superstep";
 
-/// What is changed, sorted by what becomes of it.
+/// Changed files, by kind.
 #[derive(Debug, Default)]
 pub(super) struct Changes {
     /// New or changed files.
     pub(super) written: Vec<RepoPath>,
-    /// Files that are gone.
+    /// Deleted files.
     pub(super) removed: Vec<RepoPath>,
-    /// Files that differ from HEAD in the index alone.
+    /// Files that differ from HEAD only in the index.
     pub(super) staged: Vec<RepoPath>,
-    /// Files that are to stay as they are in HEAD.
+    /// Files that must stay as in HEAD.
     pub(super) as_in_head: Vec<RepoPath>,
     pub(super) left_out: Vec<LeftOut>,
 }
 
 impl Workspace {
-    /// Returns the files that are changed or new, in the order of names. Files that git ignores are none, nor are those that
-    /// are kept apart or left out, nor what is in `.superstep/`; changes inside submodules are not looked at.
+    /// Returns the changed and new files, in the order of names. Ignored files, excluded and left-out files and
+    /// `.superstep/` are not included; changes inside submodules are not examined.
     ///
     /// # Errors
-    /// [`GitFailed`](WorkspaceError::GitFailed) if git cannot tell.
+    /// [`GitFailed`](WorkspaceError::GitFailed) if `git status` fails.
     pub async fn dirt(&self) -> Result<Vec<String>, WorkspaceError> {
         let changes = self.changes(None).await?;
         let files = changes.written.iter().chain(&changes.removed).chain(&changes.staged);
@@ -52,8 +52,8 @@ impl Workspace {
         }
     }
 
-    /// Tells git to ignore `.superstep/`, for this repository and all of its work trees, without touching a file that is in
-    /// commits. Done twice, it is done once.
+    /// Makes git ignore `.superstep/`, in this repository and all of its work trees, without changing a committed file.
+    /// Idempotent.
     ///
     /// # Errors
     /// [`Io`](WorkspaceError::Io) if `info/exclude` cannot be written.
@@ -61,8 +61,8 @@ impl Workspace {
         self.ignore(".superstep/").await
     }
 
-    /// Tells git to ignore what matches `pattern`, a line of a `.gitignore` file, in this repository and all of its work trees.
-    /// Files that are in commits are not affected. Done twice, it is done once.
+    /// Makes git ignore files that match `pattern`, a line of a `.gitignore` file, in this repository and all of its
+    /// work trees. Committed files are not affected. Idempotent.
     ///
     /// # Errors
     /// [`Io`](WorkspaceError::Io) if `info/exclude` cannot be written.
@@ -77,21 +77,21 @@ impl Workspace {
         .await
     }
 
-    /// Reads what is changed, by the user's index or another one.
+    /// Reads the changes relative to the user's index or another one.
     pub(super) async fn changes(&self, scratch: Option<&Scratch>) -> Result<Changes, WorkspaceError> {
-        let ask =
+        let status =
             ["status", "--porcelain=v1", "-z", "--untracked-files=all", "--no-renames", "--ignore-submodules=all"];
-        let ask = self.git(&ask);
-        let ask = if let Some(scratch) = scratch { ask.on(scratch.path()) } else { ask };
-        let told = ask.done().await?;
-        self.read("sort the changes", move |_, place| Ok(sorted(place, &told))).await
+        let status = self.git(&status);
+        let status = if let Some(scratch) = scratch { status.on(scratch.path()) } else { status };
+        let output = status.done().await?;
+        self.read("sort the changes", move |_, place| Ok(parse_status(place, &output))).await
     }
 }
 
-/// Sorts lines of `XY path`: X is what the index is to HEAD, Y what the file is to the index.
-fn sorted(place: &Place, told: &[u8]) -> Changes {
+/// Parses lines of `XY path`: X compares the index with HEAD, Y the file with the index.
+fn parse_status(place: &Place, output: &[u8]) -> Changes {
     let mut changes = Changes::default();
-    for line in told.split(|byte| *byte == 0).filter(|line| line.len() > 3) {
+    for line in output.split(|byte| *byte == 0).filter(|line| line.len() > 3) {
         changes.add(place, (line[0], line[1]), &line[3..]);
     }
     changes
@@ -104,7 +104,7 @@ impl Changes {
             return self.as_in_head.push(path.to_vec());
         }
         let is_gone = y == b'D' || file.symlink_metadata().is_err();
-        if !is_gone && let Some(reason) = judge(path, &file, place.options.largest) {
+        if !is_gone && let Some(reason) = reason_to_leave_out(path, &file, place.options.largest) {
             self.left_out.push(LeftOut { path: shown(path), reason });
             return self.as_in_head.push(path.to_vec());
         }

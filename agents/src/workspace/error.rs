@@ -1,4 +1,4 @@
-//! What can go wrong with a workspace. Says what and where; `help()` says what to do.
+//! Errors of a workspace. The message describes the problem; `help()` the remedy.
 
 use std::io;
 use std::path::PathBuf;
@@ -8,14 +8,14 @@ use super::holder::Holder;
 use super::id::CommitId;
 use super::ongoing::Ongoing;
 
-/// Something about the repository, or about the git program, that keeps a workflow from going on.
+/// A problem with the repository or the git program.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum WorkspaceError {
     /// No folder above is a git repository.
     #[error("`{}` is in no git repository", dir.display())]
     NoRepository {
-        /// Where it was looked for.
+        /// Folder from which it was searched.
         dir: PathBuf,
     },
     /// The repository has no work tree.
@@ -24,7 +24,7 @@ pub enum WorkspaceError {
         /// The repository.
         dir: PathBuf,
     },
-    /// The repository belongs to somebody else.
+    /// The repository belongs to another user.
     #[error("the repository at `{}` belongs to another user", dir.display())]
     NotYours {
         /// The repository.
@@ -35,7 +35,7 @@ pub enum WorkspaceError {
     Unreadable {
         /// The repository.
         dir: PathBuf,
-        /// Why.
+        /// Cause.
         source: git2::Error,
     },
     /// The git program cannot be started.
@@ -43,21 +43,21 @@ pub enum WorkspaceError {
     GitMissing {
         /// The program.
         program: PathBuf,
-        /// Why.
+        /// Cause.
         source: io::Error,
     },
-    /// The git program lacks what is needed.
+    /// The git program is too old.
     #[error("git {found} is too old; {needed} or newer is needed")]
     GitTooOld {
         /// Its version.
         found: String,
-        /// The oldest that will do.
+        /// Minimum version.
         needed: String,
     },
-    /// A merge, rebase or the like has begun and not ended.
+    /// A merge, rebase or similar operation is in progress.
     #[error("a {what} is in progress in `{}`", root.display())]
     Ongoing {
-        /// What.
+        /// Operation.
         what: Ongoing,
         /// The work tree.
         root: PathBuf,
@@ -68,49 +68,49 @@ pub enum WorkspaceError {
         /// The lock.
         path: PathBuf,
     },
-    /// There are changes that are in no commit.
+    /// There are uncommitted changes.
     #[error("the work tree has changes that are not committed: {}", listed(files))]
     Dirty {
         /// The changed and new files.
         files: Vec<String>,
     },
-    /// A file of the work tree stands where another is to be written.
+    /// A file of the work tree would be overwritten.
     #[error("changes that are not committed would be overwritten: {}", listed(files))]
     InTheWay {
         /// The files.
         files: Vec<String>,
     },
-    /// There is a branch of that name, at another commit.
+    /// The branch exists, at another commit.
     #[error("the branch `{branch}` is there already, at commit {commit}")]
     BranchTaken {
         /// The branch.
         branch: String,
-        /// Where it stands.
+        /// Its commit.
         commit: CommitId,
     },
-    /// Git accepts no such name for a branch.
+    /// The name of a branch is invalid.
     #[error("`{branch}` cannot be the name of a branch")]
     BadBranch {
         /// The name.
         branch: String,
     },
-    /// The place for a linked work tree is taken.
+    /// The path for a linked work tree is taken.
     #[error("`{}` is there already and is no work tree of this repository on branch `{branch}`", path.display())]
     PlaceTaken {
-        /// The place.
+        /// Path.
         path: PathBuf,
-        /// The branch that was to be checked out there.
+        /// Branch to check out there.
         branch: String,
     },
-    /// The place for a linked work tree without a branch is taken.
+    /// The path for a linked work tree without a branch is taken.
     #[error("`{}` is there already and is no work tree at commit {commit} or after it", path.display())]
     WorktreeTaken {
-        /// The place.
+        /// Path.
         path: PathBuf,
-        /// The commit that was to be checked out there.
+        /// Commit to check out there.
         commit: CommitId,
     },
-    /// A folder that is to be removed is no linked work tree of this repository.
+    /// A folder to remove is not a linked work tree of this repository.
     #[error("`{}` is no linked work tree of this repository", path.display())]
     NotAWorktree {
         /// The folder.
@@ -121,9 +121,9 @@ pub enum WorkspaceError {
     Unfurnished {
         /// The key: `copy` or `link`.
         key: &'static str,
-        /// The path it names.
+        /// Path in the configuration.
         path: PathBuf,
-        /// The problem with it.
+        /// Problem with the path.
         why: String,
     },
     /// The repository has no commit yet, and one is needed.
@@ -132,25 +132,25 @@ pub enum WorkspaceError {
         /// The work tree.
         root: PathBuf,
     },
-    /// The work tree does not stand where it was left.
+    /// HEAD is not where it is expected.
     #[error("HEAD is {found}, not {expected}")]
     HeadElsewhere {
-        /// Where it should stand.
+        /// Expected position.
         expected: String,
-        /// Where it stands.
+        /// Actual position.
         found: String,
     },
-    /// A private reference is not where it was expected.
+    /// A private reference is not at the expected commit.
     #[error("`{reference}` is {}, not {}", place_of(found.as_ref()), place_of(expected.as_ref()))]
     ReferenceMoved {
         /// Its name.
         reference: String,
-        /// The commit it was expected at; none: it was not to be there.
+        /// Expected commit; `None`: it should not exist.
         expected: Option<CommitId>,
-        /// The commit it is at.
+        /// Actual commit.
         found: Option<CommitId>,
     },
-    /// A name is none of a private reference.
+    /// The name of a private reference is invalid.
     #[error("`{reference}` is not the name of a reference below `refs/superstep/`")]
     BadReference {
         /// The name.
@@ -159,9 +159,9 @@ pub enum WorkspaceError {
     /// A branch can only move forward.
     #[error("commit {to} does not come after commit {from}")]
     NotForward {
-        /// The commit the branch is at.
+        /// Commit of the branch.
         from: CommitId,
-        /// The commit it was to move to.
+        /// Commit to move to.
         to: CommitId,
     },
     /// Two sides changed the same lines.
@@ -170,27 +170,27 @@ pub enum WorkspaceError {
         /// The files.
         files: Vec<String>,
     },
-    /// A hook did not let the commit through.
+    /// A hook refused the commit.
     #[error("the {} refused the commit:\n{output}", hook_name(hook))]
     HookRefused {
-        /// The hook, if only one can have been it.
+        /// Hook, if only one is possible.
         hook: Option<String>,
-        /// The end of what it wrote.
+        /// End of its output.
         output: String,
     },
-    /// Git does not know who commits.
+    /// Git has no user name or email.
     #[error("git does not know who commits: {output}")]
     IdentityMissing {
-        /// What git said.
+        /// Message of git.
         output: String,
     },
-    /// What git runs was changed since the work tree was locked, outside of any turn that was looked at.
+    /// Hooks or configuration were changed since the work tree was locked, and the changes were not reviewed.
     #[error("git was not run, for hooks or configuration were changed meanwhile: {}", changes.join(", "))]
     Tampered {
-        /// What was changed, and how.
+        /// Changes.
         changes: Vec<String>,
     },
-    /// A guarded work tree runs no such command.
+    /// The command is not allowed in a guarded work tree.
     #[error("`git {command}` is not run while hooks and configuration are not to be trusted")]
     Guarded {
         /// Its arguments.
@@ -199,7 +199,7 @@ pub enum WorkspaceError {
     /// The commit could not be signed.
     #[error("the commit could not be signed:\n{output}")]
     SigningFailed {
-        /// The end of what was said.
+        /// End of the output.
         output: String,
     },
     /// The git program failed.
@@ -207,9 +207,9 @@ pub enum WorkspaceError {
     GitFailed {
         /// Its arguments.
         command: String,
-        /// Its exit code; none if a signal ended it.
+        /// Exit code; `None` if a signal ended it.
         code: Option<i32>,
-        /// The end of what it wrote.
+        /// End of its output.
         output: String,
     },
     /// The git program, or a hook, did not end in time and was killed.
@@ -217,21 +217,21 @@ pub enum WorkspaceError {
     TimedOut {
         /// Its arguments.
         command: String,
-        /// The time it had.
+        /// Time limit.
         limit: Duration,
     },
-    /// Nothing was salvaged under that name.
+    /// No salvaged work has this name.
     #[error("there is no salvaged work `{reference}`")]
     NoSuchSalvage {
         /// The name.
         reference: String,
     },
-    /// A text is no id of an object, or no such object is there.
+    /// The text is not the id of an existing object.
     #[error("`{id}` is no {kind} of this repository")]
     NoSuchObject {
         /// The text.
         id: String,
-        /// What was looked for.
+        /// Expected kind of object.
         kind: &'static str,
     },
     /// Another run works in this work tree.
@@ -239,31 +239,31 @@ pub enum WorkspaceError {
     Busy {
         /// The work tree.
         root: PathBuf,
-        /// Who.
+        /// Its holder.
         holder: Holder,
     },
     /// Reading or writing the repository failed.
     #[error("cannot {doing}: {}", source.message())]
     Git {
-        /// What was tried.
+        /// Operation.
         doing: &'static str,
-        /// Why.
+        /// Cause.
         source: git2::Error,
     },
     /// Reading or writing a file failed.
     #[error("cannot {doing} `{}`: {source}", path.display())]
     Io {
-        /// What was tried.
+        /// Operation.
         doing: &'static str,
         /// The file.
         path: PathBuf,
-        /// Why.
+        /// Cause.
         source: io::Error,
     },
 }
 
 impl WorkspaceError {
-    /// Returns what a person can do about it.
+    /// Returns a hint for the user.
     pub fn help(&self) -> Option<&'static str> {
         Some(match self {
             Self::NoRepository { .. } => "run it inside a git repository, or make one with `git init`",
@@ -306,7 +306,7 @@ impl WorkspaceError {
     }
 }
 
-/// Names the first few.
+/// Lists the first few files.
 fn listed(files: &[String]) -> String {
     const SHOWN: usize = 10;
     let names: Vec<_> = files.iter().take(SHOWN).map(|file| format!("`{file}`")).collect();

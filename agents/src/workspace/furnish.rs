@@ -1,5 +1,5 @@
-//! What a linked work tree gets from the user's checkout beside what is in git: copies of files, links to files and folders. Knows
-//! files only; nothing is written outside of the work tree.
+//! Untracked files for a linked work tree: copies of files, and links to files and folders, of the user's checkout.
+//! Knows files only; nothing is written outside the work tree.
 
 use std::path::{Component, Path, PathBuf};
 use std::{fs, io};
@@ -9,16 +9,16 @@ use serde::{Deserialize, Serialize};
 use super::error::WorkspaceError;
 use super::place::Workspace;
 
-/// Files of the user's checkout that a linked work tree gets. Paths count from the top of either.
+/// Files of the user's checkout for a linked work tree. Paths are relative to the top of both.
 ///
-/// Keep its [`paths`](Self::paths) [apart](super::WorkspaceOptions::apart) wherever the work tree is opened: then they are in no
-/// snapshot, diff or commit.
+/// Exclude its [`paths`](Self::paths) with [`apart`](super::WorkspaceOptions::apart) wherever the work tree is opened,
+/// so that they are in no snapshot, diff or commit.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Furnishings {
-    /// Files that are copied, such as `.env.test`.
+    /// Files to copy, such as `.env.test`.
     pub copy: Vec<PathBuf>,
-    /// Files and folders that are linked, such as `node_modules`.
+    /// Files and folders to link, such as `node_modules`.
     pub link: Vec<PathBuf>,
 }
 
@@ -35,22 +35,21 @@ impl Furnishings {
 }
 
 impl Workspace {
-    /// Copies and links files of this work tree into the linked one. Copies are written over what is there; done twice, it is done
-    /// once.
+    /// Copies and links files of this work tree into a linked one. Existing copies are overwritten. Idempotent.
     ///
     /// # Errors
-    /// [`Unfurnished`](WorkspaceError::Unfurnished) if a path is not relative, leaves the work tree or goes through a link, if
-    /// there is nothing to copy or link, or something else is in the place of a link. [`Io`](WorkspaceError::Io) if a file cannot
-    /// be written.
+    /// [`Unfurnished`](WorkspaceError::Unfurnished) if a path is not relative, leaves the work tree or goes through a
+    /// link, if its source is missing, or if a link's path is taken. [`Io`](WorkspaceError::Io) if a file cannot be
+    /// written.
     pub async fn furnish(&self, linked: &Self, with: &Furnishings) -> Result<(), WorkspaceError> {
         let (with, into) = (with.clone(), linked.0.root.clone());
-        self.look(move |place| {
+        self.run_blocking(move |place| {
             with.all().try_for_each(|(key, path)| {
-                let piece = Piece { key, path: &path };
-                let source = piece.source(&place.root)?;
+                let furnishing = Furnishing { key, path: &path };
+                let source = furnishing.source(&place.root)?;
                 match key {
-                    "copy" => piece.copy(&source, &into),
-                    _ => piece.link(&source, &into),
+                    "copy" => furnishing.copy(&source, &into),
+                    _ => furnishing.link(&source, &into),
                 }
             })
         })
@@ -58,13 +57,13 @@ impl Workspace {
     }
 }
 
-/// One path of a key.
-struct Piece<'a> {
+/// A path of one key.
+struct Furnishing<'a> {
     key: &'static str,
     path: &'a Path,
 }
 
-impl Piece<'_> {
+impl Furnishing<'_> {
     fn refused(&self, why: impl Into<String>) -> WorkspaceError {
         WorkspaceError::Unfurnished { key: self.key, path: self.path.to_owned(), why: why.into() }
     }
@@ -73,7 +72,7 @@ impl Piece<'_> {
         WorkspaceError::Io { doing, path: path.to_owned(), source }
     }
 
-    /// The file of the user's checkout.
+    /// Returns the file in the user's checkout.
     fn source(&self, root: &Path) -> Result<PathBuf, WorkspaceError> {
         let is_plain = self.path.components().all(|part| matches!(part, Component::Normal(_) | Component::CurDir));
         if !is_plain || self.path.components().all(|part| part == Component::CurDir) {
@@ -101,7 +100,7 @@ impl Piece<'_> {
         if target.symlink_metadata().is_ok_and(|about| about.is_dir()) {
             return Err(self.refused("is a folder in the worktree"));
         }
-        // A new file: nothing is written through a link.
+        // A new file, so that nothing is written through a link.
         let removed = fs::remove_file(&target).or_else(|error| match error.kind() {
             io::ErrorKind::NotFound => Ok(()),
             _ => Err(error),
@@ -121,7 +120,7 @@ impl Piece<'_> {
         }
     }
 
-    /// The place in the linked work tree; folders above it are made, links are not followed.
+    /// Returns the path in the linked work tree; folders above it are created, links are not followed.
     fn target(&self, into: &Path) -> Result<PathBuf, WorkspaceError> {
         let mut folder = into.to_owned();
         for part in self.path.parent().into_iter().flat_map(Path::components) {

@@ -1,5 +1,6 @@
-//! What git would run: hooks, configuration, attributes. Fingerprinted before an agent works and compared before git is called
-//! again. Files are read and nothing is run, so that what an agent planted is seen before it has its turn.
+//! Files that determine what git executes: hooks, configuration, attributes. Fingerprinted before an agent works and
+//! compared before git is called again. Files are read and nothing is executed, so that a planted file is detected
+//! before it takes effect.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -12,35 +13,35 @@ use super::error::WorkspaceError;
 use super::paths::lexical;
 use super::place::{Place, Workspace};
 
-/// How deep folders of hooks are read, and configurations that include others.
+/// Maximum depth of hook folders and of included configurations.
 const DEEPEST: usize = 8;
 
-/// How many files count in a folder of hooks.
+/// Maximum number of files read in a folder of hooks.
 const MOST: usize = 2000;
 
-/// Everything that decides what git runs, each thing with a digest of its content and mode.
+/// Everything that determines what git executes, with a digest of content and mode.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Fingerprint {
     things: BTreeMap<String, String>,
 }
 
-/// Something that decides what git runs and is not as it was.
+/// A change of something that determines what git executes.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Tampered {
-    /// What: a file, or the place of the hooks.
+    /// File, or folder of hooks.
     pub what: String,
-    /// How.
+    /// Kind of change.
     pub how: Tampering,
 }
 
-/// How something changed.
+/// Kind of change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Tampering {
     /// It is new.
     Added,
-    /// It is gone.
+    /// It was removed.
     Removed,
     /// Its content or mode changed.
     Changed,
@@ -64,7 +65,7 @@ impl Fingerprint {
         hashed(all.as_bytes())
     }
 
-    /// Returns what is different in `now`, in the order of names.
+    /// Returns the differences to `now`, in the order of names.
     pub fn changes(&self, now: &Self) -> Vec<Tampered> {
         let how = |what: &String| match (self.things.get(what), now.things.get(what)) {
             (None, Some(_)) => Some(Tampering::Added),
@@ -85,32 +86,32 @@ impl Fingerprint {
 }
 
 impl Workspace {
-    /// Fingerprints what decides what git runs here: the hooks where `core.hooksPath` has them, the user's, the repository's
-    /// and the work tree's configuration with all they include, `info/attributes`, `info/exclude`, and where the
-    /// repository lies. Runs nothing.
+    /// Fingerprints everything that determines what git executes here: the hooks in `core.hooksPath`, the configuration
+    /// of user, repository and work tree with all includes, `info/attributes`, `info/exclude`, and the location of the
+    /// repository. Executes nothing.
     ///
     /// # Errors
-    /// [`Io`](WorkspaceError::Io) if the reading cannot be begun.
+    /// [`Io`](WorkspaceError::Io) if the blocking task fails.
     pub async fn fingerprint(&self) -> Result<Fingerprint, WorkspaceError> {
-        self.look(|place| fingerprint(&place)).await
+        self.run_blocking(|place| fingerprint(&place)).await
     }
 
-    /// Returns whether a hook may run at a commit: there is a file that is no sample where git looks for hooks unless told
-    /// otherwise, or the configuration that holds here tells it otherwise (`core.hooksPath`, `hook.*`).
+    /// Returns whether a hook may run at a commit: the default hooks folder contains a file that is not a sample, or
+    /// the effective configuration sets hooks (`core.hooksPath`, `hook.*`).
     ///
     /// # Errors
-    /// [`GitMissing`](WorkspaceError::GitMissing) if git cannot be asked.
+    /// [`GitMissing`](WorkspaceError::GitMissing) if git cannot be run.
     pub async fn has_hooks(&self) -> Result<bool, WorkspaceError> {
-        let ask = self.git(&["config", "--null", "--get-regexp", r"^(core\.hookspath|hook\..*)$"]);
-        if configures_hooks(&ask.run().await?.stdout) {
+        let call = self.git(&["config", "--null", "--get-regexp", r"^(core\.hookspath|hook\..*)$"]);
+        if configures_hooks(&call.run().await?.stdout) {
             return Ok(true);
         }
-        self.look(|place| holds_hooks(&place.common_dir.join("hooks"))).await
+        self.run_blocking(|place| holds_hooks(&place.common_dir.join("hooks"))).await
     }
 
-    /// Returns where the hooks are.
+    /// Returns the folder of the hooks.
     pub(super) async fn hooks_folder(&self) -> Result<PathBuf, WorkspaceError> {
-        self.look(|place| hooks_folder(&place)).await
+        self.run_blocking(|place| hooks_folder(&place)).await
     }
 }
 
@@ -135,7 +136,7 @@ pub(super) fn fingerprint(place: &Place) -> Fingerprint {
     all
 }
 
-/// The configuration of the user, the repository and the work tree, in rising order.
+/// Returns the configuration files of user, repository and work tree, in order of precedence.
 fn config_files(place: &Place) -> Vec<PathBuf> {
     let variable = |name| place.options.variable(name).map(PathBuf::from);
     let home = variable("HOME");
@@ -151,32 +152,33 @@ fn config_files(place: &Place) -> Vec<PathBuf> {
     global.into_iter().chain(own).collect()
 }
 
-/// Notes a configuration with all files it may include, whether or not the condition holds now.
+/// Adds a configuration with all files it may include, regardless of the conditions.
 fn note_config(all: &mut Fingerprint, place: &Place, file: &Path, depth: usize) {
     let what = format!("config {}", shown(place, file));
     if depth > DEEPEST || all.things.contains_key(&what) {
         return;
     }
-    // Also noted while it is not there: an include may be waiting for it.
+    // Also added if missing: an include may refer to a file created later.
     all.things.insert(what, digest(file).unwrap_or_default());
     for include in includes(file) {
         note_config(all, place, &resolved(place, file, &include), depth + 1);
     }
 }
 
-/// The files that a configuration includes. Those of an included one count from there; it has its own turn.
+/// Returns the includes of a configuration. Includes of an included one are relative to that file; they are read with
+/// it.
 fn includes(file: &Path) -> Vec<String> {
     values(file, "^include(if\\..*)?\\.path$", |depth| depth == 0)
 }
 
-/// The commands that git is configured to run.
+/// Returns the commands that git is configured to run.
 fn programs(file: &Path) -> Vec<String> {
     values(file, "^(filter\\..*\\.(clean|smudge|process)|gpg\\.(.*\\.)?program|gpg\\.ssh\\.defaultkeycommand)$", |_| {
         true
     })
 }
 
-/// The values of a configuration's keys, from files so deep in its includes.
+/// Returns the values of a configuration's keys, from includes of accepted depths.
 fn values(file: &Path, keys: &str, is_wanted: impl Fn(u32) -> bool) -> Vec<String> {
     let mut found = Vec::new();
     let read = Config::open(file).and_then(|config| {
@@ -186,12 +188,12 @@ fn values(file: &Path, keys: &str, is_wanted: impl Fn(u32) -> bool) -> Vec<Strin
             }
         })
     });
-    // What does not parse says nothing; its content counts all the same.
+    // A file that does not parse has no values; its content is fingerprinted anyway.
     if read.is_err() { vec![] } else { found }
 }
 
-/// Notes the files of the work tree that a command names: whoever changes them changes what it does. A word without a dot or
-/// a slash is no such file, but a program or an option.
+/// Adds the files of the work tree that a command names: changing them changes the command. A word without a dot or a
+/// slash is not a file, but a program or an option.
 fn note_program(all: &mut Fingerprint, place: &Place, command: &str) {
     let words = command.split(|c: char| c.is_whitespace() || "'\";|&()".contains(c));
     for word in words.filter(|word| word.contains(['.', '/'])) {
@@ -224,15 +226,15 @@ fn hooks_folder(place: &Place) -> PathBuf {
         Ok(config.get_string("core.hookspath").ok().filter(|path| !path.is_empty()))
     };
     match configured() {
-        // Counts from the top of the work tree, where hooks run.
+        // Relative to the top of the work tree, where hooks run.
         Ok(Some(path)) => resolved(place, &place.root.join(".git"), &path),
         Ok(None) | Err(_) => place.common_dir.join("hooks"),
     }
 }
 
-/// Reads lines of a key and its value. What each call of git is told here is no setting of the user's.
-fn configures_hooks(told: &[u8]) -> bool {
-    told.split(|byte| *byte == 0).any(|line| !line.is_empty() && line != b"core.hookspath\n/dev/null")
+/// Parses key-value lines, ignoring the setting that every call of git passes.
+fn configures_hooks(output: &[u8]) -> bool {
+    output.split(|byte| *byte == 0).any(|line| !line.is_empty() && line != b"core.hookspath\n/dev/null")
 }
 
 fn holds_hooks(folder: &Path) -> bool {
@@ -240,7 +242,7 @@ fn holds_hooks(folder: &Path) -> bool {
     entries.map(|entry| entry.path()).any(|path| path.extension().is_none_or(|end| end != "sample") && !path.is_dir())
 }
 
-/// Husky has stubs in `_` that run what lies beside that folder.
+/// Husky's `_` folder contains stubs that run the files next to it.
 fn with_sources(place: &Place, hooks: PathBuf) -> PathBuf {
     match hooks.parent() {
         Some(above) if hooks.ends_with("_") && hooks.starts_with(&place.root) && above != place.root => {
@@ -265,14 +267,14 @@ fn note_folder(all: &mut Fingerprint, place: &Place, folder: &Path, depth: usize
     }
 }
 
-/// Short inside the repository, whole outside.
+/// Returns the path relative to the repository, or in full if it is outside.
 fn shown(place: &Place, path: &Path) -> String {
     let inside = path.strip_prefix(&place.common_dir).map(|below| Path::new(".git").join(below));
     let inside = inside.or_else(|_| path.strip_prefix(&place.root).map(Path::to_owned));
     inside.unwrap_or_else(|_| path.to_owned()).display().to_string()
 }
 
-/// The content with its mode and, for a link, where it leads; none if nothing is there.
+/// Returns a digest of content, mode and, for a link, its target; `None` if the file does not exist.
 fn digest(file: &Path) -> Option<String> {
     let about = fs::symlink_metadata(file).ok()?;
     let leads = fs::read_link(file).map(|to| to.display().to_string()).unwrap_or_default();
@@ -282,7 +284,7 @@ fn digest(file: &Path) -> Option<String> {
     Some(format!("{kind} {} {content} {leads}", runs(file)))
 }
 
-/// Whether it may be run.
+/// Returns `x` for an executable file.
 fn runs(file: &Path) -> &'static str {
     #[cfg(unix)]
     {

@@ -1,4 +1,4 @@
-//! Where HEAD stands, and what stands in the way of working there.
+//! Position of HEAD, and readiness of a work tree.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -11,7 +11,7 @@ use super::id::CommitId;
 use super::ongoing::Ongoing;
 use super::place::{Fault, Workspace, is_unborn};
 
-/// Where HEAD stands.
+/// Position of HEAD.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Head {
@@ -63,7 +63,7 @@ impl fmt::Display for Head {
 }
 
 impl Workspace {
-    /// Returns where HEAD stands.
+    /// Returns the position of HEAD.
     ///
     /// # Errors
     /// [`Git`](WorkspaceError::Git) if it cannot be read.
@@ -71,7 +71,7 @@ impl Workspace {
         self.read("read HEAD", |repository, _| head_of(repository)).await
     }
 
-    /// Returns what has been begun with git and not ended.
+    /// Returns the git operation in progress, if any.
     ///
     /// # Errors
     /// [`Unreadable`](WorkspaceError::Unreadable) if the repository cannot be opened.
@@ -79,8 +79,8 @@ impl Workspace {
         self.read("read the state", |repository, _| Ok(Ongoing::of(repository.state()))).await
     }
 
-    /// Checks that nothing stands in the way of working here: nothing is ongoing, and no other git program has the index
-    /// locked, or not for longer than is waited.
+    /// Checks that the work tree is ready: no operation is in progress, and no other git program locks the index, or
+    /// only for a short time.
     ///
     /// # Errors
     /// [`Ongoing`](WorkspaceError::Ongoing), [`IndexLocked`](WorkspaceError::IndexLocked).
@@ -88,11 +88,11 @@ impl Workspace {
         if let Some(what) = self.ongoing().await? {
             return Err(WorkspaceError::Ongoing { what, root: self.0.root.clone() });
         }
-        self.unlocked().await
+        self.wait_unlocked().await
     }
 
-    /// Waits a while for other git programs.
-    pub(super) async fn unlocked(&self) -> Result<(), WorkspaceError> {
+    /// Waits for the index lock of other git programs.
+    pub(super) async fn wait_unlocked(&self) -> Result<(), WorkspaceError> {
         let lock = self.index_lock();
         let wait = async {
             while lock.exists() {

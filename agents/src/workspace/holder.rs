@@ -1,18 +1,18 @@
-//! The process that holds the lock of a repository.
+//! Process that holds the lock of a repository.
 
 use std::fmt;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use serde::{Deserialize, Serialize};
 
-/// Who works in a work tree.
+/// Holder of a work tree.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Holder {
-    /// The process; none if it did not say yet.
+    /// Id of the process; `None` if it is not known yet.
     pub pid: Option<u32>,
-    /// The thread that it runs.
+    /// Thread that it runs.
     pub thread: String,
-    /// Since when, in ms since 1970 (UTC).
+    /// Start, in milliseconds since 1970 (UTC).
     pub since: u64,
 }
 

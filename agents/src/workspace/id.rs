@@ -34,17 +34,17 @@ macro_rules! id {
 }
 
 id! {
-    /// The id of a tree: all files at one moment.
+    /// Id of a tree: all files at one moment.
     TreeId
 }
 
 id! {
-    /// The id of a commit.
+    /// Id of a commit.
     CommitId
 }
 
 impl CommitId {
-    /// Returns the first nine digits, which is what people see.
+    /// Returns the first nine digits, for people.
     pub fn short(&self) -> &str {
         self.0.get(..9).unwrap_or(&self.0)
     }

@@ -1,4 +1,4 @@
-//! Indexes: the user's own, and scratch copies of it that are filled and thrown away.
+//! Git indexes: the user's own, and temporary copies of it.
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -9,7 +9,7 @@ use super::id::TreeId;
 use super::paths::{RepoPath, as_path, with_zeros};
 use super::place::{Fault, Place, Workspace};
 
-/// An index of our own, gone when dropped.
+/// Temporary index, removed on drop.
 #[derive(Debug)]
 pub(super) struct Scratch(PathBuf);
 
@@ -21,33 +21,33 @@ impl Scratch {
 
 impl Drop for Scratch {
     fn drop(&mut self) {
-        // Neither need be there.
+        // Either may be missing.
         let _ = fs::remove_file(&self.0);
         let _ = fs::remove_file(self.0.with_extension("lock"));
     }
 }
 
 impl Workspace {
-    /// A copy of the user's index: what git knows about unchanged files is known at once.
+    /// Copies the user's index, so that unchanged files need not be read.
     pub(super) async fn scratch(&self) -> Result<Scratch, WorkspaceError> {
         let scratch = self.read("copy the index", |_, place| Ok(copy_index(place)?)).await?;
-        if self.0.shelter.is_some()
+        if self.0.separate_git_dir.is_some()
             && let Some(tree) = self.head_tree().await?
         {
-            // Its index may hide changes.
+            // The index may hide changes.
             self.git(&["read-tree", "--reset"]).arg(tree.as_str()).on(scratch.path()).done().await?;
         }
         Ok(scratch)
     }
 
-    /// A scratch index that holds a tree.
+    /// Returns a temporary index that contains a tree.
     pub(super) async fn scratch_of(&self, tree: &TreeId) -> Result<Scratch, WorkspaceError> {
         let scratch = self.scratch().await?;
         self.git(&["read-tree", "--reset"]).arg(tree.as_str()).on(scratch.path()).done().await?;
         Ok(scratch)
     }
 
-    /// Takes files of the work tree into an index.
+    /// Adds files of the work tree to an index.
     pub(super) async fn stage(&self, scratch: &Scratch, files: &[RepoPath]) -> Result<(), WorkspaceError> {
         if files.is_empty() {
             return Ok(());
@@ -56,7 +56,7 @@ impl Workspace {
         stage.on(scratch.path()).done().await.map(drop)
     }
 
-    /// Takes files out of an index.
+    /// Removes files from an index.
     pub(super) async fn unstage(&self, scratch: &Scratch, files: &[RepoPath]) -> Result<(), WorkspaceError> {
         if files.is_empty() {
             return Ok(());
@@ -65,7 +65,7 @@ impl Workspace {
         unstage.on(scratch.path()).done().await.map(drop)
     }
 
-    /// Gives files of an index the content they have in HEAD, or takes them out.
+    /// Resets files of an index to HEAD, or removes them.
     pub(super) async fn as_in_head(&self, scratch: &Scratch, files: Vec<RepoPath>) -> Result<(), WorkspaceError> {
         if files.is_empty() {
             return Ok(());
@@ -80,9 +80,9 @@ impl Workspace {
         String::from_utf8_lossy(&id).trim().parse()
     }
 
-    /// Makes the user's index hold what HEAD holds. What was staged is staged no more; files are left alone. Who is killed
-    /// meanwhile leaves no lock behind: git never writes the user's own.
-    pub(super) async fn settle_index(&self) -> Result<(), WorkspaceError> {
+    /// Resets the user's index to HEAD: nothing is staged any more; files are not changed. A kill leaves no lock
+    /// behind, because git never writes the user's index itself.
+    pub(super) async fn reset_index(&self) -> Result<(), WorkspaceError> {
         let scratch = self.scratch().await?;
         let read = match self.head_tree().await? {
             None => self.git(&["read-tree", "--empty"]),
@@ -92,21 +92,21 @@ impl Workspace {
         self.put_index(scratch).await
     }
 
-    /// Puts a scratch index in the place of the user's, with the state of the files in it.
+    /// Replaces the user's index by a temporary one, with refreshed file states.
     pub(super) async fn put_index(&self, scratch: Scratch) -> Result<(), WorkspaceError> {
-        // Tells by its code that files are changed, which is no failure.
+        // The exit code reports changed files, which is not a failure.
         self.git(&["update-index", "-q", "--refresh"]).on(scratch.path()).run().await?;
         self.put_fresh_index(scratch).await
     }
 
-    /// The same of an index that git has refreshed.
+    /// Replaces the user's index by one that git has refreshed.
     pub(super) async fn put_fresh_index(&self, scratch: Scratch) -> Result<(), WorkspaceError> {
-        self.unlocked().await?;
-        self.look(move |place| replace_index(&place, &scratch)).await?
+        self.wait_unlocked().await?;
+        self.run_blocking(move |place| replace_index(&place, &scratch)).await?
     }
 }
 
-/// Puts a scratch index in the place of the user's, under git's lock.
+/// Replaces the user's index under git's lock.
 fn replace_index(place: &Place, scratch: &Scratch) -> Result<(), WorkspaceError> {
     let (index, lock) = (place.git_dir.join("index"), place.git_dir.join("index.lock"));
     match fs::File::create_new(&lock) {
@@ -131,30 +131,30 @@ fn copy_index(place: &Place) -> Result<Scratch, WorkspaceError> {
     }
 }
 
-/// Copies an index with its time: a file changed in the same moment is told from an unchanged one by it. The copy is a new
-/// file; nothing is written through a link.
+/// Copies an index with its modification time, which git needs to detect files changed at the same moment. The copy is
+/// a new file, so that nothing is written through a link.
 fn copy_with_time(from: &Path, to: &Path) -> io::Result<()> {
     let mut from = fs::File::open(from)?;
     let written = from.metadata()?.modified()?;
-    // Left by a process of the same number that was killed.
+    // Leftover of a killed process with the same id.
     let _ = fs::remove_file(to);
     let mut to = fs::File::options().write(true).create_new(true).open(to)?;
     io::copy(&mut from, &mut to)?;
     to.set_modified(written)
 }
 
-/// The folder inside the git folder that is ours.
+/// Returns our folder inside git's folder, and creates it.
 pub(super) fn own_folder(place: &Place) -> io::Result<PathBuf> {
     let folder = place.git_dir.join("superstep");
     fs::create_dir_all(&folder)?;
     Ok(folder)
 }
 
-/// Removes the scratch indexes of runs that were killed, and their folders for git.
+/// Removes the temporary indexes and separate git folders of killed runs.
 pub(super) fn sweep(place: &Place) {
     let entries = fs::read_dir(place.git_dir.join("superstep")).into_iter().flatten().filter_map(Result::ok);
     for entry in entries {
-        // What cannot go now goes next time.
+        // Failures are retried next time.
         let _ = match entry.file_name().to_string_lossy() {
             name if name.starts_with("index-") => fs::remove_file(entry.path()),
             name if name.starts_with(NAME) => fs::remove_dir_all(entry.path()),
@@ -163,7 +163,7 @@ pub(super) fn sweep(place: &Place) {
     }
 }
 
-/// For `update-index --index-info`: mode, id and name of each file; mode 0 takes one out.
+/// Returns lines for `update-index --index-info`: mode, id and name of each file; mode 0 removes one.
 fn index_lines(repository: &git2::Repository, files: &[RepoPath]) -> Result<Vec<u8>, Fault> {
     let head = match repository.head() {
         Ok(head) => Some(head.peel_to_tree()?),
@@ -182,5 +182,5 @@ fn index_lines(repository: &git2::Repository, files: &[RepoPath]) -> Result<Vec<
     Ok(lines)
 }
 
-/// The beginning of the names of such folders, which lie in our folder inside git's.
+/// Prefix of the names of these folders.
 pub(super) const NAME: &str = "guarded-";

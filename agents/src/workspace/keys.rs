@@ -1,4 +1,4 @@
-//! Values of keys in files: looked for before work is shown to anybody or committed. Reads objects, runs nothing.
+//! Search for key values in files, before work is shown or committed. Reads objects, runs nothing.
 
 use std::fmt;
 
@@ -10,14 +10,14 @@ use super::id::TreeId;
 use super::place::{Fault, Workspace};
 use crate::process::Key;
 
-/// The value of a known key in a file.
+/// Value of a known key in a file.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LeakedKey {
-    /// The file, from the top of the work tree.
+    /// File, relative to the top of the work tree.
     pub path: String,
-    /// The line, from 1.
+    /// Line, from 1.
     pub line: usize,
-    /// The variable of the environment that holds the key.
+    /// Environment variable that holds the key.
     pub variable: String,
 }
 
@@ -28,7 +28,7 @@ impl fmt::Display for LeakedKey {
 }
 
 impl Workspace {
-    /// Finds values of keys in the files that are new or changed between two trees: the first of each file and key.
+    /// Finds key values in the files that are new or changed between two trees: the first occurrence per file and key.
     ///
     /// # Errors
     /// [`Git`](WorkspaceError::Git) if a tree cannot be read.

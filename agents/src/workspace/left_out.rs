@@ -1,5 +1,5 @@
-//! Files that no snapshot, diff or commit takes in: what may hold secrets, and what is too large. Reads names and first
-//! bytes; must not know git.
+//! Files excluded from every snapshot, diff and commit: possible secrets, and large files. Reads names and first bytes;
+//! must not know git.
 
 use std::fmt;
 use std::fs::File;
@@ -10,26 +10,26 @@ use serde::{Deserialize, Serialize};
 
 use super::paths::components;
 
-/// How much of a file is looked at.
-const LOOKED_AT: u64 = 64 * 1024;
+/// Number of bytes examined in a file.
+const SNIFFED_BYTES: u64 = 64 * 1024;
 
-/// A file that is left out, and why.
+/// A file that is left out, with the reason.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct LeftOut {
-    /// The file, from the top of the work tree.
+    /// File, relative to the top of the work tree.
     pub path: String,
-    /// Why.
+    /// Reason.
     pub reason: Reason,
 }
 
-/// Why a file is left out.
+/// Reason why a file is left out.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum Reason {
-    /// `.env` and names that begin so: they hold keys and passwords.
+    /// `.env` and names that start with it: they hold keys and passwords.
     Environment,
-    /// Its name or its first bytes are those of a private key.
+    /// Its name or its first bytes indicate a private key.
     PrivateKey,
     /// It is too large.
     TooLarge {
@@ -52,8 +52,8 @@ impl fmt::Display for LeftOut {
     }
 }
 
-/// Judges a changed or new file; `path` is its name in the repository, `file` where it lies.
-pub(super) fn judge(path: &[u8], file: &Path, largest: u64) -> Option<Reason> {
+/// Returns the reason to leave out a changed or new file; `path` is its name in the repository, `file` its location.
+pub(super) fn reason_to_leave_out(path: &[u8], file: &Path, largest: u64) -> Option<Reason> {
     if path.ends_with(b"/") {
         return Some(Reason::Repository);
     }
@@ -81,16 +81,16 @@ fn is_name_of_key(name: &[u8]) -> bool {
 
 fn holds_key(name: &[u8], file: &Path) -> bool {
     let mut bytes = Vec::new();
-    let read = File::open(file).and_then(|file| file.take(LOOKED_AT).read_to_end(&mut bytes));
-    // What cannot be read is git's to complain about.
+    let read = File::open(file).and_then(|file| file.take(SNIFFED_BYTES).read_to_end(&mut bytes));
+    // Unreadable files are reported by git.
     read.is_ok() && looks_like_key(name.to_ascii_lowercase().ends_with(b".pem"), &bytes)
 }
 
-/// A key begins the file; in a `.pem`, it may follow certificates.
+/// Returns whether text starts with a key; in a `.pem`, it may follow certificates.
 fn looks_like_key(is_bundle: bool, bytes: &[u8]) -> bool {
     let text = String::from_utf8_lossy(bytes);
     let text = text.trim_start_matches('\u{feff}').trim_start();
     let is_key = |line: &str| line.starts_with("-----BEGIN ") && line.contains("PRIVATE KEY");
-    let looked_at = if is_bundle { usize::MAX } else { 1 };
-    text.starts_with("PuTTY-User-Key-File-") || text.lines().take(looked_at).any(|line| is_key(line.trim_start()))
+    let count = if is_bundle { usize::MAX } else { 1 };
+    text.starts_with("PuTTY-User-Key-File-") || text.lines().take(count).any(|line| is_key(line.trim_start()))
 }

@@ -1,4 +1,4 @@
-//! One live run per work tree: a lock that the system takes back when the process that holds it dies.
+//! Lock of a work tree: one live run at a time. The system releases it when the process that holds it dies.
 
 use std::fs::{File, TryLockError};
 use std::io::{self, Read, Seek, Write};
@@ -11,10 +11,10 @@ use super::index::{own_folder, sweep};
 use super::place::{Place, Workspace};
 use super::trust;
 
-/// How long a lock is tried for: a run that has just ended, or is being looked at, has it for a moment longer.
+/// Time for retries: a run that has just ended, or a check, may hold the lock for a moment.
 const PATIENCE: Duration = Duration::from_millis(300);
 
-/// The right to work in a work tree, until dropped or the process ends.
+/// Exclusive right to work in a work tree, until dropped or the process ends.
 #[derive(Debug)]
 #[must_use = "the work tree is free again as soon as this is dropped"]
 pub struct WorkspaceLock {
@@ -25,20 +25,20 @@ pub struct WorkspaceLock {
 impl Drop for WorkspaceLock {
     fn drop(&mut self) {
         trust::end(&self.git_dir);
-        // A process that is just being started may hold the file for a moment longer.
+        // A child process that is being spawned may share the file for a moment.
         let _ = self.file.unlock();
     }
 }
 
 impl Workspace {
-    /// Takes the work tree for a thread. Hooks and configuration are trusted as they are now: until the lock is dropped, git is
-    /// not run if they are otherwise. Linked work trees of one repository are taken apart.
+    /// Locks the work tree for a thread. Hooks and configuration are trusted in their current state: until the lock is
+    /// dropped, git is not run if they change. Linked work trees of one repository have separate locks.
     ///
     /// # Errors
-    /// [`Busy`](WorkspaceError::Busy) names the process that has it.
+    /// [`Busy`](WorkspaceError::Busy) with the process that holds it.
     pub async fn lock(&self, thread: &str) -> Result<WorkspaceLock, WorkspaceError> {
         let thread = thread.to_owned();
-        self.look(move |place| {
+        self.run_blocking(move |place| {
             let path = path_in(&place);
             let opened = own_folder(&place).and_then(|_| own_file(&path));
             let failed = |source| WorkspaceError::Io { doing: "lock", path: path.clone(), source };
@@ -54,18 +54,18 @@ impl Workspace {
         .await?
     }
 
-    /// Checks that no run works in the work tree now. Nothing is written.
+    /// Checks that no run holds the work tree. Nothing is written.
     ///
     /// # Errors
-    /// [`Busy`](WorkspaceError::Busy) names the process that has it.
+    /// [`Busy`](WorkspaceError::Busy) with the process that holds it.
     pub async fn ensure_unheld(&self) -> Result<(), WorkspaceError> {
-        self.look(|place| {
+        self.run_blocking(|place| {
             let Ok(mut file) = File::open(path_in(&place)) else { return Ok(()) };
             match file.try_lock_shared() {
                 Err(TryLockError::WouldBlock) => {
                     Err(WorkspaceError::Busy { root: place.root.clone(), holder: read(&mut file) })
                 }
-                // Free, or nothing is known: whoever takes it will see.
+                // Free, or unknown: a later lock attempt will tell.
                 Ok(()) | Err(TryLockError::Error(_)) => Ok(()),
             }
         })
@@ -77,7 +77,7 @@ fn path_in(place: &Place) -> PathBuf {
     place.git_dir.join("superstep").join("lock")
 }
 
-/// Opens the file of the lock itself, not what a link in its place leads to.
+/// Opens the lock file without following a link.
 fn own_file(path: &Path) -> io::Result<File> {
     let mut options = File::options();
     options.read(true).write(true).create(true).truncate(false);

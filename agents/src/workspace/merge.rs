@@ -1,4 +1,4 @@
-//! Carrying a change from one state of the files to another: what keeps the user's own changes out of commits.
+//! Application of a change to another tree, which keeps the user's own changes out of commits.
 
 use std::path::Path;
 
@@ -12,12 +12,12 @@ use super::paths::{as_bytes, as_path, shown};
 use super::place::{Fault, Workspace};
 
 impl Workspace {
-    /// Returns HEAD's tree with the change from `from` to `to` made to it. `from` is a snapshot of the moment when a task
-    /// began, `to` one of now: whatever the user had changed by then is in both, and so in no commit. In a work tree that was
+    /// Returns HEAD's tree with the change from `from` to `to` applied. `from` is a snapshot of the start of a task,
+    /// `to` one of now: changes by the user before the task are in both, and so in no commit. In a work tree that was
     /// clean, this is `to`.
     ///
     /// # Errors
-    /// [`Conflict`](WorkspaceError::Conflict) if lines are changed that the user had changed too.
+    /// [`Conflict`](WorkspaceError::Conflict) if lines were changed that the user had changed too.
     pub async fn onto_head(&self, from: &TreeId, to: &TreeId) -> Result<TreeId, WorkspaceError> {
         let head = match self.head_tree().await? {
             Some(head) => head,
@@ -26,7 +26,7 @@ impl Workspace {
         self.carried(from, &head, to).await
     }
 
-    /// Returns the tree without files.
+    /// Returns the empty tree.
     ///
     /// # Errors
     /// [`Git`](WorkspaceError::Git) if it cannot be written.
@@ -34,10 +34,10 @@ impl Workspace {
         self.objects("write a tree", |repository, _| Ok(repository.treebuilder(None)?.write()?.into())).await
     }
 
-    /// Returns the tree `onto` with the change from `from` to `to` made to it.
+    /// Returns the tree `onto` with the change from `from` to `to` applied.
     ///
     /// # Errors
-    /// [`Conflict`](WorkspaceError::Conflict) names the files that both sides changed in the same lines.
+    /// [`Conflict`](WorkspaceError::Conflict) with the files in which both sides changed the same lines.
     pub async fn carried(&self, from: &TreeId, onto: &TreeId, to: &TreeId) -> Result<TreeId, WorkspaceError> {
         if from == onto || onto == to {
             return Ok(to.clone());
@@ -51,10 +51,10 @@ impl Workspace {
 }
 
 impl Workspace {
-    /// Returns a tree with one more file, or with another text in it. `path` counts from the top of the work tree.
+    /// Returns a tree with a file added or replaced. `path` is relative to the top of the work tree.
     ///
     /// # Errors
-    /// [`NoSuchObject`](WorkspaceError::NoSuchObject) if the tree is not there.
+    /// [`NoSuchObject`](WorkspaceError::NoSuchObject) if the tree does not exist.
     pub async fn with_file(&self, onto: &TreeId, path: &Path, text: &str) -> Result<TreeId, WorkspaceError> {
         let (onto, path, text) = (onto.clone(), path.to_owned(), text.to_owned());
         self.objects("write a tree", move |repository, _| {
@@ -75,8 +75,8 @@ fn carried(repository: &Repository, [from, onto, to]: [&TreeId; 3]) -> Result<Tr
     }
 }
 
-/// The merge where `onto` has all files that change as `from` has them, so that nothing has to be merged; none where it has not. Only
-/// the folders of these files are read, and not all files of three trees.
+/// Returns the result if all changing files are the same in `onto` and `from`, so that no merge is needed; otherwise
+/// `None`. Only the folders of these files are read, not all files of three trees.
 fn updated(repository: &Repository, [from, onto, to]: [&Tree<'_>; 3]) -> Result<Option<TreeId>, Fault> {
     let mut options = DiffOptions::new();
     options.include_typechange(true);
@@ -93,17 +93,17 @@ fn updated(repository: &Repository, [from, onto, to]: [&Tree<'_>; 3]) -> Result<
             false => update.remove(path),
         };
     }
-    // What is refused, such as a file where a folder would have to be, the merge tells of.
+    // On a failure, such as a file in place of a folder, the merge reports the conflict.
     Ok(update.create_updated(repository, onto).ok().map(TreeId::from))
 }
 
-/// Returns whether a tree has a file as it was before; one that was not there is not there.
+/// Returns whether a tree has a file in its earlier state, which may be missing.
 fn is_as_in(onto: &Tree<'_>, path: &Path, before: &DiffFile<'_>) -> Result<bool, Fault> {
     let before = before.exists().then(|| (before.mode().into(), before.id()));
     Ok(entry(onto, path)? == before)
 }
 
-/// The mode and id of a file or folder.
+/// Returns mode and id of a file or folder.
 fn entry(tree: &Tree<'_>, path: &Path) -> Result<Option<(i32, Oid)>, Fault> {
     match tree.get_path(path) {
         Ok(entry) => Ok(Some((entry.filemode_raw(), entry.id()))),
@@ -140,7 +140,7 @@ mod tests {
 
     use super::*;
 
-    /// Files by their paths: the mode, and what is in them.
+    /// Files by path: mode and content.
     type Files = BTreeMap<&'static str, (FileMode, u8)>;
 
     const PATHS: [&str; 8] = ["a", "a/x", "b", "d/a", "d/b", "d/e/a", "d/e", "d.x"];
@@ -152,7 +152,7 @@ mod tests {
         (folder, repository)
     }
 
-    /// A tree of those among the files that are in no way of others.
+    /// Returns a tree of the files whose paths do not collide.
     fn written<'a>(repository: &'a Repository, files: &Files) -> Tree<'a> {
         let mut update = TreeUpdateBuilder::new();
         for (path, (mode, content)) in files {
@@ -173,7 +173,7 @@ mod tests {
         prop::collection::btree_map(prop::sample::select(&PATHS[..]), file(), 0..6)
     }
 
-    /// Files that are the same but for a few.
+    /// Returns files with a few changes.
     fn changed(files: Files) -> impl Strategy<Value = Files> {
         let changes = prop::collection::vec((prop::sample::select(&PATHS[..]), prop::option::of(file())), 0..4);
         changes.prop_map(move |changes| {

@@ -1,4 +1,4 @@
-//! What a commit says: the message, and the trailers by which it is found again. Pure.
+//! Commit messages, and the trailers that identify a commit. Pure.
 
 use serde::{Deserialize, Serialize};
 
@@ -7,39 +7,39 @@ const TASK: &str = "Superstep-Task";
 const PHASE: &str = "Superstep-Phase";
 const ATTEMPT: &str = "Superstep-Attempt";
 
-/// What a commit was made for: its trailers, by which it is found again after a crash.
+/// Identification of a commit: its trailers, by which it is found after a crash.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CommitKey {
-    /// The thread.
+    /// Thread of the run.
     pub thread: String,
-    /// The task's id in the plan.
+    /// Id of the task in the plan.
     pub task: String,
-    /// The phase it is part of, from 1; none if the work has no phases.
+    /// Phase, from 1; `None` if the work has no phases.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub phase: Option<u32>,
-    /// The attempt that was approved, from 1: of the phase, if there is one.
+    /// Approved attempt, from 1: of the phase, if there is one.
     pub attempt: u32,
 }
 
 impl CommitKey {
-    /// The trailers; one line each, whatever the ids hold.
+    /// Returns the trailers; one line each, whatever the ids contain.
     fn trailers(&self) -> impl Iterator<Item = (&'static str, String)> {
         let phase = self.phase.map(|phase| (PHASE, phase.to_string()));
         let ids = [(THREAD, line(&self.thread)), (TASK, line(&self.task))];
         ids.into_iter().chain(phase).chain([(ATTEMPT, self.attempt.to_string())])
     }
 
-    /// Returns a message with the trailers at its end, after trailers that it has already.
+    /// Returns a message with the trailers appended, after existing trailers.
     pub(super) fn sign(&self, message: &str) -> String {
         let message = message.trim_end();
         let trailers: String = self.trailers().map(|(name, value)| format!("{name}: {value}\n")).collect();
         format!("{message}{}{trailers}", if ends_with_trailers(message) { "\n" } else { "\n\n" })
     }
 
-    /// Reads the trailers of a commit, wherever in the message hooks left them; the last of each counts.
+    /// Reads the trailers of a commit, wherever hooks moved them; the last of each counts.
     pub(super) fn read(message: &str) -> Option<Self> {
         let text = |wanted: &str| last(message.lines(), wanted).and_then(unline);
-        // One above the thread belongs to another commit's trailers, or to none.
+        // A phase above the thread belongs to other trailers.
         let below = message.rfind(THREAD).map_or("", |at| &message[at..]);
         let phase = last(below.lines(), PHASE).and_then(|phase| phase.parse().ok());
         Some(Self {
@@ -51,12 +51,12 @@ impl CommitKey {
     }
 }
 
-/// The value of the last trailer of a name.
+/// Returns the value of the last trailer with this name.
 fn last<'a>(lines: std::str::Lines<'a>, wanted: &str) -> Option<&'a str> {
     lines.rev().find_map(|line| line.strip_prefix(wanted)?.strip_prefix(':').map(str::trim))
 }
 
-/// Whether the last paragraph, below a subject, is all `Name: value`.
+/// Returns whether the last paragraph, below a subject, consists of `Name: value` lines.
 fn ends_with_trailers(message: &str) -> bool {
     let is_name =
         |name: &str| name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-') && !name.is_empty();
@@ -64,7 +64,7 @@ fn ends_with_trailers(message: &str) -> bool {
     message.rsplit_once("\n\n").is_some_and(|(_, last)| last.lines().all(is_trailer))
 }
 
-/// Writes an id on one line: what a line cannot hold at that place is `%` and two digits.
+/// Encodes an id as one line: characters that a line cannot hold become `%` and two digits.
 fn line(id: &str) -> String {
     let last = id.chars().count().saturating_sub(1);
     let is_kept = |nth: usize, char: char| {
@@ -99,7 +99,7 @@ mod tests {
         ) {
             let key = CommitKey { thread, task, phase, attempt };
             prop_assert_eq!(CommitKey::read(&key.sign(&message)), Some(key.clone()));
-            // Signed again, the newest counts.
+            // After signing again, the newest counts.
             let phase = phase.map_or(Some(7), |_| None);
             let newer = CommitKey { attempt: attempt.wrapping_add(1), phase, ..key.clone() };
             prop_assert_eq!(CommitKey::read(&newer.sign(&key.sign(&message))), Some(newer));

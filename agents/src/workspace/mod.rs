@@ -1,29 +1,29 @@
-//! Git for workflows that drive coding agents: a [`Workspace`] is a work tree in which agents change files and workflows
-//! decide what becomes of that. This room knows git; it knows no graph, no agent and no plan.
+//! Git for workflows that drive coding agents: a [`Workspace`] is a work tree in which agents change files and
+//! workflows process the changes. This room knows git; it knows no graph, no agent and no plan.
 //!
-//! - **Looking.** [`Workspace::open`], [`head`](Workspace::head), [`ensure_ready`](Workspace::ensure_ready),
-//!   [`ensure_clean`](Workspace::ensure_clean).
-//! - **A branch of the run's own.** [`own_branch`](Workspace::own_branch) in place, [`own_worktree`](Workspace::own_worktree)
-//!   beside; [`lock`](Workspace::lock) keeps other runs out.
-//! - **Work trees without a branch.** [`detached_worktree`](Workspace::detached_worktree) makes one,
-//!   [`furnish`](Workspace::furnish) copies and links files into it, [`remove_worktree`](Workspace::remove_worktree) removes it,
-//!   [`remove_branches_of`](Workspace::remove_branches_of) the branches that were made in it.
-//! - **What changed.** [`snapshot`](Workspace::snapshot) makes a [`TreeId`] of all files, [`diff`](Workspace::diff) compares
-//!   two of them, [`text_of`](Workspace::text_of) reads a file of one.
-//! - **Commits.** [`commit`](Workspace::commit) makes one of exactly a tree, once: [`find_commit`](Workspace::find_commit)
-//!   knows it by its trailers. [`onto_head`](Workspace::onto_head) leaves the user's own changes out of it;
-//!   [`fold`](Workspace::fold) takes back what agents committed by themselves; [`carried`](Workspace::carried) puts changes together;
-//!   [`advance`](Workspace::advance) moves the branch of the user's checkout forward, and its files.
-//! - **Discarding.** [`salvage`](Workspace::salvage) keeps what was there, [`reset_to`](Workspace::reset_to) brings the files
-//!   back to a tree, [`restore`](Workspace::restore) brings salvaged work back.
-//! - **Trust.** [`fingerprint`](Workspace::fingerprint) tells whether hooks or configuration were tampered with. Compare it
-//!   before anything else is called after an agent has worked. While a work tree is [locked](Workspace::lock), they are
-//!   compared right before each call of git with what they were then. [`leaked_keys`](Workspace::leaked_keys) finds keys.
-//!   [`guarded`](Workspace::guarded) lets work be kept after they were changed.
+//! - **State.** [`Workspace::open`], [`head`](Workspace::head), [`ensure_ready`](Workspace::ensure_ready),
+//! [`ensure_clean`](Workspace::ensure_clean).
+//! - **Branches of a run.** [`own_branch`](Workspace::own_branch) in place, [`own_worktree`](Workspace::own_worktree)
+//! in a linked work tree; [`lock`](Workspace::lock) excludes other runs.
+//! - **Work trees without a branch.** [`detached_worktree`](Workspace::detached_worktree) creates one,
+//! [`furnish`](Workspace::furnish) copies and links files into it, [`remove_worktree`](Workspace::remove_worktree)
+//! removes it, [`remove_branches_of`](Workspace::remove_branches_of) the branches created in it.
+//! - **Changes.** [`snapshot`](Workspace::snapshot) makes a [`TreeId`] of all files, [`diff`](Workspace::diff) compares
+//! two of them, [`text_of`](Workspace::text_of) reads a file of one.
+//! - **Commits.** [`commit`](Workspace::commit) commits exactly one tree, once: [`find_commit`](Workspace::find_commit)
+//! finds it by its trailers. [`onto_head`](Workspace::onto_head) leaves the user's own changes out of it;
+//! [`fold`](Workspace::fold) undoes commits that agents made by themselves; [`carried`](Workspace::carried) combines
+//! changes; [`advance`](Workspace::advance) fast-forwards the branch of the user's checkout, with its files.
+//! - **Discarding.** [`salvage`](Workspace::salvage) stores the files, [`reset_to`](Workspace::reset_to) resets them to
+//! a tree, [`restore`](Workspace::restore) brings salvaged work back.
+//! - **Trust.** [`fingerprint`](Workspace::fingerprint) detects changes of hooks and configuration. Compare it after an
+//! agent has worked, before any other call. While a work tree is [locked](Workspace::lock), they are also compared
+//! right before each call of git with their state at that time. [`leaked_keys`](Workspace::leaked_keys) finds keys.
+//! [`guarded`](Workspace::guarded) allows storing work after they were changed.
 //!
-//! Secrets and large files are left out of snapshots, and so of diffs and commits ([`LeftOut`]). What is for the work tree
-//! (ignore rules, filters, ends of lines, hooks, keys) is done by the git program, what is for objects and references by
-//! libgit2. But for commits, no program that the repository's configuration names is run, apart from its filters.
+//! Secrets and large files are left out of snapshots, and so of diffs and commits ([`LeftOut`]). Operations on the work
+//! tree (ignore rules, filters, line endings, hooks, keys) use the git program, operations on objects and references
+//! use libgit2. Except for commits, no program from the repository's configuration is run, apart from its filters.
 //!
 //! ```
 //! # use superstep_agents as superstep;
@@ -55,7 +55,6 @@
 
 mod advance;
 mod attempt;
-mod begun;
 mod branch;
 mod commit;
 mod content;
@@ -68,6 +67,7 @@ mod guarded;
 mod head;
 mod holder;
 mod id;
+mod in_progress_commit;
 mod index;
 mod keys;
 mod left_out;

@@ -1,14 +1,15 @@
-//! Names of threads and tasks as parts of references, and back. Pure.
+//! Encoding of thread and task names in references. Pure.
 //!
-//! A reference must not hold blanks, `:`, `..` and more; ids may. Whatever is not a letter or digit of ASCII, `-`, `_`, or a
-//! dot between two of them is written as `%` and two digits, so that no two ids have one name.
+//! References must not contain spaces, `:`, `..` and more; ids may. Every byte other than ASCII letters and digits,
+//! `-`, `_`, and a dot between two of them is written as `%` and two digits, so that different ids have different
+//! names.
 
 use super::salvage_key::{SalvageKey, SalvagePhase};
 
-/// The folder of all our references.
+/// Folder of all our references.
 pub(super) const PRIVATE: &str = "refs/superstep/";
 
-/// Returns the name of a run's own branch: `superstep/THREAD`, where what a branch cannot hold is escaped.
+/// Returns the name of a run's branch: `superstep/THREAD`, with characters that a branch name cannot contain escaped.
 ///
 /// ```
 /// # use superstep_agents as superstep;
@@ -20,7 +21,7 @@ pub fn branch_name(thread: &str) -> String {
     format!("superstep/{}", escaped(thread))
 }
 
-/// The folder of a thread's references.
+/// Returns the folder of a thread's references.
 pub(super) fn salvage_folder(thread: &str) -> String {
     format!("{PRIVATE}{}/", escaped(thread))
 }
@@ -37,9 +38,9 @@ pub(super) fn salvage_name(key: &SalvageKey) -> String {
     }
 }
 
-/// Reads a reference of salvaged work.
+/// Parses a reference of salvaged work.
 pub(super) fn read_salvage_name(name: &str) -> Option<SalvageKey> {
-    // What an attempt left before it was made again has `-earlier-N` at its end.
+    // Earlier work of the same attempt has the suffix `-earlier-N`.
     let is_number = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
     let name = name.rsplit_once("-earlier-").filter(|(_, nth)| is_number(nth)).map_or(name, |(name, _)| name);
     let parts: Vec<&str> = name.strip_prefix(PRIVATE)?.split('/').collect();
@@ -56,7 +57,7 @@ pub(super) fn read_salvage_name(name: &str) -> Option<SalvageKey> {
     Some(SalvageKey { thread: unescape(thread)?, task: unescape(task)?, attempt, phase })
 }
 
-/// Returns an id as it is part of a branch, of a reference or of a path: what these cannot hold is escaped.
+/// Returns an id as part of a branch name, a reference or a path: characters that these cannot contain are escaped.
 ///
 /// ```
 /// # use superstep_agents as superstep;

@@ -1,4 +1,4 @@
-//! Ids as git reads them, and what is wrong with those it does not know. Knows no repository.
+//! Conversion of ids to libgit2's, and errors for unknown ones. Knows no repository.
 
 use std::str::FromStr;
 

@@ -1,11 +1,11 @@
-//! An operation of git that a person has begun and not ended.
+//! Git operation in progress, started by a person.
 
 use std::fmt;
 
 use git2::RepositoryState;
 use serde::{Deserialize, Serialize};
 
-/// Something that was begun with git and has not ended.
+/// Git operation in progress.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Ongoing {

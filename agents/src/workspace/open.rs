@@ -1,4 +1,4 @@
-//! The workspace itself: which repository, where its parts lie, and how the rest of the room reads it.
+//! Opens a workspace: finds the repository and its folders, and provides access to them for the rest of the room.
 
 use std::collections::BTreeSet;
 use std::ffi::OsString;
@@ -14,11 +14,11 @@ use super::paths;
 use super::place::{Fault, Place, Workspace, is_unborn, join};
 use super::program::Call;
 
-/// The oldest git that has all that is used here.
+/// Minimum version of git.
 const OLDEST: (u32, u32) = (2, 30);
 
 impl Workspace {
-    /// Opens the repository that `dir` lies in, with the usual options.
+    /// Opens the repository that contains `dir`, with default options.
     ///
     /// # Errors
     /// [`NoRepository`](WorkspaceError::NoRepository), [`Bare`](WorkspaceError::Bare),
@@ -28,7 +28,7 @@ impl Workspace {
         Self::open_with(dir, WorkspaceOptions::new()).await
     }
 
-    /// Opens the repository that `dir` lies in.
+    /// Opens the repository that contains `dir`.
     ///
     /// # Errors
     /// Those of [`open`](Self::open).
@@ -45,41 +45,41 @@ impl Workspace {
         &self.0.root
     }
 
-    /// Returns the folder where git keeps what belongs to this work tree alone.
+    /// Returns git's folder for this work tree.
     pub fn git_dir(&self) -> &Path {
         &self.0.git_dir
     }
 
-    /// Returns the folder where git keeps what all work trees of the repository share.
+    /// Returns git's folder shared by all work trees of the repository.
     pub fn common_dir(&self) -> &Path {
         &self.0.common_dir
     }
 
-    /// A call of the git program, here.
+    /// Returns a call of the git program in this work tree.
     pub(super) fn git(&self, args: &[&str]) -> Call<'_> {
         Call::new(&self.0, args)
     }
 
-    /// Reads the work tree's repository, away from the async threads.
+    /// Runs work on the work tree's repository, on a blocking thread.
     pub(super) async fn read<T: Send + 'static>(
         &self,
         doing: &'static str,
         work: impl FnOnce(&Repository, &Place) -> Result<T, Fault> + Send + 'static,
     ) -> Result<T, WorkspaceError> {
-        let open = |place: &Place| match place.shelter {
+        let open = |place: &Place| match place.separate_git_dir {
             Some(_) => Repository::open_bare(&place.git_dir),
             None => Repository::open(&place.root),
         };
         self.with(doing, open, work).await
     }
 
-    /// Works on objects and branches alone: no file of the work tree has a say, such as `.gitattributes`.
+    /// Runs work on objects and branches only: files of the work tree, such as `.gitattributes`, have no influence.
     pub(super) async fn objects<T: Send + 'static>(
         &self,
         doing: &'static str,
         work: impl FnOnce(&Repository, &Place) -> Result<T, Fault> + Send + 'static,
     ) -> Result<T, WorkspaceError> {
-        let open = |place: &Place| match place.shelter {
+        let open = |place: &Place| match place.separate_git_dir {
             Some(_) if cfg!(unix) => Repository::open_bare(&place.git_dir),
             Some(_) | None => Repository::open_bare(&place.common_dir),
         };
@@ -96,13 +96,13 @@ impl Workspace {
         let worked = tokio::task::spawn_blocking(move || {
             let repository =
                 open(&place).map_err(|source| WorkspaceError::Unreadable { dir: place.root.clone(), source })?;
-            work(&repository, &place).map_err(|fault| fault.told(doing))
+            work(&repository, &place).map_err(|fault| fault.into_error(doing))
         });
         join(worked.await, &self.0.root)
     }
 
-    /// Looks at files, away from the async threads and without libgit2's idea of a repository.
-    pub(super) async fn look<T: Send + 'static>(
+    /// Runs work on files, on a blocking thread and without libgit2.
+    pub(super) async fn run_blocking<T: Send + 'static>(
         &self,
         work: impl FnOnce(Arc<Place>) -> T + Send + 'static,
     ) -> Result<T, WorkspaceError> {
@@ -135,7 +135,7 @@ fn find(dir: &Path, options: WorkspaceOptions) -> Result<Place, WorkspaceError> 
     let root = canonical(root)?;
     let (git_dir, common_dir) = (canonical(repository.path())?, canonical(repository.commondir())?);
     let apart = options.apart.iter().filter_map(|file| paths::inside(&root, file)).collect();
-    Ok(Place { root, git_dir, common_dir, options, apart, shelter: None })
+    Ok(Place { root, git_dir, common_dir, options, apart, separate_git_dir: None })
 }
 
 fn unopened(dir: &Path, source: git2::Error) -> WorkspaceError {
@@ -147,8 +147,8 @@ fn unopened(dir: &Path, source: git2::Error) -> WorkspaceError {
     }
 }
 
-/// The programs that are known to be new enough, each with the path it was looked for in: a run opens its workspace at every
-/// step, and asks git for its version once.
+/// Programs whose version was checked, each with the `PATH` of its lookup: a run opens its workspace at every step, but
+/// should check the version of git once.
 static CHECKED: Mutex<BTreeSet<(PathBuf, Option<OsString>)>> = Mutex::new(BTreeSet::new());
 
 async fn check_version(place: &Arc<Place>) -> Result<(), WorkspaceError> {
@@ -157,9 +157,9 @@ async fn check_version(place: &Arc<Place>) -> Result<(), WorkspaceError> {
     if checked().contains(&which) {
         return Ok(());
     }
-    let said = Call::new(place, &["version"]).done().await?;
-    let said = String::from_utf8_lossy(&said);
-    let found = said.trim().trim_start_matches("git version ").to_owned();
+    let output = Call::new(place, &["version"]).done().await?;
+    let output = String::from_utf8_lossy(&output);
+    let found = output.trim().trim_start_matches("git version ").to_owned();
     let mut numbers = found.split(['.', ' ']).map_while(|number| number.parse().ok());
     if (numbers.next().unwrap_or(0), numbers.next().unwrap_or(0)) < OLDEST {
         return Err(WorkspaceError::GitTooOld { found, needed: format!("{}.{}", OLDEST.0, OLDEST.1) });

@@ -1,4 +1,4 @@
-//! How a workspace treats git: its program, environment, limits, and the files that are left alone.
+//! Options of a workspace: git program, environment, limits, and excluded files.
 
 use std::ffi::{OsStr, OsString};
 use std::path::PathBuf;
@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use crate::process::Environment;
 
-/// What git's environment may hold beside what any program may see, if this process has it. No keys, and no `GIT_DIR` or
-/// `GIT_INDEX_FILE` of a hook that happens to be around.
+/// Variables passed to git beside the generally allowed ones. No keys, and no `GIT_DIR` or `GIT_INDEX_FILE` of a
+/// surrounding hook.
 const PASSED: [&str; 20] = [
     "EMAIL",
     "SSH_AUTH_SOCK",
@@ -32,7 +32,7 @@ const PASSED: [&str; 20] = [
     "PATHEXT",
 ];
 
-/// How a [`Workspace`](super::Workspace) treats git.
+/// Options of a [`Workspace`](super::Workspace).
 ///
 /// ```
 /// # use superstep_agents as superstep;
@@ -68,66 +68,66 @@ impl Default for WorkspaceOptions {
 }
 
 impl WorkspaceOptions {
-    /// Returns the usual ones.
+    /// Returns the default options.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Keeps a file or folder apart, such as the plan: it is no dirt, snapshots and commits have it as HEAD has it (not at all, if it
-    /// is not in HEAD), and nothing resets it. Paths count from the top of the work tree.
+    /// Excludes a file or folder, such as the plan: it does not count as a change, snapshots and commits have it as
+    /// HEAD has it (or not at all), and no reset touches it. Paths are relative to the top of the work tree.
     pub fn apart(mut self, file: impl Into<PathBuf>) -> Self {
         self.apart.push(file.into());
         self
     }
 
-    /// Sets a variable in the environment of git and its hooks. They get few of this process's own: where programs, homes
-    /// and agents are, who commits, and the language.
+    /// Sets an environment variable of git and its hooks. They get few variables of this process: locations of
+    /// programs, homes and agents, the identity of the committer, and the language.
     pub fn env(mut self, name: impl Into<OsString>, value: impl Into<OsString>) -> Self {
         self.env.push((name.into(), value.into()));
         self
     }
 
-    /// Withholds a variable of this process that git would get.
+    /// Does not pass a variable of this process to git.
     pub fn without_env(mut self, name: impl Into<OsString>) -> Self {
         self.without.push(name.into());
         self
     }
 
-    /// Sets the git program; `git` unless set.
+    /// Sets the git program. Default: `git`.
     pub fn program(mut self, program: impl Into<PathBuf>) -> Self {
         self.program = program.into();
         self
     }
 
-    /// Sets the largest size in bytes of a file that snapshots take in; 10 MiB unless set.
+    /// Sets the maximum size in bytes of a file in snapshots. Default: 10 MiB.
     pub fn largest_file(mut self, bytes: u64) -> Self {
         self.largest = bytes;
         self
     }
 
-    /// Sets how long a call of git may take; 2 minutes unless set.
+    /// Sets the time limit of a call of git. Default: 2 minutes.
     pub fn limit(mut self, time: Duration) -> Self {
         self.limit = time;
         self
     }
 
-    /// Sets how long a commit with its hooks may take; 10 minutes unless set.
+    /// Sets the time limit of a commit with its hooks. Default: 10 minutes.
     pub fn commit_limit(mut self, time: Duration) -> Self {
         self.commit_limit = time;
         self
     }
 
-    /// Sets how long to wait for another git program that has the index locked; 2 s unless set.
+    /// Sets the time to wait for the index lock of another git program. Default: 2 s.
     pub fn lock_wait(mut self, time: Duration) -> Self {
         self.lock_wait = time;
         self
     }
 
-    /// The environment of git, as far as the user decides it.
+    /// Returns the configurable part of git's environment.
     pub(super) fn environment(&self) -> Environment {
         let passed = Environment::allowed().keep(&PASSED);
         let mut environment = self.without.iter().fold(passed, Environment::without);
-        // Messages are read, so they are in English; the encoding stays the user's.
+        // Messages are parsed, so they must be English; the encoding is kept.
         if let Some(all) = environment.get("LC_ALL").filter(|all| !all.is_empty()).map(OsStr::to_owned) {
             environment = environment.set("LC_CTYPE", all);
         }
@@ -135,7 +135,7 @@ impl WorkspaceOptions {
         self.env.iter().fold(environment, |environment, (name, value)| environment.set(name, value))
     }
 
-    /// Looks a variable up as git would see it.
+    /// Returns a variable as git would see it.
     pub(super) fn variable(&self, name: &str) -> Option<OsString> {
         self.environment().get(name).map(OsStr::to_owned)
     }

@@ -1,5 +1,5 @@
-//! Branches that were made in a linked work tree. All work trees share them, and nothing at a branch itself says who made it: the log of the
-//! work tree's HEAD does, which nobody else writes.
+//! Branches created in a linked work tree. All work trees share branches, and a branch does not record its origin; the
+//! reflog of the work tree's HEAD does, and only that work tree writes it.
 
 use std::fs;
 use std::path::Path;
@@ -14,12 +14,13 @@ use super::standing::Standing;
 use super::worktree::{entries, entries_of};
 
 impl Workspace {
-    /// Removes the branches that were made in the linked work tree at `path` since `standing`, and returns their names. One with commits
-    /// that come after `standing` is kept first, as `refs/superstep/THREAD/branches/NAME-COMMIT`. `path` counts from the top of this work
-    /// tree.
+    /// Removes the branches created in the linked work tree at `path` since `standing`, and returns their names. A
+    /// branch with commits after `standing` is first stored as `refs/superstep/THREAD/branches/NAME-COMMIT`. `path` is
+    /// relative to the top of this work tree.
     ///
-    /// A branch counts as made there if it is new, HEAD is on it in no other work tree, and either HEAD was switched to it there, or it is
-    /// at a commit that was made there, or after one. Every other branch stays: somebody else may have made it meanwhile.
+    /// A branch counts as created there if it is new, it is checked out in no other work tree, and either HEAD was
+    /// switched to it there, or it is at a commit made there, or after one. All other branches remain: they may have
+    /// been created elsewhere meanwhile.
     ///
     /// # Errors
     /// [`Git`](WorkspaceError::Git) if a branch cannot be read or removed.
@@ -36,7 +37,7 @@ impl Workspace {
             let mut gone = vec![];
             for (name, tip) in new_branches(repository, &standing)? {
                 if log.knows(repository, &name, tip)? && !is_used(place, &path, &name) {
-                    keep(repository, &standing, (&thread, &name), tip)?;
+                    store(repository, &standing, (&thread, &name), tip)?;
                     repository.find_reference(&format!("refs/heads/{name}"))?.delete()?;
                     gone.push(name);
                 }
@@ -47,7 +48,7 @@ impl Workspace {
     }
 }
 
-/// The branches that are not among all those that were there. If none is known, nobody can say which are new.
+/// Returns the branches that are not in `standing.known`. If that is empty, new ones cannot be recognized.
 fn new_branches(repository: &Repository, standing: &Standing) -> Result<Vec<(String, Oid)>, Fault> {
     let mut found = vec![];
     for branch in repository.branches(Some(BranchType::Local))? {
@@ -60,7 +61,7 @@ fn new_branches(repository: &Repository, standing: &Standing) -> Result<Vec<(Str
     Ok(found)
 }
 
-/// Returns whether HEAD is on the branch in another work tree than that at `path`.
+/// Returns whether the branch is checked out in another work tree than that at `path`.
 fn is_used(place: &Place, path: &Path, name: &str) -> bool {
     let own = entries_of(place, path);
     let others = entries(place).into_iter().filter(|entry| !own.contains(entry));
@@ -68,8 +69,8 @@ fn is_used(place: &Place, path: &Path, name: &str) -> bool {
     heads.any(|head| head.trim_ascii() == format!("ref: refs/heads/{name}").as_bytes())
 }
 
-/// Keeps commits that come after those of a task's beginning.
-fn keep(repository: &Repository, standing: &Standing, (thread, name): (&str, &str), tip: Oid) -> Result<(), Fault> {
+/// Stores commits newer than the start of the task.
+fn store(repository: &Repository, standing: &Standing, (thread, name): (&str, &str), tip: Oid) -> Result<(), Fault> {
     let Some(base) = standing.commit.as_ref().map(CommitId::oid).transpose()? else { return Ok(()) };
     if tip != base && !repository.graph_descendant_of(base, tip)? {
         let short = &tip.to_string()[..12];
@@ -79,12 +80,12 @@ fn keep(repository: &Repository, standing: &Standing, (thread, name): (&str, &st
     Ok(())
 }
 
-/// The log of a work tree's HEAD: lines of `OLD NEW WHO TIME`, a tab, and what was done.
+/// Reflog of a work tree's HEAD: lines of `OLD NEW WHO TIME`, a tab, and the action.
 #[derive(Debug, Default)]
 struct HeadLog {
-    /// The commits that were made there.
+    /// Commits made there.
     made: Vec<Oid>,
-    /// What HEAD was switched to.
+    /// Branches and commits HEAD was switched to.
     switched: Vec<String>,
 }
 

@@ -1,11 +1,11 @@
-//! Paths as git has them (bytes, `/` between folders, from the top of the work tree) and as the system has them.
+//! Conversion between git's paths (bytes, `/` between folders, relative to the top of the work tree) and the system's.
 
 use std::path::{Component, Path, PathBuf};
 
-/// A path inside the repository.
+/// Path inside the repository.
 pub(super) type RepoPath = Vec<u8>;
 
-/// For people; what is not UTF-8 is replaced.
+/// Formats a path for people; invalid UTF-8 is replaced.
 pub(super) fn shown(path: &[u8]) -> String {
     String::from_utf8_lossy(path).into_owned()
 }
@@ -38,7 +38,7 @@ pub(super) fn components(path: &[u8]) -> impl Iterator<Item = &[u8]> {
     path.split(|byte| *byte == b'/')
 }
 
-/// Returns the path of a file from the top of the work tree, if it lies in it. The last part may be a link.
+/// Returns the path of a file relative to the top of the work tree, if it is inside. The last component may be a link.
 pub(super) fn inside(root: &Path, file: &Path) -> Option<RepoPath> {
     let file = root.join(file);
     let folder = file.parent()?.canonicalize().ok()?.join(file.file_name()?);
@@ -50,7 +50,7 @@ pub(super) fn with_zeros<'a>(paths: impl IntoIterator<Item = &'a RepoPath>) -> V
     paths.into_iter().flat_map(|path| path.iter().copied().chain([0])).collect()
 }
 
-/// Takes `.` and `..` out of a path, so that one file has one name.
+/// Resolves `.` and `..` lexically, so that each file has one name.
 pub(super) fn lexical(path: &Path) -> PathBuf {
     let mut plain = PathBuf::new();
     for part in path.components() {

@@ -1,4 +1,4 @@
-//! A repository that is open: its folders, its handle, and the errors of what is done with it.
+//! Open repository: its folders, its handle, and its errors.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -10,41 +10,41 @@ use super::error::WorkspaceError;
 use super::options::WorkspaceOptions;
 use super::paths::RepoPath;
 
-/// A folder for git in place of the repository's own; gone when dropped.
+/// Separate folder for git in place of the repository's own; removed on drop.
 #[derive(Debug)]
-pub(super) struct Shelter(pub(super) PathBuf);
+pub(super) struct SeparateGitDir(pub(super) PathBuf);
 
-impl Drop for Shelter {
+impl Drop for SeparateGitDir {
     fn drop(&mut self) {
-        // What is left of a run that was killed goes when the work tree is locked.
+        // Leftovers of a killed run are removed when the work tree is locked.
         let _ = fs::remove_dir_all(&self.0);
     }
 }
 
-/// A work tree of a git repository. Copies are the same one.
+/// Work tree of a git repository. Clones share it.
 ///
-/// All of it is async: the git program is waited for, reading through libgit2 happens on tokio's blocking threads. What is
-/// dropped half-way ends the git it runs, hooks included.
+/// All methods are async: the git program is awaited, and libgit2 runs on tokio's blocking threads. Dropping a future
+/// ends the git it runs, hooks included.
 #[derive(Clone, Debug)]
 pub struct Workspace(pub(super) Arc<Place>);
 
-/// Where a workspace lies.
+/// Location of a workspace.
 #[derive(Debug)]
 pub(super) struct Place {
     pub(super) root: PathBuf,
-    /// Of this work tree: HEAD, index.
+    /// Folder of this work tree: HEAD, index.
     pub(super) git_dir: PathBuf,
-    /// Of all work trees: objects, branches, configuration.
+    /// Folder of all work trees: objects, branches, configuration.
     pub(super) common_dir: PathBuf,
     pub(super) options: WorkspaceOptions,
-    /// The files and folders that are kept apart.
+    /// Excluded files and folders.
     pub(super) apart: Vec<RepoPath>,
-    /// The folder that `git_dir` is, if the repository's own is not to be trusted.
-    pub(super) shelter: Option<Shelter>,
+    /// Separate folder used as `git_dir`, if the repository's own is not trusted.
+    pub(super) separate_git_dir: Option<SeparateGitDir>,
 }
 
 impl Place {
-    /// Returns whether a file is kept apart, or lies in a folder that is.
+    /// Returns whether a file is excluded, or is in an excluded folder.
     pub(super) fn is_apart(&self, file: &[u8]) -> bool {
         let is_in = |apart: &RepoPath| {
             file.strip_prefix(apart.as_slice()).is_some_and(|rest| rest.is_empty() || rest.starts_with(b"/"))
@@ -57,17 +57,17 @@ pub(super) fn is_unborn(error: &git2::Error) -> bool {
     matches!(error.code(), ErrorCode::UnbornBranch | ErrorCode::NotFound)
 }
 
-/// What went wrong inside a piece of work.
+/// Error of an operation.
 pub(super) enum Fault {
     Git(git2::Error),
-    Room(WorkspaceError),
+    Workspace(WorkspaceError),
 }
 
 impl Fault {
-    pub(super) fn told(self, doing: &'static str) -> WorkspaceError {
+    pub(super) fn into_error(self, doing: &'static str) -> WorkspaceError {
         match self {
             Self::Git(source) => WorkspaceError::Git { doing, source },
-            Self::Room(error) => error,
+            Self::Workspace(error) => error,
         }
     }
 }
@@ -80,7 +80,7 @@ impl From<git2::Error> for Fault {
 
 impl From<WorkspaceError> for Fault {
     fn from(error: WorkspaceError) -> Self {
-        Self::Room(error)
+        Self::Workspace(error)
     }
 }
 

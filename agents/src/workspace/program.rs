@@ -1,8 +1,9 @@
-//! The git program: what it is called with, and what it came to. Must not know what a call is for.
+//! Calls of the git program. Must not know their purpose.
 //!
-//! Arguments are a vector, input goes in by stdin, the environment is an allow-list, the process leads a group of its own
-//! that is ended when its time is up or the future is dropped. But for commits, nothing that a repository's configuration
-//! names is run, apart from filters (`filter.*`), without which a snapshot would not hold what a commit holds.
+//! Arguments are a vector, input is passed on stdin, the environment is an allow-list, and the process leads its own
+//! group, which is ended at its time limit or when the future is dropped. Except for commits, no program from a
+//! repository's configuration is run, apart from filters (`filter.*`), without which a snapshot would differ from a
+//! commit.
 
 use std::ffi::OsString;
 use std::io;
@@ -16,14 +17,14 @@ use super::error::WorkspaceError;
 use super::place::{Place, join};
 use crate::process::{Bounds, Environment, How, Program, Ran};
 
-/// How much is kept of what git or a hook says.
-const SAID: usize = 8 * 1024;
-/// How much git may answer: far more than the names of a million files.
-const ANSWER: u64 = 256 * 1024 * 1024;
-/// How long the outputs may stay open after git has ended: a hook may have left something running.
-const STRAGGLERS: Duration = Duration::from_millis(500);
+/// Number of bytes kept of the error output of git or a hook.
+const STDERR_BYTES: usize = 8 * 1024;
+/// Maximum output of git in bytes: far more than the names of a million files.
+const STDOUT_BYTES: u64 = 256 * 1024 * 1024;
+/// Time the outputs may stay open after git has ended: a hook may have left a process running.
+const LINGER: Duration = Duration::from_millis(500);
 
-/// Everywhere: no monitor of the configuration's choice, nothing in the background, and patience with a git that is about to end.
+/// Settings of every call: no configured monitor, no background work, and retries while another git is finishing.
 const ALWAYS: [&str; 6] = [
     "core.fsmonitor=false",
     "core.filesRefLockTimeout=2000",
@@ -32,11 +33,10 @@ const ALWAYS: [&str; 6] = [
     "submodule.recurse=false",
     "core.editor=:",
 ];
-/// Unless hooks are meant.
+/// Settings of calls without hooks.
 const PLAIN: [&str; 5] =
     ["core.hooksPath=/dev/null", "core.safecrlf=false", "core.pager=cat", "diff.external=", "credential.helper="];
 
-/// One call of the git program.
 #[must_use]
 pub(super) struct Call<'a> {
     place: &'a Arc<Place>,
@@ -46,11 +46,11 @@ pub(super) struct Call<'a> {
     hooks: bool,
 }
 
-/// What a call came to.
-pub(super) struct Answer {
+/// Result of a call.
+pub(super) struct CallOutput {
     pub(super) code: Option<i32>,
     pub(super) stdout: Vec<u8>,
-    /// The end of it.
+    /// End of the error output.
     pub(super) stderr: String,
 }
 
@@ -69,19 +69,19 @@ impl<'a> Call<'a> {
         self
     }
 
-    /// On another index than the user's.
+    /// Uses another index than the user's.
     pub(super) fn on(mut self, index: &'a Path) -> Self {
         self.index = Some(index);
         self
     }
 
-    /// With the user's hooks and keys, and the time they need.
+    /// Runs hooks and uses signing keys, with the longer time limit.
     pub(super) fn with_hooks(mut self) -> Self {
         self.hooks = true;
         self
     }
 
-    /// Runs it and returns what it wrote; another code than 0 is an error.
+    /// Runs it and returns its output; a nonzero exit code is an error.
     pub(super) async fn done(self) -> Result<Vec<u8>, WorkspaceError> {
         let command = self.shown();
         let answer = self.run().await?;
@@ -91,16 +91,16 @@ impl<'a> Call<'a> {
         }
     }
 
-    /// Runs it to its end, whatever the code.
-    pub(super) async fn run(self) -> Result<Answer, WorkspaceError> {
+    /// Runs it to its end, whatever the exit code.
+    pub(super) async fn run(self) -> Result<CallOutput, WorkspaceError> {
         let options = &self.place.options;
         self.ensure_allowed().await?;
         let limit = if self.hooks { options.commit_limit } else { options.limit };
-        let bounds = Bounds { time: limit, output: ANSWER, linger: STRAGGLERS };
+        let bounds = Bounds { time: limit, output: STDOUT_BYTES, linger: LINGER };
         let ran = self.program().run_within(&bounds).await;
         if self.hooks {
-            // What trusted hooks changed is trusted.
-            self.look(|place| {
+            // Changes by trusted hooks are trusted.
+            self.run_blocking(|place| {
                 super::trust::renew(place);
                 Ok(())
             })
@@ -109,23 +109,23 @@ impl<'a> Call<'a> {
         let unusable = |source| WorkspaceError::GitMissing { program: options.program.clone(), source };
         let Ran { how, out, err } = ran.map_err(unusable)?;
         match how {
-            How::Exited(status) => Ok(Answer { code: status.code(), stdout: out.take(), stderr: err.text() }),
+            How::Exited(status) => Ok(CallOutput { code: status.code(), stdout: out.take(), stderr: err.text() }),
             How::TooMuch => Err(unusable(io::Error::other("its answer is too long"))),
             How::TooLong => Err(WorkspaceError::TimedOut { command: self.shown(), limit }),
         }
     }
 
-    /// Reads files, away from the async threads.
-    async fn look(&self, look: fn(&Place) -> Result<(), WorkspaceError>) -> Result<(), WorkspaceError> {
+    /// Runs work on files, on a blocking thread.
+    async fn run_blocking(&self, run_blocking: fn(&Place) -> Result<(), WorkspaceError>) -> Result<(), WorkspaceError> {
         let place = Arc::clone(self.place);
-        join(spawn_blocking(move || look(&place)).await, &self.place.root)
+        join(spawn_blocking(move || run_blocking(&place)).await, &self.place.root)
     }
 
     async fn ensure_allowed(&self) -> Result<(), WorkspaceError> {
         const WITH_FILES_ALONE: [&str; 6] =
             ["status", "update-index", "read-tree", "write-tree", "checkout-index", "version"];
-        if self.place.shelter.is_none() {
-            return self.look(super::trust::check).await;
+        if self.place.separate_git_dir.is_none() {
+            return self.run_blocking(super::trust::check).await;
         }
         let is_allowed = self.args.first().is_some_and(|first| WITH_FILES_ALONE.iter().any(|name| first == *name));
         if is_allowed && !self.hooks { Ok(()) } else { Err(WorkspaceError::Guarded { command: self.shown() }) }
@@ -142,11 +142,11 @@ impl<'a> Call<'a> {
         let program = Program::new(&self.place.options.program).args(settings).args(&self.args);
         let program = program.directory(&self.place.root).environment(self.environment()).stdin(self.input.as_slice());
         // Git leaves nothing half done, and a hook may be in the middle of something.
-        program.keep(SAID).keep_output(usize::try_from(ANSWER).unwrap_or(usize::MAX)).unwatched()
+        program.keep(STDERR_BYTES).keep_output(usize::try_from(STDOUT_BYTES).unwrap_or(usize::MAX)).unwatched()
     }
 
-    /// With a folder for git that holds no configuration.
-    fn sheltered(&self, environment: Environment) -> Environment {
+    /// Uses a separate folder for git without configuration.
+    fn without_config(&self, environment: Environment) -> Environment {
         let nothing = [("GIT_CONFIG_GLOBAL", "/dev/null"), ("GIT_CONFIG_NOSYSTEM", "1"), ("GIT_ATTR_NOSYSTEM", "1")];
         let environment = nothing.iter().fold(environment, |environment, (name, value)| environment.set(name, value));
         environment
@@ -165,8 +165,8 @@ impl<'a> Call<'a> {
         if let Some(above) = self.place.root.parent() {
             environment = environment.set("GIT_CEILING_DIRECTORIES", above);
         }
-        if self.place.shelter.is_some() {
-            environment = self.sheltered(environment);
+        if self.place.separate_git_dir.is_some() {
+            environment = self.without_config(environment);
         }
         self.index.into_iter().fold(environment, |environment, index| environment.set("GIT_INDEX_FILE", index))
     }

@@ -1,4 +1,4 @@
-//! Private references below `refs/superstep/`: they keep commits that no branch has yet. Knows names and commits.
+//! Private references below `refs/superstep/`, which keep commits that are on no branch yet. Knows names and commits.
 
 use git2::{BranchType, ErrorCode, Repository};
 
@@ -7,8 +7,8 @@ use super::id::CommitId;
 use super::names::{PRIVATE, escaped};
 use super::place::{Fault, Workspace};
 
-/// Returns the name of a private reference of a thread: `refs/superstep/THREAD/NAME`. Each part of the name is escaped as
-/// [`branch_name`](super::branch_name) does it.
+/// Returns the name of a private reference of a thread: `refs/superstep/THREAD/NAME`. Each part of the name is escaped
+/// as in [`branch_name`](super::branch_name).
 ///
 /// ```
 /// # use superstep_agents as superstep;
@@ -21,20 +21,20 @@ pub fn reference_name(thread: &str, name: &[&str]) -> String {
 }
 
 impl Workspace {
-    /// Returns the commit of a private reference, if it is there.
+    /// Returns the commit of a private reference, if it exists.
     ///
     /// # Errors
-    /// [`BadReference`](WorkspaceError::BadReference) if it is not one below `refs/superstep/`.
+    /// [`BadReference`](WorkspaceError::BadReference) if it is not below `refs/superstep/`.
     pub async fn reference(&self, name: &str) -> Result<Option<CommitId>, WorkspaceError> {
         let name = private(name)?;
         self.objects("read a reference", move |repository, _| found(repository, &name)).await
     }
 
-    /// Sets a private reference to a commit, if it is at `expected` now (none: it is not there), or at the commit already.
+    /// Sets a private reference to a commit, if it is at `expected` (`None`: does not exist), or at the commit already.
     ///
     /// # Errors
-    /// [`ReferenceMoved`](WorkspaceError::ReferenceMoved) if it is elsewhere, [`BadReference`](WorkspaceError::BadReference) if it
-    /// is not one below `refs/superstep/`.
+    /// [`ReferenceMoved`](WorkspaceError::ReferenceMoved) if it is elsewhere,
+    /// [`BadReference`](WorkspaceError::BadReference) if it is not below `refs/superstep/`.
     pub async fn set_reference(
         &self,
         name: &str,
@@ -61,10 +61,10 @@ impl Workspace {
         .await
     }
 
-    /// Removes a private reference, if it is there.
+    /// Removes a private reference, if it exists.
     ///
     /// # Errors
-    /// [`BadReference`](WorkspaceError::BadReference) if it is not one below `refs/superstep/`.
+    /// [`BadReference`](WorkspaceError::BadReference) if it is not below `refs/superstep/`.
     pub async fn remove_reference(&self, name: &str) -> Result<(), WorkspaceError> {
         let name = private(name)?;
         self.objects("remove a reference", move |repository, _| match repository.find_reference(&name) {

@@ -1,5 +1,4 @@
-//! Writing files: bringing the work tree back to a tree, or on to another one. Ignored files, files kept apart and files left
-//! out are never touched.
+//! Resets the files of the work tree to a tree. Ignored, excluded and left-out files are never touched.
 
 use std::path::Path;
 use std::{fs, io};
@@ -14,22 +13,22 @@ use super::objects::tree;
 use super::paths::{RepoPath, as_path, shown, with_zeros};
 use super::place::{Fault, Workspace};
 
-/// What a reset came to.
+/// Result of a reset.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Reset {
-    /// The files as they were before: nothing is lost that a snapshot holds.
+    /// Snapshot before the reset, from which everything can be restored.
     pub from: TreeId,
-    /// The files that were removed.
+    /// Files removed.
     pub removed: Vec<String>,
-    /// The files that were written.
+    /// Files written.
     pub written: Vec<String>,
 }
 
-/// How to get from one tree to another.
+/// Changes from one tree to another.
 #[derive(Debug, Default)]
 pub(super) struct Steps {
     pub(super) removed: Vec<RepoPath>,
-    /// Those that are not there before.
+    /// Files that do not exist before.
     pub(super) new: Vec<RepoPath>,
     pub(super) changed: Vec<RepoPath>,
 }
@@ -41,19 +40,20 @@ impl Steps {
 }
 
 impl Workspace {
-    /// Brings the files back to a tree, such as the one a task began with: whatever a snapshot holds and the tree does not,
-    /// goes; ignored files stay. Where HEAD stands does not change. What was staged is staged no more.
+    /// Resets the files to a tree, such as that of the start of a task: files that are in a snapshot but not in the
+    /// tree are removed; ignored files remain. HEAD does not move. The index is reset to HEAD.
     ///
     /// # Errors
-    /// [`InTheWay`](WorkspaceError::InTheWay) if a file that no snapshot holds stands where one is to be written: nothing was
-    /// changed. [`NoSuchObject`](WorkspaceError::NoSuchObject) if the tree is not there.
+    /// [`InTheWay`](WorkspaceError::InTheWay) if a file that is in no snapshot would be overwritten: nothing was
+    /// changed. [`NoSuchObject`](WorkspaceError::NoSuchObject) if the tree does not exist.
     pub async fn reset_to(&self, to: &TreeId) -> Result<Reset, WorkspaceError> {
         let reset = self.reset_files(to).await?;
-        self.settle_index().await?;
+        self.reset_index().await?;
         Ok(reset)
     }
 
-    /// Does the same, and leaves the index alone: for files that are about to be committed, or that are HEAD's.
+    /// Like [`reset_to`](Self::reset_to), but leaves the index alone: for files that are about to be committed, or that
+    /// are HEAD's.
     ///
     /// # Errors
     /// Those of [`reset_to`](Self::reset_to).
@@ -77,7 +77,7 @@ impl Workspace {
         .await
     }
 
-    /// Checks that new files do not fall on files that no snapshot holds.
+    /// Checks that new files do not overwrite files that are in no snapshot.
     pub(super) async fn ensure_free(&self, steps: &Steps) -> Result<(), WorkspaceError> {
         let is_there = |file: &&RepoPath| {
             let path = self.0.root.join(as_path(file));
@@ -99,14 +99,14 @@ impl Workspace {
         Ok(Reset { from, removed: names(&removed), written: names(&written) })
     }
 
-    /// Through git, so that filters and ends of lines are those of a checkout.
+    /// Writes files with git, so that filters and line endings are those of a checkout.
     async fn write_files(&self, scratch: &Scratch, files: &[RepoPath]) -> Result<(), WorkspaceError> {
         let write = self.git(&["checkout-index", "--force", "-z", "--stdin"]).input(with_zeros(files));
         write.on(scratch.path()).done().await.map(drop)
     }
 }
 
-/// Whether removing `gone` makes room for `file`: one lies where a folder of the other is, or they are the same.
+/// Returns whether removing `gone` frees the path of `file`: they are equal, or one is a folder above the other.
 fn makes_room(gone: &[u8], file: &[u8]) -> bool {
     let is_below = |inner: &[u8], outer: &[u8]| inner.strip_prefix(outer).is_some_and(|rest| rest.starts_with(b"/"));
     gone == file || is_below(gone, file) || is_below(file, gone)
@@ -133,7 +133,7 @@ fn steps(repository: &Repository, from: &TreeId, to: &TreeId) -> Result<Steps, F
     Ok(steps)
 }
 
-/// Removes files, and the folders that are empty then.
+/// Removes files, and folders that become empty.
 pub(super) fn remove(root: &Path, files: &[RepoPath]) -> Result<(), WorkspaceError> {
     for file in files {
         let path = root.join(as_path(file));
@@ -144,7 +144,7 @@ pub(super) fn remove(root: &Path, files: &[RepoPath]) -> Result<(), WorkspaceErr
             Ok(()) | Err(_) => {}
         }
         let folders = path.ancestors().skip(1).take_while(|folder| folder.starts_with(root) && *folder != root);
-        // The first folder with something in it ends it.
+        // Stops at the first folder that is not empty.
         let _ = folders.map(fs::remove_dir).find(Result::is_err);
     }
     Ok(())

@@ -1,4 +1,4 @@
-//! Salvage: what an attempt left behind, kept under a reference of its own before it is discarded, and brought back on wish.
+//! Salvage: work of a discarded attempt, stored under its own reference, to be restored on request.
 
 use git2::{ErrorCode, Repository, Signature};
 use serde::{Deserialize, Serialize};
@@ -12,32 +12,32 @@ use super::place::{Fault, Workspace};
 use super::reset::{Reset, Steps, differing};
 use super::salvage_key::{SalvageKey, SalvagePhase};
 
-/// Work that was salvaged.
+/// Salvaged work of an attempt.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Salvaged {
-    /// The reference that keeps it: `refs/superstep/THREAD/task-ID/attempt-K`, or `refs/superstep/THREAD/phase-K/attempt-N/task-ID` of a
-    /// phase (`task-ID-2`: the second piece of work on the task). What the same attempt had left before it was made again has
-    /// `-earlier-N` behind it.
+    /// Reference of the work: `refs/superstep/THREAD/task-ID/attempt-K`, or
+    /// `refs/superstep/THREAD/phase-K/attempt-N/task-ID` of a phase (`task-ID-2`: the second piece of work on the
+    /// task). Earlier work of the same attempt has the suffix `-earlier-N`.
     #[serde(rename = "ref")]
     pub reference: String,
-    /// The task's id in the plan.
+    /// Id of the task in the plan.
     pub task: String,
-    /// The attempt, from 1.
+    /// Attempt, from 1.
     pub attempt: u32,
-    /// The phase it is part of.
+    /// Phase.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub phase: Option<SalvagePhase>,
-    /// The files that differ from where the task began.
+    /// Files that differ from the start of the task.
     pub files: Vec<String>,
 }
 
 impl Workspace {
-    /// Keeps a tree under the [reference](Salvaged::reference) of its key, as a commit on top of `base`, where the task began. No
-    /// hook runs, nothing is signed, no branch and no file changes. Done twice, it is done once; another tree under the same
-    /// key pushes the older one aside.
+    /// Stores a tree under the [reference](Salvaged::reference) of its key, as a commit on top of `base`, the commit at
+    /// the start of the task. No hook runs, nothing is signed, no branch and no file changes. Idempotent; another tree
+    /// under the same key renames the older reference.
     ///
     /// # Errors
-    /// [`NoSuchObject`](WorkspaceError::NoSuchObject) if tree or base are not there.
+    /// [`NoSuchObject`](WorkspaceError::NoSuchObject) if tree or base do not exist.
     pub async fn salvage(
         &self,
         key: &SalvageKey,
@@ -48,16 +48,16 @@ impl Workspace {
         self.objects("salvage the work", move |repository, _| {
             let reference = salvage_name(&key);
             if !is_kept(repository, &reference, base.as_ref(), &tree)? {
-                push_aside(repository, &reference)?;
+                rename_earlier(repository, &reference)?;
                 let commit = write(repository, &key, base.as_ref(), &tree)?;
                 repository.reference(&reference, commit, true, "superstep: salvage")?;
             }
-            told(repository, reference, &key)
+            read_salvaged(repository, reference, &key)
         })
         .await
     }
 
-    /// Returns what was salvaged for a thread, in the order of phases, tasks' ids and attempts.
+    /// Returns the salvaged work of a thread, ordered by phase, task id and attempt.
     ///
     /// # Errors
     /// [`Git`](WorkspaceError::Git) if the references cannot be read.
@@ -68,7 +68,7 @@ impl Workspace {
             for reference in repository.references_glob(&format!("{folder}*"))? {
                 let name = String::from_utf8_lossy(reference?.name_bytes()).into_owned();
                 if let Some(key) = read_salvage_name(&name) {
-                    all.push(told(repository, name, &key)?);
+                    all.push(read_salvaged(repository, name, &key)?);
                 }
             }
             let phase = |one: &Salvaged| one.phase.map_or((0, 0), |part| (part.phase, one.attempt));
@@ -79,11 +79,12 @@ impl Workspace {
         .await
     }
 
-    /// Brings salvaged work back into the files: makes the change it was to the files as they are. HEAD and index stay.
+    /// Applies the changes of salvaged work to the current files. HEAD and index do not change.
     ///
     /// # Errors
-    /// [`NoSuchSalvage`](WorkspaceError::NoSuchSalvage), [`InTheWay`](WorkspaceError::InTheWay) if files are changed that it
-    /// would write, [`Conflict`](WorkspaceError::Conflict) if commits since then changed the same lines. Nothing was changed.
+    /// [`NoSuchSalvage`](WorkspaceError::NoSuchSalvage), [`InTheWay`](WorkspaceError::InTheWay) if it would write files
+    /// with uncommitted changes, [`Conflict`](WorkspaceError::Conflict) if later commits changed the same lines.
+    /// Nothing was changed.
     pub async fn restore(&self, reference: &str) -> Result<Reset, WorkspaceError> {
         self.ensure_ready().await?;
         let (base, kept) = self.salvaged_trees(reference).await?;
@@ -98,7 +99,7 @@ impl Workspace {
         self.go(now, &to, steps).await
     }
 
-    /// The trees that an attempt began and ended with.
+    /// Returns the trees at the start and the end of an attempt.
     async fn salvaged_trees(&self, reference: &str) -> Result<(TreeId, TreeId), WorkspaceError> {
         let reference = reference.to_owned();
         self.objects("read salvaged work", move |repository, _| {
@@ -111,7 +112,7 @@ impl Workspace {
         .await
     }
 
-    /// Checks that no file that is to be written has changes of its own.
+    /// Checks that no file to write has uncommitted changes.
     async fn ensure_untouched(&self, steps: &Steps, now: &TreeId) -> Result<(), WorkspaceError> {
         let head = match self.head_tree().await? {
             Some(head) => head,
@@ -125,7 +126,7 @@ impl Workspace {
     }
 }
 
-/// Whether the reference has that tree on that base.
+/// Returns whether the reference has this tree and base.
 fn is_kept(repository: &Repository, name: &str, base: Option<&CommitId>, tree: &TreeId) -> Result<bool, Fault> {
     let found = match repository.find_reference(name) {
         Err(error) if error.code() == ErrorCode::NotFound => return Ok(false),
@@ -135,8 +136,8 @@ fn is_kept(repository: &Repository, name: &str, base: Option<&CommitId>, tree: &
     Ok(found.tree_id() == tree.oid()? && parent.as_ref() == base)
 }
 
-/// Renames what is there to `…-earlier-N`.
-fn push_aside(repository: &Repository, name: &str) -> Result<(), Fault> {
+/// Renames an existing reference to `…-earlier-N`.
+fn rename_earlier(repository: &Repository, name: &str) -> Result<(), Fault> {
     let Ok(mut found) = repository.find_reference(name) else { return Ok(()) };
     let free = (1..).map(|nth| format!("{name}-earlier-{nth}")).find(|name| repository.find_reference(name).is_err());
     found.rename(&free.unwrap_or_default(), false, "superstep: salvage")?;
@@ -150,7 +151,7 @@ fn write(repository: &Repository, key: &SalvageKey, base: Option<&CommitId>, id:
     commit_tree(repository, &who, base, id, &message)
 }
 
-fn told(repository: &Repository, reference: String, key: &SalvageKey) -> Result<Salvaged, Fault> {
+fn read_salvaged(repository: &Repository, reference: String, key: &SalvageKey) -> Result<Salvaged, Fault> {
     let commit = repository.find_reference(&reference)?.peel_to_commit()?;
     let files = differing(repository, &base_tree(repository, &commit)?, &commit.tree()?)?;
     Ok(Salvaged { reference, task: key.task.clone(), attempt: key.attempt, phase: key.phase, files })

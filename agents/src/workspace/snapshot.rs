@@ -1,4 +1,4 @@
-//! Snapshots: a tree of all files as they are, tracked or not. The user's index is read and left alone.
+//! Snapshots: a tree of all current files, tracked or not. The user's index is read but not changed.
 
 use serde::{Deserialize, Serialize};
 
@@ -10,16 +10,16 @@ use super::place::Workspace;
 /// All files at one moment.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Snapshot {
-    /// The files, as a commit would hold them.
+    /// The files, as a commit would contain them.
     pub tree: TreeId,
-    /// Changed or new files that are not in it, in the order of names: they stay as they are in HEAD, if they are there.
+    /// Changed or new files that are not in it, in the order of names: the tree has their version in HEAD, if any.
     pub left_out: Vec<LeftOut>,
 }
 
 impl Workspace {
-    /// Takes a snapshot of the work tree: tracked and new files as a commit would hold them, with modes, links and filters;
-    /// without what git ignores, what is kept apart or left out, and `.superstep/`. Neither files nor the user's index
-    /// change. Submodules are what the index says of them.
+    /// Takes a snapshot of the work tree: tracked and new files as a commit would contain them, with modes, links and
+    /// filters; without ignored, excluded and left-out files and `.superstep/`. Neither files nor the user's index
+    /// change. Submodules are taken from the index.
     ///
     /// # Errors
     /// [`GitFailed`](WorkspaceError::GitFailed) if a file cannot be read.

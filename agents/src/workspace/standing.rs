@@ -1,4 +1,4 @@
-//! Agents that commit by themselves: where HEAD stood when a task began, what became of it, and how it is put back without
+//! Commits that agents make by themselves: detects how HEAD moved since the start of a task, and moves it back without
 //! touching a file.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -12,54 +12,54 @@ use super::id::CommitId;
 use super::place::{Fault, Workspace};
 use super::references::find_branch;
 
-/// Where a task began.
+/// Position of HEAD and branches at the start of a task.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Standing {
-    /// The branch that HEAD is on; none if HEAD is detached.
+    /// Branch of HEAD; `None` if HEAD is detached.
     pub branch: Option<String>,
-    /// HEAD's commit; none if the branch has none yet.
+    /// HEAD's commit; `None` if the branch has none yet.
     pub commit: Option<CommitId>,
     /// Other branches that must not move, such as the user's.
     #[serde(default)]
     pub others: BTreeMap<String, CommitId>,
-    /// The names of all branches, if HEAD is detached: any other was made since.
+    /// Names of all branches, if HEAD is detached: any other was created since.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     pub known: BTreeSet<String>,
 }
 
-/// What became of HEAD and the branches since a task began.
+/// Movement of HEAD and the branches since the start of a task.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Movement {
-    /// What became of HEAD.
+    /// Movement of HEAD.
     pub head: HeadMove,
-    /// The other branches that moved, or are gone.
+    /// Other branches that moved or were deleted.
     pub others: Vec<String>,
 }
 
-/// What became of HEAD.
+/// Movement of HEAD.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum HeadMove {
-    /// It stands where it stood.
+    /// It did not move.
     None,
     /// Its branch grew, or it is detached at a later commit.
     Ahead {
         /// The new commits, oldest first.
         commits: Vec<CommitId>,
     },
-    /// It, or its branch, was set to a commit that does not come after where it stood; none if the branch has no commit any more.
+    /// It, or its branch, was set to a commit that is not a descendant; `None` if the branch has no commit any more.
     Moved {
         /// The commit.
         commit: Option<CommitId>,
     },
     /// It is on another branch.
     Switched {
-        /// Where.
+        /// New position.
         to: Head,
     },
-    /// It was on a branch and is on none.
+    /// It was on a branch and is detached now.
     Detached {
-        /// At which commit.
+        /// New commit.
         commit: CommitId,
     },
 }
@@ -72,7 +72,8 @@ impl Movement {
 }
 
 impl Workspace {
-    /// Returns where HEAD stands, and the branches `others` that are not to move; with the names of all branches, if HEAD is detached.
+    /// Returns the position of HEAD and of the branches `others`, which must not move; with the names of all branches,
+    /// if HEAD is detached.
     ///
     /// # Errors
     /// [`Git`](WorkspaceError::Git) if it cannot be read.
@@ -88,7 +89,7 @@ impl Workspace {
         .await
     }
 
-    /// Returns what became of HEAD since `standing`.
+    /// Returns the movement of HEAD since `standing`.
     ///
     /// # Errors
     /// [`Git`](WorkspaceError::Git) if it cannot be read.
@@ -105,13 +106,13 @@ impl Workspace {
         .await
     }
 
-    /// Puts HEAD and the branches back to where they stood, and leaves files and index as they are: what an agent committed
-    /// is work of its task like any other, and no commit is lost that its reflog knows. Where a task began with a detached HEAD, a
-    /// branch that was made and switched to since then is deleted.
+    /// Moves HEAD and the branches back to `standing`, and leaves files and index unchanged: commits of an agent become
+    /// uncommitted work of its task, and remain in the reflog. If HEAD was detached, a branch that was created and
+    /// switched to since is deleted.
     ///
     /// # Errors
-    /// [`HeadElsewhere`](WorkspaceError::HeadElsewhere) if HEAD is at a commit of another history, so that the files are not
-    /// those of the task. [`Ongoing`](WorkspaceError::Ongoing) if a merge or the like was begun.
+    /// [`HeadElsewhere`](WorkspaceError::HeadElsewhere) if HEAD is at a commit of another history, so that the files
+    /// are not those of the task. [`Ongoing`](WorkspaceError::Ongoing) if a merge or similar operation is in progress.
     pub async fn fold(&self, standing: &Standing) -> Result<Movement, WorkspaceError> {
         self.ensure_ready().await?;
         let movement = self.movement(standing).await?;
@@ -144,7 +145,7 @@ impl Workspace {
         if is_after { Ok(()) } else { Err(strayed(expected(), &self.head().await?)) }
     }
 
-    /// Deletes a branch that is not among all those that were there. If none is known, nobody can say whose it is.
+    /// Deletes a branch that is not in `standing.known`. If that is empty, new ones cannot be recognized.
     async fn delete_new_branch(&self, standing: &Standing, name: &str) -> Result<(), WorkspaceError> {
         if standing.known.is_empty() || standing.known.contains(name) {
             return Ok(());

@@ -1,5 +1,5 @@
-//! Linked work trees without a branch, for work that runs beside the user's checkout: made, found again after a kill, removed.
-//! They are recognized by git's folder for them, which lies where an agent does not work.
+//! Linked work trees without a branch, for work beside the user's checkout: created, reopened after a kill, removed.
+//! They are recognized by git's folder for them, which is outside the agent's folder.
 
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
@@ -10,19 +10,19 @@ use super::id::CommitId;
 use super::paths::lexical;
 use super::place::{Place, Workspace};
 
-/// A file in git's folder of a work tree, written once all files are checked out.
+/// File in git's folder of a work tree, written once all files are checked out.
 const COMPLETE: &str = "superstep/complete";
-/// The attempts to make a work tree while others are made.
+/// Attempts at creating a work tree while others are created.
 const TRIES: u32 = 5;
 
 impl Workspace {
-    /// Makes a linked work tree at `path` whose HEAD is detached at the commit `at`, or opens the one that is there if its HEAD is
-    /// at `at` or after it. One that was left half made is removed and made again. `path` counts from the top of this work tree.
-    /// No hook runs. Several can be made at once.
+    /// Creates a linked work tree at `path` with HEAD detached at the commit `at`, or opens the existing one if its
+    /// HEAD is at `at` or a descendant. An incomplete one is removed and created again. `path` is relative to the top
+    /// of this work tree. No hook runs. Several can be created at once.
     ///
     /// # Errors
     /// [`WorktreeTaken`](WorkspaceError::WorktreeTaken) if something else is there, or its HEAD is elsewhere.
-    /// [`NoSuchObject`](WorkspaceError::NoSuchObject) if there is no such commit.
+    /// [`NoSuchObject`](WorkspaceError::NoSuchObject) if the commit does not exist.
     pub async fn detached_worktree(&self, path: impl AsRef<Path>, at: &CommitId) -> Result<Self, WorkspaceError> {
         let path = self.worktree_path(path.as_ref()).await?;
         self.ensure_commit(at).await?;
@@ -34,27 +34,27 @@ impl Workspace {
         }
         self.add_worktree(&path, at).await?;
         let made = self.opened(&path, at).await?;
-        made.look(|place| complete(&place)).await??;
+        made.run_blocking(|place| complete(&place)).await??;
         Ok(made)
     }
 
-    /// Removes the linked work tree at `path`: its folder, whatever is in it, and git's folder for it, also if one of them is gone
-    /// or the work tree is locked. Links are removed, not followed. Done twice, it is done once. `path` counts from the top of
-    /// this work tree.
+    /// Removes the linked work tree at `path`: its folder with all contents, and git's folder for it, also if one of
+    /// them is missing or the work tree is locked. Links are removed, not followed. Idempotent. `path` is relative to
+    /// the top of this work tree.
     ///
     /// # Errors
     /// [`NotAWorktree`](WorkspaceError::NotAWorktree) if something else is there, [`Io`](WorkspaceError::Io) if a file cannot be
     /// removed.
     pub async fn remove_worktree(&self, path: impl AsRef<Path>) -> Result<(), WorkspaceError> {
         let path = self.worktree_path(path.as_ref()).await?;
-        self.look(move |place| {
+        self.run_blocking(move |place| {
             let entries = entries_of(&place, &path);
             let is_above = place.root.starts_with(&path);
             if is_above || (entries.is_empty() && !is_removable(&place, &path)) {
                 return Err(WorkspaceError::NotAWorktree { path });
             }
             for entry in &entries {
-                // From now on it counts as half made.
+                // From now on it counts as incomplete.
                 remove(&entry.join(COMPLETE))?;
             }
             remove_folder(&path)?;
@@ -63,14 +63,14 @@ impl Workspace {
         .await?
     }
 
-    /// Returns the linked work trees of the repository that lie in `folder`, in the order of paths, whether or not their folders
-    /// are there. `folder` counts from the top of this work tree.
+    /// Returns the linked work trees of the repository inside `folder`, in the order of paths, including those whose
+    /// folders are missing. `folder` is relative to the top of this work tree.
     ///
     /// # Errors
-    /// [`Io`](WorkspaceError::Io) if the reading cannot be started.
+    /// [`Io`](WorkspaceError::Io) if the blocking task fails.
     pub async fn worktrees_below(&self, folder: impl AsRef<Path>) -> Result<Vec<PathBuf>, WorkspaceError> {
         let folder = self.worktree_path(folder.as_ref()).await?;
-        self.look(move |place| {
+        self.run_blocking(move |place| {
             let mut found: Vec<_> = entries(&place).into_iter().filter_map(|entry| path_of(&entry)).collect();
             found.retain(|path| path.starts_with(&folder) && *path != folder);
             found.sort();
@@ -80,15 +80,15 @@ impl Workspace {
         .await
     }
 
-    /// The path as git has it: links are resolved as far as the folders are there.
+    /// Returns the path as git has it: links in existing folders are resolved.
     pub(super) async fn worktree_path(&self, path: &Path) -> Result<PathBuf, WorkspaceError> {
         let path = path.to_owned();
-        self.look(move |place| resolved(&place.root.join(path))).await
+        self.run_blocking(move |place| resolved(&place.root.join(path))).await
     }
 
     async fn state_of(&self, path: &Path) -> Result<State, WorkspaceError> {
         let path = path.to_owned();
-        self.look(move |place| {
+        self.run_blocking(move |place| {
             let entries = entries_of(&place, &path);
             if let [entry] = entries.as_slice()
                 && entry.join(COMPLETE).exists()
@@ -129,7 +129,7 @@ impl Workspace {
         if is_it { Ok(there) } else { Err(taken(path, at)) }
     }
 
-    /// Adds it; what another git that adds one at the same moment gets in the way of is tried again.
+    /// Adds it, and retries if another git that adds one at the same time interferes.
     async fn add_worktree(&self, path: &Path, at: &CommitId) -> Result<(), WorkspaceError> {
         let mut tries = 0;
         loop {
@@ -146,13 +146,13 @@ impl Workspace {
     }
 }
 
-/// The state of the place of a work tree.
+/// State of the path of a work tree.
 enum State {
     /// Nothing, or an empty folder.
     Free,
     /// A work tree of this repository.
     Complete,
-    /// Some of it.
+    /// An incomplete work tree.
     Partial,
     /// Something else.
     Foreign,
@@ -168,24 +168,24 @@ fn complete(place: &Place) -> Result<(), WorkspaceError> {
     written.map_err(|source| WorkspaceError::Io { doing: "write", path, source })
 }
 
-/// Git's folders for linked work trees.
+/// Returns git's folders of linked work trees.
 pub(super) fn entries(place: &Place) -> Vec<PathBuf> {
     let all = fs::read_dir(place.common_dir.join("worktrees")).into_iter().flatten().filter_map(Result::ok);
     all.map(|entry| entry.path()).collect()
 }
 
-/// Git's folders for the work tree at `path`: one, unless a kill or an agent left more.
+/// Returns git's folders of the work tree at `path`: one, unless a kill or an agent left more.
 pub(super) fn entries_of(place: &Place, path: &Path) -> Vec<PathBuf> {
     entries(place).into_iter().filter(|entry| path_of(entry).as_deref() == Some(path)).collect()
 }
 
-/// The work tree that a folder of git's is for.
+/// Returns the work tree of a folder of git's.
 fn path_of(entry: &Path) -> Option<PathBuf> {
     let file = linked(entry, fs::read(entry.join("gitdir")).ok()?);
     (file.file_name() == Some(OsStr::new(".git"))).then(|| resolved(file.parent().unwrap_or(&file)))
 }
 
-/// The folder of git's that the `.git` of a work tree names.
+/// Returns the folder of git's named in the `.git` file of a work tree.
 fn leads_to(path: &Path) -> Option<PathBuf> {
     let file = path.join(".git");
     file.symlink_metadata().ok().filter(fs::Metadata::is_file)?;
@@ -193,7 +193,7 @@ fn leads_to(path: &Path) -> Option<PathBuf> {
     Some(resolved(&linked(path, text.strip_prefix(b"gitdir: ")?.to_vec())))
 }
 
-/// A path in a file of git's; a relative one counts from the folder of the file.
+/// Resolves a path in a file of git's, relative to the folder of the file.
 fn linked(folder: &Path, text: Vec<u8>) -> PathBuf {
     folder.join(super::paths::as_path(text.trim_ascii_end()))
 }
@@ -209,26 +209,27 @@ fn is_free(path: &Path) -> bool {
     }
 }
 
-/// Returns whether making a work tree ended half-way there: it lies in the folder of stores, git is not done with it, or nothing is in it.
+/// Returns whether the work tree is incomplete: it is in the folder of stores, git has not finished it, or it is empty.
 fn is_partial(place: &Place, path: &Path, entries: &[PathBuf]) -> bool {
-    let is_begun = |entry: &PathBuf| fs::read(entry.join("locked")).is_ok_and(|why| why.starts_with(b"initializing"));
+    let is_initializing =
+        |entry: &PathBuf| fs::read(entry.join("locked")).is_ok_and(|why| why.starts_with(b"initializing"));
     let is_named = !entries.is_empty() || leads_to(path).is_some_and(|entry| is_entry(place, &entry));
-    is_named && (is_stored(place, path) || is_free(path) || entries.iter().any(is_begun))
+    is_named && (is_stored(place, path) || is_free(path) || entries.iter().any(is_initializing))
 }
 
-/// Returns whether it lies in the folder of stores, where a person has no files.
+/// Returns whether it is in the folder of stores, which contains no files of people.
 fn is_stored(place: &Place, path: &Path) -> bool {
     let store = place.root.join(".superstep");
     path.starts_with(&store) && path != store
 }
 
-/// Returns whether nothing of a person's is lost with it: nothing is there, its `.git` names a work tree of this repository, or it lies in
-/// the folder of stores.
+/// Returns whether it can be removed without losing files of people: it is empty, its `.git` names a work tree of this
+/// repository, or it is in the folder of stores.
 fn is_removable(place: &Place, path: &Path) -> bool {
     is_free(path) || leads_to(path).is_some_and(|entry| is_entry(place, &entry)) || is_stored(place, path)
 }
 
-/// Resolves links in the folders above a path as far as they are there, and `..`.
+/// Resolves links in the existing folders above a path, and `..`.
 fn resolved(path: &Path) -> PathBuf {
     let plain = lexical(path);
     let (Some(above), Some(name)) = (plain.parent(), plain.file_name()) else { return plain };
@@ -238,7 +239,7 @@ fn resolved(path: &Path) -> PathBuf {
     }
 }
 
-/// Removes a work tree's folder; its `.git` last, so that it is known as one until then.
+/// Removes a work tree's folder; its `.git` last, so that it is recognized until then.
 fn remove_folder(path: &Path) -> Result<(), WorkspaceError> {
     let is_folder = path.symlink_metadata().is_ok_and(|about| about.is_dir());
     if is_folder {
@@ -283,12 +284,12 @@ fn all_writable(path: &Path) {
     entries.for_each(|entry| all_writable(&entry.path()));
 }
 
-/// Lets the files of a folder be removed.
+/// Makes a folder writable, so that its files can be removed.
 fn writable(folder: &Path) {
     #[cfg(unix)]
     {
         use std::os::unix::fs::PermissionsExt;
-        // What cannot be changed shows when it is removed.
+        // A failure shows when the file is removed.
         let _ = fs::set_permissions(folder, fs::Permissions::from_mode(0o700));
     }
     #[cfg(not(unix))]

@@ -1,8 +1,7 @@
-//! Work on the files of sessions, on a thread that may block.
+//! Runs file work of sessions on a blocking thread.
 
 use crate::drivers::{DriverError, ErrorClass};
 
-/// Runs what may block where it may.
 pub(super) async fn blocking<T: Send + 'static>(
     work: impl FnOnce() -> Result<T, DriverError> + Send + 'static,
 ) -> Result<T, DriverError> {

@@ -1,4 +1,4 @@
-//! [`Api`]: the settings of the driver, and its turns by way of `turn`. Knows no message.
+//! [`Api`]: the settings of the driver; its turns are in `turn`. Knows no message.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ use crate::drivers::{
     tools::ToolLimits,
 };
 
-/// A model behind OpenAI's chat completions.
+/// Driver for a model behind OpenAI's chat completions.
 ///
 /// ```no_run
 /// # use superstep_agents as superstep;
@@ -36,19 +36,18 @@ pub struct Api {
 }
 
 impl Api {
-    /// Returns the driver for a server, which keeps its sessions in a store.
+    /// Returns the driver for a server; it keeps its sessions in a store.
     ///
     /// # Errors
-    /// [`ErrorClass::Fatal`](crate::drivers::ErrorClass::Fatal) if the base URL is none, or the system's root
-    /// certificates cannot be read;
-    /// [`ErrorClass::Auth`](crate::drivers::ErrorClass::Auth) if the key cannot be one.
+    /// [`ErrorClass::Fatal`](crate::drivers::ErrorClass::Fatal) if the base URL is invalid, or the system's root
+    /// certificates cannot be read; [`ErrorClass::Auth`](crate::drivers::ErrorClass::Auth) if the key is malformed.
     pub fn new(config: ApiConfig, store: SessionStore) -> Result<Self, DriverError> {
         let name = config.provider.as_ref().map_or_else(|| "api".to_owned(), |name| format!("api:{name}"));
         let parts = Parts { http: Http::new(&config)?, store, price: config.price, tools: ToolLimits::default() };
         Ok(Self { name: name.into(), parts: Arc::new(parts) })
     }
 
-    /// Sets how much its tools take and give.
+    /// Sets the limits of its tools.
     #[must_use]
     pub fn tool_limits(self, tools: ToolLimits) -> Self {
         let Parts { http, store, price, .. } = &*self.parts;
@@ -76,7 +75,7 @@ impl Driver for Api {
 
     fn run(&self, request: AgentRequest) -> AgentEvents {
         let parts = Arc::clone(&self.parts);
-        events(|tell| turn::carry_out(parts, request, tell))
+        events(|sender| turn::run_turn(parts, request, sender))
     }
 
     fn ended<'a>(

@@ -1,4 +1,4 @@
-//! Requests over HTTP and answers piece by piece. Knows the wire and its limits; must not know turns, tools or files.
+//! HTTP requests and streamed responses. Knows the protocol and its limits; must not know turns, tools or files.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,25 +10,25 @@ use rustls::{ClientConfig, RootCertStore};
 use rustls_platform_verifier::BuilderVerifierExt;
 
 use super::config::ApiConfig;
-use super::heard::Heard;
-use super::key::{ApiKey, Hide};
+use super::key::{ApiKey, KeyFilter};
 use super::refusal::Server;
 use super::reply::{Piece, Reply};
 use super::sse::EventReader;
 use super::surrogate;
+use super::transcript::Transcript;
 use super::wire::Chunk;
 use crate::drivers::{DriverError, ErrorClass};
 
-/// How much is read of one answer, wrapping and all.
-const LARGEST: usize = 64 * 1024 * 1024;
-/// How much is read of an answer that refuses.
-const LARGEST_REFUSAL: usize = 64 * 1024;
+/// Maximum size of a response in bytes, including framing.
+const MAX_RESPONSE: usize = 64 * 1024 * 1024;
+/// Maximum size of the body of an error response that is read.
+const MAX_ERROR_BODY: usize = 64 * 1024;
 const CONNECT: Duration = Duration::from_secs(30);
 const HEAD: usize = 200;
-/// What ends a stream of events.
+/// Data that ends an event stream.
 const DONE: &str = "[DONE]";
 
-/// A server that can be asked.
+/// Client of one server.
 #[derive(Clone, Debug)]
 pub(super) struct Http {
     client: Client,
@@ -40,10 +40,10 @@ impl Http {
     pub(super) fn new(config: &ApiConfig) -> Result<Self, DriverError> {
         let url = completions(&config.base_url)?;
         let server = Server {
-            place: place(&url),
+            address: address(&url),
             key_env: config.key_env.clone(),
             has_key: config.key.is_some(),
-            hide: Hide::new(config.key.clone()),
+            key_filter: KeyFilter::new(config.key.clone()),
         };
         let mut headers = HeaderMap::new();
         headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
@@ -51,30 +51,36 @@ impl Http {
         if let Some(key) = &config.key {
             headers.insert(AUTHORIZATION, header(key, &config.key_env)?);
         }
-        let client = client(&url, headers).map_err(|why| fatal(format!("{} cannot be asked: {why}", server.place)))?;
+        let client =
+            client(&url, headers).map_err(|why| fatal(format!("{} cannot be asked: {why}", server.address)))?;
         Ok(Self { client, url, server })
     }
 
-    /// Asks, and tells the answer's pieces as they come. The connection is dropped with the future; `idle` is how
-    /// long the server may be silent.
-    pub(super) async fn ask(&self, body: Vec<u8>, idle: Duration, heard: &mut Heard) -> Result<Reply, DriverError> {
+    /// Sends a request and streams the parts of the response into `transcript`. The connection is dropped with the
+    /// future; `idle` is the maximum time without data.
+    pub(super) async fn send(
+        &self,
+        body: Vec<u8>,
+        idle: Duration,
+        transcript: &mut Transcript,
+    ) -> Result<Reply, DriverError> {
         let sent = self.client.post(self.url.clone()).body(body).send();
         let response = self.within(idle, sent).await?.map_err(|error| self.server.unreachable(error))?;
-        let mut answer = Answer::new(self, self.accepted(response, idle).await?, idle);
+        let mut answer = ResponseReader::new(self, self.accepted(response, idle).await?, idle);
         while let Some(piece) = answer.next().await? {
-            heard.hear(piece).await;
+            transcript.push(piece).await;
         }
         Ok(answer.reply)
     }
 
     async fn within<T>(&self, idle: Duration, work: impl Future<Output = T>) -> Result<T, DriverError> {
         tokio::time::timeout(idle, work).await.map_err(|_| {
-            let message = format!("{} was silent for {idle:?}", self.server.place);
+            let message = format!("{} was silent for {idle:?}", self.server.address);
             DriverError::new(ErrorClass::Transient, message)
         })
     }
 
-    /// Returns the response if it is an answer.
+    /// Returns the response if its status is success, else the error it describes.
     async fn accepted(&self, mut response: Response, idle: Duration) -> Result<Response, DriverError> {
         let status = response.status();
         if status.is_success() {
@@ -85,29 +91,29 @@ impl Http {
             return Err(self.server.moved(status, to));
         }
         let mut body = Vec::new();
-        // What can be read of the reason is enough.
-        while body.len() < LARGEST_REFUSAL {
+        // A partial body is good enough for the reason.
+        while body.len() < MAX_ERROR_BODY {
             let Ok(Ok(Some(piece))) = self.within(idle, response.chunk()).await else { break };
             body.extend_from_slice(&piece);
         }
-        body.truncate(LARGEST_REFUSAL);
+        body.truncate(MAX_ERROR_BODY);
         Err(self.server.refused(status, response.headers(), &String::from_utf8_lossy(&body)))
     }
 }
 
-/// An answer that is being read.
-struct Answer<'a> {
+/// Reader of one streamed response.
+struct ResponseReader<'a> {
     http: &'a Http,
     response: Response,
     idle: Duration,
     reply: Reply,
     events: EventReader,
-    /// Data of events that came with one piece and are not taken up yet.
+    /// Data of received events that are not processed yet.
     waiting: std::collections::VecDeque<String>,
     read: usize,
-    shape: Option<Shape>,
+    shape: Option<ResponseKind>,
     whole: Vec<u8>,
-    /// The beginning, for a message if it is no answer.
+    /// First bytes, for the message if the response is not in the protocol.
     head: Vec<u8>,
     is_declared: bool,
     has_events: bool,
@@ -115,18 +121,18 @@ struct Answer<'a> {
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Shape {
+enum ResponseKind {
     Events,
     Json,
 }
 
-impl<'a> Answer<'a> {
+impl<'a> ResponseReader<'a> {
     fn new(http: &'a Http, response: Response, idle: Duration) -> Self {
         let kind = response.headers().get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).unwrap_or_default();
         let shape = if kind.contains("event-stream") {
-            Some(Shape::Events)
+            Some(ResponseKind::Events)
         } else if kind.contains("json") {
-            Some(Shape::Json)
+            Some(ResponseKind::Json)
         } else {
             None
         };
@@ -150,7 +156,7 @@ impl<'a> Answer<'a> {
         }
     }
 
-    /// Returns what the next chunk adds; none at the end.
+    /// Returns the content of the next chunk; `None` at the end.
     async fn next(&mut self) -> Result<Option<Piece>, DriverError> {
         loop {
             if let Some(data) = self.waiting.pop_front() {
@@ -177,7 +183,7 @@ impl<'a> Answer<'a> {
 
     fn piece(&mut self, bytes: &[u8]) -> Result<(), DriverError> {
         self.read = self.read.saturating_add(bytes.len());
-        if self.read > LARGEST {
+        if self.read > MAX_RESPONSE {
             return Err(self.too_large());
         }
         let first = bytes.iter().find(|byte| !byte.is_ascii_whitespace());
@@ -186,20 +192,21 @@ impl<'a> Answer<'a> {
         if self.shape.is_none()
             && let Some(first) = first
         {
-            self.shape = Some(if *first == b'{' { Shape::Json } else { Shape::Events });
+            self.shape = Some(if *first == b'{' { ResponseKind::Json } else { ResponseKind::Events });
         }
         match self.shape {
-            Some(Shape::Events) => {
+            Some(ResponseKind::Events) => {
                 let events = self.events.push(bytes).map_err(|_| self.too_large())?;
                 self.has_events = self.has_events || !events.is_empty();
                 self.waiting.extend(events);
             }
-            Some(Shape::Json) | None => self.whole.extend_from_slice(bytes),
+            Some(ResponseKind::Json) | None => self.whole.extend_from_slice(bytes),
         }
         Ok(())
     }
 
-    /// The connection has ended, or broken. An answer that said it was finished is whole without the rest.
+    /// Ends the response after the connection was closed or broke. A response with a finish reason is complete without
+    /// the rest.
     fn end(&mut self, error: Option<reqwest::Error>) -> Result<(), DriverError> {
         self.is_over = true;
         if self.reply.finish.is_some() {
@@ -210,18 +217,19 @@ impl<'a> Answer<'a> {
             let why = self.http.server.unreachable(error).message;
             return Err(DriverError { message: format!("{}: {why}", cut.message), ..cut });
         }
-        if self.shape == Some(Shape::Json) {
+        if self.shape == Some(ResponseKind::Json) {
             let whole = String::from_utf8_lossy(&std::mem::take(&mut self.whole)).into_owned();
             self.waiting.push_back(whole);
             return Ok(());
         }
         let last = self.events.finish();
         match (last, self.read) {
-            // A server may leave out the empty line after its last event; an event that is not whole is a cut.
+            // A server may omit the empty line after its last event; an incomplete event means that the connection
+            // broke.
             (Some(last), _) if is_whole(&last) => self.waiting.push_back(last),
             (Some(_), _) => return Err(self.http.server.cut()),
             (None, 0) => return Err(self.http.server.unreadable("nothing", "")),
-            (None, _) if self.is_strange() => {
+            (None, _) if self.is_unrecognized() => {
                 let head = String::from_utf8_lossy(&self.head).into_owned();
                 return Err(self.http.server.unreadable("what is no answer", &head));
             }
@@ -230,8 +238,8 @@ impl<'a> Answer<'a> {
         Ok(())
     }
 
-    /// Whether nothing said that these are events, and none was found.
-    fn is_strange(&self) -> bool {
+    /// Returns whether the content type does not declare events and none was found.
+    fn is_unrecognized(&self) -> bool {
         !self.is_declared && !self.has_events
     }
 
@@ -241,26 +249,26 @@ impl<'a> Answer<'a> {
         let chunk: Chunk = read
             .map_err(|error| self.http.server.unreadable(&format!("what is no chunk of an answer ({error})"), data))?;
         if let Some(error) = chunk.error.as_ref().filter(|error| !error.is_null()) {
-            return Err(self.http.server.broke_off(error));
+            return Err(self.http.server.stream_error(error));
         }
-        if self.shape == Some(Shape::Json) && chunk.choices.as_ref().is_none_or(Vec::is_empty) {
+        if self.shape == Some(ResponseKind::Json) && chunk.choices.as_ref().is_none_or(Vec::is_empty) {
             return Err(self.http.server.unreadable("without a choice", data));
         }
         self.reply.take(chunk).map_err(|_| self.too_large())
     }
 
     fn too_large(&self) -> DriverError {
-        let message = format!("{} answered more than any answer may be", self.http.server.place);
+        let message = format!("{} answered more than any answer may be", self.http.server.address);
         DriverError::new(ErrorClass::Content, message)
     }
 }
 
-/// Whether the data of an event was read to its end.
+/// Returns whether the data of an event is complete.
 fn is_whole(data: &str) -> bool {
     data.trim() == DONE || serde_json::from_str::<serde::de::IgnoredAny>(data).is_ok()
 }
 
-/// The URL that is asked: `/chat/completions` behind the base, a query kept.
+/// Returns the URL of requests: `/chat/completions` appended to the base, its query kept.
 fn completions(base: &str) -> Result<Url, DriverError> {
     let wrong = |why: &str| fatal(format!("the base URL {why}")).help("it looks like https://api.openai.com/v1");
     let mut url = Url::parse(base.trim()).map_err(|error| wrong(&format!("cannot be read: {error}")))?;
@@ -272,8 +280,8 @@ fn completions(base: &str) -> Result<Url, DriverError> {
     Ok(url)
 }
 
-/// A URL for messages: without a user, without a query.
-fn place(url: &Url) -> String {
+/// Returns a URL for messages: without user and query.
+fn address(url: &Url) -> String {
     let port = url.port().map(|port| format!(":{port}")).unwrap_or_default();
     format!("{}://{}{port}{}", url.scheme(), url.host_str().unwrap_or_default(), url.path())
 }
@@ -288,16 +296,16 @@ fn header(key: &ApiKey, variable: &str) -> Result<HeaderValue, DriverError> {
 pub(super) fn client(url: &Url, headers: HeaderMap) -> Result<Client, String> {
     let builder = Client::builder()
         .tls_backend_preconfigured(tls(url).map_err(|error| error.to_string())?)
-        .redirect(Policy::custom(at_home))
+        .redirect(Policy::custom(same_origin))
         .connect_timeout(CONNECT)
         .user_agent(concat!("superstep/", env!("CARGO_PKG_VERSION")))
         .default_headers(headers);
-    // What is on this machine is not behind a proxy.
+    // Servers on this machine are not behind a proxy.
     let builder = if is_local(url) { builder.no_proxy() } else { builder };
     builder.build().map_err(|error| error.without_url().to_string())
 }
 
-/// TLS on ring, trusting whom the system trusts. The system is asked only if there will be TLS.
+/// Returns a TLS configuration on ring with the system's root certificates, which are only loaded for https.
 fn tls(url: &Url) -> Result<ClientConfig, rustls::Error> {
     let provider = Arc::new(rustls::crypto::ring::default_provider());
     let builder = ClientConfig::builder_with_provider(provider).with_safe_default_protocol_versions()?;
@@ -307,8 +315,8 @@ fn tls(url: &Url) -> Result<ClientConfig, rustls::Error> {
     }
 }
 
-/// Follows a redirect that repeats the request at the same server, and no other.
-fn at_home(attempt: Attempt<'_>) -> reqwest::redirect::Action {
+/// Redirect policy: follows only redirects that repeat the request at the same origin.
+fn same_origin(attempt: Attempt<'_>) -> reqwest::redirect::Action {
     let repeats = [StatusCode::TEMPORARY_REDIRECT, StatusCode::PERMANENT_REDIRECT].contains(&attempt.status());
     let is_home = attempt.previous().first().is_some_and(|from| from.origin() == attempt.url().origin());
     let follows = repeats && is_home && attempt.previous().len() <= 3;

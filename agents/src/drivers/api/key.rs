@@ -1,29 +1,29 @@
-//! Keys, and keeping them out of everything that is said, stored or shown.
+//! API keys, and their removal from everything that is logged, stored or shown.
 
 use std::borrow::Cow;
 use std::sync::Arc;
 
-/// What stands where a key stood.
+/// Replacement for a key.
 const REMOVED: &str = "[key]";
-/// Shorter ones are words like `none` that servers without keys are given.
+/// Minimum length of a key that is removed; shorter ones are words like `none` for servers without keys.
 const SHORTEST: usize = 7;
 
-/// A key of a model's server. Shows itself to nobody: it cannot be serialized, and `Debug` hides it.
+/// API key of a model server. It cannot be serialized, and `Debug` hides it.
 #[derive(Clone, PartialEq, Eq)]
 pub struct ApiKey(Arc<str>);
 
 impl ApiKey {
-    /// Returns a key; space around it is dropped.
+    /// Returns a key; surrounding whitespace is dropped.
     pub fn new(key: impl AsRef<str>) -> Self {
         Self(Arc::from(key.as_ref().trim()))
     }
 
-    /// Reads a key from a variable of the environment; none if it is missing, empty or not text.
+    /// Reads a key from an environment variable; `None` if it is missing, empty or not UTF-8.
     pub fn from_env(name: &str) -> Option<Self> {
         std::env::var(name).ok().map(Self::new).filter(|key| !key.0.is_empty())
     }
 
-    /// The value of the header that carries it; none if it has letters that no header holds.
+    /// Returns the value of the authorization header; `None` if the key contains characters that a header cannot hold.
     pub(super) fn header(&self) -> Option<reqwest::header::HeaderValue> {
         let mut value = reqwest::header::HeaderValue::from_str(&format!("Bearer {}", self.0)).ok()?;
         value.set_sensitive(true);
@@ -39,14 +39,14 @@ impl std::fmt::Debug for ApiKey {
 
 /// Removes a key from text.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Hide(Option<ApiKey>);
+pub(super) struct KeyFilter(Option<ApiKey>);
 
-impl Hide {
+impl KeyFilter {
     pub(super) fn new(key: Option<ApiKey>) -> Self {
         Self(key.filter(|key| key.0.len() >= SHORTEST))
     }
 
-    /// The text without the key.
+    /// Returns the text without the key.
     pub(super) fn text<'a>(&self, text: &'a str) -> Cow<'a, str> {
         match &self.0 {
             Some(key) if text.contains(&*key.0) => Cow::Owned(text.replace(&*key.0, REMOVED)),
@@ -54,7 +54,7 @@ impl Hide {
         }
     }
 
-    /// Removes the key where it stands.
+    /// Removes the key in place.
     pub(super) fn from(&self, text: &mut String) {
         if let Cow::Owned(clean) = self.text(text) {
             *text = clean;
@@ -62,35 +62,35 @@ impl Hide {
     }
 }
 
-/// Removes a key from text that comes in pieces: what may be the key's beginning is held back until more is known.
+/// Removes a key from streamed text: a suffix that may be the start of the key is held back until more text arrives.
 #[derive(Debug, Default)]
-pub(super) struct HidePieces {
-    hide: Hide,
+pub(super) struct KeyStreamFilter {
+    key_filter: KeyFilter,
     held: String,
 }
 
-impl HidePieces {
-    pub(super) fn new(hide: Hide) -> Self {
-        Self { hide, held: String::new() }
+impl KeyStreamFilter {
+    pub(super) fn new(key_filter: KeyFilter) -> Self {
+        Self { key_filter, held: String::new() }
     }
 
-    /// Takes a piece and returns what can be shown.
+    /// Adds a piece and returns the text that can be shown.
     pub(super) fn push(&mut self, piece: &str) -> String {
         self.held.push_str(piece);
-        self.hide.from(&mut self.held);
-        let keep = self.hide.0.as_ref().map_or(0, |key| begun(&self.held, &key.0));
+        self.key_filter.from(&mut self.held);
+        let keep = self.key_filter.0.as_ref().map_or(0, |key| key_prefix_length(&self.held, &key.0));
         let rest = self.held.split_off(self.held.len() - keep);
         std::mem::replace(&mut self.held, rest)
     }
 
-    /// Returns what was held back.
+    /// Returns the text that was held back.
     pub(super) fn finish(&mut self) -> String {
         std::mem::take(&mut self.held)
     }
 }
 
-/// How many bytes at the end of the text are a beginning of the key.
-fn begun(text: &str, key: &str) -> usize {
+/// Returns the length of the longest suffix of the text that is a prefix of the key.
+fn key_prefix_length(text: &str, key: &str) -> usize {
     let longest = text.len().min(key.len().saturating_sub(1));
     let fits = |length: &usize| key.is_char_boundary(*length) && text.ends_with(&key[..*length]);
     (1..=longest).rev().find(fits).unwrap_or(0)
@@ -104,7 +104,7 @@ mod tests {
     fn a_key_in_pieces_is_hidden_and_nothing_else() {
         let text = "ab sk-secre sk-secret-1 sk-secret-12";
         for size in 1..text.len() {
-            let mut pieces = HidePieces::new(Hide::new(Some(ApiKey::new("sk-secret-1"))));
+            let mut pieces = KeyStreamFilter::new(KeyFilter::new(Some(ApiKey::new("sk-secret-1"))));
             let letters: Vec<char> = text.chars().collect();
             let mut shown: String =
                 letters.chunks(size).map(|piece| pieces.push(&piece.iter().collect::<String>())).collect();

@@ -1,13 +1,13 @@
-//! The driver `api`: a model behind OpenAI's chat completions, with tools of ours. Knows HTTP, the messages and sessions in
+//! Driver `api`: a model behind OpenAI's chat completions, with tools of our own. Knows HTTP, messages and session
 //! files; must not know states, plans or git.
 //!
-//! What was said is on disk before the next request: a process that is killed goes on where it was, repeats at most the one
-//! request that was not answered, and may repeat the one tool call whose result was not stored (the model is told).
+//! Every message is on disk before the next request: a process that was killed resumes where it was, repeats at most
+//! the one request that was not answered, and may repeat the one tool call whose result was not stored (the model gets
+//! a note about it).
 
 mod blocking;
 mod config;
 mod driver;
-mod heard;
 mod http;
 mod key;
 mod parts;
@@ -15,6 +15,7 @@ mod refusal;
 mod reply;
 mod sse;
 mod surrogate;
+mod transcript;
 mod turn;
 mod usage;
 mod webhook;

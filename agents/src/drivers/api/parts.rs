@@ -1,9 +1,8 @@
-//! The parts of the driver that all its turns share: its server, its sessions, its limits. Data only.
+//! Parts of the driver that all its turns share: server, sessions, limits. Data only.
 
 use super::http::Http;
 use crate::drivers::{Price, SessionStore, tools::ToolLimits};
 
-/// What every turn uses.
 #[derive(Debug)]
 pub(super) struct Parts {
     pub(super) http: Http,

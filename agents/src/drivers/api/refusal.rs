@@ -1,4 +1,4 @@
-//! What it means when a server refuses, or cannot be reached: a class, a message without keys, how long to wait.
+//! Errors of a server: class, message without keys, time to wait.
 
 use std::time::{Duration, SystemTime};
 
@@ -6,28 +6,28 @@ use reqwest::StatusCode;
 use reqwest::header::{HeaderMap, HeaderName, RETRY_AFTER};
 use serde_json::Value;
 
-use super::key::Hide;
+use super::key::KeyFilter;
 use crate::drivers::{DriverError, ErrorClass, error::tells_refusal};
 
-/// How much of a server's message is passed on, in characters.
+/// Maximum length of a server's message in an error, in characters.
 const SHOWN: usize = 1000;
 
-/// What is said about a server.
+/// Server, as it appears in errors.
 #[derive(Clone, Debug)]
 pub(super) struct Server {
-    /// Where it is, without names and keys of a user.
-    pub(super) place: String,
-    /// The variable its key comes from.
+    /// URL without user and query.
+    pub(super) address: String,
+    /// Environment variable of its key.
     pub(super) key_env: String,
     pub(super) has_key: bool,
-    pub(super) hide: Hide,
+    pub(super) key_filter: KeyFilter,
 }
 
 impl Server {
-    /// The failure of an answer that is none: `body` is what the server said, or its beginning.
+    /// Returns the error of a response with an error status; `body` is its content, possibly truncated.
     pub(super) fn refused(&self, status: StatusCode, headers: &HeaderMap, body: &str) -> DriverError {
         let class = class_of(status.as_u16());
-        let message = format!("{} answered {status}{}", self.place, self.said(body));
+        let message = format!("{} answered {status}{}", self.address, self.description(body));
         let error = DriverError { refusal: class == ErrorClass::Content, ..DriverError::new(class, message) };
         let error = match class {
             ErrorClass::Auth => error.help(self.about_key()),
@@ -42,50 +42,51 @@ impl Server {
         }
     }
 
-    /// The failure that a server tells within an answer that began well.
-    pub(super) fn broke_off(&self, told: &Value) -> DriverError {
+    /// Returns the error that a server reports inside a streamed response.
+    pub(super) fn stream_error(&self, error: &Value) -> DriverError {
         let code = ["/code", "/status", "/metadata/code"].iter().find_map(|at| {
-            let code = told.pointer(at)?;
+            let code = error.pointer(at)?;
             code.as_u64().or_else(|| code.as_str()?.parse().ok())
         });
-        let is_request = told.get("type").and_then(Value::as_str).is_some_and(|kind| kind.contains("invalid_request"));
+        let is_request = error.get("type").and_then(Value::as_str).is_some_and(|kind| kind.contains("invalid_request"));
         let class = match code.and_then(|code| u16::try_from(code).ok()).filter(|code| (400..600).contains(code)) {
             Some(code) => class_of(code),
             None if is_request => ErrorClass::Content,
             None => ErrorClass::Transient,
         };
-        let body = serde_json::json!({ "error": told }).to_string();
-        let message = format!("{} broke its answer off{}", self.place, self.said(&body));
+        let body = serde_json::json!({ "error": error }).to_string();
+        let message = format!("{} broke its answer off{}", self.address, self.description(&body));
         DriverError { refusal: class == ErrorClass::Content, ..DriverError::new(class, message) }
     }
 
-    /// The failure of a connection.
+    /// Returns the error of a failed connection.
     pub(super) fn unreachable(&self, error: reqwest::Error) -> DriverError {
         let error = error.without_url();
-        let mut message = format!("{} cannot be reached: {error}", self.place);
+        let mut message = format!("{} cannot be reached: {error}", self.address);
         let mut cause = std::error::Error::source(&error);
         while let Some(source) = cause {
             message.push_str(&format!(": {source}"));
             cause = source.source();
         }
         let class = if error.is_builder() { ErrorClass::Fatal } else { ErrorClass::Transient };
-        DriverError::new(class, bounded(&self.hide.text(&message)))
+        DriverError::new(class, bounded(&self.key_filter.text(&message)))
     }
 
-    /// The failure of an answer that was cut.
+    /// Returns the error of an interrupted response.
     pub(super) fn cut(&self) -> DriverError {
-        DriverError::new(ErrorClass::Transient, format!("{} ended in the middle of its answer", self.place))
+        DriverError::new(ErrorClass::Transient, format!("{} ended in the middle of its answer", self.address))
     }
 
-    /// The failure of an answer that is not the protocol.
+    /// Returns the error of a response that is not in the protocol.
     pub(super) fn unreadable(&self, why: &str, body: &str) -> DriverError {
-        DriverError::new(ErrorClass::Content, format!("{} answered {why}{}", self.place, self.said(body)))
+        DriverError::new(ErrorClass::Content, format!("{} answered {why}{}", self.address, self.description(body)))
             .help("is it a server of OpenAI's chat completions?")
     }
 
-    /// The failure of an answer that leads elsewhere.
+    /// Returns the error of a redirect to another server.
     pub(super) fn moved(&self, status: StatusCode, to: &str) -> DriverError {
-        let message = format!("{} answered {status} and leads to `{}`", self.place, bounded(&self.hide.text(to)));
+        let message =
+            format!("{} answered {status} and leads to `{}`", self.address, bounded(&self.key_filter.text(to)));
         DriverError::new(ErrorClass::Fatal, message)
             .help("keys are not sent elsewhere; if that is right, set it as base URL")
     }
@@ -97,8 +98,9 @@ impl Server {
         }
     }
 
-    /// The message in a server's answer, in the shapes servers give it, after its code if that says more.
-    fn said(&self, body: &str) -> String {
+    /// Extracts the message from an error body, in the formats of the known servers, after its code if that adds
+    /// something.
+    fn description(&self, body: &str) -> String {
         let json: Option<Value> = serde_json::from_str(body).ok();
         let find = |at: &str| json.as_ref()?.pointer(at)?.as_str().map(str::to_owned);
         let message = ["/error/message", "/message", "/detail", "/error"].iter().find_map(|at| find(at));
@@ -106,8 +108,8 @@ impl Server {
         match message.trim() {
             "" => String::new(),
             message => match find("/error/code").filter(|code| !message.contains(code) && tells_refusal(code)) {
-                Some(code) => format!(": {}", bounded(&self.hide.text(&format!("{code}: {message}")))),
-                None => format!(": {}", bounded(&self.hide.text(message))),
+                Some(code) => format!(": {}", bounded(&self.key_filter.text(&format!("{code}: {message}")))),
+                None => format!(": {}", bounded(&self.key_filter.text(message))),
             },
         }
     }
@@ -123,7 +125,7 @@ fn class_of(status: u16) -> ErrorClass {
     }
 }
 
-/// How long a server asks to wait: milliseconds, seconds, or until a date.
+/// Returns the time to wait from the headers: milliseconds, seconds, or a date.
 pub(super) fn retry_after(headers: &HeaderMap, now: SystemTime) -> Option<Duration> {
     let text = |name: HeaderName| headers.get(name)?.to_str().ok().map(str::trim);
     let seconds = |text: &str| text.parse::<f64>().ok().and_then(|n| Duration::try_from_secs_f64(n).ok());
@@ -135,7 +137,7 @@ pub(super) fn retry_after(headers: &HeaderMap, now: SystemTime) -> Option<Durati
     })
 }
 
-/// One line of text for a message, cut where it is long.
+/// Formats text as one line of limited length.
 fn bounded(text: &str) -> String {
     let mut shown: String =
         text.chars().map(|letter| if letter.is_control() { ' ' } else { letter }).take(SHOWN).collect();

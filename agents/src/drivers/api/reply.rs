@@ -1,15 +1,15 @@
-//! One answer of a model, put together from its chunks. Pure.
+//! Assembles a model's reply from streamed chunks. Pure.
 
 use serde_json::{Map, Value};
 
 use super::surrogate::Joiner;
 use super::wire::{CallDelta, Choice, Chunk, Function, ToolCall, text_of};
 
-/// How much of an answer there may be, in bytes of text and arguments.
+/// Maximum size of a reply in bytes of text and arguments.
 const LARGEST: usize = 8 * 1024 * 1024;
 const MOST_CALLS: usize = 256;
 
-/// An answer, or what there is of it.
+/// A reply, complete or in progress.
 #[derive(Debug, Default)]
 pub(super) struct Reply {
     pub(super) text: String,
@@ -22,19 +22,19 @@ pub(super) struct Reply {
     thinking_halves: Joiner,
 }
 
-/// What a chunk adds for people to hear.
+/// Text added by a chunk.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Piece {
     pub(super) text: String,
     pub(super) thinking: String,
 }
 
-/// The answer is larger than any may be.
+/// Error: the reply exceeds the maximum size.
 #[derive(Debug)]
 pub(super) struct TooLarge;
 
 impl Reply {
-    /// Takes a chunk up. Of several choices the first is taken.
+    /// Adds a chunk. Only the first choice is used.
     pub(super) fn take(&mut self, chunk: Chunk) -> Result<Piece, TooLarge> {
         if let Some(usage) = chunk.usage.filter(Value::is_object) {
             self.usage = Some(usage);
@@ -47,7 +47,7 @@ impl Reply {
         }
     }
 
-    /// Bytes written by the model.
+    /// Returns the number of bytes written by the model.
     pub(super) fn size(&self) -> usize {
         let calls = self.calls.iter().map(|call| call.function.name.len() + call.function.arguments.len());
         self.text.len() + self.thought + calls.sum::<usize>()
@@ -60,7 +60,7 @@ impl Reply {
         let is_whole = choice.delta.is_none();
         let delta = choice.delta.or(choice.message).unwrap_or_default();
         let text = text_of(&delta.content) + &text_of(&delta.refusal);
-        // Servers that give both fields give the same in both.
+        // Servers that set both fields put the same text in both.
         let thinking = Some(text_of(&delta.reasoning_content)).filter(|text| !text.is_empty());
         let thinking = thinking.unwrap_or_else(|| text_of(&delta.reasoning));
         let (text, thinking) = (self.text_halves.push(text), self.thinking_halves.push(thinking));
@@ -84,7 +84,7 @@ impl Reply {
         if call.id.is_empty() {
             call.id = id;
         }
-        // Some servers say the name again with every piece.
+        // Some servers repeat the name in every chunk.
         if call.function.name != name {
             call.function.name.push_str(&name);
         }
@@ -92,7 +92,8 @@ impl Reply {
         call.more.extend(delta.more.into_iter().filter(|(field, _)| field != "type"));
     }
 
-    /// Which call a piece belongs to: the one with its index and id as far as they are given, else the last, else a new one.
+    /// Returns the index of the call a chunk belongs to: the one with its index and id as far as they are given, else
+    /// the last, else a new one.
     fn slot(&mut self, index: Option<u64>, id: &str, name: &str, arguments: &str) -> usize {
         let fits = |nth: &usize| {
             let call = &self.calls[*nth];
@@ -115,7 +116,7 @@ impl Reply {
         self.calls.len() - 1
     }
 
-    /// Closes the answer: calls that the server gave no names get some.
+    /// Completes the reply; calls without ids get generated ones.
     pub(super) fn close(&mut self, prefix: &str) {
         self.text.extend(self.text_halves.finish());
         for Function { arguments, .. } in self.calls.iter_mut().map(|call| &mut call.function) {
@@ -129,7 +130,7 @@ impl Reply {
     }
 }
 
-/// Arguments in the shapes servers give them: a piece of JSON, or the value itself.
+/// Returns arguments in either server format: a piece of JSON text, or the value itself.
 fn arguments_of(value: &Value) -> String {
     match value {
         Value::Null => String::new(),

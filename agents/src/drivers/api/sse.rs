@@ -1,25 +1,24 @@
-//! Server-sent events: bytes in pieces of any size become the data of events. Pure, bounded. WHATWG: event stream
+//! Server-sent events: splits streamed bytes into the data of events. Pure, bounded. WHATWG: event stream
 //! interpretation.
 
-/// More than this without an end of the event is no answer of a model.
+/// Maximum size of an event in bytes.
 const LARGEST: usize = 8 * 1024 * 1024;
 
-/// An event is larger than any may be.
+/// Error: an event exceeds the maximum size.
 #[derive(Debug)]
 pub(super) struct TooLarge;
 
-/// Reads events.
 #[derive(Debug, Default)]
 pub(super) struct EventReader {
     line: Vec<u8>,
     data: Option<Vec<u8>>,
-    /// The last byte was a CR; an LF right after it belongs to the same line end.
+    /// Set if the last byte was a CR; an LF right after it belongs to the same line end.
     after_cr: bool,
-    has_begun: bool,
+    has_started: bool,
 }
 
 impl EventReader {
-    /// Takes a piece of the stream and returns the data of the events that end in it.
+    /// Adds bytes and returns the data of the events that end in them.
     pub(super) fn push(&mut self, mut bytes: &[u8]) -> Result<Vec<String>, TooLarge> {
         let mut events = Vec::new();
         if self.after_cr && !bytes.is_empty() {
@@ -40,7 +39,7 @@ impl EventReader {
         }
     }
 
-    /// Returns the event that the end of the stream ends, for servers that leave out the last empty line.
+    /// Returns the event at the end of the stream, for servers that omit the last empty line.
     pub(super) fn finish(&mut self) -> Option<String> {
         if !self.line.is_empty() {
             self.end_line();
@@ -50,14 +49,14 @@ impl EventReader {
 
     fn end_line(&mut self) -> Option<String> {
         let line = std::mem::take(&mut self.line);
-        let line = match std::mem::replace(&mut self.has_begun, true) {
+        let line = match std::mem::replace(&mut self.has_started, true) {
             true => &line[..],
             false => line.strip_prefix(b"\xef\xbb\xbf").unwrap_or(&line),
         };
         if line.is_empty() {
             return self.data.take().map(|data| String::from_utf8_lossy(&data).into_owned());
         }
-        // Comments, and fields that say nothing here, are passed over.
+        // Comments and other fields are ignored.
         if let Some(value) = field(line, b"data") {
             let data = self.data.get_or_insert_default();
             if !data.is_empty() {
@@ -82,15 +81,15 @@ fn field<'a>(line: &'a [u8], name: &[u8]) -> Option<&'a [u8]> {
 mod tests {
     use super::*;
 
-    const TOLD: &str =
+    const STREAM: &str =
         "\u{feff}: hello\r\ndata: {\"a\":\r\ndata: 1}\r\n\r\nevent: x\nid: 7\ndata:größe\n\n:\r\rdata: [DONE]\r\r";
 
     #[test]
     fn events_are_the_same_however_the_bytes_are_cut() {
-        for size in 1..TOLD.len() {
+        for size in 1..STREAM.len() {
             let mut reader = EventReader::default();
             let events: Vec<String> =
-                TOLD.as_bytes().chunks(size).flat_map(|piece| reader.push(piece).expect("small")).collect();
+                STREAM.as_bytes().chunks(size).flat_map(|piece| reader.push(piece).expect("small")).collect();
             assert_eq!(events, ["{\"a\":\n1}", "größe", "[DONE]"], "pieces of {size}");
             assert_eq!(reader.finish(), None);
         }

@@ -1,12 +1,12 @@
-//! Halves of characters. Servers that cut text as JavaScript counts it send `"\ud83c"` in one chunk and `"\udf0a"` in the next:
-//! no valid JSON for anyone else. Here such halves are kept until they meet. Pure.
+//! Joins split surrogate pairs. Servers that cut text in UTF-16 units send `"\ud83c"` in one chunk and `"\udf0a"` in
+//! the next, which is not valid JSON. Such halves are kept until they meet. Pure.
 
-/// Halves stand as characters that nobody uses until they meet: the end of the last private plane.
+/// Until they meet, halves are represented by unused characters at the end of the last private plane.
 const MARKS: u32 = 0x0010_f000;
-/// What stands for a half that never met its other.
+/// Replacement for a half without its counterpart.
 const LOST: char = '\u{fffd}';
 
-/// Replaces the halves in JSON by marks; none if there are none.
+/// Replaces surrogate halves in JSON by marks; `None` if there are none.
 pub(super) fn marked(json: &str) -> Option<String> {
     let (mut out, mut rest, mut found) = (String::with_capacity(json.len()), json, false);
     while let Some(at) = rest.find('\\') {
@@ -19,7 +19,7 @@ pub(super) fn marked(json: &str) -> Option<String> {
                 (rest, found) = (&rest[6..], true);
                 continue;
             }
-            // A backslash and what it is for.
+            // A backslash and the character it escapes.
             _ => 1 + rest.chars().nth(1).map_or(0, char::len_utf8),
         };
         out.push_str(&rest[..length]);
@@ -29,18 +29,18 @@ pub(super) fn marked(json: &str) -> Option<String> {
     found.then_some(out)
 }
 
-/// The number of a `\uXXXX` that the text begins with.
+/// Parses a `\uXXXX` at the start of the text.
 fn escape(text: &str) -> Option<u32> {
     let digits = text.strip_prefix("\\u")?.get(..4)?;
     u32::from_str_radix(digits, 16).ok()
 }
 
-/// Joins halves in text that comes in pieces.
+/// Joins halves in streamed text.
 #[derive(Debug, Default)]
 pub(super) struct Joiner(Option<u32>);
 
 impl Joiner {
-    /// Takes a piece; a first half at its end is held back.
+    /// Adds a piece; a first half at its end is held back.
     pub(super) fn push(&mut self, piece: String) -> String {
         if self.0.is_none() && !piece.chars().any(|letter| half(letter).is_some()) {
             return piece;
@@ -65,15 +65,15 @@ impl Joiner {
         out
     }
 
-    /// Returns what stands for a half that is left.
+    /// Returns the replacement for a half that remains.
     pub(super) fn finish(&mut self) -> Option<char> {
         self.0.take().map(|_| LOST)
     }
 }
 
 fn half(letter: char) -> Option<u32> {
-    let place = u32::from(letter).checked_sub(MARKS)?;
-    (place < 0x800).then_some(0xd800 + place)
+    let address = u32::from(letter).checked_sub(MARKS)?;
+    (address < 0x800).then_some(0xd800 + address)
 }
 
 #[cfg(test)]

@@ -1,14 +1,14 @@
-//! What an answer took: as the server says, or estimated. Pure.
+//! Usage of a reply: reported by the server, or estimated. Pure.
 
 use serde_json::Value;
 
 use crate::drivers::{Price, Usage};
 
-/// A token is about so many bytes of English or code.
+/// Bytes of English or code per token, roughly.
 const BYTES: u64 = 4;
 
-/// Reads a server's usage. None without the two numbers that count.
-pub(super) fn told(usage: &Value) -> Option<Usage> {
+/// Reads the usage that a server reports; `None` without input and output tokens.
+pub(super) fn reported(usage: &Value) -> Option<Usage> {
     let number = |path: &str| usage.pointer(path).and_then(Value::as_u64);
     let (read, output) = (number("/prompt_tokens")?, number("/completion_tokens")?);
     let cached = number("/prompt_tokens_details/cached_tokens").or_else(|| number("/prompt_cache_hit_tokens"));
@@ -16,19 +16,19 @@ pub(super) fn told(usage: &Value) -> Option<Usage> {
     Some(Usage { input: read - cache_read, output, cache_read, cost: cost(usage), requests: 1, ..Usage::default() })
 }
 
-/// Estimates what was read and written, by its bytes.
+/// Estimates the usage from byte counts.
 pub(super) fn estimated(read: usize, written: usize) -> Usage {
     let tokens = |bytes: usize| u64::try_from(bytes).unwrap_or(u64::MAX).div_ceil(BYTES);
     Usage { input: tokens(read), output: tokens(written), requests: 1, estimated: true, ..Usage::default() }
 }
 
-/// Adds what it cost, if nobody said.
+/// Adds the cost by price, if none was reported.
 pub(super) fn priced(usage: Usage, price: Option<Price>) -> Usage {
     let Some(price) = price.filter(|_| usage.cost == 0) else { return usage };
     Usage { cost: price.of(&usage), estimated: true, ..usage }
 }
 
-/// Dollars, as some servers tell them.
+/// Reads the cost in dollars that some servers report.
 #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "held between 0 and a billion")]
 fn cost(usage: &Value) -> u64 {
     let dollars = usage.get("cost").and_then(Value::as_f64).unwrap_or(0.0);

@@ -1,14 +1,14 @@
-//! One message to a server of the user's: JSON by POST. Knows no models.
+//! Posts one JSON message to a user's server. Knows no models.
 
 use std::time::Duration;
 
 use reqwest::Url;
 use reqwest::header::{CONTENT_TYPE, HeaderMap, HeaderValue};
 
-/// How long a server may take.
+/// Timeout of a request.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// Posts JSON; the error says why the server did not take it, without the address, which may hold a secret.
+/// Posts JSON; the error contains the reason without the address, which may hold a secret.
 pub async fn post(url: &str, json: String) -> Result<(), String> {
     let url = Url::parse(url).map_err(|error| error.to_string())?;
     let mut headers = HeaderMap::new();

@@ -1,4 +1,4 @@
-//! The messages of OpenAI's chat completions, read leniently: servers that speak it differ in everything that is not needed.
+//! Message format of OpenAI's chat completions. Parsing is lenient: servers differ in everything that is optional.
 
 use std::borrow::Cow;
 
@@ -9,7 +9,7 @@ use serde_json::{Map, Value, json};
 
 use crate::drivers::{SubmitTool, tools::ToolSpec};
 
-/// A message of the assistant, as it is kept and sent back.
+/// Message of the assistant, as it is stored and sent back.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(super) struct Assistant {
     role: String,
@@ -26,7 +26,7 @@ impl Assistant {
     }
 }
 
-/// A call of a tool; what a server adds to it goes back as it came.
+/// Tool call; unknown fields are sent back unchanged.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(super) struct ToolCall {
     pub(super) id: String,
@@ -40,14 +40,14 @@ pub(super) struct ToolCall {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(super) struct Function {
     pub(super) name: String,
-    /// JSON, as the model wrote it; it may be cut or none at all.
+    /// JSON as the model wrote it; may be truncated or malformed.
     pub(super) arguments: String,
 }
 
-/// The one field of arguments that stand for some that no server could read.
+/// Field that wraps arguments which are not a JSON object.
 const UNREADABLE: &str = "unreadable_arguments";
 
-/// Makes an object of arguments that are none, with the text as the model wrote it: servers refuse a session that holds others.
+/// Wraps malformed arguments in an object with the original text: servers reject a session that contains them.
 pub(super) fn mend(arguments: &mut String) {
     if arguments.trim().is_empty() {
         *arguments = "{}".to_owned();
@@ -56,7 +56,7 @@ pub(super) fn mend(arguments: &mut String) {
     }
 }
 
-/// The arguments as the model wrote them.
+/// Returns the arguments as the model wrote them.
 pub(super) fn as_written(arguments: &str) -> Cow<'_, str> {
     let mended = |fields: Map<String, Value>| match fields.get(UNREADABLE) {
         Some(Value::String(text)) if fields.len() == 1 => Some(text.clone()),
@@ -71,7 +71,7 @@ fn is_object(arguments: &str) -> bool {
     arguments.trim_start().starts_with('{') && serde_json::from_str::<IgnoredAny>(arguments).is_ok()
 }
 
-/// The messages of a session, in the JSON they are stored as, with arguments mended that were stored as the model wrote them.
+/// Returns the messages of a session as stored JSON, with malformed arguments wrapped.
 pub(super) fn mended_messages(joined: &str) -> Cow<'_, str> {
     let broken = |message: &&RawValue| message.get().contains("\"tool_calls\"") && mended_message(message).is_some();
     let list = format!("[{joined}]");
@@ -83,7 +83,7 @@ pub(super) fn mended_messages(joined: &str) -> Cow<'_, str> {
     Cow::Owned(mended.collect::<Vec<_>>().join(","))
 }
 
-/// A message of the assistant with mended arguments; none if there is nothing to mend.
+/// Returns a message of the assistant with wrapped arguments; `None` if there is nothing to change.
 fn mended_message(message: &RawValue) -> Option<String> {
     let mut message: Assistant =
         serde_json::from_str(message.get()).ok().filter(|said: &Assistant| said.role == "assistant")?;
@@ -107,7 +107,7 @@ pub(super) fn tool_result(id: &str, text: &str) -> Value {
     json!({ "role": "tool", "tool_call_id": id, "content": text })
 }
 
-/// The tools of a request.
+/// Returns the tool definitions of a request.
 pub(super) fn offers(tools: &[ToolSpec], submit: Option<&SubmitTool>) -> Vec<Value> {
     let offer = |name: &str, description: &str, schema: &Value| {
         json!({
@@ -119,7 +119,7 @@ pub(super) fn offers(tools: &[ToolSpec], submit: Option<&SubmitTool>) -> Vec<Val
     tools.chain(submit.map(|tool| offer(&tool.name, &tool.description, &tool.schema))).collect()
 }
 
-/// The body of a request. The messages come as the JSON they are stored as.
+/// Returns the body of a request; messages are passed as stored JSON.
 pub(super) fn body(model: &str, messages: &str, tools: &[Value]) -> Vec<u8> {
     let mut rest = json!({ "model": model, "stream": true, "stream_options": { "include_usage": true } });
     if !tools.is_empty() {
@@ -134,7 +134,7 @@ pub(super) fn body(model: &str, messages: &str, tools: &[Value]) -> Vec<u8> {
     body
 }
 
-/// A chunk of a streamed answer, or a whole one: then `message` stands for `delta`.
+/// Chunk of a streamed response, or a complete response: then `message` is used in place of `delta`.
 #[derive(Debug, Default, Deserialize)]
 pub(super) struct Chunk {
     #[serde(default)]
@@ -189,7 +189,7 @@ pub(super) struct FunctionDelta {
     pub(super) arguments: Value,
 }
 
-/// Text in the shapes servers give it: a string, or a list of parts with a text each.
+/// Returns text in either server format: a string, or a list of parts with a text each.
 pub(super) fn text_of(value: &Value) -> String {
     match value {
         Value::String(text) => text.clone(),

@@ -1,4 +1,4 @@
-//! [`CliAgent`]: its settings, and how its program is run for a turn.
+//! [`CliAgent`]: its settings, and running its program for a turn.
 
 use std::ffi::OsString;
 use std::io;
@@ -13,18 +13,18 @@ use super::turn::{Turn, cut};
 use super::{claude, codex, prompt, strict};
 use crate::drivers::{
     AgentEvent, AgentEvents, AgentRequest, Capabilities, Driver, DriverError, ErrorClass, Finished, Sender, SessionRef,
-    SessionStore, events, sessions::Opening,
+    SessionStore, events, sessions::TurnRequest,
 };
 use crate::process::{Environment, Heard, Program, Redactor, Running, Stopped, Watch};
 
-/// How much of an agent's standard error is kept, in bytes.
+/// Maximum number of bytes kept of an agent's standard error.
 const STDERR: usize = 32 * 1024;
 
-/// A coding agent's program as a driver. Prompts go by its standard input; it sees an [`Environment`] of listed variables;
-/// cancelled, dropped or out of time, it ends with all processes it started.
+/// Driver that runs a coding agent's program. Prompts are passed on standard input; it sees an [`Environment`] of
+/// listed variables; when cancelled, dropped or out of time, it is killed with all processes it started.
 ///
-/// The agent has tools of its own: of what a turn may do, it is told whether it may write, by its own switches. The result
-/// is asked for by the submit tool's schema.
+/// The agent has its own tools: of [`Access`](super::super::Access), only write permission is passed to it, by its own
+/// options. The result is requested with the submit tool's schema.
 ///
 /// ```
 /// # use superstep_agents as superstep;
@@ -38,7 +38,7 @@ pub struct CliAgent {
     dialect: Dialect,
     program: OsString,
     args: Vec<OsString>,
-    /// What stands before the program.
+    /// Command placed before the program.
     prefix: Vec<OsString>,
     environment: Environment,
     grace: Duration,
@@ -46,13 +46,13 @@ pub struct CliAgent {
 }
 
 impl CliAgent {
-    /// Returns the agent behind the program `codex` (`codex exec --json`). It sees `CODEX_HOME`, `CODEX_API_KEY`,
+    /// Returns the agent for the program `codex` (`codex exec --json`). It sees `CODEX_HOME`, `CODEX_API_KEY`,
     /// `OPENAI_API_KEY` and `OPENAI_BASE_URL`.
     pub fn codex() -> Self {
         Self::of(Dialect::Codex, "codex", &codex::VARIABLES)
     }
 
-    /// Returns the agent behind the program `claude` (`claude -p --output-format stream-json`). It sees `ANTHROPIC_*`,
+    /// Returns the agent for the program `claude` (`claude -p --output-format stream-json`). It sees `ANTHROPIC_*`,
     /// `CLAUDE_CONFIG_DIR` and `CLAUDE_CODE_OAUTH_TOKEN`.
     pub fn claude() -> Self {
         Self::of(Dialect::Claude, "claude", &claude::VARIABLES)
@@ -75,48 +75,48 @@ impl CliAgent {
         self
     }
 
-    /// Puts a program with its arguments before the agent's: a sandbox, which all the agent does happens in.
+    /// Sets a command to run the agent's program in, such as a sandbox.
     pub fn behind(mut self, prefix: impl IntoIterator<Item = impl Into<OsString>>) -> Self {
         self.prefix.extend(prefix.into_iter().map(Into::into));
         self
     }
 
-    /// Gives it variables of this process besides, such as a proxy with a password. What is secret in them is hidden in what
-    /// it says.
+    /// Passes further variables of this process, such as a proxy with a password. Secrets in them are hidden in the
+    /// agent's output.
     pub fn passing(mut self, names: &[impl AsRef<str>]) -> Self {
         let names: Vec<&str> = names.iter().map(AsRef::as_ref).collect();
         self.environment = self.environment.keep(&names);
         self
     }
 
-    /// Keeps what its turns come to in a store, so that a turn that has ended is known also after a kill. What is said in
-    /// them, the agent's own program keeps.
+    /// Stores the results of turns, so that the result of a finished turn survives a kill. The conversation itself is
+    /// stored by the agent's own program.
     pub fn keeping(self, store: SessionStore) -> Self {
         Self { store: Some(store), ..self }
     }
 
-    /// Sets a variable of its environment. Values of variables with names like keys are hidden in what it says.
+    /// Sets an environment variable. Values of variables with key-like names are hidden in the agent's output.
     pub fn env(mut self, name: impl Into<OsString>, value: impl Into<OsString>) -> Self {
         self.environment = self.environment.set(name, value);
         self
     }
 
-    /// Sets how long it may take to end once it has told its result, or is asked to end; 5 seconds unless set.
+    /// Sets the time it may take to exit after its result or a request to end. Default: 5 seconds.
     pub fn grace(self, grace: Duration) -> Self {
         Self { grace, ..self }
     }
 
-    async fn carried_out(self, request: AgentRequest, tell: Sender) -> Result<Finished, DriverError> {
+    async fn run_turn(self, request: AgentRequest, sender: Sender) -> Result<Finished, DriverError> {
         let schema = self.schema(&request)?;
-        let begun = Instant::now();
+        let started = Instant::now();
         let mut running = self.start(&request, schema.as_ref())?;
         let mut turn = Turn::of(self.dialect, &request);
         let redactor = Redactor::new(self.environment.secrets());
-        let stopped = self.followed(&mut running, &mut turn, &request, &tell, &redactor).await;
-        turn.took(begun.elapsed());
+        let stopped = self.read_events(&mut running, &mut turn, &request, &sender, &redactor).await;
+        turn.took(started.elapsed());
         let (is_cut_short, finished) = (turn.is_cut_short(), turn.result());
         if let Some(finished) = &finished {
-            self.keep(&request, finished, &tell).await;
+            self.store_result(&request, finished, &sender).await;
         }
         let patience = if stopped.is_ok() && !is_cut_short { self.grace } else { Duration::ZERO };
         let exit = running.end(patience, self.grace).await;
@@ -132,43 +132,47 @@ impl CliAgent {
         })
     }
 
-    /// Notes what the turn came to before anything else happens: whoever is killed now finds it.
-    async fn keep(&self, request: &AgentRequest, finished: &Finished, tell: &Sender) {
+    /// Stores the result before anything else happens, so that it survives a kill.
+    async fn store_result(&self, request: &AgentRequest, finished: &Finished, sender: &Sender) {
         let Some(store) = self.store.clone() else { return };
         let AgentRequest { session, turn, role, model, .. } = request.clone();
         let finished = finished.clone();
-        let kept = tokio::task::spawn_blocking(move || {
-            store.keep(&Opening { session: &session, turn: &turn, role: &role, model: model.as_deref() }, finished)
+        let stored = tokio::task::spawn_blocking(move || {
+            store.store_result(
+                &TurnRequest { session: &session, turn: &turn, role: &role, model: model.as_deref() },
+                finished,
+            )
         });
         // The turn has ended all the same.
-        if let Ok(Err(error)) = kept.await {
-            tell.tell(AgentEvent::Notice(format!("should this process be killed now, the turn is lost: {error}")))
+        if let Ok(Err(error)) = stored.await {
+            sender
+                .tell(AgentEvent::Notice(format!("should this process be killed now, the turn is lost: {error}")))
                 .await;
         }
     }
 
-    /// Reads what the program writes until it has told its result, or ended.
-    async fn followed(
+    /// Reads the program's output until it reports its result, or ends.
+    async fn read_events(
         &self,
         running: &mut Running,
         turn: &mut Turn,
         request: &AgentRequest,
-        tell: &Sender,
+        sender: &Sender,
         redactor: &Redactor,
     ) -> Result<(), Stopped> {
         let (end, idle) = (Instant::now() + request.limits.wall, request.limits.idle);
         let watch = Watch { cancel: request.cancel.clone(), end, idle };
         while !turn.is_over() {
-            let Some(heard) = running.next(&watch).await? else { break };
-            for event in self.events(heard, turn, redactor) {
-                tell.tell(event).await;
+            let Some(output) = running.next(&watch).await? else { break };
+            for event in self.events(output, turn, redactor) {
+                sender.tell(event).await;
             }
         }
         Ok(())
     }
 
-    fn events(&self, heard: Heard, turn: &mut Turn, redactor: &Redactor) -> Vec<AgentEvent> {
-        let line = match heard {
+    fn events(&self, output: Heard, turn: &mut Turn, redactor: &Redactor) -> Vec<AgentEvent> {
+        let line = match output {
             Heard::Line(line) if line.trim().is_empty() => return vec![],
             Heard::Line(line) => line,
             Heard::TooLong(bytes) => {
@@ -251,7 +255,7 @@ impl Driver for CliAgent {
 
     fn run(&self, request: AgentRequest) -> AgentEvents {
         let this = self.clone();
-        events(|tell| this.carried_out(request, tell))
+        events(|sender| this.run_turn(request, sender))
     }
 
     fn ended<'a>(

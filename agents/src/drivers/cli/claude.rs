@@ -1,4 +1,4 @@
-//! How `claude -p` is called, and what its lines say. Unknown lines are notices. Seen with claude 2.1.
+//! Arguments of `claude -p`, and its output format. Unknown lines become notices. Tested with claude 2.1.
 
 use std::ffi::OsString;
 
@@ -8,7 +8,7 @@ use super::turn::{ANSWER, End, Turn, cut};
 use super::{failure, strict};
 use crate::drivers::{AgentEvent, AgentRequest, DriverError, ErrorClass, Session, Status, Usage};
 
-/// What it may see of our environment besides.
+/// Environment variables passed to it.
 pub(super) const VARIABLES: [&str; 3] = ["ANTHROPIC_*", "CLAUDE_CONFIG_DIR", "CLAUDE_CODE_OAUTH_TOKEN"];
 
 pub(super) fn args(request: &AgentRequest, more: &[OsString]) -> Vec<OsString> {
@@ -33,7 +33,7 @@ pub(super) fn args(request: &AgentRequest, more: &[OsString]) -> Vec<OsString> {
     args
 }
 
-/// The tools it has: what reads, and what the turn may do besides.
+/// Returns its tools: reading, and whatever else the turn may do.
 fn tools(request: &AgentRequest) -> String {
     let mut tools = vec!["Read", "Grep", "Glob"];
     if request.access.write {
@@ -66,23 +66,23 @@ fn blocks(message: &Value) -> impl Iterator<Item = &Value> {
 }
 
 fn assistant(turn: &mut Turn, message: &Value) -> Vec<AgentEvent> {
-    // What an agent of the agent says is not what the agent says.
+    // Output of a subagent is not output of the agent.
     let is_own = message["parent_tool_use_id"].is_null();
-    if let Some(trouble) = message["error"].as_str() {
-        trouble.clone_into(&mut turn.trouble);
+    if let Some(reported_error) = message["error"].as_str() {
+        reported_error.clone_into(&mut turn.reported_error);
     }
-    let mut events: Vec<AgentEvent> = blocks(message).filter_map(|block| said(turn, block, is_own)).collect();
+    let mut events: Vec<AgentEvent> = blocks(message).filter_map(|block| content_event(turn, block, is_own)).collect();
     events.extend(used(turn, &message["message"]));
     events
 }
 
-fn said(turn: &mut Turn, block: &Value, is_own: bool) -> Option<AgentEvent> {
+fn content_event(turn: &mut Turn, block: &Value, is_own: bool) -> Option<AgentEvent> {
     let text = |key: &str| block[key].as_str().unwrap_or_default();
     match text("type") {
-        "text" if is_own => Some(turn.said(text("text"))),
+        "text" if is_own => Some(turn.text_event(text("text"))),
         "text" => Some(AgentEvent::Thinking(text("text").to_owned())),
         "thinking" => Some(AgentEvent::Thinking(text("thinking").to_owned())),
-        // The result, which comes again at the end.
+        // The result, which is repeated at the end.
         "tool_use" if text("name") == "StructuredOutput" => {
             turn.submitted = Some(block["input"].clone());
             None
@@ -97,7 +97,7 @@ fn said(turn: &mut Turn, block: &Value, is_own: bool) -> Option<AgentEvent> {
     }
 }
 
-/// A message comes in several lines, each with what all of it used.
+/// Reads the usage of a message, once: it comes in several lines, each with the usage of the whole.
 fn used(turn: &mut Turn, message: &Value) -> Option<AgentEvent> {
     let is_new = message["id"].as_str().is_none_or(|id| turn.seen.insert(id.to_owned()));
     (is_new && message["usage"].is_object()).then(|| {
@@ -107,8 +107,8 @@ fn used(turn: &mut Turn, message: &Value) -> Option<AgentEvent> {
     })
 }
 
-fn usage(told: &Value) -> Usage {
-    let of = |key: &str| told[key].as_u64().unwrap_or(0);
+fn usage(reported: &Value) -> Usage {
+    let of = |key: &str| reported[key].as_u64().unwrap_or(0);
     Usage {
         input: of("input_tokens"),
         output: of("output_tokens"),
@@ -118,16 +118,16 @@ fn usage(told: &Value) -> Usage {
     }
 }
 
-/// Answers to the calls that were told.
+/// Returns the results of reported calls.
 fn results(turn: &Turn, message: &Value) -> Vec<AgentEvent> {
-    let is_told = |block: &&Value| block["tool_use_id"].as_str().is_some_and(|id| turn.seen.contains(id));
-    let results = blocks(message).filter(|block| block["type"] == "tool_result").filter(is_told);
-    let told = results.map(|block| AgentEvent::ToolResult {
+    let is_reported = |block: &&Value| block["tool_use_id"].as_str().is_some_and(|id| turn.seen.contains(id));
+    let results = blocks(message).filter(|block| block["type"] == "tool_result").filter(is_reported);
+    let reported = results.map(|block| AgentEvent::ToolResult {
         id: block["tool_use_id"].as_str().unwrap_or_default().to_owned(),
         ok: block["is_error"] != true,
         text: cut(&answer(&block["content"]), ANSWER),
     });
-    told.collect()
+    reported.collect()
 }
 
 fn answer(content: &Value) -> String {
@@ -138,7 +138,7 @@ fn answer(content: &Value) -> String {
     }
 }
 
-/// The last message: how the turn ended, what it used.
+/// Reads the last message: status and usage of the turn.
 fn result(turn: &mut Turn, message: &Value) -> AgentEvent {
     if let Some(text) = message["result"].as_str() {
         text.clone_into(&mut turn.text);
@@ -151,8 +151,8 @@ fn result(turn: &mut Turn, message: &Value) -> AgentEvent {
     }
     turn.end = Some(end(turn, message));
     let requests = message["num_turns"].as_u64().unwrap_or(turn.usage.requests);
-    let told = if message["usage"].is_object() { usage(&message["usage"]) } else { turn.usage };
-    turn.used(Usage { requests, cost: millionths(&message["total_cost_usd"]), ..told })
+    let reported = if message["usage"].is_object() { usage(&message["usage"]) } else { turn.usage };
+    turn.used(Usage { requests, cost: millionths(&message["total_cost_usd"]), ..reported })
 }
 
 #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a float is cut to what fits")]
@@ -173,11 +173,11 @@ fn end(turn: &Turn, message: &Value) -> End {
 fn failed(turn: &Turn, message: &Value, kind: &str) -> DriverError {
     let errors = message["errors"].as_array().into_iter().flatten().filter_map(Value::as_str);
     let errors: Vec<&str> = errors.collect();
-    let said = match errors.is_empty() {
+    let text = match errors.is_empty() {
         true => message["result"].as_str().unwrap_or(kind).to_owned(),
         false => errors.join("; "),
     };
-    let error = failure::read(&said);
+    let error = failure::read(&text);
     let by_status = match message["api_error_status"].as_u64() {
         Some(429) => Some(ErrorClass::RateLimited),
         Some(401 | 403) => Some(ErrorClass::Auth),
@@ -185,14 +185,14 @@ fn failed(turn: &Turn, message: &Value, kind: &str) -> DriverError {
         Some(_) => Some(ErrorClass::Transient),
         None => None,
     };
-    let by_name = match turn.trouble.as_str() {
+    let by_name = match turn.reported_error.as_str() {
         "authentication_failed" | "billing_error" => Some(ErrorClass::Auth),
         "rate_limit" => Some(ErrorClass::RateLimited),
         "invalid_request" => Some(ErrorClass::Fatal),
         _ if kind == "error_max_structured_output_retries" => Some(ErrorClass::Content),
         _ => None,
     };
-    // A server that has answered in this session before, and refuses its request now, refuses the session.
+    // If the server has answered in this session before and now rejects a request, it rejects the session.
     let is_request = matches!(message["api_error_status"].as_u64(), Some(400 | 413 | 422));
     if error.refusal || (is_request && turn.has_answers()) {
         return DriverError { class: ErrorClass::Content, refusal: true, ..error };

@@ -1,4 +1,4 @@
-//! How `codex exec --json` is called, and what its lines say. Unknown lines are notices. Seen with codex 0.169.
+//! Arguments of `codex exec --json`, and its output format. Unknown lines become notices. Tested with codex 0.169.
 
 use std::ffi::OsString;
 use std::path::Path;
@@ -9,7 +9,7 @@ use super::failure;
 use super::turn::{ANSWER, End, Turn, cut};
 use crate::drivers::{AgentEvent, AgentRequest, DriverError, ErrorClass, Session, Usage};
 
-/// What it may see of our environment besides.
+/// Environment variables passed to it.
 pub(super) const VARIABLES: [&str; 4] = ["CODEX_HOME", "CODEX_API_KEY", "OPENAI_API_KEY", "OPENAI_BASE_URL"];
 
 pub(super) fn args(request: &AgentRequest, schema: Option<&Path>, more: &[OsString]) -> Vec<OsString> {
@@ -43,23 +43,24 @@ pub(super) fn events(turn: &mut Turn, message: &Value) -> Vec<AgentEvent> {
             vec![turn.used(used)]
         }
         "turn.failed" => {
-            let said = message["error"]["message"].as_str().unwrap_or(&turn.trouble).to_owned();
-            turn.end = Some(End::Failed(failed(turn, &said)));
+            let text = message["error"]["message"].as_str().unwrap_or(&turn.reported_error).to_owned();
+            turn.end = Some(End::Failed(failed(turn, &text)));
             vec![]
         }
-        // Also said when it connects again: whether the turn fails, another line says.
+        // Also sent on reconnects; another line reports if the turn fails.
         "error" => {
-            turn.trouble = message["message"].as_str().unwrap_or_default().to_owned();
-            vec![turn.notice(&turn.trouble.clone())]
+            turn.reported_error = message["message"].as_str().unwrap_or_default().to_owned();
+            vec![turn.notice(&turn.reported_error.clone())]
         }
         other => vec![turn.notice(&format!("unknown message `{other}`"))],
     }
 }
 
-/// The failure of a turn. A server that has answered in this session before, and refuses its request now, refuses the session.
-fn failed(turn: &Turn, said: &str) -> DriverError {
-    let error = failure::read(said);
-    match turn.has_answers() && said.to_lowercase().contains("400 bad request") {
+/// Returns the error of a turn. If the server has answered in this session before and now rejects a request, it rejects
+/// the session.
+fn failed(turn: &Turn, text: &str) -> DriverError {
+    let error = failure::read(text);
+    match turn.has_answers() && text.to_lowercase().contains("400 bad request") {
         true => DriverError { class: ErrorClass::Content, refusal: true, ..error },
         false => error,
     }
@@ -69,9 +70,10 @@ fn kind(message: &Value) -> &str {
     message["type"].as_str().unwrap_or_default()
 }
 
-/// What the turn used: the program tells what the whole session has. What it had before stands in the session's reference.
-fn usage(turn: &mut Turn, told: &Value) -> Usage {
-    let of = |key: &str| told[key].as_u64().unwrap_or(0);
+/// Returns the usage of the turn: the program reports the total of the session; the total before is in the session's
+/// reference.
+fn usage(turn: &mut Turn, reported: &Value) -> Usage {
+    let of = |key: &str| reported[key].as_u64().unwrap_or(0);
     let keys = ["input_tokens", "cached_input_tokens", "cache_write_input_tokens", "output_tokens"];
     let all = keys.map(of);
     let before = turn.mark.as_deref().map_or(Some([0; 4]), counts);
@@ -83,17 +85,17 @@ fn usage(turn: &mut Turn, told: &Value) -> Usage {
     Usage { input, output: more(3), cache_read, cache_write, requests: 1, estimated, ..Usage::default() }
 }
 
-/// Reads the counts off a session's reference; none if they do not stand there.
+/// Parses the counts in a session's reference; `None` if it has none.
 fn counts(mark: &str) -> Option<[u64; 4]> {
     let counts: Vec<u64> = mark.split(',').map_while(|count| count.parse().ok()).collect();
     counts.try_into().ok()
 }
 
-/// An item: something said, thought or done.
+/// Converts an item: a message, a thought or an action.
 fn item(turn: &mut Turn, item: &Value, completed: bool) -> Vec<AgentEvent> {
     let text = |key: &str| item[key].as_str().unwrap_or_default();
     match (kind(item), completed) {
-        ("agent_message", true) => vec![turn.said(text("text"))],
+        ("agent_message", true) => vec![turn.text_event(text("text"))],
         ("reasoning", true) => vec![AgentEvent::Thinking(text("text").to_owned())],
         // Not a failure of the turn.
         ("error", true) => vec![turn.notice(text("message"))],

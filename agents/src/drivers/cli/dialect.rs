@@ -1,4 +1,4 @@
-//! The programs of agents that are known. Data only.
+//! Supported agent programs. Data only.
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Dialect {

@@ -1,10 +1,10 @@
-//! What kind of failure an agent's words tell of. Pure.
+//! Classifies failures by an agent's error text. Pure.
 
 use std::time::Duration;
 
 use crate::drivers::{DriverError, ErrorClass, error::tells_refusal};
 
-/// Words and what they tell of; the first that is found counts.
+/// Phrases and the class they indicate; the first match counts.
 const WORDS: [(ErrorClass, &[&str]); 5] = [
     (
         ErrorClass::SessionLost,
@@ -54,7 +54,7 @@ const WORDS: [(ErrorClass, &[&str]); 5] = [
     (ErrorClass::Content, &["structured_output", "structured output"]),
 ];
 
-/// Reads the failure off an agent's words; what is not known may pass.
+/// Classifies an error text; unknown ones are transient.
 pub(super) fn read(words: &str) -> DriverError {
     let lower = words.to_lowercase();
     let is_said = |said: &str| lower.contains(said);
@@ -70,7 +70,7 @@ pub(super) fn read(words: &str) -> DriverError {
     }
 }
 
-/// `try again in 12s`, `retry after 3 minutes`, `in 1.5 seconds`.
+/// Parses `try again in 12s`, `retry after 3 minutes`, `in 1.5 seconds`.
 fn wait(lower: &str) -> Option<Duration> {
     let words = ["try again in ", "retry after ", "retry in ", "resets in "];
     let rest = words.iter().find_map(|word| lower.split_once(word)).map(|(_, rest)| rest)?;
@@ -87,7 +87,7 @@ fn wait(lower: &str) -> Option<Duration> {
     Duration::try_from_secs_f64(number * seconds).ok()
 }
 
-/// The line of an agent's standard error that says most.
+/// Returns the most informative line of an agent's standard error.
 pub(super) fn gist(stderr: &str) -> &str {
     let lines = || stderr.lines().map(str::trim).filter(|line| !line.is_empty());
     let error = lines().find(|line| line.to_lowercase().starts_with("error"));

@@ -1,5 +1,5 @@
-//! `cli:codex` and `cli:claude`: coding agents that are programs, run for each turn and read as they write. Each dialect has
-//! a file; what they share is in `agent` and `turn`.
+//! Drivers `cli:codex` and `cli:claude`: coding agents that are programs, run for each turn and read while they write.
+//! Each dialect has a file; the common code is in `agent` and `turn`.
 
 mod agent;
 mod claude;

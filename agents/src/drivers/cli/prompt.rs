@@ -1,5 +1,5 @@
-//! What an agent's program reads: the prompt, what holds for the session when it begins, and how the result is to be handed
-//! over. Pure.
+//! Standard input of an agent's program: the prompt, the system prompt when the session starts, and instructions for
+//! the result. Pure.
 
 use crate::drivers::{AgentRequest, Session, SubmitTool};
 
@@ -13,7 +13,7 @@ pub(super) fn of(request: &AgentRequest) -> String {
     parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join("\n\n")
 }
 
-/// The program offers no tool of ours: the result is its last message.
+/// Returns the instructions for the result: the program offers no submit tool, so it is the last message.
 fn result(submit: &SubmitTool) -> String {
     let SubmitTool { name, description, schema } = submit;
     format!(

@@ -1,4 +1,4 @@
-//! A temporary file that goes when it is no longer used.
+//! Temporary file, removed on drop.
 
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::io::{self, Write};
@@ -23,7 +23,7 @@ impl Scratch {
 
 impl Drop for Scratch {
     fn drop(&mut self) {
-        // One that stays is a few bytes in a folder that the system empties.
+        // A leftover is a few bytes in a folder that the system cleans.
         let _ = std::fs::remove_file(&self.0);
     }
 }

@@ -1,16 +1,17 @@
-//! JSON schemas as the agents' programs take them. Codex wants them strict: each object closed, each property required, what may
-//! be missing may be null; and there is the way back. Claude Code drops a schema with a format that it does not know. Pure.
+//! JSON schemas in the form the agents' programs accept. Codex requires strict schemas: each object closed, each
+//! property required, optional ones nullable; results are converted back. Claude Code drops a schema with an unknown
+//! format. Pure.
 
 use serde_json::{Map, Value, json};
 
-/// Keys that strict schemas must not hold.
+/// Keys that strict schemas must not contain.
 const LEFT_OUT: [&str; 5] = ["$schema", "title", "default", "format", "examples"];
 
-/// The formats that every validator of JSON schemas knows.
+/// Formats that every JSON schema validator knows.
 const FORMATS: [&str; 9] = ["date", "time", "date-time", "duration", "email", "hostname", "ipv4", "uri", "uuid"];
 
-/// Takes out what Claude Code does not take: formats that only some validators know, such as `uint32`, and keys without meaning for
-/// what is handed over.
+/// Removes what Claude Code rejects: formats that only some validators know, such as `uint32`, and keys that do not
+/// affect the result.
 pub(super) fn plain(schema: &Value) -> Value {
     let Value::Object(fields) = schema else { return schema.clone() };
     let is_known = |format: &Value| format.as_str().is_some_and(|format| FORMATS.contains(&format));
@@ -29,11 +30,10 @@ pub(super) fn plain(schema: &Value) -> Value {
     Value::Object(kept)
 }
 
-/// Makes a schema strict.
 pub(super) fn schema(schema: &Value) -> Value {
     match schema {
         Value::Object(fields) => Value::Object(object(fields)),
-        // "Anything", which strict schemas cannot say.
+        // "Anything", which strict schemas cannot express.
         Value::Bool(true) => json!({"type": ["string", "number", "boolean", "null"]}),
         other => other.clone(),
     }
@@ -92,7 +92,7 @@ fn nullable(schema: Value) -> Value {
     }
 }
 
-/// Takes the nulls out again that stand for what is missing.
+/// Removes the nulls that represent missing properties.
 pub(super) fn without_nulls(value: Value) -> Value {
     match value {
         Value::Object(fields) => {

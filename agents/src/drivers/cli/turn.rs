@@ -1,4 +1,4 @@
-//! A turn as it is heard from an agent's program, and what it comes to.
+//! State of a turn, read from an agent's program, and its result.
 
 use std::collections::BTreeSet;
 use std::io;
@@ -14,33 +14,33 @@ use crate::drivers::{
 };
 use crate::process::{Exit, Stopped};
 
-/// How much of what was said an error carries, in bytes.
+/// Maximum number of bytes of the transcript in an error.
 const TRANSCRIPT: usize = 64 * 1024;
-/// How much of a tool's answer is told, in bytes.
+/// Maximum size of a tool result in an event, in bytes.
 pub(super) const ANSWER: usize = 16 * 1024;
 
-/// What was heard until now.
+/// State so far.
 pub(super) struct Turn {
     dialect: Dialect,
     submits: bool,
     resumed: Option<String>,
     limits: Limits,
     pub(super) session: Option<String>,
-    /// What the session's reference carries besides its id.
+    /// Part of the session's reference besides its id.
     pub(super) mark: Option<String>,
-    /// What was said last.
+    /// Last message.
     pub(super) text: String,
     transcript: String,
     pub(super) usage: Usage,
     pub(super) submitted: Option<Value>,
-    /// What went wrong, if the turn should fail.
-    pub(super) trouble: String,
+    /// Last reported error, for a turn that fails.
+    pub(super) reported_error: String,
     pub(super) end: Option<End>,
-    /// Tool calls and messages that were told.
+    /// Ids of reported tool calls and messages.
     pub(super) seen: BTreeSet<String>,
 }
 
-/// How the program says that the turn has ended.
+/// End of the turn, as reported by the program.
 pub(super) enum End {
     Done,
     Limit(Status),
@@ -64,13 +64,13 @@ impl Turn {
             transcript: String::new(),
             usage: Usage::default(),
             submitted: None,
-            trouble: String::new(),
+            reported_error: String::new(),
             end: None,
             seen: BTreeSet::new(),
         }
     }
 
-    /// Whether a server has answered in this session before.
+    /// Returns whether a server has answered in this session before.
     pub(super) fn has_answers(&self) -> bool {
         self.resumed.is_some() || self.usage.requests > 0 || !self.seen.is_empty()
     }
@@ -79,7 +79,7 @@ impl Turn {
         self.end.is_some()
     }
 
-    /// Whether a limit ended it, of which the program need not know.
+    /// Returns whether a limit ended the turn; the program may not know.
     pub(super) fn is_cut_short(&self) -> bool {
         matches!(self.end, Some(End::Limit(_)))
     }
@@ -89,7 +89,7 @@ impl Turn {
         AgentEvent::Started(SessionRef { id: session.to_owned(), turn: String::new() })
     }
 
-    pub(super) fn said(&mut self, text: &str) -> AgentEvent {
+    pub(super) fn text_event(&mut self, text: &str) -> AgentEvent {
         self.text = text.to_owned();
         self.transcript.push_str(text);
         self.transcript.push('\n');
@@ -100,7 +100,7 @@ impl Turn {
         AgentEvent::Notice(cut(text, ANSWER))
     }
 
-    /// Notes what the turn has used, and ends it if that is more than it may.
+    /// Records the usage, and ends the turn if it exceeds a limit.
     pub(super) fn used(&mut self, usage: Usage) -> AgentEvent {
         self.usage = usage;
         if self.end.is_none() && self.limits.tokens.is_some_and(|most| usage.tokens() > most) {
@@ -115,7 +115,7 @@ impl Turn {
         self.usage.ms = u64::try_from(time.as_millis()).unwrap_or(u64::MAX);
     }
 
-    /// What the turn has come to, if it has come to something.
+    /// Returns the result of the turn, if it has one.
     pub(super) fn result(&mut self) -> Option<Finished> {
         match self.end {
             Some(End::Done) => Some(self.finished(Status::Done)),
@@ -124,15 +124,15 @@ impl Turn {
         }
     }
 
-    /// The failure of a turn without a result, once its program has ended.
+    /// Returns the error of a turn without a result, once its program has ended.
     pub(super) fn failed(mut self, exit: io::Result<Exit>) -> DriverError {
         match self.end.take() {
             Some(End::Failed(error)) => self.fail(error),
-            Some(End::Done | End::Limit(_)) | None => self.broken_off(exit),
+            Some(End::Done | End::Limit(_)) | None => self.exit_error(exit),
         }
     }
 
-    /// The failure of a turn that was ended from here.
+    /// Returns the error of a turn that this process stopped.
     pub(super) fn stopped(&self, stopped: &Stopped) -> DriverError {
         let class = match stopped {
             Stopped::Cancelled => ErrorClass::Cancelled,
@@ -155,8 +155,8 @@ impl Turn {
         Finished { status, text: std::mem::take(&mut self.text), submitted, session, usage: self.usage }
     }
 
-    /// The failure of a turn whose program ended without a result.
-    fn broken_off(&self, exit: io::Result<Exit>) -> DriverError {
+    /// Returns the error of a turn whose program ended without a result.
+    fn exit_error(&self, exit: io::Result<Exit>) -> DriverError {
         let exit = match exit {
             Ok(exit) => exit,
             Err(error) => {
@@ -168,7 +168,7 @@ impl Turn {
             None => "was ended by a signal, without a result".to_owned(),
         };
         let gist = failure::gist(&exit.stderr);
-        let why = [self.trouble.as_str(), gist].into_iter().find(|why| !why.is_empty()).unwrap_or_default();
+        let why = [self.reported_error.as_str(), gist].into_iter().find(|why| !why.is_empty()).unwrap_or_default();
         let mut error = failure::read(&exit.stderr);
         if error.class == ErrorClass::Transient {
             error = failure::read(why);
@@ -198,7 +198,7 @@ impl Turn {
     }
 }
 
-/// The beginning of a text, at most so many bytes.
+/// Returns the start of a text, at most `bytes` bytes.
 pub(super) fn cut(text: &str, bytes: usize) -> String {
     if text.len() <= bytes {
         return text.to_owned();

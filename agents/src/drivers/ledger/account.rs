@@ -1,4 +1,4 @@
-//! The account of a run: its limits, its use, the names of its turns. Pure; knows no file.
+//! Account of a run: limits, usage, names of turns. Pure; knows no file.
 
 use std::time::Duration;
 
@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::drivers::{Usage, dollars};
 
-/// What is left of a budget; none where there is no limit.
+/// Remainder of a budget; `None`: no limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Left {
     /// Tokens.
@@ -15,7 +15,7 @@ pub struct Left {
     pub cost: Option<u64>,
 }
 
-/// How much all turns of a run may use together; none: no limit.
+/// Limits for all turns of a run together; `None`: no limit.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(default)]
 pub struct RunLimits {
@@ -23,22 +23,22 @@ pub struct RunLimits {
     pub cost: Option<u64>,
     /// Tokens.
     pub tokens: Option<u64>,
-    /// Time in which agents work. Turns at the same time count once; waiting for people does not count.
+    /// Time in which agents work. Parallel turns count once; waiting for people does not count.
     pub wall: Option<Duration>,
 }
 
-/// What a run has used, and what it may use.
+/// Usage and limits of a run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Account {
-    /// What its turns have used, those under way included.
+    /// Usage of its turns, running ones included.
     pub spent: Usage,
-    /// How long agents have worked, in milliseconds.
+    /// Working time of agents, in milliseconds.
     pub worked_ms: u64,
-    /// What it may use, with the limits that people set.
+    /// Limits, including those that people set.
     pub limits: RunLimits,
 }
 
-/// Which turn of which run uses something. For people who read the ledger's file.
+/// Name of a turn in the ledger. For people who read its file.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(in crate::drivers) struct TurnName {
     pub(in crate::drivers) turn: String,
@@ -47,7 +47,7 @@ pub(in crate::drivers) struct TurnName {
 }
 
 impl RunLimits {
-    /// Returns whether nothing is limited.
+    /// Returns whether there are no limits.
     pub fn is_none(&self) -> bool {
         *self == Self::default()
     }
@@ -66,7 +66,7 @@ impl Account {
         all.into_iter().filter(|(_, is_reached)| *is_reached).map(|(name, _)| name).collect()
     }
 
-    /// Returns what was used of what, a line for each limit: `cost: $5.0213 of $5.0000`.
+    /// Returns a line with usage and limit for each limit: `cost: $5.0213 of $5.0000`.
     pub fn lines(&self) -> Vec<String> {
         let RunLimits { cost, tokens, wall } = self.limits;
         let worked = || time(self.worked_ms / 1000);
@@ -80,14 +80,14 @@ impl Account {
         .collect()
     }
 
-    /// Returns whether more was used than a limit allows.
+    /// Returns whether the usage exceeds a limit.
     pub(in crate::drivers) fn is_over(&self) -> bool {
         let is_over = |limit: Option<u64>, used: u64| limit.is_some_and(|limit| used > limit);
         is_over(self.limits.cost, self.spent.cost) || is_over(self.limits.tokens, self.spent.tokens())
     }
 }
 
-/// Returns a time as text, in hours, minutes and seconds.
+/// Formats a time in hours, minutes and seconds.
 pub(super) fn time(seconds: u64) -> String {
     match (seconds / 3600, seconds / 60 % 60, seconds % 60) {
         (0, 0, seconds) => format!("{seconds} s"),

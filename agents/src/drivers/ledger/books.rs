@@ -1,4 +1,4 @@
-//! The books of a ledger: turns that have ended, turns under way, the time that agents worked.
+//! Data of a ledger: finished turns, running turns, working time.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -10,39 +10,38 @@ use super::file::{LedgerFile, Line};
 use super::new_limits::{LimitsAnswer, NewLimits};
 use crate::drivers::{DriverError, ErrorClass, Usage};
 
-/// The ledger's data.
 #[derive(Debug, Default)]
 pub(in crate::drivers) struct Books {
     pub(super) limits: RunLimits,
-    /// The answers that set others: the limits and the time, by key.
+    /// Limits set by people, with the time of the answer, by key.
     answers: BTreeMap<String, (RunLimits, u64)>,
-    /// What was used by turns without a name.
+    /// Usage of turns without a name.
     pub(super) spent: Usage,
-    /// What each turn used, by its name: once for each try.
+    /// Usage of each turn by name, one entry per attempt.
     turns: BTreeMap<String, Vec<Usage>>,
-    pub(super) held: BTreeMap<u64, Charge>,
+    pub(super) reservations: BTreeMap<u64, Reservation>,
     next: u64,
-    worked: Worked,
+    worked: WorkClock,
     file: Option<LedgerFile>,
 }
 
-/// What a turn that is under way has reserved, and has used.
+/// Reservation and usage of a running turn.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Charge {
+pub(super) struct Reservation {
     pub(super) tokens: u64,
     pub(super) cost: u64,
     pub(super) used: Usage,
 }
 
-/// How long somebody worked.
+/// Stopwatch for the time in which at least one agent works.
 #[derive(Debug, Default)]
-struct Worked {
+struct WorkClock {
     before: Duration,
     workers: usize,
     since: Option<Instant>,
 }
 
-impl Worked {
+impl WorkClock {
     fn so_far(&self) -> Duration {
         self.before + self.since.map(|since| since.elapsed()).unwrap_or_default()
     }
@@ -104,17 +103,17 @@ impl Books {
         Ok(LimitsAnswer::Set(NewLimits::set(to, at)))
     }
 
-    /// What named turns used, and unnamed ones that have ended.
+    /// Returns the usage of named turns, and of unnamed ones that have ended.
     pub(super) fn ended(&self) -> Usage {
         let mut all = self.spent;
         self.turns.values().flatten().for_each(|usage| all += *usage);
         all
     }
 
-    /// What all turns used.
+    /// Returns the usage of all turns.
     fn all(&self) -> Usage {
         let mut all = self.ended();
-        self.held.values().for_each(|charge| all += charge.used);
+        self.reservations.values().for_each(|reservation| all += reservation.used);
         all
     }
 
@@ -128,10 +127,12 @@ impl Books {
     }
 
     pub(super) fn left(&self) -> Left {
-        let held = |part: fn(&Charge) -> u64| self.held.values().map(part).fold(0, u64::saturating_add);
+        let reserved =
+            |part: fn(&Reservation) -> u64| self.reservations.values().map(part).fold(0, u64::saturating_add);
         let (ended, limits) = (self.ended(), self.allowed());
-        let tokens = ended.tokens().saturating_add(held(|charge| charge.tokens.max(charge.used.tokens())));
-        let cost = ended.cost.saturating_add(held(|charge| charge.cost.max(charge.used.cost)));
+        let tokens =
+            ended.tokens().saturating_add(reserved(|reservation| reservation.tokens.max(reservation.used.tokens())));
+        let cost = ended.cost.saturating_add(reserved(|reservation| reservation.cost.max(reservation.used.cost)));
         let less = |limit: Option<u64>, taken| limit.map(|limit| limit.saturating_sub(taken));
         Left { tokens: less(limits.tokens, tokens), cost: less(limits.cost, cost) }
     }
@@ -146,25 +147,27 @@ impl Books {
         ];
         let shown: Vec<String> = shown.into_iter().flatten().collect();
         let worked = limits.wall.map(|_| format!(" in {} s", worked_ms / 1000)).unwrap_or_default();
-        let held = match self.held.len() {
+        let reserved = match self.reservations.len() {
             0 => String::new(),
             turns => format!(", the rest is held by {turns} turns under way"),
         };
         let (tokens, cost) = (self.ended().tokens(), dollars(spent.cost));
-        let message =
-            format!("the budget of {} is used up: {tokens} tokens and {cost} spent{worked}{held}", shown.join(" and "));
+        let message = format!(
+            "the budget of {} is used up: {tokens} tokens and {cost} spent{worked}{reserved}",
+            shown.join(" and ")
+        );
         DriverError::new(ErrorClass::Budget, message).help("raise the budget, then go on")
     }
 
-    pub(super) fn hold(&mut self, charge: Charge) -> u64 {
+    pub(super) fn add_reservation(&mut self, reservation: Reservation) -> u64 {
         let number = self.next;
         self.next += 1;
-        self.held.insert(number, charge);
+        self.reservations.insert(number, reservation);
         number
     }
 
-    /// Begins a try of a turn and returns its number; the last one goes on if the driver goes on with it. A turn without a
-    /// name gets one.
+    /// Starts an attempt of a turn and returns its number; if the driver resumes the last one, that number is reused. A
+    /// turn without a name gets one.
     pub(in crate::drivers) fn begin(&mut self, name: &mut TurnName, continues: bool) -> Result<usize, DriverError> {
         if name.turn.is_empty() {
             name.turn = format!("#{}", self.turns.len());
@@ -174,30 +177,30 @@ impl Books {
             tries.push(Usage::default());
         }
         let nth = tries.len() - 1;
-        self.note(name, nth)?;
+        self.write_usage(name, nth)?;
         Ok(nth)
     }
 
-    /// Notes what a try has used so far, and returns what all tries of its turn have.
+    /// Records the usage of an attempt, and returns that of all attempts of its turn.
     pub(in crate::drivers) fn used(&mut self, name: &TurnName, nth: usize, usage: Usage) -> Result<Usage, DriverError> {
         let tries = self.turns.entry(name.turn.clone()).or_default();
         tries.resize(tries.len().max(nth + 1), Usage::default());
         if tries[nth] != usage {
             tries[nth] = usage;
-            self.note(name, nth)?;
+            self.write_usage(name, nth)?;
         }
         Ok(self.of(&name.turn))
     }
 
-    /// What all tries of a turn have used.
+    /// Returns the usage of all attempts of a turn.
     pub(super) fn of(&self, turn: &str) -> Usage {
         let mut all = Usage::default();
         self.turns.get(turn).into_iter().flatten().for_each(|usage| all += *usage);
         all
     }
 
-    /// Counts what the last try of a turn used, and returns what all of them did.
-    pub(in crate::drivers) fn settle(
+    /// Records the final usage of the last attempt of a turn, and returns that of all its attempts.
+    pub(in crate::drivers) fn record_final(
         &mut self,
         turn: &str,
         usage: Usage,
@@ -209,20 +212,20 @@ impl Books {
         self.used(&name, nth, usage)
     }
 
-    pub(in crate::drivers) fn work(&mut self) {
+    pub(in crate::drivers) fn start_work(&mut self) {
         self.worked.begin();
     }
 
-    /// Ends the work on a turn, and writes how long all have worked.
-    pub(in crate::drivers) fn rest(&mut self, name: &TurnName) {
+    /// Stops the working time of a turn, and writes the total.
+    pub(in crate::drivers) fn stop_work(&mut self, name: &TurnName) {
         self.worked.end();
         if let Some(nth) = self.turns.get(&name.turn).and_then(|tries| tries.len().checked_sub(1)) {
-            let _ = self.note(name, nth); // a turn that ends has nobody to report to; the next one fails to begin
+            let _ = self.write_usage(name, nth); // a turn that ends cannot report it; the next one fails to start
         }
     }
 
-    /// Writes what a try has used.
-    fn note(&mut self, name: &TurnName, nth: usize) -> Result<(), DriverError> {
+    /// Writes the usage of an attempt.
+    fn write_usage(&mut self, name: &TurnName, nth: usize) -> Result<(), DriverError> {
         let usage = self.turns.get(&name.turn).and_then(|tries| tries.get(nth)).copied().unwrap_or_default();
         let TurnName { turn, role, task } = name.clone();
         let worked_ms = millis(self.worked.so_far());

@@ -1,4 +1,4 @@
-//! The file of a ledger: a JSON line for each change, appended. A line that a power cut left unfinished is cut off.
+//! File of a ledger: a JSON line for each change, appended. A line torn by a power cut is removed.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Write};
@@ -13,7 +13,7 @@ use crate::drivers::{DriverError, ErrorClass, Usage};
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum Line {
-    /// What a try of a turn has used so far.
+    /// Usage of an attempt of a turn so far.
     Turn {
         turn: String,
         #[serde(rename = "try")]
@@ -23,14 +23,14 @@ pub(super) enum Line {
         #[serde(default)]
         task: String,
         usage: Usage,
-        /// How long agents of the run have worked by then.
+        /// Working time of the agents of the run at that moment.
         worked_ms: u64,
     },
-    /// The limits that a person set, and the time of the answer in milliseconds since 1970.
+    /// Limits that a person set, and the time of the answer in milliseconds since 1970.
     Limits { key: String, to: RunLimits, at: u64 },
 }
 
-/// More tries of one turn than this are no tries but damage.
+/// Upper bound for the attempts of one turn; more indicate damage.
 const TRIES: usize = 100_000;
 
 #[derive(Debug)]
@@ -57,7 +57,7 @@ impl LedgerFile {
         Ok((Self { path: path.to_owned(), file }, lines))
     }
 
-    /// Appends a line. It outlives this process, and with the next sync of the disk a power cut.
+    /// Appends a line. It survives a kill of this process, and after the next sync of the disk a power cut.
     pub(super) fn append(&mut self, line: &Line) -> Result<(), DriverError> {
         let written = serde_json::to_vec(line).map_err(io::Error::from).and_then(|mut line| {
             line.push(b'\n');
@@ -76,7 +76,7 @@ fn opened(path: &Path) -> io::Result<(File, String)> {
     #[cfg(unix)]
     {
         use std::os::unix::fs::OpenOptionsExt;
-        // A link that an agent put in its place is not written through, a pipe is not waited for.
+        // Do not follow a link that an agent put in its place, and do not wait for a pipe.
         let flags = rustix::fs::OFlags::NOFOLLOW | rustix::fs::OFlags::NONBLOCK;
         options.mode(0o600).custom_flags(flags.bits().cast_signed());
     }

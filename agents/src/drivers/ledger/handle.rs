@@ -1,19 +1,19 @@
-//! [`Ledger`]: a handle on the books that turns share, and what a turn reserves of them.
+//! [`Ledger`]: handle on the account that turns share, and their reservations.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use super::account::{Account, Left, RunLimits};
-use super::books::{Books, Charge};
+use super::books::{Books, Reservation};
 use super::file::LedgerFile;
 use super::new_limits::LimitsAnswer;
 use crate::drivers::{DriverError, Finished, Limits, Status, Usage};
 
-/// The ledgers of this process that have a file: whoever opens the same file shares the account.
+/// Ledgers of this process that have a file: opening the same file again shares the account.
 static OPEN: Mutex<BTreeMap<PathBuf, Weak<Mutex<Books>>>> = Mutex::new(BTreeMap::new());
 
-/// What many turns may use together, and have used. Clones share it.
+/// Limits and usage of many turns together. Clones share them.
 ///
 /// ```
 /// # use superstep_agents as superstep;
@@ -31,9 +31,9 @@ impl Ledger {
         Self::default()
     }
 
-    /// Opens the ledger in a file, made with its folder where there is none: what was used is in it before the next event
-    /// of a turn is read, so that a kill loses nothing that was reported. Whoever opens the same file in this process
-    /// shares the ledger; no other process may use it at the same time.
+    /// Opens the ledger in a file, created with its folder if missing: usage is in the file before the next event of a
+    /// turn is read, so that a kill loses nothing that was reported. Opening the same file again in this process shares
+    /// the ledger; no other process may use it at the same time.
     ///
     /// # Errors
     /// [`ErrorClass::Fatal`](crate::drivers::ErrorClass::Fatal) if the file cannot be read or written, or is damaged.
@@ -62,27 +62,27 @@ impl Ledger {
         self
     }
 
-    /// Limits all of it, except where a limit was [set](Self::set_limits) since.
+    /// Sets all limits, except those [set](Self::set_limits) since.
     pub fn limits(self, limits: RunLimits) -> Self {
         self.books().limits = limits;
         self
     }
 
-    /// Counts what was used before: by another process, from its state.
+    /// Adds earlier usage: of another process, from its state.
     pub fn spent_before(self, usage: &Usage) -> Self {
         self.books().spent += *usage;
         self
     }
 
-    /// Counts at least so much as used, if the ledger knows of less: its file is gone, or was changed.
+    /// Raises the usage to at least this much, for a ledger whose file was lost or changed.
     pub fn at_least(self, usage: &Usage) -> Self {
         self.books().at_least(usage);
         self
     }
 
-    /// Sets the limits that `to` names in place of those before, once for each key: the same answer again changes nothing.
-    /// `now` is the time in milliseconds since 1970. An answer is refused if one of its limits is not above what is used, or
-    /// if another limit is still reached.
+    /// Replaces limits by those that `to` contains, once for each key: repeating the same answer has no effect. `now`
+    /// is the time in milliseconds since 1970. An answer is refused if one of its limits is not above the usage, or if
+    /// another limit would still be reached.
     ///
     /// # Errors
     /// As [`open`](Self::open).
@@ -90,22 +90,22 @@ impl Ledger {
         self.books().set_limits(key, to, now)
     }
 
-    /// Returns what turns that have ended used, in all.
+    /// Returns the usage of all finished turns.
     pub fn spent(&self) -> Usage {
         self.books().ended()
     }
 
-    /// Returns what is neither used nor reserved.
+    /// Returns the part of the budget that is neither used nor reserved.
     pub fn left(&self) -> Left {
         self.books().left()
     }
 
-    /// Returns what was used, turns under way included, and what may be.
+    /// Returns usage, running turns included, and limits.
     pub fn account(&self) -> Account {
         self.books().account()
     }
 
-    /// Returns what the tries of a turn have used together, by the turn's name; nothing if the turn is unknown.
+    /// Returns the usage of all attempts of a turn, by the turn's name; zero if the turn is unknown.
     pub fn used_by(&self, turn: &str) -> Usage {
         self.books().of(turn)
     }
@@ -114,8 +114,8 @@ impl Ledger {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Reserves what a turn may use, and lowers its limits to what is there.
-    pub(in crate::drivers) fn reserve(&self, limits: &mut Limits) -> Result<Hold, DriverError> {
+    /// Reserves the budget of a turn, and lowers its limits to the available amount.
+    pub(in crate::drivers) fn reserve(&self, limits: &mut Limits) -> Result<ReservationGuard, DriverError> {
         let mut books = self.books();
         let left = books.left();
         if left.tokens == Some(0) || left.cost == Some(0) {
@@ -123,7 +123,7 @@ impl Ledger {
         }
         let reserved =
             |limit: Option<u64>, left: Option<u64>| limit.map_or(0, |limit| left.map_or(limit, |left| limit.min(left)));
-        let charge = Charge {
+        let reservation = Reservation {
             tokens: reserved(limits.tokens, left.tokens),
             cost: reserved(limits.cost, left.cost),
             used: Usage::default(),
@@ -134,29 +134,29 @@ impl Ledger {
         let lower = |limit: Option<u64>, left: Option<u64>| limit.into_iter().chain(left).min();
         limits.tokens = lower(limits.tokens, left.tokens);
         limits.cost = lower(limits.cost, left.cost);
-        let number = books.hold(charge);
+        let number = books.add_reservation(reservation);
         drop(books);
-        Ok(Hold { ledger: self.clone(), number, lowered })
+        Ok(ReservationGuard { ledger: self.clone(), number, lowered })
     }
 }
 
-/// A reservation; given back when dropped, less what was used.
-pub(in crate::drivers) struct Hold {
+/// Reservation; the unused part is returned on drop.
+pub(in crate::drivers) struct ReservationGuard {
     ledger: Ledger,
     number: u64,
-    /// Whether the turn's limits of tokens, of cost, are what is left of the budget, and not its own.
+    /// Set for tokens and for cost if the turn's limit is the remaining budget, and not its own limit.
     lowered: (bool, bool),
 }
 
-impl Hold {
-    /// Notes what the turn has used so far.
+impl ReservationGuard {
+    /// Records the usage of the turn so far.
     pub(in crate::drivers) fn used(&self, usage: Usage) {
-        if let Some(charge) = self.ledger.books().held.get_mut(&self.number) {
-            charge.used = usage;
+        if let Some(reservation) = self.ledger.books().reservations.get_mut(&self.number) {
+            reservation.used = usage;
         }
     }
 
-    /// Fails if the turn ended at a limit that is the budget's.
+    /// Fails if the turn ended at a limit of the budget.
     pub(in crate::drivers) fn end(&self, finished: Finished) -> Result<Finished, DriverError> {
         match (finished.status, self.lowered) {
             (Status::TokenLimit, (true, _)) | (Status::CostLimit, (_, true)) => {
@@ -166,21 +166,21 @@ impl Hold {
         }
     }
 
-    /// Fails if the turn, which has used more than it reserved, leaves nothing.
+    /// Fails if the turn has used more than it reserved and the budget is exhausted.
     pub(in crate::drivers) fn check(&self) -> Result<(), DriverError> {
         let books = self.ledger.books();
         let left = books.left();
-        let charge = books.held.get(&self.number).copied().unwrap_or_default();
-        let over_tokens = left.tokens == Some(0) && charge.used.tokens() > charge.tokens;
-        let over_cost = left.cost == Some(0) && charge.used.cost > charge.cost;
+        let reservation = books.reservations.get(&self.number).copied().unwrap_or_default();
+        let over_tokens = left.tokens == Some(0) && reservation.used.tokens() > reservation.tokens;
+        let over_cost = left.cost == Some(0) && reservation.used.cost > reservation.cost;
         if over_tokens || over_cost { Err(books.used_up()) } else { Ok(()) }
     }
 }
 
-impl Drop for Hold {
+impl Drop for ReservationGuard {
     fn drop(&mut self) {
         let mut books = self.ledger.books();
-        let charge = books.held.remove(&self.number).unwrap_or_default();
-        books.spent += charge.used;
+        let reservation = books.reservations.remove(&self.number).unwrap_or_default();
+        books.spent += reservation.used;
     }
 }

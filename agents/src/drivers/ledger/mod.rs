@@ -1,5 +1,5 @@
-//! What the turns of a run use together: one account for all of its agents, in memory or in a file that outlives the
-//! process. Knows no driver.
+//! Budget shared by the turns of a run: one account for all of its agents, in memory or in a persistent file. Knows no
+//! driver.
 
 mod account;
 mod books;

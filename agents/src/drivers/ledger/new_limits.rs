@@ -1,4 +1,4 @@
-//! The limits that people set while a run goes on: each replaces the one before, in the order of the answers. Pure.
+//! Limits that people set during a run: each replaces the one before, in the order of the answers. Pure.
 
 use std::time::Duration;
 
@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::account::{Account, RunLimits, time};
 use crate::drivers::dollars;
 
-/// The limits of a run that people set in place of those it began with. Of two answers, the later one counts for each limit.
+/// Limits of a run that people set in place of the original ones. For each limit, the later answer counts.
 ///
 /// ```
 /// # use superstep_agents as superstep;
@@ -32,7 +32,7 @@ pub struct NewLimits {
 pub struct NewLimit<T> {
     /// The limit.
     pub limit: T,
-    /// The time of the answer, in milliseconds since 1970. No two answers of a ledger have the same.
+    /// Time of the answer, in milliseconds since 1970. Unique within a ledger.
     pub at: u64,
 }
 
@@ -64,7 +64,7 @@ impl NewLimits {
         }
     }
 
-    /// Returns limits with those replaced that were set.
+    /// Returns `limits` with the new ones applied.
     pub fn over(self, limits: RunLimits) -> RunLimits {
         RunLimits {
             cost: self.cost.map(|new| new.limit).or(limits.cost),
@@ -82,7 +82,7 @@ fn later<T>(one: Option<NewLimit<T>>, two: Option<NewLimit<T>>) -> Option<NewLim
 }
 
 impl Account {
-    /// Returns why new limits would not let the run continue; none: they do.
+    /// Returns the reason why new limits would not let the run continue; `None` if they do.
     pub(super) fn objection(&self, to: RunLimits) -> Option<String> {
         let after = Self { limits: NewLimits::set(to, 0).over(self.limits), ..*self };
         let low: Vec<String> = Self { limits: to, ..*self }.reached_with().into_iter().map(too_low).collect();
@@ -91,7 +91,7 @@ impl Account {
         (!all.is_empty()).then(|| all.join("; "))
     }
 
-    /// The limits that are reached: name, limit, use.
+    /// Returns the limits that are reached: name, limit, usage.
     fn reached_with(&self) -> Vec<(&'static str, String, String)> {
         let RunLimits { cost, tokens, wall } = self.limits;
         let shown = |name: &str| match name {

@@ -1,4 +1,4 @@
-//! [`Scripted`]: a scenario and its log as a driver.
+//! [`Scripted`]: driver for a scenario and its log.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -11,12 +11,12 @@ use super::scenario::{Scenario, ScenarioError};
 use super::{choose, play};
 use crate::drivers::{AgentEvents, AgentRequest, Capabilities, Driver, DriverError, Finished, SessionRef, events};
 
-/// A scenario's turns as a driver.
+/// Driver that plays the turns of a scenario.
 ///
-/// Which turn a request gets is read off the request: its role, task, attempt, session and prompt. Where several fit, or one
-/// fits often, it counts which were had in the run before. These counts, and what each turn came to, are kept in a log: in
-/// memory, or in a folder, by [`logged_in`](Self::logged_in), so that a process that goes on where another was killed counts
-/// on, gives a turn that had begun again, and knows what ended turns came to.
+/// The turn for a request is selected by role, task, attempt, session and prompt. If several match, or one may be used
+/// more than once, the earlier uses in the run are counted. These counts and the results of turns are kept in a log: in
+/// memory, or in a folder, by [`logged_in`](Self::logged_in), so that a process that resumes after a kill continues the
+/// counts, repeats an unfinished turn, and knows the results of finished ones.
 ///
 /// ```
 /// # use superstep_agents as superstep;
@@ -45,7 +45,7 @@ impl Scripted {
     /// Reads a scenario from a file.
     ///
     /// # Errors
-    /// [`ScenarioError`] with file, line and key if it cannot be read or says what a scenario cannot say.
+    /// [`ScenarioError`] with file, line and key if it cannot be read or is invalid.
     pub fn open(file: impl AsRef<Path>) -> Result<Self, ScenarioError> {
         let file = file.as_ref();
         let text = files::text(file).map_err(|error| ScenarioError::unread(file, &error))?;
@@ -63,9 +63,9 @@ impl Scripted {
         Ok(Self { name, scenario: Arc::new(scenario), log: Arc::default() })
     }
 
-    /// Keeps the log in a folder, in a file named after the scenario's. Several scenarios may share the folder, and several
-    /// runs, if they are told apart by [`Place::run`](crate::drivers::Place::run) and their turns by
-    /// [`AgentRequest::turn`]. It is made when it is needed.
+    /// Keeps the log in a folder, in a file named after the scenario's. Several scenarios may share the folder, and so
+    /// may several runs, if they have different [`Place::run`](crate::drivers::Place::run) and their turns different
+    /// [`AgentRequest::turn`]. The folder is created when needed.
     #[must_use]
     pub fn logged_in(self, folder: impl Into<PathBuf>) -> Self {
         let log = Log::in_folder(&folder.into(), self.scenario.file());
@@ -88,9 +88,9 @@ impl Driver for Scripted {
 
     fn run(&self, request: AgentRequest) -> AgentEvents {
         let Self { scenario, log, .. } = self.clone();
-        events(|tell| async move {
+        events(|sender| async move {
             let chosen = choose::turn(&scenario, &log, &request)?;
-            let ended = play::turn(&scenario, &chosen, &request, &tell).await;
+            let ended = play::turn(&scenario, &chosen, &request, &sender).await;
             log.ended(&chosen, &request, &ended)?;
             ended
         })

@@ -1,15 +1,15 @@
-//! Changes to files, kept beneath a folder: no absolute path, no `..`, no `.git`, no symbolic link on the way. Each can be
-//! done again after it was done: a turn that was killed begins anew.
+//! File changes inside a folder: no absolute path, no `..`, no `.git`, no symbolic link on the way. Each is idempotent,
+//! because a turn that was killed is repeated.
 
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
 use super::step::{EditFile, MoveFile, WriteFile};
-use crate::drivers::tools::Inside;
+use crate::drivers::tools::RelativePath;
 
-/// The path in a folder, once nothing on the way is a link.
-fn beneath(at: &Inside, folder: &Path) -> io::Result<PathBuf> {
+/// Returns the path in a folder, after checking that no part of it is a link.
+fn beneath(at: &RelativePath, folder: &Path) -> io::Result<PathBuf> {
     let mut path = folder.to_owned();
     for name in at.names() {
         path.push(name);
@@ -41,7 +41,7 @@ impl EditFile {
         }
     }
 
-    /// The text after the edit, also if it was done before.
+    /// Returns the text after the edit, also if it was done before.
     fn edited(&self, text: &str) -> Option<String> {
         let was_done = !self.new.is_empty() && text.contains(&self.new);
         if was_done && (self.new.contains(&self.old) || !text.contains(&self.old)) {
@@ -67,8 +67,8 @@ impl MoveFile {
     }
 }
 
-/// Removes a file, or a folder with all in it; one that is gone already is no failure.
-pub(super) fn delete(path: &Inside, folder: &Path) -> io::Result<()> {
+/// Removes a file, or a folder with its contents; does nothing if it does not exist.
+pub(super) fn delete(path: &RelativePath, folder: &Path) -> io::Result<()> {
     let path = beneath(path, folder)?;
     let removed = if path.is_dir() { fs::remove_dir_all(path) } else { fs::remove_file(path) };
     match removed {

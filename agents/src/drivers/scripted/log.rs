@@ -1,5 +1,5 @@
-//! Which turns were had, and what they came to: JSON lines, in memory or in a file that is read anew each time, so that
-//! several processes, one after the other, share it. The last line may be torn: its process was killed.
+//! Log of used turns and their results: JSON lines, in memory or in a file that is re-read each time, so that several
+//! processes can use it in turn. The last line may be torn by a kill.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -10,21 +10,20 @@ use superstep_base::Fnv;
 
 use crate::drivers::{AgentRequest, DriverError, ErrorClass, Finished, jsonl};
 
-/// A line of the log.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct Entry {
     /// The run.
     pub(super) run: String,
-    /// The request's key; empty if it had none.
+    /// Key of the request; empty if it had none.
     pub(super) key: String,
-    /// Which turn of the scenario it got, from 0.
+    /// Index of the scenario turn it got, from 0.
     pub(super) turn: usize,
-    pub(super) what: What,
+    pub(super) what: EntryKind,
 }
 
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub(super) enum What {
+pub(super) enum EntryKind {
     Begun,
     Finished(Finished),
     Failed(ErrorClass),
@@ -38,7 +37,7 @@ pub(super) struct Log {
 }
 
 impl Log {
-    /// The name tells apart scenarios of the same name in different folders.
+    /// Returns a log in a file whose name also distinguishes scenarios of the same name in different folders.
     pub(super) fn in_folder(folder: &Path, scenario: &Path) -> Self {
         let mut hash = Fnv::new();
         let whole = scenario.canonicalize().unwrap_or_else(|_| scenario.to_owned());
@@ -48,49 +47,49 @@ impl Log {
         Self { file: Some(folder.join(name)), entries: Mutex::default() }
     }
 
-    /// Chooses a turn by what is in the log, and notes that it has begun.
+    /// Selects a turn by the entries of the log, and records that it has started.
     pub(super) fn begin(
         &self,
         request: &AgentRequest,
         choose: impl FnOnce(&[Entry]) -> Result<usize, DriverError>,
     ) -> Result<usize, DriverError> {
-        let mut held = self.held();
-        let entries = self.read(&held)?;
+        let mut stored = self.lock();
+        let entries = self.read(&stored)?;
         let turn = choose(&entries)?;
-        self.append(&mut held, Entry::of(request, turn, What::Begun))?;
+        self.append(&mut stored, Entry::of(request, turn, EntryKind::Begun))?;
         Ok(turn)
     }
 
-    /// What the turn of this key came to, if it has ended.
+    /// Returns the result of the turn with this key, if it has ended.
     pub(super) fn finished(&self, key: &str) -> Result<Option<Finished>, DriverError> {
-        let entries = self.read(&self.held())?;
+        let entries = self.read(&self.lock())?;
         let last = entries.into_iter().rev().find(|entry| !key.is_empty() && entry.key == key);
         Ok(last.and_then(|entry| match entry.what {
-            What::Finished(finished) => Some(finished),
-            What::Begun | What::Failed(_) => None,
+            EntryKind::Finished(finished) => Some(finished),
+            EntryKind::Begun | EntryKind::Failed(_) => None,
         }))
     }
 
-    pub(super) fn held(&self) -> MutexGuard<'_, Vec<Entry>> {
+    pub(super) fn lock(&self) -> MutexGuard<'_, Vec<Entry>> {
         self.entries.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn read(&self, held: &[Entry]) -> Result<Vec<Entry>, DriverError> {
-        let Some(file) = &self.file else { return Ok(held.to_vec()) };
-        jsonl::read(file).map_err(|error| unkept(file, &error))
+    fn read(&self, stored: &[Entry]) -> Result<Vec<Entry>, DriverError> {
+        let Some(file) = &self.file else { return Ok(stored.to_vec()) };
+        jsonl::read(file).map_err(|error| log_error(file, &error))
     }
 
-    pub(super) fn append(&self, held: &mut Vec<Entry>, entry: Entry) -> Result<(), DriverError> {
+    pub(super) fn append(&self, stored: &mut Vec<Entry>, entry: Entry) -> Result<(), DriverError> {
         match &self.file {
-            None => held.push(entry),
-            Some(file) => write_line(file, &entry).map_err(|error| unkept(file, &error))?,
+            None => stored.push(entry),
+            Some(file) => write_line(file, &entry).map_err(|error| log_error(file, &error))?,
         }
         Ok(())
     }
 }
 
 impl Entry {
-    pub(super) fn of(request: &AgentRequest, turn: usize, what: What) -> Self {
+    pub(super) fn of(request: &AgentRequest, turn: usize, what: EntryKind) -> Self {
         Self { run: request.place.run.clone(), key: request.turn.clone(), turn, what }
     }
 }
@@ -101,6 +100,6 @@ fn write_line(path: &Path, entry: &Entry) -> io::Result<()> {
     file.sync_data()
 }
 
-fn unkept(file: &Path, error: &io::Error) -> DriverError {
+fn log_error(file: &Path, error: &io::Error) -> DriverError {
     DriverError::new(ErrorClass::Fatal, format!("cannot keep the log of a scenario in {}: {error}", file.display()))
 }

@@ -1,5 +1,5 @@
-//! `scripted:FILE`: turns from a scenario in YAML, that really change files, for tests and demonstrations. Knows files
-//! beneath a folder; knows no model.
+//! Driver `scripted:FILE`: plays turns from a YAML scenario that change real files, for tests and demonstrations. Knows
+//! files inside a folder; knows no model.
 //!
 //! The format is described in `docs/scenarios.md`.
 

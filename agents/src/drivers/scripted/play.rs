@@ -1,4 +1,4 @@
-//! A turn, carried out.
+//! Plays one turn of a scenario.
 
 use std::time::Duration;
 
@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use superstep_base::Fnv;
 use tokio::time::{Instant, sleep_until};
 
-use super::choose::Chosen;
+use super::choose::ChosenTurn;
 use super::files;
 use super::scenario::Scenario;
 use super::step::{Failure, Step, ToolUse};
@@ -16,32 +16,33 @@ use crate::drivers::{
 
 pub(super) async fn turn(
     scenario: &Scenario,
-    chosen: &Chosen<'_>,
+    chosen: &ChosenTurn<'_>,
     request: &AgentRequest,
-    tell: &Sender,
+    sender: &Sender,
 ) -> Result<Finished, DriverError> {
     let session = session(request)?;
-    tell.tell(AgentEvent::Started(session.clone())).await;
+    sender.tell(AgentEvent::Started(session.clone())).await;
     let place = format!("turn {} of {}", chosen.number + 1, scenario.shown());
-    let stage = Stage { request, tell, place, begun: Instant::now() };
-    let mut said = Said::default();
+    let context = TurnContext { request, sender, place, started: Instant::now() };
+    let mut transcript = Transcript::default();
     for (number, step) in chosen.turn.steps.iter().enumerate() {
-        stage.act(number + 1, step, &mut said).await.map_err(|error| error.transcript(&said.all))?;
-        if let Some(status) = stage.over(&said.usage) {
-            return Ok(said.finished(status, None, session));
+        context.run_step(number + 1, step, &mut transcript).await.map_err(|error| error.transcript(&transcript.all))?;
+        if let Some(status) = context.exceeded_limit(&transcript.usage) {
+            return Ok(transcript.finished(status, None, session));
         }
     }
     if chosen.turn.submit.is_some() && request.submit.is_none() {
-        return Err(stage.wrong("it submits, and nothing is asked for"));
+        return Err(context.wrong("it submits, and nothing is asked for"));
     }
-    said.last = chosen.turn.text.clone().unwrap_or(said.last);
-    Ok(said.finished(Status::Done, chosen.turn.submit.clone(), session))
+    transcript.last = chosen.turn.text.clone().unwrap_or(transcript.last);
+    Ok(transcript.finished(Status::Done, chosen.turn.submit.clone(), session))
 }
 
-/// The session after this turn. A new one is named after the turn that begins it, so that it has the same name again.
+/// Returns the session after this turn. The id of a new one is derived from the request, so that a repeated turn gets
+/// the same id.
 fn session(request: &AgentRequest) -> Result<SessionRef, DriverError> {
     let id = match &request.session {
-        Session::New => format!("scripted-{:016x}", named(request)),
+        Session::New => format!("scripted-{:016x}", request_hash(request)),
         Session::Resume(session) if session.id.starts_with("scripted-") => session.id.clone(),
         Session::Resume(session) => {
             let message = format!("there is no session `{}` in a scenario", session.id);
@@ -51,7 +52,7 @@ fn session(request: &AgentRequest) -> Result<SessionRef, DriverError> {
     Ok(SessionRef { id, turn: request.turn.clone() })
 }
 
-fn named(request: &AgentRequest) -> u64 {
+fn request_hash(request: &AgentRequest) -> u64 {
     let mut hash = Fnv::new();
     let attempt = request.place.attempt.to_string();
     for part in [&request.role, &request.place.run, &request.place.task, &attempt, &request.turn] {
@@ -61,30 +62,30 @@ fn named(request: &AgentRequest) -> u64 {
     hash.finish()
 }
 
-/// What was said and used until now.
+/// Output and usage so far.
 #[derive(Default)]
-struct Said {
+struct Transcript {
     last: String,
     all: String,
     usage: Usage,
 }
 
-impl Said {
+impl Transcript {
     fn finished(self, status: Status, submitted: Option<Value>, session: SessionRef) -> Finished {
         Finished { status, text: self.last, submitted, session: Some(session), usage: self.usage }
     }
 }
 
-struct Stage<'a> {
+struct TurnContext<'a> {
     request: &'a AgentRequest,
-    tell: &'a Sender,
-    /// For messages.
+    sender: &'a Sender,
+    /// Description of the turn for messages.
     place: String,
-    begun: Instant,
+    started: Instant,
 }
 
-impl Stage<'_> {
-    async fn act(&self, number: usize, step: &Step, said: &mut Said) -> Result<(), DriverError> {
+impl TurnContext<'_> {
+    async fn run_step(&self, number: usize, step: &Step, transcript: &mut Transcript) -> Result<(), DriverError> {
         if self.request.cancel.is_cancelled() {
             return Err(cancelled());
         }
@@ -94,15 +95,15 @@ impl Stage<'_> {
         }
         match step {
             Step::Say(text) => {
-                said.last.clone_from(text);
-                said.all.push_str(text);
-                said.all.push('\n');
-                self.tell.tell(AgentEvent::Text(text.clone())).await;
+                transcript.last.clone_from(text);
+                transcript.all.push_str(text);
+                transcript.all.push('\n');
+                self.sender.tell(AgentEvent::Text(text.clone())).await;
             }
-            Step::Think(text) => self.tell.tell(AgentEvent::Thinking(text.clone())).await,
+            Step::Think(text) => self.sender.tell(AgentEvent::Thinking(text.clone())).await,
             Step::Usage(more) => {
-                said.usage += (*more).into();
-                self.tell.tell(AgentEvent::Usage(said.usage)).await;
+                transcript.usage += (*more).into();
+                self.sender.tell(AgentEvent::Usage(transcript.usage)).await;
             }
             Step::Wait(span) => self.wait(Some(span.0)).await?,
             Step::Hang => self.wait(None).await?,
@@ -116,8 +117,8 @@ impl Stage<'_> {
     async fn used(&self, number: usize, ToolUse { name, arguments, result, ok }: &ToolUse) {
         let id = format!("step-{number}");
         let call = AgentEvent::ToolCall { id: id.clone(), name: name.clone(), arguments: arguments.clone() };
-        self.tell.tell(call).await;
-        self.tell.tell(AgentEvent::ToolResult { id, ok: *ok, text: result.clone() }).await;
+        self.sender.tell(call).await;
+        self.sender.tell(AgentEvent::ToolResult { id, ok: *ok, text: result.clone() }).await;
     }
 
     async fn change(&self, number: usize, step: &Step) -> Result<(), DriverError> {
@@ -136,10 +137,10 @@ impl Stage<'_> {
         Ok(())
     }
 
-    /// Waits under the limits of the turn, for ever if no time is given.
+    /// Waits within the limits of the turn; without a time, until a limit.
     async fn wait(&self, span: Option<Duration>) -> Result<(), DriverError> {
         let (now, limits) = (Instant::now(), self.request.limits);
-        let limit = (self.begun + limits.wall).min(now + limits.idle);
+        let limit = (self.started + limits.wall).min(now + limits.idle);
         let end = span.map(|span| now + span);
         tokio::select! {
             biased;
@@ -149,7 +150,7 @@ impl Stage<'_> {
         }
     }
 
-    fn over(&self, used: &Usage) -> Option<Status> {
+    fn exceeded_limit(&self, used: &Usage) -> Option<Status> {
         let limits = self.request.limits;
         if limits.tokens.is_some_and(|most| used.tokens() > most) {
             return Some(Status::TokenLimit);

@@ -1,4 +1,4 @@
-//! What a scenario says: turns, when each fits and what happens in it. Pure.
+//! Scenario: its turns, the requests they match and their steps. Pure.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -9,20 +9,20 @@ use serde_json::Value;
 use super::step::Step;
 use super::words::{Several, Text, Times};
 
-/// A scenario that cannot be read.
+/// Error in a scenario.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{}{}: {message}", file.display(), Line(*line))]
 pub struct ScenarioError {
     /// The file.
     pub file: PathBuf,
-    /// The line, from 1; none if it is not known.
+    /// Line, from 1; `None` if it is unknown.
     pub line: Option<usize>,
-    /// What is wrong, with its key.
+    /// Description, with the key.
     pub message: String,
 }
 
 impl ScenarioError {
-    /// Says what to do.
+    /// Returns a hint for the user.
     pub fn help(&self) -> &'static str {
         match self.line {
             Some(_) => "docs/scenarios.md describes what a scenario may say",
@@ -34,7 +34,7 @@ impl ScenarioError {
         Self { file: file.to_owned(), line: None, message: error.to_string() }
     }
 
-    /// The library writes the place behind its message; we write it in front.
+    /// Converts a YAML error; the library puts the position at the end of its message, we put it in front.
     fn of(file: &Path, error: &serde_norway::Error) -> Self {
         let said = error.to_string();
         let message = match said.rfind(" at line ") {
@@ -54,7 +54,6 @@ impl fmt::Display for Line {
     }
 }
 
-/// A scenario.
 #[derive(Debug)]
 pub(super) struct Scenario {
     file: PathBuf,
@@ -79,7 +78,7 @@ impl Scenario {
         &self.file
     }
 
-    /// The scenario's name for people.
+    /// Returns the scenario's name for messages.
     pub(super) fn shown(&self) -> String {
         self.file
             .file_name()
@@ -87,20 +86,20 @@ impl Scenario {
     }
 }
 
-/// A turn: when it fits, and what happens.
+/// Turn with its conditions and steps.
 #[derive(Debug, Deserialize)]
 #[serde(try_from = "WrittenTurn")]
 pub(super) struct Turn {
-    pub(super) fits: Fits,
+    pub(super) conditions: Conditions,
     pub(super) times: Times,
     pub(super) steps: Vec<Step>,
     pub(super) submit: Option<Value>,
     pub(super) text: Option<String>,
 }
 
-/// What a request must be for a turn; what is not said may be anything.
+/// Conditions that a request must meet; absent ones match anything.
 #[derive(Debug)]
-pub(super) struct Fits {
+pub(super) struct Conditions {
     pub(super) role: Option<String>,
     pub(super) task: Option<String>,
     pub(super) attempt: Option<u32>,
@@ -108,7 +107,7 @@ pub(super) struct Fits {
     pub(super) contains: Vec<String>,
 }
 
-/// Whether a session has begun before.
+/// Kind of session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, strum::Display)]
 #[serde(rename_all = "snake_case")]
 #[strum(serialize_all = "snake_case")]
@@ -142,12 +141,12 @@ impl TryFrom<WrittenTurn> for Turn {
         if let Some(end) = steps.last().filter(|last| last.is_end() && (submit.is_some() || text.is_some())) {
             return Err(format!("a turn that ends with `{end}` has no `submit` and no `text`"));
         }
-        let fits = Fits { role, task: task.map(|task| task.0), attempt, session, contains: contains.0 };
-        Ok(Self { fits, times, steps, submit, text })
+        let conditions = Conditions { role, task: task.map(|task| task.0), attempt, session, contains: contains.0 };
+        Ok(Self { conditions, times, steps, submit, text })
     }
 }
 
-/// Steps, none of them after the end.
+/// Steps, none of which follows an end.
 #[derive(Debug, Default)]
 struct Steps(Vec<Step>);
 

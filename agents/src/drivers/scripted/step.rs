@@ -1,4 +1,4 @@
-//! What may happen in a turn.
+//! Steps of a turn.
 
 use std::fmt;
 
@@ -6,9 +6,8 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::words::{Span, UsageSaid};
-use crate::drivers::{ErrorClass, tools::Inside};
+use crate::drivers::{ErrorClass, tools::RelativePath};
 
-/// One thing that happens in a turn.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum Step {
@@ -17,7 +16,7 @@ pub(super) enum Step {
     Tool(ToolUse),
     Write(WriteFile),
     Edit(EditFile),
-    Delete(Inside),
+    Delete(RelativePath),
     Move(MoveFile),
     Usage(UsageSaid),
     Wait(Span),
@@ -44,14 +43,14 @@ fn yes() -> bool {
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct WriteFile {
-    pub(super) path: Inside,
+    pub(super) path: RelativePath,
     pub(super) content: String,
 }
 
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct EditFile {
-    pub(super) path: Inside,
+    pub(super) path: RelativePath,
     pub(super) old: String,
     pub(super) new: String,
 }
@@ -59,8 +58,8 @@ pub(super) struct EditFile {
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct MoveFile {
-    pub(super) from: Inside,
-    pub(super) to: Inside,
+    pub(super) from: RelativePath,
+    pub(super) to: RelativePath,
 }
 
 #[derive(Clone, Debug, Deserialize)]
@@ -74,12 +73,12 @@ pub(super) struct Failure {
 }
 
 impl Step {
-    /// Whether a turn ends with it.
+    /// Returns whether the step ends the turn.
     pub(super) fn is_end(&self) -> bool {
         matches!(self, Self::Fail(_) | Self::Hang)
     }
 
-    /// Whether it changes files.
+    /// Returns whether the step changes files.
     pub(super) fn writes(&self) -> bool {
         matches!(self, Self::Write(_) | Self::Edit(_) | Self::Delete(_) | Self::Move(_))
     }

@@ -1,4 +1,4 @@
-//! How a scenario writes small things: times, tasks, dollars. Pure.
+//! Value formats of scenarios: times, tasks, dollars. Pure.
 
 use std::time::Duration;
 
@@ -6,7 +6,7 @@ use serde::Deserialize;
 
 use crate::drivers::Usage;
 
-/// A text that may be written as a whole number.
+/// Text that may be written as an integer.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(try_from = "NumberOrText")]
 pub(super) struct Text(pub(super) String);
@@ -52,7 +52,7 @@ impl From<OneOrMany> for Several {
     }
 }
 
-/// How often a turn may be had in one run.
+/// Number of times a turn may be used in one run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(try_from = "CountOrWord")]
 pub(super) enum Times {
@@ -95,7 +95,7 @@ impl TryFrom<CountOrWord> for Times {
     }
 }
 
-/// A time: `200ms`, `1.5s`, `2m`.
+/// Duration: `200ms`, `1.5s`, `2m`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(try_from = "String")]
 pub(super) struct Span(pub(super) Duration);
@@ -112,7 +112,7 @@ impl TryFrom<String> for Span {
     }
 }
 
-/// What a turn uses; the cost in dollars.
+/// Usage of a turn; the cost in dollars.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub(super) struct UsageSaid {

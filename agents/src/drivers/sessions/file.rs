@@ -1,4 +1,4 @@
-//! Writing a turn's file: whole lines, each on disk before the next step. One process at a time.
+//! Writes a turn's file: whole lines, each on disk before the next step. One process at a time.
 
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{self, Write};
@@ -14,10 +14,10 @@ use super::line::Line;
 use super::unusable::unusable;
 use crate::drivers::{DriverError, ErrorClass, Finished, Usage};
 
-/// How long a turn that was just dropped may hold its file: until its last line is on disk.
+/// Maximum wait for a turn that was just dropped and still writes its last line.
 const PATIENCE: Duration = Duration::from_secs(3);
 
-/// The file of an open turn, locked.
+/// File of an open turn, locked.
 #[derive(Clone, Debug)]
 pub(in crate::drivers) struct TurnLog {
     file: Arc<File>,
@@ -25,11 +25,11 @@ pub(in crate::drivers) struct TurnLog {
 }
 
 impl TurnLog {
-    /// Opens a file, made for its owner alone where there is none. May block.
+    /// Opens a file, created with access for its owner only. May block.
     pub(super) fn open(path: &Path) -> Result<Self, DriverError> {
         let mut options = OpenOptions::new();
         options.read(true).append(true).create(true).mode(0o600);
-        // A link that an agent put in its place is not written through.
+        // Do not write through a link that an agent put in its place.
         options.custom_flags(rustix::fs::OFlags::NOFOLLOW.bits().cast_signed());
         let opened = options.open(path);
         let file = opened.map_err(|error| unusable(path, &error))?;
@@ -46,12 +46,12 @@ impl TurnLog {
         Ok(Self { file: Arc::new(file), folder: path.parent().unwrap_or(path).to_owned() })
     }
 
-    /// Cuts the file after so many bytes.
+    /// Truncates the file.
     pub(super) fn cut(&self, whole: u64) -> Result<(), DriverError> {
         self.file.set_len(whole).map_err(|error| unwritable(&error))
     }
 
-    /// Writes the head of a file, all or none of it. May block.
+    /// Writes the first lines of a file atomically. May block.
     pub(super) fn begin(&self, lines: &[Line]) -> Result<(), DriverError> {
         let written =
             encode(lines).and_then(|bytes| append(&self.file, &bytes)).and_then(|()| sync_folder(&self.folder));
@@ -67,17 +67,17 @@ impl TurnLog {
         self.line(Line::Message { message, usage }).await
     }
 
-    /// Writes what a request took whose answer is not kept, and returns when it is on disk.
+    /// Writes the usage of a request whose reply is not stored, and returns when it is on disk.
     pub(in crate::drivers) async fn spent(&self, usage: Usage) -> Result<(), DriverError> {
         self.line(Line::Spent(usage)).await
     }
 
-    /// Writes what the turn came to, and returns when it is on disk.
+    /// Writes the result of the turn, and returns when it is on disk.
     pub(in crate::drivers) async fn end(&self, finished: Finished) -> Result<(), DriverError> {
         self.line(Line::Ended(finished)).await
     }
 
-    /// If nobody waits any more, the line is written all the same, and the lock held until then.
+    /// Writes a line. If the future is dropped, the line is still written, and the lock held until then.
     async fn line(&self, line: Line) -> Result<(), DriverError> {
         let file = Arc::clone(&self.file);
         let work = move || encode(&[line]).and_then(|bytes| append(&file, &bytes));
@@ -100,7 +100,7 @@ fn append(mut file: &File, bytes: &[u8]) -> io::Result<()> {
     file.sync_data()
 }
 
-/// What was made in a folder stays there after a power cut.
+/// Makes new names in a folder durable.
 pub(super) fn sync_folder(folder: &Path) -> io::Result<()> {
     File::open(folder)?.sync_all()
 }

@@ -1,35 +1,34 @@
-//! The lines of a turn's file, as they are stored. Data only.
+//! Stored lines of a turn's file. Data only.
 
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
 use crate::drivers::{Finished, Usage};
 
-/// The first line of a turn's file.
+/// First line of a turn's file.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(super) struct Header {
     pub(super) session: String,
     pub(super) turn: String,
-    /// The turn it follows.
+    /// Key of the previous turn.
     pub(super) parent: Option<String>,
     pub(super) role: String,
     pub(super) model: Option<String>,
-    /// How many messages the turn opens with; written with this line, all or none.
+    /// Number of messages at the start of the turn; written atomically with this line.
     pub(super) opening: usize,
 }
 
-/// A line of a turn's file.
 #[derive(Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum Line {
     Turn(Header),
     Message {
         message: Box<RawValue>,
-        /// What it took to get it.
+        /// Usage of the request.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         usage: Option<Usage>,
     },
-    /// What a request took whose answer is not kept.
+    /// Usage of a request whose reply is not stored.
     Spent(Usage),
     Ended(Finished),
 }

@@ -1,11 +1,11 @@
-//! Names of files for keys of any kind. Pure.
+//! File names for arbitrary keys. Pure.
 
 use superstep_base::Fnv;
 
-/// The longest name that holds its key as it is.
+/// Length of the longest name that contains its key unchanged.
 const LONGEST: usize = 120;
 
-/// A name for a key: other keys, other names, also where a file system does not tell capitals apart.
+/// Returns a file name for a key: unique, also on case-insensitive file systems.
 pub(super) fn name_of(key: &str) -> String {
     let mut name = String::with_capacity(key.len());
     for (nth, byte) in key.bytes().enumerate() {

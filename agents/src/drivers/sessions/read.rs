@@ -1,4 +1,4 @@
-//! Reading a turn's file, line by line: never more than one line and what the caller keeps is in memory.
+//! Reads a turn's file line by line, with one line in memory at a time.
 
 use std::fs::File;
 use std::io::{self, BufRead, BufReader};
@@ -10,29 +10,29 @@ use super::line::{Header, Line};
 use super::unusable::unusable;
 use crate::drivers::{DriverError, ErrorClass, Finished, Usage};
 
-/// What a file tells after its header.
-pub(super) enum Told {
+/// A line after the header.
+pub(super) enum Entry {
     Message(Box<RawValue>, Option<Usage>),
     Spent(Usage),
     Ended(Finished),
 }
 
-/// What a file is.
+/// Header and length of a file.
 #[derive(Default)]
-pub(super) struct Known {
-    /// None if there is no file, or nothing whole in it.
+pub(super) struct FileState {
+    /// `None` if there is no file, or no complete line in it.
     pub(super) header: Option<Header>,
-    /// How many of its bytes are whole lines.
+    /// Number of bytes in complete lines.
     pub(super) whole: u64,
 }
 
-/// Reads a file; one that is not there is empty. A last line that is cut is passed over.
-pub(super) fn read(path: &Path, mut tell: impl FnMut(Told)) -> Result<Known, DriverError> {
+/// Reads a file; a missing one counts as empty. A truncated last line is ignored.
+pub(super) fn read(path: &Path, mut visit: impl FnMut(Entry)) -> Result<FileState, DriverError> {
     let file = match File::open(path) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Known::default()),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(FileState::default()),
         file => file.map_err(|error| unusable(path, &error))?,
     };
-    let (mut reader, mut known, mut bytes) = (BufReader::new(file), Known::default(), Vec::new());
+    let (mut reader, mut state, mut bytes) = (BufReader::new(file), FileState::default(), Vec::new());
     for nth in 1_usize.. {
         bytes.clear();
         let count = reader.read_until(b'\n', &mut bytes).map_err(|error| unusable(path, &error))?;
@@ -40,15 +40,15 @@ pub(super) fn read(path: &Path, mut tell: impl FnMut(Told)) -> Result<Known, Dri
             break;
         }
         match (serde_json::from_slice(&bytes), nth) {
-            (Ok(Line::Turn(header)), 1) => known.header = Some(header),
-            (Ok(Line::Message { message, usage }), 2..) => tell(Told::Message(message, usage)),
-            (Ok(Line::Spent(used)), 2..) => tell(Told::Spent(used)),
-            (Ok(Line::Ended(finished)), 2..) => tell(Told::Ended(finished)),
+            (Ok(Line::Turn(header)), 1) => state.header = Some(header),
+            (Ok(Line::Message { message, usage }), 2..) => visit(Entry::Message(message, usage)),
+            (Ok(Line::Spent(used)), 2..) => visit(Entry::Spent(used)),
+            (Ok(Line::Ended(finished)), 2..) => visit(Entry::Ended(finished)),
             _ => return Err(damaged(path, nth)),
         }
-        known.whole += u64::try_from(count).unwrap_or(u64::MAX);
+        state.whole += u64::try_from(count).unwrap_or(u64::MAX);
     }
-    Ok(known)
+    Ok(state)
 }
 
 fn damaged(path: &Path, line: usize) -> DriverError {

@@ -1,4 +1,4 @@
-//! [`SessionStore`]: where the files of sessions are, and which turns a turn follows.
+//! [`SessionStore`]: location of session files, and the order of turns.
 
 use std::fs::DirBuilder;
 use std::io;
@@ -10,29 +10,29 @@ use serde_json::Value;
 
 use super::file::{TurnLog, sync_folder};
 use super::line::{Header, Line};
+use super::messages::Messages;
 use super::name::name_of;
-use super::read::{Told, read};
-use super::said::Said;
-use super::turn::{OpenTurn, Opening};
+use super::read::{Entry, read};
+use super::turn::{OpenTurn, TurnRequest};
 use super::unusable::unusable;
 use crate::drivers::{DriverError, ErrorClass, Finished, Session, SessionRef, Usage};
 
-/// How many turns may follow one another.
+/// Maximum number of turns in a session.
 const LONGEST: usize = 10_000;
 
-/// A folder of sessions.
+/// Folder of sessions.
 #[derive(Clone, Debug)]
 pub struct SessionStore {
     directory: PathBuf,
 }
 
 impl SessionStore {
-    /// Returns the store in a folder, which is made (for its owner alone) with the first turn.
+    /// Returns the store in a folder, which is created (with access for its owner only) with the first turn.
     pub fn new(directory: impl Into<PathBuf>) -> Self {
         Self { directory: directory.into() }
     }
 
-    /// Removes a session with all its turns; one that is not there is no mistake.
+    /// Removes a session with all its turns, if it exists.
     ///
     /// # Errors
     /// If its folder cannot be removed.
@@ -51,7 +51,7 @@ impl SessionStore {
         self.folder(session).join(format!("{}.jsonl", name_of(turn)))
     }
 
-    /// Returns what a turn came to that has ended.
+    /// Returns the result of a finished turn.
     pub(in crate::drivers) fn ended(
         &self,
         session: Option<&SessionRef>,
@@ -62,54 +62,58 @@ impl SessionStore {
             return Ok(None);
         }
         let mut ended = None;
-        let known = read(&self.path(session, turn), |told| {
-            if let Told::Ended(finished) = told {
+        let state = read(&self.path(session, turn), |entry| {
+            if let Entry::Ended(finished) = entry {
                 ended = Some(finished);
             }
         })?;
-        Ok(ended.filter(|_| known.header.is_some_and(|header| header.turn == turn)))
+        Ok(ended.filter(|_| state.header.is_some_and(|header| header.turn == turn)))
     }
 
-    /// Keeps what a turn came to of which nothing else is kept here, for an agent that remembers by itself what was said. A turn
-    /// without a key is not kept. May block.
-    pub(in crate::drivers) fn keep(&self, asked: &Opening<'_>, finished: Finished) -> Result<(), DriverError> {
-        if asked.turn.is_empty() {
+    /// Stores only the result of a turn, for an agent that stores its conversations itself. A turn without a key is not
+    /// stored. May block.
+    pub(in crate::drivers) fn store_result(
+        &self,
+        request: &TurnRequest<'_>,
+        finished: Finished,
+    ) -> Result<(), DriverError> {
+        if request.turn.is_empty() {
             return Ok(());
         }
-        let turn = asked.turn.to_owned();
-        let (session, parent) = match asked.session {
+        let turn = request.turn.to_owned();
+        let (session, parent) = match request.session {
             Session::New => (turn.clone(), None),
             Session::Resume(before) => (before.id.clone(), Some(before.turn.clone())),
         };
         self.make_folder(&session).map_err(|error| unusable(&self.directory, &error))?;
         let log = TurnLog::open(&self.path(&session, &turn))?;
         log.cut(0)?;
-        let (role, model) = (asked.role.to_owned(), asked.model.map(str::to_owned));
+        let (role, model) = (request.role.to_owned(), request.model.map(str::to_owned));
         log.begin(&[Line::Turn(Header { session, turn, parent, role, model, opening: 0 }), Line::Ended(finished)])
     }
 
-    /// Opens a turn: the one that was begun under this key, or a new one that begins with the messages `opening` makes from
-    /// the tail of what was said before.
+    /// Opens a turn: an existing one with this key, or a new one with the initial messages that `opening` returns for
+    /// the earlier ones.
     pub(in crate::drivers) fn open(
         &self,
-        asked: &Opening<'_>,
-        opening: impl FnOnce(&Said) -> Vec<Value>,
+        request: &TurnRequest<'_>,
+        opening: impl FnOnce(&Messages) -> Vec<Value>,
     ) -> Result<OpenTurn, DriverError> {
-        let turn = if asked.turn.is_empty() { fresh() } else { asked.turn.to_owned() };
-        let (session, parent) = match asked.session {
+        let turn = if request.turn.is_empty() { generate_key() } else { request.turn.to_owned() };
+        let (session, parent) = match request.session {
             Session::New => (turn.clone(), None),
             Session::Resume(before) => (before.id.clone(), Some(before.turn.clone())),
         };
-        let mut said = Said::default();
+        let mut messages = Messages::default();
         if let Some(parent) = &parent {
-            self.past(&session, parent, &turn, &mut said)?;
+            self.load_history(&session, parent, &turn, &mut messages)?;
         }
         let path = self.path(&session, &turn);
         self.make_folder(&session).map_err(|error| unusable(&self.directory, &error))?;
         let log = TurnLog::open(&path)?;
         let header = Header {
-            role: asked.role.to_owned(),
-            model: asked.model.map(str::to_owned),
+            role: request.role.to_owned(),
+            model: request.model.map(str::to_owned),
             opening: 0,
             session: session.clone(),
             turn: turn.clone(),
@@ -118,37 +122,43 @@ impl SessionStore {
         let mut open = OpenTurn {
             at: SessionRef { id: session, turn },
             log,
-            begins: said.joined.len(),
-            said,
+            begins: messages.joined.len(),
+            messages,
             usage: Usage::default(),
             ended: None,
-            goes_on: true,
+            is_resumed: true,
         };
-        if !open.take_up(&path, &header)? {
-            open.goes_on = false;
-            let opening = opening(&open.said);
+        if !open.resume(&path, &header)? {
+            open.is_resumed = false;
+            let opening = opening(&open.messages);
             open.begin(header, &opening)?;
         }
         Ok(open)
     }
 
-    /// Reads what was said in a turn and those before it.
-    fn past(&self, session: &str, last: &str, asked: &str, said: &mut Said) -> Result<(), DriverError> {
+    /// Reads the messages of a turn and of those before it.
+    fn load_history(
+        &self,
+        session: &str,
+        last: &str,
+        current: &str,
+        messages: &mut Messages,
+    ) -> Result<(), DriverError> {
         let (mut line, mut next) = (Vec::new(), Some(last.to_owned()));
         while let Some(turn) = next {
             let path = self.path(session, &turn);
-            let known = read(&path, |_| ())?;
-            let Some(header) = known.header.filter(|header| header.turn == turn && header.session == session) else {
+            let state = read(&path, |_| ())?;
+            let Some(header) = state.header.filter(|header| header.turn == turn && header.session == session) else {
                 return Err(lost(session, &turn));
             };
-            if line.len() >= LONGEST || turn == asked {
+            if line.len() >= LONGEST || turn == current {
                 return Err(lost(session, &turn).help("the turns of this session go in a circle"));
             }
             next = header.parent;
             line.push(path);
         }
         for path in line.iter().rev() {
-            read(path, |told| said.take(told))?;
+            read(path, |entry| messages.take(entry))?;
         }
         Ok(())
     }
@@ -165,8 +175,8 @@ fn lost(session: &str, turn: &str) -> DriverError {
         .help("begin a new session")
 }
 
-/// A key for a turn that was given none.
-fn fresh() -> String {
+/// Returns a unique key for a turn without one.
+fn generate_key() -> String {
     static COUNT: AtomicU64 = AtomicU64::new(0);
     let count = COUNT.fetch_add(1, Ordering::Relaxed);
     let nanos = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).map_or(0, |since| since.as_nanos());

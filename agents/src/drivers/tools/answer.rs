@@ -1,10 +1,10 @@
-//! A tool's answer, as the model gets it. Data only.
+//! Tool result, as the model gets it. Data only.
 
-/// What a tool answers.
+/// Result of a tool call.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ToolAnswer {
-    /// Whether it did what it was asked.
+    /// Set if the call succeeded.
     pub ok: bool,
-    /// The answer, for the model.
+    /// Text for the model.
     pub text: String,
 }

@@ -1,10 +1,10 @@
-//! Arguments of each tool, read from the JSON of a call. Pure; touches no file.
+//! Arguments of each tool, parsed from the JSON of a call. Pure; touches no file.
 
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use super::refused::Refused;
+use super::refusal::Refusal;
 
 #[derive(Deserialize)]
 pub(super) struct Place {
@@ -45,12 +45,12 @@ pub(super) struct Line {
     pub(super) command: String,
 }
 
-pub(super) fn parse<T: DeserializeOwned>(arguments: &str) -> Result<T, Refused> {
+pub(super) fn parse<T: DeserializeOwned>(arguments: &str) -> Result<T, Refusal> {
     let given = if arguments.trim().is_empty() { "{}" } else { arguments };
     let value: Value = serde_json::from_str(given)
-        .map_err(|error| Refused::new(format!("the arguments are not JSON ({error}); call the tool again")))?;
+        .map_err(|error| Refusal::new(format!("the arguments are not JSON ({error}); call the tool again")))?;
     if !value.is_object() {
-        return Err(Refused::new("the arguments are no JSON object"));
+        return Err(Refusal::new("the arguments are no JSON object"));
     }
-    serde_json::from_value(value).map_err(|error| Refused::new(format!("the arguments do not fit: {error}")))
+    serde_json::from_value(value).map_err(|error| Refusal::new(format!("the arguments do not fit: {error}")))
 }

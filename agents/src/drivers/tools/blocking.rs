@@ -1,18 +1,18 @@
-//! Work of a tool on a thread that may block.
+//! Runs tool work on a blocking thread.
 
 use std::any::Any;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use super::refused::Refused;
+use super::refusal::Refusal;
 
-/// Something that is not let go before the last file is written, though nobody waits for it any more.
-pub(super) type Held = Arc<dyn Any + Send + Sync>;
+/// Value kept alive until the last file is written, even if the caller stops waiting.
+pub(super) type KeepAlive = Arc<dyn Any + Send + Sync>;
 
-/// Runs on a thread that may block. The work is told to stop when nobody waits for it any more.
-pub(super) async fn blocking<F>(held: Option<Held>, work: F) -> Result<String, Refused>
+/// Runs work on a blocking thread. Dropping the future sets the flag that tells the work to stop.
+pub(super) async fn blocking<F>(keep_alive: Option<KeepAlive>, work: F) -> Result<String, Refusal>
 where
-    F: FnOnce(&AtomicBool) -> Result<String, Refused> + Send + 'static,
+    F: FnOnce(&AtomicBool) -> Result<String, Refusal> + Send + 'static,
 {
     struct StopOnDrop(Arc<AtomicBool>);
     impl Drop for StopOnDrop {
@@ -23,9 +23,9 @@ where
     let stop = StopOnDrop(Arc::new(AtomicBool::new(false)));
     let flag = Arc::clone(&stop.0);
     let working = tokio::task::spawn_blocking(move || {
-        let _held = held;
+        let _keep_alive = keep_alive;
         work(&flag)
     });
     let done = working.await;
-    done.unwrap_or_else(|_| Err(Refused::new("the tool failed by a mistake of its own")))
+    done.unwrap_or_else(|_| Err(Refusal::new("the tool failed by a mistake of its own")))
 }

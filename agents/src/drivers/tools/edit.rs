@@ -1,5 +1,5 @@
-//! `write` and `edit`: a file is replaced as a whole, so that nobody ever sees half of it, and a hard link out of the folder is
-//! cut, not written through.
+//! Tools `write` and `edit`: a file is replaced atomically, so that no reader sees a partial one, and a hard link out
+//! of the folder is replaced, not written through.
 
 use std::fs::File;
 use std::io::Write;
@@ -10,12 +10,12 @@ use rustix::io::Errno;
 use superstep_base::Fnv;
 
 use super::limits::ToolLimits;
-use super::path::Inside;
-use super::refused::Refused;
+use super::path::RelativePath;
+use super::refusal::Refusal;
 use super::root::{Root, failed, regular};
 
-/// Writes a file, with the folders it is in.
-pub(super) fn write(root: &Root, at: &Inside, content: &str, limits: &ToolLimits) -> Result<String, Refused> {
+/// Writes a file, and creates its folders.
+pub(super) fn write(root: &Root, at: &RelativePath, content: &str, limits: &ToolLimits) -> Result<String, Refusal> {
     check_size(at, content.len(), limits)?;
     let (name, folders) = at.file()?;
     let folder = root.folder_or_new(folders)?;
@@ -23,26 +23,33 @@ pub(super) fn write(root: &Root, at: &Inside, content: &str, limits: &ToolLimits
     Ok(format!("{} `{at}`, {} bytes", if is_new { "made" } else { "wrote" }, content.len()))
 }
 
-/// Replaces the one place where `old` stands.
-pub(super) fn edit(root: &Root, at: &Inside, old: &str, new: &str, limits: &ToolLimits) -> Result<String, Refused> {
+/// Replaces the only occurrence of `old`.
+pub(super) fn edit(
+    root: &Root,
+    at: &RelativePath,
+    old: &str,
+    new: &str,
+    limits: &ToolLimits,
+) -> Result<String, Refusal> {
     let (name, folders) = at.file()?;
     let folder = root.folder(folders)?;
     let bytes = root.read(at, limits.file)?;
-    let text = String::from_utf8(bytes).map_err(|_| Refused::new(format!("`{at}` is not UTF-8 text")))?;
-    let edited = replaced(&text, old, new).map_err(|why| Refused::new(format!("`{at}`: {why}")))?;
+    let text = String::from_utf8(bytes).map_err(|_| Refusal::new(format!("`{at}` is not UTF-8 text")))?;
+    let edited = replaced(&text, old, new).map_err(|why| Refusal::new(format!("`{at}`: {why}")))?;
     check_size(at, edited.len(), limits)?;
     replace(&folder, name, &at.to_string(), edited.as_bytes())?;
     Ok(format!("edited `{at}`"))
 }
 
-fn check_size(at: &Inside, size: usize, limits: &ToolLimits) -> Result<(), Refused> {
+fn check_size(at: &RelativePath, size: usize, limits: &ToolLimits) -> Result<(), Refusal> {
     match size > limits.file {
-        true => Err(Refused::new(format!("`{at}`: {size} bytes are more than the {} that are written", limits.file))),
+        true => Err(Refusal::new(format!("`{at}`: {size} bytes are more than the {} that are written", limits.file))),
         false => Ok(()),
     }
 }
 
-/// The text with `new` in the one place of `old`. Models write `\n`: in a file with CRLF it means the file's line ends.
+/// Replaces the only occurrence of `old` in a text. Models write `\n`: in a file with CRLF it means the file's line
+/// ends.
 fn replaced(text: &str, old: &str, new: &str) -> Result<String, String> {
     if old.is_empty() {
         return Err("`old` is empty; use write for a new file".to_owned());
@@ -57,7 +64,7 @@ fn replaced(text: &str, old: &str, new: &str) -> Result<String, String> {
     }
 }
 
-/// How often `part` stands in the text; places that overlap count each.
+/// Counts the occurrences of `part`, overlapping ones included.
 fn places(text: &str, part: &str) -> usize {
     let (mut from, mut found) = (0, 0);
     while let Some(at) = text[from..].find(part) {
@@ -67,8 +74,8 @@ fn places(text: &str, part: &str) -> usize {
     found
 }
 
-/// Puts a file in the place of what `name` is, durably; returns whether nothing was there.
-fn replace(folder: &OwnedFd, name: &str, shown: &str, bytes: &[u8]) -> Result<bool, Refused> {
+/// Replaces the file `name` durably; returns whether it is new.
+fn replace(folder: &OwnedFd, name: &str, shown: &str, bytes: &[u8]) -> Result<bool, Refusal> {
     let refuse = |error| failed(shown, error);
     let mode = match statat(folder, name, AtFlags::SYMLINK_NOFOLLOW) {
         Ok(stat) => regular(&stat, shown).map(|()| Some(Mode::from_raw_mode(stat.st_mode & 0o777)))?,
@@ -76,19 +83,19 @@ fn replace(folder: &OwnedFd, name: &str, shown: &str, bytes: &[u8]) -> Result<bo
         Err(error) => return Err(refuse(error)),
     };
     let beside = beside(name);
-    // Left by a process that was killed just here.
+    // Leftover of a process that was killed here.
     let _ = unlinkat(folder, &beside, AtFlags::empty());
     let done = fill(folder.as_fd(), &beside, bytes, mode)
         .and_then(|()| renameat(folder, &beside, folder, name).map_err(std::io::Error::from))
         .and_then(|()| fsync(folder).map_err(std::io::Error::from));
     done.map_err(|error| {
         let _ = unlinkat(folder, &beside, AtFlags::empty());
-        Refused::new(format!("`{shown}` cannot be written: {error}"))
+        Refusal::new(format!("`{shown}` cannot be written: {error}"))
     })?;
     Ok(mode.is_none())
 }
 
-/// The name of the new file until it is whole: the same each time, so that a call that runs again clears it away.
+/// Returns the temporary name of the new file: always the same, so that a repeated call removes a leftover.
 fn beside(name: &str) -> String {
     let mut hash = Fnv::new();
     hash.mix(name.as_bytes());

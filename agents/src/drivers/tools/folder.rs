@@ -1,26 +1,26 @@
-//! `list`: what is in a folder, and walking folders for others. Follows no link.
+//! Tool `list`, and directory listings for other tools. Follows no link.
 
 use std::os::fd::AsFd;
 
 use rustix::fs::{AtFlags, Dir, FileType, statat};
 
 use super::limits::ToolLimits;
-use super::path::{Inside, is_kept_away};
-use super::refused::Refused;
+use super::path::{RelativePath, is_reserved};
+use super::refusal::Refusal;
 use super::root::{Root, failed};
 use super::text::short;
 
-/// More entries than this are not even looked at.
-const LOOKED_AT: usize = 100_000;
+/// Maximum number of entries read from a folder.
+const MAX_ENTRIES: usize = 100_000;
 
-/// Something in a folder.
+/// Entry of a folder.
 pub(super) struct Entry {
     pub(super) name: String,
     pub(super) kind: FileType,
 }
 
-/// Returns the names in a folder, sorted, one a line: `src/`, `link@`, `a.rs`.
-pub(super) fn list(root: &Root, at: &Inside, limits: &ToolLimits) -> Result<String, Refused> {
+/// Returns the names in a folder, sorted, one per line: `src/`, `link@`, `a.rs`.
+pub(super) fn list(root: &Root, at: &RelativePath, limits: &ToolLimits) -> Result<String, Refusal> {
     let folder = root.folder(at.names())?;
     let entries = entries(folder.as_fd(), &at.to_string())?;
     let mut lines: Vec<String> = entries.iter().take(limits.entries).map(line).collect();
@@ -42,15 +42,14 @@ fn line(entry: &Entry) -> String {
     format!("{}{mark}", short(&entry.name))
 }
 
-/// Returns what is in an open folder, sorted by name, without what is kept away from agents and without names that are
-/// not UTF-8.
-pub(super) fn entries<F: AsFd>(folder: F, shown: &str) -> Result<Vec<Entry>, Refused> {
+/// Returns the entries of an open folder, sorted by name, without reserved names and names that are not UTF-8.
+pub(super) fn entries<F: AsFd>(folder: F, shown: &str) -> Result<Vec<Entry>, Refusal> {
     let refuse = |error| failed(shown, error);
     let mut found = Vec::new();
-    for entry in Dir::read_from(&folder).map_err(refuse)?.take(LOOKED_AT) {
+    for entry in Dir::read_from(&folder).map_err(refuse)?.take(MAX_ENTRIES) {
         let entry = entry.map_err(refuse)?;
         let Ok(name) = entry.file_name().to_str() else { continue };
-        if [".", ".."].contains(&name) || is_kept_away(name) {
+        if [".", ".."].contains(&name) || is_reserved(name) {
             continue;
         }
         let kind = match entry.file_type() {

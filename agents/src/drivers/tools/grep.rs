@@ -1,5 +1,5 @@
-//! `grep`: lines that match, from files beneath the root. Walks open folders, so no link leads out; leaves out `.git`, binary
-//! files and what `.gitignore` files leave out.
+//! Tool `grep`: matching lines in files beneath the root. Walks open folders, so no link leads out; skips `.git`,
+//! binary files and everything ignored by `.gitignore` files.
 
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -12,14 +12,14 @@ use rustix::fs::FileType;
 
 use super::folder::{Entry, entries};
 use super::limits::ToolLimits;
-use super::path::Inside;
+use super::path::RelativePath;
 use super::read::is_binary;
-use super::refused::Refused;
+use super::refusal::Refusal;
 use super::root::{Root, enter_in, read_in};
 
-/// How much of a line is shown, in bytes.
+/// Maximum number of bytes shown of a line.
 const SHOWN: usize = 400;
-/// How many folders deep it goes; each is open while those in it are searched.
+/// Maximum depth of folders; each is open while its subfolders are searched.
 const DEPTH: usize = 100;
 const GITIGNORE: &str = ".gitignore";
 
@@ -27,13 +27,13 @@ const GITIGNORE: &str = ".gitignore";
 pub(super) fn grep(
     root: &Root,
     pattern: &str,
-    at: &Inside,
+    at: &RelativePath,
     limits: &ToolLimits,
     stop: &AtomicBool,
-) -> Result<String, Refused> {
+) -> Result<String, Refusal> {
     let built =
         RegexBuilder::new(pattern).multi_line(true).crlf(true).size_limit(4 << 20).dfa_size_limit(4 << 20).build();
-    let regex = built.map_err(|error| Refused::new(format!("no regular expression: {error}")))?;
+    let regex = built.map_err(|error| Refusal::new(format!("no regular expression: {error}")))?;
     let mut search =
         Search { regex, limits, stop, until: Instant::now() + limits.search, found: vec![], bytes: 0, cut: None };
     match root.kind(at)? {
@@ -62,8 +62,8 @@ impl Search<'_> {
         self.found.join("\n")
     }
 
-    /// Searches a folder with all in it. The rules of the folders above it hold too, though not for itself.
-    fn folder(&mut self, root: &Root, at: &Inside) -> Result<(), Refused> {
+    /// Searches a folder recursively. The rules of the folders above it apply to its contents, but not to itself.
+    fn folder(&mut self, root: &Root, at: &RelativePath) -> Result<(), Refusal> {
         let mut rules = Vec::new();
         for depth in 0..at.names().len() {
             let above = &at.names()[..depth];
@@ -102,7 +102,7 @@ impl Search<'_> {
             }
             FileType::Directory => self.cut = Some("folders nested too deeply"),
             FileType::RegularFile => {
-                // A file that cannot be read is no match.
+                // A file that cannot be read has no matches.
                 if let Ok(bytes) = read_in(folder.as_fd(), &entry.name, &place, self.limits.file) {
                     self.text(&bytes, &place);
                 }
@@ -147,18 +147,18 @@ impl Search<'_> {
     }
 }
 
-/// The rules of a folder's `.gitignore`, if it has one.
+/// Parses the `.gitignore` of a folder, if it has one.
 fn rules_of(folder: BorrowedFd<'_>, path: &str, limits: &ToolLimits) -> Option<Gitignore> {
     let bytes = read_in(folder, GITIGNORE, GITIGNORE, limits.file).ok()?;
     let mut rules = GitignoreBuilder::new(path);
     for line in String::from_utf8_lossy(&bytes).lines() {
-        // A line that is no rule is none; git passes it over too.
+        // Invalid lines are skipped, as git does.
         let _ = rules.add_line(None, line);
     }
     rules.build().ok()
 }
 
-/// The nearest folder's rules decide.
+/// Returns whether a path is ignored; the rules of the nearest folder decide.
 fn is_ignored(rules: &[Gitignore], path: &str, is_folder: bool) -> bool {
     let decided = rules.iter().rev().map(|rules| rules.matched(path, is_folder)).find(|decided| !decided.is_none());
     matches!(decided, Some(Match::Ignore(_)))

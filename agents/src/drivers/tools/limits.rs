@@ -2,24 +2,24 @@
 
 use std::time::Duration;
 
-/// How much tools take and give. Sizes in bytes.
+/// Limits of the tools. Sizes in bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ToolLimits {
-    /// The largest file that is read, searched, written or edited; 10 MiB.
+    /// Largest file that is read, searched, written or edited. Default: 10 MiB.
     pub file: usize,
-    /// The longest answer; 96 KiB. What is beyond is cut, and said.
+    /// Longest result; anything beyond is cut, with a note. Default: 96 KiB.
     pub answer: usize,
-    /// Entries of a listing; 2000.
+    /// Entries of a listing. Default: 2000.
     pub entries: usize,
-    /// Lines that a search gives; 300.
+    /// Lines found by a search. Default: 300.
     pub matches: usize,
-    /// Time for one search; 30 seconds.
+    /// Time for one search. Default: 30 seconds.
     pub search: Duration,
-    /// Time for one command; 10 minutes.
+    /// Time for one command. Default: 10 minutes.
     pub command: Duration,
-    /// CPU time of each process of a command; 10 minutes.
+    /// CPU time of each process of a command. Default: 10 minutes.
     pub cpu: Duration,
-    /// What a command may write before it is ended; 64 MiB.
+    /// Output of a command before it is killed. Default: 64 MiB.
     pub output: usize,
 }
 

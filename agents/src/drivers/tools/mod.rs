@@ -1,8 +1,8 @@
-//! What an agent behind the `api` driver can do in its folder: read, list, grep, write, edit, shell. Knows files and
+//! Tools of an agent behind the `api` driver, in its folder: read, list, grep, write, edit, shell. Knows files and
 //! commands; must not know models, sessions or HTTP.
 //!
-//! The rules: a path is names beneath the root, opened folder by folder without following a symbolic link; `.git` and
-//! `.superstep` are no names of the agent's; sizes are capped; whatever is refused is an answer that the model can read.
+//! The rules: a path is a list of names beneath the root, opened folder by folder without following a symbolic link;
+//! `.git` and `.superstep` are reserved; sizes are limited; a refusal is a result that the model can read.
 
 mod answer;
 mod arguments;
@@ -13,7 +13,7 @@ mod grep;
 mod limits;
 mod path;
 mod read;
-mod refused;
+mod refusal;
 mod root;
 mod shell;
 mod spec;
@@ -22,7 +22,7 @@ mod toolbox;
 
 pub use answer::ToolAnswer;
 pub use limits::ToolLimits;
-pub(super) use path::Inside;
+pub(super) use path::RelativePath;
 pub use shell::UNCONFINED;
 pub use spec::ToolSpec;
 pub(super) use text::beginning;

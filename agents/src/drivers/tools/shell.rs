@@ -1,53 +1,53 @@
-//! `shell`: a command behind the prefix that its user chose, in a process group of its own, with limits and without keys in its
-//! environment.
+//! Tool `shell`: runs a command behind the configured prefix, in its own process group, with limits and without keys in
+//! its environment.
 
 use std::path::Path;
 
 use tokio::time::Duration;
 
 use super::limits::ToolLimits;
-use super::refused::Refused;
+use super::refusal::Refusal;
 use crate::process::{Bounds, Environment, How, Program, Ran, Tail};
 
-/// What people should know before an agent gets a shell with nothing before its commands.
+/// Warning for people before an agent gets a shell without a sandbox.
 pub const UNCONFINED: &str = "the agent may run commands without a sandbox: they reach everything this user reaches; set \
                               `command_prefix` to run them in one";
 
-/// How long outputs are read after the command has ended and its group was killed.
+/// Time for reading output after the command has ended and its group was killed.
 const AFTER: Duration = Duration::from_secs(1);
 
-/// Runs a command line and returns its exit code and what it wrote.
+/// Runs a command line and returns its exit code and output.
 pub(super) async fn run(
     prefix: &[String],
     line: &str,
     directory: &Path,
     limits: &ToolLimits,
-) -> Result<String, Refused> {
+) -> Result<String, Refusal> {
     if line.contains('\0') {
-        return Err(Refused::new("a command holds no NUL"));
+        return Err(Refusal::new("a command holds no NUL"));
     }
     let bounds = Bounds { time: limits.command, output: limits.output as u64, linger: AFTER };
     let ran = command(prefix, line, directory, limits).run_within(&bounds).await;
-    told(&ran.map_err(|error| Refused::new(format!("cannot be run: {error}")))?, limits)
+    describe(&ran.map_err(|error| Refusal::new(format!("cannot be run: {error}")))?, limits)
 }
 
-/// `prefix… sh -c LINE`, started by a shell that limits its CPU time first.
+/// Returns the program `prefix… sh -c LINE`, started by a shell that first limits its CPU time.
 fn command(prefix: &[String], line: &str, directory: &Path, limits: &ToolLimits) -> Program {
     let limited = format!("ulimit -t {} && exec \"$@\"", limits.cpu.as_secs().max(1));
     let program = Program::new("/bin/sh").args(["-c", &limited, "sh"]).args(prefix).args(["sh", "-c", line]);
     program.directory(directory).environment(Environment::allowed()).keep(limits.answer / 3)
 }
 
-fn told(ran: &Ran, limits: &ToolLimits) -> Result<String, Refused> {
+fn describe(ran: &Ran, limits: &ToolLimits) -> Result<String, Refusal> {
     let written = format!("{}{}", text("", &ran.out), text("standard error:\n", &ran.err));
     match ran.how {
         How::Exited(status) => match status.code() {
             Some(0) => Ok(format!("exit code 0\n{written}")),
-            Some(code) => Err(Refused(format!("exit code {code}\n{written}"))),
-            None => Err(Refused(format!("{status}\n{written}"))),
+            Some(code) => Err(Refusal(format!("exit code {code}\n{written}"))),
+            None => Err(Refusal(format!("{status}\n{written}"))),
         },
-        How::TooMuch => Err(Refused(format!("killed: it wrote more than {} bytes\n{written}", limits.output))),
-        How::TooLong => Err(Refused(format!("killed: it took longer than {:?}\n{written}", limits.command))),
+        How::TooMuch => Err(Refusal(format!("killed: it wrote more than {} bytes\n{written}", limits.output))),
+        How::TooLong => Err(Refusal(format!("killed: it took longer than {:?}\n{written}", limits.command))),
     }
 }
 

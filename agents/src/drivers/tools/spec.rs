@@ -1,15 +1,15 @@
-//! What each tool is called, what it is for and what it takes.
+//! Name, description and schema of each tool.
 
 use serde_json::{Map, Value, json};
 
 use crate::drivers::Access;
 
-/// A tool as it is offered to a model.
+/// Tool definition for a model.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ToolSpec {
     /// Its name.
     pub name: &'static str,
-    /// What it is for.
+    /// Purpose of the tool.
     pub description: &'static str,
     /// The JSON schema of its arguments.
     pub schema: Value,
@@ -17,7 +17,7 @@ pub struct ToolSpec {
 
 const PATH: &str = "path from the folder you work in, like `src/main.rs`";
 
-/// The tools that `access` allows.
+/// Returns the tools that `access` allows.
 pub(super) fn offered(access: &Access, elsewhere: bool) -> Vec<ToolSpec> {
     let mut specs = vec![
         read(elsewhere),
@@ -54,7 +54,7 @@ pub(super) fn offered(access: &Access, elsewhere: bool) -> Vec<ToolSpec> {
     specs
 }
 
-/// The one tool with an argument that may be left out.
+/// Returns the only tool with an optional argument.
 fn read(elsewhere: bool) -> ToolSpec {
     let or = if elsewhere { ", or the absolute path of a file that you are told to read" } else { "" };
     let mut read = spec("read", "Returns a text file; a long one in pieces.", &[("path", &format!("{PATH}{or}"))]);

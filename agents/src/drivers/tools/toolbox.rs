@@ -7,10 +7,10 @@ use std::{fmt, io};
 
 use super::answer::ToolAnswer;
 use super::arguments::{Change, Line, NewFile, Piece, Place, Search, parse};
-use super::blocking::{Held, blocking};
+use super::blocking::{KeepAlive, blocking};
 use super::limits::ToolLimits;
-use super::path::Inside;
-use super::refused::Refused;
+use super::path::RelativePath;
+use super::refusal::Refusal;
 use super::root::Root;
 use super::shell::UNCONFINED;
 use super::spec::ToolSpec;
@@ -39,7 +39,7 @@ pub struct Toolbox {
     access: Access,
     limits: ToolLimits,
     files: Arc<[PathBuf]>,
-    held: Option<Held>,
+    keep_alive: Option<KeepAlive>,
 }
 
 impl fmt::Debug for Toolbox {
@@ -59,46 +59,46 @@ impl Toolbox {
     pub fn open(directory: &Path, access: Access) -> io::Result<Self> {
         let root = Arc::new(Root::open(directory)?);
         let (directory, limits, files) = (directory.to_owned(), ToolLimits::default(), Arc::from([]));
-        Ok(Self { root, directory, access, limits, files, held: None })
+        Ok(Self { root, directory, access, limits, files, keep_alive: None })
     }
 
-    /// Sets how much the tools take and give.
+    /// Sets the limits of the tools.
     #[must_use]
     pub fn limits(self, limits: ToolLimits) -> Self {
         Self { limits, ..self }
     }
 
-    /// Lets files elsewhere be read and searched, by exactly these absolute paths.
+    /// Allows reading and searching files elsewhere, by exactly these absolute paths.
     #[must_use]
     pub fn reading(self, files: Vec<PathBuf>) -> Self {
         Self { files: files.into(), ..self }
     }
 
-    /// Holds something as long as a tool may still be at work.
-    pub(in crate::drivers) fn holding(self, held: impl Any + Send + Sync) -> Self {
-        Self { held: Some(Arc::new(held)), ..self }
+    /// Keeps a value alive as long as a tool may still be running.
+    pub(in crate::drivers) fn keeping_alive(self, keep_alive: impl Any + Send + Sync) -> Self {
+        Self { keep_alive: Some(Arc::new(keep_alive)), ..self }
     }
 
-    /// Returns the tools that are offered, with the JSON schemas of what they take.
+    /// Returns the available tools, with the JSON schemas of their arguments.
     pub fn specs(&self) -> Vec<ToolSpec> {
         spec::offered(&self.access, !self.files.is_empty())
     }
 
-    /// Returns what people should know before an agent gets these tools: commands without a sandbox reach everything
-    /// that this user reaches.
+    /// Returns a warning for people before an agent gets these tools: commands without a sandbox can access everything
+    /// that this user can.
     pub fn warning(&self) -> Option<&'static str> {
         let shell = self.access.shell.as_ref()?;
         shell.prefix.is_empty().then_some(UNCONFINED)
     }
 
-    /// Carries a call out; `arguments` is JSON. A tool that is not offered, arguments that do not fit and whatever is refused
-    /// are answers too. Dropping the future ends a command with all processes of its group.
+    /// Runs a call; `arguments` is JSON. Unknown tools, invalid arguments and refusals are returned as results.
+    /// Dropping the future kills a command with all processes of its group.
     pub async fn call(&self, name: &str, arguments: &str) -> ToolAnswer {
         let answer = match self.offers(name) {
             true => self.dispatch(name, arguments).await,
             false => Err(self.unknown(name)),
         };
-        let (ok, text) = answer.map_or_else(|Refused(why)| (false, format!("error: {why}")), |text| (true, text));
+        let (ok, text) = answer.map_or_else(|Refusal(why)| (false, format!("error: {why}")), |text| (true, text));
         ToolAnswer { ok, text: cut(text, self.limits.answer) }
     }
 
@@ -106,43 +106,46 @@ impl Toolbox {
         self.specs().iter().any(|spec| spec.name == name)
     }
 
-    fn unknown(&self, name: &str) -> Refused {
+    fn unknown(&self, name: &str) -> Refusal {
         let offered = self.specs().into_iter().map(|spec| spec.name).collect::<Vec<_>>().join(", ");
-        Refused::new(format!("there is no tool `{}` here; there are: {offered}", short(name)))
+        Refusal::new(format!("there is no tool `{}` here; there are: {offered}", short(name)))
     }
 
-    async fn dispatch(&self, name: &str, arguments: &str) -> Result<String, Refused> {
-        let (root, limits, held) = (Arc::clone(&self.root), self.limits, self.held.clone());
+    async fn dispatch(&self, name: &str, arguments: &str) -> Result<String, Refusal> {
+        let (root, limits, keep_alive) = (Arc::clone(&self.root), self.limits, self.keep_alive.clone());
         let files = Arc::clone(&self.files);
         match name {
             "read" => {
                 let Piece { path, line } = parse(arguments)?;
-                blocking(held, move |_| {
-                    let (root, at) = located(root, &files, &path)?;
+                blocking(keep_alive, move |_| {
+                    let (root, at) = locate(root, &files, &path)?;
                     read::read(&root, &at, line, &limits)
                 })
                 .await
             }
             "list" => {
                 let place: Place = parse(arguments)?;
-                blocking(held, move |_| folder::list(&root, &Inside::parse(&place.path)?, &limits)).await
+                blocking(keep_alive, move |_| folder::list(&root, &RelativePath::parse(&place.path)?, &limits)).await
             }
             "grep" => {
                 let search: Search = parse(arguments)?;
-                blocking(held, move |stop| {
-                    let (root, at) = located(root, &files, &search.path)?;
+                blocking(keep_alive, move |stop| {
+                    let (root, at) = locate(root, &files, &search.path)?;
                     grep::grep(&root, &search.pattern, &at, &limits, stop)
                 })
                 .await
             }
             "write" => {
                 let new: NewFile = parse(arguments)?;
-                blocking(held, move |_| edit::write(&root, &Inside::parse(&new.path)?, &new.content, &limits)).await
+                blocking(keep_alive, move |_| {
+                    edit::write(&root, &RelativePath::parse(&new.path)?, &new.content, &limits)
+                })
+                .await
             }
             "edit" => {
                 let change: Change = parse(arguments)?;
-                blocking(held, move |_| {
-                    edit::edit(&root, &Inside::parse(&change.path)?, &change.old, &change.new, &limits)
+                blocking(keep_alive, move |_| {
+                    edit::edit(&root, &RelativePath::parse(&change.path)?, &change.old, &change.new, &limits)
                 })
                 .await
             }
@@ -155,11 +158,11 @@ impl Toolbox {
     }
 }
 
-/// The folder and the path in it that are meant: one of the files elsewhere, or beneath the root.
-fn located(root: Arc<Root>, files: &[PathBuf], path: &str) -> Result<(Arc<Root>, Inside), Refused> {
+/// Returns the folder and the path in it: one of the files elsewhere, or a path beneath the root.
+fn locate(root: Arc<Root>, files: &[PathBuf], path: &str) -> Result<(Arc<Root>, RelativePath), Refusal> {
     let elsewhere = files.iter().find(|file| file.as_os_str() == path);
     let parts = elsewhere.and_then(|file| Some((file.parent()?, file.file_name()?.to_str()?)));
-    let Some((folder, name)) = parts else { return Ok((root, Inside::parse(path)?)) };
-    let opened = Root::open(folder).map_err(|error| Refused::new(format!("`{}`: {error}", short(path))))?;
-    Ok((Arc::new(opened), Inside::parse(name)?))
+    let Some((folder, name)) = parts else { return Ok((root, RelativePath::parse(path)?)) };
+    let opened = Root::open(folder).map_err(|error| Refusal::new(format!("`{}`: {error}", short(path))))?;
+    Ok((Arc::new(opened), RelativePath::parse(name)?))
 }

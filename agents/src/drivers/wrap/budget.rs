@@ -1,14 +1,14 @@
-//! Keeps many turns, also at the same time, within one budget.
+//! Limits many turns, also parallel ones, to one budget.
 
 use futures::future::BoxFuture;
 
-use super::passes_on::passes_on;
+use super::forward::forward_methods;
 use crate::drivers::{
     AgentEvent, AgentEvents, AgentRequest, Capabilities, Driver, DriverError, Finished, Ledger, SessionRef, events,
 };
 
-/// Carries turns out as long as a [`Ledger`] allows. A turn with limits of its own reserves them before it begins, as far as
-/// they are there, and gives back what it did not use; one without is ended once all is used up. Fails with
+/// Runs turns as long as a [`Ledger`] allows. A turn with limits of its own reserves them before it starts, as far as
+/// available, and returns the unused part; one without limits is stopped once the budget is used up. Fails with
 /// [`Budget`](crate::drivers::ErrorClass::Budget).
 #[derive(Clone, Debug)]
 pub struct Budget<D> {
@@ -17,35 +17,35 @@ pub struct Budget<D> {
 }
 
 impl<D: Driver> Budget<D> {
-    /// Keeps a driver within a budget; drivers that share a ledger share the budget.
+    /// Limits a driver to a budget; drivers that share a ledger share the budget.
     pub fn new(driver: D, ledger: Ledger) -> Self {
         Self { driver, ledger }
     }
 }
 
 impl<D: Driver> Driver for Budget<D> {
-    passes_on!();
+    forward_methods!();
 
     fn run(&self, mut request: AgentRequest) -> AgentEvents {
-        // Reserved when the turn is made, so that the limits it gets are those that were there.
-        let held = self.ledger.reserve(&mut request.limits);
+        // Reserved when the turn is created, so that its limits are those available at that moment.
+        let reserved = self.ledger.reserve(&mut request.limits);
         let inner = self.driver.run(request);
-        events(|tell| async move {
-            let (hold, mut inner, mut said) = (held?, inner, String::new());
+        events(|sender| async move {
+            let (reservation, mut inner, mut text) = (reserved?, inner, String::new());
             while let Some(event) = inner.next().await {
                 match event.as_ref() {
-                    Ok(AgentEvent::Usage(usage)) => hold.used(*usage),
-                    Ok(AgentEvent::Text(text)) => said.push_str(text),
-                    Ok(AgentEvent::Finished(finished)) => hold.used(finished.usage),
+                    Ok(AgentEvent::Usage(usage)) => reservation.used(*usage),
+                    Ok(AgentEvent::Text(piece)) => text.push_str(piece),
+                    Ok(AgentEvent::Finished(finished)) => reservation.used(finished.usage),
                     _ => {}
                 }
                 match event? {
-                    AgentEvent::Finished(finished) => return hold.end(finished),
-                    event => tell.tell(event).await,
+                    AgentEvent::Finished(finished) => return reservation.end(finished),
+                    event => sender.tell(event).await,
                 }
-                hold.check().map_err(|error| error.transcript(&said))?;
+                reservation.check().map_err(|error| error.transcript(&text))?;
             }
-            Err(DriverError::unfinished(said))
+            Err(DriverError::unfinished(text))
         })
     }
 }

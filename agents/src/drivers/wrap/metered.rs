@@ -1,34 +1,34 @@
-//! Counts what turns use: with prices where a driver reports no cost, over tries and processes, against limits.
+//! Meters the usage of turns: prices where a driver reports no cost, totals over attempts and processes, limits.
 
 use std::time::Duration;
 
 use futures::future::BoxFuture;
 use tokio::time::{Instant, timeout_at};
 
-use super::passes_on::passes_on;
+use super::forward::forward_methods;
 use crate::drivers::{
     AgentEvent, AgentEvents, AgentRequest, Capabilities, Driver, DriverError, Finished, Ledger, Limits, Price,
     SessionRef, Status, Usage, events, ledger::TurnName,
 };
 
-/// How long a turn that is over a limit may take to end by itself: it may have been at its end.
+/// Time for a turn over a limit to end by itself: it may be about to.
 const GRACE: Duration = Duration::from_secs(5);
-/// How often a silent turn looks at what turns at the same time have used.
+/// Interval at which a silent turn checks the usage of parallel turns.
 const LOOK: Duration = Duration::from_secs(1);
-/// Further away than any limit.
+/// Longer than any limit.
 const FAR: Duration = Duration::from_secs(365 * 86_400);
 
-/// Carries turns out and counts what they use:
+/// Runs turns and meters their usage:
 ///
 /// - A [`Price`] gives a cost to tokens for which the driver reports none. Without one they are
-///   [`unpriced`](Usage::unpriced).
-/// - Limits of tokens and cost hold for every driver. A turn that is over one and does not end is ended: as
-///   [`TokenLimit`](Status::TokenLimit) or [`CostLimit`](Status::CostLimit).
-/// - Everything goes into a [`Ledger`], for each turn by its name, with the tries that failed or were killed. Once the ledger's
-///   limits are reached, turns fail with [`Budget`](crate::drivers::ErrorClass::Budget). One that was ended by them goes on
-///   where its driver can, if it is run again under its name.
+/// [`unpriced`](Usage::unpriced).
+/// - Limits of tokens and cost apply to every driver. A turn that exceeds one and does not end is stopped with
+/// [`TokenLimit`](Status::TokenLimit) or [`CostLimit`](Status::CostLimit).
+/// - All usage is recorded in a [`Ledger`], by the turn's name, including attempts that failed or were killed. Once the
+/// ledger's limits are reached, turns fail with [`Budget`](crate::drivers::ErrorClass::Budget). A turn stopped this way
+/// resumes where its driver can, if it is repeated with the same key.
 ///
-/// What an event or a result says is used is what all tries of the turn used.
+/// The usage in events and results is the total of all attempts of the turn.
 #[derive(Clone, Debug)]
 #[must_use]
 pub struct Metered<D> {
@@ -38,12 +38,12 @@ pub struct Metered<D> {
 }
 
 impl<D: Driver> Metered<D> {
-    /// Counts what a driver's turns use.
+    /// Meters a driver's turns.
     pub fn new(driver: D, ledger: Ledger) -> Self {
         Self { driver, price: None, ledger }
     }
 
-    /// Sets what tokens cost, where the driver does not say what a turn did.
+    /// Sets the price of tokens, for drivers that do not report costs.
     pub fn price(self, price: Option<Price>) -> Self {
         Self { price, ..self }
     }
@@ -52,137 +52,137 @@ impl<D: Driver> Metered<D> {
         let AgentRequest { turn, role, place, .. } = request;
         let name = TurnName { turn: turn.clone(), role: role.clone(), task: place.task.clone() };
         Meter {
-            facts: Facts {
+            config: MeterConfig {
                 price: self.price,
                 limits: request.limits,
-                tells_cost: self.driver.capabilities().cost,
-                tells_late: self.driver.bounds_cost(),
+                reports_cost: self.driver.capabilities().cost,
+                reports_cost_at_end: self.driver.bounds_cost(),
                 continues: self.driver.continues(),
                 keeps_limits: self.driver.keeps_limits(),
             },
             ledger: self.ledger.clone(),
             name,
             nth: 0,
-            is_begun: false,
+            is_started: false,
             session: None,
-            said: String::new(),
+            transcript: String::new(),
             total: Usage::default(),
         }
     }
 }
 
-/// What does not change while a turn runs.
-struct Facts {
+/// Properties that do not change while a turn runs.
+struct MeterConfig {
     price: Option<Price>,
     limits: Limits,
-    tells_cost: bool,
-    /// Whether it reports the cost at the end only.
-    tells_late: bool,
+    reports_cost: bool,
+    /// Set if it reports the cost only at the end.
+    reports_cost_at_end: bool,
     continues: bool,
     keeps_limits: bool,
 }
 
 struct Meter {
-    facts: Facts,
+    config: MeterConfig,
     ledger: Ledger,
     name: TurnName,
-    /// The try.
+    /// Number of the attempt.
     nth: usize,
-    is_begun: bool,
+    is_started: bool,
     session: Option<SessionRef>,
-    said: String,
-    /// What all tries used.
+    transcript: String,
+    /// Usage of all attempts.
     total: Usage,
 }
 
-/// Counts the time that the agent of a turn works.
-struct Working {
+/// Guard that measures the working time of a turn.
+struct WorkTimer {
     ledger: Ledger,
     name: TurnName,
 }
 
-impl Working {
+impl WorkTimer {
     fn new(meter: &Meter) -> Self {
-        meter.ledger.books().work();
+        meter.ledger.books().start_work();
         Self { ledger: meter.ledger.clone(), name: meter.name.clone() }
     }
 }
 
-impl Drop for Working {
+impl Drop for WorkTimer {
     fn drop(&mut self) {
-        self.ledger.books().rest(&self.name);
+        self.ledger.books().stop_work(&self.name);
     }
 }
 
-/// What ends a turn from outside.
+/// Limit that stops a turn.
 #[derive(Clone, Copy)]
-enum Over {
-    /// A limit of its own.
+enum ExceededLimit {
+    /// Limit of the turn.
     Turn(Status),
-    /// A limit of all turns.
+    /// Limit of the run.
     Run,
 }
 
 impl Meter {
-    /// Begins the turn, unless nothing is left for it.
+    /// Starts the turn, unless the budget is used up.
     fn begin(&mut self) -> Result<(), DriverError> {
         let account = self.ledger.account();
         let mut books = self.ledger.books();
         if !account.reached().is_empty() {
             return Err(books.used_up());
         }
-        self.nth = books.begin(&mut self.name, self.facts.continues)?;
+        self.nth = books.begin(&mut self.name, self.config.continues)?;
         Ok(())
     }
 
-    /// A driver that tries again says so by beginning again.
+    /// Starts a new attempt if the driver started again.
     fn started(&mut self, session: &SessionRef) -> Result<(), DriverError> {
         self.session = Some(session.clone());
-        if self.is_begun && !self.facts.continues {
+        if self.is_started && !self.config.continues {
             self.nth = self.ledger.books().begin(&mut self.name, false)?;
         }
-        self.is_begun = true;
+        self.is_started = true;
         Ok(())
     }
 
     fn used(&mut self, usage: Usage, is_end: bool) -> Result<Usage, DriverError> {
-        let is_told = self.facts.tells_cost && (is_end || !self.facts.tells_late);
-        let usage = priced(usage, self.facts.price, is_told);
+        let is_reported = self.config.reports_cost && (is_end || !self.config.reports_cost_at_end);
+        let usage = priced(usage, self.config.price, is_reported);
         self.total = self.ledger.books().used(&self.name, self.nth, usage)?;
         Ok(self.total)
     }
 
-    fn over(&self) -> Option<Over> {
+    fn exceeded(&self) -> Option<ExceededLimit> {
         if self.ledger.account().is_over() {
-            return Some(Over::Run);
+            return Some(ExceededLimit::Run);
         }
-        let Limits { tokens, cost, .. } = self.facts.limits;
-        let (by_itself, priced) = (self.facts.keeps_limits, self.facts.price.is_some());
+        let Limits { tokens, cost, .. } = self.config.limits;
+        let (by_itself, priced) = (self.config.keeps_limits, self.config.price.is_some());
         if !by_itself && tokens.is_some_and(|most| self.total.tokens() > most) {
-            return Some(Over::Turn(Status::TokenLimit));
+            return Some(ExceededLimit::Turn(Status::TokenLimit));
         }
         let is_cost = (!by_itself || priced) && cost.is_some_and(|most| self.total.cost > most);
-        is_cost.then_some(Over::Turn(Status::CostLimit))
+        is_cost.then_some(ExceededLimit::Turn(Status::CostLimit))
     }
 
-    /// The end of a turn that ended by itself.
+    /// Returns the result of a turn that ended by itself.
     fn end(&mut self, finished: Finished) -> Result<Finished, DriverError> {
         let usage = self.used(finished.usage, true)?;
         Ok(Finished { usage, ..finished })
     }
 
-    /// The end of a turn that does not end by itself.
-    fn cut(self, over: Over) -> Result<Finished, DriverError> {
-        match over {
-            Over::Run => Err(self.ledger.books().used_up().transcript(self.said)),
-            Over::Turn(status) => {
-                let Self { said: text, session, total: usage, .. } = self;
+    /// Returns the result of a turn that is stopped.
+    fn stop(self, exceeded: ExceededLimit) -> Result<Finished, DriverError> {
+        match exceeded {
+            ExceededLimit::Run => Err(self.ledger.books().used_up().transcript(self.transcript)),
+            ExceededLimit::Turn(status) => {
+                let Self { transcript: text, session, total: usage, .. } = self;
                 Ok(Finished { status, text, submitted: None, session, usage })
             }
         }
     }
 
-    /// When the time of the run is up.
+    /// Returns the time at which the run's time limit is reached.
     fn deadline(&self) -> Instant {
         let account = self.ledger.account();
         let left = account.limits.wall.map(|wall| wall.saturating_sub(Duration::from_millis(account.worked_ms)));
@@ -190,19 +190,19 @@ impl Meter {
     }
 }
 
-/// The usage with a cost; or with tokens whose cost is not known.
-fn priced(usage: Usage, price: Option<Price>, is_told: bool) -> Usage {
+/// Adds the cost to a usage, or marks its tokens as unpriced.
+fn priced(usage: Usage, price: Option<Price>, is_reported: bool) -> Usage {
     match (usage.cost, price) {
         (0, Some(price)) => Usage { cost: price.of(&usage), estimated: true, ..usage },
-        (0, None) if !is_told => Usage { unpriced: usage.tokens(), ..usage },
+        (0, None) if !is_reported => Usage { unpriced: usage.tokens(), ..usage },
         _ => usage,
     }
 }
 
 impl<D: Driver> Driver for Metered<D> {
-    passes_on!(all but ended);
+    forward_methods!(all but ended);
 
-    /// Also counts it: the process that carried the turn out may not have been able to.
+    /// Also records the usage: the process that ran the turn may not have been able to.
     fn ended<'a>(
         &'a self,
         session: Option<&'a SessionRef>,
@@ -211,7 +211,7 @@ impl<D: Driver> Driver for Metered<D> {
         Box::pin(async move {
             let Some(finished) = self.driver.ended(session, turn).await? else { return Ok(None) };
             let usage = priced(finished.usage, self.price, self.driver.capabilities().cost);
-            let usage = self.ledger.books().settle(turn, usage, self.driver.continues())?;
+            let usage = self.ledger.books().record_final(turn, usage, self.driver.continues())?;
             Ok(Some(Finished { usage, ..finished }))
         })
     }
@@ -221,42 +221,42 @@ impl<D: Driver> Driver for Metered<D> {
         if self.driver.bounds_cost() {
             request.limits.cost = request.limits.cost.into_iter().chain(self.ledger.left().cost).min();
         }
-        let begun = meter.begin();
+        let started = meter.begin();
         let inner = self.driver.run(request);
-        events(|tell| async move {
-            begun?;
-            let (mut inner, _working) = (inner, Working::new(&meter));
+        events(|sender| async move {
+            started?;
+            let (mut inner, _timer) = (inner, WorkTimer::new(&meter));
             let end = meter.deadline();
-            let mut over = None;
+            let mut exceeded = None;
             loop {
-                let patience = end.min(Instant::now() + over.map_or(LOOK, |_| GRACE));
+                let patience = end.min(Instant::now() + exceeded.map_or(LOOK, |_| GRACE));
                 let Ok(event) = timeout_at(patience, inner.next()).await else {
-                    if over.is_some() || Instant::now() >= end {
-                        return meter.cut(over.unwrap_or(Over::Run));
+                    if exceeded.is_some() || Instant::now() >= end {
+                        return meter.stop(exceeded.unwrap_or(ExceededLimit::Run));
                     }
-                    over = meter.over(); // what turns at the same time used counts too
+                    exceeded = meter.exceeded(); // parallel turns count too
                     continue;
                 };
-                let Some(event) = event else { return Err(DriverError::unfinished(meter.said)) };
+                let Some(event) = event else { return Err(DriverError::unfinished(meter.transcript)) };
                 match event? {
                     AgentEvent::Finished(finished) => return meter.end(finished),
                     AgentEvent::Usage(usage) => {
                         let usage = meter.used(usage, false)?;
-                        tell.tell(AgentEvent::Usage(usage)).await;
+                        sender.tell(AgentEvent::Usage(usage)).await;
                     }
                     event => {
                         match &event {
                             AgentEvent::Started(session) => meter.started(session)?,
-                            AgentEvent::Text(text) => meter.said.push_str(text),
+                            AgentEvent::Text(text) => meter.transcript.push_str(text),
                             _ => {}
                         }
-                        tell.tell(event).await;
+                        sender.tell(event).await;
                     }
                 }
-                if let Some(over) = over {
-                    return meter.cut(over);
+                if let Some(exceeded) = exceeded {
+                    return meter.stop(exceeded);
                 }
-                over = meter.over();
+                exceeded = meter.exceeded();
             }
         })
     }

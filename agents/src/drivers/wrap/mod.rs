@@ -1,13 +1,13 @@
-//! Drivers around drivers: they record, replay, try again, keep to a budget, hide secrets. They know no driver in particular.
+//! Drivers that wrap drivers: recording, replay, retry, budget, redaction. They know no driver in particular.
 
-mod asked;
 mod budget;
 mod cassette;
+mod forward;
 mod metered;
-mod passes_on;
 mod recording;
 mod redacted;
 mod replaying;
+mod request_key;
 mod retry;
 
 pub use budget::Budget;

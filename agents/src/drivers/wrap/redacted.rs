@@ -1,17 +1,17 @@
-//! Hides secrets in what a driver says.
+//! Hides secrets in a driver's output.
 
 use futures::future::BoxFuture;
 use serde_json::Value;
 
-use super::passes_on::passes_on;
+use super::forward::forward_methods;
 use crate::drivers::{
     AgentEvent, AgentEvents, AgentRequest, Capabilities, Driver, DriverError, Finished, SessionRef, events,
 };
 use crate::process::Redactor;
 
-/// Carries turns out and hides secrets in their texts, tool calls and errors; what is submitted is left as it is.
+/// Runs turns and hides secrets in their texts, tool calls and errors; submitted results are not changed.
 ///
-/// Each event is looked at for itself: a secret that is told in pieces, over two events, is not found.
+/// Events are checked individually: a secret that is split over two events is not found.
 #[derive(Clone, Debug)]
 pub struct Redacted<D> {
     driver: D,
@@ -19,7 +19,7 @@ pub struct Redacted<D> {
 }
 
 impl<D: Driver> Redacted<D> {
-    /// Hides secrets in what a driver says.
+    /// Hides secrets in a driver's output.
     pub fn new(driver: D, redactor: Redactor) -> Self {
         Self { driver, redactor }
     }
@@ -59,15 +59,15 @@ fn in_error(redactor: &Redactor, error: DriverError) -> DriverError {
 }
 
 impl<D: Driver> Driver for Redacted<D> {
-    passes_on!(all but ended);
+    forward_methods!(all but ended);
 
     fn run(&self, request: AgentRequest) -> AgentEvents {
         let (mut inner, redactor) = (self.driver.run(request), self.redactor.clone());
-        events(|tell| async move {
+        events(|sender| async move {
             while let Some(event) = inner.next().await {
                 match hidden(&redactor, event.map_err(|error| in_error(&redactor, error))?) {
                     AgentEvent::Finished(finished) => return Ok(finished),
-                    event => tell.tell(event).await,
+                    event => sender.tell(event).await,
                 }
             }
             Err(DriverError::unfinished(""))

@@ -1,55 +1,55 @@
-//! Gives again what was recorded.
+//! Replays recorded turns.
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use futures::future::BoxFuture;
 
-use super::asked::Asked;
-use super::cassette::{self, Recorded, unkept};
+use super::cassette::{self, RecordedTurn, cassette_error};
+use super::request_key::RequestKey;
 use crate::drivers::{
     AgentEvents, AgentRequest, Capabilities, Driver, DriverError, ErrorClass, Finished, SessionRef, events,
 };
 
-/// Gives turns from a cassette that [`Recording`](super::Recording) made. Files are not changed again.
+/// Replays turns from a cassette written by [`Recording`](super::Recording). Files are not changed again.
 ///
-/// A request gets the turn with its [key](AgentRequest::turn), if that asked the same, else the first not given yet that
-/// asked the same: role, model, session, system, prompt, submit tool and access. The folder's path, the limits and the place
-/// in a run may differ. If there is none, the error says what differs from the turn it should have been.
+/// A request gets the turn with its [key](AgentRequest::turn), if the requests are equal, else the first unused turn
+/// with an equal request: role, model, session, system, prompt, submit tool and access. The folder's path, the limits
+/// and the place in a run may differ. If there is none, the error names the difference to the expected turn.
 #[derive(Clone, Debug)]
 pub struct Replaying {
     file: PathBuf,
-    turns: Arc<[Recorded]>,
-    given: Arc<Mutex<Vec<bool>>>,
+    turns: Arc<[RecordedTurn]>,
+    used: Arc<Mutex<Vec<bool>>>,
 }
 
 impl Replaying {
-    /// Reads a cassette. Turns that did not end are left out.
+    /// Reads a cassette. Unfinished turns are left out.
     ///
     /// # Errors
     /// [`Fatal`](ErrorClass::Fatal) if it cannot be read.
     pub fn open(file: impl AsRef<Path>) -> Result<Self, DriverError> {
         let file = file.as_ref().to_owned();
-        std::fs::metadata(&file).map_err(|error| unkept(&file, &error))?;
-        let turns: Arc<[Recorded]> = cassette::read(&file).map_err(|error| unkept(&file, &error))?.into();
-        let given = Arc::new(Mutex::new(vec![false; turns.len()]));
-        Ok(Self { file, turns, given })
+        std::fs::metadata(&file).map_err(|error| cassette_error(&file, &error))?;
+        let turns: Arc<[RecordedTurn]> = cassette::read(&file).map_err(|error| cassette_error(&file, &error))?.into();
+        let used = Arc::new(Mutex::new(vec![false; turns.len()]));
+        Ok(Self { file, turns, used })
     }
 
     fn choose(&self, request: &AgentRequest) -> Result<usize, DriverError> {
-        let asked = Asked::of(request);
+        let asked = RequestKey::of(request);
         let hash = asked.hash();
-        let mut given = self.given.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut used = self.used.lock().unwrap_or_else(PoisonError::into_inner);
         let turns = || self.turns.iter().enumerate();
-        let is_named = |turn: &Recorded| !request.turn.is_empty() && turn.key == request.turn;
+        let is_named = |turn: &RecordedTurn| !request.turn.is_empty() && turn.key == request.turn;
         let named = turns().find(|(_, turn)| is_named(turn) && turn.hash == hash);
-        let found = named.or_else(|| turns().find(|(number, turn)| !given[*number] && turn.hash == hash));
+        let found = named.or_else(|| turns().find(|(number, turn)| !used[*number] && turn.hash == hash));
         if let Some((number, _)) = found {
-            given[number] = true;
+            used[number] = true;
             return Ok(number);
         }
         let named = turns().find(|(_, turn)| is_named(turn));
-        let near = named.or_else(|| turns().find(|(number, turn)| !given[*number] && turn.asked.role == asked.role));
+        let near = named.or_else(|| turns().find(|(number, turn)| !used[*number] && turn.asked.role == asked.role));
         let differs = near.and_then(|(number, turn)| Some((number, turn.asked.difference(&asked)?)));
         let why = match differs {
             Some((number, difference)) => format!("of turn {}, {difference}", number + 1),
@@ -75,13 +75,13 @@ impl Driver for Replaying {
 
     fn run(&self, request: AgentRequest) -> AgentEvents {
         let this = self.clone();
-        events(|tell| async move {
+        events(|sender| async move {
             let turn = &this.turns[this.choose(&request)?];
             for event in &turn.events {
                 if request.cancel.is_cancelled() {
                     return Err(DriverError::new(ErrorClass::Cancelled, "the turn was cancelled"));
                 }
-                tell.tell(event.clone()).await;
+                sender.tell(event.clone()).await;
             }
             turn.end.clone()
         })

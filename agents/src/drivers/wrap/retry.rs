@@ -1,4 +1,4 @@
-//! Tries turns again that failed for a while.
+//! Retries turns after transient failures.
 
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::sync::Arc;
@@ -8,21 +8,21 @@ use futures::future::BoxFuture;
 use serde::{Deserialize, Serialize};
 use superstep_base::backoff::backoff;
 
-use super::passes_on::passes_on;
+use super::forward::forward_methods;
 use crate::drivers::{
     AgentEvent, AgentEvents, AgentRequest, Capabilities, Driver, DriverError, ErrorClass, Finished, Sender, SessionRef,
     events,
 };
 
-/// How often, and how long, requests to a service are repeated that cannot be reached or fails.
+/// Retry policy for a service that cannot be reached or fails.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(default)]
 pub struct RetrySettings {
-    /// How often a request is tried in quick succession, the first time included; 4.
+    /// Number of attempts in quick succession, the first one included. Default: 4.
     pub attempts: u32,
-    /// The first wait between two of them; half a second. Each wait is twice as long as the one before.
+    /// First wait between two of them; each wait is twice as long as the one before. Default: half a second.
     pub wait: Duration,
-    /// How long an outage is waited for after that; ten minutes.
+    /// Time to wait for the end of an outage after that. Default: ten minutes.
     pub patience: Duration,
 }
 
@@ -32,13 +32,12 @@ impl Default for RetrySettings {
     }
 }
 
-/// The shortest wait.
 const SHORTEST: Duration = Duration::from_millis(10);
 
-/// Carries a turn out again, under the same key, if it failed in a way that may pass: transient failures after a growing,
-/// random wait; rate limits, and whatever else a server says a time for, after that time. A turn that gets further than before,
-/// as its usage tells, is tried afresh. What will not pass (content, key, budget, lost session) is returned at once, and so is
-/// what would have to be waited for too long: its `retry_after` says until when.
+/// Repeats a turn, with the same key, after a transient failure: after a growing, random wait, or after the time that
+/// the server asks for. A turn that gets further than before, according to its usage, gets all attempts again.
+/// Permanent failures (content, key, budget, lost session) are returned at once, and so is one whose wait would be too
+/// long: its `retry_after` contains that wait.
 #[derive(Clone, Debug)]
 #[must_use]
 pub struct Retry<D> {
@@ -50,46 +49,46 @@ pub struct Retry<D> {
 }
 
 impl<D: Driver + 'static> Retry<D> {
-    /// Tries up to 4 times; waits half a second, then twice as long each time, at most 30 s; waits for servers that are busy up
-    /// to 60 s in all.
+    /// Makes up to 4 attempts; waits half a second, then twice as long each time, at most 30 s; waits up to 60 s in all
+    /// for busy servers.
     pub fn new(driver: D) -> Self {
         let seconds = Duration::from_secs;
         let (driver, first) = (Arc::new(driver), Duration::from_millis(500));
         Self { driver, attempts: 4, first, longest: seconds(30), waits: seconds(60) }
     }
 
-    /// Sets how often a turn is tried that gets no further, the first time included.
+    /// Sets the number of attempts without progress, the first one included.
     pub fn attempts(self, attempts: u32) -> Self {
         Self { attempts: attempts.max(1), ..self }
     }
 
-    /// Sets the first wait and the longest after a transient failure.
+    /// Sets the first and the longest wait after a transient failure.
     pub fn backoff(self, first: Duration, longest: Duration) -> Self {
         Self { first, longest, ..self }
     }
 
-    /// Sets how long a turn that gets no further waits for rate limits and servers that say how long they are busy, in all.
+    /// Sets the total time that a turn without progress waits for rate limits and busy servers.
     pub fn waits_at_most(self, waits: Duration) -> Self {
         Self { waits, ..self }
     }
 
-    async fn carried_out(&self, request: AgentRequest, tell: &Sender) -> Result<Finished, DriverError> {
-        let (mut attempt, mut furthest, mut stuck) = (1, 0, Stuck::default());
+    async fn run_turn(&self, request: AgentRequest, sender: &Sender) -> Result<Finished, DriverError> {
+        let (mut attempt, mut furthest, mut state) = (1, 0, RetryState::default());
         loop {
             let far = furthest;
-            let error = match relayed(self.driver.run(request.clone()), tell, &mut furthest).await {
+            let error = match forward(self.driver.run(request.clone()), sender, &mut furthest).await {
                 Err(error) => error,
                 finished => return finished,
             };
             if furthest > far {
-                stuck = Stuck::default();
+                state = RetryState::default();
             }
-            let Some(wait) = self.wait(&error, &mut stuck) else {
+            let Some(wait) = self.wait(&error, &mut state) else {
                 let outage = error.class == ErrorClass::Transient && error.retry_after.is_none();
                 return Err(DriverError { outage, ..error });
             };
             let notice = format!("attempt {attempt} failed: {error}; the next one begins in {wait:.1?}");
-            tell.tell(AgentEvent::Notice(notice)).await;
+            sender.tell(AgentEvent::Notice(notice)).await;
             tokio::select! {
                 biased;
                 () = request.cancel.cancelled() => return Err(DriverError::new(ErrorClass::Cancelled, "the turn was cancelled")),
@@ -98,17 +97,17 @@ impl<D: Driver + 'static> Retry<D> {
         }
     }
 
-    /// How long to wait after a failure; none if it stays.
-    fn wait(&self, error: &DriverError, stuck: &mut Stuck) -> Option<Duration> {
-        let backoff = jittered(backoff(self.first, 2.0, stuck.tries, self.longest)).max(SHORTEST);
-        let left = self.waits.saturating_sub(stuck.waited);
-        stuck.tries += 1;
+    /// Returns the time to wait after a failure; `None` if it is final.
+    fn wait(&self, error: &DriverError, state: &mut RetryState) -> Option<Duration> {
+        let backoff = jittered(backoff(self.first, 2.0, state.tries, self.longest)).max(SHORTEST);
+        let left = self.waits.saturating_sub(state.waited);
+        state.tries += 1;
         let wait = match (error.class, error.retry_after) {
             (ErrorClass::Transient, None) => {
-                stuck.failures += 1;
-                return (stuck.failures < self.attempts).then_some(backoff);
+                state.failures += 1;
+                return (state.failures < self.attempts).then_some(backoff);
             }
-            // A server that says "at once" over and over is still left alone for a moment.
+            // A server that keeps asking for no wait is still left alone for a moment.
             (ErrorClass::Transient | ErrorClass::RateLimited, Some(asked)) => asked.max(backoff.min(left)),
             (ErrorClass::RateLimited, None) => backoff.min(left),
             (
@@ -121,30 +120,30 @@ impl<D: Driver + 'static> Retry<D> {
                 _,
             ) => return None,
         };
-        stuck.waited = stuck.waited.saturating_add(wait);
+        state.waited = state.waited.saturating_add(wait);
         (!left.is_zero() && wait <= left).then_some(wait)
     }
 }
 
-/// What happened since a turn got further.
+/// Attempts since the last progress.
 #[derive(Default)]
-struct Stuck {
+struct RetryState {
     tries: u32,
-    /// Those that failed without a word on how long to wait.
+    /// Failures for which the server reported no wait.
     failures: u32,
     waited: Duration,
 }
 
-/// Between half of a time and all of it.
+/// Returns a random time between half of `time` and all of it.
 fn jittered(time: Duration) -> Duration {
     let random = RandomState::new().build_hasher().finish();
     let share = u32::try_from(random % 1001).unwrap_or(0);
     time / 2 + time / 2 * share / 1000
 }
 
-/// Passes the events on; `furthest` is the most that any attempt has used. An agent that goes on where it was tells ever more;
-/// one that begins again has to get as far first.
-async fn relayed(mut inner: AgentEvents, tell: &Sender, furthest: &mut u64) -> Result<Finished, DriverError> {
+/// Forwards the events; `furthest` is the highest usage of any attempt. An agent that resumes reports growing usage;
+/// one that starts again has to get as far first.
+async fn forward(mut inner: AgentEvents, sender: &Sender, furthest: &mut u64) -> Result<Finished, DriverError> {
     while let Some(event) = inner.next().await {
         let event = event?;
         if let AgentEvent::Usage(usage) = &event {
@@ -152,14 +151,14 @@ async fn relayed(mut inner: AgentEvents, tell: &Sender, furthest: &mut u64) -> R
         }
         match event {
             AgentEvent::Finished(finished) => return Ok(finished),
-            event => tell.tell(event).await,
+            event => sender.tell(event).await,
         }
     }
     Err(DriverError::unfinished(""))
 }
 
 impl<D: Driver + 'static> Driver for Retry<D> {
-    passes_on!();
+    forward_methods!();
 
     fn run(&self, request: AgentRequest) -> AgentEvents {
         let this = Self {
@@ -169,6 +168,6 @@ impl<D: Driver + 'static> Driver for Retry<D> {
             longest: self.longest,
             waits: self.waits,
         };
-        events(|tell| async move { this.carried_out(request, &tell).await })
+        events(|sender| async move { this.run_turn(request, &sender).await })
     }
 }

@@ -1,4 +1,5 @@
-//! What of a request a recording compares: what the agent is told and may do, not where, when and under which name. Pure.
+//! Part of a request that a recording compares: prompts and permissions, but not the place, time and key.
+//! Pure.
 
 use std::fmt;
 
@@ -8,16 +9,16 @@ use superstep_base::Fnv;
 
 use crate::drivers::{AgentRequest, Session};
 
-/// What stands for the folder an agent works in.
+/// Replacement for the agent's folder.
 const FOLDER: &str = "{directory}";
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub(super) struct Asked {
+pub(super) struct RequestKey {
     pub(super) role: String,
     model: Option<String>,
     system: String,
     prompt: String,
-    /// The session's id; none for a new one.
+    /// Id of the session; `None` for a new one.
     session: Option<String>,
     /// Name, description and schema of the submit tool.
     submit: Option<(String, String, Value)>,
@@ -25,7 +26,7 @@ pub(super) struct Asked {
     shell: Option<Vec<String>>,
 }
 
-impl Asked {
+impl RequestKey {
     pub(super) fn of(request: &AgentRequest) -> Self {
         let folder = request.directory.display().to_string();
         let anywhere = |text: &str| if folder.len() > 1 { text.replace(&folder, FOLDER) } else { text.to_owned() };
@@ -46,7 +47,7 @@ impl Asked {
         }
     }
 
-    /// A hash that is the same on every machine.
+    /// Returns a hash that is the same on every machine.
     pub(super) fn hash(&self) -> String {
         let text = serde_json::to_vec(self).unwrap_or_default();
         let half = |seed| {
@@ -57,7 +58,7 @@ impl Asked {
         format!("{:016x}{:016x}", half(0), half(1))
     }
 
-    /// The first thing that differs.
+    /// Returns the first difference.
     pub(super) fn difference(&self, asked: &Self) -> Option<Difference> {
         let fields = |of: &Self| match serde_json::to_value(of) {
             Ok(Value::Object(fields)) => fields,
@@ -75,7 +76,7 @@ impl Asked {
     }
 }
 
-/// Where two requests part.
+/// Difference of two requests.
 #[derive(Debug)]
 pub(super) struct Difference {
     field: &'static str,

@@ -1,5 +1,5 @@
-//! A note of the commit that is being made, in git's folder: a commit takes several calls of git, with hooks in between that
-//! change files, and whoever goes on where a run was killed brings it to the end that it would have had. Knows no call of git.
+//! Record of a commit in progress, in git's folder: a commit takes several git calls, with hooks in between that change
+//! files; a run that resumes after a kill finishes it. Knows no call of git.
 
 use std::io::Write;
 use std::path::PathBuf;
@@ -14,37 +14,41 @@ use super::index::own_folder;
 use super::message::CommitKey;
 use super::place::{Place, Workspace};
 
-/// A commit that was begun.
+/// A commit in progress.
 #[derive(Serialize, Deserialize)]
-struct Begun {
+struct InProgressCommit {
     key: CommitKey,
     parent: Option<CommitId>,
-    /// All files, before a hook saw them.
+    /// Snapshot before hooks ran.
     files: TreeId,
 }
 
 impl Workspace {
-    /// Returns the files as they were when this commit was begun, if it was, and has not ended.
-    pub(super) async fn begun(&self, request: &CommitRequest) -> Result<Option<TreeId>, WorkspaceError> {
+    /// Returns the snapshot taken when this commit was started, if it is in progress.
+    pub(super) async fn commit_in_progress(&self, request: &CommitRequest) -> Result<Option<TreeId>, WorkspaceError> {
         let (key, parent) = (request.key.clone(), request.parent.clone());
-        self.look(move |place| {
+        self.run_blocking(move |place| {
             let text = fs::read(note(&place)).ok()?;
-            // One that was cut short was written by nobody who had begun.
-            let begun: Begun = serde_json::from_slice(&text).ok()?;
-            (begun.key == key && begun.parent == parent).then_some(begun.files)
+            // A truncated record was written before the commit was started.
+            let in_progress: InProgressCommit = serde_json::from_slice(&text).ok()?;
+            (in_progress.key == key && in_progress.parent == parent).then_some(in_progress.files)
         })
         .await
     }
 
-    /// Notes that a commit begins.
-    pub(super) async fn begin(&self, request: &CommitRequest, files: &TreeId) -> Result<(), WorkspaceError> {
+    /// Records the start of a commit.
+    pub(super) async fn record_in_progress(
+        &self,
+        request: &CommitRequest,
+        files: &TreeId,
+    ) -> Result<(), WorkspaceError> {
         let (key, parent, files) = (request.key.clone(), request.parent.clone(), files.clone());
-        let begun = Begun { key, parent, files };
-        self.look(move |place| {
+        let in_progress = InProgressCommit { key, parent, files };
+        self.run_blocking(move |place| {
             let path = note(&place);
             let failed = |source| WorkspaceError::Io { doing: "write", path: path.clone(), source };
-            let text = serde_json::to_vec(&begun).map_err(|error| failed(io::Error::other(error)))?;
-            // A new file: nothing is written through a link.
+            let text = serde_json::to_vec(&in_progress).map_err(|error| failed(io::Error::other(error)))?;
+            // A new file, so that nothing is written through a link.
             let _ = fs::remove_file(&path);
             let created = own_folder(&place).and_then(|_| fs::File::create_new(&path));
             created.and_then(|mut file| file.write_all(&text)).map_err(failed)
@@ -52,9 +56,9 @@ impl Workspace {
         .await?
     }
 
-    /// Forgets it: it was made, or refused.
-    pub(super) async fn forget_begun(&self) -> Result<(), WorkspaceError> {
-        self.look(|place| {
+    /// Removes the record after the commit was made or refused.
+    pub(super) async fn clear_in_progress(&self) -> Result<(), WorkspaceError> {
+        self.run_blocking(|place| {
             let path = note(&place);
             match fs::remove_file(&path) {
                 Err(source) if source.kind() != io::ErrorKind::NotFound => {

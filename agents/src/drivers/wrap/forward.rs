@@ -1,9 +1,9 @@
-//! The macro for methods that a driver around another leaves to it.
+//! Macro for methods that a wrapper forwards to its driver.
 
-/// The methods that a driver around another, its field `driver`, passes on unchanged.
-macro_rules! passes_on {
+/// Implements the methods that a wrapper forwards to its field `driver` unchanged.
+macro_rules! forward_methods {
     () => {
-        passes_on!(all but ended);
+        forward_methods!(all but ended);
 
         fn ended<'a>(
             &'a self,
@@ -36,4 +36,4 @@ macro_rules! passes_on {
     };
 }
 
-pub(super) use passes_on;
+pub(super) use forward_methods;

@@ -1,21 +1,20 @@
-//! The messages of a session, and the last of them. Knows messages as JSON with a role; no file.
+//! Messages of a session. Knows messages as JSON with a role; no file.
 
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use super::read::Told;
+use super::read::Entry;
 
-/// The messages of a conversation, as the JSON they were stored as.
+/// Messages of a conversation, as stored JSON.
 #[derive(Default)]
-pub(in crate::drivers) struct Said {
-    /// All of them, with commas between.
+pub(in crate::drivers) struct Messages {
+    /// All messages, joined by commas.
     pub(in crate::drivers) joined: String,
-    /// From the assistant's last message on.
+    /// The assistant's last message and all that follow it.
     pub(in crate::drivers) tail: Vec<Box<RawValue>>,
 }
 
-impl Said {
-    /// Takes a message up.
+impl Messages {
     pub(in crate::drivers) fn push(&mut self, message: Box<RawValue>) {
         if !self.joined.is_empty() {
             self.joined.push(',');
@@ -29,13 +28,13 @@ impl Said {
         }
     }
 
-    pub(super) fn take(&mut self, told: Told) {
-        if let Told::Message(message, _) = told {
+    pub(super) fn take(&mut self, entry: Entry) {
+        if let Entry::Message(message, _) = entry {
             self.push(message);
         }
     }
 
-    /// What was said later comes behind.
+    /// Appends later messages.
     pub(super) fn append(&mut self, later: Self) {
         if !self.joined.is_empty() && !later.joined.is_empty() {
             self.joined.push(',');
@@ -50,5 +49,5 @@ fn is_assistant(message: &RawValue) -> bool {
     struct Role {
         role: String,
     }
-    serde_json::from_str::<Role>(message.get()).is_ok_and(|said| said.role == "assistant")
+    serde_json::from_str::<Role>(message.get()).is_ok_and(|message| message.role == "assistant")
 }
