@@ -14,7 +14,9 @@ use axum::routing::{get, post};
 use axum::{Json, Router};
 use serde_json::{Value, json};
 use superstep::checkpoint::Checkpointer;
-use superstep::graph::{Runner, RunnerQuestion, RunnerReport, RunnerWaker, Standing, ThreadFilter, ThreadInfo, runner};
+use superstep::graph::{
+    Runner, RunnerQuestion, RunnerReport, RunnerWaker, StatusKind, ThreadFilter, ThreadInfo, runner,
+};
 use superstep::prelude::*;
 use tokio::net::TcpListener;
 use tokio::sync::watch;
@@ -180,7 +182,7 @@ async fn begin(
 ) -> Result<(StatusCode, Json<Value>), Refusal> {
     let id = thread_id(&user, &name)?;
     let known = ThreadInfo::read(&*service.store, &id).await?;
-    if known.is_some_and(|info| info.standing != Standing::New) {
+    if known.is_some_and(|info| info.standing != StatusKind::New) {
         return Ok((StatusCode::OK, service.show(id).await?));
     }
     service.store(id.clone(), Request::input(Letter::update().to(new.to).delay_ms(new.delay_ms))).await?;
@@ -239,7 +241,7 @@ fn routes(service: Service) -> Router {
 }
 
 // <refusal>
-/// Why a request is refused.
+/// The reason why a request is refused.
 struct Refusal(StatusCode, Value);
 
 impl From<RunError> for Refusal {

@@ -153,7 +153,7 @@ pub mod writing_a_verifier {}
 pub mod __private {
     #[cfg(not(feature = "sled"))]
     pub use crate::checkpoint::no_sled::{Sled, SledCheckpointer};
-    /// What an upgrade came to, in words if it failed.
+    /// The result of an upgrade; a sentence if it failed.
     pub fn upgraded<T, E: std::fmt::Display>(made: Result<T, E>) -> Result<T, String> {
         made.map_err(|error| error.to_string())
     }

@@ -3,7 +3,7 @@
 use quote::ToTokens;
 use syn::{Error, Generics, Result};
 
-/// What is wrong with an item so far.
+/// The problems of an item so far.
 #[derive(Default)]
 pub(crate) struct Problems(Option<Error>);
 

@@ -42,7 +42,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> TypedThread<S, N, C> {
         }
     }
 
-    /// What a person edits to answer a question.
+    /// Returns the text that a person edits to answer a question.
     pub(super) async fn drafted(&self, to: Option<InterruptId>) -> Result<Draft, Failure> {
         let questions = self.open().await?;
         let question = chosen(&questions, to, &self.id)?;
@@ -117,7 +117,7 @@ fn undecided(question: &Question, verdict: Verdict) -> Failure {
         .hint("answer with `{resume --answer JSON}`")
 }
 
-/// What was said with an answer has no place in it.
+/// Returns the error of feedback that the answer has no place for.
 fn unheard(question: &Question, verdict: Verdict) -> Failure {
     let (word, name) = (verdict.word(), question.name());
     Failure::usage(format!("question `{name}` takes no text with `{word}`: what `--feedback` says would be lost"))

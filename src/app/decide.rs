@@ -27,14 +27,14 @@ impl Verdict {
     }
 }
 
-/// What a person decided, in plain words.
+/// A person's decision in plain words.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Reply {
     /// The word.
     pub verdict: Verdict,
-    /// What they said with it: `--feedback`. Always there with [`Verdict::Revise`].
+    /// The text of `--feedback`. Always there with [`Verdict::Revise`].
     pub feedback: Option<String>,
-    /// Who they are: `--by`.
+    /// The name of `--by`.
     pub by: Option<String>,
 }
 

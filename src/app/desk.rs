@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::erased::Call;
 
-/// What may be asked of whoever holds the store.
+/// A request to the process that holds the store.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "ask", rename_all = "snake_case")]
 pub(crate) enum Ask {
@@ -22,7 +22,7 @@ pub(crate) enum Ask {
     Events { thread: String },
     /// The same, and what happens from now on while the thread runs: events, one after the other.
     Follow { thread: String },
-    /// What a run of the thread under way told so far, and what happens from now on, with times; nothing if there is none.
+    /// The events of a running thread so far and from now on, with times; nothing if it does not run.
     Watch { thread: String },
     /// A [`Draft`](super::shapes::Draft).
     Draft { thread: String, interrupt: Option<String> },
@@ -36,7 +36,7 @@ pub(crate) enum Ask {
     Cancel { thread: String },
 }
 
-/// Which threads are to be listed, the latest first.
+/// The filter of a list of threads, the latest first.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct ThreadsAsk {
     pub status: Option<String>,
@@ -78,7 +78,7 @@ pub(crate) struct SignalAsk {
     pub key: Option<String>,
 }
 
-/// What an answer says.
+/// The content of an answer.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Saying {
@@ -92,7 +92,7 @@ pub(crate) enum Saying {
     Edited(String),
 }
 
-/// Who hears of events; returns whether it wants more.
+/// The listener of events; returns true if it wants more.
 pub(crate) type Tell<'a> = &'a mut (dyn FnMut(Value) -> bool + Send);
 
 /// Whoever holds the store: this process, or another one.

@@ -16,7 +16,7 @@ use crate::graph::{CompileError, CompiledGraph, Interrupt, NodeId, State, TaskSn
 
 type Reading<S> = Arc<dyn Fn(&ArgMatches) -> Result<Writes<S>, Box<dyn Error + Send + Sync>> + Send + Sync>;
 
-/// What other values of a policy would have decided.
+/// The decisions that other values of a policy would have given.
 pub(crate) type WhatIf<S> = fn(&S, &[(String, String)]) -> Result<Said, Refusal>;
 
 /// A graph's own arguments.
@@ -172,8 +172,8 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Entry<S, N, C> {
     }
 }
 
-/// What [`App::graph`](super::App::graph) takes: a graph, compiled or with what kept it from compiling, bare or with what the
-/// command line should know of it.
+/// The argument of [`App::graph`](super::App::graph): a graph, compiled or with the problems that kept it from
+/// compiling, bare or with its settings for the command line.
 pub trait Register: Sized {
     /// The graph's state.
     type State: State;

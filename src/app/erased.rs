@@ -29,7 +29,7 @@ pub(crate) trait AnyGraph: Send + Sync {
     fn draw(&self, format: Format, depth: usize) -> String;
     /// Adds the graph's own arguments to the command that runs it; returns their ids.
     fn own_args(&self, command: Command) -> (Command, Vec<String>);
-    /// What `run` may be given, as its help shows it.
+    /// Returns examples of arguments of `run`, for its help.
     fn examples(&self) -> &[String];
     /// Makes input of JSON.
     fn input(&self, json: &Value) -> Result<Writing, Failure>;
@@ -52,13 +52,13 @@ pub(crate) trait AnyThread: Send + Sync {
     fn stand(&self) -> Call<'_, Stand>;
     /// The labels of its tasks.
     fn labels(&self) -> Labels;
-    /// Whether there are lines for a live view.
+    /// Returns true if there are lines for a live view.
     fn has_board(&self) -> bool;
     /// The status with its types' questions.
     fn status(&self) -> BoxFuture<'_, Result<Status, RunError>>;
     /// Refuses an answer that cannot be followed.
     fn check<'a>(&'a self, to: Option<InterruptId>, answer: &'a Value) -> Call<'a, ()>;
-    /// What a person edits to answer a question, and the question's id.
+    /// Returns the text that a person edits to answer a question, and the question's id.
     fn draft(&self, to: Option<InterruptId>) -> Call<'_, Draft>;
     /// The answer that an edited text is.
     fn edited<'a>(&'a self, to: Option<InterruptId>, text: String) -> Call<'a, Answer>;
@@ -67,15 +67,15 @@ pub(crate) trait AnyThread: Send + Sync {
     fn history<'a>(&'a self, limit: usize, channel: Option<&'a str>) -> Call<'a, Vec<Step>>;
     /// The same with the tasks of each checkpoint and their journals.
     fn worked(&self, limit: usize) -> Call<'_, Vec<Step>>;
-    /// What happened from a checkpoint on, or from the first, oldest first.
+    /// Returns the events from a checkpoint on, or from the first, oldest first.
     fn events(&self, from: Option<CheckpointId>) -> Call<'_, Vec<Value>>;
-    /// What comparing with the graph as it is finds; whether they agree.
+    /// Compares the thread with the present graph.
     fn verify(&self, from: Option<CheckpointId>) -> Call<'_, (Value, String, Verdict)>;
-    /// What the thread would have come to with the graph as it is.
+    /// Returns the result that the thread would have had with the present graph.
     fn what_if(&self, from: Option<CheckpointId>) -> Call<'_, (Value, String)>;
-    /// What other values of a policy would have decided; none: the graph decides by no policy.
+    /// Returns the decisions that other values of a policy would have given; none if the graph decides by no policy.
     fn reconsider<'a>(&'a self, changes: &'a [(String, String)]) -> Call<'a, Option<Said>>;
-    /// What differs between two checkpoints, for programs and for people.
+    /// Returns the differences between two checkpoints, for programs and for people.
     fn diff(&self, from: CheckpointId, to: CheckpointId) -> Call<'_, (Value, String)>;
     fn show(&self, at: Option<CheckpointId>) -> Call<'_, Shown>;
     fn update(&self, at: Option<CheckpointId>, node: Option<String>, values: Writing) -> Call<'_, Vec<String>>;
@@ -93,7 +93,7 @@ pub(crate) trait AnyRun: Send {
     fn end(self: Box<Self>) -> BoxFuture<'static, Result<Exit, RunError>>;
 }
 
-/// What a graph's own arguments come to.
+/// The result of reading a graph's own arguments.
 pub(crate) enum Read {
     Input(Writing),
     /// Nothing is run.
@@ -103,7 +103,7 @@ pub(crate) enum Read {
 /// Checked writes of a graph, which only it can take.
 pub(crate) struct Writing(pub Box<dyn Any + Send>);
 
-/// What a run is to do.
+/// The kind of a run.
 pub(crate) enum Go {
     Input(Writing),
     Answer(Box<Answer>),
@@ -118,7 +118,7 @@ pub(crate) enum Go {
     },
 }
 
-/// How a graph is drawn.
+/// The format of a drawing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub(crate) enum Format {
     /// A flowchart in Mermaid's language, as GitHub shows it.

@@ -1,6 +1,6 @@
 //! What a call ends with, as an exit code. Knows no graph.
 
-/// How a run ended, for whoever reads the exit code.
+/// The end of a run, as an exit code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Exit {

@@ -11,8 +11,8 @@ use crate::checkpoint::panics::caught;
 use crate::graph::shape::error::ErrorShape;
 use crate::graph::{InputError, RunError};
 
-/// Why arguments or a command of a program's own are refused: what is wrong, what to do about it, and the exit code it ends
-/// with: that of wrong usage, 2, unless set.
+/// The reason why arguments or a command of a program's own are refused: the problem, what to do about it, and the exit
+/// code: that of wrong usage, 2, unless set.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{error}")]
 pub struct Refusal {
@@ -73,7 +73,7 @@ pub(crate) struct Failure {
     pub help: Option<String>,
     #[serde(default = "one")]
     pub code: u8,
-    /// What to do about it, with `{verb}` where a command of this program is to stand.
+    /// The help, with `{verb}` in the place of a command of this program.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hint: Option<String>,
 }
@@ -159,7 +159,7 @@ impl From<RunError> for Failure {
     }
 }
 
-/// What the library says of its functions, as commands.
+/// Returns the help of the library with commands in the place of functions.
 fn hint(error: &RunError) -> Option<&'static str> {
     Some(match error {
         RunError::Node { .. } | RunError::Panicked { .. } => "mend the cause, then `{proceed}`",

@@ -23,7 +23,7 @@ pub(crate) fn happened_now(event: &Event, labels: &Labels) -> Option<Value> {
     Some(told)
 }
 
-/// What led to a superstep is not in the store.
+/// Returns the event for supersteps that are not in the store.
 pub(crate) fn gap(missing: u64, step: i64) -> Value {
     json!({ "kind": "gap", "missing": missing, "step": step })
 }

@@ -3,7 +3,7 @@
 
 use crate::graph::{Event, EventKind};
 
-/// What may not be told yet, in order.
+/// The output that is held back, in order.
 #[derive(Default)]
 pub(crate) struct Held(Vec<Event>);
 

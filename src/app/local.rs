@@ -16,7 +16,7 @@ use super::shapes::{Asked, Sent, Shown, Stand, ThreadLine};
 use crate::checkpoint::unknown_thread::near_threads;
 use crate::checkpoint::{CheckpointError, CheckpointId, Checkpointer, Claim, SledCheckpointer, SledOptions, ThreadId};
 use crate::graph::{
-    Answer, InterruptId, Question, RunError, SignalId, SignalRequest, Standing, ThreadFilter, ThreadInfo,
+    Answer, InterruptId, Question, RunError, SignalId, SignalRequest, StatusKind, ThreadFilter, ThreadInfo,
 };
 
 pub(crate) struct Local {
@@ -24,14 +24,14 @@ pub(crate) struct Local {
     pub store: Arc<dyn Checkpointer>,
 }
 
-/// What came of opening a store.
+/// The result of opening a store.
 pub(crate) enum Opening {
     Open(Local),
     /// Another process holds it: which one, and since when.
     Held(Failure),
 }
 
-/// What a store is opened for.
+/// The purpose for which a store is opened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Access {
     /// To write.
@@ -123,14 +123,14 @@ impl Local {
     async fn threads(&self, ask: ThreadsAsk) -> Result<Vec<ThreadLine>, Failure> {
         let mut lines = vec![];
         for info in filter(&ask).page(&*self.store).await?.threads {
-            if ask.waiting && info.standing != Standing::Interrupted {
+            if ask.waiting && info.standing != StatusKind::Interrupted {
                 continue;
             }
             let asked = ask.waiting || self.only_its_graph_knows(&info);
             let stand = if asked { Some(self.stand(&info).await) } else { None };
             let line = line(&info, stand);
             let fits = ask.status.as_ref().is_none_or(|status| *status == line.status);
-            let asks = !ask.waiting || line.status == Standing::Interrupted.as_str();
+            let asks = !ask.waiting || line.status == StatusKind::Interrupted.as_str();
             lines.extend((fits && asks).then_some(line));
         }
         lines.sort_by(|a, b| b.updated_at.cmp(&a.updated_at).then_with(|| a.thread.cmp(&b.thread)));
@@ -148,8 +148,9 @@ impl Local {
     /// Only a graph knows its breakpoints, and whether it can go on with what another version of it stored.
     fn only_its_graph_knows(&self, info: &ThreadInfo) -> bool {
         let Some(graph) = self.graphs.find(&info.graph) else { return false };
-        let ended = matches!(info.standing, Standing::New | Standing::Finished | Standing::Running | Standing::Damaged);
-        let stopped = info.standing == Standing::Pending && (info.has_stops || graph.has_breakpoints());
+        let ended =
+            matches!(info.standing, StatusKind::New | StatusKind::Finished | StatusKind::Running | StatusKind::Damaged);
+        let stopped = info.standing == StatusKind::Pending && (info.has_stops || graph.has_breakpoints());
         stopped || (!ended && info.fingerprint != graph.fingerprint())
     }
 
@@ -238,7 +239,7 @@ impl Desk for Local {
     }
 }
 
-/// What can be told off the records alone; the status of some threads only their graph knows.
+/// Returns the part of a filter that records alone can answer; the status of some threads only their graph knows.
 fn filter(ask: &ThreadsAsk) -> ThreadFilter {
     let time = |millis| SystemTime::UNIX_EPOCH + Duration::from_millis(millis);
     let mut filter = ThreadFilter::new().prefix(&ask.prefix);
@@ -257,7 +258,7 @@ fn line(info: &ThreadInfo, stand: Option<Result<Stand, Failure>>) -> ThreadLine 
         Some(Err(failure)) => line.reason = Some(failure.error),
         Some(Ok(stand)) => {
             let position = stand.position;
-            line.reason = position.reason.filter(|_| position.status == Standing::NeedsMigration.as_str());
+            line.reason = position.reason.filter(|_| position.status == StatusKind::NeedsMigration.as_str());
             (line.questions, line.status) = (position.questions, position.status);
         }
     }

@@ -9,7 +9,7 @@ use super::said::Said;
 use super::stored::{Found, StoredThread};
 use crate::checkpoint::BoxFuture;
 
-/// What a program adds to its command line.
+/// The commands and hooks that a program adds to its command line.
 #[derive(Default)]
 pub(crate) struct Added {
     /// The commands, each by its words.

@@ -40,7 +40,7 @@ fn paged(text: &str) -> bool {
     child.wait().is_ok_and(|status| status.code() != Some(NO_COMMAND))
 }
 
-/// How a shell says that there is no such program.
+/// The exit code of a shell for an unknown program.
 const NO_COMMAND: i32 = 127;
 
 /// Prints text and returns whether somebody still reads it.
@@ -55,7 +55,7 @@ pub(crate) fn try_say(text: &str) -> bool {
     said.is_ok()
 }
 
-/// Why something could not be printed, though somebody waits for it: a full disk.
+/// The reason why output was lost although somebody waits for it: a full disk.
 static UNSAID: Mutex<Option<String>> = Mutex::new(None);
 
 /// Returns what kept text from being printed since this was asked last.
@@ -83,11 +83,11 @@ pub(crate) fn note(line: &str) {
 
 /// Prints what went wrong.
 pub(crate) fn complain(failure: &Failure, json: bool) {
-    let text = if json { told_json(failure) } else { told(failure) };
+    let text = if json { json_line(failure) } else { text(failure) };
     _ = std::io::stderr().write_all(text.as_bytes());
 }
 
-fn told(failure: &Failure) -> String {
+fn text(failure: &Failure) -> String {
     let lines = |text: &str| clean_lines(text, 7);
     let mut text = format!("error: {}\n", lines(&failure.error));
     failure.causes.iter().for_each(|cause| text.push_str(&format!("cause: {}\n", lines(cause))));
@@ -95,7 +95,7 @@ fn told(failure: &Failure) -> String {
     text
 }
 
-fn told_json(failure: &Failure) -> String {
+fn json_line(failure: &Failure) -> String {
     let Failure { error, causes, help, code, .. } = failure;
     let json = serde_json::json!({
         "error": error, "kind": failure.kind(), "causes": causes, "help": help, "code": code,
@@ -103,27 +103,27 @@ fn told_json(failure: &Failure) -> String {
     format!("{}\n", safe_json(&json.to_string()))
 }
 
-/// How many characters a line of the terminal has.
+/// Returns the number of columns of the terminal.
 #[cfg(unix)]
 pub(crate) fn width() -> usize {
     let size = rustix::termios::tcgetwinsize(stdout());
     size.ok().map(|size| usize::from(size.ws_col)).filter(|columns| *columns > 0).unwrap_or(80)
 }
 
-/// How many lines the terminal has.
+/// Returns the number of lines of the terminal.
 #[cfg(unix)]
 pub(crate) fn height() -> usize {
     let size = rustix::termios::tcgetwinsize(stdout());
     size.ok().map(|size| usize::from(size.ws_row)).filter(|rows| *rows > 0).unwrap_or(usize::MAX)
 }
 
-/// How many lines the terminal has.
+/// Returns the number of lines of the terminal.
 #[cfg(not(unix))]
 pub(crate) fn height() -> usize {
     usize::MAX
 }
 
-/// How many characters a line of the terminal has.
+/// Returns the number of columns of the terminal.
 #[cfg(not(unix))]
 pub(crate) fn width() -> usize {
     80

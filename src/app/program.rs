@@ -109,7 +109,7 @@ impl App {
     /// Adds a command about a thread: `NAME THREAD`, with arguments of its own. `perform` is given them, and the thread's
     /// graph and state, also while another process runs it. A name of two words, `task show`, is a command of a group.
     ///
-    /// What it returns is printed, or resumes the thread: see [`Said::answer`] and [`Said::input`].
+    /// Its result is printed, or resumes the thread: see [`Said::answer`] and [`Said::input`].
     ///
     /// ```
     /// # use superstep::app::{App, Found, Refusal, Said};

@@ -51,13 +51,13 @@ impl<S> Questions<S> {
         text(state, question)
     }
 
-    /// Why an answer cannot be followed; none if it can, or is not of the question's type.
+    /// Returns the reason why an answer cannot be followed; none if it can, or is not of the question's type.
     pub(crate) fn problem(&self, question: &Question, answer: &Value) -> Option<String> {
         let (_, check) = self.checked.iter().find(|(name, _)| *name == question.name())?;
         check(question, answer)
     }
 
-    /// What a person edits to answer it; none if it is not answered so.
+    /// Returns the text that a person edits to answer it; none if it is not answered so.
     pub(crate) fn draft(&self, state: &S, question: &Question) -> Option<String> {
         let (_, text, _) = self.edited.iter().find(|(name, ..)| *name == question.name())?;
         text(state, question)

@@ -6,8 +6,8 @@ use serde_json::Value;
 use super::exit::Exit;
 use super::failure::Refusal;
 
-/// What a command of a program's own has to say: text for people, JSON for `--json`. Or what its thread does next, and the app says
-/// how it went, as after `resume` and `run`.
+/// The output of a command of a program's own: text for people, JSON for `--json`. Or the next action of its thread,
+/// whose result the app prints, as after `resume` and `run`.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Said {
     pub(crate) text: String,
@@ -17,7 +17,7 @@ pub struct Said {
     pub(crate) code: u8,
 }
 
-/// What the thread of a command does next.
+/// The next action of a command's thread.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) enum Next {
     /// Nothing.

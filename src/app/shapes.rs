@@ -75,7 +75,7 @@ pub(crate) struct RunningShape {
 pub(crate) struct StopShape {
     /// The node; none: every node.
     pub node: Option<String>,
-    /// Whether they stop after it, not before.
+    /// True if they stop after it, not before.
     pub after: bool,
 }
 
@@ -130,7 +130,7 @@ pub(crate) struct Asked {
     /// The plain words that can answer it.
     #[serde(default)]
     pub words: Vec<String>,
-    /// What each of them comes to here: the name of the answer.
+    /// The answers that these words give here.
     #[serde(default)]
     pub means: Vec<String>,
     /// The commands that answer it.
@@ -139,12 +139,12 @@ pub(crate) struct Asked {
     /// The question in the program's own words, for people.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub text: Option<String>,
-    /// Whether `edit` answers it.
+    /// True if `edit` answers it.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub editable: bool,
 }
 
-/// What a person edits to answer a question.
+/// The text that a person edits to answer a question.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Draft {
     /// The question's id.

@@ -34,11 +34,12 @@ pub(crate) struct TypedThread<S: State, N, C> {
     pub reading: Arc<Reading<S>>,
 }
 
-/// What a replay tells.
-const TOLD: [Mode; 6] = [Mode::Tasks, Mode::Checkpoints, Mode::Updates, Mode::Custom, Mode::Messages, Mode::Journal];
-/// How the command line moves a thread on by hand.
+/// The events of a replay.
+const REPLAYED: [Mode; 6] =
+    [Mode::Tasks, Mode::Checkpoints, Mode::Updates, Mode::Custom, Mode::Messages, Mode::Journal];
+/// The help that names the command for an external update.
 const BY_HAND: &str = "; by hand here: `update THREAD --as-node NODE`";
-/// What a run is watched by.
+/// The events that a watched run emits.
 const MODES: [Mode; 5] = [Mode::Tasks, Mode::Checkpoints, Mode::Custom, Mode::Messages, Mode::Stored];
 
 impl<S: State, N: NodeId, C: Send + Sync + 'static> AnyThread for TypedThread<S, N, C> {
@@ -60,7 +61,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> AnyThread for TypedThread<S,
                 Request::proceed()
             }
             Go::Retry => {
-                thread = thread.afresh();
+                thread = thread.restart_superstep();
                 Request::proceed()
             }
         };
@@ -192,7 +193,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> AnyThread for TypedThread<S,
 
     fn events(&self, from: Option<CheckpointId>) -> Call<'_, Vec<Value>> {
         Box::pin(async move {
-            let mut told = self.at(from).replay(Replay::Recorded).stream_deep(TOLD);
+            let mut told = self.at(from).replay(Replay::Recorded).stream_deep(REPLAYED);
             let mut events = vec![];
             while let Some(event) = told.next().await {
                 events.extend(happened(&event, &self.reading.shows.labels));

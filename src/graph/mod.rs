@@ -57,7 +57,7 @@ pub use build::TestUtil;
 pub use build::{Child, CompileError, CompiledGraph, Edges, Lint, Persistence, Problem, RECURSION_LIMIT, StateGraph};
 pub use context::{Ask, Budget, Ctx, DefaultContext, Divergence, Effect, NotVerified, Verdict, Verified, WhatIf};
 pub use diff::{Asked, Change, ChannelDiff, Diff, Edit, Inside, RecordedEntry, Side, SubgraphDiff};
-pub use error::{Class, Misfit, NodeError, RunError, SharedNodeError, Unreadable};
+pub use error::{ErrorClass, Incompatibility, NodeError, RunError, SharedNodeError, Unreadable};
 pub use interrupt::{
     Answer, AnswerInfo, AnyQuestion, AskError, AwaitedSignal, Interrupt, InterruptId, Interrupted, Question,
     SentSignal, Signal, SignalId, SignalRequest,
@@ -78,7 +78,7 @@ pub use state::{
 };
 pub use subgraph::{CallError, Mapped};
 pub use thread::{
-    History, Outcome, Questions, Request, Rest, RunStream, STATE_LIMIT, Standing, StateUpdate, Status, Thread,
+    History, Outcome, Questions, Request, Rest, RunStream, STATE_LIMIT, StateUpdate, Status, StatusKind, Thread,
     ThreadFilter, ThreadInfo, ThreadPage, Updated,
 };
 pub use view::{

@@ -25,7 +25,7 @@ pub(super) enum Activity<'a> {
         phase: Option<u32>,
         attempt: u32,
         directory: String,
-        /// What holds for a whole session, where it is a new one.
+        /// The part that holds for a whole session, where it is a new one.
         #[serde(skip_serializing_if = "Option::is_none")]
         system: Option<&'a Parts>,
         /// The file that the prompt was made from.

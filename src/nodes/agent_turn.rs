@@ -17,15 +17,15 @@ use crate::graph::{JournalEffect, TaskJournal};
 pub struct AgentTurn {
     /// When it began, in milliseconds since 1970.
     pub at: u64,
-    /// What was asked, of whom.
+    /// The request, and its agent.
     pub asked: AskedOfAgent,
     /// The tools it called, in order.
     pub calls: Vec<AgentCall>,
-    /// What it came to; none if it failed or was killed.
+    /// The result; none if the turn failed or was killed.
     pub finished: Option<Finished>,
 }
 
-/// What an agent was asked.
+/// A request to an agent.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct AskedOfAgent {
@@ -37,11 +37,11 @@ pub struct AskedOfAgent {
     pub model: Option<String>,
     /// The task's number in the plan; empty if the turn belongs to none.
     pub task: String,
-    /// Which attempt at that task it was, from 1; 0 if it was none.
+    /// The number of the attempt at that task, from 1; 0 if there is none.
     pub attempt: u32,
     /// The folder it worked in.
     pub directory: String,
-    /// What holds for the whole session, where a session began.
+    /// The part that holds for the whole session, where a session started.
     #[serde(default)]
     pub system: Option<String>,
     /// The file that the prompt was made from.
@@ -58,9 +58,9 @@ pub struct AgentCall {
     pub at: u64,
     /// The tool.
     pub name: String,
-    /// What it was given.
+    /// The arguments of the call.
     pub arguments: Value,
-    /// Whether it did what it was asked, and its answer, cut where it is long; none if the turn ended before.
+    /// True for a success, and the answer, cut where it is long; none if the turn ended before.
     pub result: Option<(bool, String)>,
 }
 
@@ -71,7 +71,7 @@ struct Begins {
 }
 
 /// Returns what a message asks that begins a turn.
-fn begun(message: &Value) -> Option<AskedOfAgent> {
+fn request_of(message: &Value) -> Option<AskedOfAgent> {
     message.get("turn")?;
     let mut message = message.clone();
     read_texts(&mut message);
@@ -99,7 +99,7 @@ impl AgentTurn {
     pub fn of(effect: &JournalEffect) -> Vec<Self> {
         let (mut turns, mut ids): (Vec<Self>, Vec<String>) = (vec![], vec![]);
         for message in &effect.messages {
-            if let Some(asked) = begun(&message.value) {
+            if let Some(asked) = request_of(&message.value) {
                 turns.push(Self { at: message.at, asked, calls: vec![], finished: None });
                 ids.clear();
             }

@@ -18,32 +18,32 @@ pub struct AgentSpec {
     /// The model; none: the driver's own choice.
     #[serde(default)]
     pub model: Option<String>,
-    /// Where the driver's service is; none: where the environment says.
+    /// The address of the driver's service; none: the environment has it.
     #[serde(default)]
     pub base_url: Option<String>,
     /// The environment variable that holds the service's key; none: the driver's usual one.
     #[serde(default)]
     pub api_key_env: Option<String>,
-    /// Where its driver keeps sessions; none: `.superstep` in the current folder.
+    /// The folder in which its driver keeps sessions; none: `.superstep` in the current folder.
     #[serde(default)]
     pub home: Option<std::path::PathBuf>,
-    /// What stands before a program that is the agent: a sandbox and its arguments. Agents whose tools are ours have it in their
-    /// [`Access`](crate::drivers::Access).
+    /// A command that wraps a program that is the agent: a sandbox and its arguments. Agents whose tools are ours have
+    /// it in their [`Access`](crate::drivers::Access).
     #[serde(default)]
     pub command_prefix: Vec<String>,
     /// Variables of the environment that a program which is the agent gets besides the usual ones.
     #[serde(default)]
     pub pass: Vec<String>,
-    /// How much one of its turns may use.
+    /// The limits of one of its turns.
     #[serde(default, with = "limits")]
     pub limits: Limits,
-    /// How failures of its service are met that may pass.
+    /// The retries of failures of its service that may pass.
     #[serde(default)]
     pub retry: RetrySettings,
-    /// What its model's tokens cost, where its driver does not say what a turn did.
+    /// The price of its model's tokens, where its driver does not report the cost of a turn.
     #[serde(default)]
     pub price: Option<Price>,
-    /// How much it may use together with all other agents of the run.
+    /// The limits of this agent together with all other agents of the run.
     #[serde(default)]
     pub purse: Purse,
 }
@@ -53,9 +53,9 @@ pub struct AgentSpec {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Purse {
-    /// How much the run may use.
+    /// The limits of the run.
     pub limits: RunLimits,
-    /// What the state knows of as used: the ledger counts at least so much.
+    /// The usage that the state has: the ledger counts at least as much.
     pub spent: Usage,
 }
 

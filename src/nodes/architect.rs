@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use super::agents::{AgentSpec, Agents};
-use super::folder::{Folder, told_tampering};
+use super::folder::{Folder, tampering_message};
 use super::prompts::Prompt;
 use super::questions::{BudgetReached, SessionRefused};
 use super::step::step;
@@ -15,15 +15,15 @@ use crate::plan::{Issue, PlanProposal};
 /// A plan to be written.
 #[derive(Clone, Debug)]
 pub struct ArchitectJob {
-    /// Who writes it.
+    /// The agent that writes it.
     pub agent: AgentSpec,
     /// The folder it is about.
     pub directory: PathBuf,
-    /// What it is for.
+    /// The issue that the plan is for.
     pub issue: Issue,
     /// The plan before.
     pub former: Option<String>,
-    /// What has to be changed of it, or heeded.
+    /// Problems of the plan before, and remarks on it.
     pub issues: Vec<String>,
     /// The session in which the plan before was written.
     pub session: Option<SessionRef>,
@@ -38,13 +38,13 @@ pub struct Architected {
     pub markdown: Result<String, Vec<String>>,
     /// The session, to go on in.
     pub session: Option<SessionRef>,
-    /// What it used.
+    /// The usage of the turns.
     pub usage: Usage,
     /// The model that a person chose because the server refused the session; none: they were not asked, or chose none.
     pub model: Option<String>,
     /// The limits of the run that a person set.
     pub raised: NewLimits,
-    /// Whether a person ended the run instead.
+    /// True if a person ended the run instead.
     pub is_aborted: bool,
 }
 
@@ -113,7 +113,7 @@ async fn untampered<C: Agents>(folder: &Folder, key: &str, ctx: &Ctx<C>) -> Resu
     let look = |_| async {
         match folder.differs(ctx, &before).await?.as_slice() {
             [] => Ok(()),
-            changed => Err(NodeError::permanent(told_tampering("the architect", changed))),
+            changed => Err(NodeError::permanent(tampering_message("the architect", changed))),
         }
     };
     ctx.effect(format!("{key}/untampered"), &before.digest(), look).await

@@ -9,7 +9,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::agents::Agents;
 use super::folder::thread;
-use super::outage::{Progress, Waits, told_outage, wait_until};
+use super::outage::{Progress, Waits, outage_message, wait_until};
 use super::prompts::Parts;
 use super::purse::{self, Overdraft, Spent};
 use super::questions::{AfterRefusal, SessionRefused};
@@ -24,7 +24,7 @@ use crate::drivers::{
 };
 use crate::graph::{Ctx, NodeError};
 
-/// What a request depends on: if it is another than the one recorded, its answer is no answer to it.
+/// The parts of a request that its answer depends on: a recorded answer fits no other request.
 #[derive(Serialize)]
 struct Asked<'a> {
     /// The hash of the whole prompt: what is shown of a long one may be the same.
@@ -102,7 +102,7 @@ impl Turn {
                 }
                 Recorded::Down { outage, until, turn, why, .. } => {
                     if failure.is_some() {
-                        ctx.emit(told_outage(&why, until, outage, &self.agent.retry)).await;
+                        ctx.emit(outage_message(&why, until, outage, &self.agent.retry)).await;
                     }
                     wait_until(until, ctx).await;
                     progress.next(turn, Some(outage));
@@ -263,7 +263,7 @@ impl Turn {
         self.from.as_ref().filter(|from| from.turn.is_some()).map(|from| from.used).unwrap_or_default()
     }
 
-    /// Where the turn begins: anew, or where one of an earlier task ended.
+    /// Returns the start of the turn: new, or at the end of an earlier task's turn.
     fn progress(&self) -> Progress {
         let mut progress = Progress::default();
         progress.turn = self.from.as_ref().and_then(|from| from.turn.clone());

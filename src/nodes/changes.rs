@@ -7,13 +7,13 @@ use super::prompts::Diff;
 use crate::graph::{Ctx, NodeError};
 use crate::workspace::{FileDiff, FileStatus, TreeId};
 
-/// How long a diff may be in a prompt, in bytes; a longer one is put into a file.
+/// The maximum length of a diff in a prompt, in bytes; a longer one is put into a file.
 pub const DIFF_LIMIT: usize = 100_000;
 
-/// How many files are named to a person.
+/// The number of files that are named to a person.
 const SHOWN: usize = 50;
-/// How many are named to an agent.
-pub(super) const TOLD: usize = 500;
+/// The number of files that are named to an agent.
+pub(super) const NAMED: usize = 500;
 
 /// The files that differ between two trees, a line each. Kept in the journal as [`diff`] is.
 pub(super) async fn listed<C: Send + Sync + 'static>(
@@ -83,5 +83,5 @@ async fn read_diff(folder: &Folder, long: &Path, [from, to]: [&TreeId; 2]) -> Re
     std::fs::create_dir_all(long)?;
     let file = long.join(format!("{from}-{to}.diff"));
     workspace.write_diff(from, to, &file).await.map_err(failed)?;
-    Ok(Diff::File { path: file.display().to_string(), files: lines(&diff.files, TOLD) })
+    Ok(Diff::File { path: file.display().to_string(), files: lines(&diff.files, NAMED) })
 }

@@ -10,10 +10,10 @@ use super::siblings::{Group, Siblings};
 use crate::graph::{Ctx, NodeError};
 use crate::process::{Environment, Program, Redactor};
 
-/// How much of the end of a command's output is kept, in bytes.
+/// The number of bytes that are kept of the end of a command's output.
 const KEPT: usize = 8 * 1024;
 
-/// How a command ended.
+/// The result of a command.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Check {
     /// The command.
@@ -22,7 +22,7 @@ pub struct Check {
     pub code: Option<i32>,
     /// The end of what it wrote.
     pub output: String,
-    /// Whether it was stopped with the group of its task: it says nothing about the work then.
+    /// True if it was stopped with the group of its task: its result says nothing about the work then.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub stopped: bool,
 }
@@ -52,7 +52,7 @@ impl Check {
 pub(super) struct Checks<'a> {
     pub(super) folder: &'a Folder,
     pub(super) commands: &'a [String],
-    /// How long each may take.
+    /// The time limit of each.
     pub(super) limit: Duration,
     /// Variables of this process that they get besides the usual ones.
     pub(super) pass: &'a [String],

@@ -13,7 +13,7 @@ pub enum Collision {
         /// The files that it changed and does not declare.
         #[serde(default)]
         undeclared: Vec<String>,
-        /// Whether no work is before it: its changes collide with those that the setup of its worktree made.
+        /// True if no work is before it: its changes collide with those that the setup of its worktree made.
         #[serde(default)]
         is_with_setup: bool,
     },
@@ -29,7 +29,7 @@ pub enum Collision {
     },
     /// A command changed git's hooks or configuration.
     Tampered {
-        /// What was changed.
+        /// The changed files.
         what: Vec<String>,
     },
 }
@@ -41,7 +41,7 @@ impl Collision {
     }
 
     /// Returns the collision in words.
-    pub fn told(&self) -> String {
+    pub fn message(&self) -> String {
         match self {
             Self::Conflict { files, undeclared, is_with_setup } => {
                 let those = if *is_with_setup { "that `setup` made" } else { "of subtasks before it" };
@@ -53,7 +53,7 @@ impl Collision {
             }
             Self::Check { report } => format!("a check fails once it is put together with the others: {report}"),
             Self::Undeclared { files } => format!("it changed files that it does not declare: {}", files.join(", ")),
-            Self::Tampered { what } => super::told_tampering("a check", what),
+            Self::Tampered { what } => super::tampering_message("a check", what),
         }
     }
 }

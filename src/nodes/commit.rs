@@ -11,10 +11,10 @@ use crate::workspace::{CommitId, CommitKey, CommitRequest, MadeCommit, Standing,
 /// Work to be committed.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct CommitJob {
-    /// Where.
+    /// The repository and its folder.
     #[serde(skip)]
     pub folder: Folder,
-    /// Where the task began.
+    /// The base of the task.
     pub base: Base,
     /// The files that were judged; none: nothing is committed.
     pub tree: Option<TreeId>,
@@ -31,7 +31,7 @@ pub struct CommitJob {
 pub struct Moved {
     /// The commit; none if there was nothing to commit.
     pub made: Option<CommitId>,
-    /// Where the next task begins.
+    /// The base of the next task.
     pub base: Base,
 }
 
@@ -97,7 +97,7 @@ async fn make<C: Send + Sync + 'static>(job: &CommitJob, key: &CommitKey, ctx: &
     moved(&workspace, job, made).await
 }
 
-/// Where the next task begins: at the commit, with the files as they are now.
+/// Returns the base of the next task: the commit, with the files as they are now.
 async fn moved(workspace: &Workspace, job: &CommitJob, made: Option<CommitId>) -> Result<Moved, NodeError> {
     let tree = workspace.snapshot().await.map_err(failed)?.tree;
     let commit = made.clone().or_else(|| job.base.at.commit.clone());

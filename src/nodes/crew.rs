@@ -36,7 +36,7 @@ impl Default for Crew {
     }
 }
 
-/// What tells drivers apart.
+/// The key that distinguishes drivers.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 struct Which {
     driver: String,

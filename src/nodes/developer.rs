@@ -17,41 +17,42 @@ use crate::graph::{Ctx, Node, NodeError, NodeExt, NodeId, State, WithOptions, Wr
 use crate::plan::{WorkReport, WorkStatus};
 use crate::workspace::TreeId;
 
-/// How often one attempt may ask a person.
+/// The maximum number of questions to a person in one attempt.
 const QUESTIONS: u32 = 20;
 
 /// A task to be worked on.
 #[derive(Clone, Debug)]
 pub struct DeveloperJob {
-    /// Who works.
+    /// The agent that works.
     pub agent: AgentSpec,
-    /// Where.
+    /// The folder of the work.
     pub folder: Folder,
-    /// What they may do besides reading.
+    /// The tools and rights of the agent beside reading.
     pub access: Access,
     /// The task.
     pub brief: Brief,
     /// The attempt, from 1.
     pub attempt: u32,
-    /// Why the attempt before was not accepted.
+    /// The reasons why the attempt before was not accepted.
     pub feedback: Feedback,
     /// The session of the attempt before, to go on in; none: a new one.
     pub session: Option<SessionRef>,
     /// The work of the attempt before, which is kept in git before anything else; none: there is nothing to keep.
     pub kept: Option<Kept>,
-    /// Where earlier work on the task is kept that is not in the files any more; the developer is told. None: there is none.
+    /// The commit of earlier work on the task that is not in the files any more; the developer is told. None: there is
+    /// none.
     pub taken_out: Option<String>,
     /// The files to begin with, where that is not what the attempt before left.
     pub reset: Option<TreeId>,
-    /// Where the task began.
+    /// The base of the task.
     pub base: Base,
     /// The folder for diffs that are too long for a prompt.
     pub long_diffs: PathBuf,
     /// The group of tasks that it is worked on with; none: it is worked on alone.
     pub together: Option<Siblings>,
-    /// Where the turn of this attempt ended when the budget was used up; none: the attempt begins.
+    /// The end of this attempt's turn that the budget cut off; none: the attempt starts.
     pub from: Option<CutOff>,
-    /// Whether the turn ends when the budget of the run is used up; else a person is asked for more.
+    /// True if the turn ends when the budget of the run is used up; else a person is asked for more.
     pub ends_with_budget: bool,
     /// A file that gets the events of the agent, a line of JSON each.
     pub transcript: Option<PathBuf>,
@@ -60,17 +61,17 @@ pub struct DeveloperJob {
 /// A task that was worked on.
 #[derive(Clone, Debug)]
 pub struct Developed {
-    /// What the developer says; or why they say nothing that can be read.
+    /// The developer's report; or the reason why it cannot be read.
     pub report: Result<WorkReport, String>,
     /// The session, to go on in.
     pub session: Option<SessionRef>,
-    /// What it used.
+    /// The usage of the turns.
     pub usage: Usage,
-    /// What they did besides.
+    /// The commits and changes of the turn.
     pub after: After,
-    /// Where the work of the attempt before is kept.
+    /// The commit that keeps the work of the attempt before.
     pub salvaged: Option<String>,
-    /// Whether the session of the attempt before was lost.
+    /// True if the session of the attempt before was lost.
     pub session_lost: bool,
     /// The model that a person chose because the server refused the session; none: they were not asked, or chose none.
     pub model: Option<String>,
@@ -82,7 +83,7 @@ pub struct Developed {
     pub cut: Option<Cut>,
 }
 
-/// What a person decided of a task whose session the server refused.
+/// A person's decision on a task whose session the server refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum GivenUp {
@@ -145,7 +146,7 @@ async fn perform<C: Agents>(mut job: DeveloperJob, ctx: Ctx<C>) -> Result<Develo
     Ok(Developed { report, session, usage, after, salvaged, session_lost, model, given_up, raised, cut })
 }
 
-/// What the turns of an attempt came to.
+/// The result of the turns of an attempt.
 struct Worked {
     turned: Turned<WorkReport>,
     session_lost: bool,

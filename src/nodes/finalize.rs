@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use super::agents::{AgentSpec, Agents};
 use super::changes::diff;
 use super::commit::{CommitJob, Moved, commit};
-use super::folder::{Folder, told_tampering};
+use super::folder::{Folder, tampering_message};
 use super::prompts::Prompt;
 use super::step::step;
 use super::turn::{Answer, Turn};
@@ -19,13 +19,13 @@ use crate::workspace::TreeId;
 pub struct FinalizeJob {
     /// The last commit.
     pub commit: CommitJob,
-    /// Who judges all of it; none: nobody.
+    /// The agent that reviews all of it; none: nobody does.
     pub reviewer: Option<AgentSpec>,
-    /// Where.
+    /// The folder of the work.
     pub folder: Folder,
     /// The files when the work began.
     pub from: TreeId,
-    /// What it was for.
+    /// The goal of the plan.
     pub goal: String,
     /// The tasks, a line each.
     pub outline: String,
@@ -38,9 +38,9 @@ pub struct FinalizeJob {
 pub struct Finalized {
     /// The last commit.
     pub moved: Moved,
-    /// What a reviewer says of all of it; or why there is nothing to read.
+    /// The review of all of it; or the reason why it cannot be read.
     pub review: Option<Result<FinalReview, String>>,
-    /// What the review used.
+    /// The usage of the review.
     pub usage: Usage,
 }
 
@@ -70,7 +70,7 @@ pub(super) async fn perform<C: Agents>(job: FinalizeJob, ctx: Ctx<C>) -> Result<
     let turn = Turn { is_optional: true, files, ..turn };
     let turned = turn.take::<FinalReview, C>(&ctx).await?;
     let review = match turned.answer {
-        _ if !turned.tampered.is_empty() => Err(told_tampering("the reviewer", &turned.tampered)),
+        _ if !turned.tampered.is_empty() => Err(tampering_message("the reviewer", &turned.tampered)),
         Answer::Given(review) => Ok(review),
         Answer::Unusable(why) => Err(why),
         Answer::SessionLost => Err("its session was lost".into()),

@@ -17,14 +17,14 @@ use crate::workspace::{
 /// The work tree of a run.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Folder {
-    /// Where it is: an absolute path.
+    /// Its absolute path.
     pub directory: PathBuf,
     /// Files that are no part of the work, such as the plan; paths count from the top of the work tree.
     #[serde(default)]
     pub apart: Vec<PathBuf>,
 }
 
-/// Where a task began.
+/// The base of a task.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Base {
     /// The branch, or a detached HEAD, and its commit.
@@ -46,23 +46,24 @@ pub struct Kept {
     pub tree: TreeId,
 }
 
-/// What an agent, or a command of the plan, left behind.
+/// The traces of an agent, or of a command of the plan.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct After {
-    /// What was changed of git's hooks and configuration. If anything was, nothing else is known: no git command was run.
+    /// Changes of git's hooks and configuration. If there are any, nothing else is known: no git command was run.
     pub tampered: Vec<String>,
     /// The files.
     pub tree: Option<TreeId>,
-    /// What a person should know: commits taken back, files left out.
+    /// Notices for a person: commits taken back, files left out.
     pub notices: Vec<String>,
 }
 
-/// What is known of the time in which an agent or a command worked.
+/// The findings about the time in which an agent or a command worked.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Seen {
-    /// What was changed of git's hooks and configuration.
+    /// Changes of git's hooks and configuration.
     pub(super) tampered: Vec<String>,
-    /// Whether siblings work in the same repository, each of which may change them at any time: that is no failure of git then.
+    /// True if siblings work in the same repository, each of which may change them at any time: that is no failure of
+    /// git then.
     pub(super) is_shared: bool,
 }
 
@@ -97,7 +98,7 @@ impl Folder {
         Ok(workspace)
     }
 
-    /// What decides what git runs, before somebody may change it.
+    /// Returns the fingerprint of git's hooks and configuration, before somebody may change them.
     pub(super) async fn guard<C>(&self, ctx: &Ctx<C>, key: &str) -> Result<Fingerprint, NodeError>
     where
         C: Send + Sync + 'static,
@@ -106,7 +107,7 @@ impl Folder {
         ctx.effect(format!("{key}/before"), &(), look).await
     }
 
-    /// What was changed of it since then.
+    /// Returns the changes since then.
     pub(super) async fn tampered<C>(
         &self,
         ctx: &Ctx<C>,
@@ -119,7 +120,7 @@ impl Folder {
         ctx.effect(format!("{key}/after"), &guard.digest(), |_| self.differs(ctx, guard)).await
     }
 
-    /// What is otherwise now.
+    /// Returns the present differences.
     pub(super) async fn differs<C>(&self, ctx: &Ctx<C>, guard: &Fingerprint) -> Result<Vec<String>, NodeError>
     where
         C: Send + Sync + 'static,
@@ -160,8 +161,8 @@ impl Folder {
         ctx.effect(key, &base.at, look).await
     }
 
-    /// What stands in the files when a person has decided: their own changes, and what was left by somebody after whom nothing
-    /// could be looked at. Commits are taken back into the files.
+    /// Settles the files after a person has decided: they may hold the person's changes, and traces of an agent after
+    /// which git could not be run. Commits are taken back into the files.
     pub(super) async fn settle<C: Send + Sync + 'static>(&self, ctx: &Ctx<C>, base: &Base) -> Result<After, NodeError> {
         // What stands otherwise now is a person's doing.
         let base = Base { at: Standing { others: BTreeMap::new(), ..base.at.clone() }, tree: base.tree.clone() };
@@ -261,8 +262,8 @@ impl Folder {
     }
 }
 
-/// Who changed what of git's hooks and configuration.
-pub(crate) fn told_tampering(who: &str, what: &[String]) -> String {
+/// Returns the sentence about changes of git's hooks and configuration.
+pub(crate) fn tampering_message(who: &str, what: &[String]) -> String {
     format!("{who} changed git's hooks or configuration: {}", what.join(", "))
 }
 
@@ -273,32 +274,32 @@ pub(super) fn thread<C>(ctx: &Ctx<C>) -> String {
 
 /// A failure of git as one of a node, with what to do about it.
 pub(super) fn failed(error: WorkspaceError) -> NodeError {
-    if error.help().is_some() { NodeError::permanent(Told(error)) } else { NodeError::permanent(error) }
+    if error.help().is_some() { NodeError::permanent(GitFailure(error)) } else { NodeError::permanent(error) }
 }
 
-/// What had been changed of hooks and configuration, if git was not run for it.
+/// Returns the changes of hooks and configuration, if git was not run for them.
 pub(super) fn tampering(error: &NodeError) -> Option<Vec<String>> {
-    match error.source().downcast_ref::<Told>() {
-        Some(Told(WorkspaceError::Tampered { changes })) => Some(changes.clone()),
+    match error.source().downcast_ref::<GitFailure>() {
+        Some(GitFailure(WorkspaceError::Tampered { changes })) => Some(changes.clone()),
         _ => None,
     }
 }
 
-/// What a hook said that refused a commit.
+/// Returns the message of a hook that refused a commit.
 pub(super) fn refusal(error: &NodeError) -> Option<String> {
-    match error.source().downcast_ref::<Told>() {
-        Some(Told(error @ WorkspaceError::HookRefused { .. })) => Some(error.to_string()),
+    match error.source().downcast_ref::<GitFailure>() {
+        Some(GitFailure(error @ WorkspaceError::HookRefused { .. })) => Some(error.to_string()),
         _ => None,
     }
 }
 
 /// A failure of git that says what to do about it.
 #[derive(Debug)]
-struct Told(WorkspaceError);
+struct GitFailure(WorkspaceError);
 
-impl std::error::Error for Told {}
+impl std::error::Error for GitFailure {}
 
-impl fmt::Display for Told {
+impl fmt::Display for GitFailure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (told, help) = (self.0.to_string(), self.0.help().unwrap_or_default());
         let gap = if told.contains('\n') { '\n' } else { ' ' };

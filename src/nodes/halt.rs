@@ -16,32 +16,32 @@ pub struct HaltJob {
     pub question: Halted,
     /// Its work, which is kept in git before the question is asked; none: there is nothing to keep.
     pub kept: Option<Kept>,
-    /// Where.
+    /// The folder of the work.
     pub folder: Folder,
-    /// Where the task began.
+    /// The base of the task.
     pub base: Base,
     /// The plan's file, if it has one.
     pub file: Option<PlanFile>,
     /// The tasks with which nothing more is to be done.
     pub closed: Vec<String>,
-    /// What becomes of it without anybody being asked.
+    /// The decision where nobody is asked.
     pub unattended: Option<AfterHalt>,
 }
 
-/// What becomes of the task.
+/// The decision on a task.
 #[derive(Clone, Debug)]
 pub struct Halting {
     /// The decision.
     pub decision: AfterHalt,
-    /// Whether a person made it.
+    /// True if a person made it.
     pub was_asked: bool,
     /// The plan that holds from now on, if its file had changed.
     pub adopted: Option<Adopted>,
-    /// Where the work is kept.
+    /// The commit that keeps the work.
     pub salvaged: Option<String>,
     /// The files as they are now; none if the run ends.
     pub tree: Option<TreeId>,
-    /// What a person should know.
+    /// Notices for a person.
     pub notices: Vec<String>,
 }
 
@@ -105,7 +105,7 @@ async fn settle<C: Send + Sync + 'static>(job: &HaltJob, halting: &mut Halting, 
 }
 
 impl HaltJob {
-    /// Whether another task comes next, which is not to find this one's work.
+    /// Returns true if another task comes next, which must not find this one's work.
     fn is_put_aside(&self, halting: &Halting) -> bool {
         let plan = match (&halting.decision, &halting.adopted) {
             (AfterHalt::Skip, _) => return true,

@@ -36,18 +36,18 @@ pub struct HaltPhaseJob {
     pub file: Option<PlanFile>,
     /// The work that is accepted: the files before and after.
     pub accepted: Option<[TreeId; 2]>,
-    /// Why that work cannot be accepted; none: it can.
+    /// The reason why that work cannot be accepted; none: it can.
     pub unfit: Option<String>,
     /// The answer, if nobody is to be asked.
     pub unattended: Option<AfterHalt>,
 }
 
-/// What becomes of a phase.
+/// The decision on a phase.
 #[derive(Clone, Debug)]
 pub struct HaltedPhase {
     /// The decision; none: the budget was raised.
     pub decision: Option<AfterHalt>,
-    /// Whether a person made it.
+    /// True if a person made it.
     pub was_asked: bool,
     /// The plan that holds from now on, if its file had changed.
     pub adopted: Option<Adopted>,

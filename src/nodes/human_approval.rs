@@ -24,12 +24,12 @@ pub struct ApprovePlan {
     /// The ids of the tasks of each phase; empty if the plan is not phased.
     #[serde(default)]
     pub phases: Vec<Vec<String>>,
-    /// What its author probably did not mean.
+    /// Warnings: things that its author probably did not mean.
     pub warnings: Vec<String>,
-    /// What is wrong with it, or with the answer before: it cannot be executed as it stands.
+    /// Problems of the plan, or of the answer before: it cannot be executed as it is.
     #[serde(default)]
     pub problems: Vec<String>,
-    /// Where the plan can be read.
+    /// The file of the plan.
     #[serde(default)]
     pub path: Option<String>,
 }
@@ -39,7 +39,7 @@ pub struct ApprovePlan {
 pub struct TaskToApprove {
     /// Its number.
     pub id: String,
-    /// What it is.
+    /// Its title.
     pub title: String,
     /// The commands that are run in a shell after it: an approval allows them.
     pub verify: Vec<String>,
@@ -74,7 +74,8 @@ impl ApprovePlan {
         }
     }
 
-    /// Why a decision cannot be followed: a plan that cannot be read, a task that the plan does not have.
+    /// Returns the reason why a decision cannot be followed: a plan that cannot be read, a task that the plan does not
+    /// have.
     fn refuses(&self, decision: &Decision) -> Option<String> {
         match decision {
             Decision::EditPlan { markdown } => Plan::parse(markdown.as_str()).err().map(|error| error.to_string()),
@@ -107,7 +108,7 @@ pub struct ApprovalJob {
     pub reference: Option<(String, Folder)>,
 }
 
-/// What a person made of a plan.
+/// A person's decision on a plan.
 #[derive(Clone, Debug)]
 pub struct Approved {
     /// Their decision.

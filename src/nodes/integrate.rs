@@ -34,7 +34,7 @@ pub struct IntegrateJob {
     pub verify: Vec<String>,
     /// The work, in the order of the plan.
     pub parts: Vec<Part>,
-    /// Whether a file that is not declared is a collision.
+    /// True if a file that is not declared is a collision.
     pub is_strict: bool,
 }
 
@@ -125,11 +125,11 @@ struct SoFar {
     ready: TreeId,
     /// The commands of all parts.
     verify: Vec<String>,
-    /// Whether the files of the newest commit are there: without commands nobody needs them before the end.
+    /// True if the files of the newest commit are there: without commands nobody needs them before the end.
     has_files: bool,
 }
 
-/// What a part is on top of the commits before.
+/// The changes of a part on top of the commits before.
 #[derive(Serialize, Deserialize)]
 enum Carried {
     Tree(TreeId),

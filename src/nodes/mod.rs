@@ -130,6 +130,6 @@ pub use verifier::{PlannedVerifier, RanVerifier, RunVerifier, VerifierHost, plan
 pub use verify::{Verified, VerifyJob, verify};
 pub use worktree::{Unready, Worktree, WorktreeJob, worktree};
 
-pub(crate) use folder::told_tampering;
+pub(crate) use folder::tampering_message;
 #[cfg(feature = "app")]
 pub(crate) use turn_texts::read_texts;

@@ -17,19 +17,19 @@ const BEAT: Duration = Duration::from_secs(5);
 pub(super) struct Outage {
     /// When it began, in milliseconds since 1970.
     since: u64,
-    /// What the turn had used by then: a turn that gets further meets another outage.
+    /// The usage of the turn by then: a turn that gets further meets another outage.
     furthest: u64,
 }
 
-/// Where a turn is between its requests.
+/// The progress of a turn between its requests.
 #[derive(Default)]
 pub(super) struct Progress {
-    /// How many requests there were.
+    /// The number of requests.
     pub(super) nth: u32,
     /// The name that the turn had first.
     pub(super) turn: Option<String>,
     outage: Option<Outage>,
-    /// How often the present outage was waited for.
+    /// The number of waits for the present outage.
     waits: u32,
 }
 
@@ -46,7 +46,7 @@ impl Progress {
     }
 }
 
-/// What decides whether a failed request is followed by another.
+/// The conditions under which a failed request is followed by another.
 pub(super) struct Waits<'a> {
     pub(super) progress: &'a Progress,
     pub(super) furthest: u64,
@@ -82,7 +82,7 @@ pub(super) async fn wait_until<C>(until: u64, ctx: &Ctx<C>) {
 }
 
 /// An outage in a line, for whoever watches.
-pub(super) fn told_outage(why: &str, until: u64, outage: Outage, retry: &RetrySettings) -> String {
+pub(super) fn outage_message(why: &str, until: u64, outage: Outage, retry: &RetrySettings) -> String {
     let seconds = |millis: u64| Duration::from_secs(millis.div_ceil(1000));
     let wait = seconds(until.saturating_sub(now()));
     let left = seconds(outage.since.saturating_add(millis(retry.patience)).saturating_sub(now()));

@@ -30,9 +30,9 @@ pub struct Part {
     pub attempt: u32,
     /// The commit at which it began.
     pub at: Option<CommitId>,
-    /// Whether it is the work of the run on the integrated tree.
+    /// True for the work of the run on the integrated tree.
     pub second: bool,
-    /// Whether a person accepted it: commands that fail with it do not count any more.
+    /// True if a person accepted it: commands that fail with it do not count any more.
     pub accepted: bool,
 }
 
@@ -44,7 +44,7 @@ impl Part {
             title: self.title.clone(),
             attempt: self.attempt,
             time: String::new(),
-            reason: Some(collision.told()),
+            reason: Some(collision.message()),
         }
     }
 

@@ -38,7 +38,7 @@ pub struct KeptPart {
     pub phase: u32,
     /// The attempt of the phase, from 1.
     pub attempt: u32,
-    /// Whether it is the work of the run on the integrated tree.
+    /// True for the work of the run on the integrated tree.
     pub second: bool,
     /// The commit at which it began.
     pub at: Option<CommitId>,
@@ -128,10 +128,10 @@ where
     E: Into<NodeError> + 'static,
     W: Into<Writes<S>> + 'static,
 {
-    step(job, |job: BeginPhaseJob, ctx: Ctx<C>| async move { begun(job, &ctx).await }, done)
+    step(job, |job: BeginPhaseJob, ctx: Ctx<C>| async move { start_phase(job, &ctx).await }, done)
 }
 
-async fn begun<C: Send + Sync + 'static>(job: BeginPhaseJob, ctx: &Ctx<C>) -> Result<BegunPhase, NodeError> {
+async fn start_phase<C: Send + Sync + 'static>(job: BeginPhaseJob, ctx: &Ctx<C>) -> Result<BegunPhase, NodeError> {
     advance(job.advance.as_ref(), &job.repository, ctx).await?;
     swept(job.sweep.as_ref(), &job.repository, ctx).await?;
     let (home, text) = &job.plan;

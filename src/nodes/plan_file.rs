@@ -13,7 +13,7 @@ use crate::plan::Plan;
 /// A plan's file, as it was when the plan was read.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PlanFile {
-    /// Where it is.
+    /// Its path.
     pub path: PathBuf,
     /// The hash of the text that was read, or seen since and not adopted.
     pub hash: String,

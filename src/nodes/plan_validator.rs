@@ -9,15 +9,15 @@ use crate::plan::{Plan, PlanError};
 /// A plan that was read.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PlanReviewed {
-    /// What it is for.
+    /// Its goal.
     pub goal: Option<String>,
-    /// How many tasks it has; none if it cannot be executed.
+    /// The number of its tasks; none if it cannot be executed.
     pub total_tasks: Option<u32>,
     /// The files that it names in code.
     pub key_files: Vec<String>,
-    /// What is wrong with it.
+    /// Its problems.
     pub problems: Vec<String>,
-    /// What its author probably did not mean.
+    /// Warnings: things that its author probably did not mean.
     pub warnings: Vec<String>,
 }
 
@@ -56,10 +56,10 @@ where
     step(job, |markdown: String, _: Ctx<C>| async move { Ok(PlanReviewed::of(&markdown)) }, done)
 }
 
-/// How many files are told.
+/// The number of files that are named.
 const FILES: usize = 50;
 
-/// What is written as code and looks like the path of a file, each once.
+/// Returns the words that are written as code and look like the path of a file, each once.
 fn named_files(markdown: &str) -> Vec<String> {
     let mut files: Vec<String> = vec![];
     for code in markdown.split('`').skip(1).step_by(2) {

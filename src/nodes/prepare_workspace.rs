@@ -13,18 +13,18 @@ use crate::workspace::{Head, LeftOut, Workspace, branch_name};
 /// A repository to be made ready.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct PrepareJob {
-    /// Where.
+    /// The folder of the work.
     pub folder: Folder,
     /// The branch of the work, by its whole name.
     pub branch: Option<String>,
     /// Otherwise: after what the branch is named; none: the thread.
     pub named_after: Option<String>,
-    /// Whether changes of the user's own may be in the files.
+    /// True if changes of the user's own may be in the files.
     pub allow_dirty: bool,
     /// A plan to be written into the repository once it is ready, and its path there; none: it has no place there.
     #[serde(default)]
     pub plan: Option<(PathBuf, String)>,
-    /// Whether the plan comes into the files later, with the first commit.
+    /// True if the plan comes into the files later, with the first commit.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub plan_waits: bool,
 }
@@ -32,11 +32,11 @@ pub struct PrepareJob {
 /// A repository that is ready.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Prepared {
-    /// Where the work begins: with the plan, unless that waits.
+    /// The base of the work: with the plan, unless that waits.
     pub base: Base,
     /// The same without the plan.
     pub start: Base,
-    /// What a person should know: files that are left out.
+    /// Notices for a person: files that are left out.
     pub notices: Vec<String>,
 }
 
@@ -109,7 +109,7 @@ async fn left_before(workspace: &Workspace, thread: &str) -> Result<Option<Strin
     Ok((count > 0).then_some(told))
 }
 
-/// Whether the plan is written already. What else stands in its place is only overwritten if git has it.
+/// Returns true if the plan is written already. Another file in its place is only overwritten if git has it.
 fn may_write(job: &PrepareJob, path: &Path, text: &str) -> Result<bool, NodeError> {
     let place = job.folder.directory.join(path);
     match superstep_base::files::text(&place) {

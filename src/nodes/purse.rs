@@ -59,12 +59,12 @@ pub(super) struct Overdraft {
     pub(super) turn: Option<String>,
     /// The session of a turn that has ended.
     pub(super) session: Option<SessionRef>,
-    /// What the turn has used.
+    /// The usage of the turn.
     #[serde(default)]
     pub(super) used: Usage,
 }
 
-/// What is known if it was not the turn that ended it, but the budget of the run.
+/// Returns the overdraft if the budget of the run ended the turn.
 pub(super) fn overdraft(ledger: &Ledger, ended: &Result<Finished, DriverError>, turn: &str) -> Option<Overdraft> {
     let used = ledger.used_by(turn);
     let (turn, session) = match ended {
@@ -78,7 +78,7 @@ pub(super) fn overdraft(ledger: &Ledger, ended: &Result<Finished, DriverError>, 
     (!account.reached().is_empty()).then_some(Overdraft { account, turn, session, used })
 }
 
-/// What is known of a turn that may not be carried out.
+/// The usage of a turn that may not be carried out.
 pub(super) struct Spent<'a> {
     pub(super) agent: &'a AgentSpec,
     pub(super) task: &'a str,
@@ -87,7 +87,7 @@ pub(super) struct Spent<'a> {
     pub(super) account: Account,
 }
 
-/// What becomes of a run whose budget is used up.
+/// The answer about a run whose budget is used up.
 pub(super) enum Answered {
     /// It continues with these limits.
     Raised(NewLimits),

@@ -15,22 +15,22 @@ use crate::plan::Comment;
 pub struct Halted {
     /// The task's number.
     pub task: String,
-    /// What it is.
+    /// Its title.
     pub title: String,
-    /// Why it did not pass.
+    /// The reason why it did not pass.
     pub reason: String,
-    /// How often it was tried.
+    /// The number of attempts.
     pub attempts: u32,
-    /// What a reviewer still holds against it.
+    /// The open comments of a reviewer.
     pub comments: Vec<Comment>,
-    /// What its attempts changed: a line for each file, `+3 -1 src/tides.rs`. Empty if they changed nothing, or if nobody may
-    /// look yet, because what git runs was changed.
+    /// The changes of its attempts: a line for each file, `+3 -1 src/tides.rs`. Empty if there are none, or if nobody
+    /// may look yet, because what git runs was changed.
     pub changes: String,
-    /// What it has cost, in millionths of a dollar.
+    /// Its cost, in millionths of a dollar.
     pub cost: u64,
-    /// Where its work is kept in git.
+    /// The place in git at which its work is kept.
     pub salvage: Salvage,
-    /// Why the answer before could not be followed.
+    /// The reason why the answer before could not be followed.
     #[serde(default)]
     pub problem: Option<String>,
     /// The phase and its subtask, in a run of phases.
@@ -74,8 +74,8 @@ impl Default for Salvage {
     }
 }
 
-/// What becomes of a task that did not pass. As JSON: `{"retry": {"attempts": 1, "note": ".."}}`, `"accept"`, `"skip"`,
-/// `{"edit_plan": {"markdown": ".."}}` or `"abort"`.
+/// The next action for a task that did not pass. As JSON: `{"retry": {"attempts": 1, "note": ".."}}`, `"accept"`,
+/// `"skip"`, `{"edit_plan": {"markdown": ".."}}` or `"abort"`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum AfterHalt {
@@ -124,16 +124,16 @@ fn one() -> u32 {
 pub struct PlanChanged {
     /// The file.
     pub path: String,
-    /// How it differs from the plan, if that was asked for.
+    /// Its differences from the plan, if a person wanted them.
     pub diff: Option<String>,
-    /// Why the file cannot be adopted.
+    /// The reason why the file cannot be adopted.
     pub problem: Option<String>,
     /// The commands that are run in a shell if it is adopted, each after its task's number.
     #[serde(default)]
     pub verify: Vec<String>,
 }
 
-/// Which plan holds.
+/// The plan to follow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum WhichPlan {
@@ -151,15 +151,15 @@ pub enum WhichPlan {
 pub struct AgentQuestion {
     /// The task's number.
     pub task: String,
-    /// What it is.
+    /// Its title.
     pub title: String,
     /// The question.
     pub question: String,
-    /// What was done until then.
+    /// The work until then.
     pub summary: String,
 }
 
-/// What a developer is told.
+/// The reply to a developer.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum AgentReply {
@@ -176,15 +176,15 @@ pub enum AgentReply {
 pub struct ReviewUnavailable {
     /// The task's number.
     pub task: String,
-    /// What it is.
+    /// Its title.
     pub title: String,
-    /// Why the last answer could not be read.
+    /// The reason why the last answer could not be read.
     pub reason: String,
-    /// How often a review was asked for.
+    /// The number of reviews so far.
     pub tries: u32,
 }
 
-/// What becomes of work that nobody has judged.
+/// The decision on work that nobody has judged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum WithoutReview {
@@ -201,26 +201,27 @@ pub enum WithoutReview {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, Interrupt)]
 #[interrupt(resume = AfterRefusal, name = "session_refused")]
 pub struct SessionRefused {
-    /// Whose session it is: `developer`.
+    /// The role of the session: `developer`.
     pub role: String,
     /// The task's number; empty if the session belongs to none.
     pub task: String,
-    /// What the task is.
+    /// The title of the task.
     pub title: String,
     /// The driver.
     pub driver: String,
     /// The model; none: the driver's own choice.
     pub model: Option<String>,
-    /// What the server says.
+    /// The message of the server.
     pub reason: String,
-    /// How often it refused.
+    /// The number of refusals.
     pub tries: u32,
-    /// Why the answer before could not be followed.
+    /// The reason why the answer before could not be followed.
     #[serde(default)]
     pub problem: Option<String>,
 }
 
-/// What becomes of a session that the server refuses. As JSON: `"fresh"`, `{"model": "NAME"}`, `"retry"`, `"skip"` or `"abort"`.
+/// The decision on a session that the server refuses. As JSON: `"fresh"`, `{"model": "NAME"}`, `"retry"`, `"skip"` or
+/// `"abort"`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum AfterRefusal {
@@ -241,28 +242,28 @@ pub enum AfterRefusal {
 pub struct BudgetReached {
     /// The limits that are reached: `cost`, `tokens`, `wall`.
     pub reached: Vec<String>,
-    /// What was used of what, a line for each limit: `cost: $5.0213 of $5.0000`.
+    /// The usage, a line for each limit: `cost: $5.0213 of $5.0000`.
     pub spent: Vec<String>,
     /// The role of the agent whose turn cannot begin or go on.
     pub role: String,
     /// The number of its task; empty if it has none.
     pub task: String,
-    /// What was spent in all, in millionths of a dollar.
+    /// The cost in all, in millionths of a dollar.
     pub cost: u64,
-    /// How many tokens were used in all.
+    /// The number of tokens in all.
     pub tokens: u64,
-    /// How many of them have a cost that is not known.
+    /// The number of those whose cost is not known.
     #[serde(default)]
     pub unpriced: u64,
-    /// How long agents have worked in all, in seconds.
+    /// The working time of all agents, in seconds.
     pub seconds: u64,
-    /// Why the answer before could not be followed.
+    /// The reason why the answer before could not be followed.
     #[serde(default)]
     pub problem: Option<String>,
 }
 
-/// What becomes of a run that has used what it may. As JSON: `{"raise": {"cost": 10}}` or `"abort"`; of a task that is decided by rules
-/// also `{"override": {"decision": "DONE", "why": ".."}}`.
+/// The decision on a run whose budget is used up. As JSON: `{"raise": {"cost": 10}}` or `"abort"`; for a task that is
+/// decided by rules also `{"override": {"decision": "DONE", "why": ".."}}`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum AfterBudget {

@@ -10,15 +10,15 @@ use super::purse::Overdraft;
 use crate::checkpoint::time::now;
 use crate::drivers::{DriverError, ErrorClass, Finished, Usage, fenced_json};
 
-/// How much of what an agent said last is stored, in bytes; the rest is in the session.
+/// The number of bytes that are stored of an agent's last message; the rest is in the session.
 const SAID: usize = 16 * 1024;
-/// How long a turn waits for a service that is busy and does not say for how long: at first, and at most.
+/// The first and the longest wait of a turn for a service that is busy and does not say for how long.
 const WAIT: Duration = Duration::from_secs(60);
 const LONGEST_WAIT: Duration = Duration::from_secs(60 * 60);
-/// How long it waits at most for one that says: then it asks again.
+/// The longest wait for a service that says how long: then it is asked again.
 const MONTH: Duration = Duration::from_secs(30 * 86_400);
 
-/// What the journal has of one request to an agent.
+/// The journal's record of one request to an agent.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum Recorded {
@@ -27,7 +27,7 @@ pub(super) enum Recorded {
     Busy {
         until: u64,
         turn: String,
-        /// What the turn has used so far, with everything that was asked again.
+        /// The usage of the turn so far, with all repeated requests.
         #[serde(default)]
         used: Usage,
     },
@@ -81,7 +81,7 @@ impl Recorded {
         self
     }
 
-    /// What the turn has used, unless it is in what it ended with.
+    /// Returns the usage of the turn, unless its result has it.
     pub(super) fn used(&self) -> Usage {
         match self {
             Self::Finished(_) => Usage::default(),
@@ -92,13 +92,13 @@ impl Recorded {
     }
 }
 
-/// How long the `nth` wait for a busy service is, if the service does not say.
+/// Returns the `nth` wait for a busy service, if the service does not say how long.
 fn wait(nth: u32) -> Duration {
     backoff(WAIT, 2.0, nth, LONGEST_WAIT)
 }
 
-/// What is stored of how a request ended; and its failure, if it is one. `waits` is for a service that is busy or out; none:
-/// nothing waits for it. `asks`: a person is asked about a session that is refused.
+/// Returns the record of a request's end, and its failure, if it is one. `waits` is for a service that is busy or out;
+/// none: nothing waits for it. `asks`: a person is asked about a session that is refused.
 pub(super) fn recorded(
     ended: Result<Finished, DriverError>,
     (turn, used): (String, Usage),

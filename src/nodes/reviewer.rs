@@ -16,15 +16,15 @@ use crate::graph::{Ctx, Node, NodeError, NodeExt, NodeId, State, WithOptions, Wr
 use crate::plan::{Comment, Review, Severity};
 use crate::workspace::TreeId;
 
-/// How often a review is asked for before a person is.
+/// The number of reviews before a person is asked.
 const TRIES: u32 = 2;
 
 /// Work to be judged.
 #[derive(Clone, Debug)]
 pub struct ReviewerJob {
-    /// Who judges.
+    /// The agent that judges.
     pub agent: AgentSpec,
-    /// Where.
+    /// The folder of the work.
     pub folder: Folder,
     /// The task.
     pub brief: Brief,
@@ -38,7 +38,7 @@ pub struct ReviewerJob {
     pub tree: TreeId,
     /// The files at the last review.
     pub last_reviewed: Option<TreeId>,
-    /// How the checks ended, a line each.
+    /// The results of the checks, a line each.
     pub checks: Vec<String>,
     /// Comments that are still open.
     pub open: Vec<Comment>,
@@ -51,9 +51,9 @@ pub struct ReviewerJob {
 /// Work that was judged.
 #[derive(Clone, Debug)]
 pub struct Reviewed {
-    /// What it came to.
+    /// The verdict.
     pub verdict: Verdict,
-    /// What it used.
+    /// The usage of the turns.
     pub usage: Usage,
     /// The model that a person chose because the server refused a session; none: they were not asked, or chose none.
     pub model: Option<String>,
@@ -61,10 +61,10 @@ pub struct Reviewed {
     pub raised: NewLimits,
 }
 
-/// What a review came to.
+/// The result of a review.
 #[derive(Clone, Debug)]
 pub enum Verdict {
-    /// What the reviewers said, as one.
+    /// The reviews of all reviewers as one.
     Judged(Review),
     /// No reviewer could be understood, and a person let it pass.
     Accepted,
@@ -105,7 +105,7 @@ pub(super) async fn perform<C: Agents>(mut job: ReviewerJob, ctx: Ctx<C>) -> Res
         match judged(&mut job, &kind, &changes, &ctx, &mut used).await? {
             Verdict::Judged(review) => {
                 let kind = if job.kinds.len() > 1 { format!("{kind}: ") } else { String::new() };
-                said.push(kind + &told(&review));
+                said.push(kind + &review_text(&review));
                 all = Some(together(all, review));
             }
             Verdict::Accepted => {}
@@ -193,7 +193,7 @@ fn turn(job: &ReviewerJob, kind: &str, changes: &Changes, key: String) -> Turn {
 }
 
 /// A review in a line, for whoever watches: the verdict, how grave it is, the gravest finding.
-fn told(review: &Review) -> String {
+fn review_text(review: &Review) -> String {
     let verdict = if review.passes() { "approved" } else { "rejected" };
     let gravest = review.gravest();
     let severity = if gravest == Severity::None { String::new() } else { format!(" ({gravest})") };
@@ -224,11 +224,11 @@ fn together(first: Option<Review>, second: Review) -> Review {
     all
 }
 
-/// What a reviewer is shown.
+/// The changes that a reviewer is shown.
 struct Changes {
     all: Diff,
     delta: Option<String>,
-    /// Where they stand if they are long.
+    /// The files that hold them if they are long.
     files: Vec<PathBuf>,
 }
 

@@ -25,7 +25,7 @@ pub struct ShellCommand {
     program: Program,
 }
 
-/// What a command came to.
+/// The result of a command.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CommandOutput {
     /// Its exit code; none if a signal ended it.
@@ -49,7 +49,7 @@ impl CommandOutput {
 pub struct CommandError {
     /// The command line.
     pub line: String,
-    /// Why.
+    /// The cause.
     pub source: io::Error,
 }
 

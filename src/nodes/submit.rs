@@ -30,13 +30,13 @@ use crate::plan::{FinalReview, PlanProposal, Review, WorkReport, WorkStatus};
 pub trait Submit: Serialize + DeserializeOwned + JsonSchema + Send + 'static {
     /// The name of the tool by which it is handed over.
     const TOOL: &'static str;
-    /// What the tool is for, in a sentence.
+    /// The purpose of the tool, in a sentence.
     const PURPOSE: &'static str;
 
     /// Checks what the schema cannot say.
     ///
     /// # Errors
-    /// What is wrong, for the agent to read.
+    /// The problem, for the agent to read.
     fn check(&self) -> Result<(), String> {
         Ok(())
     }
@@ -56,7 +56,7 @@ pub trait Submit: Serialize + DeserializeOwned + JsonSchema + Send + 'static {
 /// Reads what a turn handed over: by the tool, or as JSON in what was said last.
 ///
 /// # Errors
-/// Why nothing can be made of it, for the agent to read.
+/// The reason why it cannot be used, for the agent to read.
 pub fn submitted<T: Submit>(finished: &Finished) -> Result<T, String> {
     let value = match &finished.submitted {
         Some(value) => value.clone(),

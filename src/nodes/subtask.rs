@@ -21,7 +21,7 @@ pub struct Lane {
     pub siblings: Siblings,
     /// The phase, subtask and attempt, for events.
     pub place: Place,
-    /// Whether its failure stops the others.
+    /// True if its failure stops the others.
     pub stops_others: bool,
 }
 
@@ -35,7 +35,7 @@ pub struct EndSubtask {
     pub repository: Folder,
     /// The worktree; none: it was not made.
     pub worktree: Option<Folder>,
-    /// Whether the subtask goes on in it later.
+    /// True if the subtask continues in it later.
     pub is_paused: bool,
     /// The position of HEAD and the branches with which it began; none: nobody worked in the worktree.
     pub at: Option<Standing>,
@@ -47,7 +47,7 @@ pub struct EndSubtask {
     pub aside: Option<KeptPart>,
     /// The reason for which it failed.
     pub error: Option<String>,
-    /// Whether it was ended from outside: because a sibling failed, or by a person.
+    /// True if it was stopped: because a sibling failed, or by a person.
     pub is_cancelled: bool,
 }
 

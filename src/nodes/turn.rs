@@ -18,11 +18,11 @@ use crate::workspace::Standing;
 pub struct Turn {
     /// Names it within the task.
     pub key: String,
-    /// Who.
+    /// The agent.
     pub agent: AgentSpec,
-    /// What stays the same for the session.
+    /// The part of the prompt that stays the same for the session.
     pub system: Prompt,
-    /// What.
+    /// The prompt.
     pub prompt: Prompt,
     /// In which folder.
     pub directory: std::path::PathBuf,
@@ -30,7 +30,7 @@ pub struct Turn {
     pub files: Vec<std::path::PathBuf>,
     /// In which session.
     pub session: Session,
-    /// What it may do besides reading.
+    /// The tools and rights of the agent beside reading.
     pub access: Access,
     /// The repository whose hooks and configuration the agent must leave alone; none: it works in none.
     pub guard: Option<Folder>,
@@ -38,42 +38,45 @@ pub struct Turn {
     pub task: String,
     /// The number of the phase that the turn judges as a whole; none: it is about the task.
     pub phase: Option<u32>,
-    /// Which attempt at the task it is, from 1; 0 if it is none.
+    /// The number of the attempt at the task, from 1; 0 if there is none.
     pub attempt: u32,
-    /// Where the task began: HEAD is put on its branch before each request, for a person may have been elsewhere. None: HEAD stays.
+    /// The base of the task: HEAD is put on its branch before each request, for a person may have been elsewhere. None:
+    /// HEAD stays.
     pub at: Option<Base>,
-    /// Whether the work can do without it: a failure is an answer that cannot be used, and nothing waits for a busy service.
+    /// True if the work can do without it: a failure is an answer that cannot be used, and nothing waits for a busy
+    /// service.
     pub is_optional: bool,
-    /// Whether a failure is an answer that cannot be used. Other than in an optional turn, a busy service, an outage and the budget
-    /// are waited for.
+    /// True if a failure is an answer that cannot be used. Unlike in an optional turn, a busy service, an outage and
+    /// the budget are waited for.
     pub failure_is_answer: bool,
     /// The group of tasks that its task belongs to: it is ended with them, and what cuts it short is a [`Cut`]
     /// instead of a failure or a question of the task. None: it works alone.
     pub together: Option<Siblings>,
-    /// Where a turn of an earlier task ended that goes on in this one; none: it begins here.
+    /// The end of an earlier task's turn that continues in this one; none: it is a new one.
     pub from: Option<CutOff>,
-    /// Whether the turn is cut short when the budget of the run is used up, also outside of a group: nobody is asked then.
+    /// True if the turn is cut short when the budget of the run is used up, also outside of a group: nobody is asked
+    /// then.
     pub ends_with_budget: bool,
     /// A file that gets the events of the agent, a line of JSON each; none: they are in the journal alone.
     pub transcript: Option<std::path::PathBuf>,
 }
 
-/// What a turn came to.
+/// The result of a turn.
 #[derive(Clone, Debug)]
 pub struct Turned<T> {
-    /// What was handed over.
+    /// The answer of the agent.
     pub answer: Answer<T>,
     /// The session, to go on in; none if the driver cannot.
     pub session: Option<SessionRef>,
-    /// What it used, with everything that was asked again.
+    /// The usage of the turn, with all repeated requests.
     pub usage: Usage,
-    /// What was changed meanwhile of git's hooks and configuration. If anything was, no git command may be run.
+    /// Changes of git's hooks and configuration meanwhile. If there are any, no git command may be run.
     pub tampered: Vec<String>,
-    /// Where the branches stood before the last request, if the turn says where its task began.
+    /// The branches before the last request, if the turn has the base of its task.
     pub at: Option<Standing>,
     /// The limits of the run that a person set.
     pub raised: NewLimits,
-    /// Whether a person ended the run instead of raising its budget; there is no answer then.
+    /// True if a person ended the run instead of raising its budget; there is no answer then.
     pub is_aborted: bool,
     /// Set if the turn was cut short among siblings; there is no answer then.
     pub cut: Option<Cut>,
@@ -88,7 +91,7 @@ impl<T> Turned<T> {
     }
 }
 
-/// What an agent handed over.
+/// The answer of an agent.
 #[derive(Clone, Debug)]
 pub enum Answer<T> {
     /// The result.
@@ -99,7 +102,7 @@ pub enum Answer<T> {
     SessionLost,
 }
 
-/// Why a turn among siblings was cut short.
+/// The reason why a turn among siblings was cut short.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Cut {
@@ -111,7 +114,7 @@ pub enum Cut {
     Stopped(String),
 }
 
-/// Where a turn ended for which the budget was not enough.
+/// The end of a turn that the budget cut off.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CutOff {
     /// The name under which it goes on; none: it has ended, and is done in a new one.
@@ -129,11 +132,11 @@ pub(super) struct Taken<T> {
     /// The model that a person chose; none: the one that was asked first.
     pub(super) model: Option<String>,
     pub(super) then: Then,
-    /// How often the session was refused until now.
+    /// The number of refusals of the session so far.
     refusals: u32,
 }
 
-/// What follows a turn.
+/// The step after a turn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Then {
     /// Its answer is read.
@@ -296,7 +299,7 @@ fn without<T>(answer: Answer<T>, around: Around) -> Turned<T> {
     Turned { answer, session: None, usage, tampered, at, raised, is_aborted, cut }
 }
 
-/// How a turn ended, after all waiting.
+/// The end of a turn, after all waits.
 pub(super) enum Ended {
     Finished(Finished),
     SessionLost,
@@ -305,17 +308,17 @@ pub(super) enum Ended {
     Refused(String, Then),
 }
 
-/// What is known of the repository around a request, and of the budget.
+/// The findings about the repository and the budget around a request.
 #[derive(Default)]
 pub(super) struct Around {
     pub(super) tampered: Vec<String>,
     pub(super) at: Option<Standing>,
     pub(super) raised: NewLimits,
-    /// What was used by turns that ended without an answer, and go on no more.
+    /// The usage of turns that ended without an answer, and do not continue.
     pub(super) used: Usage,
-    /// Whether a person ended the run when its budget was used up.
+    /// True if a person ended the run when its budget was used up.
     pub(super) is_aborted: bool,
-    /// What cut the turn short among siblings.
+    /// The reason why the turn was cut short among siblings.
     pub(super) cut: Option<Cut>,
 }
 

@@ -9,19 +9,19 @@ use super::step::step;
 use crate::graph::{Ctx, Node, NodeError, NodeId, State, Writes};
 use crate::workspace::TreeId;
 
-/// How many files that they changed are named.
+/// The number of changed files that are named.
 const SHOWN: usize = 10;
 
 /// Commands to be run.
 #[derive(Clone, Debug)]
 pub struct VerifyJob {
-    /// Where.
+    /// The folder of the work.
     pub folder: Folder,
     /// The lines, in order; each in a shell of its own.
     pub commands: Vec<String>,
-    /// How long each may take.
+    /// The time limit of each.
     pub limit: Duration,
-    /// Where the task began.
+    /// The base of the task.
     pub base: Base,
     /// The files that are judged: what the commands change of them is taken back. None: it stays.
     pub tree: Option<TreeId>,
@@ -34,13 +34,13 @@ pub struct VerifyJob {
 /// Commands that were run.
 #[derive(Clone, Debug)]
 pub struct Verified {
-    /// How each ended. After one that fails no other is run.
+    /// The results. After a command that fails no other is run.
     pub checks: Vec<Check>,
-    /// What they did to git's hooks or configuration; nothing may be run in git then.
+    /// Changes of git's hooks or configuration; nothing may be run in git then.
     pub tampered: Vec<String>,
     /// The files afterwards; none if no command was run.
     pub tree: Option<TreeId>,
-    /// What a person should know.
+    /// Notices for a person.
     pub notices: Vec<String>,
 }
 

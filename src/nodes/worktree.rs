@@ -6,7 +6,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use super::checks::{Check, Checks};
-use super::folder::{Base, Folder, failed, told_tampering};
+use super::folder::{Base, Folder, failed, tampering_message};
 use super::siblings::Siblings;
 use super::step::step;
 use crate::graph::{Ctx, Node, NodeError, NodeId, State, Writes};
@@ -25,7 +25,7 @@ pub struct WorktreeJob {
     pub furnishings: Furnishings,
     /// Commands that are run in it, in order.
     pub setup: Vec<String>,
-    /// How long each may take.
+    /// The time limit of each.
     pub limit: Duration,
     /// Variables of this process that the commands get besides the usual ones.
     pub pass: Vec<String>,
@@ -92,14 +92,14 @@ pub(super) async fn made_ready<C: Send + Sync + 'static>(job: WorktreeJob, ctx: 
     }
     let look = |_| async { base(&job, &folder, &ctx).await };
     Ok(match ctx.effect("base", &job.at, look).await? {
-        Begun::Base(base, notices) => Worktree { folder, base: Some(base), problem: None, notices },
-        Begun::Tampered(problem) => unready(Unready::Tampered(problem)),
+        WorktreeStart::Base(base, notices) => Worktree { folder, base: Some(base), problem: None, notices },
+        WorktreeStart::Tampered(problem) => unready(Unready::Tampered(problem)),
     })
 }
 
-/// What the work in a worktree begins with.
+/// The base of the work in a worktree.
 #[derive(Serialize, Deserialize)]
-enum Begun {
+enum WorktreeStart {
     /// The position and files, with notices.
     Base(Base, Vec<String>),
     /// Nothing, for somebody changed what git runs.
@@ -128,18 +128,20 @@ impl Unready {
 }
 
 /// The position and files of a worktree whose work begins.
-async fn base<C>(job: &WorktreeJob, folder: &Folder, ctx: &Ctx<C>) -> Result<Begun, NodeError>
+async fn base<C>(job: &WorktreeJob, folder: &Folder, ctx: &Ctx<C>) -> Result<WorktreeStart, NodeError>
 where
     C: Send + Sync + 'static,
 {
     let workspace = folder.hold(ctx).await?;
     let at = workspace.standing(&job.others.iter().map(String::as_str).collect::<Vec<_>>()).await.map_err(failed)?;
     let snapshot = match job.files(&workspace, ctx).await {
-        Err(WorkspaceError::Tampered { changes }) => return Ok(Begun::Tampered(told_tampering("somebody", &changes))),
+        Err(WorkspaceError::Tampered { changes }) => {
+            return Ok(WorktreeStart::Tampered(tampering_message("somebody", &changes)));
+        }
         snapshot => snapshot.map_err(failed)?,
     };
     let notices = snapshot.left_out.iter().map(LeftOut::to_string).collect();
-    Ok(Begun::Base(Base { at, tree: snapshot.tree }, notices))
+    Ok(WorktreeStart::Base(Base { at, tree: snapshot.tree }, notices))
 }
 
 impl WorktreeJob {
@@ -174,7 +176,7 @@ impl WorktreeJob {
                 Ok(Some(Unready::Failed(error.to_string())))
             }
             Err(WorkspaceError::Tampered { changes }) => {
-                Ok(Some(Unready::Tampered(told_tampering("somebody", &changes))))
+                Ok(Some(Unready::Tampered(tampering_message("somebody", &changes))))
             }
             Err(error) => Err(failed(error)),
         }

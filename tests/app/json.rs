@@ -8,7 +8,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use serde_json::{Value, json};
 use superstep::checkpoint::Checkpointer;
 use superstep::graph::{
-    CheckpointInfo, DataSchema, DataState, Event, Kind, Name, Request, SignalRequest, Standing, ThreadFilter,
+    CheckpointInfo, DataSchema, DataState, Event, Kind, Name, Request, SignalRequest, StatusKind, ThreadFilter,
     ThreadInfo,
 };
 use superstep::prelude::*;
@@ -230,8 +230,8 @@ async fn threads_are_filtered_and_paged() {
     assert_eq!(chosen(all().prefix("order-").limit(2)).await, ("order-0 order-1".into(), Some("order-1".into())));
     let rest = all().prefix("order-").limit(3).after("order-1".into());
     assert_eq!(chosen(rest).await, ("order-2 order-3 order-4".into(), None));
-    assert_eq!(chosen(all().status(Standing::Finished)).await.0, "order-1");
-    assert_eq!(chosen(all().metadata("user", "ben").status(Standing::Interrupted)).await.0, "order-3");
+    assert_eq!(chosen(all().status(StatusKind::Finished)).await.0, "order-1");
+    assert_eq!(chosen(all().metadata("user", "ben").status(StatusKind::Interrupted)).await.0, "order-3");
     assert_eq!(chosen(all().updated_since(clock() + Duration::from_secs(1))).await.0, "late");
     assert_eq!(chosen(all().updated_before(clock())).await.0, "");
     assert_eq!(chosen(all().graph("other")).await.0, "");
@@ -248,7 +248,7 @@ async fn a_list_filters_by_question_and_wake_time() {
     assert_eq!((question.json(), question.node()), (json!({ "item": "parcel" }), "Approve"));
     thread.answer(Answer::json(&Value::Bool(true)).to(question.id())).await.unwrap();
     let info = ThreadInfo::read_at(&*store, &"o".into(), clock()).await.unwrap().unwrap();
-    assert_eq!((info.standing, info.wake), (Standing::Waiting, Some(clock() + Duration::from_secs(3600))));
+    assert_eq!((info.standing, info.wake), (StatusKind::Waiting, Some(clock() + Duration::from_secs(3600))));
 }
 
 #[test]

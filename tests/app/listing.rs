@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use superstep::graph::{CancellationToken, Standing, ThreadInfo};
+use superstep::graph::{CancellationToken, StatusKind, ThreadInfo};
 use superstep::prelude::*;
 
 #[derive(State, Clone, Debug, Default, Serialize, Deserialize)]
@@ -63,18 +63,18 @@ fn graph() -> CompiledGraph<Job, Step> {
 }
 
 #[rstest::rstest]
-#[case("ends", u64::MAX, Standing::Finished)]
-#[case("asks", u64::MAX, Standing::Interrupted)]
-#[case("fails", u64::MAX, Standing::Failed)]
-#[case("clashes", u64::MAX, Standing::Failed)]
-#[case("naps", u64::MAX, Standing::Waiting)]
-#[case("ends", 1, Standing::Pending)]
-#[case("ends", 2, Standing::Pending)]
+#[case("ends", u64::MAX, StatusKind::Finished)]
+#[case("asks", u64::MAX, StatusKind::Interrupted)]
+#[case("fails", u64::MAX, StatusKind::Failed)]
+#[case("clashes", u64::MAX, StatusKind::Failed)]
+#[case("naps", u64::MAX, StatusKind::Waiting)]
+#[case("ends", 1, StatusKind::Pending)]
+#[case("ends", 2, StatusKind::Pending)]
 #[tokio::test]
 async fn a_list_shows_the_standing_of_the_thread_itself(
     #[case] kind: &str,
     #[case] supersteps: u64,
-    #[case] standing: Standing,
+    #[case] standing: StatusKind,
 ) {
     let store: Arc<dyn superstep::checkpoint::Checkpointer> = Arc::new(MemoryCheckpointer::new());
     let graph = graph().named("job").with_shared_checkpointer(Arc::clone(&store));
@@ -96,8 +96,8 @@ async fn a_claimed_thread_is_listed_as_running() {
     let _ = graph.thread("t").cancel_with(cancelled).invoke(Job::update().kind("ends")).await;
     let id = ThreadId::from("t");
     let lease = store.claim(&id, superstep::checkpoint::Claim::IfFree).await.unwrap();
-    assert_eq!(ThreadInfo::read(&*store, &id).await.unwrap().map(|info| info.standing), Some(Standing::Running));
+    assert_eq!(ThreadInfo::read(&*store, &id).await.unwrap().map(|info| info.standing), Some(StatusKind::Running));
     drop(lease);
-    assert_ne!(ThreadInfo::read(&*store, &id).await.unwrap().map(|info| info.standing), Some(Standing::Running));
+    assert_ne!(ThreadInfo::read(&*store, &id).await.unwrap().map(|info| info.standing), Some(StatusKind::Running));
     assert!(ThreadInfo::read(&*store, &"other".into()).await.unwrap().is_none());
 }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde_json::json;
 use superstep::checkpoint::{Checkpointer, Claim, Commit, Head, Key};
-use superstep::graph::{Standing, ThreadInfo};
+use superstep::graph::{StatusKind, ThreadInfo};
 use superstep::prelude::*;
 
 use super::place::Place;
@@ -91,6 +91,6 @@ async fn damage_is_listed_for_every_store() {
     damage(&*store, "torn").await;
     let listed = ThreadInfo::all(&*store).await.unwrap();
     let words: Vec<_> = listed.iter().map(|info| (info.id.as_str(), info.standing)).collect();
-    assert_eq!(words, [("torn", Standing::Damaged), ("whole", Standing::Pending)]);
+    assert_eq!(words, [("torn", StatusKind::Damaged), ("whole", StatusKind::Pending)]);
     assert!(ThreadInfo::read(&*store, &"torn".into()).await.is_err());
 }

@@ -8,7 +8,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use serde_json::Value;
 use superstep::checkpoint::Checkpointer;
-use superstep::graph::{CancellationToken, RunnerReport, Standing, Until, runner};
+use superstep::graph::{CancellationToken, RunnerReport, StatusKind, Until, runner};
 use superstep::prelude::*;
 
 use crate::place::Place;
@@ -82,11 +82,11 @@ async fn crashed(graph: &Jobs, name: &str, kind: &str) {
     let _ = graph.thread(name).max_supersteps(1).invoke(Job::update().kind(kind)).await;
 }
 
-async fn standing(graph: &Jobs, name: &str) -> Standing {
+async fn standing(graph: &Jobs, name: &str) -> StatusKind {
     graph.thread(name).status().await.unwrap().standing()
 }
 
-fn counts(report: &RunnerReport) -> (u64, u64, Vec<(Standing, u64)>) {
+fn counts(report: &RunnerReport) -> (u64, u64, Vec<(StatusKind, u64)>) {
     (report.turns, report.errors, report.ended.clone().into_iter().collect())
 }
 
@@ -97,8 +97,8 @@ async fn crashed_threads_are_resumed() {
         crashed(&graph, &format!("t{number}"), "ends").await;
     }
     let report = runner([graph.clone()]).max_threads(3).run(Until::Idle).await.unwrap();
-    assert_eq!(counts(&report), (20, 0, vec![(Standing::Finished, 20)]));
-    assert_eq!(standing(&graph, "t19").await, Standing::Finished);
+    assert_eq!(counts(&report), (20, 0, vec![(StatusKind::Finished, 20)]));
+    assert_eq!(standing(&graph, "t19").await, StatusKind::Finished);
     let again = runner([graph]).run(Until::Idle).await.unwrap();
     assert_eq!(again, RunnerReport::default());
 }
@@ -131,7 +131,7 @@ async fn runs_may_end_their_superstep_in_the_grace_period(
     graph.thread("t").max_supersteps(0).invoke(Job::update().kind(kind)).await.unwrap();
     let run = runner([graph.clone()]).grace(Duration::from_secs(10));
     let report = run.run(Until::For(Duration::from_secs(1))).await.unwrap();
-    assert_eq!((counts(&report), start.elapsed().as_secs()), ((1, 0, vec![(Standing::Pending, 1)]), seconds));
+    assert_eq!((counts(&report), start.elapsed().as_secs()), ((1, 0, vec![(StatusKind::Pending, 1)]), seconds));
     assert_eq!(graph.thread("t").state().await.unwrap().unwrap().values.log.len(), supersteps);
 }
 
@@ -145,7 +145,7 @@ async fn a_stored_answer_is_used_while_another_question_is_open() {
         sink.lock().unwrap().push(question.question);
         async {}
     });
-    assert_eq!(counts(&run.run(Until::Idle).await.unwrap()), (1, 0, vec![(Standing::Interrupted, 1)]));
+    assert_eq!(counts(&run.run(Until::Idle).await.unwrap()), (1, 0, vec![(StatusKind::Interrupted, 1)]));
     let questions = std::mem::take(&mut *reported.lock().unwrap());
     assert_eq!(questions.len(), 2);
     let store_only = graph.thread("t").max_supersteps(0);
@@ -154,7 +154,7 @@ async fn a_stored_answer_is_used_while_another_question_is_open() {
     assert_eq!(report.turns, 1, "its task runs although the other still asks");
     assert_eq!(reported.lock().unwrap().len(), 1);
     store_only.answer(Answer::json(&false.into()).to(questions[1].id())).await.unwrap();
-    assert_eq!(counts(&run.run(Until::Idle).await.unwrap()), (1, 0, vec![(Standing::Finished, 1)]));
+    assert_eq!(counts(&run.run(Until::Idle).await.unwrap()), (1, 0, vec![(StatusKind::Finished, 1)]));
     let state = graph.thread("t").state().await.unwrap().unwrap();
     assert_eq!(state.values.log, ["began", "left: true", "right: false", "ended"]);
 }
@@ -173,7 +173,7 @@ async fn a_sleeping_thread_resumes_at_its_wake_time() {
     assert_eq!((report.turns, report.wake), (0, Some(UNIX_EPOCH + Duration::from_millis(4_600_000))));
     millis.store(4_600_001, Ordering::SeqCst);
     let report = run.run(Until::Idle).await.unwrap();
-    assert_eq!(counts(&report), (1, 0, vec![(Standing::Finished, 1)]));
+    assert_eq!(counts(&report), (1, 0, vec![(StatusKind::Finished, 1)]));
 }
 
 #[tokio::test]
@@ -186,7 +186,7 @@ async fn a_failed_thread_is_not_retried() {
         sink.lock().unwrap().push(serde_json::to_value(&stop).unwrap());
         async {}
     });
-    assert_eq!(counts(&run.run(Until::Idle).await.unwrap()), (1, 1, vec![(Standing::Failed, 1)]));
+    assert_eq!(counts(&run.run(Until::Idle).await.unwrap()), (1, 1, vec![(StatusKind::Failed, 1)]));
     assert_eq!(run.run(Until::Idle).await.unwrap().turns, 0);
     let stops = stops.lock().unwrap();
     assert_eq!((&stops[0]["thread"], &stops[0]["status"]), (&"t".into(), &"failed".into()));
@@ -202,7 +202,7 @@ async fn a_thread_at_a_breakpoint_is_not_resumed() {
     let graph = graph.compile().unwrap().named("job").with_shared_checkpointer(store);
     graph.thread("t").invoke(Job::update().kind("ends")).await.unwrap();
     let report = runner([graph.clone()]).run(Until::Idle).await.unwrap();
-    assert_eq!((report.turns, standing(&graph, "t").await), (0, Standing::Stopped));
+    assert_eq!((report.turns, standing(&graph, "t").await), (0, StatusKind::Stopped));
 }
 
 #[tokio::test]
@@ -221,7 +221,7 @@ async fn a_runner_takes_new_work_until_it_is_stopped() {
     let ends = CancellationToken::new();
     let finished = ends.clone();
     let run = runner([graph.clone()]).poll_every(Duration::from_secs(3600)).on_stop(move |stop| {
-        assert_eq!(stop.status.standing(), Standing::Finished);
+        assert_eq!(stop.status.standing(), StatusKind::Finished);
         finished.cancel();
         async {}
     });
@@ -230,7 +230,7 @@ async fn a_runner_takes_new_work_until_it_is_stopped() {
     crashed(&graph, "t", "ends").await;
     waker.wake();
     let report = running.await.unwrap().unwrap();
-    assert_eq!(counts(&report), (1, 0, vec![(Standing::Finished, 1)]));
+    assert_eq!(counts(&report), (1, 0, vec![(StatusKind::Finished, 1)]));
 }
 
 #[tokio::test]

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use rstest::rstest;
-use superstep::process::{Environment, Heard, Program, Redactor, Running, Stopped, Watch};
+use superstep::process::{Environment, OutputItem, Program, Redactor, Running, Stopped, Watch};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
@@ -20,7 +20,7 @@ fn shell(line: &str) -> Program {
     Program::new("sh").args(["-c", line])
 }
 
-async fn all(running: &mut Running) -> Vec<Heard> {
+async fn all(running: &mut Running) -> Vec<OutputItem> {
     let mut lines = vec![];
     while let Some(line) = running.next(&watch()).await.unwrap() {
         lines.push(line);
@@ -41,7 +41,7 @@ async fn children_of_a_program_end_with_it() {
 #[tokio::test]
 async fn the_last_line_may_have_no_line_feed() {
     let mut running = shell("cat; printf 'äh\\nlast'; echo oops >&2; exit 3").stdin("first\n").start().unwrap();
-    let lines = ["first", "äh", "last"].map(|line| Heard::Line(line.to_owned()));
+    let lines = ["first", "äh", "last"].map(|line| OutputItem::Line(line.to_owned()));
     assert_eq!(all(&mut running).await, lines);
     let exit = running.end(LONG, LONG).await.unwrap();
     assert_eq!((exit.code, exit.stderr.as_str()), (Some(3), "oops\n"));
@@ -50,13 +50,13 @@ async fn the_last_line_may_have_no_line_feed() {
 #[tokio::test]
 async fn a_giant_line_is_counted_and_not_stored() {
     let mut running = shell("head -c 20000000 /dev/zero | tr '\\0' x; echo; echo after").start().unwrap();
-    assert_eq!(all(&mut running).await, [Heard::TooLong(20_000_000), Heard::Line("after".into())]);
+    assert_eq!(all(&mut running).await, [OutputItem::TooLong(20_000_000), OutputItem::Line("after".into())]);
 }
 
 #[tokio::test]
 async fn large_unread_input_does_not_block() {
     let mut running = shell("echo done").stdin("x".repeat(1_000_000)).start().unwrap();
-    assert_eq!(all(&mut running).await, [Heard::Line("done".into())]);
+    assert_eq!(all(&mut running).await, [OutputItem::Line("done".into())]);
     assert_eq!(running.end(LONG, LONG).await.unwrap().code, Some(0));
 }
 
@@ -84,7 +84,7 @@ async fn a_stopped_program_is_killed_with_its_children(#[case] limit: fn(&mut Wa
     let line = "trap '' TERM; exec 3> alive; (trap '' TERM; sleep 600) & echo ready; wait; sleep 600";
     let mut running = shell(line).directory(place.path()).start().unwrap();
     let (pipe, first) = (alive.opened().await, running.next(&watch()).await.unwrap());
-    assert_eq!(first, Some(Heard::Line("ready".into())));
+    assert_eq!(first, Some(OutputItem::Line("ready".into())));
 
     let mut watch = watch();
     limit(&mut watch);

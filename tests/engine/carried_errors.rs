@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use superstep::graph::{CallError, Class};
+use superstep::graph::{CallError, ErrorClass};
 use superstep::prelude::*;
 
 use crate::effects::Body;
@@ -78,7 +78,7 @@ async fn a_failure_keeps_its_class_through_every_level(
     let error = Store::memory().thread(&nested(&tally, class, passing)).invoke(start()).await.unwrap_err();
     let levels = if matches!(passing, ErrorPassing::AsNode) { 1 } else { 2 };
     assert_eq!(tally.count(), if permanent { 1 } else { 1 << levels });
-    assert!(matches!(error.class(), Class::Permanent) == permanent, "{error:?}");
+    assert!(matches!(error.class(), ErrorClass::Permanent) == permanent, "{error:?}");
     assert!(error.find::<Declined>().is_some(), "{error:?}");
 }
 

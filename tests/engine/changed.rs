@@ -7,7 +7,7 @@ use rstest::rstest;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use superstep::graph::reducers::{Change, Keyed};
-use superstep::graph::{CompiledGraph, Misfit, Name, State, Thread, Unreadable};
+use superstep::graph::{CompiledGraph, Incompatibility, Name, State, Thread, Unreadable};
 use superstep::prelude::*;
 
 use crate::pad::{Approve, id};
@@ -78,7 +78,8 @@ async fn ended<S: State<Schema = ()> + Serialize>(store: &Store, stage: Stage) -
 
 async fn shown<S: State<Schema = ()> + Serialize>(store: &Store) -> Result<Value, RunError> {
     let snapshot = on(store, graph::<S>(Writes::default(), Stage::Finished)).state().await?.unwrap();
-    if let Some(Misfit::Value(unread)) = snapshot.misfits.into_iter().find(|misfit| matches!(misfit, Misfit::Value(_)))
+    if let Some(Incompatibility::Value(unread)) =
+        snapshot.misfits.into_iter().find(|misfit| matches!(misfit, Incompatibility::Value(_)))
     {
         return Err(RunError::Unreadable(unread));
     }
@@ -600,9 +601,10 @@ async fn channels_that_cannot_be_read_leave_the_others_readable(
     let snapshot = thread.state().await.unwrap().unwrap();
     let values = (snapshot.values.field.as_str(), snapshot.values.other.as_str(), &snapshot.values.log[..]);
     assert_eq!(values, ("", "tides", &["a".to_owned()][..]));
-    let unread = |misfits: &[Misfit]| -> Vec<String> {
-        let values =
-            misfits.iter().filter_map(|misfit| if let Misfit::Value(unread) = misfit { Some(unread) } else { None });
+    let unread = |misfits: &[Incompatibility]| -> Vec<String> {
+        let values = misfits
+            .iter()
+            .filter_map(|misfit| if let Incompatibility::Value(unread) = misfit { Some(unread) } else { None });
         values.map(|unread| unread.what.clone()).collect()
     };
     assert_eq!(unread(&snapshot.misfits), ["channel `field`", "channel `marks`"]);

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use rstest::rstest;
-use superstep::graph::{CompiledGraph, Misfit, Name};
+use superstep::graph::{CompiledGraph, Incompatibility, Name};
 use superstep::prelude::*;
 
 use crate::pad::{
@@ -23,7 +23,7 @@ fn interrupted_at(name: &str) -> Graph {
 
 fn misfits(status: &Status) -> Vec<String> {
     match status {
-        Status::NeedsMigration { misfits } => misfits.iter().map(Misfit::to_string).collect(),
+        Status::NeedsMigration { misfits } => misfits.iter().map(Incompatibility::to_string).collect(),
         other => panic!("{other:?}"),
     }
 }

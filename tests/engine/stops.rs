@@ -59,7 +59,7 @@ async fn a_new_handle_uses_the_stop_points_of_the_thread(
         assert_eq!(report.turns, 0, "a runner leaves it where it stopped");
     }
     thread().remember_stops().proceed().await.unwrap().finished().unwrap();
-    assert_eq!(thread().status().await.unwrap().standing(), superstep::graph::Standing::Finished);
+    assert_eq!(thread().status().await.unwrap().standing(), superstep::graph::StatusKind::Finished);
 }
 
 #[rstest]

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::{Duration, UNIX_EPOCH};
 
 use rstest::rstest;
-use superstep::graph::{Answer, Boxed, CancellationToken, Standing, ThreadInfo, Until, runner};
+use superstep::graph::{Answer, Boxed, CancellationToken, StatusKind, ThreadInfo, Until, runner};
 use superstep::prelude::*;
 
 use crate::clock::{Hand, at};
@@ -121,7 +121,7 @@ async fn new_input_is_refused_while_a_task_waits() {
 }
 
 /// Returns the standing that a list shows for the thread at a time.
-async fn listed(store: &Store, seconds: u64) -> Standing {
+async fn listed(store: &Store, seconds: u64) -> StatusKind {
     ThreadInfo::read_at(&*store.store, &"t".into(), at(seconds)).await.unwrap().unwrap().standing
 }
 
@@ -145,12 +145,12 @@ async fn a_thread_waits_only_if_nothing_else_can_run(
     let outcome = thread().max_concurrency(1).cancel_with(token).invoke(start()).await.unwrap();
     assert!(matches!(outcome, Outcome::Cancelled(_)), "{outcome:?}");
     let status = thread().status().await.unwrap();
-    assert_eq!((status.standing(), listed(&store, 100).await), (Standing::Pending, Standing::Pending));
+    assert_eq!((status.standing(), listed(&store, 100).await), (StatusKind::Pending, StatusKind::Pending));
     assert_eq!(until(&thread().proceed().await.unwrap()), 110);
     assert_eq!((waits(thread()).await, tally.count()), (Some(110), 1));
-    assert_eq!((listed(&store, 109).await, listed(&store, 110).await), (Standing::Waiting, Standing::Pending));
+    assert_eq!((listed(&store, 109).await, listed(&store, 110).await), (StatusKind::Waiting, StatusKind::Pending));
     let all = ThreadInfo::all_at(&*store.store, at(109)).await.unwrap();
-    assert_eq!(all.iter().map(|info| info.standing).collect::<Vec<_>>(), [Standing::Waiting]);
+    assert_eq!(all.iter().map(|info| info.standing).collect::<Vec<_>>(), [StatusKind::Waiting]);
 }
 
 #[rstest]
@@ -166,7 +166,7 @@ async fn an_answer_that_is_only_recorded_lets_a_waiting_task_run(
     token.cancel();
     thread().cancel_with(token).resume::<Approve>(true).await.unwrap();
     let status = thread().status().await.unwrap();
-    assert_eq!((status.standing(), listed(&store, 0).await), (Standing::Pending, Standing::Pending));
+    assert_eq!((status.standing(), listed(&store, 0).await), (StatusKind::Pending, StatusKind::Pending));
     assert_eq!(until(&thread().proceed().await.unwrap()), 10);
 }
 
@@ -189,7 +189,7 @@ async fn a_wait_in_a_subgraph_ends_when_the_subgraph_is_updated(
     inside.update_state_as(id("nap"), Pad::update().notes(["by hand"])).await.unwrap();
     let made = inside.state().await.unwrap().unwrap().created_at;
     assert_eq!(made, 100_000, "by the clock of the handle");
-    let standing = if asks { Standing::Interrupted } else { Standing::Pending };
+    let standing = if asks { StatusKind::Interrupted } else { StatusKind::Pending };
     let status = thread().status().await.unwrap();
     assert_eq!((status.standing(), listed(&store, 100).await), (standing, standing));
     let mut outcome = thread().proceed().await.unwrap();

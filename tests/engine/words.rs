@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use rstest::rstest;
-use superstep::graph::{AnyQuestion, Misfit, Name};
+use superstep::graph::{AnyQuestion, Incompatibility, Name};
 use superstep::prelude::*;
 
 use crate::pad::*;
@@ -394,7 +394,7 @@ fn chain_of(graph: Builder) -> Builder {
 #[case(RunError::SendToEnd { from: "plan".into() })]
 #[case(RunError::WrongParent { node: "plan".into(), given: "Essay" })]
 #[case(RunError::Codec { what: "channel `title`".into(), reason: "it is no text".into() })]
-#[case(RunError::NeedsMigration { thread: "t".into(), misfits: vec![Misfit::Node { node: "plan".into() }] })]
+#[case(RunError::NeedsMigration { thread: "t".into(), misfits: vec![Incompatibility::Node { node: "plan".into() }] })]
 #[case(RunError::TooMany { from: "plan".into(), what: "sends", count: 9, limit: 8 })]
 fn rare_errors_have_help_too(#[case] error: RunError) {
     assert!(error.help().is_some(), "{error}");

@@ -6,6 +6,7 @@ mod circles;
 mod faces;
 mod files;
 mod paths;
+mod words;
 
 use std::collections::BTreeSet;
 

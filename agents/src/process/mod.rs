@@ -17,4 +17,4 @@ pub use keys::Key;
 pub use output::{Output, Tail};
 pub use program::{Bounds, How, Program, Ran};
 pub use redactor::Redactor;
-pub use running::{Exit, Heard, Running, Stopped, Watch};
+pub use running::{Exit, OutputItem, Running, Stopped, Watch};

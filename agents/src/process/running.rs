@@ -48,7 +48,7 @@ pub enum Stopped {
 
 /// An item of a program's standard output.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Heard {
+pub enum OutputItem {
     /// A line.
     Line(String),
     /// The length in bytes of a line that is too long to be buffered.
@@ -101,7 +101,7 @@ impl Running {
     ///
     /// # Errors
     /// [`Stopped`], if it must be ended before. It still runs then: see [`end`](Self::end).
-    pub async fn next(&mut self, watch: &Watch) -> Result<Option<Heard>, Stopped> {
+    pub async fn next(&mut self, watch: &Watch) -> Result<Option<OutputItem>, Stopped> {
         let Self { group, lines: Some(lines), side, exited, .. } = self else { return Ok(None) };
         loop {
             let quiet = lines.last() + watch.idle;
@@ -142,10 +142,10 @@ impl Running {
     }
 }
 
-fn output_line(line: Line) -> Heard {
+fn output_line(line: Line) -> OutputItem {
     match line {
-        Line::Whole(line) => Heard::Line(line),
-        Line::TooLong(bytes) => Heard::TooLong(bytes),
+        Line::Whole(line) => OutputItem::Line(line),
+        Line::TooLong(bytes) => OutputItem::TooLong(bytes),
     }
 }
 

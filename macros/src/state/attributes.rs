@@ -13,7 +13,7 @@ const KNOWN: &str = "known are append, add, union, merge, max, min, messages, to
     any_value, untracked, reduce = <fn> (also with write = <type>, fallible, delta), secret, version = <number> (also with \
     upgrade = <fn>, upgrade_write = <fn>), was = \"<name>\", new";
 
-/// What the attributes of one field say.
+/// The attributes of one field.
 #[derive(Default)]
 pub(super) struct Attributes {
     rule: Option<(Rule, Span)>,

@@ -25,20 +25,20 @@ pub(super) struct Channel {
     /// The type of one write that does not overwrite.
     pub(super) write: Type,
     pub(super) rule: Rule,
-    /// Where the rule is given; errors about its use belong there.
+    /// The span of the rule, for errors about its use.
     pub(super) rule_span: Span,
-    /// Whether the reducer can refuse.
+    /// Set if the reducer can refuse.
     pub(super) fallible: bool,
     /// Set if its writes are stored, and the value only now and then.
     pub(super) delta: bool,
     pub(super) secret: bool,
     pub(super) version: Option<u32>,
-    /// What upgrades a value, and a write of another type.
+    /// The function that upgrades a value, and a write of another type.
     pub(super) upgrade: Option<Path>,
     pub(super) upgrade_write: Option<Path>,
     /// The names that it had before.
     pub(super) was: Vec<LitStr>,
-    /// Whether threads that never stored it go on with its default.
+    /// Set if threads that never stored it continue with its default.
     pub(super) new: bool,
     /// The doc comments of the field.
     pub(super) docs: Vec<Attribute>,
@@ -103,7 +103,7 @@ impl Channel {
         }
     }
 
-    /// Whether writes that do not overwrite are of another type than the value.
+    /// Returns true if writes that do not overwrite are of another type than the value.
     pub(super) fn takes_other(&self) -> bool {
         types::text(&self.write) != types::text(&self.value)
     }

@@ -88,7 +88,7 @@ fn running(Names { write, .. }: &Names<'_>, channels: &[Channel]) -> TokenStream
     }
 }
 
-/// What reads the values of earlier versions.
+/// Returns the code that reads the values of earlier versions.
 fn past(write: &Ident, channels: &[Channel], removed: &[LitStr]) -> TokenStream {
     let upgrades: Vec<_> = channels.iter().filter_map(Channel::upgrade).collect();
     let writes = channels.iter().filter_map(|channel| channel.upgrade_write(write));

@@ -6,7 +6,7 @@ use syn::{Path, Type};
 
 use crate::types;
 
-/// What happens to a channel when it is written.
+/// The rule by which writes change a channel.
 #[derive(Clone)]
 pub(super) enum Rule {
     LastValue,

@@ -23,7 +23,7 @@ pub(super) fn setter(channel: &Channel, write: &Ident, vis: &Visibility) -> Toke
     }
 }
 
-/// What a setter takes, and what it makes of it.
+/// The argument of a setter, and its conversion.
 struct Argument {
     generics: TokenStream,
     takes: TokenStream,

@@ -5,31 +5,31 @@ use clap::{Args, ValueEnum};
 
 use crate::app::erased::Format;
 use crate::app::time::moment;
-use crate::graph::Standing;
+use crate::graph::StatusKind;
 
-impl ValueEnum for Standing {
+impl ValueEnum for StatusKind {
     fn value_variants<'a>() -> &'a [Self] {
         &Self::ALL
     }
 
     fn to_possible_value(&self) -> Option<PossibleValue> {
-        Some(PossibleValue::new(self.as_str()).help(told(*self)))
+        Some(PossibleValue::new(self.as_str()).help(status_word(*self)))
     }
 }
 
-fn told(standing: Standing) -> &'static str {
+fn status_word(standing: StatusKind) -> &'static str {
     match standing {
-        Standing::New => "It has never run",
-        Standing::Finished => "Nothing is left to run",
-        Standing::Pending => "Something is left to run",
-        Standing::Interrupted => "Questions are open",
-        Standing::Stopped => "It stands at a breakpoint",
-        Standing::Waiting => "It waits for a time",
-        Standing::AwaitingSignal => "It waits for a signal",
-        Standing::Failed => "A task failed",
-        Standing::NeedsMigration => "Another version of the graph stored it, and this one cannot go on with it",
-        Standing::Running => "A run holds it just now",
-        Standing::Damaged => "One of its records cannot be read",
+        StatusKind::New => "It has never run",
+        StatusKind::Finished => "Nothing is left to run",
+        StatusKind::Pending => "Something is left to run",
+        StatusKind::Interrupted => "Questions are open",
+        StatusKind::Stopped => "It stands at a breakpoint",
+        StatusKind::Waiting => "It waits for a time",
+        StatusKind::AwaitingSignal => "It waits for a signal",
+        StatusKind::Failed => "A task failed",
+        StatusKind::NeedsMigration => "Another version of the graph stored it, and this one cannot go on with it",
+        StatusKind::Running => "A run holds it just now",
+        StatusKind::Damaged => "One of its records cannot be read",
     }
 }
 
@@ -46,7 +46,7 @@ fn told(standing: Standing) -> &'static str {
 pub(crate) struct Threads {
     /// Only threads that stand so
     #[arg(long, value_name = "STATUS")]
-    pub status: Option<Standing>,
+    pub status: Option<StatusKind>,
 
     /// Only threads with open questions, with the questions
     #[arg(long, conflicts_with = "status")]

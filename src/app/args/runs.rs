@@ -63,7 +63,7 @@ fn of_graph(graph: &dyn AnyGraph, name: &str, call: &str) -> Command {
         .after_help(after)
 }
 
-/// What `--input` takes; a graph with arguments of its own is rarely begun with it.
+/// Returns the help of `--input`; a graph with arguments of its own is rarely started with it.
 fn channels(line: &GraphLine, are_needed: bool) -> String {
     if !are_needed {
         return "`graphs` lists the channels that `--input` takes.\n\n".into();
@@ -81,14 +81,14 @@ fn examples(call: &str, given: &[String]) -> String {
     }
 }
 
-/// What `run` was given.
+/// The arguments of `run`.
 pub(crate) struct RunArgs<'a> {
     pub graph: &'a str,
     pub input: Option<&'a str>,
     pub thread: Option<&'a str>,
     pub talk: Talk,
     pub stops: StopArgs,
-    /// What the graph's own arguments are read from.
+    /// The source of the graph's own arguments.
     pub own: &'a ArgMatches,
 }
 
@@ -107,7 +107,7 @@ impl<'a> RunArgs<'a> {
     }
 }
 
-/// Whether somebody sits at the terminal.
+/// The presence of a person at the terminal.
 #[derive(Args, Clone, Copy, Debug, Default)]
 pub(crate) struct Talk {
     #[arg(long, help = ASKS)]

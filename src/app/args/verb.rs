@@ -49,7 +49,7 @@ pub(crate) enum Verb {
     Completions(Completions),
 }
 
-/// Whether a command of that name is there in every program.
+/// Returns true if every program has a command of that name.
 pub(crate) fn is_taken(name: &str) -> bool {
     let every = Verb::augment_subcommands(Command::new("any"));
     let is_there = every.get_subcommands().any(|command| command.get_name() == name);

@@ -6,7 +6,7 @@ use super::runs::RunArgs;
 use super::verb::Verb;
 use crate::app::own::Own;
 
-/// What was asked for.
+/// The parsed command line.
 pub(crate) enum Wish<'a> {
     Run(RunArgs<'a>),
     Do(Verb),

@@ -1,8 +1,8 @@
 //! Commands that answer a question.
 
 use super::given;
+use super::output::CommandOutput;
 use super::session::Session;
-use super::told::Told;
 use crate::app::{
     args::{AnswerTo, Decision, Resume, StopArgs},
     decide::Verdict,
@@ -14,7 +14,7 @@ use crate::app::{
 };
 
 impl Session {
-    pub(super) async fn resume(&self, args: Resume) -> Result<Told, Failure> {
+    pub(super) async fn resume(&self, args: Resume) -> Result<CommandOutput, Failure> {
         let Resume { thread, answer, to } = args;
         let Some(text) = answer else {
             return if to.record_only || to.interrupt.is_some() {
@@ -26,7 +26,7 @@ impl Session {
         self.answered(thread, Saying::Json(given::json("--answer", &text)?), to).await
     }
 
-    pub(super) async fn decided(&self, decision: Decision) -> Result<Told, Failure> {
+    pub(super) async fn decided(&self, decision: Decision) -> Result<CommandOutput, Failure> {
         let Decision { thread, verdict, feedback, to } = decision;
         let says = match verdict {
             Verdict::Approve => Saying::Approve,
@@ -36,7 +36,7 @@ impl Session {
         self.answered(thread, says, to).await
     }
 
-    pub(super) async fn answered(&self, thread: String, says: Saying, to: AnswerTo) -> Result<Told, Failure> {
+    pub(super) async fn answered(&self, thread: String, says: Saying, to: AnswerTo) -> Result<CommandOutput, Failure> {
         let AnswerTo { interrupt, by, note, record_only, talk } = to;
         let ask = AnswerAsk { thread: thread.clone(), says, interrupt, by, note };
         if record_only {

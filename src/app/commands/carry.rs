@@ -8,8 +8,8 @@ use serde_json::json;
 use superstep_base::files;
 
 use super::keeps::lines;
+use super::output::CommandOutput;
 use super::session::Session;
-use super::told::Told;
 use crate::app::{
     args::{Export, Import, Repair, Trust},
     failure::Failure,
@@ -21,7 +21,7 @@ use crate::checkpoint::{
 };
 
 impl Session {
-    pub(super) async fn export(&self, args: Export) -> Result<Told, Failure> {
+    pub(super) async fn export(&self, args: Export) -> Result<CommandOutput, Failure> {
         let Export { thread, file, fixture, with_secrets } = args;
         if let Some(fixture) = fixture {
             return self.fixture(&thread, &fixture, with_secrets).await;
@@ -34,15 +34,15 @@ impl Session {
         let options = if with_secrets { ExportOptions::new().with_secrets() } else { ExportOptions::new() };
         let Some(file) = file else {
             export_thread(&*local.store, &id, &options, stdout().lock()).await?;
-            return Ok(Told::nothing());
+            return Ok(CommandOutput::nothing());
         };
         let (exported, name) = (to_file(&local, &id, &options, &file).await?, file.display());
         let mut json = crate::app::local::json(&exported)?;
         json["file"] = name.to_string().into();
-        Told::new(lines(&format!("{exported}\nwritten to {name}")), &json)
+        CommandOutput::new(lines(&format!("{exported}\nwritten to {name}")), &json)
     }
 
-    pub(super) async fn import(&self, args: Import) -> Result<Told, Failure> {
+    pub(super) async fn import(&self, args: Import) -> Result<CommandOutput, Failure> {
         let Import { file, thread, trust: trusted } = args;
         let opened = files::open(&file).map_err(|error| {
             let failure = Failure::usage(format!("{}: {error}", file.display()));
@@ -62,10 +62,10 @@ impl Session {
         json["foreign"] = true.into();
         json["trusted"] = trusted.into();
         let next = self.after_import(imported.thread.as_str(), trusted);
-        Told::new(format!("{}\n{next}", lines(&imported.to_string()).trim_end()), &json)
+        CommandOutput::new(format!("{}\n{next}", lines(&imported.to_string()).trim_end()), &json)
     }
 
-    /// What may be done with a thread that was imported.
+    /// Returns the commands that an imported thread allows.
     fn after_import(&self, name: &str, trusted: bool) -> String {
         let command = |verb: &str| self.caller.on(verb, name);
         if trusted {
@@ -80,7 +80,7 @@ impl Session {
 }
 
 impl Session {
-    pub(super) async fn trust(&self, args: Trust) -> Result<Told, Failure> {
+    pub(super) async fn trust(&self, args: Trust) -> Result<CommandOutput, Failure> {
         let local = self.local()?;
         let Some(name) = args.thread else { return self.trust_store(&local) };
         let is_foreign = local.store.is_foreign();
@@ -92,25 +92,25 @@ impl Session {
         };
         trust(&*local.store, &id).await?;
         let all = if is_foreign { "; so may every thread of this store, which came with a clone" } else { "" };
-        Told::new(format!("{} {text}{all}\n", clean(&name)), &json!({ "thread": name, "trusted": true }))
+        CommandOutput::new(format!("{} {text}{all}\n", clean(&name)), &json!({ "thread": name, "trusted": true }))
     }
 
-    fn trust_store(&self, local: &Local) -> Result<Told, Failure> {
+    fn trust_store(&self, local: &Local) -> Result<CommandOutput, Failure> {
         let text = match local.store.is_foreign() {
             true => "threads of this store may be run now",
             false => "git tracks nothing of this store, or it was trusted already",
         };
         local.store.trust()?;
-        Told::new(format!("{text}\n"), &json!({ "store": self.store, "trusted": true }))
+        CommandOutput::new(format!("{text}\n"), &json!({ "store": self.store, "trusted": true }))
     }
 }
 
 impl Session {
-    pub(super) async fn repair(&self, args: Repair) -> Result<Told, Failure> {
+    pub(super) async fn repair(&self, args: Repair) -> Result<CommandOutput, Failure> {
         let repaired = SledCheckpointer::repair(&self.store, &args.to).await?;
         let mut json = crate::app::local::json(&repaired)?;
         json["store"] = args.to.display().to_string().into();
-        Told::new(lines(&format!("{repaired}\nthe new store is {}", args.to.display())), &json)
+        CommandOutput::new(lines(&format!("{repaired}\nthe new store is {}", args.to.display())), &json)
     }
 }
 

@@ -5,8 +5,8 @@ use std::io::Write;
 use std::path::Path;
 use std::process::Command;
 
+use super::output::CommandOutput;
 use super::session::Session;
-use super::told::Told;
 use crate::app::{
     args::{AnswerTo, Edit},
     desk::{Ask, Saying},
@@ -15,7 +15,7 @@ use crate::app::{
 };
 
 impl Session {
-    pub(super) async fn edit(&self, args: Edit) -> Result<Told, Failure> {
+    pub(super) async fn edit(&self, args: Edit) -> Result<CommandOutput, Failure> {
         let Edit { thread, to } = args;
         let ask = Ask::Draft { thread: thread.clone(), interrupt: to.interrupt.clone() };
         let Draft { id, text } = self.ask(ask).await?;

@@ -3,8 +3,8 @@
 use serde_json::json;
 
 use super::given;
+use super::output::CommandOutput;
 use super::session::Session;
-use super::told::Told;
 use crate::app::{
     args::{Delete, Fork, Update},
     erased::AnyThread,
@@ -15,7 +15,7 @@ use crate::checkpoint::{CheckpointId, ThreadId};
 use crate::graph::{RunError, ThreadInfo};
 
 impl Session {
-    pub(super) async fn update(&self, args: Update) -> Result<Told, Failure> {
+    pub(super) async fn update(&self, args: Update) -> Result<CommandOutput, Failure> {
         let Update { thread: name, values, as_node, at } = args;
         let values = given::json("--values", &values)?;
         let local = self.local()?;
@@ -26,7 +26,7 @@ impl Session {
         self.edited(&*thread, dropped).await
     }
 
-    pub(super) async fn fork(&self, args: Fork) -> Result<Told, Failure> {
+    pub(super) async fn fork(&self, args: Fork) -> Result<CommandOutput, Failure> {
         let Fork { thread: name, at, to, values } = args;
         let values = values.map(|text| given::json("--values", &text)).transpose()?;
         let local = self.local()?;
@@ -49,8 +49,8 @@ impl Session {
         }
     }
 
-    /// Where a thread stands after it was written by hand.
-    async fn edited(&self, thread: &dyn AnyThread, dropped: Vec<String>) -> Result<Told, Failure> {
+    /// Returns the position of a thread after an external update.
+    async fn edited(&self, thread: &dyn AnyThread, dropped: Vec<String>) -> Result<CommandOutput, Failure> {
         let stand = thread.stand().await?;
         let go_on = self.caller.on("proceed", &stand.thread);
         let ends = stand.status == "finished";
@@ -65,14 +65,14 @@ impl Session {
         Ok(told)
     }
 
-    pub(super) async fn delete(&self, args: Delete) -> Result<Told, Failure> {
+    pub(super) async fn delete(&self, args: Delete) -> Result<CommandOutput, Failure> {
         let local = self.removing()?;
         let id = ThreadId::from(args.thread.as_str());
         if !local.store.threads(None, usize::MAX).await?.contains(&id) {
             local.info(&args.thread).await?; // says which names are near
         }
         local.delete(&id).await?; // a damaged one too
-        Told::new(format!("deleted {}\n", args.thread), &json!({ "deleted": args.thread }))
+        CommandOutput::new(format!("deleted {}\n", args.thread), &json!({ "deleted": args.thread }))
     }
 }
 

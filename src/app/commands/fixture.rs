@@ -8,15 +8,20 @@ use serde_json::{Value, json};
 
 use super::carry::to_file;
 use super::keeps::lines;
+use super::output::CommandOutput;
 use super::session::Session;
-use super::told::Told;
 use crate::app::{failure::Failure, local::Local, text::clean};
 use crate::checkpoint::{ExportOptions, ImportOptions, MemoryCheckpointer, ThreadId, import_thread, trust};
 use crate::graph::Verdict;
 
 impl Session {
     /// Writes the file, and compares it with the graph as the test will.
-    pub(super) async fn fixture(&self, thread: &str, file: &Path, with_secrets: bool) -> Result<Told, Failure> {
+    pub(super) async fn fixture(
+        &self,
+        thread: &str,
+        file: &Path,
+        with_secrets: bool,
+    ) -> Result<CommandOutput, Failure> {
         let local = self.looking()?;
         let info = local.info(thread).await?;
         let options = if with_secrets { ExportOptions::new().with_secrets() } else { ExportOptions::new() };
@@ -26,11 +31,14 @@ impl Session {
         let mut told = crate::app::local::json(&exported)?;
         (told["file"], told["verify"], told["test"]) = (name.as_str().into(), found, test(&name).into());
         let text = format!("{exported}\nwritten to {name}\n{}\n{}", text.trim_end(), meant(verdict));
-        Told::new(format!("{}the test, with the feature `test-util`\n{}", lines(&text), indented(&test(&name))), &told)
+        CommandOutput::new(
+            format!("{}the test, with the feature `test-util`\n{}", lines(&text), indented(&test(&name))),
+            &told,
+        )
     }
 }
 
-/// What the thread in a file comes to with its graph.
+/// Compares the thread in a file with its graph.
 async fn compared(local: &Local, graph: &str, file: &Path) -> Result<(Value, String, Verdict), Failure> {
     let store = MemoryCheckpointer::new();
     let opened = File::open(file).map_err(|error| Failure::new(format!("{}: {error}", file.display())))?;
@@ -39,7 +47,7 @@ async fn compared(local: &Local, graph: &str, file: &Path) -> Result<(Value, Str
     local.graphs.named(graph)?.thread(Arc::new(store), thread).verify(None).await
 }
 
-/// What the comparison says of the test.
+/// Returns the sentence for a verdict.
 fn meant(verdict: Verdict) -> &'static str {
     match verdict {
         Verdict::Same => "the test holds now",

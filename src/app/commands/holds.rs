@@ -13,9 +13,9 @@ use crate::app::{
     local::{Access, Local, Opening},
 };
 
-/// How long a command that needs the store waits for one that only looks, which is over soon.
+/// The time that a command which needs the store waits for one that only reads: those end soon.
 const PATIENCE: Duration = Duration::from_secs(1);
-/// How long one that only looks waits for others of its kind, which answer nobody.
+/// The time that a reading command waits for others of its kind, which serve no requests.
 const QUEUE: Duration = Duration::from_secs(5);
 const PAUSE: Duration = Duration::from_millis(10);
 

@@ -2,8 +2,8 @@
 
 use serde_json::json;
 
+use super::output::CommandOutput;
 use super::session::Session;
-use super::told::Told;
 use crate::app::{
     args::{Gc, Tag},
     failure::Failure,
@@ -12,7 +12,7 @@ use crate::app::{
 use crate::checkpoint::{CheckpointId, Retention, SledCheckpointer, gc, gc_all, tag, tags, untag};
 
 impl Session {
-    pub(super) async fn gc(&self, args: Gc) -> Result<Told, Failure> {
+    pub(super) async fn gc(&self, args: Gc) -> Result<CommandOutput, Failure> {
         let local = self.removing()?;
         let policy = policy(&args);
         let (mut text, mut json) = match &args.thread {
@@ -32,10 +32,10 @@ impl Session {
             text.push_str(&format!("\ncompacted: {compacted}"));
             json["compacted"] = crate::app::local::json(&compacted)?;
         }
-        Told::new(lines(&text), &json)
+        CommandOutput::new(lines(&text), &json)
     }
 
-    pub(super) async fn tag(&self, args: Tag) -> Result<Told, Failure> {
+    pub(super) async fn tag(&self, args: Tag) -> Result<CommandOutput, Failure> {
         let Tag { thread, name, at, remove } = args;
         let local = self.local()?;
         let info = local.info(&thread).await?;
@@ -56,7 +56,7 @@ impl Session {
         let text = tags.iter().map(|(name, at)| format!("{at:>6}  {}\n", clean(name)));
         let text = if tags.is_empty() { "no tags\n".to_owned() } else { text.collect() };
         let json: Vec<_> = tags.iter().map(|(name, at)| json!({ "tag": name, "checkpoint": at })).collect();
-        Told::new(text, &json)
+        CommandOutput::new(text, &json)
     }
 }
 

@@ -16,6 +16,7 @@ mod fixture;
 mod given;
 mod holds;
 mod keeps;
+mod output;
 mod own;
 mod perform;
 mod reads;
@@ -27,6 +28,5 @@ mod session;
 mod signals;
 mod stories;
 mod talk;
-mod told;
 
 pub(crate) use session::Session;

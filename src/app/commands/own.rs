@@ -5,8 +5,8 @@ use std::sync::Arc;
 use clap::ArgMatches;
 
 use super::keeps::lines;
+use super::output::CommandOutput;
 use super::session::Session;
-use super::told::Told;
 use crate::app::{
     desk::{AnswerAsk, Ask, Saying},
     erased::Go,
@@ -19,7 +19,7 @@ use crate::app::{
 };
 
 impl Session {
-    pub(super) async fn own(&self, own: &Own, thread: &str, matches: &ArgMatches) -> Result<Told, Failure> {
+    pub(super) async fn own(&self, own: &Own, thread: &str, matches: &ArgMatches) -> Result<CommandOutput, Failure> {
         match &own.performer {
             Performer::Alone(perform) => said(perform(matches, ()).await?),
             Performer::Found(perform) => {
@@ -43,10 +43,10 @@ impl Session {
     }
 
     /// Resumes or runs a thread as a command wants it.
-    async fn next(&self, local: &Local, name: &str, next: Next) -> Result<Told, Failure> {
+    async fn next(&self, local: &Local, name: &str, next: Next) -> Result<CommandOutput, Failure> {
         let thread = local.thread(name).await?;
         let go = match next {
-            Next::Rest => return Ok(Told::nothing()),
+            Next::Rest => return Ok(CommandOutput::nothing()),
             Next::Answer { to, answer: json, by } => {
                 let ask = AnswerAsk {
                     thread: name.to_owned(),
@@ -67,6 +67,6 @@ impl Session {
 }
 
 /// Prints what a command has to say.
-pub(super) fn said(said: Said) -> Result<Told, Failure> {
-    Ok(Told { code: said.code, ..Told::new(lines(&said.text), &said.json)? })
+pub(super) fn said(said: Said) -> Result<CommandOutput, Failure> {
+    Ok(CommandOutput { code: said.code, ..CommandOutput::new(lines(&said.text), &said.json)? })
 }

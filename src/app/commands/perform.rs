@@ -1,7 +1,7 @@
 //! Which command does what was asked for.
 
+use super::output::CommandOutput;
 use super::session::Session;
-use super::told::Told;
 use crate::app::{
     args::{Verb, Wish},
     desk::Saying,
@@ -10,7 +10,7 @@ use crate::app::{
 
 impl Session {
     /// Does what was asked for.
-    pub(crate) async fn perform(&self, wish: Wish<'_>) -> Result<Told, Failure> {
+    pub(crate) async fn perform(&self, wish: Wish<'_>) -> Result<CommandOutput, Failure> {
         let told = match wish {
             Wish::Run(args) => self.run(&args).await,
             Wish::Do(verb) => self.verb(verb).await,
@@ -20,7 +20,7 @@ impl Session {
         told
     }
 
-    async fn verb(&self, verb: Verb) -> Result<Told, Failure> {
+    async fn verb(&self, verb: Verb) -> Result<CommandOutput, Failure> {
         match verb {
             Verb::Resume(args) => self.resume(args).await,
             Verb::Proceed(args) => self.proceed(&args.on.thread, &args.stops, args.talk).await,

@@ -2,8 +2,8 @@
 
 use serde_json::{Value, json};
 
+use super::output::CommandOutput;
 use super::session::Session;
-use super::told::Told;
 use crate::app::{
     args::{Completions, Draw, Events, History, Show, Status, Threads},
     desk::{Ask, ThreadsAsk},
@@ -15,7 +15,7 @@ use crate::app::{
 };
 
 impl Session {
-    pub(super) async fn threads(&self, args: Threads) -> Result<Told, Failure> {
+    pub(super) async fn threads(&self, args: Threads) -> Result<CommandOutput, Failure> {
         let Threads { status, waiting, prefix, graph, metadata, since, before, limit, after } = args;
         let status = status.map(|word| word.as_str().to_owned());
         let asked = ThreadsAsk { status, waiting, prefix, graph, metadata, since, before, limit, after };
@@ -24,14 +24,14 @@ impl Session {
             let ThreadLine { thread, questions, .. } = line;
             self.add_commands(thread, questions);
         }
-        Told::new(if waiting { text::waiting(&lines) } else { text::threads(&lines) }, &lines)
+        CommandOutput::new(if waiting { text::waiting(&lines) } else { text::threads(&lines) }, &lines)
     }
 
-    pub(super) async fn status(&self, args: Status) -> Result<Told, Failure> {
+    pub(super) async fn status(&self, args: Status) -> Result<CommandOutput, Failure> {
         self.status_of(args.thread).await
     }
 
-    pub(super) async fn status_of(&self, thread: String) -> Result<Told, Failure> {
+    pub(super) async fn status_of(&self, thread: String) -> Result<CommandOutput, Failure> {
         let stand: Stand = self.ask(Ask::Status { thread }).await?;
         let go_on = self.way_on(&stand);
         let mut told = self.stands(stand, 0)?;
@@ -39,7 +39,7 @@ impl Session {
         Ok(told)
     }
 
-    /// How to go on with a thread that asks nobody.
+    /// Returns the command that continues a thread without pending questions.
     fn way_on(&self, stand: &Stand) -> String {
         let when = match stand.status.as_str() {
             _ if stand.origin.is_untrusted() => return String::new(),
@@ -51,34 +51,34 @@ impl Session {
         format!("\n{when}go on with\n  {}\n", self.caller.on("proceed", &stand.thread))
     }
 
-    pub(super) async fn history(&self, args: History) -> Result<Told, Failure> {
+    pub(super) async fn history(&self, args: History) -> Result<CommandOutput, Failure> {
         let History { thread, channel, limit, tasks } = args;
         let name = thread.clone();
         let mut steps: Vec<Step> = self.ask(Ask::History { thread, channel, limit, tasks }).await?;
         for task in steps.iter_mut().filter_map(|step| step.tasks.as_mut()).flatten() {
             self.add_commands(&name, &mut task.questions);
         }
-        Told::new(text::history(&steps), &steps)
+        CommandOutput::new(text::history(&steps), &steps)
     }
 
-    pub(super) async fn show(&self, args: Show) -> Result<Told, Failure> {
+    pub(super) async fn show(&self, args: Show) -> Result<CommandOutput, Failure> {
         let Show { thread, at, task } = args;
         let mut shown: Shown = self.ask(Ask::Show { thread, at, task }).await?;
         let name = shown.thread.clone();
         shown.tasks.iter_mut().for_each(|task| self.add_commands(&name, &mut task.questions));
-        Told::new(text::shown(&shown), &shown)
+        CommandOutput::new(text::shown(&shown), &shown)
     }
 
-    pub(super) async fn events(&self, args: Events) -> Result<Told, Failure> {
+    pub(super) async fn events(&self, args: Events) -> Result<CommandOutput, Failure> {
         if args.follow {
             return self.followed(&args.thread).await;
         }
         let events: Vec<Value> = self.ask(Ask::Events { thread: args.thread }).await?;
-        Told::new(text::events(&events), &events)
+        CommandOutput::new(text::events(&events), &events)
     }
 
     /// Tells events as they happen: a line for each.
-    async fn followed(&self, thread: &str) -> Result<Told, Failure> {
+    async fn followed(&self, thread: &str) -> Result<CommandOutput, Failure> {
         let json = self.view == View::Quiet;
         let mut tell = |event: Value| {
             if json {
@@ -88,15 +88,15 @@ impl Session {
             }
         };
         self.listen(Ask::Follow { thread: thread.to_owned() }, &mut tell).await?;
-        Told::new("", &Value::Null)
+        CommandOutput::new("", &Value::Null)
     }
 
-    pub(super) fn list_graphs(&self) -> Result<Told, Failure> {
+    pub(super) fn list_graphs(&self) -> Result<CommandOutput, Failure> {
         let lines: Vec<GraphLine> = self.graphs.0.iter().map(|graph| graph.line()).collect();
-        Told::new(text::graphs(&lines), &lines)
+        CommandOutput::new(text::graphs(&lines), &lines)
     }
 
-    pub(super) async fn draw(&self, args: Draw) -> Result<Told, Failure> {
+    pub(super) async fn draw(&self, args: Draw) -> Result<CommandOutput, Failure> {
         let Draw { name, format, thread, depth } = args;
         let graph = self.graphs.named(&name)?;
         let drawing = match thread {
@@ -112,16 +112,16 @@ impl Session {
             }
         };
         let json = json!({ "graph": name, "drawing": drawing });
-        Told::new(drawing, &json)
+        CommandOutput::new(drawing, &json)
     }
 
-    pub(super) fn completions(&self, args: &Completions) -> Result<Told, Failure> {
+    pub(super) fn completions(&self, args: &Completions) -> Result<CommandOutput, Failure> {
         let mut script = vec![];
         let mut command = self.command.clone();
         let name = command.get_name().to_owned();
         clap_complete::generate(args.shell, &mut command, name, &mut script);
         let script = String::from_utf8_lossy(&script).into_owned();
         let json = json!({ "shell": args.shell.to_string(), "script": script });
-        Told::new(script, &json)
+        CommandOutput::new(script, &json)
     }
 }

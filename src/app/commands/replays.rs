@@ -5,8 +5,8 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use super::keeps::lines;
+use super::output::CommandOutput;
 use super::session::Session;
-use super::told::Told;
 use crate::app::{
     args::{Diff, Mode, Replay},
     erased::{AnyThread, Go},
@@ -21,14 +21,14 @@ use crate::checkpoint::CheckpointId;
 use crate::graph::Verdict;
 
 impl Session {
-    pub(super) async fn diff(&self, args: &Diff) -> Result<Told, Failure> {
+    pub(super) async fn diff(&self, args: &Diff) -> Result<CommandOutput, Failure> {
         let local = self.looking()?;
         let thread = local.thread(&args.thread).await?;
         let (json, text) = thread.diff(CheckpointId(args.from), CheckpointId(args.to)).await?;
-        Told::new(text, &json)
+        CommandOutput::new(text, &json)
     }
 
-    pub(super) async fn replay(&self, args: &Replay) -> Result<Told, Failure> {
+    pub(super) async fn replay(&self, args: &Replay) -> Result<CommandOutput, Failure> {
         let local = self.looking()?;
         let thread = local.thread(&args.thread).await?;
         if !args.override_policy.is_empty() {
@@ -44,21 +44,21 @@ impl Session {
                     Verdict::SameInPart | Verdict::NothingCompared => Exit::Unverified,
                     Verdict::Different => Exit::Failed,
                 };
-                Ok(Told { code: exit.code(), ..Told::new(lines(&text), &json)? })
+                Ok(CommandOutput { code: exit.code(), ..CommandOutput::new(lines(&text), &json)? })
             }
             Mode::WhatIf => {
                 let (json, text) = thread.what_if(args.from.map(CheckpointId)).await?;
-                Told::new(lines(&text), &json)
+                CommandOutput::new(lines(&text), &json)
             }
             Mode::Live => self.live(&thread, args).await,
         }
     }
 
     /// Tells a thread again; nothing runs.
-    async fn recorded(&self, thread: &Arc<dyn AnyThread>, args: &Replay) -> Result<Told, Failure> {
+    async fn recorded(&self, thread: &Arc<dyn AnyThread>, args: &Replay) -> Result<CommandOutput, Failure> {
         if !args.step {
             let events = thread.events(args.from.map(CheckpointId)).await?;
-            return Told::new(text::events(&events), &events);
+            return CommandOutput::new(text::events(&events), &events);
         }
         let line = line(&**thread, args).await?;
         let mut diffs: Vec<_> = self.gap(&line, args).into_iter().collect();
@@ -70,11 +70,11 @@ impl Session {
                 break;
             }
         }
-        Told::new("", &diffs)
+        CommandOutput::new("", &diffs)
     }
 
     /// Runs a thread again, for real.
-    async fn live(&self, thread: &Arc<dyn AnyThread>, args: &Replay) -> Result<Told, Failure> {
+    async fn live(&self, thread: &Arc<dyn AnyThread>, args: &Replay) -> Result<CommandOutput, Failure> {
         let line = line(&**thread, args).await?;
         self.gap(&line, args);
         let first = line.first().map(|step| step.checkpoint);
@@ -122,13 +122,13 @@ impl Session {
 }
 
 /// Tells what other values of a policy would have decided.
-async fn reconsidered(thread: &dyn AnyThread, args: &Replay) -> Result<Told, Failure> {
+async fn reconsidered(thread: &dyn AnyThread, args: &Replay) -> Result<CommandOutput, Failure> {
     if args.mode != Mode::WhatIf {
         return Err(Failure::usage("--override-policy needs --mode what-if"));
     }
     let changes = args.override_policy.iter().map(|text| change(text)).collect::<Result<Vec<_>, _>>()?;
     match thread.reconsider(&changes).await? {
-        Some(said) => Told::new(lines(&said.text), &said.json),
+        Some(said) => CommandOutput::new(lines(&said.text), &said.json),
         None => Err(Failure::usage(format!("thread `{}` is of a graph that decides by no policy", args.thread))
             .help("leave out --override-policy, to see what the graph as it is now would have come to")),
     }

@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
+use super::output::CommandOutput;
 use super::replies::commands;
 use super::session::Session;
-use super::told::Told;
 use crate::app::{
     args::Runner,
     caller::Caller,
@@ -22,10 +22,10 @@ use crate::app::{
     watch::View,
 };
 use crate::checkpoint::Checkpointer;
-use crate::graph::{RunnerQuestion, RunnerReport, RunnerStop, Standing, Until, runner::Driven, shape::fields::time};
+use crate::graph::{RunnerQuestion, RunnerReport, RunnerStop, StatusKind, Until, runner::Driven, shape::fields::time};
 
 impl Session {
-    pub(super) async fn runner(&self, args: Runner) -> Result<Told, Failure> {
+    pub(super) async fn runner(&self, args: Runner) -> Result<CommandOutput, Failure> {
         let asked = args.on_question.as_deref().map(Hook::new).transpose()?;
         let stopped = args.on_stop.as_deref().map(Hook::new).transpose()?;
         let local = self.created()?;
@@ -34,10 +34,10 @@ impl Session {
         self.control.wakes(runner.waker());
         if let Some(hook) = asked {
             let speaks = Speaks::of(self, &local);
-            runner = runner.on_question(move |question| question_told(speaks.clone(), hook.clone(), question));
+            runner = runner.on_question(move |question| call_question_hook(speaks.clone(), hook.clone(), question));
         }
         if let Some(hook) = stopped {
-            runner = runner.on_stop(move |stop| stop_told(hook.clone(), stop));
+            runner = runner.on_stop(move |stop| call_stop_hook(hook.clone(), stop));
         }
         if self.view != View::Quiet {
             runner = runner.on_stop(|stop| {
@@ -53,7 +53,7 @@ impl Session {
         };
         let runner = runner.stop_with(cancels.token.clone());
         let report = runner.run(until).await?;
-        Told::new(text(&report), &report)
+        CommandOutput::new(text(&report), &report)
     }
 
     fn driven(&self, local: &Local) -> Vec<Arc<dyn Driven>> {
@@ -69,7 +69,7 @@ impl Session {
     }
 }
 
-/// What is needed to say how a question is answered.
+/// The data that a notice of a question needs.
 #[derive(Clone)]
 struct Speaks {
     graphs: Arc<Graphs>,
@@ -97,11 +97,11 @@ impl Speaks {
     }
 }
 
-async fn question_told(speaks: Speaks, hook: Hook, asked: RunnerQuestion) {
+async fn call_question_hook(speaks: Speaks, hook: Hook, asked: RunnerQuestion) {
     let told = async {
         let question = speaks.question(&asked).await?;
         let words = json!({
-            "thread": asked.thread, "graph": asked.graph, "status": Standing::Interrupted, "question": question,
+            "thread": asked.thread, "graph": asked.graph, "status": StatusKind::Interrupted, "question": question,
         });
         hook.call(&words).await
     };
@@ -110,7 +110,7 @@ async fn question_told(speaks: Speaks, hook: Hook, asked: RunnerQuestion) {
     }
 }
 
-async fn stop_told(hook: Hook, stop: RunnerStop) {
+async fn call_stop_hook(hook: Hook, stop: RunnerStop) {
     let told = async { hook.call(&json(&stop)?).await };
     if let Err(failure) = told.await {
         complain(&failure, false);
@@ -123,7 +123,7 @@ fn line(stop: &RunnerStop) -> String {
     format!("{}: {}{why}\n", clean(stop.thread.as_str()), stop.status.standing())
 }
 
-/// What a runner did, in a few lines.
+/// Returns a runner's report in a few lines.
 fn text(report: &RunnerReport) -> String {
     let times = |count: u64| if count == 1 { "once".to_owned() } else { format!("{count} times") };
     let mut text = format!("resumed {}\n", times(report.turns));

@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use super::given;
+use super::output::CommandOutput;
 use super::own::said;
 use super::session::Session;
-use super::told::Told;
 use crate::app::{
     args::{RunArgs, StopArgs, Talk},
     desk::Ask,
@@ -22,7 +22,7 @@ use crate::checkpoint::ThreadId;
 use crate::graph::{Event, RunError, ThreadInfo};
 
 impl Session {
-    pub(super) async fn run(&self, args: &RunArgs<'_>) -> Result<Told, Failure> {
+    pub(super) async fn run(&self, args: &RunArgs<'_>) -> Result<CommandOutput, Failure> {
         let graph = self.graphs.named(args.graph)?;
         let input = match args.input {
             Some(text) => Read::Input(graph.input(&given::json("--input", text)?)?),
@@ -53,13 +53,13 @@ impl Session {
             .spelled(&self.caller, Some(name)))
     }
 
-    pub(super) async fn proceed(&self, name: &str, stops: &StopArgs, talk: Talk) -> Result<Told, Failure> {
+    pub(super) async fn proceed(&self, name: &str, stops: &StopArgs, talk: Talk) -> Result<CommandOutput, Failure> {
         let local = self.local()?;
         let thread = local.thread(name).await?.stopping(stops)?;
         self.converse(&*thread, name, Go::Proceed, talk).await
     }
 
-    pub(super) async fn retry(&self, name: &str, talk: Talk) -> Result<Told, Failure> {
+    pub(super) async fn retry(&self, name: &str, talk: Talk) -> Result<CommandOutput, Failure> {
         let local = self.local()?;
         let thread = local.thread(name).await?;
         if thread.stand().await?.status == "finished" {
@@ -71,7 +71,7 @@ impl Session {
         self.converse(&*thread, name, Go::Retry, talk).await
     }
 
-    pub(super) async fn cancel(&self, thread: String) -> Result<Told, Failure> {
+    pub(super) async fn cancel(&self, thread: String) -> Result<CommandOutput, Failure> {
         let stand: Stand = self.ask(Ask::Cancel { thread: thread.clone() }).await?;
         let exit = match stand.status.as_str() {
             "finished" => Exit::Finished, // it was faster
@@ -85,7 +85,7 @@ impl Session {
     }
 
     /// Runs a thread, tells what happens, and says where it stopped.
-    pub(super) async fn follow(&self, thread: &dyn AnyThread, name: &str, go: Go) -> Result<Told, Failure> {
+    pub(super) async fn follow(&self, thread: &dyn AnyThread, name: &str, go: Go) -> Result<CommandOutput, Failure> {
         let cancel = signal::cancels();
         let running = self.control.runs(name, cancel.token.clone());
         let mut run = thread.run(go, cancel.token.clone())?;
@@ -139,7 +139,7 @@ impl Session {
         Ok(told)
     }
 
-    /// What to do after a run that neither finished nor asked.
+    /// Returns the next step after a run that neither finished nor interrupted.
     fn afterwards(&self, exit: Exit, name: &str) -> String {
         let go_on = self.caller.on("proceed", name);
         match exit {
@@ -151,7 +151,7 @@ impl Session {
     }
 }
 
-/// Whether the superstep that failed has nothing that to begin it anew would lose: siblings that are done, answers.
+/// Returns true if restarting the failed superstep would lose nothing: no results of siblings, no answers.
 async fn is_alone(thread: &dyn AnyThread) -> bool {
     let shown = thread.show(None).await;
     shown.is_ok_and(|shown| matches!(&shown.tasks[..], [task] if task.answers.is_empty()))

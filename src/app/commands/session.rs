@@ -3,8 +3,8 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use super::output::CommandOutput;
 use super::replies::commands;
-use super::told::Told;
 use crate::app::{
     caller::Caller,
     control::Control,
@@ -20,19 +20,19 @@ pub(crate) struct Session {
     pub graphs: Arc<Graphs>,
     pub caller: Caller,
     pub store: PathBuf,
-    /// Whether nothing may be written to the store.
+    /// Set if nothing may be written to the store.
     pub read_only: bool,
-    /// How runs are told while they go on.
+    /// The way in which runs are shown.
     pub view: View,
     /// The command line itself, for completions.
     pub command: clap::Command,
-    /// What other processes may ask of this one.
+    /// The requests that other processes may send.
     pub control: Control,
 }
 
 impl Session {
     /// A thread as it stands, as text and JSON.
-    pub(super) fn stands(&self, mut stand: Stand, code: u8) -> Result<Told, Failure> {
+    pub(super) fn stands(&self, mut stand: Stand, code: u8) -> Result<CommandOutput, Failure> {
         let thread = stand.thread.clone();
         self.add_commands(&thread, &mut stand.questions);
         let mut text = text::stand(&stand);
@@ -40,7 +40,7 @@ impl Session {
             let trust = self.caller.on("trust", &stand.thread);
             text.push_str(&format!("\nto let it run, if you trust who made it and what it holds\n  {trust}\n"));
         }
-        Ok(Told { code, ..Told::new(text, &stand)? })
+        Ok(CommandOutput { code, ..CommandOutput::new(text, &stand)? })
     }
 
     /// Adds to each question the commands that answer it.

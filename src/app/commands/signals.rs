@@ -1,8 +1,8 @@
 //! The command that sends a signal, or discards one.
 
 use super::given;
+use super::output::CommandOutput;
 use super::session::Session;
-use super::told::Told;
 use crate::app::{
     args::Signal,
     desk::{Ask, SignalAsk},
@@ -12,7 +12,7 @@ use crate::app::{
 };
 
 impl Session {
-    pub(super) async fn signal(&self, args: Signal) -> Result<Told, Failure> {
+    pub(super) async fn signal(&self, args: Signal) -> Result<CommandOutput, Failure> {
         let Signal { thread, name, value, by, note, key, discard } = args;
         if let Some(signal) = discard {
             return self.discard(thread, signal).await;
@@ -29,10 +29,10 @@ impl Session {
                 self.caller.on("proceed", &thread)
             ));
         }
-        Ok(Told { json: crate::app::local::json(&sent)?, ..told })
+        Ok(CommandOutput { json: crate::app::local::json(&sent)?, ..told })
     }
 
-    async fn discard(&self, thread: String, signal: String) -> Result<Told, Failure> {
+    async fn discard(&self, thread: String, signal: String) -> Result<CommandOutput, Failure> {
         let stand: Stand = self.ask(Ask::Discard { thread, signal: signal.clone() }).await?;
         let mut told = self.stands(stand, 0)?;
         told.text.push_str(&format!("\nsignal {} is discarded\n", clean(&signal)));

@@ -4,8 +4,8 @@ use std::sync::{Mutex, PoisonError};
 
 use serde_json::Value;
 
+use super::output::CommandOutput;
 use super::session::Session;
-use super::told::Told;
 use crate::app::{
     args::Log,
     desk::Ask,
@@ -18,14 +18,14 @@ use crate::app::{
 
 impl Session {
     /// Shows the run of a thread in another process until it ends.
-    pub(super) async fn watch(&self, thread: String) -> Result<Told, Failure> {
+    pub(super) async fn watch(&self, thread: String) -> Result<CommandOutput, Failure> {
         let stand: Stand = self.ask(Ask::Status { thread: thread.clone() }).await?;
         if stand.status != "running" {
             return self.status_of(thread).await;
         }
         self.watched(&thread).await?;
         if self.view == View::Quiet {
-            return Ok(Told::nothing()); // the events were lines
+            return Ok(CommandOutput::nothing()); // the events were lines
         }
         self.status_of(thread).await
     }
@@ -59,7 +59,7 @@ impl Session {
     }
 
     /// Tells the whole story of a thread, or of one task in it.
-    pub(super) async fn log(&self, args: Log) -> Result<Told, Failure> {
+    pub(super) async fn log(&self, args: Log) -> Result<CommandOutput, Failure> {
         let Log { thread, task, attempt } = args;
         let events: Vec<Value> = self.ask(Ask::Events { thread: thread.clone() }).await?;
         let part = Part { task, attempt };
@@ -67,7 +67,7 @@ impl Session {
         if events.is_empty() {
             return Err(nothing(&thread, &part));
         }
-        Told::new(text::story(&events), &events)
+        CommandOutput::new(text::story(&events), &events)
     }
 }
 

@@ -5,8 +5,8 @@ use std::io::stdin;
 use serde_json::Value;
 
 use super::editor::{Edited, edited};
+use super::output::CommandOutput;
 use super::session::Session;
-use super::told::Told;
 use crate::app::{
     args::Talk,
     desk::{AnswerAsk, Saying},
@@ -27,14 +27,14 @@ impl Session {
         name: &str,
         go: Go,
         talk: Talk,
-    ) -> Result<Told, Failure> {
+    ) -> Result<CommandOutput, Failure> {
         let mut told = self.follow(thread, name, go).await?;
         if !talk.interactive {
             return Ok(told);
         }
         loop {
             let Some(asked) = thread.stand().await?.position.questions.into_iter().next() else { return Ok(told) };
-            let Some((answer, draft)) = heard(thread, name, asked).await? else { return Ok(told) };
+            let Some((answer, draft)) = read_answer(thread, name, asked).await? else { return Ok(told) };
             match settled(draft, self.follow(thread, name, Go::Answer(Box::new(answer))).await) {
                 Ok(next) => told = next,
                 Err(failure) => again(failure)?,
@@ -43,7 +43,7 @@ impl Session {
     }
 }
 
-/// What became of an answer, which may have been written in an editor.
+/// Reports the fate of an answer that may have been written in an editor.
 fn settled<T>(draft: Option<Edited>, done: Result<T, Failure>) -> Result<T, Failure> {
     match draft {
         Some(draft) => draft.settled(done),
@@ -51,7 +51,7 @@ fn settled<T>(draft: Option<Edited>, done: Result<T, Failure>) -> Result<T, Fail
     }
 }
 
-/// What was said is of no use: it is told, and asked again. Other failures are passed on.
+/// Prints a usage error and asks again; returns any other error.
 fn again(failure: Failure) -> Result<(), Failure> {
     if failure.code != USAGE {
         return Err(failure);
@@ -65,10 +65,10 @@ fn again(failure: Failure) -> Result<(), Failure> {
 const USAGE: u8 = 2;
 
 /// An answer, and the text that it is, if that was written in an editor.
-type Heard = (Answer, Option<Edited>);
+type SpokenAnswer = (Answer, Option<Edited>);
 
 /// Asks until there is an answer; none if there are no more lines, or the run is cancelled.
-async fn heard(thread: &dyn AnyThread, name: &str, asked: Asked) -> Result<Option<Heard>, Failure> {
+async fn read_answer(thread: &dyn AnyThread, name: &str, asked: Asked) -> Result<Option<SpokenAnswer>, Failure> {
     note(&text::questions(std::slice::from_ref(&asked)));
     loop {
         note(&format!("{}\n> ", ways(&asked)));
@@ -93,7 +93,7 @@ async fn heard(thread: &dyn AnyThread, name: &str, asked: Asked) -> Result<Optio
     }
 }
 
-/// How the question can be answered.
+/// Returns the ways in which the question can be answered.
 fn ways(asked: &Asked) -> String {
     let ways = asked.words.iter().map(|word| match word.as_str() {
         "approve" => "approve, ".to_owned(),
@@ -105,7 +105,7 @@ fn ways(asked: &Asked) -> String {
     format!("answer with {ways}or JSON as above{meant}; the end of input leaves it open")
 }
 
-/// What a line says: a plain word that fits the question, with text or without; JSON; else a word that stands for itself.
+/// Parses a line: a plain word that fits the question, with or without text; JSON; else a string.
 fn read(line: &str, asked: &Asked) -> Option<Saying> {
     let line = line.trim();
     let (word, rest) = line.split_once(char::is_whitespace).map_or((line, ""), |(word, rest)| (word, rest.trim()));

@@ -14,7 +14,7 @@ use crate::app::failure::Failure;
 use crate::app::local::{self, Local};
 use crate::app::shapes::Stand;
 
-/// How long a run may take to end that was cancelled.
+/// The time in which a cancelled run has to end.
 const CANCEL: Duration = Duration::from_secs(10);
 
 pub(super) struct Counter {
@@ -124,7 +124,7 @@ fn timeless(event: &Value) -> String {
     event.to_string()
 }
 
-/// What a run tells from now on.
+/// The events of a run from now on.
 pub(super) struct Rest(Followed);
 
 impl Rest {
@@ -160,7 +160,7 @@ mod tests {
     #[case::all_recorded(&["a", "b"], &["a", "b"], &["a", "b"])]
     #[case::an_earlier_attempt(&["start", "asked", "start"], &["start"], &["start", "asked", "start"])]
     #[case::not_yet_recorded(&["a"], &["b"], &["a", "b"])]
-    fn what_is_recorded_already_is_told_once(#[case] recorded: &[&str], #[case] live: &[&str], #[case] told: &[&str]) {
+    fn recorded_events_are_sent_once(#[case] recorded: &[&str], #[case] live: &[&str], #[case] told: &[&str]) {
         let values = |words: &[&str]| words.iter().map(|word| json!(word)).collect::<Vec<_>>();
         assert_eq!(join(values(recorded), values(live)), values(told));
     }

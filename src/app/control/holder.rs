@@ -13,7 +13,7 @@ use super::server::{Serving, serve};
 use crate::app::{failure::Failure, local::Local};
 use crate::graph::{CancellationToken, RunnerWaker};
 
-/// What a process offers to others for as long as it holds the store.
+/// The service of a process for others, for as long as it holds the store.
 #[derive(Clone, Default)]
 pub(crate) struct Control {
     live: Arc<Live>,
@@ -48,7 +48,7 @@ impl Control {
     }
 }
 
-/// What came of asking the process that holds a store.
+/// The result of connecting to the process that holds a store.
 pub(crate) enum Reached {
     /// It listens.
     Desk(Remote),

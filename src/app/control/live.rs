@@ -8,11 +8,11 @@ use tokio::sync::broadcast;
 
 use crate::graph::{CancellationToken, RunnerWaker};
 
-/// How many events of a run are kept for those who come later.
+/// The number of events of a run that are kept for late listeners.
 const KEPT: usize = 1024;
-/// How many bytes of them.
+/// The maximum number of their bytes.
 const KEPT_BYTES: usize = 4 << 20;
-/// How many starts, turns and ends are kept besides.
+/// The number of starts, turns and ends that are kept besides.
 const ANCHORS: usize = 256;
 /// The most bytes of one event; of a larger one only what and where is told.
 const LARGEST: usize = 1 << 20;
@@ -25,11 +25,11 @@ pub(crate) struct Live(Mutex<HashMap<String, Arc<Track>>>, Mutex<Option<RunnerWa
 struct Track {
     cancel: CancellationToken,
     ended: CancellationToken,
-    told: Mutex<Told>,
+    told: Mutex<LoggedEvent>,
 }
 
 #[derive(Default)]
-struct Told {
+struct LoggedEvent {
     /// The starts, turns and ends among the lines that had to go, for whoever comes late.
     anchors: VecDeque<Arc<str>>,
     lines: VecDeque<(Arc<str>, bool)>,
@@ -45,7 +45,7 @@ pub(crate) struct Running {
     track: Arc<Track>,
 }
 
-/// What a run told so far, and what it tells from now on.
+/// The past events of a run, and those to come.
 pub(crate) struct Followed {
     pub before: Vec<Arc<str>>,
     pub rest: broadcast::Receiver<Arc<str>>,
@@ -57,7 +57,7 @@ impl Live {
     }
 
     pub(super) fn begin(self: &Arc<Self>, thread: &str, cancel: CancellationToken) -> Running {
-        let told = Told { listeners: Some(broadcast::Sender::new(KEPT)), ..Told::default() };
+        let told = LoggedEvent { listeners: Some(broadcast::Sender::new(KEPT)), ..LoggedEvent::default() };
         let track = Arc::new(Track { cancel, ended: CancellationToken::new(), told: Mutex::new(told) });
         lock(&self.0).insert(thread.to_owned(), Arc::clone(&track));
         Running { live: Arc::clone(self), thread: thread.to_owned(), track }
@@ -120,7 +120,7 @@ impl Drop for Running {
     }
 }
 
-impl Told {
+impl LoggedEvent {
     fn add(&mut self, line: Arc<str>, is_anchor: bool) {
         if let Some(listeners) = &self.listeners {
             _ = listeners.send(Arc::clone(&line)); // nobody may listen
@@ -140,7 +140,7 @@ impl Told {
     }
 }
 
-/// Whether an event says which tasks run, and what they are about.
+/// Returns true if an event says which tasks run, and what they are about.
 fn is_anchor(told: &Value) -> bool {
     let begins = told["value"]["turn"].is_object();
     begins || ["start", "end", "failed", "asked"].iter().any(|kind| told["kind"] == *kind)

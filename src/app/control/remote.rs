@@ -17,11 +17,11 @@ use crate::app::{
     failure::Failure,
 };
 
-/// How long the first line may take.
+/// The time limit of the first line.
 const GREETING: Duration = Duration::from_secs(2);
-/// How long a reply may take.
+/// The time limit of a reply.
 const REPLY: Duration = Duration::from_secs(60);
-/// How long events may be silent.
+/// The time limit between events.
 const SILENCE: Duration = Duration::from_secs(u32::MAX as u64);
 
 /// A connection to the process that holds the store.

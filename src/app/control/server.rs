@@ -21,11 +21,11 @@ use crate::app::failure::Failure;
 use crate::app::local::Local;
 use crate::graph::CancellationToken;
 
-/// How many may be connected at once.
+/// The maximum number of connections.
 const CONNECTIONS: usize = 32;
-/// How long a request may take to arrive.
+/// The time limit for a request to arrive.
 const REQUEST_TIME: Duration = Duration::from_secs(5);
-/// How long replies under way hold up the end of the process.
+/// The time for which pending replies delay the end of the process.
 const FAREWELL: Duration = Duration::from_secs(2);
 
 /// A task that answers other processes.

@@ -11,7 +11,7 @@ use tokio::net::{UnixListener, UnixStream};
 
 const NAME: &str = "control.sock";
 /// A socket that nobody can find yet.
-const BEGUN: &str = "control.new";
+const NEW_SOCKET: &str = "control.new";
 /// The longest path that every system takes for a socket, in bytes.
 const LONGEST: usize = 100;
 
@@ -26,9 +26,9 @@ impl Socket {
     /// the store's lock says so.
     pub(super) fn listen(store: &Path) -> io::Result<Self> {
         let store = std::path::absolute(store)?; // the working directory may change
-        let begun = store.join(BEGUN);
+        let begun = store.join(NEW_SOCKET);
         clear(&begun)?;
-        let listener = Near::to(&store, BEGUN)?.listen()?;
+        let listener = Near::to(&store, NEW_SOCKET)?.listen()?;
         fs::set_permissions(&begun, Permissions::from_mode(0o600))?;
         let path = store.join(NAME);
         fs::rename(&begun, &path)?;

@@ -30,7 +30,7 @@ pub(super) const VERSION: u32 = 1;
 pub(super) const REQUEST: usize = 1 << 20;
 /// The longest reply, in bytes: a state may be large.
 pub(super) const REPLY: usize = 1 << 30;
-/// How long a line may take to be taken off.
+/// The time limit for writing a line.
 const WRITE: Duration = Duration::from_secs(10);
 
 /// The first line of whoever serves.

@@ -5,7 +5,7 @@ use serde_json::Value;
 use super::escape::{clean, clean_lines, safe_json};
 use super::workflow::workflow_event;
 
-/// How many characters of a value stand on one line.
+/// The maximum number of characters of a value on one line.
 const WIDTH: usize = 88;
 
 /// Returns a named value as lines, indented so far.
@@ -29,8 +29,8 @@ pub(crate) fn value(name: &str, value: &Value, indent: usize) -> String {
     }
 }
 
-/// What a node says while it runs: a text as it is written, its further lines indented so far; an event of a phase as text; the
-/// rest as JSON.
+/// Returns the output of a running node: a text as it is written, its further lines indented; an event of a phase as
+/// text; the rest as JSON.
 pub(crate) fn said(value: &Value, indent: usize) -> String {
     match value {
         Value::String(text) => clean_lines(text, indent),

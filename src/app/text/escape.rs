@@ -44,13 +44,13 @@ pub(crate) fn safe_json(json: &str) -> Cow<'_, str> {
     out.into()
 }
 
-/// Whether a terminal may do something other than show it.
+/// Returns true if a terminal may do something other than show it.
 pub(crate) fn acts(c: char) -> bool {
     c.is_control() || is_unseen(c)
 }
 
-/// Whether a character is there and not seen: it turns the direction of writing, joins or parts others, breaks lines, fills, or
-/// is a tag. What is hidden so can make one name look like another.
+/// Returns true if a character is invisible: it turns the direction of writing, joins or separates others, breaks
+/// lines, fills, or is a tag. It can make one name look like another.
 fn is_unseen(c: char) -> bool {
     matches!(c,
         '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{180b}'..='\u{180f}' | '\u{feff}' | '\u{fff9}'..='\u{fffb}' |

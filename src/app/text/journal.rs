@@ -73,7 +73,7 @@ fn attempt(effect: &Value) -> String {
     clean(&told).into_owned()
 }
 
-/// Where it was made, if not by the body of the task itself.
+/// Returns the place at which an entry was made, if not by the body of the task itself.
 fn place(entry: &Value) -> String {
     let names = |key: &str| {
         let names = entry[key].as_array().map(Vec::as_slice).unwrap_or_default();
@@ -93,7 +93,7 @@ fn child(child: &Value) -> String {
     format!("  subgraph, call {call}{handler}: {is}, checkpoint {checkpoint}, superstep {step}\n")
 }
 
-/// What was emitted: the story of an agent's turn, or how long it is.
+/// Returns the messages: the story of an agent's turn, or its length.
 fn said(messages: &[Value], whole: bool) -> String {
     if messages.is_empty() {
         return String::new();

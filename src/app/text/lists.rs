@@ -104,7 +104,7 @@ fn event(event: &Value) -> String {
     format!("{:>4}  {}{what}\n", event["step"].as_i64().unwrap_or_default(), "  ".repeat(within))
 }
 
-/// Why a line of checkpoints begins where it does.
+/// Returns the reason why a line of checkpoints starts where it does.
 fn gap(missing: &Value) -> String {
     format!("what came before is not told: checkpoint {missing}, which led here, was removed by `gc`, or is lost")
 }
@@ -153,7 +153,7 @@ fn columns(rows: &[Vec<String>]) -> String {
     rows.iter().map(line).collect()
 }
 
-/// How many columns of a terminal a text takes.
+/// Returns the number of terminal columns of a text.
 fn width(text: &str) -> usize {
     text.chars().map(columns_of).sum()
 }

@@ -9,9 +9,9 @@ use crate::app::shapes::{AnswerShape, Asked, Origin, Shown, ShownTask, Stand, St
 use crate::app::time::now;
 use crate::app::watch::lines::running;
 
-/// How a thread stands, its state, what it asks.
+/// Returns a thread's status, state and pending questions.
 pub(crate) fn stand(stand: &Stand) -> String {
-    let mut text = format!("{}: {}\n", clean(&stand.thread), told(stand));
+    let mut text = format!("{}: {}\n", clean(&stand.thread), summary(stand));
     let at = stand.checkpoint.map(|checkpoint| format!(", checkpoint {checkpoint}")).unwrap_or_default();
     text.push_str(&format!("  graph {}, superstep {}{at}\n", clean(&stand.graph), stand.step));
     text.push_str(origin(stand.origin));
@@ -41,7 +41,7 @@ fn origin(origin: Origin) -> &'static str {
     }
 }
 
-fn told(stand: &Stand) -> String {
+fn summary(stand: &Stand) -> String {
     match (stand.status.as_str(), &stand.reason, &stand.until) {
         ("interrupted", ..) if stand.questions.len() == 1 => "waits for an answer".into(),
         ("interrupted", ..) => format!("waits for {} answers", stand.questions.len()),
@@ -100,7 +100,7 @@ fn question(asked: &Asked) -> String {
         Some(told) => {
             told.lines().for_each(|line| text.push_str(&format!("{}\n", format!("  {}", clean(line)).trim_end())))
         }
-        None => text.push_str(&fields(&told_of(&asked.payload))),
+        None => text.push_str(&fields(&shown_payload(&asked.payload))),
     }
     text.push_str(&format!("  takes: {}\n", clean(&asked.takes)));
     text.push_str(&terms(asked));
@@ -129,7 +129,7 @@ fn terms(asked: &Asked) -> String {
 }
 
 /// The fields of a payload that say something.
-fn told_of(payload: &Value) -> Value {
+fn shown_payload(payload: &Value) -> Value {
     let Value::Object(fields) = payload else { return payload.clone() };
     let is_empty = |value: &Value| match value {
         Value::Null => true,
@@ -140,7 +140,7 @@ fn told_of(payload: &Value) -> Value {
     fields.iter().filter(|(_, value)| !is_empty(value)).map(|(name, value)| (name.clone(), value.clone())).collect()
 }
 
-/// What the plain words come to, where that is another word.
+/// Returns the answers that the plain words give, where those are other words.
 pub(crate) fn meant(asked: &Asked) -> Option<String> {
     let is_told = |(word, answer): &(&String, &String)| word != answer && !["true", "false"].contains(&answer.as_str());
     let told = asked.words.iter().zip(&asked.means).filter(is_told);

@@ -9,7 +9,7 @@ use super::workflow::workflow_event;
 use crate::app::watch::agent::{action, count, dollars, time};
 use crate::app::watch::running::Seen;
 
-/// Which part of it is told.
+/// The part of a story that is printed.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Part {
     /// The task of a plan.
@@ -25,7 +25,7 @@ impl Part {
     }
 }
 
-/// What the work is about.
+/// The subject of the work.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Place {
     task: String,
@@ -53,7 +53,7 @@ pub(crate) fn story(events: &[Value]) -> String {
 pub(crate) fn part(events: Vec<Value>, part: &Part) -> Vec<Value> {
     let mut place = None;
     let of = |event: &Value| {
-        if let Some(next) = begun(event) {
+        if let Some(next) = turn_start(event) {
             place = next;
         }
         part.holds(place.as_ref())
@@ -63,7 +63,7 @@ pub(crate) fn part(events: Vec<Value>, part: &Part) -> Vec<Value> {
 
 /// The task and attempt that a turn of an agent is about, if the event begins one. What follows belongs to it too: checks, a
 /// review, a commit, a question.
-fn begun(event: &Value) -> Option<Option<Place>> {
+fn turn_start(event: &Value) -> Option<Option<Place>> {
     let turn = Some(&event["value"]["turn"]).filter(|turn| turn.is_object())?;
     let task = turn["task"].as_str().filter(|task| !task.is_empty());
     let (phase, attempt) = (turn["phase"].as_u64(), turn["attempt"].as_u64().unwrap_or_default());
@@ -84,14 +84,14 @@ struct Teller {
     told: Option<Place>,
     /// The path of the node that was told of last.
     node: Option<String>,
-    /// Whether it has said more than which channels it wrote.
+    /// Set once it has printed more than the channels it wrote.
     has_said: bool,
     /// The folder in which the agent works.
     directory: String,
     sum: Sum,
 }
 
-/// What all turns of agents used.
+/// The usage of all turns of agents.
 #[derive(Default)]
 struct Sum {
     turns: u64,
@@ -110,7 +110,7 @@ impl Sum {
 
 impl Teller {
     fn tell(&mut self, event: &Value) {
-        if let Some(place) = begun(event) {
+        if let Some(place) = turn_start(event) {
             self.place = place;
         }
         let seen = Seen::of(event);
@@ -186,7 +186,7 @@ impl Teller {
     }
 }
 
-/// Who is asked, and what.
+/// Returns the start of a turn: the agent and the request.
 fn turn(turn: &Value) -> String {
     let text = |key: &str| clean(turn[key].as_str().unwrap_or_default()).into_owned();
     let model = turn["model"].as_str().map(|model| format!(", {}", clean(model))).unwrap_or_default();
@@ -202,7 +202,7 @@ fn quoted(text: &Value) -> String {
     lines.map(|line| format!("{}\n", format!("    | {}", clean(line)).trim_end())).collect()
 }
 
-/// What a turn came to, and what it used.
+/// Returns the end of a turn: its result and usage.
 fn finished(ended: &Value) -> String {
     let mut lines = String::new();
     if !ended["submitted"].is_null() {
@@ -310,7 +310,7 @@ mod tests {
     }
 
     #[test]
-    fn a_run_is_told_from_beginning_to_end() {
+    fn a_story_shows_a_run_from_beginning_to_end() {
         insta::assert_snapshot!(story(&events()), @r#"
         approval (superstep 3)
           asks approval: {"goal":"tides"}
@@ -350,7 +350,7 @@ mod tests {
     }
 
     #[test]
-    fn one_attempt_is_told_alone() {
+    fn a_story_of_one_attempt_shows_it_alone() {
         let only = Part { task: Some("1".into()), attempt: Some(2) };
         insta::assert_snapshot!(story(&part(events(), &only)), @r#"
         == task 1, attempt 2

@@ -39,7 +39,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_decision_is_told_with_its_reason() {
+    fn a_decision_shows_its_reason() {
         let made =
             json!({"decision": {"task_id": "tides", "attempt": 2, "decision": "SPLIT", "reason": "repeated: twice"}});
         insta::assert_snapshot!(decision_event(&made, 2).unwrap(), @"tides, attempt 2: SPLIT, repeated: twice");
@@ -48,7 +48,7 @@ mod tests {
     }
 
     #[test]
-    fn the_end_of_a_verifier_is_told_with_the_number_of_its_findings() {
+    fn the_end_of_a_verifier_shows_the_number_of_its_findings() {
         let told = |severity: &str, findings: u32, skipped: Option<&str>| {
             let ended = json!({"verified": {
                 "task_id": "tides", "attempt": 2, "verifier": "build", "severity": severity, "findings": findings, "skipped": skipped,

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-/// What a node's agent does, as far as its messages say.
+/// The activity of a node's agent, as far as its messages show it.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Agent {
     role: String,
@@ -14,11 +14,11 @@ pub(crate) struct Agent {
     directory: String,
     /// Its last action.
     pub action: Option<String>,
-    /// How many actions there were.
+    /// The number of actions.
     pub actions: u64,
-    /// What the turns before this one used.
+    /// The usage of the turns before this one.
     before: Used,
-    /// What this turn has used so far.
+    /// The usage of this turn so far.
     now: Used,
 }
 

@@ -13,10 +13,10 @@ use crate::app::{
     time,
 };
 
-/// How often the elapsed times on a terminal are drawn anew.
+/// The interval at which elapsed times on a terminal are drawn.
 pub(crate) const TICK: Duration = Duration::from_millis(100);
 
-/// How often the lines above what runs are made anew.
+/// The interval at which the lines above the running tasks are made.
 pub(crate) const BOARD: Duration = Duration::from_secs(1);
 
 /// Tells a run.

@@ -10,16 +10,16 @@ use crate::app::shapes::RunningShape;
 use crate::app::text::{clean, clean_lines, safe_json, said, workflow_event};
 use crate::checkpoint::time::parsed;
 
-/// How long an agent's next action waits for its line, in ms: only the last one meanwhile gets it.
+/// The time in ms for which an agent's next action waits for its line: of several, only the last one gets it.
 const PAUSE: u64 = 3_000;
-/// How long a task may be silent before a line says that it is still at work, in ms.
+/// The time in ms after which a silent task gets a line that says it is still at work.
 const SILENCE: u64 = 30_000;
 
 /// A line for each task that ends, for each value that a node emits, for actions of agents now and then, and a sign of life.
 #[derive(Default)]
 pub(crate) struct Lines {
     tasks: Tasks,
-    /// Of each task: when it had its last line, and whether it has done something since.
+    /// For each task: the time of its last line, and whether it has acted since.
     told: HashMap<String, (u64, bool)>,
 }
 
@@ -40,13 +40,13 @@ impl Lines {
                 let answer = event["answer"].to_string();
                 format!("superstep {}: {} is answered {}\n", seen.step, clean(&seen.way()), safe_json(&answer))
             }
-            "message" => self.heard(&seen),
+            "message" => self.agent_line(&seen),
             "missed" => format!("{} events were missed\n", event["count"]),
             _ => String::new(),
         }
     }
 
-    /// What a node says, and for which task.
+    /// Returns the line for a node's output.
     fn said(&mut self, seen: &Seen<'_>) -> String {
         if let Some(line) = workflow_event(&seen.event["value"], 2) {
             return format!("superstep {}: {line}\n", seen.step);
@@ -70,7 +70,7 @@ impl Lines {
     }
 
     /// An agent's first action is told at once, and then one every few seconds.
-    fn heard(&mut self, seen: &Seen<'_>) -> String {
+    fn agent_line(&mut self, seen: &Seen<'_>) -> String {
         let task = self.tasks.of(seen);
         if !task.agent.hear(&seen.event["value"]) {
             return String::new();
@@ -84,7 +84,7 @@ impl Lines {
         acted(task)
     }
 
-    /// What is to be said as time passes.
+    /// Returns the lines that are due as time passes.
     pub(crate) fn tick(&mut self, now: u64) -> String {
         let mut lines = String::new();
         for task in &self.tasks.0 {
@@ -136,7 +136,7 @@ pub(crate) fn running(tasks: &[RunningShape], now: u64) -> Vec<String> {
     tasks.iter().map(line).collect()
 }
 
-/// What an agent's task came to: ` (task 1, attempt 2, 4 actions, 1.0k tokens, $0.0040)`.
+/// Returns the summary of an agent's task: ` (task 1, attempt 2, 4 actions, 1.0k tokens, $0.0040)`.
 fn about(task: &Running) -> String {
     let agent = &task.agent;
     let mut parts: Vec<String> = task.place(false).iter().map(|place| clean(place).into_owned()).collect();
@@ -164,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn an_agent_is_heard_of_every_few_seconds_and_lives() {
+    fn an_agent_gets_a_line_every_few_seconds() {
         let mut lines = Lines::default();
         let mut told = lines.tell(&event("start", 0, &Value::Null));
         let turn = json!({"turn": {"role": "developer", "task": "1", "attempt": 2}});

@@ -48,7 +48,7 @@ impl<'a> Seen<'a> {
         self.event["label"].as_str()
     }
 
-    /// Why it failed.
+    /// Returns the error, if it failed.
     pub(crate) fn error(&self) -> Option<&str> {
         self.event["error"].as_str()
     }

@@ -15,7 +15,7 @@ const RED: &str = "31";
 const YELLOW: &str = "33";
 const DIM: &str = "2";
 
-/// How many running tasks are drawn at most.
+/// The maximum number of running tasks that are drawn.
 const SHOWN: usize = 12;
 /// Below so many columns numbers are written shorter.
 const NARROW: usize = 80;
@@ -24,11 +24,11 @@ pub(crate) struct Tree {
     colours: bool,
     width: usize,
     tasks: Tasks,
-    /// What tasks said last, and whether it is a text for people, which stays when the task has ended.
+    /// The last output of tasks, and whether it is a text for people, which stays when the task has ended.
     says: HashMap<String, (String, bool)>,
     /// The superstep whose line was written last.
     said: Option<i64>,
-    /// How many lines stand below the cursor's home, to be drawn over.
+    /// The number of lines below the cursor's home, to be drawn over.
     drawn: usize,
     now: u64,
     /// Lines above what runs, as the program makes them.
@@ -111,7 +111,7 @@ impl Tree {
         format!("{number:>4} {indent}{mark} {node}{place}{words}  {}", self.paint(DIM, &numbers))
     }
 
-    /// What runs, as it stands now.
+    /// Returns the running tasks as a drawing.
     pub(crate) fn draw(&mut self, now: u64, cancelled: bool) -> String {
         self.now = self.now.max(now);
         self.show("", cancelled)
@@ -158,7 +158,7 @@ impl Tree {
         text
     }
 
-    /// What takes away that which was drawn.
+    /// Returns the control sequence that erases the last drawing.
     fn erased(&mut self) -> String {
         match std::mem::take(&mut self.drawn) {
             0 => String::new(),

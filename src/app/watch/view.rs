@@ -2,7 +2,7 @@
 
 use std::io::{IsTerminal, stdout};
 
-/// How a run is told.
+/// The form in which a run is shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum View {
     /// Not at all: a program reads.
@@ -18,7 +18,8 @@ impl View {
         matches!(self, Self::Tree { .. })
     }
 
-    /// What fits the standard output. A tree that moves and a log on one terminal would write over each other.
+    /// Returns the view that fits the standard output. A moving tree and a log on one terminal would overwrite each
+    /// other.
     pub(crate) fn fitting(json: bool, log: bool) -> Self {
         let dumb = std::env::var_os("TERM").is_some_and(|term| term == "dumb");
         match (json, stdout().is_terminal() && !dumb && !log) {

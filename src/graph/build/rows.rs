@@ -7,7 +7,7 @@ use super::builder::AddedNode;
 use super::problem::Problem;
 use super::table::{Exits, Row, RowExecution};
 use super::validate::is_reserved;
-use crate::graph::context::{Facts, permits};
+use crate::graph::context::{NodeMeta, permits};
 use crate::graph::node::{MissingBody, NodeDefaults, NodeId, NodeOptions};
 use crate::graph::records::HANDLER;
 use crate::graph::state::{State, channels::is_data_defined};
@@ -71,7 +71,7 @@ fn row<S: State, N: NodeId, C>(node: AddedNode<S, N, C>, first: Arc<str>, defaul
     let tags: Arc<[String]> = std::mem::take(&mut options.tags).into();
     let facts = |name, first_name, handler| {
         let (asks, receives, tags) = (asks.clone(), Arc::clone(&receives), Arc::clone(&tags));
-        Arc::new(Facts { name, first_name, asks, receives, tags, handler, by_position })
+        Arc::new(NodeMeta { name, first_name, asks, receives, tags, handler, by_position })
     };
     let handler = facts(format!("{HANDLER}{name}").into(), format!("{HANDLER}{first}").into(), true);
     let facts = facts(Arc::clone(&name), first, false);

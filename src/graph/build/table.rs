@@ -8,7 +8,7 @@ use tokio::sync::Semaphore;
 use super::join::Wiring;
 use super::stops::Stops;
 use crate::checkpoint::Shape;
-use crate::graph::context::Facts;
+use crate::graph::context::NodeMeta;
 use crate::graph::node::{Body, Choose, Longest, NodeId, NodeOptions};
 use crate::graph::records::START_NODE;
 use crate::graph::state::{Mask, State};
@@ -64,9 +64,9 @@ pub(crate) struct QuestionSupport {
 pub(crate) struct Row<S: State, N, C> {
     pub id: N,
     pub name: Arc<str>,
-    pub facts: Arc<Facts>,
+    pub facts: Arc<NodeMeta>,
     /// The facts of its error handler.
-    pub handler: Arc<Facts>,
+    pub handler: Arc<NodeMeta>,
     pub body: Box<dyn Body<S, N, C>>,
     pub options: NodeOptions<S, N, C>,
     /// The channels it reads, if not all.
@@ -77,7 +77,7 @@ pub(crate) struct Row<S: State, N, C> {
     pub execution: RowExecution,
 }
 
-/// How the tasks of a node are run.
+/// The conditions under which the tasks of a node run.
 pub(crate) struct RowExecution {
     /// Limits how many tasks of its group run at once.
     pub group: Option<Arc<Semaphore>>,

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use super::effect_scope::escaped;
 use super::known::{EarlierQuestion, Known, Rematch};
-use super::level::Borrowed;
+use super::level::QuestionOwner;
 use super::places::{Asking, Place, PlaceRule, Places};
 use super::task::{QuestionUse, TaskCtx};
 use crate::graph::interrupt::Question;
@@ -14,11 +14,11 @@ use crate::graph::interrupt::Question;
 impl<C> TaskCtx<C> {
     /// Returns the place of a question among all that are asked in the name of the same saved task.
     pub(crate) fn place_of(&self, asking: &Asking) -> Place {
-        let lent = self.lend();
-        let mut places = lent.places.lock().unwrap_or_else(PoisonError::into_inner);
+        let owner = self.question_owner();
+        let mut places = owner.places.lock().unwrap_or_else(PoisonError::into_inner);
         let mut inside = self.inside();
         let QuestionUse { places: taken, .. } = &mut inside.questions;
-        let place = places.find(asking, &lent.answers, |place| taken.contains(&place));
+        let place = places.find(asking, &owner.answers, |place| taken.contains(&place));
         if let Place::At(place) = place {
             taken.insert(place);
         }
@@ -40,21 +40,28 @@ impl<C> TaskCtx<C> {
     }
 
     /// The nearest task that is saved: it asks in its own name, and tasks of a child that is not saved in that name too.
-    pub(crate) fn lend(&self) -> Arc<Borrowed> {
-        if let Some(borrowed) = &self.level.questions.borrowed {
-            return Arc::clone(borrowed);
+    pub(crate) fn question_owner(&self) -> Arc<QuestionOwner> {
+        if let Some(owner) = &self.level.questions.owner {
+            return Arc::clone(owner);
         }
-        let lend = || {
+        let make_owner = || {
             let (answers, places) = (self.answers.clone(), Mutex::new(Places::of(&self.answers)));
-            Arc::new(Borrowed { answers, places, checkpoint: self.at.checkpoint, task: self.at.task, id: self.id() })
+            Arc::new(QuestionOwner {
+                answers,
+                places,
+                checkpoint: self.at.checkpoint,
+                task: self.at.task,
+                id: self.id(),
+            })
         };
-        Arc::clone(self.inside().questions.lent.get_or_insert_with(lend))
+        Arc::clone(self.inside().questions.owner.get_or_insert_with(make_owner))
     }
 
-    /// Which of those that ask in one name this is: the same in each attempt, and when the subgraphs it is in start over.
+    /// Returns the asker among those that share a saved task: stable across attempts, and when enclosing subgraphs
+    /// start over.
     pub(crate) fn asker(&self) -> String {
         let by = if self.facts.handler { "!" } else { "" };
-        match &self.level.questions.borrowed {
+        match &self.level.questions.owner {
             Some(_) => format!("{}:{}.{:x}{by}", self.level.questions.asker, self.at.step, self.at.task),
             None => by.to_owned(),
         }
@@ -65,7 +72,7 @@ impl<C> TaskCtx<C> {
         format!("{}/{}", self.asker(), call - self.inside().subgraphs.first_call)
     }
 
-    /// Whether the task has called subgraphs or asked, and so left something behind in `inside`.
+    /// Returns true if the task has called subgraphs or asked questions.
     pub(crate) fn left_anything(&self) -> bool {
         self.progress.calls.load(Ordering::Relaxed) > 0 || self.progress.asked.load(Ordering::Relaxed) > 0
     }

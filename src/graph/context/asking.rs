@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::ctx::Ctx;
 use super::known::EarlierQuestion;
-use super::level::Borrowed;
+use super::level::QuestionOwner;
 use super::places::{Asking, Place};
 use super::task::{Raised, TaskCtx};
 use crate::checkpoint::TermsRecord;
@@ -84,7 +84,7 @@ impl<C> Ctx<C> {
     }
 }
 
-/// What a question came to.
+/// The result of asking a question.
 pub(crate) enum Answered<T> {
     Given(T),
     Closed(Closed),
@@ -119,15 +119,15 @@ impl<C> TaskCtx<C> {
         }
         let payload = Canon::of(|| format!("question `{}`", I::NAME), question).ok();
         let asking = Asking { asker, nth, rule, name: I::NAME, payload };
-        let lent = self.lend();
+        let owner = self.question_owner();
         let place = match self.place_of(&asking) {
             Place::At(place) => place,
-            Place::Changed(place) => return Err(wrong(self.changed(&lent, place, &asking))),
+            Place::Changed(place) => return Err(wrong(self.changed(&owner, place, &asking))),
         };
-        let Some(bytes) = lent.answers.as_ref().and_then(|known| known.answers.get(&place)) else {
+        let Some(bytes) = owner.answers.as_ref().and_then(|known| known.answers.get(&place)) else {
             return Err(Box::new(self.ask(place, asking.asker, question, terms)));
         };
-        if let Some(differs) = self.asks_otherwise(&lent, place, &asking) {
+        if let Some(differs) = self.asks_otherwise(&owner, place, &asking) {
             return Err(wrong(differs));
         }
         if let Some(closed) = Closed::decode(bytes) {
@@ -178,13 +178,13 @@ impl<C> TaskCtx<C> {
     fn agreed(&self, place: u32, terms: Option<&TermsRecord>) -> Terms {
         let Some(terms) = terms else { return Terms::default() };
         self.inside().note_wake(terms.expires);
-        let Borrowed { checkpoint, task, .. } = *self.lend();
+        let QuestionOwner { checkpoint, task, .. } = *self.question_owner();
         Terms { record: TermsRecord { checkpoint, task, place, ..terms.clone() }, votes: vec![] }
     }
 
     fn question_id(&self, place: u32) -> InterruptId {
         let birth = self.birth();
-        let Borrowed { checkpoint, task, .. } = *self.lend();
+        let QuestionOwner { checkpoint, task, .. } = *self.question_owner();
         InterruptId { birth, checkpoint, task, place }
     }
 
@@ -196,8 +196,8 @@ impl<C> TaskCtx<C> {
         }
     }
 
-    fn changed(&self, lent: &Borrowed, place: u32, asking: &Asking) -> RunError {
-        let before = earlier(lent, place);
+    fn changed(&self, owner: &QuestionOwner, place: u32, asking: &Asking) -> RunError {
+        let before = earlier(owner, place);
         RunError::QuestionChanged {
             node: Arc::clone(&self.facts.name),
             place: place as usize,
@@ -208,11 +208,12 @@ impl<C> TaskCtx<C> {
         }
     }
 
-    /// How a question differs from the answered one in its place: in its type, or, in a replay, in its payload.
-    fn asks_otherwise(&self, lent: &Borrowed, place: u32, asking: &Asking) -> Option<RunError> {
-        let before = earlier(lent, place)?;
+    /// Returns the error if a question differs from the answered one in its place: in its type or, in a replay, in its
+    /// payload.
+    fn asks_otherwise(&self, owner: &QuestionOwner, place: u32, asking: &Asking) -> Option<RunError> {
+        let before = earlier(owner, place)?;
         if before.name != asking.name {
-            return Some(self.changed(lent, place, asking));
+            return Some(self.changed(owner, place, asking));
         }
         if self.shared.replay.as_ref().is_none_or(|replay| replay.goes_on) || !before.here {
             return None;
@@ -231,8 +232,8 @@ fn wrong(error: RunError) -> Box<Raised> {
     Box::new(Raised::Wrong(error))
 }
 
-fn earlier(lent: &Borrowed, place: u32) -> Option<&EarlierQuestion> {
-    lent.answers.as_ref()?.asked.get(&place)
+fn earlier(owner: &QuestionOwner, place: u32) -> Option<&EarlierQuestion> {
+    owner.answers.as_ref()?.asked.get(&place)
 }
 
 /// A payload in an error, cut to a line.

@@ -5,16 +5,16 @@ use std::sync::{Arc, Mutex};
 
 use tokio::sync::Notify;
 
-use super::task::{Attempt, AttemptProgress, Facts, Inside, QuestionUse, Raised, SubgraphCalls, TaskCtx};
+use super::task::{Attempt, AttemptProgress, Inside, NodeMeta, QuestionUse, Raised, SubgraphCalls, TaskCtx};
 use crate::checkpoint::panics::caught;
 use crate::graph::error::{NodeError, RunError};
 
 impl<C> TaskCtx<C> {
     /// The context of another attempt: its questions count from the beginning.
-    pub(crate) fn retried(&self, attempt: u32, facts: Option<&Arc<Facts>>, beat: Option<Arc<Notify>>) -> Arc<Self> {
+    pub(crate) fn retried(&self, attempt: u32, facts: Option<&Arc<NodeMeta>>, beat: Option<Arc<Notify>>) -> Arc<Self> {
         let progress = {
             let mut before = self.inside();
-            let questions = QuestionUse { lent: before.questions.lent.clone(), ..QuestionUse::default() };
+            let questions = QuestionUse { owner: before.questions.owner.clone(), ..QuestionUse::default() };
             let subgraphs =
                 SubgraphCalls { ended: std::mem::take(&mut before.subgraphs.ended), ..SubgraphCalls::default() };
             let inside = Inside { questions, subgraphs, ..Inside::default() };
@@ -50,12 +50,13 @@ impl<C> TaskCtx<C> {
         }
     }
 
-    /// How many subgraphs the task has called, in earlier attempts too: a retried node starts its subgraphs over.
+    /// Returns the number of subgraphs that the task has called, in earlier attempts too: a retried node starts its
+    /// subgraphs over.
     pub(crate) fn called(&self) -> u32 {
         self.progress.calls.load(Ordering::Relaxed)
     }
 
-    /// Whether this attempt has used an answer.
+    /// Returns true if this attempt has used an answer.
     pub(crate) fn answered(&self) -> bool {
         let Some(known) = self.answers.as_ref().filter(|known| !known.answers.is_empty()) else { return false };
         self.inside().questions.places.iter().any(|place| known.answers.contains_key(place))

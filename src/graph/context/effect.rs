@@ -16,7 +16,7 @@ use crate::graph::interrupt::{Interrupted, SignalId};
 use crate::graph::records::{EFFECTS_LIMIT, Found};
 use crate::graph::state::{Boxed, Canon, reading, value};
 
-/// How much of its arguments an entry shows, in bytes.
+/// The maximum number of bytes of its arguments that an entry shows.
 const SHOWN: usize = 2048;
 
 type Probe<'a, T> = Box<dyn FnOnce(String) -> Boxed<'a, Result<Option<T>, NodeError>> + Send + 'a>;
@@ -129,9 +129,9 @@ where
             let task = &*ctx.0;
             let begun = task.begin_entry(EffectKind::Effect, &key, arguments).await;
             let mut entry = match begun.map_err(|wrong| task.wrong(wrong))? {
-                Begun::Recorded(record) => return task.taken(&key, &record).map_err(|wrong| task.wrong(wrong)),
-                Begun::Failed(error) => return Err(error),
-                Begun::New(entry) => entry,
+                JournalLookup::Recorded(record) => return task.taken(&key, &record).map_err(|wrong| task.wrong(wrong)),
+                JournalLookup::Failed(error) => return Err(error),
+                JournalLookup::New(entry) => entry,
             };
             let kept = task.journal().plan_kept(task.shared.recorder.as_deref()).await;
             kept.map_err(|error| task.wrong(error.into()))?;
@@ -141,7 +141,7 @@ where
                 Some(Staged::Value(value)) => Some((value, EffectEnd::Done)),
                 None => None,
             };
-            if let Some(probe) = probe.filter(|_| result.is_none() && task.journal().has_begun()) {
+            if let Some(probe) = probe.filter(|_| result.is_none() && task.journal().has_started()) {
                 let asked = task.in_effect((&key, "?"), async { probe(idempotency.clone()).await }).await;
                 result = asked??.map(|found| (found, EffectEnd::Found));
             }
@@ -192,8 +192,8 @@ impl Entry {
     }
 }
 
-/// What the journal has for an entry that a body asks for.
-pub(crate) enum Begun {
+/// The journal's result for an entry that a body requests.
+pub(crate) enum JournalLookup {
     Recorded(EffectRecord),
     /// In a replay: how the effect failed.
     Failed(NodeError),
@@ -215,7 +215,7 @@ impl<C> TaskCtx<C> {
         kind: EffectKind,
         key: &str,
         arguments: Result<Canon, RunError>,
-    ) -> Result<Begun, RunError> {
+    ) -> Result<JournalLookup, RunError> {
         let arguments = arguments?;
         let full = self.entry_key(kind, key);
         if full.len() > Commit::MAX_NAME {
@@ -235,7 +235,7 @@ impl<C> TaskCtx<C> {
                 if !safe && kind == EffectKind::Effect {
                     self.journal().secure(self.shared.recorder.as_deref(), full).await?;
                 }
-                Ok(Begun::Recorded(record))
+                Ok(JournalLookup::Recorded(record))
             }
             Found::Missing => {
                 if let Found::Recorded(record, _) = self.journal().find(&self.entry_key(EffectKind::Failure, key))
@@ -243,10 +243,10 @@ impl<C> TaskCtx<C> {
                     && record.arguments == hash
                 {
                     let text: String = self.taken(key, &record)?;
-                    return Ok(Begun::Failed(text.into()));
+                    return Ok(JournalLookup::Failed(text.into()));
                 }
                 let now = if kind == EffectKind::Effect { shown(&arguments) } else { "asked for".into() };
-                Err(RunError::NotRecorded { node: self.facts.name.clone(), what: told(kind, key), now })
+                Err(RunError::NotRecorded { node: self.facts.name.clone(), what: entry_name(kind, key), now })
             }
             Found::New => {
                 let count = self.journal().len();
@@ -255,12 +255,12 @@ impl<C> TaskCtx<C> {
                     return Err(RunError::TooMany { from, what, count: count + 1, limit: EFFECTS_LIMIT });
                 }
                 let idempotency = self.idempotency(kind, key, &full);
-                Ok(Begun::New(self.entry(kind, full, (hash, shown(&arguments)), idempotency)))
+                Ok(JournalLookup::New(self.entry(kind, full, (hash, shown(&arguments)), idempotency)))
             }
         }
     }
 
-    /// What a test says an effect comes to.
+    /// Returns the result of an effect that a test has set.
     fn staged<T: DeserializeOwned>(&self, key: &str, entry: &Entry) -> Result<Option<Staged<T>>, NodeError> {
         let Some(stage) = &self.shared.environment.stage else { return Ok(None) };
         let record = &entry.record;
@@ -352,8 +352,8 @@ impl<C> TaskCtx<C> {
     }
 }
 
-/// What an entry is, for people.
-pub(crate) fn told(kind: EffectKind, key: &str) -> String {
+/// Returns the name of an entry for people.
+pub(crate) fn entry_name(kind: EffectKind, key: &str) -> String {
     let nth = || key.parse::<u32>().map_or_else(|_| key.to_owned(), |at| (at + 1).to_string());
     match kind {
         EffectKind::Effect => format!("effect `{key}`"),

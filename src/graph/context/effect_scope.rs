@@ -23,7 +23,7 @@ pub(crate) struct EffectScope {
     outer: Option<Arc<EffectScope>>,
     asked: AtomicU32,
     drawn: [AtomicU32; EffectKind::COUNT],
-    /// Whether the body has asked a question or has begun to wait, so that its result does not count.
+    /// Set once the body has interrupted or started to wait: its result does not count.
     stopped: AtomicBool,
 }
 

@@ -59,8 +59,8 @@ impl<C> Ctx<C> {
 }
 
 impl<C> TaskCtx<C> {
-    /// Whether events are sent or stored.
-    pub(crate) fn is_heard(&self) -> bool {
+    /// Returns true if events are sent or stored.
+    pub(crate) fn has_listeners(&self) -> bool {
         self.shared.events.sink.is_some() || self.shared.events.recorded
     }
 
@@ -76,8 +76,8 @@ impl<C> TaskCtx<C> {
 
     /// A store that fails now fails the run at its next commit, which tells why.
     async fn record_event(&self, recorder: &Recorder, kind: EventRecordKind, value: &Value, is_kept: bool) {
-        let (checkpoint, task) = match &self.level.questions.borrowed {
-            Some(borrowed) => (borrowed.checkpoint, borrowed.task),
+        let (checkpoint, task) = match &self.level.questions.owner {
+            Some(owner) => (owner.checkpoint, owner.task),
             None => (self.at.checkpoint, self.at.task),
         };
         let event = EventRecord {

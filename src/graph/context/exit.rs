@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-/// Why a run came to rest.
+/// The reason why a run stopped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Exit {
     Finished,
@@ -20,7 +20,7 @@ pub(crate) enum Exit {
     Budget(Budget),
 }
 
-/// Which budget a run used up.
+/// The budget that a run used up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Budget {
     /// So many supersteps.
@@ -29,7 +29,7 @@ pub enum Budget {
     WallTime(Duration),
 }
 
-/// What ends a run in an orderly way before its graph does.
+/// The limits that end a run in an orderly way before its graph does.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Budgets {
     pub supersteps: Option<u64>,

@@ -14,7 +14,7 @@ pub(crate) struct Known {
     pub rematch: Rematch,
 }
 
-/// What becomes of a question whose payload fits none that was answered.
+/// The treatment of a question whose payload fits none that was answered.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Rematch {
     /// It is new.
@@ -33,6 +33,6 @@ pub(crate) struct EarlierQuestion {
     pub name: String,
     /// Unknown if the store holds it no more.
     pub payload: Option<Vec<u8>>,
-    /// Whether it was asked at the task's own checkpoint: a copy for a fork may have another state.
+    /// True if it was asked at the task's own checkpoint: a copy for a fork may have another state.
     pub here: bool,
 }

@@ -10,7 +10,7 @@ use crate::checkpoint::CheckpointId;
 use crate::graph::records::Journal;
 use crate::graph::view::origin::task_id;
 
-/// Where a graph runs: the root, or a subgraph in a task.
+/// The place of a graph in a run: the root, or a subgraph in a task.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Level {
     /// The nodes on the way down.
@@ -19,9 +19,9 @@ pub(crate) struct Level {
     pub places: Arc<[String]>,
     /// For the store: tells activations apart.
     pub path: String,
-    /// Whether it is a subgraph that keeps its state for the thread.
+    /// True for a subgraph that keeps its state for the thread.
     pub keeps_own: bool,
-    /// Whether the run is inside a subgraph whose state is not kept.
+    /// True inside a subgraph whose state is not stored.
     pub unsaved: bool,
     pub questions: QuestionScope,
     /// The idle timeouts of the nodes on the way down.
@@ -32,7 +32,7 @@ pub(crate) struct Level {
 /// The owner of the questions of a subgraph whose state is not kept; empty elsewhere.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct QuestionScope {
-    pub borrowed: Option<Arc<Borrowed>>,
+    pub owner: Option<Arc<QuestionOwner>>,
     /// The path of the subgraph below that owner.
     pub asker: String,
 }
@@ -50,7 +50,7 @@ pub(crate) struct JournalScope {
 
 /// The nearest task that is saved, for the questions of a subgraph that is not.
 #[derive(Debug)]
-pub(crate) struct Borrowed {
+pub(crate) struct QuestionOwner {
     pub answers: Answers,
     pub places: Mutex<Places>,
     pub checkpoint: CheckpointId,
@@ -63,7 +63,7 @@ impl Level {
     /// Names a task of this graph within its thread. A superstep that is not stored has no checkpoint to name it by: its
     /// number takes the place, below the nearest task that is stored.
     pub(crate) fn task_id(&self, checkpoint: CheckpointId, step: i64, task: u32) -> String {
-        match &self.questions.borrowed {
+        match &self.questions.owner {
             Some(lender) => format!("{}{}-{step}.{task:x}", lender.id, self.questions.asker.replace(['/', ':'], "-")),
             None if checkpoint.0 == 0 => format!("{step}-{task:x}"),
             None => task_id(checkpoint, task),

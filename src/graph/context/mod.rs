@@ -39,4 +39,4 @@ pub(crate) use report::{Comparison, Difference, Spot};
 #[cfg(feature = "test-util")]
 pub(crate) use shared::Staged;
 pub(crate) use shared::{BudgetUse, Cancellation, Environment, EventOptions, Limits, Shared, Stage};
-pub(crate) use task::{Attempt, AttemptProgress, Facts, Kept, Raised, SubgraphCalls, TaskCtx, TaskPosition};
+pub(crate) use task::{Attempt, AttemptProgress, Kept, NodeMeta, Raised, SubgraphCalls, TaskCtx, TaskPosition};

@@ -29,7 +29,7 @@ pub(crate) fn semaphore(limit: usize) -> Semaphore {
     Semaphore::new(limit.clamp(1, Semaphore::MAX_PERMITS))
 }
 
-/// What a task needs in order to run, and what it holds of it.
+/// The concurrency limits that a task counts towards, and the permits that it holds.
 #[derive(Debug)]
 pub(crate) struct Permits {
     /// The group first: who waits for that holds nobody up.
@@ -42,7 +42,7 @@ pub(crate) struct Permits {
 #[derive(Debug, Default)]
 struct Held {
     permits: Vec<OwnedSemaphorePermit>,
-    /// How many subgraphs of the task are running.
+    /// The number of running subgraphs of the task.
     calls: u32,
     ended: bool,
 }
@@ -62,7 +62,7 @@ impl Permits {
     }
 
     /// Runs a subgraph of the task. The task gives its permits back until none of its subgraphs runs.
-    pub(crate) async fn lent<T>(&self, subgraph: impl Future<Output = T>) -> T {
+    pub(crate) async fn released_during<T>(&self, subgraph: impl Future<Output = T>) -> T {
         let call = {
             let mut held = self.held();
             held.calls += 1;

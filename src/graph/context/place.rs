@@ -43,7 +43,7 @@ impl<C> TaskCtx<C> {
         format!("{}{effects}{kind}:{key}", self.place())
     }
 
-    /// What the keys of this task's own effects begin with.
+    /// Returns the prefix of the keys of this task's own effects.
     pub(crate) fn own_effects(&self) -> String {
         self.key_within("", EffectKind::Effect, "")
     }
@@ -64,7 +64,7 @@ impl<C> TaskCtx<C> {
         self.shared.environment.outside.noise_at(place)
     }
 
-    /// How many entries of a kind without keys of their own this attempt has used.
+    /// Returns the number of entries of a kind without keys of their own that this attempt has used.
     pub(crate) fn nth(&self, kind: EffectKind) -> u32 {
         if let Some(scope) = self.effect_scope() {
             return scope.next(kind);

@@ -17,14 +17,14 @@ pub(crate) struct Places {
 /// A question on its way to its place.
 pub(crate) struct Asking {
     pub asker: String,
-    /// How many questions the asker has asked before.
+    /// The number of questions that the asker has asked before.
     pub nth: usize,
     pub rule: PlaceRule,
     pub name: &'static str,
     pub payload: Option<Canon>,
 }
 
-/// How a question finds the earlier one that it repeats.
+/// The rule by which a question finds the earlier one that it repeats.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum PlaceRule {
     /// By its number alone (LangGraph).
@@ -35,7 +35,7 @@ pub(crate) enum PlaceRule {
     Key,
 }
 
-/// Where a question belongs.
+/// The place of a question among those of its task.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Place {
     At(u32),

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use super::ctx::Ctx;
-use super::effect::{Begun, Entry, told};
+use super::effect::{Entry, JournalLookup, entry_name};
 use super::recorded::PLAIN;
 use super::task::{Raised, TaskCtx};
 use crate::checkpoint::{EffectKind, ReceiveRecord};
@@ -85,12 +85,12 @@ impl<C: Send + Sync + 'static> TaskCtx<C> {
         }
         let key = self.counted(EffectKind::Signal, T::NAME);
         let mut entry = match self.begin_entry(EffectKind::Signal, &key, Ok(Canon::Nil)).await.map_err(wrong)? {
-            Begun::Recorded(record) => return self.taken(&key, &record).map_err(wrong),
-            Begun::Failed(_) => {
-                let (node, what) = (self.facts.name.clone(), told(EffectKind::Signal, &key));
+            JournalLookup::Recorded(record) => return self.taken(&key, &record).map_err(wrong),
+            JournalLookup::Failed(_) => {
+                let (node, what) = (self.facts.name.clone(), entry_name(EffectKind::Signal, &key));
                 return Err(wrong(RunError::NotRecorded { node, what, now: String::new() }));
             }
-            Begun::New(entry) => entry,
+            JournalLookup::New(entry) => entry,
         };
         let Some(recorder) = self.shared.recorder.as_deref() else {
             return Err(wrong(RunError::NoCheckpointer { what: "a node that receives signals" }));
@@ -175,7 +175,7 @@ fn wrong(error: RunError) -> Box<Raised> {
     Box::new(Raised::Wrong(error))
 }
 
-/// How many signals there are of each type.
+/// Returns the number of signals of each type.
 pub(crate) fn counted(letters: &[Letter]) -> BTreeMap<&str, usize> {
     let mut counts = BTreeMap::new();
     for letter in letters {

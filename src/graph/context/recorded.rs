@@ -7,7 +7,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use super::ctx::Ctx;
-use super::effect::{Begun, told};
+use super::effect::{JournalLookup, entry_name};
 use super::task::{Raised, TaskCtx};
 use crate::checkpoint::EffectKind;
 use crate::checkpoint::time::millis;
@@ -16,7 +16,7 @@ use crate::graph::interrupt::Interrupted;
 use crate::graph::records::{HALF_ID, ids::uuid};
 use crate::graph::state::Canon;
 
-/// What is recorded stands for itself.
+/// The key of a value that is recorded as it is.
 pub(crate) const PLAIN: &str = "";
 
 impl<C: Send + Sync + 'static> Ctx<C> {
@@ -140,11 +140,13 @@ impl<C> TaskCtx<C> {
     {
         let task = self;
         match task.begin_entry(kind, key, Ok(Canon::Nil)).await? {
-            Begun::Recorded(record) => task.taken(key, &record),
-            Begun::Failed(_) => {
-                Err(RunError::NotRecorded { node: task.facts.name.clone(), what: told(kind, key), now: String::new() })
-            }
-            Begun::New(mut entry) => {
+            JournalLookup::Recorded(record) => task.taken(key, &record),
+            JournalLookup::Failed(_) => Err(RunError::NotRecorded {
+                node: task.facts.name.clone(),
+                what: entry_name(kind, key),
+                now: String::new(),
+            }),
+            JournalLookup::New(mut entry) => {
                 let value = value();
                 entry.set(key, &value)?;
                 shown.clone_into(&mut entry.record.shown);

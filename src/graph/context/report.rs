@@ -9,23 +9,23 @@ use serde_json::Value;
 use crate::checkpoint::CheckpointId;
 use crate::graph::records::Reader;
 
-/// What came of comparing a thread with what its graph does now.
+/// The result of comparing a thread with its present graph.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct Verified {
-    /// How many supersteps were compared, those of subgraphs included.
+    /// The number of supersteps compared, those of subgraphs included.
     pub verified: u64,
-    /// How many bodies ran again and came to what was recorded, those of subgraphs included.
+    /// The number of bodies that ran again with the recorded result, those of subgraphs included.
     pub bodies: u64,
-    /// How many routers ran again.
+    /// The number of routers that ran again.
     pub routers: u64,
-    /// What was taken over as it was recorded, in order.
+    /// Parts that were not compared but taken as recorded, in order.
     pub not_verified: Vec<NotVerified>,
     /// The first difference.
     pub divergence: Option<Divergence>,
 }
 
-/// What a comparison says of a graph.
+/// The verdict of a comparison.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Verdict {
@@ -39,12 +39,12 @@ pub enum Verdict {
     Different,
 }
 
-/// What a thread would have come to with the graph as it is now.
+/// The result that a thread would have had with the present graph.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct WhatIf {
-    /// How many supersteps were run again.
+    /// The number of supersteps that ran again.
     pub supersteps: u64,
-    /// What came out otherwise, in order.
+    /// The differences, in order.
     pub differences: Vec<Divergence>,
     /// Tasks whose writes were taken as they were recorded, though their input may be another now.
     pub taken: Vec<NotVerified>,
@@ -52,7 +52,7 @@ pub struct WhatIf {
     pub stopped: Option<NotVerified>,
     /// The state there, as JSON, without secret channels.
     pub state: Value,
-    /// What would run next: a name for each task.
+    /// The nodes that would run next: a name for each task.
     pub next: Vec<String>,
 }
 
@@ -66,11 +66,11 @@ pub struct NotVerified {
     pub namespace: Vec<String>,
     /// The node; empty for a superstep as a whole.
     pub node: String,
-    /// Why not.
+    /// The reason.
     pub why: String,
 }
 
-/// Where a thread and its graph part.
+/// A difference between a thread and its graph.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Divergence {
     /// The checkpoint that the superstep starts from.
@@ -82,11 +82,11 @@ pub struct Divergence {
     pub namespace: Vec<String>,
     /// The node; several joined by commas where it cannot be told which.
     pub node: String,
-    /// What differs: a write, a route, an effect, a question, a channel.
+    /// The part that differs: a write, a route, an effect, a question, a channel.
     pub what: String,
-    /// What was recorded; null if nothing was.
+    /// The recorded value; null if there is none.
     pub recorded: Value,
-    /// What there is now; null if nothing is.
+    /// The present value; null if there is none.
     pub now: Value,
 }
 
@@ -112,11 +112,11 @@ impl fmt::Display for Divergence {
         let Self { step, node, what, recorded, now, .. } = self;
         write!(f, "superstep {step}, ")?;
         self.namespace.iter().try_for_each(|above| write!(f, "`{above}` > "))?;
-        write!(f, "`{node}`: {what}\n  recorded: {}\n  now:      {}", told(recorded), told(now))
+        write!(f, "`{node}`: {what}\n  recorded: {}\n  now:      {}", display(recorded), display(now))
     }
 }
 
-fn told(value: &Value) -> String {
+fn display(value: &Value) -> String {
     if value.is_null() { "nothing".into() } else { value.to_string() }
 }
 
@@ -171,7 +171,7 @@ impl fmt::Display for NotVerified {
 /// A comparison under way: what all levels of a replay share.
 pub(crate) struct Comparison {
     pub reader: Reader,
-    /// Whether the run goes on after a difference, as far as it can.
+    /// Set if the run continues after a difference, as far as it can.
     pub goes_on: bool,
     found: Mutex<Found>,
 }
@@ -179,18 +179,18 @@ pub(crate) struct Comparison {
 #[derive(Clone, Default)]
 struct Found {
     report: Verified,
-    /// Where the run went on with something else.
+    /// The differences after which the run continued.
     passed: Vec<Divergence>,
-    /// Whether a body came to a subgraph of which nothing is kept.
+    /// Set once a body called a subgraph that has no records.
     lost: bool,
-    /// Why a difference may be due to something that is not recorded.
+    /// A reason why a difference may be due to something that is not recorded.
     doubt: Option<&'static str>,
 }
 
 /// The findings at one moment, to go back to.
 pub(crate) struct Mark(Found);
 
-/// Where something differs, and how.
+/// The part that differs, and both values.
 pub(crate) struct Difference {
     pub what: String,
     pub recorded: Value,
@@ -243,7 +243,7 @@ impl Comparison {
         true
     }
 
-    /// What the run went on with after differences; and the difference that it could not pass.
+    /// Returns the differences after which the run continued, and the one that stopped it.
     pub(crate) fn passed(&self) -> (Vec<Divergence>, Option<Divergence>) {
         let found = self.lock();
         (found.passed.clone(), found.report.divergence.clone())
@@ -263,7 +263,7 @@ impl Comparison {
         self.lock().lost = true;
     }
 
-    /// Whether a body came to such a subgraph; forgets it.
+    /// Returns true if a body called a subgraph without records since the last call.
     pub(crate) fn has_lost(&self) -> bool {
         std::mem::take(&mut self.lock().lost)
     }

@@ -5,7 +5,7 @@ use super::task::TaskCtx;
 use crate::checkpoint::{EffectEnd, EffectRun};
 
 impl<C> TaskCtx<C> {
-    /// Which attempt of the task this is, over all runs.
+    /// Returns the number of the attempt over all runs.
     pub(crate) fn nth_attempt(&self) -> u32 {
         self.attempt.earlier + self.attempt.number
     }

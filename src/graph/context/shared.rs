@@ -15,7 +15,7 @@ use crate::graph::error::{NodeError, RunError};
 use crate::graph::records::{NodeCache, Outside, Recorder};
 use crate::graph::view::Sink;
 
-/// What all tasks of a run share, those of its subgraphs included.
+/// The part of a run that all its tasks share, those of its subgraphs included.
 pub(crate) struct Shared<C> {
     pub context: Arc<C>,
     pub thread: Option<ThreadId>,
@@ -94,7 +94,7 @@ impl<C> Shared<C> {
     }
 }
 
-/// What limits a run.
+/// The limits of a run.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Limits {
     pub recursion: u64,
@@ -107,20 +107,20 @@ pub(crate) struct Limits {
     pub may_ask: bool,
 }
 
-/// What a test puts in the place of the world outside.
+/// A replacement for effects in tests.
 pub(crate) trait Stage: Send + Sync {
     /// The result of an effect: none if it is to happen for real.
     fn result(&self, key: &str, arguments: &str, idempotency: &str) -> Result<Option<Staged<Vec<u8>>>, RunError>;
 }
 
-/// What an effect comes to on a stage.
+/// The result of an effect in a test.
 #[cfg_attr(not(feature = "test-util"), allow(dead_code, reason = "only tests set a stage"))]
 pub(crate) enum Staged<T> {
     Value(T),
     Fails(NodeError),
 }
 
-/// What a run keeps, by name.
+/// The values that a run keeps, by name.
 #[derive(Default)]
 #[cfg_attr(not(feature = "agents"), allow(dead_code, reason = "only workflows keep values"))]
 pub(crate) struct Keeps(pub(super) AsyncMutex<HashMap<String, Box<dyn Any + Send>>>);

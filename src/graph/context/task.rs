@@ -9,7 +9,7 @@ use tokio::sync::Notify;
 
 use super::exit::Exit;
 use super::known::Answers;
-use super::level::{Borrowed, Level};
+use super::level::{Level, QuestionOwner};
 use super::permits::Permits;
 use super::shared::Shared;
 use crate::checkpoint::{CheckpointId, EffectKind, Key, ReceiveRecord};
@@ -17,9 +17,9 @@ use crate::graph::error::RunError;
 use crate::graph::interrupt::{Asks, Question, SignalDeclarations};
 use crate::graph::records::Journal;
 
-/// What stays the same for all tasks of a node.
+/// The properties that all tasks of a node share.
 #[derive(Debug)]
-pub(crate) struct Facts {
+pub(crate) struct NodeMeta {
     /// The name in events and errors.
     pub name: Arc<str>,
     /// The name in journals: the first it ever had, so that it stays when the node is renamed.
@@ -30,9 +30,9 @@ pub(crate) struct Facts {
     pub receives: Arc<SignalDeclarations>,
     /// The tags for messages.
     pub tags: Arc<[String]>,
-    /// Whether it is the node's error handler.
+    /// True for the node's error handler.
     pub handler: bool,
-    /// Whether its k-th question gets its k-th answer, whatever they are: LangGraph's way, for graphs read from data.
+    /// True if its k-th question gets its k-th answer, whatever they are: LangGraph's rule, for graphs read from data.
     pub by_position: bool,
 }
 
@@ -42,7 +42,7 @@ pub(crate) type Declarations = BTreeMap<&'static str, Vec<Asks>>;
 pub(crate) struct TaskCtx<C> {
     pub shared: Arc<Shared<C>>,
     pub level: Arc<Level>,
-    pub facts: Arc<Facts>,
+    pub facts: Arc<NodeMeta>,
     pub at: TaskPosition,
     pub attempt: Attempt,
     pub answers: Answers,
@@ -68,7 +68,7 @@ pub(crate) struct TaskPosition {
     pub version: u64,
 }
 
-/// Which attempt of a task this is.
+/// The number of an attempt, and its history.
 #[derive(Clone, Debug)]
 pub(crate) struct Attempt {
     /// Counts from 1 in each run.
@@ -81,7 +81,7 @@ pub(crate) struct Attempt {
     pub beat: Option<Arc<Notify>>,
 }
 
-/// What an attempt has done so far.
+/// The progress of an attempt.
 #[derive(Default)]
 pub(crate) struct AttemptProgress {
     /// The number of questions, and of subgraph calls.
@@ -117,7 +117,7 @@ pub(crate) struct SubgraphCalls {
     pub failures: Vec<RunError>,
 }
 
-/// What stops an attempt beside the first cause.
+/// Causes that stop an attempt beside the first one.
 #[derive(Debug, Default)]
 pub(crate) struct PendingWaits {
     /// Questions of tasks in subgraphs.
@@ -147,7 +147,7 @@ pub(crate) struct QuestionUse {
     /// The number of signals and timed questions, by scope and type.
     pub received: HashMap<String, u32>,
     /// The owner of the answers, once somebody has asked, or may.
-    pub lent: Option<Arc<Borrowed>>,
+    pub owner: Option<Arc<QuestionOwner>>,
 }
 
 impl Inside {
@@ -157,7 +157,7 @@ impl Inside {
     }
 }
 
-/// Why a task stopped without a result.
+/// The reason why a task stopped without a result.
 pub(crate) enum Raised {
     /// It asks.
     Ask(Question),

@@ -2,7 +2,7 @@
 
 use std::error::Error;
 
-use super::node_error::{Class, NodeError};
+use super::node_error::{ErrorClass, NodeError};
 use super::run_error::RunError;
 
 impl<E: Into<Box<dyn Error + Send + Sync>>> From<E> for NodeError {
@@ -14,7 +14,7 @@ impl<E: Into<Box<dyn Error + Send + Sync>>> From<E> for NodeError {
 }
 
 /// Returns the class of a subgraph's failure among the causes, if there is one.
-fn class_of(error: &(dyn Error + Send + Sync + 'static)) -> Class {
+fn class_of(error: &(dyn Error + Send + Sync + 'static)) -> ErrorClass {
     let mut cause: Option<&(dyn Error + 'static)> = Some(error);
     while let Some(error) = cause {
         if let Some(failure) = error.downcast_ref::<RunError>() {
@@ -22,5 +22,5 @@ fn class_of(error: &(dyn Error + Send + Sync + 'static)) -> Class {
         }
         cause = error.source();
     }
-    Class::Unclassified
+    ErrorClass::Unclassified
 }

@@ -9,7 +9,7 @@ use super::unreadable::Unreadable;
 #[strum(serialize_all = "snake_case")]
 #[non_exhaustive]
 #[allow(missing_docs, reason = "the fields are the names that the message prints")]
-pub enum Misfit {
+pub enum Incompatibility {
     /// A node that runs next, or that a finished task chose, no longer exists.
     Node { node: String },
     /// A partly filled join was removed, or waits for additional nodes.
@@ -29,7 +29,7 @@ pub enum Misfit {
     Inside { node: String, misfit: Box<Self> },
 }
 
-impl fmt::Display for Misfit {
+impl fmt::Display for Incompatibility {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Node { node } => write!(f, "its node `{node}` no longer exists"),
@@ -67,7 +67,7 @@ fn listed(nodes: &[String]) -> String {
     nodes.iter().map(|node| format!("`{node}`")).collect::<Vec<_>>().join(" and ")
 }
 
-impl Misfit {
+impl Incompatibility {
     /// Returns the suggested fix.
     pub fn help(&self) -> String {
         match self {

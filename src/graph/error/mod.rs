@@ -8,8 +8,8 @@ pub(crate) mod node_error;
 mod run_error;
 mod unreadable;
 
-pub use misfit::Misfit;
-pub use node_error::{Class, NodeError, SharedNodeError};
+pub use misfit::Incompatibility;
+pub use node_error::{ErrorClass, NodeError, SharedNodeError};
 pub use run_error::RunError;
 pub use unreadable::Unreadable;
 

@@ -8,7 +8,7 @@ use crate::checkpoint::panics::caught;
 
 /// The class of a failure, for retry policies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Class {
+pub enum ErrorClass {
     /// May succeed when retried.
     Transient,
     /// Fails again on every retry.
@@ -18,31 +18,31 @@ pub enum Class {
 }
 
 /// A failure of a node. `?` converts any error into it (so it does not implement `Error` itself): such a failure is
-/// [`Class::Unclassified`], and is retried if the node has a retry policy.
+/// [`ErrorClass::Unclassified`], and is retried if the node has a retry policy.
 #[derive(Debug)]
 pub struct NodeError {
     pub(crate) source: Box<dyn Error + Send + Sync>,
-    pub(crate) class: Class,
+    pub(crate) class: ErrorClass,
 }
 
 impl NodeError {
     /// Returns a failure that may succeed on retry.
     pub fn transient(source: impl Into<Box<dyn Error + Send + Sync>>) -> Self {
-        Self { source: source.into(), class: Class::Transient }
+        Self { source: source.into(), class: ErrorClass::Transient }
     }
 
     /// Returns a failure that is never retried.
     pub fn permanent(source: impl Into<Box<dyn Error + Send + Sync>>) -> Self {
-        Self { source: source.into(), class: Class::Permanent }
+        Self { source: source.into(), class: ErrorClass::Permanent }
     }
 
     #[cfg(feature = "test-util")]
-    pub(crate) fn of_class(class: Class, source: impl Into<Box<dyn Error + Send + Sync>>) -> Self {
+    pub(crate) fn of_class(class: ErrorClass, source: impl Into<Box<dyn Error + Send + Sync>>) -> Self {
         Self { source: source.into(), class }
     }
 
     /// Returns the class, for retry policies.
-    pub fn class(&self) -> Class {
+    pub fn class(&self) -> ErrorClass {
         self.class
     }
 

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use super::misfit::Misfit;
-use super::node_error::{Class, SharedNodeError};
+use super::misfit::Incompatibility;
+use super::node_error::{ErrorClass, SharedNodeError};
 use super::unreadable::Unreadable;
 use crate::checkpoint::near::meant;
 use crate::checkpoint::{CheckpointError, CheckpointId, ThreadId};
@@ -189,7 +189,7 @@ pub enum RunError {
     Foreign { thread: ThreadId },
     /// A paused thread that this version of the graph cannot resume. Nothing was written; it stays readable.
     #[error("thread `{thread}` was stored by another version of the graph: {}", list(misfits))]
-    NeedsMigration { thread: ThreadId, misfits: Vec<Misfit> },
+    NeedsMigration { thread: ThreadId, misfits: Vec<Incompatibility> },
     /// The store failed.
     #[error(transparent)]
     Checkpoint(#[from] CheckpointError),
@@ -216,8 +216,8 @@ impl std::fmt::Debug for RunError {
     }
 }
 
-fn list(misfits: &[Misfit]) -> String {
-    misfits.iter().map(Misfit::to_string).collect::<Vec<_>>().join("; ")
+fn list(misfits: &[Incompatibility]) -> String {
+    misfits.iter().map(Incompatibility::to_string).collect::<Vec<_>>().join("; ")
 }
 
 /// A command for the enclosing graph.
@@ -312,7 +312,7 @@ impl RunError {
             Self::UnknownNode { .. } => "name a node of the graph: `graph.nodes()` lists them".into(),
             Self::SendToEnd { .. } => "send to a worker, or lead to END itself".into(),
             Self::WrongParent { .. } => "give a command of the enclosing graph's own state and node ids".into(),
-            Self::NeedsMigration { misfits, .. } => return misfits.first().map(Misfit::help),
+            Self::NeedsMigration { misfits, .. } => return misfits.first().map(Incompatibility::help),
             Self::NoParentGraph { .. } => "return a command without `parent`, or run the graph as a subgraph".into(),
             Self::StateTooLarge { .. } => "keep large values elsewhere and what names them in the state, or raise \
                                            `.max_state_bytes(..)`; then `thread.retry()`"
@@ -337,11 +337,11 @@ impl RunError {
 impl RunError {
     /// Returns the class for a retry policy of the node that called the subgraph: that of the node which failed there.
     /// Errors of the graph itself are never retried.
-    pub fn class(&self) -> Class {
+    pub fn class(&self) -> ErrorClass {
         match self {
             Self::Node { error, .. } => error.class(),
-            Self::Checkpoint(_) => Class::Unclassified,
-            _ => Class::Permanent,
+            Self::Checkpoint(_) => ErrorClass::Unclassified,
+            _ => ErrorClass::Permanent,
         }
     }
 

@@ -9,7 +9,7 @@ use serde::Serialize;
 
 use crate::graph::build::CompiledGraph;
 use crate::graph::context::{Stage, Staged};
-use crate::graph::error::{Class, NodeError, RunError};
+use crate::graph::error::{ErrorClass, NodeError, RunError};
 use crate::graph::interrupt::{Answer, Interrupt, InterruptId, Question};
 use crate::graph::node::NodeId;
 use crate::graph::records::{Outside, clock};
@@ -24,7 +24,7 @@ type Results = Vec<Scripted>;
 enum Scripted {
     Value(Vec<u8>),
     Fails {
-        class: Class,
+        class: ErrorClass,
         message: String,
     },
     /// The test's result could not be encoded.

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::retry::RetryPolicy;
 
-/// How long a node's result may be taken from the cache instead of running it. LangGraph: `CachePolicy`.
+/// The time for which a node's result may be taken from the cache instead of running it. LangGraph: `CachePolicy`.
 ///
 /// The input is the whole state, untracked channels included, or what [`reads`](crate::graph::NodeExt::reads) names, or the payload of a
 /// send; if it cannot be serialized, the node runs each time.
@@ -24,7 +24,7 @@ impl CachePolicy {
 /// The settings that a node may take from the defaults of its graph.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct ExecutionOptions {
-    /// Of several policies, the first that fits the failure is used.
+    /// Retry policies; the first that fits the failure is used.
     pub retry: Vec<RetryPolicy>,
     /// Limits one attempt.
     pub timeout: Option<Duration>,

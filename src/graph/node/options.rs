@@ -17,7 +17,7 @@ use crate::graph::state::{Boxed, State};
 #[cfg(doc)]
 use crate::graph::node::command::Command;
 
-/// What failed, as an error handler sees it.
+/// The failure that an error handler takes over.
 #[derive(Clone, Debug)]
 pub struct Failure {
     /// The node's name.

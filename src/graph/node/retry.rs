@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use superstep_base::backoff::backoff;
 
-use crate::graph::error::{Class, NodeError};
+use crate::graph::error::{ErrorClass, NodeError};
 use crate::graph::records::clock::noise;
 
 type Predicate = dyn Fn(&NodeError) -> bool + Send + Sync;
@@ -68,7 +68,7 @@ impl RetryPolicy {
     }
 
     pub(crate) fn fits(&self, error: &NodeError) -> bool {
-        error.class() != Class::Permanent && self.when.as_ref().is_none_or(|when| when(error))
+        error.class() != ErrorClass::Permanent && self.when.as_ref().is_none_or(|when| when(error))
     }
 
     /// Returns the pause before attempt `next` (the second is 2).

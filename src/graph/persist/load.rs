@@ -12,7 +12,7 @@ use crate::checkpoint::{
 };
 use crate::graph::build::Table;
 use crate::graph::context::{Answers, EarlierQuestion, Known};
-use crate::graph::error::{Misfit, RunError};
+use crate::graph::error::{Incompatibility, RunError};
 use crate::graph::interrupt::{AnyQuestion, InterruptId, Question, Shows, Terms};
 use crate::graph::node::NodeId;
 use crate::graph::records::{CheckpointMeta, Mapping, NEW_LINE, ORIGIN, Reader, START_NODE, Tasks};
@@ -53,7 +53,7 @@ impl Reader {
         let mut settled = self.settled(table, &record.namespace, slots, &mapping, reading).await?.shared();
         let unread = std::mem::take(&mut settled.unread);
         let position = self.position_over(table, id, record, &mapping, carried, settled).await?;
-        unread.into_iter().for_each(|unread| mapping.note(Misfit::Value(Box::new(unread))));
+        unread.into_iter().for_each(|unread| mapping.note(Incompatibility::Value(Box::new(unread))));
         Ok((position, mapping))
     }
 
@@ -76,7 +76,7 @@ impl Reader {
         if start.is_none() && control.is_idle(&table.wiring) && mapping.lost().is_empty() {
             mapping.is_at_rest();
         }
-        owed.extend(mapping.take_owed());
+        owed.extend(mapping.take_rewrites());
         let same = mapping.is_same();
         let moved = if same && record.base.is_some() {
             record.channels.iter().map(|(at, _)| *at as usize).collect()
@@ -112,7 +112,8 @@ impl Reader {
         })
     }
 
-    /// Whether logs hold entries after those of a position: some other way led on from it, so it begins a line of its own.
+    /// Returns true if logs hold entries after those of a position: another run continued from it, so the next one
+    /// starts a new line.
     pub(crate) async fn is_left<S: State, N: NodeId, C>(
         &self,
         table: &Table<S, N, C>,
@@ -186,7 +187,7 @@ impl Reader {
         for (((write, bytes), stored), present) in kept.iter().zip(rows).zip(stored).zip(present) {
             sizes.push(bytes.len() as u64);
             if stored != present {
-                mapping.owe(present, bytes.clone());
+                mapping.add_rewrite(present, bytes.clone());
             }
             let at = write.channel as usize;
             if at >= S::channels(&table.schema).len() {
@@ -194,9 +195,11 @@ impl Reader {
             }
             match reading::decode_write::<S>(&table.schema, at, write.overwrite, &bytes) {
                 Ok(write) => writes.0.push(write),
-                Err(misread) => {
-                    mapping.note(Misfit::Value(Box::new(self.unread(&channel(table, at), mapping.at, misread))))
-                }
+                Err(misread) => mapping.note(Incompatibility::Value(Box::new(self.unread(
+                    &channel(table, at),
+                    mapping.at,
+                    misread,
+                )))),
             }
         }
         Ok((writes, kept, sizes))
@@ -329,7 +332,7 @@ impl Reader {
     }
 }
 
-/// How many subgraphs a namespace leads down.
+/// Returns the depth of a namespace: the number of subgraphs in it.
 fn depth(path: &str) -> usize {
     path.matches('/').count()
 }

@@ -8,13 +8,13 @@ use crate::checkpoint::{
     CarriedRecord, ChannelShape, CheckpointId, CheckpointRecord, Key, RowId, SendRecord, Slot, TaskRecord, WriteRecord,
 };
 use crate::graph::build::Table;
-use crate::graph::error::{Misfit, RunError};
+use crate::graph::error::{Incompatibility, RunError};
 use crate::graph::node::NodeId;
-use crate::graph::records::{Claim, Mapping, Other, Reader, Stood, claims::claims, mapping::logged};
+use crate::graph::records::{Claim, Mapping, Other, Reader, StoredChannel, claims::claims, mapping::logged};
 use crate::graph::state::State;
 
 impl Mapping {
-    /// Of records that the present graph has made.
+    /// Returns the mapping of records that the present graph has stored.
     pub(crate) fn same<S: State, N: NodeId, C>(
         table: &Table<S, N, C>,
         at: CheckpointId,
@@ -29,21 +29,21 @@ impl Mapping {
         self.node(at).map_or_else(|name| name, |at| table.row(at).name.to_string())
     }
 
-    /// Whether a stored write replaces the value of its present channel; none if that cannot apply it.
+    /// Returns true if a stored write replaces the value of its present channel; none if the channel cannot apply it.
     pub(crate) fn taken_as<S: State, N: NodeId, C>(&self, table: &Table<S, N, C>, write: &WriteRecord) -> Option<bool> {
-        let (Some(stood), Some(now)) = (self.stood(write.channel), self.channel(write.channel)) else {
+        let (Some(stood), Some(now)) = (self.stored_channel(write.channel), self.channel(write.channel)) else {
             return Some(write.overwrite);
         };
         let now = &S::channels(&table.schema)[now as usize];
         let taken = taken_as(&stood.channel, now, write.overwrite);
         if taken.is_none() {
             let (channel, stored) = (now.name().to_owned(), stood.channel.rule.clone());
-            self.note(Misfit::Rule { channel, stored, expected: now.rule_name().to_owned() });
+            self.note(Incompatibility::Rule { channel, stored, expected: now.rule_name().to_owned() });
         }
         taken
     }
 
-    /// Where the value of a write stands, by the present index of its channel.
+    /// Returns the stored key of a write's value, by the present index of its channel.
     pub(crate) fn row_key<S: State, N: NodeId, C>(
         &self,
         table: &Table<S, N, C>,
@@ -58,7 +58,7 @@ impl Mapping {
         }
     }
 
-    /// Where the present graph looks for it.
+    /// Returns the key under which the present graph looks for it.
     pub(crate) fn present_key<S: State, N: NodeId, C>(
         &self,
         table: &Table<S, N, C>,
@@ -105,10 +105,11 @@ impl Reader {
         }
         let shape = self.shape(record).await?;
         let log = |channel: &ChannelShape| log_of(&record.namespace, &channel.name);
-        let live = shape.channels.iter().map(|channel| Stood { log: log(channel), channel: channel.clone() });
+        let live = shape.channels.iter().map(|channel| StoredChannel { log: log(channel), channel: channel.clone() });
         let carried = record.carried.iter();
-        let carried = carried.map(|carried| Stood { log: carried.log.clone(), channel: carried.channel.clone() });
-        let stood: Vec<Stood> = live.chain(carried).collect();
+        let carried =
+            carried.map(|carried| StoredChannel { log: carried.log.clone(), channel: carried.channel.clone() });
+        let stood: Vec<StoredChannel> = live.chain(carried).collect();
         let claims = claims(&stood, known, &S::removed(&table.schema));
         let nodes = shape.nodes.iter().map(|name| table.now(name)).collect();
         let carried = stood.iter().zip(&claims).filter(|(_, claim)| matches!(claim, Claim::Carried(_)));
@@ -126,7 +127,7 @@ impl Reader {
             other: Some(Other { claims, nodes, stood, shape }),
         };
         if table.identity.pinned {
-            mapping.note(Misfit::Pinned { stored: record.shape, now: table.identity.fingerprint });
+            mapping.note(Incompatibility::Pinned { stored: record.shape, now: table.identity.fingerprint });
         }
         Ok(mapping)
     }

@@ -13,7 +13,7 @@ use crate::graph::state::{Channel, Mask, Misread, SETS, State, Stored, reading};
 pub(crate) struct Settled<S> {
     pub state: S,
     pub slots: Vec<Slot>,
-    /// How many bytes each channel's value has in the store, as far as it was read.
+    /// The size of each channel's value in the store in bytes, as far as it was read.
     pub sizes: Vec<u64>,
     /// The channels whose values have to be stored anew before anything is added to them.
     pub stale: Mask,
@@ -24,7 +24,7 @@ pub(crate) struct Settled<S> {
     pub unread: Vec<Unreadable>,
 }
 
-/// Whether a channel that cannot be read is an error.
+/// The treatment of a channel that cannot be read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Reading {
     /// It is: something continues from the state.
@@ -33,8 +33,8 @@ pub(crate) enum Reading {
     Shown,
 }
 
-/// Whether a write that was stored under one rule replaces the value under the present one; none if it can be no write of
-/// its.
+/// Returns true if a write stored under one rule replaces the value under the present one; none if it cannot be
+/// applied.
 pub(crate) fn taken_as(stored: &ChannelShape, now: &Channel, overwrite: bool) -> Option<bool> {
     let sets = |rule: &str| SETS.contains(&rule);
     match (sets(&stored.rule), sets(now.rule_name())) {
@@ -70,7 +70,7 @@ impl<S> Settled<S> {
 }
 
 impl Reader {
-    /// Where the values of the present channels stand, and what is carried along.
+    /// Returns the slots of the present channels, and the values of unknown ones.
     pub(crate) async fn slots(
         &self,
         record: &CheckpointRecord,
@@ -159,7 +159,7 @@ impl Reader {
     }
 }
 
-/// How a channel is called in errors.
+/// Returns the name of a channel for errors.
 pub(crate) fn channel<S: State, N: NodeId, C>(table: &Table<S, N, C>, at: usize) -> String {
     format!("channel `{}`", table.channel(at))
 }
@@ -174,7 +174,8 @@ fn reshape(slot: &mut Slot, stored: Stored, bytes: usize) {
 }
 
 impl Mapping {
-    /// Whether the log of a channel was kept by another rule, so that its entries are no writes of the present one.
+    /// Returns true if the log of a channel was written under another rule, so that its entries are no writes of the
+    /// present one.
     pub(crate) fn folds(&self, at: usize, now: &Channel) -> bool {
         self.source(at as u32).is_some_and(|source| source.channel.rule != now.rule_name())
     }

@@ -3,7 +3,7 @@
 
 use crate::checkpoint::{CheckpointRecord, JoinRecord, Key, SendRecord};
 use crate::graph::build::{Join, Table};
-use crate::graph::error::{Misfit, RunError};
+use crate::graph::error::{Incompatibility, RunError};
 use crate::graph::node::NodeId;
 use crate::graph::records::{Mapping, Reader, SENT, START_NODE};
 use crate::graph::state::{Mask, State};
@@ -93,20 +93,20 @@ impl Reader {
         send: &SendRecord,
         bytes: &[u8],
         mapping: &Mapping,
-    ) -> Result<(u32, Packet), (String, Misfit)> {
-        let gone = |node: String| (node.clone(), Misfit::Node { node });
+    ) -> Result<(u32, Packet), (String, Incompatibility)> {
+        let gone = |node: String| (node.clone(), Incompatibility::Node { node });
         let node = mapping.node(send.node).map_err(gone)?;
         let row = table.row(node);
         let name = row.name.to_string();
         if row.body.takes().is_none() {
-            let misfit = Misfit::NotStartable { node: name.clone(), reason: BY_EDGES.into() };
+            let misfit = Incompatibility::NotStartable { node: name.clone(), reason: BY_EDGES.into() };
             return Err((name, misfit));
         }
         match row.body.payload(bytes) {
             Ok(payload) => Ok((node, Packet { payload, row: send.payload })),
             Err(misread) => {
                 let unreadable = self.unread(&format!("payload of `{name}`"), mapping.at, misread);
-                Err((name, Misfit::Value(Box::new(unreadable))))
+                Err((name, Incompatibility::Value(Box::new(unreadable))))
             }
         }
     }
@@ -123,9 +123,9 @@ pub(crate) fn by_edge<S: State, N: NodeId, C>(
         Ok(node) if table.row(node).body.by_edges() => return Some(node),
         Ok(node) => {
             let name = table.row(node).name.to_string();
-            (name.clone(), Misfit::NotStartable { node: name, reason: BY_SENDS.into() })
+            (name.clone(), Incompatibility::NotStartable { node: name, reason: BY_SENDS.into() })
         }
-        Err(name) => (name.clone(), Misfit::Node { node: name }),
+        Err(name) => (name.clone(), Incompatibility::Node { node: name }),
     };
     match planned {
         Some(key) => mapping.note_lost(key, name, misfit),
@@ -156,7 +156,7 @@ fn arrive<S: State, N: NodeId, C>(
     let Some(joins) = mapping.joins() else {
         match control.joins.get_mut(at) {
             Some(join) => *join = JoinState { arrived, version, finished },
-            None => mapping.note(Misfit::Node { node: format!("after join number {at}") }),
+            None => mapping.note(Incompatibility::Node { node: format!("after join number {at}") }),
         }
         return;
     };
@@ -164,7 +164,7 @@ fn arrive<S: State, N: NodeId, C>(
     let found = match mapping.node(*target) {
         Ok(target) => again(table, mapping, sources, target),
         Err(name) if arrived.count() == sources.len() => {
-            return mapping.note_lost(*target, name.clone(), Misfit::Node { node: name });
+            return mapping.note_lost(*target, name.clone(), Incompatibility::Node { node: name });
         }
         Err(_) => Err(vec![]),
     };
@@ -179,7 +179,7 @@ fn arrive<S: State, N: NodeId, C>(
         }
         Err(added) if arrived.count() > 0 => {
             let sources = sources.iter().map(|at| mapping.name_now(table, *at)).collect();
-            mapping.note(Misfit::Join { sources, target: mapping.name_now(table, *target), added });
+            mapping.note(Incompatibility::Join { sources, target: mapping.name_now(table, *target), added });
         }
         Err(_) => {}
     }

@@ -8,7 +8,7 @@ use crate::graph::error::RunError;
 /// A subgraph's newest checkpoint: by task and call.
 pub(crate) type Called = (u32, u32, CheckpointId);
 
-/// How a subgraph stands, from what a reader looks for first.
+/// The state of a subgraph, in the order in which a reader prefers them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Stands {
     Asking,
@@ -17,9 +17,10 @@ enum Stands {
 }
 
 impl Reader {
-    /// Of the subgraphs that tasks run: one of a task that has not ended, and there one that asks before one that is not at its
-    /// end; else the first. A task whose error handler took over is in those that the handler called.
-    pub(crate) async fn foremost(&self, tasks: &Tasks, called: Vec<Called>) -> Result<Option<Called>, RunError> {
+    /// Returns the active one of the subgraphs that tasks run: of a task that has not ended, one with a pending
+    /// question before one that is not over; else the first. For a task whose error handler took over, among those that
+    /// the handler called.
+    pub(crate) async fn active_child(&self, tasks: &Tasks, called: Vec<Called>) -> Result<Option<Called>, RunError> {
         let mut ranked: Vec<(u32, Called)> =
             called.into_iter().filter_map(|at| Some((rank(tasks.get(&at.0), at.1)?, at))).collect();
         ranked.sort_by_key(|(rank, _)| *rank);

@@ -7,7 +7,7 @@ use super::recorder::Recorder;
 use crate::checkpoint::{BoxFuture, CheckpointId, CheckpointRecord, Key, Source, encode_record};
 use crate::graph::error::RunError;
 
-/// What a handle writes on every checkpoint it makes.
+/// The metadata and time of every checkpoint that a handle makes.
 #[derive(Clone, Copy)]
 pub(crate) struct Stamp<'a> {
     pub words: &'a [(String, String)],

@@ -5,12 +5,12 @@ use crate::graph::state::Channel;
 
 /// A stored channel: what it was, and the log that its entries are in.
 #[derive(Clone, Debug)]
-pub(crate) struct Stood {
+pub(crate) struct StoredChannel {
     pub channel: ChannelShape,
     pub log: String,
 }
 
-/// What becomes of a stored channel.
+/// The present counterpart of a stored channel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Claim {
     /// It is the present channel of this index.
@@ -22,7 +22,7 @@ pub(crate) enum Claim {
 }
 
 /// A channel claims what is stored under its name, else what is stored under the newest of its former names.
-pub(crate) fn claims(stood: &[Stood], known: &[Channel], removed: &[&str]) -> Vec<Claim> {
+pub(crate) fn claims(stood: &[StoredChannel], known: &[Channel], removed: &[&str]) -> Vec<Claim> {
     let mut claims: Vec<Option<Claim>> = vec![None; stood.len()];
     let named = |name: &str| stood.iter().position(|stood| stood.channel.name == name);
     for (at, channel) in (0u32..).zip(known) {
@@ -32,7 +32,7 @@ pub(crate) fn claims(stood: &[Stood], known: &[Channel], removed: &[&str]) -> Ve
         }
     }
     let mut carried = 0u32..;
-    let mut rest = |stood: &Stood| {
+    let mut rest = |stood: &StoredChannel| {
         let is_gone = removed.contains(&stood.channel.name.as_str()) || stood.channel.rule == "untracked";
         if is_gone { None } else { carried.next() }.map_or(Claim::Dropped, Claim::Carried)
     };
@@ -46,9 +46,9 @@ mod tests {
     use super::*;
     use crate::graph::state::channel::Stored;
 
-    fn stood(name: &str, rule: &str) -> Stood {
+    fn stored_channel(name: &str, rule: &str) -> StoredChannel {
         let channel = ChannelShape { name: name.into(), rule: rule.into(), ..ChannelShape::default() };
-        Stood { channel, log: name.into() }
+        StoredChannel { channel, log: name.into() }
     }
 
     fn known(names: &[&str]) -> Vec<Channel> {
@@ -65,18 +65,18 @@ mod tests {
     #[case::renamed(&["a", "b"], &["b", "c<a"], &[], &[Claim::Channel(1), Claim::Channel(0)])]
     #[case::its_own_name_first(&["a", "c"], &["c<a"], &[], &[Claim::Carried(0), Claim::Channel(0)])]
     #[case::removed(&["a", "b"], &["b"], &["a"], &[Claim::Dropped, Claim::Channel(0)])]
-    fn a_stored_channel_belongs_to_whoever_has_its_name(
+    fn a_stored_channel_belongs_to_the_one_with_its_name(
         #[case] names: &[&str],
         #[case] channels: &[&str],
         #[case] removed: &[&str],
         #[case] expected: &[Claim],
     ) {
-        let stored: Vec<Stood> = names.iter().map(|name| stood(name, "last_value")).collect();
+        let stored: Vec<StoredChannel> = names.iter().map(|name| stored_channel(name, "last_value")).collect();
         assert_eq!(claims(&stored, &known(channels), removed), expected);
     }
 
     #[test]
     fn what_no_checkpoint_keeps_is_not_carried() {
-        assert_eq!(claims(&[stood("a", "untracked")], &[], &[]), [Claim::Dropped]);
+        assert_eq!(claims(&[stored_channel("a", "untracked")], &[], &[]), [Claim::Dropped]);
     }
 }

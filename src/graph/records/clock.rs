@@ -10,7 +10,7 @@ use superstep_base::Fnv;
 
 pub(crate) use crate::checkpoint::time::{millis, now};
 
-/// Where a thread takes the time from: for tests, and for machines whose clock is set by somebody else.
+/// The source of a thread's time: for tests, and for machines whose clock is set by somebody else.
 pub trait Clock: Send + Sync + 'static {
     /// Returns the time.
     fn now(&self) -> SystemTime;
@@ -75,5 +75,6 @@ pub(crate) fn noise() -> u64 {
     RandomState::new().hash_one(SystemTime::now())
 }
 
-/// How much of a number tells a thread from others of its name, or a run without a thread from other runs.
+/// The bits of a random number that distinguish a thread from others of its name, or a run without a thread from other
+/// runs.
 pub(crate) const BIRTH: u64 = 0xffff_ffff;

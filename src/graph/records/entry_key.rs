@@ -2,12 +2,12 @@
 
 use super::ids::HANDLER;
 
-/// Where an entry was made, and its own key.
+/// The place at which an entry was made, and its own key.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct EntryKey {
     /// The nodes below the task of the root graph, down to the one that made the entry; empty if that is the task itself.
     pub path: Vec<String>,
-    /// Whether an error handler made it.
+    /// True if an error handler made it.
     pub by_handler: bool,
     /// The effects in whose bodies it was made, outermost first.
     pub within: Vec<String>,
@@ -48,7 +48,7 @@ impl EntryKey {
         }
     }
 
-    /// Whether the task made it itself, outside of any effect.
+    /// Returns true if the task made it itself, outside of any effect.
     #[cfg_attr(not(feature = "test-util"), allow(dead_code, reason = "only tests script effects"))]
     pub(crate) fn is_own(&self) -> bool {
         self.within.is_empty()

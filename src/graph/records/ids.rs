@@ -2,10 +2,10 @@
 
 use crate::checkpoint::CheckpointId;
 
-/// What the name of a node's error handler begins with.
+/// The prefix of the name of a node's error handler.
 pub(crate) const HANDLER: &str = "__error_handler__";
 
-/// What is recorded is one half of an id.
+/// The key of a recorded half of an id.
 pub(crate) const HALF_ID: &str = "id";
 
 /// Returns the UUID, version 4, that two numbers make.

@@ -8,7 +8,7 @@ use super::puts::Puts;
 use super::recorder::{Durability, Recorder};
 use crate::checkpoint::{CheckpointError, CheckpointId, EffectRecord, EffectRun, Key, encode_record};
 
-/// How many entries the journal of one task may have.
+/// The maximum number of entries in the journal of one task.
 pub(crate) const EFFECTS_LIMIT: usize = 10_000;
 
 /// The key of the entry that says under whose name the world outside knows the task: a copy for a fork keeps it.
@@ -21,11 +21,11 @@ pub(crate) struct Journal {
     task: u32,
     /// The superstep: without a store nothing else tells the tasks of a loop apart.
     step: i64,
-    /// Whether the task may have begun an effect before this attempt, in this process or another.
+    /// Set if the task may have started an effect before this attempt, in this process or another.
     began: AtomicBool,
-    /// Whether the checkpoint that planned the task is known to be on disk.
+    /// Set once the checkpoint that planned the task is on disk.
     planned: AtomicBool,
-    /// Whether nothing may be added: the journal is read again.
+    /// Set if the journal is read again: nothing may be added.
     replays: bool,
     inner: Mutex<Inner>,
 }
@@ -44,11 +44,11 @@ struct Inner {
 #[derive(Debug)]
 struct Entry {
     record: EffectRecord,
-    /// Whether it is on disk.
+    /// Set once it is on disk.
     safe: bool,
 }
 
-/// What a journal says about a key.
+/// The journal's result for a key.
 pub(crate) enum Found {
     /// Nothing yet.
     New,
@@ -71,7 +71,7 @@ impl Journal {
         }
     }
 
-    /// What is stored of a journal.
+    /// Returns the journal of stored records.
     pub(crate) fn stored(checkpoint: CheckpointId, task: u32, records: Vec<(String, EffectRecord)>) -> Self {
         let entry = |(key, record)| (key, Entry { record, safe: true });
         let inner = Inner { entries: records.into_iter().map(entry).collect(), ..Inner::default() };
@@ -106,7 +106,7 @@ impl Journal {
         self.replays
     }
 
-    pub(crate) fn has_begun(&self) -> bool {
+    pub(crate) fn has_started(&self) -> bool {
         self.began.load(Ordering::Relaxed)
     }
 
@@ -147,17 +147,15 @@ impl Journal {
         left.next().map(|(key, entry)| (key[prefix.len()..].to_owned(), entry.record.shown.clone()))
     }
 
-    /// Whether it was copied for a fork whose tasks go on.
+    /// Returns true if it was copied for a fork whose tasks continue.
     pub(crate) fn is_copy(&self) -> bool {
         self.lock().entries.contains_key(ORIGIN)
     }
 
-    /// Whether there is an entry under a key.
     pub(crate) fn has(&self, key: &str) -> bool {
         self.lock().entries.contains_key(key)
     }
 
-    /// How many entries there are.
     pub(crate) fn len(&self) -> usize {
         self.lock().entries.len()
     }
@@ -284,7 +282,7 @@ pub(crate) fn name(checkpoint: CheckpointId, task: u32) -> String {
     format!("{checkpoint}-{task:x}")
 }
 
-/// How many runs of an effect that failed are kept.
+/// The number of failed runs of an effect that are kept.
 const RUNS_KEPT: usize = 20;
 
 /// A failure with the runs that failed before it.

@@ -15,8 +15,8 @@ pub(crate) struct Way<'a> {
     pub from: CheckpointId,
     pub to: CheckpointId,
     pub mapping: &'a Mapping,
-    /// What became of the tasks, if the fork begins a branch beside the one that led on: several may, and each has effects
-    /// of its own.
+    /// The tasks' records, if the fork starts a branch beside the one that was followed: several may, and each has
+    /// effects of its own.
     pub parts: Option<&'a Tasks>,
 }
 
@@ -65,7 +65,7 @@ fn named(idempotency: String) -> EffectRecord {
 }
 
 impl Reader {
-    /// What the tasks of a checkpoint did and learned, by their keys.
+    /// Returns the journals of the tasks of a checkpoint, by their keys.
     pub(crate) async fn journals(
         &self,
         checkpoint: CheckpointId,

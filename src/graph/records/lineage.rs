@@ -10,7 +10,7 @@ use crate::graph::error::RunError;
 /// A checkpoint as it is stored.
 pub(crate) type Listed = (CheckpointId, CheckpointRecord);
 
-/// How many checkpoints are scanned at once.
+/// The number of checkpoints scanned at once.
 const PAGE: usize = 64;
 
 /// A walk from a checkpoint along parents, newest first.

@@ -6,10 +6,10 @@ use std::collections::HashSet;
 use crate::checkpoint::{CheckpointError, Checkpointer, Key, Order, SignalRecord, ThreadId, decode_record};
 use crate::graph::interrupt::{KEYED, SignalId};
 
-/// How many signals may wait in the mailbox of one thread.
+/// The maximum number of signals in the mailbox of one thread.
 pub(crate) const SIGNALS_LIMIT: usize = 1_000;
 
-/// How large a signal may be, in bytes.
+/// The maximum size of a signal in bytes.
 pub(crate) const SIGNAL_BYTES: usize = 1 << 20;
 
 /// A signal in a mailbox.
@@ -31,7 +31,7 @@ pub(crate) async fn letters(store: &dyn Checkpointer, thread: &ThreadId) -> Resu
     Ok(letters)
 }
 
-/// What a run has done with the mailbox of its thread.
+/// Changes of a run to the mailbox of its thread.
 #[derive(Debug, Default)]
 pub(crate) struct Mail {
     pub(super) taken: HashSet<SignalId>,

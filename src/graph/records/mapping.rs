@@ -2,32 +2,32 @@
 
 use std::sync::{Mutex, PoisonError};
 
-use super::claims::{Claim, Stood};
+use super::claims::{Claim, StoredChannel};
 use super::ids::{COMMAND_KEY, SENT, START_NODE};
 use super::puts::Puts;
 use super::reader::{Reader, Tasks};
 use crate::checkpoint::{CarriedRecord, ChannelShape, CheckpointId, Key, RowId, Shape};
-use crate::graph::error::{Misfit, RunError};
+use crate::graph::error::{Incompatibility, RunError};
 
-/// How indexes of a stored shape map to those of the present graph, and what fits no more.
+/// A mapping of the indexes of a stored shape to those of the present graph, and what fits no more.
 #[derive(Debug)]
 pub(crate) struct Mapping {
     /// The checkpoint.
     pub at: CheckpointId,
     /// None: the same.
     pub other: Option<Other>,
-    /// How many channels the graph has; those that are carried along follow.
+    /// The number of the graph's channels; unknown ones follow.
     pub channels: usize,
-    /// How many nodes.
+    /// The number of nodes.
     pub nodes: usize,
-    /// What is carried along, in the order of the present checkpoint.
+    /// Values of unknown channels, in the order of the present checkpoint.
     pub carried: Vec<CarriedRecord>,
     pub noted: Mutex<Noted>,
 }
 
 #[derive(Debug, Default)]
 pub(crate) struct Noted {
-    misfits: Vec<Misfit>,
+    misfits: Vec<Incompatibility>,
     /// Tasks that cannot be planned: their stored keys, and the names of their nodes.
     lost: Vec<(u32, String)>,
     /// Values that stand elsewhere than the present graph looks for them.
@@ -40,7 +40,7 @@ pub(crate) struct Noted {
 pub(crate) struct Other {
     pub shape: Shape,
     /// By stored index, carried ones included.
-    pub stood: Vec<Stood>,
+    pub stood: Vec<StoredChannel>,
     pub claims: Vec<Claim>,
     pub nodes: Vec<Option<u32>>,
 }
@@ -54,7 +54,6 @@ impl Mapping {
         }
     }
 
-    /// How many channels the graph has.
     pub(crate) fn channels(&self) -> usize {
         self.channels
     }
@@ -64,7 +63,7 @@ impl Mapping {
         self.other.as_ref().map_or(self.channels, |other| other.shape.channels.len()) as u32
     }
 
-    /// What becomes of a stored channel.
+    /// Returns the present counterpart of a stored channel.
     pub(crate) fn claim(&self, at: u32) -> Claim {
         match &self.other {
             Some(other) => other.claims.get(at as usize).copied().unwrap_or(Claim::Dropped),
@@ -76,8 +75,8 @@ impl Mapping {
         }
     }
 
-    /// What a stored channel was, if it is another version's.
-    pub(crate) fn stood(&self, at: u32) -> Option<&Stood> {
+    /// Returns the shape of a stored channel, if it is another version's.
+    pub(crate) fn stored_channel(&self, at: u32) -> Option<&StoredChannel> {
         self.other.as_ref()?.stood.get(at as usize)
     }
 
@@ -131,24 +130,24 @@ impl Mapping {
         records.into_iter().filter_map(|(key, record)| Some((self.task(key).ok()?, record))).collect()
     }
 
-    /// Whether the stored shape is the present one.
+    /// Returns true if the stored shape is the present one.
     pub(crate) fn is_same(&self) -> bool {
         self.other.is_none()
     }
 
-    /// What another version stored for a present channel.
-    pub(crate) fn source(&self, channel: u32) -> Option<&Stood> {
+    /// Returns the shape under which another version stored a present channel.
+    pub(crate) fn source(&self, channel: u32) -> Option<&StoredChannel> {
         let other = self.other.as_ref()?;
         let at = other.claims.iter().position(|claim| *claim == Claim::Channel(channel))?;
         other.stood.get(at)
     }
 
-    pub(crate) fn note(&self, misfit: Misfit) {
+    pub(crate) fn note(&self, misfit: Incompatibility) {
         self.noted().misfits.push(misfit);
     }
 
     /// Notes a task that cannot be planned.
-    pub(crate) fn note_lost(&self, key: u32, node: String, misfit: Misfit) {
+    pub(crate) fn note_lost(&self, key: u32, node: String, misfit: Incompatibility) {
         let mut noted = self.noted();
         noted.misfits.push(misfit);
         noted.lost.push((key, node));
@@ -158,8 +157,8 @@ impl Mapping {
         self.noted().sends = Some(left);
     }
 
-    /// What fits no more, as far as it has been read.
-    pub(crate) fn misfits(&self) -> Vec<Misfit> {
+    /// Returns the incompatibilities found so far.
+    pub(crate) fn misfits(&self) -> Vec<Incompatibility> {
         self.noted().misfits.clone()
     }
 
@@ -175,13 +174,15 @@ impl Mapping {
 
     /// Fails if a result does not fit, or the graph is pinned: what is planned does not count.
     pub(crate) fn check_results(&self, reader: &Reader) -> Result<(), RunError> {
-        let counts = |misfit: &Misfit| matches!(misfit, Misfit::Value(_) | Misfit::Rule { .. } | Misfit::Pinned { .. });
+        let counts = |misfit: &Incompatibility| {
+            matches!(misfit, Incompatibility::Value(_) | Incompatibility::Rule { .. } | Incompatibility::Pinned { .. })
+        };
         refuse(reader, self.misfits().into_iter().filter(counts).collect())
     }
 
     /// Fails if the graph is pinned to another version.
     pub(crate) fn check_pin(&self, reader: &Reader) -> Result<(), RunError> {
-        let counts = |misfit: &Misfit| matches!(misfit, Misfit::Pinned { .. });
+        let counts = |misfit: &Incompatibility| matches!(misfit, Incompatibility::Pinned { .. });
         refuse(reader, self.misfits().into_iter().filter(counts).collect())
     }
 
@@ -195,17 +196,19 @@ impl Mapping {
     }
 
     /// Notes a value that stands elsewhere than the present graph looks for it.
-    pub(crate) fn owe(&self, key: Key, value: Vec<u8>) {
+    pub(crate) fn add_rewrite(&self, key: Key, value: Vec<u8>) {
         self.noted().owed.push((key, value));
     }
 
-    pub(crate) fn take_owed(&self) -> Puts {
+    pub(crate) fn take_rewrites(&self) -> Puts {
         std::mem::take(&mut self.noted().owed)
     }
 
     /// A thread at rest needs nothing of what is half done; only its pin and its values count.
     pub(crate) fn is_at_rest(&self) {
-        self.noted().misfits.retain(|misfit| matches!(misfit, Misfit::Pinned { .. } | Misfit::Channel { .. }));
+        self.noted()
+            .misfits
+            .retain(|misfit| matches!(misfit, Incompatibility::Pinned { .. } | Incompatibility::Channel { .. }));
     }
 
     fn noted(&self) -> std::sync::MutexGuard<'_, Noted> {
@@ -218,9 +221,9 @@ pub(crate) fn logged(channel: &ChannelShape, log: &str, overwrite: bool, row: Ro
 }
 
 /// Fails if there is a misfit; with its own error if it is a value.
-pub(crate) fn refuse(reader: &Reader, misfits: Vec<Misfit>) -> Result<(), RunError> {
+pub(crate) fn refuse(reader: &Reader, misfits: Vec<Incompatibility>) -> Result<(), RunError> {
     let mut values = misfits.iter().filter_map(|misfit| match misfit {
-        Misfit::Value(unreadable) => Some(unreadable),
+        Incompatibility::Value(unreadable) => Some(unreadable),
         _ => None,
     });
     match values.next() {
@@ -232,6 +235,6 @@ pub(crate) fn refuse(reader: &Reader, misfits: Vec<Misfit>) -> Result<(), RunErr
 
 impl Reader {
     pub(crate) fn incompatible(&self, node: String) -> RunError {
-        RunError::NeedsMigration { thread: self.thread.clone(), misfits: vec![Misfit::Node { node }] }
+        RunError::NeedsMigration { thread: self.thread.clone(), misfits: vec![Incompatibility::Node { node }] }
     }
 }

@@ -37,7 +37,7 @@ pub(crate) use active_child::Called;
 pub(crate) use caller::Caller;
 pub(crate) use checkpoint_meta::CheckpointMeta;
 pub(crate) use child_copies::Stamp;
-pub(crate) use claims::{Claim, Stood};
+pub(crate) use claims::{Claim, StoredChannel};
 pub(crate) use clock::Outside;
 pub(crate) use entry_key::EntryKey;
 pub(crate) use ids::{BY_HANDLER, COMMAND_KEY, HALF_ID, HANDLER, NEW_LINE, SENT, START_KEY, START_NODE, UPDATE_KEY};

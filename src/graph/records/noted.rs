@@ -3,7 +3,7 @@
 use super::puts::Puts;
 use crate::checkpoint::{CheckpointId, Key};
 
-/// How many events, and bytes of them, wait for the next commit of the run at most; then they get one of their own.
+/// The number of events, and of their bytes, that wait for the next commit of the run; more get one of their own.
 const EVENTS: usize = 256;
 const BYTES: usize = 256 << 10;
 

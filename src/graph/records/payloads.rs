@@ -72,13 +72,13 @@ impl Recorder {
         rows.clear();
     }
 
-    /// What is held back under these keys.
+    /// Returns the records held back under these keys.
     pub(crate) fn held(&self, keys: &[Key]) -> Vec<Option<Vec<u8>>> {
         let inner = self.lock();
         keys.iter().map(|key| inner.held.get(key).cloned()).collect()
     }
 
-    /// What is held back in a range of keys.
+    /// Returns the records held back in a range of keys.
     pub(crate) fn held_in(&self, range: &RangeInclusive<Key>) -> Vec<(Key, Vec<u8>)> {
         let inner = self.lock();
         inner.held.range(range.clone()).map(|(key, record)| (key.clone(), record.clone())).collect()

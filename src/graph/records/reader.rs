@@ -11,7 +11,7 @@ use crate::checkpoint::{
 };
 use crate::graph::error::RunError;
 
-/// What became of the tasks of a checkpoint, by their keys.
+/// The records of a checkpoint's tasks, by their keys.
 pub(crate) type Tasks = BTreeMap<u32, TaskRecord>;
 
 /// Reads one thread's records.
@@ -22,7 +22,7 @@ pub(crate) struct Reader {
     pub birth: u64,
     /// The run that reads: what it has queued counts as stored.
     pub recorder: Option<Arc<Recorder>>,
-    /// What it has decoded of logs, if it keeps that.
+    /// Decoded logs, if they are kept.
     pub logs: Option<KnownLogs>,
 }
 
@@ -66,7 +66,7 @@ impl Reader {
         Ok(all.into_iter().collect())
     }
 
-    /// Whether there is a record in a range after its first key.
+    /// Returns true if there is a record in a range after its first key.
     pub(crate) async fn goes_on(&self, range: RangeInclusive<Key>) -> Result<bool, RunError> {
         let mut held = vec![];
         if let Some(recorder) = &self.recorder {

@@ -43,7 +43,7 @@ pub(crate) struct Recorder {
     graph: Arc<str>,
     /// The first number that this run may take for a checkpoint.
     pub(super) first: CheckpointId,
-    /// Where the runs of the thread stop, unless a handle says otherwise.
+    /// The breakpoints stored with the thread, which apply unless a handle has its own.
     stops: OnceLock<Vec<StopRecord>>,
     inner: Mutex<Inner>,
 }
@@ -73,7 +73,7 @@ pub(crate) struct Replaced {
     pub(super) kept: HashSet<Key>,
 }
 
-/// What the store has of the thread as a whole.
+/// The records of the thread as a whole that the store has.
 #[derive(Debug)]
 struct Known {
     shapes: HashSet<u64>,
@@ -174,7 +174,7 @@ impl Recorder {
         id
     }
 
-    /// Whether the shape has still to be stored; tells so once.
+    /// Returns true the first time that a shape is stored.
     pub(crate) fn is_new_shape(&self, fingerprint: u64) -> bool {
         self.lock().known.shapes.insert(fingerprint)
     }

@@ -3,10 +3,10 @@
 use super::claims::Claim;
 use super::mapping::Mapping;
 use crate::checkpoint::{CarriedRecord, ChannelShape, Slot};
-use crate::graph::error::Misfit;
+use crate::graph::error::Incompatibility;
 use crate::graph::state::{Channel, State, Stored};
 
-/// How alike two names are, from 0 to 1, that may mean the same.
+/// The likeness, from 0 to 1, above which two names may mean the same.
 const ALIKE: f32 = 0.3;
 
 impl Mapping {
@@ -34,11 +34,11 @@ impl Mapping {
     }
 }
 
-fn unclaimed(stored: &ChannelShape, new: &[&Channel]) -> Misfit {
+fn unclaimed(stored: &ChannelShape, new: &[&Channel]) -> Incompatibility {
     let likeness = |name: &str| similar::TextDiff::from_chars(stored.name.as_str(), name).ratio();
     let alike = |channel: &&&Channel| channel.type_name() == stored.type_name && likeness(channel.name()) > ALIKE;
     let same_type = new.iter().filter(alike);
     let likely = same_type.max_by(|a, b| likeness(a.name()).total_cmp(&likeness(b.name())));
     let (stored, likely) = (stored.name.clone(), likely.map(|channel| channel.name().to_owned()));
-    Misfit::Channel { stored, likely, new: new.iter().map(|channel| channel.name().to_owned()).collect() }
+    Incompatibility::Channel { stored, likely, new: new.iter().map(|channel| channel.name().to_owned()).collect() }
 }

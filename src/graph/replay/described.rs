@@ -7,12 +7,12 @@ use super::recorded_events::emit_subgraph;
 use crate::checkpoint::{BoxFuture, CheckpointId};
 use crate::graph::build::{CompiledGraph, Persistence, rows::declared};
 use crate::graph::diff::outline::face;
-use crate::graph::error::{Misfit, RunError};
+use crate::graph::error::{Incompatibility, RunError};
 use crate::graph::interrupt::{Asks, Receives};
 use crate::graph::node::NodeId;
 use crate::graph::records::Reader;
 use crate::graph::state::State;
-use crate::graph::view::{AnyChild, Face, Inner, Nested, Outline, Seen, Snapshot, Telling};
+use crate::graph::view::{AnyChild, Face, Inner, Nested, Outline, ReplayListener, Seen, Snapshot};
 
 struct Described<T: State, M, C>(CompiledGraph<T, M, C>);
 
@@ -69,7 +69,11 @@ impl<T: State, M: NodeId, C: Send + Sync + 'static> Inner for Described<T, M, C>
         self.0.table.names_down(nodes)
     }
 
-    fn misfits<'a>(&'a self, reader: &'a Reader, at: CheckpointId) -> BoxFuture<'a, Result<Vec<Misfit>, RunError>> {
+    fn misfits<'a>(
+        &'a self,
+        reader: &'a Reader,
+        at: CheckpointId,
+    ) -> BoxFuture<'a, Result<Vec<Incompatibility>, RunError>> {
         Box::pin(async move { Ok(Snapshot::read(&self.0.table, reader, at, Seen::Now, false).await?.misfits) })
     }
 
@@ -80,14 +84,14 @@ impl<T: State, M: NodeId, C: Send + Sync + 'static> Inner for Described<T, M, C>
         })
     }
 
-    fn told<'a>(
+    fn emit_recorded<'a>(
         &'a self,
         reader: &'a Reader,
         since_and_tip: (CheckpointId, CheckpointId),
-        telling: &'a Telling,
+        listener: &'a ReplayListener,
         names_and_places: (Arc<[String]>, Arc<[String]>),
     ) -> BoxFuture<'a, Result<(), RunError>> {
-        emit_subgraph(&self.0.table, reader, since_and_tip, telling, names_and_places)
+        emit_subgraph(&self.0.table, reader, since_and_tip, listener, names_and_places)
     }
 
     fn face<'a>(&'a self, reader: &'a Reader, at: CheckpointId) -> BoxFuture<'a, Result<Box<dyn Face>, RunError>> {

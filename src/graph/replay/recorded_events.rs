@@ -16,13 +16,13 @@ use crate::graph::state::{Mask, State};
 use crate::graph::superstep::{Finished, Position, Stand, Task, task::planned};
 use crate::graph::thread::{snapshot::with_results, task_values::answer_info};
 use crate::graph::view::{
-    CheckpointView, EventKind, EventTask, Ledger, Mode, TaskView, Telling, Told, View, origin::task_id,
+    CheckpointView, EventKind, EventTask, Ledger, Mode, RecordedEvent, ReplayListener, TaskView, View, origin::task_id,
 };
 
 pub(crate) struct RecordedEvents<'a, S: State, N, C> {
     pub table: &'a Arc<Table<S, N, C>>,
     pub reader: &'a Reader,
-    pub telling: &'a Telling,
+    pub listener: &'a ReplayListener,
     /// Nodes from the root graph down to this one.
     pub names: Arc<[String]>,
     /// The same with task ids, as events carry them.
@@ -43,7 +43,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> RecordedEvents<'_, S, N, C> 
             }
             self.checkpoint(&step.made, &ran).await;
             if includes_tasks(&step) {
-                self.hear(step.made.meta.id, step.made.meta.id).await?;
+                self.load(step.made.meta.id, step.made.meta.id).await?;
                 self.tasks(&step).await?;
                 self.rest().await;
             }
@@ -59,30 +59,30 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> RecordedEvents<'_, S, N, C> 
         Ok(supersteps)
     }
 
-    async fn hear(&self, first: CheckpointId, last: CheckpointId) -> Result<(), RunError> {
-        if !self.names.is_empty() || !self.telling.listens {
+    async fn load(&self, first: CheckpointId, last: CheckpointId) -> Result<(), RunError> {
+        if !self.names.is_empty() || !self.listener.listens {
             return Ok(()); // events of subgraphs are loaded with the superstep of the root graph
         }
-        self.telling.heard.hear(self.reader, first, last).await
+        self.listener.events.load(self.reader, first, last).await
     }
 
     /// Emits the custom events of supersteps that durability `exit` left out before a checkpoint.
     async fn gap(&self, from: CheckpointId, to: CheckpointId) -> Result<(), RunError> {
         let newest = self.reader.made_before(to).await?;
         let first = if newest == from { from } else { CheckpointId(newest.0 + 1) };
-        self.hear(first, CheckpointId(to.0.saturating_sub(1))).await?;
+        self.load(first, CheckpointId(to.0.saturating_sub(1))).await?;
         self.rest().await;
         Ok(())
     }
 
     async fn rest(&self) {
         if self.names.is_empty() {
-            self.pass_on(self.telling.heard.rest()).await;
+            self.pass_on(self.listener.events.rest()).await;
         }
     }
 
     async fn checkpoint(&self, made: &Position<S>, ran: &[String]) {
-        if !self.telling.sink.wants(Mode::Checkpoints, self.names.is_empty()) {
+        if !self.listener.sink.wants(Mode::Checkpoints, self.names.is_empty()) {
             return;
         }
         let tasks = planned(self.table, made);
@@ -125,7 +125,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> RecordedEvents<'_, S, N, C> 
     }
 
     fn emitter(&self) -> Emitter<'_, S, N, C> {
-        Emitter { table: self.table, sink: &self.telling.sink, namespace: &self.places, output: self.output }
+        Emitter { table: self.table, sink: &self.listener.sink, namespace: &self.places, output: self.output }
     }
 
     fn origin(&self, step: &StepRecord<S>, task: &Task<S>) -> EventOrigin {
@@ -140,12 +140,12 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> RecordedEvents<'_, S, N, C> 
 
     /// Emits the custom events of a node, those of its unsaved subgraphs included.
     async fn emitted(&self, step: &StepRecord<S>, task: &Task<S>) {
-        self.pass_on(self.telling.heard.of(step.made.meta.id, stored(step, task))).await;
+        self.pass_on(self.listener.events.of(step.made.meta.id, stored(step, task))).await;
     }
 
     /// Emits the journal of a task of the root graph, entries of its subgraphs included.
     async fn journal(&self, step: &StepRecord<S>, task: &Task<S>) -> Result<(), RunError> {
-        if !self.names.is_empty() || !self.telling.sink.wants(Mode::Journal, true) {
+        if !self.names.is_empty() || !self.listener.sink.wants(Mode::Journal, true) {
             return Ok(());
         }
         let own = (step.made.meta.id, stored(step, task));
@@ -157,15 +157,15 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> RecordedEvents<'_, S, N, C> 
         Ok(())
     }
 
-    async fn pass_on(&self, events: Vec<Told>) {
+    async fn pass_on(&self, events: Vec<RecordedEvent>) {
         for (namespace, at, kind) in events {
-            self.telling.sink.send(&namespace, at, kind).await;
+            self.listener.sink.send(&namespace, at, kind).await;
         }
     }
 
     async fn inside(&self, step: &StepRecord<S>, task: &Task<S>) -> Result<(), RunError> {
         let children = self.table.children_of(task.node);
-        if children.is_empty() || !self.telling.sink.is_deep() {
+        if children.is_empty() || !self.listener.sink.is_deep() {
             return Ok(());
         }
         for (_, call, tip) in self.reader.called(step.made.meta.id, stored(step, task)).await? {
@@ -176,7 +176,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> RecordedEvents<'_, S, N, C> 
             }
             let Some(child) = called(self.reader, children, tip).await? else { continue };
             let way = self.below(step, task, handler, call);
-            child.0.told(self.reader, (step.made.meta.id, tip), self.telling, way).await?;
+            child.0.emit_recorded(self.reader, (step.made.meta.id, tip), self.listener, way).await?;
         }
         Ok(())
     }
@@ -276,7 +276,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> RecordedEvents<'_, S, N, C> 
     }
 
     async fn send(&self, step: i64, kind: EventKind) {
-        self.telling.sink.send(&self.places, step, kind).await;
+        self.listener.sink.send(&self.places, step, kind).await;
     }
 }
 
@@ -308,13 +308,13 @@ pub(crate) fn emit_subgraph<'a, S: State, N: NodeId, C: Send + Sync + 'static>(
     table: &'a Arc<Table<S, N, C>>,
     reader: &'a Reader,
     (since, tip): (CheckpointId, CheckpointId),
-    telling: &'a Telling,
+    listener: &'a ReplayListener,
     (names, places): (Arc<[String]>, Arc<[String]>),
 ) -> BoxFuture<'a, Result<(), RunError>> {
     Box::pin(async move {
         let line = reader.nested_line(tip, since).await?;
-        let walk = Walk::new(Arc::clone(table), reader.clone(), line, telling.needs_states(&names));
-        let teller = RecordedEvents { table, reader, telling, names, places, output: table.channels.output.as_ref() };
+        let walk = Walk::new(Arc::clone(table), reader.clone(), line, listener.needs_states(&names));
+        let teller = RecordedEvents { table, reader, listener, names, places, output: table.channels.output.as_ref() };
         teller.emit(walk, u64::MAX).await.map(drop)
     })
 }

@@ -12,7 +12,7 @@ use crate::graph::records::{Listed, Reader};
 use crate::graph::run::net::netted;
 use crate::graph::state::{Boxed, State};
 use crate::graph::thread::{Request, Thread};
-use crate::graph::view::{Heard, Mode, Sink, Telling};
+use crate::graph::view::{EventLog, Mode, ReplayListener, Sink};
 
 /// The mode of a replay.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -134,14 +134,14 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
         let names: Arc<[String]> = self.scope.nodes.clone().into();
         let wanted = sink.wants(Mode::Custom, true) || sink.wants(Mode::Messages, true);
         let listens = wanted && reader.has_events().await?;
-        let telling = Telling { sink, heard: Heard::default(), listens };
+        let listener = ReplayListener { sink, events: EventLog::default(), listens };
         let line = self.recorded_line(&reader, newest).await?;
         let table = &self.graph.table;
-        let walk = Walk::new(Arc::clone(table), reader.clone(), line, telling.needs_states(&names));
+        let walk = Walk::new(Arc::clone(table), reader.clone(), line, listener.needs_states(&names));
         let whole = names.is_empty() && !self.limits.only_output;
         let output = if whole { None } else { table.channels.output.as_ref() };
         let places = Arc::clone(&names);
-        RecordedEvents { table, reader: &reader, telling: &telling, names, places, output }.emit(walk, limit).await
+        RecordedEvents { table, reader: &reader, listener: &listener, names, places, output }.emit(walk, limit).await
     }
 
     /// Returns the checkpoints to replay: the ancestors of the newest one, from the handle's checkpoint on. If that is

@@ -9,7 +9,7 @@ use crate::checkpoint::ThreadId;
 use crate::graph::context::{Verified, WhatIf};
 use crate::graph::error::RunError;
 use crate::graph::state::{Boxed, State};
-use crate::graph::thread::{Outcome, Told};
+use crate::graph::thread::{EventStream, Outcome};
 use crate::graph::view::{Event, Mode, Sink};
 
 /// The result of a replay.
@@ -31,7 +31,7 @@ pub enum Replayed<S: State> {
 
 /// The events of a replay, in order, and its result. Dropping it ends the replay.
 #[must_use = "a replay goes on only while its stream is read"]
-pub struct ReplayStream<S: State>(Told<Replayed<S>>);
+pub struct ReplayStream<S: State>(EventStream<Replayed<S>>);
 
 impl<S: State> std::fmt::Debug for ReplayStream<S> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -46,7 +46,7 @@ impl<S: State> ReplayStream<S> {
         thread: Option<ThreadId>,
         run: impl FnOnce(Sink) -> Boxed<'static, Result<Replayed<S>, RunError>>,
     ) -> Self {
-        Self(Told::new(modes, subgraphs, thread, run))
+        Self(EventStream::new(modes, subgraphs, thread, run))
     }
 
     /// Returns the next event; `None` once the replay has ended.

@@ -257,7 +257,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
         })
     }
 
-    /// Whether these results start nothing.
+    /// Returns true if these results start nothing.
     fn goes_quiet(&self, ended: &[(u32, &Finished<S>)]) -> bool {
         let (table, mut control) = (&self.table, self.pos.control.clone());
         let pulls: Vec<u32> = self.step.tasks.iter().filter(|task| task.is_edge()).map(|task| task.node).collect();
@@ -284,7 +284,7 @@ pub(crate) fn fire<S: State, N: NodeId, C>(
     done.routing.targets.iter().for_each(|&target| control.trigger(&table.wiring, applying, target));
 }
 
-/// Applies all writes in canonical order (A3). On failure: who wrote the channel.
+/// Applies all writes in canonical order. On failure: who wrote the channel.
 fn write<S: State, N: NodeId, C>(
     table: &Table<S, N, C>,
     state: &mut S,
@@ -314,7 +314,7 @@ fn write<S: State, N: NodeId, C>(
     Ok(())
 }
 
-/// Whether a superstep shows: it wrote an output channel that can be read. LangGraph: `updated_channels`.
+/// Returns true if a superstep wrote an output channel that can be read. LangGraph: `updated_channels`.
 pub(crate) fn shows<S: State, N, C>(table: &Table<S, N, C>, output: Option<&Mask>, written: &Mask, state: &S) -> bool {
     let shown = |channel| output.is_none_or(|only| only.contains(channel)) && state.is_set(&table.schema, channel);
     written.iter().any(shown)

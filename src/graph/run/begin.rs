@@ -16,7 +16,7 @@ use crate::graph::superstep::{
 };
 
 impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
-    /// Lets START wait with new input. What was unfinished is dropped (I2).
+    /// Lets START wait with new input. What was unfinished is dropped.
     pub(crate) fn begin_input(&mut self, writes: Writes<S>) -> Result<(), RunError> {
         let writes = self.taken(writes);
         let dropped = self.discard();
@@ -42,7 +42,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
         Ok(())
     }
 
-    /// What START takes of input.
+    /// Returns the writes to the graph's input channels.
     pub(crate) fn taken(&self, mut writes: Writes<S>) -> Writes<S> {
         if let Some(only) = &self.table.channels.input {
             writes.0.retain(|write| only.contains(S::channel_of(write)));
@@ -119,7 +119,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
         Ok(())
     }
 
-    /// Applies a command from outside to where the run stands: no superstep, so nothing is cleared (A8, R10).
+    /// Applies a command from outside to where the run stands: no superstep, so nothing is cleared.
     ///
     /// `before`: what earlier commands did to the same checkpoint. Returns the record of all of them.
     pub(crate) fn command(
@@ -167,7 +167,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
     }
 }
 
-/// Where an adopted state's values stand: encoded whole at the child's first checkpoint.
+/// Returns the row of an adopted state's value: it is encoded whole at the child's first checkpoint.
 fn adopted_row(checkpoint: CheckpointId, channel: usize) -> RowId {
     RowId { checkpoint, task: RowId::WHOLE, slot: channel as u32 }
 }

@@ -37,7 +37,7 @@ pub(crate) fn key<S: State, N: NodeId, C>(job: &Job<S, N, C>) -> Option<Vec<u8>>
     Some(key)
 }
 
-/// What tells nodes of one name apart: the graph and the type of the body. A graph that runs in several places is one.
+/// Distinguishes nodes of one name by the graph and the type of the body. A graph that runs in several places is one.
 fn place<S: State, N: NodeId, C>(job: &Job<S, N, C>, key: &mut Vec<u8>) {
     key.extend(job.table.identity.fingerprint.to_le_bytes());
     for word in [&job.table.identity.name, job.table.row(job.ctx.at.node).body.type_name()] {
@@ -64,7 +64,7 @@ fn state_key<S: State, N: NodeId, C>(
     Some(())
 }
 
-/// What the cache knows of a job; a result that cannot be read is none.
+/// Returns the cached result of a job; none if it cannot be read.
 pub(crate) fn find<S: State, N: NodeId, C>(job: &Job<S, N, C>) -> Option<Finished<S>> {
     let bytes = job.ctx.shared.environment.cache.as_ref()?.get(&key(job)?, job.ctx.shared.now())?;
     let options = bincode::DefaultOptions::new().with_limit(bytes.len() as u64);

@@ -13,7 +13,7 @@ use crate::graph::state::State;
 use crate::graph::superstep::Position;
 
 impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
-    /// What is about to be dropped may have run subgraphs with state of their own: they keep where they stand.
+    /// Keeps the pointers of subgraphs with state of their own whose tasks are about to be dropped.
     pub(crate) async fn keep_children(&mut self, reader: &Reader, mapping: &Mapping) -> Result<(), RunError> {
         let table = Arc::clone(&self.table);
         let per_thread =
@@ -38,8 +38,8 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
     }
 }
 
-/// What a subgraph with state of its own begins with. One of several tasks of a worker takes it over; any other goes on in
-/// the logs of the last activation.
+/// Loads the position that a subgraph with state of its own starts from. One of several tasks of a worker takes a copy;
+/// any other continues the logs of the last activation.
 pub(crate) async fn kept_at<T: State, M: NodeId, C>(
     child: &CompiledGraph<T, M, C>,
     reader: &Reader,
@@ -60,7 +60,7 @@ pub(crate) async fn kept_at<T: State, M: NodeId, C>(
     Ok((pos, Arc::new(Level { path, ..Level::clone(&level) }), false))
 }
 
-/// What a subgraph with state of its own ended at before this activation.
+/// Returns the last checkpoint of a subgraph with state of its own before this activation.
 pub(crate) fn kept_before<C>(ctx: &Ctx<C>, persistence: Persistence, call: u32) -> Option<CheckpointId> {
     (persistence == Persistence::PerThread).then(|| ctx.0.kept(&own_name(ctx, call))).flatten()
 }

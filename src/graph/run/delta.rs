@@ -7,7 +7,7 @@ use crate::graph::node::NodeId;
 use crate::graph::records::{Reader, Tasks, UPDATE_KEY};
 use crate::graph::state::{Mask, State, Stored, Writes};
 
-/// What a run over a shared state has changed: reducer writes in order, other channels as a set.
+/// The changes of a run over a shared state: reducer writes in order, other channels as a set.
 pub(crate) struct Delta<S: State> {
     writes: Vec<S::Write>,
     touched: Mask,
@@ -36,7 +36,7 @@ impl<S: State> Delta<S> {
         self.writes.retain(|write| S::channel_of(write) != channel);
     }
 
-    /// What the supersteps of an activation before this checkpoint have changed, and what was written by hand between them.
+    /// Reads the changes of an activation before this checkpoint, those of `update_state` included.
     pub(crate) async fn read<N: NodeId, C>(
         table: &Table<S, N, C>,
         reader: &Reader,
@@ -75,17 +75,18 @@ struct Made {
 }
 
 impl Made {
-    /// What was written from outside to make it.
+    /// Returns the writes of the `update_state` that made it.
     fn by_hand(&self) -> Option<&TaskRecord> {
         self.tasks.get(&UPDATE_KEY).filter(|_| matches!(self.record.source, Source::Update | Source::Input))
     }
 
-    /// Whether the activation began with it: input from outside comes to one that is under way.
+    /// Returns true if the activation started with it. Input of `update_state` does not start one.
     fn begins(&self) -> bool {
         self.record.source == Source::Input && self.by_hand().is_none()
     }
 
-    /// Whether it came of the results of the checkpoint before: a fork runs that superstep again, an update drops it.
+    /// Returns true if it applied the results of the checkpoint before: a fork runs that superstep again, an update
+    /// drops it.
     fn applies_results(&self) -> bool {
         self.record.source != Source::Fork && self.by_hand().is_none()
     }

@@ -14,7 +14,7 @@ use crate::graph::records::{Caller, Reader, SENT, reader::reader};
 use crate::graph::state::{State, Writes};
 use crate::graph::superstep::Position;
 
-/// How a child is joined to its parent.
+/// The state that a child runs over.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Way {
     /// Over the parent's state.
@@ -23,7 +23,7 @@ pub(crate) enum Way {
     Own,
 }
 
-/// What a child begins with.
+/// The input of a child.
 pub(crate) enum Begin<T: State> {
     /// The parent's state; only what changes is handed back (V8).
     State(T),
@@ -38,7 +38,7 @@ pub(crate) fn level<C>(ctx: &Ctx<C>, persistence: Persistence, call: u32) -> Lev
     if call > 0 {
         names.push(format!("#{call}"));
     }
-    let places = if task.is_heard() { places(ctx, call) } else { [].into() };
+    let places = if task.has_listeners() { places(ctx, call) } else { [].into() };
     let own = own_name(ctx, call);
     let path = match persistence {
         // tasks of one worker run at once
@@ -51,9 +51,10 @@ pub(crate) fn level<C>(ctx: &Ctx<C>, persistence: Persistence, call: u32) -> Lev
     let keeps_own = persistence == Persistence::PerThread;
     let kept = task.shared.recorder.is_some() || task.shared.replay.is_some();
     let unsaved = above.unsaved || persistence == Persistence::Stateless || !kept;
-    let (borrowed, asker) = if unsaved { (Some(task.lend()), task.asker_inside(call)) } else { (None, String::new()) };
+    let (owner, asker) =
+        if unsaved { (Some(task.question_owner()), task.asker_inside(call)) } else { (None, String::new()) };
     let beats = above.beats.iter().chain(&task.attempt.beat).cloned().collect();
-    let questions = QuestionScope { borrowed, asker };
+    let questions = QuestionScope { owner, asker };
     let journal = JournalScope { journal: Some(Arc::clone(task.journal())), place: task.place_below(call), base: 0 };
     Level { names: names.into(), places, path, keeps_own, unsaved, questions, beats, journal }
 }

@@ -90,7 +90,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
         children
     }
 
-    /// What counts is the question in the context, not the value the node returned.
+    /// Judges the end of a body: the question in the context counts, not the value that the node returned.
     pub(crate) fn judge(
         &self,
         at: usize,
@@ -296,7 +296,7 @@ enum Unusual<S: State, N> {
     Halted(Exit),
 }
 
-/// How a task ended, for the stream. `took_over`: the failure that its handler took first.
+/// The end of a task, for the stream. `took_over`: the failure that its handler took first.
 pub(crate) enum Ending {
     Cached,
     /// It runs once more in this superstep.

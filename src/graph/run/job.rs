@@ -8,7 +8,7 @@ use crate::graph::context::TaskCtx;
 use crate::graph::error::{NodeError, RunError};
 use crate::graph::state::{Boxed, Payload, State};
 
-/// What a task is started with.
+/// The input of a task's body.
 pub(crate) struct Job<S: State, N, C> {
     pub table: Arc<Table<S, N, C>>,
     pub state: Arc<S>,
@@ -16,7 +16,7 @@ pub(crate) struct Job<S: State, N, C> {
     pub ctx: Arc<TaskCtx<C>>,
     /// The number of the first subgraph that the last attempt of an earlier run called.
     pub first_call: u32,
-    /// Where the handler took over in an earlier run: only it has still to run.
+    /// The failure that the handler took over in an earlier run: only the handler is left to run.
     pub handled: Option<HandledRecord>,
     /// Called when a handler takes over, before it starts.
     pub taken_over: Option<TakenOver>,

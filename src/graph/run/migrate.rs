@@ -27,7 +27,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
         reader.restore(&table, &path, &mut self.step.tasks, records.clone(), mapping).await?;
         mapping.check(reader)?;
         let Some(recorder) = self.recorder().cloned() else { return Ok(records) };
-        self.pos.channels.pending_rewrites.extend(mapping.take_owed());
+        self.pos.channels.pending_rewrites.extend(mapping.take_rewrites());
         let parts = (!self.is_at_head()).then(|| records.clone());
         self.fork(Source::Fork, vec![]).await?;
         self.does_not_count();
@@ -51,12 +51,12 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
         Ok(moved)
     }
 
-    /// Whether nothing has led on from where it stands: the thread's newest checkpoint, of the root graph.
+    /// Returns true at the thread's newest checkpoint, in the root graph.
     pub(crate) fn is_at_head(&self) -> bool {
         self.recorder().is_some_and(|recorder| recorder.head().checkpoint == Some(self.pos.meta.id))
     }
 
-    /// Which records the run reads from now on: its own.
+    /// Returns the mapping of the run's own records, which it reads from now on.
     pub(crate) fn own_mapping(&self) -> Mapping {
         Mapping::same(&self.table, self.pos.meta.id, self.pos.channels.unknown.clone())
     }

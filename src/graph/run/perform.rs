@@ -21,10 +21,10 @@ use crate::graph::error::NodeError;
 use crate::graph::node::{Ended, Failure, NodeId, TimedBody};
 use crate::graph::state::{Boxed, Payload, State};
 
-/// How a body ended: with a result or an error, or by a panic.
+/// The end of a body: a result, an error, or a panic's message.
 pub(crate) type Caught<S, N> = Result<Ended<S, N>, String>;
 
-/// What running a task came to.
+/// The result of running a task.
 pub(crate) struct Performed<S: State, N, C> {
     pub ended: Caught<S, N>,
     pub ctx: Arc<TaskCtx<C>>,
@@ -32,7 +32,7 @@ pub(crate) struct Performed<S: State, N, C> {
     /// The error that a handler took over, and whether the failed attempt had used answers.
     pub handled: Option<(Arc<NodeError>, bool)>,
     pub cache_key: Option<Vec<u8>>,
-    /// How attempts before the last failed.
+    /// Failures of the attempts before the last.
     pub failures: Vec<FailureRecord>,
 }
 

@@ -15,7 +15,7 @@ use crate::graph::superstep::{
 };
 
 impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
-    /// Lets the node's routers choose over the state with this task's own writes only (R3).
+    /// Lets the node's routers choose over the state with this task's own writes only.
     pub(crate) fn route(&self, at: usize, result: &mut Finished<S>) -> Result<(), RunError> {
         let task = &self.step.tasks[at];
         if self.table.row(task.node).exits.routers.is_empty() {

@@ -190,7 +190,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
         if self.level.unsaved { None } else { self.shared.recorder.as_ref() }
     }
 
-    /// Sets the recursion limit, counted from here. L1, L12.
+    /// Sets the recursion limit, counted from here.
     pub(crate) fn limit(&mut self) {
         let limit = i64::try_from(self.shared.limits.recursion).unwrap_or(i64::MAX / 2).min(i64::MAX / 2);
         self.stops.last_step = (self.pos.meta.step + 1).saturating_add(limit).saturating_add(1);

@@ -8,12 +8,12 @@ use crate::graph::context::TaskCtx;
 use crate::graph::error::{NodeError, RunError};
 use crate::graph::interrupt::Question;
 
-/// Whether anybody listens. Asked once a run.
+/// Returns true if a subscriber takes spans. Called once a run.
 pub(crate) fn is_on() -> bool {
     tracing::span_enabled!(Loudness::INFO)
 }
 
-/// Whether anybody hears warnings.
+/// Returns true if a subscriber takes warnings.
 pub(crate) fn hears_warnings() -> bool {
     tracing::event_enabled!(Loudness::WARN)
 }

@@ -11,7 +11,7 @@ use crate::graph::records::Puts;
 use crate::graph::state::State;
 use crate::graph::superstep::{QUESTIONS_LIMIT, Stand, Task};
 
-/// What a task waits for besides answers.
+/// The waits of a task other than for answers.
 #[derive(Debug, Default)]
 pub(crate) struct Waits {
     /// When it goes on by itself, in milliseconds since 1970.
@@ -26,7 +26,7 @@ impl Waits {
 }
 
 impl Exit {
-    /// Whether signals that have come meanwhile let the superstep go on.
+    /// Returns true if signals that have arrived meanwhile can continue the superstep.
     pub(crate) fn may_receive(self) -> bool {
         match self {
             Self::Interrupted | Self::Awaiting(_) => true,

@@ -4,13 +4,13 @@ use std::collections::{HashMap, HashSet};
 
 use crate::checkpoint::{CheckpointId, ThreadId};
 use crate::graph::interrupt::InterruptId;
-use crate::graph::thread::{Progress, Standing, ThreadInfo};
+use crate::graph::thread::{Progress, StatusKind, ThreadInfo};
 
 /// The position of a thread as listed; it changes when the thread makes progress.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Mark {
     checkpoint: Option<CheckpointId>,
-    standing: Standing,
+    standing: StatusKind,
     questions: Vec<InterruptId>,
     progress: Progress,
 }

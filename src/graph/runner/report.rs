@@ -9,7 +9,7 @@ use crate::checkpoint::ThreadId;
 use crate::graph::error::RunError;
 use crate::graph::interrupt::Question;
 use crate::graph::shape::fields::time;
-use crate::graph::thread::{Standing, Status};
+use crate::graph::thread::{Status, StatusKind};
 
 /// A question asked in a turn of the runner.
 #[derive(Clone, Debug, Serialize)]
@@ -46,7 +46,7 @@ pub struct RunnerReport {
     /// The number of times that a thread was resumed.
     pub turns: u64,
     /// The number of turns that ended with each status.
-    pub ended: BTreeMap<Standing, u64>,
+    pub ended: BTreeMap<StatusKind, u64>,
     /// The number of turns that ended with an error, and of calls of hooks that panicked.
     pub errors: u64,
     /// Threads given up after [`Runner::max_resumes`](crate::graph::Runner::max_resumes) resumes without progress.

@@ -8,7 +8,7 @@ use super::ledger::{Ledger, Mark};
 use super::resume::Runner;
 use crate::checkpoint::{Checkpointer, ThreadId};
 use crate::graph::error::RunError;
-use crate::graph::thread::{Standing, Status, ThreadFilter, ThreadInfo};
+use crate::graph::thread::{Status, StatusKind, ThreadFilter, ThreadInfo};
 
 #[derive(Default)]
 pub(super) struct Round {
@@ -75,7 +75,7 @@ async fn wants(graph: &dyn Driven, info: &ThreadInfo) -> Result<bool, RunError> 
     };
     Ok(match status {
         Status::Pending { .. } => true,
-        Status::Interrupted { .. } => info.standing == Standing::Interrupted,
+        Status::Interrupted { .. } => info.standing == StatusKind::Interrupted,
         // By the machine's clock it may still sleep.
         Status::Waiting { .. } | Status::AwaitingSignal { .. } => true,
         Status::New | Status::Finished | Status::Stopped { .. } | Status::Failed { .. } => false,

@@ -8,7 +8,7 @@ use super::fields::serialize_as;
 use crate::checkpoint::CheckpointError;
 use crate::checkpoint::panics::caught;
 use crate::graph::build::{CompileError, Problem};
-use crate::graph::error::{Class, Misfit, NodeError, RunError, node_error::unprintable};
+use crate::graph::error::{ErrorClass, Incompatibility, NodeError, RunError, node_error::unprintable};
 use crate::graph::spec::{SpecError, SpecProblem};
 use crate::graph::state::{InputError, SchemaError};
 
@@ -67,9 +67,9 @@ impl From<&CheckpointError> for ErrorShape {
 impl From<&NodeError> for ErrorShape {
     fn from(error: &NodeError) -> Self {
         let kind = match error.class() {
-            Class::Transient => "transient",
-            Class::Permanent => "permanent",
-            Class::Unclassified => "unclassified",
+            ErrorClass::Transient => "transient",
+            ErrorClass::Permanent => "permanent",
+            ErrorClass::Unclassified => "unclassified",
         };
         Self::new(error.source(), kind, None).with_causes(error.source().source())
     }
@@ -103,8 +103,8 @@ impl From<&SchemaError> for ErrorShape {
     }
 }
 
-impl From<&Misfit> for ErrorShape {
-    fn from(misfit: &Misfit) -> Self {
+impl From<&Incompatibility> for ErrorShape {
+    fn from(misfit: &Incompatibility) -> Self {
         Self::new(misfit, misfit.into(), Some(misfit.help()))
     }
 }
@@ -129,9 +129,9 @@ serialize_as!(CompileError => ErrorShape::from);
 serialize_as!(Problem => ErrorShape::from);
 serialize_as!(InputError => ErrorShape::from);
 serialize_as!(SchemaError => ErrorShape::from);
-serialize_as!(Misfit => ErrorShape::from);
+serialize_as!(Incompatibility => ErrorShape::from);
 
-impl Serialize for Class {
+impl Serialize for ErrorClass {
     fn serialize<W: Serializer>(&self, out: W) -> Result<W::Ok, W::Error> {
         out.serialize_str(match self {
             Self::Transient => "transient",

@@ -11,7 +11,7 @@ use super::signal::AwaitedShape;
 use crate::graph::context::Budget;
 use crate::graph::interrupt::Question;
 use crate::graph::state::State;
-use crate::graph::thread::{Outcome, Rest, Standing, Status};
+use crate::graph::thread::{Outcome, Rest, Status, StatusKind};
 
 /// A thread's status and its details, with questions as `Q`.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -126,7 +126,7 @@ fn shape(status: &Status) -> StatusShape {
 
 serialize_as!(Status => shape);
 
-impl Serialize for Standing {
+impl Serialize for StatusKind {
     fn serialize<W: Serializer>(&self, out: W) -> Result<W::Ok, W::Error> {
         out.serialize_str(self.as_str())
     }

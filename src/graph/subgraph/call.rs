@@ -294,7 +294,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> StateGraph<S, N, C> {
 /// Runs a subgraph of the task; the task gives its permits back until none of its subgraphs runs.
 async fn lending<C, T>(ctx: &Ctx<C>, subgraph: impl Future<Output = T>) -> T {
     match &ctx.0.permits {
-        Some(permits) => permits.lent(subgraph).await,
+        Some(permits) => permits.released_during(subgraph).await,
         None => subgraph.await,
     }
 }

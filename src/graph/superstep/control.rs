@@ -25,8 +25,8 @@ pub(crate) struct Deferred {
 pub(crate) struct JoinState {
     pub arrived: Mask,
     pub version: u64,
-    /// Of a deferred target: whether the run has gone quiet. Of another: whether its edge's trigger was cleared as something
-    /// arrived last, so that both have one version.
+    /// For a deferred target: true once the run has gone quiet. Otherwise: true if its edge's trigger was cleared in
+    /// the superstep of the last arrival, so that both have one version.
     pub finished: bool,
 }
 
@@ -55,11 +55,12 @@ impl<P> Default for Control<P> {
     }
 }
 
-/// What one apply has done so far.
+/// Bookkeeping of one `begin`..`end` pass.
 #[derive(Debug, Default)]
 pub(crate) struct Applying {
     next: u64,
-    /// Whether something that can start a node became available. LangGraph: `updated_channels` meets `trigger_to_nodes`.
+    /// Set once something that can start a node became available. LangGraph: `updated_channels` meets
+    /// `trigger_to_nodes`.
     triggered: bool,
     /// The nodes whose triggers are cleared, if there are joins.
     cleared: Vec<u32>,
@@ -70,7 +71,7 @@ impl<P> Control<P> {
         Self { joins: vec![JoinState::default(); wiring.joins.len()], ..Self::default() }
     }
 
-    /// Returns the nodes that edges start next, by index, which is by name. L7, L8.
+    /// Returns the nodes that edges start next, by index, which is by name.
     pub(crate) fn pulls(&self, wiring: &Wiring, out: &mut Vec<u32>) {
         out.clear();
         out.extend(self.ready.iter().map(|trigger| trigger.node));
@@ -95,7 +96,7 @@ impl<P> Control<P> {
         complete && (!wiring.deferred[join.target as usize] || state.finished)
     }
 
-    /// Opens a superstep's apply over tasks that edges started: notes what they saw and consumes their triggers (A2, A4).
+    /// Opens a superstep's apply over tasks that edges started: notes what they saw and consumes their triggers.
     pub(crate) fn begin(&mut self, wiring: &Wiring, pulls: &[u32]) -> Applying {
         self.note_last(wiring, pulls);
         if !self.deferred.is_empty() {
@@ -111,7 +112,7 @@ impl<P> Control<P> {
         Applying { next: self.version + 1, triggered: false, cleared }
     }
 
-    /// Clears what lives for one superstep (A6). Called before the new triggers are written.
+    /// Clears what lives for one superstep. Called before the new triggers are written.
     pub(crate) fn clear(&mut self) {
         self.ready.clear();
         self.sends.clear();
@@ -145,8 +146,8 @@ impl<P> Control<P> {
         }
     }
 
-    /// Closes the apply. A `bump` is a superstep (or a discard); input and commands are none (A8). Returns whether the run
-    /// has gone quiet: then deferred nodes are released (A7), and the caller's channels are to be.
+    /// Closes the apply. A `bump` is a superstep (or a discard); input and commands are none. Returns whether the run
+    /// has gone quiet: then deferred nodes are released, and the caller's channels are to be.
     pub(crate) fn end(&mut self, wiring: &Wiring, applying: &Applying, bump: bool) -> bool {
         self.version = applying.next;
         let quiet = bump && !applying.triggered;

@@ -14,7 +14,7 @@ use crate::graph::node::NodeId;
 use crate::graph::records::{CheckpointMeta, Puts};
 use crate::graph::state::{ApplyError, Mask, Merge, Payload, State, Stored, Writes, value};
 
-/// What a send carries.
+/// The payload of a send.
 #[derive(Clone)]
 pub(crate) struct Packet {
     pub payload: Arc<dyn Payload>,
@@ -103,7 +103,7 @@ impl StoredChannels {
     }
 }
 
-/// What a finished task wants done.
+/// The result of a finished task.
 pub(crate) struct Finished<S: State> {
     pub writes: Writes<S>,
     pub rows: Vec<WriteRecord>,
@@ -119,7 +119,7 @@ pub(crate) struct Finished<S: State> {
     pub returned: Option<Arc<Map<String, JsonValue>>>,
 }
 
-/// What a finished task starts.
+/// The nodes and sends that a finished task starts.
 pub(crate) struct Routing {
     /// Nodes, from routers and goto.
     pub targets: Vec<u32>,
@@ -154,7 +154,7 @@ impl<S: State> Default for Finished<S> {
 }
 
 impl<S: State> Position<S> {
-    /// Where a thread stands before it ever ran.
+    /// Returns the position of a thread before its first run.
     pub(crate) fn empty<N: NodeId, C>(table: &Table<S, N, C>) -> Self {
         Self::with_state(table, S::empty(&table.schema))
     }
@@ -177,7 +177,7 @@ impl<S: State> Position<S> {
         }
     }
 
-    /// What subgraphs with state of their own ended at.
+    /// Returns the newest checkpoints of subgraphs with state of their own.
     pub(crate) fn kept(&self) -> Kept {
         if self.children.is_empty() { None } else { Some(Arc::new(self.children.clone())) }
     }
@@ -213,7 +213,7 @@ impl<S: State> Position<S> {
         Err(RunError::StateTooLarge { bytes: self.channels.bytes, limit, channel, most })
     }
 
-    /// Whether anything is stored under this position.
+    /// Returns true if this position is stored as a checkpoint.
     pub(crate) fn is_stored(&self) -> bool {
         self.meta.id != CheckpointId(0)
     }
@@ -363,7 +363,7 @@ pub(crate) fn merged<S: State, N: NodeId, C>(
     Some((merged, merge))
 }
 
-/// The state as a router after one task sees it: the writes of that task, and of no sibling (R3).
+/// The state as a router after one task sees it: the writes of that task, and of no sibling.
 pub(crate) fn fresh_read<S: State, N: NodeId, C>(
     table: &Table<S, N, C>,
     state: &S,

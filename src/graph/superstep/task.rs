@@ -12,11 +12,11 @@ use crate::graph::node::{Command, NodeId, Sends, Target};
 use crate::graph::records::{Journal, SENT, START_KEY, START_NODE};
 use crate::graph::state::{Payload, State};
 
-/// How many sends one task, and all of a superstep, may make.
+/// The maximum number of sends of one task, and of all tasks of a superstep.
 pub(crate) const SENDS_LIMIT: usize = 100_000;
-/// How many questions may be open in one superstep.
+/// The maximum number of pending questions in one superstep.
 pub(crate) const QUESTIONS_LIMIT: usize = 10_000;
-/// How many failed attempts of a task are kept.
+/// The number of failed attempts of a task that are kept.
 const FAILURES_KEPT: usize = 100;
 
 /// One task of a superstep.
@@ -74,7 +74,7 @@ impl<S: State> Task<S> {
         self.packet.is_none()
     }
 
-    /// How many of its questions are open.
+    /// Returns the number of its pending questions.
     pub(crate) fn open(&self) -> usize {
         match &self.stand {
             Stand::Asked { questions, .. } => questions.len(),
@@ -94,7 +94,7 @@ impl<S: State> Task<S> {
         matches!(self.stand, Stand::Done(_))
     }
 
-    /// Whether it is to run now. V12: a task that waits for an answer is left alone, unless `rerun`.
+    /// Returns true if it is to run now. A task that waits for an answer is not run again, unless `rerun` (V12).
     pub(crate) fn runs(&self, rerun: bool) -> bool {
         match &self.stand {
             Stand::Ready => true,
@@ -114,7 +114,7 @@ impl<S: State> Task<S> {
         (first..).zip(failures).for_each(|(attempt, failure)| self.note_failure_of(attempt, failure));
     }
 
-    /// Of very many failures, the first are forgotten.
+    /// Notes that an attempt failed. Beyond the limit, the oldest failures are dropped.
     fn note_failure_of(&mut self, attempt: u32, failure: FailureRecord) {
         if self.record.failures.len() >= FAILURES_KEPT {
             self.record.failures.remove(0);
@@ -141,7 +141,7 @@ pub(crate) fn without_result(record: TaskRecord) -> TaskRecord {
     }
 }
 
-/// The tasks that a position plans, in canonical order: START, edges by name, then sends. L7.
+/// The tasks that a position plans, in canonical order: START, edges by name, then sends.
 pub(crate) fn plan<S: State, N: NodeId, C>(
     table: &Table<S, N, C>,
     pos: &Position<S>,

@@ -10,7 +10,7 @@ use crate::graph::records::Puts;
 use crate::graph::state::{SETS, State, Stored, value};
 
 impl<S: State> Position<S> {
-    /// What a task left to a channel that the graph does not have. A change that only its reducer could make is lost.
+    /// Applies a write to a channel that this version of the graph does not declare. Reduced writes are dropped.
     pub(super) fn keep_carried(&mut self, at: usize, overwrite: bool, row: RowId, size: u64) {
         let Some(CarriedRecord { channel, slot, .. }) = self.channels.unknown.get_mut(at) else { return };
         match slot {

@@ -154,7 +154,8 @@ fn no_longer_open(id: InterruptId) -> RunError {
     RunError::UnknownQuestion { question: format!("{id} any more") }
 }
 
-/// What is wrong with an answer that fits no open question: the question was answered before, dropped, or never asked.
+/// Returns the error of an answer that fits no pending question: the question was answered before, dropped, or never
+/// asked.
 async fn past(reader: &Reader, answer: &Answer, question: String) -> Result<RunError, RunError> {
     let To::Id(id) = answer.to else { return Ok(RunError::UnknownQuestion { question }) };
     let tasks = reader.tasks(id.checkpoint).await?;

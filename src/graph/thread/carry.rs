@@ -15,7 +15,7 @@ use crate::graph::state::State;
 use crate::graph::superstep::task::planned;
 
 impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
-    /// What is written on copies made for a fork.
+    /// Returns the metadata and time of copies made for a fork.
     pub(crate) fn stamp(&self) -> Stamp<'_> {
         Stamp { words: &self.settings.metadata, now: self.environment.outside.now() }
     }
@@ -48,8 +48,8 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
         Ok(recorder.replace_now(puts, gone).await?)
     }
 
-    /// What the tasks of a checkpoint came to, and the subgraphs they are in, for a fork of it. `parts`: the fork begins a
-    /// branch beside the one that led on.
+    /// Copies the records of a checkpoint's tasks, and their subgraphs, for a fork of it. `parts`: the fork starts a
+    /// branch beside the one that was followed.
     pub(crate) async fn copied(
         &self,
         run: &Run<S, N, C>,

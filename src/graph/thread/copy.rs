@@ -13,7 +13,7 @@ use crate::graph::node::NodeId;
 use crate::graph::records::{Reader, clock};
 use crate::graph::state::State;
 
-/// How many records are copied at once.
+/// The number of records copied at once.
 const PAGE: usize = 1000;
 
 impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {

@@ -71,7 +71,7 @@ impl<S: State, N> StateUpdate<S, N> {
     }
 }
 
-/// What an update made.
+/// The result of an update.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Updated {
     /// The new checkpoint.

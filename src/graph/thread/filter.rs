@@ -3,7 +3,7 @@
 use std::time::SystemTime;
 
 use super::listing::{Listing, ThreadInfo};
-use super::status::Standing;
+use super::status::StatusKind;
 use crate::checkpoint::{Checkpointer, ThreadId};
 use crate::graph::error::RunError;
 use crate::graph::records::clock;
@@ -12,9 +12,9 @@ use crate::graph::records::clock;
 ///
 /// ```
 /// # use superstep::checkpoint::{Checkpointer, CheckpointError};
-/// # use superstep::graph::{RunError, Standing, ThreadFilter};
+/// # use superstep::graph::{RunError, StatusKind, ThreadFilter};
 /// # async fn example(store: &dyn Checkpointer) -> Result<(), RunError> {
-/// let failed = ThreadFilter::new().prefix("order-").status(Standing::Failed).limit(50);
+/// let failed = ThreadFilter::new().prefix("order-").status(StatusKind::Failed).limit(50);
 /// let mut page = failed.page(store).await?;
 /// loop {
 ///     page.threads.iter().for_each(|thread| println!("{} {}", thread.id, thread.step));
@@ -27,7 +27,7 @@ use crate::graph::records::clock;
 #[must_use = "a filter reads nothing until `page` is called"]
 pub struct ThreadFilter {
     prefix: String,
-    status: Option<Standing>,
+    status: Option<StatusKind>,
     graph: Option<String>,
     metadata: Vec<(String, String)>,
     since: Option<u64>,
@@ -59,7 +59,7 @@ impl ThreadFilter {
     }
 
     /// Chooses threads with this status, as their records show it: see [`ThreadInfo::standing`].
-    pub fn status(mut self, status: Standing) -> Self {
+    pub fn status(mut self, status: StatusKind) -> Self {
         self.status = Some(status);
         self
     }

@@ -102,7 +102,8 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
         Ok(Outcome::Finished(state))
     }
 
-    /// Where the last run with this handle ended, if nobody has moved the thread since: it need not be read again.
+    /// Returns the end of the last run with this handle, if nobody has moved the thread since: it need not be read
+    /// again.
     fn kept(&self, shared: &Shared<C>) -> Option<Position<S>> {
         let head = shared.recorder.as_ref()?.head();
         let (left, pos) = self.kept.lock().unwrap_or_else(PoisonError::into_inner).take()?;
@@ -131,7 +132,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
         Ok(run)
     }
 
-    /// Where the thread stands, as a run that has not begun.
+    /// Loads the thread's position as a run that has not started.
     async fn load(
         &self,
         shared: Arc<Shared<C>>,
@@ -225,13 +226,13 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
             return Err(self.unknown());
         }
         let behind = !run.is_at_head();
-        let travels = (self.at.is_some() && answers.is_empty()) || self.settings.afresh;
+        let travels = (self.at.is_some() && answers.is_empty()) || self.settings.restart_superstep;
         let mut records = reader.tasks(run.pos.meta.id).await?;
         if let Some(before) = records.get(&COMMAND_KEY) {
             let before = reader.finished(&run.table, "", before, &mapping).await?;
             add_command(&run.table, &mut run.pos, &before);
         }
-        let own = matches!(run.pos.meta.source, Source::Update | Source::Fork) && !self.settings.afresh;
+        let own = matches!(run.pos.meta.source, Source::Update | Source::Fork) && !self.settings.restart_superstep;
         let mut forks = behind || (travels && !own);
         let anew = forks && travels;
         if !mapping.is_same() && !anew {
@@ -255,7 +256,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
         }
         run.step.planned = false;
         run.plan();
-        if self.settings.afresh
+        if self.settings.restart_superstep
             && let Some(recorder) = run.recorder()
         {
             let tasks = run.step.tasks.iter().map(|task| task.key);

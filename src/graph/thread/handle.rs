@@ -17,7 +17,7 @@ use crate::graph::records::{Durability, Outside};
 use crate::graph::state::{IntoWrites, State};
 use crate::graph::superstep::Position;
 
-/// How many bytes all values of a stored state may have together, unless [`Thread::max_state_bytes`] says otherwise: 1 GiB.
+/// The default of [`Thread::max_state_bytes`], the maximum size of all values of a stored state together: 1 GiB.
 pub const STATE_LIMIT: u64 = 1 << 30;
 
 /// One conversation with a graph, as it is kept in a store under a name. LangGraph: a `thread_id` and its config.
@@ -54,7 +54,7 @@ pub struct Thread<S: State, N, C = ()> {
     pub(crate) environment: ThreadEnvironment,
 }
 
-/// How a handle runs its thread.
+/// The settings of a handle.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct RunSettings {
     pub durability: Durability,
@@ -70,7 +70,7 @@ pub(crate) struct RunSettings {
     /// Set if a run claims the thread from another.
     pub take_over: bool,
     /// Set if a run repeats the unfinished superstep, on a checkpoint of its own.
-    pub afresh: bool,
+    pub restart_superstep: bool,
     pub metadata: Vec<(String, String)>,
 }
 
@@ -85,7 +85,7 @@ pub(crate) struct ThreadEnvironment {
     pub records_events: bool,
 }
 
-/// Where the last run ended, with the thread's head as it left it.
+/// The end of the last run, with the thread's head as that run left it.
 type Kept<S> = Arc<Mutex<Option<(Head, Position<S>)>>>;
 
 impl<S: State, N: NodeId, C> Clone for Thread<S, N, C> {

@@ -47,7 +47,7 @@ enum Found<S> {
 struct Listed {
     id: CheckpointId,
     record: CheckpointRecord,
-    /// What became of its tasks, if that was read with it.
+    /// The records of its tasks, if they were read with it.
     tasks: Option<Tasks>,
 }
 
@@ -58,9 +58,9 @@ impl<S: State, N, C> std::fmt::Debug for History<S, N, C> {
 }
 
 const READING: &str = "reading the history of a thread";
-/// How many checkpoints are scanned at once.
+/// The number of checkpoints scanned at once.
 const PAGE: usize = 64;
-/// How many tasks are read at most with a page; those of wider supersteps, or behind subgraphs, are read one by one.
+/// The maximum number of tasks read with a page; those of wider supersteps, or behind subgraphs, are read one by one.
 const TASKS: usize = 4 * PAGE;
 
 impl<S: State, N: NodeId, C: Send + Sync + 'static> History<S, N, C> {

@@ -111,12 +111,12 @@ impl Ledger {
             let depth = self.prefixes.first().map_or(0, |prefix| prefix.matches('/').count() / 3);
             entries.iter_mut().for_each(|entry| _ = entry.path.drain(..depth.min(entry.path.len())));
         }
-        let messages = attached(&mut entries, self.heard(reader, checkpoint).await?);
+        let messages = attached(&mut entries, self.emitted_messages(reader, checkpoint).await?);
         Ok((entries, messages))
     }
 
-    /// What the task emitted, and what those in its subgraphs did.
-    async fn heard(&self, reader: &Reader, root: CheckpointId) -> Result<Vec<JournalMessage>, RunError> {
+    /// Returns the messages of the task, and of the tasks in its subgraphs.
+    async fn emitted_messages(&self, reader: &Reader, root: CheckpointId) -> Result<Vec<JournalMessage>, RunError> {
         let key = |number| Key::Event { checkpoint: root, number };
         let mut heard = vec![];
         for (at, bytes) in reader.scan(key(0)..=key(u64::MAX)).await? {
@@ -166,7 +166,7 @@ fn attached(entries: &mut [JournalEntry], messages: Vec<JournalMessage>) -> Vec<
     left
 }
 
-/// What a task asked: what was answered, then the rest of what it asked last.
+/// Returns the questions of a task: answered ones first, then the rest of its last ones.
 fn questions<S: State, N: NodeId, C>(table: &Table<S, N, C>, task: &Task<S>, node: &str) -> Vec<JournalQuestion> {
     let payload = |place: u32, name: &str| {
         let shows = table.asks(name).map_or_else(Shows::of::<AnyQuestion>, |asks| asks.shows);

@@ -5,7 +5,7 @@ use std::time::SystemTime;
 
 use super::resting::{Came, may_wait, rests};
 use super::snapshot::is_failed;
-use super::status::Standing;
+use super::status::StatusKind;
 use crate::checkpoint::time::system_time;
 use crate::checkpoint::{
     AboutRecord, CheckpointError, CheckpointId, CheckpointRecord, Checkpointer, ControlRecord, ForeignRecord, Head,
@@ -22,8 +22,9 @@ pub struct ThreadInfo {
     pub id: ThreadId,
     /// The name of its graph; empty if the thread was begun and nothing of it stored.
     pub graph: String,
-    /// How it stands. A thread at a breakpoint, or one that needs migration, shows as it was left, because only its graph knows.
-    pub standing: Standing,
+    /// Its status. A thread at a breakpoint, or one that needs migration, shows as it was left, because only its graph
+    /// knows.
+    pub standing: StatusKind,
     /// The newest checkpoint.
     pub checkpoint: Option<CheckpointId>,
     /// The superstep it has come to, from -1.
@@ -38,20 +39,20 @@ pub struct ThreadInfo {
     pub foreign: Option<ForeignRecord>,
     /// The metadata of its newest checkpoint: [`Thread::metadata`](crate::graph::Thread::metadata).
     pub metadata: Vec<(String, String)>,
-    /// The pending questions, if it is [`Interrupted`](Standing::Interrupted). Their types are not known here: payloads are
+    /// The pending questions, if it is [`Interrupted`](StatusKind::Interrupted). Their types are not known here: payloads are
     /// JSON, and so are answers.
     pub questions: Vec<Question>,
     /// When the first of its tasks that wait for a time can resume.
     pub wake: Option<SystemTime>,
     /// The signals that its tasks wait for.
     pub awaits: Vec<AwaitedSignal>,
-    /// Why it is [`Damaged`](Standing::Damaged).
+    /// The reason why it is [`Damaged`](StatusKind::Damaged).
     pub reason: Option<String>,
-    /// Whether tasks can run although questions are pending.
+    /// True if tasks can run although questions are pending.
     pub(crate) ready: bool,
-    /// How far the tasks of its newest checkpoint have come.
+    /// The progress of the tasks of its newest checkpoint.
     pub(crate) progress: Progress,
-    /// Whether stop points are stored with it: [`Thread::remember_stops`](crate::graph::Thread::remember_stops).
+    /// True if breakpoints are stored with it: [`Thread::remember_stops`](crate::graph::Thread::remember_stops).
     pub has_stops: bool,
 }
 
@@ -59,7 +60,7 @@ impl ThreadInfo {
     /// Returns whether something can run now, as far as the records show it.
     pub(crate) fn can_resume(&self) -> bool {
         let trusted = self.foreign.as_ref().is_none_or(|foreign| foreign.trusted);
-        trusted && (self.standing == Standing::Pending || self.ready)
+        trusted && (self.standing == StatusKind::Pending || self.ready)
     }
 
     /// Returns one thread; none if the store does not know it.
@@ -80,7 +81,7 @@ impl ThreadInfo {
     }
 
     /// Returns all threads of a store, in byte order of length and name. One whose records cannot be read is
-    /// [`Damaged`](Standing::Damaged), and hides no other.
+    /// [`Damaged`](StatusKind::Damaged), and hides no other.
     ///
     /// # Errors
     /// If the store cannot be read.
@@ -105,7 +106,7 @@ impl ThreadInfo {
 /// A reading of many threads: what they share is read once.
 pub(crate) struct Listing<'a> {
     store: &'a dyn Checkpointer,
-    /// How many sources each join has, by the graph's fingerprint.
+    /// The number of sources of each join, by the graph's fingerprint.
     joins: HashMap<u64, Vec<(usize, u32)>>,
     /// In milliseconds since 1970.
     now: u64,
@@ -163,18 +164,18 @@ impl<'a> Listing<'a> {
         commanded: bool,
     ) -> Result<Found, RunError> {
         if self.store.is_claimed(id) {
-            return Ok(Standing::Running.into());
+            return Ok(StatusKind::Running.into());
         }
-        let (Some(checkpoint), Some(record)) = (head.checkpoint, record) else { return Ok(Standing::New.into()) };
+        let (Some(checkpoint), Some(record)) = (head.checkpoint, record) else { return Ok(StatusKind::New.into()) };
         if !commanded && record.control.plans_nothing() {
-            return Ok(Standing::Finished.into()); // most are: their tasks are not looked for
+            return Ok(StatusKind::Finished.into()); // most are: their tasks are not looked for
         }
         let mut tasks = self.tasks(id, checkpoint).await?;
         let command = tasks.remove(&COMMAND_KEY).unwrap_or_default();
         let questions = self.questions(id, head.birth, &tasks).await?;
         let failed = tasks.values().any(is_failed);
         if questions.is_empty() && failed {
-            return Ok(Standing::Failed.into());
+            return Ok(StatusKind::Failed.into());
         }
         let planned = self.planned(id, record, &command).await?;
         let done = tasks.values().filter(|task| task.status == TaskStatus::Done).count();
@@ -185,20 +186,20 @@ impl<'a> Listing<'a> {
             let asking = tasks.iter().filter(|(task, record)| asks(record) && !came.wakes(**task, record, self.now));
             let asking = asking.count();
             let ready = !failed && planned > done + asking + resting;
-            return Ok(Found { standing: Standing::Interrupted, questions, ready, ..found });
+            return Ok(Found { standing: StatusKind::Interrupted, questions, ready, ..found });
         }
         let standing = match planned {
-            0 => Standing::Finished,
+            0 => StatusKind::Finished,
             // All have ended, and yet no checkpoint follows: their results could not be applied.
-            planned if done == planned => Standing::Failed,
-            planned if done + resting == planned && found.awaits.is_empty() => Standing::Waiting,
-            planned if done + resting == planned => Standing::AwaitingSignal,
-            _ => Standing::Pending,
+            planned if done == planned => StatusKind::Failed,
+            planned if done + resting == planned && found.awaits.is_empty() => StatusKind::Waiting,
+            planned if done + resting == planned => StatusKind::AwaitingSignal,
+            _ => StatusKind::Pending,
         };
         Ok(Found { standing, ..found })
     }
 
-    /// What the tasks wait for.
+    /// Returns the waits of the tasks.
     fn waiting(&self, tasks: &Tasks, came: &Came) -> Found {
         let waiting = || tasks.values().filter(|task| may_wait(task));
         let wakes = waiting().filter_map(|task| task.wake);
@@ -208,7 +209,7 @@ impl<'a> Listing<'a> {
             wake: wakes.filter(|&wake| wake > self.now).min(),
             awaits: waiting().flat_map(|task| &task.receives).map(AwaitedSignal::from).collect(),
             progress,
-            ..Standing::Pending.into()
+            ..StatusKind::Pending.into()
         }
     }
 
@@ -238,7 +239,7 @@ impl<'a> Listing<'a> {
         Ok(tasks)
     }
 
-    /// How many tasks a checkpoint plans, with what a command from outside added.
+    /// Returns the number of tasks that a checkpoint plans, with those of a command through `update_state`.
     async fn planned(
         &mut self,
         id: &ThreadId,
@@ -268,10 +269,10 @@ impl<'a> Listing<'a> {
     }
 }
 
-/// How far the tasks of a checkpoint have come, as a thread that is resumed shows it.
+/// The progress of the tasks of a checkpoint, as a thread that is resumed shows it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Progress {
-    /// How many entries their journals have.
+    /// The number of entries in their journals.
     entries: u64,
     /// The first signal in the mailbox that one of them waits for.
     signal: Option<SignalId>,
@@ -279,18 +280,18 @@ pub(crate) struct Progress {
 
 /// A thread's status with what belongs to it.
 struct Found {
-    standing: Standing,
+    standing: StatusKind,
     questions: Vec<Question>,
     /// In milliseconds since 1970.
     wake: Option<u64>,
     awaits: Vec<AwaitedSignal>,
-    /// Whether tasks can run although questions are pending.
+    /// True if tasks can run although questions are pending.
     ready: bool,
     progress: Progress,
 }
 
-impl From<Standing> for Found {
-    fn from(standing: Standing) -> Self {
+impl From<StatusKind> for Found {
+    fn from(standing: StatusKind) -> Self {
         Self { standing, questions: vec![], wake: None, awaits: vec![], ready: false, progress: Progress::default() }
     }
 }
@@ -304,7 +305,7 @@ fn damaged(id: &ThreadId, error: RunError) -> Result<ThreadInfo, RunError> {
     Ok(ThreadInfo {
         id: id.clone(),
         graph: String::new(),
-        standing: Standing::Damaged,
+        standing: StatusKind::Damaged,
         checkpoint: None,
         step: -1,
         created_at: 0,
@@ -322,7 +323,7 @@ fn damaged(id: &ThreadId, error: RunError) -> Result<ThreadInfo, RunError> {
     })
 }
 
-/// Whether a task waits for an answer.
+/// Returns true if a task waits for an answer.
 fn asks(task: &TaskRecord) -> bool {
     task.status != TaskStatus::Done && task.questions.iter().any(|asked| !asked.answered)
 }

@@ -6,7 +6,7 @@ use super::handle::Thread;
 use super::journal::Inside;
 use crate::checkpoint::{CarriedRecord, CheckpointId, QuestionRecord, Slot, TaskRecord};
 use crate::graph::build::Table;
-use crate::graph::error::{Misfit, RunError};
+use crate::graph::error::{Incompatibility, RunError};
 use crate::graph::node::NodeId;
 use crate::graph::records::{BY_HANDLER, Mapping, Reader, Tasks, mapping::refuse};
 use crate::graph::run::Run;
@@ -59,18 +59,18 @@ pub(crate) async fn nested<S: State, N: NodeId, C: Send + Sync + 'static>(
     Ok(Some((Box::new(child.0.nested(reader, id).await?), activation)))
 }
 
-/// What does not fit in the subgraphs that go on.
+/// Returns the incompatibilities of the subgraphs that continue.
 pub(crate) async fn inside<S: State, N: NodeId, C: Send + Sync + 'static>(
     table: &Table<S, N, C>,
     reader: &Reader,
     at: (&Position<S>, &Mapping),
     tasks: &[Task<S>],
-) -> Result<Vec<Misfit>, RunError> {
+) -> Result<Vec<Incompatibility>, RunError> {
     let mut misfits = vec![];
     for task in tasks.iter().filter(|task| !task.is_done()) {
         let Some(ChildOf { child, id, is_sure: true, .. }) = child_of(table, reader, at, task).await? else { continue };
         let node = table.node_name(task.node).to_string();
-        let of = |misfit| Misfit::Inside { node: node.clone(), misfit: Box::new(misfit) };
+        let of = |misfit| Incompatibility::Inside { node: node.clone(), misfit: Box::new(misfit) };
         misfits.extend(child.0.misfits(reader, id).await?.into_iter().map(of));
     }
     Ok(misfits)
@@ -81,7 +81,7 @@ struct ChildOf<'a> {
     child: &'a AnyChild,
     /// Its checkpoint.
     id: CheckpointId,
-    /// Whether it is known that they belong together.
+    /// True if it is certain that they belong together.
     is_sure: bool,
     /// The pointer of the task that led to it, if one did.
     call: Option<u32>,
@@ -104,7 +104,7 @@ async fn child_of<'a, S: State, N: NodeId, C: Send + Sync + 'static>(
         pos.children.iter().find(|(known, _)| *known == table.node_name(task.node).to_string()).map(|(_, id)| *id);
     let key = mapping.stored_task(task.key);
     let called = reader.called(pos.meta.id, key).await?;
-    let foremost = reader.foremost(&[(key, task.record.clone())].into(), called).await?;
+    let foremost = reader.active_child(&[(key, task.record.clone())].into(), called).await?;
     let call = foremost.map(|(_, call, _)| call);
     let Some(id) = foremost.map(|(.., id)| id).or(own) else { return Ok(None) };
     let shape = reader.record(id).await?.map(|record| record.shape);

@@ -43,8 +43,8 @@ pub use listing::ThreadInfo;
 pub use outcome::{Outcome, Questions, Rest};
 pub use past::Status;
 pub use request::Request;
-pub use status::Standing;
+pub use status::StatusKind;
 pub use stream::RunStream;
 
 pub(crate) use listing::Progress;
-pub(crate) use stream::Told;
+pub(crate) use stream::EventStream;

@@ -15,8 +15,7 @@ use crate::graph::state::State;
 use crate::graph::superstep::Task;
 use crate::graph::view::Shown;
 
-/// How a run came to rest. Everything it did is stored. A failure is no outcome but a [`RunError`](crate::graph::RunError).
-///
+/// The end of a run. Everything it did is stored. A failure is no outcome but a [`RunError`](crate::graph::RunError).
 /// Its `Debug` shows a derived state as JSON, without secret channels.
 #[derive(Clone)]
 #[non_exhaustive]
@@ -30,7 +29,7 @@ pub enum Outcome<S> {
     Waiting {
         /// When the first of them goes on.
         until: SystemTime,
-        /// Where the run stands.
+        /// The position of the run.
         rest: Rest<S>,
     },
     /// Nothing is left to do until a signal comes; once it has been [sent](crate::graph::Thread::signal), `thread.proceed()`
@@ -40,7 +39,7 @@ pub enum Outcome<S> {
         signals: Vec<AwaitedSignal>,
         /// When the first task goes on without one, or has slept long enough; none: never.
         until: Option<SystemTime>,
-        /// Where the run stands.
+        /// The position of the run.
         rest: Rest<S>,
     },
     /// The run stands at a breakpoint; `thread.proceed()` goes on.
@@ -130,7 +129,7 @@ impl<S> fmt::Debug for Questions<S> {
     }
 }
 
-/// Where a stopped run stands.
+/// The position of a stopped run.
 #[derive(Clone)]
 pub struct Rest<S> {
     state: Arc<S>,

@@ -10,7 +10,7 @@ use super::resting::Resting;
 use super::snapshot::is_failed;
 use crate::checkpoint::{CheckpointId, Claim, Source};
 use crate::graph::build::{DrawOptions, Stops, Table, ascii, dot};
-use crate::graph::error::{Misfit, RunError};
+use crate::graph::error::{Incompatibility, RunError};
 use crate::graph::interrupt::{AwaitedSignal, Question};
 use crate::graph::node::NodeId;
 use crate::graph::persist::load::position;
@@ -24,7 +24,7 @@ use crate::graph::superstep::{
 };
 use crate::graph::view::{Seen, Snapshot, StateSnapshot, TaskSnapshot};
 
-/// How a thread stands. LangGraph tells it by `get_state(config).next`, which is empty for several of these.
+/// The status of a thread. LangGraph derives it from `get_state(config).next`, which is empty for several of these.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub enum Status {
@@ -66,14 +66,14 @@ pub enum Status {
     },
     /// A task failed, or its results cannot be applied: `proceed()` tries again, `retry()` begins the superstep anew.
     Failed {
-        /// Why.
+        /// The reason.
         reason: String,
     },
     /// Another version of the graph stored it, and this one cannot go on with it: it can be read, and moved on by hand with
     /// [`update_state_as`](Thread::update_state_as).
     NeedsMigration {
-        /// Why.
-        misfits: Vec<Misfit>,
+        /// The incompatibilities.
+        misfits: Vec<Incompatibility>,
     },
     /// A run holds it just now.
     Running,
@@ -223,7 +223,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
         })
     }
 
-    /// Why the superstep at the head cannot go on, if it cannot.
+    /// Returns the reason why the superstep at the head cannot continue, if there is one.
     async fn failure(&self, reader: &Reader, id: CheckpointId) -> Result<Option<String>, RunError> {
         let mut records = reader.tasks(id).await?;
         if let Some(record) = records.values().find(|record| is_failed(record)) {
@@ -261,7 +261,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
         Ok(pos.start.is_none() && (before || self.stopped_after(reader, &pos, after).await?))
     }
 
-    /// Whether a run stops after the superstep that a position comes from.
+    /// Returns true if a run stops after the superstep that a position comes from.
     async fn stopped_after(
         &self,
         reader: &Reader,
@@ -292,12 +292,12 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
         if self.graph.store.is_none() {
             return Err(RunError::NoCheckpointer { what: "retry" });
         }
-        self.clone().afresh().proceed().await
+        self.clone().restart_superstep().proceed().await
     }
 
     /// Begins the unfinished superstep anew with the next run: [`retry`](Self::retry) as a setting, for a stream.
-    pub fn afresh(mut self) -> Self {
-        self.settings.afresh = true;
+    pub fn restart_superstep(mut self) -> Self {
+        self.settings.restart_superstep = true;
         self
     }
 

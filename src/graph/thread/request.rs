@@ -8,7 +8,7 @@ use crate::graph::interrupt::{Answer, Interrupt};
 use crate::graph::node::Command;
 use crate::graph::state::{IntoWrites, State, Writes};
 
-/// What to run a thread with.
+/// The input of a run.
 #[must_use]
 pub struct Request<S: State, N> {
     pub(crate) kind: Kind<S, N>,

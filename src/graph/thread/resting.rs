@@ -12,7 +12,7 @@ use crate::graph::records::{Letter, Reader, Tasks, clock, mailbox::letters};
 use crate::graph::state::State;
 use crate::graph::view::StateSnapshot;
 
-/// What the tasks of a checkpoint wait for, where none can run.
+/// The waits of a checkpoint's tasks, where none can run.
 #[derive(Debug)]
 pub(crate) struct Resting {
     /// When the first of them goes on by itself.
@@ -74,19 +74,19 @@ impl Came {
     }
 }
 
-/// Whether a task may wait for a time or a signal.
+/// Returns true if a task may wait for a time or a signal.
 pub(crate) fn may_wait(record: &TaskRecord) -> bool {
     matches!(record.status, TaskStatus::Waiting | TaskStatus::Interrupted)
 }
 
-/// Whether a task waits for a time or a signal, and for no answer, and neither has come.
+/// Returns true if a task waits for a time or a signal, and for no answer, and neither has come.
 pub(crate) fn rests((task, record): (u32, &TaskRecord), came: &Came, now: u64) -> bool {
     let waits = record.wake.is_some() || !record.receives.is_empty();
     record.status == TaskStatus::Waiting && waits && !came.wakes(task, record, now)
 }
 
 impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
-    /// What the thread waits for, if each task that has not ended waits for a time or a signal that has not come.
+    /// Returns the waits of the thread, if each task that has not ended waits for a time or a signal that has not come.
     pub(crate) async fn resting(
         &self,
         reader: &Reader,

@@ -43,7 +43,7 @@ impl Scope {
         namespace.iter().map(now).collect()
     }
 
-    /// Whether a checkpoint of this namespace belongs to the graph that is meant.
+    /// Returns true if a checkpoint of this namespace belongs to the graph of the scope.
     pub(crate) fn holds(&self, namespace: &str) -> bool {
         let mut rest = namespace;
         for names in &self.names {
@@ -58,7 +58,7 @@ impl Scope {
     }
 }
 
-/// Whether the way down to a node leads through these; the first call of a task has no number.
+/// Returns true if the way down to a node leads through these; the first call of a task has no number.
 fn is_inside(namespace: &[String], way: &[String]) -> bool {
     let rest = namespace.strip_prefix(way);
     rest.is_some_and(|rest| rest.first().is_none_or(|next| !next.starts_with('#')))
@@ -78,7 +78,7 @@ fn woken(record: &mut TaskRecord, now: u64) -> bool {
     true
 }
 
-/// How the newest checkpoint of a graph is found.
+/// The way in which the newest checkpoint of a graph is found.
 pub(crate) enum Above {
     /// By the head: it is the root's.
     Head,
@@ -92,7 +92,7 @@ pub(crate) enum Above {
 pub(crate) struct Scoped<S: State, N, C> {
     pub run: Run<S, N, C>,
     pub loaded: Option<Loaded>,
-    /// Whether it stands at the newest checkpoint of its graph.
+    /// True at the newest checkpoint of its graph.
     pub is_head: bool,
 }
 
@@ -173,7 +173,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
         })
     }
 
-    /// Where the thread (or the checkpoint `at`) stands, ready to be written.
+    /// Loads the position of the thread, or of the checkpoint `at`, for a write.
     pub(crate) async fn scoped(
         &self,
         shared: Arc<Shared<C>>,
@@ -273,7 +273,7 @@ impl Reader {
             ran.and_then(|at| shape.nodes.get(at as usize)).is_some_and(|name| names.contains(name))
         };
         let called: Vec<Called> = self.children(at).await?.into_iter().filter(of_node).collect();
-        if let Some((task, call, id)) = self.foremost(&self.tasks(at).await?, called).await? {
+        if let Some((task, call, id)) = self.active_child(&self.tasks(at).await?, called).await? {
             return Ok(Some((id, Some(Caller { checkpoint: at, task, call }))));
         }
         let own = record.children.iter().find(|(name, _)| names.contains(name));
@@ -292,11 +292,11 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Scoped<S, N, C> {
         run.step.planned = false;
         run.plan();
         reader.restore(&table, &path, &mut run.step.tasks, records, mapping).await?;
-        run.pos.channels.pending_rewrites.extend(mapping.take_owed());
+        run.pos.channels.pending_rewrites.extend(mapping.take_rewrites());
         run.keep_children(reader, mapping).await
     }
 
-    /// Whether what is written in the name of a planned task may be noted beside it.
+    /// Returns true if writes in the name of a planned task may be noted beside it.
     pub(crate) fn notes_results(&self) -> bool {
         self.is_head && self.loaded.as_ref().is_none_or(|(_, mapping)| mapping.is_same())
     }
@@ -339,5 +339,5 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> History<S, N, C> {
     }
 }
 
-/// What a reader needs to map stored indexes; kept beside a loaded run.
+/// The reader and mapping of a loaded run.
 pub(crate) type Loaded = (Reader, Mapping);

@@ -131,7 +131,7 @@ impl Reader {
     }
 }
 
-/// What a command from outside did to a checkpoint after it was made.
+/// Adds the effect of a command through `update_state` to the checkpoint that it was given at.
 pub(crate) fn add_command<S: State, N: NodeId, C>(
     table: &Table<S, N, C>,
     pos: &mut Position<S>,
@@ -162,7 +162,7 @@ pub(crate) fn with_results<S: State, N: NodeId, C>(
     Arc::new(merged)
 }
 
-/// Whether a record says that its task failed.
+/// Returns true if a record is that of a failed task.
 pub(crate) fn is_failed(record: &TaskRecord) -> bool {
     record.status == TaskStatus::Failed
 }

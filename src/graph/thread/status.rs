@@ -4,10 +4,10 @@ use std::fmt;
 
 use super::past::Status;
 
-/// How a thread stands, in one word: [`Status`] without what it carries.
+/// The status of a thread in one word: [`Status`] without what it carries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
-pub enum Standing {
+pub enum StatusKind {
     /// It has never run.
     New,
     /// Nothing is left to run.
@@ -32,7 +32,7 @@ pub enum Standing {
     Damaged,
 }
 
-impl Standing {
+impl StatusKind {
     /// Every word there is.
     pub const ALL: [Self; 11] = [
         Self::New,
@@ -66,7 +66,7 @@ impl Standing {
     }
 }
 
-impl fmt::Display for Standing {
+impl fmt::Display for StatusKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.as_str())
     }
@@ -74,18 +74,18 @@ impl fmt::Display for Standing {
 
 impl Status {
     /// Returns the status in one word.
-    pub fn standing(&self) -> Standing {
+    pub fn standing(&self) -> StatusKind {
         match self {
-            Self::New => Standing::New,
-            Self::Finished => Standing::Finished,
-            Self::Pending { .. } => Standing::Pending,
-            Self::Interrupted { .. } => Standing::Interrupted,
-            Self::Waiting { .. } => Standing::Waiting,
-            Self::AwaitingSignal { .. } => Standing::AwaitingSignal,
-            Self::Stopped { .. } => Standing::Stopped,
-            Self::Failed { .. } => Standing::Failed,
-            Self::NeedsMigration { .. } => Standing::NeedsMigration,
-            Self::Running => Standing::Running,
+            Self::New => StatusKind::New,
+            Self::Finished => StatusKind::Finished,
+            Self::Pending { .. } => StatusKind::Pending,
+            Self::Interrupted { .. } => StatusKind::Interrupted,
+            Self::Waiting { .. } => StatusKind::Waiting,
+            Self::AwaitingSignal { .. } => StatusKind::AwaitingSignal,
+            Self::Stopped { .. } => StatusKind::Stopped,
+            Self::Failed { .. } => StatusKind::Failed,
+            Self::NeedsMigration { .. } => StatusKind::NeedsMigration,
+            Self::Running => StatusKind::Running,
         }
     }
 }

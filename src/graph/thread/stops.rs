@@ -63,7 +63,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
         }
     }
 
-    /// Where a run stops: as the handle says, or else as the thread's record does.
+    /// Returns the breakpoints of a run: the handle's, or else those stored with the thread.
     pub(crate) fn stops_over(&self, stored: &[StopRecord]) -> BeforeAfter {
         let of = |own: &Option<Stops<u32>>, after| own.clone().or_else(|| self.stored_stops(stored, after));
         (of(&self.settings.before, false), of(&self.settings.after, true))

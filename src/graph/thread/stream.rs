@@ -15,17 +15,17 @@ use crate::graph::node::NodeId;
 use crate::graph::state::{Boxed, State};
 use crate::graph::view::{Event, Mode, Sink};
 
-/// How many events may wait for the reader.
+/// The number of events that may wait for the reader.
 const BUFFER: usize = 64;
 
-/// What tells events, and what it comes to in the end.
-pub(crate) struct Told<T> {
+/// A stream of events, and the result at its end.
+pub(crate) struct EventStream<T> {
     events: mpsc::Receiver<Event>,
     pub run: Option<Boxed<'static, Result<T, RunError>>>,
     end: Option<Result<T, RunError>>,
 }
 
-impl<T: Unpin> Told<T> {
+impl<T: Unpin> EventStream<T> {
     pub(crate) fn new(
         modes: Vec<Mode>,
         subgraphs: bool,
@@ -75,7 +75,7 @@ impl<T: Unpin> Told<T> {
 
 /// The events of a run, in order, and its outcome. Dropping it cancels the run; the thread can go on later.
 #[must_use = "a run goes on only while its stream is read"]
-pub struct RunStream<S>(Told<Outcome<S>>);
+pub struct RunStream<S>(EventStream<Outcome<S>>);
 
 impl<S> std::fmt::Debug for RunStream<S> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -91,7 +91,7 @@ impl<S: State> RunStream<S> {
         subgraphs: bool,
     ) -> Self {
         let run = async move |thread: Thread<S, N, C>, sink| thread.perform(request, Some(sink)).await;
-        Self(Told::new(modes, subgraphs, thread.id.clone(), |sink| Box::pin(run(thread, sink))))
+        Self(EventStream::new(modes, subgraphs, thread.id.clone(), |sink| Box::pin(run(thread, sink))))
     }
 
     /// Returns the next event; none once the run has ended.

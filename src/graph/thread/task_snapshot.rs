@@ -48,7 +48,7 @@ pub(crate) fn task_snapshot<S: State, N: NodeId, C: Send + Sync + 'static>(
     shown
 }
 
-/// What is known of the attempt that each failure was: of those recorded last.
+/// Returns the failures of a task; the number of the attempt is known for the last ones.
 fn failures<S: State>(task: &Task<S>) -> Vec<FailureInfo> {
     let unknown = task.record.failures.len().saturating_sub(task.record.failed.len());
     let attempts = std::iter::repeat_n(None, unknown).chain(task.record.failed.iter().copied().map(Some));

@@ -56,7 +56,7 @@ fn started(before: TaskRecord, call: u32) -> TaskRecord {
     TaskRecord { first_call: before.first_call.min(call), handled, error, ..TaskRecord::default() }
 }
 
-/// Whether the body, or the handler, that a replay goes on in has made this call.
+/// Returns true if the body, or the handler, that a replay continues in has made this call.
 fn is_of(call: u32, started: &TaskRecord) -> bool {
     call >= started.first_call && (call >= BY_HANDLER) == started.handled.is_some()
 }
@@ -78,8 +78,8 @@ fn caller(reader: &Reader, record: &CheckpointRecord) -> Result<Caller, RunError
 }
 
 impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
-    /// Whether this handle is at a checkpoint of a subgraph that is not running any more: its task has ended. One with state
-    /// of its own never ends.
+    /// Returns true if this handle is at a checkpoint of a subgraph that is not running any more: its task has ended.
+    /// One with state of its own never ends.
     pub(crate) async fn is_over(&self, recorder: &Arc<Recorder>) -> Result<bool, RunError> {
         let reader = reader(recorder);
         let Some(at) = self.at.filter(|_| !self.scope.nodes.is_empty()) else { return Ok(false) };

@@ -261,7 +261,7 @@ fn own_key<S: State, N: NodeId, C>(run: &Run<S, N, C>, node: u32, at: usize, use
     key
 }
 
-/// What an update wrote in the name of a planned task is that task's result.
+/// Keeps the writes of an update in the name of a planned task as that task's result.
 fn keep_result<S: State, N: NodeId, C: Send + Sync + 'static>(
     run: &Run<S, N, C>,
     key: u32,
@@ -289,7 +289,7 @@ fn keep_result<S: State, N: NodeId, C: Send + Sync + 'static>(
     Ok(())
 }
 
-/// What was written from outside, for the graph around a subgraph: it takes over what changes inside.
+/// Returns the external writes, for the graph around a subgraph: it takes over what changes inside.
 fn by_hand<S: State>(results: &[(u32, Finished<S>)]) -> TaskRecord {
     let writes = results.iter().flat_map(|(_, finished)| finished.rows.iter().copied()).collect();
     TaskRecord { status: TaskStatus::Done, writes, ..TaskRecord::default() }

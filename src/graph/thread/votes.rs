@@ -12,7 +12,7 @@ use crate::graph::node::NodeId;
 use crate::graph::records::{Reader, Tasks};
 use crate::graph::state::{State, value};
 
-/// What an answer comes to.
+/// The effect of an answer.
 pub(crate) enum Came {
     /// It is the answer, given by these.
     Decides { bytes: Vec<u8>, by: Option<String> },
@@ -99,7 +99,7 @@ fn is_same(one: &[u8], other: &[u8]) -> bool {
     one == other || matches!((value::canon(one), value::canon(other)), (Ok(one), Ok(other)) if one == other)
 }
 
-/// Whether no answer can get enough approvals from those who are left.
+/// Returns true if no answer can get enough approvals from those who are left.
 fn is_hopeless(terms: &TermsRecord, votes: &[&VoteRecord]) -> bool {
     if terms.approvers.is_empty() {
         return false;

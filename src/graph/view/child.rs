@@ -6,10 +6,10 @@ use std::sync::Arc;
 use serde_json::{Map, Value};
 
 use super::outline::Outline;
+use super::replay_listener::ReplayListener;
 use super::snapshot::Nested;
-use super::telling::Telling;
 use crate::checkpoint::{BoxFuture, CheckpointId, LogRange, Slot, Source};
-use crate::graph::error::{Misfit, RunError};
+use crate::graph::error::{Incompatibility, RunError};
 use crate::graph::interrupt::{Asks, Question, Receives};
 use crate::graph::records::Reader;
 use crate::graph::state::{Channel, Mask, State, Writes};
@@ -27,40 +27,44 @@ impl std::fmt::Debug for AnyChild {
 pub(crate) trait Inner: Send + Sync {
     fn can_ask(&self) -> bool;
     fn outline(&self) -> &Outline;
-    /// Whether its state is kept anywhere.
+    /// Returns true if its state is stored.
     fn is_kept(&self) -> bool;
-    /// Whether its state outlives the task it runs in.
+    /// Returns true if its state outlives the task it runs in.
     fn is_per_thread(&self) -> bool;
     fn fingerprint(&self) -> u64;
     fn children(&self, node: &str) -> &[AnyChild];
     /// The questions that nodes here and further down declare: names and types.
     fn declared(&self) -> Vec<(&'static str, &'static str)>;
     fn asks(&self, question: &str) -> Option<Asks>;
-    /// How a signal of this name was declared in it.
+    /// Returns the declaration of a signal of this name.
     fn receives(&self, signal: &str) -> Option<Receives>;
     /// The names of the signals that are declared in it.
     fn signals(&self) -> BTreeSet<&'static str>;
     fn asked(&self, namespace: &[String], node: &str, question: &str) -> Option<Asks>;
-    /// Whether a node still asks a question, along the nodes on the way down to it.
+    /// Returns true if a node still declares a question, along the nodes on the way down to it.
     fn asks_still(&self, way: &[&str], node: &str, question: &str) -> bool;
     /// The names that nodes on the way down have and had.
     fn names_down(&self, nodes: &[String]) -> Vec<Vec<String>>;
     fn nested<'a>(&'a self, reader: &'a Reader, at: CheckpointId) -> BoxFuture<'a, Result<Nested, RunError>>;
     /// Tells what was recorded of it again: what led to the second checkpoint since the first.
-    fn told<'a>(
+    fn emit_recorded<'a>(
         &'a self,
         reader: &'a Reader,
         since_and_tip: (CheckpointId, CheckpointId),
-        telling: &'a Telling,
+        listener: &'a ReplayListener,
         names_and_places: (Arc<[String]>, Arc<[String]>),
     ) -> BoxFuture<'a, Result<(), RunError>>;
     /// A checkpoint of it, to be compared.
     fn face<'a>(&'a self, reader: &'a Reader, at: CheckpointId) -> BoxFuture<'a, Result<Box<dyn Face>, RunError>>;
-    /// What of a checkpoint does not fit any more.
-    fn misfits<'a>(&'a self, reader: &'a Reader, at: CheckpointId) -> BoxFuture<'a, Result<Vec<Misfit>, RunError>>;
+    /// Returns the incompatibilities of a checkpoint.
+    fn misfits<'a>(
+        &'a self,
+        reader: &'a Reader,
+        at: CheckpointId,
+    ) -> BoxFuture<'a, Result<Vec<Incompatibility>, RunError>>;
 }
 
-/// What is told of a checkpoint.
+/// The properties of a checkpoint that are compared.
 pub(crate) struct Facts {
     pub reader: Reader,
     pub id: CheckpointId,
@@ -91,7 +95,7 @@ pub(crate) trait Face: Send + Sync {
     ) -> BoxFuture<'a, Result<Option<Vec<Value>>, RunError>>;
 }
 
-/// What a finished child leaves behind.
+/// The result of a finished child.
 pub(crate) struct Left<T: State> {
     pub state: Arc<T>,
     pub delta: Writes<T>,

@@ -11,16 +11,16 @@ use super::untyped::View;
 use crate::checkpoint::{CheckpointId, Source, ThreadId};
 use crate::graph::interrupt::{AnswerInfo, Question};
 
-/// Which events a stream carries. The names and their meaning are LangGraph's stream modes.
+/// The events that a stream carries. The names and their meaning are LangGraph's stream modes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Mode {
     /// The state after each superstep that wrote it.
     Values,
-    /// What each task wrote, as it ends; and questions and breakpoints that stop the run.
+    /// The writes of each task as it ends, and questions and breakpoints that stop the run.
     Updates,
-    /// What nodes emit.
+    /// Custom events that nodes emit.
     Custom,
-    /// What nodes emit piece by piece: messages of models and agents.
+    /// Pieces of messages that nodes emit: of models and agents.
     Messages,
     /// Tasks that start and end.
     Tasks,
@@ -28,8 +28,8 @@ pub enum Mode {
     Checkpoints,
     /// That what was told of ended tasks is on disk. LangGraph has no counterpart.
     Stored,
-    /// What tasks did in the world outside and learned from it: the entries of their journals. Only a
-    /// [replay](crate::graph::Replay) has them. LangGraph has no counterpart.
+    /// The entries of tasks' journals: effects and recorded values. Only a [replay](crate::graph::Replay) has them.
+    /// LangGraph has no counterpart.
     Journal,
     /// Tasks and checkpoints.
     Debug,
@@ -47,11 +47,11 @@ pub struct Event {
     pub namespace: Arc<[String]>,
     /// The superstep, as in [`StateSnapshot::step`](crate::graph::StateSnapshot).
     pub step: i64,
-    /// What happened.
+    /// The event itself.
     pub kind: EventKind,
 }
 
-/// What happened.
+/// An event of a run.
 #[derive(Clone, Debug)]
 pub enum EventKind {
     /// The state now; with questions when a task stopped to ask.
@@ -69,7 +69,7 @@ pub enum EventKind {
         task: EventTask,
         /// Its writes, in order.
         writes: View,
-        /// Whether the result was taken from an earlier run or the cache.
+        /// True if the result was taken from an earlier run or the cache.
         cached: bool,
     },
     /// A task stopped to ask, or the run stopped at a breakpoint (no questions then).
@@ -77,7 +77,7 @@ pub enum EventKind {
         /// The questions.
         questions: Vec<Question>,
     },
-    /// A task got an answer. Told only by a [replay](crate::graph::Replay).
+    /// A task got an answer. RecordedEvent only by a [replay](crate::graph::Replay).
     Answered {
         /// The node.
         node: Arc<str>,
@@ -86,14 +86,14 @@ pub enum EventKind {
         /// The answer.
         answer: AnswerInfo,
     },
-    /// A task of the root graph, or one in its subgraphs, did something in the world outside or recorded something. Told only by
+    /// A task of the root graph, or one in its subgraphs, did something in the world outside or recorded something. RecordedEvent only by
     /// a [replay](crate::graph::Replay), with [`Mode::Journal`].
     Journal {
         /// The node of the root graph.
         node: Arc<str>,
         /// Its task.
         task: EventTask,
-        /// What was recorded. Messages of an effect are events of their own.
+        /// The entry. Messages of an effect are events of their own.
         entry: Box<JournalEntry>,
     },
     /// A node emitted a value.
@@ -113,7 +113,7 @@ pub enum EventKind {
         task: EventTask,
         /// The piece.
         value: Value,
-        /// Where it comes from.
+        /// The origin of the piece.
         metadata: MessageMetadata,
     },
     /// A task starts.
@@ -124,9 +124,9 @@ pub enum EventKind {
         task: EventTask,
         /// The state or payload it starts with.
         input: View,
-        /// Whether a send started it, with a payload.
+        /// True if a send started it, with a payload.
         sent: bool,
-        /// How many supersteps are left before the recursion limit, as
+        /// The number of supersteps left before the recursion limit, as
         /// [`Ctx::remaining_steps`](crate::graph::Ctx::remaining_steps).
         remaining_steps: i64,
     },
@@ -136,7 +136,7 @@ pub enum EventKind {
         node: Arc<str>,
         /// The task.
         task: EventTask,
-        /// How it failed.
+        /// The error, if it failed.
         error: Option<String>,
         /// Its writes.
         writes: View,
@@ -145,8 +145,9 @@ pub enum EventKind {
     },
     /// A checkpoint was made.
     Checkpoint(Box<CheckpointView>),
-    /// What the tasks that were told to have ended came to is on disk; at once for a subgraph of which nothing is kept. Told
-    /// with durability [`Sync`](crate::graph::Durability); with others, and for what ended last, the end of the run says so.
+    /// The results of the tasks whose ends were emitted are on disk; emitted at once for a subgraph whose state is not
+    /// stored. Emitted with durability [`Sync`](crate::graph::Durability); with others, and for the last results, the
+    /// end of the run has this meaning.
     Stored,
 }
 
@@ -201,15 +202,15 @@ pub struct CheckpointView {
     pub id: Option<CheckpointId>,
     /// The state.
     pub values: View,
-    /// What is to run next: a name for each task.
+    /// The nodes that run next: a name for each task.
     pub next: Vec<String>,
     /// The tasks.
     pub tasks: Vec<TaskView>,
     /// Counts along the parent chain.
     pub step: i64,
-    /// Why it was made.
+    /// The cause of the checkpoint.
     pub source: Source,
-    /// Whether it has a parent.
+    /// True if it has a parent.
     pub has_parent: bool,
     /// The nodes of the superstep that made it: a name for each task; none at the start of a run. With durability
     /// [`Sync`](crate::graph::Durability) their results are on disk.
@@ -221,17 +222,17 @@ pub struct CheckpointView {
 pub struct TaskView {
     /// The node.
     pub name: String,
-    /// How it failed.
+    /// The error, if it failed.
     pub error: Option<String>,
-    /// What it wrote, once it has ended.
+    /// Its writes, once it has ended.
     pub result: Option<View>,
     /// The questions it asked.
     pub questions: Vec<Question>,
-    /// Whether it runs a subgraph.
+    /// True if it runs a subgraph.
     pub subgraph: bool,
 }
 
-/// Where a run's events go.
+/// The receiver of a run's events.
 #[derive(Clone, Debug)]
 pub(crate) struct Sink(Arc<SinkInner>);
 
@@ -259,14 +260,14 @@ impl Sink {
         Self::new(mpsc::channel(1).0, vec![], false, None)
     }
 
-    /// Whether anybody listens to these events at this depth.
+    /// Returns true if a listener takes these events at this depth.
     pub(crate) fn wants(&self, mode: Mode, root: bool) -> bool {
         let debug = matches!(mode, Mode::Tasks | Mode::Checkpoints) && self.0.modes.contains(&Mode::Debug);
         let deep = root || self.0.subgraphs;
         deep && (debug || self.0.modes.contains(&mode))
     }
 
-    /// Whether subgraphs are told of too.
+    /// Returns true if the events of subgraphs are taken too.
     pub(crate) fn is_deep(&self) -> bool {
         self.0.subgraphs
     }

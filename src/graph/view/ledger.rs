@@ -6,7 +6,7 @@ use super::secrets::Secrets;
 use super::task_journal::JournalQuestion;
 use crate::checkpoint::{CheckpointId, Checkpointer, ThreadId};
 
-/// Where the journal of a task is.
+/// The location of a task's journal.
 #[derive(Clone)]
 pub(crate) struct Ledger {
     /// A snapshot keeps no store open.
@@ -16,7 +16,7 @@ pub(crate) struct Ledger {
     pub task: LedgerTask,
     /// The checkpoint and key of the root graph's task that it is in.
     pub root: Option<(CheckpointId, u32)>,
-    /// What the keys of its entries begin with, and those of its error handler: where they stand below the root's task.
+    /// The prefixes of the keys of its entries, and of its error handler's, below the root graph's task.
     pub prefixes: Vec<String>,
     pub questions: Vec<JournalQuestion>,
     pub secrets: Secrets,
@@ -35,7 +35,7 @@ pub(crate) struct LedgerTask {
     pub segment: String,
 }
 
-/// Which activation of a subgraph a snapshot is of.
+/// The activation of a subgraph that a snapshot shows.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Activation {
     /// The number of the call, from the first of the last attempt.

@@ -15,7 +15,7 @@ pub struct EventTask {
     pub path: Arc<[String]>,
 }
 
-/// Where a piece of a message comes from. LangGraph: the metadata of `stream_mode="messages"`.
+/// The origin of a piece of a message. LangGraph: the metadata of `stream_mode="messages"`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MessageMetadata {
     /// The node.

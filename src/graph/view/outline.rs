@@ -12,9 +12,9 @@ pub(crate) struct Outline {
 pub(crate) struct OutlineNode {
     pub name: String,
     pub defer: bool,
-    /// Whether an error handler can take its place: its edges do not fire then.
+    /// True if an error handler can take its place: its edges do not fire then.
     pub is_handled: bool,
-    /// Whether it is a variant of the enum that was never added.
+    /// True for a variant of the enum that was never added.
     pub is_missing: bool,
 }
 

@@ -10,15 +10,15 @@ use crate::graph::error::RunError;
 use crate::graph::records::Reader;
 
 /// An event as it is told: the tasks on the way down, its superstep, what it was.
-pub(crate) type Told = (Arc<[String]>, i64, EventKind);
+pub(crate) type RecordedEvent = (Arc<[String]>, i64, EventKind);
 
 /// Recorded events by their numbers.
 #[derive(Default)]
-pub(crate) struct Heard(Mutex<BTreeMap<(CheckpointId, u64), EventRecord>>);
+pub(crate) struct EventLog(Mutex<BTreeMap<(CheckpointId, u64), EventRecord>>);
 
-impl Heard {
+impl EventLog {
     /// Takes up the events of the supersteps that began at these checkpoints of the root graph.
-    pub(crate) async fn hear(&self, reader: &Reader, first: CheckpointId, last: CheckpointId) -> Result<(), RunError> {
+    pub(crate) async fn load(&self, reader: &Reader, first: CheckpointId, last: CheckpointId) -> Result<(), RunError> {
         let key = |checkpoint, number| Key::Event { checkpoint, number };
         let mut heard = BTreeMap::new();
         for (key, bytes) in reader.scan(key(first, 0)..=key(last, u64::MAX)).await? {
@@ -30,18 +30,18 @@ impl Heard {
         Ok(())
     }
 
-    /// What a task emitted, and what others did in its name.
-    pub(crate) fn of(&self, checkpoint: CheckpointId, task: u32) -> Vec<Told> {
+    /// Returns the events that a task emitted, and those of subgraphs that are recorded under it.
+    pub(crate) fn of(&self, checkpoint: CheckpointId, task: u32) -> Vec<RecordedEvent> {
         let mut heard = self.lock();
         let own = |record: &EventRecord| (record.checkpoint, record.task) == (checkpoint, task);
         let (taken, left) = std::mem::take(&mut *heard).into_iter().partition(|(_, record)| own(record));
         *heard = left;
-        told(taken)
+        events_of(taken)
     }
 
-    /// What no task has taken.
-    pub(crate) fn rest(&self) -> Vec<Told> {
-        told(std::mem::take(&mut *self.lock()))
+    /// Returns the events of no task.
+    pub(crate) fn rest(&self) -> Vec<RecordedEvent> {
+        events_of(std::mem::take(&mut *self.lock()))
     }
 
     fn lock(&self) -> MutexGuard<'_, BTreeMap<(CheckpointId, u64), EventRecord>> {
@@ -49,11 +49,11 @@ impl Heard {
     }
 }
 
-fn told(records: BTreeMap<(CheckpointId, u64), EventRecord>) -> Vec<Told> {
+fn events_of(records: BTreeMap<(CheckpointId, u64), EventRecord>) -> Vec<RecordedEvent> {
     records.into_values().map(event).collect()
 }
 
-fn event(record: EventRecord) -> Told {
+fn event(record: EventRecord) -> RecordedEvent {
     let (task, node): (_, Arc<str>) = (emitter(&record), record.node.into());
     let (value, step) = (serde_json::from_str(&record.value).unwrap_or_default(), record.step);
     let namespace = task.path.split_last().map_or(&[][..], |(_, above)| above).into();
@@ -75,7 +75,7 @@ fn emitter(record: &EventRecord) -> EventTask {
 }
 
 impl Reader {
-    /// Whether any event of the thread was recorded.
+    /// Returns true if the thread has recorded events.
     pub(crate) async fn has_events(&self) -> Result<bool, RunError> {
         let key = |end| Key::Event { checkpoint: CheckpointId(end), number: end };
         Ok(!self.store.scan(&self.thread, key(0)..=key(u64::MAX), Order::Ascending, 1).await?.is_empty())

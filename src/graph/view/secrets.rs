@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::task_journal::{JournalKind, TaskJournal};
 
-/// What stands in the place of a secret.
+/// The replacement of a secret.
 const HIDDEN: &str = "[secret]";
 
 /// The shortest text that is looked for inside of others; a shorter one is hidden where it stands alone.

@@ -7,7 +7,7 @@ use std::time::SystemTime;
 use super::ledger::{Activation, Ledger};
 use super::untyped::{Shown, View};
 use crate::checkpoint::{CheckpointId, Source};
-use crate::graph::error::Misfit;
+use crate::graph::error::Incompatibility;
 use crate::graph::interrupt::{AnswerInfo, AwaitedSignal, Question};
 use crate::graph::state::State;
 
@@ -18,7 +18,7 @@ pub struct CheckpointInfo {
     pub id: CheckpointId,
     /// The checkpoint it followed.
     pub parent: Option<CheckpointId>,
-    /// Why it was made.
+    /// The cause of the checkpoint.
     pub source: Source,
     /// Counts along the parent chain, from -1.
     pub step: i64,
@@ -39,13 +39,13 @@ pub struct Snapshot<V> {
     pub id: CheckpointId,
     /// The checkpoint it followed.
     pub parent: Option<CheckpointId>,
-    /// Why it was made.
+    /// The cause of the checkpoint.
     pub source: Source,
     /// Counts along the parent chain, from -1.
     pub step: i64,
     /// When it was made, in milliseconds since 1970.
     pub created_at: u64,
-    /// What runs next: a name for each task.
+    /// The nodes that run next: a name for each task.
     pub next: Vec<String>,
     /// The tasks of the superstep that starts here.
     pub tasks: Vec<TaskSnapshot>,
@@ -54,9 +54,9 @@ pub struct Snapshot<V> {
     /// Stored channels that the state does not have. They are carried along, for the version of the graph that has them, until
     /// the state says that they are `removed`.
     pub carried: Vec<String>,
-    /// Why this version of the graph cannot continue from here, if it cannot. A channel that cannot be read is among them
-    /// ([`Misfit::Value`]): `values` has its initial value, or the entries of its log before the first unreadable one.
-    pub misfits: Vec<Misfit>,
+    /// Reasons why this version of the graph cannot continue from here. A channel that cannot be read is among them
+    /// ([`Incompatibility::Value`]): `values` has its initial value, or the entries of its log before the first unreadable one.
+    pub misfits: Vec<Incompatibility>,
 }
 
 /// A snapshot of a graph over `S`.
@@ -104,7 +104,7 @@ impl fmt::Debug for Nested {
     }
 }
 
-/// How a checkpoint is looked at.
+/// The mode in which a checkpoint is read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Seen {
     /// As it was.
@@ -118,45 +118,45 @@ pub(crate) enum Seen {
 /// A task of a snapshot.
 #[derive(Clone, Debug)]
 pub struct TaskSnapshot {
-    /// What names it within its thread: [`Ctx::task_id`](crate::graph::Ctx::task_id).
+    /// Its id within its thread: [`Ctx::task_id`](crate::graph::Ctx::task_id).
     pub id: String,
     /// The node.
     pub name: String,
-    /// What it is started with: what it reads of the state, or its payload.
+    /// Its input: what its node reads of the state, or its payload.
     pub input: View,
-    /// How it failed.
+    /// The error, if it failed.
     pub error: Option<String>,
-    /// What it wrote, once it has ended.
+    /// Its writes, once it has ended.
     pub result: Option<View>,
     /// Its questions.
     pub questions: Vec<Question>,
     /// The answers it has got, in the order of its questions.
     pub answers: Vec<AnswerInfo>,
-    /// Whether it runs a subgraph.
+    /// True if it runs a subgraph.
     pub subgraph: bool,
     /// The subgraph's state, if asked for and there is one.
     pub state: Option<Box<Nested>>,
-    /// How often it was started.
+    /// The number of attempts.
     pub attempts: u32,
-    /// How its attempts failed, oldest first: at most the last 100.
+    /// Its failed attempts, oldest first: at most the last 100.
     pub failures: Vec<FailureInfo>,
     /// When it goes on by itself, if it waits for a time.
     pub wake: Option<SystemTime>,
     /// The signals that it, or a task of its subgraphs, waits for.
     pub awaits: Vec<AwaitedSignal>,
-    /// How many entries its journal has.
+    /// The number of entries in its journal.
     pub effects: u32,
     pub(crate) ledger: Ledger,
-    /// Which activation of the subgraph `state` is of.
+    /// The activation of the subgraph that `state` is of.
     pub(crate) activation: Option<Activation>,
 }
 
 /// A failed attempt of a task.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FailureInfo {
-    /// Which attempt it was, from 1; unknown for a failure that an earlier release recorded.
+    /// The number of the attempt, from 1; unknown for a failure that an earlier release recorded.
     pub attempt: Option<u32>,
-    /// Why it failed.
+    /// The error.
     pub error: String,
     /// When, in milliseconds since 1970.
     pub at: u64,

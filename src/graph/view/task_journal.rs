@@ -7,11 +7,9 @@ use serde_json::Value;
 use crate::checkpoint::{CheckpointId, EffectEnd};
 use crate::graph::interrupt::AnswerInfo;
 
-/// What a task did in the world outside, learned from it, asked and was answered, over all of its attempts. Read by
-/// [`TaskSnapshot::journal`](crate::graph::TaskSnapshot::journal).
-///
-/// A task of the root graph has the entries of the tasks in its subgraphs too. The values of secret channels are replaced by
-/// `[secret]`, wherever a body has put them.
+/// The journal of a task over all of its attempts: effects, recorded values, questions and answers. Read by
+/// [`TaskSnapshot::journal`](crate::graph::TaskSnapshot::journal). A task of the root graph has the entries of the
+/// tasks in its subgraphs too. The values of secret channels are replaced by `[secret]`, wherever a body has put them.
 #[derive(Clone, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub struct TaskJournal {
@@ -21,7 +19,7 @@ pub struct TaskJournal {
     pub questions: Vec<JournalQuestion>,
     /// The runs of subgraphs that the task called, in order.
     pub children: Vec<ChildRun>,
-    /// What was emitted outside of the task's own effects, as far as it was recorded
+    /// Messages emitted outside of the task's own effects, as far as they were recorded
     /// ([`record_events`](crate::graph::Thread::record_events)).
     pub messages: Vec<JournalMessage>,
 }
@@ -54,7 +52,7 @@ pub struct JournalEntry {
     pub key: String,
     /// The nodes of subgraphs on the way down to the task that made it; empty for the task itself.
     pub path: Vec<String>,
-    /// Whether an error handler made it.
+    /// True if an error handler made it.
     pub by_handler: bool,
     /// The effects in whose bodies it was made, outermost first.
     pub within: Vec<String>,
@@ -63,7 +61,7 @@ pub struct JournalEntry {
     pub attempt: Option<u32>,
     /// When it was recorded, in milliseconds since 1970; for an effect, when it started.
     pub at: u64,
-    /// What was recorded.
+    /// The content of the entry.
     pub kind: JournalKind,
 }
 
@@ -78,7 +76,7 @@ impl JournalEntry {
     }
 }
 
-/// What a journal entry holds.
+/// The content of a journal entry.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum JournalKind {
@@ -112,7 +110,7 @@ pub struct JournalEffect {
     pub ended_at: Option<u64>,
     /// Its known runs, oldest first. One in a process that was killed leaves no trace.
     pub runs: Vec<JournalRun>,
-    /// What its body emitted, as far as it was recorded: the tool calls of an agent, for one.
+    /// Messages that its body emitted, as far as they were recorded: the tool calls of an agent, for one.
     pub messages: Vec<JournalMessage>,
 }
 
@@ -133,7 +131,7 @@ pub struct JournalRun {
     pub started_at: u64,
     /// When it ended, in milliseconds since 1970; unknown if it was dropped.
     pub ended_at: Option<u64>,
-    /// How it ended.
+    /// The end of the run.
     pub end: EffectEnd,
 }
 
@@ -145,7 +143,7 @@ pub struct JournalQuestion {
     pub name: String,
     /// The node that asked, after the nodes whose subgraphs it is in: `Research/Ask`.
     pub node: String,
-    /// What was asked, as JSON; null if the store holds it no more.
+    /// The question as JSON; null if the store does not hold it any more.
     pub payload: Value,
     /// The answer, by whom and when; none while it is open, or if it is kept with a task of a subgraph.
     pub answer: Option<AnswerInfo>,
@@ -155,9 +153,9 @@ pub struct JournalQuestion {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ChildRun {
-    /// Which call of the task it was, from 0, over all attempts.
+    /// The number of the task's call, from 0, over all attempts.
     pub call: u32,
-    /// Whether the error handler called it.
+    /// True if the error handler called it.
     pub by_handler: bool,
     /// Its newest checkpoint.
     pub checkpoint: CheckpointId,
@@ -165,7 +163,7 @@ pub struct ChildRun {
     pub step: i64,
     /// When that checkpoint was made, in milliseconds since 1970.
     pub at: u64,
-    /// Whether nothing is left to run in it.
+    /// True if nothing is left to run in it.
     pub is_over: bool,
 }
 

@@ -37,7 +37,7 @@ impl fmt::Debug for View {
     }
 }
 
-/// What is needed to show a state: its schema.
+/// The means to show a state: its schema.
 pub(crate) trait Showing<S: State>: Send + Sync + 'static {
     fn schema(&self) -> &S::Schema;
 }

@@ -12,13 +12,13 @@ use crate::nodes::step::step;
 /// A question to be asked.
 #[derive(Clone, Debug)]
 pub struct AskJob {
-    /// What it is about.
+    /// The question.
     pub question: GaveUp,
-    /// Why it is asked.
+    /// The reason for it.
     pub asking: Asking,
 }
 
-/// Why a person is asked.
+/// The reason for which a person is asked.
 #[derive(Clone, Debug)]
 pub enum Asking {
     /// The task was given up.

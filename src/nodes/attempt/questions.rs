@@ -24,11 +24,11 @@ pub struct GaveUp {
     pub findings: Vec<String>,
     /// The reference that holds the files of the last attempt.
     pub salvage: Option<String>,
-    /// Whether `split` can be answered.
+    /// True if `split` can be answered.
     pub may_split: bool,
     /// The cost in millionths of a dollar.
     pub cost: u64,
-    /// Why the answer before could not be followed.
+    /// The reason why the answer before could not be followed.
     #[serde(default)]
     pub problem: Option<String>,
 }
@@ -42,8 +42,8 @@ pub struct DecideTask {
     pub about: GaveUp,
 }
 
-/// What becomes of a task. As JSON: `{"retry": {"attempts": 1, "note": ".."}}`, `"split"`,
-/// `{"override": {"decision": "DONE", "why": ".."}}` or `"abort"`.
+/// The next action for a task. As JSON: `{"retry": {"attempts": 1, "note": ".."}}`, `"split"`, `{"override":
+/// {"decision": "DONE", "why": ".."}}` or `"abort"`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum AfterGivingUp {

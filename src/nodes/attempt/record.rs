@@ -28,7 +28,7 @@ pub struct RecordJob {
     pub directory: PathBuf,
     /// The decision; the id of the commit is put into it as `commit`.
     pub decision: Value,
-    /// What the verifiers reported.
+    /// The reports of the verifiers.
     pub outputs: Value,
     /// The task.
     pub spec: String,
@@ -46,7 +46,7 @@ pub enum Keep {
         commit: Box<CommitJob>,
         /// In place of it.
         or: KeptTree,
-        /// Whether the task ends with it, so that a refusal of a hook must be mended.
+        /// Set if the task ends with it, so that a refusal of a hook must be mended.
         is_last: bool,
     },
     /// Nowhere: its files hold a key.
@@ -62,7 +62,7 @@ pub struct Recorded {
     pub reference: Option<String>,
     /// The position at which the next attempt begins; none: it has not changed.
     pub at: Option<Base>,
-    /// What a hook said against the commit on the branch.
+    /// The message of a hook that refused the commit on the branch.
     pub refused: Option<String>,
 }
 

@@ -22,7 +22,7 @@ pub type SplitCheck = dyn Fn(&SplitProposal) -> Vec<String> + Send + Sync;
 /// A task to be split.
 #[derive(Clone)]
 pub struct SplitJob {
-    /// Who proposes the children; none: nobody is asked.
+    /// The agent that proposes the children; none: nobody is asked.
     pub agent: Option<AgentSpec>,
     /// The folder.
     pub folder: Folder,
@@ -44,13 +44,13 @@ impl Submit for SplitProposal {
 pub struct SplitTask {
     /// The proposal that holds; none: there is none that does.
     pub proposal: Option<SplitProposal>,
-    /// What was wrong with the proposals.
+    /// The problems of the proposals.
     pub refused: Vec<String>,
     /// The usage.
     pub usage: Usage,
     /// The limits of the run that a person set.
     pub raised: NewLimits,
-    /// What was changed of git's hooks and configuration meanwhile; there is no proposal then.
+    /// Changes of git's hooks and configuration meanwhile; there is no proposal then.
     pub tampered: Vec<String>,
 }
 

@@ -8,22 +8,22 @@ use super::parts::Parts;
 use super::section::Section;
 use crate::nodes::contents::Content;
 
-/// What whoever works on a task, or judges it, has to know of it.
+/// The facts about a task for the agents that work on it or judge it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Brief {
     /// The task's number.
     pub id: String,
-    /// What it is.
+    /// Its title.
     pub title: String,
     /// Its place among the tasks, from 1.
     pub position: usize,
-    /// How many tasks there are.
+    /// The number of tasks.
     pub total: usize,
-    /// What the plan is for.
+    /// The goal of the plan.
     pub goal: String,
-    /// What the plan says of it.
+    /// The plan's section about it.
     pub section: Section,
-    /// How one can tell that it is done.
+    /// The criteria by which it is done.
     pub acceptance: Vec<String>,
     /// The commands that have to succeed then.
     pub verify: Vec<String>,

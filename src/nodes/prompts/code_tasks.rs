@@ -16,9 +16,9 @@ pub struct ToSplit<'a> {
     pub attempts: usize,
     /// The findings by their likely cause, a block each.
     pub clusters: &'a [String],
-    /// What was tried, a line for each attempt.
+    /// The attempts so far, a line each.
     pub tried: &'a [String],
-    /// Why the proposal before was refused.
+    /// The reasons why the proposal before was refused.
     pub refused: &'a [String],
     /// The largest number of children.
     pub most: u32,

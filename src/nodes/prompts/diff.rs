@@ -16,7 +16,7 @@ pub enum Diff {
     File {
         /// Its absolute path.
         path: String,
-        /// What changed, a line for each file.
+        /// The changes, a line for each file.
         files: String,
     },
 }

@@ -6,16 +6,16 @@ use super::fence::fenced;
 use super::template::listed;
 use crate::plan::Comment;
 
-/// Why an attempt was not accepted.
+/// The reasons why an attempt was not accepted.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Feedback {
-    /// What a reviewer found.
+    /// The comments of a reviewer.
     pub comments: Vec<Comment>,
-    /// What failed: checks with the end of their output, an attempt without changes.
+    /// Failures: checks with the end of their output, an attempt without changes.
     pub failures: Vec<String>,
-    /// What a person said.
+    /// The note of a person.
     pub note: String,
-    /// What verifiers found, a line each.
+    /// The findings of verifiers, a line each.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub findings: Vec<String>,
 }
@@ -28,7 +28,7 @@ impl Feedback {
 
     pub(super) fn text(&self, heading: &str) -> String {
         let heading = |when: bool| if when && !heading.is_empty() { format!("{heading}\n\n") } else { String::new() };
-        let comments = listed("A reviewer found:", self.comments.iter().map(told));
+        let comments = listed("A reviewer found:", self.comments.iter().map(comment_line));
         let failures: String = self.failures.iter().map(|failure| format!("{}\n\n", fenced("text", failure))).collect();
         let failures = if failures.is_empty() { failures } else { format!("This failed:\n\n{failures}") };
         let note = if self.note.is_empty() { String::new() } else { format!("A person says: {}\n\n", self.note) };
@@ -41,16 +41,16 @@ impl Feedback {
     }
 }
 
-/// Where the work of an attempt that was taken back is kept.
+/// Returns the sentence about the commit that keeps the work of an attempt that was taken back.
 pub(super) fn salvaged(at: Option<&str>) -> String {
-    let told = |at| {
+    let comment_line = |at| {
         format!("The work of the attempt before was taken back; it is kept in git as `{at}` (`git show {at}`).\n\n")
     };
-    at.map(told).unwrap_or_default()
+    at.map(comment_line).unwrap_or_default()
 }
 
 /// Returns a comment in a line.
-pub(super) fn told(comment: &Comment) -> String {
+pub(super) fn comment_line(comment: &Comment) -> String {
     let Comment { id, severity, file, line, issue, why, fix } = comment;
     let place = match (file, line) {
         (Some(file), Some(line)) => format!(" {file}:{line}"),

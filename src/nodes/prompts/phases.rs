@@ -1,7 +1,7 @@
 //! The prompts of phases: of the developer of a subtask, and of the reviewer of a phase. Pure.
 
 use super::brief::{Brief, BriefPhase, goal_line};
-use super::feedback::{Feedback, told};
+use super::feedback::{Feedback, comment_line};
 use super::parts::Parts;
 use super::prompt::Prompt;
 use super::template::{Template, listed, template};
@@ -41,7 +41,7 @@ impl Prompt {
     /// Returns the prompt of the reviewer of a phase.
     pub(super) fn phase_reviewer(brief: &Brief, phase: &BriefPhase, work: &Work<'_>) -> Self {
         let kind = if work.kind == "general" { String::new() } else { format!(", for {} alone", work.kind) };
-        let earlier = work.earlier.iter().map(told);
+        let earlier = work.earlier.iter().map(comment_line);
         let earlier = listed(
             "Comments on the attempt before, which was taken back; say of each whether this one settles it, by `resolved_ids` \
              and `unresolved_ids`:",

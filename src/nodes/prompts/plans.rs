@@ -2,7 +2,7 @@
 
 use super::brief::{Brief, goal_line};
 use super::diff::Diff;
-use super::feedback::{Feedback, salvaged, told};
+use super::feedback::{Feedback, comment_line, salvaged};
 use super::parts::Parts;
 use super::prompt::Prompt;
 use super::template::{Template, listed, template};
@@ -110,7 +110,7 @@ impl Prompt {
                 heading.with(Parts::fenced("diff", delta)).with("\n\n")
             }
         };
-        let earlier = work.earlier.iter().map(told);
+        let earlier = work.earlier.iter().map(comment_line);
         let earlier = listed(
             "Earlier comments; say of each whether it is settled, by `resolved_ids` and `unresolved_ids`:",
             earlier,

@@ -136,7 +136,7 @@ fn nothing_that_agents_or_files_say_leaves_its_place_in_a_prompt() {
     }
 }
 
-/// What markdown says outside of blocks and lists.
+/// Returns the text of markdown outside of blocks and lists.
 fn outside(text: &str) -> String {
     use pulldown_cmark::{Event, Parser, Tag, TagEnd};
     let (mut depth, mut said) = (0, String::new());

@@ -12,7 +12,7 @@ const BIG_PICTURE: Template = template!("verifier-bigpicture");
 const STYLE: Template = template!("verifier-style");
 const OWN: Template = template!("verifier-own");
 
-/// What a model verifier is shown.
+/// The facts that a model verifier is shown.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::nodes) struct Verification<'a> {
     /// The task.

@@ -3,16 +3,16 @@
 use super::diff::Diff;
 use crate::plan::Comment;
 
-/// What a reviewer judges.
+/// The work that a reviewer judges.
 #[derive(Clone, Copy, Debug)]
 pub struct Work<'a> {
-    /// What the review is about: `general`, `security`.
+    /// The kind of the review: `general`, `security`.
     pub kind: &'a str,
     /// All changes of the task.
     pub diff: &'a Diff,
     /// Those since the last review; empty: there was none.
     pub delta: &'a str,
-    /// How the checks ended, a line each.
+    /// The results of the checks, a line each.
     pub checks: &'a [String],
     /// Comments that are still open.
     pub earlier: &'a [Comment],

@@ -5,7 +5,7 @@ use super::job::RunVerifier;
 use super::remarks::evidence;
 use crate::findings::{Finding, FindingKind};
 
-/// Whether a quote is in the file that is named with it.
+/// The result of looking for a quote in the file that is named with it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Quote {
     /// Nothing is quoted.
@@ -16,7 +16,7 @@ pub(super) enum Quote {
     Missing,
 }
 
-/// Why a criterion is judged as it is.
+/// The grounds on which a criterion is judged.
 struct Judgement<'a> {
     met: Met,
     reason: String,

@@ -6,7 +6,7 @@ use std::io::Write;
 use super::job::RunVerifier;
 use crate::graph::{Ctx, NodeError};
 use crate::nodes::{
-    changes::{DIFF_LIMIT, TOLD, lines},
+    changes::{DIFF_LIMIT, NAMED, lines},
     folder::failed,
     prompts::Diff,
 };
@@ -32,5 +32,5 @@ async fn read(job: &RunVerifier) -> Result<Diff, NodeError> {
     if !is_all {
         writeln!(file, "[the rest is left out: the diff has {} bytes]", diff.bytes)?;
     }
-    Ok(Diff::File { path: path.display().to_string(), files: lines(&diff.files, TOLD) })
+    Ok(Diff::File { path: path.display().to_string(), files: lines(&diff.files, NAMED) })
 }

@@ -31,7 +31,7 @@ pub struct RunVerifier {
     pub tree: TreeId,
     /// The agent of a model verifier; the verifier's id becomes its role, and its settings come before the agent's.
     pub agent: AgentSpec,
-    /// What verifiers get of this machine.
+    /// The part of this machine that verifiers get.
     pub host: VerifierHost,
     /// Errors that others remove: they count as infos.
     pub expected: Vec<Fingerprint>,
@@ -44,7 +44,7 @@ impl RunVerifier {
     }
 }
 
-/// What verifiers get of the machine that they run on.
+/// The part of a machine that verifiers get.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct VerifierHost {
     /// Variables of this process that commands get besides the usual ones.
@@ -60,14 +60,14 @@ pub struct VerifierHost {
 pub struct RanVerifier {
     /// Its report.
     pub output: VerifierOutput,
-    /// What its model used.
+    /// The usage of its model.
     pub usage: Usage,
     /// The limits of the run that a person set.
     pub raised: NewLimits,
-    /// What a person should know.
+    /// Notices for a person.
     pub notices: Vec<String>,
-    /// What it did to git's hooks or configuration; nothing may be run in git then.
+    /// Changes that it made to git's hooks or configuration; nothing may be run in git then.
     pub tampered: Vec<String>,
-    /// Whether the budget of the run is used up, and its model was not asked for that reason.
+    /// True if the budget of the run is used up, and its model was not asked for that reason.
     pub is_spent: bool,
 }

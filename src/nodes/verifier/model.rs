@@ -21,7 +21,7 @@ use crate::nodes::{
 use crate::spec::VerifierEntry;
 use crate::verifiers::{Neighbour, TaskView};
 
-/// How long a file may be in which a quote is looked for, in bytes.
+/// The maximum size of a file in which a quote is looked for, in bytes.
 const LONGEST_FILE: usize = 8 * 1024 * 1024;
 
 /// A model verifier at work.

@@ -6,7 +6,7 @@ use crate::decide::excuse;
 use crate::findings::{Finding, Fingerprint, Identity, Normalizer, Severity, Verdict, VerifierOutput, VerifierReport};
 use crate::spec::VerifierEntry;
 
-/// How long a message or an excerpt may be, in bytes.
+/// The maximum length of a message or an excerpt, in bytes.
 const LONGEST: usize = 8 * 1024;
 
 impl RunVerifier {

@@ -8,7 +8,7 @@ use crate::nodes::folder::{Folder, failed};
 use crate::spec::{Mode, VerifierEntry};
 use crate::verifiers::TaskView;
 
-/// What a verifier would do.
+/// The plan of a verifier.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct PlannedVerifier {
     /// The command, given or found by the files of the last commit; none: there is none, or the verifier is no command.

@@ -10,7 +10,7 @@ use super::{code, model, outcome, shell, undone};
 use crate::graph::{Ctx, NodeError};
 use crate::nodes::{
     agents::Agents,
-    folder::{After, Base, Seen, told_tampering},
+    folder::{After, Base, Seen, tampering_message},
 };
 use crate::spec::Mode;
 
@@ -36,7 +36,7 @@ pub async fn run_verifier<C: Agents>(job: &RunVerifier, ctx: &Ctx<C>) -> Result<
         said.report.push(undone::put_back(job, &left, said.has_found, ctx).await?);
     }
     if !tampered.is_empty() {
-        said.report.push(failure(told_tampering("the verifier", &tampered)));
+        said.report.push(failure(tampering_message("the verifier", &tampered)));
     }
     let Said { usage, raised, is_spent, .. } = said;
     Ok(RanVerifier { output: outcome::output(job, said), usage, raised, notices, tampered, is_spent })

@@ -8,9 +8,9 @@ use crate::findings::{Finding, FindingKind, VerifierReport};
 pub(super) struct Said {
     pub(super) report: VerifierReport,
     pub(super) ms: u64,
-    /// Whether it is a command, and one was given or found.
+    /// True if it is a command, and one was given or found.
     pub(super) has_command: bool,
-    /// Whether that command was found by the files of the attempt.
+    /// True if that command was found by the files of the attempt.
     pub(super) has_found: bool,
     pub(super) usage: Usage,
     pub(super) raised: NewLimits,

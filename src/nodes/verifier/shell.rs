@@ -18,11 +18,11 @@ use crate::process::{Bounds, Environment, How, Program, Ran, Redactor};
 use crate::spec::VerifierEntry;
 use crate::workspace::{TreeId, Workspace};
 
-/// How much is kept of the beginning and of the end of each output, in bytes.
+/// The number of bytes that are kept of the beginning and of the end of each output.
 const KEPT: usize = 5 * 1024 * 1024;
-/// How long the outputs may stay open after the command has ended.
+/// The time for which the outputs may stay open after the command has ended.
 const LINGER: Duration = Duration::from_millis(500);
-/// How long a file may be in which a command is looked for, in bytes.
+/// The maximum size of a file in which a command is looked for, in bytes.
 const LONGEST_FILE: usize = 1024 * 1024;
 
 /// A command that was run, or none.

@@ -9,7 +9,7 @@ use crate::graph::{Ctx, NodeError};
 use crate::nodes::folder::failed;
 use crate::workspace::{FileDiff, FileStatus, TreeId};
 
-/// How many files are named.
+/// The number of files that are named.
 const SHOWN: usize = 10;
 
 /// Files that tools write when they build.

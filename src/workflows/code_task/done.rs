@@ -11,7 +11,7 @@ use crate::decide::{AttemptKind, DecisionRecord, Override};
 use crate::drivers::Usage;
 use crate::nodes::{
     AfterGivingUp, BegunTask, Cut, Developed, FinishedTask, GivenUp, JoinedChildren, KeptFiles, Moved, Recorded, Reply,
-    SplitTask, TakenSnapshot, told_tampering,
+    SplitTask, TakenSnapshot, tampering_message,
 };
 use crate::workflows::Role;
 
@@ -42,7 +42,7 @@ fn unusual(state: &CodeTaskState) -> Vec<String> {
 
 pub(super) fn execute(state: &CodeTaskState, developed: Developed) -> Update {
     let Developed { report, session, usage, after, model, given_up, raised, cut, session_lost, .. } = developed;
-    let tampered = (!after.tampered.is_empty()).then(|| told_tampering("the agent", &after.tampered));
+    let tampered = (!after.tampered.is_empty()).then(|| tampering_message("the agent", &after.tampered));
     let spent = match &cut {
         Some(Cut::Spent(cut)) => Some(cut.clone()),
         _ => None,
@@ -140,7 +140,7 @@ pub(super) fn record(state: &CodeTaskState, recorded: Recorded) -> Update {
 pub(super) fn split(state: &CodeTaskState, split: SplitTask) -> Update {
     let SplitTask { proposal, refused, usage, raised, tampered } = split;
     if !tampered.is_empty() {
-        let tampered = Some(told_tampering("the splitter", &tampered));
+        let tampered = Some(tampering_message("the splitter", &tampered));
         let attempt = Attempt { tampered, ..state.attempt.clone() };
         return costing(Role::Splitter, usage).raised(raised).attempt(attempt);
     }

@@ -11,7 +11,7 @@ use super::step::CodeStep;
 use crate::decide::may_run;
 use crate::findings::{Evidence, Severity, Skipped, VerifierOutput};
 use crate::graph::{Ctx, NodeError, Worker};
-use crate::nodes::{Agents, RanVerifier, RunVerifier, VerifierHost, planned_verifier, run_verifier, told_tampering};
+use crate::nodes::{Agents, RanVerifier, RunVerifier, VerifierHost, planned_verifier, run_verifier, tampering_message};
 use crate::spec::{Mode, VerifierEntry};
 use crate::verifiers::TaskView;
 use crate::workflows::Role;
@@ -107,7 +107,7 @@ pub(super) async fn verifier<C: Agents>(task: Arc<RunVerifier>, ctx: Ctx<C>) -> 
     let update = match (tampered.is_empty(), is_spent) {
         (false, _) => {
             let who = format!("the verifier `{}`", output.verifier);
-            update.obstacle(Some(Obstacle::Tampered(told_tampering(&who, &tampered))))
+            update.obstacle(Some(Obstacle::Tampered(tampering_message(&who, &tampered))))
         }
         (true, true) => update.obstacle(Some(Obstacle::Spent)),
         (true, false) => update,

@@ -6,7 +6,7 @@ use super::plan::{dropped, not_approved, phases};
 use super::state::{Omission, PhaseChange, PhaseReview, PhaseState, PhaseStatus, SubtaskState};
 use super::work::{HaltCause, PhaseStanding, PhaseWork, PlanFileStanding, SubtaskFailure, SubtaskWork, WorkChange};
 use crate::graph::overwrite;
-use crate::nodes::{BegunPhase, Collision, Finalized, Integrated, PlannedPhases, Reviewed, Verdict, told_tampering};
+use crate::nodes::{BegunPhase, Collision, Finalized, Integrated, PlannedPhases, Reviewed, Verdict, tampering_message};
 use crate::plan::Comment;
 use crate::workflows::Role;
 use crate::workflows::task_based::done::{completed, spend};
@@ -245,7 +245,7 @@ fn collided(
     (id, collision): (String, Collision),
     salvage: Option<String>,
 ) -> (Update, Option<SubtaskState>, PhaseStanding) {
-    let (before, reason) = (state.work(&id), collision.told());
+    let (before, reason) = (state.work(&id), collision.message());
     let runs_again = collision.can_be_mended() && !before.second;
     let is_tampered = matches!(collision, Collision::Tampered { .. });
     let line = phase.subtask(&id).cloned();
@@ -314,7 +314,7 @@ pub(super) fn review(state: &ExecutionState, reviewed: Reviewed) -> Update {
         }
         Verdict::Aborted | Verdict::Cut(_) => (work, None, PhaseStanding::Aborted),
         Verdict::Skipped => (work, None, halted("its review was skipped: the server refused the session".into())),
-        Verdict::Tampered(what) => (work, None, tampered(told_tampering("a reviewer", &what))),
+        Verdict::Tampered(what) => (work, None, tampered(tampering_message("a reviewer", &what))),
     };
     let status = if matches!(standing, PhaseStanding::Halted { .. }) { PhaseStatus::Failed } else { phase.status };
     let is_approved = standing == PhaseStanding::Approved;

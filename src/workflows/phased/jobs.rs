@@ -88,7 +88,7 @@ fn assigned(state: &ExecutionState, line: &SubtaskState, task: &Task<'_>) -> Sub
     let place = Place {
         subtask_id: Some(line.subtask_id.clone()),
         title: line.title.clone(),
-        reason: collision.map(|collision| format!("once more on the integrated work: {}", collision.told())),
+        reason: collision.map(|collision| format!("once more on the integrated work: {}", collision.message())),
         ..state.place()
     };
     let siblings = Siblings {
@@ -110,7 +110,7 @@ fn assigned(state: &ExecutionState, line: &SubtaskState, task: &Task<'_>) -> Sub
         worktree: state.worktrees().join(format!("{name}-task-{}{second}", line.subtask_id)),
         at,
         comments: state.phase.comments.clone(),
-        failures: work.collision.iter().map(Collision::told).collect(),
+        failures: work.collision.iter().map(Collision::message).collect(),
         note: state.phase.note.clone(),
         salvage: salvage_of(state, &work),
         second: work.second,
@@ -285,7 +285,7 @@ pub(super) fn halt(state: &ExecutionState) -> Job<HaltPhaseJob> {
 fn unfit(state: &ExecutionState) -> Option<String> {
     let PhaseStanding::Halted { subtask: Some(id), reason, .. } = &state.phase.standing else { return None };
     let collision = state.work(id).collision?;
-    (matches!(collision, Collision::Conflict { .. }) && collision.told() == *reason).then(|| reason.clone())
+    (matches!(collision, Collision::Conflict { .. }) && collision.message() == *reason).then(|| reason.clone())
 }
 
 fn unattended(state: &ExecutionState) -> Option<AfterHalt> {

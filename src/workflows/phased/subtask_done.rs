@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::subtask::{Progress, SubtaskRun, SubtaskRunUpdate as Update, SubtaskStanding as Standing};
 use crate::drivers::Usage;
-use crate::nodes::{Check, Cut, Developed, GivenUp, Reviewed, Unready, Verdict, Verified, Worktree, told_tampering};
+use crate::nodes::{Check, Cut, Developed, GivenUp, Reviewed, Unready, Verdict, Verified, Worktree, tampering_message};
 use crate::workflows::Role;
 use crate::workflows::task_based::open_comments;
 
@@ -43,7 +43,7 @@ pub(super) fn developer(run: &SubtaskRun, worked: Developed) -> Update {
         ([], Some(GivenUp::Abort), _) => Standing::Aborted,
         ([], None, Some(Cut::Failed(why))) => Standing::Failed(why.clone()),
         ([], None, Some(Cut::Spent(_))) => Standing::Spent,
-        (changed, _, _) => Standing::Tampered(told_tampering("the agent", changed)),
+        (changed, _, _) => Standing::Tampered(tampering_message("the agent", changed)),
     };
     let before = run.progress.clone();
     let models = chosen(&before, Role::Developer, model);
@@ -73,7 +73,7 @@ pub(super) fn verify(run: &SubtaskRun, verified: Verified) -> Update {
     let standing = if let Some(why) = stopped {
         Standing::Cancelled(why)
     } else if !tampered.is_empty() {
-        Standing::Tampered(told_tampering("a check", &tampered))
+        Standing::Tampered(tampering_message("a check", &tampered))
     } else if failures.is_empty() && !run.subtask.profile.phased.subtask_review {
         Standing::Done
     } else if failures.is_empty() {
@@ -109,7 +109,7 @@ pub(super) fn reviewer(run: &SubtaskRun, reviewed: Reviewed) -> Update {
         Verdict::Skipped => Progress { standing: Standing::Skipped, ..next },
         Verdict::Aborted => Progress { standing: Standing::Aborted, ..next },
         Verdict::Tampered(what) => {
-            Progress { standing: Standing::Tampered(told_tampering("a reviewer", &what)), ..next }
+            Progress { standing: Standing::Tampered(tampering_message("a reviewer", &what)), ..next }
         }
         Verdict::Cut(Cut::Failed(why)) => Progress { standing: Standing::Failed(why), ..next },
         Verdict::Cut(Cut::Stopped(why)) => Progress { standing: Standing::Cancelled(why), ..next },

@@ -12,7 +12,7 @@ use crate::graph::overwrite;
 use crate::graph::reducers::Change;
 use crate::nodes::{
     Adopted, Approved, Architected, Developed, Finalized, GivenUp, Moved, PlanFile, PlanReviewed, Prepared, Reviewed,
-    Verdict, Verified, told_tampering,
+    Verdict, Verified, tampering_message,
 };
 use crate::plan::{Comment, Decision, Plan, Review};
 use crate::workflows::phased::ended_phase;
@@ -192,7 +192,7 @@ pub(super) fn developer(state: &ExecutionState, worked: Developed) -> Update {
         ([], None) => Standing::Unjudged,
         ([], Some(GivenUp::Skip)) => Standing::Skipped,
         ([], Some(GivenUp::Abort)) => Standing::Aborted,
-        (changed, _) => Standing::Tampered(told_tampering("the agent", changed)),
+        (changed, _) => Standing::Tampered(tampering_message("the agent", changed)),
     };
     spend(update(), Role::Developer, usage, raised)
         .driver_session_id(session.as_ref().map(|session| session.id.clone()))
@@ -220,7 +220,7 @@ pub(super) fn verify(state: &ExecutionState, verified: Verified) -> Update {
     }
     let standing = match &state.standing {
         stuck if state.is_stuck() => stuck.clone(),
-        _ if !tampered.is_empty() => Standing::Tampered(told_tampering("a check", &tampered)),
+        _ if !tampered.is_empty() => Standing::Tampered(tampering_message("a check", &tampered)),
         _ if empty_attempts >= EMPTY => Standing::Halted(format!("{EMPTY} attempts in a row changed no file")),
         _ if failures.is_empty() => Standing::Verified,
         _ => Standing::Failed,
@@ -265,7 +265,7 @@ pub(super) fn reviewer(state: &ExecutionState, reviewed: Reviewed) -> Update {
         Verdict::Aborted | Verdict::Cut(_) => return halted(update.standing(Standing::Aborted), line),
         Verdict::Skipped => return halted(update.standing(Standing::Skipped), line),
         Verdict::Tampered(what) => {
-            return halted(update.standing(Standing::Tampered(told_tampering("a reviewer", &what))), line);
+            return halted(update.standing(Standing::Tampered(tampering_message("a reviewer", &what))), line);
         }
     };
     let passed = review.passes();

@@ -15,7 +15,7 @@ use crate::drivers::{
     AgentEvent, AgentEvents, AgentRequest, Capabilities, Driver, DriverError, ErrorClass, Finished, Sender, SessionRef,
     SessionStore, events, sessions::TurnRequest,
 };
-use crate::process::{Environment, Heard, Program, Redactor, Running, Stopped, Watch};
+use crate::process::{Environment, OutputItem, Program, Redactor, Running, Stopped, Watch};
 
 /// Maximum number of bytes kept of an agent's standard error.
 const STDERR: usize = 32 * 1024;
@@ -171,11 +171,11 @@ impl CliAgent {
         Ok(())
     }
 
-    fn events(&self, output: Heard, turn: &mut Turn, redactor: &Redactor) -> Vec<AgentEvent> {
+    fn events(&self, output: OutputItem, turn: &mut Turn, redactor: &Redactor) -> Vec<AgentEvent> {
         let line = match output {
-            Heard::Line(line) if line.trim().is_empty() => return vec![],
-            Heard::Line(line) => line,
-            Heard::TooLong(bytes) => {
+            OutputItem::Line(line) if line.trim().is_empty() => return vec![],
+            OutputItem::Line(line) => line,
+            OutputItem::TooLong(bytes) => {
                 return vec![AgentEvent::Notice(format!("a message of {bytes} bytes was left out"))];
             }
         };

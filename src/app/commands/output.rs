@@ -5,14 +5,14 @@ use serde_json::Value;
 
 use crate::app::{failure::Failure, local::json};
 
-/// What a command has to say once it is done.
-pub(crate) struct Told {
+/// The output of a command.
+pub(crate) struct CommandOutput {
     pub text: String,
     pub json: Value,
     pub code: u8,
 }
 
-impl Told {
+impl CommandOutput {
     /// All has been said.
     pub(super) fn nothing() -> Self {
         Self { text: String::new(), json: Value::Null, code: 0 }

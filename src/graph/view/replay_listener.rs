@@ -1,18 +1,18 @@
 //! The listeners of a replay.
 
 use super::event::{Mode, Sink};
-use super::recorded_events::Heard;
+use super::recorded_events::EventLog;
 
-/// Who listens, and what was emitted.
-pub(crate) struct Telling {
+/// The listener of a replay, and the recorded events.
+pub(crate) struct ReplayListener {
     pub sink: Sink,
-    pub heard: Heard,
-    /// Whether events were recorded, and somebody wants them.
+    pub events: EventLog,
+    /// Set if there are recorded events and a listener takes them.
     pub listens: bool,
 }
 
-impl Telling {
-    /// Whether a state is shown by anything that is told.
+impl ReplayListener {
+    /// Returns true if an event shows a state.
     pub(crate) fn needs_states(&self, names: &[String]) -> bool {
         [Mode::Values, Mode::Tasks, Mode::Checkpoints].iter().any(|mode| self.sink.wants(*mode, names.is_empty()))
     }
