@@ -35,7 +35,7 @@ impl Registered {
         let invalid = |failure: super::failure::Failure| RunError::InvalidConfig { what: failure.error };
         let mut run = thread.run(Go::Drained(drain), own.clone()).map_err(invalid)?;
         let labels = thread.labels();
-        let tell = |event: &Event| happened_now(event, &labels).iter().for_each(|told| running.tell(told));
+        let tell = |event: &Event| happened_now(event, &labels).iter().for_each(|json| running.tell(json));
         let mut held = Held::default();
         while let Some(event) = run.next().await {
             held.pass(event).iter().for_each(tell);

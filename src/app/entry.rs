@@ -114,8 +114,8 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Entry<S, N, C> {
     }
 
     /// Says how a state is told to people, in lines; without, each channel is shown. Control characters are escaped.
-    pub fn summary(mut self, told: fn(&S) -> String) -> Self {
-        self.summary = Some(told);
+    pub fn summary(mut self, summary: fn(&S) -> String) -> Self {
+        self.summary = Some(summary);
         self
     }
 

@@ -9,18 +9,18 @@ use crate::graph::shape::event::brief;
 
 /// Returns the event as JSON, with the label of the task that it starts.
 pub(crate) fn happened(event: &Event, labels: &Labels) -> Option<Value> {
-    let mut told = brief(event)?;
+    let mut json = brief(event)?;
     if let Some(label) = labels.of(event) {
-        told["label"] = label.into();
+        json["label"] = label.into();
     }
-    Some(told)
+    Some(json)
 }
 
 /// The same with the time: it happened just now.
 pub(crate) fn happened_now(event: &Event, labels: &Labels) -> Option<Value> {
-    let mut told = happened(event, labels)?;
-    told["at"] = now().into();
-    Some(told)
+    let mut json = happened(event, labels)?;
+    json["at"] = now().into();
+    Some(json)
 }
 
 /// Returns the event for supersteps that are not in the store.

@@ -232,8 +232,8 @@ impl Desk for Local {
     /// Nothing happens while nobody else holds the store.
     fn follow<'a>(&'a self, ask: Ask, tell: Tell<'a>) -> Call<'a, ()> {
         Box::pin(async move {
-            let told = self.ask(ask).await?;
-            _ = told.as_array().is_none_or(|told| told.iter().cloned().all(tell));
+            let events = self.ask(ask).await?;
+            _ = events.as_array().is_none_or(|events| events.iter().cloned().all(tell));
             Ok(())
         })
     }

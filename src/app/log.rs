@@ -28,9 +28,9 @@ pub(crate) fn start(level: Level) {
         Level::Warn => Loudness::WARN,
         Level::Info => Loudness::INFO,
     };
-    let told = tracing_subscriber::fmt().with_max_level(loudness).with_target(false).with_ansi(false);
-    let told = told.with_span_events(FmtSpan::NEW | FmtSpan::CLOSE).with_writer(|| Lines).finish();
-    _ = tracing::subscriber::set_global_default(told);
+    let subscriber = tracing_subscriber::fmt().with_max_level(loudness).with_target(false).with_ansi(false);
+    let subscriber = subscriber.with_span_events(FmtSpan::NEW | FmtSpan::CLOSE).with_writer(|| Lines).finish();
+    _ = tracing::subscriber::set_global_default(subscriber);
 }
 
 /// Escapes what a terminal would obey: errors of nodes may say anything.

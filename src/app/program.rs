@@ -280,13 +280,13 @@ fn perform(session: &Session, wish: Wish<'_>, globals: &Globals) -> Result<u8, F
     globals.log.into_iter().for_each(log::start);
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
     let runtime = runtime.map_err(|error| Failure::new("cannot start the runtime").because(&error))?;
-    let told = runtime.block_on(session.perform(wish))?;
-    match told.json {
+    let output = runtime.block_on(session.perform(wish))?;
+    match output.json {
         serde_json::Value::Null => {}
         json if globals.json => say_json(&json),
-        _ => page(&told.text),
+        _ => page(&output.text),
     }
-    Ok(told.code)
+    Ok(output.code)
 }
 
 /// Help and versions are no failures.

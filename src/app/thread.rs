@@ -115,7 +115,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> AnyThread for TypedThread<S,
                 graph: self.graph.name().to_owned(),
                 position,
                 step: snapshot.step,
-                summary: self.reading.summary.map(|told| told(&snapshot.values)),
+                summary: self.reading.summary.map(|summary| summary(&snapshot.values)),
                 board: self.reading.shows.lines(&snapshot.values),
                 state: snapshot.json(self.graph.schema()),
                 checkpoint: Some(snapshot.id.0),
@@ -193,12 +193,12 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> AnyThread for TypedThread<S,
 
     fn events(&self, from: Option<CheckpointId>) -> Call<'_, Vec<Value>> {
         Box::pin(async move {
-            let mut told = self.at(from).replay(Replay::Recorded).stream_deep(REPLAYED);
+            let mut stream = self.at(from).replay(Replay::Recorded).stream_deep(REPLAYED);
             let mut events = vec![];
-            while let Some(event) = told.next().await {
+            while let Some(event) = stream.next().await {
                 events.extend(happened(&event, &self.reading.shows.labels));
             }
-            told.finish().await?;
+            stream.finish().await?;
             events.iter_mut().for_each(whole_event);
             if from.is_none() {
                 self.tell_gap(&mut events).await?;

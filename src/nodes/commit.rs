@@ -78,10 +78,10 @@ async fn make<C: Send + Sync + 'static>(job: &CommitJob, key: &CommitKey, ctx: &
         None => {
             let leaked = job.folder.leaked(&job.base.tree, tree).await?;
             if !leaked.is_empty() {
-                let told = format!("not committed: {}", leaked.join(", "));
+                let message = format!("not committed: {}", leaked.join(", "));
                 let help = "these files are never committed; go back to a checkpoint before they were accepted, and take the \
                             value out of the file there";
-                return Err(NodeError::permanent(format!("{told} (help: {help})")));
+                return Err(NodeError::permanent(format!("{message} (help: {help})")));
             }
             workspace.onto_head(&job.base.tree, tree).await.map_err(failed)?
         }

@@ -128,9 +128,9 @@ async fn perform<C: Agents>(mut job: DeveloperJob, ctx: Ctx<C>) -> Result<Develo
     if let Some(tree) = &job.reset {
         job.folder.reset(&ctx, tree).await?;
     }
-    let told = salvaged.clone().filter(|_| job.reset.is_some()).or_else(|| job.taken_out.clone());
+    let kept = salvaged.clone().filter(|_| job.reset.is_some()).or_else(|| job.taken_out.clone());
     let before = job.agent.model.clone();
-    let Worked { turned, session_lost, then } = work(&mut job, told.as_deref(), &ctx).await?;
+    let Worked { turned, session_lost, then } = work(&mut job, kept.as_deref(), &ctx).await?;
     let model = job.agent.model.clone().filter(|model| before.as_ref() != Some(model));
     let (usage, raised) = (turned.usage, turned.raised);
     let base = Base { at: turned.at.unwrap_or_else(|| job.base.at.clone()), tree: job.base.tree.clone() };

@@ -301,8 +301,8 @@ impl std::error::Error for GitFailure {}
 
 impl fmt::Display for GitFailure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (told, help) = (self.0.to_string(), self.0.help().unwrap_or_default());
-        let gap = if told.contains('\n') { '\n' } else { ' ' };
-        write!(f, "{told}{gap}(help: {help})")
+        let (message, help) = (self.0.to_string(), self.0.help().unwrap_or_default());
+        let gap = if message.contains('\n') { '\n' } else { ' ' };
+        write!(f, "{message}{gap}(help: {help})")
     }
 }

@@ -164,6 +164,6 @@ fn problem_of(decision: &AfterHalt) -> Option<String> {
 async fn leak<C: Send + Sync + 'static>(job: &HaltJob, ctx: &Ctx<C>, nth: u32) -> Result<Option<String>, NodeError> {
     let look = |_| async { job.folder.leaks_now(&job.base.tree).await };
     let leaked = ctx.effect(format!("accept/{nth}"), &job.base.tree, look).await?;
-    let told = format!("{}; take the value out of the file, then accept again", leaked.join(", "));
-    Ok((!leaked.is_empty()).then_some(told))
+    let message = format!("{}; take the value out of the file, then accept again", leaked.join(", "));
+    Ok((!leaked.is_empty()).then_some(message))
 }

@@ -107,8 +107,8 @@ async fn leak<C: Agents>(job: &HaltPhaseJob, ctx: &Ctx<C>, nth: u32) -> Result<O
     }
     let look = |_| async { job.repository.leaked(from, to).await };
     let leaked = ctx.effect(format!("accept/{nth}"), &[from, to], look).await?;
-    let told = format!("{}; this work is never committed: answer `retry` or `skip`", leaked.join(", "));
-    Ok((!leaked.is_empty()).then_some(told))
+    let message = format!("{}; this work is never committed: answer `retry` or `skip`", leaked.join(", "));
+    Ok((!leaked.is_empty()).then_some(message))
 }
 
 /// Asks for a larger budget.

@@ -140,8 +140,8 @@ async fn start_phase<C: Send + Sync + 'static>(job: BeginPhaseJob, ctx: &Ctx<C>)
     let plan = ctx.effect("plan", &hash, put).await?;
     let commit = job.advance.as_ref().map(|advance| &advance.to).or(job.at.commit.as_ref()).cloned();
     let Some(commit) = commit else {
-        let told = "a phase needs a commit to begin at, and this repository has none";
-        return Err(NodeError::permanent(format!("{told} (help: commit once, then `retry`)")));
+        let message = "a phase needs a commit to begin at, and this repository has none";
+        return Err(NodeError::permanent(format!("{message} (help: commit once, then `retry`)")));
     };
     let begin = |_| async {
         let tree = job.repository.open().await?.tree_of(&commit).await.map_err(failed)?;

@@ -84,12 +84,12 @@ impl PlanFile {
 
 /// Writes a plan beneath a folder, through no link.
 pub(super) fn write(root: &Path, path: &Path, text: &str) -> Result<(), String> {
-    let told = |error: String| format!("{}: the plan cannot be written: {error}", path.display());
+    let message = |error: String| format!("{}: the plan cannot be written: {error}", path.display());
     let mut folders = path.ancestors().skip(1).take_while(|folder| *folder != root);
     if let Some(link) = folders.find(|folder| folder.is_symlink()) {
-        return Err(told(format!("{} is a link", link.display())));
+        return Err(message(format!("{} is a link", link.display())));
     }
-    anew(path, text).map_err(|error| told(error.to_string()))
+    anew(path, text).map_err(|error| message(error.to_string()))
 }
 
 fn anew(path: &Path, text: &str) -> io::Result<()> {

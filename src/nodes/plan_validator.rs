@@ -33,8 +33,8 @@ impl PlanReviewed {
                 warnings: plan.warnings().iter().chain(&plan.phases().warnings).map(ToString::to_string).collect(),
             },
             Err(PlanError::Invalid { problems }) => {
-                let told = |problem: &crate::plan::PlanProblem| format!("{problem} (help: {})", problem.help());
-                Self { problems: problems.iter().map(told).collect(), ..Self::default() }
+                let message = |problem: &crate::plan::PlanProblem| format!("{problem} (help: {})", problem.help());
+                Self { problems: problems.iter().map(message).collect(), ..Self::default() }
             }
             Err(error) => Self { problems: vec![error.to_string()], ..Self::default() },
         }

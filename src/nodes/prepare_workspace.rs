@@ -102,11 +102,11 @@ where
 async fn left_before(workspace: &Workspace, thread: &str) -> Result<Option<String>, NodeError> {
     let count = workspace.salvaged(thread).await.map_err(failed)?.len();
     let work = if count == 1 { "an attempt is".to_owned() } else { format!("{count} attempts are") };
-    let told = format!(
+    let message = format!(
         "{work} kept in git from an earlier run of this name: `salvage` lists them and brings them back; they stay apart from \
          this run's"
     );
-    Ok((count > 0).then_some(told))
+    Ok((count > 0).then_some(message))
 }
 
 /// Returns true if the plan is written already. Another file in its place is only overwritten if git has it.

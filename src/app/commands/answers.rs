@@ -41,10 +41,11 @@ impl Session {
         let ask = AnswerAsk { thread: thread.clone(), says, interrupt, by, note };
         if record_only {
             let stand: Stand = self.ask(Ask::Answer(ask)).await?;
-            let mut told = self.stands(stand, 0)?;
-            told.text
+            let mut output = self.stands(stand, 0)?;
+            output
+                .text
                 .push_str(&format!("\nthe answer is stored. Go on with\n  {}\n", self.caller.on("proceed", &thread)));
-            return Ok(told);
+            return Ok(output);
         }
         let local = self.answering()?;
         let found = local.thread(&thread).await?;

@@ -54,15 +54,15 @@ impl Session {
         let stand = thread.stand().await?;
         let go_on = self.caller.on("proceed", &stand.thread);
         let ends = stand.status == "finished";
-        let mut told = self.stands(stand, 0)?;
+        let mut output = self.stands(stand, 0)?;
         if !dropped.is_empty() {
-            told.text.push_str(&format!("\ndropped: the finished results of {}\n", dropped.join(", ")));
+            output.text.push_str(&format!("\ndropped: the finished results of {}\n", dropped.join(", ")));
         }
-        told.json["dropped"] = json!(dropped);
+        output.json["dropped"] = json!(dropped);
         if !ends {
-            told.text.push_str(&format!("\nnothing has run yet. Go on with\n  {go_on}\n"));
+            output.text.push_str(&format!("\nnothing has run yet. Go on with\n  {go_on}\n"));
         }
-        Ok(told)
+        Ok(output)
     }
 
     pub(super) async fn delete(&self, args: Delete) -> Result<CommandOutput, Failure> {

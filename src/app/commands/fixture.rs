@@ -28,12 +28,12 @@ impl Session {
         let exported = to_file(&local, &info.id, &options, file).await?;
         let (found, text, verdict) = compared(&local, &info.graph, file).await?;
         let name = file.display().to_string();
-        let mut told = crate::app::local::json(&exported)?;
-        (told["file"], told["verify"], told["test"]) = (name.as_str().into(), found, test(&name).into());
+        let mut output = crate::app::local::json(&exported)?;
+        (output["file"], output["verify"], output["test"]) = (name.as_str().into(), found, test(&name).into());
         let text = format!("{exported}\nwritten to {name}\n{}\n{}", text.trim_end(), meant(verdict));
         CommandOutput::new(
             format!("{}the test, with the feature `test-util`\n{}", lines(&text), indented(&test(&name))),
-            &told,
+            &output,
         )
     }
 }

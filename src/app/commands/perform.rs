@@ -11,13 +11,13 @@ use crate::app::{
 impl Session {
     /// Does what was asked for.
     pub(crate) async fn perform(&self, wish: Wish<'_>) -> Result<CommandOutput, Failure> {
-        let told = match wish {
+        let output = match wish {
             Wish::Run(args) => self.run(&args).await,
             Wish::Do(verb) => self.verb(verb).await,
             Wish::Own(own, thread, matches) => self.own(own, thread, matches).await,
         };
         self.control.close().await;
-        told
+        output
     }
 
     async fn verb(&self, verb: Verb) -> Result<CommandOutput, Failure> {

@@ -34,9 +34,9 @@ impl Session {
     pub(super) async fn status_of(&self, thread: String) -> Result<CommandOutput, Failure> {
         let stand: Stand = self.ask(Ask::Status { thread }).await?;
         let go_on = self.way_on(&stand);
-        let mut told = self.stands(stand, 0)?;
-        told.text.push_str(&go_on);
-        Ok(told)
+        let mut output = self.stands(stand, 0)?;
+        output.text.push_str(&go_on);
+        Ok(output)
     }
 
     /// Returns the command that continues a thread without pending questions.

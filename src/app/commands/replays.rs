@@ -84,16 +84,16 @@ impl Session {
         }
         let mut before = first;
         loop {
-            let told = self.follow(&**thread, &args.thread, Go::Live { at: at.take(), step: true }).await?;
-            let now = told.json["checkpoint"].as_u64();
-            if told.json["status"] != "stopped" && told.json["status"] != "pending" {
-                return Ok(told);
+            let output = self.follow(&**thread, &args.thread, Go::Live { at: at.take(), step: true }).await?;
+            let now = output.json["checkpoint"].as_u64();
+            if output.json["status"] != "stopped" && output.json["status"] != "pending" {
+                return Ok(output);
             }
-            let (Some(from), Some(to)) = (before, now) else { return Ok(told) };
+            let (Some(from), Some(to)) = (before, now) else { return Ok(output) };
             let (_, text) = thread.diff(CheckpointId(from), CheckpointId(to)).await?;
             before = now;
             if from == to || !self.pause(&text) {
-                return Ok(told);
+                return Ok(output);
             }
         }
     }

@@ -98,21 +98,21 @@ impl Speaks {
 }
 
 async fn call_question_hook(speaks: Speaks, hook: Hook, asked: RunnerQuestion) {
-    let told = async {
+    let called = async {
         let question = speaks.question(&asked).await?;
         let words = json!({
             "thread": asked.thread, "graph": asked.graph, "status": StatusKind::Interrupted, "question": question,
         });
         hook.call(&words).await
     };
-    if let Err(failure) = told.await {
+    if let Err(failure) = called.await {
         complain(&failure, false);
     }
 }
 
 async fn call_stop_hook(hook: Hook, stop: RunnerStop) {
-    let told = async { hook.call(&json(&stop)?).await };
-    if let Err(failure) = told.await {
+    let called = async { hook.call(&json(&stop)?).await };
+    if let Err(failure) = called.await {
         complain(&failure, false);
     }
 }

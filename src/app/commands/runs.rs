@@ -79,9 +79,9 @@ impl Session {
             "waiting" | "awaiting-signal" => Exit::Waiting,
             _ => Exit::Cancelled,
         };
-        let mut told = self.stands(stand, exit.code())?;
-        told.text.push_str(&self.afterwards(exit, &thread));
-        Ok(told)
+        let mut output = self.stands(stand, exit.code())?;
+        output.text.push_str(&self.afterwards(exit, &thread));
+        Ok(output)
     }
 
     /// Runs a thread, tells what happens, and says where it stopped.
@@ -96,9 +96,9 @@ impl Session {
         let has_board = self.view.is_tree() && thread.has_board();
         let labels = thread.labels();
         let tell = |watch: &mut watch::Watch, event: &Event| {
-            let Some(told) = happened_now(event, &labels) else { return };
-            running.tell(&told);
-            watch.tell(&told);
+            let Some(json) = happened_now(event, &labels) else { return };
+            running.tell(&json);
+            watch.tell(&json);
         };
         loop {
             tokio::select! {
@@ -132,11 +132,11 @@ impl Session {
         };
         let stand = thread.stand().await?;
         let is_over = stand.status == "finished" || !stand.questions.is_empty();
-        let mut told = self.stands(stand, exit.code())?;
+        let mut output = self.stands(stand, exit.code())?;
         if !is_over {
-            told.text.push_str(&self.afterwards(exit, name));
+            output.text.push_str(&self.afterwards(exit, name));
         }
-        Ok(told)
+        Ok(output)
     }
 
     /// Returns the next step after a run that neither finished nor interrupted.

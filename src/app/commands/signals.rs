@@ -20,22 +20,22 @@ impl Session {
         let value = value.map_or(Ok(serde_json::Value::Null), |text| given::json("JSON", &text))?;
         let ask = SignalAsk { thread: thread.clone(), name: name.clone(), value, by, note, key: key.clone() };
         let sent: Sent = self.ask(Ask::Signal(ask)).await?;
-        let mut told = self.stands(sent.stand.clone(), 0)?;
+        let mut output = self.stands(sent.stand.clone(), 0)?;
         let with = key.map(|key| format!(" with the key `{}`", clean(&key))).unwrap_or_default();
-        told.text.push_str(&format!("\nsignal `{name}`{with} is stored ({})\n", sent.signal));
+        output.text.push_str(&format!("\nsignal `{name}`{with} is stored ({})\n", sent.signal));
         if sent.stand.status == "pending" {
-            told.text.push_str(&format!(
+            output.text.push_str(&format!(
                 "unless a runner resumes it, go on with\n  {}\n",
                 self.caller.on("proceed", &thread)
             ));
         }
-        Ok(CommandOutput { json: crate::app::local::json(&sent)?, ..told })
+        Ok(CommandOutput { json: crate::app::local::json(&sent)?, ..output })
     }
 
     async fn discard(&self, thread: String, signal: String) -> Result<CommandOutput, Failure> {
         let stand: Stand = self.ask(Ask::Discard { thread, signal: signal.clone() }).await?;
-        let mut told = self.stands(stand, 0)?;
-        told.text.push_str(&format!("\nsignal {} is discarded\n", clean(&signal)));
-        Ok(told)
+        let mut output = self.stands(stand, 0)?;
+        output.text.push_str(&format!("\nsignal {} is discarded\n", clean(&signal)));
+        Ok(output)
     }
 }

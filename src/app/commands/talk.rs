@@ -28,15 +28,15 @@ impl Session {
         go: Go,
         talk: Talk,
     ) -> Result<CommandOutput, Failure> {
-        let mut told = self.follow(thread, name, go).await?;
+        let mut output = self.follow(thread, name, go).await?;
         if !talk.interactive {
-            return Ok(told);
+            return Ok(output);
         }
         loop {
-            let Some(asked) = thread.stand().await?.position.questions.into_iter().next() else { return Ok(told) };
-            let Some((answer, draft)) = read_answer(thread, name, asked).await? else { return Ok(told) };
+            let Some(asked) = thread.stand().await?.position.questions.into_iter().next() else { return Ok(output) };
+            let Some((answer, draft)) = read_answer(thread, name, asked).await? else { return Ok(output) };
             match settled(draft, self.follow(thread, name, Go::Answer(Box::new(answer))).await) {
-                Ok(next) => told = next,
+                Ok(next) => output = next,
                 Err(failure) => again(failure)?,
             }
         }

@@ -77,8 +77,8 @@ impl Counter {
             return Ok((vec![], None));
         };
         followed.catch_up();
-        let told = followed.before.iter().filter_map(|line| serde_json::from_str(line).ok()).collect();
-        Ok((told, Some(Rest(followed))))
+        let events = followed.before.iter().filter_map(|line| serde_json::from_str(line).ok()).collect();
+        Ok((events, Some(Rest(followed))))
     }
 
     /// Returns what happened in a thread so far, and what tells the rest while it runs.
@@ -88,8 +88,9 @@ impl Counter {
         let Some(mut followed) = followed else { return Ok((list(recorded?), None)) };
         let recorded = recorded.map(list).unwrap_or_default(); // a run just begun may have stored nothing
         followed.catch_up();
-        let told = join(recorded, followed.before.iter().filter_map(|line| serde_json::from_str(line).ok()).collect());
-        Ok((told, Some(Rest(followed))))
+        let events =
+            join(recorded, followed.before.iter().filter_map(|line| serde_json::from_str(line).ok()).collect());
+        Ok((events, Some(Rest(followed))))
     }
 }
 
@@ -109,10 +110,10 @@ fn join(recorded: Vec<Value>, live: Vec<Value>) -> Vec<Value> {
         }
         _ => true,
     };
-    let mut told: Vec<Value> = recorded.into_iter().rev().filter(is_new).collect();
-    told.reverse();
-    told.extend(live);
-    told
+    let mut events: Vec<Value> = recorded.into_iter().rev().filter(is_new).collect();
+    events.reverse();
+    events.extend(live);
+    events
 }
 
 /// An event without its time, which only a run under way tells.
@@ -160,8 +161,8 @@ mod tests {
     #[case::all_recorded(&["a", "b"], &["a", "b"], &["a", "b"])]
     #[case::an_earlier_attempt(&["start", "asked", "start"], &["start"], &["start", "asked", "start"])]
     #[case::not_yet_recorded(&["a"], &["b"], &["a", "b"])]
-    fn recorded_events_are_sent_once(#[case] recorded: &[&str], #[case] live: &[&str], #[case] told: &[&str]) {
+    fn recorded_events_are_sent_once(#[case] recorded: &[&str], #[case] live: &[&str], #[case] events: &[&str]) {
         let values = |words: &[&str]| words.iter().map(|word| json!(word)).collect::<Vec<_>>();
-        assert_eq!(join(values(recorded), values(live)), values(told));
+        assert_eq!(join(values(recorded), values(live)), values(events));
     }
 }

@@ -25,7 +25,7 @@ pub(crate) struct Live(Mutex<HashMap<String, Arc<Track>>>, Mutex<Option<RunnerWa
 struct Track {
     cancel: CancellationToken,
     ended: CancellationToken,
-    told: Mutex<LoggedEvent>,
+    log: Mutex<LoggedEvent>,
 }
 
 #[derive(Default)]
@@ -57,8 +57,8 @@ impl Live {
     }
 
     pub(super) fn begin(self: &Arc<Self>, thread: &str, cancel: CancellationToken) -> Running {
-        let told = LoggedEvent { listeners: Some(broadcast::Sender::new(KEPT)), ..LoggedEvent::default() };
-        let track = Arc::new(Track { cancel, ended: CancellationToken::new(), told: Mutex::new(told) });
+        let log = LoggedEvent { listeners: Some(broadcast::Sender::new(KEPT)), ..LoggedEvent::default() };
+        let track = Arc::new(Track { cancel, ended: CancellationToken::new(), log: Mutex::new(log) });
         lock(&self.0).insert(thread.to_owned(), Arc::clone(&track));
         Running { live: Arc::clone(self), thread: thread.to_owned(), track }
     }
@@ -84,27 +84,27 @@ impl Live {
 
     pub(super) fn follow(&self, thread: &str) -> Option<Followed> {
         let track = lock(&self.0).get(thread).cloned()?;
-        let told = lock(&track.told);
-        let rest = told.listeners.as_ref()?.subscribe();
-        let lines = told.lines.iter().map(|(line, _)| line);
-        Some(Followed { before: told.anchors.iter().chain(lines).cloned().collect(), rest })
+        let log = lock(&track.log);
+        let rest = log.listeners.as_ref()?.subscribe();
+        let lines = log.lines.iter().map(|(line, _)| line);
+        Some(Followed { before: log.anchors.iter().chain(lines).cloned().collect(), rest })
     }
 }
 
 impl Running {
     /// Something happened.
-    pub(crate) fn tell(&self, told: &Value) {
-        let text = told.to_string();
+    pub(crate) fn tell(&self, event: &Value) {
+        let text = event.to_string();
         let line = if text.len() <= LARGEST {
             text
         } else {
             let kept =
-                ["kind", "step", "node", "path", "namespace", "at"].map(|key| (key.to_owned(), told[key].clone()));
+                ["kind", "step", "node", "path", "namespace", "at"].map(|key| (key.to_owned(), event[key].clone()));
             let mut kept = Value::Object(kept.into_iter().filter(|(_, value)| !value.is_null()).collect());
             kept["left_out"] = json!(text.len());
             kept.to_string()
         };
-        lock(&self.track.told).add(line.into(), is_anchor(told));
+        lock(&self.track.log).add(line.into(), is_anchor(event));
     }
 }
 
@@ -115,7 +115,7 @@ impl Drop for Running {
             runs.remove(&self.thread);
         }
         drop(runs);
-        lock(&self.track.told).listeners = None;
+        lock(&self.track.log).listeners = None;
         self.track.ended.cancel();
     }
 }
@@ -141,9 +141,9 @@ impl LoggedEvent {
 }
 
 /// Returns true if an event says which tasks run, and what they are about.
-fn is_anchor(told: &Value) -> bool {
-    let begins = told["value"]["turn"].is_object();
-    begins || ["start", "end", "failed", "asked"].iter().any(|kind| told["kind"] == *kind)
+fn is_anchor(event: &Value) -> bool {
+    let begins = event["value"]["turn"].is_object();
+    begins || ["start", "end", "failed", "asked"].iter().any(|kind| event["kind"] == *kind)
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {

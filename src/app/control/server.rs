@@ -130,11 +130,11 @@ impl Peer {
 
     /// Tells events until the run has ended or nobody listens.
     async fn follow(&mut self, followed: Result<(Vec<Value>, Option<Rest>), Failure>) -> io::Result<()> {
-        let (told, rest) = match followed {
+        let (events, rest) = match followed {
             Ok(followed) => followed,
             Err(failure) => return self.end(Err(failure)).await,
         };
-        for event in told {
+        for event in events {
             say(&mut self.write, &Reply::Event(event)).await?;
         }
         if let Some(mut rest) = rest {

@@ -46,31 +46,31 @@ fn entry(entry: &Value, whole: bool) -> String {
 }
 
 fn effect(effect: &Value, whole: bool) -> String {
-    let mut told = format!("  effect {}{}{}\n", clean(text(effect, "key")), clean(&place(effect)), attempt(effect));
-    told.push_str(&value("arguments", &effect["arguments"], 4));
+    let mut shown = format!("  effect {}{}{}\n", clean(text(effect, "key")), clean(&place(effect)), attempt(effect));
+    shown.push_str(&value("arguments", &effect["arguments"], 4));
     match effect["error"].is_string() {
-        true => told.push_str(&value("failed", &effect["error"], 4)),
-        false => told.push_str(&value("result", &effect["result"], 4)),
+        true => shown.push_str(&value("failed", &effect["error"], 4)),
+        false => shown.push_str(&value("result", &effect["result"], 4)),
     }
     let messages = effect["messages"].as_array().map(Vec::as_slice).unwrap_or_default();
-    told + &said(messages, whole)
+    shown + &said(messages, whole)
 }
 
 /// When it ran, in which attempt, and whether it was repeated.
 fn attempt(effect: &Value) -> String {
     let runs = effect["runs"].as_array().map(Vec::as_slice).unwrap_or_default();
     let run = |run: &Value| format!("{} in attempt {}", text(run, "end"), run["attempt"]);
-    let mut told = match effect["attempt"].as_u64() {
+    let mut shown = match effect["attempt"].as_u64() {
         Some(attempt) => format!(": attempt {attempt}, {}", text(effect, "started_at")),
         None => format!(": {}", text(effect, "started_at")),
     };
     if let Some(ended) = effect["ended_at"].as_str() {
-        told.push_str(&format!(" to {ended}"));
+        shown.push_str(&format!(" to {ended}"));
     }
     if effect["repeated"] == true {
-        told.push_str(&format!("; repeated: {}", runs.iter().map(run).collect::<Vec<_>>().join(", ")));
+        shown.push_str(&format!("; repeated: {}", runs.iter().map(run).collect::<Vec<_>>().join(", ")));
     }
-    clean(&told).into_owned()
+    clean(&shown).into_owned()
 }
 
 /// Returns the place at which an entry was made, if not by the body of the task itself.
@@ -103,6 +103,6 @@ fn said(messages: &[Value], whole: bool) -> String {
         let calls = if calls > 0 { format!(", {calls} of them tool calls") } else { String::new() };
         return format!("    messages: {}{calls}; a single task (--task) shows them\n", messages.len());
     }
-    let told = story::messages(messages.iter().map(|message| &message["value"]));
-    told.lines().map(|line| format!("  {line}\n")).collect()
+    let shown = story::messages(messages.iter().map(|message| &message["value"]));
+    shown.lines().map(|line| format!("  {line}\n")).collect()
 }

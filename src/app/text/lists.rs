@@ -71,8 +71,8 @@ pub(crate) fn history(steps: &[Step]) -> String {
 
 /// A task under its checkpoint.
 fn task_lines(task: &ShownTask) -> Vec<String> {
-    let told = stand::task(task);
-    told.lines().filter(|line| !line.is_empty()).map(|line| format!("  {line}\n")).collect()
+    let shown = stand::task(task);
+    shown.lines().filter(|line| !line.is_empty()).map(|line| format!("  {line}\n")).collect()
 }
 
 /// Events, one a line.

@@ -97,8 +97,8 @@ pub(crate) fn questions(asked: &[Asked]) -> String {
 fn question(asked: &Asked) -> String {
     let mut text = format!("\n{} asks `{}` ({})\n", clean(&asked.node), clean(&asked.name), asked.id);
     match &asked.text {
-        Some(told) => {
-            told.lines().for_each(|line| text.push_str(&format!("{}\n", format!("  {}", clean(line)).trim_end())))
+        Some(meanings) => {
+            meanings.lines().for_each(|line| text.push_str(&format!("{}\n", format!("  {}", clean(line)).trim_end())))
         }
         None => text.push_str(&fields(&shown_payload(&asked.payload))),
     }
@@ -143,9 +143,9 @@ fn shown_payload(payload: &Value) -> Value {
 /// Returns the answers that the plain words give, where those are other words.
 pub(crate) fn meant(asked: &Asked) -> Option<String> {
     let is_told = |(word, answer): &(&String, &String)| word != answer && !["true", "false"].contains(&answer.as_str());
-    let told = asked.words.iter().zip(&asked.means).filter(is_told);
-    let told: Vec<String> = told.map(|(word, answer)| format!("{word} is `{}`", clean(answer))).collect();
-    (!told.is_empty()).then(|| told.join(", "))
+    let meanings = asked.words.iter().zip(&asked.means).filter(is_told);
+    let meanings: Vec<String> = meanings.map(|(word, answer)| format!("{word} is `{}`", clean(answer))).collect();
+    (!meanings.is_empty()).then(|| meanings.join(", "))
 }
 
 /// A checkpoint with its state and tasks.

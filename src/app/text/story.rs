@@ -81,7 +81,7 @@ struct Teller {
     text: String,
     place: Option<Place>,
     /// The last heading.
-    told: Option<Place>,
+    headed: Option<Place>,
     /// The path of the node that was told of last.
     node: Option<String>,
     /// Set once it has printed more than the channels it wrote.
@@ -138,13 +138,13 @@ impl Teller {
 
     /// Names the task and the node, where they change.
     fn head(&mut self, seen: &Seen<'_>) {
-        let is_headed = self.place.is_some() && self.place != self.told;
+        let is_headed = self.place.is_some() && self.place != self.headed;
         if is_headed {
             if let Some(place) = &self.place {
                 let blank = if self.text.is_empty() { "" } else { "\n" };
                 self.text.push_str(&format!("{blank}{}", place.heading()));
             }
-            self.told.clone_from(&self.place);
+            self.headed.clone_from(&self.place);
             self.node = None;
         }
         if !seen.path.is_empty() && self.node.as_ref() != Some(&seen.path) {

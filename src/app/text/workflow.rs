@@ -15,13 +15,13 @@ fn verifier_event(value: &Value, indent: usize) -> Option<String> {
     let ended = fields.get("verified")?;
     let (task, verifier) = (ended["task_id"].as_str()?, ended["verifier"].as_str()?);
     let (attempt, findings) = (ended["attempt"].as_u64()?, ended["findings"].as_u64()?);
-    let told = match (ended["skipped"].as_str(), findings) {
+    let result = match (ended["skipped"].as_str(), findings) {
         (Some(why), _) => format!("skipped ({why})"),
         (None, 0) => ended["severity"].as_str()?.replace("info", "ok"),
         (None, 1) => format!("{}, 1 finding", ended["severity"].as_str()?),
         (None, count) => format!("{}, {count} findings", ended["severity"].as_str()?),
     };
-    Some(clean_lines(&format!("{task}, attempt {attempt}: verifier {verifier}: {told}"), indent))
+    Some(clean_lines(&format!("{task}, attempt {attempt}: verifier {verifier}: {result}"), indent))
 }
 
 fn decision_event(value: &Value, indent: usize) -> Option<String> {
@@ -49,14 +49,18 @@ mod tests {
 
     #[test]
     fn the_end_of_a_verifier_shows_the_number_of_its_findings() {
-        let told = |severity: &str, findings: u32, skipped: Option<&str>| {
+        let ended = |severity: &str, findings: u32, skipped: Option<&str>| {
             let ended = json!({"verified": {
                 "task_id": "tides", "attempt": 2, "verifier": "build", "severity": severity, "findings": findings, "skipped": skipped,
             }});
             verifier_event(&ended, 2).unwrap()
         };
-        let all =
-            [told("error", 2, None), told("warning", 1, None), told("info", 0, None), told("info", 0, Some("flag"))];
+        let all = [
+            ended("error", 2, None),
+            ended("warning", 1, None),
+            ended("info", 0, None),
+            ended("info", 0, Some("flag")),
+        ];
         insta::assert_snapshot!(all.join("\n"), @r"
         tides, attempt 2: verifier build: error, 2 findings
         tides, attempt 2: verifier build: warning, 1 finding

@@ -20,7 +20,7 @@ const SILENCE: u64 = 30_000;
 pub(crate) struct Lines {
     tasks: Tasks,
     /// For each task: the time of its last line, and whether it has acted since.
-    told: HashMap<String, (u64, bool)>,
+    last_lines: HashMap<String, (u64, bool)>,
 }
 
 impl Lines {
@@ -31,7 +31,7 @@ impl Lines {
             "start" => {
                 self.tasks.end(&seen); // of an attempt before, if there was one
                 self.tasks.of(&seen);
-                self.told.insert(seen.path.clone(), (seen.at, false));
+                self.last_lines.insert(seen.path.clone(), (seen.at, false));
                 String::new()
             }
             "end" | "failed" | "asked" => self.ended(&seen),
@@ -57,7 +57,7 @@ impl Lines {
     }
 
     fn ended(&mut self, seen: &Seen<'_>) -> String {
-        self.told.remove(&seen.path);
+        self.last_lines.remove(&seen.path);
         let task = self.tasks.end(seen);
         let took = task.as_ref().map(|task| format!(" {}", time(seen.at.saturating_sub(task.began))));
         let about = task.as_ref().map(about).unwrap_or_default();
@@ -75,12 +75,12 @@ impl Lines {
         if !task.agent.hear(&seen.event["value"]) {
             return String::new();
         }
-        let told = self.told.entry(seen.path.clone()).or_insert((seen.at, false));
-        told.1 = true;
-        if task.agent.actions > 1 && seen.at.saturating_sub(told.0) < PAUSE {
+        let last = self.last_lines.entry(seen.path.clone()).or_insert((seen.at, false));
+        last.1 = true;
+        if task.agent.actions > 1 && seen.at.saturating_sub(last.0) < PAUSE {
             return String::new();
         }
-        *told = (seen.at, false);
+        *last = (seen.at, false);
         acted(task)
     }
 
@@ -88,14 +88,14 @@ impl Lines {
     pub(crate) fn tick(&mut self, now: u64) -> String {
         let mut lines = String::new();
         for task in &self.tasks.0 {
-            let Some(told) = self.told.get_mut(&task.path) else { continue };
-            let silent = now.saturating_sub(told.0);
-            match told.1 {
+            let Some(last) = self.last_lines.get_mut(&task.path) else { continue };
+            let silent = now.saturating_sub(last.0);
+            match last.1 {
                 true if silent >= PAUSE => lines.push_str(&acted(task)),
                 false if silent >= SILENCE => lines.push_str(&at_work(task, now)),
                 _ => continue,
             }
-            *told = (now, false);
+            *last = (now, false);
         }
         lines
     }
@@ -166,26 +166,26 @@ mod tests {
     #[test]
     fn an_agent_gets_a_line_every_few_seconds() {
         let mut lines = Lines::default();
-        let mut told = lines.tell(&event("start", 0, &Value::Null));
+        let mut text = lines.tell(&event("start", 0, &Value::Null));
         let turn = json!({"turn": {"role": "developer", "task": "1", "attempt": 2}});
-        told += &lines.tell(&event("message", 0, &turn));
+        text += &lines.tell(&event("message", 0, &turn));
         for (at, file) in [(100, "a.rs"), (200, "b.rs"), (300, "c.rs")] {
-            told += &lines.tell(&event("message", at, &call(file)));
+            text += &lines.tell(&event("message", at, &call(file)));
         }
-        told += &lines.tick(3_000);
-        told += &lines.tick(3_200);
-        told += &lines.tick(33_100);
-        told +=
+        text += &lines.tick(3_000);
+        text += &lines.tick(3_200);
+        text += &lines.tick(33_100);
+        text +=
             &lines.tell(&event("message", 33_150, &json!({"usage": {"input": 3_000, "output": 100, "cost": 11_000}})));
-        told += &lines.tick(33_250);
-        told += &lines.tick(63_300);
-        told += &lines.tell(&event(
+        text += &lines.tick(33_250);
+        text += &lines.tick(63_300);
+        text += &lines.tell(&event(
             "message",
             70_000,
             &json!({"tool_call": {"name": "Bash", "arguments": {"command": "cargo test"}}}),
         ));
-        told += &lines.tell(&event("end", 75_000, &Value::Null));
-        insta::assert_snapshot!(told, @r#"
+        text += &lines.tell(&event("end", 75_000, &Value::Null));
+        insta::assert_snapshot!(text, @r#"
         [task 1, attempt 2] developer: edit a.rs
         [task 1, attempt 2] developer: edit c.rs
         [task 1, attempt 2] developer: at work for 33.2s, 3.1k tokens, $0.0110, last edit c.rs
@@ -199,11 +199,11 @@ mod tests {
     fn two_workers_of_one_node_are_two_tasks() {
         let mut lines = Lines::default();
         let of = |kind: &str, id: &str, at: u64| json!({"kind": kind, "step": 1, "node": "find", "path": [format!("find:{id}")], "at": at});
-        let mut told = String::new();
+        let mut text = String::new();
         for event in [of("start", "1-0", 0), of("start", "1-1", 500), of("end", "1-1", 1_500), of("end", "1-0", 2_000)]
         {
-            told += &lines.tell(&event);
+            text += &lines.tell(&event);
         }
-        assert_eq!(told, "superstep 1: find done 1.0s\nsuperstep 1: find done 2.0s\n");
+        assert_eq!(text, "superstep 1: find done 1.0s\nsuperstep 1: find done 2.0s\n");
     }
 }

@@ -346,9 +346,9 @@ impl<C> TaskCtx<C> {
 
     /// Ends the task with this error, whatever its body makes of what it gets.
     pub(crate) fn wrong(&self, error: RunError) -> NodeError {
-        let told = NodeError::permanent(error.to_string());
+        let failure = NodeError::permanent(error.to_string());
         self.raise(Raised::Wrong(error));
-        told
+        failure
     }
 }
 

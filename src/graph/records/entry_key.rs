@@ -85,10 +85,10 @@ mod tests {
     #[case("@turn%2F1/@hook?/t:0", " turn/1,hook 0")]
     #[case("0/2/__error_handler__a/!@x%40/f:y", "!a x@ y")]
     #[case("0/1/100%/e:k", "100%  k")]
-    fn the_place_of_an_entry_is_read(#[case] full: &str, #[case] told: &str) {
+    fn the_place_of_an_entry_is_read(#[case] full: &str, #[case] expected: &str) {
         let EntryKey { path, by_handler, within, key } = EntryKey::read(full).unwrap();
         let mark = if by_handler { "!" } else { "" };
-        assert_eq!(format!("{mark}{} {} {key}", path.join(","), within.join(",")), told);
+        assert_eq!(format!("{mark}{} {} {key}", path.join(","), within.join(",")), expected);
     }
 
     #[rstest::rstest]

@@ -391,8 +391,8 @@ pub(crate) fn named<S: State, N: NodeId, C>(
     error: ApplyError,
     nodes: Vec<String>,
 ) -> RunError {
-    let told = |node: String| if node == "`__start__`" { INPUT.into() } else { node };
-    let nodes = nodes.into_iter().map(told).collect();
+    let shown = |node: String| if node == "`__start__`" { INPUT.into() } else { node };
+    let nodes = nodes.into_iter().map(shown).collect();
     match error {
         ApplyError::Concurrent { channel } => {
             RunError::ConcurrentUpdate { channel: table.channel(channel).to_owned(), step, nodes }

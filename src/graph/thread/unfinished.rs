@@ -11,6 +11,7 @@ pub(crate) fn unfinished(tasks: Vec<String>) -> String {
 pub(crate) fn counted(names: Vec<String>) -> String {
     let mut times = BTreeMap::<String, usize>::new();
     names.into_iter().for_each(|name| *times.entry(name).or_default() += 1);
-    let told = times.into_iter().map(|(name, times)| if times == 1 { name } else { format!("{name} ({times} times)") });
-    told.collect::<Vec<_>>().join(" and ")
+    let parts =
+        times.into_iter().map(|(name, times)| if times == 1 { name } else { format!("{name} ({times} times)") });
+    parts.collect::<Vec<_>>().join(" and ")
 }

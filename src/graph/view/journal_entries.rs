@@ -25,14 +25,14 @@ pub(crate) fn entries(records: impl IntoIterator<Item = (String, EffectRecord)>)
             | EffectKind::Signal => _ = found.insert((record.order, full), (key, record)),
         }
     }
-    let mut told: Vec<(u32, JournalEntry)> = vec![];
+    let mut entries: Vec<(u32, JournalEntry)> = vec![];
     let mut half: Option<(EntryKey, EffectRecord)> = None;
     for ((order, _), (key, record)) in found {
         if record.kind == EffectKind::Random && record.shown == HALF_ID {
             match half.take() {
                 Some((first, high)) if is_beside(&first, &key) => {
                     let id = uuid(number(&high), number(&record));
-                    told.push((order, entry(first, &high, JournalKind::Id(id))));
+                    entries.push((order, entry(first, &high, JournalKind::Id(id))));
                 }
                 _ => half = Some((key, record)),
             }
@@ -41,14 +41,14 @@ pub(crate) fn entries(records: impl IntoIterator<Item = (String, EffectRecord)>)
         let at = failures.iter().position(|(of, _)| record.kind == EffectKind::Effect && *of == key);
         let failure = at.map(|at| failures.swap_remove(at).1);
         let kind = kind(&record, failure.as_ref());
-        told.push((order, entry(key, &record, kind)));
+        entries.push((order, entry(key, &record, kind)));
     }
     for (key, failure) in failures {
         let kind = JournalKind::Effect(Box::new(effect(&failure, None)));
-        told.push((failure.order, entry(key, &failure, kind)));
+        entries.push((failure.order, entry(key, &failure, kind)));
     }
-    told.sort_by_key(|(order, _)| *order);
-    told.into_iter().map(|(_, entry)| entry).collect()
+    entries.sort_by_key(|(order, _)| *order);
+    entries.into_iter().map(|(_, entry)| entry).collect()
 }
 
 fn is_beside(one: &EntryKey, other: &EntryKey) -> bool {

@@ -104,8 +104,9 @@ impl GaveUp {
     }
 
     fn unsplittable(&self) -> Option<String> {
-        let told = || format!("task {} cannot be split: it is at its largest depth, or was split already", self.task);
-        (!self.may_split).then(told)
+        let message =
+            || format!("task {} cannot be split: it is at its largest depth, or was split already", self.task);
+        (!self.may_split).then(message)
     }
 }
 

@@ -79,9 +79,9 @@ impl Verification<'_> {
 }
 
 fn others(heading: &str, tasks: &[Neighbour]) -> Parts {
-    let told = |task: &Neighbour| match task.text.trim() {
+    let line = |task: &Neighbour| match task.text.trim() {
         "" => format!("`{}`", task.id),
         text => format!("`{}`\n{}", task.id, fenced("text", text)),
     };
-    listed(heading, tasks.iter().map(told)).into()
+    listed(heading, tasks.iter().map(line)).into()
 }

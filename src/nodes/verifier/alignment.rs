@@ -38,8 +38,8 @@ pub(super) fn findings(
     };
     let known = |judged: &CriterionMet| job.task.acceptance.iter().any(|criterion| is_same(&judged.text, criterion));
     let invented = given.criteria.iter().filter(|judged| !known(judged)).map(|judged| {
-        let told = format!("a criterion was judged that the task does not have: {}", judged.text);
-        Finding::info(FindingKind::SpecDivergence, told)
+        let message = format!("a criterion was judged that the task does not have: {}", judged.text);
+        Finding::info(FindingKind::SpecDivergence, message)
     });
     criteria.iter().filter_map(judge).chain(invented).collect()
 }

@@ -162,8 +162,8 @@ impl<C: Agents> Asking<'_, C> {
             given.criteria.iter().map(quoted).filter(|(_, quote)| !quote.is_empty()).collect();
         let key = self.job.key(&format!("quotes/{}", nth + 1));
         let found: Vec<bool> = self.ctx.effect(key, &quotes, |_| found(self.job, &quotes)).await?;
-        let told = |is_found| if is_found { Quote::Found } else { Quote::Missing };
-        Ok(quotes.into_iter().zip(found.into_iter().map(told)).collect())
+        let quote = |is_found| if is_found { Quote::Found } else { Quote::Missing };
+        Ok(quotes.into_iter().zip(found.into_iter().map(quote)).collect())
     }
 
     fn said(self) -> Said {

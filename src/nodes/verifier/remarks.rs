@@ -17,8 +17,8 @@ fn of_risk(job: &RunVerifier, risk: &Risk) -> Finding {
     }
     .iter();
     let severity = if others.any(|other| other.id == *id) { Severity::Warning } else { Severity::Info };
-    let told = format!("{relation} task {id}: {claim}");
-    let finding = placed(Finding::new(FindingKind::ContextRisk, severity, told), evidence.as_ref());
+    let message = format!("{relation} task {id}: {claim}");
+    let finding = placed(Finding::new(FindingKind::ContextRisk, severity, message), evidence.as_ref());
     job.identified(finding, &format!("{relation} {id}"), claim)
 }
 

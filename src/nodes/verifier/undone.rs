@@ -56,8 +56,8 @@ fn finding(undone: &Undone, has_found_command: bool) -> Finding {
     let Undone { new, changed } = undone;
     let files = [new.as_slice(), changed].concat();
     if has_found_command && changed.iter().all(|file| is_lock(file)) {
-        let told = format!("the command left files behind, which was taken back: {}", listed(&files));
-        return Finding::info(FindingKind::Other("FILES_LEFT".into()), told);
+        let message = format!("the command left files behind, which was taken back: {}", listed(&files));
+        return Finding::info(FindingKind::Other("FILES_LEFT".into()), message);
     }
     failure(format!("the verifier changed files, which was taken back: {}", listed(&files)))
 }
