@@ -3,7 +3,7 @@
 //! - [`drivers`]: models and coding agents behind one trait.
 //! - [`plan`]: plans in markdown, as tasks.
 //! - [`process`]: child programs, and what of their output may be shown.
-//! - [`workspace`]: git.
+//! - [`workspace`]: commits and work trees of git.
 //!
 //! The library `superstep` shows them as its own modules under the feature `agents`; programs name them there. This crate is
 //! below it, so a change of the engine does not compile it again. It must not know states, nodes or stores.

@@ -2,24 +2,24 @@
 //! workflows process the changes. This room knows git; it knows no graph, no agent and no plan.
 //!
 //! - **State.** [`Workspace::open`], [`head`](Workspace::head), [`ensure_ready`](Workspace::ensure_ready),
-//! [`ensure_clean`](Workspace::ensure_clean).
+//!   [`ensure_clean`](Workspace::ensure_clean).
 //! - **Branches of a run.** [`own_branch`](Workspace::own_branch) in place, [`own_worktree`](Workspace::own_worktree)
-//! in a linked work tree; [`lock`](Workspace::lock) excludes other runs.
+//!   in a linked work tree; [`lock`](Workspace::lock) excludes other runs.
 //! - **Work trees without a branch.** [`detached_worktree`](Workspace::detached_worktree) creates one,
-//! [`furnish`](Workspace::furnish) copies and links files into it, [`remove_worktree`](Workspace::remove_worktree)
-//! removes it, [`remove_branches_of`](Workspace::remove_branches_of) the branches created in it.
+//!   [`furnish`](Workspace::furnish) copies and links files into it, [`remove_worktree`](Workspace::remove_worktree)
+//!   removes it, [`remove_branches_of`](Workspace::remove_branches_of) the branches created in it.
 //! - **Changes.** [`snapshot`](Workspace::snapshot) makes a [`TreeId`] of all files, [`diff`](Workspace::diff) compares
-//! two of them, [`text_of`](Workspace::text_of) reads a file of one.
+//!   two of them, [`text_of`](Workspace::text_of) reads a file of one.
 //! - **Commits.** [`commit`](Workspace::commit) commits exactly one tree, once: [`find_commit`](Workspace::find_commit)
-//! finds it by its trailers. [`onto_head`](Workspace::onto_head) leaves the user's own changes out of it;
-//! [`fold`](Workspace::fold) undoes commits that agents made by themselves; [`carried`](Workspace::carried) combines
-//! changes; [`advance`](Workspace::advance) fast-forwards the branch of the user's checkout, with its files.
+//!   finds it by its trailers. [`onto_head`](Workspace::onto_head) leaves the user's own changes out of it;
+//!   [`fold`](Workspace::fold) undoes commits that agents made by themselves; [`carried`](Workspace::carried) combines
+//!   changes; [`advance`](Workspace::advance) fast-forwards the branch of the user's checkout, with its files.
 //! - **Discarding.** [`salvage`](Workspace::salvage) stores the files, [`reset_to`](Workspace::reset_to) resets them to
-//! a tree, [`restore`](Workspace::restore) brings salvaged work back.
+//!   a tree, [`restore`](Workspace::restore) brings salvaged work back.
 //! - **Trust.** [`fingerprint`](Workspace::fingerprint) detects changes of hooks and configuration. Compare it after an
-//! agent has worked, before any other call. While a work tree is [locked](Workspace::lock), they are also compared
-//! right before each call of git with their state at that time. [`leaked_keys`](Workspace::leaked_keys) finds keys.
-//! [`guarded`](Workspace::guarded) allows storing work after they were changed.
+//!   agent has worked, before any other call. While a work tree is [locked](Workspace::lock), they are also compared
+//!   right before each call of git with their state at that time. [`leaked_keys`](Workspace::leaked_keys) finds keys.
+//!   [`guarded`](Workspace::guarded) allows storing work after they were changed.
 //!
 //! Secrets and large files are left out of snapshots, and so of diffs and commits ([`LeftOut`]). Operations on the work
 //! tree (ignore rules, filters, line endings, hooks, keys) use the git program, operations on objects and references

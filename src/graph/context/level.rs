@@ -76,7 +76,7 @@ impl Level {
     }
 
     /// Returns the same level for an activation that started at this version of the graph's control.
-    pub(crate) fn from_version(mut self, base: u64) -> Self {
+    pub(crate) fn since_version(mut self, base: u64) -> Self {
         self.journal.base = base;
         self
     }

@@ -40,7 +40,7 @@ pub(crate) async fn recorded<T: State, M: NodeId, C: Send + Sync + 'static>(
     let line = reader.nested_line(tip, caller.checkpoint).await?;
     let path = line.last().map(|(_, record)| record.namespace.clone()).unwrap_or_default();
     let base = began_at(reader, ctx, child.persistence, call).await?;
-    let level = Arc::new(Level { path, ..level(ctx, child.persistence, call).from_version(base) });
+    let level = Arc::new(Level { path, ..level(ctx, child.persistence, call).since_version(base) });
     let mut run = Run::new(Arc::clone(&child.table), Arc::clone(&task.shared), level, Position::empty(&child.table));
     run.child.caller = Some(caller);
     let mut walk = Walk::new(Arc::clone(&child.table), reader.clone(), line, true);

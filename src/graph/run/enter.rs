@@ -85,7 +85,7 @@ pub(crate) async fn open<T: State, M: NodeId, C: Send + Sync + 'static>(
         if task.attempt.again { reader.child(caller.checkpoint, caller.task, caller.call).await? } else { None };
     if let Some(id) = paused {
         let base = began_at(&reader, ctx, child.persistence, call).await?;
-        let level = Arc::new(Level::clone(&level).from_version(base));
+        let level = Arc::new(Level::clone(&level).since_version(base));
         let mut run = resume(child, &reader, id, ctx, level, caller).await?;
         if way == Way::Shared {
             let mut delta = Delta::read(&child.table, &reader, id).await?;
@@ -99,7 +99,7 @@ pub(crate) async fn open<T: State, M: NodeId, C: Send + Sync + 'static>(
         return fresh(child, (Position::empty(&child.table), false), begin(), ctx, level, caller).await;
     };
     let (pos, level, apart) = kept_at(child, &reader, id, level, task.at.task >= SENT).await?;
-    let level = Arc::new(Level::clone(&level).from_version(pos.control.version));
+    let level = Arc::new(Level::clone(&level).since_version(pos.control.version));
     fresh(child, (pos, apart), begin(), ctx, level, caller).await
 }
 
