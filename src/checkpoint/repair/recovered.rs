@@ -1,3 +1,5 @@
+//! The records of one thread that a damaged log still holds. Knows records; must not know the log they come from.
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::hash::{BuildHasher, RandomState};
 
