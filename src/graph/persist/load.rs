@@ -1,10 +1,10 @@
-//! From records back to a run. Indexes of another version of the graph are mapped by name.
+//! Decoding records into a position and its tasks. Indexes of another version of the graph are mapped by name.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::save::log_name;
-use super::settled::{Reading, Settled, channel};
+use super::settled::{LoadedChannels, Reading, channel};
 use super::waiting::by_edge;
 use crate::checkpoint::{
     AnswerRecord, CarriedRecord, CheckpointId, CheckpointRecord, Key, QuestionRecord, RowId, Slot, TaskRecord,
@@ -30,7 +30,8 @@ impl Reader {
         self.position_by(table, id, record, Reading::Whole).await
     }
 
-    /// The same to be shown only: channels that cannot be read are noted as misfits, and the others are read.
+    /// Loads a checkpoint only to show it: channels that cannot be read are noted as incompatibilities, and the others
+    /// are read.
     pub(crate) async fn shown_position<S: State, N: NodeId, C>(
         &self,
         table: &Table<S, N, C>,
@@ -57,7 +58,7 @@ impl Reader {
         Ok((position, mapping))
     }
 
-    /// The same over slots and a state that were read before.
+    /// Loads a checkpoint over slots and a state that were read before.
     pub(crate) async fn position_over<S: State, N: NodeId, C>(
         &self,
         table: &Table<S, N, C>,
@@ -65,9 +66,9 @@ impl Reader {
         record: CheckpointRecord,
         mapping: &Mapping,
         carried: Vec<CarriedRecord>,
-        settled: Settled<Arc<S>>,
+        settled: LoadedChannels<Arc<S>>,
     ) -> Result<Position<S>, RunError> {
-        let Settled { state, slots, sizes, stale, mut owed, unread: _ } = settled;
+        let LoadedChannels { state, slots, sizes, stale, mut owed, unread: _ } = settled;
         let control = self.control(table, &record, mapping).await?;
         let start = match &record.control.start {
             Some(writes) => Some(self.start(table, &record.namespace, writes, mapping).await?),
@@ -114,7 +115,7 @@ impl Reader {
 
     /// Returns true if logs hold entries after those of a position: another run continued from it, so the next one
     /// starts a new line.
-    pub(crate) async fn is_left<S: State, N: NodeId, C>(
+    pub(crate) async fn has_later_entries<S: State, N: NodeId, C>(
         &self,
         table: &Table<S, N, C>,
         path: &str,
@@ -132,7 +133,7 @@ impl Reader {
         Ok(false)
     }
 
-    /// The names of the tasks that a checkpoint plans, without its state and payloads.
+    /// Returns the names of the tasks that a checkpoint plans, without reading its state and payloads.
     pub(crate) async fn planned<S: State, N: NodeId, C>(
         &self,
         table: &Table<S, N, C>,
@@ -161,8 +162,8 @@ impl Reader {
         Ok(Start { writes, rows, sizes })
     }
 
-    /// Reads a task's writes back; those of channels that are gone, or never saved, are left out. Those of channels that are
-    /// carried along are rows only.
+    /// Reads a task's writes; those to channels that are gone, or never saved, are left out. Writes to unknown channels
+    /// are rows only.
     async fn writes<S: State, N: NodeId, C>(
         &self,
         table: &Table<S, N, C>,
@@ -173,7 +174,7 @@ impl Reader {
         let (mut kept, mut keys) = (vec![], vec![]);
         for write in stored {
             let (Some(channel), Some(row)) = (mapping.noted_as(write.channel), write.row) else { continue };
-            // What the present rule cannot apply is shown all the same; no run goes on with it.
+            // A write that the present rule cannot apply is still shown; no run continues with it.
             let overwrite = mapping.taken_as(table, write).unwrap_or(write.overwrite);
             kept.push(WriteRecord { channel, overwrite, ..*write });
             keys.push((
@@ -205,7 +206,7 @@ impl Reader {
         Ok((writes, kept, sizes))
     }
 
-    /// Reads what became of a task: its result, or its questions and answers.
+    /// Reads the result of a task.
     pub(crate) async fn finished<S: State, N: NodeId, C>(
         &self,
         table: &Table<S, N, C>,
@@ -259,7 +260,7 @@ impl Reader {
         Ok(records.iter().zip(rows).map(question).collect())
     }
 
-    /// Returns what a task, named by its checkpoint and key, asked before and the answers it got.
+    /// Returns the earlier questions and answers of a task, named by its checkpoint and key.
     pub(crate) async fn answers(&self, task: (CheckpointId, u32), record: &TaskRecord) -> Result<Answers, RunError> {
         let questions = record.questions.iter().filter_map(|asked| earlier(task.0, asked));
         let answered = record.answers.iter().map(|answer| answered(task, record, answer));
@@ -299,7 +300,7 @@ impl Reader {
         Ok(())
     }
 
-    /// Gives the planned tasks of a position what their records say.
+    /// Restores the planned tasks of a position from their records.
     pub(crate) async fn restore<S: State, N: NodeId, C>(
         &self,
         table: &Table<S, N, C>,
@@ -312,7 +313,7 @@ impl Reader {
         for task in tasks {
             task.again = true; // a killed process may have left a subgraph halfway, and no record of its task
             let Some(mut record) = by_key.remove(&task.key) else { continue };
-            // Nobody would take the answer to a question that is asked no more.
+            // No node would take the answer to a question that is not declared any more.
             record.questions.retain(|asked| asked.answered || table.still_asks(depth(path), asked));
             task.answers = self.answers((mapping.at, mapping.stored_task(task.key)), &record).await?;
             task.asked = self.questions(table, &record).await?;
@@ -337,14 +338,14 @@ fn depth(path: &str) -> usize {
     path.matches('/').count()
 }
 
-/// A question that a task asked when it ran last, and where its payload is.
+/// Returns a question of the task's last run, and the row of its payload.
 fn earlier(checkpoint: CheckpointId, asked: &QuestionRecord) -> Option<(u32, (EarlierQuestion, RowId))> {
     let (asker, name) = (asked.asker.clone()?, asked.name.clone());
     let here = asked.payload.checkpoint == checkpoint;
     Some((asked.place, (EarlierQuestion { asker, name, payload: None, here }, asked.payload)))
 }
 
-/// A question that a task got an answer to, and where its payload is.
+/// Returns an answered question of the task, and the row of its payload.
 fn answered(
     (checkpoint, task): (CheckpointId, u32),
     record: &TaskRecord,

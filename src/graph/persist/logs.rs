@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::save::log_name;
-use super::settled::{Settled, channel};
+use super::settled::{LoadedChannels, channel};
 use crate::checkpoint::panics::caught;
 use crate::checkpoint::{ChannelShape, CheckpointId, Key, LogRange, RowId, Slot};
 use crate::graph::build::Table;
@@ -12,24 +12,24 @@ use crate::graph::node::NodeId;
 use crate::graph::records::{Entries, KnownLogs, Mapping, Reader};
 use crate::graph::state::{Channel, Merge, Misread, State, reading};
 
-/// The rules whose entries are parts of one list.
+/// Rules whose log entries are parts of one list.
 const LISTS: [&str; 2] = ["append", "delta_append"];
 
 impl Reader {
-    /// The same, keeping decoded what it reads of logs: for several checkpoints of a thread, newest first.
+    /// Returns a reader that caches decoded log entries: for several checkpoints of a thread, newest first.
     pub(crate) fn keeping_logs(mut self) -> Self {
         self.logs = Some(KnownLogs::default());
         self
     }
 
-    /// Reads the values that are in a log.
+    /// Reads the values that are stored in a log.
     pub(super) async fn logs<S: State, N: NodeId, C>(
         &self,
         table: &Table<S, N, C>,
         path: &str,
         at: usize,
         mapping: &Mapping,
-        settled: &mut Settled<S>,
+        settled: &mut LoadedChannels<S>,
     ) -> Result<(), RunError> {
         let Slot::Log { full, ranges, .. } = &settled.slots[at] else { return Ok(()) };
         if ranges.is_empty() {
@@ -89,7 +89,7 @@ impl Reader {
         Err(self.damaged(&format!("log of channel `{}`", channel.name()), &reason))
     }
 
-    /// Adds the entries of a range to a state of the version that stored them.
+    /// Applies the entries of a range to a state of the version that stored them.
     pub(crate) async fn added<S: State, N: NodeId, C>(
         &self,
         table: &Table<S, N, C>,
@@ -140,7 +140,7 @@ impl Reader {
         applied.map_err(|reason| self.damaged(known.name(), &reason))
     }
 
-    /// The rows of a log that another rule kept, if it is known what they make.
+    /// Returns the rows of a log that another rule wrote, if they are the parts of a list.
     async fn list(
         &self,
         stored: &ChannelShape,
@@ -157,7 +157,7 @@ impl Reader {
     }
 }
 
-/// The entries of a log as writes, up to the first that cannot be read.
+/// Decodes the entries of a log as writes, up to the first that cannot be read.
 fn decoded<S: State, N: NodeId, C, B: AsRef<[u8]>>(
     table: &Table<S, N, C>,
     at: usize,

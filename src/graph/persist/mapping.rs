@@ -24,20 +24,20 @@ impl Mapping {
         Self { at, other: None, channels, nodes, carried, noted: Mutex::default() }
     }
 
-    /// The present name of a stored node, or the one it had.
+    /// Returns the present name of a stored node, or its stored name.
     pub(crate) fn name_now<S: State, N: NodeId, C>(&self, table: &Table<S, N, C>, at: u32) -> String {
         self.node(at).map_or_else(|name| name, |at| table.row(at).name.to_string())
     }
 
     /// Returns true if a stored write replaces the value of its present channel; none if the channel cannot apply it.
     pub(crate) fn taken_as<S: State, N: NodeId, C>(&self, table: &Table<S, N, C>, write: &WriteRecord) -> Option<bool> {
-        let (Some(stood), Some(now)) = (self.stored_channel(write.channel), self.channel(write.channel)) else {
+        let (Some(stored), Some(now)) = (self.stored_channel(write.channel), self.channel(write.channel)) else {
             return Some(write.overwrite);
         };
         let now = &S::channels(&table.schema)[now as usize];
-        let taken = taken_as(&stood.channel, now, write.overwrite);
+        let taken = taken_as(&stored.channel, now, write.overwrite);
         if taken.is_none() {
-            let (channel, stored) = (now.name().to_owned(), stood.channel.rule.clone());
+            let (channel, stored) = (now.name().to_owned(), stored.channel.rule.clone());
             self.note(Incompatibility::Rule { channel, stored, expected: now.rule_name().to_owned() });
         }
         taken
@@ -53,12 +53,12 @@ impl Mapping {
         row: RowId,
     ) -> Key {
         match self.source(channel) {
-            Some(stood) => logged(&stood.channel, &stood.log, overwrite, row),
+            Some(stored) => logged(&stored.channel, &stored.log, overwrite, row),
             None => self.present_key(table, path, channel, overwrite, row),
         }
     }
 
-    /// Returns the key under which the present graph looks for it.
+    /// Returns the key of a write's value in the present graph.
     pub(crate) fn present_key<S: State, N: NodeId, C>(
         &self,
         table: &Table<S, N, C>,
@@ -74,7 +74,7 @@ impl Mapping {
         carried.map_or(Key::Row(row), |carried| logged(&carried.channel, &carried.log, overwrite, row))
     }
 
-    /// A task's record in present indexes.
+    /// Returns a task's record in present indexes.
     pub(crate) fn translated<S: State, N: NodeId, C>(&self, table: &Table<S, N, C>, record: &TaskRecord) -> TaskRecord {
         let write = |write: &WriteRecord| {
             let (channel, overwrite) = (self.noted_as(write.channel)?, self.taken_as(table, write)?);

@@ -1,6 +1,6 @@
-//! Positions to records and back.
+//! Encoding of positions as records, and decoding.
 //!
-//! Knows no loop.
+//! Knows no superstep loop.
 
 pub(crate) mod load;
 mod logs;
@@ -9,4 +9,4 @@ pub(crate) mod save;
 pub(crate) mod settled;
 mod waiting;
 
-pub(crate) use settled::{Reading, Settled};
+pub(crate) use settled::{LoadedChannels, Reading};

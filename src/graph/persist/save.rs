@@ -1,4 +1,4 @@
-//! From a run to records: writes become rows, tasks and positions become records. The way back is in `load`.
+//! Encoding a run: writes become rows, tasks and positions become records. Decoding is in `load`.
 
 use crate::checkpoint::{
     AboutRecord, CheckpointId, CheckpointRecord, ControlRecord, JoinRecord, Key, RowId, SendRecord, Slot, TaskRecord,
@@ -11,7 +11,8 @@ use crate::graph::records::{Durability, Puts, Recorder};
 use crate::graph::state::{Mask, State, Stored, Writes, value};
 use crate::graph::superstep::{Control, Finished, Packet, Position, Task};
 
-/// Entries of a log stand together, apart from other rows; an overwrite of a log is a value, not an entry.
+/// Returns the key of a row. Entries of a log have a key range of their own; an overwrite of a log is a value, not an
+/// entry.
 pub(crate) fn row_key<S: State, N: NodeId, C>(
     table: &Table<S, N, C>,
     path: &str,
@@ -25,12 +26,11 @@ pub(crate) fn row_key<S: State, N: NodeId, C>(
     }
 }
 
-/// The same channel of a subgraph has a log of its own.
+/// Returns the log of a channel; each subgraph has logs of its own.
 pub(crate) fn log_name<S: State, N: NodeId, C>(table: &Table<S, N, C>, path: &str, channel: usize) -> String {
     log_of(path, table.channel(channel))
 }
 
-/// The log of a channel by name.
 pub(crate) fn log_of(path: &str, name: &str) -> String {
     if path.is_empty() { name.to_owned() } else { format!("{path}\u{0}{name}") }
 }
@@ -104,8 +104,8 @@ pub(crate) fn result<S: State, N: NodeId, C>(
     })
 }
 
-/// Encodes a position as a checkpoint, together with the graph's shape and the thread's own record if the store has not got
-/// them.
+/// Encodes a position as a checkpoint, together with the graph's shape and the thread's own record if the store does
+/// not have them.
 pub(crate) fn checkpoint<S: State, N: NodeId, C>(
     table: &Table<S, N, C>,
     pos: &mut Position<S>,
@@ -134,7 +134,8 @@ pub(crate) fn checkpoint_key(path: &str, id: CheckpointId) -> Key {
     if path.is_empty() { Key::Checkpoint(id) } else { Key::Nested(id) }
 }
 
-/// The position as a record. Only what moved since the last complete map is written, unless that is most of it.
+/// Returns the position as a record. Only channels that moved since the last complete map are written, unless those are
+/// most of them.
 fn record<S: State, N: NodeId, C>(
     table: &Table<S, N, C>,
     pos: &mut Position<S>,

@@ -1,4 +1,4 @@
-//! Where the values of a checkpoint's channels stand and what they are, whichever version of the graph stored them.
+//! The slots and values of a checkpoint's channels, whichever version of the graph stored them.
 
 use std::sync::Arc;
 
@@ -10,26 +10,26 @@ use crate::graph::records::{Claim, Mapping, Puts, Reader};
 use crate::graph::state::{Channel, Mask, Misread, SETS, State, Stored, reading};
 
 /// The channels of a checkpoint.
-pub(crate) struct Settled<S> {
+pub(crate) struct LoadedChannels<S> {
     pub state: S,
     pub slots: Vec<Slot>,
-    /// The size of each channel's value in the store in bytes, as far as it was read.
+    /// Stored size of each channel's value in bytes, as far as it was read.
     pub sizes: Vec<u64>,
-    /// The channels whose values have to be stored anew before anything is added to them.
+    /// Channels whose values must be stored again before anything is added to them.
     pub stale: Mask,
-    /// Entries of logs under their present names, to be stored with the next checkpoint.
+    /// Log entries under their present names, to be stored with the next checkpoint.
     pub owed: Puts,
-    /// The channels that cannot be read, where that is no error: they have their initial values, logs the entries before the
-    /// first unreadable one.
+    /// Channels that could not be read, if that is no error: they have their initial values, logs the entries before
+    /// the first unreadable one.
     pub unread: Vec<Unreadable>,
 }
 
 /// The treatment of a channel that cannot be read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Reading {
-    /// It is: something continues from the state.
+    /// An error: a run continues from the state.
     Whole,
-    /// It is noted, and the other channels are read: the state is only shown.
+    /// A noted incompatibility, and the other channels are read: the state is only shown.
     Shown,
 }
 
@@ -46,18 +46,18 @@ pub(crate) fn taken_as(stored: &ChannelShape, now: &Channel, overwrite: bool) ->
     }
 }
 
-impl<S> Settled<S> {
-    /// A state that this version of the graph has stored.
+impl<S> LoadedChannels<S> {
+    /// Returns a state that this version of the graph has stored.
     pub(crate) fn of(slots: Vec<Slot>, state: S) -> Self {
         Self { state, sizes: vec![0; slots.len()], slots, stale: Mask::default(), owed: vec![], unread: vec![] }
     }
 
-    pub(crate) fn shared(self) -> Settled<Arc<S>> {
+    pub(crate) fn shared(self) -> LoadedChannels<Arc<S>> {
         let Self { state, slots, sizes, stale, owed, unread } = self;
-        Settled { state: Arc::new(state), slots, sizes, stale, owed, unread }
+        LoadedChannels { state: Arc::new(state), slots, sizes, stale, owed, unread }
     }
 
-    /// Takes note of a channel that cannot be read, unless that is an error.
+    /// Notes a channel that cannot be read, or returns the error.
     fn note_unread(&mut self, how: Reading, error: RunError) -> Result<(), RunError> {
         match (how, error) {
             (Reading::Shown, RunError::Unreadable(unread)) => {
@@ -96,7 +96,7 @@ impl Reader {
         Ok((slots, along))
     }
 
-    /// The state that slots describe.
+    /// Loads the state that slots describe.
     pub(crate) async fn settled<S: State, N: NodeId, C>(
         &self,
         table: &Table<S, N, C>,
@@ -104,8 +104,8 @@ impl Reader {
         slots: Vec<Slot>,
         mapping: &Mapping,
         how: Reading,
-    ) -> Result<Settled<S>, RunError> {
-        let mut settled = Settled::of(slots, S::empty(&table.schema));
+    ) -> Result<LoadedChannels<S>, RunError> {
+        let mut settled = LoadedChannels::of(slots, S::empty(&table.schema));
         self.values(table, mapping, &mut settled, how).await?;
         for at in 0..S::channels(&table.schema).len() {
             if let Err(error) = self.logs(table, path, at, mapping, &mut settled).await {
@@ -115,12 +115,12 @@ impl Reader {
         Ok(settled)
     }
 
-    /// Reads the values that stand in one row.
+    /// Reads the values that are stored in a single row.
     async fn values<S: State, N: NodeId, C>(
         &self,
         table: &Table<S, N, C>,
         mapping: &Mapping,
-        settled: &mut Settled<S>,
+        settled: &mut LoadedChannels<S>,
         how: Reading,
     ) -> Result<(), RunError> {
         let channels = S::channels(&table.schema);
@@ -164,7 +164,7 @@ pub(crate) fn channel<S: State, N: NodeId, C>(table: &Table<S, N, C>, at: usize)
     format!("channel `{}`", table.channel(at))
 }
 
-/// A value that was kept in one way, as one that is kept in another.
+/// Converts the slot of a value to the channel's present storage kind.
 fn reshape(slot: &mut Slot, stored: Stored, bytes: usize) {
     match (&*slot, stored.is_logged()) {
         (Slot::Row(row), true) => *slot = Slot::Log { full: Some(*row), full_bytes: bytes as u64, ranges: vec![] },

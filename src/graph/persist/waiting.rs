@@ -1,5 +1,5 @@
-//! What waits to run, from records. What waits for a node that is gone, or that is started in another way now, is noted and
-//! left out.
+//! Pending tasks, from records. Those of a node that is gone, or that is started in another way now, are noted as
+//! incompatible and left out.
 
 use crate::checkpoint::{CheckpointRecord, JoinRecord, Key, SendRecord};
 use crate::graph::build::{Join, Table};
@@ -9,9 +9,7 @@ use crate::graph::records::{Mapping, Reader, SENT, START_NODE};
 use crate::graph::state::{Mask, State};
 use crate::graph::superstep::{Control, Deferred, JoinState, LastRan, Packet, Trigger};
 
-/// Only sends start it.
 const BY_SENDS: &str = "only sends start it now";
-/// No send starts it.
 const BY_EDGES: &str = "no send starts it now";
 
 impl Reader {
@@ -68,7 +66,7 @@ impl Reader {
         Ok(packets)
     }
 
-    /// The sends that a finished task made.
+    /// Reads the sends of a finished task.
     pub(super) async fn sends<S: State, N: NodeId, C>(
         &self,
         table: &Table<S, N, C>,
@@ -86,7 +84,7 @@ impl Reader {
         Ok(packets)
     }
 
-    /// A send and its worker; or the worker's name, and why it cannot be started.
+    /// Reads a send and its worker; or the worker's name, and the reason why it cannot be started.
     fn packet<S: State, N: NodeId, C>(
         &self,
         table: &Table<S, N, C>,
@@ -112,7 +110,7 @@ impl Reader {
     }
 }
 
-/// The node that an edge has triggered, or that a task leads to. `planned`: and under which key it is planned.
+/// Returns the present node that an edge triggered or a task leads to. `planned`: the key of its planned task.
 pub(crate) fn by_edge<S: State, N: NodeId, C>(
     table: &Table<S, N, C>,
     mapping: &Mapping,
@@ -134,7 +132,7 @@ pub(crate) fn by_edge<S: State, N: NodeId, C>(
     None
 }
 
-/// A node may have become one that waits for the run to go quiet, or such a one no more.
+/// Triggers a node, deferred or not as it is declared in this version of the graph.
 fn trigger<S: State, N: NodeId, C>(table: &Table<S, N, C>, control: &mut Control<Packet>, waits: Deferred) {
     if table.wiring.deferred[waits.node as usize] {
         control.deferred.push(waits);
@@ -143,7 +141,7 @@ fn trigger<S: State, N: NodeId, C>(table: &Table<S, N, C>, control: &mut Control
     }
 }
 
-/// Finds a join again: the one into the same node that waits for the same nodes, or for some of them.
+/// Restores a join: the one into the same node that waits for the same nodes, or for some of them.
 fn arrive<S: State, N: NodeId, C>(
     table: &Table<S, N, C>,
     mapping: &Mapping,
@@ -171,8 +169,8 @@ fn arrive<S: State, N: NodeId, C>(
     match found {
         Ok((join, now)) => {
             let present = |source: &u32| {
-                let stood = sources.iter().position(|at| mapping.node(*at).is_ok_and(|at| at == *source));
-                stood.is_some_and(|stood| arrived.contains(stood))
+                let stored = sources.iter().position(|at| mapping.node(*at).is_ok_and(|at| at == *source));
+                stored.is_some_and(|stored| arrived.contains(stored))
             };
             let arrived = now.sources.iter().enumerate().filter(|(_, source)| present(source)).map(|(bit, _)| bit);
             control.joins[join] = JoinState { arrived: arrived.collect(), version, finished };
@@ -185,7 +183,7 @@ fn arrive<S: State, N: NodeId, C>(
     }
 }
 
-/// The join of these sources into a node; or which sources it waits for besides.
+/// Returns the join of these sources into a node; or the sources that it waits for besides.
 fn again<'a, S: State, N: NodeId, C>(
     table: &'a Table<S, N, C>,
     mapping: &Mapping,

@@ -13,7 +13,7 @@ use crate::graph::context::{Comparison, Ctx, Difference, TaskCtx};
 use crate::graph::error::RunError;
 use crate::graph::node::NodeId;
 use crate::graph::records::{Journal, Reader, START_NODE};
-use crate::graph::run::{Caught, Judged, Run, perform::start};
+use crate::graph::run::{BodyOutcome, BodyResult, Run, perform::start};
 use crate::graph::state::{State, channels::is_data_defined};
 use crate::graph::superstep::{Finished, Routing};
 
@@ -208,13 +208,13 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
     ) -> Result<Option<Box<Finished<S>>>, Abort> {
         let answers = self.step.tasks[at].answers.clone();
         let (mut ctx, ended) = self.run_body(at, step).await;
-        let mut judged = self.judge(at, &ctx, ended, false);
-        if let Ok(Judged::Asked(questions, _)) = &judged
+        let mut judged = self.body_outcome(at, &ctx, ended, false);
+        if let Ok(BodyOutcome::Asked(questions, _)) = &judged
             && let Some(rematched) = ctx.rematched(questions)
         {
             self.step.tasks[at].answers = Some(rematched);
             let (again, ended) = self.run_body(at, step).await;
-            (judged, ctx) = (self.judge(at, &again, ended, false), again);
+            (judged, ctx) = (self.body_outcome(at, &again, ended, false), again);
             self.step.tasks[at].answers = answers;
         }
         if comparison.has_lost() {
@@ -226,7 +226,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
         self.replayed_result(at, &ctx, judged, step, comparison)
     }
 
-    async fn run_body(&mut self, at: usize, step: &StepRecord<S>) -> (Arc<TaskCtx<C>>, Caught<S, N>) {
+    async fn run_body(&mut self, at: usize, step: &StepRecord<S>) -> (Arc<TaskCtx<C>>, BodyResult<S, N>) {
         let mut ctx = self.context(at);
         let task = &self.step.tasks[at];
         if let Some(own) = Arc::get_mut(&mut ctx) {
@@ -246,23 +246,23 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
         &mut self,
         at: usize,
         ctx: &TaskCtx<C>,
-        judged: Result<Judged<S>, RunError>,
+        judged: Result<BodyOutcome<S>, RunError>,
         step: &StepRecord<S>,
         comparison: &Comparison,
     ) -> Result<Option<Box<Finished<S>>>, Abort> {
         match judged {
-            Ok(Judged::Done(now)) => {
+            Ok(BodyOutcome::Done(now)) => {
                 let stale = step.stale.contains(&self.step.tasks[at].key);
                 match unused_record(ctx, step.records.get(&self.step.tasks[at].key), stale) {
                     Some(difference) => Err(self.note(at, comparison, difference)),
                     None => Ok(Some(now)),
                 }
             }
-            Ok(Judged::Asked(questions, _)) => {
+            Ok(BodyOutcome::Asked(questions, _)) => {
                 let asked = questions.first().map_or_else(|| "asks".into(), |asked| asked.name().to_owned());
                 Err(self.note(at, comparison, Difference::new(format!("question `{asked}`"), (), asked)))
             }
-            Ok(Judged::Halted(_)) => Err(self.note(at, comparison, Difference::new("result", "ended", "stopped"))),
+            Ok(BodyOutcome::Halted(_)) => Err(self.note(at, comparison, Difference::new("result", "ended", "stopped"))),
             Err(RunError::Checkpoint(error)) => Err(Some(error.into())),
             Err(error) => Err(self.note(at, comparison, difference(error))),
         }

@@ -12,8 +12,8 @@ use crate::graph::error::RunError;
 use crate::graph::node::NodeId;
 use crate::graph::records::Caller;
 use crate::graph::run::{
-    Begin, Delta, Run, Way,
-    children::{began_at, pointed_at},
+    ChildInput, Delta, Run, StateMode,
+    children::{base_version, pointer_number},
     enter::level,
 };
 use crate::graph::state::{State, Writes};
@@ -23,15 +23,15 @@ use crate::graph::view::Left;
 /// Compares the recorded run of the subgraph that the task called, and returns the subgraph's result.
 pub(crate) async fn recorded<T: State, M: NodeId, C: Send + Sync + 'static>(
     child: &CompiledGraph<T, M, C>,
-    begin: Begin<T>,
-    way: Way,
+    begin: ChildInput<T>,
+    mode: StateMode,
     ctx: &Ctx<C>,
     call: u32,
     comparison: &Comparison,
 ) -> Result<Left<T>, RunError> {
     let (task, reader) = (&ctx.0, &comparison.reader);
     let stored = task.inside().journal.stored.unwrap_or(task.at.task);
-    let caller = Caller { checkpoint: task.at.checkpoint, task: stored, call: pointed_at(ctx, call) };
+    let caller = Caller { checkpoint: task.at.checkpoint, task: stored, call: pointer_number(ctx, call) };
     let no_records = || {
         comparison.lose();
         diverged_error(ctx)
@@ -39,15 +39,15 @@ pub(crate) async fn recorded<T: State, M: NodeId, C: Send + Sync + 'static>(
     let tip = reader.child(caller.checkpoint, caller.task, caller.call).await?.ok_or_else(no_records)?;
     let line = reader.nested_line(tip, caller.checkpoint).await?;
     let path = line.last().map(|(_, record)| record.namespace.clone()).unwrap_or_default();
-    let base = began_at(reader, ctx, child.persistence, call).await?;
+    let base = base_version(reader, ctx, child.persistence, call).await?;
     let level = Arc::new(Level { path, ..level(ctx, child.persistence, call).since_version(base) });
     let mut run = Run::new(Arc::clone(&child.table), Arc::clone(&task.shared), level, Position::empty(&child.table));
     run.child.caller = Some(caller);
     let mut walk = Walk::new(Arc::clone(&child.table), reader.clone(), line, true);
     let mut unsaved = Unsaved::fresh();
     match begin {
-        Begin::Input(input) => compare_input(&run, &walk, &run.taken(input), comparison).await?,
-        Begin::State(state) => {
+        ChildInput::Input(input) => compare_input(&run, &walk, &run.taken(input), comparison).await?,
+        ChildInput::State(state) => {
             unsaved = Unsaved::of(&child.table.schema, &state);
             if comparison.goes_on {
                 compare_initial_state(&run, &walk, &state, ctx, comparison).await?;
@@ -63,9 +63,9 @@ pub(crate) async fn recorded<T: State, M: NodeId, C: Send + Sync + 'static>(
     if !run.child.has_shown || run.child.last_shown.is_some() {
         comparison.doubts("whether its subgraph was resumed is not recorded");
     }
-    let delta = match way {
-        Way::Shared => Delta::read(&child.table, reader, tip).await?.finish(&child.table.schema, &*end.pos.state),
-        Way::Own => Default::default(),
+    let delta = match mode {
+        StateMode::Shared => Delta::read(&child.table, reader, tip).await?.finish(&child.table.schema, &*end.pos.state),
+        StateMode::Own => Default::default(),
     };
     Ok(Left { state: run.child.last_shown.unwrap_or(end.pos.state), delta, shown: run.child.has_shown })
 }

@@ -9,7 +9,7 @@ use crate::graph::build::Table;
 use crate::graph::diff::outline::growth;
 use crate::graph::error::RunError;
 use crate::graph::node::NodeId;
-use crate::graph::persist::{Reading, Settled, settled::channel};
+use crate::graph::persist::{LoadedChannels, Reading, settled::channel};
 use crate::graph::records::{COMMAND_KEY, Listed, Mapping, Reader, START_NODE, Tasks};
 use crate::graph::state::{Mask, State, reading};
 use crate::graph::superstep::{Finished, Position, Task, task::planned};
@@ -154,8 +154,10 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Walk<S, N, C> {
         let (slots, carried) = reader.slots(&record, &mapping).await?;
         let path = record.namespace.clone();
         let settled = match last.filter(|(_, before)| mapping.is_same() && **before == path) {
-            _ if !self.states => Settled::of(slots, Arc::new(S::empty(&table.schema))),
-            Some((before, _)) => Settled::of(slots.clone(), self.next_state(before, &path, &mapping, slots).await?),
+            _ if !self.states => LoadedChannels::of(slots, Arc::new(S::empty(&table.schema))),
+            Some((before, _)) => {
+                LoadedChannels::of(slots.clone(), self.next_state(before, &path, &mapping, slots).await?)
+            }
             None => reader.settled(table, &path, slots, &mapping, Reading::Whole).await?.shared(),
         };
         let unsaved_input = record.control.start.as_ref().map_or(vec![], |start| unsaved(start, &mapping));

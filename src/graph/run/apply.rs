@@ -38,12 +38,12 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
         Ok(puts)
     }
 
-    /// Makes the next checkpoint and waits for it as the durability asks.
+    /// Makes the next checkpoint and waits for it as the durability requires.
     pub(crate) async fn commit(&mut self, puts: Puts) -> Result<(), RunError> {
         self.checkpoint(Source::Loop, puts).await?;
         if self.has_listeners() {
-            self.tell_stored(self.pos.meta.step).await;
-            self.tell_values().await;
+            self.emit_stored(self.pos.meta.step).await;
+            self.emit_shown_values().await;
         }
         Ok(())
     }
@@ -59,8 +59,8 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
         self.pos.check_size(&table, self.shared.limits.state_bytes)
     }
 
-    /// The checkpoint of the input rides on the next commit, unless somebody is to be told of it now.
-    pub(crate) async fn keep_carried(&mut self) -> Result<(), RunError> {
+    /// Commits the checkpoint of the input now if a listener wants it; otherwise it is part of the next commit.
+    pub(crate) async fn flush_input(&mut self) -> Result<(), RunError> {
         let Some(recorder) = self.recorder().filter(|_| !self.outbox.input.is_empty() && self.wants(Mode::Checkpoints))
         else {
             return Ok(());
@@ -119,13 +119,14 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
                 self.pos.keep_child(name, child);
             }
         }
-        self.passed(&applying, &mut changed);
+        self.end_apply(&applying, &mut changed);
         self.note_shown(!unseen);
         Ok(changed)
     }
 
-    /// The end of applying: what waited for the run to go quiet is released, and what was written has changed.
-    pub(crate) fn passed(&mut self, applying: &Applying, changed: &mut Mask) {
+    /// Ends applying: if no task was triggered, releases the nodes and channels deferred until then; marks written
+    /// channels as changed.
+    pub(crate) fn end_apply(&mut self, applying: &Applying, changed: &mut Mask) {
         if self.pos.control.end(&self.table.wiring, applying, true) {
             Arc::make_mut(&mut self.pos.state).finish(&self.table.schema, changed);
         }
@@ -134,7 +135,8 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
         });
     }
 
-    /// A subgraph hands up what it showed last. What the end of a superstep releases shows too.
+    /// Subgraphs only: records the present state as the last shown if this superstep, end-of-step changes included,
+    /// wrote an output channel.
     fn note_shown(&mut self, shows: bool) {
         let Some(output) = self.child.caller.map(|_| self.table.channels.output.as_ref()) else { return };
         if shows || self::shows(&self.table, output, self.reusable.merge.written(), &*self.pos.state) {
@@ -147,7 +149,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
         named(&self.table, self.pos.meta.step + 1, error, nodes)
     }
 
-    /// A lone task's routers see the new state itself.
+    /// Routes a lone task: its routers see the new state itself.
     fn route_alone(&mut self, task: &mut Task<S>) -> Result<(), RunError> {
         let Stand::Done(done) = &mut task.stand else { return Ok(()) };
         if done.routing.is_done || !done.routing.fires {
@@ -162,15 +164,15 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
         self.choose(node, key, &seen, done)
     }
 
-    /// Stores what was done in a superstep whose results cannot be applied: the thread stays readable. Returns the error.
+    /// Stores the results of a superstep that cannot be applied, so that the thread stays readable. Returns the error.
     async fn not_applied(&self, tasks: &[Task<S>], puts: Puts, error: RunError) -> RunError {
-        match self.keep_unapplied(tasks, puts, &error).await {
+        match self.store_unapplied(tasks, puts, &error).await {
             Ok(()) => error,
             Err(failure) => failure,
         }
     }
 
-    async fn keep_unapplied(&self, tasks: &[Task<S>], mut puts: Puts, error: &RunError) -> Result<(), RunError> {
+    async fn store_unapplied(&self, tasks: &[Task<S>], mut puts: Puts, error: &RunError) -> Result<(), RunError> {
         let Some(recorder) = self.recorder() else { return Ok(()) };
         if let [only] = tasks {
             let (status, error) = (TaskStatus::Failed, Some(error.to_string()));
@@ -181,7 +183,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
         Ok(recorder.commit(puts, head).await?)
     }
 
-    /// Makes a checkpoint of where the run stands now, and waits as the durability asks.
+    /// Makes a checkpoint of the present position, and waits as the durability requires.
     pub(crate) async fn checkpoint(&mut self, source: Source, puts: Puts) -> Result<(), RunError> {
         self.pos.meta.step += 1;
         self.pos.meta.source = source;
@@ -194,7 +196,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
         Ok(())
     }
 
-    /// Takes a number for the checkpoint to come.
+    /// Allocates the id of the next checkpoint and sets its parent.
     pub(crate) fn enter(&mut self, recorder: &Recorder) {
         let before = self.pos.meta.id;
         self.pos.meta.id = recorder.next_id();
@@ -213,13 +215,13 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
         self.level.names.is_empty()
     }
 
-    async fn tell_values(&self) {
+    async fn emit_shown_values(&self) {
         if shows(&self.table, self.output(), self.reusable.merge.written(), &*self.pos.state) {
             self.emit_values().await;
         }
     }
 
-    /// Results so far, with those of finished siblings applied.
+    /// Returns the state with the results of finished siblings applied.
     pub(crate) fn live(&self) -> Arc<S> {
         let ended: Vec<(u32, &Finished<S>)> = self.ended().collect();
         let done: Vec<&Finished<S>> = ended.iter().map(|(_, done)| *done).collect();
@@ -234,7 +236,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
         Arc::new(state)
     }
 
-    /// Fails if the results so far cannot be applied: better known before the questions are answered.
+    /// Fails if the results so far cannot be applied: better before the questions are answered than after.
     pub(crate) fn check_results(&self) -> Result<(), RunError> {
         let (mut state, mut merge, mut writers) = (S::clone(&self.pos.state), Merge::default(), vec![]);
         for (node, done) in self.ended() {
@@ -249,7 +251,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
         Ok(())
     }
 
-    /// The tasks that have ended, with what they came to.
+    /// Returns the results of finished tasks.
     fn ended(&self) -> impl Iterator<Item = (u32, &Finished<S>)> {
         self.step.tasks.iter().filter_map(|task| match &task.stand {
             Stand::Done(done) => Some((task.node, &**done)),
@@ -257,7 +259,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
         })
     }
 
-    /// Returns true if these results start nothing.
+    /// Returns true if these results trigger no task.
     fn goes_quiet(&self, ended: &[(u32, &Finished<S>)]) -> bool {
         let (table, mut control) = (&self.table, self.pos.control.clone());
         let pulls: Vec<u32> = self.step.tasks.iter().filter(|task| task.is_edge()).map(|task| task.node).collect();
@@ -268,7 +270,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
     }
 }
 
-/// Lets the edges of a node fire, and what its routers and gotos chose.
+/// Fires the edges of a node, and the targets that its routers and gotos chose.
 pub(crate) fn fire<S: State, N: NodeId, C>(
     table: &Table<S, N, C>,
     control: &mut Control<Packet>,
@@ -284,7 +286,7 @@ pub(crate) fn fire<S: State, N: NodeId, C>(
     done.routing.targets.iter().for_each(|&target| control.trigger(&table.wiring, applying, target));
 }
 
-/// Applies all writes in canonical order. On failure: who wrote the channel.
+/// Applies all writes in canonical order. The error names the nodes that wrote the channel.
 fn write<S: State, N: NodeId, C>(
     table: &Table<S, N, C>,
     state: &mut S,

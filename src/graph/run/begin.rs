@@ -1,4 +1,4 @@
-//! How a run begins: with new input, on a fork, or with a command from outside. LangGraph: `_first`.
+//! Starting a run: with new input, on a fork, or with a command. LangGraph: `_first`.
 
 use std::sync::Arc;
 
@@ -16,7 +16,7 @@ use crate::graph::superstep::{
 };
 
 impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
-    /// Lets START wait with new input. What was unfinished is dropped.
+    /// Plans START with new input and drops unfinished tasks.
     pub(crate) fn begin_input(&mut self, writes: Writes<S>) -> Result<(), RunError> {
         let writes = self.taken(writes);
         let dropped = self.discard();
@@ -50,7 +50,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
         writes
     }
 
-    /// Drops the planned tasks as if they had run without a result. Returns whether there were any.
+    /// Drops the planned tasks as if they had run without a result. Returns true if there were any.
     fn discard(&mut self) -> bool {
         self.step.planned = false;
         self.plan();
@@ -64,14 +64,14 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
             Arc::make_mut(&mut self.pos.state).end_step(&self.table.schema, &written, &mut changed);
             self.pos.empty_slots(&changed);
         }
-        // The input itself starts something, so the run has not gone quiet: no bump.
+        // The input itself triggers a task, so the graph is not idle.
         self.pos.control.end(wiring, &applying, false);
         self.step.tasks.clear();
         self.pos.start = None;
         any
     }
 
-    /// Stores a state that was taken over from the parent.
+    /// Stores a state that was copied from the parent.
     fn adopt(&mut self, puts: &mut Puts) -> Result<(), RunError> {
         if !std::mem::take(&mut self.input.adopted) {
             return Ok(());
@@ -104,7 +104,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
         Ok(())
     }
 
-    /// Makes a checkpoint that begins a new branch (T1).
+    /// Makes a checkpoint that starts a new branch.
     pub(crate) async fn fork(&mut self, source: Source, mut puts: Puts) -> Result<(), RunError> {
         let Some(recorder) = self.recorder().cloned() else { return Ok(()) };
         self.pos.meta.step += 1;
@@ -119,16 +119,16 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
         Ok(())
     }
 
-    /// Applies a command from outside to where the run stands: no superstep, so nothing is cleared.
+    /// Applies a command to the present position. It is no superstep, so pending tasks stay.
     ///
-    /// `before`: what earlier commands did to the same checkpoint. Returns the record of all of them.
+    /// `before`: the record of earlier commands at the same checkpoint. Returns the record of all of them.
     pub(crate) fn command(
         &mut self,
         command: Command<S, N>,
         before: Option<TaskRecord>,
         puts: &mut Puts,
     ) -> Result<TaskRecord, RunError> {
-        // Several commands may start from one checkpoint: rows are told apart by a number of their own.
+        // Several commands may start from one checkpoint, so each has row ids of its own.
         let made_by = self.recorder().map_or(self.pos.meta.id, |recorder| recorder.next_id());
         let from: Arc<str> = "the command".into();
         let resolve = Resolve { table: &self.table, from: &from, made_by: (made_by, COMMAND_KEY) };
@@ -167,7 +167,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
     }
 }
 
-/// Returns the row of an adopted state's value: it is encoded whole at the child's first checkpoint.
+/// Returns the row of an adopted channel value, which is encoded whole at the child's first checkpoint.
 fn adopted_row(checkpoint: CheckpointId, channel: usize) -> RowId {
     RowId { checkpoint, task: RowId::WHOLE, slot: channel as u32 }
 }

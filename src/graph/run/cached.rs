@@ -1,4 +1,4 @@
-//! Results of tasks as the node cache keeps them: bytes by the bytes of the input.
+//! Task results in the node cache: encoded results by encoded input.
 
 use bincode::Options;
 use serde::{Deserialize, Serialize};
@@ -12,7 +12,7 @@ use crate::graph::records::{NodeCache, cache::prefix};
 use crate::graph::state::{Mask, Payload, State, Writes, reading, value};
 use crate::graph::superstep::{Finished, Packet, Routing};
 
-/// A result, in names, so that it outlives a change of the graph's indexes.
+/// A result by names, so that it outlives a change of the graph's indexes.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct CachedResult {
     writes: Vec<(String, bool, Vec<u8>)>,
@@ -20,7 +20,7 @@ pub(crate) struct CachedResult {
     sends: Vec<(String, Vec<u8>)>,
 }
 
-/// The key of a job, if its node is cached: the node's name, where it stands, and the whole input.
+/// Returns the cache key of a job: the node's name, the graph, and the whole input. None if the node is not cached.
 pub(crate) fn key<S: State, N: NodeId, C>(job: &Job<S, N, C>) -> Option<Vec<u8>> {
     let row = job.table.row(job.ctx.at.node);
     job.ctx.shared.environment.cache.as_ref()?;
@@ -37,7 +37,8 @@ pub(crate) fn key<S: State, N: NodeId, C>(job: &Job<S, N, C>) -> Option<Vec<u8>>
     Some(key)
 }
 
-/// Distinguishes nodes of one name by the graph and the type of the body. A graph that runs in several places is one.
+/// Adds the graph and the type of the body to a key, which distinguishes nodes of one name. A graph used in several
+/// places shares its results.
 fn place<S: State, N: NodeId, C>(job: &Job<S, N, C>, key: &mut Vec<u8>) {
     key.extend(job.table.identity.fingerprint.to_le_bytes());
     for word in [&job.table.identity.name, job.table.row(job.ctx.at.node).body.type_name()] {
@@ -73,7 +74,7 @@ pub(crate) fn find<S: State, N: NodeId, C>(job: &Job<S, N, C>) -> Option<Finishe
 }
 
 impl CachedResult {
-    /// Keeps a result for as long as the node's policy says.
+    /// Caches a result for as long as the node's policy says.
     pub(crate) fn keep<S: State, N: NodeId, C>(
         table: &Table<S, N, C>,
         node: u32,
@@ -102,7 +103,7 @@ impl CachedResult {
         })
     }
 
-    /// Turns the bytes back into a result; none if the graph has changed too much.
+    /// Decodes the result; none if the graph has changed too much.
     fn revive<S: State, N: NodeId, C>(
         self,
         table: &Table<S, N, C>,

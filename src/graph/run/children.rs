@@ -1,4 +1,4 @@
-//! Subgraphs with state of their own: the names it is kept under, and what becomes of it when their tasks are dropped.
+//! Subgraphs with state of their own: the names it is stored under, and their pointers when tasks are dropped.
 
 use std::sync::Arc;
 
@@ -40,7 +40,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
 
 /// Loads the position that a subgraph with state of its own starts from. One of several tasks of a worker takes a copy;
 /// any other continues the logs of the last activation.
-pub(crate) async fn kept_at<T: State, M: NodeId, C>(
+pub(crate) async fn load_kept<T: State, M: NodeId, C>(
     child: &CompiledGraph<T, M, C>,
     reader: &Reader,
     id: CheckpointId,
@@ -54,41 +54,41 @@ pub(crate) async fn kept_at<T: State, M: NodeId, C>(
     if apart || own_part(&path) != own_part(&level.path) {
         return Ok((pos, level, true)); // its node may have another name now
     }
-    if reader.is_left(&child.table, &path, &pos).await? {
+    if reader.has_later_entries(&child.table, &path, &pos).await? {
         pos.channels.line = NEW_LINE;
     }
     Ok((pos, Arc::new(Level { path, ..Level::clone(&level) }), false))
 }
 
 /// Returns the last checkpoint of a subgraph with state of its own before this activation.
-pub(crate) fn kept_before<C>(ctx: &Ctx<C>, persistence: Persistence, call: u32) -> Option<CheckpointId> {
+pub(crate) fn last_checkpoint<C>(ctx: &Ctx<C>, persistence: Persistence, call: u32) -> Option<CheckpointId> {
     (persistence == Persistence::PerThread).then(|| ctx.0.kept(&own_name(ctx, call))).flatten()
 }
 
-/// The version of its control at which an activation of a subgraph begins.
-pub(crate) async fn began_at<C>(
+/// Returns the control version at which an activation of a subgraph starts.
+pub(crate) async fn base_version<C>(
     reader: &Reader,
     ctx: &Ctx<C>,
     persistence: Persistence,
     call: u32,
 ) -> Result<u64, RunError> {
-    let Some(id) = kept_before(ctx, persistence, call) else { return Ok(0) };
+    let Some(id) = last_checkpoint(ctx, persistence, call) else { return Ok(0) };
     let record = reader.record(id).await?.ok_or_else(|| reader.missing_subgraph())?;
     Ok(record.control.version)
 }
 
-/// The node and call in the last part of a path.
+/// Returns the node and call in the last part of a path.
 fn own_part(path: &str) -> &str {
     let last = path.rsplit('/').next().unwrap_or_default();
     last.split(['~', ':']).next().unwrap_or_default()
 }
 
-/// Under which number the task points at its subgraph.
-pub(crate) fn pointed_at<C>(ctx: &Ctx<C>, call: u32) -> u32 {
+/// Returns the number under which a task's record points at its subgraph.
+pub(crate) fn pointer_number<C>(ctx: &Ctx<C>, call: u32) -> u32 {
     if ctx.0.facts.handler { call | BY_HANDLER } else { call }
 }
 
-/// Calls after the first of one task are told apart by number.
+/// Returns the name that the state is stored under; calls after the first of one task are numbered.
 pub(crate) fn own_name<C>(ctx: &Ctx<C>, call: u32) -> String {
     numbered(&ctx.0.facts.name, call)
 }

@@ -1,4 +1,4 @@
-//! What a subgraph over its parent's state has changed: that, and not the whole state, goes back (V8).
+//! Changes of a subgraph over its parent's state: only these, not the whole state, are returned to the parent (V8).
 
 use crate::checkpoint::{CheckpointId, CheckpointRecord, Source, TaskRecord, TaskStatus};
 use crate::graph::build::Table;
@@ -30,13 +30,13 @@ impl<S: State> Delta<S> {
         }
     }
 
-    /// A channel that was emptied hands nothing back.
+    /// Drops the changes of a channel that was emptied.
     pub(crate) fn forget(&mut self, channel: usize) {
         self.touched.remove(channel);
         self.writes.retain(|write| S::channel_of(write) != channel);
     }
 
-    /// Reads the changes of an activation before this checkpoint, those of `update_state` included.
+    /// Reads the changes of an activation up to this checkpoint, including those of `update_state`.
     pub(crate) async fn read<N: NodeId, C>(
         table: &Table<S, N, C>,
         reader: &Reader,
@@ -46,12 +46,12 @@ impl<S: State> Delta<S> {
         let mut delta = Self::default();
         for (at, made) in line.iter().enumerate() {
             let mapping = reader.mapping(table, made.id, &made.record).await?;
-            let applied = line.get(at + 1).is_some_and(Made::applies_results);
+            let applied = line.get(at + 1).is_some_and(LineEntry::applies_results);
             let results = made
                 .tasks
                 .iter()
                 .filter(|(key, task)| **key != UPDATE_KEY && applied && task.status == TaskStatus::Done);
-            for task in made.by_hand().into_iter().chain(results.map(|(_, task)| task)) {
+            for task in made.external_update().into_iter().chain(results.map(|(_, task)| task)) {
                 let done = reader.finished(table, &made.record.namespace, task, &mapping).await?;
                 done.writes.0.iter().for_each(|write| delta.record(&table.schema, write));
             }
@@ -68,37 +68,37 @@ impl<S: State> Delta<S> {
 }
 
 /// A checkpoint of an activation.
-struct Made {
+struct LineEntry {
     id: CheckpointId,
     record: CheckpointRecord,
     tasks: Tasks,
 }
 
-impl Made {
+impl LineEntry {
     /// Returns the writes of the `update_state` that made it.
-    fn by_hand(&self) -> Option<&TaskRecord> {
+    fn external_update(&self) -> Option<&TaskRecord> {
         self.tasks.get(&UPDATE_KEY).filter(|_| matches!(self.record.source, Source::Update | Source::Input))
     }
 
-    /// Returns true if the activation started with it. Input of `update_state` does not start one.
+    /// Returns true if the activation started with it; input of `update_state` does not start one.
     fn begins(&self) -> bool {
-        self.record.source == Source::Input && self.by_hand().is_none()
+        self.record.source == Source::Input && self.external_update().is_none()
     }
 
     /// Returns true if it applied the results of the checkpoint before: a fork runs that superstep again, an update
     /// drops it.
     fn applies_results(&self) -> bool {
-        self.record.source != Source::Fork && self.by_hand().is_none()
+        self.record.source != Source::Fork && self.external_update().is_none()
     }
 }
 
-/// The checkpoints of an activation, oldest first.
-async fn line(reader: &Reader, id: CheckpointId) -> Result<Vec<Made>, RunError> {
+/// Returns the checkpoints of an activation, oldest first.
+async fn line(reader: &Reader, id: CheckpointId) -> Result<Vec<LineEntry>, RunError> {
     let (mut line, mut ancestors) = (vec![], reader.ancestors(id, CheckpointId(0)));
     while let Some((id, record)) = ancestors.next().await? {
         let record = record.ok_or_else(|| reader.missing_subgraph())?;
-        line.push(Made { id, record, tasks: reader.tasks(id).await? });
-        if line.last().is_some_and(Made::begins) {
+        line.push(LineEntry { id, record, tasks: reader.tasks(id).await? });
+        if line.last().is_some_and(LineEntry::begins) {
             break;
         }
     }

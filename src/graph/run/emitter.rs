@@ -1,4 +1,4 @@
-//! The events of a graph's supersteps, alike for a live run and for a recorded one. Knows no run and no store.
+//! Events of a graph's supersteps, the same for a live run and a replay. Knows no run and no store.
 
 use std::sync::Arc;
 
@@ -112,7 +112,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Emitter<'_, S, N, C> {
         self.send(step, EventKind::TaskEnd { node, task, error, writes, questions }).await;
     }
 
-    /// Emits a state; `state` is called only if somebody wants it.
+    /// Emits a state; `state` is called only if a listener wants it.
     pub(crate) async fn values(&self, step: i64, state: impl FnOnce() -> Arc<S>, questions: Vec<Question>) {
         if self.wants(Mode::Values) {
             self.send(step, EventKind::Values { values: self.shown(state()), questions }).await;

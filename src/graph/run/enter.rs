@@ -1,8 +1,8 @@
-//! How a subgraph begins: with new input, with the state that was kept, or where it stopped.
+//! Starting a subgraph: with new input, with its stored state, or where it stopped.
 
 use std::sync::Arc;
 
-use super::children::{began_at, kept_at, kept_before, own_name, pointed_at};
+use super::children::{base_version, last_checkpoint, load_kept, own_name, pointer_number};
 use super::delta::Delta;
 use super::state::Run;
 use crate::checkpoint::{CheckpointId, Slot};
@@ -16,18 +16,15 @@ use crate::graph::superstep::Position;
 
 /// The state that a child runs over.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Way {
-    /// Over the parent's state.
+pub(crate) enum StateMode {
     Shared,
-    /// Over its own.
     Own,
 }
 
 /// The input of a child.
-pub(crate) enum Begin<T: State> {
-    /// The parent's state; only what changes is handed back (V8).
+pub(crate) enum ChildInput<T: State> {
+    /// The parent's state; only changes are returned (V8).
     State(T),
-    /// Input to its own state.
     Input(Writes<T>),
 }
 
@@ -41,7 +38,7 @@ pub(crate) fn level<C>(ctx: &Ctx<C>, persistence: Persistence, call: u32) -> Lev
     let places = if task.has_listeners() { places(ctx, call) } else { [].into() };
     let own = own_name(ctx, call);
     let path = match persistence {
-        // tasks of one worker run at once
+        // tasks of one worker run concurrently
         Persistence::PerThread if task.at.task >= SENT => {
             format!("{}/{own}~{}.{:x}", above.path, task.at.checkpoint, task.at.task)
         }
@@ -59,23 +56,23 @@ pub(crate) fn level<C>(ctx: &Ctx<C>, persistence: Persistence, call: u32) -> Lev
     Level { names: names.into(), places, path, keeps_own, unsaved, questions, beats, journal }
 }
 
-/// The namespace of what a call of a task emits.
+/// Returns the namespace of events that a call of a task emits.
 fn places<C>(ctx: &Ctx<C>, call: u32) -> Arc<[String]> {
     let own = ctx.0.event_task().path;
     own.iter().cloned().chain((call > 0).then(|| format!("#{call}"))).collect()
 }
 
-/// Starts the child, or goes on where it stopped.
+/// Starts the child, or resumes it where it stopped.
 pub(crate) async fn open<T: State, M: NodeId, C: Send + Sync + 'static>(
     child: &CompiledGraph<T, M, C>,
-    begin: impl FnOnce() -> Begin<T>,
-    way: Way,
+    begin: impl FnOnce() -> ChildInput<T>,
+    mode: StateMode,
     ctx: &Ctx<C>,
     call: u32,
 ) -> Result<Run<T, M, C>, RunError> {
     let task = &ctx.0;
     let level = Arc::new(level(ctx, child.persistence, call));
-    let caller = Caller { checkpoint: task.at.checkpoint, task: task.at.task, call: pointed_at(ctx, call) };
+    let caller = Caller { checkpoint: task.at.checkpoint, task: task.at.task, call: pointer_number(ctx, call) };
     let recorder = if level.unsaved { None } else { task.shared.recorder.clone() };
     let Some(recorder) = recorder else {
         return fresh(child, (Position::empty(&child.table), false), begin(), ctx, level, caller).await;
@@ -84,10 +81,10 @@ pub(crate) async fn open<T: State, M: NodeId, C: Send + Sync + 'static>(
     let paused =
         if task.attempt.again { reader.child(caller.checkpoint, caller.task, caller.call).await? } else { None };
     if let Some(id) = paused {
-        let base = began_at(&reader, ctx, child.persistence, call).await?;
+        let base = base_version(&reader, ctx, child.persistence, call).await?;
         let level = Arc::new(Level::clone(&level).since_version(base));
         let mut run = resume(child, &reader, id, ctx, level, caller).await?;
-        if way == Way::Shared {
+        if mode == StateMode::Shared {
             let mut delta = Delta::read(&child.table, &reader, id).await?;
             let emptied = (0..run.pos.channels.slots.len()).filter(|&at| run.pos.channels.slots[at] == Slot::Absent);
             emptied.for_each(|channel| delta.forget(channel));
@@ -95,15 +92,15 @@ pub(crate) async fn open<T: State, M: NodeId, C: Send + Sync + 'static>(
         }
         return Ok(run);
     }
-    let Some(id) = kept_before(ctx, child.persistence, call) else {
+    let Some(id) = last_checkpoint(ctx, child.persistence, call) else {
         return fresh(child, (Position::empty(&child.table), false), begin(), ctx, level, caller).await;
     };
-    let (pos, level, apart) = kept_at(child, &reader, id, level, task.at.task >= SENT).await?;
+    let (pos, level, apart) = load_kept(child, &reader, id, level, task.at.task >= SENT).await?;
     let level = Arc::new(Level::clone(&level).since_version(pos.control.version));
     fresh(child, (pos, apart), begin(), ctx, level, caller).await
 }
 
-/// Goes on where the child stopped.
+/// Resumes the child from its checkpoint.
 async fn resume<T: State, M: NodeId, C: Send + Sync + 'static>(
     child: &CompiledGraph<T, M, C>,
     reader: &Reader,
@@ -113,7 +110,7 @@ async fn resume<T: State, M: NodeId, C: Send + Sync + 'static>(
     caller: Caller,
 ) -> Result<Run<T, M, C>, RunError> {
     let record = reader.record(id).await?.ok_or_else(|| reader.missing_subgraph())?;
-    // A fork's child keeps the namespace of its origin, under which its logs stand.
+    // The child of a fork keeps the namespace of its origin, which names its logs.
     let level = Arc::new(Level { path: record.namespace.clone(), ..Level::clone(&level) });
     let (pos, mut mapping) = reader.position(&child.table, id, record).await?;
     let mut run = Run::new(Arc::clone(&child.table), Arc::clone(&ctx.0.shared), level, pos);
@@ -122,7 +119,7 @@ async fn resume<T: State, M: NodeId, C: Send + Sync + 'static>(
     run.limit();
     let mut records = reader.tasks(id).await?;
     if !mapping.is_same() {
-        records = run.move_over(reader, records, &mapping).await?;
+        records = run.migrate(reader, records, &mapping).await?;
         mapping = run.own_mapping();
     }
     run.plan();
@@ -136,11 +133,10 @@ async fn resume<T: State, M: NodeId, C: Send + Sync + 'static>(
     Ok(run)
 }
 
-/// Begins with new input.
 async fn fresh<T: State, M: NodeId, C: Send + Sync + 'static>(
     child: &CompiledGraph<T, M, C>,
     (pos, apart): (Position<T>, bool),
-    begin: Begin<T>,
+    begin: ChildInput<T>,
     ctx: &Ctx<C>,
     level: Arc<Level>,
     caller: Caller,
@@ -150,8 +146,8 @@ async fn fresh<T: State, M: NodeId, C: Send + Sync + 'static>(
     run.limit();
     run.input.adopted = run.pos.is_stored() && apart;
     let input = match begin {
-        Begin::Input(writes) => writes,
-        Begin::State(state) => {
+        ChildInput::Input(writes) => writes,
+        ChildInput::State(state) => {
             run.pos.state = Arc::new(state);
             run.child.delta = Some(Delta::default());
             run.input.adopted = true;

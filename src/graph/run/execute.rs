@@ -1,4 +1,4 @@
-//! Running the tasks of one superstep: a lone one in place, several polled once in place and then on the pool.
+//! Running the tasks of a superstep: a lone one in place; several are polled once in place and then move to the pool.
 
 use std::future::poll_fn;
 use std::pin::Pin;
@@ -11,7 +11,7 @@ use tracing::Instrument;
 
 use super::cached;
 use super::finish::Ending;
-use super::job::{Job, TakenOver};
+use super::job::{BeforeHandler, Job};
 use super::perform::{Performed, Running, start};
 use super::state::Run;
 use crate::checkpoint::panics::caught;
@@ -23,11 +23,11 @@ use crate::graph::records::{NEW_LINE, START_KEY, START_NODE};
 use crate::graph::state::State;
 use crate::graph::superstep::{Finished, Resolve, Stand, Task, position::with_returned};
 
-/// A first poll that takes longer means computing, not waiting: what follows is spread over the pool.
+/// Time of a first poll above which a task counts as computing rather than waiting; the tasks after it go to the pool.
 const PATIENCE: Duration = Duration::from_micros(50);
 
 impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
-    /// Runs every task that has no result yet. Returns whether the run may go on (not: cancelled).
+    /// Runs every task that has no result yet. Returns false if the run was cancelled.
     pub(crate) async fn execute(&mut self) -> Result<bool, RunError> {
         (self.step.has_failed, self.step.open_questions) = (false, None);
         let mut unanswered = self.shared.limits.rerun_unanswered;
@@ -41,7 +41,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
         }
     }
 
-    /// Runs every task that is ready. `unanswered`: and those that wait for an answer.
+    /// Runs every task that is ready. `unanswered`: including those that wait for an answer.
     async fn execute_ready(&mut self, unanswered: bool) -> Result<bool, RunError> {
         if self.pos.start.is_some() {
             self.start_step()?;
@@ -77,7 +77,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
         Ok(true)
     }
 
-    /// Takes what the cache knows before any body starts: what one task puts there is not for its siblings.
+    /// Takes results from the cache before any body starts: what one task caches is not for its siblings.
     async fn take_from_cache(&mut self, unanswered: bool) -> Result<(), RunError> {
         if self.shared.environment.cache.is_none() {
             return Ok(());
@@ -93,12 +93,11 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
                 Ok(Some(result)) => self.done(at, Box::new(result), None).map(|()| Ending::Cached)?,
                 Err(panic) => self.panicked_in(at, format!("its cache key: {panic}"))?,
             };
-            self.tell(at, ending).await;
+            self.emit_end(at, ending).await;
         }
         Ok(())
     }
 
-    /// Starts a task's body in the context of this superstep.
     fn begin(&mut self, at: usize) -> Running<S, N, C> {
         self.step.tasks[at].record.attempts += 1;
         let node = self.step.tasks[at].node;
@@ -125,11 +124,11 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
             ctx,
             first_call: task.record.first_call,
             handled: task.record.handled.clone(),
-            taken_over: self.taken_over(at),
+            before_handler: self.before_handler(at),
         }
     }
 
-    /// Notes how often the tasks were started that a cancelled run dropped.
+    /// Stores the attempts of tasks that a cancelled run dropped.
     pub(crate) async fn keep_attempts(&mut self) -> Result<(), RunError> {
         let Some(recorder) = self.recorder().cloned().filter(|_| self.pos.start.is_none()) else { return Ok(()) };
         let dropped = |task: &&Task<S>| task.record.attempts > 0 && matches!(task.stand, Stand::Ready);
@@ -180,7 +179,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
         })
     }
 
-    fn taken_over(&self, at: usize) -> Option<TakenOver> {
+    fn before_handler(&self, at: usize) -> Option<BeforeHandler> {
         if self.step.tasks[at].record.handled.is_some() {
             return None; // noted in an earlier run
         }
@@ -197,7 +196,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
         }))
     }
 
-    /// Polls each task once here; what is not done by then, or comes after a slow one, goes to the pool.
+    /// Polls each task once in place; unfinished tasks, and those after a slow one, go to the pool.
     async fn fan_out(&mut self, unanswered: bool) -> Result<bool, RunError> {
         let mut pool = Pool { set: JoinSet::new(), places: vec![], panics: Panics::default() };
         let mut patient = true;
@@ -246,7 +245,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
         Ok(true)
     }
 
-    /// The run is cancelled: waits until what still runs is dropped.
+    /// Cancels the run: waits until the running tasks are dropped.
     async fn drop_pool(&mut self, mut pool: Pool<S, N, C>) -> Result<bool, RunError> {
         pool.set.shutdown().await;
         let panics = std::mem::take(&mut *pool.panics.lock().unwrap_or_else(PoisonError::into_inner));
@@ -290,7 +289,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
         self.step.has_failed
     }
 
-    /// START as a step: the input is its writes.
+    /// Ends START as a task whose writes are the input.
     fn start_step(&mut self) -> Result<(), RunError> {
         let Some(start) = &self.pos.start else { return Ok(()) };
         let mut finished = Finished { writes: start.writes.clone(), ..Default::default() };
@@ -314,7 +313,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
         Ok(())
     }
 
-    /// Input that was put in by hand while other nodes were about to run: START is one task of several.
+    /// Ends START when input of `update_state` made it one of several tasks.
     fn start_beside(&mut self, at: usize, mut finished: Finished<S>) -> Result<(), RunError> {
         let seen = self.own_view(at, &self.pos.state, &finished.writes)?;
         let seen = with_returned(&Arc::new(seen), finished.returned.take());
@@ -323,7 +322,6 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
     }
 }
 
-/// A cell that holds what is known, if it is.
 fn known<T>(value: Option<T>) -> OnceLock<T> {
     value.map_or_else(OnceLock::new, OnceLock::from)
 }
@@ -334,10 +332,9 @@ struct Pool<S: State, N, C> {
     panics: Panics,
 }
 
-/// Panics of tasks that were dropped before their end, by place.
+/// Panics of tasks that were dropped before their end, by task index.
 type Panics = Arc<Mutex<Vec<(usize, String)>>>;
 
-/// A task of the pool.
 struct Pooled<S: State, N, C> {
     at: usize,
     running: Running<S, N, C>,
@@ -362,7 +359,7 @@ impl<S: State, N, C> Drop for Pooled<S, N, C> {
 }
 
 impl<S: State, N, C> Pool<S, N, C> {
-    /// The task that was aborted; a panic of a body is caught before it comes here.
+    /// Returns the index of the aborted task; a panic of a body is caught earlier.
     fn place(&self, id: Id) -> Option<usize> {
         self.places.iter().find(|(known, _)| *known == id).map(|(_, at)| *at)
     }

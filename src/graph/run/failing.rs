@@ -1,4 +1,4 @@
-//! A task fails: by an error, by a panic, or by one of what a cancelled run drops. Tells the store.
+//! Failures of tasks: by an error, by a panic, or by a panic while a cancelled run drops them. Queues their records.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use crate::graph::state::State;
 use crate::graph::superstep::{Stand, Task};
 
 impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
-    /// A task has failed: its siblings go on.
+    /// Records the failure of a task; its siblings continue.
     pub(crate) fn fail(&mut self, at: usize, error: RunError) -> Result<(), RunError> {
         if !matches!(error, RunError::HandUp(_) | RunError::NoParentGraph { .. }) {
             trace::failed(&self.node_name(self.step.tasks[at].node), &error);
@@ -32,18 +32,16 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
         Ok(())
     }
 
-    /// A panic of a node in this superstep.
     pub(crate) fn panicked(&self, node: Arc<str>, message: String) -> RunError {
         RunError::Panicked { node, namespace: Arc::clone(&self.level.names), step: self.pos.meta.step + 1, message }
     }
 
-    /// A task has failed by a panic.
     pub(crate) fn panicked_in(&mut self, at: usize, message: String) -> Result<Ending, RunError> {
         let error = self.panicked(self.node_name(self.step.tasks[at].node), message);
-        self.fail(at, error).map(|()| Ending::Failed { took_over: None, answered: false })
+        self.fail(at, error).map(|()| Ending::Failed { handled_failure: None, answered: false })
     }
 
-    /// Tasks that a cancelled run dropped: those whose `Drop` panicked have failed. Returns whether there is one.
+    /// Records the failures of dropped tasks whose `Drop` panicked. Returns true if there are any.
     pub(crate) fn dropped(&mut self, panics: Vec<(usize, String)>) -> Result<bool, RunError> {
         let failed = !panics.is_empty();
         for (at, panic) in panics {
@@ -53,7 +51,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
         Ok(failed)
     }
 
-    /// A panic while the results of a superstep were applied.
+    /// Returns the error for a panic while results were applied.
     pub(crate) fn panicked_applying(&self, tasks: &[Task<S>], message: &str) -> RunError {
         let nodes: Vec<Arc<str>> = tasks.iter().map(|task| self.node_name(task.node)).collect();
         let message = format!("applying its results: {message}");

@@ -1,10 +1,10 @@
-//! What the end of a task's body means: done, asked, failed. Tells the stream and the store.
+//! The end of a task's body: a result, an interrupt or a failure. Updates the run, the store and the stream.
 
 use std::any::Any;
 use std::sync::Arc;
 
 use super::cached::CachedResult;
-use super::perform::{Caught, Performed};
+use super::perform::{BodyResult, Performed};
 use super::state::Run;
 use super::waiting::Waits;
 use crate::checkpoint::panics::caught;
@@ -17,71 +17,72 @@ use crate::graph::state::State;
 use crate::graph::superstep::{Finished, Resolve, Stand, Task, task::finished};
 
 impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
-    /// Takes the result of a task's body: notes it, stores it, and tells the stream if there is one.
+    /// Finishes a task: updates the run, queues records, and emits events.
     pub(crate) async fn settle(&mut self, at: usize, performed: Performed<S, N, C>) -> Result<(), RunError> {
         let ending = match caught(|| self.take(at, performed)) {
             Ok(ending) => ending?,
             Err(panic) => self.panicked_in(at, panic)?,
         };
         if self.shared.events.sink.is_some() {
-            self.outbox.unacknowledged |= matches!(ending, Ending::Done { .. }) && self.tells_stored();
-            self.tell(at, ending).await;
+            self.outbox.unacknowledged |= matches!(ending, Ending::Done { .. }) && self.listener_awaits_commit();
+            self.emit_end(at, ending).await;
         }
         Ok(())
     }
 
-    /// The part of settling that waits for nobody.
+    /// The synchronous part of `settle`: updates the run and queues records.
     pub(crate) fn take(&mut self, at: usize, performed: Performed<S, N, C>) -> Result<Ending, RunError> {
         let Performed { ended, ctx, attempts, handled, cache_key, failures } = performed;
         self.level.beat();
         self.step.tasks[at].record.attempts += attempts.saturating_sub(1);
         self.step.tasks[at].record.attempt = ctx.attempt.number;
-        let took_over = handled.as_ref().and_then(|(error, answered)| self.handler_took_over(at, error, *answered));
+        let handled_failure =
+            handled.as_ref().and_then(|(error, answered)| self.note_handled_failure(at, error, *answered));
         self.step.tasks[at].note_failures(attempts, failures);
         self.take_journal(at, &ctx)?;
         let answered = ctx.answered();
         if ctx.left_anything() {
             self.step.tasks[at].record.first_call = ctx.inside().subgraphs.first_call;
         }
-        match self.judge(at, &ctx, ended, handled.is_some()) {
-            Ok(Judged::Done(mut result)) => {
+        match self.body_outcome(at, &ctx, ended, handled.is_some()) {
+            Ok(BodyOutcome::Done(mut result)) => {
                 if ctx.left_anything() {
                     result.children = self.leave(&ctx);
                 }
                 let kept = self.done(at, result, cache_key.filter(|_| handled.is_none()));
                 self.reusable.context = Some(ctx);
                 match kept {
-                    Ok(()) => Ok(Ending::Done { took_over, by_handler: handled.is_some() }),
-                    Err(error) => self.fail(at, error).map(|()| Ending::Failed { took_over, answered }),
+                    Ok(()) => Ok(Ending::Done { handled_failure, by_handler: handled.is_some() }),
+                    Err(error) => self.fail(at, error).map(|()| Ending::Failed { handled_failure, answered }),
                 }
             }
-            Ok(Judged::Halted(exit)) => {
+            Ok(BodyOutcome::Halted(exit)) => {
                 self.step.halted = self.step.halted.or(Some(exit).filter(|exit| *exit != Exit::Stopped));
-                self.asked(at, vec![], Waits::default()).map(|()| Ending::Asked { took_over })
+                self.asked(at, vec![], Waits::default()).map(|()| Ending::Asked { handled_failure })
             }
-            Ok(Judged::Asked(questions, _)) if let Some(answers) = ctx.rematched(&questions) => {
+            Ok(BodyOutcome::Asked(questions, _)) if let Some(answers) = ctx.rematched(&questions) => {
                 self.repeat(at, answers);
                 Ok(Ending::RunsAgain)
             }
-            Ok(Judged::Asked(questions, wake)) => match self.asked(at, questions, Waits::of(&ctx, wake)) {
-                Ok(()) => Ok(Ending::Asked { took_over }),
-                Err(error) => self.fail(at, error).map(|()| Ending::Failed { took_over, answered }),
+            Ok(BodyOutcome::Asked(questions, wake)) => match self.asked(at, questions, Waits::of(&ctx, wake)) {
+                Ok(()) => Ok(Ending::Asked { handled_failure }),
+                Err(error) => self.fail(at, error).map(|()| Ending::Failed { handled_failure, answered }),
             },
             Err(error) => {
                 self.leave(&ctx);
-                self.fail(at, error).map(|()| Ending::Failed { took_over, answered })
+                self.fail(at, error).map(|()| Ending::Failed { handled_failure, answered })
             }
         }
     }
 
-    /// The body runs once more, with other answers.
+    /// Schedules the body once more, with rematched answers.
     fn repeat(&mut self, at: usize, answers: Arc<Known>) {
         let task = &mut self.step.tasks[at];
         (task.answers, task.again, task.stand) = (Some(answers), true, Stand::Ready);
         self.step.runs_again = true;
     }
 
-    /// Nothing goes on in the subgraphs of a task that has ended or failed. Returns those with state of their own.
+    /// Forgets the subgraphs of a task that has ended or failed. Returns those with state of their own.
     fn leave(&self, ctx: &TaskCtx<C>) -> Vec<(String, CheckpointId)> {
         let SubgraphCalls { children, ended, .. } = std::mem::take(&mut *ctx.inside()).subgraphs;
         if let Some(recorder) = self.recorder() {
@@ -90,20 +91,20 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
         children
     }
 
-    /// Judges the end of a body: the question in the context counts, not the value that the node returned.
-    pub(crate) fn judge(
+    /// Returns the outcome of a body. An interrupt raised in the context wins over the value that the node returned.
+    pub(crate) fn body_outcome(
         &self,
         at: usize,
         ctx: &TaskCtx<C>,
-        ended: Caught<S, N>,
+        ended: BodyResult<S, N>,
         by_handler: bool,
-    ) -> Result<Judged<S>, RunError> {
+    ) -> Result<BodyOutcome<S>, RunError> {
         let command = match (ctx.progress.raised.get(), ended) {
             (None, Ok(Ok(command))) => command,
-            (raised, ended) => match self.unusual(ctx, raised, ended)? {
-                Unusual::Command(command) => command,
-                Unusual::Asked(questions, wake) => return Ok(Judged::Asked(questions, wake)),
-                Unusual::Halted(exit) => return Ok(Judged::Halted(exit)),
+            (raised, ended) => match self.raised_outcome(ctx, raised, ended)? {
+                RaisedOutcome::Command(command) => command,
+                RaisedOutcome::Asked(questions, wake) => return Ok(BodyOutcome::Asked(questions, wake)),
+                RaisedOutcome::Halted(exit) => return Ok(BodyOutcome::Halted(exit)),
             },
         };
         let name = &ctx.facts.name;
@@ -118,16 +119,16 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
             self.route(at, &mut result)?;
             result.routing.is_done = true;
         }
-        Ok(Judged::Done(result))
+        Ok(BodyOutcome::Done(result))
     }
 
-    /// An end that is no plain result.
-    fn unusual(
+    /// Returns the outcome of a body that raised something or did not return a command.
+    fn raised_outcome(
         &self,
         ctx: &TaskCtx<C>,
         raised: Option<&Raised>,
-        ended: Caught<S, N>,
-    ) -> Result<Unusual<S, N>, RunError> {
+        ended: BodyResult<S, N>,
+    ) -> Result<RaisedOutcome<S, N>, RunError> {
         let (node, step) = (Arc::clone(&ctx.facts.name), self.pos.meta.step + 1);
         let ended = match ended {
             Ok(ended) => ended,
@@ -139,7 +140,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
             return Err(error.clone());
         }
         match (raised, ended) {
-            (None, Ok(command)) => Ok(Unusual::Command(command)),
+            (None, Ok(command)) => Ok(RaisedOutcome::Command(command)),
             (None, Err(error)) => {
                 let namespace = Arc::clone(&self.level.names);
                 let failed = |error| RunError::Node { node, namespace, step, error: SharedNodeError(Arc::new(error)) };
@@ -149,7 +150,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
             (Some(Raised::Ask(question)), Err(_)) => Ok(with_inside(ctx, Some(question), None)),
             (Some(Raised::Sleep(until)), Err(_)) => Ok(with_inside(ctx, None, Some(*until))),
             (Some(Raised::Inside | Raised::Signal(_)), Err(_)) => Ok(with_inside(ctx, None, None)),
-            (Some(Raised::Stopped(exit)), Err(_)) => Ok(Unusual::Halted(*exit)),
+            (Some(Raised::Stopped(exit)), Err(_)) => Ok(RaisedOutcome::Halted(*exit)),
             (Some(Raised::Ask(question)), Ok(_)) => {
                 Err(RunError::QuestionIgnored { node, question: question.name.clone() })
             }
@@ -161,13 +162,13 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
                 Err(RunError::QuestionIgnored { node, question: "of its subgraph".into() })
             }
             (Some(Raised::Parent(command, given)), _) => match command.downcast_ref::<Command<S, N>>() {
-                Some(command) => Ok(Unusual::Command(command.clone())),
+                Some(command) => Ok(RaisedOutcome::Command(command.clone())),
                 None => Err(RunError::WrongParent { node, given }),
             },
         }
     }
 
-    /// A command for the enclosing graph ends this one.
+    /// Returns the error that carries a command to the enclosing graph.
     fn hand_up(&self, node: Arc<str>, command: Arc<dyn Any + Send + Sync>, given: &'static str) -> RunError {
         if self.level.names.is_empty() {
             return RunError::NoParentGraph { node };
@@ -192,7 +193,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
         Ok(())
     }
 
-    /// A result whose routers fail is not kept; its own routing says why.
+    /// Caches a result with its own routing, unless its routers fail.
     fn keep_in_cache(&self, at: usize, key: Vec<u8>, result: &Finished<S>) {
         let Some(cache) = &self.shared.environment.cache else { return };
         let (writes, returned) = (result.writes.clone(), result.returned.clone());
@@ -203,8 +204,8 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
         }
     }
 
-    /// Returns the error, the first time that the handler takes it.
-    fn handler_took_over(&mut self, at: usize, error: &Arc<NodeError>, answered: bool) -> Option<TookOver> {
+    /// Records that an error handler runs; returns the failure the first time.
+    fn note_handled_failure(&mut self, at: usize, error: &Arc<NodeError>, answered: bool) -> Option<HandledFailure> {
         let text = error.to_string();
         let task = &mut self.step.tasks[at];
         task.record.error = Some(text.clone());
@@ -213,10 +214,10 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
         }
         task.note_failure(FailureRecord { error: text.clone(), at: self.shared.now() });
         task.record.handled = Some(HandledRecord { error: text.clone() });
-        Some(TookOver { error: text, answered })
+        Some(HandledFailure { error: text, answered })
     }
 
-    /// The journal of a task rides on what is stored of it next.
+    /// Takes a task's journal, and queues its pending entries with the task's next records.
     fn take_journal(&mut self, at: usize, ctx: &TaskCtx<C>) -> Result<(), RunError> {
         let Some(journal) = ctx.written_journal() else { return Ok(()) };
         if self.recorder().is_some() {
@@ -244,8 +245,8 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
         saved
     }
 
-    /// Queues the records of siblings that finished; the last one's ride on the checkpoint's commit. Where somebody waits for
-    /// it, they are on disk afterwards.
+    /// Queues the records of finished siblings; those of the last one are part of the checkpoint's commit. If a
+    /// listener waits for them, they are on disk when this returns.
     pub(crate) async fn flush_settled(&mut self) -> Result<(), RunError> {
         if (self.outbox.finished.is_empty() && !self.outbox.unacknowledged) || self.step.tasks.iter().all(Task::is_done)
         {
@@ -258,7 +259,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
             Some(recorder) => recorder.queue(puts, None),
             None => {}
         }
-        self.tell_stored(self.pos.meta.step + 1).await;
+        self.emit_stored(self.pos.meta.step + 1).await;
         Ok(())
     }
 
@@ -267,20 +268,20 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
     }
 }
 
-pub(crate) enum Judged<S: State> {
+pub(crate) enum BodyOutcome<S: State> {
     Done(Box<Finished<S>>),
-    /// Questions, and when it goes on by itself.
+    /// Questions, and the time at which the task resumes without an answer.
     Asked(Vec<Question>, Option<u64>),
     Halted(Exit),
 }
 
-/// Returns the questions and waits of a task and of its subgraphs, in the order of its calls: calls that run at the same time
-/// stop in any order.
-fn with_inside<C, S: State, N>(ctx: &TaskCtx<C>, own: Option<&Question>, until: Option<u64>) -> Unusual<S, N> {
+/// Returns the questions and waits of a task and of its subgraphs, in the order of its calls: concurrent calls stop in
+/// any order.
+fn with_inside<C, S: State, N>(ctx: &TaskCtx<C>, own: Option<&Question>, until: Option<u64>) -> RaisedOutcome<S, N> {
     let mut inside = ctx.inside();
     inside.note_wake(until);
     inside.waits.questions.sort_by_key(|question| call_of(question, &ctx.level.names));
-    Unusual::Asked(own.into_iter().chain(&inside.waits.questions).cloned().collect(), inside.waits.wake)
+    RaisedOutcome::Asked(own.into_iter().chain(&inside.waits.questions).cloned().collect(), inside.waits.wake)
 }
 
 /// Returns the number of the subgraph call that a question comes from; none for a question of the task itself.
@@ -290,32 +291,23 @@ fn call_of(question: &Question, names: &[String]) -> Option<u32> {
     Some(call.unwrap_or(0))
 }
 
-enum Unusual<S: State, N> {
+enum RaisedOutcome<S: State, N> {
     Command(Command<S, N>),
     Asked(Vec<Question>, Option<u64>),
     Halted(Exit),
 }
 
-/// The end of a task, for the stream. `took_over`: the failure that its handler took first.
+/// The end of a task, for the stream. `handled_failure`: the failure whose handler ran.
 pub(crate) enum Ending {
     Cached,
-    /// It runs once more in this superstep.
     RunsAgain,
-    Done {
-        took_over: Option<TookOver>,
-        by_handler: bool,
-    },
-    Asked {
-        took_over: Option<TookOver>,
-    },
-    Failed {
-        took_over: Option<TookOver>,
-        answered: bool,
-    },
+    Done { handled_failure: Option<HandledFailure>, by_handler: bool },
+    Asked { handled_failure: Option<HandledFailure> },
+    Failed { handled_failure: Option<HandledFailure>, answered: bool },
 }
 
-/// A failure that an error handler took over; `answered`: after the task had used answers.
-pub(crate) struct TookOver {
+/// A failure that an error handler took; `answered`: the failed attempt had used answers.
+pub(crate) struct HandledFailure {
     pub error: String,
     pub answered: bool,
 }

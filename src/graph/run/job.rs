@@ -1,4 +1,4 @@
-//! The input of one task's execution.
+//! Input of one task's execution.
 
 use std::sync::Arc;
 
@@ -8,19 +8,17 @@ use crate::graph::context::TaskCtx;
 use crate::graph::error::{NodeError, RunError};
 use crate::graph::state::{Boxed, Payload, State};
 
-/// The input of a task's body.
 pub(crate) struct Job<S: State, N, C> {
     pub table: Arc<Table<S, N, C>>,
     pub state: Arc<S>,
     pub payload: Option<Arc<dyn Payload>>,
     pub ctx: Arc<TaskCtx<C>>,
-    /// The number of the first subgraph that the last attempt of an earlier run called.
+    /// First subgraph call of the last attempt in an earlier run.
     pub first_call: u32,
-    /// The failure that the handler took over in an earlier run: only the handler is left to run.
+    /// The failure whose handler started in an earlier run: only the handler runs.
     pub handled: Option<HandledRecord>,
-    /// Called when a handler takes over, before it starts.
-    pub taken_over: Option<TakenOver>,
+    pub before_handler: Option<BeforeHandler>,
 }
 
-/// Notes that a handler takes over, and waits as the durability asks.
-pub(crate) type TakenOver = Box<dyn FnOnce(&NodeError) -> Boxed<'static, Result<(), RunError>> + Send + Sync>;
+/// Called before an error handler starts: stores the failure, and waits as the durability requires.
+pub(crate) type BeforeHandler = Box<dyn FnOnce(&NodeError) -> Boxed<'static, Result<(), RunError>> + Send + Sync>;

@@ -1,5 +1,5 @@
-//! A run that goes on with a checkpoint which another version of its graph stored: it makes one of its own first, so that
-//! what the other version stored stays as it is.
+//! Resuming a checkpoint that another version of the graph stored. The run first makes a checkpoint of its own, so that
+//! the original stays as it is.
 
 use std::sync::Arc;
 
@@ -13,9 +13,9 @@ use crate::graph::records::{
 use crate::graph::state::State;
 
 impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
-    /// Makes a checkpoint of this version of the graph where another one's stands, with copies of what became of its tasks
-    /// and of their subgraphs. Returns the records of the tasks, in present indexes.
-    pub(crate) async fn move_over(
+    /// Makes a checkpoint in this version of the graph, with copies of the tasks' records and subgraphs. Returns the
+    /// records of the tasks, in present indexes.
+    pub(crate) async fn migrate(
         &mut self,
         reader: &Reader,
         records: Tasks,
@@ -56,7 +56,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
         self.recorder().is_some_and(|recorder| recorder.head().checkpoint == Some(self.pos.meta.id))
     }
 
-    /// Returns the mapping of the run's own records, which it reads from now on.
+    /// Returns the mapping of records that the run itself stores.
     pub(crate) fn own_mapping(&self) -> Mapping {
         Mapping::same(&self.table, self.pos.meta.id, self.pos.channels.unknown.clone())
     }

@@ -1,6 +1,6 @@
 //! The superstep loop: plan, execute, settle, apply, commit.
 //!
-//! The rules are in `superstep`; of a store it knows records.
+//! The rules are in `superstep`; the store is known through `records` only.
 
 pub(crate) mod apply;
 mod begin;
@@ -9,6 +9,7 @@ pub(crate) mod children;
 mod delta;
 mod emitter;
 pub(crate) mod enter;
+mod events;
 mod execute;
 mod failing;
 mod finish;
@@ -20,14 +21,13 @@ mod receive;
 mod routing;
 mod save;
 mod state;
-mod telling;
 mod tick;
 pub(crate) mod trace;
 mod waiting;
 
 pub(crate) use delta::Delta;
 pub(crate) use emitter::{Emitter, EventOrigin};
-pub(crate) use enter::{Begin, Way};
-pub(crate) use finish::Judged;
-pub(crate) use perform::Caught;
+pub(crate) use enter::{ChildInput, StateMode};
+pub(crate) use finish::BodyOutcome;
+pub(crate) use perform::BodyResult;
 pub(crate) use state::{ParentPointer, Run};

@@ -1,4 +1,5 @@
-//! The net beneath a whole call: a panic of user code that nothing else caught becomes the call's error. Knows no run.
+//! Panic handling for a whole call: a panic of user code that nothing else caught becomes the call's error. Knows no
+//! run.
 
 use std::future::Future;
 
@@ -7,7 +8,7 @@ use futures::FutureExt;
 use crate::checkpoint::panics::caught_in;
 use crate::graph::error::RunError;
 
-/// Runs a call; a panic in it is its error. `doing` names the call: "reading a thread".
+/// Runs a call and turns a panic into its error. `doing` names the call: "reading a thread".
 pub(crate) fn netted<T>(
     doing: &'static str,
     call: impl Future<Output = Result<T, RunError>>,

@@ -1,4 +1,4 @@
-//! Running one task's body: panics become values, retries wait, clocks limit, handlers take over. Knows no superstep.
+//! Running one task's body: panics become values, retries wait, timeouts limit, error handlers run. Knows no superstep.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -22,14 +22,13 @@ use crate::graph::node::{Ended, Failure, NodeId, TimedBody};
 use crate::graph::state::{Boxed, Payload, State};
 
 /// The end of a body: a result, an error, or a panic's message.
-pub(crate) type Caught<S, N> = Result<Ended<S, N>, String>;
+pub(crate) type BodyResult<S, N> = Result<Ended<S, N>, String>;
 
-/// The result of running a task.
 pub(crate) struct Performed<S: State, N, C> {
-    pub ended: Caught<S, N>,
+    pub ended: BodyResult<S, N>,
     pub ctx: Arc<TaskCtx<C>>,
     pub attempts: u32,
-    /// The error that a handler took over, and whether the failed attempt had used answers.
+    /// The error that a handler took, and whether the failed attempt had used answers.
     pub handled: Option<(Arc<NodeError>, bool)>,
     pub cache_key: Option<Vec<u8>>,
     /// Failures of the attempts before the last.
@@ -37,15 +36,15 @@ pub(crate) struct Performed<S: State, N, C> {
 }
 
 impl<S: State, N, C> Performed<S, N, C> {
-    pub(crate) fn plain(ended: Caught<S, N>, ctx: Arc<TaskCtx<C>>, attempts: u32) -> Self {
+    pub(crate) fn plain(ended: BodyResult<S, N>, ctx: Arc<TaskCtx<C>>, attempts: u32) -> Self {
         Self { ended, ctx, attempts, handled: None, cache_key: None, failures: vec![] }
     }
 }
 
-/// A body's future whose panic is a value.
+/// A body's future that returns its panic as a value.
 pub(crate) type Guarded<S, N> = panics::Caught<dyn Future<Output = Ended<S, N>> + Send>;
 
-/// Starts a body under a guard: the call itself may panic too.
+/// Starts a body; a panic of the call itself is caught too.
 pub(crate) fn start<S: State, N: NodeId, C>(
     table: &Table<S, N, C>,
     node: u32,
@@ -77,9 +76,8 @@ pub(crate) fn start<S: State, N: NodeId, C>(
     }
 }
 
-/// A task on its way.
 pub(crate) enum Running<S: State, N, C> {
-    /// One poll is usually all it takes.
+    /// A body without options: usually done after one poll.
     Simple(Guarded<S, N>, Option<Arc<TaskCtx<C>>>, u32),
     Full(panics::Caught<dyn Future<Output = Performed<S, N, C>> + Send>, Option<Arc<TaskCtx<C>>>),
 }
@@ -101,7 +99,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Running<S, N, C> {
         Self::Full(panics::Caught::new(Box::pin(all)), Some(ctx))
     }
 
-    /// Begins once there are permits: a body, even one that never waits, starts then.
+    /// Starts once the task has its permits.
     pub(crate) fn limited(job: Job<S, N, C>) -> Self {
         match job.ctx.permits.clone() {
             Some(permits) => {
@@ -140,7 +138,7 @@ impl<S: State, N, C> Future for Running<S, N, C> {
     }
 }
 
-/// Attempts, handler.
+/// Runs the attempts, then the error handler if they failed.
 async fn perform<S: State, N: NodeId, C: Send + Sync + 'static>(mut job: Job<S, N, C>) -> Performed<S, N, C> {
     let cache_key = cached::key(&job);
     let mut performed = match &job.handled {
@@ -157,8 +155,8 @@ async fn perform<S: State, N: NodeId, C: Send + Sync + 'static>(mut job: Job<S, 
         Err(panic) => Arc::new(NodeError::permanent(format!("panicked: {panic}"))),
         Ok(Ok(_)) => return performed,
     };
-    if let Some(taken_over) = job.taken_over.take()
-        && let Err(refused) = taken_over(&error).await
+    if let Some(before_handler) = job.before_handler.take()
+        && let Err(refused) = before_handler(&error).await
     {
         performed.ctx.raise(Raised::Wrong(refused));
         return Performed { ended: Ok(Err(NodeError::permanent("its failure could not be stored"))), ..performed };
@@ -173,7 +171,7 @@ async fn perform<S: State, N: NodeId, C: Send + Sync + 'static>(mut job: Job<S, 
     Performed { handled: Some((error, answered)), failures, ..Performed::plain(ended, ctx, performed.attempts) }
 }
 
-/// Tries until it succeeds, asks, or no policy helps any more.
+/// Runs attempts until one succeeds, interrupts, or no retry policy applies.
 async fn attempts<S: State, N: NodeId, C: Send + Sync + 'static>(job: &Job<S, N, C>) -> Performed<S, N, C> {
     let options = &job.table.row(job.ctx.at.node).options;
     let (mut tried, mut called, mut ctx) = (0, job.first_call, Arc::clone(&job.ctx));
@@ -207,12 +205,10 @@ async fn attempts<S: State, N: NodeId, C: Send + Sync + 'static>(job: &Job<S, N,
     }
 }
 
-/// An attempt took too long.
 #[derive(Debug, thiserror::Error)]
 #[error("no end within its `.timeout(..)` of {} ms", .0.as_millis())]
 struct TimedOut(Duration);
 
-/// An attempt gave no sign of life.
 #[derive(Debug, thiserror::Error)]
 #[error("no sign of life within its `.idle_timeout(..)` of {} ms", .0.as_millis())]
 struct Silent(Duration);
@@ -221,7 +217,7 @@ async fn limited<S: State, N>(
     mut body: Guarded<S, N>,
     run: Option<Duration>,
     idle: Option<(Duration, Arc<Notify>)>,
-) -> Caught<S, N> {
+) -> BodyResult<S, N> {
     let began = Instant::now();
     loop {
         let beat = async {

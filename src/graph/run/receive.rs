@@ -12,7 +12,7 @@ use crate::graph::state::State;
 use crate::graph::superstep::{Stand, Task};
 
 impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
-    /// The signals that tasks wait for.
+    /// Returns the signals that tasks wait for.
     pub(crate) fn receives(&self) -> impl Iterator<Item = &ReceiveRecord> {
         self.step
             .tasks
@@ -21,8 +21,8 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
             .flat_map(|task| &task.record.receives)
     }
 
-    /// Lets tasks run again whose signals have come, as many as there are signals, or were received before a crash; returns
-    /// whether there are any.
+    /// Wakes tasks whose signals have arrived or were received before a crash, at most one task per signal. Returns
+    /// true if there are any.
     pub(crate) async fn wake_signalled(&mut self) -> Result<bool, RunError> {
         if self.receives().next().is_none() {
             return Ok(false);
@@ -39,19 +39,19 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
     }
 }
 
-/// Lets a task run again if there is a signal that it waits for.
+/// Wakes a task if a signal that it waits for is left.
 fn wake<S: State>(task: &mut Task<S>, journal: Option<&Journal>, left: &mut BTreeMap<&str, usize>) -> bool {
     let Stand::Asked { fresh, .. } = &mut task.stand else { return false };
-    let mut came = false;
+    let mut arrived = false;
     for awaited in &task.record.receives {
         if journal.is_some_and(|journal| journal.has(&awaited.entry)) {
-            came = true;
+            arrived = true;
         } else if let Some(count) = left.get_mut(awaited.name.as_str()).filter(|count| **count > 0) {
             *count -= 1;
-            came = true;
+            arrived = true;
         }
     }
-    *fresh |= came;
-    task.again |= came;
-    came
+    *fresh |= arrived;
+    task.again |= arrived;
+    arrived
 }

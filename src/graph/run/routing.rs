@@ -1,4 +1,5 @@
-//! Lets the routers after a node choose: over the state with the task's own writes beside siblings, over the new one alone.
+//! Running the routers after a node: beside siblings over the state with the task's own writes, otherwise over the new
+//! state.
 
 use std::sync::Arc;
 
@@ -15,7 +16,7 @@ use crate::graph::superstep::{
 };
 
 impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
-    /// Lets the node's routers choose over the state with this task's own writes only.
+    /// Runs the routers of a task's node over the state with only this task's writes.
     pub(crate) fn route(&self, at: usize, result: &mut Finished<S>) -> Result<(), RunError> {
         let task = &self.step.tasks[at];
         if self.table.row(task.node).exits.routers.is_empty() {
@@ -28,12 +29,12 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
         self.choose(task.node, task.key, &seen, result)
     }
 
-    /// Lets the routers after a node choose over this state.
+    /// Runs the routers after a node over this state.
     pub(crate) fn choose(&self, node: u32, key: u32, seen: &S, result: &mut Finished<S>) -> Result<(), RunError> {
         self.choose_as(node, (self.pos.meta.id, key), seen, result)
     }
 
-    /// The same, with sends made under a number of their own.
+    /// Runs the routers after a node, with sends stored under other row ids.
     pub(crate) fn choose_as(
         &self,
         node: u32,

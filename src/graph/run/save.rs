@@ -19,7 +19,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
         Ok(())
     }
 
-    /// Encodes what a lone task wrote; its record follows once its routers have chosen.
+    /// Encodes the writes of a lone task; its record follows once its routers have chosen.
     pub(crate) fn save_lone_writes(&self, task: &mut Task<S>, puts: &mut Puts) -> Result<(), RunError> {
         let Stand::Done(done) = &mut task.stand else { return Ok(()) };
         if done.saved || self.pos.start.is_some() {
@@ -48,7 +48,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
         Ok(())
     }
 
-    /// Encodes the position as a checkpoint, with everything that changes beside it.
+    /// Encodes the position as a checkpoint, with the records that change with it.
     pub(crate) fn save_checkpoint(&mut self, recorder: &Recorder, puts: &mut Puts) -> Result<(), RunError> {
         save::checkpoint(&self.table, &mut self.pos, &self.level.path, recorder, puts)?;
         if self.child.delta.is_none() {
@@ -68,7 +68,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
 }
 
 impl Outbox {
-    /// Encodes what `update_state` changes and writes.
+    /// Encodes the records and writes of `update_state`.
     fn save_beside(&mut self, checkpoint: CheckpointId, puts: &mut Puts) -> Result<(), RunError> {
         puts.append(&mut self.beside);
         if let Some(record) = self.update.take() {

@@ -1,4 +1,4 @@
-//! A run of a graph, in parts by the time in which they are valid: the run, its superstep, its next commit.
+//! The state of a run, grouped by lifetime: the run, its superstep, its next commit.
 
 use std::sync::Arc;
 
@@ -28,15 +28,14 @@ pub(crate) struct Run<S: State, N, C> {
     pub reusable: Reusable<C>,
 }
 
-/// The superstep under way.
 pub(crate) struct StepState<S: State> {
     pub tasks: Vec<Task<S>>,
     /// Set once the tasks are planned or loaded.
     pub planned: bool,
-    /// The number of open questions, counted from the first task that interrupts.
+    /// The number of pending questions, counted from the first task that interrupts.
     pub open_questions: Option<usize>,
     pub has_failed: bool,
-    /// Set if a task runs once more because its answers were matched anew.
+    /// Set if a task runs once more because its answers were rematched.
     pub runs_again: bool,
     /// The reason why a subgraph stopped before its end, other than a question.
     pub halted: Option<Exit>,
@@ -79,7 +78,7 @@ impl Default for StopConditions {
     }
 }
 
-/// The input of a run, until START has taken it.
+/// The input of a run, until START has run.
 pub(crate) struct FirstInput<N> {
     /// The goto of a command that starts the thread, followed besides START's edges.
     pub goto: Vec<Target<N>>,
@@ -95,14 +94,14 @@ impl<N> Default for FirstInput<N> {
     }
 }
 
-/// Records that wait for the next commit, and what the next checkpoint follows.
+/// Records for the next commit, and the parent of the next checkpoint.
 #[derive(Default)]
 pub(crate) struct Outbox {
     /// Records of the input; they are committed with START.
     pub input: Puts,
     /// Records of finished siblings.
     pub finished: Puts,
-    /// Set if listeners know of ends that may not be on disk.
+    /// Set if listeners have seen results that may not be on disk.
     pub unacknowledged: bool,
     /// Changes of `update_state` beside the next checkpoint.
     pub beside: Puts,

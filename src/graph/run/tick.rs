@@ -1,5 +1,5 @@
-//! The superstep loop: plan, stop?, execute, settle, apply, commit. It holds the clock, the store and the tasks; the rules it
-//! follows are pure functions in `superstep`. LangGraph: `PregelLoop.tick`.
+//! The superstep loop: plan, check for stops, execute, settle, apply, commit. It holds the clock, the store and the
+//! tasks; its rules are pure functions in `superstep`. LangGraph: `PregelLoop.tick`.
 
 use std::sync::atomic::Ordering;
 
@@ -17,7 +17,7 @@ use crate::graph::state::State;
 use crate::graph::superstep::task::plan;
 
 impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
-    /// Runs supersteps until there is a reason to stop.
+    /// Runs supersteps until the run ends or stops.
     pub(crate) async fn drive(&mut self) -> Result<Exit, RunError> {
         loop {
             let ticked = if self.shared.events.traced { self.traced_tick().await } else { self.tick().await };
@@ -45,7 +45,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
     async fn tick(&mut self) -> Result<Option<Exit>, RunError> {
         self.plan();
         if self.has_listeners() {
-            self.keep_carried().await?;
+            self.flush_input().await?;
             self.emit_checkpoint().await;
         }
         if let Some(exit) = self.stop_before().await? {
@@ -70,7 +70,6 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
         Ok(None)
     }
 
-    /// Plans the next superstep.
     pub(crate) fn plan(&mut self) {
         if self.step.planned {
             return;
@@ -124,7 +123,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
         (Instant::now() >= until).then_some(Exit::Budget(Budget::WallTime(limit)))
     }
 
-    /// Runs the tasks until each has ended or waits. Returns the reason to stop, if their results cannot be applied.
+    /// Runs the tasks until each has ended or waits. Returns the reason to stop if their results cannot be applied yet.
     async fn execute_and_settle(&mut self) -> Result<Option<Exit>, RunError> {
         loop {
             if !self.execute().await? {

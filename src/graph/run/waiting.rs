@@ -1,4 +1,4 @@
-//! What becomes of tasks that ask or wait: what is stored of them, how they end a superstep, when they run again.
+//! Tasks that interrupt or wait: their records, the exit of their superstep, and their wakeup.
 
 use super::state::Run;
 use super::trace;
@@ -11,10 +11,10 @@ use crate::graph::records::Puts;
 use crate::graph::state::State;
 use crate::graph::superstep::{QUESTIONS_LIMIT, Stand, Task};
 
-/// The waits of a task other than for answers.
+/// Waits of a task other than for answers.
 #[derive(Debug, Default)]
 pub(crate) struct Waits {
-    /// When it goes on by itself, in milliseconds since 1970.
+    /// Time at which it resumes, in milliseconds since 1970.
     pub wake: Option<u64>,
     pub receives: Vec<ReceiveRecord>,
 }
@@ -37,7 +37,8 @@ impl Exit {
 }
 
 impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
-    /// A superstep with failed or waiting tasks is not applied: a failure first, then questions.
+    /// Returns the failure or the exit of a superstep whose tasks have not all finished; it is not applied. Failures
+    /// take precedence over interrupts.
     pub(crate) fn unfinished(&mut self) -> Result<Option<Exit>, RunError> {
         let failed = self.step.tasks.iter_mut().find(|task| matches!(task.stand, Stand::Failed(_)));
         if let Some(task) = failed
@@ -60,13 +61,13 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
         }))
     }
 
-    /// When the first task that sleeps goes on.
+    /// Returns the earliest time at which a sleeping task resumes.
     pub(crate) fn wakes(&self) -> Option<u64> {
         let waiting = self.step.tasks.iter().filter(|task| matches!(task.stand, Stand::Asked { .. }));
         waiting.filter_map(|task| task.record.wake).min()
     }
 
-    /// Lets tasks run again whose time has come.
+    /// Wakes tasks whose time has come.
     pub(crate) fn wake_due(&mut self) {
         if self.step.tasks.iter().all(|task| task.record.wake.is_none()) {
             return;
@@ -101,7 +102,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
         Ok(())
     }
 
-    /// A task that has come to its end has no open questions.
+    /// Subtracts the questions of a task that has ended from the open ones.
     pub(crate) fn count_closed(&mut self, at: usize) {
         if let Some(open) = &mut self.step.open_questions {
             *open -= self.step.tasks[at].open();

@@ -16,8 +16,8 @@ use crate::graph::interrupt::Interrupted;
 use crate::graph::node::{Command, Ended, Node, NodeId};
 use crate::graph::replay::child;
 use crate::graph::run::{
-    Begin, Run, Way,
-    children::{own_name, pointed_at},
+    ChildInput, Run, StateMode,
+    children::{own_name, pointer_number},
     enter::open,
     trace,
 };
@@ -26,8 +26,8 @@ use crate::graph::superstep::Task;
 use crate::graph::view::{AnyChild, Left};
 
 impl<T: State, M: NodeId, C: Send + Sync + 'static> CompiledGraph<T, M, C> {
-    /// Makes the graph a subgraph of a graph over another state: `enter` gives the child's input from the parent's state,
-    /// `leave` the parent's update from the child's final state.
+    /// Makes the graph a subgraph of a graph over another state: `enter` returns the child's input from the parent's
+    /// state, `leave` the parent's update from the child's final state.
     ///
     /// ```
     /// # use superstep::prelude::*;
@@ -55,15 +55,15 @@ impl<S: State, N: NodeId, M: NodeId, C: Send + Sync + 'static> Child<S, N, C> fo
     fn into_node(self) -> impl Node<S, N, C> {
         Arc::new(Nest {
             child: self,
-            enter: |state: &Arc<S>| Begin::State(S::clone(state)),
+            enter: |state: &Arc<S>| ChildInput::State(S::clone(state)),
             leave: |left: Left<S>| left.delta,
-            way: Way::Shared,
+            mode: StateMode::Shared,
             parent: PhantomData::<fn(S)>,
         })
     }
 }
 
-/// A child over its own state, with the two ways between parent and child.
+/// A child over its own state, with the functions that map input and result.
 pub struct Mapped<S, M, C, T: State, In, Out> {
     child: CompiledGraph<T, M, C>,
     enter: In,
@@ -97,9 +97,9 @@ where
         let (enter, leave) = (self.enter, self.leave);
         Arc::new(Nest {
             child: self.child,
-            enter: move |state: &Arc<S>| Begin::Input(enter(state).into()),
+            enter: move |state: &Arc<S>| ChildInput::Input(enter(state).into()),
             leave: move |left: Left<T>| leave(&left.state).into(),
-            way: Way::Own,
+            mode: StateMode::Own,
             parent: PhantomData::<fn(S)>,
         })
     }
@@ -109,7 +109,7 @@ struct Nest<S, T: State, M, C, In, Out> {
     child: CompiledGraph<T, M, C>,
     enter: In,
     leave: Out,
-    way: Way,
+    mode: StateMode,
     parent: PhantomData<fn(S)>,
 }
 
@@ -121,25 +121,25 @@ where
     T: State,
     M: NodeId,
     C: Send + Sync + 'static,
-    In: Fn(&Arc<S>) -> Begin<T> + Send + Sync + 'static,
+    In: Fn(&Arc<S>) -> ChildInput<T> + Send + Sync + 'static,
     Out: Fn(Left<T>) -> Writes<S> + Send + Sync + 'static,
 {
     fn run(&self, state: Arc<S>, ctx: Ctx<C>) -> Boxed<'static, Ended<S, N>> {
         let nest = Arc::clone(self);
         Box::pin(async move {
-            let left = run_child(&nest.child, || (nest.enter)(&state), nest.way, &ctx).await?;
+            let left = run_child(&nest.child, || (nest.enter)(&state), nest.mode, &ctx).await?;
             Ok(Command::update((nest.leave)(left)))
         })
     }
 }
 
-/// A subgraph called from a node did not come to its end.
+/// The error of a subgraph call that did not finish.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum CallError {
-    /// It waits for a person, stopped at a breakpoint, or handed a command up: pass it on with `?`.
+    /// The subgraph waits, stopped at a breakpoint, or returned a command for the parent: pass it on with `?`.
     Interrupted(Interrupted),
-    /// It failed. Passed on with `?`, the calling node fails with the same class.
+    /// The subgraph failed. Passed on with `?`, the calling node fails with the same error class.
     Failed(Box<RunError>),
 }
 
@@ -168,9 +168,10 @@ impl Error for CallError {
 }
 
 impl<C: Send + Sync + 'static> Ctx<C> {
-    /// Runs a graph as a subgraph of this task and returns its final state. A task that runs again goes on inside the
-    /// subgraph where it stopped; the k-th call of a task belongs to the k-th call of its last run. Tell the graph with
-    /// [`calls`](crate::graph::StateGraph::calls): `let found = ctx.call(&search, Search::update().query(&draft.topic)).await?;`
+    /// Runs a graph as a subgraph of this task and returns its final state. A task that runs again resumes inside the
+    /// subgraph where it stopped; the k-th call of a task belongs to the k-th call of its last run. Declare the graph
+    /// with [`calls`](crate::graph::StateGraph::calls): `let found = ctx.call(&search,
+    /// Search::update().query(&draft.topic)).await?;`
     ///
     /// # Errors
     /// [`CallError::Interrupted`] while it waits (pass it on), [`CallError::Failed`] if it failed.
@@ -180,7 +181,7 @@ impl<C: Send + Sync + 'static> Ctx<C> {
         input: impl IntoWrites<T>,
     ) -> Result<Arc<T>, CallError> {
         let input = input.into_writes();
-        Ok(run_child(child, || Begin::Input(input), Way::Own, self).await?.state)
+        Ok(run_child(child, || ChildInput::Input(input), StateMode::Own, self).await?.state)
     }
 
     /// Runs a graph as [`call`](Self::call) does; none if no superstep wrote an output channel. LangGraph: what `invoke`
@@ -194,16 +195,16 @@ impl<C: Send + Sync + 'static> Ctx<C> {
         input: impl IntoWrites<T>,
     ) -> Result<Option<Arc<T>>, CallError> {
         let input = input.into_writes();
-        let left = run_child(child, || Begin::Input(input), Way::Own, self).await?;
+        let left = run_child(child, || ChildInput::Input(input), StateMode::Own, self).await?;
         Ok(Some(left.state).filter(|_| left.shown))
     }
 }
 
-/// Starts the child, or goes on where it stopped.
+/// Runs the child, from the start or where it stopped.
 fn run_child<'a, T: State, M: NodeId, C: Send + Sync + 'static>(
     child: &'a CompiledGraph<T, M, C>,
-    begin: impl FnOnce() -> Begin<T> + Send + 'a,
-    way: Way,
+    begin: impl FnOnce() -> ChildInput<T> + Send + 'a,
+    mode: StateMode,
     ctx: &'a Ctx<C>,
 ) -> Boxed<'a, Result<Left<T>, CallError>> {
     Box::pin(async move {
@@ -215,10 +216,10 @@ fn run_child<'a, T: State, M: NodeId, C: Send + Sync + 'static>(
         }
         let call = ctx.0.progress.calls.fetch_add(1, Ordering::Relaxed);
         if let Some(comparison) = &ctx.0.shared.replay {
-            let came_to = child::recorded(child, begin(), way, ctx, call, comparison).await;
-            return came_to.map_err(|error| raise(ctx, error));
+            let recorded = child::recorded(child, begin(), mode, ctx, call, comparison).await;
+            return recorded.map_err(|error| raise(ctx, error));
         }
-        let mut run = match open(child, begin, way, ctx, call).await {
+        let mut run = match open(child, begin, mode, ctx, call).await {
             Ok(run) => run,
             Err(error) => return Err(raise(ctx, error)),
         };
@@ -275,7 +276,8 @@ fn leave<T: State, M: NodeId, C: Send + Sync + 'static>(
         recorder.ended(&run.level.path);
     }
     if run.recorder().is_some() && child.persistence == Persistence::Inherit && run.child.delta.is_none() {
-        let pointer = Key::Child { checkpoint: ctx.0.at.checkpoint, task: ctx.0.at.task, call: pointed_at(ctx, call) };
+        let pointer =
+            Key::Child { checkpoint: ctx.0.at.checkpoint, task: ctx.0.at.task, call: pointer_number(ctx, call) };
         ctx.0.inside().subgraphs.ended.push((run.level.path.clone(), pointer));
     }
     let delta = run.child.delta.map(|delta| delta.finish(&child.table.schema, &*run.pos.state)).unwrap_or_default();
@@ -283,15 +285,15 @@ fn leave<T: State, M: NodeId, C: Send + Sync + 'static>(
 }
 
 impl<S: State, N: NodeId, C: Send + Sync + 'static> StateGraph<S, N, C> {
-    /// Tells of a graph that a node calls from its body; a node may call several, of which drawings show the first. The
-    /// questions of a graph that nobody told of can be asked, but an answer to them is not checked before it is stored.
+    /// Declares a graph that a node calls from its body. A node may call several, of which drawings show the first.
+    /// Questions of an undeclared graph can be asked, but answers to them are not checked before they are stored.
     pub fn calls<T: State, M: NodeId>(mut self, id: &N, child: &CompiledGraph<T, M, C>) -> Self {
         self.calls.push((id.clone(), child.clone().described()));
         self
     }
 }
 
-/// Runs a subgraph of the task; the task gives its permits back until none of its subgraphs runs.
+/// Runs a subgraph while the task's permits are released.
 async fn lending<C, T>(ctx: &Ctx<C>, subgraph: impl Future<Output = T>) -> T {
     match &ctx.0.permits {
         Some(permits) => permits.released_during(subgraph).await,

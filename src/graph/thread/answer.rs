@@ -1,9 +1,9 @@
-//! Answers on their way to their questions: each is checked before anything is written (V2).
+//! Matching answers to pending questions and storing them. Each is checked before anything is written (V2).
 
 use std::collections::BTreeMap;
 
 use super::handle::Thread;
-use super::votes::{Came, came, check};
+use super::votes::{AnswerEffect, check, effect_of};
 use crate::checkpoint::{
     AnswerRecord, CheckpointId, Key, QuestionRecord, RowId, TaskRecord, TaskStatus, encode_record,
 };
@@ -15,23 +15,23 @@ use crate::graph::run::Run;
 use crate::graph::state::{State, type_name::short};
 
 /// A checked answer and the question it is for.
-pub(crate) struct Matched {
+pub(crate) struct MatchedAnswer {
     question: QuestionRecord,
-    /// The task of the root graph that the question is in.
+    /// The root graph's task that contains the question.
     root: u32,
     answer: Answer,
     bytes: Vec<u8>,
 }
 
 impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
-    /// Checks all answers against the open questions; nothing is written.
+    /// Checks all answers against the pending questions; writes nothing.
     pub(crate) async fn matching(
         &self,
         reader: &Reader,
         records: &Tasks,
         answers: Vec<Answer>,
-    ) -> Result<Vec<Matched>, RunError> {
-        let mut matched: Vec<Matched> = vec![];
+    ) -> Result<Vec<MatchedAnswer>, RunError> {
+        let mut matched: Vec<MatchedAnswer> = vec![];
         for answer in answers {
             let taken: Vec<InterruptId> =
                 matched.iter().map(|matched| question_id(reader, &matched.question)).collect();
@@ -41,15 +41,15 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
     }
 
     /// Stores checked answers in one commit.
-    pub(crate) async fn hand_in(
+    pub(crate) async fn store_answers(
         &self,
         run: &Run<S, N, C>,
         reader: &Reader,
         records: &mut Tasks,
-        matched: Vec<Matched>,
+        matched: Vec<MatchedAnswer>,
     ) -> Result<(), RunError> {
         let Some(recorder) = run.recorder() else { return Ok(()) };
-        // Forks of one checkpoint are answered apart: answers stand under a number of their own.
+        // Forks of one checkpoint are answered separately: rows of answers have an id of their own.
         let made_by = recorder.next_id();
         let mut puts = vec![];
         let mut changed: BTreeMap<(CheckpointId, u32), TaskRecord> = BTreeMap::new();
@@ -58,12 +58,12 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
             let now = self.environment.outside.now();
             let of_root = changed.get(&(run.pos.meta.id, matched.root)).or(records.get(&matched.root));
             let of_root = of_root.cloned().unwrap_or_default();
-            let matched = match came(&of_root, &matched.question, &matched.answer, matched.bytes.clone(), now)? {
-                Came::Decides { bytes, by } => {
+            let matched = match effect_of(&of_root, &matched.question, &matched.answer, matched.bytes.clone(), now)? {
+                AnswerEffect::Decides { bytes, by } => {
                     let answer = Answer { by, ..matched.answer };
-                    (Matched { bytes, answer, ..matched }, row, now)
+                    (MatchedAnswer { bytes, answer, ..matched }, row, now)
                 }
-                Came::Counts(vote) => {
+                AnswerEffect::Counts(vote) => {
                     let votes = [of_root.votes.clone(), vec![vote]].concat();
                     changed.insert((run.pos.meta.id, matched.root), TaskRecord { votes, ..of_root });
                     continue;
@@ -87,7 +87,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
         records: &Tasks,
         answer: Answer,
         taken: &[InterruptId],
-    ) -> Result<Matched, RunError> {
+    ) -> Result<MatchedAnswer, RunError> {
         let (question, root) = match find(reader, records, &answer, taken) {
             Err(RunError::UnknownQuestion { question }) => return Err(past(reader, &answer, question).await?),
             found => found?,
@@ -104,7 +104,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
             let taken = (asks.take)(&answer, bytes);
             bytes = taken.map_err(|reason| mistyped(format!("it takes `{}`: {reason}", short(asks.answer))))?;
         }
-        Ok(Matched { question, root, answer, bytes })
+        Ok(MatchedAnswer { question, root, answer, bytes })
     }
 }
 
@@ -112,7 +112,7 @@ fn question_id(reader: &Reader, question: &QuestionRecord) -> InterruptId {
     InterruptId { birth: reader.birth, checkpoint: question.checkpoint, task: question.task, place: question.place }
 }
 
-/// The question an answer is for.
+/// Returns the question that an answer is for, and its task in the root graph.
 fn find(
     reader: &Reader,
     records: &Tasks,
@@ -149,7 +149,7 @@ fn find(
     }
 }
 
-/// Nobody answered it; an update or new input has dropped it.
+/// Returns the error for a question that an update or new input has dropped unanswered.
 fn no_longer_open(id: InterruptId) -> RunError {
     RunError::UnknownQuestion { question: format!("{id} any more") }
 }
@@ -168,16 +168,16 @@ async fn past(reader: &Reader, answer: &Answer, question: String) -> Result<RunE
     })
 }
 
-/// Puts an answer into the task that asked, and marks the question as answered in every task above it.
+/// Stores an answer in the task that asked and marks the question as answered in every task above it.
 async fn store(
     reader: &Reader,
     root: CheckpointId,
     records: &Tasks,
-    (matched, row, at): (Matched, RowId, u64),
+    (matched, row, at): (MatchedAnswer, RowId, u64),
     changed: &mut BTreeMap<(CheckpointId, u32), TaskRecord>,
     puts: &mut Puts,
 ) -> Result<(), RunError> {
-    let Matched { question, root: task, answer, bytes } = matched;
+    let MatchedAnswer { question, root: task, answer, bytes } = matched;
     puts.push((Key::Row(row), bytes));
     let (mut checkpoint, mut task) = (root, task);
     let mut record = match changed.remove(&(checkpoint, task)) {
@@ -206,7 +206,7 @@ async fn store(
     Ok(())
 }
 
-/// Returns who asked, if it was by the task's own places.
+/// Marks a question as answered; returns its asker if the task itself asked it.
 fn mark(record: &mut TaskRecord, question: &QuestionRecord) -> Option<String> {
     let place = |asked: &QuestionRecord| (asked.checkpoint, asked.task, asked.place);
     let mut asker = None;
@@ -217,7 +217,7 @@ fn mark(record: &mut TaskRecord, question: &QuestionRecord) -> Option<String> {
     asker
 }
 
-/// The task inside the subgraph of a task that has the same question.
+/// Returns the task with the same question in the task's subgraph.
 async fn below(
     reader: &Reader,
     checkpoint: CheckpointId,

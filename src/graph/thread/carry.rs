@@ -1,4 +1,4 @@
-//! What the tasks of a checkpoint leave behind: dropped when they run again, copied when a fork goes on with them.
+//! Records of a checkpoint's tasks: dropped when the tasks run again, copied when a fork continues with them.
 
 use std::sync::Arc;
 
@@ -20,7 +20,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
         Stamp { words: &self.settings.metadata, now: self.environment.outside.now() }
     }
 
-    /// Tasks that run again at their own checkpoint leave nothing of their last run behind.
+    /// Removes the writes, subgraph pointers and results of tasks that run again at their own checkpoint.
     pub(crate) async fn forget(
         &self,
         run: &Run<S, N, C>,
@@ -49,7 +49,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
     }
 
     /// Copies the records of a checkpoint's tasks, and their subgraphs, for a fork of it. `parts`: the fork starts a
-    /// branch beside the one that was followed.
+    /// branch beside the current one.
     pub(crate) async fn copied(
         &self,
         run: &Run<S, N, C>,
@@ -72,8 +72,8 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
     }
 }
 
-/// Gives the planned tasks what is kept of their effects. `again`: they may have run here before, though no record tells.
-pub(crate) async fn give_journals<S: State, N: NodeId, C: Send + Sync + 'static>(
+/// Attaches stored journals to the planned tasks. `again`: the tasks may have run here before, even without a record.
+pub(crate) async fn attach_journals<S: State, N: NodeId, C: Send + Sync + 'static>(
     run: &mut Run<S, N, C>,
     reader: &Reader,
     mapping: &Mapping,

@@ -13,8 +13,8 @@ use crate::graph::node::NodeId;
 use crate::graph::state::{IntoWrites, State};
 
 impl<S: State, N: NodeId, C: Send + Sync + 'static> CompiledGraph<S, N, C> {
-    /// Returns a conversation with the graph under a name, with the default context; with [`thread_with`](Self::thread_with)
-    /// one of your own. Nothing is read or claimed yet. Without a checkpointer its runs are not stored.
+    /// Returns a thread of the graph with the default context; see [`thread_with`](Self::thread_with) for another.
+    /// Nothing is read or claimed yet. Without a checkpointer its runs are not stored.
     pub fn thread(&self, id: impl Into<ThreadId>) -> Thread<S, N, C>
     where
         C: DefaultContext,
@@ -22,7 +22,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> CompiledGraph<S, N, C> {
         self.thread_with(id, C::default_context())
     }
 
-    /// Returns a conversation with the graph under a name.
+    /// Returns a thread of the graph.
     pub fn thread_with(&self, id: impl Into<ThreadId>, context: impl Into<Arc<C>>) -> Thread<S, N, C> {
         Thread::new(self.clone(), Some(id.into()), context.into())
     }

@@ -1,4 +1,5 @@
-//! A thread's past under another name: records are copied as they are, nothing is decoded but checkpoints.
+//! Copying a thread's past to a new thread. Records are copied as bytes; only checkpoints and the thread's own record
+//! are decoded.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -17,8 +18,8 @@ use crate::graph::state::State;
 const PAGE: usize = 1000;
 
 impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
-    /// Copies the thread as it was at a checkpoint into a new one: the checkpoints on the way to it, with all they need. What
-    /// the tasks planned there have come to since is not copied.
+    /// Copies the thread as it was at a checkpoint into a new one: the checkpoints that lead to it, with everything
+    /// they need. Results of the tasks planned there are not copied.
     ///
     /// # Errors
     /// [`RunError::InvalidConfig`] if there is a thread of that name, [`RunError::UnknownCheckpoint`]; if the store fails.
@@ -47,7 +48,6 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
     }
 }
 
-/// A copy under way.
 struct Copy<'a> {
     reader: &'a Reader,
     /// In milliseconds since 1970.
@@ -73,8 +73,9 @@ impl Copy<'_> {
         }
     }
 
-    /// The thread is new, though what it holds is not. The log entries of tasks that ran at the checkpoint are copied and no part
-    /// of it: those that come next begin a range of their own, which does not close over them.
+    /// Adjusts a record for the new thread: its creation time, and the log line of the last checkpoint. Log entries of
+    /// tasks that ran at that checkpoint are copied but not part of its state, so later entries start a range of their
+    /// own.
     fn fresh(&self, (key, bytes): Record, at: CheckpointId) -> Result<Record, RunError> {
         match key {
             Key::About => {

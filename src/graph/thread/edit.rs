@@ -1,4 +1,4 @@
-//! What is to be written from outside, in whose name, and what it made. Knows no thread.
+//! Updates for `update_state`, the node each is attributed to, and their result. Knows no thread.
 
 use std::sync::Arc;
 
@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 use crate::checkpoint::CheckpointId;
 use crate::graph::state::{IntoWrites, State, Writes};
 
-/// One update from outside.
+/// One update of [`Thread::bulk_update`](crate::graph::Thread::bulk_update).
 #[must_use]
 pub struct StateUpdate<S: State, N> {
     pub(crate) values: Option<Writes<S>>,
@@ -31,30 +31,31 @@ impl<S: State, N> std::fmt::Debug for StateUpdate<S, N> {
 }
 
 impl<S: State, N> StateUpdate<S, N> {
-    /// Returns an update in the name of the node that ran last.
+    /// Returns an update attributed to the node that ran last.
     pub fn new(values: impl IntoWrites<S>) -> Self {
         Self { values: Some(values.into_writes()), by: By::Inferred, returned: None }
     }
 
-    /// Puts it in the name of a node: its routers choose and its edges fire.
+    /// Attributes it to a node: the node's routers choose and its edges fire.
     pub fn as_node(mut self, node: N) -> Self {
         self.by = By::Node(node);
         self
     }
 
-    /// Puts it in the name of START.
+    /// Attributes it to START.
     pub fn as_start(mut self) -> Self {
         self.by = By::Start;
         self
     }
 
-    /// Lets it be new input, which the next run begins with.
+    /// Makes it new input, which the next run starts with.
     pub fn as_input(mut self) -> Self {
         self.by = By::Input;
         self
     }
 
-    /// Adds the object that the node is to have returned, as [`Command::returning`](crate::graph::Command::returning).
+    /// Adds the object that the node is taken to have returned, as
+    /// [`Command::returning`](crate::graph::Command::returning).
     pub fn returning(mut self, returned: Map<String, Value>) -> Self {
         self.returned = Some(Arc::new(returned));
         self

@@ -1,4 +1,4 @@
-//! Which threads of a store a list shows, and how many at once.
+//! Filters and pages for lists of threads.
 
 use std::time::SystemTime;
 
@@ -8,7 +8,8 @@ use crate::checkpoint::{Checkpointer, ThreadId};
 use crate::graph::error::RunError;
 use crate::graph::records::clock;
 
-/// A choice of threads: by name, status, graph, metadata and time, a page at a time. A filter without conditions chooses all.
+/// A filter for threads: by name, status, graph, metadata and time, a page at a time. Without conditions it matches
+/// all.
 ///
 /// ```
 /// # use superstep::checkpoint::{Checkpointer, CheckpointError};
@@ -47,66 +48,66 @@ pub struct ThreadPage {
 }
 
 impl ThreadFilter {
-    /// Returns a filter that chooses every thread.
+    /// Returns a filter that matches every thread.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Chooses threads whose names begin so.
+    /// Matches threads whose names start with this prefix.
     pub fn prefix(mut self, prefix: impl Into<String>) -> Self {
         self.prefix = prefix.into();
         self
     }
 
-    /// Chooses threads with this status, as their records show it: see [`ThreadInfo::standing`].
+    /// Matches threads with this status, as their records show it: see [`ThreadInfo::standing`].
     pub fn status(mut self, status: StatusKind) -> Self {
         self.status = Some(status);
         self
     }
 
-    /// Chooses threads of the graph with this name.
+    /// Matches threads of the graph with this name.
     pub fn graph(mut self, name: impl Into<String>) -> Self {
         self.graph = Some(name.into());
         self
     }
 
-    /// Chooses threads whose newest checkpoint has this metadata; called again, all of it.
+    /// Matches threads whose newest checkpoint has this metadata; several calls must all match.
     pub fn metadata(mut self, key: impl Into<String>, value: impl Into<String>) -> Self {
         self.metadata.push((key.into(), value.into()));
         self
     }
 
-    /// Chooses threads whose newest checkpoint was made at this time or later.
+    /// Matches threads whose newest checkpoint was made at this time or later.
     pub fn updated_since(mut self, time: SystemTime) -> Self {
         self.since = Some(clock::millis(time));
         self
     }
 
-    /// Chooses threads whose newest checkpoint was made before this time.
+    /// Matches threads whose newest checkpoint was made before this time.
     pub fn updated_before(mut self, time: SystemTime) -> Self {
         self.before = Some(clock::millis(time));
         self
     }
 
-    /// Begins after this thread.
+    /// Starts after this thread.
     pub fn after(mut self, thread: ThreadId) -> Self {
         self.after = Some(thread);
         self
     }
 
-    /// Ends a page after so many threads; without, there is one page.
+    /// Limits a page to this many threads; without a limit there is one page.
     pub fn limit(mut self, threads: usize) -> Self {
         self.limit = Some(threads);
         self
     }
 
-    /// Sets the time by which threads wait; the machine's unless set.
+    /// Sets the time that decides whether threads still wait; the system clock unless set.
     pub fn at(mut self, now: SystemTime) -> Self {
         self.now = Some(now);
         self
     }
 
-    /// Returns the threads of a store that the filter chooses.
+    /// Returns the matching threads of a store.
     ///
     /// # Errors
     /// If the store cannot be read.
@@ -126,7 +127,7 @@ impl ThreadFilter {
         Ok(ThreadPage { threads, next: None })
     }
 
-    /// Returns whether the filter chooses a thread, whatever the page.
+    /// Returns true if the filter matches a thread, whatever the page.
     pub fn fits(&self, info: &ThreadInfo) -> bool {
         info.id.as_str().starts_with(&self.prefix)
             && self.status.is_none_or(|status| status == info.standing)

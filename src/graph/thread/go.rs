@@ -1,4 +1,4 @@
-//! From a request to a run under way, and from its end to an outcome.
+//! Runs a request: loads the thread, drives the run and turns its exit into an outcome.
 
 use std::sync::{Arc, PoisonError};
 
@@ -48,7 +48,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
             None => Ok(()),
         };
         if settled.is_err() {
-            self.kept.lock().unwrap_or_else(PoisonError::into_inner).take();
+            self.last_end.lock().unwrap_or_else(PoisonError::into_inner).take();
         }
         let outcome = done?;
         settled?;
@@ -72,9 +72,9 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
     async fn drive(&self, request: Request<S, N>, shared: Arc<Shared<C>>) -> Result<Outcome<S>, RunError> {
         let mut run = match request.kind {
             Kind::Input(writes) => {
-                let mut run = match self.kept(&shared) {
+                let mut run = match self.take_last_end(&shared) {
                     Some(pos) => Run::new(Arc::clone(&self.graph.table), shared, Level::root(), pos),
-                    // Boxed, as below: loading needs more room than a run keeps while it goes.
+                    // Boxed, as below: loading needs more stack than the run that follows.
                     None => Box::pin(self.load_for_input(shared)).await?,
                 };
                 self.at_rest(&run).await?;
@@ -89,7 +89,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
         let exit = run.drive().await?;
         if matches!(exit, Exit::Interrupted | Exit::Waiting(_) | Exit::Awaiting(_)) {
             run.check_results()?;
-            run.tell_interrupted().await;
+            run.emit_interrupted().await;
             if exit == Exit::Interrupted && run.step.tasks.iter().all(|task| task.asks().is_empty()) {
                 run.emit_breakpoint().await; // of a subgraph
             }
@@ -98,24 +98,24 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
             return Ok(run.outcome(exit));
         }
         let state = Arc::clone(&run.pos.state);
-        self.keep(run);
+        self.keep_last_end(run);
         Ok(Outcome::Finished(state))
     }
 
-    /// Returns the end of the last run with this handle, if nobody has moved the thread since: it need not be read
+    /// Returns the position at the end of this handle's last run, unless the thread has moved since: saves reading it
     /// again.
-    fn kept(&self, shared: &Shared<C>) -> Option<Position<S>> {
+    fn take_last_end(&self, shared: &Shared<C>) -> Option<Position<S>> {
         let head = shared.recorder.as_ref()?.head();
-        let (left, pos) = self.kept.lock().unwrap_or_else(PoisonError::into_inner).take()?;
+        let (left, pos) = self.last_end.lock().unwrap_or_else(PoisonError::into_inner).take()?;
         (self.at.is_none() && left == head).then_some(pos)
     }
 
-    fn keep(&self, run: Run<S, N, C>) {
+    fn keep_last_end(&self, run: Run<S, N, C>) {
         let Some(head) = run.recorder().map(|recorder| recorder.head()) else { return };
         if S::channels(&run.table.schema).iter().any(|channel| channel.stored() == Stored::Never) {
             return; // what is never saved does not outlive its run
         }
-        *self.kept.lock().unwrap_or_else(PoisonError::into_inner) = Some((head, run.pos));
+        *self.last_end.lock().unwrap_or_else(PoisonError::into_inner) = Some((head, run.pos));
     }
 
     async fn load_for_input(&self, shared: Arc<Shared<C>>) -> Result<Run<S, N, C>, RunError> {
@@ -151,11 +151,11 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
         if fresh && recorder.head().checkpoint != Some(id) {
             pos.channels.line = NEW_LINE;
         }
-        reader.tell_carried(&pos.channels.unknown);
+        reader.warn_of_unknown_channels(&pos.channels.unknown);
         Ok((Run::new(table, shared, Level::root(), pos), Some((reader, mapping))))
     }
 
-    /// V4: new input does not silently drop what is open.
+    /// Fails if the thread has unfinished tasks or pending questions (V4): new input must not drop them silently.
     async fn at_rest(&self, run: &Run<S, N, C>) -> Result<(), RunError> {
         let idle = run.pos.start.is_none() && run.pos.control.is_idle(&run.table.wiring);
         if idle || self.settings.discard || self.at.is_some() {
@@ -164,11 +164,11 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
         let thread = self.id.clone().unwrap_or_else(|| "".into());
         let waiting = planned(&run.table, &run.pos);
         let names = waiting.iter().map(|task| format!("`{}`", run.node_name(task.node))).collect();
-        let asked = self.open_questions(run).await?;
-        let reason = match asked.len() {
+        let pending = self.open_questions(run).await?;
+        let reason = match pending.len() {
             0 => unfinished(names),
-            1 => format!("it waits for an answer to {}", counted(asked)),
-            _ => format!("it waits for answers to {}", counted(asked)),
+            1 => format!("it waits for an answer to {}", counted(pending)),
+            _ => format!("it waits for answers to {}", counted(pending)),
         };
         Err(RunError::Unfinished { thread, reason })
     }
@@ -181,7 +181,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
         Ok(open.map(|question| format!("`{}`", question.name)).collect())
     }
 
-    /// Goes on. What that writes before a task runs is one commit, or nothing.
+    /// Resumes the thread. Everything written before a task runs is one commit.
     async fn resumed(
         &self,
         shared: Arc<Shared<C>>,
@@ -192,7 +192,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
         if let Some(recorder) = &recorder {
             recorder.gather();
         }
-        let run = self.going_on(shared, answers, command).await?;
+        let run = self.load_to_resume(shared, answers, command).await?;
         if let Some(recorder) = &recorder {
             recorder.keep_gathered().await?;
         }
@@ -202,8 +202,9 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
         Ok(run)
     }
 
-    /// With what was finished kept, answers handed in, a command applied; or on a fork.
-    async fn going_on(
+    /// Loads the run to resume, with results restored, answers stored and the command applied; on a fork where one is
+    /// needed.
+    async fn load_to_resume(
         &self,
         shared: Arc<Shared<C>>,
         answers: Vec<Answer>,
@@ -215,8 +216,8 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
         if command.is_none() && self.id.is_some() && shared.recorder.is_none() {
             return Err(RunError::NoCheckpointer { what: "continuing a thread" });
         }
-        if let Some(thread) = self.went_inside(&shared).await? {
-            return Box::pin(thread.going_on(shared, answers, command)).await;
+        if let Some(thread) = self.replay_in_subgraph(&shared).await? {
+            return Box::pin(thread.load_to_resume(shared, answers, command)).await;
         }
         let (mut run, loaded) = self.load(shared, false).await?;
         let Some((reader, mut mapping)) = loaded else { return self.unstarted(run, answers, command) };
@@ -237,11 +238,11 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
         let anew = forks && travels;
         if !mapping.is_same() && !anew {
             self.check_inside(&run, &reader, &records, &mapping).await?;
-            records = run.move_over(&reader, records, &mapping).await?;
+            records = run.migrate(&reader, records, &mapping).await?;
             (mapping, forks) = (run.own_mapping(), false);
         }
         let mapped_at = run.pos.meta.id;
-        self.forget_unasked(&mut records);
+        self.drop_undeclared_questions(&mut records);
         let answers = self.with_expired(&reader, &records, answers, travels || forks);
         if !answers.is_empty() {
             self.answered(&mut run, &reader, &mut records, answers, forks.then_some(&mapping)).await?;
@@ -281,14 +282,14 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
             }
         }
         let moved = (run.pos.meta.id != mapped_at).then(|| run.own_mapping()); // a fork is in the present graph's words
-        carry::give_journals(&mut run, &reader, moved.as_ref().unwrap_or(&mapping), travels && !forks).await?;
+        carry::attach_journals(&mut run, &reader, moved.as_ref().unwrap_or(&mapping), travels && !forks).await?;
         mapping.check(&reader)?;
         run.wake_signalled().await?;
         Ok(run)
     }
 
-    /// Replay from a checkpoint of a subgraph: forks the way up to it, and goes on from the new head (V10).
-    async fn went_inside(&self, shared: &Shared<C>) -> Result<Option<Self>, RunError> {
+    /// Replays from a checkpoint of a subgraph: forks the graphs around it and resumes from the new head (V10).
+    async fn replay_in_subgraph(&self, shared: &Shared<C>) -> Result<Option<Self>, RunError> {
         let (Some(id), Some(recorder)) = (self.at, &shared.recorder) else { return Ok(None) };
         let reader = reader(recorder);
         let nested = reader.record(id).await?.is_some_and(|record| !record.namespace.is_empty());
@@ -301,7 +302,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
         Ok(Some(thread))
     }
 
-    /// A command on a thread that never ran begins it; nothing else can.
+    /// Starts a thread that has never run with a command; anything else is an error.
     fn unstarted(
         &self,
         mut run: Run<S, N, C>,
@@ -323,7 +324,8 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
         Ok(run)
     }
 
-    /// A command from outside: a fork carries it; else a goto is noted at the checkpoint, and an update makes its own (V7).
+    /// Applies a command: a fork stores it with its checkpoint; otherwise a goto is recorded at the present checkpoint,
+    /// and an update makes a checkpoint of its own (V7).
     async fn commanded(
         &self,
         run: &mut Run<S, N, C>,
@@ -364,7 +366,8 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
         Ok(())
     }
 
-    /// Hands answers in: at the checkpoint itself, or at a fork that goes on with copies of its tasks and their subgraphs.
+    /// Stores answers at the checkpoint itself, or at a fork that continues with copies of its tasks and their
+    /// subgraphs.
     async fn answered(
         &self,
         run: &mut Run<S, N, C>,
@@ -383,6 +386,6 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
                 recorder.commit_now(puts).await?;
             }
         }
-        self.hand_in(run, reader, records, matched).await
+        self.store_answers(run, reader, records, matched).await
     }
 }

@@ -1,4 +1,4 @@
-//! One conversation with a graph: run it, answer it, go on with it. Reading and rewriting its past is in `past`.
+//! A thread handle: options and runs. Reading and rewriting its past is in `past`.
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -20,10 +20,10 @@ use crate::graph::superstep::Position;
 /// The default of [`Thread::max_state_bytes`], the maximum size of all values of a stored state together: 1 GiB.
 pub const STATE_LIMIT: u64 = 1 << 30;
 
-/// One conversation with a graph, as it is kept in a store under a name. LangGraph: a `thread_id` and its config.
+/// A thread of a graph, stored under a name. LangGraph: a `thread_id` and its config.
 ///
-/// Options are set on the handle before a run; a clone is cheap and goes on with the same stored thread. A run claims the
-/// thread: a second one at the same time is refused with `ThreadBusy` (V5). Reading never waits for a run.
+/// Options are set on the handle before a run; a clone is cheap and continues the same stored thread. A run claims the
+/// thread: a second run at the same time fails with `ThreadBusy` (V5). Reading never waits for a run.
 ///
 /// ```
 /// # use std::sync::Arc;
@@ -36,7 +36,7 @@ pub const STATE_LIMIT: u64 = 1 << 30;
 /// let graph = graph.with_checkpointer(MemoryCheckpointer::new());
 /// let thread = graph.thread("essay-1").recursion_limit(100).durability(Durability::Async);
 /// thread.invoke(Draft::update().topic("tides")).await?;
-/// let outcome = thread.invoke(Draft::update()).await?; // goes on from the state the first run ended with
+/// let outcome = thread.invoke(Draft::update()).await?; // continues from the final state of the first run
 /// assert_eq!((outcome.state().runs, outcome.state().topic.as_str()), (2, "tides"));
 /// # Ok(()) }
 /// ```
@@ -47,14 +47,13 @@ pub struct Thread<S: State, N, C = ()> {
     pub(crate) context: Arc<C>,
     pub(crate) at: Option<CheckpointId>,
     pub(crate) scope: Scope,
-    pub(crate) kept: Kept<S>,
+    pub(crate) last_end: LastEnd<S>,
     pub(crate) limits: Limits,
     pub(crate) settings: RunSettings,
     pub(crate) cancellation: Cancellation,
     pub(crate) environment: ThreadEnvironment,
 }
 
-/// The settings of a handle.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct RunSettings {
     pub durability: Durability,
@@ -67,9 +66,9 @@ pub(crate) struct RunSettings {
     pub discard: bool,
     /// Set if breakpoints are stored with the thread.
     pub remembers: bool,
-    /// Set if a run claims the thread from another.
+    /// Set if a run takes the thread over from another run.
     pub take_over: bool,
-    /// Set if a run repeats the unfinished superstep, on a checkpoint of its own.
+    /// Set if a run repeats the unfinished superstep, on a new checkpoint.
     pub restart_superstep: bool,
     pub metadata: Vec<(String, String)>,
 }
@@ -85,8 +84,8 @@ pub(crate) struct ThreadEnvironment {
     pub records_events: bool,
 }
 
-/// The end of the last run, with the thread's head as that run left it.
-type Kept<S> = Arc<Mutex<Option<(Head, Position<S>)>>>;
+/// Position at the end of the last run, with the thread's head at that time.
+type LastEnd<S> = Arc<Mutex<Option<(Head, Position<S>)>>>;
 
 impl<S: State, N: NodeId, C> Clone for Thread<S, N, C> {
     fn clone(&self) -> Self {
@@ -95,7 +94,7 @@ impl<S: State, N: NodeId, C> Clone for Thread<S, N, C> {
             id: self.id.clone(),
             context: Arc::clone(&self.context),
             scope: self.scope.clone(),
-            kept: Arc::clone(&self.kept),
+            last_end: Arc::clone(&self.last_end),
             settings: self.settings.clone(),
             cancellation: self.cancellation.clone(),
             environment: self.environment.clone(),
@@ -127,7 +126,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
             context,
             at: None,
             scope: Scope::default(),
-            kept: Arc::default(),
+            last_end: Arc::default(),
             limits,
             settings: RunSettings::default(),
             cancellation: Cancellation::default(),
@@ -140,8 +139,8 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
         self.id.as_ref()
     }
 
-    /// Addresses a checkpoint instead of the newest: what runs or is written from there begins a new branch, which is the
-    /// thread's newest then. Nothing of the old one is lost. LangGraph: `checkpoint_id` in the config.
+    /// Addresses a checkpoint instead of the newest: runs and updates from there start a new branch, which becomes the
+    /// newest. Nothing of the old branch is lost. LangGraph: `checkpoint_id` in the config.
     ///
     /// ```
     /// # use superstep::graph::{NodeId, State, Writes};
@@ -157,15 +156,16 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
         self
     }
 
-    /// Sets how many supersteps a run may take before it is an error; unless set, what the graph says, or
-    /// [`RECURSION_LIMIT`](crate::graph::RECURSION_LIMIT). As in LangGraph, START counts, so a graph of K steps needs a limit of K + 1.
+    /// Sets the number of supersteps after which a run fails; unless set, the graph's limit, or
+    /// [`RECURSION_LIMIT`](crate::graph::RECURSION_LIMIT). As in LangGraph, START counts, so a graph of K steps needs a
+    /// limit of K + 1.
     pub fn recursion_limit(mut self, supersteps: u64) -> Self {
         self.limits.recursion = supersteps;
         self
     }
 
-    /// Sets how many bytes all values of a stored state may have together, as they are encoded; [`STATE_LIMIT`] unless set.
-    /// A superstep that brings a graph's state over it fails with [`RunError::StateTooLarge`] and is not applied.
+    /// Sets the maximum encoded size of all values of a stored state together, in bytes; [`STATE_LIMIT`] unless set. A
+    /// superstep that exceeds it fails with [`RunError::StateTooLarge`] and is not applied.
     pub fn max_state_bytes(mut self, bytes: u64) -> Self {
         self.limits.state_bytes = bytes;
         self
@@ -177,16 +177,18 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
         self
     }
 
-    /// Stores what nodes emit ([`Ctx::emit`](crate::graph::Ctx::emit), [`emit_message`](crate::graph::Ctx::emit_message)), so
-    /// that a [replay](Self::replay) tells it again. Events ride on the run's next commit: a process that is killed loses those
-    /// of tasks that had not ended. Events of more than 1 MiB are left out. They go with the thread; forks do not copy them.
+    /// Stores the events that nodes emit ([`Ctx::emit`](crate::graph::Ctx::emit),
+    /// [`emit_message`](crate::graph::Ctx::emit_message)), so that a [replay](Self::replay) emits them again. Events
+    /// are part of the run's next commit: a process that is killed loses those of unfinished tasks. Events of more than
+    /// 1 MiB are left out. They are deleted with the thread; forks do not copy them.
     pub fn record_events(mut self) -> Self {
         self.environment.records_events = true;
         self
     }
 
-    /// Limits how many tasks run at once, over all levels of a run; 0 counts as 1. A task that waits for its subgraphs does not
-    /// count, so that they can run. For a limit that threads share see [`group`](crate::graph::NodeOptions::group).
+    /// Limits the number of tasks that run at once, over all levels of a run; 0 counts as 1. A task that waits for its
+    /// subgraphs does not count, so that they can run. For a limit shared by threads see
+    /// [`group`](crate::graph::NodeOptions::group).
     pub fn max_concurrency(mut self, tasks: usize) -> Self {
         self.limits.concurrency = tasks.max(1);
         self
@@ -198,13 +200,13 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
         self
     }
 
-    /// On resume, runs paused tasks again that got no answer, as LangGraph does (V12).
+    /// On resume, reruns interrupted tasks that got no answer, as LangGraph does (V12).
     pub fn rerun_unanswered(mut self) -> Self {
         self.limits.rerun_unanswered = true;
         self
     }
 
-    /// Lets a stream show only the graph's output channels, as it always does for subgraphs. LangGraph: what `invoke` sees.
+    /// Limits a stream to the graph's output channels, as it always is for subgraphs. LangGraph: what `invoke` sees.
     pub fn only_output(mut self) -> Self {
         self.limits.only_output = true;
         self
@@ -240,65 +242,66 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
         nodes.into_iter().filter_map(|node| self.graph.table.at(&node)).collect()
     }
 
-    /// Adds a word of your own to every checkpoint that this handle makes by runs and updates, those of subgraphs included.
+    /// Adds metadata to every checkpoint that this handle makes by runs and updates, those of subgraphs included.
     pub fn metadata(mut self, key: impl Into<String>, value: impl Into<String>) -> Self {
         self.settings.metadata.push((key.into(), value.into()));
         self
     }
 
-    /// Ends the run in [`Outcome::Budget`] after so many supersteps. With 0 an answer or a command is stored, and nothing runs.
+    /// Ends the run in [`Outcome::Budget`] after this many supersteps. With 0 an answer or a command is stored, and
+    /// nothing runs.
     pub fn max_supersteps(mut self, supersteps: u64) -> Self {
         self.settings.supersteps = Some(supersteps);
         self
     }
 
-    /// Ends the run in [`Outcome::Budget`] at the first superstep after so much time.
+    /// Ends the run in [`Outcome::Budget`] at the first superstep after this much time.
     pub fn max_wall_time(mut self, limit: Duration) -> Self {
         self.settings.wall_time = Some(limit);
         self
     }
 
-    /// Cancels the run when the token is cancelled: running tasks are dropped, finished ones are kept, and the thread can go
-    /// on with [`proceed`](Self::proceed).
+    /// Cancels the run when the token is cancelled: running tasks are dropped, finished ones are kept, and
+    /// [`proceed`](Self::proceed) resumes the thread.
     pub fn cancel_with(mut self, token: CancellationToken) -> Self {
         self.cancellation.cancel = Some(token);
         self
     }
 
-    /// Stops the run after its present superstep when the token is cancelled. LangGraph: `request_drain`.
+    /// Stops the run after the current superstep when the token is cancelled. LangGraph: `request_drain`.
     pub fn drain_with(mut self, token: CancellationToken) -> Self {
         self.cancellation.drain = Some(token);
         self
     }
 
-    /// Lets new input drop open questions and unfinished tasks (V4).
+    /// Lets new input drop pending questions and unfinished tasks (V4).
     pub fn discard_pending(mut self) -> Self {
         self.settings.discard = true;
         self
     }
 
-    /// Takes the thread from another run that holds it, whose commits are refused from then on.
+    /// Takes the thread over from another run, whose commits fail from then on.
     pub fn take_over(mut self) -> Self {
         self.settings.take_over = true;
         self
     }
 
-    /// Begins at START with new input and runs until there is a reason to stop. On a thread that finished before, the state
-    /// goes on from there: the input is merged into it.
+    /// Starts at START with new input and runs until the run ends or stops. On a thread that finished before, the input
+    /// is merged into its state.
     ///
     /// # Errors
-    /// [`RunError::Unfinished`] if something is open (see [`discard_pending`](Self::discard_pending));
-    /// whatever a node, a reducer, a router or the store fails with. Everything done before is stored.
+    /// [`RunError::Unfinished`] if tasks or questions are pending (see [`discard_pending`](Self::discard_pending)); any
+    /// error of a node, a reducer, a router or the store. Everything done before is stored.
     pub async fn invoke(&self, input: impl IntoWrites<S>) -> Result<Outcome<S>, RunError> {
         self.run(Request::input(input)).await
     }
 
-    /// Goes on with a thread that crashed, failed, was cancelled, drained or stopped at a breakpoint. With
-    /// [`at`](Self::at), runs from that checkpoint again on a new branch: for real, side effects included. Tasks whose results
-    /// are stored do not run again; on a finished or waiting thread it returns how it stands. LangGraph: `invoke(None)`.
+    /// Resumes a thread that crashed, failed, was cancelled, drained or stopped at a breakpoint. With [`at`](Self::at),
+    /// runs again from that checkpoint on a new branch, side effects included. Tasks whose results are stored do not
+    /// run again; on a finished or waiting thread it returns the present outcome. LangGraph: `invoke(None)`.
     ///
-    /// [`at`](Self::at) the newest checkpoint, if that is itself an update or a fork, no branch begins: its tasks run again
-    /// and ask again, as with [`retry`](Self::retry), but their effects are not done again.
+    /// [`at`](Self::at) the newest checkpoint, if that is itself an update or a fork, no branch starts: its tasks run
+    /// and interrupt again, as with [`retry`](Self::retry), but their effects are not repeated.
     ///
     /// # Errors
     /// [`RunError::EmptyInput`] if it never ran; otherwise as [`invoke`](Self::invoke).
@@ -306,8 +309,8 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
         self.run(Request::proceed()).await
     }
 
-    /// Answers the one open question of this type and goes on: `thread.resume::<Approve>(true).await?`. The answer is on disk
-    /// before it is used, in every durability. LangGraph: `invoke(Command(resume=…))`.
+    /// Answers the one pending question of this type and resumes: `thread.resume::<Approve>(true).await?`. The answer
+    /// is on disk before it is used, in every durability. LangGraph: `invoke(Command(resume=…))`.
     ///
     /// # Errors
     /// [`RunError::UnknownQuestion`] or [`RunError::AmbiguousAnswer`] with nothing written; otherwise as
@@ -316,8 +319,8 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
         self.answer(Answer::new::<I>(&answer)).await
     }
 
-    /// Answers a question and goes on: by id, as JSON, with who answered; see [`Answer`]. Several answers at once:
-    /// [`Request::answers`] with [`run`](Self::run).
+    /// Answers a question and resumes: by id, as JSON, with the name of the person who answers; see [`Answer`]. For
+    /// several answers at once use [`Request::answers`] with [`run`](Self::run).
     ///
     /// # Errors
     /// [`RunError::UnknownQuestion`], [`RunError::AlreadyAnswered`], [`RunError::AmbiguousAnswer`] or
@@ -326,7 +329,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
         self.run(Request::answers([answer])).await
     }
 
-    /// Applies an update and goes to nodes, besides whatever waits.
+    /// Applies an update and starts nodes, in addition to the pending tasks.
     ///
     /// # Errors
     /// As [`invoke`](Self::invoke).
@@ -343,13 +346,13 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
     }
 }
 
-/// The subgraph a thread handle is about.
+/// The subgraph that a handle addresses.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Scope {
-    /// The nodes on the way down; empty for the root graph.
+    /// The nodes that contain it, outermost first; empty for the root graph.
     pub nodes: Vec<String>,
-    /// The names that each of them has and had.
+    /// The present and former names of each of these nodes.
     pub names: Vec<Vec<String>>,
-    /// One of them that the graph above does not have.
+    /// The first of these nodes that its graph does not have.
     pub unknown: Option<String>,
 }

@@ -27,27 +27,26 @@ pub struct History<S: State, N, C = ()> {
     before: Option<CheckpointId>,
     left: usize,
     filter: Option<Filter>,
-    found: VecDeque<Listed>,
+    found: VecDeque<ListEntry>,
     next: Option<Boxed<'static, Turn<S>>>,
     ended: bool,
     pub(crate) namespace: Option<String>,
 }
 
 /// One step of the stream: a snapshot, or what was scanned.
-type Turn<S> = Result<Found<S>, RunError>;
+type Turn<S> = Result<Fetch<S>, RunError>;
 
-enum Found<S> {
+enum Fetch<S> {
     Snapshot(Box<StateSnapshot<S>>),
-    Page(Vec<Listed>),
-    /// The checkpoint is there no more.
+    Page(Vec<ListEntry>),
+    /// The checkpoint was removed meanwhile.
     Removed,
 }
 
-/// A checkpoint that was scanned.
-struct Listed {
+struct ListEntry {
     id: CheckpointId,
     record: CheckpointRecord,
-    /// The records of its tasks, if they were read with it.
+    /// The task records, if they were read with the page.
     tasks: Option<Tasks>,
 }
 
@@ -78,19 +77,19 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> History<S, N, C> {
         }
     }
 
-    /// Ends after so many checkpoints that pass the filter.
+    /// Ends after this many checkpoints that pass the filter.
     pub fn limit(mut self, checkpoints: usize) -> Self {
         self.left = checkpoints;
         self
     }
 
-    /// Begins with the newest checkpoint before this one.
+    /// Starts with the newest checkpoint before this one.
     pub fn before(mut self, checkpoint: CheckpointId) -> Self {
         self.before = Some(checkpoint);
         self
     }
 
-    /// Keeps only checkpoints that fit.
+    /// Yields only checkpoints that pass the filter.
     pub fn filter(mut self, fits: impl Fn(&CheckpointInfo) -> bool + Send + Sync + 'static) -> Self {
         self.filter = Some(Box::new(fits));
         self
@@ -113,18 +112,18 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> History<S, N, C> {
         std::future::poll_fn(|cx| Pin::new(&mut *self).poll_next(cx)).await
     }
 
-    /// Returns the checkpoints without their states: nothing but the records is read.
+    /// Returns the checkpoints without their states; only records are read.
     ///
     /// # Errors
     /// If the store cannot be read.
     pub async fn metadata_only(mut self) -> Result<Vec<CheckpointInfo>, RunError> {
-        Ok(self.listed().await?.iter().map(Listed::info).collect())
+        Ok(self.listed().await?.iter().map(ListEntry::info).collect())
     }
 
-    /// Returns the checkpoints without their states, each with what was to run next: a name for each task.
+    /// Returns the checkpoints without their states, each with the nodes that run next: a name for each task.
     ///
     /// # Errors
-    /// If the store cannot be read, or a node that waits in one of them no longer exists.
+    /// If the store cannot be read, or a node that was to run no longer exists.
     pub async fn outline(mut self) -> Result<Vec<(CheckpointInfo, Vec<String>)>, RunError> {
         let mut all = vec![];
         for listed in self.listed().await? {
@@ -133,7 +132,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> History<S, N, C> {
         Ok(all)
     }
 
-    async fn listed(&mut self) -> Result<Vec<Listed>, RunError> {
+    async fn listed(&mut self) -> Result<Vec<ListEntry>, RunError> {
         let mut all = vec![];
         while self.left > 0 && !self.ended {
             let page = page(&self.reader, self.before, self.namespace.clone()).await?;
@@ -146,11 +145,11 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> History<S, N, C> {
         Ok(all)
     }
 
-    fn take_page(&mut self, page: Vec<Listed>) -> Result<(), RunError> {
+    fn take_page(&mut self, page: Vec<ListEntry>) -> Result<(), RunError> {
         self.ended = page.len() < PAGE;
         self.before = page.last().map(|listed| listed.id).or(self.before);
         let namespace = self.namespace.clone();
-        let fits = |listed: &Listed| {
+        let fits = |listed: &ListEntry| {
             let here = namespace.as_ref().is_none_or(|namespace| listed.record.namespace == *namespace);
             here && self.filter.as_ref().is_none_or(|filter| filter(&listed.info()))
         };
@@ -160,7 +159,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> History<S, N, C> {
     }
 }
 
-impl Listed {
+impl ListEntry {
     fn info(&self) -> CheckpointInfo {
         let CheckpointRecord { parent, source, step, created_at, .. } = self.record;
         CheckpointInfo { id: self.id, parent, source, step, created_at, metadata: self.record.metadata.clone() }
@@ -171,7 +170,7 @@ async fn page(
     reader: &Reader,
     before: Option<CheckpointId>,
     namespace: Option<String>,
-) -> Result<Vec<Listed>, RunError> {
+) -> Result<Vec<ListEntry>, RunError> {
     let last = CheckpointId(before.map_or(u64::MAX, |before| before.0.saturating_sub(1)));
     let key = |id| if namespace.is_some() { Key::Nested(id) } else { Key::Checkpoint(id) };
     let rows = reader.store.scan(&reader.thread, key(CheckpointId(0))..=key(last), Order::Descending, PAGE).await?;
@@ -179,14 +178,14 @@ async fn page(
     for (key, bytes) in rows {
         if let Key::Checkpoint(id) | Key::Nested(id) = key {
             let record = decode_record(&reader.thread, "checkpoint", &bytes)?;
-            page.push(Listed { id, record, tasks: None });
+            page.push(ListEntry { id, record, tasks: None });
         }
     }
     Ok(page)
 }
 
-/// Reads the tasks of a page, newest first, as far as one read goes.
-async fn with_tasks(reader: &Reader, mut page: Vec<Listed>) -> Result<Vec<Listed>, RunError> {
+/// Reads the tasks of a page, newest first, up to `TASKS` records.
+async fn with_tasks(reader: &Reader, mut page: Vec<ListEntry>) -> Result<Vec<ListEntry>, RunError> {
     let (Some(newest), Some(oldest)) = (page.first(), page.last()) else { return Ok(page) };
     let key = |checkpoint, task| Key::Task { checkpoint, task };
     let range = key(oldest.id, 0)..=key(newest.id, u32::MAX);
@@ -219,9 +218,9 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Stream for History<S, N, C> 
                 let Poll::Ready(found) = next.as_mut().poll(cx) else { return Poll::Pending };
                 this.next = None;
                 let taken = match found {
-                    Ok(Found::Snapshot(snapshot)) => return Poll::Ready(Some(Ok(*snapshot))),
-                    Ok(Found::Page(page)) => this.take_page(page),
-                    Ok(Found::Removed) => {
+                    Ok(Fetch::Snapshot(snapshot)) => return Poll::Ready(Some(Ok(*snapshot))),
+                    Ok(Fetch::Page(page)) => this.take_page(page),
+                    Ok(Fetch::Removed) => {
                         this.left = this.left.saturating_add(1);
                         Ok(())
                     }
@@ -252,28 +251,28 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Stream for History<S, N, C> 
 
 async fn next_page<S>(reader: Reader, before: Option<CheckpointId>, namespace: Option<String>) -> Turn<S> {
     let page = page(&reader, before, namespace).await?;
-    with_tasks(&reader, page).await.map(Found::Page)
+    with_tasks(&reader, page).await.map(Fetch::Page)
 }
 
 async fn snapshot_of<S: State, N: NodeId, C: Send + Sync + 'static>(
     table: Arc<Table<S, N, C>>,
     reader: Reader,
-    listed: Listed,
+    listed: ListEntry,
 ) -> Turn<S> {
     let id = listed.id;
     match read_snapshot(&table, &reader, listed).await {
-        // What it held may have been removed since it was listed, and it with that.
-        Err(_) if reader.record(id).await?.is_none() => Ok(Found::Removed),
-        snapshot => snapshot.map(|snapshot| Found::Snapshot(Box::new(snapshot))),
+        // The checkpoint may have been removed since it was listed.
+        Err(_) if reader.record(id).await?.is_none() => Ok(Fetch::Removed),
+        snapshot => snapshot.map(|snapshot| Fetch::Snapshot(Box::new(snapshot))),
     }
 }
 
 async fn read_snapshot<S: State, N: NodeId, C: Send + Sync + 'static>(
     table: &Arc<Table<S, N, C>>,
     reader: &Reader,
-    listed: Listed,
+    listed: ListEntry,
 ) -> Result<StateSnapshot<S>, RunError> {
-    let Listed { id, record, tasks } = listed;
+    let ListEntry { id, record, tasks } = listed;
     let tasks = match tasks {
         Some(tasks) => tasks,
         None => reader.tasks(id).await?,

@@ -24,7 +24,8 @@ use crate::graph::view::{
 };
 
 impl Ledger {
-    /// The ledger of a task that is planned at a position. Of one in a subgraph, [`below`](Self::below) says the rest.
+    /// Returns the ledger of a task that is planned at a position. For a task in a subgraph, [`below`](Self::below)
+    /// adds the rest.
     pub(crate) fn of<S: State, N: NodeId, C: Send + Sync + 'static>(
         table: &Arc<Table<S, N, C>>,
         reader: &Reader,
@@ -47,7 +48,7 @@ impl Ledger {
         ledger
     }
 
-    /// The ledger of a task that its graph has no more.
+    /// Returns the ledger of a task that its graph no longer has.
     pub(crate) fn bare(reader: &Reader, own: (CheckpointId, u32), is_root: bool, segment: String) -> Self {
         Self {
             store: Arc::downgrade(&reader.store),
@@ -61,7 +62,7 @@ impl Ledger {
         }
     }
 
-    /// Says which task of the root graph it is in, and where.
+    /// Locates the task below a task of the root graph.
     fn below(&mut self, above: &Self, activation: Activation) {
         let Activation { call, by_handler, base } = activation;
         self.root = above.root;
@@ -86,7 +87,7 @@ impl Ledger {
         Ok(journal)
     }
 
-    /// Returns the entries without what was emitted.
+    /// Returns the entries without emitted messages.
     pub(crate) async fn entries(&self) -> Result<Vec<JournalEntry>, RunError> {
         let mut entries = self.read().await?.entries;
         entries.iter_mut().filter_map(JournalEntry::effect_mut).for_each(|effect| effect.messages.clear());
@@ -118,7 +119,7 @@ impl Ledger {
     /// Returns the messages of the task, and of the tasks in its subgraphs.
     async fn emitted_messages(&self, reader: &Reader, root: CheckpointId) -> Result<Vec<JournalMessage>, RunError> {
         let key = |number| Key::Event { checkpoint: root, number };
-        let mut heard = vec![];
+        let mut messages = vec![];
         for (at, bytes) in reader.scan(key(0)..=key(u64::MAX)).await? {
             let event = EventRecord::decode(&reader.thread, at, &bytes)?;
             let depth = event.path.iter().position(|place| *place == self.task.place);
@@ -127,14 +128,14 @@ impl Ledger {
                 continue;
             }
             let below = depth.map_or(event.path.len(), |depth| depth + 1);
-            heard.push(JournalMessage {
+            messages.push(JournalMessage {
                 path: event.path[below..].to_vec(),
                 within: event.within,
                 at: event.at,
                 value: serde_json::from_str(&event.value).unwrap_or(Value::Null),
             });
         }
-        Ok(heard)
+        Ok(messages)
     }
 
     async fn children(&self, reader: &Reader) -> Result<Vec<ChildRun>, RunError> {
@@ -149,7 +150,7 @@ impl Ledger {
     }
 }
 
-/// Gives messages to the effects in whose bodies they were emitted; returns the others.
+/// Attaches messages to the effects whose bodies emitted them; returns the others.
 fn attached(entries: &mut [JournalEntry], messages: Vec<JournalMessage>) -> Vec<JournalMessage> {
     let mut left = vec![];
     for message in messages {
@@ -166,7 +167,7 @@ fn attached(entries: &mut [JournalEntry], messages: Vec<JournalMessage>) -> Vec<
     left
 }
 
-/// Returns the questions of a task: answered ones first, then the rest of its last ones.
+/// Returns the questions of a task: answered ones first, then pending ones.
 fn questions<S: State, N: NodeId, C>(table: &Table<S, N, C>, task: &Task<S>, node: &str) -> Vec<JournalQuestion> {
     let payload = |place: u32, name: &str| {
         let shows = table.asks(name).map_or_else(Shows::of::<AnyQuestion>, |asks| asks.shows);
@@ -196,7 +197,7 @@ fn questions<S: State, N: NodeId, C>(table: &Table<S, N, C>, task: &Task<S>, nod
 }
 
 impl TaskSnapshot {
-    /// Reads what the task did in the world outside, learned from it, asked and was answered, over all of its attempts.
+    /// Reads the task's effects, journal entries, questions and answers over all of its attempts.
     ///
     /// ```
     /// # use superstep::graph::{NodeId, State};
@@ -216,7 +217,7 @@ impl TaskSnapshot {
         netted("reading a journal", self.ledger.read()).await
     }
 
-    /// Says of the tasks of its subgraph which task of the root graph they are in.
+    /// Locates the tasks of its subgraph below the task of the root graph.
     pub(crate) fn settle_below(&mut self) {
         let (Some(state), Some(activation)) = (&mut self.state, self.activation) else { return };
         for task in &mut state.tasks {
@@ -226,5 +227,5 @@ impl TaskSnapshot {
     }
 }
 
-/// The snapshot of a task's subgraph, and which activation it is of.
-pub(crate) type Inside = (Box<Nested>, Option<Activation>);
+/// The snapshot of a task's subgraph, and its activation.
+pub(crate) type NestedState = (Box<Nested>, Option<Activation>);

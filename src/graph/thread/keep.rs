@@ -1,5 +1,5 @@
-//! What a person decides about a thread as a whole: names for its checkpoints, what of its past is kept, and whether one
-//! that came from elsewhere may be run. Knows no records: that is the checkpoint room's business.
+//! Management of a whole thread: tags for its checkpoints, retention, and trust in an imported thread. Knows no
+//! records: those are left to `checkpoint`.
 
 use std::sync::Arc;
 
@@ -10,8 +10,8 @@ use crate::graph::node::NodeId;
 use crate::graph::state::State;
 
 impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
-    /// Gives the checkpoint that this handle is [at](Self::at), or the newest, a name, by which [`gc`](Self::gc) keeps it. A
-    /// name that was another checkpoint's moves; that one is returned.
+    /// Tags the checkpoint that this handle is [at](Self::at), or the newest; [`gc`](Self::gc) keeps it. A tag of
+    /// another checkpoint moves; that checkpoint is returned.
     ///
     /// # Errors
     /// [`RunError::EmptyInput`] if the thread has never run; as [`checkpoint::tag`].
@@ -23,7 +23,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
         Ok(checkpoint::tag(&*reader.store, &reader.thread, id, name.as_ref()).await?)
     }
 
-    /// Takes a name away; returns which checkpoint had it.
+    /// Removes a tag; returns the checkpoint that had it.
     ///
     /// # Errors
     /// As [`checkpoint::untag`].
@@ -32,7 +32,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
         Ok(checkpoint::untag(&**store, thread, name.as_ref()).await?)
     }
 
-    /// Returns the names of the thread's checkpoints, in order.
+    /// Returns the tags of the thread's checkpoints, in order.
     ///
     /// # Errors
     /// If there is no store, or it cannot be read.
@@ -41,7 +41,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
         Ok(checkpoint::tags(&**store, thread).await?)
     }
 
-    /// Removes what the policy does not keep of the thread's past.
+    /// Removes everything of the thread's past that the policy does not keep.
     ///
     /// ```
     /// # use superstep::checkpoint::Retention;
@@ -61,7 +61,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
         Ok(checkpoint::gc(&**store, thread, policy).await?)
     }
 
-    /// Lets a thread that was imported be run, answered, updated and forked. Returns whether it had to be said.
+    /// Allows an imported thread to be run, answered, updated and forked. Returns false if it was trusted already.
     ///
     /// # Errors
     /// As [`checkpoint::trust`].

@@ -1,9 +1,9 @@
-//! How the threads of a store stand, read off their records: no state is decoded, and no graph is needed.
+//! The status of the threads of a store, read from their records: no state is decoded, and no graph is needed.
 
 use std::collections::HashMap;
 use std::time::SystemTime;
 
-use super::resting::{Came, may_wait, rests};
+use super::resting::{ArrivedSignals, may_wait, rests};
 use super::snapshot::is_failed;
 use super::status::StatusKind;
 use crate::checkpoint::time::system_time;
@@ -18,16 +18,15 @@ use crate::graph::records::{COMMAND_KEY, Tasks, clock};
 /// A thread as a list shows it. Its JSON is what `superstep threads --json` prints.
 #[derive(Clone, Debug)]
 pub struct ThreadInfo {
-    /// Its name.
+    /// The name.
     pub id: ThreadId,
-    /// The name of its graph; empty if the thread was begun and nothing of it stored.
+    /// The name of its graph; empty if the thread was started and nothing of it stored.
     pub graph: String,
-    /// Its status. A thread at a breakpoint, or one that needs migration, shows as it was left, because only its graph
-    /// knows.
+    /// The status. Breakpoints and a needed migration do not show here, because only the graph knows of them.
     pub standing: StatusKind,
     /// The newest checkpoint.
     pub checkpoint: Option<CheckpointId>,
-    /// The superstep it has come to, from -1.
+    /// The last superstep, from -1.
     pub step: i64,
     /// When it was first written, in milliseconds since 1970.
     pub created_at: u64,
@@ -35,14 +34,14 @@ pub struct ThreadInfo {
     pub updated_at: u64,
     /// The [fingerprint](crate::graph::CompiledGraph::fingerprint) of the graph that stored its newest checkpoint.
     pub fingerprint: u64,
-    /// When it was imported and whether it is trusted, if it was made elsewhere.
+    /// The import time and trust, if it was made elsewhere.
     pub foreign: Option<ForeignRecord>,
     /// The metadata of its newest checkpoint: [`Thread::metadata`](crate::graph::Thread::metadata).
     pub metadata: Vec<(String, String)>,
-    /// The pending questions, if it is [`Interrupted`](StatusKind::Interrupted). Their types are not known here: payloads are
-    /// JSON, and so are answers.
+    /// The pending questions, if it is [`Interrupted`](StatusKind::Interrupted). Their types are not known here:
+    /// payloads and answers are JSON.
     pub questions: Vec<Question>,
-    /// When the first of its tasks that wait for a time can resume.
+    /// The earliest time at which a waiting task can resume.
     pub wake: Option<SystemTime>,
     /// The signals that its tasks wait for.
     pub awaits: Vec<AwaitedSignal>,
@@ -57,13 +56,13 @@ pub struct ThreadInfo {
 }
 
 impl ThreadInfo {
-    /// Returns whether something can run now, as far as the records show it.
+    /// Returns true if a task can run now, as far as the records show.
     pub(crate) fn can_resume(&self) -> bool {
         let trusted = self.foreign.as_ref().is_none_or(|foreign| foreign.trusted);
         trusted && (self.standing == StatusKind::Pending || self.ready)
     }
 
-    /// Returns one thread; none if the store does not know it.
+    /// Returns one thread; none if the store does not have it.
     ///
     /// # Errors
     /// If the store cannot be read.
@@ -71,8 +70,8 @@ impl ThreadInfo {
         Self::read_at(store, id, SystemTime::now()).await
     }
 
-    /// The same as it stands at a time, which tells whether it waits: for threads with a [`clock`](crate::graph::Thread::clock)
-    /// of their own.
+    /// Returns one thread as of a time, which decides whether it still waits: for threads with a
+    /// [`clock`](crate::graph::Thread::clock) of their own.
     ///
     /// # Errors
     /// If the store cannot be read.
@@ -81,7 +80,7 @@ impl ThreadInfo {
     }
 
     /// Returns all threads of a store, in byte order of length and name. One whose records cannot be read is
-    /// [`Damaged`](StatusKind::Damaged), and hides no other.
+    /// [`Damaged`](StatusKind::Damaged) and does not affect the others.
     ///
     /// # Errors
     /// If the store cannot be read.
@@ -89,7 +88,7 @@ impl ThreadInfo {
         Self::all_at(store, SystemTime::now()).await
     }
 
-    /// The same as they stand at a time, which tells whether they wait.
+    /// Returns all threads of a store as of a time, which decides whether they still wait.
     ///
     /// # Errors
     /// If the store cannot be read.
@@ -103,7 +102,7 @@ impl ThreadInfo {
     }
 }
 
-/// A reading of many threads: what they share is read once.
+/// A reader of many threads that caches the graph shapes they share.
 pub(crate) struct Listing<'a> {
     store: &'a dyn Checkpointer,
     /// The number of sources of each join, by the graph's fingerprint.
@@ -117,7 +116,7 @@ impl<'a> Listing<'a> {
         Self { store, joins: HashMap::new(), now: clock::millis(now) }
     }
 
-    /// Returns one thread; a damaged one if its records cannot be read.
+    /// Returns one thread; a [`Damaged`](StatusKind::Damaged) one if its records cannot be read.
     pub(super) async fn read(&mut self, id: &ThreadId) -> Result<Option<ThreadInfo>, RunError> {
         self.info(id).await.or_else(|error| damaged(id, error).map(Some))
     }
@@ -132,7 +131,7 @@ impl<'a> Listing<'a> {
         let about: Option<AboutRecord> = decoded(id, "record about the thread", found.pop().flatten())?;
         let about = about.unwrap_or_default();
         let has_stops = !about.stops.is_empty();
-        let Found { standing, questions, wake, awaits, ready, progress } =
+        let StatusDetails { standing, questions, wake, awaits, ready, progress } =
             self.standing(id, head, record.as_ref(), commanded).await?;
         let metadata = record.as_ref().map(|record| record.metadata.clone()).unwrap_or_default();
         Ok(Some(ThreadInfo {
@@ -162,7 +161,7 @@ impl<'a> Listing<'a> {
         head: Head,
         record: Option<&CheckpointRecord>,
         commanded: bool,
-    ) -> Result<Found, RunError> {
+    ) -> Result<StatusDetails, RunError> {
         if self.store.is_claimed(id) {
             return Ok(StatusKind::Running.into());
         }
@@ -179,33 +178,32 @@ impl<'a> Listing<'a> {
         }
         let planned = self.planned(id, record, &command).await?;
         let done = tasks.values().filter(|task| task.status == TaskStatus::Done).count();
-        let came = Came::read(self.store, id, checkpoint, &tasks).await?;
-        let found = self.waiting(&tasks, &came);
-        let resting = tasks.iter().filter(|(task, record)| rests((**task, *record), &came, self.now)).count();
+        let arrived = ArrivedSignals::read(self.store, id, checkpoint, &tasks).await?;
+        let found = self.waiting(&tasks, &arrived);
+        let resting = tasks.iter().filter(|(task, record)| rests((**task, *record), &arrived, self.now)).count();
         if !questions.is_empty() {
-            let asking = tasks.iter().filter(|(task, record)| asks(record) && !came.wakes(**task, record, self.now));
+            let asking = tasks.iter().filter(|(task, record)| asks(record) && !arrived.wakes(**task, record, self.now));
             let asking = asking.count();
             let ready = !failed && planned > done + asking + resting;
-            return Ok(Found { standing: StatusKind::Interrupted, questions, ready, ..found });
+            return Ok(StatusDetails { standing: StatusKind::Interrupted, questions, ready, ..found });
         }
         let standing = match planned {
             0 => StatusKind::Finished,
-            // All have ended, and yet no checkpoint follows: their results could not be applied.
+            // All tasks have ended without a checkpoint following: their results could not be applied.
             planned if done == planned => StatusKind::Failed,
             planned if done + resting == planned && found.awaits.is_empty() => StatusKind::Waiting,
             planned if done + resting == planned => StatusKind::AwaitingSignal,
             _ => StatusKind::Pending,
         };
-        Ok(Found { standing, ..found })
+        Ok(StatusDetails { standing, ..found })
     }
 
-    /// Returns the waits of the tasks.
-    fn waiting(&self, tasks: &Tasks, came: &Came) -> Found {
+    fn waiting(&self, tasks: &Tasks, arrived: &ArrivedSignals) -> StatusDetails {
         let waiting = || tasks.values().filter(|task| may_wait(task));
         let wakes = waiting().filter_map(|task| task.wake);
-        let signal = came.first(waiting());
+        let signal = arrived.first(waiting());
         let progress = Progress { entries: tasks.values().map(|task| u64::from(task.effects)).sum(), signal };
-        Found {
+        StatusDetails {
             wake: wakes.filter(|&wake| wake > self.now).min(),
             awaits: waiting().flat_map(|task| &task.receives).map(AwaitedSignal::from).collect(),
             progress,
@@ -213,7 +211,7 @@ impl<'a> Listing<'a> {
         }
     }
 
-    /// The pending questions, without the types that declare them.
+    /// Returns the pending questions, without their types.
     async fn questions(&self, id: &ThreadId, birth: u64, tasks: &Tasks) -> Result<Vec<Question>, RunError> {
         let asking = tasks.values().filter(|task| task.status != TaskStatus::Done);
         let of = |task| move |asked| (task, asked);
@@ -239,7 +237,7 @@ impl<'a> Listing<'a> {
         Ok(tasks)
     }
 
-    /// Returns the number of tasks that a checkpoint plans, with those of a command through `update_state`.
+    /// Returns the number of tasks that a checkpoint plans, including those of a command.
     async fn planned(
         &mut self,
         id: &ThreadId,
@@ -253,7 +251,6 @@ impl<'a> Listing<'a> {
         Ok(nodes.len() + control.sends.len() + command.sends.len())
     }
 
-    /// The targets of complete joins.
     async fn joined(&mut self, id: &ThreadId, shape: u64, control: &ControlRecord) -> Result<Vec<u32>, RunError> {
         if !control.has_arrivals() {
             return Ok(vec![]);
@@ -269,17 +266,15 @@ impl<'a> Listing<'a> {
     }
 }
 
-/// The progress of the tasks of a checkpoint, as a thread that is resumed shows it.
+/// Progress of the tasks of a checkpoint; a runner compares it to see whether a thread has moved.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Progress {
-    /// The number of entries in their journals.
     entries: u64,
     /// The first signal in the mailbox that one of them waits for.
     signal: Option<SignalId>,
 }
 
-/// A thread's status with what belongs to it.
-struct Found {
+struct StatusDetails {
     standing: StatusKind,
     questions: Vec<Question>,
     /// In milliseconds since 1970.
@@ -290,13 +285,13 @@ struct Found {
     progress: Progress,
 }
 
-impl From<StatusKind> for Found {
+impl From<StatusKind> for StatusDetails {
     fn from(standing: StatusKind) -> Self {
         Self { standing, questions: vec![], wake: None, awaits: vec![], ready: false, progress: Progress::default() }
     }
 }
 
-/// A thread whose records cannot be read, as a list shows it; any other error stays one.
+/// Returns a thread whose records cannot be read as a list entry; passes other errors on.
 fn damaged(id: &ThreadId, error: RunError) -> Result<ThreadInfo, RunError> {
     match &error {
         RunError::Checkpoint(CheckpointError::Damaged { .. } | CheckpointError::Format { .. }) => {}
@@ -323,7 +318,6 @@ fn damaged(id: &ThreadId, error: RunError) -> Result<ThreadInfo, RunError> {
     })
 }
 
-/// Returns true if a task waits for an answer.
 fn asks(task: &TaskRecord) -> bool {
     task.status != TaskStatus::Done && task.questions.iter().any(|asked| !asked.answered)
 }

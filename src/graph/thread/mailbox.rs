@@ -10,31 +10,32 @@ use crate::graph::records::{
 };
 use crate::graph::state::{State, type_name::short};
 
-/// Held from the look for a key until its signal is stored. The other processes of a store send through this one.
+/// Held from the lookup of a key until its signal is stored. Other processes send through the process that opened the
+/// store.
 static KEYED_SENDING: tokio::sync::Mutex<()> = tokio::sync::Mutex::const_new(());
 
 impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
-    /// Sends a signal to the thread: durably, before this returns. It runs nothing.
+    /// Sends a signal to the thread; it is on disk when this returns. Nothing runs.
     ///
-    /// The signal waits in the thread's mailbox, in the order of sending, until a node
-    /// [receives](crate::graph::Ctx::receive) one of its type. A thread takes signals at any time: while a run holds it, here
-    /// or in another task, while it sleeps or waits for an answer, after it failed or finished (a later run may receive them
-    /// then). A run under way receives it at its next `receive`, or when its superstep would end in waiting for it; a thread
-    /// that rests goes on by [`proceed`](Self::proceed), or by a [`runner`](crate::graph::runner()) at its next look at the
-    /// store (see [`waker`](crate::graph::Runner::waker)).
+    /// The signal stays in the thread's mailbox, in the order of sending, until a node
+    /// [receives](crate::graph::Ctx::receive) one of its type. A thread accepts signals at any time: during a run, in
+    /// this task or another, while it sleeps or waits for an answer, after it failed or finished (a later run may
+    /// receive them). A running thread receives it at its next `receive`, or when its superstep would end waiting for
+    /// it; a thread that waits resumes by [`proceed`](Self::proceed), or by a [`runner`](crate::graph::runner()) at its
+    /// next look at the store (see [`waker`](crate::graph::Runner::waker)).
     ///
     /// A mailbox holds up to 1,000 signals of up to 1 MiB.
     ///
     /// # Errors
     /// [`RunError::UnknownThread`], [`RunError::UnknownSignal`] if no node declares it, [`RunError::MistypedSignal`],
-    /// [`RunError::MailboxFull`], [`RunError::NoCheckpointer`], [`RunError::Foreign`]; if the store fails. Nothing is sent
-    /// then.
+    /// [`RunError::MailboxFull`], [`RunError::NoCheckpointer`], [`RunError::Foreign`]; if the store fails. Nothing is
+    /// sent on an error.
     pub async fn signal<T: Signal>(&self, signal: T) -> Result<SignalId, RunError> {
         self.send(SignalRequest::new(&signal)).await
     }
 
-    /// Sends a signal as [`signal`](Self::signal) does, once for each key of the sender: a second one with the same name and key
-    /// is not sent, and the id of the first is returned; see [`SignalRequest::key`].
+    /// Sends a signal as [`signal`](Self::signal) does, once for each key: a second one with the same name and key is
+    /// not sent, and the id of the first is returned; see [`SignalRequest::key`].
     ///
     /// ```
     /// # use superstep::graph::{NodeId, State};
@@ -52,7 +53,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
         self.send(SignalRequest::new(&signal).key(key)).await
     }
 
-    /// Sends a signal as [`signal`](Self::signal) does: as JSON, with who sent it; see [`SignalRequest`].
+    /// Sends a signal as [`signal`](Self::signal) does: as JSON, with the sender's name; see [`SignalRequest`].
     ///
     /// # Errors
     /// As [`signal`](Self::signal).
@@ -73,7 +74,6 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
         }
     }
 
-    /// Stores a signal, and its sender's key with it.
     async fn post(
         &self,
         reader: &Reader,
@@ -94,7 +94,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
         Ok(id)
     }
 
-    /// Returns the signals that were sent and that no task has received, in the order of sending.
+    /// Returns the signals that no task has received yet, in the order of sending.
     ///
     /// # Errors
     /// [`RunError::UnknownThread`]; if there is no store, or it cannot be read.
@@ -123,7 +123,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
         Ok(reader.store.commit(commit).await?)
     }
 
-    /// The record of a signal that is of its declared type and not too large.
+    /// Checks a signal's type and size and returns its record.
     fn checked(&self, request: SignalRequest) -> Result<SignalRecord, RunError> {
         let bytes = request.bytes.clone()?;
         let SignalRequest { name, .. } = &request;

@@ -1,9 +1,10 @@
-//! What a handle does about threads that another version of its graph stored. Runs nothing.
+//! Threads that another version of the graph stored: pending questions, subgraphs and tasks that no longer fit. Runs
+//! nothing.
 
 use std::sync::Arc;
 
 use super::handle::Thread;
-use super::journal::Inside;
+use super::journal::NestedState;
 use crate::checkpoint::{CarriedRecord, CheckpointId, QuestionRecord, Slot, TaskRecord};
 use crate::graph::build::Table;
 use crate::graph::error::{Incompatibility, RunError};
@@ -15,13 +16,13 @@ use crate::graph::superstep::{Position, Task, task::planned};
 use crate::graph::view::{Activation, AnyChild, Ledger, TaskSnapshot, View, origin::task_id};
 
 impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
-    /// Drops open questions that the graph asks no more: nobody would take the answer.
-    pub(crate) fn forget_unasked(&self, records: &mut Tasks) {
+    /// Drops pending questions that no node declares any more, since no answer could reach them.
+    pub(crate) fn drop_undeclared_questions(&self, records: &mut Tasks) {
         let asks = |asked: &QuestionRecord| asked.answered || self.graph.table.still_asks(0, asked);
         records.values_mut().for_each(|record| record.questions.retain(asks));
     }
 
-    /// Fails if a subgraph that is to go on cannot.
+    /// Fails if a subgraph that would resume cannot.
     pub(crate) async fn check_inside(
         &self,
         run: &Run<S, N, C>,
@@ -37,13 +38,14 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
     }
 }
 
-/// The state of a task's subgraph, if there is one: as it stands, also beneath a checkpoint that is looked at as it was.
+/// Returns the snapshot of a task's subgraph, if there is one. It is the present one, even below a checkpoint of the
+/// past.
 pub(crate) async fn nested<S: State, N: NodeId, C: Send + Sync + 'static>(
     table: &Arc<Table<S, N, C>>,
     reader: &Reader,
     at: (&Position<S>, &Mapping),
     task: &Task<S>,
-) -> Result<Option<Inside>, RunError> {
+) -> Result<Option<NestedState>, RunError> {
     let Some(ChildOf { child, id, call, before, .. }) = child_of(table, reader, at, task).await? else {
         return Ok(None);
     };
@@ -59,7 +61,7 @@ pub(crate) async fn nested<S: State, N: NodeId, C: Send + Sync + 'static>(
     Ok(Some((Box::new(child.0.nested(reader, id).await?), activation)))
 }
 
-/// Returns the incompatibilities of the subgraphs that continue.
+/// Returns the incompatibilities of the subgraphs that would resume.
 pub(crate) async fn inside<S: State, N: NodeId, C: Send + Sync + 'static>(
     table: &Table<S, N, C>,
     reader: &Reader,
@@ -76,20 +78,18 @@ pub(crate) async fn inside<S: State, N: NodeId, C: Send + Sync + 'static>(
     Ok(misfits)
 }
 
-/// The subgraph of a task.
 struct ChildOf<'a> {
     child: &'a AnyChild,
-    /// Its checkpoint.
     id: CheckpointId,
-    /// True if it is certain that they belong together.
+    /// Set if the subgraph is certainly the task's own.
     is_sure: bool,
-    /// The pointer of the task that led to it, if one did.
+    /// The call that it belongs to, if a task points at it.
     call: Option<u32>,
-    /// The checkpoint of one with state of its own at which the task found it.
+    /// Subgraphs with state of their own only: the checkpoint at which the task started.
     before: Option<CheckpointId>,
 }
 
-/// The subgraph that stands for a task.
+/// Returns the subgraph of a task.
 async fn child_of<'a, S: State, N: NodeId, C: Send + Sync + 'static>(
     table: &'a Table<S, N, C>,
     reader: &Reader,
@@ -113,14 +113,14 @@ async fn child_of<'a, S: State, N: NodeId, C: Send + Sync + 'static>(
     Ok(same.or(children.first()).map(|child| ChildOf { child, id, is_sure, call, before: own }))
 }
 
-/// A task that cannot be planned any more.
-pub(crate) struct Lost {
+/// A stored task that this version of the graph cannot plan.
+pub(crate) struct LostTask {
     pub node: String,
     key: u32,
     record: TaskRecord,
 }
 
-impl Lost {
+impl LostTask {
     pub(crate) fn of(mapping: &Mapping, records: &Tasks) -> Vec<Self> {
         let lost = |(key, node): (u32, String)| {
             let record = records.get(&key).cloned().unwrap_or_default();
@@ -129,7 +129,6 @@ impl Lost {
         mapping.lost().into_iter().map(lost).collect()
     }
 
-    /// As far as its record tells.
     pub(crate) async fn shown<S: State, N: NodeId, C>(
         self,
         table: &Arc<Table<S, N, C>>,
@@ -163,8 +162,8 @@ impl Lost {
 }
 
 impl Reader {
-    /// Tells whoever watches of values that nobody reads.
-    pub(crate) fn tell_carried(&self, carried: &[CarriedRecord]) {
+    /// Logs a warning that values of undeclared channels are carried along.
+    pub(crate) fn warn_of_unknown_channels(&self, carried: &[CarriedRecord]) {
         let held = carried.iter().filter(|carried| carried.slot != Slot::Absent);
         let names: Vec<&str> = held.map(|carried| carried.channel.name.as_str()).collect();
         if !names.is_empty() {

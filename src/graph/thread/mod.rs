@@ -1,6 +1,6 @@
 //! A thread: run it, answer it, read it, change its state, go back in its history.
 //!
-//! Knows runs as a whole; the tasks of a superstep are the business of `run`.
+//! Knows runs as a whole; the tasks of a superstep are left to `run`.
 
 mod answer;
 mod carry;

@@ -1,4 +1,4 @@
-//! What a call on a handle opens: the claim of its thread and its records, or only a reader. Runs nothing.
+//! Opening a thread: the claim and its recorder, or only a reader. Runs nothing.
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
@@ -32,7 +32,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
             sink: None,
             recorded: self.environment.records_events,
             traced: trace::is_on(),
-            timed: trace::hears_warnings(),
+            timed: trace::logs_warnings(),
         };
         let environment = Environment {
             outside: self.environment.outside.clone(),
@@ -63,8 +63,8 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
         Budgets { supersteps: self.settings.supersteps, until }
     }
 
-    /// Takes the time from elsewhere than the machine's clock: of checkpoints, answers, [`Ctx::now`](crate::graph::Ctx::now)
-    /// and waits. Retries and timeouts keep to tokio's.
+    /// Replaces the system clock for checkpoints, answers, [`Ctx::now`](crate::graph::Ctx::now) and waits. Retries and
+    /// timeouts use tokio's.
     pub fn clock(mut self, clock: impl Clock) -> Self {
         self.environment.outside.clock = Some(Arc::new(clock));
         self
@@ -85,7 +85,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
         Ok(Some(Arc::new(recorder)))
     }
 
-    /// Code is not run over what was made elsewhere until somebody trusts it.
+    /// Fails for an imported thread that nobody has trusted yet.
     pub(crate) async fn check_trusted(&self) -> Result<(), RunError> {
         let (Some(store), Some(id)) = (&self.graph.store, &self.id) else { return Ok(()) };
         self.check_trust(&**store, id, about_thread(&**store, id).await?.as_ref())
@@ -104,7 +104,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
         }
     }
 
-    /// Reads without claiming.
+    /// Returns a reader and the head, without claiming the thread.
     pub(crate) async fn reader(&self, what: &'static str) -> Result<(Reader, Option<Head>), RunError> {
         let (Some(store), Some(thread)) = (&self.graph.store, &self.id) else {
             return Err(RunError::NoCheckpointer { what });
@@ -114,7 +114,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
         Ok((Reader { store: Arc::clone(store), thread: thread.clone(), birth, recorder: None, logs: None }, head))
     }
 
-    /// The same of a thread that must be there.
+    /// Returns a reader and the head of a thread that must exist.
     pub(crate) async fn known(&self, what: &'static str) -> Result<(Reader, Head), RunError> {
         let (reader, head) = self.reader(what).await?;
         if let Some(head) = head {

@@ -1,4 +1,4 @@
-//! What a run ends with.
+//! The outcome of a run.
 
 use std::fmt;
 use std::ops::Deref;
@@ -15,40 +15,40 @@ use crate::graph::state::State;
 use crate::graph::superstep::Task;
 use crate::graph::view::Shown;
 
-/// The end of a run. Everything it did is stored. A failure is no outcome but a [`RunError`](crate::graph::RunError).
+/// The end of a run. Everything it did is stored. A failure is a [`RunError`](crate::graph::RunError), not an outcome.
 /// Its `Debug` shows a derived state as JSON, without secret channels.
 #[derive(Clone)]
 #[non_exhaustive]
 pub enum Outcome<S> {
     /// Nothing is left to run.
     Finished(Arc<S>),
-    /// Questions are open: answer them with `thread.resume` or `thread.answer`, in this process or another.
+    /// Questions are pending: answer them with `thread.resume` or `thread.answer`, in this process or another.
     Interrupted(Questions<S>),
-    /// Nothing is left to do until a time that tasks wait for; `thread.proceed()` goes on from then on. See
+    /// No task can run before a time; `thread.proceed()` resumes the thread from then on. See
     /// [`Ctx::sleep`](crate::graph::Ctx::sleep).
     Waiting {
-        /// When the first of them goes on.
+        /// The earliest time at which a task can resume.
         until: SystemTime,
         /// The position of the run.
         rest: Rest<S>,
     },
-    /// Nothing is left to do until a signal comes; once it has been [sent](crate::graph::Thread::signal), `thread.proceed()`
-    /// goes on. See [`Ctx::receive`](crate::graph::Ctx::receive).
+    /// No task can run before a signal arrives; once it has been [sent](crate::graph::Thread::signal),
+    /// `thread.proceed()` resumes the thread. See [`Ctx::receive`](crate::graph::Ctx::receive).
     AwaitingSignal {
         /// The signals that tasks wait for.
         signals: Vec<AwaitedSignal>,
-        /// When the first task goes on without one, or has slept long enough; none: never.
+        /// The earliest time at which a task resumes without a signal; none: never.
         until: Option<SystemTime>,
         /// The position of the run.
         rest: Rest<S>,
     },
-    /// The run stands at a breakpoint; `thread.proceed()` goes on.
+    /// The run stopped at a breakpoint; `thread.proceed()` resumes it.
     Stopped(Rest<S>),
-    /// The run was cancelled; `thread.proceed()` goes on.
+    /// The run was cancelled; `thread.proceed()` resumes it.
     Cancelled(Rest<S>),
-    /// The run was asked to stop after its superstep; `thread.proceed()` goes on.
+    /// The run was drained: it stopped after its superstep; `thread.proceed()` resumes it.
     Drained(Rest<S>),
-    /// A budget was used up; `thread.proceed()` goes on with a new one.
+    /// A budget was used up; `thread.proceed()` resumes with a new one.
     Budget(Budget, Rest<S>),
 }
 
@@ -91,7 +91,7 @@ impl<S> Outcome<S> {
         }
     }
 
-    /// Returns the open questions.
+    /// Returns the pending questions.
     pub fn questions(&self) -> &[Question] {
         match self {
             Self::Interrupted(questions) => questions,
@@ -100,7 +100,7 @@ impl<S> Outcome<S> {
     }
 }
 
-/// Open questions, with the state they are asked over.
+/// Pending questions, with the state at the interrupt.
 #[derive(Clone)]
 pub struct Questions<S> {
     questions: Vec<Question>,

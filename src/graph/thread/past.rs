@@ -28,61 +28,62 @@ use crate::graph::view::{Seen, Snapshot, StateSnapshot, TaskSnapshot};
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub enum Status {
-    /// It has never run: nothing of it is stored. A mistyped name is such a thread.
+    /// The thread has never run: nothing is stored. A mistyped name has this status.
     New,
     /// Nothing is left to run.
     Finished,
-    /// Something is left to run: `proceed()`.
+    /// Tasks are left to run: `proceed()` runs them.
     Pending {
         /// The nodes: a name for each task.
         next: Vec<String>,
     },
-    /// Questions are open.
+    /// Questions are pending.
     Interrupted {
         /// The questions.
         questions: Vec<Question>,
     },
-    /// All tasks that have not ended wait for a time that has not come: `proceed()` goes on from then on.
+    /// All unfinished tasks wait for a time in the future; `proceed()` resumes them from then on.
     Waiting {
-        /// When the first of them goes on.
+        /// The earliest time at which a task can resume.
         until: SystemTime,
         /// The nodes: a name for each task.
         next: Vec<String>,
     },
-    /// No task can run until a signal comes, or its time: `proceed()` goes on from then on.
+    /// No task can run before a signal or a time; `proceed()` resumes from then on.
     AwaitingSignal {
         /// The signals that tasks wait for.
         signals: Vec<AwaitedSignal>,
-        /// When the first task goes on without one, or has slept long enough; none: never.
+        /// The earliest time at which a task resumes without a signal; none: never.
         until: Option<SystemTime>,
         /// The nodes: a name for each task.
         next: Vec<String>,
     },
-    /// It stands at a breakpoint of the graph, or of the handle that asks: before these nodes, or after those that ran last.
-    /// At one inside a subgraph it is [`Pending`](Self::Pending): the records do not tell it from a run that was cancelled.
+    /// The thread stopped at a breakpoint of the graph or of this handle: before these nodes, or after the last
+    /// superstep. At a breakpoint inside a subgraph it is [`Pending`](Self::Pending): the records do not distinguish
+    /// that from a cancelled run.
     Stopped {
         /// The nodes.
         next: Vec<String>,
     },
-    /// A task failed, or its results cannot be applied: `proceed()` tries again, `retry()` begins the superstep anew.
+    /// A task failed, or its results cannot be applied: `proceed()` tries again, `retry()` restarts the superstep.
     Failed {
         /// The reason.
         reason: String,
     },
-    /// Another version of the graph stored it, and this one cannot go on with it: it can be read, and moved on by hand with
+    /// Another version of the graph stored the thread, and this one cannot resume it. It can be read, and moved on with
     /// [`update_state_as`](Thread::update_state_as).
     NeedsMigration {
         /// The incompatibilities.
         misfits: Vec<Incompatibility>,
     },
-    /// A run holds it just now.
+    /// A run holds the thread.
     Running,
 }
 
 impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
-    /// Returns the thread as it stands: with the results of tasks that ended since the newest checkpoint, and the questions
-    /// that are open. What a command led to shows here once it has run, and in [`status`](Self::status) at once. None if it
-    /// has never run. With [`at`](Self::at): that checkpoint as it was.
+    /// Returns the present state: with the results of tasks that ended since the newest checkpoint, and the pending
+    /// questions. The effect of a command shows here once it has run, and in [`status`](Self::status) at once. None if
+    /// the thread has never run. With [`at`](Self::at): that checkpoint as it was.
     ///
     /// # Errors
     /// If there is no store, it cannot be read, or the checkpoint is unknown.
@@ -90,8 +91,8 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
         netted("reading a thread", self.snapshot(false)).await
     }
 
-    /// The same, with the states of subgraphs in [`TaskSnapshot::state`](crate::graph::TaskSnapshot): each as it stands,
-    /// with what ended since its newest checkpoint, also beneath a checkpoint of the past.
+    /// Returns the state with those of subgraphs in [`TaskSnapshot::state`](crate::graph::TaskSnapshot). Subgraphs show
+    /// their present state, including results since their newest checkpoint, even below a checkpoint of the past.
     ///
     /// # Errors
     /// As [`state`](Self::state).
@@ -108,7 +109,8 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
         Ok(Some(Snapshot::read(&self.graph.table, &reader, id, seen, deep).await?))
     }
 
-    /// Returns the checkpoints, newest first, as a stream: each is read when it is asked for. LangGraph: `get_state_history`.
+    /// Returns the checkpoints, newest first, as a stream: each is read when it is polled. LangGraph:
+    /// `get_state_history`.
     ///
     /// ```
     /// # use superstep::graph::{NodeId, State};
@@ -131,8 +133,8 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
         Ok(history.of(namespace))
     }
 
-    /// Returns the graph as a mermaid flowchart, with the nodes to run next and the open questions marked, and subgraphs
-    /// expanded so deep.
+    /// Returns the graph as a mermaid flowchart, with the nodes to run next and the pending questions marked, and
+    /// subgraphs expanded up to this depth.
     ///
     /// # Errors
     /// If there is no store, or it cannot be read.
@@ -140,7 +142,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
         Ok(self.graph.draw(&self.marks(depth).await?))
     }
 
-    /// The same in the language of Graphviz.
+    /// Returns the [`mermaid`](Self::mermaid) drawing in Graphviz's language.
     ///
     /// # Errors
     /// As [`mermaid`](Self::mermaid).
@@ -148,7 +150,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
         Ok(dot::dot(&self.graph.drawing(), &self.marks(depth).await?))
     }
 
-    /// The same as plain text.
+    /// Returns the [`mermaid`](Self::mermaid) drawing as plain text.
     ///
     /// # Errors
     /// As [`mermaid`](Self::mermaid).
@@ -164,7 +166,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
         Ok(options)
     }
 
-    /// Returns how the thread stands.
+    /// Returns the status of the thread.
     ///
     /// ```
     /// # use superstep::graph::{NodeId, State};
@@ -283,8 +285,8 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
         Ok(just && Table::<S, N, C>::stops_at(after, ran.into_iter()))
     }
 
-    /// Drops what the tasks of the unfinished superstep came to, answers included, and runs all of them again (V3): the way on
-    /// when two tasks wrote one channel, or a reducer refused. To run only the failed tasks again, `proceed()`.
+    /// Drops the results of the unfinished superstep, answers included, and runs all of its tasks again (V3): for when
+    /// two tasks wrote one channel, or a reducer failed. To run only the failed tasks again, use `proceed()`.
     ///
     /// # Errors
     /// As [`invoke`](Self::invoke).
@@ -295,7 +297,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
         self.clone().restart_superstep().proceed().await
     }
 
-    /// Begins the unfinished superstep anew with the next run: [`retry`](Self::retry) as a setting, for a stream.
+    /// Restarts the unfinished superstep with the next run: [`retry`](Self::retry) as a setting, for a stream.
     pub fn restart_superstep(mut self) -> Self {
         self.settings.restart_superstep = true;
         self
@@ -316,7 +318,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
     }
 }
 
-/// Marks what runs next and what is asked, as paths of node names.
+/// Marks the nodes to run next and the pending questions, as paths of node names.
 fn mark(next: &[String], tasks: &[TaskSnapshot], above: &str, options: &mut DrawOptions) {
     options.position.extend(next.iter().map(|node| format!("{above}{node}")));
     for task in tasks {

@@ -1,4 +1,4 @@
-//! What a caller wants of a thread: new input, going on, answers, a command.
+//! The request of a run: new input, a resume, answers, a command.
 
 use std::sync::Arc;
 
@@ -30,39 +30,40 @@ impl<S: State, N> std::fmt::Debug for Request<S, N> {
 }
 
 impl<S: State, N> Request<S, N> {
-    /// Begins at START with new input. LangGraph: `invoke(input)`.
+    /// Starts at START with new input. LangGraph: `invoke(input)`.
     pub fn input(input: impl IntoWrites<S>) -> Self {
         Self { kind: Kind::Input(input.into_writes()), given: None }
     }
 
-    /// Adds the input as it was given, for the routers after START in a data-defined graph: they read it beneath the state,
-    /// keys that are no channels included. It is not stored.
+    /// Adds the input as JSON for the routers after START in a data-defined graph, which read it beneath the state,
+    /// including keys that are no channels. It is not stored.
     pub fn given(mut self, input: Map<String, Value>) -> Self {
         self.given = Some(Arc::new(input));
         self
     }
 
-    /// Goes on where the thread stands. LangGraph: `invoke(None)`.
+    /// Resumes the thread. LangGraph: `invoke(None)`.
     pub fn proceed() -> Self {
         Self::answers([])
     }
 
-    /// Answers open questions and goes on. LangGraph: `Command(resume=…)`.
+    /// Answers pending questions and resumes. LangGraph: `Command(resume=…)`.
     pub fn answers(answers: impl IntoIterator<Item = Answer>) -> Self {
         Self { kind: Kind::Go { answers: answers.into_iter().collect(), command: None }, given: None }
     }
 
-    /// Answers the one open question of this type and goes on.
+    /// Answers the one pending question of this type and resumes.
     pub fn resume<I: Interrupt>(answer: &I::Resume) -> Self {
         Self::answers([Answer::new::<I>(answer)])
     }
 
-    /// Applies an update and goes to nodes, besides whatever waits. LangGraph: `invoke(Command(update=…, goto=…))`.
+    /// Applies an update and starts nodes, in addition to the pending tasks. LangGraph: `invoke(Command(update=…,
+    /// goto=…))`.
     pub fn command(command: Command<S, N>) -> Self {
         Self { kind: Kind::Go { answers: vec![], command: Some(command) }, given: None }
     }
 
-    /// Adds a command to answers.
+    /// Adds a command to a request with answers.
     pub fn and(mut self, command: Command<S, N>) -> Self {
         if let Kind::Go { command: slot, .. } = &mut self.kind {
             *slot = Some(command);

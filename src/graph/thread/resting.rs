@@ -1,4 +1,4 @@
-//! Which tasks of a checkpoint cannot run before a time or a signal comes: read off their records, without a graph.
+//! Tasks of a checkpoint that wait for a time or a signal, read from their records, without a graph.
 
 use std::collections::{BTreeMap, HashSet};
 use std::time::SystemTime;
@@ -12,24 +12,24 @@ use crate::graph::records::{Letter, Reader, Tasks, clock, mailbox::letters};
 use crate::graph::state::State;
 use crate::graph::view::StateSnapshot;
 
-/// The waits of a checkpoint's tasks, where none can run.
+/// Waits of a checkpoint's tasks, none of which can run.
 #[derive(Debug)]
 pub(crate) struct Resting {
-    /// When the first of them goes on by itself.
+    /// The earliest time at which a task can resume.
     pub until: Option<SystemTime>,
     pub signals: Vec<AwaitedSignal>,
 }
 
-/// The signals that have come for the tasks of a checkpoint.
+/// Signals that have arrived for the tasks of a checkpoint.
 #[derive(Debug, Default)]
-pub(crate) struct Came {
+pub(crate) struct ArrivedSignals {
     letters: Vec<Letter>,
-    /// Entries of journals that hold a signal, though no record says so: the process was killed.
+    /// Journal entries that hold a signal which no task record mentions, because the process was killed.
     received: HashSet<(u32, String)>,
 }
 
-impl Came {
-    /// Reads them; nothing is read if no task waits for a signal.
+impl ArrivedSignals {
+    /// Reads the mailbox and the journals, if a task waits for a signal.
     pub(crate) async fn read(
         store: &dyn Checkpointer,
         thread: &ThreadId,
@@ -51,13 +51,13 @@ impl Came {
         Ok(Self { letters: letters(store, thread).await?, received })
     }
 
-    /// Returns whether a task can run: its time or one of its signals has come.
+    /// Returns true if a task can run: its time or one of its signals has come.
     pub(crate) fn wakes(&self, task: u32, record: &TaskRecord, now: u64) -> bool {
         let due = record.wake.is_some_and(|wake| wake <= now);
         due || self.signals(task, record)
     }
 
-    /// Returns whether one of the signals that a task waits for has come.
+    /// Returns true if one of the signals that a task waits for has arrived.
     pub(crate) fn signals(&self, task: u32, record: &TaskRecord) -> bool {
         record.receives.iter().any(|awaited| {
             let sent = self.letters.iter().any(|letter| letter.record.name == awaited.name);
@@ -80,13 +80,13 @@ pub(crate) fn may_wait(record: &TaskRecord) -> bool {
 }
 
 /// Returns true if a task waits for a time or a signal, and for no answer, and neither has come.
-pub(crate) fn rests((task, record): (u32, &TaskRecord), came: &Came, now: u64) -> bool {
+pub(crate) fn rests((task, record): (u32, &TaskRecord), arrived: &ArrivedSignals, now: u64) -> bool {
     let waits = record.wake.is_some() || !record.receives.is_empty();
-    record.status == TaskStatus::Waiting && waits && !came.wakes(task, record, now)
+    record.status == TaskStatus::Waiting && waits && !arrived.wakes(task, record, now)
 }
 
 impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
-    /// Returns the waits of the thread, if each task that has not ended waits for a time or a signal that has not come.
+    /// Returns the waits of the thread, if every unfinished task waits for a time or a signal that has not come.
     pub(crate) async fn resting(
         &self,
         reader: &Reader,
@@ -99,8 +99,8 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
             return Ok(None);
         }
         let records = reader.tasks(id).await?;
-        let came = Came::read(&*reader.store, &reader.thread, id, &records).await?;
-        let resting = records.iter().filter(|(task, record)| rests((**task, *record), &came, now)).count();
+        let arrived = ArrivedSignals::read(&*reader.store, &reader.thread, id, &records).await?;
+        let resting = records.iter().filter(|(task, record)| rests((**task, *record), &arrived, now)).count();
         let until = waiting.clone().filter_map(|task| task.wake).filter(|&wake| clock::millis(wake) > now).min();
         let signals = waiting.flat_map(|task| task.awaits.clone()).collect();
         Ok((resting == snapshot.next.len()).then_some(Resting { until, signals }))

@@ -1,4 +1,4 @@
-//! Which graph of a thread is meant: the root, or the subgraph of a task. LangGraph: `checkpoint_ns`.
+//! The graph of a thread that a handle addresses: the root, or the subgraph of a task. LangGraph: `checkpoint_ns`.
 
 use std::sync::Arc;
 
@@ -19,7 +19,7 @@ use crate::graph::state::State;
 use crate::graph::superstep::Position;
 
 impl Scope {
-    /// The nodes and numbers of calls on the way down to the subgraph that these tasks run.
+    /// Returns the nodes and call numbers that lead to the subgraph of these tasks.
     fn way(&self, callers: &[Caller]) -> Vec<String> {
         let part = |(node, caller): (&String, &Caller)| match caller.call.checked_sub(BY_HANDLER) {
             Some(call) => (format!("{HANDLER}{node}"), call),
@@ -29,7 +29,7 @@ impl Scope {
         self.nodes.iter().zip(callers).map(part).flat_map(numbered).collect()
     }
 
-    /// The nodes on the way down by the names they go by now.
+    /// Returns a namespace with the present names of its nodes.
     fn present(&self, namespace: &[String]) -> Vec<String> {
         let mut known = self.nodes.iter().zip(&self.names);
         let now = |name: &String| match name.starts_with('#') {
@@ -58,15 +58,15 @@ impl Scope {
     }
 }
 
-/// Returns true if the way down to a node leads through these; the first call of a task has no number.
+/// Returns true if a namespace leads through these nodes; the first call of a task has no number.
 fn is_inside(namespace: &[String], way: &[String]) -> bool {
     let rest = namespace.strip_prefix(way);
     rest.is_some_and(|rest| rest.first().is_none_or(|next| !next.starts_with('#')))
 }
 
-/// Lets a task go on that waits for a time; false if it does not. Beside open questions that are asked elsewhere in it, its
-/// time has come.
-fn woken(record: &mut TaskRecord, now: u64) -> bool {
+/// Wakes a task that waits for a time or a signal; returns false if it does not. One with pending questions elsewhere
+/// is marked as due.
+fn wake_task(record: &mut TaskRecord, now: u64) -> bool {
     match record.status {
         TaskStatus::Waiting => (record.status, record.wake) = (TaskStatus::Pending, None),
         TaskStatus::Interrupted if record.wake.is_some_and(|wake| wake > now) || !record.receives.is_empty() => {
@@ -78,29 +78,28 @@ fn woken(record: &mut TaskRecord, now: u64) -> bool {
     true
 }
 
-/// The way in which the newest checkpoint of a graph is found.
+/// The record that points at the newest checkpoint of a graph.
 pub(crate) enum Above {
-    /// By the head: it is the root's.
+    /// The head: the graph is the root.
     Head,
-    /// By the tasks that run the subgraph and those around it, outermost first.
+    /// The tasks that run the subgraph and those around it, outermost first.
     Task(Vec<Caller>),
-    /// By the checkpoint above, where a subgraph with state of its own ended last.
+    /// The checkpoint above, at which a subgraph with state of its own ended last.
     Ended(CheckpointId),
 }
 
-/// A loaded run, with what is needed to store what is made of it.
+/// A loaded run, with the reader and mapping it was loaded with.
 pub(crate) struct Scoped<S: State, N, C> {
     pub run: Run<S, N, C>,
     pub loaded: Option<Loaded>,
-    /// True at the newest checkpoint of its graph.
     pub is_head: bool,
 }
 
 impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
-    /// Returns a handle on the subgraph that a pending task of these nodes runs, or that keeps its state for the thread: for
-    /// reading its state, status and history, and for updating it. The nodes are named from the outermost on; where no such
-    /// subgraph is kept, its state is `None`. Whatever runs or deletes the thread is refused there with
-    /// [`RunError::InvalidConfig`]: that is for the handle on the root.
+    /// Returns a handle on the subgraph that a pending task of these nodes runs, or that keeps its state for the
+    /// thread: for reading its state, status and history, and for updating it. Nodes are named from the outermost on;
+    /// if there is no such subgraph, its state is `None`. Runs and deletion need the handle on the root and fail here
+    /// with [`RunError::InvalidConfig`].
     ///
     /// ```
     /// # use superstep::prelude::*;
@@ -132,7 +131,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
         thread
     }
 
-    /// The newest checkpoint of the graph that is meant.
+    /// Returns the newest checkpoint of the addressed graph.
     pub(crate) async fn newest(
         &self,
         reader: &Reader,
@@ -155,7 +154,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
         Ok(Some((at, above)))
     }
 
-    /// Checks that the checkpoint this handle is at belongs to the graph that is meant.
+    /// Fails if the checkpoint of this handle is not one of the addressed graph.
     pub(crate) async fn check_at(&self, reader: &Reader) -> Result<(), RunError> {
         let Some(checkpoint) = self.at else { return Ok(()) };
         let record = reader.record(checkpoint).await?;
@@ -165,7 +164,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
         }
     }
 
-    /// Runs, and what is done to a thread as a whole, are the root's.
+    /// Fails on a subgraph: runs and operations on the whole thread need the handle on the root.
     pub(crate) fn check_whole(&self, what: &str) -> Result<(), RunError> {
         let Some(node) = self.scope.nodes.last() else { return Ok(()) };
         Err(RunError::InvalidConfig {
@@ -203,31 +202,36 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
         let mut run = Run::new(table, shared, level, pos);
         match above {
             Some(Above::Task(callers)) => {
-                run.outbox.beside = self.unasked(&reader, &callers, run.shared.now()).await?;
+                run.outbox.beside = self.closed_questions(&reader, &callers, run.shared.now()).await?;
                 run.child.caller = callers.last().copied();
             }
-            Some(Above::Ended(above)) => run.child.pointer = self.keeper(&reader, above).await?,
+            Some(Above::Ended(above)) => run.child.pointer = self.parent_pointer(&reader, above).await?,
             Some(Above::Head) | None => {}
         }
         Ok(Scoped { run, loaded: Some((reader, mapping)), is_head })
     }
 
-    async fn keeper(&self, reader: &Reader, above: CheckpointId) -> Result<Option<Box<ParentPointer>>, RunError> {
+    async fn parent_pointer(
+        &self,
+        reader: &Reader,
+        above: CheckpointId,
+    ) -> Result<Option<Box<ParentPointer>>, RunError> {
         let (Some(record), Some(name)) = (reader.record(above).await?, self.scope.nodes.last()) else {
             return Ok(None);
         };
         Ok(Some(Box::new(ParentPointer { id: above, record, name: name.clone() })))
     }
 
-    /// A subgraph that is moved by hand asks no more, and waits no more: the records of the tasks around it, marked so.
-    async fn unasked(&self, reader: &Reader, callers: &[Caller], now: u64) -> Result<Puts, RunError> {
+    /// Returns the records of the tasks around a subgraph that is updated externally: its questions are closed and its
+    /// waits ended.
+    async fn closed_questions(&self, reader: &Reader, callers: &[Caller], now: u64) -> Result<Puts, RunError> {
         let (mut puts, way) = (vec![], self.scope.way(callers));
         for caller in callers {
             let Some(mut record) = reader.tasks(caller.checkpoint).await?.remove(&caller.task) else { continue };
             let inside =
                 |asked: &&mut QuestionRecord| !asked.answered && is_inside(&self.scope.present(&asked.namespace), &way);
             let closed = record.questions.iter_mut().filter(inside).map(|asked| asked.answered = true).count();
-            if closed > 0 || woken(&mut record, now) {
+            if closed > 0 || wake_task(&mut record, now) {
                 let key = Key::Task { checkpoint: caller.checkpoint, task: caller.task };
                 puts.push((key, encode_record(&record)?));
             }
@@ -259,7 +263,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
 }
 
 impl Reader {
-    /// The newest checkpoint of the subgraph that a task of this node runs, or, if it keeps its own state, ended with.
+    /// Returns the newest checkpoint of the subgraph that a task of this node runs, or of one that keeps its own state.
     async fn below(
         &self,
         at: CheckpointId,
@@ -282,7 +286,7 @@ impl Reader {
 }
 
 impl<S: State, N: NodeId, C: Send + Sync + 'static> Scoped<S, N, C> {
-    /// Plans the tasks and gives them what their records say.
+    /// Plans the tasks and restores their records.
     pub(crate) async fn restore(&mut self) -> Result<(), RunError> {
         let run = &mut self.run;
         let Some((reader, mapping)) = &self.loaded else { return Ok(()) };
@@ -296,12 +300,12 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Scoped<S, N, C> {
         run.keep_children(reader, mapping).await
     }
 
-    /// Returns true if writes in the name of a planned task may be noted beside it.
+    /// Returns true if the writes for a planned task may be stored as its result.
     pub(crate) fn notes_results(&self) -> bool {
         self.is_head && self.loaded.as_ref().is_none_or(|(_, mapping)| mapping.is_same())
     }
 
-    /// Fails if a part of what is planned would be lost.
+    /// Fails if a planned task would be lost.
     pub(crate) fn check_planned(&self) -> Result<(), RunError> {
         self.loaded.as_ref().map_or(Ok(()), |(reader, mapping)| mapping.check(reader))
     }
@@ -311,12 +315,11 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Scoped<S, N, C> {
         self.loaded.as_ref().map_or(Ok(()), |(reader, mapping)| mapping.check_results(reader))
     }
 
-    /// Makes the next checkpoint.
     pub(crate) async fn checkpoint(&mut self, source: Source, puts: Puts) -> Result<(), RunError> {
         self.run.checkpoint(source, puts).await
     }
 
-    /// Stores the position as it is, as a checkpoint that was entered already.
+    /// Stores the position as the checkpoint that was entered already.
     pub(crate) async fn commit(&mut self, puts: Puts) -> Result<(), RunError> {
         let Some(recorder) = self.run.recorder().cloned() else { return Ok(()) };
         let mut puts = puts;
@@ -339,5 +342,4 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> History<S, N, C> {
     }
 }
 
-/// The reader and mapping of a loaded run.
 pub(crate) type Loaded = (Reader, Mapping);

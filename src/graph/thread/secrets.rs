@@ -7,7 +7,7 @@ use crate::graph::state::State;
 use crate::graph::view::{Secrets, untyped::channel_json};
 
 impl Secrets {
-    /// The secrets of a state, and those that a task wrote.
+    /// Returns the secret values of a state, and of a task's writes.
     pub(crate) fn of<S: State, N: Send + Sync + 'static, C: Send + Sync + 'static>(
         table: &Arc<Table<S, N, C>>,
         state: &Arc<S>,

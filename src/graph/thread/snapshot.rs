@@ -1,8 +1,9 @@
-//! Reading a thread: snapshots of checkpoints and of the present. Never fails because of what a run left (V3).
+//! Reading a thread: snapshots of checkpoints and of the present. An unfinished or failed run never makes reading fail
+//! (V3).
 
 use std::sync::Arc;
 
-use super::migrate::{Lost, inside, nested};
+use super::migrate::{LostTask, inside, nested};
 use super::task_snapshot::task_snapshot;
 use super::task_values::result;
 use crate::checkpoint::{CheckpointId, CheckpointRecord, Slot, TaskRecord, TaskStatus};
@@ -52,7 +53,7 @@ impl<S: State> Snapshot<Arc<S>> {
         let was = (seen != Seen::Now).then(|| planned(table, &pos));
         reader.commanded(table, &mut pos, &path, &mut records, &mapping).await?;
         let mut tasks = was.unwrap_or_else(|| planned(table, &pos));
-        let lost = Lost::of(&mapping, &records);
+        let lost = LostTask::of(&mapping, &records);
         reader.restore(table, &path, &mut tasks, records, &mapping).await?;
         reader.restore_effects(id, &path, &mut tasks, &mapping).await?;
         let done: Vec<&Finished<S>> = tasks.iter().filter_map(result).collect();
@@ -114,7 +115,7 @@ fn unknown(reader: &Reader, checkpoint: CheckpointId) -> RunError {
 }
 
 impl Reader {
-    /// Brings a position to where commands from outside led it since its checkpoint was made.
+    /// Applies the commands that were stored at a checkpoint since it was made.
     pub(crate) async fn commanded<S: State, N: NodeId, C>(
         &self,
         table: &Table<S, N, C>,
@@ -131,7 +132,7 @@ impl Reader {
     }
 }
 
-/// Adds the effect of a command through `update_state` to the checkpoint that it was given at.
+/// Applies a command to the position of the checkpoint at which it is stored.
 pub(crate) fn add_command<S: State, N: NodeId, C>(
     table: &Table<S, N, C>,
     pos: &mut Position<S>,
@@ -148,8 +149,8 @@ pub(crate) fn add_command<S: State, N: NodeId, C>(
     control.end(&table.wiring, &applying, false);
 }
 
-/// The state with results applied that no checkpoint holds yet, as a reader sees it: what lives for one superstep is not
-/// shown, what waits for the end of the run is. As it is, if they cannot be applied (V3).
+/// Returns the state with results that no checkpoint holds yet, as a reader sees it: without values that live for one
+/// superstep, with those that become visible at the end of the run. The state itself if they cannot be applied (V3).
 pub(crate) fn with_results<S: State, N: NodeId, C>(
     table: &Table<S, N, C>,
     state: &Arc<S>,
@@ -162,7 +163,6 @@ pub(crate) fn with_results<S: State, N: NodeId, C>(
     Arc::new(merged)
 }
 
-/// Returns true if a record is that of a failed task.
 pub(crate) fn is_failed(record: &TaskRecord) -> bool {
     record.status == TaskStatus::Failed
 }

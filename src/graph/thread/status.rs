@@ -4,36 +4,36 @@ use std::fmt;
 
 use super::past::Status;
 
-/// The status of a thread in one word: [`Status`] without what it carries.
+/// The status of a thread in one word: [`Status`] without its data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
 pub enum StatusKind {
-    /// It has never run.
+    /// The thread has never run.
     New,
     /// Nothing is left to run.
     Finished,
-    /// Something is left to run.
+    /// Tasks are left to run.
     Pending,
-    /// Questions are open.
+    /// Questions are pending.
     Interrupted,
-    /// It stands at a breakpoint.
+    /// The thread stopped at a breakpoint.
     Stopped,
-    /// It waits for a time.
+    /// All unfinished tasks wait for a time.
     Waiting,
-    /// It waits for a signal.
+    /// No task can run before a signal arrives.
     AwaitingSignal,
     /// A task failed, or its results cannot be applied.
     Failed,
-    /// Another version of the graph stored it, and the present one cannot go on with it.
+    /// Another version of the graph stored the thread, and the present one cannot resume it.
     NeedsMigration,
-    /// A run holds it just now.
+    /// A run holds the thread.
     Running,
-    /// One of its records cannot be read.
+    /// One of the thread's records cannot be read.
     Damaged,
 }
 
 impl StatusKind {
-    /// Every word there is.
+    /// All values.
     pub const ALL: [Self; 11] = [
         Self::New,
         Self::Finished,

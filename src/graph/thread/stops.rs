@@ -1,4 +1,4 @@
-//! Stop points that are stored with a thread: handles without stop points of their own stop there too.
+//! Breakpoints stored with a thread: handles without breakpoints of their own stop there too.
 
 use super::handle::Thread;
 use crate::checkpoint::{AboutRecord, Key, StopRecord, about_thread, encode_record};
@@ -8,14 +8,14 @@ use crate::graph::node::NodeId;
 use crate::graph::records::{Reader, Recorder};
 use crate::graph::state::State;
 
-/// Before which nodes and after which a run stops, where that is not left to the graph.
+/// Breakpoints before and after nodes; none: the graph's own.
 pub(crate) type BeforeAfter = (Option<Stops<u32>>, Option<Stops<u32>>);
 
 impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
-    /// Stores the stop points of this handle ([`interrupt_before`](Self::interrupt_before) and its like) with the thread, when it
-    /// runs or is updated next. From then on every handle that has none of its own stops there, in other processes and
-    /// [runners](crate::graph::runner()) too; they count before those of the graph. A handle that has none of its own removes
-    /// what is stored.
+    /// Stores the breakpoints of this handle ([`interrupt_before`](Self::interrupt_before) and its like) with the
+    /// thread, when it next runs or is updated. From then on every handle without breakpoints of its own stops there,
+    /// in other processes and [runners](crate::graph::runner()) too; they take precedence over those of the graph. A
+    /// handle without breakpoints removes the stored ones.
     ///
     /// ```
     /// # use superstep::graph::{NodeId, State, Writes};
@@ -31,7 +31,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
         self
     }
 
-    /// Notes the stop points of a thread that was opened; stores those of the handle, if it says so.
+    /// Passes the breakpoints of an opened thread to the recorder; stores those of the handle if it remembers them.
     pub(crate) async fn open_stops(&self, recorder: &Recorder, about: Option<AboutRecord>) -> Result<(), RunError> {
         let stored = about.as_ref().map(|about| about.stops.clone()).unwrap_or_default();
         if !self.settings.remembers {
@@ -77,7 +77,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
         Some(Stops::At(nodes.into_iter().filter_map(|name| self.graph.table.now(name)).collect()))
     }
 
-    /// The same, read off the store.
+    /// Returns the breakpoints of a run, with the stored ones read from the store.
     pub(crate) async fn read_stops(&self, reader: &Reader) -> Result<BeforeAfter, RunError> {
         let about = about_thread(&*reader.store, &reader.thread).await?;
         Ok(self.stops_over(&about.map(|about| about.stops).unwrap_or_default()))

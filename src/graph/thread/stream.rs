@@ -1,4 +1,4 @@
-//! A run or a replay as a stream of its events. It goes on only while the stream is read: a slow reader slows it.
+//! A run or a replay as a stream of its events. It advances only while the stream is read: a slow reader slows it down.
 
 use std::pin::Pin;
 use std::task::{Context, Poll};
@@ -50,7 +50,8 @@ impl<T: Unpin> EventStream<T> {
 
     pub(crate) fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Option<Event>> {
         loop {
-            // Pending need not mean empty: tokio also says so to a reader that has taken many events in a row.
+            // Pending does not mean empty: tokio's cooperative budget returns it to a reader that has taken many events
+            // in a row.
             let waiting = self.events.poll_recv(cx);
             if let Poll::Ready(Some(event)) = waiting {
                 return Poll::Ready(Some(event));
@@ -73,7 +74,7 @@ impl<T: Unpin> EventStream<T> {
     }
 }
 
-/// The events of a run, in order, and its outcome. Dropping it cancels the run; the thread can go on later.
+/// The events of a run, in order, and its outcome. Dropping it cancels the run; the thread can be resumed later.
 #[must_use = "a run goes on only while its stream is read"]
 pub struct RunStream<S>(EventStream<Outcome<S>>);
 
@@ -99,7 +100,7 @@ impl<S: State> RunStream<S> {
         self.0.next().await
     }
 
-    /// Runs to the end, leaving out what events are left, and returns the outcome.
+    /// Runs to the end, dropping the remaining events, and returns the outcome.
     ///
     /// # Errors
     /// Whatever the run failed with.
@@ -120,8 +121,8 @@ where
 }
 
 impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
-    /// Runs a request and yields its events as they happen. The run goes on only while the stream is read; dropping it
-    /// cancels the run, which can go on later. LangGraph: `stream`.
+    /// Runs a request and yields its events as they happen. The run advances only while the stream is read; dropping it
+    /// cancels the run, which can be resumed later. LangGraph: `stream`.
     ///
     /// ```
     /// # use superstep::graph::{NodeId, State, Writes};
@@ -141,7 +142,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
         RunStream::new(self.clone(), request, modes.into_iter().collect(), false)
     }
 
-    /// The same, with the events of subgraphs.
+    /// Runs a request and yields its events, including those of subgraphs.
     pub fn stream_deep(&self, request: Request<S, N>, modes: impl IntoIterator<Item = Mode>) -> RunStream<S>
     where
         N: 'static,

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::journal::Inside;
+use super::journal::NestedState;
 use super::task_values::{answer_info, input, result};
 use crate::checkpoint::FailureRecord;
 use crate::checkpoint::time::system_time;
@@ -20,7 +20,7 @@ pub(crate) fn task_snapshot<S: State, N: NodeId, C: Send + Sync + 'static>(
     (pos, mapping): (&Position<S>, &Mapping),
     task: &Task<S>,
     live: bool,
-    (inside, is_root): (Option<Inside>, bool),
+    (inside, is_root): (Option<NestedState>, bool),
 ) -> TaskSnapshot {
     let (state, activation) = inside.map_or((None, None), |(state, activation)| (Some(state), activation));
     let writes = |done: &Finished<S>| View::of_writes(Writes(done.writes.0.clone()), Arc::clone(table));

@@ -31,7 +31,7 @@ pub(crate) fn input<S: State, N: NodeId, C: Send + Sync + 'static>(
     }
 }
 
-/// The answers that a task has got, as a reader sees them.
+/// Returns the answers of a task, as a reader sees them.
 pub(crate) fn answer_info<S: State, N: NodeId, C>(table: &Table<S, N, C>, task: &Task<S>) -> Vec<AnswerInfo> {
     let values = task.answers.iter().flat_map(|known| known.answers.values());
     let shows = |name: &str| table.asks(name).map_or_else(Shows::of::<AnyQuestion>, |asks| asks.shows);

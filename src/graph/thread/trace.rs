@@ -3,7 +3,7 @@
 use super::outcome::Outcome;
 use crate::graph::error::RunError;
 
-/// A run came to rest.
+/// Logs the end of a run.
 pub(crate) fn ended<S>(outcome: &Result<Outcome<S>, RunError>) {
     let outcome = match outcome {
         Err(error) => return tracing::error!(%error, "the run failed"),

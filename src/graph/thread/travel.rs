@@ -1,4 +1,4 @@
-//! Replaying from inside a subgraph: the checkpoints on the way up are forked, each pointing at the fork below (V10).
+//! Replay from inside a subgraph: the checkpoints around it are forked, each pointing at the fork below (V10).
 
 use std::sync::Arc;
 
@@ -15,7 +15,7 @@ use crate::graph::records::{
 };
 use crate::graph::state::State;
 
-/// Forks a checkpoint of a subgraph and everything above it, and moves the head there.
+/// Forks a checkpoint of a subgraph and every checkpoint around it, and moves the head there.
 pub(crate) async fn inside(
     reader: &Reader,
     recorder: &Recorder,
@@ -48,20 +48,21 @@ pub(crate) async fn inside(
     }
 }
 
-/// A task noted as started, so that it goes on inside the subgraph it called by this number: in the attempt that called it,
-/// as far as that is known, or in its error handler.
+/// Returns the record of a task that resumes inside the subgraph of this call: in the attempt that made the call, as
+/// far as that is known, or in its error handler.
 fn started(before: TaskRecord, call: u32) -> TaskRecord {
     let handled = before.handled.filter(|_| call >= BY_HANDLER);
     let error = before.error.filter(|_| handled.is_some());
     TaskRecord { first_call: before.first_call.min(call), handled, error, ..TaskRecord::default() }
 }
 
-/// Returns true if the body, or the handler, that a replay continues in has made this call.
+/// Returns true if the call is one of the body, or of the handler, that a replay continues in.
 fn is_of(call: u32, started: &TaskRecord) -> bool {
     call >= started.first_call && (call >= BY_HANDLER) == started.handled.is_some()
 }
 
-/// The task that a subgraph's checkpoint belongs to, from the last part of its namespace: `/name:checkpoint.task`.
+/// Returns the task that a subgraph's checkpoint belongs to, from the last part of its namespace:
+/// `/name:checkpoint.task`.
 fn caller(reader: &Reader, record: &CheckpointRecord) -> Result<Caller, RunError> {
     let own = || RunError::InvalidUpdate {
         what: "a subgraph that keeps its own state is replayed from its parent's checkpoint".into(),
@@ -78,8 +79,8 @@ fn caller(reader: &Reader, record: &CheckpointRecord) -> Result<Caller, RunError
 }
 
 impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
-    /// Returns true if this handle is at a checkpoint of a subgraph that is not running any more: its task has ended.
-    /// One with state of its own never ends.
+    /// Returns true if this handle is at a checkpoint of a subgraph whose task has ended. A subgraph with state of its
+    /// own never ends.
     pub(crate) async fn is_over(&self, recorder: &Arc<Recorder>) -> Result<bool, RunError> {
         let reader = reader(recorder);
         let Some(at) = self.at.filter(|_| !self.scope.nodes.is_empty()) else { return Ok(false) };

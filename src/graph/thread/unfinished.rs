@@ -1,4 +1,4 @@
-//! What a thread that is not at rest waits for, in words. Pure.
+//! The words for unfinished tasks in errors. Pure.
 
 use std::collections::BTreeMap;
 
@@ -7,7 +7,7 @@ pub(crate) fn unfinished(tasks: Vec<String>) -> String {
     format!("{} {has} not finished", counted(tasks))
 }
 
-/// The names in order, each once, with how often it stands there.
+/// Joins the names in order, each once, with its number of occurrences.
 pub(crate) fn counted(names: Vec<String>) -> String {
     let mut times = BTreeMap::<String, usize>::new();
     names.into_iter().for_each(|name| *times.entry(name).or_default() += 1);

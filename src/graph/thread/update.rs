@@ -1,4 +1,4 @@
-//! Writing the state from outside: as if a node had returned the update. LangGraph: `update_state`, `bulk_update_state`.
+//! Writing the state as if a node had returned the update. LangGraph: `update_state`, `bulk_update_state`.
 
 use std::sync::Arc;
 
@@ -22,8 +22,8 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
     /// Writes the state as if the node that ran last had returned the update. With [`at`](Self::at): on a new branch.
     ///
     /// # Errors
-    /// [`RunError::AmbiguousUpdate`] if it is not clear which node that is; whatever its routers, the reducers or the store
-    /// fail with.
+    /// [`RunError::AmbiguousUpdate`] if it is not clear which node that is; any error of its routers, the reducers or
+    /// the store.
     pub async fn update_state(&self, values: impl IntoWrites<S>) -> Result<Updated, RunError> {
         self.update(StateUpdate::new(values)).await
     }
@@ -46,8 +46,9 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
 
     /// Writes several supersteps of updates, each a checkpoint; updates of one superstep are reduced together.
     ///
-    /// On a handle at a checkpoint of a subgraph that has ended, the thread goes back there: a fork of each graph around it
-    /// becomes the newest, and the thread's next [`proceed`](Self::proceed) goes on inside the subgraph, from what was made.
+    /// On a handle at a checkpoint of a subgraph that has ended, the thread goes back there: a fork of each graph
+    /// around it becomes the newest, and the next [`proceed`](Self::proceed) resumes inside the subgraph, from the new
+    /// checkpoint.
     ///
     /// # Errors
     /// [`RunError::InvalidUpdate`] if there are none; otherwise as [`update_state`](Self::update_state). Supersteps before
@@ -114,7 +115,7 @@ async fn superstep<S: State, N: NodeId, C: Send + Sync + 'static>(
     }
 }
 
-/// Finished results are applied, everything else is dropped. U5.
+/// Applies finished results and drops everything else.
 async fn clear<S: State, N: NodeId, C: Send + Sync + 'static>(
     mut scoped: Scoped<S, N, C>,
     values: Option<Writes<S>>,
@@ -132,7 +133,7 @@ async fn clear<S: State, N: NodeId, C: Send + Sync + 'static>(
     scoped.made(vec![]).await
 }
 
-/// New input, which the next run begins with. U6.
+/// Stores new input, which the next run starts with.
 async fn input<S: State, N: NodeId, C: Send + Sync + 'static>(
     mut scoped: Scoped<S, N, C>,
     values: Option<Writes<S>>,
@@ -156,12 +157,12 @@ async fn input<S: State, N: NodeId, C: Send + Sync + 'static>(
     let made_by = (run.pos.meta.id, START_KEY);
     let (rows, sizes) = save::rows(&run.table, &run.level.path, made_by, &writes, &mut puts)?;
     run.pos.start = Some(Start { writes, rows, sizes });
-    run.outbox.update = (!run.is_root()).then(|| by_hand::<S>(&[]));
+    run.outbox.update = (!run.is_root()).then(|| external_writes::<S>(&[]));
     scoped.commit(puts).await?;
     scoped.made(vec![]).await
 }
 
-/// The same checkpoint once more, beside the original.
+/// Copies the checkpoint beside the original.
 async fn copy<S: State, N: NodeId, C: Send + Sync + 'static>(mut scoped: Scoped<S, N, C>) -> Result<Updated, RunError> {
     scoped.check_planned()?;
     let run = &mut scoped.run;
@@ -178,7 +179,7 @@ async fn copy<S: State, N: NodeId, C: Send + Sync + 'static>(mut scoped: Scoped<
     scoped.made(vec![]).await
 }
 
-/// One superstep of updates in the names of nodes. U1 to U4.
+/// Writes one superstep of updates attributed to nodes.
 async fn nodes<S: State, N: NodeId, C: Send + Sync + 'static>(
     mut scoped: Scoped<S, N, C>,
     updates: Vec<StateUpdate<S, N>>,
@@ -186,7 +187,7 @@ async fn nodes<S: State, N: NodeId, C: Send + Sync + 'static>(
     let alone = updates.len() == 1;
     let mut named = vec![];
     for update in updates {
-        let (node, writes) = (whose(&scoped.run, &update.by, alone)?, update.values.unwrap_or_default());
+        let (node, writes) = (attributed_node(&scoped.run, &update.by, alone)?, update.values.unwrap_or_default());
         let writes = if node == START_NODE { scoped.run.taken(writes) } else { writes };
         named.push((node, Finished { writes, returned: update.returned, ..Finished::default() }));
     }
@@ -194,7 +195,7 @@ async fn nodes<S: State, N: NodeId, C: Send + Sync + 'static>(
     scoped.restore().await?;
     let notes = scoped.notes_results();
     let run = &mut scoped.run;
-    run.pos.control.deferred = deferred; // what a command from outside triggered is dropped with all that waits
+    run.pos.control.deferred = deferred; // triggers of a command are dropped with the pending tasks
     let dropped: Vec<String> = run
         .step
         .tasks
@@ -202,12 +203,12 @@ async fn nodes<S: State, N: NodeId, C: Send + Sync + 'static>(
         .filter(|task| scoped.is_head && task.is_done() && !named.iter().any(|(node, _)| *node == task.node))
         .map(|task| run.node_name(task.node).to_string())
         .collect();
-    // Stored, but not part of the state: the entries of a log must not close over them.
+    // Stored, but not part of the state: log entries must not merge with them.
     if run.pos.start.is_some() || run.step.tasks.iter().any(|task| task.is_done()) {
         run.pos.channels.line = NEW_LINE;
     }
     let recorder = run.recorder().cloned().ok_or(RunError::NoCheckpointer { what: "updating a thread" })?;
-    // Several updates may start from one checkpoint: rows are told apart by a number of their own.
+    // Several updates may start from one checkpoint, so each has row ids of its own.
     let made_by = recorder.next_id();
     if !run.pos.is_stored() {
         run.pos.meta.step = -1;
@@ -218,7 +219,7 @@ async fn nodes<S: State, N: NodeId, C: Send + Sync + 'static>(
         let key = own_key(run, node, at, &mut used);
         let from = (made_by, SENT * 2 + at as u32);
         let seen =
-            fresh_read(&run.table, &*run.pos.state, &finished.writes).map_err(|error| words(run, error, node))?;
+            fresh_read(&run.table, &*run.pos.state, &finished.writes).map_err(|error| named_error(run, error, node))?;
         let seen = with_returned(&Arc::new(seen), finished.returned.take());
         run.choose_as(node, from, &seen, &mut finished)?;
         (finished.rows, finished.sizes) = save::rows(&run.table, &run.level.path, from, &finished.writes, &mut puts)?;
@@ -226,14 +227,14 @@ async fn nodes<S: State, N: NodeId, C: Send + Sync + 'static>(
         keep_result(run, key, &finished, sends, notes, &mut puts)?;
         results.push((node, finished));
     }
-    run.outbox.update = (!run.is_root()).then(|| by_hand(&results));
+    run.outbox.update = (!run.is_root()).then(|| external_writes(&results));
     apply(run, results, made_by, &mut puts)?;
     scoped.checkpoint(Source::Update, puts).await?;
     scoped.made(dropped).await
 }
 
-/// The node an update is from. U2.
-fn whose<S: State, N: NodeId, C: Send + Sync + 'static>(
+/// Returns the node that an update is attributed to.
+fn attributed_node<S: State, N: NodeId, C: Send + Sync + 'static>(
     run: &Run<S, N, C>,
     by: &By<N>,
     alone: bool,
@@ -252,7 +253,7 @@ fn whose<S: State, N: NodeId, C: Send + Sync + 'static>(
     }
 }
 
-/// The key of the planned task that the update stands for, or one that no task has.
+/// Returns the key of the planned task that the update replaces, or one that no task has.
 fn own_key<S: State, N: NodeId, C>(run: &Run<S, N, C>, node: u32, at: usize, used: &mut Vec<u32>) -> u32 {
     let open = |task: &&Task<S>| task.node == node && !task.is_done() && !used.contains(&task.key);
     let planned = run.step.tasks.iter().find(open);
@@ -261,7 +262,7 @@ fn own_key<S: State, N: NodeId, C>(run: &Run<S, N, C>, node: u32, at: usize, use
     key
 }
 
-/// Keeps the writes of an update in the name of a planned task as that task's result.
+/// Stores the writes of an update as the result of the planned task it replaces.
 fn keep_result<S: State, N: NodeId, C: Send + Sync + 'static>(
     run: &Run<S, N, C>,
     key: u32,
@@ -289,13 +290,17 @@ fn keep_result<S: State, N: NodeId, C: Send + Sync + 'static>(
     Ok(())
 }
 
-/// Returns the external writes, for the graph around a subgraph: it takes over what changes inside.
-fn by_hand<S: State>(results: &[(u32, Finished<S>)]) -> TaskRecord {
+/// Returns the record of external writes, from which the graph around a subgraph takes the changes.
+fn external_writes<S: State>(results: &[(u32, Finished<S>)]) -> TaskRecord {
     let writes = results.iter().flat_map(|(_, finished)| finished.rows.iter().copied()).collect();
     TaskRecord { status: TaskStatus::Done, writes, ..TaskRecord::default() }
 }
 
-fn words<S: State, N: NodeId, C: Send + Sync + 'static>(run: &Run<S, N, C>, error: ApplyError, node: u32) -> RunError {
+fn named_error<S: State, N: NodeId, C: Send + Sync + 'static>(
+    run: &Run<S, N, C>,
+    error: ApplyError,
+    node: u32,
+) -> RunError {
     named(&run.table, run.pos.meta.step + 1, error, vec![format!("`{}`", run.node_name(node))])
 }
 
@@ -315,7 +320,7 @@ fn apply<S: State, N: NodeId, C: Send + Sync + 'static>(
         let state = Arc::make_mut(&mut run.pos.state);
         let writes = finished.writes.0.iter().cloned();
         if let Err(error) = apply_writes(&table, state, writes, &mut run.reusable.merge) {
-            return Err(words(run, error, *node));
+            return Err(named_error(run, error, *node));
         }
         run.pos.keep_rows(&table, &finished.rows, &finished.sizes, &mut taken);
     }
@@ -325,7 +330,7 @@ fn apply<S: State, N: NodeId, C: Send + Sync + 'static>(
         fire(&table, &mut run.pos.control, &mut applying, node, &finished);
         run.pos.control.sends.extend(finished.routing.sends);
     }
-    run.passed(&applying, &mut changed);
+    run.end_apply(&applying, &mut changed);
     run.pos.encode_reduced(&table, &changed, made_by, puts)?;
     run.pos.check_size(&table, run.shared.limits.state_bytes)
 }

@@ -1,5 +1,5 @@
-//! What an answer does to a question with terms: it may be one of several that are needed, come too late, or be no answer at
-//! all. Pure, but for records.
+//! Answers to questions with terms: an answer may be one of several approvals, come too late, or close the question.
+//! Pure, except for records.
 
 use super::handle::Thread;
 use crate::checkpoint::{QuestionRecord, TaskRecord, TermsRecord, VoteRecord};
@@ -13,14 +13,14 @@ use crate::graph::records::{Reader, Tasks};
 use crate::graph::state::{State, value};
 
 /// The effect of an answer.
-pub(crate) enum Came {
-    /// It is the answer, given by these.
+pub(crate) enum AnswerEffect {
+    /// The question is answered, by these people.
     Decides { bytes: Vec<u8>, by: Option<String> },
-    /// More are needed.
+    /// More approvals are needed.
     Counts(VoteRecord),
 }
 
-/// Checks that this person may answer the question, and now.
+/// Fails if this person may not answer the question, or not any more.
 pub(crate) fn check(
     record: &TaskRecord,
     asked: &QuestionRecord,
@@ -52,15 +52,15 @@ pub(crate) fn check(
     Ok(())
 }
 
-/// Returns what an answer that was checked comes to.
-pub(crate) fn came(
+/// Returns the effect of a checked answer.
+pub(crate) fn effect_of(
     record: &TaskRecord,
     asked: &QuestionRecord,
     answer: &Answer,
     bytes: Vec<u8>,
     now: u64,
-) -> Result<Came, RunError> {
-    let alone = |bytes| Came::Decides { bytes, by: answer.by.clone() };
+) -> Result<AnswerEffect, RunError> {
+    let alone = |bytes| AnswerEffect::Decides { bytes, by: answer.by.clone() };
     if let Some(how) = answer.closing {
         let (by, note) = (answer.by.clone(), answer.note.clone());
         return Ok(alone(Closed { how, by, note }.encode()?));
@@ -85,21 +85,21 @@ pub(crate) fn came(
     };
     let same: Vec<&VoteRecord> = votes.iter().filter(|other| is_same(&other.value, &vote.value)).copied().collect();
     if same.len() >= terms.approvals as usize {
-        return Ok(Came::Decides { bytes: vote.value.clone(), by: names(&same) });
+        return Ok(AnswerEffect::Decides { bytes: vote.value.clone(), by: names(&same) });
     }
     if is_hopeless(terms, &votes) {
         let by = names(&votes);
         let closed = Closed { how: CloseReason::Disagreed, by: by.clone(), note: None };
-        return Ok(Came::Decides { bytes: closed.encode()?, by });
+        return Ok(AnswerEffect::Decides { bytes: closed.encode()?, by });
     }
-    Ok(Came::Counts(vote))
+    Ok(AnswerEffect::Counts(vote))
 }
 
 fn is_same(one: &[u8], other: &[u8]) -> bool {
     one == other || matches!((value::canon(one), value::canon(other)), (Ok(one), Ok(other)) if one == other)
 }
 
-/// Returns true if no answer can get enough approvals from those who are left.
+/// Returns true if the remaining approvers cannot give any answer enough approvals.
 fn is_hopeless(terms: &TermsRecord, votes: &[&VoteRecord]) -> bool {
     if terms.approvers.is_empty() {
         return false;
@@ -126,7 +126,7 @@ pub(crate) fn expired(reader: &Reader, records: &Tasks, now: u64) -> Vec<Answer>
 }
 
 impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
-    /// Adds the answers to questions that have expired, unless the run begins a branch.
+    /// Adds the answers to questions that have expired, unless the run starts a branch.
     pub(crate) fn with_expired(
         &self,
         reader: &Reader,

@@ -1,9 +1,9 @@
-//! The events of a run: checkpoints, starts and ends of tasks, states. How each looks is in `emitter`.
+//! Emitting the events of a run: checkpoints, starts and ends of tasks, states. Their form is in `emitter`.
 
 use std::sync::Arc;
 
 use super::emitter::{Emitter, EventOrigin};
-use super::finish::{Ending, TookOver};
+use super::finish::{Ending, HandledFailure};
 use super::state::Run;
 use crate::graph::node::NodeId;
 use crate::graph::records::{Durability, Recorder, START_NODE};
@@ -61,13 +61,14 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
         self.emit(self.pos.meta.step, EventKind::Checkpoint(Box::new(view))).await;
     }
 
-    /// With durability `exit` nothing is stored yet: the parent is that of the checkpoint the run started from.
+    /// Returns true if the checkpoint has a parent. With durability `exit` nothing is stored yet: that is the parent of
+    /// the checkpoint the run started from.
     fn has_parent(&self) -> bool {
         let exits = self.recorder().is_some_and(|recorder| recorder.durability() == Durability::Exit);
         if exits { self.outbox.had_parent } else { self.pos.meta.parent.is_some() }
     }
 
-    /// A task that failed shows its error alone.
+    /// Returns a task as a listener sees it. A failed one shows its error only.
     fn task_view(&self, task: &Task<S>) -> TaskView {
         let result = match (&task.stand, self.emitter()) {
             (Stand::Done(done), Some(emitter)) if done.saved && task.record.error.is_none() => {
@@ -93,7 +94,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
             emitter.started(self.origin(at), task, &self.pos.state, remaining).await;
         }
         for (at, _) in shown() {
-            self.tell_result(at, &self.node_name(self.step.tasks[at].node), true).await;
+            self.emit_result(at, &self.node_name(self.step.tasks[at].node), true).await;
         }
     }
 
@@ -104,14 +105,13 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
         EventOrigin { step, node, task }
     }
 
-    /// A breakpoint shows as an interrupt without questions.
+    /// Emits a breakpoint: an interrupt without questions.
     pub(crate) async fn emit_breakpoint(&self) {
         if self.is_root() {
             self.emit(self.pos.meta.step + 1, EventKind::Interrupt { questions: vec![] }).await;
         }
     }
 
-    /// Emits the present state.
     pub(crate) async fn emit_values(&self) {
         if let Some(emitter) = self.emitter() {
             emitter.values(self.pos.meta.step, || Arc::clone(&self.pos.state), vec![]).await;
@@ -119,7 +119,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
     }
 
     /// Emits the state at the end of an interrupted run, with the results of finished siblings.
-    pub(crate) async fn tell_interrupted(&self) {
+    pub(crate) async fn emit_interrupted(&self) {
         let Some(emitter) = self.emitter() else { return };
         let mut done = self.step.tasks.iter().filter_map(|task| match &task.stand {
             Stand::Done(done) => Some(&done.writes),
@@ -130,42 +130,41 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
         }
     }
 
-    /// Returns true if a listener waits for results to be on disk. With other durabilities nobody does.
-    pub(crate) fn tells_stored(&self) -> bool {
+    /// Returns true if a listener waits for results to be on disk, which it can only with durability `sync`.
+    pub(crate) fn listener_awaits_commit(&self) -> bool {
         let waits = |recorder: &Arc<Recorder>| recorder.durability() == Durability::Sync;
         self.wants(Mode::Stored) && self.recorder().is_none_or(waits)
     }
 
-    /// Emits that the ends emitted so far are on disk.
-    pub(crate) async fn tell_stored(&mut self, step: i64) {
+    /// Emits that the results emitted so far are on disk.
+    pub(crate) async fn emit_stored(&mut self, step: i64) {
         if std::mem::take(&mut self.outbox.unacknowledged) {
             self.emit(step, EventKind::Stored).await;
         }
     }
 
-    /// Emits the end of a task.
-    pub(crate) async fn tell(&self, at: usize, ending: Ending) {
+    pub(crate) async fn emit_end(&self, at: usize, ending: Ending) {
         let node = self.node_name(self.step.tasks[at].node);
         match ending {
-            Ending::Cached => self.tell_result(at, &node, true).await,
+            Ending::Cached => self.emit_result(at, &node, true).await,
             Ending::RunsAgain => {}
-            Ending::Done { took_over, by_handler } => {
-                self.tell_took_over(at, took_over).await;
+            Ending::Done { handled_failure, by_handler } => {
+                self.emit_handled_failure(at, handled_failure).await;
                 let node = if by_handler { self.handler_name(at) } else { node };
-                self.tell_result(at, &node, false).await;
+                self.emit_result(at, &node, false).await;
             }
-            Ending::Asked { took_over } => {
-                self.tell_took_over(at, took_over).await;
+            Ending::Asked { handled_failure } => {
+                self.emit_handled_failure(at, handled_failure).await;
                 if let Some(emitter) = self.emitter() {
                     let questions = self.step.tasks[at].asked.clone();
                     emitter.interrupted(self.origin(at), questions, &self.pos.state).await;
                 }
             }
-            Ending::Failed { took_over, answered } => {
-                let node = if took_over.is_some() { self.handler_name(at) } else { node };
-                self.tell_took_over(at, took_over).await;
+            Ending::Failed { handled_failure, answered } => {
+                let node = if handled_failure.is_some() { self.handler_name(at) } else { node };
+                self.emit_handled_failure(at, handled_failure).await;
                 if let Some(error) = self.step.tasks[at].record.error.clone() {
-                    self.tell_failed(EventOrigin { node, ..self.origin(at) }, error, answered).await;
+                    self.emit_failure(EventOrigin { node, ..self.origin(at) }, error, answered).await;
                 }
             }
         }
@@ -175,14 +174,14 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
         Arc::clone(&self.table.row(self.step.tasks[at].node).handler.name)
     }
 
-    /// Emits the failure that an error handler took over. The start of the handler shows nowhere.
-    async fn tell_took_over(&self, at: usize, took_over: Option<TookOver>) {
-        let Some(TookOver { error, answered }) = took_over else { return };
-        self.tell_failed(self.origin(at), error, answered).await;
+    /// Emits the failure whose error handler ran. The start of the handler is not emitted.
+    async fn emit_handled_failure(&self, at: usize, handled_failure: Option<HandledFailure>) {
+        let Some(HandledFailure { error, answered }) = handled_failure else { return };
+        self.emit_failure(self.origin(at), error, answered).await;
     }
 
-    /// A task that used answers shows an update before its failure.
-    async fn tell_failed(&self, origin: EventOrigin, error: String, answered: bool) {
+    /// Emits a failure; a task that used answers emits an empty update first.
+    async fn emit_failure(&self, origin: EventOrigin, error: String, answered: bool) {
         let Some(emitter) = self.emitter() else { return };
         if answered {
             emitter.update(origin.clone(), &Writes::default(), false).await;
@@ -190,7 +189,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
         emitter.failed(origin, Some(error)).await;
     }
 
-    async fn tell_result(&self, at: usize, node: &Arc<str>, cached: bool) {
+    async fn emit_result(&self, at: usize, node: &Arc<str>, cached: bool) {
         let Some(emitter) = self.emitter() else { return };
         if let Stand::Done(done) = &self.step.tasks[at].stand {
             let origin = EventOrigin { node: Arc::clone(node), ..self.origin(at) };
