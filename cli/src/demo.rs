@@ -1,4 +1,4 @@
-//! What the demonstration graphs take from the command line, and what their ends mean.
+//! Arguments and exit codes of the demonstration graphs.
 
 use std::convert::Infallible;
 

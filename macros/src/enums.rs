@@ -1,4 +1,4 @@
-//! What both enum derives share: reading variants, and the impls of `AsRef<str>` and strum's iterator.
+//! Code of both enum derives: reading variants, and the impls of `AsRef<str>` and strum's iterator.
 
 use proc_macro2::TokenStream;
 use quote::quote;
@@ -33,7 +33,7 @@ pub(crate) fn as_ref(name: &Ident, variants: &[&Variant], texts: &[String]) -> T
     }
 }
 
-/// Returns the impls of strum's `IntoEnumIterator`, in which fields hold their defaults, and of what stands on it.
+/// Returns the impls of strum's `IntoEnumIterator`, in which fields hold their defaults, and of traits that require it.
 ///
 /// It asks no `Clone` of the enum, as an iterator over a list of them would.
 pub(crate) fn iterator(name: &Ident, variants: &[&Variant]) -> TokenStream {

@@ -1,4 +1,4 @@
-//! What the tokens of a type tell. Sees no further than the tokens: an alias stays an unknown name.
+//! Checks of a type by its tokens. An alias is not resolved.
 
 use quote::ToTokens;
 use syn::{GenericArgument, PathArguments, PathSegment, Type};

@@ -1,20 +1,19 @@
-//! How a person calls this program: the exact commands that answer a question or go on. Knows words only.
+//! The program as it was called: builds shell commands that answer a question or resume a thread. Knows no store.
 
 use std::path::{Path, PathBuf};
 
-use super::text::acts;
+use super::text::needs_escape;
 
-/// The program as it was called.
 #[derive(Clone, Debug)]
 pub(crate) struct Caller {
     pub bin: String,
-    /// The store, where it was given on the command line.
+    /// Path of the store, if given on the command line.
     pub store: Option<PathBuf>,
 }
 
 impl Caller {
-    /// Returns a command on a thread, as a shell takes it: `events --follow`.
-    pub(crate) fn on(&self, words: &str, thread: &str) -> String {
+    /// Returns a shell command about a thread; `words` is the command and its options: `events --follow`.
+    pub(crate) fn thread_command(&self, words: &str, thread: &str) -> String {
         let (verb, rest) =
             words.split_once(' ').map_or((words, String::new()), |(verb, rest)| (verb, format!(" {rest}")));
         let (bin, store, thread_quoted) = (quoted(&self.bin), self.given_store(), quoted(thread));
@@ -24,8 +23,8 @@ impl Caller {
         format!("{bin} {verb} {thread_quoted}{store}{rest}")
     }
 
-    /// Returns a command, as a shell takes it.
-    pub(crate) fn spelled(&self, words: &str) -> String {
+    /// Returns a shell command about no thread.
+    pub(crate) fn command(&self, words: &str) -> String {
         format!("{} {words}{}", quoted(&self.bin), self.given_store())
     }
 
@@ -36,23 +35,23 @@ impl Caller {
     }
 }
 
-/// Returns a word so that a shell takes it as one, in characters that a terminal only shows.
+/// Quotes a word for a shell; control characters are escaped, so that a terminal only shows them.
 pub(crate) fn quoted(word: &str) -> String {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "_-./:@%+=,#".contains(c);
     if !word.is_empty() && word.chars().all(is_plain) && !word.starts_with(['#', '-', '=']) {
         return word.to_owned();
     }
-    if word.chars().any(acts) {
+    if word.chars().any(needs_escape) {
         return format!("$'{}'", word.chars().map(escaped).collect::<String>());
     }
     format!("'{}'", word.replace('\'', "'\\''"))
 }
 
-/// As bash and zsh read it between `$'` and `'`.
+/// Escapes a character as bash and zsh read it between `$'` and `'`.
 fn escaped(c: char) -> String {
     match c {
         '\'' | '\\' => format!("\\{c}"),
-        c if acts(c) => c.to_string().bytes().map(|byte| format!("\\x{byte:02x}")).collect(),
+        c if needs_escape(c) => c.to_string().bytes().map(|byte| format!("\\x{byte:02x}")).collect(),
         c => c.to_string(),
     }
 }
@@ -81,6 +80,6 @@ mod tests {
     #[case(Some("s"), "x", "tool events x --store s --follow")]
     fn a_name_is_no_option(#[case] store: Option<&str>, #[case] thread: &str, #[case] written: &str) {
         let caller = Caller { bin: "tool".into(), store: store.map(PathBuf::from) };
-        assert_eq!(caller.on("events --follow", thread), written);
+        assert_eq!(caller.thread_command("events --follow", thread), written);
     }
 }

@@ -1,4 +1,4 @@
-//! Approve, reject, revise: plain words that answer a question. Knows the words and the types of answers, no thread.
+//! `approve`, `reject`, `revise`: how they become answers. Knows the types of answers, must not know a thread.
 
 use std::any::type_name;
 
@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use crate::graph::{Interrupt, Question};
 
-/// A plain answer: what a person says with `approve`, `reject` or `revise`.
+/// One of `approve`, `reject` and `revise`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
     /// Go ahead.
@@ -30,7 +30,7 @@ impl Verdict {
 /// A person's decision in plain words.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Reply {
-    /// The word.
+    /// The command.
     pub verdict: Verdict,
     /// The text of `--feedback`. Always there with [`Verdict::Revise`].
     pub feedback: Option<String>,
@@ -38,8 +38,8 @@ pub struct Reply {
     pub by: Option<String>,
 }
 
-/// A question that `approve`, `reject` or `revise` can answer. Questions answered by a `bool`, or by a `plan::Decision`, can
-/// be without this; for others say with [`Entry::decides`](super::Entry::decides) that they are.
+/// A question that `approve`, `reject` or `revise` can answer. Questions answered by a `bool` or a `plan::Decision` do
+/// not need it; register others with [`Entry::decides`](super::Entry::decides).
 ///
 /// ```
 /// use superstep::app::{Decide, Reply, Verdict};
@@ -64,11 +64,11 @@ pub struct Reply {
 /// }
 /// ```
 pub trait Decide: Interrupt {
-    /// Returns the answer that a reply comes to; none if it cannot answer this question.
+    /// Converts a reply into an answer; none if it cannot answer this question.
     fn decide(&self, reply: &Reply) -> Option<Self::Resume>;
 }
 
-/// Turns a reply into the JSON of an answer.
+/// Converts a reply into the JSON of an answer.
 pub(crate) type Decider = fn(&Question, &Reply) -> Option<Value>;
 
 pub(crate) fn decider<I: Decide>() -> (&'static str, Decider) {
@@ -78,7 +78,7 @@ pub(crate) fn decider<I: Decide>() -> (&'static str, Decider) {
     })
 }
 
-/// The name of an answer: a word, or the one key of an object.
+/// Returns the name of an answer: a word, or the one key of an object.
 pub(crate) fn name_of(answer: &Value) -> String {
     match answer {
         Value::String(word) => word.clone(),
@@ -87,7 +87,7 @@ pub(crate) fn name_of(answer: &Value) -> String {
     }
 }
 
-/// The answer to a question whose answers are of a well-known type.
+/// Converts a reply to a question whose answer type is well known.
 pub(crate) fn known(question: &Question, reply: &Reply) -> Option<Value> {
     match question.answer_type() {
         name if name == type_name::<bool>() => match reply.verdict {
@@ -142,7 +142,7 @@ mod agents {
         }
     }
 
-    /// Approving takes the work as it is, which needs a reason: the feedback.
+    /// Approving accepts the work as it is, which needs a reason: the feedback.
     fn after_giving_up(reply: &Reply) -> Option<AfterGivingUp> {
         match (reply.verdict, reply.feedback.clone()) {
             (Verdict::Approve, why) => {

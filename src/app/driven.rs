@@ -1,17 +1,17 @@
-//! A registered graph as a runner drives it: its runs can be followed and cancelled by other processes.
+//! A registered graph as a runner drives it. Other processes can follow and cancel its runs.
 
 use std::sync::Arc;
 
 use super::control::Control;
-use super::erased::{AnyThread, Go};
+use super::erased::{AnyThread, RunRequest};
+use super::event_buffer::EventBuffer;
+use super::event_json::timed_event_json;
 use super::graphs::Graphs;
-use super::happened::happened_now;
-use super::held::Held;
 use crate::checkpoint::{BoxFuture, Checkpointer, ThreadId};
 use crate::graph::runner::{Driven, RunnerStop, Turn};
 use crate::graph::{Event, RunError, Status};
 
-/// A graph of a program, over a store.
+/// A graph of a program with a store.
 pub(crate) struct Registered {
     pub graphs: Arc<Graphs>,
     pub name: String,
@@ -33,16 +33,16 @@ impl Registered {
         let own = cancel.child_token();
         let running = self.control.runs(id.as_str(), own.clone());
         let invalid = |failure: super::failure::Failure| RunError::InvalidConfig { what: failure.error };
-        let mut run = thread.run(Go::Drained(drain), own.clone()).map_err(invalid)?;
+        let mut run = thread.run(RunRequest::Drained(drain), own.clone()).map_err(invalid)?;
         let labels = thread.labels();
-        let tell = |event: &Event| happened_now(event, &labels).iter().for_each(|json| running.tell(json));
-        let mut held = Held::default();
+        let emit = |event: &Event| timed_event_json(event, &labels).iter().for_each(|json| running.record(json));
+        let mut buffer = EventBuffer::default();
         while let Some(event) = run.next().await {
-            held.pass(event).iter().for_each(tell);
+            buffer.push(event).iter().for_each(emit);
         }
         let ended = run.end().await;
         if !matches!(ended, Err(RunError::Checkpoint(_))) {
-            held.rest().iter().for_each(tell);
+            buffer.finish().iter().for_each(emit);
         }
         drop(running);
         let is_cancelled = own.is_cancelled() && !cancel.is_cancelled();

@@ -1,5 +1,4 @@
-//! A graph as a program registers it: how its input is built from words, what its end means, which questions plain words
-//! answer. Still typed.
+//! Registration of a graph: input arguments, exit codes, texts and answers of its questions. Still typed.
 
 use std::error::Error;
 use std::sync::Arc;
@@ -9,34 +8,34 @@ use clap::{ArgMatches, Args, Command};
 use super::decide::{Decide, Decider, decider};
 use super::exit::Exit;
 use super::failure::Refusal;
+use super::output::Said;
+use super::presentation::Presentation;
 use super::questions::Questions;
-use super::said::Said;
-use super::shows::Shows;
 use crate::graph::{CompileError, CompiledGraph, Interrupt, NodeId, State, TaskSnapshot, Writes};
 
-type Reading<S> = Arc<dyn Fn(&ArgMatches) -> Result<Writes<S>, Box<dyn Error + Send + Sync>> + Send + Sync>;
+type InputReader<S> = Arc<dyn Fn(&ArgMatches) -> Result<Writes<S>, Box<dyn Error + Send + Sync>> + Send + Sync>;
 
 /// The decisions that other values of a policy would have given.
 pub(crate) type WhatIf<S> = fn(&S, &[(String, String)]) -> Result<Said, Refusal>;
 
-/// A graph's own arguments.
-pub(crate) struct OwnArgs<S: State> {
+/// Command-line arguments of a graph.
+pub(crate) struct GraphArgs<S: State> {
     pub augment: fn(Command) -> Command,
-    pub read: Reading<S>,
+    pub read: InputReader<S>,
 }
 
-/// A graph with what the command line should know of it. Made from a [`CompiledGraph`] by the methods of [`Register`].
+/// A graph with its command-line settings. Made from a [`CompiledGraph`] by the methods of [`Register`].
 #[must_use = "give it to `App::graph`"]
 pub struct Entry<S: State, N, C = ()> {
     pub(crate) graph: Result<CompiledGraph<S, N, C>, CompileError>,
-    pub(crate) own: Option<OwnArgs<S>>,
+    pub(crate) own: Option<GraphArgs<S>>,
     pub(crate) outcome: Option<fn(&S) -> Exit>,
     pub(crate) deciders: Vec<(&'static str, Decider)>,
     pub(crate) asking: Vec<(&'static str, Exit)>,
     pub(crate) summary: Option<fn(&S) -> String>,
     pub(crate) what_if: Option<WhatIf<S>>,
     pub(crate) questions: Questions<S>,
-    pub(crate) shows: Shows<S>,
+    pub(crate) presentation: Presentation<S>,
     pub(crate) about: Option<String>,
     pub(crate) examples: Vec<String>,
 }
@@ -48,21 +47,20 @@ impl<S: State, N, C> std::fmt::Debug for Entry<S, N, C> {
 }
 
 impl<S: State, N: NodeId, C: Send + Sync + 'static> Entry<S, N, C> {
-    /// Says in a sentence what the graph does.
+    /// Describes the graph in a sentence.
     pub fn about(mut self, text: impl Into<String>) -> Self {
         self.about = Some(text.into());
         self
     }
 
-    /// Adds an example to the help of `run GRAPH`: the arguments, without program and graph. Unless there is one, it is
-    /// `--thread first`.
+    /// Adds an example to the help of `run GRAPH`: the arguments, without program and graph. Default: `--thread first`.
     pub fn example(mut self, arguments: impl Into<String>) -> Self {
         self.examples.push(arguments.into());
         self
     }
 
-    /// Builds the input from arguments of the graph's own, which `run GRAPH` then takes beside `--input`. What is wrong with
-    /// them is wrong usage, unless it is a [`Refusal`](super::Refusal) that says otherwise; an [`Instead`](super::Instead) is printed
+    /// Adds arguments to `run GRAPH` beside `--input` and builds the input from them. An error is wrong usage, exit
+    /// code 2, unless it is a [`Refusal`](super::Refusal) with another code; an [`Instead`](super::Instead) is printed
     /// in place of a run.
     ///
     /// ```
@@ -96,70 +94,69 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Entry<S, N, C> {
             let args = A::from_arg_matches(matches)?;
             input(args).map(Into::into).map_err(Into::into)
         };
-        self.own = Some(OwnArgs { augment: A::augment_args, read: Arc::new(read) });
+        self.own = Some(GraphArgs { augment: A::augment_args, read: Arc::new(read) });
         self
     }
 
-    /// Says what the state of a finished run means: work that was rejected or given up ends with an exit code of its own.
+    /// Maps the state of a finished run to an exit code, for example for rejected work. Default: [`Exit::Finished`].
     pub fn outcome(mut self, means: fn(&S) -> Exit) -> Self {
         self.outcome = Some(means);
         self
     }
 
-    /// Says what it means that a run stops for a question: one about work that was given up ends with an exit code of its own.
-    /// Without, that is [`Exit::Asking`].
+    /// Sets the exit code of a run that stops at this interrupt. Default: [`Exit::Asking`].
     pub fn asking<I: Interrupt>(mut self, means: Exit) -> Self {
         self.asking.push((I::NAME, means));
         self
     }
 
-    /// Says how a state is told to people, in lines; without, each channel is shown. Control characters are escaped.
+    /// Formats a state as lines for people. Default: each channel. Control characters are escaped.
     pub fn summary(mut self, summary: fn(&S) -> String) -> Self {
         self.summary = Some(summary);
         self
     }
 
-    /// Lets `replay --mode what-if --override-policy KEY=VALUE` tell what other values of a policy would have decided: `what_if` gets
-    /// the last state and the values.
+    /// Supports `replay --mode what-if --override-policy KEY=VALUE`: `what_if` gets the last state and
+    /// the values.
     pub fn what_if(mut self, what_if: WhatIf<S>) -> Self {
         self.what_if = Some(what_if);
         self
     }
 
-    /// Adds to the state that `status` shows what subgraphs have stored so far: `progress` gets the state and the tasks of the
-    /// superstep under way, each with the state of its subgraph. Results of tasks that have ended are in the state already.
+    /// Merges stored progress of subgraphs into the state that `status` shows: `progress` gets the state, which has the
+    /// results of finished tasks already, and the tasks of the current superstep, each with the state of its subgraph.
     pub fn progress(mut self, progress: fn(&mut S, &[TaskSnapshot])) -> Self {
-        self.shows.progress = Some(progress);
+        self.presentation.progress = Some(progress);
         self
     }
 
-    /// Gives a live view lines to show above the tasks that run, read from the state every second.
+    /// Adds lines above the running tasks of a live view, computed from the state every second.
     pub fn board(mut self, lines: fn(&S) -> Vec<String>) -> Self {
-        self.shows.board = Some(lines);
+        self.presentation.board = Some(lines);
         self
     }
 
-    /// Gives a label to each task that is started with a `T`, and to the tasks of its subgraphs: `task 2a`.
+    /// Labels each task that is started with a `T`, and the tasks of its subgraphs: `task 2a`.
     pub fn labels<T: 'static>(mut self, label: fn(&T) -> String) -> Self {
-        self.shows.labels.add(label);
+        self.presentation.labels.add(label);
         self
     }
 
-    /// Says how people are told of a question, in lines, from the state and the question; without, each field of it is shown.
-    /// Control characters are escaped.
+    /// Formats a question as lines for people, from the state and the interrupt. Default: each field. Control
+    /// characters are escaped.
     pub fn describes<I: Interrupt>(mut self, text: fn(&S, &I) -> String) -> Self {
         self.questions.describe(text);
         self
     }
 
-    /// Lets `edit` answer a question: `text` is what a person gets in their editor, none if there is nothing to edit; `answer`
-    /// makes the answer of what they saved.
+    /// Lets `edit` answer a question: `text` returns the text to edit, none if there is nothing to edit; `answer`
+    /// converts the saved text.
     pub fn edits<I: Interrupt>(mut self, text: fn(&S, &I) -> Option<String>, answer: fn(String) -> I::Resume) -> Self {
         self.questions.edit(text, answer);
         self
     }
 
-    /// Lets answers to a question be refused before they are stored: `problem` says why one cannot be followed. That is wrong usage.
+    /// Validates answers to a question before they are stored: `problem` returns why one is refused, as wrong usage.
     pub fn checks<I: Interrupt>(mut self, problem: fn(&I, &I::Resume) -> Option<String>) -> Self {
         self.questions.check(problem);
         self
@@ -229,8 +226,20 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Register for Result<Compiled
     fn entry(self) -> Entry<S, N, C> {
         let (own, outcome, summary, what_if, about) = (None, None, None, None, None);
         let (deciders, asking, examples, questions) = (vec![], vec![], vec![], Questions::default());
-        let shows = Shows::default();
-        Entry { graph: self, own, outcome, deciders, asking, summary, what_if, questions, shows, about, examples }
+        let presentation = Presentation::default();
+        Entry {
+            graph: self,
+            own,
+            outcome,
+            deciders,
+            asking,
+            summary,
+            what_if,
+            questions,
+            presentation,
+            about,
+            examples,
+        }
     }
 }
 

@@ -1,4 +1,4 @@
-//! What a call ends with, as an exit code. Knows no graph.
+//! Exit codes of a call. Must not know a graph.
 
 /// The end of a run, as an exit code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -8,17 +8,17 @@ pub enum Exit {
     Finished,
     /// It failed: 1.
     Failed,
-    /// It waits for a person: 10.
+    /// It waits for an answer from a person: 10.
     Asking,
-    /// It gave up, stands at a breakpoint, or a budget is used up: 11.
+    /// It gave up, stopped at a breakpoint, or used up a budget: 11.
     Halted,
     /// A person rejected it: 12.
     Rejected,
-    /// It was cancelled, and can go on: 13.
+    /// It was cancelled, and can be resumed: 13.
     Cancelled,
     /// It waits for a time or a signal: 14.
     Waiting,
-    /// A replay that compares found no difference, but compared nothing, or too little for `--strict`: 15.
+    /// A replay found no difference, but compared nothing, or too little for `--strict`: 15.
     Unverified,
 }
 

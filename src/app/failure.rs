@@ -1,4 +1,4 @@
-//! What a call could not do: what and where, the causes, what to do about it, an exit code. Knows no graph.
+//! Errors of a call: message, causes, help and exit code. Must not know a graph.
 
 use std::error::Error;
 
@@ -27,7 +27,7 @@ impl Refusal {
         Self { error: error.into(), help: None, code: 2 }
     }
 
-    /// Says what to do about it.
+    /// Sets the help text.
     #[must_use]
     pub fn help(self, help: impl Into<String>) -> Self {
         Self { help: Some(help.into()), ..self }
@@ -61,12 +61,12 @@ impl From<Box<Refusal>> for Failure {
     }
 }
 
-/// A call that failed.
+/// A failed call.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[must_use]
 pub(crate) struct Failure {
     pub error: String,
-    /// The kind of error, for programs.
+    /// Machine-readable kind of the error.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub kind: Option<Box<str>>,
     pub causes: Vec<String>,
@@ -87,12 +87,12 @@ impl Failure {
         Self { error: error.into(), kind: None, causes: vec![], help: None, code: 1, hint: None }
     }
 
-    /// A call that makes no sense, whatever the store holds.
+    /// Returns an error of wrong usage: exit code 2.
     pub(crate) fn usage(error: impl Into<String>) -> Self {
         Self { code: 2, ..Self::new(error) }
     }
 
-    /// The kind of error, for programs: the library's name for it, or what kind of failure of this program it is.
+    /// Returns the machine-readable kind: the library's name for the error, else `usage` or `failed`.
     pub(crate) fn kind(&self) -> &str {
         self.kind.as_deref().unwrap_or(if self.code == 2 { "usage" } else { "failed" })
     }
@@ -107,15 +107,17 @@ impl Failure {
         self
     }
 
-    /// Names the commands that its hint speaks of.
-    pub(crate) fn spelled(mut self, caller: &Caller, thread: Option<&str>) -> Self {
+    /// Replaces the placeholders in the hint with full commands.
+    pub(crate) fn with_commands(mut self, caller: &Caller, thread: Option<&str>) -> Self {
         let Some(hint) = self.hint.take() else { return self };
         let mut help = String::new();
         let mut rest = hint.as_str();
         while let Some((before, verb, after)) = command(rest) {
             let words = match thread {
-                Some(thread) if !OF_STORES.iter().any(|of_store| verb.starts_with(of_store)) => caller.on(verb, thread),
-                _ => caller.spelled(verb),
+                Some(thread) if !OF_STORES.iter().any(|of_store| verb.starts_with(of_store)) => {
+                    caller.thread_command(verb, thread)
+                }
+                _ => caller.command(verb),
             };
             help.extend([before, &words]);
             rest = after;
@@ -126,7 +128,7 @@ impl Failure {
 
     pub(crate) fn because(mut self, error: &dyn Error) -> Self {
         let mut cause = Some(error);
-        // The words of an error of the user's may panic; those before it are printed.
+        // `Display` of a user's error may panic; the causes before it are still printed.
         _ = caught(|| {
             while let Some(error) = cause {
                 self.causes.push(error.to_string());
@@ -137,10 +139,10 @@ impl Failure {
     }
 }
 
-/// Commands that are about no thread.
+/// Commands that take no thread.
 const OF_STORES: [&str; 2] = ["threads", "repair"];
 
-/// The first `{verb}` of a text, and what stands around it.
+/// Splits a text at its first `{verb}`.
 fn command(text: &str) -> Option<(&str, &str, &str)> {
     let (before, rest) = text.split_once('{')?;
     let (verb, after) = rest.split_once('}')?;

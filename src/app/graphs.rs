@@ -4,7 +4,6 @@ use super::erased::AnyGraph;
 use super::failure::Failure;
 use crate::checkpoint::near::near;
 
-/// The registered graphs, by name.
 #[derive(Default)]
 pub(crate) struct Graphs(pub Vec<Box<dyn AnyGraph>>);
 
@@ -17,7 +16,7 @@ impl Graphs {
         self.0.iter().map(|graph| &**graph).find(|graph| graph.name() == name)
     }
 
-    /// The graph that a person named.
+    /// Returns a graph by name, or an error with near names.
     pub(crate) fn named(&self, name: &str) -> Result<&dyn AnyGraph, Failure> {
         self.find(name).ok_or_else(|| self.unknown(name))
     }
@@ -32,7 +31,7 @@ impl Graphs {
         Failure::usage(format!("there is no graph `{name}`")).help(help)
     }
 
-    /// The graph of a stored thread.
+    /// Returns the graph of a stored thread.
     pub(crate) fn of_thread(&self, thread: &str, graph: &str) -> Result<&dyn AnyGraph, Failure> {
         let foreign = || {
             let help = format!("use the program that has it; this one has {}", self.names().join(", "));

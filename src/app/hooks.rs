@@ -1,4 +1,4 @@
-//! Hooks of the command `runner`: a command or a web address that is told of a question or a stop, as JSON.
+//! Hooks of the command `runner`: a shell command or a URL that gets questions and stops as JSON.
 
 use std::sync::Arc;
 
@@ -6,7 +6,6 @@ use serde_json::Value;
 
 use super::failure::Failure;
 
-/// A command for the shell, or a web address.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Hook {
     Command(Arc<str>),
@@ -14,7 +13,7 @@ pub(crate) enum Hook {
 }
 
 impl Hook {
-    /// Reads a hook as it is given.
+    /// Parses a hook.
     pub(crate) fn new(text: &str) -> Result<Self, Failure> {
         if !cfg!(all(feature = "agents", unix)) {
             return Err(
@@ -25,12 +24,12 @@ impl Hook {
         Ok(if is_address { Self::Address(text.into()) } else { Self::Command(text.into()) })
     }
 
-    /// Calls it: a command gets the JSON on standard input and its parts as variables; an address gets it by POST.
+    /// Calls the hook: a command gets the JSON on standard input and its parts as variables; a URL gets it by POST.
     #[cfg(all(feature = "agents", unix))]
     pub(crate) async fn call(&self, json: &Value) -> Result<(), Failure> {
         let failed = |hook: &str, why: String| Failure::new(format!("the hook `{hook}` failed: {why}"));
         match self {
-            // The address may hold a secret.
+            // The URL may hold a secret.
             Self::Address(url) => {
                 crate::drivers::api::post(url, json.to_string()).await.map_err(|why| failed("http..", why))
             }
@@ -44,7 +43,6 @@ impl Hook {
     }
 }
 
-/// Runs a command in a shell.
 #[cfg(all(feature = "agents", unix))]
 async fn command(line: &str, json: &Value) -> Result<(), String> {
     use std::time::Duration;
@@ -66,7 +64,7 @@ async fn command(line: &str, json: &Value) -> Result<(), String> {
     }
 }
 
-/// The parts of a message as variables of the environment.
+/// Returns the parts of a message as environment variables.
 #[cfg(all(feature = "agents", unix))]
 fn variables(json: &Value) -> Vec<(&'static str, String)> {
     let text = |value: &Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
@@ -79,7 +77,7 @@ fn variables(json: &Value) -> Vec<(&'static str, String)> {
         ("SUPERSTEP_PAYLOAD", &json["question"]["payload"]),
         ("SUPERSTEP_ANSWER", &json["question"]["commands"][0]),
     ];
-    // A variable holds no NUL.
+    // A variable cannot hold NUL.
     let set = parts.into_iter().filter(|(_, value)| !value.is_null());
     set.map(|(name, value)| (name, text(value).replace('\0', ""))).collect()
 }

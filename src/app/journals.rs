@@ -1,17 +1,16 @@
-//! Journals of the tasks that are shown. Knows no graph's types.
+//! Journals of displayed tasks. Must not know a graph's types.
 
 use super::erased::Call;
 use super::local::json;
-use super::shapes::ShownTask;
+use super::shapes::TaskReport;
 use crate::graph::{TaskJournal, TaskSnapshot};
 
-/// Reads the journals of tasks, and of those in their subgraphs, and adds them to what is shown of them; nothing where there
-/// is none.
-pub(super) fn add_journals<'a>(tasks: &'a [TaskSnapshot], shown: &'a mut [ShownTask]) -> Call<'a, ()> {
+/// Adds journals to displayed tasks and to the tasks of their subgraphs.
+pub(super) fn add_journals<'a>(tasks: &'a [TaskSnapshot], shown: &'a mut [TaskReport]) -> Call<'a, ()> {
     Box::pin(async move {
         for (task, shown) in tasks.iter().zip(shown) {
             let mut journal = task.journal().await?;
-            whole(&mut journal);
+            load_texts(&mut journal);
             shown.journal = if journal.is_empty() { None } else { Some(json(&journal)?) };
             if let (Some(state), Some(inside)) = (&task.state, &mut shown.inside) {
                 add_journals(&state.tasks, &mut inside.tasks).await?;
@@ -21,9 +20,9 @@ pub(super) fn add_journals<'a>(tasks: &'a [TaskSnapshot], shown: &'a mut [ShownT
     })
 }
 
-/// Reads the long texts of prompts, which the journal has by their hashes.
+/// Loads the long texts of prompts, which the journal stores by hash.
 #[cfg(feature = "agents")]
-fn whole(journal: &mut TaskJournal) {
+fn load_texts(journal: &mut TaskJournal) {
     use crate::graph::JournalKind;
     for entry in &mut journal.entries {
         if let JournalKind::Effect(effect) = &mut entry.kind {
@@ -34,10 +33,10 @@ fn whole(journal: &mut TaskJournal) {
 }
 
 #[cfg(not(feature = "agents"))]
-fn whole(_: &mut TaskJournal) {}
+fn load_texts(_: &mut TaskJournal) {}
 
-/// Reads the long texts of prompts in the JSON of an event.
-pub(super) fn whole_event(event: &mut serde_json::Value) {
+/// Loads the long texts of prompts in the JSON of an event.
+pub(super) fn load_event_texts(event: &mut serde_json::Value) {
     #[cfg(feature = "agents")]
     event.get_mut("value").into_iter().for_each(crate::nodes::read_texts);
     #[cfg(not(feature = "agents"))]

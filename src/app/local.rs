@@ -1,4 +1,4 @@
-//! The desk in this process: it holds the store.
+//! [`Local`]: the thread service of a store that this process holds.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -8,11 +8,11 @@ use serde::Serialize;
 use serde_json::Value;
 
 use super::decide::{Reply, Verdict};
-use super::desk::{AnswerAsk, Ask, Desk, Saying, SignalAsk, Tell, ThreadsAsk};
 use super::erased::{AnyThread, Call};
 use super::failure::Failure;
 use super::graphs::Graphs;
-use super::shapes::{Asked, Sent, Shown, Stand, ThreadLine};
+use super::service::{AnswerInput, AnswerRequest, EventSink, SignalInput, ThreadRequest, ThreadService, ThreadsQuery};
+use super::shapes::{CheckpointReport, OpenQuestion, SignalReport, ThreadLine, ThreadReport};
 use crate::checkpoint::unknown_thread::near_threads;
 use crate::checkpoint::{CheckpointError, CheckpointId, Checkpointer, Claim, SledCheckpointer, SledOptions, ThreadId};
 use crate::graph::{
@@ -25,27 +25,25 @@ pub(crate) struct Local {
 }
 
 /// The result of opening a store.
-pub(crate) enum Opening {
+pub(crate) enum OpenedStore {
     Open(Local),
-    /// Another process holds it: which one, and since when.
-    Held(Failure),
+    /// Another process holds the store; the error names it.
+    Locked(Failure),
 }
 
 /// The purpose for which a store is opened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Access {
-    /// To write.
     Write,
-    /// To remove from it: where the disk is full, with the reserve that the store has for this.
+    /// Removes records: may use the reserve that the store has for a full disk.
     Remove,
-    /// To look at: where it cannot be written, it is only read.
+    /// Reads; falls back to a read-only store if it cannot be written.
     Look,
-    /// To be read, and never written.
+    /// Reads, and never writes.
     ReadOnly,
 }
 
-/// Opens a store to look at it: a full disk or a read-only medium is no obstacle.
-fn look(path: &Path) -> Result<SledCheckpointer, CheckpointError> {
+fn open_for_reading(path: &Path) -> Result<SledCheckpointer, CheckpointError> {
     match SledCheckpointer::open(path) {
         Err(error) if error.is_unwritable() => SledCheckpointer::open_read_only(path).map_err(|_| error),
         opened => opened,
@@ -53,8 +51,8 @@ fn look(path: &Path) -> Result<SledCheckpointer, CheckpointError> {
 }
 
 impl Local {
-    /// Opens a store that must be there, unless another process holds it.
-    pub(crate) fn open(graphs: &Arc<Graphs>, path: &Path, access: Access) -> Result<Opening, Failure> {
+    /// Opens an existing store.
+    pub(crate) fn open(graphs: &Arc<Graphs>, path: &Path, access: Access) -> Result<OpenedStore, Failure> {
         Self::find(path)?;
         match access {
             Access::Write => Self::create(graphs, path),
@@ -63,7 +61,7 @@ impl Local {
                 Self::opening(graphs, SledCheckpointer::open_with(path, options))
             }
             Access::ReadOnly => Self::opening(graphs, SledCheckpointer::open_read_only(path)),
-            Access::Look => Self::opening(graphs, look(path)),
+            Access::Look => Self::opening(graphs, open_for_reading(path)),
         }
     }
 
@@ -81,20 +79,23 @@ impl Local {
         Ok(())
     }
 
-    /// Opens a store, or makes one.
-    pub(crate) fn create(graphs: &Arc<Graphs>, path: &Path) -> Result<Opening, Failure> {
+    /// Opens a store, or creates one.
+    pub(crate) fn create(graphs: &Arc<Graphs>, path: &Path) -> Result<OpenedStore, Failure> {
         Self::opening(graphs, SledCheckpointer::open(path))
     }
 
-    fn opening(graphs: &Arc<Graphs>, opened: Result<SledCheckpointer, CheckpointError>) -> Result<Opening, Failure> {
+    fn opening(
+        graphs: &Arc<Graphs>,
+        opened: Result<SledCheckpointer, CheckpointError>,
+    ) -> Result<OpenedStore, Failure> {
         match opened {
-            Ok(store) => Ok(Opening::Open(Self { graphs: Arc::clone(graphs), store: Arc::new(store) })),
-            Err(error @ CheckpointError::Locked { .. }) => Ok(Opening::Held(error.into())),
+            Ok(store) => Ok(OpenedStore::Open(Self { graphs: Arc::clone(graphs), store: Arc::new(store) })),
+            Err(error @ CheckpointError::Locked { .. }) => Ok(OpenedStore::Locked(error.into())),
             Err(error) => Err(error.into()),
         }
     }
 
-    /// A thread that must be there.
+    /// Returns an existing thread.
     pub(crate) async fn thread(&self, name: &str) -> Result<Arc<dyn AnyThread>, Failure> {
         let info = self.info(name).await?;
         let graph = self.graphs.of_thread(name, &info.graph)?;
@@ -108,7 +109,7 @@ impl Local {
         }
     }
 
-    /// Deletes a thread, of whichever graph.
+    /// Deletes a thread of any graph, also of one that this program does not have.
     pub(crate) async fn delete(&self, id: &ThreadId) -> Result<(), Failure> {
         let lease = self.store.claim(id, Claim::IfFree).await?;
         Ok(self.store.delete_thread(&lease).await?)
@@ -120,33 +121,33 @@ impl Local {
         Ok(RunError::UnknownThread { thread, near }.into())
     }
 
-    async fn threads(&self, ask: ThreadsAsk) -> Result<Vec<ThreadLine>, Failure> {
+    async fn threads(&self, request: ThreadsQuery) -> Result<Vec<ThreadLine>, Failure> {
         let mut lines = vec![];
-        for info in filter(&ask).page(&*self.store).await?.threads {
-            if ask.waiting && info.standing != StatusKind::Interrupted {
+        for info in filter(&request).page(&*self.store).await?.threads {
+            if request.waiting && info.standing != StatusKind::Interrupted {
                 continue;
             }
-            let asked = ask.waiting || self.only_its_graph_knows(&info);
-            let stand = if asked { Some(self.stand(&info).await) } else { None };
-            let line = line(&info, stand);
-            let fits = ask.status.as_ref().is_none_or(|status| *status == line.status);
-            let asks = !ask.waiting || line.status == StatusKind::Interrupted.as_str();
+            let asked = request.waiting || self.needs_graph(&info);
+            let report = if asked { Some(self.report(&info).await) } else { None };
+            let line = line(&info, report);
+            let fits = request.status.as_ref().is_none_or(|status| *status == line.status);
+            let asks = !request.waiting || line.status == StatusKind::Interrupted.as_str();
             lines.extend((fits && asks).then_some(line));
         }
         lines.sort_by(|a, b| b.updated_at.cmp(&a.updated_at).then_with(|| a.thread.cmp(&b.thread)));
-        if let Some(after) = &ask.after {
+        if let Some(after) = &request.after {
             let last = lines.iter().position(|line| line.thread == *after).ok_or_else(|| {
                 Failure::usage(format!("the list has no thread `{after}`"))
                     .help("give the last thread of the page before, with the same options")
             })?;
             lines.drain(..=last);
         }
-        lines.truncate(ask.limit.unwrap_or(usize::MAX));
+        lines.truncate(request.limit.unwrap_or(usize::MAX));
         Ok(lines)
     }
 
-    /// Only a graph knows its breakpoints, and whether it can go on with what another version of it stored.
-    fn only_its_graph_knows(&self, info: &ThreadInfo) -> bool {
+    /// Returns true if the status depends on the graph: its breakpoints, or a migration.
+    fn needs_graph(&self, info: &ThreadInfo) -> bool {
         let Some(graph) = self.graphs.find(&info.graph) else { return false };
         let ended =
             matches!(info.standing, StatusKind::New | StatusKind::Finished | StatusKind::Running | StatusKind::Damaged);
@@ -154,12 +155,12 @@ impl Local {
         stopped || (!ended && info.fingerprint != graph.fingerprint())
     }
 
-    async fn stand(&self, info: &ThreadInfo) -> Result<Stand, Failure> {
+    async fn report(&self, info: &ThreadInfo) -> Result<ThreadReport, Failure> {
         let graph = self.graphs.of_thread(info.id.as_str(), &info.graph)?;
-        graph.thread(Arc::clone(&self.store), info.id.clone()).stand().await
+        graph.thread(Arc::clone(&self.store), info.id.clone()).report().await
     }
 
-    async fn show(&self, thread: &str, at: Option<u64>, task: Option<String>) -> Result<Shown, Failure> {
+    async fn show(&self, thread: &str, at: Option<u64>, task: Option<String>) -> Result<CheckpointReport, Failure> {
         let thread = self.thread(thread).await?;
         let mut shown = thread.show(at.map(CheckpointId)).await?;
         let Some(task) = task else {
@@ -176,51 +177,51 @@ impl Local {
         Ok(shown)
     }
 
-    async fn send(&self, ask: SignalAsk) -> Result<Value, Failure> {
-        let SignalAsk { thread, name, value, by, note, key } = ask;
+    async fn send(&self, request: SignalInput) -> Result<Value, Failure> {
+        let SignalInput { thread, name, value, by, note, key } = request;
         let thread = self.thread(&thread).await?;
         let mut request = SignalRequest::json(name, &value);
         request = by.into_iter().fold(request, SignalRequest::by);
         request = note.into_iter().fold(request, SignalRequest::note);
         request = key.into_iter().fold(request, SignalRequest::key);
         let signal = thread.send(request).await?.to_string();
-        json(&Sent { signal, stand: thread.stand().await? })
+        json(&SignalReport { signal, report: thread.report().await? })
     }
 
-    async fn record(&self, ask: AnswerAsk) -> Result<Value, Failure> {
-        let thread = self.thread(&ask.thread).await?;
-        let answer = answer(&*thread, ask).await?;
+    async fn record(&self, request: AnswerRequest) -> Result<Value, Failure> {
+        let thread = self.thread(&request.thread).await?;
+        let answer = answer(&*thread, request).await?;
         thread.record(answer).await?;
-        json(&thread.stand().await?)
+        json(&thread.report().await?)
     }
 }
 
-impl Desk for Local {
-    fn ask(&self, ask: Ask) -> Call<'_, Value> {
+impl ThreadService for Local {
+    fn call(&self, request: ThreadRequest) -> Call<'_, Value> {
         Box::pin(async move {
-            match ask {
-                Ask::Threads(ask) => json(&self.threads(ask).await?),
-                Ask::Status { thread } => json(&self.thread(&thread).await?.stand().await?),
-                Ask::History { thread, channel, limit, tasks } => {
+            match request {
+                ThreadRequest::Threads(request) => json(&self.threads(request).await?),
+                ThreadRequest::Status { thread } => json(&self.thread(&thread).await?.report().await?),
+                ThreadRequest::History { thread, channel, limit, tasks } => {
                     let thread = self.thread(&thread).await?;
                     let limit = limit.unwrap_or(usize::MAX);
                     json(&match tasks {
-                        true => thread.worked(limit).await?,
+                        true => thread.history_with_tasks(limit).await?,
                         false => thread.history(limit, channel.as_deref()).await?,
                     })
                 }
-                Ask::Show { thread, at, task } => json(&self.show(&thread, at, task).await?),
-                Ask::Events { thread } | Ask::Follow { thread } => {
+                ThreadRequest::Show { thread, at, task } => json(&self.show(&thread, at, task).await?),
+                ThreadRequest::Events { thread } | ThreadRequest::Follow { thread } => {
                     json(&self.thread(&thread).await?.events(None).await?)
                 }
-                Ask::Draft { thread, interrupt } => {
+                ThreadRequest::Draft { thread, interrupt } => {
                     json(&self.thread(&thread).await?.draft(question_id(interrupt)?).await?)
                 }
-                Ask::Watch { thread } => self.info(&thread).await.map(|_| Value::Null),
-                Ask::Answer(ask) => self.record(ask).await,
-                Ask::Signal(ask) => self.send(ask).await,
-                Ask::Discard { thread, signal } => discard(&*self.thread(&thread).await?, &signal).await,
-                Ask::Cancel { thread } => {
+                ThreadRequest::Watch { thread } => self.info(&thread).await.map(|_| Value::Null),
+                ThreadRequest::Answer(request) => self.record(request).await,
+                ThreadRequest::Signal(request) => self.send(request).await,
+                ThreadRequest::Discard { thread, signal } => discard(&*self.thread(&thread).await?, &signal).await,
+                ThreadRequest::Cancel { thread } => {
                     self.info(&thread).await?;
                     let error = format!("thread `{thread}` is not running: there is nothing to cancel");
                     Err(Failure::new(error).hint("`{status}` tells how it stands"))
@@ -229,35 +230,35 @@ impl Desk for Local {
         })
     }
 
-    /// Nothing happens while nobody else holds the store.
-    fn follow<'a>(&'a self, ask: Ask, tell: Tell<'a>) -> Call<'a, ()> {
+    /// Returns the recorded events: this process holds the store and runs nothing else.
+    fn follow<'a>(&'a self, request: ThreadRequest, sink: EventSink<'a>) -> Call<'a, ()> {
         Box::pin(async move {
-            let events = self.ask(ask).await?;
-            _ = events.as_array().is_none_or(|events| events.iter().cloned().all(tell));
+            let events = self.call(request).await?;
+            _ = events.as_array().is_none_or(|events| events.iter().cloned().all(sink));
             Ok(())
         })
     }
 }
 
 /// Returns the part of a filter that records alone can answer; the status of some threads only their graph knows.
-fn filter(ask: &ThreadsAsk) -> ThreadFilter {
+fn filter(request: &ThreadsQuery) -> ThreadFilter {
     let time = |millis| SystemTime::UNIX_EPOCH + Duration::from_millis(millis);
-    let mut filter = ThreadFilter::new().prefix(&ask.prefix);
-    filter = ask.graph.iter().fold(filter, ThreadFilter::graph);
-    filter = ask.metadata.iter().fold(filter, |filter, (key, value)| filter.metadata(key, value));
-    filter = ask.since.map(time).into_iter().fold(filter, ThreadFilter::updated_since);
-    ask.before.map(time).into_iter().fold(filter, ThreadFilter::updated_before)
+    let mut filter = ThreadFilter::new().prefix(&request.prefix);
+    filter = request.graph.iter().fold(filter, ThreadFilter::graph);
+    filter = request.metadata.iter().fold(filter, |filter, (key, value)| filter.metadata(key, value));
+    filter = request.since.map(time).into_iter().fold(filter, ThreadFilter::updated_since);
+    request.before.map(time).into_iter().fold(filter, ThreadFilter::updated_before)
 }
 
-/// A thread in a list, with what its graph says of it. What keeps one from being read hides no other.
-fn line(info: &ThreadInfo, stand: Option<Result<Stand, Failure>>) -> ThreadLine {
-    let asked = |question: &Question| Asked { question: question.into(), ..Asked::default() };
+/// Returns a line of the thread list. An unreadable thread does not hide the others.
+fn line(info: &ThreadInfo, report: Option<Result<ThreadReport, Failure>>) -> ThreadLine {
+    let asked = |question: &Question| OpenQuestion { question: question.into(), ..OpenQuestion::default() };
     let mut line = ThreadLine::of(info, &asked);
-    match stand {
+    match report {
         None => {}
         Some(Err(failure)) => line.reason = Some(failure.error),
-        Some(Ok(stand)) => {
-            let position = stand.position;
+        Some(Ok(report)) => {
+            let position = report.position;
             line.reason = position.reason.filter(|_| position.status == StatusKind::NeedsMigration.as_str());
             (line.questions, line.status) = (position.questions, position.status);
         }
@@ -265,24 +266,24 @@ fn line(info: &ThreadInfo, stand: Option<Result<Stand, Failure>>) -> ThreadLine 
     line
 }
 
-/// Makes the answer that was meant.
-pub(crate) async fn answer(thread: &dyn AnyThread, ask: AnswerAsk) -> Result<Answer, Failure> {
-    let AnswerAsk { says, interrupt, by, note, .. } = ask;
+/// Converts an answer of the command line to the answer of the question's type.
+pub(crate) async fn answer(thread: &dyn AnyThread, request: AnswerRequest) -> Result<Answer, Failure> {
+    let AnswerRequest { says, interrupt, by, note, .. } = request;
     let to = question_id(interrupt)?;
     let mut answer = match says {
-        Saying::Json(value) => {
+        AnswerInput::Json(value) => {
             thread.check(to, &value).await?;
             let answer = Answer::json(&value);
             if let Some(to) = to { answer.to(to) } else { answer }
         }
-        Saying::Cancel => {
+        AnswerInput::Cancel => {
             let answer = Answer::cancel();
             if let Some(to) = to { answer.to(to) } else { answer }
         }
-        Saying::Approve => thread.decide(to, &reply(Verdict::Approve, None, &by)).await?,
-        Saying::Reject(feedback) => thread.decide(to, &reply(Verdict::Reject, feedback, &by)).await?,
-        Saying::Edited(text) => thread.edited(to, text).await?,
-        Saying::Revise(feedback) => thread.decide(to, &reply(Verdict::Revise, Some(feedback), &by)).await?,
+        AnswerInput::Approve => thread.decide(to, &reply(Verdict::Approve, None, &by)).await?,
+        AnswerInput::Reject(feedback) => thread.decide(to, &reply(Verdict::Reject, feedback, &by)).await?,
+        AnswerInput::Edited(text) => thread.edited(to, text).await?,
+        AnswerInput::Revise(feedback) => thread.decide(to, &reply(Verdict::Revise, Some(feedback), &by)).await?,
     };
     if let Some(by) = by {
         answer = answer.by(by);
@@ -303,7 +304,7 @@ async fn discard(thread: &dyn AnyThread, signal: &str) -> Result<Value, Failure>
     let hint = "`{status}` lists the signals in the mailbox";
     let id = signal.parse::<SignalId>().map_err(|error| Failure::usage(error.to_string()).hint(hint))?;
     thread.discard(id).await?;
-    json(&thread.stand().await?)
+    json(&thread.report().await?)
 }
 
 pub(crate) fn json(value: &impl Serialize) -> Result<Value, Failure> {

@@ -1,5 +1,5 @@
-//! What runs tell a log, as lines for people on standard error. Knows `tracing`, no graph; the only file that names its
-//! subscriber.
+//! Log of runs on standard error. Knows `tracing`, must not know a graph; the only file that names
+//! `tracing_subscriber`.
 
 use std::io::{Result, Write};
 
@@ -10,7 +10,7 @@ use tracing_subscriber::fmt::format::FmtSpan;
 use super::print::note;
 use super::text::clean;
 
-/// How much of what happens is told.
+/// Least severe level that is logged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Level {
     /// What ended a run
@@ -21,7 +21,7 @@ pub(crate) enum Level {
     Info,
 }
 
-/// Tells from now on. A program that listens to `tracing` itself goes on doing so instead.
+/// Starts logging, unless the program has a `tracing` subscriber of its own.
 pub(crate) fn start(level: Level) {
     let loudness = match level {
         Level::Error => Loudness::ERROR,
@@ -33,7 +33,7 @@ pub(crate) fn start(level: Level) {
     _ = tracing::subscriber::set_global_default(subscriber);
 }
 
-/// Escapes what a terminal would obey: errors of nodes may say anything.
+/// Writer that escapes control characters: error messages of nodes may contain any.
 struct Lines;
 
 impl Write for Lines {

@@ -1,45 +1,46 @@
-//! [`App`]: a command line over any registered graph. The one room where a state and node ids are forgotten: above the face
-//! in `erased`, everything speaks JSON.
+//! [`App`]: a command line for any registered graph. The one room where state and node ids are erased: above `erased`,
+//! everything is JSON.
 //!
 //! | file | what it knows |
 //! |---|---|
-//! | `program`, `entry`, `decide`, `exit`, `own`, `said` | what a program says about its graphs, and adds |
-//! | `erased`; `typed`, `thread`, `run`, `questions`, `shows` | a graph without its types; the same with them |
-//! | `args` | words: commands, options, help |
-//! | `commands` | from words to text, JSON and an exit code |
-//! | `stored` | a thread and its past, for commands that a program adds |
-//! | `driven`, `hooks` | what a runner drives, and what it calls |
-//! | `desk`, `local`, `control` | what may be asked of whoever holds the store; this process; another one, by a socket |
-//! | `shapes`, `journals`, `happened`, `held`, `text`, `watch`, `log`, `print` | JSON for programs; lines and trees for people |
+//! | `program`, `entry`, `decide`, `exit`, `custom`, `output` | the interface for programs: graphs, commands |
+//! | `erased`; `typed`, `thread`, `run`, `answering`, `questions`, `presentation` | graphs without types; with types |
+//! | `args` | commands, options, help |
+//! | `commands` | from parsed arguments to text, JSON and an exit code |
+//! | `stored` | a thread and its history, for commands that a program adds |
+//! | `driven`, `hooks` | graphs as a runner drives them; the hooks that it calls |
+//! | `service`, `local`, `control` | access to threads; in this process; through a socket in another one |
+//! | `shapes`, `journals`, `event_json`, `event_buffer` | JSON for programs |
+//! | `text`, `watch`, `log`, `print` | lines and trees for people |
 
+mod answering;
 mod args;
-mod asked;
 mod caller;
 mod commands;
 mod control;
+mod custom;
 mod decide;
-mod desk;
 mod driven;
 mod entry;
 mod erased;
+mod event_buffer;
+mod event_json;
 mod exit;
 mod failure;
 mod graphs;
-mod happened;
-mod held;
 mod hooks;
 mod journals;
 mod local;
 mod log;
-mod own;
+mod output;
+mod presentation;
 mod print;
 mod program;
 mod questions;
-mod reading;
 mod run;
-mod said;
+mod service;
+mod settings;
 mod shapes;
-mod shows;
 mod signal;
 mod stored;
 mod text;
@@ -52,6 +53,6 @@ pub use decide::{Decide, Reply, Verdict};
 pub use entry::{Entry, Register};
 pub use exit::Exit;
 pub use failure::Refusal;
+pub use output::{Instead, Said};
 pub use program::App;
-pub use said::{Instead, Said};
 pub use stored::{ChannelChange, Found, Pending, StoredThread};

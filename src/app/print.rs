@@ -1,4 +1,4 @@
-//! Standard output and error: the only place that prints. A reader that is gone stops nothing.
+//! Standard output and error: the only place that prints. A closed pipe is no error.
 
 use std::io::{ErrorKind, IsTerminal, Write, stdin, stdout};
 use std::process::{Command, Stdio};
@@ -9,20 +9,20 @@ use serde_json::Value;
 use super::failure::Failure;
 use super::text::{clean_lines, safe_json};
 
-/// Prints text. A pipe that was closed is no failure: the run goes on.
-pub(crate) fn say(text: &str) {
-    _ = try_say(text);
+/// Prints text. A closed pipe is ignored: the run continues.
+pub(crate) fn print(text: &str) {
+    _ = try_print(text);
 }
 
-/// Prints a text that a person reads: one that is longer than the terminal goes through `$PAGER`, or `less`.
+/// Prints text through `$PAGER`, or `less`, if it is longer than the terminal.
 pub(crate) fn page(text: &str) {
     let is_read = stdout().is_terminal() && stdin().is_terminal();
     if !is_read || text.lines().count() < height() || !paged(text) {
-        say(text);
+        print(text);
     }
 }
 
-/// Returns whether there is a pager, which has shown the text.
+/// Runs the pager; returns false if there is none.
 fn paged(text: &str) -> bool {
     let pager = std::env::var("PAGER").unwrap_or_else(|_| "less".into());
     if ["", "cat"].contains(&pager.trim()) {
@@ -43,46 +43,43 @@ fn paged(text: &str) -> bool {
 /// The exit code of a shell for an unknown program.
 const NO_COMMAND: i32 = 127;
 
-/// Prints text and returns whether somebody still reads it.
-pub(crate) fn try_say(text: &str) -> bool {
+/// Prints text; returns false if the reader is gone.
+pub(crate) fn try_print(text: &str) -> bool {
     let mut out = stdout().lock();
-    let said = out.write_all(text.as_bytes()).and_then(|()| out.flush());
-    if let Err(error) = &said
+    let written = out.write_all(text.as_bytes()).and_then(|()| out.flush());
+    if let Err(error) = &written
         && error.kind() != ErrorKind::BrokenPipe
     {
-        UNSAID.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert_with(|| error.to_string());
+        WRITE_ERROR.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert_with(|| error.to_string());
     }
-    said.is_ok()
+    written.is_ok()
 }
 
 /// The reason why output was lost although somebody waits for it: a full disk.
-static UNSAID: Mutex<Option<String>> = Mutex::new(None);
+static WRITE_ERROR: Mutex<Option<String>> = Mutex::new(None);
 
-/// Returns what kept text from being printed since this was asked last.
-pub(crate) fn unsaid() -> Option<Failure> {
-    let reason = UNSAID.lock().unwrap_or_else(PoisonError::into_inner).take()?;
+/// Takes the error of the last failed write to standard output.
+pub(crate) fn take_write_error() -> Option<Failure> {
+    let reason = WRITE_ERROR.lock().unwrap_or_else(PoisonError::into_inner).take()?;
     let failure = Failure::new(format!("cannot write to standard output: {reason}"));
     Some(failure.help("what the command did is done, only its output is lost; check where it goes to"))
 }
 
-/// Prints JSON for programs.
-pub(crate) fn say_json(json: &Value) {
+pub(crate) fn print_json(json: &Value) {
     let text = serde_json::to_string_pretty(json).unwrap_or_default();
-    say(&format!("{}\n", safe_json(&text)));
+    print(&format!("{}\n", safe_json(&text)));
 }
 
-/// Prints help to a person who gave too few words.
+/// Prints help to standard error.
 pub(crate) fn show_help(text: &str) {
     _ = std::io::stderr().write_all(text.as_bytes());
 }
 
-/// Prints a line of the log.
 pub(crate) fn note(line: &str) {
     _ = std::io::stderr().write_all(line.as_bytes());
 }
 
-/// Prints what went wrong.
-pub(crate) fn complain(failure: &Failure, json: bool) {
+pub(crate) fn print_failure(failure: &Failure, json: bool) {
     let text = if json { json_line(failure) } else { text(failure) };
     _ = std::io::stderr().write_all(text.as_bytes());
 }

@@ -1,4 +1,4 @@
-//! `App`: a program's graphs as a command line.
+//! [`App`]: the graphs of a program as a command line.
 
 use std::any::Any;
 use std::ffi::OsString;
@@ -10,22 +10,22 @@ use std::sync::Arc;
 use clap::ArgMatches;
 use clap::parser::ValueSource;
 
-use super::args::{Globals, Wish};
+use super::args::{Globals, Invocation};
 use super::caller::Caller;
 use super::commands::Session;
 use super::control::Control;
+use super::custom::{Additions, CustomCommand, Performer, first, with_args};
 use super::entry::{Entry, Register};
 use super::failure::{Failure, Refusal};
 use super::graphs::Graphs;
-use super::own::{Added, Own, Performer, first, reading};
-use super::print::{complain, page, say, say_json, show_help, unsaid};
-use super::said::Said;
+use super::output::Said;
+use super::print::{page, print, print_failure, print_json, show_help, take_write_error};
 use super::stored::{Found, StoredThread};
 use super::typed::Typed;
 use super::watch::View;
 use super::{args, log};
 
-/// A program's graphs as a command line: run them, answer their questions from any other process, look at every step, fork.
+/// The graphs of a program as a command line: run them, answer their questions from any process, inspect each step.
 ///
 /// ```no_run
 /// # use superstep::app::{App, Register};
@@ -46,8 +46,8 @@ pub struct App {
     graphs: Graphs,
     about: Option<String>,
     version: Option<String>,
-    added: Added,
-    wrong: Vec<Failure>,
+    added: Additions,
+    errors: Vec<Failure>,
 }
 
 impl std::fmt::Debug for App {
@@ -62,7 +62,7 @@ impl App {
         Self::default()
     }
 
-    /// Says in a sentence what the program does.
+    /// Describes the program in a sentence.
     pub fn about(mut self, text: impl Into<String>) -> Self {
         self.about = Some(text.into());
         self
@@ -74,7 +74,7 @@ impl App {
         self
     }
 
-    /// Adds a graph under the name by which `run` and stored threads know it; the default context is made for each process.
+    /// Adds a graph under a name, which `run` takes and threads store. Each process creates the default context.
     pub fn graph<G>(self, name: impl Into<String>, graph: G) -> Self
     where
         G: Register<Context: Default>,
@@ -82,7 +82,7 @@ impl App {
         self.graph_with(name, graph, G::Context::default())
     }
 
-    /// The same, with a context of your own: clients, settings.
+    /// Adds a graph with a context: clients, settings.
     pub fn graph_with<G: Register>(
         mut self,
         name: impl Into<String>,
@@ -91,7 +91,8 @@ impl App {
     ) -> Self {
         let name = name.into();
         if self.graphs.find(&name).is_some() {
-            self.wrong.push(Failure::new(format!("two graphs are named `{name}`")).help("give each a name of its own"));
+            self.errors
+                .push(Failure::new(format!("two graphs are named `{name}`")).help("give each a name of its own"));
             return self;
         }
         let entry: Entry<G::State, G::Node, G::Context> = graph.entry();
@@ -100,13 +101,13 @@ impl App {
             Err(error) => {
                 let problems = error.problems().iter().map(|problem| format!("{problem} (help: {})", problem.help()));
                 let causes = problems.collect();
-                self.wrong.push(Failure { causes, ..Failure::new(format!("graph `{name}` does not compile")) });
+                self.errors.push(Failure { causes, ..Failure::new(format!("graph `{name}` does not compile")) });
             }
         }
         self
     }
 
-    /// Adds a command about a thread: `NAME THREAD`, with arguments of its own. `perform` is given them, and the thread's
+    /// Adds a command about a thread: `NAME THREAD`, with its own arguments. `perform` gets them with the thread's
     /// graph and state, also while another process runs it. A name of two words, `task show`, is a command of a group.
     ///
     /// Its result is printed, or resumes the thread: see [`Said::answer`] and [`Said::input`].
@@ -139,11 +140,11 @@ impl App {
         F: Fn(A, Found) -> Fut + Send + Sync + 'static,
         Fut: Future<Output = Result<Said, Refusal>> + Send + 'static,
     {
-        self.add(Own::new::<A>(name, about, Performer::Found(reading(perform))));
+        self.add(CustomCommand::new::<A>(name, about, Performer::Found(with_args(perform))));
         self
     }
 
-    /// Adds a command about no thread: `NAME`, or two words, with arguments of its own.
+    /// Adds a command about no thread: `NAME`, or two words, with its own arguments.
     pub fn plain_command<A, F, Fut>(mut self, name: &'static str, about: &'static str, perform: F) -> Self
     where
         A: clap::Args + 'static,
@@ -151,47 +152,47 @@ impl App {
         Fut: Future<Output = Result<Said, Refusal>> + Send + 'static,
     {
         let perform = move |args: A, ()| perform(args);
-        self.add(Own::new::<A>(name, about, Performer::Alone(reading(perform))));
+        self.add(CustomCommand::new::<A>(name, about, Performer::Alone(with_args(perform))));
         self
     }
 
-    /// Adds a command about a thread: `NAME THREAD`, as [`command`](Self::command) does, that reads its past or copies it. It needs
-    /// the store for itself.
+    /// Adds a command about a thread, as [`command`](Self::command) does, that can read its history or copy it. It
+    /// needs the store for itself.
     pub fn store_command<A, F, Fut>(mut self, name: &'static str, about: &'static str, perform: F) -> Self
     where
         A: clap::Args + 'static,
         F: Fn(A, StoredThread) -> Fut + Send + Sync + 'static,
         Fut: Future<Output = Result<Said, Refusal>> + Send + 'static,
     {
-        self.add(Own::new::<A>(name, about, Performer::Stored(reading(perform))));
+        self.add(CustomCommand::new::<A>(name, about, Performer::Stored(with_args(perform))));
         self
     }
 
-    /// Adds a command that is the same as `run GRAPH`. Commands of the group `name` can be added beside it.
+    /// Adds a shorthand for `run GRAPH`. Commands of the group `name` can be added beside it.
     pub fn shorthand(mut self, name: impl Into<String>, graph: impl Into<String>) -> Self {
         let (name, graph) = (name.into(), graph.into());
         if self.graphs.find(&graph).is_none() {
             let help = "add the graph before the command that runs it";
-            self.wrong.push(Failure::new(format!("there is no graph `{graph}` for `{name}` to run")).help(help));
+            self.errors.push(Failure::new(format!("there is no graph `{graph}` for `{name}` to run")).help(help));
         } else if args::is_taken(&name) || self.added.named(&name).is_some() || self.added.shorthand(&name).is_some() {
-            self.wrong.push(taken(&name));
+            self.errors.push(taken(&name));
         } else {
             self.added.shorthands.push((name, graph));
         }
         self
     }
 
-    fn add(&mut self, own: Own) {
+    fn add(&mut self, own: CustomCommand) {
         match args::is_taken(first(own.path)) || self.added.collides(own.path) {
-            true => self.wrong.push(taken(own.path)),
-            false => self.added.own.push(own),
+            true => self.errors.push(taken(own.path)),
+            false => self.added.commands.push(own),
         }
     }
 
-    /// Reads the arguments of the process, does what they say, and returns the exit code: 0 finished, 10 waiting for a person,
-    /// 11 halted or stopped by a budget, 12 rejected, 13 cancelled, 14 waiting for a time, 2 wrong usage, 1 any other error.
+    /// Performs the command of the process's arguments and returns the exit code: 0 finished, 10 waiting for a person,
+    /// 11 halted or stopped by a budget, 12 rejected, 13 cancelled, 14 waiting for a time, 2 wrong usage, 1 other errors.
     ///
-    /// A panic is told once, as the error it leads to. Where it was is told too if `RUST_BACKTRACE` is set, without `--json`.
+    /// A panic is reported once, as an error; with `RUST_BACKTRACE` and without `--json`, its location too.
     #[must_use = "return it from `main`"]
     pub fn main(self) -> ExitCode {
         let args: Vec<OsString> = std::env::args_os().collect();
@@ -202,39 +203,39 @@ impl App {
         }
         let done = catch_unwind(AssertUnwindSafe(|| self.run_with(args)));
         done.unwrap_or_else(|panic| {
-            complain(&panicked(&*panic), json);
+            print_failure(&panicked(&*panic), json);
             1
         })
         .into()
     }
 
-    /// The same, with arguments given; the first is the program's name. Returns the exit code.
+    /// Runs with given arguments; the first is the program's name. Returns the exit code.
     pub fn run_with(self, args: impl IntoIterator<Item = impl Into<OsString>>) -> u8 {
         let args: Vec<OsString> = args.into_iter().map(Into::into).collect();
         let json = wants_json(&args);
-        let called = self.called(&helped(args));
-        let called = called.and_then(|code| unsaid().map_or(Ok(code), Err));
-        called.unwrap_or_else(|failure| {
-            complain(&failure, json);
+        let call = self.call(&with_help_option(args));
+        let call = call.and_then(|code| take_write_error().map_or(Ok(code), Err));
+        call.unwrap_or_else(|failure| {
+            print_failure(&failure, json);
             failure.code
         })
     }
 
-    fn called(self, args: &[OsString]) -> Result<u8, Failure> {
-        if let Some(failure) = self.wrong.into_iter().next() {
+    fn call(self, args: &[OsString]) -> Result<u8, Failure> {
+        if let Some(failure) = self.errors.into_iter().next() {
             return Err(failure);
         }
-        let called = args.first().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
-        let bin = Path::new(&called).file_stem().map_or("superstep".into(), |name| name.to_string_lossy().into_owned());
+        let call = args.first().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+        let bin = Path::new(&call).file_stem().map_or("superstep".into(), |name| name.to_string_lossy().into_owned());
         let about = self.about.unwrap_or_else(|| "Runs graphs, answers their questions, looks at every step".into());
         let version = self.version.unwrap_or_else(|| "0.0.0".into());
         let command = args::command(&bin, &version, &about, &self.graphs.0, &self.added);
         let matches = match command.clone().try_get_matches_from(args) {
             Ok(matches) => matches,
-            Err(error) => return unread(&error, &self.graphs, args),
+            Err(error) => return parse_error(&error, &self.graphs, args),
         };
-        let (globals, wish) = args::wish(&matches, &self.added).map_err(misread)?;
-        let caller = Caller { bin: called, store: given_store(&matches, &globals) };
+        let (globals, invocation) = args::invocation(&matches, &self.added).map_err(usage_error)?;
+        let caller = Caller { bin: call, store: given_store(&matches, &globals) };
         let thread = thread_of(&matches).map(str::to_owned);
         let graphs = Arc::new(self.graphs);
         let view = View::fitting(globals.json, globals.log.is_some());
@@ -248,7 +249,7 @@ impl App {
             command,
             control,
         };
-        perform(&session, wish, &globals).map_err(|failure| failure.spelled(&caller, thread.as_deref()))
+        perform(&session, invocation, &globals).map_err(|failure| failure.with_commands(&caller, thread.as_deref()))
     }
 }
 
@@ -256,8 +257,8 @@ fn taken(name: &str) -> Failure {
     Failure::new(format!("two commands are named `{name}`")).help("give it another name")
 }
 
-/// `help run` is `run --help`.
-fn helped(mut args: Vec<OsString>) -> Vec<OsString> {
+/// Rewrites `help run` to `run --help`.
+fn with_help_option(mut args: Vec<OsString>) -> Vec<OsString> {
     if args.get(1).is_some_and(|word| word == "help") {
         args.remove(1);
         args.push("--help".into());
@@ -269,31 +270,31 @@ fn wants_json(args: &[OsString]) -> bool {
     args.iter().any(|arg| arg == "--json")
 }
 
-/// A panic that the engine did not make an error of: it was outside of nodes, routers and reducers.
+/// Converts a panic outside of nodes, routers and reducers, which the engine did not catch.
 fn panicked(panic: &(dyn Any + Send)) -> Failure {
     let text = panic.downcast_ref::<String>().map(String::as_str).or_else(|| panic.downcast_ref::<&str>().copied());
     Failure::new(format!("the program panicked: {}", text.unwrap_or_default()))
         .help("set RUST_BACKTRACE=1 to see where, and leave out --json")
 }
 
-fn perform(session: &Session, wish: Wish<'_>, globals: &Globals) -> Result<u8, Failure> {
+fn perform(session: &Session, invocation: Invocation<'_>, globals: &Globals) -> Result<u8, Failure> {
     globals.log.into_iter().for_each(log::start);
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
     let runtime = runtime.map_err(|error| Failure::new("cannot start the runtime").because(&error))?;
-    let output = runtime.block_on(session.perform(wish))?;
+    let output = runtime.block_on(session.perform(invocation))?;
     match output.json {
         serde_json::Value::Null => {}
-        json if globals.json => say_json(&json),
+        json if globals.json => print_json(&json),
         _ => page(&output.text),
     }
     Ok(output.code)
 }
 
-/// Help and versions are no failures.
-fn unread(error: &clap::Error, graphs: &Graphs, args: &[OsString]) -> Result<u8, Failure> {
+/// Handles a parse error; help and versions are no failures.
+fn parse_error(error: &clap::Error, graphs: &Graphs, args: &[OsString]) -> Result<u8, Failure> {
     use clap::error::ErrorKind;
     if !error.use_stderr() {
-        say(&error.render().to_string());
+        print(&error.render().to_string());
         return Ok(0);
     }
     if error.kind() == ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand {
@@ -306,11 +307,11 @@ fn unread(error: &clap::Error, graphs: &Graphs, args: &[OsString]) -> Result<u8,
     {
         graphs.named(name)?;
     }
-    Err(misread(error.render()))
+    Err(usage_error(error.render()))
 }
 
-/// clap's words as a failure: its first paragraph says what is wrong.
-fn misread(rendered: impl std::fmt::Display) -> Failure {
+/// Converts an error of clap: its first paragraph is the message, the rest is help.
+fn usage_error(rendered: impl std::fmt::Display) -> Failure {
     let text = rendered.to_string();
     let text = text.strip_prefix("error: ").unwrap_or(&text).trim();
     let (error, help) = text.split_once("\n\n").unwrap_or((text, ""));
@@ -323,12 +324,11 @@ fn given_store(matches: &ArgMatches, globals: &Globals) -> Option<std::path::Pat
     given.then(|| globals.store.clone())
 }
 
-/// The matches of the innermost command.
+/// Returns the matches of the innermost command.
 fn leaf(matches: &ArgMatches) -> &ArgMatches {
     matches.subcommand().map_or(matches, |(_, inner)| leaf(inner))
 }
 
-/// The thread that a command is about.
 fn thread_of(matches: &ArgMatches) -> Option<&str> {
     leaf(matches).try_get_one::<String>("thread").ok().flatten().map(String::as_str)
 }

@@ -1,5 +1,4 @@
-//! What a program says of its graph's questions besides their payload: how people are told of them, and what `edit` puts into
-//! an editor. Still typed.
+//! Texts, drafts and checks of a graph's questions, as its program registered them. Still typed.
 
 use std::sync::Arc;
 
@@ -11,7 +10,7 @@ type Text<S> = Arc<dyn Fn(&S, &Question) -> Option<String> + Send + Sync>;
 type Answer = Arc<dyn Fn(String) -> Option<Value> + Send + Sync>;
 type Check = Arc<dyn Fn(&Question, &Value) -> Option<String> + Send + Sync>;
 
-/// The questions of a graph, by name.
+/// Registered functions by the name of the question.
 pub(crate) struct Questions<S> {
     described: Vec<(&'static str, Text<S>)>,
     edited: Vec<(&'static str, Text<S>, Answer)>,
@@ -45,7 +44,7 @@ impl<S: 'static> Questions<S> {
 }
 
 impl<S> Questions<S> {
-    /// The question in lines for people; none if nothing was said of its type.
+    /// Returns the question as lines for people; none without a registered text.
     pub(crate) fn text(&self, state: &S, question: &Question) -> Option<String> {
         let (_, text) = self.described.iter().find(|(name, _)| *name == question.name())?;
         text(state, question)
@@ -63,7 +62,6 @@ impl<S> Questions<S> {
         text(state, question)
     }
 
-    /// The answer that an edited text is.
     pub(crate) fn answer(&self, question: &Question, edited: String) -> Option<Value> {
         let (.., answer) = self.edited.iter().find(|(name, ..)| *name == question.name())?;
         answer(edited)

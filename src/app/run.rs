@@ -1,16 +1,16 @@
-//! A run of a registered graph with its types, behind the untyped face of `erased`.
+//! A typed run behind [`AnyRun`].
 
 use std::sync::Arc;
 
 use super::erased::AnyRun;
 use super::exit::Exit;
-use super::reading::Reading;
+use super::settings::GraphSettings;
 use crate::checkpoint::BoxFuture;
 use crate::graph::{Event, Outcome, Question, RunError, RunStream, State};
 
 pub(crate) struct TypedRun<S> {
     pub stream: RunStream<S>,
-    pub reading: Arc<Reading<S>>,
+    pub settings: Arc<GraphSettings<S>>,
 }
 
 impl<S: State> AnyRun for TypedRun<S> {
@@ -21,8 +21,8 @@ impl<S: State> AnyRun for TypedRun<S> {
     fn end(self: Box<Self>) -> BoxFuture<'static, Result<Exit, RunError>> {
         Box::pin(async move {
             Ok(match self.stream.outcome().await? {
-                Outcome::Finished(state) => self.reading.outcome.map_or(Exit::Finished, |means| means(&state)),
-                Outcome::Interrupted(asked) => self.reading.asks(asked.iter().map(Question::name)),
+                Outcome::Finished(state) => self.settings.outcome.map_or(Exit::Finished, |means| means(&state)),
+                Outcome::Interrupted(asked) => self.settings.exit_code(asked.iter().map(Question::name)),
                 Outcome::Stopped(_) | Outcome::Drained(_) | Outcome::Budget(..) => Exit::Halted,
                 Outcome::Waiting { .. } | Outcome::AwaitingSignal { .. } => Exit::Waiting,
                 Outcome::Cancelled(_) => Exit::Cancelled,

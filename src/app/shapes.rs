@@ -1,5 +1,5 @@
-//! The JSON of the command line, which text is made from too: the library's shapes (`graph::shape`), with what only a program
-//! with its graphs can add. Knows no graph's types.
+//! JSON of the command line, from which text is made too: the library's shapes (`graph::shape`) with the commands and
+//! texts of a program. Must not know a graph's types.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -15,44 +15,44 @@ use crate::graph::shape::status::StatusShape;
 pub(crate) use crate::graph::shape::thread::Origin;
 use crate::graph::shape::thread::ThreadShape;
 
-/// A task with the words that answer its questions.
-pub(crate) type ShownTask = TaskShape<Asked>;
+/// A task with the commands that answer its questions.
+pub(crate) type TaskReport = TaskShape<OpenQuestion>;
 /// A thread in a list, with the commands that answer its questions.
-pub(crate) type ThreadLine = ThreadShape<Asked>;
+pub(crate) type ThreadLine = ThreadShape<OpenQuestion>;
 
-/// A thread: what `status` and everything that runs prints.
+/// A thread, as `status` and all commands that run print it.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub(crate) struct Stand {
+pub(crate) struct ThreadReport {
     pub thread: String,
     pub graph: String,
     #[serde(flatten)]
-    pub position: StatusShape<Asked>,
+    pub position: StatusShape<OpenQuestion>,
     pub step: i64,
     pub state: Value,
-    /// The state in the program's own words, for people.
+    /// The state in the program's own text.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub summary: Option<String>,
-    /// The lines of a live view.
+    /// Lines for a live view.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub board: Vec<String>,
-    /// The tasks that run, while a process runs the thread and is asked.
+    /// Running tasks, as far as the process that runs the thread reports them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub running: Vec<RunningShape>,
     pub checkpoint: Option<u64>,
     #[serde(flatten)]
     pub origin: Origin,
-    /// Nodes that block the thread they run on, while a run of the thread is under way.
+    /// Nodes that block their executor thread, during a run.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub blocking: Vec<BlockingNode>,
-    /// The stop points that are stored with the thread.
+    /// Stop points that are stored with the thread.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub stops: Vec<StopShape>,
-    /// The signals that were sent and that no task has received.
+    /// Signals that no task has received.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub mailbox: Vec<SentShape>,
 }
 
-/// A task that runs, and what its agent does, if it has one.
+/// A running task, with the last action of its agent.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct RunningShape {
     /// The node, with those whose subgraphs it is in.
@@ -60,9 +60,7 @@ pub(crate) struct RunningShape {
     /// The task of the plan, or the label that the program gives it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub label: Option<String>,
-    /// The time at which it started.
     pub started_at: String,
-    /// The last action.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub action: Option<String>,
     pub tokens: u64,
@@ -70,10 +68,10 @@ pub(crate) struct RunningShape {
     pub cost: u64,
 }
 
-/// A place where the runs of a thread stop.
+/// A stop point of a thread.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct StopShape {
-    /// The node; none: every node.
+    /// The node; none for every node.
     pub node: Option<String>,
     /// True if they stop after it, not before.
     pub after: bool,
@@ -85,16 +83,15 @@ impl From<StopRecord> for StopShape {
     }
 }
 
-/// A signal that was sent, and the thread afterwards.
+/// A sent signal, and the thread afterwards.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub(crate) struct Sent {
-    /// The signal's id.
+pub(crate) struct SignalReport {
     pub signal: String,
     #[serde(flatten)]
-    pub stand: Stand,
+    pub report: ThreadReport,
 }
 
-/// A node that blocked the thread it ran on.
+/// A node that blocked its executor thread.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct BlockingNode {
     pub node: String,
@@ -108,15 +105,15 @@ impl From<(String, Duration)> for BlockingNode {
     }
 }
 
-impl Deref for Stand {
-    type Target = StatusShape<Asked>;
+impl Deref for ThreadReport {
+    type Target = StatusShape<OpenQuestion>;
 
     fn deref(&self) -> &Self::Target {
         &self.position
     }
 }
 
-impl DerefMut for Stand {
+impl DerefMut for ThreadReport {
     fn deref_mut(&mut self) -> &mut Self::Target {
         &mut self.position
     }
@@ -124,19 +121,19 @@ impl DerefMut for Stand {
 
 /// A pending question with the ways to answer it.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
-pub(crate) struct Asked {
+pub(crate) struct OpenQuestion {
     #[serde(flatten)]
     pub question: QuestionShape,
-    /// The plain words that can answer it.
+    /// Commands of `approve`, `reject` and `revise` that can answer it.
     #[serde(default)]
     pub words: Vec<String>,
     /// The answers that these words give here.
     #[serde(default)]
     pub means: Vec<String>,
-    /// The commands that answer it.
+    /// Full commands that answer it.
     #[serde(default)]
     pub commands: Vec<String>,
-    /// The question in the program's own words, for people.
+    /// The question in the program's own text.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub text: Option<String>,
     /// True if `edit` answers it.
@@ -147,12 +144,11 @@ pub(crate) struct Asked {
 /// The text that a person edits to answer a question.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Draft {
-    /// The question's id.
     pub id: String,
     pub text: String,
 }
 
-impl Deref for Asked {
+impl Deref for OpenQuestion {
     type Target = QuestionShape;
 
     fn deref(&self) -> &QuestionShape {
@@ -162,19 +158,19 @@ impl Deref for Asked {
 
 /// A checkpoint in a history.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub(crate) struct Step {
+pub(crate) struct HistoryStep {
     #[serde(flatten)]
     pub info: CheckpointShape,
     pub next: Vec<String>,
-    /// The value of the channel that was asked for.
+    /// The value of the requested channel.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub value: Option<Value>,
-    /// Its tasks, if they were asked for.
+    /// Its tasks, if requested.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub tasks: Option<Vec<ShownTask>>,
+    pub tasks: Option<Vec<TaskReport>>,
 }
 
-impl Deref for Step {
+impl Deref for HistoryStep {
     type Target = CheckpointShape;
 
     fn deref(&self) -> &CheckpointShape {
@@ -182,32 +178,31 @@ impl Deref for Step {
     }
 }
 
-/// A checkpoint with all that is known of it.
+/// A checkpoint with its state and tasks.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub(crate) struct Shown {
+pub(crate) struct CheckpointReport {
     pub thread: String,
     pub graph: String,
     #[serde(flatten)]
     pub origin: Origin,
     #[serde(flatten)]
-    pub snapshot: SnapshotShape<Asked>,
+    pub snapshot: SnapshotShape<OpenQuestion>,
 }
 
-impl Deref for Shown {
-    type Target = SnapshotShape<Asked>;
+impl Deref for CheckpointReport {
+    type Target = SnapshotShape<OpenQuestion>;
 
     fn deref(&self) -> &Self::Target {
         &self.snapshot
     }
 }
 
-impl DerefMut for Shown {
+impl DerefMut for CheckpointReport {
     fn deref_mut(&mut self) -> &mut Self::Target {
         &mut self.snapshot
     }
 }
 
-/// A registered graph.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct GraphLine {
     pub graph: String,
@@ -215,13 +210,11 @@ pub(crate) struct GraphLine {
     pub nodes: Vec<String>,
     pub channels: Vec<ChannelLine>,
     pub questions: Vec<String>,
-    /// The names of the signals that its nodes receive.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub signals: Vec<String>,
     pub fingerprint: String,
 }
 
-/// A channel of a graph's state.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct ChannelLine {
     pub name: String,

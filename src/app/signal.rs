@@ -1,27 +1,27 @@
-//! Ctrl-C: once cancels what runs, twice ends the process. Knows no run.
+//! Ctrl-C: the first one cancels the run, the second one ends the process. Must not know a run.
 
 use std::process::exit;
 
 use crate::graph::CancellationToken;
 
-/// The exit code of a process that was interrupted twice.
+/// Exit code of a process that was interrupted twice.
 const INTERRUPTED: i32 = 130;
 
-/// A token that Ctrl-C cancels, for as long as this lives.
-pub(crate) struct Cancels {
+/// A token that Ctrl-C cancels while this guard lives.
+pub(crate) struct CancelOnSignal {
     pub token: CancellationToken,
     listening: tokio::task::JoinHandle<()>,
 }
 
-impl Drop for Cancels {
+impl Drop for CancelOnSignal {
     fn drop(&mut self) {
         self.listening.abort();
     }
 }
 
-/// Begins to listen: from the return on, no signal ends the process at once. A task of its own listens, so that a node that
-/// blocks its thread can be ended too.
-pub(crate) fn cancels() -> Cancels {
+/// Installs the signal handlers: from the return on, no signal ends the process at once. A task of its own waits for
+/// signals, so that Ctrl-C also ends a process whose node blocks its thread.
+pub(crate) fn cancel_on_signal() -> CancelOnSignal {
     let token = CancellationToken::new();
     let (cancelled, mut signals) = (token.clone(), Signals::new());
     let listening = tokio::spawn(async move {
@@ -30,10 +30,10 @@ pub(crate) fn cancels() -> Cancels {
         signals.next().await;
         exit(INTERRUPTED); // what is stored is stored; only the task in flight is lost
     });
-    Cancels { token, listening }
+    CancelOnSignal { token, listening }
 }
 
-/// Signals that ask the process to stop; none where they cannot be listened to.
+/// Termination signals; empty if no handler can be installed.
 #[cfg(unix)]
 struct Signals(Vec<tokio::signal::unix::Signal>);
 
@@ -45,7 +45,6 @@ impl Signals {
         Self(kinds.into_iter().filter_map(|kind| signal(kind).ok()).collect())
     }
 
-    /// Waits for the next one.
     async fn next(&mut self) {
         let received = |cx: &mut std::task::Context<'_>| {
             let ready =

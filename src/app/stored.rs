@@ -1,4 +1,4 @@
-//! A thread in a store that this process holds, for a command that a program adds: its past, and copies of it. Knows no types.
+//! [`StoredThread`]: a thread in a store that this process holds, for commands of a program. Must not know types.
 
 use std::sync::Arc;
 
@@ -9,11 +9,11 @@ use super::caller::Caller;
 use super::erased::AnyThread;
 use super::failure::{Failure, Refusal};
 use super::local::{Local, json};
-use super::shapes::{Asked, Stand};
+use super::shapes::{OpenQuestion, ThreadReport};
 use crate::checkpoint::{CheckpointId, ThreadId};
 use crate::graph::ThreadInfo;
 
-/// A thread in a store that this process holds: a command can read its past, and copy it.
+/// A thread in a store that this process holds: a command can read its history and copy it.
 pub struct StoredThread {
     pub(crate) found: Found,
     pub(crate) thread: Arc<dyn AnyThread>,
@@ -26,7 +26,7 @@ pub struct StoredThread {
 pub struct ChannelChange {
     /// The checkpoint.
     pub checkpoint: u64,
-    /// The value since then.
+    /// The value from this checkpoint on.
     pub value: Value,
 }
 
@@ -48,7 +48,7 @@ impl StoredThread {
     /// If there is no such channel, or the store fails.
     pub async fn changes(&self, channel: &str) -> Result<Vec<ChannelChange>, Refusal> {
         let steps = self.thread.history(usize::MAX, Some(channel)).await.map_err(|error| self.refused(error))?;
-        let change = |step: super::shapes::Step| ChannelChange {
+        let change = |step: super::shapes::HistoryStep| ChannelChange {
             checkpoint: step.info.checkpoint,
             value: step.value.unwrap_or_default(),
         };
@@ -73,8 +73,8 @@ impl StoredThread {
         Ok(info.map_err(|error| self.refused(error.into()))?.is_some())
     }
 
-    /// Copies the thread as it was at a checkpoint into a new one named `to`, in which `node` has then written `values`: an object with
-    /// values of some channels.
+    /// Copies the thread as of a checkpoint into a new one named `to`, and writes `values` there as `node`: an object
+    /// with values of some channels.
     ///
     /// # Errors
     /// If there is a thread of that name, no such checkpoint, node or channel, or the store fails. There is no new thread then.
@@ -99,11 +99,11 @@ impl StoredThread {
     }
 
     fn refused(&self, failure: Failure) -> Refusal {
-        failure.spelled(&self.caller, Some(&self.found.thread)).into()
+        failure.with_commands(&self.caller, Some(&self.found.thread)).into()
     }
 }
 
-/// A thread as a command of a program's own finds it.
+/// A thread as a program's command gets it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Found {
     /// Its name.
@@ -118,9 +118,9 @@ pub struct Found {
     pub pending: Vec<Pending>,
 }
 
-impl From<Stand> for Found {
-    fn from(stand: Stand) -> Self {
-        let Stand { thread, graph, position, state, .. } = stand;
+impl From<ThreadReport> for Found {
+    fn from(report: ThreadReport) -> Self {
+        let ThreadReport { thread, graph, position, state, .. } = report;
         let pending = position.questions.into_iter().map(Into::into).collect();
         Self { thread, graph, status: position.status, state, pending }
     }
@@ -137,8 +137,8 @@ pub struct Pending {
     pub question: Value,
 }
 
-impl From<Asked> for Pending {
-    fn from(asked: Asked) -> Self {
+impl From<OpenQuestion> for Pending {
+    fn from(asked: OpenQuestion) -> Self {
         let question = asked.question;
         Self { id: question.id, name: question.name, question: question.payload }
     }

@@ -1,4 +1,4 @@
-//! A thread of a registered graph with its types, behind the untyped face of `erased`.
+//! A typed thread behind [`AnyThread`].
 
 use std::sync::Arc;
 
@@ -6,16 +6,16 @@ use serde_json::Value;
 
 use super::args::StopArgs;
 use super::decide::Reply;
-use super::erased::{AnyRun, AnyThread, Call, Format, Go, Writing};
+use super::erased::{AnyRun, AnyThread, Call, ErasedWrites, Format, RunRequest};
+use super::event_json::{event_json, gap};
 use super::failure::Failure;
-use super::happened::{gap, happened};
-use super::journals::{add_journals, whole_event};
+use super::journals::{add_journals, load_event_texts};
 use super::local::json;
-use super::reading::Reading;
+use super::output::Said;
+use super::presentation::Labels;
 use super::run::TypedRun;
-use super::said::Said;
-use super::shapes::{Draft, Origin, Shown, ShownTask, Stand, Step, StopShape};
-use super::shows::Labels;
+use super::settings::GraphSettings;
+use super::shapes::{CheckpointReport, Draft, HistoryStep, Origin, StopShape, TaskReport, ThreadReport};
 use crate::checkpoint::{BoxFuture, CheckpointId, Checkpointer, ThreadId, about_thread, foreign};
 use crate::graph::shape::{
     snapshot::{SnapshotShape, TaskShape},
@@ -31,44 +31,44 @@ pub(crate) struct TypedThread<S: State, N, C> {
     pub thread: Thread<S, N, C>,
     pub id: ThreadId,
     pub store: Arc<dyn Checkpointer>,
-    pub reading: Arc<Reading<S>>,
+    pub settings: Arc<GraphSettings<S>>,
 }
 
 /// The events of a replay.
 const REPLAYED: [Mode; 6] =
     [Mode::Tasks, Mode::Checkpoints, Mode::Updates, Mode::Custom, Mode::Messages, Mode::Journal];
 /// The help that names the command for an external update.
-const BY_HAND: &str = "; by hand here: `update THREAD --as-node NODE`";
+const UPDATE_HELP: &str = "; by hand here: `update THREAD --as-node NODE`";
 /// The events that a watched run emits.
-const MODES: [Mode; 5] = [Mode::Tasks, Mode::Checkpoints, Mode::Custom, Mode::Messages, Mode::Stored];
+const RUN_MODES: [Mode; 5] = [Mode::Tasks, Mode::Checkpoints, Mode::Custom, Mode::Messages, Mode::Stored];
 
 impl<S: State, N: NodeId, C: Send + Sync + 'static> AnyThread for TypedThread<S, N, C> {
-    fn run(&self, go: Go, cancel: CancellationToken) -> Result<Box<dyn AnyRun>, Failure> {
+    fn run(&self, go: RunRequest, cancel: CancellationToken) -> Result<Box<dyn AnyRun>, Failure> {
         let mut thread = self.thread.clone().cancel_with(cancel).record_events();
         let request = match go {
-            Go::Input(writing) => Request::input(self.writes(writing)?),
-            Go::Answer(answer) => Request::answers([*answer]),
-            Go::Proceed => Request::proceed(),
-            Go::Drained(drain) => {
+            RunRequest::Input(writing) => Request::input(self.writes(writing)?),
+            RunRequest::Answer(answer) => Request::answers([*answer]),
+            RunRequest::Proceed => Request::proceed(),
+            RunRequest::Drained(drain) => {
                 thread = thread.drain_with(drain);
                 Request::proceed()
             }
-            Go::Live { at, step } => {
+            RunRequest::Live { at, step } => {
                 thread = if step { thread.interrupt_after_all() } else { thread };
                 if let Some(at) = at {
                     thread = thread.at(at);
                 }
                 Request::proceed()
             }
-            Go::Retry => {
+            RunRequest::Retry => {
                 thread = thread.restart_superstep();
                 Request::proceed()
             }
         };
-        Ok(Box::new(TypedRun { stream: thread.stream_deep(request, MODES), reading: Arc::clone(&self.reading) }))
+        Ok(Box::new(TypedRun { stream: thread.stream_deep(request, RUN_MODES), settings: Arc::clone(&self.settings) }))
     }
 
-    fn stopping(self: Arc<Self>, stops: &StopArgs) -> Result<Arc<dyn AnyThread>, Failure> {
+    fn with_stops(self: Arc<Self>, stops: &StopArgs) -> Result<Arc<dyn AnyThread>, Failure> {
         if stops.is_empty() {
             return Ok(self);
         }
@@ -78,9 +78,9 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> AnyThread for TypedThread<S,
         if !stops.no_stops {
             thread = thread.interrupt_before(before).interrupt_after(after);
         }
-        let (graph, id, store, reading) =
-            (self.graph.clone(), self.id.clone(), Arc::clone(&self.store), Arc::clone(&self.reading));
-        Ok(Arc::new(Self { graph, thread, id, store, reading }))
+        let (graph, id, store, settings) =
+            (self.graph.clone(), self.id.clone(), Arc::clone(&self.store), Arc::clone(&self.settings));
+        Ok(Arc::new(Self { graph, thread, id, store, settings }))
     }
 
     fn record(&self, answer: Answer) -> Call<'_, ()> {
@@ -102,21 +102,22 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> AnyThread for TypedThread<S,
         Box::pin(self.thread.status())
     }
 
-    fn stand(&self) -> Call<'_, Stand> {
+    fn report(&self) -> Call<'_, ThreadReport> {
         Box::pin(async move {
             let status = self.thread.status().await?;
             let snapshot = self.now().await?;
-            let mut position = StatusShape::of(&status, &|question| self.asked(question, Some(&snapshot.values)));
+            let mut position =
+                StatusShape::of(&status, &|question| self.open_question(question, Some(&snapshot.values)));
             position.next.clone_from(&snapshot.next);
-            position.help = position.help.map(|help| help + BY_HAND);
+            position.help = position.help.map(|help| help + UPDATE_HELP);
             let blocks = if matches!(status, Status::Running) { self.graph.blocking_nodes() } else { vec![] };
-            Ok(Stand {
+            Ok(ThreadReport {
                 thread: self.id.to_string(),
                 graph: self.graph.name().to_owned(),
                 position,
                 step: snapshot.step,
-                summary: self.reading.summary.map(|summary| summary(&snapshot.values)),
-                board: self.reading.shows.lines(&snapshot.values),
+                summary: self.settings.summary.map(|summary| summary(&snapshot.values)),
+                board: self.settings.presentation.lines(&snapshot.values),
                 state: snapshot.json(self.graph.schema()),
                 checkpoint: Some(snapshot.id.0),
                 origin: self.origin().await?,
@@ -129,30 +130,30 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> AnyThread for TypedThread<S,
     }
 
     fn labels(&self) -> Labels {
-        self.reading.shows.labels.clone()
+        self.settings.presentation.labels.clone()
     }
 
     fn has_board(&self) -> bool {
-        self.reading.shows.board.is_some()
+        self.settings.presentation.board.is_some()
     }
 
     fn check<'a>(&'a self, to: Option<InterruptId>, answer: &'a Value) -> Call<'a, ()> {
-        Box::pin(self.checked(to, answer))
+        Box::pin(self.check_answer(to, answer))
     }
 
     fn draft(&self, to: Option<InterruptId>) -> Call<'_, Draft> {
-        Box::pin(self.drafted(to))
+        Box::pin(self.answer_draft(to))
     }
 
     fn edited<'a>(&'a self, to: Option<InterruptId>, text: String) -> Call<'a, Answer> {
-        Box::pin(self.of_edited(to, text))
+        Box::pin(self.edited_answer(to, text))
     }
 
     fn decide<'a>(&'a self, to: Option<InterruptId>, reply: &'a Reply) -> Call<'a, Answer> {
-        Box::pin(self.decided(to, reply))
+        Box::pin(self.decide_answer(to, reply))
     }
 
-    fn history<'a>(&'a self, limit: usize, channel: Option<&'a str>) -> Call<'a, Vec<Step>> {
+    fn history<'a>(&'a self, limit: usize, channel: Option<&'a str>) -> Call<'a, Vec<HistoryStep>> {
         Box::pin(async move {
             let history = self.thread.history().await?;
             let Some(channel) = channel else {
@@ -163,29 +164,30 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> AnyThread for TypedThread<S,
             if at.is_none() {
                 return Err(self.no_channel(channel));
             }
-            let mut steps: Vec<Step> = vec![];
+            let mut steps: Vec<HistoryStep> = vec![];
             for snapshot in history.all().await? {
                 let value = snapshot.json(self.graph.schema()).get(channel).cloned().unwrap_or_default();
-                let same =
-                    |newer: &Step| newer.value.as_ref() == Some(&value) && newer.info.parent == Some(snapshot.id.0);
+                let same = |newer: &HistoryStep| {
+                    newer.value.as_ref() == Some(&value) && newer.info.parent == Some(snapshot.id.0)
+                };
                 if steps.last().is_some_and(same) {
                     steps.pop(); // it changed before
                 }
-                steps.push(Step { value: Some(value), ..step(&snapshot.info(), snapshot.next.clone()) });
+                steps.push(HistoryStep { value: Some(value), ..step(&snapshot.info(), snapshot.next.clone()) });
             }
             steps.truncate(limit);
             Ok(steps)
         })
     }
 
-    fn worked(&self, limit: usize) -> Call<'_, Vec<Step>> {
+    fn history_with_tasks(&self, limit: usize) -> Call<'_, Vec<HistoryStep>> {
         Box::pin(async move {
             let mut steps = vec![];
             for snapshot in self.thread.history().await?.limit(limit).all().await? {
-                let tasks = snapshot.tasks.iter().map(|task| TaskShape::of(task, &|one| self.asked(one, None)));
-                let mut tasks: Vec<ShownTask> = tasks.map(|task| TaskShape { input: None, ..task }).collect();
+                let tasks = snapshot.tasks.iter().map(|task| TaskShape::of(task, &|one| self.open_question(one, None)));
+                let mut tasks: Vec<TaskReport> = tasks.map(|task| TaskShape { input: None, ..task }).collect();
                 add_journals(&snapshot.tasks, &mut tasks).await?;
-                steps.push(Step { tasks: Some(tasks), ..step(&snapshot.info(), snapshot.next.clone()) });
+                steps.push(HistoryStep { tasks: Some(tasks), ..step(&snapshot.info(), snapshot.next.clone()) });
             }
             Ok(steps)
         })
@@ -196,12 +198,12 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> AnyThread for TypedThread<S,
             let mut stream = self.at(from).replay(Replay::Recorded).stream_deep(REPLAYED);
             let mut events = vec![];
             while let Some(event) = stream.next().await {
-                events.extend(happened(&event, &self.reading.shows.labels));
+                events.extend(event_json(&event, &self.settings.presentation.labels));
             }
             stream.finish().await?;
-            events.iter_mut().for_each(whole_event);
+            events.iter_mut().for_each(load_event_texts);
             if from.is_none() {
-                self.tell_gap(&mut events).await?;
+                self.add_gap(&mut events).await?;
             }
             Ok(events)
         })
@@ -223,9 +225,9 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> AnyThread for TypedThread<S,
         })
     }
 
-    fn reconsider<'a>(&'a self, changes: &'a [(String, String)]) -> Call<'a, Option<Said>> {
+    fn policy_what_if<'a>(&'a self, changes: &'a [(String, String)]) -> Call<'a, Option<Said>> {
         Box::pin(async move {
-            let Some(what_if) = self.reading.what_if else { return Ok(None) };
+            let Some(what_if) = self.settings.what_if else { return Ok(None) };
             let snapshot = self.thread.state().await?.ok_or_else(|| never_ran(&self.id))?;
             Ok(Some(what_if(&snapshot.values, changes)?))
         })
@@ -238,18 +240,18 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> AnyThread for TypedThread<S,
         })
     }
 
-    fn show(&self, at: Option<CheckpointId>) -> Call<'_, Shown> {
+    fn show(&self, at: Option<CheckpointId>) -> Call<'_, CheckpointReport> {
         Box::pin(async move {
             let snapshot = self.at(at).state_deep().await?.ok_or_else(|| never_ran(&self.id))?;
             let json = snapshot.json(self.graph.schema());
-            let mut shape = SnapshotShape::of(&snapshot, json, &|one| self.asked(one, None));
+            let mut shape = SnapshotShape::of(&snapshot, json, &|one| self.open_question(one, None));
             add_journals(&snapshot.tasks, &mut shape.tasks).await?;
             let (thread, graph) = (self.id.to_string(), self.graph.name().to_owned());
-            Ok(Shown { thread, graph, origin: self.origin().await?, snapshot: shape })
+            Ok(CheckpointReport { thread, graph, origin: self.origin().await?, snapshot: shape })
         })
     }
 
-    fn update(&self, at: Option<CheckpointId>, node: Option<String>, values: Writing) -> Call<'_, Vec<String>> {
+    fn update(&self, at: Option<CheckpointId>, node: Option<String>, values: ErasedWrites) -> Call<'_, Vec<String>> {
         Box::pin(async move {
             let mut update = StateUpdate::new(self.writes(values)?);
             if let Some(name) = node {
@@ -258,17 +260,17 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> AnyThread for TypedThread<S,
                     name => update.as_node(self.node(name)?),
                 };
             }
-            self.updated(at, update).await
+            self.apply_update(at, update).await
         })
     }
 
-    fn fork(&self, at: CheckpointId, values: Option<Writing>) -> Call<'_, Vec<String>> {
+    fn fork(&self, at: CheckpointId, values: Option<ErasedWrites>) -> Call<'_, Vec<String>> {
         Box::pin(async move {
             let update = match values {
                 Some(values) => StateUpdate::new(self.writes(values)?),
                 None => StateUpdate::copy(),
             };
-            self.updated(Some(at), update).await
+            self.apply_update(Some(at), update).await
         })
     }
 
@@ -288,22 +290,23 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> AnyThread for TypedThread<S,
 }
 
 impl<S: State, N: NodeId, C: Send + Sync + 'static> TypedThread<S, N, C> {
-    fn writes(&self, writing: Writing) -> Result<Writes<S>, Failure> {
+    fn writes(&self, writing: ErasedWrites) -> Result<Writes<S>, Failure> {
         let other = |_| Failure::new(format!("the input was made for another graph than `{}`", self.graph.name()));
         writing.0.downcast::<Writes<S>>().map(|writes| *writes).map_err(other)
     }
 
-    /// The thread with what its subgraphs have stored so far.
+    /// Reads the state with the progress of subgraphs.
     async fn now(&self) -> Result<StateSnapshot<S>, Failure> {
-        let shows = &self.reading.shows;
-        let read = if shows.progress.is_some() { self.thread.state_deep().await? } else { self.thread.state().await? };
+        let presentation = &self.settings.presentation;
+        let read =
+            if presentation.progress.is_some() { self.thread.state_deep().await? } else { self.thread.state().await? };
         let mut snapshot = read.ok_or_else(|| never_ran(&self.id))?;
-        shows.merge(&mut snapshot);
+        presentation.merge(&mut snapshot);
         Ok(snapshot)
     }
 
-    /// Says that what led to the first checkpoint that can be told is gone.
-    async fn tell_gap(&self, events: &mut Vec<Value>) -> Result<(), Failure> {
+    /// Adds an event for the checkpoints that were removed before the first one.
+    async fn add_gap(&self, events: &mut Vec<Value>) -> Result<(), Failure> {
         let Some(first) = events.first().and_then(|event| event["checkpoint"].as_u64()) else { return Ok(()) };
         let made = self.at(Some(CheckpointId(first))).state().await?;
         if let Some((missing, step)) = made.and_then(|made| Some((made.info().parent?, made.step))) {
@@ -312,7 +315,6 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> TypedThread<S, N, C> {
         Ok(())
     }
 
-    /// The stop points that are stored with the thread.
     async fn stops(&self) -> Result<Vec<StopShape>, Failure> {
         let about = about_thread(&*self.store, &self.id).await?;
         Ok(about.map(|about| about.stops).unwrap_or_default().into_iter().map(Into::into).collect())
@@ -341,19 +343,19 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> TypedThread<S, N, C> {
         Failure::usage(format!("there is no channel `{name}`")).help(format!("the channels are {}", names.join(", ")))
     }
 
-    /// The thread as it stands, or at a checkpoint.
+    /// Returns the thread at a checkpoint, or at its newest.
     fn at(&self, at: Option<CheckpointId>) -> Thread<S, N, C> {
         let thread = self.thread.clone();
         if let Some(at) = at { thread.at(at) } else { thread }
     }
 
-    async fn updated(&self, at: Option<CheckpointId>, update: StateUpdate<S, N>) -> Result<Vec<String>, Failure> {
+    async fn apply_update(&self, at: Option<CheckpointId>, update: StateUpdate<S, N>) -> Result<Vec<String>, Failure> {
         Ok(self.at(at).update(update).await?.dropped)
     }
 }
 
-fn step(info: &CheckpointInfo, next: Vec<String>) -> Step {
-    Step { info: info.into(), next, value: None, tasks: None }
+fn step(info: &CheckpointInfo, next: Vec<String>) -> HistoryStep {
+    HistoryStep { info: info.into(), next, value: None, tasks: None }
 }
 
 fn never_ran(id: &ThreadId) -> Failure {

@@ -5,7 +5,7 @@ use std::time::Duration;
 pub(crate) use crate::checkpoint::time::now;
 use crate::checkpoint::time::parsed;
 
-/// Reads a span of time: a number, and s, m, h or d.
+/// Parses a span of time: a number with s, m, h or d.
 pub(crate) fn span(text: &str) -> Result<Duration, String> {
     let wrong = || format!("`{text}` is no span of time: write a number with s, m, h or d, as 30d");
     let split = text.find(|c: char| !c.is_ascii_digit()).ok_or_else(wrong)?;
@@ -20,7 +20,7 @@ pub(crate) fn span(text: &str) -> Result<Duration, String> {
     seconds.map(Duration::from_secs).ok_or_else(wrong)
 }
 
-/// Reads a moment, in milliseconds since 1970: `2026-01-31`, `2026-01-31T09:30:00Z`, or a span before now, as `2h`.
+/// Parses a time to milliseconds since 1970: `2026-01-31`, `2026-01-31T09:30:00Z`, or a span before now, as `2h`.
 pub(crate) fn moment(text: &str) -> Result<u64, String> {
     if let Ok(ago) = span(text) {
         return Ok(now().saturating_sub(u64::try_from(ago.as_millis()).unwrap_or(u64::MAX)));

@@ -1,4 +1,4 @@
-//! A registered graph with its types, behind the untyped face of `erased`.
+//! A typed graph behind [`AnyGraph`].
 
 use std::error::Error;
 use std::sync::Arc;
@@ -6,11 +6,11 @@ use std::sync::Arc;
 use clap::{ArgMatches, Command};
 use serde_json::Value;
 
-use super::entry::{Entry, OwnArgs};
-use super::erased::{AnyGraph, AnyThread, Format, Read, Writing};
+use super::entry::{Entry, GraphArgs};
+use super::erased::{AnyGraph, AnyThread, ErasedWrites, Format, ParsedInput};
 use super::failure::{Failure, Refusal};
-use super::reading::Reading;
-use super::said::Instead;
+use super::output::Instead;
+use super::settings::GraphSettings;
 use super::shapes::{ChannelLine, GraphLine};
 use super::thread::TypedThread;
 use crate::checkpoint::{Checkpointer, ThreadId};
@@ -19,26 +19,26 @@ use crate::graph::{CompileError, CompiledGraph, NodeId, State, Writes};
 pub(crate) struct Typed<S: State, N, C> {
     graph: CompiledGraph<S, N, C>,
     context: Arc<C>,
-    own: Option<OwnArgs<S>>,
+    own: Option<GraphArgs<S>>,
     about: Option<String>,
     examples: Vec<String>,
-    reading: Arc<Reading<S>>,
+    settings: Arc<GraphSettings<S>>,
 }
 
 impl<S: State, N: NodeId, C: Send + Sync + 'static> Typed<S, N, C> {
     pub(crate) fn new(name: &str, entry: Entry<S, N, C>, context: Arc<C>) -> Result<Self, CompileError> {
-        let Entry { graph, own, outcome, deciders, asking, summary, what_if, questions, shows, about, examples } =
+        let Entry { graph, own, outcome, deciders, asking, summary, what_if, questions, presentation, about, examples } =
             entry;
-        let reading = Arc::new(Reading { outcome, deciders, asking, summary, what_if, questions, shows });
-        Ok(Self { graph: graph?.named(name), context, own, about, examples, reading })
+        let settings = Arc::new(GraphSettings { outcome, deciders, asking, summary, what_if, questions, presentation });
+        Ok(Self { graph: graph?.named(name), context, own, about, examples, settings })
     }
 }
 
 impl<S: State, N: NodeId, C: Send + Sync + 'static> Typed<S, N, C> {
-    /// Tells apart why a graph's own arguments came to no input.
-    fn unread(&self, error: Box<dyn Error + Send + Sync>) -> Result<Read, Failure> {
+    /// Converts the error of a graph's own arguments: output, refusal, or wrong usage.
+    fn input_error(&self, error: Box<dyn Error + Send + Sync>) -> Result<ParsedInput, Failure> {
         let error = match error.downcast::<Instead>() {
-            Ok(instead) => return Ok(Read::Instead(instead.0)),
+            Ok(instead) => return Ok(ParsedInput::Instead(instead.0)),
             Err(error) => error,
         };
         Err(match error.downcast::<Refusal>() {
@@ -83,11 +83,11 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> AnyGraph for Typed<S, N, C> 
         }
     }
 
-    fn own_args(&self, command: Command) -> (Command, Vec<String>) {
+    fn graph_args(&self, command: Command) -> (Command, Vec<String>) {
         let Some(own) = &self.own else { return (command, vec![]) };
         let before: Vec<String> = command.get_arguments().map(|arg| arg.get_id().to_string()).collect();
         let about = command.get_about().cloned().unwrap_or_default();
-        // The description of the type is no help for whoever calls.
+        // The doc comment of the type is no help text.
         let command = (own.augment)(command).about(about).long_about(None);
         let ids = command.get_arguments().map(|arg| arg.get_id().to_string());
         let ids = ids.filter(|id| !before.contains(id)).collect();
@@ -98,21 +98,23 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> AnyGraph for Typed<S, N, C> 
         &self.examples
     }
 
-    fn input(&self, json: &Value) -> Result<Writing, Failure> {
-        Ok(Writing(Box::new(Writes::<S>::from_json(self.graph.schema(), json)?)))
+    fn input(&self, json: &Value) -> Result<ErasedWrites, Failure> {
+        Ok(ErasedWrites(Box::new(Writes::<S>::from_json(self.graph.schema(), json)?)))
     }
 
-    fn read(&self, matches: &ArgMatches) -> Result<Read, Failure> {
-        let Some(own) = &self.own else { return self.input(&Value::Object(serde_json::Map::new())).map(Read::Input) };
+    fn read(&self, matches: &ArgMatches) -> Result<ParsedInput, Failure> {
+        let Some(own) = &self.own else {
+            return self.input(&Value::Object(serde_json::Map::new())).map(ParsedInput::Input);
+        };
         match (own.read)(matches) {
-            Ok(writes) => Ok(Read::Input(Writing(Box::new(writes)))),
-            Err(error) => self.unread(error),
+            Ok(writes) => Ok(ParsedInput::Input(ErasedWrites(Box::new(writes)))),
+            Err(error) => self.input_error(error),
         }
     }
 
     fn thread(&self, store: Arc<dyn Checkpointer>, id: ThreadId) -> Arc<dyn AnyThread> {
         let graph = self.graph.clone().with_shared_checkpointer(Arc::clone(&store));
         let thread = graph.thread_with(id.clone(), Arc::clone(&self.context));
-        Arc::new(TypedThread { graph, thread, id, store, reading: Arc::clone(&self.reading) })
+        Arc::new(TypedThread { graph, thread, id, store, settings: Arc::clone(&self.settings) })
     }
 }

@@ -1,5 +1,5 @@
-//! What nodes tell of agents and commands at work, besides what agents say themselves: messages for people who watch, and for
-//! the log of a run. They are emitted inside of effects, so that each is told once.
+//! Messages about agents and commands at work, besides those that agents emit, for live views and the log of a run.
+//! They are emitted inside of effects, so that each is emitted once.
 
 use std::path::Path;
 
@@ -10,17 +10,17 @@ use super::turn::Turn;
 use super::turn_texts::RecordedTexts;
 use crate::graph::Ctx;
 
-/// Something that a node does; its JSON has one key, the kind.
+/// An activity of a node; its JSON has one key, the kind.
 #[derive(Serialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum Activity<'a> {
-    /// A turn of an agent begins.
+    /// Start of an agent's turn.
     Turn {
         role: &'a str,
         driver: &'a str,
         model: Option<&'a str>,
         task: &'a str,
-        /// The number of the phase that it judges as a whole.
+        /// Number of the phase that is reviewed as a whole.
         #[serde(skip_serializing_if = "Option::is_none")]
         phase: Option<u32>,
         attempt: u32,
@@ -28,36 +28,36 @@ pub(super) enum Activity<'a> {
         /// The part that holds for a whole session, where it is a new one.
         #[serde(skip_serializing_if = "Option::is_none")]
         system: Option<&'a Parts>,
-        /// The file that the prompt was made from.
+        /// Name of the prompt's template.
         template: &'a str,
         prompt: &'a Parts,
-        /// The folder of the contents to which they refer.
+        /// Folder of the contents that the prompts refer to.
         #[serde(skip_serializing_if = "Option::is_none")]
         contents: Option<&'a Path>,
     },
-    /// A command of the plan begins.
+    /// Start of a command of the plan.
     Check { command: &'a str },
-    /// It has ended; with the end of its output if it failed.
+    /// End of a command; with the end of its output if it failed.
     Checked {
         command: &'a str,
         code: Option<i32>,
         #[serde(skip_serializing_if = "Option::is_none")]
         output: Option<&'a str>,
     },
-    /// Work was committed.
+    /// A commit of work.
     Commit { id: String, message: &'a str, task: &'a str, attempt: u32 },
 }
 
 impl Activity<'_> {
-    /// Tells whoever watches, and the store.
-    pub(super) async fn tell<C: Send + Sync + 'static>(&self, ctx: &Ctx<C>) {
+    /// Emits the message to the event stream and the journal.
+    pub(super) async fn emit<C: Send + Sync + 'static>(&self, ctx: &Ctx<C>) {
         ctx.emit_message(self).await;
     }
 }
 
 impl Turn {
-    /// Returns the message that begins it.
-    pub(super) fn begins<'a>(&'a self, texts: &'a RecordedTexts) -> Activity<'a> {
+    /// Returns the message that starts the turn.
+    pub(super) fn start_message<'a>(&'a self, texts: &'a RecordedTexts) -> Activity<'a> {
         Activity::Turn {
             role: &self.agent.role,
             driver: &self.agent.driver,

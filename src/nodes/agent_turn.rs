@@ -1,5 +1,5 @@
-//! Turns of agents, read back from the journal of their task. Knows the messages that `asking` keeps there, and the folder of
-//! contents; asks nobody.
+//! Turns of agents, read back from the journal of their task. Knows the messages that `request` records there, and the
+//! folder of contents; runs no agent.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -8,14 +8,14 @@ use super::turn_texts::read_texts;
 use crate::drivers::{AgentEvent, Finished};
 use crate::graph::{JournalEffect, TaskJournal};
 
-/// A turn of an agent as the journal of its task has it.
+/// A turn of an agent as recorded in the journal of its task.
 ///
 /// Turns are recorded in every thread with a store. Long texts of a prompt are files in the folder
 /// [`Contents`](super::Contents), each stored once; the journal has their hashes, and this type reads them.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct AgentTurn {
-    /// When it began, in milliseconds since 1970.
+    /// Time of its start, in milliseconds since 1970.
     pub at: u64,
     /// The request, and its agent.
     pub asked: AskedOfAgent,
@@ -44,9 +44,10 @@ pub struct AskedOfAgent {
     /// The part that holds for the whole session, where a session started.
     #[serde(default)]
     pub system: Option<String>,
-    /// The file that the prompt was made from.
+    /// Name of the prompt's template.
     pub template: String,
-    /// The prompt as it was sent, but without keys; in the place of a content that is gone, its hash and the path of its file.
+    /// The prompt as sent, without keys; a content that cannot be read is replaced by its hash and the path of its
+    /// file.
     pub prompt: String,
 }
 
@@ -54,7 +55,7 @@ pub struct AskedOfAgent {
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct AgentCall {
-    /// When, in milliseconds since 1970.
+    /// Time of the call, in milliseconds since 1970.
     pub at: u64,
     /// The tool.
     pub name: String,
@@ -64,22 +65,22 @@ pub struct AgentCall {
     pub result: Option<(bool, String)>,
 }
 
-/// A message that begins a turn.
+/// The message that starts a turn.
 #[derive(Deserialize)]
-struct Begins {
+struct StartMessage {
     turn: AskedOfAgent,
 }
 
-/// Returns what a message asks that begins a turn.
+/// Parses the message that starts a turn.
 fn request_of(message: &Value) -> Option<AskedOfAgent> {
     message.get("turn")?;
     let mut message = message.clone();
     read_texts(&mut message);
-    Begins::deserialize(message).ok().map(|begins| begins.turn)
+    StartMessage::deserialize(message).ok().map(|start_message| start_message.turn)
 }
 
 impl AgentTurn {
-    /// Returns the turns of agents that a task took, in order.
+    /// Returns the turns in a task's journal, in order.
     ///
     /// ```
     /// # use superstep::graph::TaskSnapshot;
@@ -95,7 +96,7 @@ impl AgentTurn {
         journal.effects().flat_map(|(_, effect)| Self::of(effect)).collect()
     }
 
-    /// Returns the turns that an effect took: more than one if it was repeated.
+    /// Returns the turns of an effect: more than one if it was repeated.
     pub fn of(effect: &JournalEffect) -> Vec<Self> {
         let (mut turns, mut ids): (Vec<Self>, Vec<String>) = (vec![], vec![]);
         for message in &effect.messages {

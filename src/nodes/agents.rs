@@ -1,4 +1,4 @@
-//! Which agent carries out a turn, and where nodes find its driver. Knows no driver.
+//! Specification of agents, and the trait by which nodes get their drivers. Knows no driver.
 
 use std::sync::Arc;
 
@@ -8,10 +8,10 @@ use crate::decide::Rules;
 use crate::drivers::{Driver, DriverError, Limits, Price, RetrySettings, RunLimits, Usage};
 use crate::verifiers::{DynVerifier, VerifierRegistry};
 
-/// An agent: who carries out the turns of a role. Plain data without keys, so that it may stand in a graph's state.
+/// An agent for the turns of a role. Plain data without keys, so that it can be part of a graph's state.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AgentSpec {
-    /// In which role it works: `developer`.
+    /// The role: `developer`.
     pub role: String,
     /// The driver's name: `api`, `cli:codex`.
     pub driver: String,
@@ -48,8 +48,8 @@ pub struct AgentSpec {
     pub purse: Purse,
 }
 
-/// The share of an agent in the budget of its run. All turns of a thread are in one ledger, a file in the `ledgers` folder of
-/// the agent's [`home`](AgentSpec::home), whatever graph they are in.
+/// The share of an agent in the budget of its run. All turns of a thread are in one ledger, a file in the `ledgers`
+/// folder of the agent's [`home`](AgentSpec::home), also those in subgraphs.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Purse {
@@ -59,7 +59,7 @@ pub struct Purse {
     pub spent: Usage,
 }
 
-/// The context of a run whose nodes have agents work. Drivers hold keys and processes, so they live here and are never stored.
+/// Context of a run with agents. Drivers hold keys and processes, so they are in the context and never stored.
 pub trait Agents: Send + Sync + 'static {
     /// Returns the driver of an agent.
     ///
@@ -67,25 +67,25 @@ pub trait Agents: Send + Sync + 'static {
     /// If there is no such driver, or it cannot be made: a key that is missing.
     fn driver(&self, agent: &AgentSpec) -> Result<Arc<dyn Driver>, DriverError>;
 
-    /// Returns the verifier that is code with this id; unless implemented, one that comes with the library.
+    /// Returns the code verifier with this id. Default: one of the built-in ones.
     fn verifier(&self, id: &str) -> Option<DynVerifier> {
         VerifierRegistry::built_in().get(id)
     }
 
-    /// Returns the rules by which tasks are decided on; unless implemented, the standard ones.
+    /// Returns the rules that decide on tasks. Default: the standard ones.
     fn rules(&self) -> Rules {
         Rules::standard()
     }
 }
 
-/// Every agent works through the one driver.
+/// Uses one driver for every agent.
 impl<D: Driver + 'static> Agents for Arc<D> {
     fn driver(&self, _: &AgentSpec) -> Result<Arc<dyn Driver>, DriverError> {
         Ok(Arc::<D>::clone(self))
     }
 }
 
-/// Limits as they are stored: times in milliseconds.
+/// Limits as stored: times in milliseconds.
 mod limits {
     use std::time::Duration;
 

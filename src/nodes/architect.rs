@@ -1,4 +1,4 @@
-//! The node that has a plan written. Knows what a plan is, not what becomes of it.
+//! The node that has an agent write a plan. Knows plans, must not know what is done with them.
 
 use std::path::PathBuf;
 
@@ -7,7 +7,7 @@ use super::folder::{Folder, tampering_message};
 use super::prompts::Prompt;
 use super::questions::{BudgetReached, SessionRefused};
 use super::step::step;
-use super::turn::{Answer, Taken, Then, Turn, Turned};
+use super::turn::{Answer, NextStep, Turn, TurnOutcome, Turned};
 use crate::drivers::{NewLimits, Session, SessionRef, Usage};
 use crate::graph::{Ctx, Node, NodeError, NodeExt, NodeId, State, WithOptions, Writes};
 use crate::plan::{Issue, PlanProposal};
@@ -17,30 +17,30 @@ use crate::plan::{Issue, PlanProposal};
 pub struct ArchitectJob {
     /// The agent that writes it.
     pub agent: AgentSpec,
-    /// The folder it is about.
+    /// The folder that the plan is about.
     pub directory: PathBuf,
     /// The issue that the plan is for.
     pub issue: Issue,
-    /// The plan before.
+    /// The previous plan.
     pub former: Option<String>,
     /// Problems of the plan before, and remarks on it.
     pub issues: Vec<String>,
-    /// The session in which the plan before was written.
+    /// The session of the previous plan.
     pub session: Option<SessionRef>,
 }
 
-/// A plan that was written.
+/// Result of writing a plan.
 #[derive(Clone, Debug)]
 pub struct Architected {
-    /// The plan as it was handed over; none if nothing was that can be read.
+    /// The submitted plan; none if it is missing or unreadable.
     pub proposal: Option<PlanProposal>,
-    /// The plan as markdown; or why none can be made of it, for whoever wrote it.
+    /// The plan as markdown, or the problems for its author.
     pub markdown: Result<String, Vec<String>>,
-    /// The session, to go on in.
+    /// The session, to resume.
     pub session: Option<SessionRef>,
     /// The usage of the turns.
     pub usage: Usage,
-    /// The model that a person chose because the server refused the session; none: they were not asked, or chose none.
+    /// Model that a person chose because the server refused the session; none: no person was asked, or none was chosen.
     pub model: Option<String>,
     /// The limits of the run that a person set.
     pub raised: NewLimits,
@@ -48,8 +48,8 @@ pub struct Architected {
     pub is_aborted: bool,
 }
 
-/// Returns a node that has an agent read the folder and write a plan: `job` reads from the state what for, `done` makes the
-/// update from the plan, or from why there is none.
+/// Returns a node that has an agent read the folder and write a plan: `job` reads the issue from the state, `done`
+/// creates the update from the plan or its problems.
 pub fn architect<S, N, C, A, D, E, W>(job: A, done: D) -> WithOptions<impl Node<S, N, C>, S, N, C>
 where
     S: State,
@@ -101,13 +101,14 @@ async fn take<C: Agents>(turn: Turn, ctx: &Ctx<C>) -> Result<(Turned<PlanProposa
         let anew = Turn { key, ..anew.clone() };
         async { Ok(anew) }
     };
-    let Taken { mut turned, model, then, .. } = turn.take_or_ask::<PlanProposal, C, _, _>(ctx, question, fresh).await?;
-    turned.is_aborted |= then == Then::Abort;
+    let TurnOutcome { mut turned, model, then, .. } =
+        turn.take_or_ask::<PlanProposal, C, _, _>(ctx, question, fresh).await?;
+    turned.is_aborted |= then == NextStep::Abort;
     Ok((turned, model))
 }
 
-/// Fails as long as git's hooks and configuration are not what they were before the turn: an attempt after a person has put
-/// them right looks again.
+/// Fails while git's hooks and configuration differ from those before the turn; the next attempt checks again, after a
+/// person has restored them.
 async fn untampered<C: Agents>(folder: &Folder, key: &str, ctx: &Ctx<C>) -> Result<(), NodeError> {
     let before = folder.guard(ctx, key).await?;
     let look = |_| async {

@@ -1,4 +1,4 @@
-//! The changes between two trees as agents are shown them. Knows trees and files, not who looks.
+//! The changes between two trees for agents and people. Knows trees and files, must not know their readers.
 
 use std::path::Path;
 
@@ -15,7 +15,7 @@ const SHOWN: usize = 50;
 /// The number of files that are named to an agent.
 pub(super) const NAMED: usize = 500;
 
-/// The files that differ between two trees, a line each. Kept in the journal as [`diff`] is.
+/// Lists the files that differ between two trees, a line each. Journalled as [`diff`] is.
 pub(super) async fn listed<C: Send + Sync + 'static>(
     ctx: &Ctx<C>,
     key: &str,
@@ -30,7 +30,7 @@ async fn read_files(folder: &Folder, [from, to]: [&TreeId; 2]) -> Result<String,
     Ok(lines(&files, SHOWN))
 }
 
-/// The first so many files, a line each.
+/// Formats the first `most` files, a line each.
 pub(super) fn lines(files: &[FileDiff], most: usize) -> String {
     let mut lines: Vec<String> = files.iter().take(most).map(line).collect();
     if files.len() > most {
@@ -52,7 +52,7 @@ fn line(file: &FileDiff) -> String {
     format!("{size} {path}{what}")
 }
 
-/// The files as they are now.
+/// Takes a snapshot of the files.
 pub(super) async fn tree_now<C: Send + Sync + 'static>(
     ctx: &Ctx<C>,
     key: &str,
@@ -62,7 +62,7 @@ pub(super) async fn tree_now<C: Send + Sync + 'static>(
     ctx.effect(key, &(), look).await
 }
 
-/// The changes between two trees; in a file named after both where they are long. Kept in the journal, so that a replay needs no
+/// Returns the changes between two trees; long ones in a file named after both. Journalled, so that a replay needs no
 /// repository.
 pub(super) async fn diff<C: Send + Sync + 'static>(
     ctx: &Ctx<C>,

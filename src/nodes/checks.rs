@@ -1,4 +1,4 @@
-//! Commands that are run in a work tree, one after the other until one fails. Knows processes, not why commands are run.
+//! Commands that run in a work tree, one after the other until one fails. Knows processes, must not know their purpose.
 
 use std::time::Duration;
 
@@ -33,7 +33,7 @@ impl Check {
         self.code == Some(0)
     }
 
-    /// Returns how it ended, in a line.
+    /// Returns the result as a line.
     pub fn line(&self) -> String {
         match self.code {
             Some(0) => format!("`{}` succeeded", self.command),
@@ -42,13 +42,13 @@ impl Check {
         }
     }
 
-    /// Returns how it ended, with its output.
+    /// Returns the result with the output.
     pub fn report(&self) -> String {
         format!("{}\n{}", self.line(), self.output)
     }
 }
 
-/// Commands to be run.
+/// Commands to run.
 pub(super) struct Checks<'a> {
     pub(super) folder: &'a Folder,
     pub(super) commands: &'a [String],
@@ -60,11 +60,11 @@ pub(super) struct Checks<'a> {
     pub(super) together: Option<&'a Siblings>,
 }
 
-/// The reason for which a command ends before its time.
+/// Reason for stopping a command.
 enum Stop {
     /// Its group of tasks was stopped.
     Group(String),
-    /// It takes longer than it may.
+    /// It timed out.
     TooLong(Duration),
 }
 
@@ -80,7 +80,7 @@ impl Stop {
 }
 
 impl Checks<'_> {
-    /// Runs the commands until one fails; each is an effect under `key` and its number.
+    /// Runs the commands until one fails; each is an effect named `key` and its number.
     pub(super) async fn run<C>(&self, key: &str, ctx: &Ctx<C>) -> Result<Vec<Check>, NodeError>
     where
         C: Send + Sync + 'static,
@@ -119,24 +119,23 @@ impl Checks<'_> {
         ctx.effect(key, &commands, failure).await
     }
 
-    /// Runs one command.
     pub(super) async fn one<C: Send + Sync + 'static>(&self, command: &str, ctx: &Ctx<C>) -> Result<Check, NodeError> {
         self.folder.hold(ctx).await?;
         let group = match self.together {
             Some(siblings) => Some(siblings.join(ctx).await?),
             None => None,
         };
-        Activity::Check { command }.tell(ctx).await;
+        Activity::Check { command }.emit(ctx).await;
         let check = match group.as_ref().and_then(Group::stopped) {
             Some(why) => Stop::Group(why).ended(command),
             None => self.ended(command, group.as_ref(), ctx).await?,
         };
         let output = (!check.passed()).then_some(check.output.as_str());
-        Activity::Checked { command, code: check.code, output }.tell(ctx).await;
+        Activity::Checked { command, code: check.code, output }.emit(ctx).await;
         Ok(check)
     }
 
-    /// Waits until the command has to end before its time.
+    /// Waits until the command must be stopped.
     async fn stop(&self, group: Option<&Group>) -> Stop {
         let too_long = tokio::time::sleep(self.limit);
         let Some(group) = group else {
@@ -150,7 +149,7 @@ impl Checks<'_> {
         }
     }
 
-    /// Runs the command to its end. If it has to end before, its process group is asked to, and killed if it does not.
+    /// Runs the command to its end. If it must be stopped, its process group is asked to end, then killed.
     async fn ended<C>(&self, command: &str, group: Option<&Group>, ctx: &Ctx<C>) -> Result<Check, NodeError>
     where
         C: Send + Sync + 'static,

@@ -1,16 +1,16 @@
-//! The reasons for which the work of a subtask does not fit onto that of others. Plain data.
+//! Reasons that keep the work of a subtask from being integrated with that of others. Plain data.
 
 use serde::{Deserialize, Serialize};
 
-/// The subtask at which the integration ended, and why.
+/// Reason that ended the integration at a subtask.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Collision {
-    /// Its changes and those of the commits before touch the same lines of these files.
+    /// Its changes conflict with those of earlier commits in these files.
     Conflict {
         /// The files.
         files: Vec<String>,
-        /// The files that it changed and does not declare.
+        /// Changed files that it does not declare.
         #[serde(default)]
         undeclared: Vec<String>,
         /// True if no work is before it: its changes collide with those that the setup of its worktree made.
@@ -35,12 +35,12 @@ pub enum Collision {
 }
 
 impl Collision {
-    /// Returns whether the subtask may run once more on the work before it.
+    /// Returns true if the subtask may run once more on the work before it.
     pub fn can_be_mended(&self) -> bool {
         matches!(self, Self::Conflict { is_with_setup: false, .. } | Self::Check { .. })
     }
 
-    /// Returns the collision in words.
+    /// Describes the collision.
     pub fn message(&self) -> String {
         match self {
             Self::Conflict { files, undeclared, is_with_setup } => {
@@ -58,7 +58,7 @@ impl Collision {
     }
 }
 
-/// The files that no path or glob names; none if nothing is declared.
+/// Returns the files that no path or glob matches; none if nothing is declared.
 pub(super) fn undeclared(files: &[String], declared: &[String]) -> Vec<String> {
     let is_declared = |file: &&String| declared.iter().any(|glob| crate::plan::covers(glob, file));
     if declared.is_empty() { vec![] } else { files.iter().filter(|file| !is_declared(file)).cloned().collect() }

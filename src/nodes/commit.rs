@@ -1,4 +1,4 @@
-//! The node that commits the work on a task. Knows the commit, not what it ends.
+//! The node that commits the work on a task. Knows the commit, must not know what follows it.
 
 use serde::{Deserialize, Serialize};
 
@@ -8,7 +8,7 @@ use super::step::step;
 use crate::graph::{Ctx, Node, NodeError, NodeId, State, Writes};
 use crate::workspace::{CommitId, CommitKey, CommitRequest, MadeCommit, Standing, TreeId, Workspace};
 
-/// Work to be committed.
+/// Work to commit.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct CommitJob {
     /// The repository and its folder.
@@ -16,7 +16,7 @@ pub struct CommitJob {
     pub folder: Folder,
     /// The base of the task.
     pub base: Base,
-    /// The files that were judged; none: nothing is committed.
+    /// The reviewed files; none: nothing is committed.
     pub tree: Option<TreeId>,
     /// The message, subject first.
     pub message: String,
@@ -26,7 +26,7 @@ pub struct CommitJob {
     pub attempt: u32,
 }
 
-/// Work that was committed.
+/// Result of a commit.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Moved {
     /// The commit; none if there was nothing to commit.
@@ -35,10 +35,10 @@ pub struct Moved {
     pub base: Base,
 }
 
-/// Returns a node that commits exactly the files that were judged, once: `job` reads from the state what, `done` makes the
-/// update from the commit. The user's own changes of before are in no commit.
+/// Returns a node that commits exactly the reviewed files, once: `job` reads the work from the state, `done` creates
+/// the update from the commit. The user's earlier changes are never committed.
 ///
-/// The node fails if a hook refuses; run again, it commits again.
+/// The node fails if a hook refuses the commit; run again, it commits again.
 pub fn commit_task<S, N, C, A, D, E, W>(job: A, done: D) -> impl Node<S, N, C>
 where
     S: State,
@@ -52,7 +52,7 @@ where
     step(job, |job: CommitJob, ctx: Ctx<C>| async move { commit(&job, &ctx).await }, done)
 }
 
-/// Commits, unless the commit is there.
+/// Commits, unless the commit exists.
 pub(super) async fn commit<C: Send + Sync + 'static>(job: &CommitJob, ctx: &Ctx<C>) -> Result<Moved, NodeError> {
     let key = CommitKey { thread: thread(ctx), task: job.task.clone(), phase: None, attempt: job.attempt };
     let probe = |_| async {
@@ -69,7 +69,7 @@ async fn found(workspace: &Workspace, job: &CommitJob, key: &CommitKey) -> Resul
     workspace.find_commit(key, job.base.at.commit.as_ref()).await.map_err(failed)
 }
 
-/// Makes the commit; one that is there is brought to its end, if it was killed half-way.
+/// Creates the commit, or finishes one that was interrupted by a kill.
 async fn make<C: Send + Sync + 'static>(job: &CommitJob, key: &CommitKey, ctx: &Ctx<C>) -> Result<Moved, NodeError> {
     let workspace = job.folder.hold(ctx).await?;
     let Some(tree) = &job.tree else { return moved(&workspace, job, None).await };
@@ -92,7 +92,7 @@ async fn make<C: Send + Sync + 'static>(job: &CommitJob, key: &CommitKey, ctx: &
     let made = committed.commit().map(|made| made.commit.clone());
     if let Some(made) = &made {
         let (id, task) = (made.to_string(), job.task.as_str());
-        Activity::Commit { id, message: &job.message, task, attempt: job.attempt }.tell(ctx).await;
+        Activity::Commit { id, message: &job.message, task, attempt: job.attempt }.emit(ctx).await;
     }
     moved(&workspace, job, made).await
 }

@@ -1,5 +1,5 @@
-//! Texts that are stored once, each in a file named by its hash, for prompts that repeat them. Knows files and keys; must not
-//! know what a text is for.
+//! Texts that are stored once, each in a file named by its hash, for prompts that repeat them. Knows files and keys;
+//! must not know what a text is for.
 
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{self, ErrorKind, Read, Write};
@@ -12,10 +12,10 @@ use serde::{Deserialize, Serialize};
 
 use crate::process::Redactor;
 
-/// The length of a hash in hexadecimal digits.
+/// Length of a hash in hexadecimal digits.
 const DIGITS: usize = 64;
 
-/// Numbers the temporary files of this process.
+/// Counter for names of temporary files.
 static NEXT: AtomicU64 = AtomicU64::new(0);
 
 /// A reference to a text in [`Contents`]. Plain data, so that it can be part of a graph's state.
@@ -65,7 +65,7 @@ pub enum ContentError {
         /// The path of its file.
         path: PathBuf,
     },
-    /// The file holds something else.
+    /// The file has another content.
     #[error("the file {} does not hold the content {}", path.display(), content.hash)]
     Damaged {
         /// The content.
@@ -124,7 +124,7 @@ impl Contents {
         &self.folder
     }
 
-    /// Stores a text, unless it is stored already, and returns when it is on disk. Values of keys that this process knows are
+    /// Stores a text, unless it exists, and returns when it is on disk. Values of keys that this process knows are
     /// replaced first ([`Redactor::keys`]): the content is the text without them. Blocks.
     ///
     /// # Errors
@@ -161,7 +161,7 @@ impl Contents {
         }
     }
 
-    /// Writes a file that is there whole or not at all.
+    /// Writes a file atomically.
     fn write(&self, path: &Path, text: &str) -> io::Result<()> {
         DirBuilder::new().recursive(true).mode(0o700).create(&self.folder)?;
         no_link(&self.folder)?;
@@ -175,7 +175,7 @@ impl Contents {
     }
 }
 
-/// An agent may have replaced the folder by a link to elsewhere.
+/// Fails if an agent has replaced the folder by a link.
 fn no_link(folder: &Path) -> io::Result<()> {
     match fs::symlink_metadata(folder)?.is_dir() {
         true => Ok(()),
@@ -189,7 +189,7 @@ fn write_new(path: &Path, text: &str) -> io::Result<()> {
     file.sync_all()
 }
 
-/// Reads one byte more than expected at most: enough to know that it is another text.
+/// Reads at most one byte more than expected, which is enough to detect another text.
 fn read(folder: &Path, path: &Path, bytes: u64) -> io::Result<Vec<u8>> {
     no_link(folder)?;
     let flags = rustix::fs::OFlags::NOFOLLOW | rustix::fs::OFlags::NONBLOCK;

@@ -1,4 +1,4 @@
-//! The usual agents: drivers by their names, made when they are first needed. Knows which drivers there are, and no graph.
+//! [`Crew`]: drivers by name, created when first needed. Knows the available drivers, must not know a graph.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -13,16 +13,15 @@ use crate::drivers::{
 };
 use crate::verifiers::{DynVerifier, Verifier, VerifierRegistry};
 
-/// The longest wait between two tries in quick succession.
 const LONGEST_WAIT: Duration = Duration::from_secs(30);
 
-/// The context of a run whose agents are chosen by name, from a profile: `api`, `cli:codex`, `scripted:FILE`, and drivers of
-/// your own. Keys are read from the environment when a driver is made, and are stored nowhere.
+/// Context of a run whose agents are chosen by name, from a profile: `api`, `cli:codex`, `scripted:FILE`, and drivers
+/// of your own. Keys are read from the environment when a driver is created, and never stored.
 pub struct Crew {
     own: HashMap<String, Arc<dyn Driver>>,
     verifiers: VerifierRegistry,
     rules: Rules,
-    made: Mutex<HashMap<Which, Arc<dyn Driver>>>,
+    made: Mutex<HashMap<DriverKey, Arc<dyn Driver>>>,
 }
 
 impl Default for Crew {
@@ -38,7 +37,7 @@ impl Default for Crew {
 
 /// The key that distinguishes drivers.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-struct Which {
+struct DriverKey {
     driver: String,
     base_url: Option<String>,
     api_key_env: Option<String>,
@@ -55,26 +54,26 @@ impl std::fmt::Debug for Crew {
 }
 
 impl Crew {
-    /// Returns a crew of the drivers that come with the library.
+    /// Returns a crew of the built-in drivers.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Adds a driver of your own, under a name that profiles can use; it comes before one of the library's.
+    /// Adds a driver under a name that profiles can use; it takes precedence over a built-in one.
     #[must_use]
     pub fn with(mut self, name: impl Into<String>, driver: impl Driver + 'static) -> Self {
         self.own.insert(name.into(), Arc::new(driver));
         self
     }
 
-    /// Adds a verifier of your own, under the id that its entry in `verifiers.yml` has; it comes before one of the library's.
+    /// Adds a verifier under the id of its entry in `verifiers.yml`; it takes precedence over a built-in one.
     #[must_use]
     pub fn with_verifier(mut self, id: impl Into<String>, verifier: impl Verifier) -> Self {
         self.verifiers = self.verifiers.with(id, verifier);
         self
     }
 
-    /// Decides on tasks by rules of your own.
+    /// Sets the rules that decide on tasks.
     #[must_use]
     pub fn with_rules(mut self, rules: Rules) -> Self {
         self.rules = rules;
@@ -87,7 +86,7 @@ impl Agents for Crew {
         if let Some(own) = self.own.get(&agent.driver) {
             return Ok(Arc::clone(own));
         }
-        let which = Which {
+        let key = DriverKey {
             driver: agent.driver.clone(),
             base_url: agent.base_url.clone(),
             api_key_env: agent.api_key_env.clone(),
@@ -97,11 +96,11 @@ impl Agents for Crew {
             pass: agent.pass.clone(),
         };
         let mut made = self.made.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(known) = made.get(&which) {
+        if let Some(known) = made.get(&key) {
             return Ok(Arc::clone(known));
         }
-        let driver = make(&which)?;
-        made.insert(which, Arc::clone(&driver));
+        let driver = make(&key)?;
+        made.insert(key, Arc::clone(&driver));
         Ok(driver)
     }
 
@@ -114,40 +113,40 @@ impl Agents for Crew {
     }
 }
 
-fn make(which: &Which) -> Result<Arc<dyn Driver>, DriverError> {
+fn make(key: &DriverKey) -> Result<Arc<dyn Driver>, DriverError> {
     let name: DriverName =
-        which.driver.parse().map_err(|error| DriverError::new(ErrorClass::Fatal, format!("{error}")))?;
+        key.driver.parse().map_err(|error| DriverError::new(ErrorClass::Fatal, format!("{error}")))?;
     match name {
-        DriverName::Scripted(file) => scripted(&file, which),
-        DriverName::Api { provider } => api(provider, which),
-        DriverName::Codex => Ok(program(CliAgent::codex(), which)),
-        DriverName::Claude => Ok(program(CliAgent::claude(), which)),
+        DriverName::Scripted(file) => scripted(&file, key),
+        DriverName::Api { provider } => api(provider, key),
+        DriverName::Codex => Ok(program(CliAgent::codex(), key)),
+        DriverName::Claude => Ok(program(CliAgent::claude(), key)),
     }
 }
 
-/// A driver whose turns are tried again after failures that pass, and after short waits.
-fn patient(driver: impl Driver + 'static, which: &Which) -> Arc<dyn Driver> {
-    let RetrySettings { attempts, wait, .. } = which.retry;
+/// Wraps a driver so that transient failures are retried, after short waits.
+fn patient(driver: impl Driver + 'static, key: &DriverKey) -> Arc<dyn Driver> {
+    let RetrySettings { attempts, wait, .. } = key.retry;
     Arc::new(Retry::new(driver).attempts(attempts).backoff(wait, LONGEST_WAIT.max(wait)))
 }
 
-fn program(agent: CliAgent, which: &Which) -> Arc<dyn Driver> {
-    patient(agent.behind(&which.prefix).passing(&which.pass).keeping(sessions(which)), which)
+fn program(agent: CliAgent, key: &DriverKey) -> Arc<dyn Driver> {
+    patient(agent.behind(&key.prefix).passing(&key.pass).keeping(sessions(key)), key)
 }
 
-fn sessions(which: &Which) -> SessionStore {
-    SessionStore::new(which.home.join("sessions"))
+fn sessions(key: &DriverKey) -> SessionStore {
+    SessionStore::new(key.home.join("sessions"))
 }
 
-fn api(provider: Option<String>, which: &Which) -> Result<Arc<dyn Driver>, DriverError> {
-    let config = which.base_url.as_ref().map_or_else(ApiConfig::from_env, ApiConfig::new);
-    let config = which.api_key_env.iter().fold(config, ApiConfig::key_from_env);
+fn api(provider: Option<String>, key: &DriverKey) -> Result<Arc<dyn Driver>, DriverError> {
+    let config = key.base_url.as_ref().map_or_else(ApiConfig::from_env, ApiConfig::new);
+    let config = key.api_key_env.iter().fold(config, ApiConfig::key_from_env);
     let config = provider.into_iter().fold(config, ApiConfig::provider);
-    Ok(patient(Api::new(config, sessions(which))?, which))
+    Ok(patient(Api::new(config, sessions(key))?, key))
 }
 
-fn scripted(file: &Path, which: &Which) -> Result<Arc<dyn Driver>, DriverError> {
+fn scripted(file: &Path, key: &DriverKey) -> Result<Arc<dyn Driver>, DriverError> {
     let scenario = Scripted::open(file)
         .map_err(|error| DriverError::new(ErrorClass::Fatal, error.to_string()).help(error.help()))?;
-    Ok(patient(scenario.logged_in(which.home.join("scripted")), which))
+    Ok(patient(scenario.logged_in(key.home.join("scripted")), key))
 }

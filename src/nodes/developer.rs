@@ -1,4 +1,4 @@
-//! The node that has a task worked on. Knows turns and trees, not how the work is judged.
+//! The node that has an agent work on a task. Knows turns and trees, must not know the review.
 
 use std::path::PathBuf;
 
@@ -6,12 +6,12 @@ use serde::{Deserialize, Serialize};
 
 use super::agents::{AgentSpec, Agents};
 use super::changes::{diff, tree_now};
-use super::folder::{After, Base, Folder, Kept, Seen};
+use super::folder::{After, Base, Folder, Kept, TamperCheck};
 use super::prompts::{Brief, Feedback, Prompt};
 use super::questions::{AgentQuestion, AgentReply, BudgetReached, SessionRefused};
 use super::siblings::Siblings;
 use super::step::step;
-use super::turn::{Answer, Cut, CutOff, Taken, Then, Turn, Turned};
+use super::turn::{Answer, Cut, CutOff, NextStep, Turn, TurnOutcome, Turned};
 use crate::drivers::{Access, NewLimits, Session, SessionRef, Usage};
 use crate::graph::{Ctx, Node, NodeError, NodeExt, NodeId, State, WithOptions, Writes};
 use crate::plan::{WorkReport, WorkStatus};
@@ -20,7 +20,7 @@ use crate::workspace::TreeId;
 /// The maximum number of questions to a person in one attempt.
 const QUESTIONS: u32 = 20;
 
-/// A task to be worked on.
+/// A task to work on.
 #[derive(Clone, Debug)]
 pub struct DeveloperJob {
     /// The agent that works.
@@ -35,20 +35,19 @@ pub struct DeveloperJob {
     pub attempt: u32,
     /// The reasons why the attempt before was not accepted.
     pub feedback: Feedback,
-    /// The session of the attempt before, to go on in; none: a new one.
+    /// The session of the previous attempt, to resume; none: a new one.
     pub session: Option<SessionRef>,
-    /// The work of the attempt before, which is kept in git before anything else; none: there is nothing to keep.
+    /// The work of the previous attempt, which is kept in git before anything else; none: there is none to keep.
     pub kept: Option<Kept>,
-    /// The commit of earlier work on the task that is not in the files any more; the developer is told. None: there is
-    /// none.
+    /// The commit of earlier work on the task that was reset, for the prompt; none: there is none.
     pub taken_out: Option<String>,
-    /// The files to begin with, where that is not what the attempt before left.
+    /// The files to start with, if other than those of the previous attempt.
     pub reset: Option<TreeId>,
     /// The base of the task.
     pub base: Base,
     /// The folder for diffs that are too long for a prompt.
     pub long_diffs: PathBuf,
-    /// The group of tasks that it is worked on with; none: it is worked on alone.
+    /// The group of parallel tasks that it belongs to; none: it works alone.
     pub together: Option<Siblings>,
     /// The end of this attempt's turn that the budget cut off; none: the attempt starts.
     pub from: Option<CutOff>,
@@ -58,12 +57,12 @@ pub struct DeveloperJob {
     pub transcript: Option<PathBuf>,
 }
 
-/// A task that was worked on.
+/// Result of the work on a task.
 #[derive(Clone, Debug)]
 pub struct Developed {
     /// The developer's report; or the reason why it cannot be read.
     pub report: Result<WorkReport, String>,
-    /// The session, to go on in.
+    /// The session, to resume.
     pub session: Option<SessionRef>,
     /// The usage of the turns.
     pub usage: Usage,
@@ -73,13 +72,13 @@ pub struct Developed {
     pub salvaged: Option<String>,
     /// True if the session of the attempt before was lost.
     pub session_lost: bool,
-    /// The model that a person chose because the server refused the session; none: they were not asked, or chose none.
+    /// Model that a person chose because the server refused the session; none: no person was asked, or none was chosen.
     pub model: Option<String>,
     /// Set if the server refused the session and a person gave the task up.
     pub given_up: Option<GivenUp>,
     /// The limits of the run that a person set.
     pub raised: NewLimits,
-    /// Set if the work was cut short among siblings.
+    /// Set if the work was cut short by its group.
     pub cut: Option<Cut>,
 }
 
@@ -94,18 +93,19 @@ pub enum GivenUp {
 }
 
 impl GivenUp {
-    pub(super) fn of(then: Then) -> Option<Self> {
+    pub(super) fn of(then: NextStep) -> Option<Self> {
         match then {
-            Then::Skip => Some(Self::Skip),
-            Then::Abort => Some(Self::Abort),
-            Then::Done | Then::Fresh => None,
+            NextStep::Skip => Some(Self::Skip),
+            NextStep::Abort => Some(Self::Abort),
+            NextStep::Done | NextStep::Fresh => None,
         }
     }
 }
 
-/// Returns a node that has an agent work on a task: `job` reads from the state on which, `done` makes the update from the
-/// work. What they cannot settle is asked of a person, and they go on with the answer. Commits of their own are taken back
-/// into the files; what they do to git's hooks and configuration is told, and no git command is run after it.
+/// Returns a node that has an agent work on a task: `job` reads the task from the state, `done` creates the update from
+/// the work. Questions of the agent are asked of a person, and it continues with the answer. Its own commits are
+/// undone, their changes kept in the files; changes to git's hooks and configuration are reported, and no git command
+/// is run after them.
 pub fn developer<S, N, C, A, D, E, W>(job: A, done: D) -> WithOptions<impl Node<S, N, C>, S, N, C>
 where
     S: State,
@@ -120,7 +120,7 @@ where
 }
 
 async fn perform<C: Agents>(mut job: DeveloperJob, ctx: Ctx<C>) -> Result<Developed, NodeError> {
-    job.folder.stand(&ctx, "stand", &job.base).await?;
+    job.folder.restore_head(&ctx, "stand", &job.base).await?;
     let salvaged = match &job.kept {
         Some(kept) => Some(job.folder.keep(&ctx, "keep", kept).await?),
         None => None,
@@ -130,11 +130,11 @@ async fn perform<C: Agents>(mut job: DeveloperJob, ctx: Ctx<C>) -> Result<Develo
     }
     let kept = salvaged.clone().filter(|_| job.reset.is_some()).or_else(|| job.taken_out.clone());
     let before = job.agent.model.clone();
-    let Worked { turned, session_lost, then } = work(&mut job, kept.as_deref(), &ctx).await?;
+    let AttemptOutcome { turned, session_lost, then } = work(&mut job, kept.as_deref(), &ctx).await?;
     let model = job.agent.model.clone().filter(|model| before.as_ref() != Some(model));
     let (usage, raised) = (turned.usage, turned.raised);
     let base = Base { at: turned.at.unwrap_or_else(|| job.base.at.clone()), tree: job.base.tree.clone() };
-    let seen = Seen { tampered: turned.tampered, is_shared: job.together.is_some() };
+    let seen = TamperCheck { tampered: turned.tampered, is_shared: job.together.is_some() };
     let after = job.folder.after_as(&ctx, "after", &base, seen).await?;
     let report = match turned.answer {
         Answer::Given(report) => Ok(report),
@@ -147,14 +147,18 @@ async fn perform<C: Agents>(mut job: DeveloperJob, ctx: Ctx<C>) -> Result<Develo
 }
 
 /// The result of the turns of an attempt.
-struct Worked {
+struct AttemptOutcome {
     turned: Turned<WorkReport>,
     session_lost: bool,
-    then: Then,
+    then: NextStep,
 }
 
-/// Turns until the work is handed over: what has to be answered in between is asked of a person.
-async fn work<C: Agents>(job: &mut DeveloperJob, salvaged: Option<&str>, ctx: &Ctx<C>) -> Result<Worked, NodeError> {
+/// Takes turns until the work is submitted; questions in between are asked of a person.
+async fn work<C: Agents>(
+    job: &mut DeveloperJob,
+    salvaged: Option<&str>,
+    ctx: &Ctx<C>,
+) -> Result<AttemptOutcome, NodeError> {
     let mut worked = begin(job, salvaged, ctx).await?;
     let mut answers = String::new();
     for nth in 1..=QUESTIONS {
@@ -179,14 +183,14 @@ async fn work<C: Agents>(job: &mut DeveloperJob, salvaged: Option<&str>, ctx: &C
     Ok(worked)
 }
 
-/// The turn with a person's answer: in the session that asked, or with everything told anew if that is gone.
+/// Takes the turn with a person's answer: in the same session, or with the full prompt if that is lost.
 async fn reply<C: Agents>(
     job: &mut DeveloperJob,
     salvaged: Option<&str>,
     (nth, answer, answers): (u32, &str, &str),
     session: Option<SessionRef>,
     ctx: &Ctx<C>,
-) -> Result<Worked, NodeError> {
+) -> Result<AttemptOutcome, NodeError> {
     let had_session = session.is_some();
     let mut feedback = job.feedback.clone();
     feedback.note = format!("{}{answers}", feedback.note).trim_start().to_owned();
@@ -196,17 +200,21 @@ async fn reply<C: Agents>(
         let turn = turn(job, format!("reply/{nth}"), Prompt::reply(answer), Session::Resume(session));
         let (turned, then) = take(job, turn, &anew, ctx).await?;
         if !matches!(turned.answer, Answer::SessionLost) || !turned.tampered.is_empty() {
-            return Ok(Worked { turned, session_lost: false, then });
+            return Ok(AttemptOutcome { turned, session_lost: false, then });
         }
         before = (turned.usage, turned.raised);
     }
     let turn = turn(job, format!("reply/{nth}/fresh"), anew.clone(), Session::New);
     let (turned, then) = take(job, turn, &anew, ctx).await?;
-    Ok(Worked { turned: turned.after(before), session_lost: had_session, then })
+    Ok(AttemptOutcome { turned: turned.after(before), session_lost: had_session, then })
 }
 
-/// The first turn of an attempt: in the session of the one before, or with everything told anew.
-async fn begin<C: Agents>(job: &mut DeveloperJob, salvaged: Option<&str>, ctx: &Ctx<C>) -> Result<Worked, NodeError> {
+/// Takes the first turn of an attempt: in the previous session, or with the full prompt.
+async fn begin<C: Agents>(
+    job: &mut DeveloperJob,
+    salvaged: Option<&str>,
+    ctx: &Ctx<C>,
+) -> Result<AttemptOutcome, NodeError> {
     let anew = Prompt::developer(&job.brief, &job.feedback, salvaged);
     let fresh = |job: &DeveloperJob, key: &str| turn(job, key.into(), anew.clone(), Session::New);
     let from = job.from.clone();
@@ -214,7 +222,7 @@ async fn begin<C: Agents>(job: &mut DeveloperJob, salvaged: Option<&str>, ctx: &
     let Some(session) = ended.or_else(|| job.session.clone()) else {
         let turn = Turn { from, ..fresh(job, "work") };
         let (turned, then) = take(job, turn, &anew, ctx).await?;
-        return Ok(Worked { turned, session_lost: false, then });
+        return Ok(AttemptOutcome { turned, session_lost: false, then });
     };
     let prompt = match &job.session {
         Some(_) => Prompt::retry(&job.brief, &job.feedback, salvaged),
@@ -227,31 +235,32 @@ async fn begin<C: Agents>(job: &mut DeveloperJob, salvaged: Option<&str>, ctx: &
             let before = (turned.usage, turned.raised);
             let turn = fresh(job, "work/fresh");
             let (turned, then) = take(job, turn, &anew, ctx).await?;
-            Ok(Worked { turned: turned.after(before), session_lost: true, then })
+            Ok(AttemptOutcome { turned: turned.after(before), session_lost: true, then })
         }
-        _ => Ok(Worked { turned, session_lost: false, then }),
+        _ => Ok(AttemptOutcome { turned, session_lost: false, then }),
     }
 }
 
-/// Takes a turn. If the server refuses its session, a person is asked; in a new session the developer is told `anew` and shown
+/// Takes a turn. If the server refuses its session, a person is asked; a new session gets the full prompt `anew` and
 /// the changes so far.
 async fn take<C: Agents>(
     job: &mut DeveloperJob,
     taken: Turn,
     anew: &Prompt,
     ctx: &Ctx<C>,
-) -> Result<(Turned<WorkReport>, Then), NodeError> {
+) -> Result<(Turned<WorkReport>, NextStep), NodeError> {
     let question = SessionRefused { title: job.brief.title.clone(), ..SessionRefused::default() };
     let shown = &*job;
     let fresh = |key: String| async move { continued(shown, key, anew, ctx).await };
-    let Taken { turned, model, then, .. } = taken.take_or_ask::<WorkReport, C, _, _>(ctx, question, fresh).await?;
+    let TurnOutcome { turned, model, then, .. } =
+        taken.take_or_ask::<WorkReport, C, _, _>(ctx, question, fresh).await?;
     if let Some(model) = model {
         job.agent.model = Some(model);
     }
     Ok((turned, then))
 }
 
-/// The turn that goes on with the work of a session which was given up.
+/// Returns the turn that continues the work of an abandoned session.
 async fn continued<C: Agents>(job: &DeveloperJob, key: String, anew: &Prompt, ctx: &Ctx<C>) -> Result<Turn, NodeError> {
     let tree = tree_now(ctx, &format!("{key}/files"), &job.folder).await?;
     if tree == job.base.tree {

@@ -1,4 +1,4 @@
-//! The node that ends the work on a plan: the last commit, and a look at everything. Knows no task.
+//! The node that ends the work on a plan: the last commit, and a review of everything. Knows no task.
 
 use std::path::PathBuf;
 
@@ -14,7 +14,7 @@ use crate::graph::{Ctx, Node, NodeError, NodeId, State, Writes};
 use crate::plan::FinalReview;
 use crate::workspace::TreeId;
 
-/// Work to be ended.
+/// Work to end.
 #[derive(Clone, Debug)]
 pub struct FinalizeJob {
     /// The last commit.
@@ -23,7 +23,7 @@ pub struct FinalizeJob {
     pub reviewer: Option<AgentSpec>,
     /// The folder of the work.
     pub folder: Folder,
-    /// The files when the work began.
+    /// The files at the start of the work.
     pub from: TreeId,
     /// The goal of the plan.
     pub goal: String,
@@ -33,7 +33,7 @@ pub struct FinalizeJob {
     pub long_diffs: PathBuf,
 }
 
-/// Work that has ended.
+/// Ended work.
 #[derive(Clone, Debug)]
 pub struct Finalized {
     /// The last commit.
@@ -44,8 +44,8 @@ pub struct Finalized {
     pub usage: Usage,
 }
 
-/// Returns a node that commits the last task and has all the work judged. The judgement is for people: nothing depends on it,
-/// and the node does not fail for want of one.
+/// Returns a node that commits the last task and has all the work reviewed. The review is for people: nothing depends
+/// on it, and the node does not fail without it.
 pub fn finalize<S, N, C, A, D, E, W>(job: A, done: D) -> impl Node<S, N, C>
 where
     S: State,

@@ -1,5 +1,5 @@
-//! The repository that agents work in, as nodes use it: each change of it is an effect of the task, so that it happens once and
-//! a replay needs no repository. What is done, `workspace` knows.
+//! The repository that agents work in, as nodes use it: each change is an effect of the task, so that it happens once
+//! and a replay needs no repository. The git operations are in `workspace`.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -19,7 +19,7 @@ use crate::workspace::{
 pub struct Folder {
     /// Its absolute path.
     pub directory: PathBuf,
-    /// Files that are no part of the work, such as the plan; paths count from the top of the work tree.
+    /// Files that are not part of the work, such as the plan; paths are relative to the top of the work tree.
     #[serde(default)]
     pub apart: Vec<PathBuf>,
 }
@@ -33,14 +33,14 @@ pub struct Base {
     pub tree: TreeId,
 }
 
-/// The work of an attempt, to be kept in git.
+/// The work of an attempt, to keep in git.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Kept {
     /// The task's number.
     pub task: String,
     /// The attempt, from 1.
     pub attempt: u32,
-    /// The commit the task began at; none: there was none yet.
+    /// The commit at the start of the task; none: there was none yet.
     pub commit: Option<CommitId>,
     /// The files.
     pub tree: TreeId,
@@ -59,7 +59,7 @@ pub struct After {
 
 /// The findings about the time in which an agent or a command worked.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Seen {
+pub(super) struct TamperCheck {
     /// Changes of git's hooks and configuration.
     pub(super) tampered: Vec<String>,
     /// True if siblings work in the same repository, each of which may change them at any time: that is no failure of
@@ -81,17 +81,20 @@ impl Folder {
         Workspace::open_with(&self.directory, options).await
     }
 
-    /// Opens the repository for the run alone: other runs are refused in this work tree until this one ends, stops for a person or
-    /// dies.
+    /// Opens the repository and locks it for the run: other runs are refused in this work tree until this one ends, is
+    /// interrupted or dies.
     ///
     /// # Errors
     /// As [`Workspace::lock`], which names who works there, and as [`open`](Self::open).
     pub async fn hold<C: Send + Sync + 'static>(&self, ctx: &Ctx<C>) -> Result<Workspace, NodeError> {
-        self.held(ctx).await.map_err(failed)
+        self.hold_workspace(ctx).await.map_err(failed)
     }
 
-    /// The same, with the error of git.
-    pub(super) async fn held<C: Send + Sync + 'static>(&self, ctx: &Ctx<C>) -> Result<Workspace, WorkspaceError> {
+    /// The same, with git's error.
+    pub(super) async fn hold_workspace<C: Send + Sync + 'static>(
+        &self,
+        ctx: &Ctx<C>,
+    ) -> Result<Workspace, WorkspaceError> {
         let workspace = self.opened().await?;
         let name = format!("work tree {}", workspace.git_dir().display());
         ctx.keep(&name, workspace.lock(&thread(ctx))).await?;
@@ -129,8 +132,8 @@ impl Folder {
         Ok(guard.changes(&now).iter().map(ToString::to_string).collect())
     }
 
-    /// Returns what was left behind since a task began: commits are taken back into the files, the files are noted. If anything
-    /// was tampered with, no git command is run. Once in a task, after its agent has ended.
+    /// Returns the effects since the start of a task: undoes commits, keeping their changes in the files, and takes a
+    /// snapshot. After tampering, no git command is run. Call it once per task, after its agent has ended.
     ///
     /// # Errors
     /// If the repository cannot be read, or commits cannot be taken back.
@@ -138,24 +141,30 @@ impl Folder {
     where
         C: Send + Sync + 'static,
     {
-        self.after_as(ctx, "after", base, Seen { tampered, is_shared: false }).await
+        self.after_as(ctx, "after", base, TamperCheck { tampered, is_shared: false }).await
     }
 
-    /// The same under another name, for nodes that look more than once, and for those that work among siblings.
-    pub(super) async fn after_as<C>(&self, ctx: &Ctx<C>, key: &str, base: &Base, seen: Seen) -> Result<After, NodeError>
+    /// The same with another key, for nodes that call it more than once, and for those with siblings.
+    pub(super) async fn after_as<C>(
+        &self,
+        ctx: &Ctx<C>,
+        key: &str,
+        base: &Base,
+        seen: TamperCheck,
+    ) -> Result<After, NodeError>
     where
         C: Send + Sync + 'static,
     {
-        let Seen { tampered, is_shared } = seen;
+        let TamperCheck { tampered, is_shared } = seen;
         if !tampered.is_empty() {
             return Ok(After { tampered, ..After::default() });
         }
         let look = |_| async {
-            match self.left(ctx, base).await {
+            match self.effects_since(ctx, base).await {
                 Err(WorkspaceError::Tampered { changes }) if is_shared => {
                     Ok(After { tampered: changes, ..After::default() })
                 }
-                left => left.map_err(failed),
+                effects_since => effects_since.map_err(failed),
             }
         };
         ctx.effect(key, &base.at, look).await
@@ -163,15 +172,23 @@ impl Folder {
 
     /// Settles the files after a person has decided: they may hold the person's changes, and traces of an agent after
     /// which git could not be run. Commits are taken back into the files.
-    pub(super) async fn settle<C: Send + Sync + 'static>(&self, ctx: &Ctx<C>, base: &Base) -> Result<After, NodeError> {
-        // What stands otherwise now is a person's doing.
+    pub(super) async fn snapshot_after_decision<C: Send + Sync + 'static>(
+        &self,
+        ctx: &Ctx<C>,
+        base: &Base,
+    ) -> Result<After, NodeError> {
+        // Branches that moved since then were moved by a person.
         let base = Base { at: Standing { others: BTreeMap::new(), ..base.at.clone() }, tree: base.tree.clone() };
-        let look = |_| async { self.left(ctx, &base).await.map_err(failed) };
+        let look = |_| async { self.effects_since(ctx, &base).await.map_err(failed) };
         ctx.effect("settle", &base.at, look).await
     }
 
-    async fn left<C: Send + Sync + 'static>(&self, ctx: &Ctx<C>, base: &Base) -> Result<After, WorkspaceError> {
-        let workspace = self.held(ctx).await?;
+    async fn effects_since<C: Send + Sync + 'static>(
+        &self,
+        ctx: &Ctx<C>,
+        base: &Base,
+    ) -> Result<After, WorkspaceError> {
+        let workspace = self.hold_workspace(ctx).await?;
         let movement = workspace.fold(&base.at).await?;
         let snapshot = workspace.snapshot().await?;
         let mut notices: Vec<String> = snapshot.left_out.iter().map(LeftOut::to_string).collect();
@@ -183,7 +200,7 @@ impl Folder {
         Ok(After { tampered: vec![], tree: Some(snapshot.tree), notices })
     }
 
-    /// Keeps the work of an attempt, and says where; `effect` names it within the node.
+    /// Keeps the work of an attempt and returns its reference; `effect` is the key within the node.
     pub(super) async fn keep<C: Send + Sync + 'static>(
         &self,
         ctx: &Ctx<C>,
@@ -199,23 +216,23 @@ impl Folder {
         ctx.effect(effect, kept, keep).await
     }
 
-    /// Puts HEAD on the branch of the work, or detaches it at its commit, which a person may have left meanwhile; says where the task began, and where the
-    /// other branches stand now: they may have been moved by their owner.
-    pub(super) async fn stand<C: Send + Sync + 'static>(
+    /// Puts HEAD on the branch of the work, or detaches it at its commit, as a person may have moved it. Returns the
+    /// start of the task with the current positions of the other branches, which their owner may have moved.
+    pub(super) async fn restore_head<C: Send + Sync + 'static>(
         &self,
         ctx: &Ctx<C>,
         key: &str,
         base: &Base,
     ) -> Result<Standing, NodeError> {
-        let stand = |_| async {
-            let now = self.stands(ctx, base).await?;
+        let restore_head = |_| async {
+            let now = self.checkout_head(ctx, base).await?;
             Ok::<_, NodeError>(Standing { others: now.others, ..base.at.clone() })
         };
-        ctx.effect(key, &base.at, stand).await
+        ctx.effect(key, &base.at, restore_head).await
     }
 
-    /// The same, whether it was done before or not; says where all stand.
-    pub(super) async fn stands<C: Send + Sync + 'static>(
+    /// The same without a journal entry; returns the current positions of all.
+    pub(super) async fn checkout_head<C: Send + Sync + 'static>(
         &self,
         ctx: &Ctx<C>,
         base: &Base,
@@ -226,19 +243,20 @@ impl Folder {
         workspace.standing(&others).await.map_err(failed)
     }
 
-    /// Says which keys of this process the files hold, and the base did not: a line each, with file and line.
+    /// Returns the keys of this process that the files contain and the base does not, each as a line with file and line
+    /// number.
     pub(super) async fn leaked(&self, from: &TreeId, to: &TreeId) -> Result<Vec<String>, NodeError> {
         let found = self.open().await?.leaked_keys(from, to, Key::known()).await.map_err(failed)?;
         Ok(found.iter().map(ToString::to_string).collect())
     }
 
-    /// The same of the files as they are.
+    /// The same for the current files.
     pub(super) async fn leaks_now(&self, from: &TreeId) -> Result<Vec<String>, NodeError> {
         let snapshot = self.open().await?.snapshot().await.map_err(failed)?;
         self.leaked(from, &snapshot.tree).await
     }
 
-    /// Brings the files back to what was judged, and says which were otherwise.
+    /// Resets the files to the reviewed ones, and returns those that differed.
     pub(super) async fn undo<C: Send + Sync + 'static>(
         &self,
         ctx: &Ctx<C>,
@@ -252,7 +270,7 @@ impl Folder {
         ctx.effect(key, tree, undo).await
     }
 
-    /// Brings the files back.
+    /// Resets the files.
     pub(super) async fn reset<C: Send + Sync + 'static>(&self, ctx: &Ctx<C>, tree: &TreeId) -> Result<(), NodeError> {
         let reset = |_| async {
             self.hold(ctx).await?.reset_to(tree).await.map_err(failed)?;
@@ -267,12 +285,12 @@ pub(crate) fn tampering_message(who: &str, what: &[String]) -> String {
     format!("{who} changed git's hooks or configuration: {}", what.join(", "))
 }
 
-/// The thread, in what is kept in git; a run without one has no name of its own.
+/// Returns the thread's name for git; a run without a thread is `run`.
 pub(super) fn thread<C>(ctx: &Ctx<C>) -> String {
     ctx.thread().map_or_else(|| "run".to_owned(), |thread| thread.as_str().to_owned())
 }
 
-/// A failure of git as one of a node, with what to do about it.
+/// Converts git's error to a node's, with its help.
 pub(super) fn failed(error: WorkspaceError) -> NodeError {
     if error.help().is_some() { NodeError::permanent(GitFailure(error)) } else { NodeError::permanent(error) }
 }
@@ -293,7 +311,7 @@ pub(super) fn refusal(error: &NodeError) -> Option<String> {
     }
 }
 
-/// A failure of git that says what to do about it.
+/// Git's error, displayed with its help.
 #[derive(Debug)]
 struct GitFailure(WorkspaceError);
 

@@ -1,8 +1,8 @@
-//! The node that asks a person what becomes of a task that did not pass. Knows the question, not what led to it.
+//! The node that asks a person about a task that did not pass. Knows the question, must not know its cause.
 
 use super::changes::listed;
 use super::folder::{After, Base, Folder, Kept};
-use super::plan_file::{Adopted, Changed, PlanFile};
+use super::plan_file::{Adopted, FileChange, PlanFile};
 use super::questions::{AfterHalt, Halted, PlanChanged, Salvage};
 use super::step::step;
 use crate::graph::{Ctx, Node, NodeError, NodeExt, NodeId, State, WithOptions, Writes};
@@ -14,7 +14,7 @@ use crate::workspace::TreeId;
 pub struct HaltJob {
     /// The question.
     pub question: Halted,
-    /// Its work, which is kept in git before the question is asked; none: there is nothing to keep.
+    /// Its work, which is kept in git before the question; none: there is none to keep.
     pub kept: Option<Kept>,
     /// The folder of the work.
     pub folder: Folder,
@@ -22,7 +22,7 @@ pub struct HaltJob {
     pub base: Base,
     /// The plan's file, if it has one.
     pub file: Option<PlanFile>,
-    /// The tasks with which nothing more is to be done.
+    /// The tasks that are finished or skipped.
     pub closed: Vec<String>,
     /// The decision where nobody is asked.
     pub unattended: Option<AfterHalt>,
@@ -35,19 +35,19 @@ pub struct Halting {
     pub decision: AfterHalt,
     /// True if a person made it.
     pub was_asked: bool,
-    /// The plan that holds from now on, if its file had changed.
+    /// The plan to use from now on, if its file was changed.
     pub adopted: Option<Adopted>,
     /// The commit that keeps the work.
     pub salvaged: Option<String>,
-    /// The files as they are now; none if the run ends.
+    /// The files now; none if the run ends.
     pub tree: Option<TreeId>,
     /// Notices for a person.
     pub notices: Vec<String>,
 }
 
-/// Returns a node that asks what becomes of a task that did not pass: `job` reads the question from the state, `done` makes
-/// the update from the answer. The work is kept in git before. It is taken out of the files with `skip`, and if another task comes
-/// next by the plan that holds from then on; what a person has changed meanwhile is kept too.
+/// Returns a node that asks about a task that did not pass: `job` reads the question from the state, `done` creates the
+/// update from the answer. The work is kept in git before. The files are reset with `skip`, and if another task is next
+/// in the plan; changes that a person made meanwhile are kept too.
 pub fn halt<S, N, C, A, D, E, W>(job: A, done: D) -> WithOptions<impl Node<S, N, C>, S, N, C>
 where
     S: State,
@@ -83,14 +83,18 @@ async fn perform<C: Send + Sync + 'static>(mut job: HaltJob, ctx: Ctx<C>) -> Res
     let was_asked = job.unattended.is_none();
     let mut halting = Halting { decision, was_asked, adopted, salvaged, tree: None, notices: vec![] };
     if halting.decision != AfterHalt::Abort {
-        settle(&job, &mut halting, &ctx).await?;
+        prepare_files(&job, &mut halting, &ctx).await?;
     }
     Ok(halting)
 }
 
-/// The files as what comes next finds them.
-async fn settle<C: Send + Sync + 'static>(job: &HaltJob, halting: &mut Halting, ctx: &Ctx<C>) -> Result<(), NodeError> {
-    let After { tree, notices, .. } = job.folder.settle(ctx, &job.base).await?;
+/// Prepares the files for what comes next.
+async fn prepare_files<C: Send + Sync + 'static>(
+    job: &HaltJob,
+    halting: &mut Halting,
+    ctx: &Ctx<C>,
+) -> Result<(), NodeError> {
+    let After { tree, notices, .. } = job.folder.snapshot_after_decision(ctx, &job.base).await?;
     (halting.tree, halting.notices) = (tree, notices);
     let Some(tree) = halting.tree.clone().filter(|_| job.is_put_aside(halting)) else { return Ok(()) };
     let Base { at, tree: base } = &job.base;
@@ -124,12 +128,12 @@ pub(super) async fn adopt<C: Send + Sync + 'static>(
     file: &PlanFile,
     ctx: &Ctx<C>,
 ) -> Result<Option<Adopted>, NodeError> {
-    let Some(Changed { hash, adopted }) = file.changed(ctx, "plan file").await? else { return Ok(None) };
+    let Some(FileChange { hash, adopted }) = file.changed(ctx, "plan file").await? else { return Ok(None) };
     let plan = adopted.map_or_else(|| file.plan.clone(), |plan| plan.markdown().to_owned());
     Ok(Some(Adopted { hash, plan }))
 }
 
-/// Asks until the answer can be followed; `refuses` returns why work cannot be accepted, which is asked for the `nth` time.
+/// Asks until the answer is valid; `refuses` returns why the work cannot be accepted, for the `nth` answer.
 pub(super) async fn decide<C, F, Fut>(question: &Halted, refuses: F, ctx: &Ctx<C>) -> Result<AfterHalt, NodeError>
 where
     C: Send + Sync + 'static,
@@ -151,7 +155,7 @@ where
     }
 }
 
-/// The reason for which an answer cannot be followed, as far as it shows.
+/// Returns why an answer is invalid, without looking at the work.
 fn problem_of(decision: &AfterHalt) -> Option<String> {
     match decision {
         AfterHalt::Retry { attempts: 0, .. } => Some("it can be tried once or more often, not 0 times".to_owned()),
@@ -160,7 +164,7 @@ fn problem_of(decision: &AfterHalt) -> Option<String> {
     }
 }
 
-/// Says which keys of this process the files hold now: such work is not committed.
+/// Returns the keys of this process that the files contain: such work is not committed.
 async fn leak<C: Send + Sync + 'static>(job: &HaltJob, ctx: &Ctx<C>, nth: u32) -> Result<Option<String>, NodeError> {
     let look = |_| async { job.folder.leaks_now(&job.base.tree).await };
     let leaked = ctx.effect(format!("accept/{nth}"), &job.base.tree, look).await?;

@@ -1,14 +1,14 @@
-//! The node that asks a person what becomes of a phase that did not pass, or of a run whose budget is used up. Knows the
-//! questions, not what led to them.
+//! The node that asks a person about a phase that did not pass, or about a run whose budget is used up. Knows the
+//! questions, must not know their cause.
 
 use std::path::PathBuf;
 
 use super::agents::{AgentSpec, Agents};
+use super::budget::{self, Spent};
 use super::folder::Folder;
 use super::halt::{adopt, decide};
 use super::phase::{KeptPart, forgotten, keep, swept};
 use super::plan_file::{Adopted, PlanFile};
-use super::purse::{self, Spent};
 use super::questions::{AfterHalt, BudgetReached, Halted, PlanChanged, Salvage};
 use super::step::step;
 use crate::drivers::NewLimits;
@@ -24,13 +24,13 @@ pub struct HaltPhaseJob {
     pub agent: AgentSpec,
     /// The work tree of the run.
     pub repository: Folder,
-    /// The work of subtasks, which is kept in git before the question is asked.
+    /// Work of subtasks, which is kept in git before the question.
     pub kept: Vec<KeptPart>,
-    /// References of work that is kept already.
+    /// References of work that is already kept.
     pub salvage: Vec<String>,
     /// The folder of the worktrees.
     pub sweep: PathBuf,
-    /// The private reference of the integration, which goes if the run ends.
+    /// Private reference of the integration, which is removed if the run ends.
     pub reference: String,
     /// The plan's file, if it has one.
     pub file: Option<PlanFile>,
@@ -38,7 +38,7 @@ pub struct HaltPhaseJob {
     pub accepted: Option<[TreeId; 2]>,
     /// The reason why that work cannot be accepted; none: it can.
     pub unfit: Option<String>,
-    /// The answer, if nobody is to be asked.
+    /// Answer without asking a person.
     pub unattended: Option<AfterHalt>,
 }
 
@@ -49,16 +49,16 @@ pub struct HaltedPhase {
     pub decision: Option<AfterHalt>,
     /// True if a person made it.
     pub was_asked: bool,
-    /// The plan that holds from now on, if its file had changed.
+    /// The plan to use from now on, if its file was changed.
     pub adopted: Option<Adopted>,
-    /// The references that hold the work.
+    /// References that keep the work.
     pub salvage: Vec<String>,
     /// The limits of the run that a person set.
     pub raised: NewLimits,
 }
 
-/// Returns a node that asks what becomes of a phase: `job` reads the question from the state, `done` makes the update from the
-/// answer. The work is kept in git, and the worktrees go, before a person is asked.
+/// Returns a node that asks about a phase: `job` reads the question from the state, `done` creates the update from the
+/// answer. The work is kept in git and the worktrees are removed before a person is asked.
 pub fn halt_phase<S, N, C, A, D, E, W>(job: A, done: D) -> WithOptions<impl Node<S, N, C>, S, N, C>
 where
     S: State,
@@ -95,7 +95,7 @@ async fn perform<C: Agents>(job: HaltPhaseJob, ctx: Ctx<C>) -> Result<HaltedPhas
     Ok(HaltedPhase { decision: Some(decision), was_asked, adopted, salvage, raised })
 }
 
-/// Names the keys of this process that accepted files hold: such work is not committed. Without work there is nothing to accept.
+/// Returns why accepted work cannot be committed: it contains keys of this process, or there is none.
 async fn leak<C: Agents>(job: &HaltPhaseJob, ctx: &Ctx<C>, nth: u32) -> Result<Option<String>, NodeError> {
     let Some([from, to]) = &job.accepted else {
         return Ok(Some("there is no work that could be accepted; answer `retry`, `skip` or `abort`".into()));
@@ -113,9 +113,9 @@ async fn leak<C: Agents>(job: &HaltPhaseJob, ctx: &Ctx<C>, nth: u32) -> Result<O
 
 /// Asks for a larger budget.
 async fn budget<C: Agents>(job: &HaltPhaseJob, ctx: &Ctx<C>) -> Result<HaltedPhase, NodeError> {
-    let account = purse::account(ctx, "account", &job.agent).await?;
+    let account = budget::account(ctx, "account", &job.agent).await?;
     let spent = Spent { agent: &job.agent, task: "", key: "budget", account };
-    let raised = purse::raised(ctx, spent).await?;
+    let raised = budget::raised(ctx, spent).await?;
     let mut salvage = vec![];
     if raised.is_none() {
         salvage = keep(&job.kept, &job.repository, ctx).await?;

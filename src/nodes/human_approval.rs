@@ -1,4 +1,4 @@
-//! The node that asks a person about a plan. It knows neither where they sit nor what follows from the answer.
+//! The node that asks a person about a plan. Must not know how they are reached or what follows from the answer.
 
 use std::path::PathBuf;
 
@@ -6,13 +6,13 @@ use serde::{Deserialize, Serialize};
 
 use super::folder::Folder;
 use super::phase::forgotten;
-use super::plan_file::{Adopted, Changed, PlanFile};
+use super::plan_file::{Adopted, FileChange, PlanFile};
 use super::questions::PlanChanged;
 use super::step::step;
 use crate::graph::{Ctx, Interrupt, Node, NodeError, NodeExt, NodeId, State, WithOptions, Writes};
 use crate::plan::{Decision, Plan};
 
-/// The question whether a plan may be executed: what a person needs to see to answer it.
+/// Asks for the approval of a plan.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ApprovePlan {
     /// The plan's title.
@@ -34,14 +34,14 @@ pub struct ApprovePlan {
     pub path: Option<String>,
 }
 
-/// A task as a person is shown it.
+/// A task of a plan to approve.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TaskToApprove {
     /// Its number.
     pub id: String,
     /// Its title.
     pub title: String,
-    /// The commands that are run in a shell after it: an approval allows them.
+    /// Shell commands that run after it: an approval allows them.
     pub verify: Vec<String>,
 }
 
@@ -92,28 +92,28 @@ impl ApprovePlan {
     }
 }
 
-/// A plan to be approved.
+/// A plan to approve.
 #[derive(Clone, Debug)]
 pub struct ApprovalJob {
     /// The question.
     pub question: ApprovePlan,
-    /// The file that holds the plan, if it has one: a person may have changed it meanwhile.
+    /// The file of the plan, if it has one: a person may have changed it meanwhile.
     pub file: Option<PlanFile>,
-    /// The folder beneath which the file is still to be written, so that a person can read the plan there, and change it; none:
-    /// it is there.
+    /// The folder below which the file is written first, so that a person can read and edit the plan there; none: it
+    /// exists.
     pub draft: Option<PathBuf>,
-    /// The decision, if nobody is to be asked.
+    /// Decision without asking a person.
     pub decided: Option<Decision>,
-    /// The private reference of work that goes if the plan is rejected, and the work tree of the run.
+    /// Private reference that is removed if the plan is rejected, and the work tree of the run.
     pub reference: Option<(String, Folder)>,
 }
 
 /// A person's decision on a plan.
 #[derive(Clone, Debug)]
 pub struct Approved {
-    /// Their decision.
+    /// The decision.
     pub decision: Decision,
-    /// The plan that the file held when they were asked last, if it is another.
+    /// The plan in the file at the last question, if it differs.
     pub adopted: Option<Adopted>,
 }
 
@@ -123,12 +123,12 @@ impl From<ApprovePlan> for ApprovalJob {
     }
 }
 
-/// Returns a node that stops the run with a question about a plan, and goes on with the [`Decision`] that answers it: `ask`
-/// makes the question from the state, `decided` the update from the answer. A decision that cannot be followed is told as a
-/// problem of the question, which is asked again; so is a plan that has changed in its file and is adopted. Answer it with
+/// Returns a node that interrupts the run with a question about a plan, and resumes with the [`Decision`] that answers
+/// it: `ask` creates the question from the state, `decided` the update from the answer. An invalid decision becomes a
+/// problem of the question, which is asked again; so is a changed plan file that is adopted. Answer it with
 /// `thread.resume::<ApprovePlan>(Decision::approve())`.
 ///
-/// The node fails with whatever `ask` fails with.
+/// The node fails if `ask` fails.
 pub fn human_approval<S, N, C, A, J, D, E, W>(ask: A, decided: D) -> WithOptions<impl Node<S, N, C>, S, N, C>
 where
     S: State,
@@ -170,7 +170,7 @@ async fn approved<C: Send + Sync + 'static>(job: ApprovalJob, ctx: &Ctx<C>) -> R
         let asked = file.as_mut().filter(|_| matches!(decision, Decision::Approve { .. }));
         let Some(file) = asked else { return Ok(Approved { decision, adopted }) };
         let changed = file.changed(ctx, &format!("plan file/{round}")).await?;
-        let Some(Changed { hash, adopted: plan }) = changed else { return Ok(Approved { decision, adopted }) };
+        let Some(FileChange { hash, adopted: plan }) = changed else { return Ok(Approved { decision, adopted }) };
         file.hash = hash;
         let kept = plan.is_none();
         if let Some(plan) = plan {
@@ -186,7 +186,7 @@ async fn approved<C: Send + Sync + 'static>(job: ApprovalJob, ctx: &Ctx<C>) -> R
     Err(NodeError::permanent("the plan's file changes without end"))
 }
 
-/// Asks until the decision can be followed.
+/// Asks until the decision is valid.
 fn decide<C>(ctx: &Ctx<C>, question: &ApprovePlan) -> Result<Decision, NodeError> {
     let mut asked = question.clone();
     loop {

@@ -1,5 +1,5 @@
-//! The node that puts the work of several subtasks together, one commit after the other on a private reference. Knows commits and
-//! checks, not what follows from a collision.
+//! The node that integrates the work of several subtasks, one commit after the other on a private reference. Knows
+//! commits and checks, must not know what follows from a collision.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
@@ -19,18 +19,18 @@ use super::worktree::{WorktreeJob, prepared, reopened};
 use crate::graph::{Ctx, Node, NodeError, NodeId, State, Writes};
 use crate::workspace::{CommitId, CommitKey, CommitRequest, Standing, TreeId, Workspace, WorkspaceError};
 
-/// Work to be integrated.
+/// Work to integrate.
 #[derive(Clone, Debug)]
 pub struct IntegrateJob {
-    /// The worktree for it, at the commit to begin at.
+    /// The worktree for it, at the commit to start at.
     pub worktree: WorktreeJob,
-    /// The private reference that follows the commits.
+    /// Private reference that follows the commits.
     pub reference: String,
-    /// The files of the commit to begin at.
+    /// Files of the commit to start at.
     pub tree: TreeId,
-    /// The plan and its path, if it goes into the repository with the first commit.
+    /// The plan and its path, if the first commit adds it to the repository.
     pub plan: Option<(PathBuf, String)>,
-    /// The commands of the subtasks that are integrated already.
+    /// Commands of the subtasks that are already integrated.
     pub verify: Vec<String>,
     /// The work, in the order of the plan.
     pub parts: Vec<Part>,
@@ -38,20 +38,20 @@ pub struct IntegrateJob {
     pub is_strict: bool,
 }
 
-/// A subtask that is integrated.
+/// An integrated subtask.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Commit {
     /// The subtask's id.
     pub id: String,
     /// Its commit; none: it changed nothing.
     pub commit: Option<CommitId>,
-    /// The files that it changed.
+    /// Changed files.
     pub files: Vec<String>,
-    /// Those among them that it does not declare.
+    /// Undeclared ones among them.
     pub undeclared: Vec<String>,
 }
 
-/// Work that was integrated.
+/// Result of the integration.
 #[derive(Clone, Debug)]
 pub struct Integrated {
     /// The subtasks that are integrated now, in order.
@@ -62,17 +62,18 @@ pub struct Integrated {
     pub tree: TreeId,
     /// The subtask at which it ended; none: all are integrated.
     pub collision: Option<(String, Collision)>,
-    /// The reference that holds the work of that subtask.
+    /// The reference that keeps the work of that subtask.
     pub salvage: Option<String>,
-    /// The commands that do not count any more in this phase: they fail with work that a person accepted.
+    /// Commands that are ignored from now on in this phase: they fail with work that a person accepted.
     pub waived: Vec<String>,
     /// Notices for people.
     pub notices: Vec<String>,
 }
 
-/// Returns a node that commits the work of subtasks one after the other, each on top of those before: `job` reads from the state
-/// which, `done` makes the update from the commits. After each, the commands of all so far run, in a worktree that is prepared like
-/// those of subtasks. At a conflict or a command that fails it ends; that subtask's commit is taken back.
+/// Returns a node that commits the work of subtasks one after the other, each on top of the earlier ones: `job` reads
+/// it from the state, `done` creates the update from the commits. After each commit, the commands of all subtasks so
+/// far run, in a worktree that is prepared like those of subtasks. The node stops at a conflict or a failing command,
+/// and undoes that subtask's commit.
 ///
 /// The node fails if the worktree cannot be prepared or a hook refuses a commit; run again, it tries again.
 pub fn integrate<S, N, C, A, D, E, W>(job: A, done: D) -> impl Node<S, N, C>
@@ -119,11 +120,11 @@ async fn perform<C: Send + Sync + 'static>(job: IntegrateJob, ctx: Ctx<C>) -> Re
     Ok(all)
 }
 
-/// The worktree and the commands, while parts are added.
-struct SoFar {
-    /// The files that the setup left there.
+/// State of the worktree and the commands while parts are added.
+struct IntegrationState {
+    /// Files after the setup.
     ready: TreeId,
-    /// The commands of all parts.
+    /// Commands of all parts.
     verify: Vec<String>,
     /// True if the files of the newest commit are there: without commands nobody needs them before the end.
     has_files: bool,
@@ -144,7 +145,7 @@ struct Made {
 }
 
 impl IntegrateJob {
-    /// Adds the parts until one collides: that after the last that was committed.
+    /// Adds the parts until one collides: the one after the last commit.
     async fn add_all<C: Send + Sync + 'static>(
         &self,
         all: &mut Integrated,
@@ -153,7 +154,7 @@ impl IntegrateJob {
         let WorktreeJob { path, at, furnishings, setup, .. } = &self.worktree;
         let prepare = |_| safely(prepared(&self.worktree, ctx));
         let ready = ctx.effect("worktree", &(path, at, furnishings, setup), prepare).await?.done()?;
-        let mut so_far = SoFar { ready, verify: self.verify.clone(), has_files: false };
+        let mut so_far = IntegrationState { ready, verify: self.verify.clone(), has_files: false };
         for part in &self.parts {
             if let Some(collision) = self.add(part, all, &mut so_far, ctx).await? {
                 self.bring(&all.tree, &so_far, ctx).await?;
@@ -167,7 +168,7 @@ impl IntegrateJob {
         &self,
         part: &Part,
         all: &mut Integrated,
-        so_far: &mut SoFar,
+        so_far: &mut IntegrationState,
         ctx: &Ctx<C>,
     ) -> Result<Option<Collision>, Stop> {
         let id = &part.id;
@@ -206,7 +207,7 @@ impl IntegrateJob {
         Ok(None)
     }
 
-    /// The files with the part's change, and the names of those that it changed.
+    /// Rebases a part: returns the files with its change, and the names of those that it changed.
     async fn carried(&self, part: &Part, onto: &TreeId) -> Result<(Carried, Vec<String>), NodeError> {
         let workspace = self.worktree.repository.open().await?;
         let files = workspace.changed_files(&part.from, &part.tree).await.map_err(failed)?;
@@ -232,7 +233,7 @@ impl IntegrateJob {
             CommitKey { thread: thread(ctx), task: part.id.clone(), attempt: part.attempt, phase: Some(part.phase) };
         let made = || safely(self.make(part, &key, (tip, tree), ctx));
         let probe = |_| async {
-            let workspace = self.held(tip, ctx).await?;
+            let workspace = self.hold_workspace(tip, ctx).await?;
             match workspace.find_commit(&key, Some(tip)).await.map_err(failed)? {
                 Some(_) => made().await.map(Some),
                 None => Ok::<_, NodeError>(None),
@@ -248,7 +249,7 @@ impl IntegrateJob {
         (tip, tree): (&CommitId, &TreeId),
         ctx: &Ctx<C>,
     ) -> Result<Made, NodeError> {
-        let workspace = self.held(tip, ctx).await?;
+        let workspace = self.hold_workspace(tip, ctx).await?;
         if workspace.find_commit(key, Some(tip)).await.map_err(failed)?.is_none() {
             let leaked = self.worktree.repository.leaked(&part.from, &part.tree).await?;
             if !leaked.is_empty() {
@@ -263,22 +264,26 @@ impl IntegrateJob {
         let committed = workspace.commit(&request).await.map_err(failed)?;
         let Some(made) = committed.commit() else { return Ok(Made { commit: None, tree: tree.clone() }) };
         let (id, task) = (made.commit.to_string(), part.id.as_str());
-        Activity::Commit { id, message: &part.message, task, attempt: part.attempt }.tell(ctx).await;
+        Activity::Commit { id, message: &part.message, task, attempt: part.attempt }.emit(ctx).await;
         Ok(Made { commit: Some(made.commit.clone()), tree: made.tree.clone() })
     }
 
-    /// The worktree for the integration, for this run alone.
-    async fn held<C: Send + Sync + 'static>(&self, tip: &CommitId, ctx: &Ctx<C>) -> Result<Workspace, NodeError> {
+    /// Opens and locks the worktree of the integration.
+    async fn hold_workspace<C: Send + Sync + 'static>(
+        &self,
+        tip: &CommitId,
+        ctx: &Ctx<C>,
+    ) -> Result<Workspace, NodeError> {
         reopened(&self.worktree.repository, &self.worktree.path, tip).await?;
         self.worktree.folder().hold(ctx).await
     }
 
-    /// Runs the commands so far. What a person accepted may break those of others, which do not count any more then.
+    /// Runs the commands so far. Accepted work may break those of others, which are ignored then.
     async fn check<C: Send + Sync + 'static>(
         &self,
         part: &Part,
         at: (&CommitId, &TreeId),
-        so_far: &mut SoFar,
+        so_far: &mut IntegrationState,
         all: &mut Integrated,
         ctx: &Ctx<C>,
     ) -> Result<Option<Collision>, Stop> {
@@ -301,7 +306,7 @@ impl IntegrateJob {
         &self,
         key: &str,
         (tip, tree): (&CommitId, &TreeId),
-        so_far: &SoFar,
+        so_far: &IntegrationState,
         ctx: &Ctx<C>,
     ) -> Result<Verified, Stop> {
         let commands = so_far.verify.clone();
@@ -320,8 +325,8 @@ impl IntegrateJob {
         Ok(verified(&job, key, ctx).await?)
     }
 
-    /// Brings the files of a commit for the commands, beside those that the setup left; returns all of them. Where both have a file,
-    /// the commit's stays.
+    /// Checks out the files of a commit for the commands, with the files of the setup; returns all of them. On a
+    /// conflict, the commit's files win.
     async fn set_up(&self, tree: &TreeId, ready: &TreeId, commands: &[String]) -> Result<TreeId, NodeError> {
         if commands.is_empty() {
             return Ok(tree.clone());
@@ -335,8 +340,13 @@ impl IntegrateJob {
         Ok(files)
     }
 
-    /// Brings the files of a commit, for those who look at it, unless they are there.
-    async fn bring<C: Send + Sync + 'static>(&self, tree: &TreeId, so_far: &SoFar, ctx: &Ctx<C>) -> Result<(), Stop> {
+    /// Checks out the files of a commit, unless they are.
+    async fn bring<C: Send + Sync + 'static>(
+        &self,
+        tree: &TreeId,
+        so_far: &IntegrationState,
+        ctx: &Ctx<C>,
+    ) -> Result<(), Stop> {
         if so_far.has_files {
             return Ok(());
         }
@@ -344,7 +354,7 @@ impl IntegrateJob {
         ctx.effect("files", tree, |_| safely(bring)).await?.done()
     }
 
-    /// Takes a commit back: HEAD and the files are those of the commits before.
+    /// Undoes a commit: resets HEAD and the files to the earlier commits.
     async fn back(&self, tip: &CommitId, tree: &TreeId) -> Result<(), NodeError> {
         let workspace = self.worktree.folder().open().await?;
         let at = detached(tip);
@@ -353,7 +363,7 @@ impl IntegrateJob {
         Ok(())
     }
 
-    /// Lets the private reference follow; where it was before, an attempt that was given up may have left it.
+    /// Moves the private reference; an abandoned attempt may have left it elsewhere.
     async fn mark(&self, from: &CommitId, to: &CommitId) -> Result<(), NodeError> {
         let workspace = self.worktree.repository.open().await?;
         let now = workspace.reference(&self.reference).await.map_err(failed)?;
@@ -364,7 +374,7 @@ impl IntegrateJob {
     }
 }
 
-/// A detached HEAD, and nothing known of branches.
+/// Returns a detached HEAD without branches.
 fn detached(tip: &CommitId) -> Standing {
     Standing { branch: None, commit: Some(tip.clone()), others: BTreeMap::new(), known: BTreeSet::new() }
 }

@@ -1,6 +1,6 @@
-//! Ready-made nodes for graphs that execute plans, over any state: each is told by two closures what it reads from the
-//! state and what it writes there. They know plans, agents behind the `Driver` trait, git behind `workspace`, and the engine; no
-//! graph and no command line. Whatever they do outside goes through the task's journal.
+//! Ready-made nodes for graphs that execute plans, over any state: two closures read the node's job from the state and
+//! create its update. They know plans, agents behind the `Driver` trait, git behind `workspace`, and the engine; no
+//! graph and no command line. All side effects go through the task's journal.
 //!
 //! | node | what it does | what it asks people |
 //! |---|---|---|
@@ -16,7 +16,7 @@
 //! | [`halt`] | keeps work that did not pass | [`Halted`], [`PlanChanged`] |
 //! | [`next_task_node`], [`run_command`] | count on, run a command | |
 //!
-//! [`Turn`] is what agents' nodes of your own are made of.
+//! [`Turn`] is the building block for agent nodes of your own.
 //!
 //! ```
 //! use superstep::nodes::next_task_node;
@@ -39,8 +39,8 @@ mod activity;
 mod agent_turn;
 mod agents;
 mod architect;
-mod asking;
 mod attempt;
+mod budget;
 mod changes;
 mod checks;
 mod collision;
@@ -63,9 +63,9 @@ mod plan_file;
 mod plan_validator;
 mod prepare_workspace;
 mod prompts;
-mod purse;
 mod questions;
 mod recorded;
+mod request;
 mod reviewer;
 mod run_command;
 mod safely;

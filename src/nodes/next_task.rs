@@ -1,4 +1,4 @@
-//! The node between two tasks. It knows counts only.
+//! The node between two tasks. Knows counts only.
 
 use std::future::ready;
 use std::sync::Arc;
@@ -6,8 +6,8 @@ use std::sync::Arc;
 use crate::graph::{Ctx, Node, NodeError, NodeId, State, Writes};
 use crate::plan::TaskProgress;
 
-/// Returns a node that begins the next task: the index grows by one, attempts count from 0. `progress` reads the state,
-/// `moved` makes the update.
+/// Returns a node that moves on to the next task: the index grows by one, attempts are reset to 0. `progress` reads the
+/// state, `moved` creates the update.
 pub fn next_task_node<S, N, C, P, M, W>(progress: P, moved: M) -> impl Node<S, N, C>
 where
     S: State,

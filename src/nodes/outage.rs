@@ -1,4 +1,4 @@
-//! Outages of a model's service: since when, how long it is waited for, and what is told of it. Knows times, no driver.
+//! Outages of a model's service: their start, waits and messages. Knows times, no driver.
 
 use std::time::Duration;
 
@@ -8,14 +8,14 @@ use crate::checkpoint::time::now;
 use crate::drivers::RetrySettings;
 use crate::graph::Ctx;
 
-/// The longest wait between two requests during an outage, and how often such a wait shows that it is alive.
+/// The longest wait between two requests during an outage.
 const LONGEST_OUTAGE_WAIT: Duration = Duration::from_secs(60);
 const BEAT: Duration = Duration::from_secs(5);
 
 /// A time during which a service cannot be reached or fails.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Outage {
-    /// When it began, in milliseconds since 1970.
+    /// Start in milliseconds since 1970.
     since: u64,
     /// The usage of the turn by then: a turn that gets further meets another outage.
     furthest: u64,
@@ -26,7 +26,7 @@ pub(super) struct Outage {
 pub(super) struct Progress {
     /// The number of requests.
     pub(super) nth: u32,
-    /// The name that the turn had first.
+    /// First name of the turn.
     pub(super) turn: Option<String>,
     outage: Option<Outage>,
     /// The number of waits for the present outage.
@@ -34,7 +34,7 @@ pub(super) struct Progress {
 }
 
 impl Progress {
-    /// Goes on once the budget was raised, under the turn's name or a new one.
+    /// Continues after the budget was raised, under the turn's name or a new one.
     pub(super) fn after_raise(&mut self, turn: Option<String>) {
         *self = Self { nth: self.nth + 1, turn, ..Self::default() };
     }
@@ -47,14 +47,14 @@ impl Progress {
 }
 
 /// The conditions under which a failed request is followed by another.
-pub(super) struct Waits<'a> {
+pub(super) struct RetryContext<'a> {
     pub(super) progress: &'a Progress,
     pub(super) furthest: u64,
     pub(super) retry: &'a RetrySettings,
 }
 
-impl Waits<'_> {
-    /// The outage that a request met, and when the next one is sent; none if the patience is used up.
+impl RetryContext<'_> {
+    /// Returns the outage of a failed request and the time of the next one; none if the patience is used up.
     pub(super) fn outage(&self, now: u64) -> Option<(Outage, u64)> {
         let known = self.progress.outage.filter(|known| self.furthest <= known.furthest);
         let outage = known.unwrap_or(Outage { since: now, furthest: self.furthest });
@@ -69,7 +69,7 @@ pub(super) fn millis(time: Duration) -> u64 {
     u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
 }
 
-/// Waits in place: the time is in the journal, and another process waits for what is left of it.
+/// Waits in place: the end is in the journal, and another process waits for the rest.
 pub(super) async fn wait_until<C>(until: u64, ctx: &Ctx<C>) {
     loop {
         let left = Duration::from_millis(until.saturating_sub(now()));
@@ -81,7 +81,7 @@ pub(super) async fn wait_until<C>(until: u64, ctx: &Ctx<C>) {
     }
 }
 
-/// An outage in a line, for whoever watches.
+/// Formats an outage as a line.
 pub(super) fn outage_message(why: &str, until: u64, outage: Outage, retry: &RetrySettings) -> String {
     let seconds = |millis: u64| Duration::from_secs(millis.div_ceil(1000));
     let wait = seconds(until.saturating_sub(now()));

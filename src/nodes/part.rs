@@ -1,4 +1,4 @@
-//! The work of a subtask, as it is put together with that of others. Plain data.
+//! The work of a subtask, for the integration. Plain data.
 
 use serde::{Deserialize, Serialize};
 
@@ -7,20 +7,20 @@ use super::phase::KeptPart;
 use super::phase_event::Place;
 use crate::workspace::{CommitId, TreeId};
 
-/// The work of a subtask that is to be integrated.
+/// Work of a subtask to integrate.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Part {
     /// The subtask's id.
     pub id: String,
     /// Its title.
     pub title: String,
-    /// The files with which it began.
+    /// Its files at the start.
     pub from: TreeId,
     /// Its files.
     pub tree: TreeId,
-    /// The files that it declares: paths and globs; empty: it declares none.
+    /// Paths and globs of the files that it declares; empty: it declares none.
     pub declared: Vec<String>,
-    /// The commands that must succeed from this commit on.
+    /// Commands that must succeed from this commit on.
     pub verify: Vec<String>,
     /// The message of its commit, subject first.
     pub message: String,
@@ -28,7 +28,7 @@ pub struct Part {
     pub phase: u32,
     /// The attempt of the phase, from 1.
     pub attempt: u32,
-    /// The commit at which it began.
+    /// The commit at its start.
     pub at: Option<CommitId>,
     /// True for the work of the run on the integrated tree.
     pub second: bool,

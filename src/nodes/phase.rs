@@ -1,4 +1,5 @@
-//! The nodes that begin, repeat and end a phase. They know branches, worktrees and salvage, not what a phase holds.
+//! The nodes that start, repeat and end a phase. They know branches, worktrees and salvage, and must not know the
+//! content of a phase.
 
 use std::path::PathBuf;
 
@@ -16,7 +17,7 @@ use super::worktree::{reopened, sweep};
 use crate::graph::{Ctx, Node, NodeError, NodeExt, NodeId, State, WithOptions, Writes};
 use crate::workspace::{CommitId, SalvageKey, SalvagePhase, Standing, TreeId};
 
-/// A move of the run's branch to work that was approved.
+/// A move of the run's branch to approved work.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Advance {
     /// The branch.
@@ -29,7 +30,7 @@ pub struct Advance {
     pub event: Option<PhaseEvent>,
 }
 
-/// Work of a subtask that is kept in git.
+/// Work of a subtask to keep in git.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct KeptPart {
     /// The subtask's id.
@@ -40,31 +41,32 @@ pub struct KeptPart {
     pub attempt: u32,
     /// True for the work of the run on the integrated tree.
     pub second: bool,
-    /// The commit at which it began.
+    /// The commit at its start.
     pub at: Option<CommitId>,
     /// Its files.
     pub tree: TreeId,
 }
 
-/// Phases to be planned.
+/// Phases to plan.
 #[derive(Clone, Debug)]
 pub struct PlanPhasesJob {
     /// The work tree of the run.
     pub repository: Folder,
-    /// The move of the branch to work that a person accepted before another plan held, and the branch before it.
+    /// A move of the branch to work that a person accepted before the plan was replaced, and the branch before it.
     pub advance: Option<(Advance, Standing)>,
-    /// The folder of worktrees that an earlier run may have left.
+    /// Folder of worktrees that may be left from an earlier run.
     pub sweep: PathBuf,
 }
 
-/// Room for phases.
+/// Result of planning phases.
 #[derive(Clone, Debug)]
 pub struct PlannedPhases {
-    /// The commit and files to which the branch moved; none if it did not.
+    /// Commit and files of the moved branch; none if it was not moved.
     pub base: Option<Base>,
 }
 
-/// Returns a node that makes room for phases: `job` reads from the state where, `done` makes the update with the phases.
+/// Returns a node that prepares for phases: `job` reads the folder from the state, `done` creates the update with the
+/// phases.
 ///
 /// The node fails as [`begin_phase`] does.
 pub fn plan_phases<S, N, C, A, D, E, W>(job: A, done: D) -> impl Node<S, N, C>
@@ -88,36 +90,36 @@ where
     step(job, perform, done)
 }
 
-/// A phase to be begun, or to be gone on with.
+/// A phase to start or continue.
 #[derive(Clone, Debug)]
 pub struct BeginPhaseJob {
     /// The work tree of the run.
     pub repository: Folder,
-    /// The move of the branch that ends the phase before.
+    /// The move of the branch that ends the previous phase.
     pub advance: Option<Advance>,
-    /// The folder of worktrees that nobody works in any more; none: they are used on.
+    /// Folder of unused worktrees; none: they are still used.
     pub sweep: Option<PathBuf>,
-    /// The branch and its position without an advance.
+    /// Branch and position without an advance.
     pub at: Standing,
-    /// The plan, and the home of agents in which prompts find it.
+    /// The home of agents, in which prompts find the plan, and the plan.
     pub plan: (PathBuf, String),
-    /// The event that tells of the beginning.
+    /// The event to emit at the start.
     pub event: Option<PhaseEvent>,
 }
 
-/// A phase that was begun.
+/// A started phase.
 #[derive(Clone, Debug)]
 pub struct BegunPhase {
-    /// The commit and files on which it builds, with the branch.
+    /// Commit and files at the start, with the branch.
     pub base: Base,
     /// The plan, as prompts refer to it.
     pub plan: Content,
 }
 
-/// Returns a node that begins a phase: what was approved before goes onto the run's branch, and the files of the work tree follow.
-/// `job` reads from the state what, `done` makes the update.
+/// Returns a node that starts a phase: moves the run's branch to the approved work, and updates the files of the work
+/// tree. `job` reads the phase from the state, `done` creates the update.
 ///
-/// The node fails, and nothing is moved, if files that have to change were changed by somebody else.
+/// The node fails, and moves nothing, if somebody else changed files that it has to update.
 pub fn begin_phase<S, N, C, A, D, E, W>(job: A, done: D) -> impl Node<S, N, C>
 where
     S: State,
@@ -154,7 +156,7 @@ async fn start_phase<C: Send + Sync + 'static>(job: BeginPhaseJob, ctx: &Ctx<C>)
     Ok(BegunPhase { base: Base { at: Standing { commit: Some(commit), ..job.at }, tree }, plan })
 }
 
-/// Moves the run's branch forward, and the files of the work tree with it.
+/// Moves the run's branch forward, and updates the files of the work tree.
 async fn advance<C>(advance: Option<&Advance>, repository: &Folder, ctx: &Ctx<C>) -> Result<(), NodeError>
 where
     C: Send + Sync + 'static,
@@ -171,7 +173,7 @@ where
     ctx.effect("advance", advance, go).await
 }
 
-/// Removes worktrees in which nobody works any more.
+/// Removes unused worktrees.
 pub(super) async fn swept<C>(folder: Option<&PathBuf>, repository: &Folder, ctx: &Ctx<C>) -> Result<(), NodeError>
 where
     C: Send + Sync + 'static,
@@ -189,7 +191,7 @@ where
     ctx.effect("reference", reference, remove).await
 }
 
-/// Keeps the work of subtasks in git, and returns the references.
+/// Keeps the work of subtasks in git; returns the references.
 pub(super) async fn keep<C>(parts: &[KeptPart], repository: &Folder, ctx: &Ctx<C>) -> Result<Vec<String>, NodeError>
 where
     C: Send + Sync + 'static,
@@ -207,7 +209,6 @@ where
     ctx.effect("keep", parts, keep).await
 }
 
-/// Keeps the work of one subtask.
 pub(super) async fn keep_one<C>(part: &KeptPart, repository: &Folder, ctx: &Ctx<C>) -> Result<String, NodeError>
 where
     C: Send + Sync + 'static,
@@ -218,7 +219,7 @@ where
     Ok(workspace.salvage(&key, part.at.as_ref(), &part.tree).await.map_err(failed)?.reference)
 }
 
-/// A phase to be repeated.
+/// A phase to repeat.
 #[derive(Clone, Debug)]
 pub struct RetryPhaseJob {
     /// The work tree of the run.
@@ -229,8 +230,8 @@ pub struct RetryPhaseJob {
     pub sweep: PathBuf,
 }
 
-/// Returns a node that puts the work of a rejected phase aside: it is kept in git, and its worktrees go. `job` reads from the
-/// state which, `done` makes the update from the references that hold the work.
+/// Returns a node that sets the work of a rejected phase aside: keeps it in git, and removes its worktrees. `job` reads
+/// the phase from the state, `done` creates the update from the references.
 pub fn retry_phase<S, N, C, A, D, E, W>(job: A, done: D) -> impl Node<S, N, C>
 where
     S: State,
@@ -249,19 +250,19 @@ where
     step(job, perform, done)
 }
 
-/// A phase to be judged.
+/// A phase to review.
 #[derive(Clone, Debug)]
 pub struct ReviewPhaseJob {
     /// The work tree of the run.
     pub repository: Folder,
-    /// The commit to be judged; the reviewer reads it in a worktree of its own.
+    /// The commit to review; the reviewer reads it in a separate worktree.
     pub at: CommitId,
     /// The review.
     pub review: ReviewerJob,
 }
 
-/// Returns a node that has a phase judged as a whole: `job` reads from the state what, `done` makes the update from the
-/// judgement.
+/// Returns a node that has a phase reviewed as a whole: `job` reads the phase from the state, `done` creates the update
+/// from the review.
 pub fn review_phase<S, N, C, A, D, E, W>(job: A, done: D) -> WithOptions<impl Node<S, N, C>, S, N, C>
 where
     S: State,
@@ -283,7 +284,7 @@ where
     step(job, perform, done).asks::<ReviewUnavailable>().asks::<SessionRefused>().asks::<BudgetReached>()
 }
 
-/// Phases to be ended.
+/// Phases to end.
 #[derive(Clone, Debug)]
 pub struct EndPhasesJob {
     /// The move of the branch that ends the last phase.
@@ -292,12 +293,12 @@ pub struct EndPhasesJob {
     pub sweep: PathBuf,
     /// The private reference of the integration.
     pub reference: String,
-    /// The look at all the work.
+    /// The review of all the work.
     pub all: FinalizeJob,
 }
 
-/// Returns a node that ends the work on a plan in phases: the last phase goes onto the branch, worktrees go, all the work is
-/// judged once more. `job` reads from the state what, `done` makes the update.
+/// Returns a node that ends the work on a plan in phases: moves the branch to the last phase, removes worktrees, and
+/// has all the work reviewed. `job` reads the phases from the state, `done` creates the update.
 ///
 /// The node fails as [`begin_phase`] does.
 pub fn end_phases<S, N, C, A, D, E, W>(job: A, done: D) -> impl Node<S, N, C>

@@ -1,4 +1,4 @@
-//! The events of phases and subtasks, for people who watch and for programs.
+//! Events of phases and subtasks, for people and programs.
 
 use serde::{Deserialize, Serialize};
 
@@ -9,21 +9,21 @@ use crate::graph::Ctx;
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum PhaseEvent {
-    /// The first attempt at a phase begins.
+    /// The first attempt at a phase starts.
     PhaseStarted(Place),
     /// The work of a phase is on the run's branch.
     PhaseCompleted(Place),
-    /// A further attempt at a phase begins.
+    /// A further attempt at a phase starts.
     PhaseRetry(Place),
-    /// The work on a subtask begins.
+    /// A subtask starts.
     SubtaskStarted(Place),
-    /// It is done.
+    /// A subtask is done.
     SubtaskCompleted(Place),
-    /// It failed, or was cancelled.
+    /// A subtask failed, or was cancelled.
     SubtaskFailed(Place),
 }
 
-/// The phase, subtask and attempt that an event is about.
+/// Phase, subtask and attempt of an event.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Place {
     /// The index of the phase, from 0.
@@ -38,7 +38,7 @@ pub struct Place {
     /// The time, as RFC 3339.
     #[serde(default)]
     pub time: String,
-    /// The reason, of a failure or a retry.
+    /// The reason of a failure or retry.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
 }
@@ -55,7 +55,7 @@ impl PhaseEvent {
         }
     }
 
-    /// Emits the event with the time of now, and returns that time.
+    /// Emits the event with the current time, and returns that time.
     pub(super) async fn emit<C: Send + Sync + 'static>(mut self, ctx: &Ctx<C>) -> String {
         let time = rfc3339(now());
         self.place().time.clone_from(&time);

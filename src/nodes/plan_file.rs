@@ -1,4 +1,5 @@
-//! The file that a plan came from, which a person may change while the plan is executed. What holds is asked, never guessed.
+//! The file of a plan, which a person may change while the plan is executed. The plan to use is asked for, never
+//! guessed.
 
 use std::fs::File;
 use std::io::{self, Write};
@@ -15,13 +16,13 @@ use crate::plan::Plan;
 pub struct PlanFile {
     /// Its path.
     pub path: PathBuf,
-    /// The hash of the text that was read, or seen since and not adopted.
+    /// Hash of the text that was read, or that was seen later and not adopted.
     pub hash: String,
-    /// The plan that holds.
+    /// The plan in use.
     pub plan: String,
 }
 
-/// The plan that holds from now on, and what its file held when that was decided.
+/// A plan to use from now on, and the file's hash at that decision.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Adopted {
     /// The hash of the file's text.
@@ -30,26 +31,26 @@ pub struct Adopted {
     pub plan: String,
 }
 
-/// A file that was found changed, and what was made of that.
-pub(super) struct Changed {
+/// A changed file, and the decision on it.
+pub(super) struct FileChange {
     pub hash: String,
     /// The plan, if it was adopted.
     pub adopted: Option<Plan>,
 }
 
 impl PlanFile {
-    /// Writes the plan that holds, beneath a folder.
+    /// Writes the plan below a folder.
     pub(super) async fn write<C: Send + Sync + 'static>(&self, ctx: &Ctx<C>, root: &Path) -> Result<(), NodeError> {
         let write = |_| async { write(root, &self.path, &self.plan).map_err(NodeError::permanent) };
         ctx.effect("draft", self, write).await
     }
 
-    /// Asks which plan holds, if the file has changed. A file that is gone has not, nor one that holds the plan.
+    /// Asks which plan to use, if the file has changed. A missing file has not, nor one with the same plan.
     pub(super) async fn changed<C: Send + Sync + 'static>(
         &self,
         ctx: &Ctx<C>,
         key: &str,
-    ) -> Result<Option<Changed>, NodeError> {
+    ) -> Result<Option<FileChange>, NodeError> {
         let read = |_| async { Ok::<_, NodeError>(superstep_base::files::text(&self.path).ok()) };
         let text: Option<String> = ctx.effect(key, &self.path, read).await?;
         let is_changed = |text: &String| crate::plan::hash(text) != self.hash && *text != self.plan;
@@ -59,8 +60,8 @@ impl PlanFile {
         let mut question = self.question(parsed.as_ref().ok());
         loop {
             let problem = match (ctx.interrupt(question.clone())?, &parsed) {
-                (WhichPlan::Keep, _) => return Ok(Some(Changed { hash, adopted: None })),
-                (WhichPlan::Adopt, Ok(plan)) => return Ok(Some(Changed { hash, adopted: Some(plan.clone()) })),
+                (WhichPlan::Keep, _) => return Ok(Some(FileChange { hash, adopted: None })),
+                (WhichPlan::Adopt, Ok(plan)) => return Ok(Some(FileChange { hash, adopted: Some(plan.clone()) })),
                 (WhichPlan::Adopt, Err(error)) => Some(error.to_string()),
                 (WhichPlan::Diff, _) => None,
             };
@@ -82,7 +83,7 @@ impl PlanFile {
     }
 }
 
-/// Writes a plan beneath a folder, through no link.
+/// Writes a plan below a folder, without following links.
 pub(super) fn write(root: &Path, path: &Path, text: &str) -> Result<(), String> {
     let message = |error: String| format!("{}: the plan cannot be written: {error}", path.display());
     let mut folders = path.ancestors().skip(1).take_while(|folder| *folder != root);

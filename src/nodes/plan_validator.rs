@@ -1,4 +1,4 @@
-//! The node that reads a plan and says what is wrong with it. Code, no model; it knows plans alone.
+//! The node that parses a plan and reports its problems. Code, no model; knows plans alone.
 
 use std::path::Path;
 
@@ -6,14 +6,14 @@ use super::step::step;
 use crate::graph::{Ctx, Node, NodeError, NodeId, State, Writes};
 use crate::plan::{Plan, PlanError};
 
-/// A plan that was read.
+/// Result of parsing a plan.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PlanReviewed {
     /// Its goal.
     pub goal: Option<String>,
     /// The number of its tasks; none if it cannot be executed.
     pub total_tasks: Option<u32>,
-    /// The files that it names in code.
+    /// Files that it mentions as code.
     pub key_files: Vec<String>,
     /// Its problems.
     pub problems: Vec<String>,
@@ -22,7 +22,7 @@ pub struct PlanReviewed {
 }
 
 impl PlanReviewed {
-    /// Reads a plan.
+    /// Parses a plan.
     pub fn of(markdown: &str) -> Self {
         match Plan::parse(markdown) {
             Ok(plan) => Self {
@@ -41,8 +41,8 @@ impl PlanReviewed {
     }
 }
 
-/// Returns a node that reads a plan: `markdown` finds it in the state, `done` makes the update from what was found. Without
-/// a plan, that is what is wrong.
+/// Returns a node that parses a plan: `markdown` reads it from the state, `done` creates the update from the result. A
+/// missing plan is a problem.
 pub fn plan_validator<S, N, C, A, D, W>(markdown: A, done: D) -> impl Node<S, N, C>
 where
     S: State,

@@ -1,4 +1,4 @@
-//! The node that makes a repository ready for agents. Knows branches and dirt, not what is worked on.
+//! The node that prepares a repository for agents. Knows branches and dirt, must not know the work.
 
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
@@ -10,18 +10,18 @@ use super::step::step;
 use crate::graph::{Ctx, Node, NodeError, NodeId, State, Writes};
 use crate::workspace::{Head, LeftOut, Workspace, branch_name};
 
-/// A repository to be made ready.
+/// A repository to prepare.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct PrepareJob {
     /// The folder of the work.
     pub folder: Folder,
-    /// The branch of the work, by its whole name.
+    /// Full name of the branch of the work.
     pub branch: Option<String>,
-    /// Otherwise: after what the branch is named; none: the thread.
+    /// Otherwise, the issue to name the branch after; none: the thread.
     pub named_after: Option<String>,
     /// True if changes of the user's own may be in the files.
     pub allow_dirty: bool,
-    /// A plan to be written into the repository once it is ready, and its path there; none: it has no place there.
+    /// A plan to write into the repository, and its path there; none: it is not written.
     #[serde(default)]
     pub plan: Option<(PathBuf, String)>,
     /// True if the plan comes into the files later, with the first commit.
@@ -29,7 +29,7 @@ pub struct PrepareJob {
     pub plan_waits: bool,
 }
 
-/// A repository that is ready.
+/// A prepared repository.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Prepared {
     /// The base of the work: with the plan, unless that waits.
@@ -40,10 +40,10 @@ pub struct Prepared {
     pub notices: Vec<String>,
 }
 
-/// Returns a node that makes a repository ready: nothing half done, nothing of the user's own in the way, HEAD on a branch of
-/// the work's own. The user's branches never move.
+/// Returns a node that prepares a repository: no unfinished git operation, no user changes in the way, HEAD on a new
+/// branch. The user's branches never move.
 ///
-/// The node fails if there is dirt, a merge is under way, or the branch holds other work.
+/// The node fails if there are uncommitted changes, a merge is in progress, or the branch has other work.
 pub fn prepare_workspace<S, N, C, A, D, E, W>(job: A, done: D) -> impl Node<S, N, C>
 where
     S: State,
@@ -57,10 +57,9 @@ where
     step(job, |job: PrepareJob, ctx: Ctx<C>| async move { prepare(&job, &ctx).await }, done)
 }
 
-/// Makes the repository ready.
 pub(super) async fn prepare<C: Send + Sync + 'static>(job: &PrepareJob, ctx: &Ctx<C>) -> Result<Prepared, NodeError> {
     let name = job.branch.clone().unwrap_or_else(|| branch_name(job.named_after.as_deref().unwrap_or(&thread(ctx))));
-    // Known for good before HEAD moves to the branch of the work.
+    // Recorded before HEAD moves to the branch of the work.
     let look = |_| async { job.folder.hold(ctx).await?.head().await.map_err(failed) };
     let before: Head = ctx.effect("head", &job.folder, look).await?;
     ctx.effect("prepare", job, |_| ready(job, name, &before, ctx)).await
@@ -86,7 +85,7 @@ where
     let at = workspace.standing(&others).await.map_err(failed)?;
     let snapshot = workspace.snapshot().await.map_err(failed)?;
     let mut notices: Vec<String> = snapshot.left_out.iter().map(LeftOut::to_string).collect();
-    notices.extend(left_before(&workspace, &thread(ctx)).await?);
+    notices.extend(salvage_notice(&workspace, &thread(ctx)).await?);
     let start = Base { at, tree: snapshot.tree };
     let Some((path, text)) = &job.plan else { return Ok(Prepared { base: start.clone(), start, notices }) };
     if job.plan_waits {
@@ -98,8 +97,8 @@ where
     Ok(Prepared { base: Base { tree, ..start.clone() }, start, notices })
 }
 
-/// Says that an earlier run of the same name put work aside.
-async fn left_before(workspace: &Workspace, thread: &str) -> Result<Option<String>, NodeError> {
+/// Returns a notice about work kept by an earlier run of the same name.
+async fn salvage_notice(workspace: &Workspace, thread: &str) -> Result<Option<String>, NodeError> {
     let count = workspace.salvaged(thread).await.map_err(failed)?.len();
     let work = if count == 1 { "an attempt is".to_owned() } else { format!("{count} attempts are") };
     let message = format!(

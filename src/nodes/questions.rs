@@ -1,4 +1,4 @@
-//! What agent workflows ask people besides whether a plan is approved, and the answers. Plain data.
+//! Questions of agent workflows to people, besides the approval of a plan, and their answers. Plain data.
 
 use std::time::Duration;
 
@@ -9,7 +9,7 @@ use crate::graph::Interrupt;
 use crate::nodes::attempt::WrittenOverride;
 use crate::plan::Comment;
 
-/// The question what becomes of a task that did not pass.
+/// Asks how to continue with a task that did not pass.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, Interrupt)]
 #[interrupt(resume = AfterHalt, name = "halted")]
 pub struct Halted {
@@ -33,7 +33,7 @@ pub struct Halted {
     /// The reason why the answer before could not be followed.
     #[serde(default)]
     pub problem: Option<String>,
-    /// The phase and its subtask, in a run of phases.
+    /// Phase and subtask, in a run of phases.
     #[serde(flatten)]
     pub phase: Option<HaltedPhasePlace>,
 }
@@ -43,11 +43,11 @@ pub struct Halted {
 pub struct HaltedPhasePlace {
     /// The number of the phase, from 1.
     pub phase: u32,
-    /// The id of the subtask that failed; none: the review rejected the phase.
+    /// Id of the subtask that failed; none: the review rejected the phase.
     pub subtask: Option<String>,
 }
 
-/// The git references that hold work which did not pass.
+/// The git references that keep work which did not pass.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(untagged)]
 pub enum Salvage {
@@ -79,25 +79,25 @@ impl Default for Salvage {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum AfterHalt {
-    /// It is tried again.
+    /// Retry.
     Retry {
-        /// So many times from now on; 1.
+        /// Number of further attempts; 1.
         #[serde(default = "one")]
         attempts: u32,
-        /// With this in mind.
+        /// Note for the agent.
         #[serde(default)]
         note: String,
     },
-    /// Its work is committed as it stands.
+    /// Commit its work as it is.
     Accept,
-    /// Its work is put aside, and the next task begins.
+    /// Set its work aside, and start the next task.
     Skip,
-    /// It is tried again with another plan; tasks that are done stay done.
+    /// Retry with another plan; finished tasks stay finished.
     EditPlan {
         /// The plan's text.
         markdown: String,
     },
-    /// The run ends.
+    /// End the run.
     Abort,
 }
 
@@ -118,7 +118,7 @@ fn one() -> u32 {
     1
 }
 
-/// The question what holds: the plan as it was approved, or the file that has changed since.
+/// Asks which plan to use: the approved one, or the file that was changed since.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, Interrupt)]
 #[interrupt(resume = WhichPlan, name = "plan_changed")]
 pub struct PlanChanged {
@@ -128,7 +128,7 @@ pub struct PlanChanged {
     pub diff: Option<String>,
     /// The reason why the file cannot be adopted.
     pub problem: Option<String>,
-    /// The commands that are run in a shell if it is adopted, each after its task's number.
+    /// Shell commands that run if it is adopted, each after its task's number.
     #[serde(default)]
     pub verify: Vec<String>,
 }
@@ -137,15 +137,15 @@ pub struct PlanChanged {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum WhichPlan {
-    /// The one that was approved.
+    /// The approved one.
     Keep,
-    /// The one in the file; tasks that are done stay done.
+    /// The one in the file; finished tasks stay finished.
     Adopt,
-    /// Ask again, and show how they differ.
+    /// Ask again, and show the difference.
     Diff,
 }
 
-/// A question of a developer who cannot go on.
+/// A question of a developer that is blocked.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, Interrupt)]
 #[interrupt(resume = AgentReply, name = "question")]
 pub struct AgentQuestion {
@@ -165,12 +165,12 @@ pub struct AgentQuestion {
 pub enum AgentReply {
     /// The answer.
     Reply {
-        /// In words.
+        /// As text.
         text: String,
     },
 }
 
-/// The question what becomes of work that no reviewer has judged: each time the answer could not be read.
+/// Asks how to continue with work without a readable review.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, Interrupt)]
 #[interrupt(resume = WithoutReview, name = "review_unavailable")]
 pub struct ReviewUnavailable {
@@ -188,16 +188,16 @@ pub struct ReviewUnavailable {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum WithoutReview {
-    /// A reviewer is asked again.
+    /// Request a review again.
     Retry,
-    /// It counts as approved.
+    /// Approve it.
     Accept,
-    /// The run ends.
+    /// End the run.
     Abort,
 }
 
-/// The question what becomes of a session that the server refuses, however often it is asked: it is too long, a filter stops it, or
-/// the server takes its requests for broken.
+/// Asks how to continue with a session that the server always refuses: it is too long, is blocked by a filter, or its
+/// requests are considered invalid.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, Interrupt)]
 #[interrupt(resume = AfterRefusal, name = "session_refused")]
 pub struct SessionRefused {
@@ -225,26 +225,26 @@ pub struct SessionRefused {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum AfterRefusal {
-    /// The work goes on in a new session, which is given the task, what was found so far, and the changes so far.
+    /// Continue in a new session, with the task, the findings and the changes so far.
     Fresh,
-    /// The same session goes on with another model, for the rest of the task.
+    /// Continue the session with another model, for the rest of the task.
     Model(String),
-    /// The same request is sent again.
+    /// Send the same request again.
     Retry,
-    /// The task is put aside, and the next begins.
+    /// Set the task aside, and start the next.
     Skip,
-    /// The run ends.
+    /// End the run.
     Abort,
 }
 
-/// The question what becomes of a run that has used what it may.
+/// Asks how to continue with a run that has used up its budget.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BudgetReached {
     /// The limits that are reached: `cost`, `tokens`, `wall`.
     pub reached: Vec<String>,
     /// The usage, a line for each limit: `cost: $5.0213 of $5.0000`.
     pub spent: Vec<String>,
-    /// The role of the agent whose turn cannot begin or go on.
+    /// Role of the agent whose turn cannot start or continue.
     pub role: String,
     /// The number of its task; empty if it has none.
     pub task: String,
@@ -267,15 +267,15 @@ pub struct BudgetReached {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum AfterBudget {
-    /// The run continues with new limits.
+    /// Continue with new limits.
     Raise(Raise),
-    /// It ends.
+    /// End the run.
     Abort,
-    /// A person decides on its task in place of the rules. Other runs refuse this answer.
+    /// Decide on its task in place of the rules. Other runs refuse this answer.
     Override(WrittenOverride),
 }
 
-/// The new limits of a run, in place of those before. A limit that is not named stays as it is.
+/// New limits of a run, which replace the current ones. A limit that is not given is unchanged.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Raise {
@@ -285,7 +285,7 @@ pub struct Raise {
     /// Tokens.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tokens: Option<u64>,
-    /// Time in which agents work: seconds, or a text such as `90s`, `10m`, `1h`.
+    /// Working time of agents: seconds, or a text such as `90s`, `10m`, `1h`.
     #[serde(with = "span", skip_serializing_if = "Option::is_none")]
     pub wall: Option<Duration>,
 }
@@ -323,7 +323,7 @@ impl BudgetReached {
     }
 }
 
-/// Dollars in JSON, millionths here.
+/// Dollars in JSON, millionths in memory.
 mod dollars {
     use serde::de::Error;
 
@@ -346,7 +346,7 @@ mod dollars {
     }
 }
 
-/// A time as seconds, or as a text.
+/// A time as seconds or as text.
 mod span {
     use std::time::Duration;
 
@@ -356,7 +356,7 @@ mod span {
 
     #[derive(Deserialize)]
     #[serde(untagged)]
-    enum Said {
+    enum SpanValue {
         Seconds(u64),
         Text(String),
     }
@@ -370,10 +370,10 @@ mod span {
     }
 
     pub(super) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Duration>, D::Error> {
-        let seconds = match Option::<Said>::deserialize(from)? {
+        let seconds = match Option::<SpanValue>::deserialize(from)? {
             None => return Ok(None),
-            Some(Said::Seconds(seconds)) => Some(seconds),
-            Some(Said::Text(text)) => seconds(&text),
+            Some(SpanValue::Seconds(seconds)) => Some(seconds),
+            Some(SpanValue::Text(text)) => seconds(&text),
         };
         let wrong = || D::Error::custom("a time is a number of seconds, or a text such as `90s`, `10m`, `1h`");
         seconds.map(Duration::from_secs).map(Some).ok_or_else(wrong)

@@ -1,12 +1,12 @@
-//! What the journal has of one request to an agent. Pure, apart from the time.
+//! The journalled outcome of one request to an agent. Pure, except for the clock.
 
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 use superstep_base::backoff::backoff;
 
-use super::outage::{Outage, Waits, millis};
-use super::purse::Overdraft;
+use super::budget::Overdraft;
+use super::outage::{Outage, RetryContext, millis};
 use crate::checkpoint::time::now;
 use crate::drivers::{DriverError, ErrorClass, Finished, Usage, fenced_json};
 
@@ -23,7 +23,7 @@ const MONTH: Duration = Duration::from_secs(30 * 86_400);
 #[serde(rename_all = "snake_case")]
 pub(super) enum Recorded {
     Finished(Finished),
-    /// The service is busy until then, in milliseconds since 1970. Then the turn goes on under its first name.
+    /// The service is busy until then, in milliseconds since 1970. Then the turn continues under its first name.
     Busy {
         until: u64,
         turn: String,
@@ -31,14 +31,15 @@ pub(super) enum Recorded {
         #[serde(default)]
         used: Usage,
     },
-    /// It failed. Another attempt of the task goes on with the turn, under its first name.
+    /// It failed. Another attempt of the task continues the turn, under its first name.
     Failed {
         why: String,
         turn: String,
         #[serde(default)]
         used: Usage,
     },
-    /// The service cannot be reached or fails. The turn goes on under its first name at `until`, in milliseconds since 1970.
+    /// The service cannot be reached or fails. The turn continues under its first name at `until`, in milliseconds
+    /// since 1970.
     Down {
         outage: Outage,
         until: u64,
@@ -69,7 +70,7 @@ pub(super) enum Recorded {
 }
 
 impl Recorded {
-    /// Takes what is counted already out of the usage.
+    /// Subtracts usage that is already counted.
     pub(super) fn without(mut self, counted: Usage) -> Self {
         let usage = match &mut self {
             Self::Finished(finished) => &mut finished.usage,
@@ -102,7 +103,7 @@ fn wait(nth: u32) -> Duration {
 pub(super) fn recorded(
     ended: Result<Finished, DriverError>,
     (turn, used): (String, Usage),
-    waits: Option<Waits<'_>>,
+    waits: Option<RetryContext<'_>>,
     asks: bool,
 ) -> (Recorded, Option<DriverError>) {
     let error = match ended {
@@ -127,7 +128,7 @@ pub(super) fn recorded(
     }
 }
 
-/// A result in the text is found before the text is cut.
+/// Truncates the text, after searching it for a result.
 pub(super) fn cut(mut finished: Finished) -> Finished {
     finished.submitted = finished.submitted.or_else(|| fenced_json(&finished.text));
     if finished.text.len() > SAID {

@@ -1,4 +1,4 @@
-//! The node that has the work on a task judged. Knows diffs and reviews, not what follows from them.
+//! The node that has the work on a task reviewed. Knows diffs and reviews, must not know what follows from them.
 
 use std::path::PathBuf;
 
@@ -10,7 +10,7 @@ use super::prompts::{Brief, Diff, Prompt, Work};
 use super::questions::{BudgetReached, ReviewUnavailable, SessionRefused, WithoutReview};
 use super::siblings::Siblings;
 use super::step::step;
-use super::turn::{Answer, Cut, Taken, Turn};
+use super::turn::{Answer, Cut, Turn, TurnOutcome};
 use crate::drivers::{NewLimits, Usage};
 use crate::graph::{Ctx, Node, NodeError, NodeExt, NodeId, State, WithOptions, Writes};
 use crate::plan::{Comment, Review, Severity};
@@ -19,7 +19,7 @@ use crate::workspace::TreeId;
 /// The number of reviews before a person is asked.
 const TRIES: u32 = 2;
 
-/// Work to be judged.
+/// Work to review.
 #[derive(Clone, Debug)]
 pub struct ReviewerJob {
     /// The agent that judges.
@@ -30,9 +30,9 @@ pub struct ReviewerJob {
     pub brief: Brief,
     /// The attempt, from 1.
     pub attempt: u32,
-    /// One review for each: `general`, `security`.
+    /// Kinds of review, each a turn: `general`, `security`.
     pub kinds: Vec<String>,
-    /// The files when the task began.
+    /// The files at the start of the task.
     pub base: TreeId,
     /// The files now.
     pub tree: TreeId,
@@ -40,22 +40,22 @@ pub struct ReviewerJob {
     pub last_reviewed: Option<TreeId>,
     /// The results of the checks, a line each.
     pub checks: Vec<String>,
-    /// Comments that are still open.
+    /// Open comments.
     pub open: Vec<Comment>,
     /// The folder for diffs that are too long for a prompt.
     pub long_diffs: PathBuf,
-    /// The group of tasks that it is judged with; none: it is judged alone.
+    /// The group of parallel tasks that it belongs to; none: it works alone.
     pub together: Option<Siblings>,
 }
 
-/// Work that was judged.
+/// Result of a review.
 #[derive(Clone, Debug)]
 pub struct Reviewed {
     /// The verdict.
     pub verdict: Verdict,
     /// The usage of the turns.
     pub usage: Usage,
-    /// The model that a person chose because the server refused a session; none: they were not asked, or chose none.
+    /// Model that a person chose because the server refused a session; none: no person was asked, or none was chosen.
     pub model: Option<String>,
     /// The limits of the run that a person set.
     pub raised: NewLimits,
@@ -66,21 +66,21 @@ pub struct Reviewed {
 pub enum Verdict {
     /// The reviews of all reviewers as one.
     Judged(Review),
-    /// No reviewer could be understood, and a person let it pass.
+    /// No review could be read, and a person accepted the work.
     Accepted,
-    /// No reviewer could be understood, and a person ended the run.
+    /// No review could be read, and a person ended the run.
     Aborted,
-    /// The server refused the reviewer's session, and a person put the task aside.
+    /// The server refused the reviewer's session, and a person skipped the task.
     Skipped,
-    /// A reviewer changed git's hooks or configuration: what, each.
+    /// A reviewer changed git's hooks or configuration: the changes.
     Tampered(Vec<String>),
-    /// The review was cut short among siblings.
+    /// The review was cut short by its group.
     Cut(Cut),
 }
 
-/// Returns a node that has the work on a task judged by an agent that reads and changes nothing, in a session of its own:
-/// `job` reads from the state what, `done` makes the update from the judgement. A reviewer who hands over nothing that can be
-/// read is asked again; then a person is.
+/// Returns a node that has the work on a task reviewed by a read-only agent in a new session: `job` reads the work from
+/// the state, `done` creates the update from the review. An unreadable review is requested again; then a person is
+/// asked.
 pub fn reviewer<S, N, C, A, D, E, W>(job: A, done: D) -> WithOptions<impl Node<S, N, C>, S, N, C>
 where
     S: State,
@@ -124,7 +124,7 @@ pub(super) async fn perform<C: Agents>(mut job: ReviewerJob, ctx: Ctx<C>) -> Res
     Ok(Reviewed { verdict, usage, model, raised })
 }
 
-/// One kind of review, asked for until it can be read or a person decides.
+/// Requests one kind of review until it can be read or a person decides.
 async fn judged<C: Agents>(
     job: &mut ReviewerJob,
     kind: &str,
@@ -138,7 +138,8 @@ async fn judged<C: Agents>(
         let shown = &*job;
         let fresh = |key: String| async move { Ok(turn(shown, kind, changes, key)) };
         let first = turn(shown, kind, changes, key);
-        let Taken { turned, model, then, .. } = first.take_or_ask::<Review, C, _, _>(ctx, question, fresh).await?;
+        let TurnOutcome { turned, model, then, .. } =
+            first.take_or_ask::<Review, C, _, _>(ctx, question, fresh).await?;
         job.agent.model = model.or(job.agent.model.take());
         *usage += turned.usage;
         *raised = raised.later(turned.raised);
@@ -192,7 +193,7 @@ fn turn(job: &ReviewerJob, kind: &str, changes: &Changes, key: String) -> Turn {
     }
 }
 
-/// A review in a line, for whoever watches: the verdict, how grave it is, the gravest finding.
+/// Formats a review as a line: the verdict, its severity, the most severe comment.
 fn review_text(review: &Review) -> String {
     let verdict = if review.passes() { "approved" } else { "rejected" };
     let gravest = review.gravest();
@@ -213,7 +214,7 @@ fn review_text(review: &Review) -> String {
     format!("{verdict}{severity}: {place}{issue}{more}")
 }
 
-/// Several reviews as one: it passes if each does.
+/// Merges two reviews: the result passes if both do.
 fn together(first: Option<Review>, second: Review) -> Review {
     let Some(mut all) = first else { return second };
     all.approved &= second.passes();

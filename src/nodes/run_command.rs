@@ -1,16 +1,16 @@
-//! The node that runs a shell command. What the command is for, the graph knows.
+//! The node that runs a shell command. Must not know its purpose.
 
 use std::sync::Arc;
 
 use super::shell::{CommandOutput, ShellCommand};
 use crate::graph::{Ctx, Node, NodeError, NodeId, State, Writes};
 
-/// Returns a node that runs a shell command: `command` makes it from the state, `ended` the update from what it came to.
+/// Returns a node that runs a shell command: `command` creates it from the state, `ended` the update from its result.
 ///
-/// A command that ends with another code than 0 has ended; the node fails only if the command could not be run. Beside what
-/// the command sets itself, its environment names the place it runs at: `SUPERSTEP_THREAD`, `SUPERSTEP_NODE`, and
-/// `SUPERSTEP_TASK_ID`, which stays the same when the node runs again after a crash. Output is a sign of life to an idle
-/// timeout. If the run is cancelled or the node's time is up, the command's process group is killed.
+/// An exit code other than 0 is a result; the node fails only if the command cannot be run. Besides the command's own
+/// variables, its environment names the place it runs at: `SUPERSTEP_THREAD`, `SUPERSTEP_NODE`, and
+/// `SUPERSTEP_TASK_ID`, which stays the same when the node runs again after a crash. Output counts as activity for an
+/// idle timeout. If the run is cancelled or the node times out, the command's process group is killed.
 pub fn run_command<S, N, C, R, D, E, W>(command: R, ended: D) -> impl Node<S, N, C>
 where
     S: State,
@@ -31,7 +31,7 @@ where
     }
 }
 
-/// The command with the names of where it runs.
+/// Adds the variables that name the place.
 fn placed<C>(command: ShellCommand, ctx: &Ctx<C>) -> ShellCommand {
     let command = command.env("SUPERSTEP_NODE", ctx.node()).env("SUPERSTEP_TASK_ID", ctx.task_id());
     match ctx.thread() {

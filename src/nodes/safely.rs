@@ -1,12 +1,12 @@
-//! Calls of git that are refused because hooks or configuration were changed, as a result that is recorded: a node among whose commands
-//! somebody may change them at any time ends with that instead of failing.
+//! Git calls that are refused because hooks or configuration were changed, as a journalled result: where commands of
+//! siblings may change them at any time, a node ends with it instead of failing.
 
 use serde::{Deserialize, Serialize};
 
 use super::folder::tampering;
 use crate::graph::NodeError;
 
-/// The result of calls of git, or what had been changed so that git was not run.
+/// Result of git calls, or the changes because of which git was not run.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum Safely<T> {
@@ -14,10 +14,10 @@ pub(super) enum Safely<T> {
     Tampered(Vec<String>),
 }
 
-/// The end of a piece of work without a result.
+/// Reason that work ended without a result.
 #[derive(Debug)]
 pub(super) enum Stop {
-    /// Hooks or configuration were changed: what, each.
+    /// Changes to hooks or configuration.
     Tampered(Vec<String>),
     Failed(NodeError),
 }
@@ -37,7 +37,7 @@ impl<T> Safely<T> {
     }
 }
 
-/// Runs an effect's work; a call of git that was refused is a result of it.
+/// Runs an effect's work; converts a refused git call to a result.
 pub(super) async fn safely<T>(work: impl Future<Output = Result<T, NodeError>>) -> Result<Safely<T>, NodeError> {
     match work.await {
         Ok(done) => Ok(Safely::Done(done)),

@@ -1,4 +1,4 @@
-//! A command line for the shell, and what it came to. Knows programs; must not know the engine.
+//! A shell command and its result. Knows programs; must not know the engine.
 
 use std::io;
 use std::path::PathBuf;
@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::process::{Output, Program};
 
-/// A command line for `sh -c`, with what it reads on its standard input.
+/// A command line for `sh -c`, with its standard input.
 ///
 /// ```
 /// # tokio::runtime::Builder::new_current_thread().enable_all().build()?.block_on(async {
@@ -30,20 +30,20 @@ pub struct ShellCommand {
 pub struct CommandOutput {
     /// Its exit code; none if a signal ended it.
     pub code: Option<i32>,
-    /// The end of what it wrote to its standard output.
+    /// The end of its standard output.
     pub stdout: String,
-    /// The end of what it wrote to its standard error.
+    /// The end of its standard error.
     pub stderr: String,
 }
 
 impl CommandOutput {
-    /// Returns whether the command ended with 0.
+    /// Returns true if the exit code is 0.
     pub fn is_success(&self) -> bool {
         self.code == Some(0)
     }
 }
 
-/// A command could not be run, or not be followed to its end.
+/// A command could not be started or observed to its end.
 #[derive(Debug, thiserror::Error)]
 #[error("cannot run `{line}` in a shell: {source}")]
 pub struct CommandError {
@@ -60,7 +60,7 @@ impl ShellCommand {
         Self { program: Program::new("sh").args(["-c", &line]), line }
     }
 
-    /// Sets what the command reads on its standard input. It need not read all of it.
+    /// Sets the standard input. The command need not read all of it.
     pub fn stdin(mut self, text: impl Into<String>) -> Self {
         self.program = self.program.stdin(text.into());
         self
@@ -78,14 +78,14 @@ impl ShellCommand {
         self
     }
 
-    /// Sets how many bytes are kept of the end of each output; 8 KiB unless set.
+    /// Sets how many bytes are kept of the end of each output. Default: 8 KiB.
     pub fn keep(mut self, bytes: usize) -> Self {
         self.program = self.program.keep(bytes);
         self
     }
 
-    /// Runs the command until it has ended and its outputs are closed; `alive` is called whenever it writes something. If
-    /// the future is dropped before, the command is killed, with all processes of its group.
+    /// Runs the command until it has ended and its outputs are closed; `alive` is called at each output. If the future
+    /// is dropped before, the command's process group is killed.
     ///
     /// # Errors
     /// [`CommandError`] if it cannot be started, or its outputs cannot be read. A code other than 0 is no error.

@@ -1,4 +1,4 @@
-//! Tasks of one run that work side by side: how many at once, and what stops the others. Knows no agent and no git.
+//! Parallel tasks of one run: their maximum number, and stopping them together. Knows no agent and no git.
 
 use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
@@ -10,18 +10,18 @@ use tokio_util::sync::CancellationToken;
 use super::whole_file::write_whole;
 use crate::graph::{Ctx, NodeError};
 
-/// A group of tasks that work side by side, as one of them knows it. Plain data.
+/// A group of parallel tasks, as one of them knows it. Plain data.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Siblings {
-    /// The name of the group, one of its own in the run: `phase 2, attempt 1`.
+    /// Name of the group, unique in the run: `phase 2, attempt 1`.
     pub group: String,
-    /// The number of tasks that work at once.
+    /// Maximum number of tasks at a time.
     pub at_once: u32,
-    /// A file that holds why the group was stopped, once it was: a process that resumes the run after a kill reads it.
+    /// A file with the reason, once the group was stopped: a process that resumes the run after a kill reads it.
     pub stopped: PathBuf,
 }
 
-/// The group while its run lasts.
+/// The group during its run.
 #[derive(Clone)]
 pub(super) struct Group {
     places: Arc<Semaphore>,
@@ -31,7 +31,7 @@ pub(super) struct Group {
 }
 
 impl Siblings {
-    /// Returns the group; all its tasks in this run get the same one.
+    /// Returns the group, which all its tasks in this run share.
     pub(super) async fn join<C: Send + Sync + 'static>(&self, ctx: &Ctx<C>) -> Result<Group, NodeError> {
         let group = ctx.kept(&format!("siblings {}", self.group), || Group::new(self)).await;
         group.ok_or_else(|| NodeError::permanent(format!("`{}` is the name of something else", self.group)))
@@ -73,12 +73,11 @@ impl Group {
         self.stop.is_cancelled().then(|| self.why.get().cloned().unwrap_or_default())
     }
 
-    /// Waits until the group is stopped.
     pub(super) async fn cancelled(&self) {
         self.stop.cancelled().await;
     }
 
-    /// Returns what is cancelled when the group is stopped.
+    /// Returns a token that is cancelled when the group is stopped.
     pub(super) fn token(&self) -> CancellationToken {
         self.stop.clone()
     }

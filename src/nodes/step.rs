@@ -1,11 +1,10 @@
-//! How the nodes of this room are made: what to do is read from any state, what came of it is written there, and both are the
-//! graph's own business.
+//! Constructor of nodes from three functions: read the job from the state, perform it, create the update.
 
 use std::sync::Arc;
 
 use crate::graph::{Ctx, Node, NodeError, NodeId, State, Writes};
 
-/// A node that reads a job from the state, performs it, and writes what came of it.
+/// Returns a node that reads a job from the state, performs it, and creates the update from the result.
 pub(super) fn step<S, N, C, J, R, F, Fut, A, D, E, W>(job: A, perform: F, done: D) -> impl Node<S, N, C>
 where
     S: State,

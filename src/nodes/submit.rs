@@ -1,4 +1,5 @@
-//! What an agent hands over at the end of a turn, as a type: offered as a tool, read from whatever the agent made of it. Pure.
+//! The result that an agent submits at the end of a turn, as a type: offered as a tool, parsed from the agent's output.
+//! Pure.
 
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -7,7 +8,7 @@ use serde::de::DeserializeOwned;
 use crate::drivers::{Finished, SubmitTool, fenced_json};
 use crate::plan::{FinalReview, PlanProposal, Review, WorkReport, WorkStatus};
 
-/// A result that an agent hands over.
+/// A result that an agent submits.
 ///
 /// ```
 /// use schemars::JsonSchema;
@@ -28,12 +29,12 @@ use crate::plan::{FinalReview, PlanProposal, Review, WorkReport, WorkStatus};
 /// assert_eq!(Headline::tool().schema["required"][0], "text");
 /// ```
 pub trait Submit: Serialize + DeserializeOwned + JsonSchema + Send + 'static {
-    /// The name of the tool by which it is handed over.
+    /// Name of the tool that submits it.
     const TOOL: &'static str;
     /// The purpose of the tool, in a sentence.
     const PURPOSE: &'static str;
 
-    /// Checks what the schema cannot say.
+    /// Checks what the schema cannot express.
     ///
     /// # Errors
     /// The problem, for the agent to read.
@@ -53,7 +54,7 @@ pub trait Submit: Serialize + DeserializeOwned + JsonSchema + Send + 'static {
     }
 }
 
-/// Reads what a turn handed over: by the tool, or as JSON in what was said last.
+/// Parses the result of a turn: from the tool call, or from JSON in the last text.
 ///
 /// # Errors
 /// The reason why it cannot be used, for the agent to read.

@@ -1,5 +1,4 @@
-//! The beginning and the end of a subtask that works in a worktree of its own: its place among its siblings, its events, what is
-//! kept of its work. Knows no graph.
+//! Start and end of a subtask in a worktree: its place in the group, its events, and keeping its work. Knows no graph.
 
 use std::path::Path;
 
@@ -14,10 +13,10 @@ use crate::checkpoint::time::{now, rfc3339};
 use crate::graph::{Ctx, NodeError};
 use crate::workspace::{Standing, TreeId};
 
-/// A subtask among its siblings.
+/// A subtask in its group.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Lane {
-    /// The group that it works in.
+    /// The group.
     pub siblings: Siblings,
     /// The phase, subtask and attempt, for events.
     pub place: Place,
@@ -25,7 +24,7 @@ pub struct Lane {
     pub stops_others: bool,
 }
 
-/// The right of a subtask to work, until dropped; none: the group was stopped before it began.
+/// Permission of a subtask to work, until dropped; none: the group was stopped before it started.
 pub type Turnstile = Option<OwnedSemaphorePermit>;
 
 /// The end of a subtask.
@@ -33,25 +32,25 @@ pub type Turnstile = Option<OwnedSemaphorePermit>;
 pub struct EndSubtask {
     /// The work tree of the run.
     pub repository: Folder,
-    /// The worktree; none: it was not made.
+    /// The worktree; none: it was not created.
     pub worktree: Option<Folder>,
     /// True if the subtask continues in it later.
     pub is_paused: bool,
-    /// The position of HEAD and the branches with which it began; none: nobody worked in the worktree.
+    /// Position of HEAD and the branches at its start; none: the worktree was not used.
     pub at: Option<Standing>,
-    /// The files with which it began.
+    /// Its files at the start.
     pub from: Option<TreeId>,
     /// Its files; none: they are read from the worktree.
     pub tree: Option<TreeId>,
-    /// The place of its work in git, if that is put aside.
+    /// Salvage key for its work, if it is set aside.
     pub aside: Option<KeptPart>,
-    /// The reason for which it failed.
+    /// Reason of its failure.
     pub error: Option<String>,
     /// True if it was stopped: because a sibling failed, or by a person.
     pub is_cancelled: bool,
 }
 
-/// A subtask that has ended.
+/// An ended subtask.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct EndedSubtask {
     /// The time, as RFC 3339.
@@ -60,12 +59,12 @@ pub struct EndedSubtask {
     pub tree: Option<TreeId>,
     /// The files that it changed.
     pub files: Vec<String>,
-    /// The reference that holds its work, if that was put aside.
+    /// The reference that keeps its work, if it was set aside.
     pub salvage: Option<String>,
 }
 
 impl Lane {
-    /// Waits for a place among the siblings.
+    /// Waits for a place in the group.
     ///
     /// # Errors
     /// None but a defect of this library.
@@ -73,7 +72,7 @@ impl Lane {
         Ok(self.siblings.join(ctx).await?.enter().await)
     }
 
-    /// Tells that the subtask begins, once; returns the time as RFC 3339.
+    /// Emits the start of the subtask, once; returns the time as RFC 3339.
     ///
     /// # Errors
     /// Those of the run.
@@ -82,7 +81,7 @@ impl Lane {
         ctx.effect("begin", &self.place, begin).await
     }
 
-    /// Returns why the group was stopped, as it was when this was asked first; none if it was not.
+    /// Returns why the group was stopped, as of the first call; none if it was not.
     ///
     /// # Errors
     /// Those of the run.
@@ -91,7 +90,7 @@ impl Lane {
         ctx.effect("stopped", &self.siblings, look).await
     }
 
-    /// Ends the subtask: a failure stops its siblings, work that is put aside is kept in git, the worktree goes.
+    /// Ends the subtask: a failure stops its siblings, work that is set aside is kept in git, the worktree is removed.
     ///
     /// # Errors
     /// If git fails.
@@ -100,7 +99,7 @@ impl Lane {
         C: Send + Sync + 'static,
     {
         let tree = match (&end.tree, &end.from) {
-            // Stored before the worktree goes: a process that resumes after a kill may not find it.
+            // Stored before the worktree is removed: a process that resumes after a kill may not find it.
             (None, Some(from)) => ctx.effect("end/files", &(&end.worktree, from), |_| self.files(end, ctx)).await?,
             (tree, _) => tree.clone(),
         };
@@ -108,7 +107,7 @@ impl Lane {
         ctx.effect("end", &arguments, |_| self.ended(end, tree.clone(), ctx)).await
     }
 
-    /// The files as the subtask left them, once its siblings are stopped.
+    /// Takes a snapshot of the subtask's files, once its siblings are stopped.
     async fn files<C>(&self, end: &EndSubtask, ctx: &Ctx<C>) -> Result<Option<TreeId>, NodeError>
     where
         C: Send + Sync + 'static,
@@ -117,7 +116,7 @@ impl Lane {
         end.files_now().await
     }
 
-    /// Stops the siblings of a subtask that failed.
+    /// Stops the siblings of a failed subtask.
     async fn stop_others<C>(&self, end: &EndSubtask, ctx: &Ctx<C>) -> Result<(), NodeError>
     where
         C: Send + Sync + 'static,
@@ -165,11 +164,11 @@ impl Lane {
 }
 
 impl EndSubtask {
-    /// The files in the worktree; none if that is gone.
+    /// Takes a snapshot of the worktree; none if it is gone.
     async fn files_now(&self) -> Result<Option<TreeId>, NodeError> {
         let worktree = self.worktree.as_ref().filter(|worktree| is_there(&worktree.directory));
         let Some(worktree) = worktree else { return Ok(None) };
-        // Its agent may have changed what git runs.
+        // Its agent may have changed which programs git runs.
         let repository = Folder { apart: worktree.apart.clone(), ..self.repository.clone() }.open().await?;
         let guarded = repository.guarded_worktree(&worktree.directory).await.map_err(failed)?;
         Ok(Some(guarded.snapshot().await.map_err(failed)?.tree))

@@ -1,4 +1,5 @@
-//! A file with the events of an agent, for people and other programs. Nothing depends on it: the journal has what counts.
+//! A file with the events of an agent, for people and other programs. Nothing depends on it: the journal is
+//! authoritative.
 
 use std::fs::{File, OpenOptions};
 use std::io::Write;
@@ -8,11 +9,10 @@ use serde::Serialize;
 
 use crate::process::Redactor;
 
-/// A file that gets a line of JSON for each event.
 pub(super) struct Transcript(Option<(File, Redactor)>);
 
 impl Transcript {
-    /// Opens the file to add to it. One that cannot be opened is left out, which the log says.
+    /// Opens the file for appending. If it cannot be opened, a warning is logged and nothing is written.
     pub(super) fn open(path: Option<&Path>) -> Self {
         let opened = path.and_then(|path| {
             let file = opened(path);

@@ -1,5 +1,5 @@
-//! A turn of an agent as a step of a node: done once, its answer read as a type, asked for again once if it cannot be read. All
-//! that happens outside goes through the task's journal.
+//! A turn of an agent as a step of a node: taken once, its result parsed as a type, and requested once more if it
+//! cannot be. All side effects go through the task's journal.
 
 use serde::{Deserialize, Serialize};
 
@@ -13,10 +13,10 @@ use crate::drivers::{Access, Finished, NewLimits, Session, SessionRef, Status, U
 use crate::graph::{Ctx, NodeError};
 use crate::workspace::Standing;
 
-/// One turn: who is asked what, where.
+/// A turn: the agent, its prompt and its folder.
 #[derive(Clone, Debug)]
 pub struct Turn {
-    /// Names it within the task.
+    /// Key within the task.
     pub key: String,
     /// The agent.
     pub agent: AgentSpec,
@@ -24,19 +24,19 @@ pub struct Turn {
     pub system: Prompt,
     /// The prompt.
     pub prompt: Prompt,
-    /// In which folder.
+    /// Working directory.
     pub directory: std::path::PathBuf,
-    /// Files elsewhere that they may read, by their absolute paths.
+    /// Files elsewhere that the agent may read, by absolute path.
     pub files: Vec<std::path::PathBuf>,
-    /// In which session.
+    /// The session.
     pub session: Session,
     /// The tools and rights of the agent beside reading.
     pub access: Access,
-    /// The repository whose hooks and configuration the agent must leave alone; none: it works in none.
+    /// The repository whose hooks and configuration are guarded; none: no repository.
     pub guard: Option<Folder>,
     /// The task's number in the plan; empty if it belongs to none.
     pub task: String,
-    /// The number of the phase that the turn judges as a whole; none: it is about the task.
+    /// Number of the phase that the turn reviews as a whole; none: it is about the task.
     pub phase: Option<u32>,
     /// The number of the attempt at the task, from 1; 0 if there is none.
     pub attempt: u32,
@@ -49,8 +49,8 @@ pub struct Turn {
     /// True if a failure is an answer that cannot be used. Unlike in an optional turn, a busy service, an outage and
     /// the budget are waited for.
     pub failure_is_answer: bool,
-    /// The group of tasks that its task belongs to: it is ended with them, and what cuts it short is a [`Cut`]
-    /// instead of a failure or a question of the task. None: it works alone.
+    /// The group of parallel tasks of its task: it is stopped with them, and what cuts it short is a [`Cut`] instead of
+    /// a failure or a question of the task. None: it works alone.
     pub together: Option<Siblings>,
     /// The end of an earlier task's turn that continues in this one; none: it is a new one.
     pub from: Option<CutOff>,
@@ -66,7 +66,7 @@ pub struct Turn {
 pub struct Turned<T> {
     /// The answer of the agent.
     pub answer: Answer<T>,
-    /// The session, to go on in; none if the driver cannot.
+    /// The session, to resume; none if the driver cannot.
     pub session: Option<SessionRef>,
     /// The usage of the turn, with all repeated requests.
     pub usage: Usage,
@@ -78,12 +78,12 @@ pub struct Turned<T> {
     pub raised: NewLimits,
     /// True if a person ended the run instead of raising its budget; there is no answer then.
     pub is_aborted: bool,
-    /// Set if the turn was cut short among siblings; there is no answer then.
+    /// Set if the turn was cut short by its group; there is no answer then.
     pub cut: Option<Cut>,
 }
 
 impl<T> Turned<T> {
-    /// Counts what the turn before used, and the limits that were set then.
+    /// Adds the usage of the previous turn, and the limits that were set then.
     pub(super) fn after(mut self, before: (Usage, NewLimits)) -> Self {
         self.usage += before.0;
         self.raised = self.raised.later(before.1);
@@ -96,9 +96,9 @@ impl<T> Turned<T> {
 pub enum Answer<T> {
     /// The result.
     Given(T),
-    /// Nothing that can be read, though it was asked for twice: neither a yes nor a no.
+    /// Nothing readable, in two requests: neither a yes nor a no.
     Unusable(String),
-    /// The session to go on in is not known any more.
+    /// The session to resume is not known any more.
     SessionLost,
 }
 
@@ -117,41 +117,41 @@ pub enum Cut {
 /// The end of a turn that the budget cut off.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CutOff {
-    /// The name under which it goes on; none: it has ended, and is done in a new one.
+    /// Name under which it continues; none: it has ended, and is repeated in a new one.
     pub turn: Option<String>,
-    /// The session of a turn that has ended.
+    /// Session of an ended turn.
     pub session: Option<SessionRef>,
-    /// The usage until then, which is counted already.
+    /// Usage until then, which is already counted.
     #[serde(default)]
     pub used: Usage,
 }
 
-/// A turn, and what a person decided if its session was refused.
-pub(super) struct Taken<T> {
+/// A turn's result, and a person's decision if its session was refused.
+pub(super) struct TurnOutcome<T> {
     pub(super) turned: Turned<T>,
-    /// The model that a person chose; none: the one that was asked first.
+    /// Model that a person chose; none: unchanged.
     pub(super) model: Option<String>,
-    pub(super) then: Then,
+    pub(super) then: NextStep,
     /// The number of refusals of the session so far.
     refusals: u32,
 }
 
 /// The step after a turn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Then {
-    /// Its answer is read.
+pub(super) enum NextStep {
+    /// Use its answer.
     Done,
-    /// The same work is asked for in a new session.
+    /// Repeat the work in a new session.
     Fresh,
-    /// The task is put aside.
+    /// Skip the task.
     Skip,
-    /// The run ends.
+    /// End the run.
     Abort,
 }
 
 impl Turn {
-    /// Returns a turn in a new session for a result of type `T`, in a repository whose hooks and configuration are looked
-    /// after. It may read, and belongs to no task.
+    /// Returns a turn in a new session for a result of type `T`, in a repository whose hooks and configuration are
+    /// guarded. It may read, and belongs to no task.
     pub fn new<T: Submit>(key: impl Into<String>, agent: AgentSpec, prompt: Prompt, folder: &Folder) -> Self {
         Self {
             key: key.into(),
@@ -176,9 +176,9 @@ impl Turn {
         }
     }
 
-    /// Carries the turn out, once: a turn that has ended is never asked again, whatever happens to the process. A service that
-    /// is busy for longer than a moment lets the task wait, without a process; an outage is waited for as long as
-    /// [`AgentSpec::retry`] says. A failure is the task's: its next attempt goes on with the turn.
+    /// Takes the turn, once: a finished request is never sent again, even if the process dies. For a service that is
+    /// busy for longer than a moment the task sleeps, without a process; an outage is waited for as long as
+    /// [`AgentSpec::retry`] allows. A failure is the task's: its next attempt continues the turn.
     ///
     /// # Errors
     /// The driver's failure, unless it lost the session or the turn is optional; the run's own.
@@ -186,14 +186,14 @@ impl Turn {
         Ok(self.taken::<T, C>(ctx, None).await?.turned)
     }
 
-    /// Carries the turn out. If the server refuses the session, a person is asked `question`; `fresh` makes the turn that begins
-    /// anew, under the given key, if that is the answer.
+    /// Takes the turn. If the server refuses the session, a person is asked `question`; `fresh` creates the turn in a
+    /// new session, under the given key, if that is the answer.
     pub(super) async fn take_or_ask<T, C, F, Fut>(
         self,
         ctx: &Ctx<C>,
         mut question: SessionRefused,
         fresh: F,
-    ) -> Result<Taken<T>, NodeError>
+    ) -> Result<TurnOutcome<T>, NodeError>
     where
         T: Submit,
         C: Agents,
@@ -207,7 +207,7 @@ impl Turn {
             let mut taken = turn.taken::<T, C>(ctx, Some(&question)).await?;
             taken.turned = taken.turned.after((usage, raised));
             taken.model = taken.model.or(model);
-            if taken.then != Then::Fresh {
+            if taken.then != NextStep::Fresh {
                 return Ok(taken);
             }
             nth += 1;
@@ -222,38 +222,38 @@ impl Turn {
         mut self,
         ctx: &Ctx<C>,
         question: Option<&SessionRefused>,
-    ) -> Result<Taken<T>, NodeError> {
+    ) -> Result<TurnOutcome<T>, NodeError> {
         let before = self.agent.model.clone();
         let mut refusals = question.map_or(0, |question| question.tries);
         let (turned, then) = self.read::<T, C>(ctx, question, &mut refusals).await?;
         let model = self.agent.model.filter(|model| before.as_ref() != Some(model));
-        Ok(Taken { turned, model, then, refusals })
+        Ok(TurnOutcome { turned, model, then, refusals })
     }
 
-    /// Asks, and asks once more for what could not be read.
+    /// Sends the request, and sends it once more if the result cannot be parsed.
     async fn read<T: Submit, C: Agents>(
         &mut self,
         ctx: &Ctx<C>,
         question: Option<&SessionRefused>,
         refusals: &mut u32,
-    ) -> Result<(Turned<T>, Then), NodeError> {
+    ) -> Result<(Turned<T>, NextStep), NodeError> {
         let (first, around) = self.ask::<T, C>(ctx, question, refusals).await?;
         let first = match first {
-            Ended::Finished(first) => first,
-            Ended::SessionLost => return Ok((without(Answer::SessionLost, around), Then::Done)),
-            Ended::Failed(why) => return Ok((without(Answer::Unusable(why), around), Then::Done)),
-            Ended::Refused(why, then) => return Ok((without(Answer::Unusable(why), around), then)),
+            RequestEnd::Finished(first) => first,
+            RequestEnd::SessionLost => return Ok((without(Answer::SessionLost, around), NextStep::Done)),
+            RequestEnd::Failed(why) => return Ok((without(Answer::Unusable(why), around), NextStep::Done)),
+            RequestEnd::Refused(why, then) => return Ok((without(Answer::Unusable(why), around), then)),
         };
         let why = match submitted::<T>(&first) {
-            Ok(given) => return Ok((turned(Answer::Given(given), first, around), Then::Done)),
+            Ok(given) => return Ok((turned(Answer::Given(given), first, around), NextStep::Done)),
             Err(why) => why,
         };
         if first.status != Status::Done {
             let why = format!("it used up what a turn may use ({:?})", first.status);
-            return Ok((turned(Answer::Unusable(why), first, around), Then::Done));
+            return Ok((turned(Answer::Unusable(why), first, around), NextStep::Done));
         }
         if !around.tampered.is_empty() {
-            return Ok((turned(Answer::Unusable(why), first, around), Then::Done));
+            return Ok((turned(Answer::Unusable(why), first, around), NextStep::Done));
         }
         let (mut usage, raised) = (first.usage, around.raised);
         usage += around.used;
@@ -262,21 +262,21 @@ impl Turn {
         self.agent.model = again.agent.model;
         around.raised = around.raised.later(raised);
         let second = match second {
-            Ended::Finished(second) => second,
-            Ended::Refused(why, then) => {
+            RequestEnd::Finished(second) => second,
+            RequestEnd::Refused(why, then) => {
                 return Ok((turned(Answer::Unusable(why), Finished { usage, ..first }, around), then));
             }
-            Ended::SessionLost | Ended::Failed(_) => {
-                return Ok((turned(Answer::Unusable(why), Finished { usage, ..first }, around), Then::Done));
+            RequestEnd::SessionLost | RequestEnd::Failed(_) => {
+                return Ok((turned(Answer::Unusable(why), Finished { usage, ..first }, around), NextStep::Done));
             }
         };
         let answer = submitted::<T>(&second).map_or_else(Answer::Unusable, Answer::Given);
         let mut turned = turned(answer, second, around);
         turned.usage += usage;
-        Ok((turned, Then::Done))
+        Ok((turned, NextStep::Done))
     }
 
-    /// The turn that asks for what could not be read.
+    /// Returns the turn that asks for a readable result.
     fn again<T: Submit>(&self, first: &Finished, why: &str) -> Self {
         let repair = Prompt::repair(T::TOOL, why);
         let (session, prompt) = match &first.session {
@@ -287,30 +287,30 @@ impl Turn {
     }
 }
 
-fn turned<T>(answer: Answer<T>, finished: Finished, around: Around) -> Turned<T> {
+fn turned<T>(answer: Answer<T>, finished: Finished, around: RequestState) -> Turned<T> {
     let Finished { session, usage, .. } = finished;
     let mut turned = Turned { session, ..without(answer, around) };
     turned.usage += usage;
     turned
 }
 
-fn without<T>(answer: Answer<T>, around: Around) -> Turned<T> {
-    let Around { tampered, at, raised, used: usage, is_aborted, cut } = around;
+fn without<T>(answer: Answer<T>, around: RequestState) -> Turned<T> {
+    let RequestState { tampered, at, raised, used: usage, is_aborted, cut } = around;
     Turned { answer, session: None, usage, tampered, at, raised, is_aborted, cut }
 }
 
 /// The end of a turn, after all waits.
-pub(super) enum Ended {
+pub(super) enum RequestEnd {
     Finished(Finished),
     SessionLost,
     Failed(String),
     /// The server refused the session, and a person decided.
-    Refused(String, Then),
+    Refused(String, NextStep),
 }
 
 /// The findings about the repository and the budget around a request.
 #[derive(Default)]
-pub(super) struct Around {
+pub(super) struct RequestState {
     pub(super) tampered: Vec<String>,
     pub(super) at: Option<Standing>,
     pub(super) raised: NewLimits,
@@ -322,10 +322,10 @@ pub(super) struct Around {
     pub(super) cut: Option<Cut>,
 }
 
-impl Around {
-    /// Notes what cut the turn short; it ended without an answer then.
-    pub(super) fn cut(&mut self, cut: Cut) -> Ended {
+impl RequestState {
+    /// Records what cut the turn short; it has no answer then.
+    pub(super) fn cut(&mut self, cut: Cut) -> RequestEnd {
         self.cut = Some(cut);
-        Ended::Failed("it was cut short".into())
+        RequestEnd::Failed("it was cut short".into())
     }
 }

@@ -1,4 +1,4 @@
-//! The texts of a turn: read from contents before an agent is asked, stored as contents for the journal, and read back from
+//! The texts of a turn: read from contents before a request, stored as contents for the journal, and read back from
 //! there. Knows prompts; must not know drivers.
 
 use std::path::{Path, PathBuf};
@@ -13,18 +13,17 @@ use crate::drivers::Session;
 use crate::graph::NodeError;
 use crate::process::Redactor;
 
-/// The texts that an agent gets.
 pub(super) struct Texts {
     pub(super) system: String,
     pub(super) prompt: String,
 }
 
-/// The texts as the journal has them: long ones by their hashes, and without the keys of this process.
+/// The texts as journalled: long ones by their hashes, and without the keys of this process.
 pub(super) struct RecordedTexts {
-    /// None where the session is not new.
+    /// None unless the session is new.
     pub(super) system: Option<Parts>,
     pub(super) prompt: Parts,
-    /// The folder of the contents; none if there is no reference.
+    /// Folder of the contents; none if there is no reference.
     pub(super) contents: Option<PathBuf>,
 }
 
@@ -41,8 +40,8 @@ impl Turn {
         blocking(read).await?.map_err(unreadable)
     }
 
-    /// Stores the long texts if `is_stored`, and returns what the journal keeps. An agent without a home has no place for them:
-    /// they are in the journal itself.
+    /// Stores the long texts if `is_stored`, and returns the texts for the journal. Without a home for the agent, the
+    /// journal has the full texts.
     pub(super) async fn recorded_texts(&self, is_stored: bool) -> Result<RecordedTexts, NodeError> {
         let contents = self.contents();
         let has_place = is_stored && self.agent.home.is_some();
@@ -71,8 +70,8 @@ fn unreadable(error: ContentError) -> NodeError {
     NodeError::permanent(format!("{error} (help: {help})"))
 }
 
-/// Replaces references to contents in a message that begins a turn by their texts; in the place of one that cannot be read
-/// there is its hash, and the reason. Leaves other messages as they are. Blocks.
+/// Replaces references to contents by their texts in a message that starts a turn; one that cannot be read is replaced
+/// by its hash and the reason. Leaves other messages unchanged. Blocks.
 pub(crate) fn read_texts(message: &mut Value) {
     let Some(turn) = message.get_mut("turn").and_then(Value::as_object_mut) else { return };
     let Some(folder) = turn.get("contents").and_then(Value::as_str) else { return };

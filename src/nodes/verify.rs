@@ -1,9 +1,9 @@
-//! The node that runs the commands of a plan after the work on a task. It knows commands, not why they are run.
+//! The node that runs the commands of a plan after the work on a task. Knows commands, must not know their purpose.
 
 use std::time::Duration;
 
 use super::checks::{Check, Checks};
-use super::folder::{After, Base, Folder, Seen};
+use super::folder::{After, Base, Folder, TamperCheck};
 use super::siblings::Siblings;
 use super::step::step;
 use crate::graph::{Ctx, Node, NodeError, NodeId, State, Writes};
@@ -12,18 +12,18 @@ use crate::workspace::TreeId;
 /// The number of changed files that are named.
 const SHOWN: usize = 10;
 
-/// Commands to be run.
+/// Commands to run.
 #[derive(Clone, Debug)]
 pub struct VerifyJob {
     /// The folder of the work.
     pub folder: Folder,
-    /// The lines, in order; each in a shell of its own.
+    /// Command lines, in order; each in a separate shell.
     pub commands: Vec<String>,
     /// The time limit of each.
     pub limit: Duration,
     /// The base of the task.
     pub base: Base,
-    /// The files that are judged: what the commands change of them is taken back. None: it stays.
+    /// The files under review: changes that the commands make to them are undone. None: they are kept.
     pub tree: Option<TreeId>,
     /// Variables of this process that the commands get besides the usual ones.
     pub pass: Vec<String>,
@@ -31,7 +31,7 @@ pub struct VerifyJob {
     pub together: Option<Siblings>,
 }
 
-/// Commands that were run.
+/// Result of the commands.
 #[derive(Clone, Debug)]
 pub struct Verified {
     /// The results. After a command that fails no other is run.
@@ -44,10 +44,10 @@ pub struct Verified {
     pub notices: Vec<String>,
 }
 
-/// Returns a node that runs commands: `job` reads from the state which, `done` makes the update from how they ended. They get
-/// no variables of this process but the usual ones.
+/// Returns a node that runs commands: `job` reads them from the state, `done` creates the update from their results.
+/// They get only the usual variables of this process.
 ///
-/// The node fails if a command cannot be started; one that fails has ended.
+/// The node fails if a command cannot be started; a failing command is a result.
 pub fn verify<S, N, C, A, D, E, W>(job: A, done: D) -> impl Node<S, N, C>
 where
     S: State,
@@ -65,7 +65,7 @@ async fn perform<C: Send + Sync + 'static>(job: VerifyJob, ctx: Ctx<C>) -> Resul
     verified(&job, "", &ctx).await
 }
 
-/// Runs the commands of a job; `prefix` tells its effects from those of other jobs of the node.
+/// Runs the commands of a job; `prefix` distinguishes its effects from those of other jobs of the node.
 pub(super) async fn verified<C>(job: &VerifyJob, prefix: &str, ctx: &Ctx<C>) -> Result<Verified, NodeError>
 where
     C: Send + Sync + 'static,
@@ -77,16 +77,16 @@ where
     if job.commands.is_empty() {
         return Ok(Verified { checks: vec![], tampered: vec![], tree: None, notices: vec![] });
     }
-    let at = job.folder.stand(ctx, &format!("{prefix}stand"), &job.base).await?;
+    let at = job.folder.restore_head(ctx, &format!("{prefix}stand"), &job.base).await?;
     let before = job.folder.guard(ctx, &format!("{prefix}checks")).await?;
     let checks = match prefix {
         "" => job.checks().run("check", ctx).await?,
-        // Each of several jobs has the commands of those before: what succeeds is not stored again and again.
+        // Each of several jobs repeats the commands of earlier ones: success is not journalled again and again.
         _ => job.checks().failure(&format!("{prefix}check"), ctx).await?.into_iter().collect(),
     };
     let tampered = job.folder.tampered(ctx, &format!("{prefix}checks"), &before).await?;
     let base = Base { at, ..job.base.clone() };
-    let seen = Seen { tampered, is_shared: job.together.is_some() };
+    let seen = TamperCheck { tampered, is_shared: job.together.is_some() };
     let left = job.folder.after_as(ctx, &format!("{prefix}after"), &base, seen).await?;
     let After { tampered, mut tree, mut notices } = left;
     if let Some(judged) = job.tree.as_ref().filter(|judged| tree.as_ref().is_some_and(|left| left != *judged)) {
@@ -108,7 +108,7 @@ impl VerifyJob {
     }
 }
 
-/// A check that fails if the files hold a key of this process: nobody is shown them then.
+/// Returns a failed check if the files contain a key of this process, as nobody may see them then.
 async fn leak<C: Send + Sync + 'static>(
     job: &VerifyJob,
     prefix: &str,

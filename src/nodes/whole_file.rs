@@ -1,8 +1,8 @@
-//! Small files that are written as a whole.
+//! Atomic writes of small files.
 
 use std::path::Path;
 
-/// Writes a small file in one step: a reader finds all of it, or nothing.
+/// Writes a small file atomically: a reader finds all of it, or nothing.
 pub(super) fn write_whole(file: &Path, text: &str) -> std::io::Result<()> {
     let draft = file.with_extension("draft");
     std::fs::write(&draft, text)?;

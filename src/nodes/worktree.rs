@@ -1,4 +1,5 @@
-//! The node that makes the worktree of a subtask ready, and what ends worktrees. Knows git and commands, not what is worked on.
+//! The node that prepares the worktree of a subtask, and the removal of worktrees. Knows git and commands, must not
+//! know the work.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -12,18 +13,18 @@ use super::step::step;
 use crate::graph::{Ctx, Node, NodeError, NodeId, State, Writes};
 use crate::workspace::{CommitId, Furnishings, LeftOut, Snapshot, TreeId, Workspace, WorkspaceError};
 
-/// A worktree to be made ready.
+/// A worktree to prepare.
 #[derive(Clone, Debug)]
 pub struct WorktreeJob {
     /// The work tree of the run, from which files are copied.
     pub repository: Folder,
     /// The folder of the worktree: an absolute path.
     pub path: PathBuf,
-    /// The commit that it starts at.
+    /// The commit to start at.
     pub at: CommitId,
-    /// Files to copy into it, and those that it gets links to; paths count from the top of the work tree.
+    /// Files to copy or link into it; paths are relative to the top of the work tree.
     pub furnishings: Furnishings,
-    /// Commands that are run in it, in order.
+    /// Setup commands, in order.
     pub setup: Vec<String>,
     /// The time limit of each.
     pub limit: Duration,
@@ -35,36 +36,35 @@ pub struct WorktreeJob {
     pub together: Option<Siblings>,
 }
 
-/// A worktree that was made ready.
+/// Result of preparing a worktree.
 #[derive(Clone, Debug)]
 pub struct Worktree {
     /// The worktree.
     pub folder: Folder,
-    /// The position and files at which the work in it begins; none if it is not ready.
+    /// Position and files at the start of the work; none if it is not ready.
     pub base: Option<Base>,
-    /// The reason for which it is not ready.
+    /// The problem, if it is not ready.
     pub problem: Option<Unready>,
     /// Notices for people.
     pub notices: Vec<String>,
 }
 
-/// The reason for which a worktree is not ready.
+/// Reason that a worktree is not ready.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Unready {
-    /// Something could not be copied or linked, or a command failed.
+    /// A copy, link or command failed.
     Failed(String),
     /// It was stopped with its group.
     Stopped(String),
-    /// Somebody changed what git runs.
+    /// Hooks or configuration of git were changed.
     Tampered(String),
 }
 
-/// Returns a node that makes a worktree with a detached HEAD: `job` reads from the state which, `done` makes the update from the
-/// worktree. Files are copied and linked, then the setup commands run; the files that are there afterwards are where the work in
-/// it begins.
+/// Returns a node that creates a worktree with a detached HEAD: `job` reads it from the state, `done` creates the
+/// update. Files are copied and linked, then the setup commands run; the work starts with the files after them.
 ///
-/// The node fails if git fails; a command that fails is a problem of the worktree.
+/// The node fails if git fails; a failing command is a problem of the worktree.
 pub fn worktree<S, N, C, A, D, E, W>(job: A, done: D) -> impl Node<S, N, C>
 where
     S: State,
@@ -78,7 +78,7 @@ where
     step(job, made_ready, done)
 }
 
-/// Makes a worktree ready; a command that fails is a problem of it.
+/// Prepares a worktree; a failing command is a problem of it.
 pub(super) async fn made_ready<C: Send + Sync + 'static>(job: WorktreeJob, ctx: Ctx<C>) -> Result<Worktree, NodeError> {
     let folder = job.folder();
     let unready = |problem| Worktree { folder: folder.clone(), base: None, problem: Some(problem), notices: vec![] };
@@ -100,9 +100,9 @@ pub(super) async fn made_ready<C: Send + Sync + 'static>(job: WorktreeJob, ctx: 
 /// The base of the work in a worktree.
 #[derive(Serialize, Deserialize)]
 enum WorktreeStart {
-    /// The position and files, with notices.
+    /// Position and files, with notices.
     Base(Base, Vec<String>),
-    /// Nothing, for somebody changed what git runs.
+    /// Hooks or configuration of git were changed.
     Tampered(String),
 }
 
@@ -116,7 +116,6 @@ impl From<&Check> for Unready {
 }
 
 impl Unready {
-    /// Returns the reason in words.
     pub(super) fn into_words(self) -> String {
         let (Self::Failed(problem) | Self::Stopped(problem) | Self::Tampered(problem)) = self;
         problem
@@ -127,7 +126,7 @@ impl Unready {
     }
 }
 
-/// The position and files of a worktree whose work begins.
+/// Returns the start of the work in a prepared worktree.
 async fn base<C>(job: &WorktreeJob, folder: &Folder, ctx: &Ctx<C>) -> Result<WorktreeStart, NodeError>
 where
     C: Send + Sync + 'static,
@@ -145,19 +144,19 @@ where
 }
 
 impl WorktreeJob {
-    /// The worktree, without what was copied and linked.
+    /// Returns the worktree, without the copied and linked files.
     pub(super) fn folder(&self) -> Folder {
         let apart = self.furnishings.paths().map(Path::to_owned).collect();
         Folder { directory: self.path.clone(), apart }
     }
 
-    /// The files of a worktree that was made ready: those of its commit, unless the setup changed some. What git runs in it is compared
-    /// with what it was when the worktree was locked, and somebody may have changed that before: the run's own work tree tells.
+    /// Returns the files of a prepared worktree: those of its commit, unless there are setup commands. The worktree's
+    /// lock guards its hooks and configuration only from then on; earlier changes show in the run's own work tree.
     async fn files<C>(&self, workspace: &Workspace, ctx: &Ctx<C>) -> Result<Snapshot, WorkspaceError>
     where
         C: Send + Sync + 'static,
     {
-        self.repository.held(ctx).await?.ensure_untampered().await?;
+        self.repository.hold_workspace(ctx).await?.ensure_untampered().await?;
         if self.setup.is_empty() {
             return Ok(Snapshot { tree: workspace.tree_of(&self.at).await?, left_out: vec![] });
         }
@@ -168,7 +167,7 @@ impl WorktreeJob {
         Checks { folder, commands: &self.setup, limit: self.limit, pass: &self.pass, together: self.together.as_ref() }
     }
 
-    /// Makes the worktree; returns the problem of what is to be copied or linked.
+    /// Creates the worktree; returns the problem of files to copy or link.
     async fn make<C: Send + Sync + 'static>(&self, ctx: &Ctx<C>) -> Result<Option<Unready>, NodeError> {
         match self.made(ctx).await {
             Ok(()) => Ok(None),
@@ -183,13 +182,13 @@ impl WorktreeJob {
     }
 
     async fn made<C: Send + Sync + 'static>(&self, ctx: &Ctx<C>) -> Result<(), WorkspaceError> {
-        let repository = self.repository.held(ctx).await?; // so that siblings cannot change what git runs meanwhile
+        let repository = self.repository.hold_workspace(ctx).await?; // so that siblings cannot change what git runs meanwhile
         let made = repository.detached_worktree(&self.path, &self.at).await?;
         repository.furnish(&made, &self.furnishings).await
     }
 }
 
-/// Makes a worktree ready, and returns the files that are there afterwards. A command that fails is a failure.
+/// Prepares a worktree, and returns its files. A failing command is an error.
 pub(super) async fn prepared<C>(job: &WorktreeJob, ctx: &Ctx<C>) -> Result<TreeId, NodeError>
 where
     C: Send + Sync + 'static,
@@ -206,7 +205,7 @@ where
     Ok(job.files(&folder.hold(ctx).await?, ctx).await.map_err(failed)?.tree)
 }
 
-/// Opens a worktree at a commit; makes it if it is not there.
+/// Opens a worktree at a commit; creates it if missing.
 pub(super) async fn reopened(repository: &Folder, path: &Path, at: &CommitId) -> Result<Workspace, NodeError> {
     repository.open().await?.detached_worktree(path, at).await.map_err(failed)
 }

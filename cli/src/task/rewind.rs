@@ -77,8 +77,8 @@ async fn past(stored: &StoredThread, attempt: u32) -> Result<Past, Refusal> {
     let found = changes.iter().find(|change| known && is_it(&change.value));
     let found = found.ok_or_else(|| unknown(&stored.found().thread, &last, attempt))?;
     let state = state(&stored.state_at(found.checkpoint).await?)?;
-    let begun = state.start.clone().zip(state.attempt.files.clone());
-    let (start, files) = begun.ok_or_else(|| unknown(&stored.found().thread, &last, attempt))?;
+    let start = state.start.clone().zip(state.attempt.files.clone());
+    let (start, files) = start.ok_or_else(|| unknown(&stored.found().thread, &last, attempt))?;
     let commit = state.attempt.base.as_ref().unwrap_or(&start.base).at.commit.clone();
     let commit = commit.ok_or_else(|| {
         Refusal::new("the repository had no commit when the task began: there is none for a new branch")

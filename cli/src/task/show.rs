@@ -74,7 +74,7 @@ fn of_line(line: &AttemptLine) -> ShownAttempt {
     }
 }
 
-/// The children of the first task, those included that have not begun.
+/// Returns the children of the first task, including those that have not started.
 fn children(state: &CodeTaskState) -> Result<Vec<ShownTask>, Refusal> {
     let specs = state.children.iter().flat_map(|children| &children.specs);
     let folder = run_folder(state).join("children");

@@ -1,4 +1,4 @@
-//! What each channel adds to the methods of the `State` impl: a row of the table, or the arm of a match.
+//! The code of each channel in the methods of the `State` impl: a row of the table, or the arm of a match.
 //!
 //! Names in these arms begin with `__` where a path of the user's is in reach: a reducer may well be called `merge`.
 

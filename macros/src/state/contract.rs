@@ -1,4 +1,4 @@
-//! What the engine sees: the write enum, and the impl of `State` around the arms of the channels.
+//! The part of the expansion for the engine: the write enum, and the impl of `State` around the arms of the channels.
 
 use proc_macro2::TokenStream;
 use quote::{quote, quote_spanned};

@@ -1,4 +1,4 @@
-//! What users see: the update type, its setters, and what it converts into.
+//! The public part of the expansion: the update type, its setters, and what it converts into.
 
 use proc_macro2::TokenStream;
 use quote::quote;

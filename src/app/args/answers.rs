@@ -2,7 +2,7 @@
 
 use clap::Args;
 
-use super::runs::Talk;
+use super::runs::InteractiveArg;
 use crate::app::decide::Verdict;
 
 /// Which question an answer is for, and who gives it.
@@ -25,7 +25,7 @@ pub(crate) struct AnswerTo {
     pub record_only: bool,
 
     #[command(flatten)]
-    pub talk: Talk,
+    pub interaction: InteractiveArg,
 }
 
 /// Answer a question with JSON, and go on

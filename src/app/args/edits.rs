@@ -1,4 +1,4 @@
-//! Commands that write the past or remove it: `update`, `fork`, `delete`.
+//! Arguments of the commands that write or remove history: `update`, `fork`, `delete`.
 
 use clap::Args;
 
@@ -65,7 +65,7 @@ pub(crate) struct Delete {
     pub thread: String,
 }
 
-/// Reads the number of a checkpoint, with or without a `#`.
+/// Parses the number of a checkpoint, with or without a `#`.
 pub(super) fn checkpoint(text: &str) -> Result<u64, String> {
     text.trim_start_matches('#').parse().map_err(|_| "a checkpoint is a number; `history` lists them".to_owned())
 }

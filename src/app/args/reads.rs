@@ -1,4 +1,4 @@
-//! Commands that only look: threads, states, histories, graphs.
+//! Arguments of the commands that only read: threads, states, histories, graphs.
 
 use clap::builder::PossibleValue;
 use clap::{Args, ValueEnum};

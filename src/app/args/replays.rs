@@ -1,4 +1,4 @@
-//! Commands that take a thread's past apart: `diff`, `replay`.
+//! Arguments of `diff` and `replay`.
 
 use clap::{Args, ValueEnum};
 
@@ -24,7 +24,7 @@ pub(crate) struct Diff {
     pub to: u64,
 }
 
-/// How a thread is replayed.
+/// Mode of a replay.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Mode {
     /// Tell it again from the store: nothing runs

@@ -1,4 +1,4 @@
-//! The command `runner`.
+//! Arguments of the command `runner`.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! Commands that run something: `run`, `proceed`, `retry`, `cancel`.
+//! Arguments of the commands that run something: `run`, `proceed`, `retry`, `cancel`.
 
 use clap::{Arg, ArgAction, ArgMatches, Args, Command};
 
@@ -34,13 +34,13 @@ pub(super) fn run(graphs: &[Box<dyn AnyGraph>]) -> Command {
     command.subcommands(graphs)
 }
 
-/// Returns a command that is the same as `run` with a graph; `is_group`: it has subcommands beside.
+/// Returns a command that is the same as `run` with a graph; `is_group` if it has subcommands too.
 pub(super) fn shorthand(graph: &dyn AnyGraph, word: &str, is_group: bool) -> Command {
     let command = of_graph(graph, word, word);
     if is_group { command.args_conflicts_with_subcommands(true).subcommand_negates_reqs(true) } else { command }
 }
 
-/// Returns the command `name` that runs a graph; it is called by the words `call`.
+/// Returns the command `name` that runs a graph; `call` is how examples call it.
 fn of_graph(graph: &dyn AnyGraph, name: &str, call: &str) -> Command {
     let line = graph.line();
     let about = line.about.clone().unwrap_or_else(|| format!("Nodes: {}", line.nodes.join(", ")));
@@ -52,7 +52,7 @@ fn of_graph(graph: &dyn AnyGraph, name: &str, call: &str) -> Command {
         .long("thread")
         .value_name("ID")
         .help("The new thread's name; made from the graph's name and the time unless given");
-    let (command, own) = graph.own_args(Command::new(name.to_owned()).about(about));
+    let (command, own) = graph.graph_args(Command::new(name.to_owned()).about(about));
     let own_names = own.iter().fold(command, |command, id| command.mut_arg(id, |arg| arg.conflicts_with(INPUT)));
     let after = format!("{}{}", channels(&line, own.is_empty()), examples(call, graph.examples()));
     own_names
@@ -86,7 +86,7 @@ pub(crate) struct RunArgs<'a> {
     pub graph: &'a str,
     pub input: Option<&'a str>,
     pub thread: Option<&'a str>,
-    pub talk: Talk,
+    pub interaction: InteractiveArg,
     pub stops: StopArgs,
     /// The source of the graph's own arguments.
     pub own: &'a ArgMatches,
@@ -99,17 +99,17 @@ impl<'a> RunArgs<'a> {
         Ok(Self::named(graph, own))
     }
 
-    /// Reads what a graph's command was given.
+    /// Reads the arguments of a graph's command.
     pub(super) fn named(graph: &'a str, own: &'a ArgMatches) -> Self {
         let text = |id: &str| own.get_one::<String>(id).map(String::as_str);
-        let talk = Talk { interactive: own.get_flag(INTERACTIVE) };
-        Self { graph, input: text(INPUT), thread: text(THREAD), talk, stops: StopArgs::read(own), own }
+        let interaction = InteractiveArg { interactive: own.get_flag(INTERACTIVE) };
+        Self { graph, input: text(INPUT), thread: text(THREAD), interaction, stops: StopArgs::read(own), own }
     }
 }
 
 /// The presence of a person at the terminal.
 #[derive(Args, Clone, Copy, Debug, Default)]
-pub(crate) struct Talk {
+pub(crate) struct InteractiveArg {
     #[arg(long, help = ASKS)]
     pub interactive: bool,
 }
@@ -136,7 +136,7 @@ pub(crate) struct Proceed {
     pub stops: StopArgs,
 
     #[command(flatten)]
-    pub talk: Talk,
+    pub interaction: InteractiveArg,
 }
 
 /// Begin the unfinished superstep of a thread anew
@@ -150,7 +150,7 @@ pub(crate) struct Retry {
     pub on: OnThread,
 
     #[command(flatten)]
-    pub talk: Talk,
+    pub interaction: InteractiveArg,
 }
 
 /// Cancel the run of a thread in another process

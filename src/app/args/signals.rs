@@ -1,4 +1,4 @@
-//! The command that sends a signal, or discards one.
+//! Arguments of `signal`.
 
 use clap::Args;
 

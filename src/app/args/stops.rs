@@ -1,4 +1,4 @@
-//! The options that set where the runs of a thread stop.
+//! Options that set the stop points of a thread.
 
 use clap::{Arg, ArgAction, ArgMatches, Args};
 
@@ -22,7 +22,7 @@ pub(crate) struct StopArgs {
 }
 
 impl StopArgs {
-    /// Returns the options of `run`, whose names a graph's own arguments cannot take.
+    /// Returns the options of `run`, with ids that a graph's own arguments cannot have.
     pub(super) fn of_run() -> [Arg; 2] {
         let option = |id: &'static str, long: &'static str, help: &'static str| {
             Arg::new(id).long(long).value_name("NODE").action(ArgAction::Append).help(help)
@@ -35,7 +35,7 @@ impl StopArgs {
         Self { stop_before: names(BEFORE), stop_after: names(AFTER), no_stops: false }
     }
 
-    /// Returns whether they leave the thread's stop points as they are.
+    /// Returns true if they leave the thread's stop points as they are.
     pub(crate) fn is_empty(&self) -> bool {
         !self.no_stops && self.stop_before.is_empty() && self.stop_after.is_empty()
     }

@@ -3,14 +3,14 @@
 use clap::{Command, Subcommand};
 
 use super::answers::{Approve, Dismiss, Edit, Reject, Resume, Revise};
-use super::carry::{Export, Import, Repair, Trust};
 use super::edits::{Delete, Fork, Update};
-use super::keeps::{Gc, Tag};
 use super::reads::{Completions, Draw, Events, Graphs, History, Log, Show, Status, Threads, Watch};
 use super::replays::{Diff, Replay};
+use super::retention::{Gc, Tag};
 use super::runner::Runner;
 use super::runs::{Cancel, Proceed, Retry};
 use super::signals::Signal;
+use super::transfer::{Export, Import, Repair, Trust};
 
 /// The commands, but for `run`, which is made from the registered graphs.
 #[derive(Subcommand, Clone, Debug)]

@@ -1,16 +1,16 @@
 //! Commands that answer a question.
 
-use super::given;
+use super::json_input;
 use super::output::CommandOutput;
 use super::session::Session;
 use crate::app::{
     args::{AnswerTo, Decision, Resume, StopArgs},
     decide::Verdict,
-    desk::{AnswerAsk, Ask, Saying},
-    erased::Go,
+    erased::RunRequest,
     failure::Failure,
     local::answer,
-    shapes::Stand,
+    service::{AnswerInput, AnswerRequest, ThreadRequest},
+    shapes::ThreadReport,
 };
 
 impl Session {
@@ -20,36 +20,42 @@ impl Session {
             return if to.record_only || to.interrupt.is_some() {
                 Err(Failure::usage("there is no answer to store").help("add `--answer JSON`"))
             } else {
-                self.proceed(&thread, &StopArgs::default(), to.talk).await
+                self.proceed(&thread, &StopArgs::default(), to.interaction).await
             };
         };
-        self.answered(thread, Saying::Json(given::json("--answer", &text)?), to).await
+        self.answer_question(thread, AnswerInput::Json(json_input::json("--answer", &text)?), to).await
     }
 
-    pub(super) async fn decided(&self, decision: Decision) -> Result<CommandOutput, Failure> {
+    pub(super) async fn decide(&self, decision: Decision) -> Result<CommandOutput, Failure> {
         let Decision { thread, verdict, feedback, to } = decision;
         let says = match verdict {
-            Verdict::Approve => Saying::Approve,
-            Verdict::Reject => Saying::Reject(feedback),
-            Verdict::Revise => Saying::Revise(feedback.unwrap_or_default()),
+            Verdict::Approve => AnswerInput::Approve,
+            Verdict::Reject => AnswerInput::Reject(feedback),
+            Verdict::Revise => AnswerInput::Revise(feedback.unwrap_or_default()),
         };
-        self.answered(thread, says, to).await
+        self.answer_question(thread, says, to).await
     }
 
-    pub(super) async fn answered(&self, thread: String, says: Saying, to: AnswerTo) -> Result<CommandOutput, Failure> {
-        let AnswerTo { interrupt, by, note, record_only, talk } = to;
-        let ask = AnswerAsk { thread: thread.clone(), says, interrupt, by, note };
+    pub(super) async fn answer_question(
+        &self,
+        thread: String,
+        says: AnswerInput,
+        to: AnswerTo,
+    ) -> Result<CommandOutput, Failure> {
+        let AnswerTo { interrupt, by, note, record_only, interaction } = to;
+        let request = AnswerRequest { thread: thread.clone(), says, interrupt, by, note };
         if record_only {
-            let stand: Stand = self.ask(Ask::Answer(ask)).await?;
-            let mut output = self.stands(stand, 0)?;
-            output
-                .text
-                .push_str(&format!("\nthe answer is stored. Go on with\n  {}\n", self.caller.on("proceed", &thread)));
+            let report: ThreadReport = self.call(ThreadRequest::Answer(request)).await?;
+            let mut output = self.thread_output(report, 0)?;
+            output.text.push_str(&format!(
+                "\nthe answer is stored. Go on with\n  {}\n",
+                self.caller.thread_command("proceed", &thread)
+            ));
             return Ok(output);
         }
-        let local = self.answering()?;
+        let local = self.store_to_answer()?;
         let found = local.thread(&thread).await?;
-        let answer = answer(&*found, ask).await?;
-        self.converse(&*found, &thread, Go::Answer(Box::new(answer)), talk).await
+        let answer = answer(&*found, request).await?;
+        self.run_interactive(&*found, &thread, RunRequest::Answer(Box::new(answer)), interaction).await
     }
 }

@@ -1,4 +1,4 @@
-//! `edit`: a text that a person changes in their editor is the answer.
+//! `edit`: answers a question with a text that a person edits.
 
 use std::ffi::OsString;
 use std::io::Write;
@@ -9,28 +9,28 @@ use super::output::CommandOutput;
 use super::session::Session;
 use crate::app::{
     args::{AnswerTo, Edit},
-    desk::{Ask, Saying},
     failure::Failure,
+    service::{AnswerInput, ThreadRequest},
     shapes::Draft,
 };
 
 impl Session {
     pub(super) async fn edit(&self, args: Edit) -> Result<CommandOutput, Failure> {
         let Edit { thread, to } = args;
-        let ask = Ask::Draft { thread: thread.clone(), interrupt: to.interrupt.clone() };
-        let Draft { id, text } = self.ask(ask).await?;
-        let Some(edited) = edited(&text)? else {
+        let request = ThreadRequest::Draft { thread: thread.clone(), interrupt: to.interrupt.clone() };
+        let Draft { id, text } = self.call(request).await?;
+        let Some(edited) = edit_text(&text)? else {
             let error = "the text was left as it was: nothing is answered".to_owned();
             return Err(Failure::new(error).hint("`{status}` shows what else answers the question"));
         };
-        let says = Saying::Edited(edited.text.clone());
-        let answered = self.answered(thread, says, AnswerTo { interrupt: Some(id), ..to }).await;
-        edited.settled(answered)
+        let says = AnswerInput::Edited(edited.text.clone());
+        let answered = self.answer_question(thread, says, AnswerTo { interrupt: Some(id), ..to }).await;
+        edited.keep_on_failure(answered)
     }
 }
 
-/// Opens a text in the person's editor and returns what they saved; none if they changed nothing.
-pub(super) fn edited(text: &str) -> Result<Option<Edited>, Failure> {
+/// Opens a text in the person's editor and returns the saved one; none if it is unchanged.
+pub(super) fn edit_text(text: &str) -> Result<Option<EditedText>, Failure> {
     let failed = |error: &std::io::Error| Failure::new("the text cannot be edited").because(error);
     let mut file = tempfile(text).map_err(|error| failed(&error))?;
     let saved = match open(&file.path) {
@@ -41,7 +41,7 @@ pub(super) fn edited(text: &str) -> Result<Option<Edited>, Failure> {
         }
         Err(error) => Err(failed(&error)),
     };
-    file.text = saved.map_err(|failure| file.kept(failure))?;
+    file.text = saved.map_err(|failure| file.with_path(failure))?;
     if file.text == text {
         file.is_kept = false;
         return Ok(None);
@@ -57,27 +57,27 @@ fn open(path: &Path) -> std::io::Result<std::process::ExitStatus> {
     Command::new("sh").arg("-c").arg(line).arg("sh").arg(path).status() // `$EDITOR` may have arguments of its own
 }
 
-/// A text that a person edited, in a file that only its owner reads. The file is removed once it is of no more use.
-pub(super) struct Edited {
+/// An edited text in a file that only its owner can read. The file is removed once it is not needed any more.
+pub(super) struct EditedText {
     pub(super) text: String,
     path: std::path::PathBuf,
     is_kept: bool,
 }
 
-impl Edited {
-    /// Removes the file once the text is an answer; until then errors say where it is.
-    pub(super) fn settled<T>(mut self, answered: Result<T, Failure>) -> Result<T, Failure> {
+impl EditedText {
+    /// Removes the file if the answer succeeded; else adds its path to the error.
+    pub(super) fn keep_on_failure<T>(mut self, answered: Result<T, Failure>) -> Result<T, Failure> {
         self.is_kept = answered.is_err();
-        answered.map_err(|failure| self.kept(failure))
+        answered.map_err(|failure| self.with_path(failure))
     }
 
-    fn kept(&self, failure: Failure) -> Failure {
+    fn with_path(&self, failure: Failure) -> Failure {
         let error = format!("{}; what you wrote is kept in {}", failure.error, self.path.display());
         Failure { error, ..failure }
     }
 }
 
-impl Drop for Edited {
+impl Drop for EditedText {
     fn drop(&mut self) {
         if !self.is_kept {
             _ = std::fs::remove_file(&self.path);
@@ -85,7 +85,7 @@ impl Drop for Edited {
     }
 }
 
-fn tempfile(text: &str) -> std::io::Result<Edited> {
+fn tempfile(text: &str) -> std::io::Result<EditedText> {
     let name = format!("superstep-{}-{}.md", std::process::id(), crate::app::time::now());
     let path = std::env::temp_dir().join(name);
     let mut options = std::fs::OpenOptions::new();
@@ -93,5 +93,5 @@ fn tempfile(text: &str) -> std::io::Result<Edited> {
     #[cfg(unix)]
     std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
     options.open(&path)?.write_all(text.as_bytes())?;
-    Ok(Edited { text: String::new(), path, is_kept: true })
+    Ok(EditedText { text: String::new(), path, is_kept: true })
 }

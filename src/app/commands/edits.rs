@@ -1,8 +1,8 @@
-//! Commands that write the past or remove it.
+//! Commands that write or remove history.
 
 use serde_json::json;
 
-use super::given;
+use super::json_input;
 use super::output::CommandOutput;
 use super::session::Session;
 use crate::app::{
@@ -17,31 +17,31 @@ use crate::graph::{RunError, ThreadInfo};
 impl Session {
     pub(super) async fn update(&self, args: Update) -> Result<CommandOutput, Failure> {
         let Update { thread: name, values, as_node, at } = args;
-        let values = given::json("--values", &values)?;
+        let values = json_input::json("--values", &values)?;
         let local = self.local()?;
         let graph = self.graphs.of_thread(&name, &local.info(&name).await?.graph)?;
         let writing = graph.input(&values)?;
         let thread = local.thread(&name).await?;
         let dropped = thread.update(at.map(CheckpointId), as_node, writing).await?;
-        self.edited(&*thread, dropped).await
+        self.edit_output(&*thread, dropped).await
     }
 
     pub(super) async fn fork(&self, args: Fork) -> Result<CommandOutput, Failure> {
         let Fork { thread: name, at, to, values } = args;
-        let values = values.map(|text| given::json("--values", &text)).transpose()?;
+        let values = values.map(|text| json_input::json("--values", &text)).transpose()?;
         let local = self.local()?;
         let graph = self.graphs.of_thread(&name, &local.info(&name).await?.graph)?;
         let writing = values.map(|values| graph.input(&values)).transpose()?;
         let mut thread = local.thread(&name).await?;
         let Some(to) = to else {
             let dropped = thread.fork(CheckpointId(at), writing).await?;
-            return self.edited(&*thread, dropped).await;
+            return self.edit_output(&*thread, dropped).await;
         };
         forkable(&local, &name, &to).await?;
         thread.copy_to(&to, CheckpointId(at)).await?;
         thread = local.thread(&to).await?;
         match thread.fork(CheckpointId(at), writing).await {
-            Ok(dropped) => self.edited(&*thread, dropped).await,
+            Ok(dropped) => self.edit_output(&*thread, dropped).await,
             Err(failure) => {
                 local.delete(&ThreadId::from(to.as_str())).await?; // half a fork is none
                 Err(failure)
@@ -50,11 +50,11 @@ impl Session {
     }
 
     /// Returns the position of a thread after an external update.
-    async fn edited(&self, thread: &dyn AnyThread, dropped: Vec<String>) -> Result<CommandOutput, Failure> {
-        let stand = thread.stand().await?;
-        let go_on = self.caller.on("proceed", &stand.thread);
-        let ends = stand.status == "finished";
-        let mut output = self.stands(stand, 0)?;
+    async fn edit_output(&self, thread: &dyn AnyThread, dropped: Vec<String>) -> Result<CommandOutput, Failure> {
+        let report = thread.report().await?;
+        let go_on = self.caller.thread_command("proceed", &report.thread);
+        let ends = report.status == "finished";
+        let mut output = self.thread_output(report, 0)?;
         if !dropped.is_empty() {
             output.text.push_str(&format!("\ndropped: the finished results of {}\n", dropped.join(", ")));
         }
@@ -66,7 +66,7 @@ impl Session {
     }
 
     pub(super) async fn delete(&self, args: Delete) -> Result<CommandOutput, Failure> {
-        let local = self.removing()?;
+        let local = self.store_to_clean()?;
         let id = ThreadId::from(args.thread.as_str());
         if !local.store.threads(None, usize::MAX).await?.contains(&id) {
             local.info(&args.thread).await?; // says which names are near
@@ -76,7 +76,7 @@ impl Session {
     }
 }
 
-/// Checks, before anything is copied, that a fork may be made under a name.
+/// Checks that a fork may have this name, before anything is copied.
 async fn forkable(local: &Local, name: &str, to: &str) -> Result<(), Failure> {
     if to.is_empty() {
         return Err(Failure::usage("a thread needs a name: \"\" is none"));

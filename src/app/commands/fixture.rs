@@ -1,4 +1,4 @@
-//! `export --fixture`: a thread as a file for a test.
+//! `export --fixture`: writes a thread as a file for a test.
 
 use std::fs::File;
 use std::path::Path;
@@ -6,10 +6,10 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
-use super::carry::to_file;
-use super::keeps::lines;
 use super::output::CommandOutput;
+use super::retention::lines;
 use super::session::Session;
+use super::transfer::to_file;
 use crate::app::{failure::Failure, local::Local, text::clean};
 use crate::checkpoint::{ExportOptions, ImportOptions, MemoryCheckpointer, ThreadId, import_thread, trust};
 use crate::graph::Verdict;
@@ -22,7 +22,7 @@ impl Session {
         file: &Path,
         with_secrets: bool,
     ) -> Result<CommandOutput, Failure> {
-        let local = self.looking()?;
+        let local = self.store_to_read()?;
         let info = local.info(thread).await?;
         let options = if with_secrets { ExportOptions::new().with_secrets() } else { ExportOptions::new() };
         let exported = to_file(&local, &info.id, &options, file).await?;

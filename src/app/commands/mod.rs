@@ -1,32 +1,33 @@
-//! What each command does: from parsed arguments to text, JSON and an exit code.
+//! The commands: from parsed arguments to text, JSON and an exit code.
 //!
 //! | file | what it knows |
 //! |---|---|
-//! | `told`, `session` | what a command says; one call of the program |
-//! | `holds` | who holds the store |
-//! | `given`, `replies`, `editor`, `talk` | JSON from a person, the commands that answer a question, answers at the terminal |
-//! | `runs`, `answers`, `signals`, `reads`, `stories`, `replays`, `edits`, `keeps`, `carry`, `fixture`, `runner`, `own` | the commands |
-//! | `perform` | which of them does what was asked for |
+//! | `output`, `session` | the result of a command; one call of the program |
+//! | `store` | access to the store, here or in the process that holds it |
+//! | `json_input`, `answer_commands`, `editor`, `interactive` | JSON arguments; ways to answer a question |
+//! | `runs`, `answers`, `signals`, `reads`, `observe`, `replays`, `edits` | the commands about threads |
+//! | `retention`, `transfer`, `fixture`, `runner`, `custom` | the commands about stores; those that a program adds |
+//! | `perform` | dispatch of an invocation to its command |
 
+mod answer_commands;
 mod answers;
-mod carry;
+mod custom;
 mod editor;
 mod edits;
 mod fixture;
-mod given;
-mod holds;
-mod keeps;
+mod interactive;
+mod json_input;
+mod observe;
 mod output;
-mod own;
 mod perform;
 mod reads;
 mod replays;
-mod replies;
+mod retention;
 mod runner;
 mod runs;
 mod session;
 mod signals;
-mod stories;
-mod talk;
+mod store;
+mod transfer;
 
 pub(crate) use session::Session;

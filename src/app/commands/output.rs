@@ -1,4 +1,4 @@
-//! What a command has to say.
+//! The result of a command.
 
 use serde::Serialize;
 use serde_json::Value;

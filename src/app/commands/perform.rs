@@ -1,20 +1,19 @@
-//! Which command does what was asked for.
+//! Dispatch of an invocation to its command.
 
 use super::output::CommandOutput;
 use super::session::Session;
 use crate::app::{
-    args::{Verb, Wish},
-    desk::Saying,
+    args::{Invocation, Verb},
     failure::Failure,
+    service::AnswerInput,
 };
 
 impl Session {
-    /// Does what was asked for.
-    pub(crate) async fn perform(&self, wish: Wish<'_>) -> Result<CommandOutput, Failure> {
-        let output = match wish {
-            Wish::Run(args) => self.run(&args).await,
-            Wish::Do(verb) => self.verb(verb).await,
-            Wish::Own(own, thread, matches) => self.own(own, thread, matches).await,
+    pub(crate) async fn perform(&self, invocation: Invocation<'_>) -> Result<CommandOutput, Failure> {
+        let output = match invocation {
+            Invocation::Run(args) => self.run(&args).await,
+            Invocation::Do(verb) => self.verb(verb).await,
+            Invocation::CustomCommand(own, thread, matches) => self.custom(own, thread, matches).await,
         };
         self.control.close().await;
         output
@@ -23,13 +22,13 @@ impl Session {
     async fn verb(&self, verb: Verb) -> Result<CommandOutput, Failure> {
         match verb {
             Verb::Resume(args) => self.resume(args).await,
-            Verb::Proceed(args) => self.proceed(&args.on.thread, &args.stops, args.talk).await,
-            Verb::Retry(args) => self.retry(&args.on.thread, args.talk).await,
-            Verb::Approve(args) => self.decided(args.into()).await,
-            Verb::Reject(args) => self.decided(args.into()).await,
-            Verb::Revise(args) => self.decided(args.into()).await,
+            Verb::Proceed(args) => self.proceed(&args.on.thread, &args.stops, args.interaction).await,
+            Verb::Retry(args) => self.retry(&args.on.thread, args.interaction).await,
+            Verb::Approve(args) => self.decide(args.into()).await,
+            Verb::Reject(args) => self.decide(args.into()).await,
+            Verb::Revise(args) => self.decide(args.into()).await,
             Verb::Edit(args) => self.edit(args).await,
-            Verb::Dismiss(args) => self.answered(args.thread, Saying::Cancel, args.to).await,
+            Verb::Dismiss(args) => self.answer_question(args.thread, AnswerInput::Cancel, args.to).await,
             Verb::Signal(args) => self.signal(args).await,
             Verb::Cancel(args) => self.cancel(args.on.thread).await,
             Verb::Threads(args) => self.threads(args).await,

@@ -1,4 +1,4 @@
-//! Commands that only look.
+//! Commands that only read.
 
 use serde_json::{Value, json};
 
@@ -6,10 +6,10 @@ use super::output::CommandOutput;
 use super::session::Session;
 use crate::app::{
     args::{Completions, Draw, Events, History, Show, Status, Threads},
-    desk::{Ask, ThreadsAsk},
     failure::Failure,
-    print::try_say,
-    shapes::{GraphLine, Shown, Stand, Step, ThreadLine},
+    print::try_print,
+    service::{ThreadRequest, ThreadsQuery},
+    shapes::{CheckpointReport, GraphLine, HistoryStep, ThreadLine, ThreadReport},
     text::{self, safe_json},
     watch::View,
 };
@@ -18,8 +18,8 @@ impl Session {
     pub(super) async fn threads(&self, args: Threads) -> Result<CommandOutput, Failure> {
         let Threads { status, waiting, prefix, graph, metadata, since, before, limit, after } = args;
         let status = status.map(|word| word.as_str().to_owned());
-        let asked = ThreadsAsk { status, waiting, prefix, graph, metadata, since, before, limit, after };
-        let mut lines: Vec<ThreadLine> = self.ask(Ask::Threads(asked)).await?;
+        let asked = ThreadsQuery { status, waiting, prefix, graph, metadata, since, before, limit, after };
+        let mut lines: Vec<ThreadLine> = self.call(ThreadRequest::Threads(asked)).await?;
         for line in &mut lines {
             let ThreadLine { thread, questions, .. } = line;
             self.add_commands(thread, questions);
@@ -32,29 +32,29 @@ impl Session {
     }
 
     pub(super) async fn status_of(&self, thread: String) -> Result<CommandOutput, Failure> {
-        let stand: Stand = self.ask(Ask::Status { thread }).await?;
-        let go_on = self.way_on(&stand);
-        let mut output = self.stands(stand, 0)?;
+        let report: ThreadReport = self.call(ThreadRequest::Status { thread }).await?;
+        let go_on = self.resume_help(&report);
+        let mut output = self.thread_output(report, 0)?;
         output.text.push_str(&go_on);
         Ok(output)
     }
 
     /// Returns the command that continues a thread without pending questions.
-    fn way_on(&self, stand: &Stand) -> String {
-        let when = match stand.status.as_str() {
-            _ if stand.origin.is_untrusted() => return String::new(),
+    fn resume_help(&self, report: &ThreadReport) -> String {
+        let when = match report.status.as_str() {
+            _ if report.origin.is_untrusted() => return String::new(),
             "pending" | "stopped" => "",
             "failed" => "once its cause is mended, ",
             "waiting" => "once the time has come, ",
             _ => return String::new(),
         };
-        format!("\n{when}go on with\n  {}\n", self.caller.on("proceed", &stand.thread))
+        format!("\n{when}go on with\n  {}\n", self.caller.thread_command("proceed", &report.thread))
     }
 
     pub(super) async fn history(&self, args: History) -> Result<CommandOutput, Failure> {
         let History { thread, channel, limit, tasks } = args;
         let name = thread.clone();
-        let mut steps: Vec<Step> = self.ask(Ask::History { thread, channel, limit, tasks }).await?;
+        let mut steps: Vec<HistoryStep> = self.call(ThreadRequest::History { thread, channel, limit, tasks }).await?;
         for task in steps.iter_mut().filter_map(|step| step.tasks.as_mut()).flatten() {
             self.add_commands(&name, &mut task.questions);
         }
@@ -63,7 +63,7 @@ impl Session {
 
     pub(super) async fn show(&self, args: Show) -> Result<CommandOutput, Failure> {
         let Show { thread, at, task } = args;
-        let mut shown: Shown = self.ask(Ask::Show { thread, at, task }).await?;
+        let mut shown: CheckpointReport = self.call(ThreadRequest::Show { thread, at, task }).await?;
         let name = shown.thread.clone();
         shown.tasks.iter_mut().for_each(|task| self.add_commands(&name, &mut task.questions));
         CommandOutput::new(text::shown(&shown), &shown)
@@ -73,21 +73,21 @@ impl Session {
         if args.follow {
             return self.followed(&args.thread).await;
         }
-        let events: Vec<Value> = self.ask(Ask::Events { thread: args.thread }).await?;
+        let events: Vec<Value> = self.call(ThreadRequest::Events { thread: args.thread }).await?;
         CommandOutput::new(text::events(&events), &events)
     }
 
-    /// Tells events as they happen: a line for each.
+    /// Prints events as they happen, a line for each.
     async fn followed(&self, thread: &str) -> Result<CommandOutput, Failure> {
         let json = self.view == View::Quiet;
-        let mut tell = |event: Value| {
+        let mut sink = |event: Value| {
             if json {
-                try_say(&format!("{}\n", safe_json(&event.to_string())))
+                try_print(&format!("{}\n", safe_json(&event.to_string())))
             } else {
-                try_say(&text::events(&[event]))
+                try_print(&text::events(&[event]))
             }
         };
-        self.listen(Ask::Follow { thread: thread.to_owned() }, &mut tell).await?;
+        self.follow_events(ThreadRequest::Follow { thread: thread.to_owned() }, &mut sink).await?;
         CommandOutput::new("", &Value::Null)
     }
 
@@ -102,7 +102,7 @@ impl Session {
         let drawing = match thread {
             None => graph.draw(format, depth),
             Some(thread) => {
-                let local = self.looking()?;
+                let local = self.store_to_read()?;
                 let info = local.info(&thread).await?;
                 if info.graph != name {
                     let error = format!("thread `{thread}` belongs to the graph `{}`, not to `{name}`", info.graph);

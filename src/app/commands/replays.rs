@@ -1,20 +1,20 @@
-//! Commands that take a thread's past apart.
+//! `diff` and `replay`.
 
 use std::sync::Arc;
 
 use serde_json::Value;
 
-use super::keeps::lines;
 use super::output::CommandOutput;
+use super::retention::lines;
 use super::session::Session;
 use crate::app::{
     args::{Diff, Mode, Replay},
-    erased::{AnyThread, Go},
+    erased::{AnyThread, RunRequest},
+    event_json::gap,
     exit::Exit,
     failure::Failure,
-    happened::gap,
-    print::say,
-    shapes::Step,
+    print::print,
+    shapes::HistoryStep,
     text,
 };
 use crate::checkpoint::CheckpointId;
@@ -22,17 +22,17 @@ use crate::graph::Verdict;
 
 impl Session {
     pub(super) async fn diff(&self, args: &Diff) -> Result<CommandOutput, Failure> {
-        let local = self.looking()?;
+        let local = self.store_to_read()?;
         let thread = local.thread(&args.thread).await?;
         let (json, text) = thread.diff(CheckpointId(args.from), CheckpointId(args.to)).await?;
         CommandOutput::new(text, &json)
     }
 
     pub(super) async fn replay(&self, args: &Replay) -> Result<CommandOutput, Failure> {
-        let local = self.looking()?;
+        let local = self.store_to_read()?;
         let thread = local.thread(&args.thread).await?;
         if !args.override_policy.is_empty() {
-            return reconsidered(&*thread, args).await;
+            return policy_what_if(&*thread, args).await;
         }
         match args.mode {
             Mode::Recorded => self.recorded(&thread, args).await,
@@ -54,7 +54,7 @@ impl Session {
         }
     }
 
-    /// Tells a thread again; nothing runs.
+    /// Replays the recorded events; nothing runs.
     async fn recorded(&self, thread: &Arc<dyn AnyThread>, args: &Replay) -> Result<CommandOutput, Failure> {
         if !args.step {
             let events = thread.events(args.from.map(CheckpointId)).await?;
@@ -73,18 +73,18 @@ impl Session {
         CommandOutput::new("", &diffs)
     }
 
-    /// Runs a thread again, for real.
+    /// Runs a thread again with its side effects.
     async fn live(&self, thread: &Arc<dyn AnyThread>, args: &Replay) -> Result<CommandOutput, Failure> {
         let line = line(&**thread, args).await?;
         self.gap(&line, args);
         let first = line.first().map(|step| step.checkpoint);
         let mut at = first.map(CheckpointId);
         if !args.step {
-            return self.follow(&**thread, &args.thread, Go::Live { at, step: false }).await;
+            return self.follow(&**thread, &args.thread, RunRequest::Live { at, step: false }).await;
         }
         let mut before = first;
         loop {
-            let output = self.follow(&**thread, &args.thread, Go::Live { at: at.take(), step: true }).await?;
+            let output = self.follow(&**thread, &args.thread, RunRequest::Live { at: at.take(), step: true }).await?;
             let now = output.json["checkpoint"].as_u64();
             if output.json["status"] != "stopped" && output.json["status"] != "pending" {
                 return Ok(output);
@@ -98,43 +98,42 @@ impl Session {
         }
     }
 
-    /// Says that what led to the first checkpoint of a line is gone, if it is.
-    fn gap(&self, line: &[Step], args: &Replay) -> Option<Value> {
+    /// Reports that checkpoints before the first one of a line were removed.
+    fn gap(&self, line: &[HistoryStep], args: &Replay) -> Option<Value> {
         let first = line.first().filter(|_| args.from.is_none())?;
         let gap = gap(first.parent?, first.step);
         if self.view != crate::app::watch::View::Quiet {
-            say(&text::events(std::slice::from_ref(&gap)));
+            print(&text::events(std::slice::from_ref(&gap)));
         }
         Some(gap)
     }
 
-    /// Shows what a superstep changed and waits for Enter; not to go on is `q`, or the end of the input.
+    /// Shows the changes of a superstep and waits for Enter; returns false on `q` or the end of the input.
     fn pause(&self, changes: &str) -> bool {
         if self.view == crate::app::watch::View::Quiet {
             return true;
         }
-        say(&format!("{changes}\nEnter goes on, q ends: "));
+        print(&format!("{changes}\nEnter goes on, q ends: "));
         let mut line = String::new();
         let read = std::io::stdin().read_line(&mut line);
-        say("\n");
+        print("\n");
         read.is_ok_and(|count| count > 0) && line.trim() != "q"
     }
 }
 
-/// Tells what other values of a policy would have decided.
-async fn reconsidered(thread: &dyn AnyThread, args: &Replay) -> Result<CommandOutput, Failure> {
+async fn policy_what_if(thread: &dyn AnyThread, args: &Replay) -> Result<CommandOutput, Failure> {
     if args.mode != Mode::WhatIf {
         return Err(Failure::usage("--override-policy needs --mode what-if"));
     }
     let changes = args.override_policy.iter().map(|text| change(text)).collect::<Result<Vec<_>, _>>()?;
-    match thread.reconsider(&changes).await? {
-        Some(said) => CommandOutput::new(lines(&said.text), &said.json),
+    match thread.policy_what_if(&changes).await? {
+        Some(result) => CommandOutput::new(lines(&result.text), &result.json),
         None => Err(Failure::usage(format!("thread `{}` is of a graph that decides by no policy", args.thread))
             .help("leave out --override-policy, to see what the graph as it is now would have come to")),
     }
 }
 
-/// Reads `KEY=VALUE`.
+/// Parses `KEY=VALUE`.
 fn change(text: &str) -> Result<(String, String), Failure> {
     let (key, value) = text.split_once('=').ok_or_else(|| {
         Failure::usage(format!("--override-policy {text}: there is no value"))
@@ -143,10 +142,10 @@ fn change(text: &str) -> Result<(String, String), Failure> {
     Ok((key.trim().to_owned(), value.trim().to_owned()))
 }
 
-/// The checkpoints that led to where the thread stands, oldest first.
-async fn line(thread: &dyn AnyThread, args: &Replay) -> Result<Vec<Step>, Failure> {
+/// Returns the checkpoints that led to the newest one, oldest first.
+async fn line(thread: &dyn AnyThread, args: &Replay) -> Result<Vec<HistoryStep>, Failure> {
     let history = thread.history(usize::MAX, None).await?;
-    let mut line: Vec<Step> = vec![];
+    let mut line: Vec<HistoryStep> = vec![];
     let mut next = history.first().map(|step| step.checkpoint);
     for step in history {
         if next == Some(step.checkpoint) {

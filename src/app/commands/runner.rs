@@ -1,11 +1,11 @@
-//! The command `runner`: every thread of the store, in one process.
+//! The command `runner`: resumes every thread of the store, in one process.
 
 use std::sync::Arc;
 
 use serde_json::{Value, json};
 
+use super::answer_commands::commands;
 use super::output::CommandOutput;
-use super::replies::commands;
 use super::session::Session;
 use crate::app::{
     args::Runner,
@@ -15,8 +15,8 @@ use crate::app::{
     graphs::Graphs,
     hooks::Hook,
     local::{Local, json},
-    print::{complain, say},
-    shapes::Stand,
+    print::{print, print_failure},
+    shapes::ThreadReport,
     signal,
     text::clean,
     watch::View,
@@ -28,30 +28,30 @@ impl Session {
     pub(super) async fn runner(&self, args: Runner) -> Result<CommandOutput, Failure> {
         let asked = args.on_question.as_deref().map(Hook::new).transpose()?;
         let stopped = args.on_stop.as_deref().map(Hook::new).transpose()?;
-        let local = self.created()?;
+        let local = self.store_or_new()?;
         let mut runner =
             crate::graph::Runner::over(self.driven(&local)).max_threads(args.max_threads).max_resumes(args.max_resumes);
         self.control.wakes(runner.waker());
         if let Some(hook) = asked {
-            let speaks = Speaks::of(self, &local);
-            runner = runner.on_question(move |question| call_question_hook(speaks.clone(), hook.clone(), question));
+            let formatter = QuestionFormatter::of(self, &local);
+            runner = runner.on_question(move |question| call_question_hook(formatter.clone(), hook.clone(), question));
         }
         if let Some(hook) = stopped {
             runner = runner.on_stop(move |stop| call_stop_hook(hook.clone(), stop));
         }
         if self.view != View::Quiet {
             runner = runner.on_stop(|stop| {
-                say(&line(&stop));
+                print(&line(&stop));
                 std::future::ready(())
             });
         }
-        let cancels = signal::cancels();
+        let cancel = signal::cancel_on_signal();
         let until = match args.lasting {
             Some(time) => Until::For(time),
             None if args.until_idle => Until::Idle,
-            None => Until::Cancelled(cancels.token.clone()),
+            None => Until::Cancelled(cancel.token.clone()),
         };
-        let runner = runner.stop_with(cancels.token.clone());
+        let runner = runner.stop_with(cancel.token.clone());
         let report = runner.run(until).await?;
         CommandOutput::new(text(&report), &report)
     }
@@ -71,23 +71,23 @@ impl Session {
 
 /// The data that a notice of a question needs.
 #[derive(Clone)]
-struct Speaks {
+struct QuestionFormatter {
     graphs: Arc<Graphs>,
     store: Arc<dyn Checkpointer>,
     caller: Caller,
 }
 
-impl Speaks {
+impl QuestionFormatter {
     fn of(session: &Session, local: &Local) -> Self {
         let (graphs, store) = (Arc::clone(&session.graphs), Arc::clone(&local.store));
         Self { graphs, store, caller: session.caller.clone() }
     }
 
-    /// A question with the commands that answer it while the runner holds the store.
+    /// Returns a question with the commands that answer it while the runner holds the store.
     async fn question(&self, asked: &RunnerQuestion) -> Result<Value, Failure> {
         let graph = self.graphs.of_thread(asked.thread.as_str(), &asked.graph)?;
-        let stand: Stand = graph.thread(Arc::clone(&self.store), asked.thread.clone()).stand().await?;
-        let mut questions = stand.position.questions;
+        let report: ThreadReport = graph.thread(Arc::clone(&self.store), asked.thread.clone()).report().await?;
+        let mut questions = report.position.questions;
         commands(&self.caller, asked.thread.as_str(), &mut questions, " --record-only");
         let id = asked.question.id().to_string();
         match questions.into_iter().find(|question| question.id == id) {
@@ -97,27 +97,27 @@ impl Speaks {
     }
 }
 
-async fn call_question_hook(speaks: Speaks, hook: Hook, asked: RunnerQuestion) {
+async fn call_question_hook(formatter: QuestionFormatter, hook: Hook, asked: RunnerQuestion) {
     let called = async {
-        let question = speaks.question(&asked).await?;
+        let question = formatter.question(&asked).await?;
         let words = json!({
             "thread": asked.thread, "graph": asked.graph, "status": StatusKind::Interrupted, "question": question,
         });
         hook.call(&words).await
     };
     if let Err(failure) = called.await {
-        complain(&failure, false);
+        print_failure(&failure, false);
     }
 }
 
 async fn call_stop_hook(hook: Hook, stop: RunnerStop) {
     let called = async { hook.call(&json(&stop)?).await };
     if let Err(failure) = called.await {
-        complain(&failure, false);
+        print_failure(&failure, false);
     }
 }
 
-/// A turn in a line.
+/// Formats a turn as a line.
 fn line(stop: &RunnerStop) -> String {
     let why = stop.error.as_ref().map(|error| format!(": {}", clean(&error.to_string()))).unwrap_or_default();
     format!("{}: {}{why}\n", clean(stop.thread.as_str()), stop.status.standing())

@@ -1,21 +1,20 @@
-//! One call of the program, and what it says of a thread. Must not know any command.
+//! One call of the program, and its output about a thread. Must not know a command.
 
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use super::answer_commands::commands;
 use super::output::CommandOutput;
-use super::replies::commands;
 use crate::app::{
     caller::Caller,
     control::Control,
     failure::Failure,
     graphs::Graphs,
-    shapes::{Asked, Stand},
+    shapes::{OpenQuestion, ThreadReport},
     text,
     watch::View,
 };
 
-/// One call of the program.
 pub(crate) struct Session {
     pub graphs: Arc<Graphs>,
     pub caller: Caller,
@@ -31,20 +30,20 @@ pub(crate) struct Session {
 }
 
 impl Session {
-    /// A thread as it stands, as text and JSON.
-    pub(super) fn stands(&self, mut stand: Stand, code: u8) -> Result<CommandOutput, Failure> {
-        let thread = stand.thread.clone();
-        self.add_commands(&thread, &mut stand.questions);
-        let mut text = text::stand(&stand);
-        if stand.origin.is_untrusted() {
-            let trust = self.caller.on("trust", &stand.thread);
+    /// Formats the report of a thread as text and JSON.
+    pub(super) fn thread_output(&self, mut report: ThreadReport, code: u8) -> Result<CommandOutput, Failure> {
+        let thread = report.thread.clone();
+        self.add_commands(&thread, &mut report.questions);
+        let mut text = text::report(&report);
+        if report.origin.is_untrusted() {
+            let trust = self.caller.thread_command("trust", &report.thread);
             text.push_str(&format!("\nto let it run, if you trust who made it and what it holds\n  {trust}\n"));
         }
-        Ok(CommandOutput { code, ..CommandOutput::new(text, &stand)? })
+        Ok(CommandOutput { code, ..CommandOutput::new(text, &report)? })
     }
 
     /// Adds to each question the commands that answer it.
-    pub(super) fn add_commands(&self, thread: &str, questions: &mut [Asked]) {
+    pub(super) fn add_commands(&self, thread: &str, questions: &mut [OpenQuestion]) {
         commands(&self.caller, thread, questions, "");
     }
 }

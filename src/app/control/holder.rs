@@ -1,9 +1,9 @@
-//! The process that holds a store, from both sides: what this one offers to others, and how another one is reached.
+//! [`Control`]: requests between this process and others that use the same store, in both directions.
 
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use super::live::{Live, Running};
+use super::active_runs::{ActiveRuns, RunGuard};
 #[cfg(not(unix))]
 use super::none::{Remote, Serving, serve};
 #[cfg(unix)]
@@ -16,12 +16,12 @@ use crate::graph::{CancellationToken, RunnerWaker};
 /// The service of a process for others, for as long as it holds the store.
 #[derive(Clone, Default)]
 pub(crate) struct Control {
-    live: Arc<Live>,
+    live: Arc<ActiveRuns>,
     serving: Arc<Mutex<Option<Serving>>>,
 }
 
 impl Control {
-    /// Begins to answer other processes. Where that cannot be, work goes on without.
+    /// Starts to serve other processes. If there can be no socket, work continues without.
     pub(crate) fn serve(&self, local: &Local, store: &Path) {
         let mut serving = self.serving.lock().unwrap_or_else(PoisonError::into_inner);
         if serving.is_none() {
@@ -29,17 +29,17 @@ impl Control {
         }
     }
 
-    /// Notes a run of this process, for as long as what is returned lives.
-    pub(crate) fn runs(&self, thread: &str, cancel: CancellationToken) -> Running {
+    /// Registers a run of this process until the returned guard is dropped.
+    pub(crate) fn runs(&self, thread: &str, cancel: CancellationToken) -> RunGuard {
         self.live.begin(thread, cancel)
     }
 
-    /// Wakes a runner whenever an answer was stored for another process.
+    /// Sets the runner to wake whenever an answer is stored for another process.
     pub(crate) fn wakes(&self, runner: RunnerWaker) {
         self.live.wakes(runner);
     }
 
-    /// Answers what was asked, removes the socket and lets the store go.
+    /// Finishes pending replies, removes the socket and releases the store.
     pub(crate) async fn close(&self) {
         let serving = self.serving.lock().unwrap_or_else(PoisonError::into_inner).take();
         if let Some(serving) = serving {
@@ -50,13 +50,11 @@ impl Control {
 
 /// The result of connecting to the process that holds a store.
 pub(crate) enum Reached {
-    /// It listens.
-    Desk(Remote),
-    /// It does not listen, or not yet, or no more.
+    ThreadService(Remote),
+    /// It does not listen: not yet, no longer, or never.
     Nobody,
 }
 
-/// Connects to the process that holds the store.
 pub(crate) async fn reach(store: &Path) -> Result<Reached, Failure> {
-    Ok(Remote::connect(store).await?.map_or(Reached::Nobody, Reached::Desk))
+    Ok(Remote::connect(store).await?.map_or(Reached::Nobody, Reached::ThreadService))
 }

@@ -1,26 +1,26 @@
-//! The process that holds the store can be asked: through a socket in the store's directory, which only its owner may open.
-//! Knows the store's place and who runs what here; must not know what is in the store.
+//! Requests to the process that holds the store, through a socket in the store's directory that only its owner may
+//! open. Knows the store's path and the active runs; must not know the store's content.
 //!
 //! | file | what it knows |
 //! |---|---|
-//! | `live` | the runs of this process, and what they told so far |
+//! | `active_runs` | the runs of this process and their latest events |
 //! | `wire` | lines of JSON, their limits |
-//! | `socket` | where the socket is, and who may use it |
-//! | `server`, `counter` | connections; what is answered |
-//! | `remote` | the desk in another process |
-//! | `none` | the same where there are no such sockets: nobody |
-//! | `holder` | what this process offers while it holds the store; how the one that does is reached |
+//! | `socket` | the path of the socket, and its permissions |
+//! | `server`, `responder` | connections; replies |
+//! | `remote` | the thread service of another process |
+//! | `none` | platforms without Unix sockets |
+//! | `holder` | the service of this process, and connections to the process that holds the store |
 
 #![cfg_attr(not(unix), allow(dead_code, reason = "nobody listens"))]
 
-#[cfg(unix)]
-mod counter;
+mod active_runs;
 mod holder;
-mod live;
 #[cfg(not(unix))]
 mod none;
 #[cfg(unix)]
 mod remote;
+#[cfg(unix)]
+mod responder;
 #[cfg(unix)]
 mod server;
 #[cfg(unix)]

@@ -1,16 +1,16 @@
-//! Where there are no such sockets: nobody is asked, and nobody answers.
+//! Platforms without Unix sockets: no process serves, none connects.
 
 use std::path::Path;
 use std::sync::Arc;
 
 use serde_json::Value;
 
-use super::live::Live;
+use super::active_runs::ActiveRuns;
 use crate::app::{
-    desk::{Ask, Desk, Tell},
     erased::Call,
     failure::Failure,
     local::Local,
+    service::{EventSink, ThreadRequest, ThreadService},
 };
 
 pub(crate) enum Serving {}
@@ -21,7 +21,7 @@ impl Serving {
     }
 }
 
-pub(super) fn serve(_: &Local, _: &Arc<Live>, _: &Path) -> Option<Serving> {
+pub(super) fn serve(_: &Local, _: &Arc<ActiveRuns>, _: &Path) -> Option<Serving> {
     None
 }
 
@@ -33,12 +33,12 @@ impl Remote {
     }
 }
 
-impl Desk for Remote {
-    fn ask(&self, _: Ask) -> Call<'_, Value> {
+impl ThreadService for Remote {
+    fn call(&self, _: ThreadRequest) -> Call<'_, Value> {
         match *self {}
     }
 
-    fn follow<'a>(&'a self, _: Ask, _: Tell<'a>) -> Call<'a, ()> {
+    fn follow<'a>(&'a self, _: ThreadRequest, _: EventSink<'a>) -> Call<'a, ()> {
         match *self {}
     }
 }

@@ -1,4 +1,4 @@
-//! The desk in another process: the one that holds the store.
+//! [`Remote`]: the thread service of another process, which holds the store.
 
 use std::io;
 use std::path::Path;
@@ -10,11 +10,11 @@ use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
 use tokio::sync::Mutex;
 
 use super::socket::connect;
-use super::wire::{Greeting, Lines, REQUEST, Reply, Request, VERSION, say};
+use super::wire::{Greeting, Lines, REQUEST, Reply, Request, VERSION, write_line};
 use crate::app::{
-    desk::{Ask, Desk, Tell},
     erased::Call,
     failure::Failure,
+    service::{EventSink, ThreadRequest, ThreadService},
 };
 
 /// The time limit of the first line.
@@ -27,17 +27,17 @@ const SILENCE: Duration = Duration::from_secs(u32::MAX as u64);
 /// A connection to the process that holds the store.
 pub(crate) struct Remote {
     pid: u32,
-    left: AtomicBool,
-    wires: Mutex<Wires>,
+    is_gone: AtomicBool,
+    connection: Mutex<Connection>,
 }
 
-struct Wires {
+struct Connection {
     read: Lines<OwnedReadHalf>,
     write: OwnedWriteHalf,
 }
 
 impl Remote {
-    /// Connects to the process that holds the store; none: it does not listen.
+    /// Connects to the process that holds the store; none if it does not listen.
     pub(super) async fn connect(store: &Path) -> Result<Option<Self>, Failure> {
         let peer = match connect(store).await {
             Ok(peer) => peer,
@@ -46,10 +46,12 @@ impl Remote {
         };
         let (read, write) = peer.into_split();
         let mut read = Lines::new(read);
-        match read.said::<Greeting>(GREETING).await {
-            Ok(Some(Greeting { superstep: VERSION, pid })) => {
-                Ok(Some(Self { pid, left: AtomicBool::new(false), wires: Mutex::new(Wires { read, write }) }))
-            }
+        match read.read_reply::<Greeting>(GREETING).await {
+            Ok(Some(Greeting { superstep: VERSION, pid })) => Ok(Some(Self {
+                pid,
+                is_gone: AtomicBool::new(false),
+                connection: Mutex::new(Connection { read, write }),
+            })),
             Ok(Some(Greeting { superstep, pid })) => {
                 let error = format!(
                     "process {pid} holds the store and speaks version {superstep} of the protocol, not {VERSION}"
@@ -63,7 +65,7 @@ impl Remote {
     }
 
     fn gone(&self) -> Failure {
-        self.left.store(true, Relaxed);
+        self.is_gone.store(true, Relaxed);
         let error = format!("process {}, which holds the store, ended before it replied", self.pid);
         Failure::new(error).hint("`{status}` shows how the thread stands now")
     }
@@ -76,25 +78,25 @@ impl Remote {
     }
 }
 
-impl Wires {
-    async fn send(&mut self, ask: &Ask) -> Result<(), Failure> {
-        let request = Request { version: VERSION, ask };
+impl Connection {
+    async fn send(&mut self, request: &ThreadRequest) -> Result<(), Failure> {
+        let request = Request { version: VERSION, request };
         let size = serde_json::to_vec(&request).map_or(0, |text| text.len());
         if size > REQUEST {
             let error = format!("{size} bytes are too many for another process: it takes up to {REQUEST}");
             return Err(Failure::new(error).help("wait until the process that holds the store has ended"));
         }
-        _ = say(&mut self.write, &request).await; // whoever refuses says why; reading tells
+        _ = write_line(&mut self.write, &request).await; // a peer that refuses it sends the reason, which is read next
         Ok(())
     }
 }
 
-impl Desk for Remote {
-    fn ask(&self, ask: Ask) -> Call<'_, Value> {
+impl ThreadService for Remote {
+    fn call(&self, request: ThreadRequest) -> Call<'_, Value> {
         Box::pin(async move {
-            let mut wires = self.wires.lock().await;
-            wires.send(&ask).await?;
-            match wires.read.said(REPLY).await {
+            let mut connection = self.connection.lock().await;
+            connection.send(&request).await?;
+            match connection.read.read_reply(REPLY).await {
                 Ok(Some(Reply::Ok(value))) => Ok(value),
                 Ok(Some(Reply::Failed(failure))) => Err(failure),
                 Ok(Some(Reply::Event(_)) | None) => Err(self.gone()),
@@ -103,18 +105,18 @@ impl Desk for Remote {
         })
     }
 
-    fn has_left(&self) -> bool {
-        self.left.load(Relaxed)
+    fn is_disconnected(&self) -> bool {
+        self.is_gone.load(Relaxed)
     }
 
-    fn follow<'a>(&'a self, ask: Ask, tell: Tell<'a>) -> Call<'a, ()> {
+    fn follow<'a>(&'a self, request: ThreadRequest, sink: EventSink<'a>) -> Call<'a, ()> {
         Box::pin(async move {
-            let mut wires = self.wires.lock().await;
-            wires.send(&ask).await?;
+            let mut connection = self.connection.lock().await;
+            connection.send(&request).await?;
             loop {
-                match wires.read.said(SILENCE).await {
+                match connection.read.read_reply(SILENCE).await {
                     Ok(Some(Reply::Event(event))) => {
-                        if !tell(event) {
+                        if !sink(event) {
                             return Ok(()); // nobody reads any more
                         }
                     }
@@ -128,7 +130,7 @@ impl Desk for Remote {
     }
 }
 
-/// Nobody listens: not yet, no more, or too many wait.
+/// Returns true if no process listens: not yet, no longer, or its queue is full.
 fn is_absence(error: &io::Error) -> bool {
     use io::ErrorKind::{BrokenPipe, ConnectionRefused, ConnectionReset, NotFound, WouldBlock};
     matches!(error.kind(), NotFound | ConnectionRefused | ConnectionReset | BrokenPipe | WouldBlock)

@@ -1,5 +1,5 @@
-//! Connections of other processes, few at a time, each for a short time: none of them can hold up a run. Knows sockets, no
-//! store.
+//! Server for other processes: few connections at a time, each with timeouts, so that none can delay a run. Knows
+//! sockets, must not know a store.
 
 use std::io;
 use std::path::Path;
@@ -12,13 +12,13 @@ use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
 use tokio::task::{JoinHandle, JoinSet};
 use tokio::time::{sleep, timeout};
 
-use super::counter::{Counter, Rest};
-use super::live::Live;
+use super::active_runs::ActiveRuns;
+use super::responder::{LiveEvents, Responder};
 use super::socket::{Socket, is_ours};
-use super::wire::{Greeting, Lines, REQUEST, Reply, VERSION, request, say};
-use crate::app::desk::Ask;
+use super::wire::{Greeting, Lines, REQUEST, Reply, VERSION, request, write_line};
 use crate::app::failure::Failure;
 use crate::app::local::Local;
+use crate::app::service::ThreadRequest;
 use crate::graph::CancellationToken;
 
 /// The maximum number of connections.
@@ -28,7 +28,7 @@ const REQUEST_TIME: Duration = Duration::from_secs(5);
 /// The time for which pending replies delay the end of the process.
 const FAREWELL: Duration = Duration::from_secs(2);
 
-/// A task that answers other processes.
+/// A task that serves other processes.
 pub(crate) struct Serving {
     stop: CancellationToken,
     task: JoinHandle<()>,
@@ -41,8 +41,8 @@ impl Serving {
     }
 }
 
-/// Begins to answer other processes; none where no socket can be had: work goes on without.
-pub(super) fn serve(local: &Local, live: &Arc<Live>, store: &Path) -> Option<Serving> {
+/// Starts to serve other processes; none if there can be no socket: work continues without.
+pub(super) fn serve(local: &Local, live: &Arc<ActiveRuns>, store: &Path) -> Option<Serving> {
     let socket = match Socket::listen(store) {
         Ok(socket) => socket,
         Err(error) => {
@@ -50,17 +50,17 @@ pub(super) fn serve(local: &Local, live: &Arc<Live>, store: &Path) -> Option<Ser
             return None;
         }
     };
-    let counter = Counter {
+    let responder = Responder {
         local: Local { graphs: Arc::clone(&local.graphs), store: Arc::clone(&local.store) },
         live: Arc::clone(live),
     };
     let stop = CancellationToken::new();
-    let task = tokio::spawn(accept(Arc::new(counter), socket, stop.clone()));
+    let task = tokio::spawn(accept(Arc::new(responder), socket, stop.clone()));
     Some(Serving { stop, task })
 }
 
-/// Takes connections until it is stopped.
-async fn accept(counter: Arc<Counter>, socket: Socket, stop: CancellationToken) {
+/// Accepts connections until stopped.
+async fn accept(responder: Arc<Responder>, socket: Socket, stop: CancellationToken) {
     let mut open = JoinSet::new();
     loop {
         tokio::select! {
@@ -69,7 +69,7 @@ async fn accept(counter: Arc<Counter>, socket: Socket, stop: CancellationToken) 
             accepted = socket.listener.accept() => match accepted {
                 Ok((peer, _)) if !is_ours(&peer) => drop(peer),
                 Ok((peer, _)) if open.len() >= CONNECTIONS => drop(peer), // it tries again
-                Ok((peer, _)) => _ = open.spawn(attend(peer, Arc::clone(&counter), stop.clone())),
+                Ok((peer, _)) => _ = open.spawn(attend(peer, Arc::clone(&responder), stop.clone())),
                 Err(_) => sleep(Duration::from_millis(50)).await, // too many open files: some will be closed
             },
         }
@@ -85,11 +85,11 @@ fn greeting() -> Greeting {
     Greeting { superstep: VERSION, pid: std::process::id() }
 }
 
-/// Answers one connection until it ends, or says something wrong, or nothing for too long.
-async fn attend(peer: UnixStream, counter: Arc<Counter>, stop: CancellationToken) {
+/// Serves one connection until it ends, sends an invalid line, or is silent for too long.
+async fn attend(peer: UnixStream, responder: Arc<Responder>, stop: CancellationToken) {
     let (read, write) = peer.into_split();
     let mut peer = Peer { lines: Lines::new(read), write };
-    if say(&mut peer.write, &greeting()).await.is_err() {
+    if write_line(&mut peer.write, &greeting()).await.is_err() {
         return;
     }
     loop {
@@ -99,7 +99,7 @@ async fn attend(peer: UnixStream, counter: Arc<Counter>, stop: CancellationToken
             () = stop.cancelled() => return,
         };
         let answered = match line {
-            Ok(Some(line)) => peer.answer(&line, &counter).await,
+            Ok(Some(line)) => peer.answer(&line, &responder).await,
             Ok(None) => return,
             Err(error) => {
                 _ = peer.end(Err(Failure::usage(format!("no request: {error}")))).await;
@@ -112,34 +112,34 @@ async fn attend(peer: UnixStream, counter: Arc<Counter>, stop: CancellationToken
     }
 }
 
-/// Whoever is connected.
+/// A connected process.
 struct Peer {
     lines: Lines<OwnedReadHalf>,
     write: OwnedWriteHalf,
 }
 
 impl Peer {
-    async fn answer(&mut self, line: &[u8], counter: &Counter) -> io::Result<()> {
+    async fn answer(&mut self, line: &[u8], responder: &Responder) -> io::Result<()> {
         match request(line) {
-            Ok(Ask::Follow { thread }) => self.follow(counter.follow(thread).await).await,
-            Ok(Ask::Watch { thread }) => self.follow(counter.watch(thread).await).await,
-            Ok(ask) => self.end(counter.ask(ask).await).await,
+            Ok(ThreadRequest::Follow { thread }) => self.follow(responder.follow(thread).await).await,
+            Ok(ThreadRequest::Watch { thread }) => self.follow(responder.watch(thread).await).await,
+            Ok(request) => self.end(responder.call(request).await).await,
             Err(failure) => self.end(Err(failure)).await,
         }
     }
 
-    /// Tells events until the run has ended or nobody listens.
-    async fn follow(&mut self, followed: Result<(Vec<Value>, Option<Rest>), Failure>) -> io::Result<()> {
+    /// Sends events until the run has ended or the peer is gone.
+    async fn follow(&mut self, followed: Result<(Vec<Value>, Option<LiveEvents>), Failure>) -> io::Result<()> {
         let (events, rest) = match followed {
             Ok(followed) => followed,
             Err(failure) => return self.end(Err(failure)).await,
         };
         for event in events {
-            say(&mut self.write, &Reply::Event(event)).await?;
+            write_line(&mut self.write, &Reply::Event(event)).await?;
         }
         if let Some(mut rest) = rest {
             while let Some(event) = self.while_there(rest.next()).await? {
-                say(&mut self.write, &Reply::Event(event)).await?;
+                write_line(&mut self.write, &Reply::Event(event)).await?;
             }
         }
         self.end(Ok(Value::Null)).await
@@ -152,8 +152,8 @@ impl Peer {
         }
     }
 
-    /// The last line of a reply.
+    /// Sends the last line of a reply.
     async fn end(&mut self, replied: Result<Value, Failure>) -> io::Result<()> {
-        say(&mut self.write, &replied.map_or_else(Reply::Failed, Reply::Ok)).await
+        write_line(&mut self.write, &replied.map_or_else(Reply::Failed, Reply::Ok)).await
     }
 }

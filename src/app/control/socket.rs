@@ -1,5 +1,5 @@
-//! Where the socket is, and who may use it: a file in the store's directory, for the store's owner alone. Knows paths and
-//! permissions; must not know what is said.
+//! The socket: a file in the store's directory, for the store's owner alone. Knows paths and permissions; must not know
+//! the protocol.
 
 use std::fs::{self, File, Permissions};
 use std::io;
@@ -10,28 +10,28 @@ use std::path::{Path, PathBuf};
 use tokio::net::{UnixListener, UnixStream};
 
 const NAME: &str = "control.sock";
-/// A socket that nobody can find yet.
+/// Name of a socket until its permissions are set.
 const NEW_SOCKET: &str = "control.new";
-/// The longest path that every system takes for a socket, in bytes.
+/// The longest socket path in bytes that every system supports.
 const LONGEST: usize = 100;
 
-/// A listening socket. Its file goes when it is dropped: drop it before the store's lock.
+/// A listening socket. Dropping it removes its file: drop it before the store's lock.
 pub(super) struct Socket {
     pub listener: UnixListener,
     path: PathBuf,
 }
 
 impl Socket {
-    /// Listens in the directory of a store that this process holds. A socket that is there was left by a process that died:
-    /// the store's lock says so.
+    /// Listens in the directory of a store that this process holds. An existing socket is left over from a dead
+    /// process, as the store's lock shows.
     pub(super) fn listen(store: &Path) -> io::Result<Self> {
         let store = std::path::absolute(store)?; // the working directory may change
-        let begun = store.join(NEW_SOCKET);
-        clear(&begun)?;
-        let listener = Near::to(&store, NEW_SOCKET)?.listen()?;
-        fs::set_permissions(&begun, Permissions::from_mode(0o600))?;
+        let new = store.join(NEW_SOCKET);
+        clear(&new)?;
+        let listener = SocketPath::to(&store, NEW_SOCKET)?.listen()?;
+        fs::set_permissions(&new, Permissions::from_mode(0o600))?;
         let path = store.join(NAME);
-        fs::rename(&begun, &path)?;
+        fs::rename(&new, &path)?;
         Ok(Self { listener, path })
     }
 }
@@ -42,12 +42,12 @@ impl Drop for Socket {
     }
 }
 
-/// Connects to whoever holds the store.
+/// Connects to the process that holds the store.
 pub(super) async fn connect(store: &Path) -> io::Result<UnixStream> {
-    Near::to(&std::path::absolute(store)?, NAME)?.connect().await
+    SocketPath::to(&std::path::absolute(store)?, NAME)?.connect().await
 }
 
-/// Returns whether the peer runs as the same user, or as root: permissions of the file do not count everywhere.
+/// Returns true if the peer runs as the same user, or as root: not every system checks the permissions of the file.
 pub(super) fn is_ours(peer: &UnixStream) -> bool {
     let own = rustix::process::geteuid().as_raw();
     peer.peer_cred().is_ok_and(|peer| peer.uid() == own || peer.uid() == 0)
@@ -60,14 +60,14 @@ fn clear(path: &Path) -> io::Result<()> {
     }
 }
 
-/// A path that is short enough for a socket: a long one goes by way of its open directory.
-struct Near {
+/// A path that is short enough for a socket: a long one goes through an open file descriptor of its directory.
+struct SocketPath {
     path: PathBuf,
-    /// Open for as long as the path is in use.
+    /// Open while the path is in use.
     _directory: Option<File>,
 }
 
-impl Near {
+impl SocketPath {
     fn to(directory: &Path, name: &str) -> io::Result<Self> {
         let path = directory.join(name);
         if path.as_os_str().len() <= LONGEST {

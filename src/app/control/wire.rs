@@ -1,5 +1,5 @@
-//! The protocol: one JSON object a line. Whoever serves greets first, with the protocol's version; then each request is one
-//! line, and its reply one line, or, for events, one line each and a last one. Knows limits; must not know what is meant.
+//! The protocol: one JSON object per line. The server greets first, with the protocol's version; then each request is
+//! one line, and its reply one line, or, for events, one line each and a last one. Knows limits, no content.
 //!
 //! ```text
 //! < {"superstep":1,"pid":4711}
@@ -21,8 +21,8 @@ use serde_json::Value;
 use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, BufReader};
 use tokio::time::timeout;
 
-use crate::app::desk::Ask;
 use crate::app::failure::Failure;
+use crate::app::service::ThreadRequest;
 
 /// The protocol's version.
 pub(super) const VERSION: u32 = 1;
@@ -33,23 +33,22 @@ pub(super) const REPLY: usize = 1 << 30;
 /// The time limit for writing a line.
 const WRITE: Duration = Duration::from_secs(10);
 
-/// The first line of whoever serves.
+/// First line of the server.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct Greeting {
-    /// The protocol's version.
     pub superstep: u32,
     pub pid: u32,
 }
 
-/// A line of whoever asks.
+/// A line of the client.
 #[derive(Debug, Serialize)]
 pub(super) struct Request<'a> {
     pub version: u32,
     #[serde(flatten)]
-    pub ask: &'a Ask,
+    pub request: &'a ThreadRequest,
 }
 
-/// A line of whoever serves.
+/// A line of the server.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum Reply {
@@ -61,8 +60,8 @@ pub(super) enum Reply {
     Event(Value),
 }
 
-/// Reads a request, whatever was sent.
-pub(super) fn request(line: &[u8]) -> Result<Ask, Failure> {
+/// Parses a request.
+pub(super) fn request(line: &[u8]) -> Result<ThreadRequest, Failure> {
     let wrong = |error: serde_json::Error| Failure::usage(format!("the request is not JSON: {error}"));
     let sent: Value = serde_json::from_slice(line).map_err(wrong)?;
     if sent["version"] != VERSION {
@@ -72,7 +71,7 @@ pub(super) fn request(line: &[u8]) -> Result<Ask, Failure> {
     serde_json::from_value(sent).map_err(|error| Failure::usage(format!("the request makes no sense: {error}")))
 }
 
-/// Lines of a peer.
+/// Reader of a peer's lines.
 pub(super) struct Lines<R>(BufReader<R>);
 
 impl<R: AsyncRead + Unpin> Lines<R> {
@@ -80,7 +79,7 @@ impl<R: AsyncRead + Unpin> Lines<R> {
         Self(BufReader::new(reader))
     }
 
-    /// Returns the next line; none at the end. A line that was broken off is one that never was.
+    /// Returns the next line; none at the end. A line that is cut off is ignored.
     pub(super) async fn next(&mut self, limit: usize, within: Duration) -> io::Result<Option<Vec<u8>>> {
         timeout(within, self.read(limit)).await.map_err(|_| io::Error::from(io::ErrorKind::TimedOut))?
     }
@@ -98,20 +97,20 @@ impl<R: AsyncRead + Unpin> Lines<R> {
         }
     }
 
-    /// Waits until the peer is gone, or says something out of turn.
+    /// Waits until the peer is gone, or sends something out of turn.
     pub(super) async fn gone(&mut self) {
         _ = self.0.fill_buf().await;
     }
 
-    /// Reads a line of whoever serves.
-    pub(super) async fn said<T: DeserializeOwned>(&mut self, within: Duration) -> io::Result<Option<T>> {
+    /// Reads a line of the server.
+    pub(super) async fn read_reply<T: DeserializeOwned>(&mut self, within: Duration) -> io::Result<Option<T>> {
         let Some(line) = self.next(REPLY, within).await? else { return Ok(None) };
         Ok(Some(serde_json::from_slice(&line)?))
     }
 }
 
-/// Writes a line; a peer that does not take it off is given up.
-pub(super) async fn say(writer: &mut (impl AsyncWrite + Unpin), line: &impl Serialize) -> io::Result<()> {
+/// Writes a line; fails if the peer does not take it in time.
+pub(super) async fn write_line(writer: &mut (impl AsyncWrite + Unpin), line: &impl Serialize) -> io::Result<()> {
     let mut text = serde_json::to_vec(line)?;
     text.push(b'\n');
     let written = timeout(WRITE, writer.write_all(&text)).await;

@@ -1,4 +1,4 @@
-//! JSON values as lines that people read: long texts as they are written, the rest as JSON.
+//! JSON values as lines for people: long texts verbatim, the rest as JSON.
 
 use serde_json::Value;
 
@@ -8,7 +8,7 @@ use super::workflow::workflow_event;
 /// The maximum number of characters of a value on one line.
 const WIDTH: usize = 88;
 
-/// Returns a named value as lines, indented so far.
+/// Formats a named value as lines, indented by `indent`.
 pub(crate) fn value(name: &str, value: &Value, indent: usize) -> String {
     let (name, space) = (clean(name), " ".repeat(indent));
     match value {
@@ -31,7 +31,7 @@ pub(crate) fn value(name: &str, value: &Value, indent: usize) -> String {
 
 /// Returns the output of a running node: a text as it is written, its further lines indented; an event of a phase as
 /// text; the rest as JSON.
-pub(crate) fn said(value: &Value, indent: usize) -> String {
+pub(crate) fn emitted(value: &Value, indent: usize) -> String {
     match value {
         Value::String(text) => clean_lines(text, indent),
         other => workflow_event(other, indent).unwrap_or_else(|| one_line(other)),

@@ -1,16 +1,16 @@
-//! Text without anything that a terminal would obey. Pure.
+//! Escapes of characters that a terminal would interpret. Pure.
 
 use std::borrow::Cow;
 use std::fmt::Write;
 
-/// Returns the text with control characters, and characters that nobody sees, as escapes: `\n`, `\u{1b}`, `\u{202e}`.
+/// Escapes control characters and invisible ones: `\n`, `\u{1b}`, `\u{202e}`.
 pub(crate) fn clean(text: &str) -> Cow<'_, str> {
-    if !text.chars().any(acts) {
+    if !text.chars().any(needs_escape) {
         return text.into();
     }
     let mut out = String::with_capacity(text.len() + 8);
     for c in text.chars() {
-        if acts(c) {
+        if needs_escape(c) {
             out.extend(c.escape_default());
         } else {
             out.push(c);
@@ -19,21 +19,21 @@ pub(crate) fn clean(text: &str) -> Cow<'_, str> {
     out.into()
 }
 
-/// Returns the lines of a text, each cleaned; those after the first are indented so far.
+/// Escapes each line of a text; those after the first are indented.
 pub(crate) fn clean_lines(text: &str, indent: usize) -> String {
     let lines: Vec<Cow<'_, str>> = text.lines().map(clean).collect();
     lines.join(&format!("\n{}", " ".repeat(indent)))
 }
 
-/// Returns JSON as text, in which such characters stand as JSON's own escapes.
+/// Escapes such characters in JSON text by JSON's own escapes.
 pub(crate) fn safe_json(json: &str) -> Cow<'_, str> {
-    let acts = |c: char| acts(c) && c != '\n';
-    if !json.chars().any(acts) {
+    let needs_escape = |c: char| needs_escape(c) && c != '\n';
+    if !json.chars().any(needs_escape) {
         return json.into();
     }
     let mut out = String::with_capacity(json.len() + 8);
     for c in json.chars() {
-        if acts(c) {
+        if needs_escape(c) {
             for unit in c.encode_utf16(&mut [0; 2]) {
                 let _ = write!(out, "\\u{unit:04x}"); // writing to a string cannot fail
             }
@@ -45,7 +45,7 @@ pub(crate) fn safe_json(json: &str) -> Cow<'_, str> {
 }
 
 /// Returns true if a terminal may do something other than show it.
-pub(crate) fn acts(c: char) -> bool {
+pub(crate) fn needs_escape(c: char) -> bool {
     c.is_control() || is_unseen(c)
 }
 

@@ -1,4 +1,4 @@
-//! The journal of a task in lines for people.
+//! The journal of a task as lines for people.
 
 use serde_json::Value;
 
@@ -6,16 +6,16 @@ use super::block::value;
 use super::escape::{clean, clean_lines, safe_json};
 use super::story;
 
-/// Returns the entries and the runs of subgraphs; `whole`: with all that agents were asked and did. Questions and answers are
+/// Formats the entries and the subgraph runs; `whole` adds the complete turns of agents. Questions and answers are
 /// shown with the task.
 pub(crate) fn journal(journal: &Value, whole: bool) -> String {
     let list = |key: &str| journal[key].as_array().map(Vec::as_slice).unwrap_or_default();
     let mut text: String = list("entries").iter().map(|entry| self::entry(entry, whole)).collect();
     text.extend(list("children").iter().map(child));
-    text + &said(list("messages"), whole)
+    text + &message_lines(list("messages"), whole)
 }
 
-/// An entry in a line, as events have it.
+/// Formats an entry as one line, for events.
 pub(crate) fn brief(entry: &Value) -> String {
     let key = clean(entry["key"].as_str().unwrap_or_default()).into_owned();
     let held = |name: &str| safe_json(&entry[name].to_string()).into_owned();
@@ -53,10 +53,10 @@ fn effect(effect: &Value, whole: bool) -> String {
         false => shown.push_str(&value("result", &effect["result"], 4)),
     }
     let messages = effect["messages"].as_array().map(Vec::as_slice).unwrap_or_default();
-    shown + &said(messages, whole)
+    shown + &message_lines(messages, whole)
 }
 
-/// When it ran, in which attempt, and whether it was repeated.
+/// Returns the times of an effect, its attempt, and its repetitions.
 fn attempt(effect: &Value) -> String {
     let runs = effect["runs"].as_array().map(Vec::as_slice).unwrap_or_default();
     let run = |run: &Value| format!("{} in attempt {}", text(run, "end"), run["attempt"]);
@@ -94,7 +94,7 @@ fn child(child: &Value) -> String {
 }
 
 /// Returns the messages: the story of an agent's turn, or its length.
-fn said(messages: &[Value], whole: bool) -> String {
+fn message_lines(messages: &[Value], whole: bool) -> String {
     if messages.is_empty() {
         return String::new();
     }

@@ -2,14 +2,14 @@
 
 use serde_json::Value;
 
-use super::block::{said, value};
+use super::block::{emitted, value};
 use super::escape::{clean, clean_lines, safe_json};
-use super::stand::questions;
+use super::report::questions;
 use super::workflow::workflow_event;
-use super::{journal, stand};
-use crate::app::shapes::{GraphLine, ShownTask, Step, ThreadLine};
+use super::{journal, report};
+use crate::app::shapes::{GraphLine, HistoryStep, TaskReport, ThreadLine};
 
-/// Threads, one a line.
+/// Formats threads, one per line.
 pub(crate) fn threads(lines: &[ThreadLine]) -> String {
     if lines.is_empty() {
         return "no threads\n".into();
@@ -33,7 +33,7 @@ pub(crate) fn threads(lines: &[ThreadLine]) -> String {
     columns(&rows) + &lines.iter().filter_map(reason).collect::<String>()
 }
 
-/// Open questions by thread, with the commands that answer them.
+/// Formats pending questions by thread, with the commands that answer them.
 pub(crate) fn waiting(lines: &[ThreadLine]) -> String {
     if lines.is_empty() {
         return "no open questions\n".into();
@@ -46,8 +46,8 @@ pub(crate) fn waiting(lines: &[ThreadLine]) -> String {
     lines.iter().map(thread).collect::<Vec<_>>().join("\n")
 }
 
-/// Checkpoints, one a line, with the values of a channel under them.
-pub(crate) fn history(steps: &[Step]) -> String {
+/// Formats checkpoints, one per line, with the values of a channel below them.
+pub(crate) fn history(steps: &[HistoryStep]) -> String {
     let mut rows = vec![["CHECKPOINT", "AFTER", "STEP", "SOURCE", "NEXT", "MADE"].map(str::to_owned).to_vec()];
     rows.extend(steps.iter().map(|step| {
         let parent = step.parent.map_or("-".into(), |parent| parent.to_string());
@@ -69,13 +69,11 @@ pub(crate) fn history(steps: &[Step]) -> String {
     text
 }
 
-/// A task under its checkpoint.
-fn task_lines(task: &ShownTask) -> Vec<String> {
-    let shown = stand::task(task);
+fn task_lines(task: &TaskReport) -> Vec<String> {
+    let shown = report::task(task);
     shown.lines().filter(|line| !line.is_empty()).map(|line| format!("  {line}\n")).collect()
 }
 
-/// Events, one a line.
 pub(crate) fn events(events: &[Value]) -> String {
     events.iter().map(event).collect()
 }
@@ -97,8 +95,8 @@ fn event(event: &Value) -> String {
         Some("asked") => format!("{} asks {}", text("node"), asked(&event["questions"])),
         Some("answered") => format!("{} was answered {}", text("node"), held("answer")),
         Some("journal") => format!("{}: {}", text("node"), journal::brief(&event["entry"])),
-        Some("custom") if workflow_event(&event["value"], 0).is_some() => said(&event["value"], 6 + 2 * within),
-        Some("custom" | "message") => format!("{} says {}", text("node"), said(&event["value"], 6 + 2 * within)),
+        Some("custom") if workflow_event(&event["value"], 0).is_some() => emitted(&event["value"], 6 + 2 * within),
+        Some("custom" | "message") => format!("{} says {}", text("node"), emitted(&event["value"], 6 + 2 * within)),
         _ => safe_json(&event.to_string()).into_owned(),
     };
     format!("{:>4}  {}{what}\n", event["step"].as_i64().unwrap_or_default(), "  ".repeat(within))
@@ -109,7 +107,6 @@ fn gap(missing: &Value) -> String {
     format!("what came before is not told: checkpoint {missing}, which led here, was removed by `gc`, or is lost")
 }
 
-/// Questions by name, with what they ask.
 fn asked(questions: &Value) -> String {
     let question = |asked: &Value| {
         let name = clean(asked["name"].as_str().unwrap_or_default()).into_owned();
@@ -118,7 +115,6 @@ fn asked(questions: &Value) -> String {
     questions.as_array().map(|all| all.iter().map(question).collect::<Vec<_>>().join(", ")).unwrap_or_default()
 }
 
-/// Graphs with their nodes and channels.
 pub(crate) fn graphs(lines: &[GraphLine]) -> String {
     let graph = |line: &GraphLine| {
         let channels: Vec<String> =
@@ -139,7 +135,7 @@ pub(crate) fn graphs(lines: &[GraphLine]) -> String {
     lines.iter().map(graph).collect()
 }
 
-/// Rows whose columns stand under each other.
+/// Aligns rows in columns.
 fn columns(rows: &[Vec<String>]) -> String {
     let rows: Vec<Vec<String>> =
         rows.iter().map(|row| row.iter().map(|cell| clean(cell).into_owned()).collect()).collect();
@@ -158,7 +154,7 @@ fn width(text: &str) -> usize {
     text.chars().map(columns_of).sum()
 }
 
-/// Characters of East Asia and pictures take two columns, marks over others none.
+/// Returns the terminal columns of a character: two for East Asian ones and emoji, none for combining marks.
 pub(crate) fn columns_of(c: char) -> usize {
     match u32::from(c) {
         0x300..=0x36f | 0x200b..=0x200d | 0xfe00..=0xfe0f => 0,

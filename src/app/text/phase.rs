@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use super::escape::{clean, clean_lines};
 
-/// Returns the line of an event of a phase or subtask, its further lines indented so far; none for any other value.
+/// Formats an event of a phase or subtask as a line, its further lines indented; none for any other value.
 pub(super) fn phase_event(value: &Value, indent: usize) -> Option<String> {
     let (kind, place) = value.as_object().filter(|fields| fields.len() == 1)?.iter().next()?;
     let (about, verb) = kind.split_once('_')?;

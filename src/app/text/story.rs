@@ -1,20 +1,19 @@
-//! The story of a thread, from its recorded events: what agents were asked, did and answered, checks, commits, what people were
-//! asked and said. Pure.
+//! The log of a thread, from its recorded events: prompts, actions and results of agents, checks, commits, questions
+//! and answers. Pure.
 
 use serde_json::Value;
 
-use super::block::{said, value};
+use super::block::{emitted, value};
 use super::escape::{clean, clean_lines, safe_json};
 use super::workflow::workflow_event;
 use crate::app::watch::agent::{action, count, dollars, time};
-use crate::app::watch::running::Seen;
+use crate::app::watch::running::EventView;
 
 /// The part of a story that is printed.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Part {
-    /// The task of a plan.
+    /// Task of a plan.
     pub task: Option<String>,
-    /// An attempt at it.
     pub attempt: Option<u64>,
 }
 
@@ -29,7 +28,7 @@ impl Part {
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Place {
     task: String,
-    /// The phase, if it is judged as a whole.
+    /// The phase, if it is reviewed as a whole.
     phase: Option<u64>,
     attempt: u64,
 }
@@ -42,14 +41,14 @@ impl Place {
     }
 }
 
-/// Returns the story in lines for people.
+/// Formats the events as lines for people.
 pub(crate) fn story(events: &[Value]) -> String {
-    let mut teller = Teller::default();
-    events.iter().for_each(|event| teller.tell(event));
+    let mut teller = StoryWriter::default();
+    events.iter().for_each(|event| teller.on_event(event));
     teller.text + &teller.sum.line()
 }
 
-/// Returns the events of a part of it.
+/// Returns the events of a part.
 pub(crate) fn part(events: Vec<Value>, part: &Part) -> Vec<Value> {
     let mut place = None;
     let of = |event: &Value| {
@@ -61,8 +60,8 @@ pub(crate) fn part(events: Vec<Value>, part: &Part) -> Vec<Value> {
     events.into_iter().filter(of).collect()
 }
 
-/// The task and attempt that a turn of an agent is about, if the event begins one. What follows belongs to it too: checks, a
-/// review, a commit, a question.
+/// Returns the task and attempt of an agent's turn, if the event starts one. The events after it belong to it too:
+/// checks, a review, a commit, a question.
 fn turn_start(event: &Value) -> Option<Option<Place>> {
     let turn = Some(&event["value"]["turn"]).filter(|turn| turn.is_object())?;
     let task = turn["task"].as_str().filter(|task| !task.is_empty());
@@ -70,23 +69,23 @@ fn turn_start(event: &Value) -> Option<Option<Place>> {
     Some(task.map(|task| Place { task: task.to_owned(), phase, attempt }))
 }
 
-/// Returns what agents were asked, did and answered, from their messages alone.
+/// Formats the messages of agents.
 pub(super) fn messages<'a>(messages: impl Iterator<Item = &'a Value>) -> String {
-    let mut teller = Teller::default();
+    let mut teller = StoryWriter::default();
     messages.map(|message| teller.message(message)).collect()
 }
 
 #[derive(Default)]
-struct Teller {
+struct StoryWriter {
     text: String,
     place: Option<Place>,
-    /// The last heading.
+    /// Place of the last heading.
     headed: Option<Place>,
-    /// The path of the node that was told of last.
+    /// Path of the last named node.
     node: Option<String>,
     /// Set once it has printed more than the channels it wrote.
     has_said: bool,
-    /// The folder in which the agent works.
+    /// Working directory of the agent.
     directory: String,
     sum: Sum,
 }
@@ -108,17 +107,17 @@ impl Sum {
     }
 }
 
-impl Teller {
-    fn tell(&mut self, event: &Value) {
+impl StoryWriter {
+    fn on_event(&mut self, event: &Value) {
         if let Some(place) = turn_start(event) {
             self.place = place;
         }
-        let seen = Seen::of(event);
+        let seen = EventView::of(event);
         let lines = match seen.kind {
             "message" => self.message(&event["value"]),
             "custom" => match workflow_event(&event["value"], 4) {
                 Some(line) => format!("  {line}\n"),
-                None => format!("  says {}\n", said(&event["value"], 4)),
+                None => format!("  says {}\n", emitted(&event["value"], 4)),
             },
             "asked" => asked(&event["questions"]),
             "answered" => answered(event),
@@ -136,8 +135,8 @@ impl Teller {
         self.text.push_str(&lines);
     }
 
-    /// Names the task and the node, where they change.
-    fn head(&mut self, seen: &Seen<'_>) {
+    /// Adds headings for the task and the node where they change.
+    fn head(&mut self, seen: &EventView<'_>) {
         let is_headed = self.place.is_some() && self.place != self.headed;
         if is_headed {
             if let Some(place) = &self.place {
@@ -149,7 +148,7 @@ impl Teller {
         }
         if !seen.path.is_empty() && self.node.as_ref() != Some(&seen.path) {
             let blank = if self.text.is_empty() || is_headed { "" } else { "\n" };
-            self.text.push_str(&format!("{blank}{} (superstep {})\n", clean(&seen.way()), seen.step));
+            self.text.push_str(&format!("{blank}{} (superstep {})\n", clean(&seen.node_path()), seen.step));
             self.node = Some(seen.path.clone());
             self.has_said = false;
         }
@@ -157,7 +156,7 @@ impl Teller {
 
     fn message(&mut self, message: &Value) -> String {
         let Some((kind, inner)) = message.as_object().and_then(|fields| fields.iter().next()) else {
-            return format!("  says {}\n", said(message, 4));
+            return format!("  says {}\n", emitted(message, 4));
         };
         let text = |key: &str| clean(inner[key].as_str().unwrap_or_default()).into_owned();
         match kind.as_str() {
@@ -181,7 +180,7 @@ impl Teller {
             "checked" => checked(inner),
             "commit" => commit(inner),
             "started" | "usage" | "tool_result" | "check" => String::new(),
-            _ => format!("  says {}\n", said(message, 4)),
+            _ => format!("  says {}\n", emitted(message, 4)),
         }
     }
 }
@@ -196,7 +195,7 @@ fn turn(turn: &Value) -> String {
     format!("  {role} ({driver}{model}) is asked by `{template}`:\n{system}  prompt:\n{}", quoted(&turn["prompt"]))
 }
 
-/// Each line of a text behind a bar.
+/// Prefixes each line of a text with a bar.
 fn quoted(text: &Value) -> String {
     let lines = text.as_str().unwrap_or_default().lines();
     lines.map(|line| format!("{}\n", format!("    | {}", clean(line)).trim_end())).collect()
@@ -260,7 +259,7 @@ fn answered(event: &Value) -> String {
     format!("  was answered {}{by}{at}{note}\n", safe_json(&event["answer"].to_string()))
 }
 
-/// The channels that a task wrote; `show` has the values.
+/// Names the channels that a task wrote; `show` has the values.
 fn wrote(writes: &Value) -> String {
     let writes = writes.as_array().map(Vec::as_slice).unwrap_or_default();
     let channels = writes.iter().filter_map(Value::as_object).flat_map(|write| write.keys());

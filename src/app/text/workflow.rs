@@ -1,11 +1,11 @@
-//! Events of the workflows of coding agents as lines for people. Pure.
+//! Events of coding-agent workflows as lines for people. Pure.
 
 use serde_json::Value;
 
 use super::escape::clean_lines;
 use super::phase::phase_event;
 
-/// Returns the line of an event of a phase, a subtask, a verifier or a decision, its further lines indented so far; none for any other value.
+/// Formats an event of a phase, subtask, verifier or decision as a line, its further lines indented; else none.
 pub(crate) fn workflow_event(value: &Value, indent: usize) -> Option<String> {
     phase_event(value, indent).or_else(|| decision_event(value, indent)).or_else(|| verifier_event(value, indent))
 }

@@ -1,4 +1,4 @@
-//! An agent at work, read from the messages that its node emits: which task, what it did last, what it has used. Pure.
+//! The progress of an agent, read from the messages that its node emits: its task, last action and usage. Pure.
 
 use serde_json::Value;
 
@@ -7,36 +7,35 @@ use serde_json::Value;
 pub(crate) struct Agent {
     role: String,
     task: String,
-    /// The phase that it judges as a whole.
+    /// The phase that it reviews as a whole.
     phase: Option<u64>,
     attempt: u64,
-    /// The folder it works in.
+    /// Working directory.
     directory: String,
-    /// Its last action.
     pub action: Option<String>,
     /// The number of actions.
     pub actions: u64,
     /// The usage of the turns before this one.
-    before: Used,
+    before: Usage,
     /// The usage of this turn so far.
-    now: Used,
+    now: Usage,
 }
 
 /// Tokens, and millionths of a dollar.
 #[derive(Clone, Copy, Debug, Default)]
-struct Used {
+struct Usage {
     tokens: u64,
     cost: u64,
 }
 
 impl Agent {
-    /// Takes a message in; returns whether it tells of an action.
-    pub(crate) fn hear(&mut self, message: &Value) -> bool {
+    /// Applies a message; returns true if it is an action.
+    pub(crate) fn apply(&mut self, message: &Value) -> bool {
         let Some((kind, value)) = message.as_object().and_then(|fields| fields.iter().next()) else { return false };
         match kind.as_str() {
             "turn" => self.begin(value),
-            "usage" => self.now = Used::of(value),
-            "finished" => self.now = Used::of(&value["usage"]),
+            "usage" => self.now = Usage::of(value),
+            "finished" => self.now = Usage::of(&value["usage"]),
             "tool_call" => return self.act(action(&value["name"], &value["arguments"], &self.directory)),
             "check" => return self.act(shell(&value["command"])),
             "notice" => return self.act(first_line(value)),
@@ -53,8 +52,8 @@ impl Agent {
         (self.role, self.task, self.directory) = (text("role"), text("task"), text("directory"));
         self.phase = turn["phase"].as_u64();
         self.attempt = turn["attempt"].as_u64().unwrap_or_default();
-        self.before = Used { tokens: self.tokens(), cost: self.cost() };
-        self.now = Used::default();
+        self.before = Usage { tokens: self.tokens(), cost: self.cost() };
+        self.now = Usage::default();
     }
 
     fn act(&mut self, action: String) -> bool {
@@ -71,7 +70,7 @@ impl Agent {
         self.before.cost.saturating_add(self.now.cost)
     }
 
-    /// `task 1, attempt 2`, or `phase 1, attempt 2`; in few columns `1#2`. None if it belongs to no task.
+    /// Returns `task 1, attempt 2`, or `phase 1, attempt 2`; if narrow `1#2`. None if it belongs to no task.
     pub(crate) fn place(&self, is_narrow: bool) -> Option<String> {
         let about = match self.phase {
             Some(phase) => format!("phase {phase}"),
@@ -85,12 +84,12 @@ impl Agent {
         }
     }
 
-    /// Tokens, and millionths of a dollar.
+    /// Returns tokens, and millionths of a dollar.
     pub(crate) fn spent(&self) -> (u64, u64) {
         (self.tokens(), self.cost())
     }
 
-    /// `3.1k tokens`, `$0.0110`: what is known of it. In few columns `3.1k`, `$0.011`.
+    /// Returns `3.1k tokens`, `$0.0110`, as far as known; if narrow `3.1k`, `$0.011`.
     pub(crate) fn used(&self, is_narrow: bool) -> Vec<String> {
         let (tokens, cost) = (self.tokens(), self.cost());
         let mut used = vec![];
@@ -104,7 +103,7 @@ impl Agent {
     }
 }
 
-impl Used {
+impl Usage {
     fn of(usage: &Value) -> Self {
         let of = |key: &str| usage[key].as_u64().unwrap_or(0);
         let tokens = ["input", "output", "cache_read", "cache_write"].map(of).into_iter().fold(0, u64::saturating_add);
@@ -112,7 +111,7 @@ impl Used {
     }
 }
 
-/// A call of a tool in a line: `edit src/lib.rs`, `$ cargo test`.
+/// Formats a tool call as a line: `edit src/lib.rs`, `$ cargo test`.
 pub(crate) fn action(name: &Value, arguments: &Value, directory: &str) -> String {
     let name = name.as_str().unwrap_or_default().to_lowercase();
     if !arguments["command"].is_null() {
@@ -129,7 +128,7 @@ pub(crate) fn action(name: &Value, arguments: &Value, directory: &str) -> String
     }
 }
 
-/// The files of a list of changes, or of a map from paths to changes.
+/// Returns the files of a list of changes, or of a map from paths to changes.
 fn changed(changes: &Value, directory: &str) -> Option<String> {
     let paths: Vec<String> = match changes {
         Value::Array(list) => list.iter().filter_map(|change| change["path"].as_str()).map(str::to_owned).collect(),
@@ -140,7 +139,7 @@ fn changed(changes: &Value, directory: &str) -> Option<String> {
     (!paths.is_empty()).then(|| paths.join(", "))
 }
 
-/// A command line, without the shell around it.
+/// Returns a command line, without the shell around it.
 fn shell(command: &Value) -> String {
     let line = match command {
         Value::Array(words) => match words.iter().map(|word| word.as_str().unwrap_or_default()).collect::<Vec<_>>() {
@@ -152,7 +151,7 @@ fn shell(command: &Value) -> String {
     format!("$ {}", first_line(&Value::from(line)))
 }
 
-/// A path as it is named in the folder that the agent works in.
+/// Returns a path relative to the agent's working directory.
 fn within(path: &str, directory: &str) -> String {
     let inner = path.strip_prefix(directory).filter(|_| !directory.is_empty());
     inner.and_then(|inner| inner.strip_prefix('/')).unwrap_or(path).to_owned()
@@ -164,7 +163,7 @@ fn first_line(text: &Value) -> String {
     if more.is_empty() { first.to_owned() } else { format!("{} ...", first.trim_end()) }
 }
 
-/// `900`, `3.1k`, `2.4M`.
+/// Formats a number: `900`, `3.1k`, `2.4M`.
 pub(crate) fn count(number: u64) -> String {
     match number {
         0..=999 => number.to_string(),
@@ -173,17 +172,17 @@ pub(crate) fn count(number: u64) -> String {
     }
 }
 
-/// Millionths of a dollar, to the hundredth of a cent.
+/// Formats millionths of a dollar, to the hundredth of a cent.
 pub(crate) fn dollars(millionths: u64) -> String {
     format!("${}.{:04}", millionths / 1_000_000, millionths % 1_000_000 / 100)
 }
 
-/// The same, to the tenth of a cent.
+/// Formats millionths of a dollar, to the tenth of a cent.
 fn short_dollars(millionths: u64) -> String {
     format!("${}.{:03}", millionths / 1_000_000, millionths % 1_000_000 / 1_000)
 }
 
-/// `12.3s`, `3m05s`, `1h02m`.
+/// Formats milliseconds: `12.3s`, `3m05s`, `1h02m`.
 pub(crate) fn time(ms: u64) -> String {
     match ms / 1_000 {
         0..=59 => format!("{}.{}s", ms / 1_000, ms % 1_000 / 100),
@@ -216,13 +215,13 @@ mod tests {
     #[test]
     fn turns_add_up() {
         let mut agent = Agent::default();
-        agent.hear(&json!({"turn": {"role": "developer", "task": "2", "attempt": 3}}));
-        agent.hear(&json!({"usage": {"input": 900, "output": 120, "cost": 4_000}}));
-        agent.hear(&json!({"usage": {"input": 1_000, "output": 150, "cost": 5_000}}));
-        agent.hear(&json!({"turn": {"role": "developer", "task": "2", "attempt": 3}}));
-        agent.hear(&json!({"finished": {"usage": {"input": 1_000, "cost": 1_000}}}));
+        agent.apply(&json!({"turn": {"role": "developer", "task": "2", "attempt": 3}}));
+        agent.apply(&json!({"usage": {"input": 900, "output": 120, "cost": 4_000}}));
+        agent.apply(&json!({"usage": {"input": 1_000, "output": 150, "cost": 5_000}}));
+        agent.apply(&json!({"turn": {"role": "developer", "task": "2", "attempt": 3}}));
+        agent.apply(&json!({"finished": {"usage": {"input": 1_000, "cost": 1_000}}}));
         assert_eq!(agent.place(false).unwrap(), "task 2, attempt 3");
-        agent.hear(&json!({"turn": {"role": "reviewer", "task": "phase-2", "phase": 2, "attempt": 1}}));
+        agent.apply(&json!({"turn": {"role": "reviewer", "task": "phase-2", "phase": 2, "attempt": 1}}));
         assert_eq!(agent.place(false).unwrap(), "phase 2, attempt 1");
         assert_eq!(
             (agent.used(false), agent.used(true)),

@@ -1,4 +1,4 @@
-//! A run as it is told while it goes on, in one of the ways of [`View`].
+//! Display of a run while it is active, in one of the ways of [`View`].
 
 use std::time::Duration;
 
@@ -8,7 +8,7 @@ use super::lines::Lines;
 use super::tree::Tree;
 use super::view::View;
 use crate::app::{
-    print::{height, say, width},
+    print::{height, print, width},
     text::clean,
     time,
 };
@@ -19,7 +19,6 @@ pub(crate) const TICK: Duration = Duration::from_millis(100);
 /// The interval at which the lines above the running tasks are made.
 pub(crate) const BOARD: Duration = Duration::from_secs(1);
 
-/// Tells a run.
 pub(crate) enum Watch {
     Quiet,
     Lines(Lines),
@@ -32,30 +31,30 @@ impl Watch {
         match view {
             View::Quiet => Self::Quiet,
             View::Lines => {
-                say(&format!("{head}\n"));
+                print(&format!("{head}\n"));
                 Self::Lines(Lines::default())
             }
             View::Tree { colours } => {
                 let tree = Tree::new(colours);
-                say(&format!("{}\n", tree.dim(&head)));
+                print(&format!("{}\n", tree.dim(&head)));
                 Self::Tree(tree)
             }
         }
     }
 
-    /// Something happened: an event as [`happened`](crate::app::happened) makes it, with the time.
-    pub(crate) fn tell(&mut self, event: &Value) {
+    /// Shows an event, as [`event_json`](crate::app::event_json) makes it, with the time.
+    pub(crate) fn on_event(&mut self, event: &Value) {
         show(&match self {
             Self::Quiet => String::new(),
-            Self::Lines(lines) => lines.tell(event),
+            Self::Lines(lines) => lines.on_event(event),
             Self::Tree(tree) => {
                 tree.widen(width(), height());
-                tree.tell(event)
+                tree.on_event(event)
             }
         });
     }
 
-    /// Time has passed.
+    /// Redraws as time passes.
     pub(crate) fn tick(&mut self, cancelled: bool) {
         show(&match self {
             Self::Quiet => String::new(),
@@ -67,14 +66,14 @@ impl Watch {
         });
     }
 
-    /// Shows these lines above what runs.
+    /// Sets the lines above the running tasks.
     pub(crate) fn post(&mut self, board: Vec<String>) {
         if let Self::Tree(tree) = self {
             tree.post(board);
         }
     }
 
-    /// The run is over.
+    /// Ends the display.
     pub(crate) fn end(&mut self) {
         if let Self::Tree(tree) = self {
             show(&tree.end());
@@ -84,6 +83,6 @@ impl Watch {
 
 fn show(text: &str) {
     if !text.is_empty() {
-        say(text);
+        print(text);
     }
 }

@@ -1,13 +1,13 @@
-//! A run as plain lines: for pipes and logs. Pure.
+//! Display of a run as plain lines, for pipes and logs. Pure.
 
 use std::collections::HashMap;
 
 use serde_json::Value;
 
 use super::agent::{count, dollars, time};
-use super::running::{Running, Seen, Tasks};
+use super::running::{EventView, RunningTask, Tasks};
 use crate::app::shapes::RunningShape;
-use crate::app::text::{clean, clean_lines, safe_json, said, workflow_event};
+use crate::app::text::{clean, clean_lines, emitted, safe_json, workflow_event};
 use crate::checkpoint::time::parsed;
 
 /// The time in ms for which an agent's next action waits for its line: of several, only the last one gets it.
@@ -15,7 +15,7 @@ const PAUSE: u64 = 3_000;
 /// The time in ms after which a silent task gets a line that says it is still at work.
 const SILENCE: u64 = 30_000;
 
-/// A line for each task that ends, for each value that a node emits, for actions of agents now and then, and a sign of life.
+/// Lines for each task that ends, each value that a node emits, and, at intervals, for actions of agents or silence.
 #[derive(Default)]
 pub(crate) struct Lines {
     tasks: Tasks,
@@ -24,9 +24,9 @@ pub(crate) struct Lines {
 }
 
 impl Lines {
-    /// The lines for an event.
-    pub(crate) fn tell(&mut self, event: &Value) -> String {
-        let seen = Seen::of(event);
+    /// Returns the lines for an event.
+    pub(crate) fn on_event(&mut self, event: &Value) -> String {
+        let seen = EventView::of(event);
         match seen.kind {
             "start" => {
                 self.tasks.end(&seen); // of an attempt before, if there was one
@@ -34,11 +34,11 @@ impl Lines {
                 self.last_lines.insert(seen.path.clone(), (seen.at, false));
                 String::new()
             }
-            "end" | "failed" | "asked" => self.ended(&seen),
-            "custom" => self.said(&seen),
+            "end" | "failed" | "asked" => self.task_line(&seen),
+            "custom" => self.custom_line(&seen),
             "answered" => {
                 let answer = event["answer"].to_string();
-                format!("superstep {}: {} is answered {}\n", seen.step, clean(&seen.way()), safe_json(&answer))
+                format!("superstep {}: {} is answered {}\n", seen.step, clean(&seen.node_path()), safe_json(&answer))
             }
             "message" => self.agent_line(&seen),
             "missed" => format!("{} events were missed\n", event["count"]),
@@ -47,16 +47,16 @@ impl Lines {
     }
 
     /// Returns the line for a node's output.
-    fn said(&mut self, seen: &Seen<'_>) -> String {
+    fn custom_line(&mut self, seen: &EventView<'_>) -> String {
         if let Some(line) = workflow_event(&seen.event["value"], 2) {
             return format!("superstep {}: {line}\n", seen.step);
         }
         let label = self.tasks.of(seen).label.as_ref().map(|label| format!(" ({})", clean(label)));
-        let (way, said) = (seen.way(), said(&seen.event["value"], 2));
-        format!("superstep {}: {}{} says {said}\n", seen.step, clean(&way), label.unwrap_or_default())
+        let (path, text) = (seen.node_path(), emitted(&seen.event["value"], 2));
+        format!("superstep {}: {}{} says {text}\n", seen.step, clean(&path), label.unwrap_or_default())
     }
 
-    fn ended(&mut self, seen: &Seen<'_>) -> String {
+    fn task_line(&mut self, seen: &EventView<'_>) -> String {
         self.last_lines.remove(&seen.path);
         let task = self.tasks.end(seen);
         let took = task.as_ref().map(|task| format!(" {}", time(seen.at.saturating_sub(task.began))));
@@ -66,13 +66,13 @@ impl Lines {
             "asked" => "asks".into(),
             _ => "done".to_owned(),
         };
-        format!("superstep {}: {} {how}{}{about}\n", seen.step, clean(&seen.way()), took.unwrap_or_default())
+        format!("superstep {}: {} {how}{}{about}\n", seen.step, clean(&seen.node_path()), took.unwrap_or_default())
     }
 
-    /// An agent's first action is told at once, and then one every few seconds.
-    fn agent_line(&mut self, seen: &Seen<'_>) -> String {
+    /// Formats an agent's action: the first one at once, then one per interval.
+    fn agent_line(&mut self, seen: &EventView<'_>) -> String {
         let task = self.tasks.of(seen);
-        if !task.agent.hear(&seen.event["value"]) {
+        if !task.agent.apply(&seen.event["value"]) {
             return String::new();
         }
         let last = self.last_lines.entry(seen.path.clone()).or_insert((seen.at, false));
@@ -101,28 +101,28 @@ impl Lines {
     }
 }
 
-/// `[task 1, attempt 2] developer: edit src/lib.rs`
-fn acted(task: &Running) -> String {
+/// Formats `[task 1, attempt 2] developer: edit src/lib.rs`.
+fn acted(task: &RunningTask) -> String {
     format!("{}: {}\n", prefix(task), clean(task.agent.action.as_deref().unwrap_or_default()))
 }
 
-/// `[task 1, attempt 2] developer: at work for 1m30s, 3.1k tokens, $0.0110, last $ cargo test`
-fn at_work(task: &Running, now: u64) -> String {
+/// Formats `[task 1, attempt 2] developer: at work for 1m30s, 3.1k tokens, $0.0110, last $ cargo test`.
+fn at_work(task: &RunningTask, now: u64) -> String {
     let mut parts = vec![format!("at work for {}", time(now.saturating_sub(task.began)))];
     parts.extend(task.agent.used(false));
     parts.extend(task.agent.action.as_ref().map(|action| format!("last {}", clean(action))));
     format!("{}: {}\n", prefix(task), parts.join(", "))
 }
 
-fn prefix(task: &Running) -> String {
-    let way = clean(&task.way);
+fn prefix(task: &RunningTask) -> String {
+    let node_path = clean(&task.node_path);
     match task.place(false) {
-        Some(place) => format!("[{}] {way}", clean(&place)),
-        None => format!("[{way}]"),
+        Some(place) => format!("[{}] {node_path}", clean(&place)),
+        None => format!("[{node_path}]"),
     }
 }
 
-/// The tasks that run, as `status` lists them.
+/// Formats the running tasks for `status`.
 pub(crate) fn running(tasks: &[RunningShape], now: u64) -> Vec<String> {
     let line = |task: &RunningShape| {
         let began = parsed(&task.started_at).unwrap_or(now);
@@ -137,7 +137,7 @@ pub(crate) fn running(tasks: &[RunningShape], now: u64) -> Vec<String> {
 }
 
 /// Returns the summary of an agent's task: ` (task 1, attempt 2, 4 actions, 1.0k tokens, $0.0040)`.
-fn about(task: &Running) -> String {
+fn about(task: &RunningTask) -> String {
     let agent = &task.agent;
     let mut parts: Vec<String> = task.place(false).iter().map(|place| clean(place).into_owned()).collect();
     match agent.actions {
@@ -166,25 +166,28 @@ mod tests {
     #[test]
     fn an_agent_gets_a_line_every_few_seconds() {
         let mut lines = Lines::default();
-        let mut text = lines.tell(&event("start", 0, &Value::Null));
+        let mut text = lines.on_event(&event("start", 0, &Value::Null));
         let turn = json!({"turn": {"role": "developer", "task": "1", "attempt": 2}});
-        text += &lines.tell(&event("message", 0, &turn));
+        text += &lines.on_event(&event("message", 0, &turn));
         for (at, file) in [(100, "a.rs"), (200, "b.rs"), (300, "c.rs")] {
-            text += &lines.tell(&event("message", at, &call(file)));
+            text += &lines.on_event(&event("message", at, &call(file)));
         }
         text += &lines.tick(3_000);
         text += &lines.tick(3_200);
         text += &lines.tick(33_100);
-        text +=
-            &lines.tell(&event("message", 33_150, &json!({"usage": {"input": 3_000, "output": 100, "cost": 11_000}})));
+        text += &lines.on_event(&event(
+            "message",
+            33_150,
+            &json!({"usage": {"input": 3_000, "output": 100, "cost": 11_000}}),
+        ));
         text += &lines.tick(33_250);
         text += &lines.tick(63_300);
-        text += &lines.tell(&event(
+        text += &lines.on_event(&event(
             "message",
             70_000,
             &json!({"tool_call": {"name": "Bash", "arguments": {"command": "cargo test"}}}),
         ));
-        text += &lines.tell(&event("end", 75_000, &Value::Null));
+        text += &lines.on_event(&event("end", 75_000, &Value::Null));
         insta::assert_snapshot!(text, @r#"
         [task 1, attempt 2] developer: edit a.rs
         [task 1, attempt 2] developer: edit c.rs
@@ -202,7 +205,7 @@ mod tests {
         let mut text = String::new();
         for event in [of("start", "1-0", 0), of("start", "1-1", 500), of("end", "1-1", 1_500), of("end", "1-0", 2_000)]
         {
-            text += &lines.tell(&event);
+            text += &lines.on_event(&event);
         }
         assert_eq!(text, "superstep 1: find done 1.0s\nsuperstep 1: find done 2.0s\n");
     }

@@ -1,12 +1,12 @@
-//! How a run is told while it goes on: plain lines, or a live tree on a terminal. Knows events as JSON, so that a run of
-//! another process is told as one of this process; knows no graph.
+//! Display of a run while it is active: plain lines, or a live tree on a terminal. Knows events as JSON, so that a run
+//! of another process is shown like one of this process; must not know a graph.
 //!
 //! | file | what it knows |
 //! |---|---|
-//! | `agent` | what the messages of an agent say: which task, the last action, what it used |
-//! | `running` | the tasks that run |
-//! | `lines`, `tree` | the two ways to show them |
-//! | `view`, `display` | which way it is; the run, shown in it |
+//! | `agent` | the progress of an agent, from its messages |
+//! | `running` | the running tasks |
+//! | `lines`, `tree` | the two displays |
+//! | `view`, `display` | the choice of one; the chosen display |
 
 pub(crate) mod agent;
 mod display;

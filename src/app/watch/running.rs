@@ -1,5 +1,4 @@
-//! Tasks that run, kept from the events of a run as JSON: the same for a run of this process and one that is watched from
-//! another. Pure.
+//! The running tasks, computed from the events of a run as JSON, in this process or another. Pure.
 
 use serde_json::Value;
 
@@ -7,21 +6,21 @@ use super::agent::Agent;
 use crate::app::shapes::RunningShape;
 use crate::checkpoint::time::rfc3339;
 
-/// An event of a run, read as far as it is shown.
-pub(crate) struct Seen<'a> {
+/// The displayed parts of an event.
+pub(crate) struct EventView<'a> {
     pub kind: &'a str,
     pub step: i64,
     pub node: &'a str,
-    /// The nodes of the subgraphs that it comes from.
+    /// Nodes of the enclosing subgraphs.
     pub above: Vec<&'a str>,
-    /// Tells its task from others.
+    /// Identifies the task.
     pub path: String,
     /// Milliseconds since 1970.
     pub at: u64,
     pub event: &'a Value,
 }
 
-impl<'a> Seen<'a> {
+impl<'a> EventView<'a> {
     pub(crate) fn of(event: &'a Value) -> Self {
         let text = |key: &str| event[key].as_str().unwrap_or_default();
         let list = |key: &str| event[key].as_array().map(Vec::as_slice).unwrap_or_default();
@@ -38,12 +37,12 @@ impl<'a> Seen<'a> {
         }
     }
 
-    /// The node, with those whose subgraphs it is in.
-    pub(crate) fn way(&self) -> String {
+    /// Returns the node, with those whose subgraphs it is in.
+    pub(crate) fn node_path(&self) -> String {
         self.above.iter().copied().chain([self.node]).collect::<Vec<_>>().join("/")
     }
 
-    /// The label of the task that it starts.
+    /// Returns the label of the task that it starts.
     fn label(&self) -> Option<&str> {
         self.event["label"].as_str()
     }
@@ -54,50 +53,49 @@ impl<'a> Seen<'a> {
     }
 }
 
-/// A task that runs.
 #[derive(Clone, Debug)]
-pub(crate) struct Running {
+pub(crate) struct RunningTask {
     pub path: String,
     pub node: String,
-    pub way: String,
+    pub node_path: String,
     pub depth: usize,
     pub step: i64,
     /// Milliseconds since 1970.
     pub began: u64,
     pub agent: Agent,
-    /// The label that the program gives it, or the task whose subgraph it is in.
+    /// Label that the program gives it, or that of the task whose subgraph it is in.
     pub label: Option<String>,
 }
 
-/// The tasks that run, in the order in which they began.
+/// Running tasks, in the order of their start.
 #[derive(Debug, Default)]
-pub(crate) struct Tasks(pub Vec<Running>);
+pub(crate) struct Tasks(pub Vec<RunningTask>);
 
-impl Running {
-    /// `task 1, attempt 2`, or its label. None if it has neither.
+impl RunningTask {
+    /// Returns `task 1, attempt 2`, or its label; none if it has neither.
     pub(crate) fn place(&self, is_narrow: bool) -> Option<String> {
         self.agent.place(is_narrow).or_else(|| self.label.clone())
     }
 }
 
-impl From<&Running> for RunningShape {
-    fn from(task: &Running) -> Self {
+impl From<&RunningTask> for RunningShape {
+    fn from(task: &RunningTask) -> Self {
         let (tokens, cost) = task.agent.spent();
-        let (node, started_at) = (task.way.clone(), rfc3339(task.began));
+        let (node, started_at) = (task.node_path.clone(), rfc3339(task.began));
         Self { node, label: task.place(false), started_at, action: task.agent.action.clone(), tokens, cost }
     }
 }
 
 impl Tasks {
-    /// The task of an event. One whose start was not seen, as somebody came later, begins now.
-    pub(crate) fn of(&mut self, seen: &Seen<'_>) -> &mut Running {
+    /// Returns the task of an event, and adds it if its start was missed.
+    pub(crate) fn of(&mut self, seen: &EventView<'_>) -> &mut RunningTask {
         let at = self.0.iter().position(|task| task.path == seen.path);
         let at = at.unwrap_or_else(|| {
             let label = seen.label().map(str::to_owned).or_else(|| self.label_above(&seen.path));
-            self.0.push(Running {
+            self.0.push(RunningTask {
                 path: seen.path.clone(),
                 node: seen.node.to_owned(),
-                way: seen.way(),
+                node_path: seen.node_path(),
                 depth: seen.above.len(),
                 step: seen.step,
                 began: seen.at,
@@ -109,27 +107,27 @@ impl Tasks {
         &mut self.0[at]
     }
 
-    /// The label of the task whose subgraph a path is in.
+    /// Returns the label of the task whose subgraph a path is in.
     fn label_above(&self, path: &str) -> Option<String> {
-        let is_above = |task: &&Running| path.strip_prefix(&task.path).is_some_and(|rest| rest.starts_with('/'));
+        let is_above = |task: &&RunningTask| path.strip_prefix(&task.path).is_some_and(|rest| rest.starts_with('/'));
         self.0.iter().filter(is_above).find_map(|task| task.label.clone())
     }
 
-    /// Keeps up with an event.
-    pub(crate) fn take(&mut self, seen: &Seen<'_>) {
+    /// Applies an event.
+    pub(crate) fn take(&mut self, seen: &EventView<'_>) {
         match seen.kind {
             "start" => {
                 self.end(seen);
                 self.of(seen);
             }
             "end" | "failed" | "asked" => drop(self.end(seen)),
-            "message" => drop(self.of(seen).agent.hear(&seen.event["value"])),
+            "message" => drop(self.of(seen).agent.apply(&seen.event["value"])),
             _ => {}
         }
     }
 
-    /// Takes a task that has ended.
-    pub(crate) fn end(&mut self, seen: &Seen<'_>) -> Option<Running> {
+    /// Removes a task that has ended.
+    pub(crate) fn end(&mut self, seen: &EventView<'_>) -> Option<RunningTask> {
         let at = self.0.iter().position(|task| task.path == seen.path)?;
         Some(self.0.remove(at))
     }

@@ -1,13 +1,13 @@
-//! A run as a tree that moves: supersteps with their tasks, marks, elapsed time, and what agents do. What has ended scrolls
-//! away; what runs is drawn anew. Makes text and prints none.
+//! Display of a run as a live tree: supersteps with their tasks, marks, elapsed times, and actions of agents. Ended
+//! tasks scroll away; running ones are redrawn. Returns text and prints none.
 
 use std::collections::HashMap;
 
 use serde_json::Value;
 
 use super::agent::time;
-use super::running::{Running, Seen, Tasks};
-use crate::app::text::{clean, columns_of, said, workflow_event};
+use super::running::{EventView, RunningTask, Tasks};
+use crate::app::text::{clean, columns_of, emitted, workflow_event};
 
 const SPINNER: [&str; 10] = ["⠋", "⠙", "⠹", "⠸", "⠼", "⠴", "⠦", "⠧", "⠇", "⠏"];
 const GREEN: &str = "32";
@@ -17,7 +17,7 @@ const DIM: &str = "2";
 
 /// The maximum number of running tasks that are drawn.
 const SHOWN: usize = 12;
-/// Below so many columns numbers are written shorter.
+/// Columns below which numbers are shortened.
 const NARROW: usize = 80;
 
 pub(crate) struct Tree {
@@ -26,36 +26,36 @@ pub(crate) struct Tree {
     tasks: Tasks,
     /// The last output of tasks, and whether it is a text for people, which stays when the task has ended.
     says: HashMap<String, (String, bool)>,
-    /// The superstep whose line was written last.
-    said: Option<i64>,
+    /// Superstep of the last written line.
+    last_step: Option<i64>,
     /// The number of lines below the cursor's home, to be drawn over.
     drawn: usize,
     now: u64,
-    /// Lines above what runs, as the program makes them.
+    /// Lines above the running tasks.
     board: Vec<String>,
-    /// The lines of the terminal.
+    /// Lines of the terminal.
     height: usize,
 }
 
 impl Tree {
     pub(crate) fn new(colours: bool) -> Self {
         let (tasks, says, board) = (Tasks::default(), HashMap::new(), vec![]);
-        Self { colours, width: 80, tasks, says, said: None, drawn: 0, now: 0, board, height: usize::MAX }
+        Self { colours, width: 80, tasks, says, last_step: None, drawn: 0, now: 0, board, height: usize::MAX }
     }
 
-    /// The terminal is so wide from now on.
+    /// Sets the size of the terminal.
     pub(crate) fn widen(&mut self, width: usize, height: usize) {
         (self.width, self.height) = (width, height);
     }
 
-    /// These lines are above what runs from now on.
+    /// Sets the lines above the running tasks.
     pub(crate) fn post(&mut self, board: Vec<String>) {
         self.board = board;
     }
 
-    /// The text for an event.
-    pub(crate) fn tell(&mut self, event: &Value) -> String {
-        let seen = Seen::of(event);
+    /// Returns the text for an event.
+    pub(crate) fn on_event(&mut self, event: &Value) -> String {
+        let seen = EventView::of(event);
         self.now = self.now.max(seen.at);
         match seen.kind {
             "start" => {
@@ -65,41 +65,42 @@ impl Tree {
             }
             "end" | "failed" | "asked" => self.ended(&seen),
             "custom" => {
-                let line = said(&event["value"], 0).lines().next().unwrap_or_default().to_owned();
+                let line = emitted(&event["value"], 0).lines().next().unwrap_or_default().to_owned();
                 let stays = event["value"].is_string() || workflow_event(&event["value"], 0).is_some();
                 self.says.insert(seen.path.clone(), (line, stays));
                 String::new()
             }
             "message" => {
-                self.tasks.of(&seen).agent.hear(&event["value"]);
+                self.tasks.of(&seen).agent.apply(&event["value"]);
                 String::new()
             }
             _ => String::new(),
         }
     }
 
-    fn ended(&mut self, seen: &Seen<'_>) -> String {
+    fn ended(&mut self, seen: &EventView<'_>) -> String {
         let task = self.tasks.end(seen);
-        let said = self.says.remove(&seen.path).filter(|(_, stays)| *stays).map(|(line, _)| line);
+        let text = self.says.remove(&seen.path).filter(|(_, stays)| *stays).map(|(line, _)| line);
         let (mark, colour, words) = match seen.kind {
             "failed" => {
                 let why = seen.error().and_then(|error| error.lines().next()).unwrap_or_default();
                 ("✗", RED, format!("failed: {}", clean(why)))
             }
             "asked" => ("?", YELLOW, "asks".into()),
-            _ => ("✓", GREEN, said.unwrap_or_default()),
+            _ => ("✓", GREEN, text.unwrap_or_default()),
         };
         let task = task.unwrap_or_else(|| Tasks::default().of(seen).clone());
         let line = self.line(&task, &self.paint(colour, mark), &words, seen.at);
-        self.said = Some(seen.step);
+        self.last_step = Some(seen.step);
         self.show(&format!("{line}\n"), false)
     }
 
-    /// `   3 ✓ developer  task 1, attempt 2  edit src/lib.rs  12.3s  3.1k tokens  $0.0110`: the superstep's number only where
-    /// it changes, and the words as far as there is room.
-    fn line(&self, task: &Running, mark: &str, words: &str, now: u64) -> String {
+    /// Formats a task as a line: `   3 ✓ developer  task 1, attempt 2  edit src/lib.rs  12.3s  3.1k tokens  $0.0110`.
+    /// The superstep's number is shown where it changes; the words are cut to fit.
+    fn line(&self, task: &RunningTask, mark: &str, words: &str, now: u64) -> String {
         let is_narrow = self.width < NARROW;
-        let number = if self.said == Some(task.step) || task.depth > 0 { String::new() } else { task.step.to_string() };
+        let number =
+            if self.last_step == Some(task.step) || task.depth > 0 { String::new() } else { task.step.to_string() };
         let (indent, node) = ("  ".repeat(task.depth), clean(&task.node));
         let place = task.place(is_narrow).map(|place| format!("  {}", clean(&place))).unwrap_or_default();
         let mut numbers = vec![time(now.saturating_sub(task.began))];
@@ -117,7 +118,7 @@ impl Tree {
         self.show("", cancelled)
     }
 
-    /// Lines that stay, and under them what runs, all at once so that nothing flickers.
+    /// Returns lines that stay, and the running tasks below them, as one write without flicker.
     fn show(&mut self, lines: &str, cancelled: bool) -> String {
         let running = self.running(cancelled);
         let above = self.erased();
@@ -130,8 +131,8 @@ impl Tree {
         let mark = self.paint(YELLOW, SPINNER[tick % SPINNER.len()]);
         let mut text = self.posted();
         for task in self.tasks.0.iter().take(SHOWN) {
-            let said = || self.says.get(&task.path).map(|(line, _)| line.clone());
-            let words = task.agent.action.as_ref().map(|action| clean(action).into_owned()).or_else(said);
+            let last = || self.says.get(&task.path).map(|(line, _)| line.clone());
+            let words = task.agent.action.as_ref().map(|action| clean(action).into_owned()).or_else(last);
             text.push_str(&self.line(task, &mark, &words.unwrap_or_default(), self.now));
             text.push('\n');
         }
@@ -145,7 +146,7 @@ impl Tree {
         text
     }
 
-    /// The board, as far as the terminal has room for it: what was drawn must not scroll away.
+    /// Returns the board as far as it fits the terminal: drawn lines must not scroll away.
     fn posted(&self) -> String {
         let room = self.height.saturating_sub(self.tasks.0.len().min(SHOWN) + 4);
         let cut_off = self.board.len().saturating_sub(room);
@@ -166,7 +167,7 @@ impl Tree {
         }
     }
 
-    /// Leaves nothing that moves.
+    /// Erases everything that is redrawn.
     pub(crate) fn end(&mut self) -> String {
         self.tasks.0.clear();
         self.board.clear();
@@ -177,7 +178,7 @@ impl Tree {
         if self.colours { format!("\x1b[{colour}m{text}\x1b[0m") } else { text.to_owned() }
     }
 
-    /// A line that stays and is not important.
+    /// Dims a line.
     pub(crate) fn dim(&self, text: &str) -> String {
         self.paint(DIM, text)
     }
@@ -187,7 +188,7 @@ fn columns(text: &str) -> usize {
     text.chars().map(columns_of).sum()
 }
 
-/// A text in so many columns, with `…` where it was cut.
+/// Cuts a text to so many columns, with `…` where it was cut.
 fn cut(text: &str, room: usize) -> String {
     if columns(text) <= room {
         return text.to_owned();
@@ -208,18 +209,22 @@ mod tests {
 
     use super::*;
 
-    /// A developer at work, as a terminal of so many columns shows it.
+    /// Renders a developer at work on a terminal of so many columns.
     fn shown(width: usize) -> String {
         let mut tree = Tree::new(false);
         tree.widen(width, 24);
         let event = |kind: &str, at: u64, value: Value| json!({"kind": kind, "step": 4, "node": "developer", "path": ["developer:7-2"], "at": at, "value": value});
-        tree.tell(&event("start", 1_000, Value::Null));
-        tree.tell(&event("message", 1_000, json!({"turn": {"role": "developer", "task": "1", "attempt": 2}})));
-        tree.tell(&event("message", 2_000, json!({"usage": {"input": 3_000, "output": 100, "cost": 11_000}})));
+        tree.on_event(&event("start", 1_000, Value::Null));
+        tree.on_event(&event("message", 1_000, json!({"turn": {"role": "developer", "task": "1", "attempt": 2}})));
+        tree.on_event(&event("message", 2_000, json!({"usage": {"input": 3_000, "output": 100, "cost": 11_000}})));
         let command = "cargo test --workspace --all-features -- --test-threads 1 tides_of_a_long_day";
-        tree.tell(&event("message", 3_000, json!({"tool_call": {"name": "shell", "arguments": {"command": command}}})));
+        tree.on_event(&event(
+            "message",
+            3_000,
+            json!({"tool_call": {"name": "shell", "arguments": {"command": command}}}),
+        ));
         let running = tree.draw(76_000, false);
-        let done = tree.tell(&event("end", 80_000, Value::Null));
+        let done = tree.on_event(&event("end", 80_000, Value::Null));
         [running, done].concat().replace("\x1b[1A\x1b[J", "")
     }
 

@@ -1,15 +1,15 @@
-//! How a run is told: which way fits the standard output.
+//! The display of a run that fits the standard output.
 
 use std::io::{IsTerminal, stdout};
 
 /// The form in which a run is shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum View {
-    /// Not at all: a program reads.
+    /// None: a program reads the output.
     Quiet,
-    /// A line for each task, as it ends, and for what agents do.
+    /// A line for each task, as it ends, and for actions of agents.
     Lines,
-    /// A tree that moves.
+    /// A live tree.
     Tree { colours: bool },
 }
 

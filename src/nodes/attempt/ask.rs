@@ -1,15 +1,15 @@
-//! The node that asks a person about a task: one that was given up, one that a verifier leaves to a person, and one whose run has
-//! used up its budget.
+//! The node that asks a person about a task: one that failed for good, one that a verifier leaves to a person, or one
+//! whose run has used up its budget.
 
 use super::questions::{AfterGivingUp, DecideTask, GaveUp, WrittenOverride};
 use crate::drivers::NewLimits;
 use crate::graph::{Ctx, Node, NodeError, NodeExt, NodeId, State, WithOptions, Writes};
 use crate::nodes::agents::{AgentSpec, Agents};
-use crate::nodes::purse::{self, Answered, Spent};
+use crate::nodes::budget::{self, BudgetAnswer, Spent};
 use crate::nodes::questions::BudgetReached;
 use crate::nodes::step::step;
 
-/// A question to be asked.
+/// A question to ask.
 #[derive(Clone, Debug)]
 pub struct AskJob {
     /// The question.
@@ -25,21 +25,21 @@ pub enum Asking {
     GaveUp,
     /// A verifier leaves the decision to a person.
     Decide,
-    /// The budget of the run is used up, of which this agent has its share.
+    /// The budget of the run, of which this agent has a share, is used up.
     Budget(Box<AgentSpec>),
 }
 
-/// A person's answer.
+/// An answer of a person.
 #[derive(Clone, Debug)]
 pub enum Reply {
-    /// About the task.
+    /// An answer about the task.
     Task(AfterGivingUp),
-    /// The run may use more.
+    /// New limits of the run.
     Raised(NewLimits),
 }
 
-/// Returns a node that asks: `job` reads the question from the state, `done` makes the update from the answer. An answer that
-/// cannot be followed is asked for again, with the reason.
+/// Returns a node that asks: `job` reads the question from the state, `done` creates the update from the answer. An
+/// invalid answer is asked for again, with the reason.
 pub fn ask<S, N, C, A, D, E, W>(job: A, done: D) -> WithOptions<impl Node<S, N, C>, S, N, C>
 where
     S: State,
@@ -55,13 +55,13 @@ where
 
 async fn perform<C: Agents>(mut job: AskJob, ctx: Ctx<C>) -> Result<Reply, NodeError> {
     if let Asking::Budget(agent) = &job.asking {
-        let account = purse::account(&ctx, "budget/account", agent).await?;
+        let account = budget::account(&ctx, "budget/account", agent).await?;
         let spent = Spent { agent, task: &job.question.task, key: "budget", account };
         let problem_of = |given: &WrittenOverride| job.question.problem_of_override(given);
-        return Ok(match purse::asked(&ctx, spent, problem_of).await? {
-            Answered::Raised(limits) => Reply::Raised(limits),
-            Answered::Aborted => Reply::Task(AfterGivingUp::Abort),
-            Answered::Overridden(given) => Reply::Task(AfterGivingUp::Override(given)),
+        return Ok(match budget::asked(&ctx, spent, problem_of).await? {
+            BudgetAnswer::Raised(limits) => Reply::Raised(limits),
+            BudgetAnswer::Aborted => Reply::Task(AfterGivingUp::Abort),
+            BudgetAnswer::Overridden(given) => Reply::Task(AfterGivingUp::Override(given)),
         });
     }
     loop {

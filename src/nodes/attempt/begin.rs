@@ -1,5 +1,4 @@
-//! The node with which a task begins: the repository is made ready, or a worktree of the task's own, or the task goes on in
-//! files that are there.
+//! The node that starts a task: prepares the repository or a worktree for the task, or continues in existing files.
 
 use std::path::PathBuf;
 
@@ -9,38 +8,38 @@ use crate::nodes::prepare_workspace::{PrepareJob, prepare};
 use crate::nodes::step::step;
 use crate::nodes::worktree::{Unready, WorktreeJob, made_ready};
 
-/// A task to be begun.
+/// A task to start.
 #[derive(Clone, Debug)]
 pub enum BeginTaskJob {
-    /// In the user's checkout, on a branch of its own.
+    /// In the user's checkout, on a new branch.
     Checkout {
-        /// The repository to be made ready.
+        /// The repository to prepare.
         prepare: Box<PrepareJob>,
-        /// The folder of records, from the top of the work tree: git ignores it from now on.
+        /// The folder of records, relative to the top of the work tree: git ignores it from now on.
         records: PathBuf,
     },
-    /// In a worktree of its own.
+    /// In a new worktree.
     Worktree(Box<WorktreeJob>),
-    /// In files that are there.
+    /// In existing files.
     Here(Folder, Box<Base>),
 }
 
-/// A task that has begun.
+/// A started task.
 #[derive(Clone, Debug)]
 pub struct BegunTask {
-    /// The name of the run.
+    /// Name of the run.
     pub run: String,
-    /// The folder of the work.
+    /// Folder of the work.
     pub folder: Folder,
-    /// The position and files at which the work begins; none if the worktree is not ready.
+    /// Position and files at the start; none if the worktree is not ready.
     pub base: Option<Base>,
-    /// The reason for which it is not.
+    /// The problem, if it is not ready.
     pub problem: Option<String>,
     /// Notices for people.
     pub notices: Vec<String>,
 }
 
-/// Returns a node that makes the folder of a task ready: `job` reads from the state which, `done` makes the update from it.
+/// Returns a node that prepares the folder of a task: `job` reads the task from the state, `done` creates the update.
 ///
 /// The node fails if git fails, or the repository is not ready.
 pub fn begin_task<S, N, C, A, D, E, W>(job: A, done: D) -> impl Node<S, N, C>
@@ -77,7 +76,7 @@ async fn perform<C: Send + Sync + 'static>(job: BeginTaskJob, ctx: Ctx<C>) -> Re
     }
 }
 
-/// Lets git ignore the folder of records.
+/// Makes git ignore the folder of records.
 async fn ignored(folder: &Folder, records: &std::path::Path) -> Result<(), NodeError> {
     folder.open().await?.ignore(&format!("/{}/", records.display())).await.map_err(failed)
 }

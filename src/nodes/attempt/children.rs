@@ -1,4 +1,4 @@
-//! The node that puts the results of children together, in order. Knows git, not what the children did.
+//! The node that merges the results of children, in order. Knows git, must not know the children's tasks.
 
 use std::path::PathBuf;
 
@@ -10,7 +10,7 @@ use crate::nodes::step::step;
 use crate::nodes::worktree::sweep;
 use crate::workspace::{TreeId, WorkspaceError};
 
-/// Children to be put together.
+/// Children to merge.
 #[derive(Clone, Debug)]
 pub struct ChildrenJob {
     /// The work tree that gets the result.
@@ -19,7 +19,7 @@ pub struct ChildrenJob {
     pub tree: TreeId,
     /// The results, in order.
     pub works: Vec<ChildWork>,
-    /// The folder of the children's worktrees, which goes; none: they worked in the work tree itself.
+    /// Folder of the children's worktrees, which is removed; none: they worked in the work tree itself.
     pub worktrees: Option<PathBuf>,
 }
 
@@ -28,23 +28,23 @@ pub struct ChildrenJob {
 pub struct ChildWork {
     /// Its id.
     pub id: String,
-    /// The files with which it began.
+    /// Its files at the start.
     pub from: TreeId,
     /// Its files.
     pub tree: TreeId,
 }
 
-/// Children that were put together.
+/// Result of merging children.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct JoinedChildren {
     /// The files.
     pub tree: TreeId,
-    /// The children whose changes collide with those before, each with the files; their changes are not in the files.
+    /// Children whose changes conflict with earlier ones, each with the files; their changes are left out.
     pub conflicts: Vec<(String, Vec<String>)>,
 }
 
-/// Returns a node that makes the changes of children to the files, one after the other: `job` reads from the state which, `done`
-/// makes the update from the files.
+/// Returns a node that applies the changes of children to the files, one after the other: `job` reads them from the
+/// state, `done` creates the update from the files.
 ///
 /// The node fails if git fails.
 pub fn join_children<S, N, C, A, D, E, W>(job: A, done: D) -> impl Node<S, N, C>

@@ -1,4 +1,4 @@
-//! The node that ends a task: its files are committed, or kept where nothing has noted them yet. Knows git and files.
+//! The node that ends a task: commits its files, or records those of an unfinished turn. Knows git and files.
 
 use serde::{Deserialize, Serialize};
 
@@ -10,43 +10,43 @@ use crate::nodes::folder::tampering;
 use crate::nodes::step::step;
 use crate::workspace::{CommitId, KeptTree};
 
-/// A task to be ended.
+/// A task to end.
 #[derive(Clone, Debug)]
 pub struct FinishJob {
     /// The commit on the branch.
     pub commit: CommitJob,
-    /// The files that a turn left which did not come to an end; none: they were noted.
+    /// Files of a turn that did not finish; none: they are recorded already.
     pub left: Option<LeftFiles>,
 }
 
-/// Files that nothing has noted yet.
+/// Files that are not recorded yet.
 #[derive(Clone, Debug)]
 pub struct LeftFiles {
-    /// The place, and the files at which the task began: if they are the same, nothing is kept.
+    /// Folder and files at the start of the task: if nothing differs, nothing is kept.
     pub snapshot: SnapshotJob,
-    /// The commit that keeps them; its files are those that are found.
+    /// The commit that keeps them; its tree is replaced by the files found.
     pub kept: KeptTree,
 }
 
-/// A task that has ended.
+/// An ended task.
 #[derive(Clone, Debug)]
 pub struct FinishedTask {
     /// The commit, if there is one.
     pub moved: Moved,
-    /// The files that were noted only now.
+    /// Files that were recorded at the end.
     pub left: Option<KeptFiles>,
 }
 
-/// Files that were noted at the end of a task.
+/// Files that were recorded at the end of a task.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct KeptFiles {
-    /// The files; none if hooks or configuration of git are not what they were, so that git was not run.
+    /// The files; none if git's hooks or configuration were changed, so that git was not run.
     pub files: Option<TakenSnapshot>,
-    /// The commit that keeps them; none: nothing was changed, or they hold a key.
+    /// The commit that keeps them; none: nothing was changed, or they contain a key.
     pub commit: Option<CommitId>,
 }
 
-/// Returns a node that ends a task: `job` reads from the state how, `done` makes the update from it.
+/// Returns a node that ends a task: `job` reads the task from the state, `done` creates the update.
 ///
 /// The node fails if a hook refuses the commit; run again, it commits again.
 pub fn finish_task<S, N, C, A, D, E, W>(job: A, done: D) -> impl Node<S, N, C>

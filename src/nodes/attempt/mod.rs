@@ -1,5 +1,5 @@
-//! Nodes of a task that is worked on in attempts, each of which is verified, decided on and recorded. They know git, files and
-//! agents, not how an attempt is decided.
+//! Nodes for a task with attempts, each of which is verified, decided on and recorded. They know git, files and agents,
+//! and must not know the rules of decisions.
 
 mod ask;
 mod begin;

@@ -1,10 +1,10 @@
-//! The questions of a task that is decided by rules, and their answers. Plain data.
+//! Questions about a task that is decided by rules, and their answers. Plain data.
 
 use serde::{Deserialize, Serialize};
 
 use crate::graph::Interrupt;
 
-/// The question what becomes of a task that was given up.
+/// Asks how to continue with a task that failed for good.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, Interrupt)]
 #[interrupt(resume = AfterGivingUp, name = "gave_up")]
 pub struct GaveUp {
@@ -16,13 +16,13 @@ pub struct GaveUp {
     pub decision: String,
     /// The rule that made it.
     pub rule: String,
-    /// The reason in words.
+    /// The reason as text.
     pub reason: String,
     /// The number of the last attempt.
     pub attempt: u32,
     /// The errors and warnings of the last attempt, a line each.
     pub findings: Vec<String>,
-    /// The reference that holds the files of the last attempt.
+    /// The reference that keeps the files of the last attempt.
     pub salvage: Option<String>,
     /// True if `split` can be answered.
     pub may_split: bool,
@@ -33,11 +33,11 @@ pub struct GaveUp {
     pub problem: Option<String>,
 }
 
-/// The question how an attempt is decided, which a verifier leaves to a person.
+/// Asks a person to decide on an attempt, which a verifier leaves to them.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, Interrupt)]
 #[interrupt(resume = AfterGivingUp, name = "decide")]
 pub struct DecideTask {
-    /// The same as of a task that was given up.
+    /// The same as for a task that failed for good.
     #[serde(flatten)]
     pub about: GaveUp,
 }
@@ -47,7 +47,7 @@ pub struct DecideTask {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum AfterGivingUp {
-    /// It is tried again.
+    /// Retry.
     Retry {
         /// The number of further turns of the agent; 1.
         #[serde(default = "one")]
@@ -56,11 +56,11 @@ pub enum AfterGivingUp {
         #[serde(default)]
         note: String,
     },
-    /// It is split into children.
+    /// Split it into children.
     Split,
-    /// A person decides in place of the rules.
+    /// Decide in place of the rules.
     Override(WrittenOverride),
-    /// The run ends.
+    /// End the run.
     Abort,
 }
 
@@ -81,7 +81,7 @@ pub struct WrittenOverride {
 const DECISIONS: [&str; 4] = ["DONE", "RETRY", "SPLIT", "FAIL"];
 
 impl GaveUp {
-    /// Returns why an answer cannot be followed; none if it can.
+    /// Returns why an answer is invalid; none if it is valid.
     #[must_use]
     pub fn problem_of(&self, answer: &AfterGivingUp) -> Option<String> {
         match answer {

@@ -1,5 +1,5 @@
-//! The node that records an attempt: a commit of exactly its files, and files for people and programs. Knows git and files; the
-//! records are JSON to it.
+//! The node that records an attempt: a commit of its files, and records for people and programs. Knows git and files;
+//! the records are opaque JSON.
 
 use std::path::PathBuf;
 
@@ -13,7 +13,7 @@ use crate::nodes::step::step;
 use crate::nodes::whole_file::write_whole;
 use crate::workspace::{CommitId, KeptTree, TreeId};
 
-/// An attempt to be recorded.
+/// An attempt to record.
 #[derive(Clone, Debug)]
 pub struct RecordJob {
     /// The work tree.
@@ -22,11 +22,11 @@ pub struct RecordJob {
     pub base: Base,
     /// The files of the attempt.
     pub tree: TreeId,
-    /// The place of its commit.
+    /// Target of its commit.
     pub keep: Keep,
-    /// The folder of its record: an absolute path.
+    /// Folder of its record: an absolute path.
     pub directory: PathBuf,
-    /// The decision; the id of the commit is put into it as `commit`.
+    /// The decision; the id of the commit is added as `commit`.
     pub decision: Value,
     /// The reports of the verifiers.
     pub outputs: Value,
@@ -34,7 +34,7 @@ pub struct RecordJob {
     pub spec: String,
 }
 
-/// The place of an attempt's commit.
+/// Target of an attempt's commit.
 #[derive(Clone, Debug)]
 pub enum Keep {
     /// Under a private reference.
@@ -49,24 +49,24 @@ pub enum Keep {
         /// Set if the task ends with it, so that a refusal of a hook must be mended.
         is_last: bool,
     },
-    /// Nowhere: its files hold a key.
+    /// Nowhere: its files contain a key.
     Nowhere,
 }
 
-/// An attempt that was recorded.
+/// A recorded attempt.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Recorded {
-    /// Its commit; none: its files hold a key.
+    /// Its commit; none: its files contain a key.
     pub commit: Option<CommitId>,
     /// The private reference that points to it; none: it is on the branch.
     pub reference: Option<String>,
-    /// The position at which the next attempt begins; none: it has not changed.
+    /// Position at which the next attempt starts; none: unchanged.
     pub at: Option<Base>,
     /// The message of a hook that refused the commit on the branch.
     pub refused: Option<String>,
 }
 
-/// Returns a node that records an attempt: `job` reads from the state which, `done` makes the update from its commit.
+/// Returns a node that records an attempt: `job` reads it from the state, `done` creates the update from its commit.
 ///
 /// The node fails if a hook refuses the commit, or a file cannot be written; run again, it tries again.
 pub fn record<S, N, C, A, D, E, W>(job: A, done: D) -> impl Node<S, N, C>
@@ -115,7 +115,7 @@ impl RecordJob {
         Ok(Recorded { commit: Some(commit), reference: Some(kept.reference.clone()), ..Recorded::default() })
     }
 
-    /// Writes the files, each in one step.
+    /// Writes the files, each atomically.
     async fn write(&self) -> Result<(), NodeError> {
         std::fs::create_dir_all(&self.directory)?;
         let patch = self.directory.join("diff.patch");
@@ -129,7 +129,7 @@ impl RecordJob {
     }
 }
 
-/// Keeps a tree as a commit of now.
+/// Commits a tree with the current time.
 pub(super) async fn keep_tree<C: Send + Sync + 'static>(
     folder: &Folder,
     kept: &KeptTree,

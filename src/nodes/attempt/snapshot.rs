@@ -1,4 +1,4 @@
-//! The node that notes the files that an attempt left.
+//! The node that takes a snapshot of an attempt's files.
 
 use serde::{Deserialize, Serialize};
 
@@ -7,7 +7,7 @@ use crate::nodes::folder::{Base, Folder, failed};
 use crate::nodes::step::step;
 use crate::workspace::TreeId;
 
-/// Files to be noted.
+/// Snapshot to take.
 #[derive(Clone, Debug)]
 pub struct SnapshotJob {
     /// The folder.
@@ -16,16 +16,16 @@ pub struct SnapshotJob {
     pub base: Base,
 }
 
-/// Files that were noted.
+/// A snapshot.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TakenSnapshot {
     /// All files.
     pub tree: TreeId,
-    /// The keys of this process that they hold, a line each with file and line.
+    /// Keys of this process that the files contain, each as a line with file and line number.
     pub leaked: Vec<String>,
 }
 
-/// Returns a node that notes the files as they are: `job` reads from the state where, `done` makes the update from them.
+/// Returns a node that takes a snapshot of the files: `job` reads the folder from the state, `done` creates the update.
 ///
 /// The node fails if git fails.
 pub fn snapshot<S, N, C, A, D, E, W>(job: A, done: D) -> impl Node<S, N, C>
@@ -41,7 +41,6 @@ where
     step(job, |job: SnapshotJob, ctx: Ctx<C>| async move { taken(&job, &ctx).await }, done)
 }
 
-/// Notes the files as they are.
 pub(super) async fn taken<C: Send + Sync + 'static>(
     job: &SnapshotJob,
     ctx: &Ctx<C>,

@@ -1,5 +1,5 @@
-//! The node that has a task split: a model proposes children, code checks the proposal. Knows turns, not what makes a child a good
-//! one.
+//! The node that has a task split: a model proposes children, code checks the proposal. Knows turns, must not know the
+//! criteria.
 
 use std::sync::Arc;
 
@@ -13,10 +13,10 @@ use crate::nodes::submit::Submit;
 use crate::nodes::turn::{Answer, Turn};
 use crate::spec::SplitProposal;
 
-/// Makes the prompt for a split from the reasons for which a proposal before was refused.
+/// Creates the prompt for a split, given the problems of the previous proposal.
 pub type SplitPrompt = dyn Fn(&[String]) -> Prompt + Send + Sync;
 
-/// Returns what is wrong with a proposal.
+/// Returns the problems of a proposal.
 pub type SplitCheck = dyn Fn(&SplitProposal) -> Vec<String> + Send + Sync;
 
 /// A task to be split.
@@ -28,9 +28,9 @@ pub struct SplitJob {
     pub folder: Folder,
     /// The task's id.
     pub task: String,
-    /// Makes the prompt, with the reasons for which a proposal before was refused.
+    /// Creates the prompt, given the problems of the previous proposal.
     pub prompt: Arc<SplitPrompt>,
-    /// Returns what is wrong with a proposal; empty: nothing.
+    /// Returns the problems of a proposal; empty if it is valid.
     pub check: Arc<SplitCheck>,
 }
 
@@ -39,10 +39,10 @@ impl Submit for SplitProposal {
     const PURPOSE: &'static str = "Hand over the children that the task is split into. Call it once, at the end.";
 }
 
-/// A task that was split, or not.
+/// Result of splitting a task.
 #[derive(Clone, Debug)]
 pub struct SplitTask {
-    /// The proposal that holds; none: there is none that does.
+    /// The valid proposal; none: there is none.
     pub proposal: Option<SplitProposal>,
     /// The problems of the proposals.
     pub refused: Vec<String>,
@@ -54,8 +54,8 @@ pub struct SplitTask {
     pub tampered: Vec<String>,
 }
 
-/// Returns a node that has a task split: `job` reads from the state which, `done` makes the update from the proposal. One that is
-/// refused is asked for once more, with the reasons.
+/// Returns a node that has a task split: `job` reads the task from the state, `done` creates the update from the
+/// proposal. An invalid proposal is asked for once more, with its problems.
 pub fn split<S, N, C, A, D, E, W>(job: A, done: D) -> impl Node<S, N, C>
 where
     S: State,

@@ -1,4 +1,4 @@
-//! What a prompt says of a task, and of its place among the phases and tasks around it. Pure.
+//! A task, and its place among the phases and tasks around it, in a prompt. Pure.
 
 use std::path::PathBuf;
 
@@ -15,7 +15,7 @@ pub struct Brief {
     pub id: String,
     /// Its title.
     pub title: String,
-    /// Its place among the tasks, from 1.
+    /// Its position among the tasks, from 1.
     pub position: usize,
     /// The number of tasks.
     pub total: usize,
@@ -25,14 +25,14 @@ pub struct Brief {
     pub section: Section,
     /// The criteria by which it is done.
     pub acceptance: Vec<String>,
-    /// The commands that have to succeed then.
+    /// Commands that must succeed at the end.
     pub verify: Vec<String>,
-    /// The other tasks, a line each; empty: not told.
+    /// The other tasks, a line each; empty: not shown.
     pub around: String,
-    /// The file that holds the whole plan, if there is one.
+    /// File of the whole plan, if there is one.
     #[serde(default)]
     pub plan_file: Option<PathBuf>,
-    /// The place among the phases, of a subtask or of a phase that is reviewed.
+    /// Place among the phases, for a subtask or for the review of a phase.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub phase: Option<BriefPhase>,
     /// The place of a code task.
@@ -41,7 +41,7 @@ pub struct Brief {
 }
 
 impl Brief {
-    /// Returns the number of the phase that is judged as a whole; none: the brief is about a task.
+    /// Returns the number of the phase under review; none: the brief is about a task.
     pub(in crate::nodes) fn judged_phase(&self) -> Option<u32> {
         self.phase.as_ref().filter(|phase| !phase.subtasks.is_empty()).map(|phase| phase.number)
     }
@@ -59,16 +59,16 @@ impl Brief {
     }
 }
 
-/// The place of a subtask among the phases of its plan.
+/// Place of a subtask among the phases of its plan.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BriefPhase {
     /// The number of the phase, from 1.
     pub number: u32,
     /// The number of phases.
     pub total: u32,
-    /// The whole plan; none: it is not shown.
+    /// The whole plan; none: not shown.
     pub plan: Option<Content>,
-    /// For the reviewer of the phase: a line for each of its subtasks.
+    /// Subtasks, a line each, for the review of the phase.
     pub subtasks: Vec<String>,
 }
 
@@ -78,22 +78,21 @@ impl BriefPhase {
         Parts::from("The whole plan:\n\n").with(Parts::fenced_content("markdown", plan.clone())).with("\n\n")
     }
 
-    /// Returns the place in a line.
     fn line(&self) -> String {
         format!("Phase {} of {}", self.number, self.total)
     }
 }
 
-/// The place of a code task: how deep it is, and what surrounds it.
+/// Place of a code task: its depth and related tasks.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BriefTask {
     /// The depth, from 0.
     pub depth: u32,
-    /// Conditions that the work has to keep.
+    /// Constraints on the work.
     pub constraints: Vec<String>,
     /// The parent and the next tasks, a line each.
     pub related: Vec<String>,
-    /// The findings that the task has to settle, a line each; empty: it was not split off another one.
+    /// The findings that the task must fix, a line each; empty: it was not split off another one.
     pub origin: Vec<String>,
 }
 

@@ -1,4 +1,4 @@
-//! The prompts of code tasks: of the developer, and of whoever splits a task that keeps failing. Pure.
+//! The prompts of code tasks: for the developer, and for splitting a task that keeps failing. Pure.
 
 use super::brief::{Brief, BriefTask};
 use super::feedback::{Feedback, salvaged};
@@ -9,18 +9,18 @@ use super::template::{Template, listed, template};
 const CODE_TASK: Template = template!("code-task");
 const SPLITTER: Template = template!("splitter");
 
-/// A task that is to be split.
+/// A task to split.
 #[derive(Clone, Debug)]
 pub struct ToSplit<'a> {
-    /// The number of attempts with the same findings.
+    /// Number of attempts with the same findings.
     pub attempts: usize,
-    /// The findings by their likely cause, a block each.
+    /// Findings by their likely cause, a block each.
     pub clusters: &'a [String],
     /// The attempts so far, a line each.
     pub tried: &'a [String],
     /// The reasons why the proposal before was refused.
     pub refused: &'a [String],
-    /// The largest number of children.
+    /// Maximum number of children.
     pub most: u32,
 }
 
@@ -41,7 +41,7 @@ impl Prompt {
         Self::of(&CODE_TASK, &slots)
     }
 
-    /// Returns the wish for a split of a code task.
+    /// Returns the prompt for splitting a code task.
     pub fn splitter(brief: &Brief, split: &ToSplit<'_>) -> Self {
         let refused = listed("Your proposal before was refused:", split.refused);
         let clusters: Vec<Parts> = split.clusters.iter().map(|text| Parts::fenced("text", text.as_str())).collect();

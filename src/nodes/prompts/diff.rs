@@ -1,4 +1,4 @@
-//! The changes of a task in a prompt: a text, or a file that holds it. Pure.
+//! The changes of a task in a prompt: a text, or a file that contains it. Pure.
 
 use std::path::PathBuf;
 
@@ -22,7 +22,6 @@ pub enum Diff {
 }
 
 impl Diff {
-    /// The file that it is in.
     pub(in crate::nodes) fn file(&self) -> Option<PathBuf> {
         match self {
             Self::Text(_) => None,

@@ -1,4 +1,4 @@
-//! Why an attempt was not accepted, and where its work is kept. Pure.
+//! Feedback on an attempt that was not accepted. Pure.
 
 use serde::{Deserialize, Serialize};
 
@@ -21,7 +21,7 @@ pub struct Feedback {
 }
 
 impl Feedback {
-    /// Returns whether there is nothing to say.
+    /// Returns true if there is no feedback.
     pub fn is_empty(&self) -> bool {
         self.comments.is_empty() && self.failures.is_empty() && self.note.is_empty() && self.findings.is_empty()
     }
@@ -49,7 +49,7 @@ pub(super) fn salvaged(at: Option<&str>) -> String {
     at.map(comment_line).unwrap_or_default()
 }
 
-/// Returns a comment in a line.
+/// Formats a comment as a line.
 pub(super) fn comment_line(comment: &Comment) -> String {
     let Comment { id, severity, file, line, issue, why, fix } = comment;
     let place = match (file, line) {

@@ -1,6 +1,6 @@
-//! Text between fences in a prompt.
+//! Fenced text in a prompt.
 
-/// Text as a block of data: fenced by more backticks than it holds in a row.
+/// Fences text as a block of data, with more backticks than its longest run.
 pub(super) fn fenced(kind: &str, text: &str) -> String {
     let longest = text.split(|c| c != '`').map(str::len).max().unwrap_or(0);
     let fence = "`".repeat(longest.max(2) + 1);

@@ -1,11 +1,12 @@
-//! What agents are told: prompt files with named slots, and the functions that fill them from plain data. A prompt knows the
-//! file it was made from and that file's hash, which the journal keeps with each call. Pure; they know no driver and no graph.
+//! Prompts for agents: template files with named slots, and the functions that fill them from plain data. A prompt
+//! knows its template and that file's hash, which the journal records with each request. Pure; they know no driver and
+//! no graph.
 //!
 //! | file | what it knows |
 //! |---|---|
 //! | `fence`, `parts`, `template` | text with slots and contents |
 //! | `section`, `diff`, `brief`, `feedback`, `work` | the plain data that prompts are made from |
-//! | `prompt` | a text for an agent, whoever it is |
+//! | `prompt` | a text for any agent |
 //! | `plans`, `phases`, `code_tasks`, `verifiers` | the prompts of each kind of work |
 
 mod brief;

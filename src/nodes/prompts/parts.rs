@@ -1,4 +1,4 @@
-//! The parts of a prompt: texts, and references to contents. Pure but for the reading of contents.
+//! The parts of a prompt: texts, and references to contents. Pure, except for reading contents.
 
 use std::borrow::Cow;
 
@@ -8,7 +8,7 @@ use super::fence::fenced;
 use crate::nodes::contents::{Content, ContentError, Contents};
 use crate::process::Redactor;
 
-/// The length in bytes from which a text is a content of its own.
+/// Length in bytes from which a text is stored as a content.
 const LONG: usize = 1024;
 
 /// A text in parts.
@@ -22,16 +22,16 @@ enum Part {
     Text(String),
     Content {
         content: Content,
-        /// The kind of the block that the text becomes.
+        /// The language of the fenced block that the text becomes.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         fence: Option<String>,
-        /// The text, where it is known.
+        /// The text, if known.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         text: Option<String>,
     },
 }
 
-/// Parts as they are stored: a short prompt is a text, as it was before there were parts.
+/// Parts as stored: a short prompt is a plain string, the format before there were parts.
 #[derive(Serialize, Deserialize)]
 #[serde(untagged)]
 enum Stored {
@@ -90,12 +90,12 @@ fn in_fence(fence: Option<&str>, text: &str) -> String {
 }
 
 impl Parts {
-    /// Returns a text as a block of data.
+    /// Returns a text as a fenced block.
     pub(super) fn fenced(kind: &str, text: impl Into<String>) -> Self {
         Self(vec![part(Some(kind), text.into())])
     }
 
-    /// Returns the text of a content as a block of data.
+    /// Returns the text of a content as a fenced block.
     pub(super) fn fenced_content(kind: &str, content: Content) -> Self {
         Self(vec![Part::Content { content, fence: Some(kind.to_owned()), text: None }])
     }
@@ -115,14 +115,14 @@ impl Parts {
         self
     }
 
-    /// Adds a part of a template, which stays a text however long it is.
+    /// Adds text of a template, which is never stored as a content.
     pub(super) fn push_literal(&mut self, text: &str) {
         if !text.is_empty() {
             self.push(Self(vec![Part::Text(text.to_owned())]));
         }
     }
 
-    /// Returns the parts without white space at the end. That of a content whose text is not known stays.
+    /// Returns the parts without trailing white space; that of a content whose text is not known is kept.
     #[must_use]
     pub(super) fn trim_end(mut self) -> Self {
         while let Some(last) = self.0.pop() {
@@ -139,7 +139,7 @@ impl Parts {
         self
     }
 
-    /// Returns the text; in the place of a content whose text is not known, its hash.
+    /// Returns the text; a content whose text is not known is replaced by its hash.
     pub(in crate::nodes) fn text(&self) -> Cow<'_, str> {
         match self.0.as_slice() {
             [Part::Text(text)] => Cow::Borrowed(text),
@@ -152,13 +152,13 @@ impl Parts {
         self.0.iter().map(|part| resolved(part, contents)).collect()
     }
 
-    /// Returns the text; in the place of a content that cannot be read, the reason.
+    /// Returns the text; a content that cannot be read is replaced by the error.
     pub(in crate::nodes) fn readable(&self, contents: &Contents) -> String {
         let read = |part| resolved(part, contents).unwrap_or_else(|error| format!("[{error}]\n"));
         self.0.iter().map(read).collect()
     }
 
-    /// Returns a number that other parts do not have; it does not depend on which texts are known.
+    /// Returns a hash that identifies the parts; it does not depend on which texts are known.
     pub(in crate::nodes) fn digest(&self) -> String {
         let named = |part: &Part| match part {
             Part::Text(text) => text.clone(),
@@ -169,7 +169,7 @@ impl Parts {
         crate::plan::hash(&self.0.iter().map(named).collect::<String>())
     }
 
-    /// Returns the parts with long texts by their hashes alone.
+    /// Returns the parts with long texts replaced by their hashes.
     pub(in crate::nodes) fn hashed(&self) -> Self {
         let hashed = |part: &Part| match part.clone() {
             Part::Content { content, fence, .. } => Part::Content { content, fence, text: None },
@@ -191,8 +191,8 @@ impl Parts {
         Self(self.0.iter().map(redacted).collect())
     }
 
-    /// Stores the long texts that are known, and returns the parts with their hashes alone. A text that cannot be stored stays
-    /// as it is.
+    /// Stores the long texts that are known, and returns the parts with their hashes. A text that cannot be stored is
+    /// kept inline.
     pub(in crate::nodes) fn stored(&self, contents: &Contents) -> Self {
         let stored = |part: &Part| match part.clone() {
             Part::Content { fence, text: Some(text), .. } => match contents.put(&text) {
@@ -204,7 +204,7 @@ impl Parts {
         Self(self.0.iter().map(stored).collect())
     }
 
-    /// Returns the parts with all texts that are known written out.
+    /// Returns the parts with all known texts inlined.
     pub(in crate::nodes) fn literal(&self) -> Self {
         let mut all = Self::default();
         for part in &self.0 {
@@ -216,7 +216,7 @@ impl Parts {
         all
     }
 
-    /// Returns whether a part is a reference.
+    /// Returns true if a part is a reference.
     pub(in crate::nodes) fn has_contents(&self) -> bool {
         self.0.iter().any(|part| matches!(part, Part::Content { .. }))
     }

@@ -1,4 +1,4 @@
-//! The prompts of phases: of the developer of a subtask, and of the reviewer of a phase. Pure.
+//! The prompts of phases: for the developer of a subtask, and for the reviewer of a phase. Pure.
 
 use super::brief::{Brief, BriefPhase, goal_line};
 use super::feedback::{Feedback, comment_line};

@@ -1,4 +1,5 @@
-//! The prompts of a plan: of its architect, of the developer and the reviewer of a task, and of the last review. Pure.
+//! The prompts of a plan: for its architect, for the developer and the reviewer of a task, and for the final review.
+//! Pure.
 
 use super::brief::{Brief, goal_line};
 use super::diff::Diff;
@@ -20,7 +21,8 @@ pub(super) const REVIEWER: Template = template!("reviewer");
 pub(super) const FINAL: Template = template!("final");
 
 impl Prompt {
-    /// Returns the wish for a plan; `former`: the plan before; `issues`: what has to be changed, or heeded.
+    /// Returns the prompt for a plan; `former` is the previous plan, `issues` are changes to make or problems to
+    /// consider.
     pub fn architect(issue: &Issue, former: Option<&str>, issues: &[String]) -> Self {
         let listed = listed("", issues);
         let issues = [("issues", Parts::from(listed.trim()))];
@@ -92,12 +94,12 @@ impl Prompt {
         Self::of(&REPLY, &[("reply", text.into())])
     }
 
-    /// Returns what a developer has to know who goes on with the work of another session.
+    /// Returns the prompt to continue the work of another session.
     pub fn so_far(changes: &Diff) -> Self {
         Self::of(&SO_FAR, &[("diff", changes.text())])
     }
 
-    /// Returns the wish for a review.
+    /// Returns the prompt for a review.
     pub fn reviewer(brief: &Brief, work: &Work<'_>) -> Self {
         if let Some(phase) = brief.phase.as_ref().filter(|phase| !phase.subtasks.is_empty()) {
             return Self::phase_reviewer(brief, phase, work);
@@ -129,7 +131,7 @@ impl Prompt {
         Self::of(&REVIEWER, &slots)
     }
 
-    /// Returns the wish for a review of everything.
+    /// Returns the prompt for a review of everything.
     pub fn final_review(goal: &str, outline: &str, diff: &Diff) -> Self {
         Self::of(&FINAL, &[("goal", goal_line(goal).into()), ("outline", outline.into()), ("diff", diff.text())])
     }

@@ -1,4 +1,4 @@
-//! A prompt: a text for an agent, with the file that it was made from. Knows no task, plan or verifier.
+//! A prompt: a text for an agent, with its template. Knows no task, plan or verifier.
 
 use std::borrow::Cow;
 
@@ -12,10 +12,10 @@ use crate::plan::hash;
 pub(super) const FRAME: Template = template!("frame.system");
 pub(super) const REPAIR: Template = template!("repair");
 
-/// A text for an agent, and where it comes from.
+/// A text for an agent, and its source.
 ///
-/// Long texts in it are [contents](Content): the journal has their hashes, and the folder [`Contents`] their text. A prompt can
-/// be made from a content's hash alone; its text is read when the agent is asked.
+/// Long texts in it are [contents](Content): the journal has their hashes, and the folder [`Contents`] their text. A
+/// prompt can be created from a content's hash alone; its text is read when the request is sent.
 ///
 /// ```
 /// # let home = tempfile::tempdir()?;
@@ -34,7 +34,7 @@ pub struct Prompt {
 }
 
 impl Prompt {
-    /// Returns a prompt of your own. The name tells people what it is.
+    /// Returns a prompt of your own, with a name for people.
     pub fn new(name: impl Into<String>, text: impl Into<String>) -> Self {
         let text = text.into();
         Self { name: name.into(), hash: hash(&text), text: text.into() }
@@ -46,7 +46,7 @@ impl Prompt {
         Self { text: self.text.with(content), ..self }
     }
 
-    /// Returns the prompt with a content at its end, as a block of data of a kind such as `markdown` or `diff`.
+    /// Returns the prompt with a content at its end, as a fenced block of a kind such as `markdown` or `diff`.
     #[must_use]
     pub fn with_fenced(self, kind: &str, content: Content) -> Self {
         Self { text: self.text.with(Parts::fenced_content(kind, content)), ..self }
@@ -62,22 +62,23 @@ impl Prompt {
         Self { name: template.name.into(), hash: hash(template.text), text: template.fill(slots).trim_end().with("\n") }
     }
 
-    /// Returns the name of the file it was made from.
+    /// Returns the name of its template.
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// Returns the hash of that file, as text.
+    /// Returns the hash of its template, as text.
     pub fn hash(&self) -> &str {
         &self.hash
     }
 
-    /// Returns the text; in the place of a content whose text is not known, its hash. [`resolve`](Self::resolve) returns all.
+    /// Returns the text; a content whose text is not known is replaced by its hash. [`resolve`](Self::resolve) returns
+    /// all.
     pub fn text(&self) -> Cow<'_, str> {
         self.text.text()
     }
 
-    /// Returns the text as an agent gets it. Blocks where it reads contents.
+    /// Returns the text as sent to an agent. Blocks if it reads contents.
     ///
     /// # Errors
     /// As [`Contents::get`].
@@ -89,14 +90,13 @@ impl Prompt {
         &self.text
     }
 
-    /// Returns a prompt that says both.
+    /// Returns both prompts as one.
     #[must_use]
     pub fn followed_by(&self, other: &Self) -> Self {
         Self { text: self.text.clone().with("\n\n").with(other.text.clone()), ..self.clone() }
     }
 
-    /// Returns what an agent in a role of the usual ones is told first: `architect`, `developer`, `reviewer`; others get the
-    /// rules for everybody.
+    /// Returns the system prompt of a role: `architect`, `developer`, `reviewer`; other roles get the general rules.
     pub fn system(role: &str, tool: &str) -> Self {
         let duty = match role {
             "architect" => "You plan: you read the code, change nothing, and hand over a plan.",
@@ -107,7 +107,7 @@ impl Prompt {
         Self::of(&FRAME, &[("role", role.into()), ("duty", duty.into()), ("tool", tool.into())])
     }
 
-    /// Returns the wish for a result that can be read.
+    /// Returns the prompt for a readable result.
     pub fn repair(tool: &str, why: &str) -> Self {
         Self::of(&REPAIR, &[("tool", tool.into()), ("why", why.into())])
     }

@@ -5,13 +5,13 @@ use serde::{Deserialize, Serialize};
 use super::parts::Parts;
 use crate::nodes::contents::Content;
 
-/// The text of a plan about a task.
+/// The plan's text about a task.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(untagged)]
 pub enum Section {
     /// The text.
     Text(String),
-    /// A reference to the text, which is read when an agent is asked.
+    /// A reference to the text, which is read when a request is sent.
     Content(Content),
 }
 

@@ -2,13 +2,13 @@
 
 use super::parts::Parts;
 
-/// A prompt file: text in which `{{name}}` is a slot.
+/// A template file: text in which `{{name}}` is a slot.
 pub(super) struct Template {
     pub name: &'static str,
     pub text: &'static str,
 }
 
-/// A prompt file of this folder.
+/// Includes a template file of this folder.
 macro_rules! template {
     ($file:literal) => {
         Template { name: $file, text: include_str!(concat!($file, ".md")) }
@@ -18,7 +18,7 @@ macro_rules! template {
 pub(super) use template;
 
 impl Template {
-    /// Returns the text with its slots filled, in one pass: what is filled in is never read for slots. One without a value stays.
+    /// Fills the slots in one pass: values are never searched for slots. A slot without a value is kept.
     pub(super) fn fill(&self, slots: &[(&str, Parts)]) -> Parts {
         let mut rest = self.text;
         let mut filled = Parts::default();
@@ -36,7 +36,8 @@ impl Template {
     }
 }
 
-/// Texts as a list; nothing if there are none. What has several lines stays in its item, whatever they are.
+/// Formats texts as a list; empty if there are none. Further lines of a text are indented, so that they stay in its
+/// item.
 pub(super) fn listed(heading: &str, lines: impl IntoIterator<Item = impl std::fmt::Display>) -> String {
     let list: String =
         lines.into_iter().map(|line| format!("- {}\n", line.to_string().replace('\n', "\n  "))).collect();

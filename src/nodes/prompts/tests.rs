@@ -1,4 +1,4 @@
-//! The prompts as agents read them.
+//! Snapshots of the prompts.
 
 use super::fence::fenced;
 use super::plans::{ARCHITECT, DEVELOPER, FINAL, FORMER, REPLY, RETRY, REVIEWER, WISHES};
@@ -69,7 +69,7 @@ fn everything() -> Vec<Prompt> {
     ]
 }
 
-/// The prompts of verifiers, on a task whose every text is the same.
+/// Returns the prompts of verifiers, for a task whose every text is the same.
 fn of_verifiers(text: &str, diff: &Diff) -> [Prompt; 4] {
     let (lines, other) = ([text.to_owned()], Neighbour { id: "4".into(), text: text.into() });
     let task = TaskView {

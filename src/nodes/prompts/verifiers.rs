@@ -17,9 +17,9 @@ const OWN: Template = template!("verifier-own");
 pub(in crate::nodes) struct Verification<'a> {
     /// The task.
     pub(in crate::nodes) task: &'a TaskView,
-    /// The criteria that it is asked about.
+    /// The criteria to judge.
     pub(in crate::nodes) criteria: &'a [String],
-    /// The next tasks that it is shown.
+    /// The next tasks to show.
     pub(in crate::nodes) next: &'a [Neighbour],
     /// The prompt in the verifier's settings.
     pub(in crate::nodes) own: Option<&'a str>,
@@ -28,29 +28,29 @@ pub(in crate::nodes) struct Verification<'a> {
 }
 
 impl Prompt {
-    /// Returns what a verifier is told first.
+    /// Returns the system prompt of a verifier.
     pub(in crate::nodes) fn verifier_system(id: &str, tool: &str) -> Self {
         let duty =
             "You verify the work of others: you read, change nothing, decide nothing, and hand over what you found.";
         Self::of(&FRAME, &[("role", format!("verifier `{id}`").into()), ("duty", duty.into()), ("tool", tool.into())])
     }
 
-    /// Returns the wish for a judgement on the acceptance criteria.
+    /// Returns the prompt for a judgement on the acceptance criteria.
     pub(in crate::nodes) fn alignment(shown: &Verification<'_>) -> Self {
         Self::of(&ALIGNMENT, &shown.slots())
     }
 
-    /// Returns the wish for risks.
+    /// Returns the prompt for risks.
     pub(in crate::nodes) fn big_picture(shown: &Verification<'_>) -> Self {
         Self::of(&BIG_PICTURE, &shown.slots())
     }
 
-    /// Returns the wish for suggestions of style.
+    /// Returns the prompt for suggestions of style.
     pub(in crate::nodes) fn style(shown: &Verification<'_>) -> Self {
         Self::of(&STYLE, &shown.slots())
     }
 
-    /// Returns the wish for the findings of a verifier with a prompt of its own.
+    /// Returns the prompt of a verifier with its own text.
     pub(in crate::nodes) fn own_verifier(shown: &Verification<'_>) -> Self {
         Self::of(&OWN, &shown.slots())
     }

@@ -1,4 +1,4 @@
-//! What a reviewer judges. Plain data.
+//! The work that a reviewer reviews. Plain data.
 
 use super::diff::Diff;
 use crate::plan::Comment;
@@ -10,10 +10,10 @@ pub struct Work<'a> {
     pub kind: &'a str,
     /// All changes of the task.
     pub diff: &'a Diff,
-    /// Those since the last review; empty: there was none.
+    /// Changes since the last review; empty: there was none.
     pub delta: &'a str,
     /// The results of the checks, a line each.
     pub checks: &'a [String],
-    /// Comments that are still open.
+    /// Open comments.
     pub earlier: &'a [Comment],
 }

@@ -1,4 +1,4 @@
-//! The judgement on the acceptance criteria as findings, and whether its quotes are in the files. Pure.
+//! Judgements on acceptance criteria as findings, and the check of their quotes. Pure.
 
 use super::answers::{Alignment, CriterionMet, Met, Shown};
 use super::job::RunVerifier;
@@ -8,11 +8,11 @@ use crate::findings::{Finding, FindingKind};
 /// The result of looking for a quote in the file that is named with it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Quote {
-    /// Nothing is quoted.
+    /// No quote.
     None,
-    /// It is.
+    /// The file contains it.
     Found,
-    /// It is not.
+    /// The file does not contain it.
     Missing,
 }
 
@@ -23,7 +23,7 @@ struct Judgement<'a> {
     shown: Option<&'a Shown>,
 }
 
-/// Returns the findings on the criteria; `quotes` tells of the quote of each judgement.
+/// Returns the findings on the criteria; `quotes` returns the check of a judgement's quote.
 pub(super) fn findings(
     job: &RunVerifier,
     criteria: &[String],
@@ -32,7 +32,7 @@ pub(super) fn findings(
 ) -> Vec<Finding> {
     let judge = |criterion: &String| {
         let of = given.criteria.iter().filter(|judged| is_same(&judged.text, criterion));
-        // The worst of several: one of them was meant otherwise.
+        // Take the worst of several, as one of them was about another criterion.
         let worst = of.map(|judged| judgement(judged, quotes(judged))).max_by_key(|judgement| judgement.met);
         finding(job, criterion, worst)
     };
@@ -71,7 +71,7 @@ fn finding(job: &RunVerifier, criterion: &str, judgement: Option<Judgement<'_>>)
     Some(job.identified(finding, code, criterion))
 }
 
-/// Returns whether a text is a criterion, however it is spaced, and whatever its first letter and its end are.
+/// Returns true if a text is a criterion, ignoring spacing, case, a leading bullet and a final period.
 fn is_same(text: &str, criterion: &str) -> bool {
     plain(text) == plain(criterion)
 }
@@ -81,7 +81,7 @@ fn plain(text: &str) -> String {
     text.to_lowercase()
 }
 
-/// Returns whether a text has a quote, however both are spaced. The lines of the quote may have the `+` of a diff.
+/// Returns true if a text contains a quote, ignoring spacing. The lines of the quote may have the `+` of a diff.
 pub(super) fn has_quote(text: &str, quote: &str) -> bool {
     let text = spaced(text);
     let lines: Vec<&str> = quote.lines().map(|line| line.strip_prefix('+').unwrap_or(line)).collect();

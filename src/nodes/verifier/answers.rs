@@ -1,4 +1,4 @@
-//! What model verifiers hand over, as types. Pure.
+//! Results that model verifiers submit, as types. Pure.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize};
@@ -149,7 +149,7 @@ impl Submit for Findings {
     const PURPOSE: &'static str = "Hand over the findings, if there are any. Call it once, at the end.";
 }
 
-/// Reads lines, which models write as text, as a number, or as two numbers.
+/// Parses line numbers, which models write as text, as a number, or as two numbers.
 fn lines<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<String>, D::Error> {
     #[derive(Deserialize)]
     #[serde(untagged)]
@@ -165,7 +165,7 @@ fn lines<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<String>, D
     }))
 }
 
-/// Reads a place, which models also write as a text.
+/// Parses a place, which models also write as a text.
 fn shown<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Shown>, D::Error> {
     #[derive(Deserialize)]
     #[serde(untagged)]

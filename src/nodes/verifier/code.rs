@@ -1,11 +1,11 @@
-//! A verifier that is code: found by its id, run within its time. Knows the trait; must not know any verifier.
+//! A verifier in code: found by its id, run with a timeout. Knows the trait; must not know any verifier.
 
 use std::time::{Duration, Instant};
 
 use serde::{Deserialize, Serialize};
 
 use super::job::RunVerifier;
-use super::said::{Said, failed_report};
+use super::result::{VerifierResult, failed_report};
 use crate::checkpoint::panics::caught_in;
 use crate::findings::VerifierReport;
 use crate::graph::{Ctx, NodeError};
@@ -14,7 +14,7 @@ use crate::process::Key;
 use crate::verifiers::{Changes, DynVerifier, KnownKey, VerifierJob};
 use crate::workspace::{LeakedKey, TreeId, Workspace, WorkspaceError};
 
-/// A report, and how long it took.
+/// A report with its duration.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct Timed {
     pub(super) report: VerifierReport,
@@ -22,21 +22,21 @@ pub(super) struct Timed {
 }
 
 impl Timed {
-    /// Returns what a future reports, with the time that it takes.
+    /// Measures the time of a report.
     pub(super) async fn of(report: impl Future<Output = Result<VerifierReport, NodeError>>) -> Result<Self, NodeError> {
-        let begun = Instant::now();
+        let started = Instant::now();
         let report = report.await?;
-        Ok(Self { report, ms: u64::try_from(begun.elapsed().as_millis()).unwrap_or(u64::MAX) })
+        Ok(Self { report, ms: u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX) })
     }
 }
 
-pub(super) async fn ran<C: Agents>(job: &RunVerifier, ctx: &Ctx<C>) -> Result<Said, NodeError> {
+pub(super) async fn ran<C: Agents>(job: &RunVerifier, ctx: &Ctx<C>) -> Result<VerifierResult, NodeError> {
     let trees = [&job.base.tree, &job.tree];
     let Timed { report, ms } = ctx.effect(job.key("report"), &trees, |_| Timed::of(reported(job, ctx))).await?;
-    Ok(Said { report, ms, ..Said::default() })
+    Ok(VerifierResult { report, ms, ..VerifierResult::default() })
 }
 
-/// Runs the verifier; what goes wrong in it is a finding.
+/// Runs the verifier; its failure is a finding.
 async fn reported<C: Agents>(job: &RunVerifier, ctx: &Ctx<C>) -> Result<VerifierReport, NodeError> {
     let id = &job.entry.id;
     let Some(verifier) = ctx.context().verifier(id) else {
@@ -54,7 +54,7 @@ async fn reported<C: Agents>(job: &RunVerifier, ctx: &Ctx<C>) -> Result<Verifier
     Ok(failed_report(failed))
 }
 
-/// Reads what the verifier judges.
+/// Reads the input of the verifier.
 async fn given<C: Agents>(job: &RunVerifier, by: &DynVerifier, ctx: &Ctx<C>) -> Result<VerifierJob, NodeError> {
     let workspace = job.folder.hold(ctx).await?;
     let most = by.diff_limit(job.entry.config.max_diff_bytes as usize);

@@ -1,21 +1,20 @@
-//! The command that builds or tests a repository, by the files at its top. Pure.
+//! Discovery of the command that builds or tests a repository, from its top-level files. Pure.
 
 use serde_json::Value;
 
-/// Python's files that no package of the repository is in.
+/// Folders with Python files that are not the repository's.
 const FOREIGN: &str = r"(^|/)(\.git|\.tox|\.venv|venv|node_modules)/";
 
-/// The use of a command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Purpose {
     Build,
     Test,
 }
 
-/// The files at the top of a repository.
+/// The top level of a repository.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Top {
-    /// The names of its files and folders.
+    /// Names of its files and folders.
     pub(super) names: Vec<String>,
     /// The text of `package.json`.
     pub(super) package: Option<String>,
@@ -26,7 +25,7 @@ pub(super) struct Top {
 }
 
 impl Purpose {
-    /// Returns the purpose of the built-in verifiers that find a command by themselves.
+    /// Returns the purpose of the built-in verifiers that discover a command.
     pub(super) fn of(verifier: &str) -> Option<Self> {
         match verifier {
             "build" => Some(Self::Build),
@@ -36,10 +35,9 @@ impl Purpose {
     }
 }
 
-/// The names that a makefile may have.
 pub(super) const MAKEFILES: [&str; 3] = ["GNUmakefile", "makefile", "Makefile"];
 
-/// Returns the command for a repository, of the first of cargo, npm, go, python and make that has one.
+/// Returns the command for a repository, from the first of cargo, npm, go, python and make that has one.
 pub(super) fn discovered(purpose: Purpose, top: &Top) -> Option<String> {
     [cargo, npm, go, python, make].into_iter().find_map(|tool| tool(purpose, top))
 }
@@ -54,7 +52,7 @@ impl Top {
     }
 }
 
-/// Builds outside of a work tree that does not ignore what is built.
+/// Builds outside of a work tree whose `.gitignore` does not list `target`.
 fn cargo(purpose: Purpose, top: &Top) -> Option<String> {
     let verb = match purpose {
         Purpose::Build => "build",
@@ -73,7 +71,7 @@ fn npm(purpose: Purpose, top: &Top) -> Option<String> {
         Purpose::Test => ("test", "npm test"),
     };
     let line = package["scripts"][script].as_str()?;
-    // `npm init` writes it.
+    // The placeholder that `npm init` writes.
     (!line.contains("no test specified")).then(|| command.to_owned())
 }
 
@@ -85,7 +83,7 @@ fn go(purpose: Purpose, top: &Top) -> Option<String> {
     top.has("go.mod").then(|| format!("go {verb} ./..."))
 }
 
-/// Neither leaves files behind.
+/// Neither command leaves files in the work tree.
 fn python(purpose: Purpose, top: &Top) -> Option<String> {
     let is_python = top.has_any(&["pyproject.toml", "setup.py", "setup.cfg", "requirements.txt"])
         || top.names.iter().any(|name| name.ends_with(".py"));
@@ -116,7 +114,7 @@ fn make(purpose: Purpose, top: &Top) -> Option<String> {
     }
 }
 
-/// Returns whether a line of a makefile begins the rule of a target.
+/// Returns true if a line of a makefile starts the rule of a target.
 fn is_target(line: &str, target: &str) -> bool {
     let Some((names, rest)) = line.split_once(':') else { return false };
     !line.starts_with([' ', '\t']) && !rest.starts_with('=') && names.split_whitespace().any(|name| name == target)

@@ -1,4 +1,4 @@
-//! The changes of an attempt, as a model is shown them: as text, or in a file. Knows trees and files, not who looks.
+//! The changes of an attempt for a model: as text, or in a file. Knows trees and files, must not know the verifier.
 
 use std::fs::{self, File};
 use std::io::Write;
@@ -11,7 +11,7 @@ use crate::nodes::{
     prompts::Diff,
 };
 
-/// Returns the changes, at most as much of them as the verifier's settings allow.
+/// Returns the changes, limited by the verifier's settings.
 pub(super) async fn shown<C: Send + Sync + 'static>(job: &RunVerifier, ctx: &Ctx<C>) -> Result<Diff, NodeError> {
     ctx.effect(job.key("diff"), &[&job.base.tree, &job.tree], |_| read(job)).await
 }

@@ -1,4 +1,4 @@
-//! A verifier to run, and what came of it. Plain data; must not know how it runs.
+//! A verifier to run, and its result. Plain data; must not know how it runs.
 
 use std::path::PathBuf;
 
@@ -14,7 +14,7 @@ use crate::spec::VerifierEntry;
 use crate::verifiers::TaskView;
 use crate::workspace::TreeId;
 
-/// A verifier to run, and the attempt that it judges. Plain data.
+/// A verifier to run, and the attempt to verify. Plain data.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct RunVerifier {
     /// The verifier.
@@ -25,20 +25,20 @@ pub struct RunVerifier {
     pub attempt: u32,
     /// The work tree.
     pub folder: Folder,
-    /// The branch and the files from before the task.
+    /// Branch and files at the start of the task.
     pub base: Base,
-    /// The files of the attempt; what the verifier changes of them is taken back.
+    /// The files of the attempt; changes that the verifier makes to them are undone.
     pub tree: TreeId,
-    /// The agent of a model verifier; the verifier's id becomes its role, and its settings come before the agent's.
+    /// The agent of a model verifier; its role is the verifier's id, and the verifier's settings take precedence.
     pub agent: AgentSpec,
     /// The part of this machine that verifiers get.
     pub host: VerifierHost,
-    /// Errors that others remove: they count as infos.
+    /// Errors that are expected to be fixed elsewhere: they count as infos.
     pub expected: Vec<Fingerprint>,
 }
 
 impl RunVerifier {
-    /// Returns the name of an effect.
+    /// Returns the key of an effect.
     pub(super) fn key(&self, of: &str) -> String {
         format!("verifier/{}/{of}", self.entry.id)
     }
@@ -51,11 +51,11 @@ pub struct VerifierHost {
     pub pass: Vec<String>,
     /// The folder for diffs that are too long for a prompt.
     pub long_diffs: PathBuf,
-    /// Folders besides the work tree whose paths count as relative ones in findings: the user's checkout.
+    /// Folders besides the work tree whose paths become relative in findings: the user's checkout.
     pub roots: Vec<PathBuf>,
 }
 
-/// A verifier that has run.
+/// Result of a verifier.
 #[derive(Clone, Debug)]
 pub struct RanVerifier {
     /// Its report.

@@ -1,13 +1,14 @@
-//! One verifier on one attempt: by a command, a model or code. What it does outside is an effect named `verifier/ID/...`; what it
-//! changes is taken back. Knows how verifiers run; must not know which run, in which order, and what follows from their findings.
+//! One verifier on one attempt: by a command, a model or code. Its side effects are effects named `verifier/ID/...`;
+//! its changes are undone. Knows how verifiers run; must not know which ones, in which order, and what follows from
+//! their findings.
 //!
 //! | file | what it knows |
 //! |---|---|
-//! | `job`, `said` | a verifier to run, what it says |
-//! | `command`, `shell`, `code`, `model` | the ways in which one runs |
-//! | `answers`, `alignment`, `remarks`, `diff` | what a model answers, its findings, what it is shown |
-//! | `undone`, `outcome` | its changes, taken back; its words as an output |
-//! | `run`, `planned` | all of it, done or only planned |
+//! | `job`, `result` | a verifier to run, its result |
+//! | `command`, `shell`, `code`, `model` | the kinds of verifiers |
+//! | `answers`, `alignment`, `remarks`, `diff` | results of a model, its findings, its input |
+//! | `undone`, `outcome` | the undoing of its changes; its output |
+//! | `run`, `planned` | a whole run, and a dry run |
 
 mod alignment;
 mod answers;
@@ -19,8 +20,8 @@ mod model;
 mod outcome;
 mod planned;
 mod remarks;
+mod result;
 mod run;
-mod said;
 mod shell;
 mod undone;
 

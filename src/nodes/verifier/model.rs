@@ -1,5 +1,5 @@
-//! Verifiers that are models: an agent that may only read hands over a judgement. Its role is the verifier's id. A turn that fails is
-//! a finding, and not the end of the run.
+//! Model verifiers: a read-only agent submits a judgement. Its role is the verifier's id. A failed turn is a finding,
+//! and does not end the run.
 
 use std::collections::HashMap;
 use std::time::Duration;
@@ -7,7 +7,7 @@ use std::time::Duration;
 use super::alignment::{self, Quote};
 use super::answers::{Alignment, CriterionMet, Findings, Risks, Style};
 use super::job::RunVerifier;
-use super::said::{Said, failure};
+use super::result::{VerifierResult, failure};
 use super::{diff, remarks};
 use crate::findings::{Finding, FindingKind, Severity, Verdict, VerifierReport};
 use crate::graph::{Ctx, NodeError};
@@ -25,37 +25,37 @@ use crate::verifiers::{Neighbour, TaskView};
 const LONGEST_FILE: usize = 8 * 1024 * 1024;
 
 /// A model verifier at work.
-struct Asking<'a, C> {
+struct ModelRun<'a, C> {
     job: &'a RunVerifier,
     ctx: &'a Ctx<C>,
     diff: Diff,
-    said: Said,
+    result: VerifierResult,
 }
 
-pub(super) async fn asked<C: Agents>(job: &RunVerifier, ctx: &Ctx<C>) -> Result<Said, NodeError> {
+pub(super) async fn asked<C: Agents>(job: &RunVerifier, ctx: &Ctx<C>) -> Result<VerifierResult, NodeError> {
     let trees = [&job.base.tree, &job.tree];
     if let Some(why) = nothing_to_judge(job) {
         let report = VerifierReport::of([Finding::info(FindingKind::Other("NOTHING_TO_VERIFY".into()), why)]);
-        return Ok(Said { report, ..Said::default() });
+        return Ok(VerifierResult { report, ..VerifierResult::default() });
     }
     let leaked = ctx.effect(job.key("keys"), &trees, |_| job.folder.leaked(trees[0], trees[1])).await?;
     if !leaked.is_empty() {
         let why = format!("the changes hold keys, so that no model is shown them: {}", leaked.join(", "));
         let report = VerifierReport::of([Finding::error(FindingKind::Secret, why)]);
-        return Ok(Said { report, ..Said::default() });
+        return Ok(VerifierResult { report, ..VerifierResult::default() });
     }
     let diff = diff::shown(job, ctx).await?;
-    let mut asking = Asking { job, ctx, diff, said: Said::default() };
+    let mut run = ModelRun { job, ctx, diff, result: VerifierResult::default() };
     match job.entry.id.as_str() {
-        "alignment" => asking.alignment().await?,
-        "bigpicture" => asking.risks().await?,
-        "style" => asking.style().await?,
-        _ => asking.own().await?,
+        "alignment" => run.alignment().await?,
+        "bigpicture" => run.risks().await?,
+        "style" => run.style().await?,
+        _ => run.own().await?,
     }
-    Ok(asking.said())
+    Ok(run.result())
 }
 
-/// Returns why a verifier need not be asked.
+/// Returns why a verifier need not run.
 fn nothing_to_judge(job: &RunVerifier) -> Option<&'static str> {
     match job.entry.id.as_str() {
         "alignment" if job.task.acceptance.is_empty() => Some("the task has no acceptance criteria"),
@@ -66,8 +66,8 @@ fn nothing_to_judge(job: &RunVerifier) -> Option<&'static str> {
     }
 }
 
-impl<C: Agents> Asking<'_, C> {
-    /// Asks about the criteria, so many in a turn as the settings say.
+impl<C: Agents> ModelRun<'_, C> {
+    /// Requests judgements on the criteria, as many per turn as the settings allow.
     async fn alignment(&mut self) -> Result<(), NodeError> {
         let window = self.job.entry.config.model.acceptance_window.map_or(usize::MAX, |window| window.max(1) as usize);
         for (nth, criteria) in self.job.task.acceptance.chunks(window).enumerate() {
@@ -92,7 +92,7 @@ impl<C: Agents> Asking<'_, C> {
         let prompt = Prompt::style(&self.shown(&[]));
         if let Some(given) = self.answer::<Style>(0, prompt).await? {
             self.found(remarks::suggestions(&given));
-            self.said.report.verdict = Some(Verdict::Advisory);
+            self.result.report.verdict = Some(Verdict::Advisory);
         }
         Ok(())
     }
@@ -111,7 +111,7 @@ impl<C: Agents> Asking<'_, C> {
     }
 
     fn found(&mut self, findings: impl IntoIterator<Item = Finding>) {
-        findings.into_iter().for_each(|finding| self.said.report.push(finding));
+        findings.into_iter().for_each(|finding| self.result.report.push(finding));
     }
 
     fn shown<'b>(&'b self, criteria: &'b [String]) -> Verification<'b> {
@@ -122,14 +122,14 @@ impl<C: Agents> Asking<'_, C> {
         Verification { task: &self.job.task, criteria, next, own: settings.prompt.as_deref(), diff: &self.diff }
     }
 
-    /// Carries a turn out; returns none, with a finding, if nothing was handed over that can be used.
+    /// Takes a turn; returns none, with a finding, if the result is unusable.
     async fn answer<T: Submit>(&mut self, nth: usize, prompt: Prompt) -> Result<Option<T>, NodeError> {
         let turned = self.turn::<T>(nth, prompt).take::<T, C>(self.ctx).await?;
-        self.said.usage += turned.usage;
-        self.said.raised = self.said.raised.later(turned.raised);
-        self.said.tampered.extend(turned.tampered);
+        self.result.usage += turned.usage;
+        self.result.raised = self.result.raised.later(turned.raised);
+        self.result.tampered.extend(turned.tampered);
         if matches!(turned.cut, Some(Cut::Spent(_))) {
-            self.said.is_spent = true;
+            self.result.is_spent = true;
             self.found([failure("the budget of the run is used up")]);
             return Ok(None);
         }
@@ -156,7 +156,7 @@ impl<C: Agents> Asking<'_, C> {
         }
     }
 
-    /// Looks whether quotes are in the files that they name, as these were judged.
+    /// Checks whether quotes are in the files that they name, in the verified tree.
     async fn quotes(&self, nth: usize, given: &Alignment) -> Result<HashMap<(String, String), Quote>, NodeError> {
         let quotes: Vec<(String, String)> =
             given.criteria.iter().map(quoted).filter(|(_, quote)| !quote.is_empty()).collect();
@@ -166,17 +166,17 @@ impl<C: Agents> Asking<'_, C> {
         Ok(quotes.into_iter().zip(found.into_iter().map(quote)).collect())
     }
 
-    fn said(self) -> Said {
-        let mut said = self.said;
-        said.ms = said.usage.ms;
-        let verdict = if said.report.severity == Severity::Error { Verdict::Fail } else { Verdict::Pass };
-        let has_failed = said.report.findings.iter().any(|finding| finding.kind == FindingKind::VerifierFail);
-        said.report.verdict = said.report.verdict.or(Some(verdict)).filter(|_| !has_failed);
-        said
+    fn result(self) -> VerifierResult {
+        let mut result = self.result;
+        result.ms = result.usage.ms;
+        let verdict = if result.report.severity == Severity::Error { Verdict::Fail } else { Verdict::Pass };
+        let has_failed = result.report.findings.iter().any(|finding| finding.kind == FindingKind::VerifierFail);
+        result.report.verdict = result.report.verdict.or(Some(verdict)).filter(|_| !has_failed);
+        result
     }
 }
 
-/// Returns the length of the prompt of a verifier without any changes, in bytes.
+/// Returns the length of a verifier's prompt without any changes, in bytes.
 pub(super) fn prompt_length(entry: &VerifierEntry, task: &TaskView) -> usize {
     let diff = Diff::Text(String::new());
     let own = entry.config.model.prompt.as_deref();
@@ -190,12 +190,12 @@ pub(super) fn prompt_length(entry: &VerifierEntry, task: &TaskView) -> usize {
     prompt.text().len()
 }
 
-/// Returns who is asked: the settings of the verifier come before the agent's.
+/// Returns the agent: the settings of the verifier take precedence.
 fn agent(job: &RunVerifier) -> AgentSpec {
     let settings = &job.entry.config;
     let mut agent = AgentSpec { role: job.entry.id.clone(), ..job.agent.clone() };
     if let Some(driver) = settings.model.driver.clone().filter(|driver| *driver != agent.driver) {
-        // The address, the key and the model are those of another service.
+        // Address, key and model are those of another service.
         agent = AgentSpec { driver, base_url: None, api_key_env: None, model: None, ..agent };
     }
     agent.model = settings.model.model.clone().or(agent.model);
@@ -203,7 +203,7 @@ fn agent(job: &RunVerifier) -> AgentSpec {
     agent
 }
 
-/// Returns the file and the quote of a judgement, both empty where there is none.
+/// Returns the file and the quote of a judgement, both empty if there is none.
 fn quoted(judged: &CriterionMet) -> (String, String) {
     let shown = judged.evidence.clone().unwrap_or_default();
     (shown.file.unwrap_or_default(), shown.quote.unwrap_or_default().trim().to_owned())

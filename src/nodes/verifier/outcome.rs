@@ -1,7 +1,7 @@
-//! The report of a verifier as its output: with fingerprints, within its limits, and without the errors that others remove. Pure.
+//! The output of a verifier from its report: with fingerprints, limited, and without expected errors. Pure.
 
 use super::job::RunVerifier;
-use super::said::Said;
+use super::result::VerifierResult;
 use crate::decide::excuse;
 use crate::findings::{Finding, Fingerprint, Identity, Normalizer, Severity, Verdict, VerifierOutput, VerifierReport};
 use crate::spec::VerifierEntry;
@@ -10,13 +10,13 @@ use crate::spec::VerifierEntry;
 const LONGEST: usize = 8 * 1024;
 
 impl RunVerifier {
-    /// Returns what knows the folders of the run.
+    /// Returns a normalizer that knows the folders of the run.
     pub(super) fn normalizer(&self) -> Normalizer {
         let folders = [&self.folder.directory].into_iter().chain(&self.host.roots);
         Normalizer::new(folders.map(|folder| folder.to_string_lossy()))
     }
 
-    /// Returns a finding that is the same as another one with this code and text, whatever its message and place are.
+    /// Gives a finding the identity of a code and text, whatever its message and place are.
     pub(super) fn identified(&self, finding: Finding, code: &str, text: &str) -> Finding {
         let identity = Identity { verifier: &self.entry.id, kind: &finding.kind, file: None, code: Some(code), text };
         let fingerprint = Fingerprint::of(&identity, &self.normalizer());
@@ -25,8 +25,8 @@ impl RunVerifier {
 }
 
 /// Returns the output of a verifier.
-pub(super) fn output(job: &RunVerifier, said: Said) -> VerifierOutput {
-    let Said { mut report, ms, has_command, .. } = said;
+pub(super) fn output(job: &RunVerifier, result: VerifierResult) -> VerifierOutput {
+    let VerifierResult { mut report, ms, has_command, .. } = result;
     report.limit(job.entry.config.max_findings as usize);
     let normalizer = job.normalizer();
     report.findings.iter_mut().for_each(shorten);
@@ -63,7 +63,7 @@ fn clip(text: &mut String) {
     }
 }
 
-/// Returns how grave a report is. A verdict against it counts as an error.
+/// Returns the severity of a report. A failing verdict counts as an error.
 fn judged(report: &VerifierReport) -> (Severity, Option<Verdict>) {
     let gravest = report.findings.iter().map(|finding| finding.severity).max().unwrap_or_default();
     match report.verdict {

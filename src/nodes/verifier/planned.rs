@@ -1,4 +1,4 @@
-//! What a verifier would do, without doing it.
+//! A dry run of a verifier.
 
 use serde::Serialize;
 
@@ -11,13 +11,14 @@ use crate::verifiers::TaskView;
 /// The plan of a verifier.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct PlannedVerifier {
-    /// The command, given or found by the files of the last commit; none: there is none, or the verifier is no command.
+    /// The command, from the settings or discovered in the last commit; none: there is none, or the verifier is no
+    /// command.
     pub command: Option<String>,
-    /// The length of the prompt without any changes, in bytes; none: it is no model.
+    /// Length of the prompt without any changes, in bytes; none: it is no model.
     pub prompt: Option<usize>,
 }
 
-/// Returns what a verifier would do about a task in a repository. Nothing runs.
+/// Returns what a verifier would run for a task in a repository. Nothing runs.
 ///
 /// # Errors
 /// If the repository cannot be read.

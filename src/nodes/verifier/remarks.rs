@@ -1,10 +1,10 @@
-//! Risks, suggestions and findings of models as findings. Pure.
+//! Findings from risks, suggestions and findings of models. Pure.
 
 use super::answers::{Findings, ModelFinding, Relation, Risk, Risks, Shown, Style, Suggestion};
 use super::job::RunVerifier;
 use crate::findings::{Evidence, Finding, FindingKind, Severity};
 
-/// Returns the risks as warnings; those for tasks that are not known are infos.
+/// Returns the risks as warnings; those for unknown tasks as infos.
 pub(super) fn risks(job: &RunVerifier, given: &Risks) -> Vec<Finding> {
     given.risks.iter().map(|risk| of_risk(job, risk)).collect()
 }
@@ -31,7 +31,7 @@ pub(super) fn suggestions(given: &Style) -> Vec<Finding> {
     given.suggestions.iter().map(of).collect()
 }
 
-/// Returns the findings of a verifier with a prompt of its own.
+/// Returns the findings of a verifier with its own prompt.
 pub(super) fn own(given: &Findings) -> Vec<Finding> {
     let of = |finding: &ModelFinding| {
         let kind = FindingKind::from(finding.kind.clone().unwrap_or_else(|| "REVIEW".into()));
@@ -44,7 +44,7 @@ fn placed(finding: Finding, shown: Option<&Shown>) -> Finding {
     Finding { evidence: shown.map(evidence).unwrap_or_default(), ..finding }
 }
 
-/// Returns a place that a model named as evidence; lines that cannot be read are left out.
+/// Converts a place that a model named to evidence; unreadable lines are left out.
 pub(super) fn evidence(shown: &Shown) -> Evidence {
     let Shown { file, lines, quote } = shown.clone();
     Evidence { file, lines: lines.and_then(|lines| lines.parse().ok()), log: quote, command: None }

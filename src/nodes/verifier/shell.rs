@@ -1,5 +1,5 @@
-//! A verifier that is a command: given, or found by the files of the attempt; run in a group of its own, ended in order when its time
-//! is up. Knows processes; what their output means, `findings` knows.
+//! A command verifier: configured, or discovered in the files of the attempt; run in its own process group, and asked
+//! to end before it is killed. Knows processes; `findings` knows the meaning of their output.
 
 use std::io;
 use std::os::unix::process::ExitStatusExt;
@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use super::code::Timed;
 use super::command::{MAKEFILES, Purpose, Top, discovered};
 use super::job::RunVerifier;
-use super::said::{Said, failed_report};
+use super::result::{VerifierResult, failed_report};
 use crate::findings::{Exit, Finding, FindingKind, ReportReader, ShellOutput, VerifierReport};
 use crate::graph::{Ctx, NodeError};
 use crate::nodes::{activity::Activity, folder::failed};
@@ -25,7 +25,7 @@ const LINGER: Duration = Duration::from_millis(500);
 /// The maximum size of a file in which a command is looked for, in bytes.
 const LONGEST_FILE: usize = 1024 * 1024;
 
-/// A command that was run, or none.
+/// Result of a command, or of none.
 #[derive(Debug, Serialize, Deserialize)]
 struct Shell {
     has_command: bool,
@@ -33,16 +33,19 @@ struct Shell {
 }
 
 impl Shell {
-    fn said(self, job: &RunVerifier) -> Said {
+    fn result(self, job: &RunVerifier) -> VerifierResult {
         let Self { has_command, timed: Timed { report, ms } } = self;
         let has_found = has_command && job.entry.config.command.is_none();
-        Said { report, ms, has_command, has_found, ..Said::default() }
+        VerifierResult { report, ms, has_command, has_found, ..VerifierResult::default() }
     }
 }
 
-pub(super) async fn ran<C: Send + Sync + 'static>(job: &RunVerifier, ctx: &Ctx<C>) -> Result<Said, NodeError> {
+pub(super) async fn ran<C: Send + Sync + 'static>(
+    job: &RunVerifier,
+    ctx: &Ctx<C>,
+) -> Result<VerifierResult, NodeError> {
     let asked = (&job.entry.config.command, &job.tree);
-    Ok(ctx.effect(job.key("command"), &asked, |_| shell(job, ctx)).await?.said(job))
+    Ok(ctx.effect(job.key("command"), &asked, |_| shell(job, ctx)).await?.result(job))
 }
 
 async fn shell<C: Send + Sync + 'static>(job: &RunVerifier, ctx: &Ctx<C>) -> Result<Shell, NodeError> {
@@ -53,7 +56,7 @@ async fn shell<C: Send + Sync + 'static>(job: &RunVerifier, ctx: &Ctx<C>) -> Res
     }
 }
 
-/// Returns the command that is given, or else one that is found.
+/// Returns the configured command, else a discovered one.
 pub(super) async fn command(
     entry: &VerifierEntry,
     tree: &TreeId,
@@ -84,12 +87,11 @@ fn without(job: &RunVerifier) -> VerifierReport {
     VerifierReport::of([Finding::info(FindingKind::Other("NO_COMMAND".into()), why)])
 }
 
-/// Runs the command.
 async fn reported<C>(job: &RunVerifier, command: &str, ctx: &Ctx<C>) -> Result<VerifierReport, NodeError>
 where
     C: Send + Sync + 'static,
 {
-    Activity::Check { command }.tell(ctx).await;
+    Activity::Check { command }.emit(ctx).await;
     let environment = environment(job);
     let redactor = Redactor::new(environment.secrets());
     let program = Program::new("sh").args(["-c", command]).environment(environment).directory(&job.folder.directory);
@@ -99,11 +101,11 @@ where
     let (report, code) = read(job, command, ran);
     let report = shown(report, &redactor);
     let output = report.evidence.log.as_deref().filter(|_| code != Some(0));
-    Activity::Checked { command, code, output }.tell(ctx).await;
+    Activity::Checked { command, code, output }.emit(ctx).await;
     Ok(report)
 }
 
-/// Returns the variables of the command: no keys but those that the profile passes.
+/// Returns the command's environment: no keys but those that the profile passes.
 fn environment(job: &RunVerifier) -> Environment {
     let pass: Vec<&str> = job.host.pass.iter().map(String::as_str).collect();
     Environment::allowed()
@@ -114,7 +116,7 @@ fn environment(job: &RunVerifier) -> Environment {
         .set("SUPERSTEP_TREE", job.tree.as_str())
 }
 
-/// Reads what the command printed; returns the report and its exit code.
+/// Parses the output of the command; returns the report and its exit code.
 fn read(job: &RunVerifier, command: &str, ran: io::Result<Ran>) -> (VerifierReport, Option<i32>) {
     let Ran { how, out, err } = match ran {
         Ok(ran) => ran,
@@ -140,7 +142,7 @@ fn limit(job: &RunVerifier) -> Duration {
     Duration::from_secs(job.entry.config.timeout_sec.into())
 }
 
-/// Returns a report without secrets.
+/// Redacts secrets in a report.
 fn shown(mut report: VerifierReport, redactor: &Redactor) -> VerifierReport {
     let keys = Redactor::keys();
     let hide = |text: &mut String| *text = redactor.redact(&keys.known(std::mem::take(text)));

@@ -1,9 +1,9 @@
-//! Files that a verifier changed: they are put back, and named in a finding.
+//! Files that a verifier changed: they are reset, and named in a finding.
 
 use serde::{Deserialize, Serialize};
 
 use super::job::RunVerifier;
-use super::said::failure;
+use super::result::failure;
 use crate::findings::{Finding, FindingKind};
 use crate::graph::{Ctx, NodeError};
 use crate::nodes::folder::failed;
@@ -12,19 +12,20 @@ use crate::workspace::{FileDiff, FileStatus, TreeId};
 /// The number of files that are named.
 const SHOWN: usize = 10;
 
-/// Files that tools write when they build.
+/// Lock files that build tools write.
 const LOCKS: [&str; 5] = ["Cargo.lock", "go.sum", "package-lock.json", "pnpm-lock.yaml", "yarn.lock"];
 
-/// Files that differ from those that were judged.
+/// Files that differ from the verified ones.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 struct Undone {
-    /// Those that were not there before.
+    /// New files.
     new: Vec<String>,
-    /// Those that were changed or removed.
+    /// Changed or removed files.
     changed: Vec<String>,
 }
 
-/// Puts the files back; `left` is the tree that the verifier left. What differs is read first, for a run may be killed in between.
+/// Resets the files; `left` is the tree after the verifier. The differences are read first, as a run may be killed in
+/// between.
 pub(super) async fn put_back<C>(
     job: &RunVerifier,
     left: &TreeId,
@@ -44,14 +45,13 @@ async fn differing(job: &RunVerifier, [from, to]: [&TreeId; 2]) -> Result<Undone
     let files = job.folder.open().await?.diff(from, to, 0).await.map_err(failed)?.files;
     let (new, changed): (Vec<FileDiff>, Vec<FileDiff>) =
         files.into_iter().partition(|file| matches!(file.status, FileStatus::Added | FileStatus::Renamed));
-    // A renamed file is a new one, and one that is gone.
+    // A rename is a new file and a removed one.
     let gone = new.iter().filter_map(|file| file.from.clone());
     let changed = changed.into_iter().map(|file| file.path).chain(gone).collect();
     Ok(Undone { new: new.into_iter().map(|file| file.path).collect(), changed })
 }
 
-/// Returns the finding for files that were put back. A command that nobody gave may leave new files behind, such as those that a
-/// tool builds; nothing else may.
+/// Returns the finding for reset files. Only a discovered command may leave new files behind, such as build output.
 fn finding(undone: &Undone, has_found_command: bool) -> Finding {
     let Undone { new, changed } = undone;
     let files = [new.as_slice(), changed].concat();

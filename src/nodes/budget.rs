@@ -1,5 +1,5 @@
-//! The budget of a run: all turns of a thread go into one ledger, and what becomes of the run once that is reached is asked
-//! of a person. Knows drivers and ledgers; must not know what turns are for.
+//! The budget of a run: all turns of a thread are counted in one ledger, and a person is asked when its limits are
+//! reached. Knows drivers and ledgers; must not know what turns are for.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -18,7 +18,7 @@ use crate::drivers::{
 };
 use crate::graph::{Ctx, NodeError};
 
-/// The agent's driver, whose turns are counted in the ledger of the run.
+/// Returns the agent's driver, with its turns counted in the ledger of the run.
 pub(super) fn metered<C: Agents>(
     ctx: &Ctx<C>,
     agent: &AgentSpec,
@@ -28,7 +28,7 @@ pub(super) fn metered<C: Agents>(
     Ok(Metered::new(driver, ledger.clone()).price(agent.price))
 }
 
-/// The ledger of the run. One without limits is kept too: what a killed turn used is part of what its task cost.
+/// Opens the ledger of the run. It is kept without limits too, to know the usage of killed turns.
 pub(super) fn ledger<C: Agents>(ctx: &Ctx<C>, agent: &AgentSpec) -> Result<Ledger, DriverError> {
     let ledger = match &agent.home {
         Some(home) => Ledger::open(file(home, &thread(ctx), ctx.birth()))?,
@@ -38,26 +38,26 @@ pub(super) fn ledger<C: Agents>(ctx: &Ctx<C>, agent: &AgentSpec) -> Result<Ledge
     Ok(ledger.limits(agent.purse.limits).at_least(&agent.purse.spent))
 }
 
-/// A thread that is deleted and begun anew has another birth, and so another ledger.
+/// Returns the path of the ledger. A thread that is deleted and recreated has another birth, and so another ledger.
 fn file(home: &Path, thread: &str, birth: u64) -> PathBuf {
     let mut hash = Fnv::new();
     hash.mix(thread.as_bytes());
     home.join("ledgers").join(format!("{birth:08x}-{:016x}.jsonl", hash.finish()))
 }
 
-/// The account of the run; `key` names the effect within the node.
+/// Reads the account of the run; `key` is the effect's key within the node.
 pub(super) async fn account<C: Agents>(ctx: &Ctx<C>, key: &str, agent: &AgentSpec) -> Result<Account, NodeError> {
     let look = |_| async { ledger(ctx, agent).map(|ledger| ledger.account()).map_err(NodeError::permanent) };
     ctx.effect(key, &agent.role, look).await
 }
 
-/// A request for which the budget of its run was not enough.
+/// A request that exceeded the budget of its run.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct Overdraft {
     pub(super) account: Account,
-    /// The name under which the turn goes on; none: it has ended, and is done in a new one.
+    /// Name under which the turn continues; none: it has ended, and is repeated in a new one.
     pub(super) turn: Option<String>,
-    /// The session of a turn that has ended.
+    /// Session of an ended turn.
     pub(super) session: Option<SessionRef>,
     /// The usage of the turn.
     #[serde(default)]
@@ -82,37 +82,37 @@ pub(super) fn overdraft(ledger: &Ledger, ended: &Result<Finished, DriverError>, 
 pub(super) struct Spent<'a> {
     pub(super) agent: &'a AgentSpec,
     pub(super) task: &'a str,
-    /// Names the request within the node.
+    /// Key of the request within the node.
     pub(super) key: &'a str,
     pub(super) account: Account,
 }
 
 /// The answer about a run whose budget is used up.
-pub(super) enum Answered {
-    /// It continues with these limits.
+pub(super) enum BudgetAnswer {
+    /// Continue with these limits.
     Raised(NewLimits),
-    /// It ends.
+    /// End the run.
     Aborted,
-    /// A person decides on its task.
+    /// Decide on its task.
     Overridden(WrittenOverride),
 }
 
-/// Asks a person for new limits, until the run can continue; returns those that were set, or none if the run ends.
+/// Asks a person for new limits until the run can continue; returns the new ones, or none if the run ends.
 pub(super) async fn raised<C: Agents>(ctx: &Ctx<C>, spent: Spent<'_>) -> Result<Option<NewLimits>, NodeError> {
     let refuse =
         |_: &WrittenOverride| Some("there is no decision to override here; answer `raise` or `abort`".to_owned());
     match asked(ctx, spent, refuse).await? {
-        Answered::Raised(limits) => Ok(Some(limits)),
-        Answered::Aborted | Answered::Overridden(_) => Ok(None),
+        BudgetAnswer::Raised(limits) => Ok(Some(limits)),
+        BudgetAnswer::Aborted | BudgetAnswer::Overridden(_) => Ok(None),
     }
 }
 
-/// The same, where a person may also decide on the task of the run, unless `problem_of` says why not.
+/// Asks a person for new limits or for a decision on the task, unless `problem_of` returns why that is invalid.
 pub(super) async fn asked<C: Agents>(
     ctx: &Ctx<C>,
     spent: Spent<'_>,
     problem_of: impl Fn(&WrittenOverride) -> Option<String>,
-) -> Result<Answered, NodeError> {
+) -> Result<BudgetAnswer, NodeError> {
     let Spent { agent, task, key, mut account } = spent;
     let mut problem = None;
     for nth in 0.. {
@@ -121,7 +121,7 @@ pub(super) async fn asked<C: Agents>(
             AfterBudget::Abort => break,
             AfterBudget::Raise(to) => RunLimits::from(to),
             AfterBudget::Override(given) => match problem_of(&given) {
-                None => return Ok(Answered::Overridden(given)),
+                None => return Ok(BudgetAnswer::Overridden(given)),
                 refused => {
                     problem = refused;
                     continue;
@@ -135,14 +135,13 @@ pub(super) async fn asked<C: Agents>(
         };
         let (answer, after) = ctx.effect(format!("{key}/raise/{nth}"), &to, set).await?;
         match answer {
-            LimitsAnswer::Set(limits) => return Ok(Answered::Raised(limits)),
+            LimitsAnswer::Set(limits) => return Ok(BudgetAnswer::Raised(limits)),
             LimitsAnswer::Refused(why) => (problem, account) = (Some(why), after),
         }
     }
-    Ok(Answered::Aborted)
+    Ok(BudgetAnswer::Aborted)
 }
 
-/// The time in milliseconds since 1970.
 fn now() -> u64 {
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     u64::try_from(since.as_millis()).unwrap_or(u64::MAX)

@@ -1,4 +1,4 @@
-//! Commands that look after a store.
+//! Commands that maintain a store.
 
 use serde_json::json;
 
@@ -13,7 +13,7 @@ use crate::checkpoint::{CheckpointId, Retention, SledCheckpointer, gc, gc_all, t
 
 impl Session {
     pub(super) async fn gc(&self, args: Gc) -> Result<CommandOutput, Failure> {
-        let local = self.removing()?;
+        let local = self.store_to_clean()?;
         let policy = policy(&args);
         let (mut text, mut json) = match &args.thread {
             None => {
@@ -27,7 +27,7 @@ impl Session {
             }
         };
         if args.compact {
-            self.let_go(local).await; // compaction wants the store for itself
+            self.close_store(local).await; // compaction wants the store for itself
             let compacted = SledCheckpointer::compact(&self.store)?;
             text.push_str(&format!("\ncompacted: {compacted}"));
             json["compacted"] = crate::app::local::json(&compacted)?;
@@ -71,7 +71,7 @@ fn policy(args: &Gc) -> Retention {
     policy
 }
 
-/// Lines of a report, escaped.
+/// Escapes the lines of a report.
 pub(super) fn lines(text: &str) -> String {
     text.lines().map(|line| format!("{}\n", clean(line))).collect()
 }

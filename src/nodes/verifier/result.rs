@@ -1,11 +1,11 @@
-//! The words of a verifier, and those about one that failed. Pure.
+//! The result of a verifier, before its changes are undone. Pure.
 
 use crate::drivers::{NewLimits, Usage};
 use crate::findings::{Finding, FindingKind, VerifierReport};
 
-/// The words of a verifier, before its files are looked at.
+/// The result of a verifier, before its changes are undone.
 #[derive(Debug, Default)]
-pub(super) struct Said {
+pub(super) struct VerifierResult {
     pub(super) report: VerifierReport,
     pub(super) ms: u64,
     /// True if it is a command, and one was given or found.
@@ -23,7 +23,7 @@ pub(super) fn failure(message: impl Into<String>) -> Finding {
     Finding::error(FindingKind::VerifierFail, message)
 }
 
-/// Returns the report of a verifier that failed: it has no opinion of the work.
+/// Returns the report of a failed verifier: it has no verdict on the work.
 pub(super) fn failed_report(message: impl Into<String>) -> VerifierReport {
     VerifierReport { verdict: None, ..VerifierReport::of([failure(message)]) }
 }

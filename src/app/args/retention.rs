@@ -1,4 +1,4 @@
-//! Commands that look after a store: `gc`, `tag`.
+//! Arguments of the commands that maintain a store: `gc`, `tag`.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! The runs of this process, and what they told so far, for whoever asks. A run never waits for those who listen.
+//! The active runs of this process and their latest events. A slow listener never blocks a run.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -14,15 +14,14 @@ const KEPT: usize = 1024;
 const KEPT_BYTES: usize = 4 << 20;
 /// The number of starts, turns and ends that are kept besides.
 const ANCHORS: usize = 256;
-/// The most bytes of one event; of a larger one only what and where is told.
+/// The largest event in bytes; of a larger one only its kind and place are kept.
 const LARGEST: usize = 1 << 20;
 
-/// The runs of this process by thread.
+/// The active runs of this process by thread, and the runner to wake.
 #[derive(Default)]
-pub(crate) struct Live(Mutex<HashMap<String, Arc<Track>>>, Mutex<Option<RunnerWaker>>);
+pub(crate) struct ActiveRuns(Mutex<HashMap<String, Arc<ActiveRun>>>, Mutex<Option<RunnerWaker>>);
 
-/// A run and what it told.
-struct Track {
+struct ActiveRun {
     cancel: CancellationToken,
     ended: CancellationToken,
     log: Mutex<LoggedEvent>,
@@ -30,7 +29,7 @@ struct Track {
 
 #[derive(Default)]
 struct LoggedEvent {
-    /// The starts, turns and ends among the lines that had to go, for whoever comes late.
+    /// Starts, turns and ends among the dropped lines, for late listeners.
     anchors: VecDeque<Arc<str>>,
     lines: VecDeque<(Arc<str>, bool)>,
     bytes: usize,
@@ -38,35 +37,35 @@ struct LoggedEvent {
     listeners: Option<broadcast::Sender<Arc<str>>>,
 }
 
-/// A run under way; once dropped, it has ended.
-pub(crate) struct Running {
-    live: Arc<Live>,
+/// Guard of an active run; dropping it ends the run's event stream.
+pub(crate) struct RunGuard {
+    live: Arc<ActiveRuns>,
     thread: String,
-    track: Arc<Track>,
+    track: Arc<ActiveRun>,
 }
 
 /// The past events of a run, and those to come.
-pub(crate) struct Followed {
+pub(crate) struct RunSubscription {
     pub before: Vec<Arc<str>>,
     pub rest: broadcast::Receiver<Arc<str>>,
 }
 
-impl Live {
+impl ActiveRuns {
     pub(super) fn wakes(&self, runner: RunnerWaker) {
         *lock(&self.1) = Some(runner);
     }
 
-    pub(super) fn begin(self: &Arc<Self>, thread: &str, cancel: CancellationToken) -> Running {
+    pub(super) fn begin(self: &Arc<Self>, thread: &str, cancel: CancellationToken) -> RunGuard {
         let log = LoggedEvent { listeners: Some(broadcast::Sender::new(KEPT)), ..LoggedEvent::default() };
-        let track = Arc::new(Track { cancel, ended: CancellationToken::new(), log: Mutex::new(log) });
+        let track = Arc::new(ActiveRun { cancel, ended: CancellationToken::new(), log: Mutex::new(log) });
         lock(&self.0).insert(thread.to_owned(), Arc::clone(&track));
-        Running { live: Arc::clone(self), thread: thread.to_owned(), track }
+        RunGuard { live: Arc::clone(self), thread: thread.to_owned(), track }
     }
 }
 
 #[cfg(unix)]
-impl Live {
-    /// Something was stored that a runner may take.
+impl ActiveRuns {
+    /// Wakes the runner, as it may take what was stored.
     pub(super) fn wake(&self) {
         lock(&self.1).iter().for_each(RunnerWaker::wake);
     }
@@ -75,25 +74,25 @@ impl Live {
         lock(&self.0).contains_key(thread)
     }
 
-    /// Cancels a run; returns what tells that it has ended. None if there is no such run.
+    /// Cancels a run; returns a token that is cancelled when it has ended. None if there is no such run.
     pub(super) fn cancel(&self, thread: &str) -> Option<CancellationToken> {
         let track = lock(&self.0).get(thread).cloned()?;
         track.cancel.cancel();
         Some(track.ended.clone())
     }
 
-    pub(super) fn follow(&self, thread: &str) -> Option<Followed> {
+    pub(super) fn follow(&self, thread: &str) -> Option<RunSubscription> {
         let track = lock(&self.0).get(thread).cloned()?;
         let log = lock(&track.log);
         let rest = log.listeners.as_ref()?.subscribe();
         let lines = log.lines.iter().map(|(line, _)| line);
-        Some(Followed { before: log.anchors.iter().chain(lines).cloned().collect(), rest })
+        Some(RunSubscription { before: log.anchors.iter().chain(lines).cloned().collect(), rest })
     }
 }
 
-impl Running {
-    /// Something happened.
-    pub(crate) fn tell(&self, event: &Value) {
+impl RunGuard {
+    /// Records an event and sends it to the listeners.
+    pub(crate) fn record(&self, event: &Value) {
         let text = event.to_string();
         let line = if text.len() <= LARGEST {
             text
@@ -108,7 +107,7 @@ impl Running {
     }
 }
 
-impl Drop for Running {
+impl Drop for RunGuard {
     fn drop(&mut self) {
         let mut runs = lock(&self.live.0);
         if runs.get(&self.thread).is_some_and(|track| Arc::ptr_eq(track, &self.track)) {

@@ -1,4 +1,4 @@
-//! The result of a command that a program adds: text and JSON, or what its thread does next. Knows no store.
+//! [`Said`]: the result of a command that a program adds. Must not know a store.
 
 use serde::Serialize;
 use serde_json::Value;
@@ -20,17 +20,16 @@ pub struct Said {
 /// The next action of a command's thread.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) enum Next {
-    /// Nothing.
     #[default]
     Rest,
-    /// It gets an answer, and resumes.
+    /// Resumes with an answer.
     Answer { to: String, answer: Value, by: Option<String> },
-    /// It runs with an input: values of some channels.
+    /// Runs with an input: values of some channels.
     Input(Value),
 }
 
 impl Said {
-    /// Returns lines for people, in which control characters are escaped, and the same for programs.
+    /// Returns lines for people, in which control characters are escaped, and the same as JSON.
     ///
     /// # Errors
     /// If the value is no JSON.
@@ -38,7 +37,7 @@ impl Said {
         Ok(Self { text: text.into(), json: to_json(json)?, ..Self::default() })
     }
 
-    /// Answers the pending interrupt `to` of the thread, and resumes it, with a live view. The exit code is that of the run.
+    /// Answers the pending interrupt `to` of the thread and resumes it, with a live view and the run's exit code.
     ///
     /// # Errors
     /// If the value is no JSON.
@@ -46,8 +45,8 @@ impl Said {
         Ok(Self::then(Next::Answer { to: to.into(), answer: to_json(json)?, by: None }))
     }
 
-    /// Runs the thread with an input, an object with values of some channels: as the first input of a thread that is new, as another
-    /// one of a thread that has finished. The exit code is that of the run.
+    /// Runs the thread with an input, an object with values of some channels: starts a new thread, or continues a
+    /// finished one. The exit code is that of the run.
     ///
     /// # Errors
     /// If the value is no JSON.
@@ -76,8 +75,8 @@ impl Said {
     }
 }
 
-/// Text and JSON in place of a run: the error of a graph's own arguments that ask for something else, such as `--dry-run`. The app
-/// prints it, and nothing is stored. See [`Entry::args`](super::Entry::args).
+/// Output in place of a run: the error of graph arguments that ask for something else, such as `--dry-run`. It is
+/// printed, and nothing is stored. See [`Entry::args`](super::Entry::args).
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[error("there is nothing to run")]
 pub struct Instead(pub Said);

@@ -1,38 +1,38 @@
-//! A thread as it stands, and a checkpoint with its tasks, in lines for people.
+//! The report of a thread, and a checkpoint with its tasks, as lines for people.
 
 use serde_json::Value;
 
 use super::block::value;
 use super::escape::{clean, clean_lines, safe_json};
 use super::journal::journal;
-use crate::app::shapes::{AnswerShape, Asked, Origin, Shown, ShownTask, Stand, StopShape};
+use crate::app::shapes::{AnswerShape, CheckpointReport, OpenQuestion, Origin, StopShape, TaskReport, ThreadReport};
 use crate::app::time::now;
 use crate::app::watch::lines::running;
 
 /// Returns a thread's status, state and pending questions.
-pub(crate) fn stand(stand: &Stand) -> String {
-    let mut text = format!("{}: {}\n", clean(&stand.thread), summary(stand));
-    let at = stand.checkpoint.map(|checkpoint| format!(", checkpoint {checkpoint}")).unwrap_or_default();
-    text.push_str(&format!("  graph {}, superstep {}{at}\n", clean(&stand.graph), stand.step));
-    text.push_str(origin(stand.origin));
-    if !stand.next.is_empty() {
-        text.push_str(&format!("  next: {}\n", clean(&stand.next.join(", "))));
+pub(crate) fn report(report: &ThreadReport) -> String {
+    let mut text = format!("{}: {}\n", clean(&report.thread), summary(report));
+    let at = report.checkpoint.map(|checkpoint| format!(", checkpoint {checkpoint}")).unwrap_or_default();
+    text.push_str(&format!("  graph {}, superstep {}{at}\n", clean(&report.graph), report.step));
+    text.push_str(origin(report.origin));
+    if !report.next.is_empty() {
+        text.push_str(&format!("  next: {}\n", clean(&report.next.join(", "))));
     }
-    text.push_str(&stops(stand));
-    text.push_str(&signals(stand));
-    stand.help.iter().for_each(|help| text.push_str(&format!("  help: {}\n", clean(help))));
-    match &stand.summary {
+    text.push_str(&stops(report));
+    text.push_str(&signals(report));
+    report.help.iter().for_each(|help| text.push_str(&format!("  help: {}\n", clean(help))));
+    match &report.summary {
         Some(summary) => summary.lines().for_each(|line| text.push_str(&format!("  {}\n", clean(line)))),
-        None => text.push_str(&fields(&stand.state)),
+        None => text.push_str(&fields(&report.state)),
     }
-    if !stand.running.is_empty() {
+    if !report.running.is_empty() {
         text.push_str("  running:\n");
-        running(&stand.running, now()).iter().for_each(|line| text.push_str(&format!("    {line}\n")));
+        running(&report.running, now()).iter().for_each(|line| text.push_str(&format!("    {line}\n")));
     }
-    text + &questions(&stand.questions)
+    text + &questions(&report.questions)
 }
 
-/// A thread that was made elsewhere says so.
+/// Marks an imported thread.
 fn origin(origin: Origin) -> &'static str {
     match (origin.foreign, origin.is_untrusted()) {
         (false, _) => "",
@@ -41,10 +41,10 @@ fn origin(origin: Origin) -> &'static str {
     }
 }
 
-fn summary(stand: &Stand) -> String {
-    match (stand.status.as_str(), &stand.reason, &stand.until) {
-        ("interrupted", ..) if stand.questions.len() == 1 => "waits for an answer".into(),
-        ("interrupted", ..) => format!("waits for {} answers", stand.questions.len()),
+fn summary(report: &ThreadReport) -> String {
+    match (report.status.as_str(), &report.reason, &report.until) {
+        ("interrupted", ..) if report.questions.len() == 1 => "waits for an answer".into(),
+        ("interrupted", ..) => format!("waits for {} answers", report.questions.len()),
         ("failed", Some(reason), _) => format!("failed: {}", clean_lines(reason, 2)),
         ("needs-migration", Some(reason), _) => format!("needs migration: {}", clean_lines(reason, 2)),
         ("stopped", ..) => "stopped at a breakpoint".into(),
@@ -55,24 +55,23 @@ fn summary(stand: &Stand) -> String {
     }
 }
 
-/// The stop points that are stored with a thread.
-fn stops(stand: &Stand) -> String {
+fn stops(report: &ThreadReport) -> String {
     let stop = |stop: &StopShape| {
         let node = stop.node.as_deref().unwrap_or("every node");
         format!("{} {}", if stop.after { "after" } else { "before" }, clean(node))
     };
-    let stops: Vec<String> = stand.stops.iter().map(stop).collect();
+    let stops: Vec<String> = report.stops.iter().map(stop).collect();
     if stops.is_empty() { String::new() } else { format!("  stops: {}\n", stops.join(", ")) }
 }
 
-/// The signals that a thread waits for, and those in its mailbox.
-fn signals(stand: &Stand) -> String {
+/// Formats the signals that a thread waits for, and those in its mailbox.
+fn signals(report: &ThreadReport) -> String {
     let until = |until: &Option<String>| until.as_ref().map(|until| format!(" until {until}")).unwrap_or_default();
-    let awaited = stand.signals.iter().map(|signal| {
+    let awaited = report.signals.iter().map(|signal| {
         format!("  {} waits for the signal `{}`{}\n", clean(&signal.node), clean(&signal.name), until(&signal.until))
     });
     let by = |by: &Option<String>| by.as_ref().map(|by| format!(" by {by}")).unwrap_or_default();
-    let sent = stand.mailbox.iter().map(|sent| {
+    let sent = report.mailbox.iter().map(|sent| {
         let (value, by) = (sent.value.to_string(), by(&sent.by));
         let (id, name, value) = (&sent.id, clean(&sent.name), safe_json(&value));
         format!("  in its mailbox: {id} `{name}` {value}, sent{} at {}\n", clean(&by), sent.at)
@@ -80,7 +79,7 @@ fn signals(stand: &Stand) -> String {
     awaited.chain(sent).collect()
 }
 
-/// The channels of a state, or the fields of a payload.
+/// Formats the channels of a state, or the fields of a payload.
 fn fields(state: &Value) -> String {
     match state {
         Value::Object(channels) => channels.iter().map(|(name, held)| value(name, held, 2)).collect(),
@@ -89,12 +88,12 @@ fn fields(state: &Value) -> String {
     }
 }
 
-/// Questions, what their answers look like, and the commands that answer them.
-pub(crate) fn questions(asked: &[Asked]) -> String {
+/// Formats questions, the shape of their answers, and the commands that answer them.
+pub(crate) fn questions(asked: &[OpenQuestion]) -> String {
     asked.iter().map(question).collect()
 }
 
-fn question(asked: &Asked) -> String {
+fn question(asked: &OpenQuestion) -> String {
     let mut text = format!("\n{} asks `{}` ({})\n", clean(&asked.node), clean(&asked.name), asked.id);
     match &asked.text {
         Some(meanings) => {
@@ -112,8 +111,8 @@ fn question(asked: &Asked) -> String {
     text
 }
 
-/// When a question expires, whom it needs, and what they have answered.
-fn terms(asked: &Asked) -> String {
+/// Formats the expiry of a question, its approvers, and their answers.
+fn terms(asked: &OpenQuestion) -> String {
     let mut text = String::new();
     if let Some(expires) = &asked.expires {
         let then = asked.default.as_ref().map(|answer| format!(", then: {}", safe_json(&answer.to_string())));
@@ -128,7 +127,7 @@ fn terms(asked: &Asked) -> String {
     text + &asked.votes.iter().map(answered).collect::<String>()
 }
 
-/// The fields of a payload that say something.
+/// Returns the fields of a payload that are not empty.
 fn shown_payload(payload: &Value) -> Value {
     let Value::Object(fields) = payload else { return payload.clone() };
     let is_empty = |value: &Value| match value {
@@ -141,15 +140,16 @@ fn shown_payload(payload: &Value) -> Value {
 }
 
 /// Returns the answers that the plain words give, where those are other words.
-pub(crate) fn meant(asked: &Asked) -> Option<String> {
-    let is_told = |(word, answer): &(&String, &String)| word != answer && !["true", "false"].contains(&answer.as_str());
-    let meanings = asked.words.iter().zip(&asked.means).filter(is_told);
+pub(crate) fn meant(asked: &OpenQuestion) -> Option<String> {
+    let is_renamed =
+        |(word, answer): &(&String, &String)| word != answer && !["true", "false"].contains(&answer.as_str());
+    let meanings = asked.words.iter().zip(&asked.means).filter(is_renamed);
     let meanings: Vec<String> = meanings.map(|(word, answer)| format!("{word} is `{}`", clean(answer))).collect();
     (!meanings.is_empty()).then(|| meanings.join(", "))
 }
 
-/// A checkpoint with its state and tasks.
-pub(crate) fn shown(shown: &Shown) -> String {
+/// Formats a checkpoint with its state and tasks.
+pub(crate) fn shown(shown: &CheckpointReport) -> String {
     let step = &shown.info;
     let parent = step.parent.map(|parent| format!(", after {parent}")).unwrap_or_default();
     let mut text = format!(
@@ -170,7 +170,7 @@ pub(crate) fn shown(shown: &Shown) -> String {
     text
 }
 
-pub(super) fn task(task: &ShownTask) -> String {
+pub(super) fn task(task: &TaskReport) -> String {
     let times = if task.attempts > 1 { format!(", {} attempts", task.attempts) } else { String::new() };
     let mut text = format!("\ntask {} {}: {}{times}\n", clean(&task.id), clean(&task.node), task.status);
     let mut add = |name: &str, held: &Value| text.push_str(&value(name, held, 2));

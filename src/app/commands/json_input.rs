@@ -1,4 +1,4 @@
-//! JSON that a person gives: in words, or as `@FILE`.
+//! JSON arguments: literal, or as `@FILE`.
 
 use std::io::{self, ErrorKind};
 use std::path::Path;
@@ -8,7 +8,7 @@ use superstep_base::files;
 
 use crate::app::failure::Failure;
 
-/// Reads what stands after an option: JSON, `@FILE`, or `@-` for standard input.
+/// Reads the value of an option: JSON, `@FILE`, or `@-` for standard input.
 pub(super) fn json(option: &str, given: &str) -> Result<Value, Failure> {
     let text = match given.strip_prefix('@') {
         Some("-") => files::bounded(io::stdin()).and_then(files::as_text),

@@ -1,14 +1,14 @@
-//! What the command line adds to the events of a thread.
+//! Events of a thread as JSON, with what the command line adds to them.
 
 use serde_json::{Value, json};
 
-use super::shows::Labels;
+use super::presentation::Labels;
 use super::time::now;
 use crate::graph::Event;
 use crate::graph::shape::event::brief;
 
-/// Returns the event as JSON, with the label of the task that it starts.
-pub(crate) fn happened(event: &Event, labels: &Labels) -> Option<Value> {
+/// Converts an event to JSON, with the label of the task that it starts.
+pub(crate) fn event_json(event: &Event, labels: &Labels) -> Option<Value> {
     let mut json = brief(event)?;
     if let Some(label) = labels.of(event) {
         json["label"] = label.into();
@@ -16,9 +16,9 @@ pub(crate) fn happened(event: &Event, labels: &Labels) -> Option<Value> {
     Some(json)
 }
 
-/// The same with the time: it happened just now.
-pub(crate) fn happened_now(event: &Event, labels: &Labels) -> Option<Value> {
-    let mut json = happened(event, labels)?;
+/// Converts an event to JSON and adds the current time.
+pub(crate) fn timed_event_json(event: &Event, labels: &Labels) -> Option<Value> {
+    let mut json = event_json(event, labels)?;
     json["at"] = now().into();
     Some(json)
 }

@@ -1,4 +1,4 @@
-//! What the process that holds the store answers to others: the store's own replies, and those about runs under way.
+//! Replies of the process that holds the store to other processes: from the store, and about active runs.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -8,60 +8,62 @@ use serde_json::{Value, json};
 use tokio::sync::broadcast::error::{RecvError, TryRecvError};
 use tokio::time::timeout;
 
-use super::live::{Followed, Live};
-use crate::app::desk::{Ask, Desk};
+use super::active_runs::{ActiveRuns, RunSubscription};
 use crate::app::failure::Failure;
 use crate::app::local::{self, Local};
-use crate::app::shapes::Stand;
+use crate::app::service::{ThreadRequest, ThreadService};
+use crate::app::shapes::ThreadReport;
 
 /// The time in which a cancelled run has to end.
 const CANCEL: Duration = Duration::from_secs(10);
 
-pub(super) struct Counter {
+pub(super) struct Responder {
     pub local: Local,
-    pub live: Arc<Live>,
+    pub live: Arc<ActiveRuns>,
 }
 
-impl Counter {
-    pub(super) async fn ask(&self, ask: Ask) -> Result<Value, Failure> {
-        match ask {
-            Ask::Answer(answer) if self.live.has(&answer.thread) => Err(self.busy(&answer.thread)),
-            Ask::Cancel { thread } => self.cancel(thread).await,
-            Ask::Answer(answer) => {
-                let stored = self.local.ask(Ask::Answer(answer)).await;
+impl Responder {
+    pub(super) async fn call(&self, request: ThreadRequest) -> Result<Value, Failure> {
+        match request {
+            ThreadRequest::Answer(answer) if self.live.has(&answer.thread) => Err(self.busy(&answer.thread)),
+            ThreadRequest::Cancel { thread } => self.cancel(thread).await,
+            ThreadRequest::Answer(answer) => {
+                let stored = self.local.call(ThreadRequest::Answer(answer)).await;
                 self.live.wake();
                 stored
             }
-            Ask::Signal(signal) => {
-                let sent = self.local.ask(Ask::Signal(signal)).await;
+            ThreadRequest::Signal(signal) => {
+                let sent = self.local.call(ThreadRequest::Signal(signal)).await;
                 self.live.wake();
                 sent
             }
-            Ask::Status { thread } => self.status(thread).await,
-            ask => self.local.ask(ask).await,
+            ThreadRequest::Status { thread } => self.status(thread).await,
+            request => self.local.call(request).await,
         }
     }
 
-    /// The status of a thread, with the tasks of its run that run just now.
+    /// Returns the status of a thread with the running tasks of its active run.
     async fn status(&self, thread: String) -> Result<Value, Failure> {
         let followed = self.live.follow(&thread);
-        let stand = self.local.ask(Ask::Status { thread }).await?;
-        let Some(mut followed) = followed else { return Ok(stand) };
+        let report = self.local.call(ThreadRequest::Status { thread }).await?;
+        let Some(mut followed) = followed else { return Ok(report) };
         followed.catch_up();
         let events: Vec<Value> = followed.before.iter().filter_map(|line| serde_json::from_str(line).ok()).collect();
-        let Ok(mut shown) = serde_json::from_value::<Stand>(stand.clone()) else { return Ok(stand) };
+        let Ok(mut shown) = serde_json::from_value::<ThreadReport>(report.clone()) else { return Ok(report) };
         shown.add_running(events.iter());
         local::json(&shown)
     }
 
     async fn cancel(&self, thread: String) -> Result<Value, Failure> {
-        let Some(ended) = self.live.cancel(&thread) else { return self.local.ask(Ask::Cancel { thread }).await };
+        let Some(ended) = self.live.cancel(&thread) else {
+            return self.local.call(ThreadRequest::Cancel { thread }).await;
+        };
         if timeout(CANCEL, ended.cancelled()).await.is_err() {
             let error =
                 format!("the run of thread `{thread}` was told to cancel and has not ended yet: a task is in the way");
             return Err(Failure::new(error).hint("`{status}` tells when it has"));
         }
-        self.local.ask(Ask::Status { thread }).await
+        self.local.call(ThreadRequest::Status { thread }).await
     }
 
     fn busy(&self, thread: &str) -> Failure {
@@ -70,27 +72,27 @@ impl Counter {
             .hint("wait until it stops; `{events --follow}` tells when, `{cancel}` stops it")
     }
 
-    /// Returns what the run of a thread under way told so far, and what tells the rest; nothing if there is none.
-    pub(super) async fn watch(&self, thread: String) -> Result<(Vec<Value>, Option<Rest>), Failure> {
+    /// Returns the events of the active run so far, and a stream of the rest; none without a run.
+    pub(super) async fn watch(&self, thread: String) -> Result<(Vec<Value>, Option<LiveEvents>), Failure> {
         let Some(mut followed) = self.live.follow(&thread) else {
-            self.local.ask(Ask::Watch { thread }).await?;
+            self.local.call(ThreadRequest::Watch { thread }).await?;
             return Ok((vec![], None));
         };
         followed.catch_up();
         let events = followed.before.iter().filter_map(|line| serde_json::from_str(line).ok()).collect();
-        Ok((events, Some(Rest(followed))))
+        Ok((events, Some(LiveEvents(followed))))
     }
 
-    /// Returns what happened in a thread so far, and what tells the rest while it runs.
-    pub(super) async fn follow(&self, thread: String) -> Result<(Vec<Value>, Option<Rest>), Failure> {
+    /// Returns the recorded events of a thread, and a stream of those of its active run.
+    pub(super) async fn follow(&self, thread: String) -> Result<(Vec<Value>, Option<LiveEvents>), Failure> {
         let followed = self.live.follow(&thread);
-        let recorded = self.local.ask(Ask::Events { thread }).await;
+        let recorded = self.local.call(ThreadRequest::Events { thread }).await;
         let Some(mut followed) = followed else { return Ok((list(recorded?), None)) };
-        let recorded = recorded.map(list).unwrap_or_default(); // a run just begun may have stored nothing
+        let recorded = recorded.map(list).unwrap_or_default(); // a new run may have stored nothing
         followed.catch_up();
         let events =
             join(recorded, followed.before.iter().filter_map(|line| serde_json::from_str(line).ok()).collect());
-        Ok((events, Some(Rest(followed))))
+        Ok((events, Some(LiveEvents(followed))))
     }
 }
 
@@ -98,8 +100,8 @@ fn list(value: Value) -> Vec<Value> {
     if let Value::Array(list) = value { list } else { vec![] }
 }
 
-/// The recorded events, and those of the run: what is recorded of the run already is told once. (So is what an attempt
-/// that was cancelled told with the same words.)
+/// Merges recorded and live events: an event that is in both is returned once. (So is an event that a cancelled attempt
+/// emitted with the same content.)
 fn join(recorded: Vec<Value>, live: Vec<Value>) -> Vec<Value> {
     let mut again: HashMap<String, usize> = HashMap::new();
     live.iter().for_each(|event| *again.entry(timeless(event)).or_default() += 1);
@@ -116,7 +118,7 @@ fn join(recorded: Vec<Value>, live: Vec<Value>) -> Vec<Value> {
     events
 }
 
-/// An event without its time, which only a run under way tells.
+/// Returns an event without its time, which only live events have.
 fn timeless(event: &Value) -> String {
     let mut event = event.clone();
     if let Some(fields) = event.as_object_mut().filter(|fields| fields.get("at").is_some_and(Value::is_number)) {
@@ -126,10 +128,9 @@ fn timeless(event: &Value) -> String {
 }
 
 /// The events of a run from now on.
-pub(super) struct Rest(Followed);
+pub(super) struct LiveEvents(RunSubscription);
 
-impl Rest {
-    /// The next event; none once the run has ended.
+impl LiveEvents {
     pub(super) async fn next(&mut self) -> Option<Value> {
         match self.0.rest.recv().await {
             Ok(line) => serde_json::from_str(&line).ok(),
@@ -139,8 +140,8 @@ impl Rest {
     }
 }
 
-impl Followed {
-    /// Takes what was told since.
+impl RunSubscription {
+    /// Moves the events that were sent meanwhile to `before`.
     fn catch_up(&mut self) {
         loop {
             match self.rest.try_recv() {

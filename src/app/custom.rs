@@ -1,70 +1,69 @@
-//! Commands that a program adds to its command line: their words, and the functions that perform them. Knows no store.
+//! Commands that a program adds to its command line. Must not know a store.
 
 use std::sync::Arc;
 
 use clap::{Arg, ArgMatches, Args, Command};
 
 use super::failure::Refusal;
-use super::said::Said;
+use super::output::Said;
 use super::stored::{Found, StoredThread};
 use crate::checkpoint::BoxFuture;
 
 /// The commands and hooks that a program adds to its command line.
 #[derive(Default)]
-pub(crate) struct Added {
-    /// The commands, each by its words.
-    pub own: Vec<Own>,
-    /// The words that run a graph, and the graph's name.
+pub(crate) struct Additions {
+    pub commands: Vec<CustomCommand>,
+    /// Pairs of a word and the name of the graph that it runs.
     pub shorthands: Vec<(String, String)>,
 }
 
-impl Added {
+impl Additions {
     /// Returns the command of these words.
-    pub(crate) fn named(&self, path: &str) -> Option<&Own> {
-        self.own.iter().find(|own| own.path == path)
+    pub(crate) fn named(&self, path: &str) -> Option<&CustomCommand> {
+        self.commands.iter().find(|own| own.path == path)
     }
 
-    /// Returns the graph that a word runs.
+    /// Returns the graph that a shorthand runs.
     pub(crate) fn shorthand(&self, word: &str) -> Option<&str> {
         self.shorthands.iter().find(|(known, _)| known == word).map(|(_, graph)| graph.as_str())
     }
 
-    /// Returns whether a command of these words would be taken for another one.
+    /// Returns true if a command of these words would be ambiguous.
     pub(crate) fn collides(&self, path: &str) -> bool {
         let word = first(path);
         let is_alone = word == path;
-        let is_same = |own: &Own| own.path == path || own.path == word || (is_alone && first(own.path) == word);
-        self.own.iter().any(is_same) || (is_alone && self.shorthand(word).is_some())
+        let is_same =
+            |own: &CustomCommand| own.path == path || own.path == word || (is_alone && first(own.path) == word);
+        self.commands.iter().any(is_same) || (is_alone && self.shorthand(word).is_some())
     }
 }
 
-/// Returns the first of several words.
 pub(crate) fn first(path: &str) -> &str {
     path.split(' ').next().unwrap_or(path)
 }
 
 /// A command's words and arguments, and the function that performs it.
-pub(crate) struct Own {
+pub(crate) struct CustomCommand {
     /// One word or two.
     pub path: &'static str,
     pub command: Command,
     pub performer: Performer,
 }
 
-/// A function over parsed arguments and a subject.
+/// Function of parsed arguments and a subject.
 pub(crate) type Perform<T> = dyn Fn(&ArgMatches, T) -> BoxFuture<'static, Result<Said, Refusal>> + Send + Sync;
 
-/// The function of a command, by its subject.
+/// Function of a command, by its subject.
 pub(crate) enum Performer {
-    /// About no thread.
+    /// No thread.
     Alone(Arc<Perform<()>>),
-    /// About a thread, whichever process runs it.
+    /// A thread, whichever process runs it.
     Found(Arc<Perform<Found>>),
-    /// About a thread in a store that this process holds.
+    /// A thread in a store that this process holds.
     Stored(Arc<Perform<StoredThread>>),
 }
 
-impl Own {
+impl CustomCommand {
     pub(crate) fn new<A: Args>(path: &'static str, about: &'static str, performer: Performer) -> Self {
         let name = path.rsplit(' ').next().unwrap_or(path);
         let thread = Arg::new("thread").value_name("THREAD").required(true).help("The thread's name");
@@ -72,14 +71,14 @@ impl Own {
             Performer::Alone(_) => Command::new(name),
             Performer::Found(_) | Performer::Stored(_) => Command::new(name).arg(thread),
         };
-        // The description of the type is no help for whoever calls.
+        // The doc comment of the type is no help text.
         let command = A::augment_args(command).about(about).long_about(None);
         Self { path, command, performer }
     }
 }
 
-/// Reads the arguments of a function from what was parsed.
-pub(crate) fn reading<A, T, F, Fut>(perform: F) -> Arc<Perform<T>>
+/// Wraps a function so that it takes parsed arguments.
+pub(crate) fn with_args<A, T, F, Fut>(perform: F) -> Arc<Perform<T>>
 where
     A: Args + 'static,
     T: Send + 'static,

@@ -1,5 +1,5 @@
-//! The requests of a turn: once each, journalled, after the waits that a busy service or an outage needs, and after a person's
-//! answer where a server refuses the session. Knows no task.
+//! The requests of a turn: each is journalled and sent once, after waits for a busy service or an outage, or after a
+//! person's answer if the server refuses the session. Knows no task.
 
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, UNIX_EPOCH};
@@ -8,16 +8,16 @@ use serde::Serialize;
 use tokio_util::sync::CancellationToken;
 
 use super::agents::Agents;
+use super::budget::{self, Overdraft, Spent};
 use super::folder::thread;
-use super::outage::{Progress, Waits, outage_message, wait_until};
+use super::outage::{Progress, RetryContext, outage_message, wait_until};
 use super::prompts::Parts;
-use super::purse::{self, Overdraft, Spent};
 use super::questions::{AfterRefusal, SessionRefused};
 use super::recorded::{Recorded, cut, recorded};
 use super::siblings::Group;
 use super::submit::Submit;
 use super::transcript::Transcript;
-use super::turn::{Around, Cut, CutOff, Ended, Then, Turn};
+use super::turn::{Cut, CutOff, NextStep, RequestEnd, RequestState, Turn};
 use super::turn_texts::{RecordedTexts, Texts};
 use crate::drivers::{
     AgentEvent, AgentRequest, Driver, DriverError, ErrorClass, Finished, Ledger, NewLimits, Place, Session, Usage,
@@ -26,8 +26,8 @@ use crate::graph::{Ctx, NodeError};
 
 /// The parts of a request that its answer depends on: a recorded answer fits no other request.
 #[derive(Serialize)]
-struct Asked<'a> {
-    /// The hash of the whole prompt: what is shown of a long one may be the same.
+struct RequestKey<'a> {
+    /// Hash of the whole prompt, since long texts are not part of the key.
     digest: &'a str,
     role: &'a str,
     driver: &'a str,
@@ -36,20 +36,20 @@ struct Asked<'a> {
     submit: &'static str,
     prompts: [&'a str; 2],
     hashes: [&'a str; 2],
-    /// Long texts are in it by their hashes.
+    /// Long texts are replaced by their hashes.
     prompt: &'a Parts,
 }
 
 impl Turn {
-    /// Asks until there is an answer: after waits for a service that is busy or out, and after a person's answer to `question`
-    /// if the server refuses the session. A failure is the task's, and the next attempt of it asks again. With what was tampered
-    /// with.
+    /// Sends the request until there is a response: after waits for a busy service or an outage, and after a person's
+    /// answer to `question` if the server refuses the session. A failure is the task's; its next attempt sends the
+    /// request again.
     pub(super) async fn ask<T: Submit, C: Agents>(
         &mut self,
         ctx: &Ctx<C>,
         question: Option<&SessionRefused>,
         refusals: &mut u32,
-    ) -> Result<(Ended, Around), NodeError> {
+    ) -> Result<(RequestEnd, RequestState), NodeError> {
         let (mut progress, mut raised) = (self.progress(), NewLimits::default());
         let mut ended_before = Usage::default();
         loop {
@@ -62,15 +62,15 @@ impl Turn {
             around.used += used;
             let is_final = self.is_optional || !around.tampered.is_empty();
             let ended = match recorded {
-                Recorded::Finished(finished) => Ended::Finished(finished),
-                Recorded::SessionLost { .. } => Ended::SessionLost,
+                Recorded::Finished(finished) => RequestEnd::Finished(finished),
+                Recorded::SessionLost { .. } => RequestEnd::SessionLost,
                 Recorded::Failed { why, .. } | Recorded::Refused { why, .. } | Recorded::Down { why, .. }
                     if is_final =>
                 {
-                    Ended::Failed(why)
+                    RequestEnd::Failed(why)
                 }
-                Recorded::Spent(_) if is_final => Ended::Failed("the budget of the run is used up".into()),
-                Recorded::Failed { why, .. } if self.failure_is_answer => Ended::Failed(why),
+                Recorded::Spent(_) if is_final => RequestEnd::Failed("the budget of the run is used up".into()),
+                Recorded::Failed { why, .. } if self.failure_is_answer => RequestEnd::Failed(why),
                 Recorded::Stopped { why, .. } => around.cut(Cut::Stopped(why)),
                 Recorded::Failed { why, .. } if self.together.is_some() => around.cut(Cut::Failed(why)),
                 Recorded::Spent(Overdraft { turn, session, mut used, .. })
@@ -82,9 +82,9 @@ impl Turn {
                 Recorded::Spent(Overdraft { account, turn, session, .. }) => {
                     let key = self.key_of(&progress);
                     let spent = Spent { agent: &self.agent, task: &self.task, key: &key, account };
-                    let Some(by) = purse::raised(ctx, spent).await? else {
+                    let Some(by) = budget::raised(ctx, spent).await? else {
                         around.is_aborted = true;
-                        return Ok((Ended::Refused("its budget was used up".into(), Then::Abort), around));
+                        return Ok((RequestEnd::Refused("its budget was used up".into(), NextStep::Abort), around));
                     };
                     raised = raised.later(by);
                     if turn.is_none() {
@@ -94,7 +94,9 @@ impl Turn {
                     progress.after_raise(turn);
                     continue;
                 }
-                Recorded::Busy { .. } if !around.tampered.is_empty() => Ended::Failed("the service is busy".into()),
+                Recorded::Busy { .. } if !around.tampered.is_empty() => {
+                    RequestEnd::Failed("the service is busy".into())
+                }
                 Recorded::Busy { until, turn, .. } => {
                     ctx.sleep_until(UNIX_EPOCH + Duration::from_millis(until)).await?;
                     progress.next(turn, None);
@@ -111,7 +113,7 @@ impl Turn {
                 Recorded::Refused { why, turn, .. } => {
                     *refusals += 1;
                     match self.decided(ctx, question, &why, *refusals)? {
-                        Some(then) => Ended::Refused(why, then),
+                        Some(then) => RequestEnd::Refused(why, then),
                         None => {
                             progress.next(turn, None);
                             continue;
@@ -130,7 +132,7 @@ impl Turn {
         }
     }
 
-    /// Asks a person what becomes of a session that the server refuses. None: the same turn goes on, with the model that they
+    /// Asks a person about a session that the server refuses. None: continue the same turn, with the model that they
     /// chose.
     fn decided<C>(
         &mut self,
@@ -138,8 +140,8 @@ impl Turn {
         question: Option<&SessionRefused>,
         why: &str,
         tries: u32,
-    ) -> Result<Option<Then>, NodeError> {
-        let Some(question) = question else { return Ok(Some(Then::Done)) };
+    ) -> Result<Option<NextStep>, NodeError> {
+        let Some(question) = question else { return Ok(Some(NextStep::Done)) };
         let mut asked = SessionRefused {
             role: self.agent.role.clone(),
             task: self.task.clone(),
@@ -162,38 +164,38 @@ impl Turn {
                     return Ok(None);
                 }
                 AfterRefusal::Retry => return Ok(None),
-                AfterRefusal::Fresh => return Ok(Some(Then::Fresh)),
-                AfterRefusal::Skip => return Ok(Some(Then::Skip)),
-                AfterRefusal::Abort => return Ok(Some(Then::Abort)),
+                AfterRefusal::Fresh => return Ok(Some(NextStep::Fresh)),
+                AfterRefusal::Skip => return Ok(Some(NextStep::Skip)),
+                AfterRefusal::Abort => return Ok(Some(NextStep::Abort)),
             }
         }
     }
 
-    /// Asks once, and looks whether git was tampered with meanwhile: what a person changes while nothing runs is their own
-    /// business.
+    /// Sends the request once, and checks whether git was tampered with during it: changes that a person makes while
+    /// nothing runs are allowed.
     async fn guarded<T: Submit, C: Agents>(
         &self,
         ctx: &Ctx<C>,
         progress: &Progress,
         asks: bool,
         failure: &Mutex<Option<DriverError>>,
-    ) -> Result<(Recorded, Around), NodeError> {
+    ) -> Result<(Recorded, RequestState), NodeError> {
         let key = self.key_of(progress);
         let Some(folder) = &self.guard else {
-            let around = Around::default();
+            let around = RequestState::default();
             return Ok((self.once::<T, C>(ctx, key, (progress, asks), failure).await?, around));
         };
         let at = match &self.at {
-            Some(base) => Some(folder.stand(ctx, &format!("{key}/stand"), base).await?),
+            Some(base) => Some(folder.restore_head(ctx, &format!("{key}/stand"), base).await?),
             None => None,
         };
         let before = folder.guard(ctx, &key).await?;
         let recorded = self.once::<T, C>(ctx, key.clone(), (progress, asks), failure).await?;
         let tampered = folder.tampered(ctx, &key, &before).await?;
-        Ok((recorded, Around { tampered, at, ..Around::default() }))
+        Ok((recorded, RequestState { tampered, at, ..RequestState::default() }))
     }
 
-    /// Asks once more, under the name that the turn had first. A failure of now is put into `failure`.
+    /// Sends the request under the turn's first name. A new failure is put into `failure`.
     async fn once<T: Submit, C: Agents>(
         &self,
         ctx: &Ctx<C>,
@@ -203,7 +205,7 @@ impl Turn {
     ) -> Result<Recorded, NodeError> {
         let digest = self.prompt.parts().digest();
         let prompt = self.prompt.parts().hashed();
-        let asked = Asked {
+        let asked = RequestKey {
             digest: &digest,
             role: &self.agent.role,
             driver: &self.agent.driver,
@@ -219,34 +221,35 @@ impl Turn {
             if let Some(folder) = &self.guard {
                 folder.hold(ctx).await?;
                 if let Some(base) = &self.at {
-                    folder.stands(ctx, base).await?; // also after a kill
+                    folder.checkout_head(ctx, base).await?; // also after a kill
                 }
             }
             let (turn, texts) = (first.clone().unwrap_or(turn), self.texts().await?);
-            let begins = self.recorded_texts(ctx.thread().is_some()).await?;
+            let start_message = self.recorded_texts(ctx.thread().is_some()).await?;
             let mut furthest = 0;
-            let ledger = purse::ledger(ctx, &self.agent).map_err(failed)?;
+            let ledger = budget::ledger(ctx, &self.agent).map_err(failed)?;
             let group = match &self.together {
                 Some(siblings) => Some(siblings.join(ctx).await?),
                 None => None,
             };
             let cancel = group.as_ref().map(Group::token).unwrap_or_default();
-            let ended = self.run::<T, C>(ctx, &ledger, turn.clone(), (texts, begins), (cancel, &mut furthest)).await;
+            let ended =
+                self.run::<T, C>(ctx, &ledger, turn.clone(), (texts, start_message), (cancel, &mut furthest)).await;
             if let Some(why) = group.and_then(|group| group.stopped()).filter(|_| ended.is_err()) {
                 return Ok(Recorded::Stopped { why, used: ledger.used_by(&turn) });
             }
-            if let Some(spent) = purse::overdraft(&ledger, &ended, &turn) {
+            if let Some(spent) = budget::overdraft(&ledger, &ended, &turn) {
                 return Ok(Recorded::Spent(spent));
             }
-            let waits = (!self.is_optional).then_some(Waits { progress, furthest, retry: &self.agent.retry });
+            let waits = (!self.is_optional).then_some(RetryContext { progress, furthest, retry: &self.agent.retry });
             let used = ledger.used_by(&turn);
             let (recorded, error) = recorded(ended, (turn, used), waits, asks);
             *failure.lock().unwrap_or_else(PoisonError::into_inner) = error;
             Ok::<_, NodeError>(recorded)
         };
         let probe = |turn: String| async move {
-            let ledger = purse::ledger(ctx, &self.agent).map_err(failed)?;
-            let driver = purse::metered(ctx, &self.agent, &ledger).map_err(failed)?;
+            let ledger = budget::ledger(ctx, &self.agent).map_err(failed)?;
+            let driver = budget::metered(ctx, &self.agent, &ledger).map_err(failed)?;
             let session = match &self.session {
                 Session::Resume(session) => Some(session),
                 Session::New => None,
@@ -258,7 +261,7 @@ impl Turn {
         ctx.effect(key, &asked, body).probe(probe).await
     }
 
-    /// The usage of the turn that was counted when it was cut short.
+    /// Returns the usage that was already counted when the turn was cut short.
     fn counted(&self) -> Usage {
         self.from.as_ref().filter(|from| from.turn.is_some()).map(|from| from.used).unwrap_or_default()
     }
@@ -277,19 +280,19 @@ impl Turn {
         }
     }
 
-    /// Carries the turn out; `furthest` grows with what it uses.
+    /// Runs the turn; `furthest` grows with its usage.
     async fn run<T: Submit, C: Agents>(
         &self,
         ctx: &Ctx<C>,
         ledger: &Ledger,
         turn: String,
-        (texts, begins): (Texts, RecordedTexts),
+        (texts, start_message): (Texts, RecordedTexts),
         (cancel, furthest): (CancellationToken, &mut u64),
     ) -> Result<Finished, DriverError> {
         if cancel.is_cancelled() {
             return Err(DriverError::new(ErrorClass::Cancelled, "the turn was cancelled"));
         }
-        let driver = purse::metered(ctx, &self.agent, ledger)?;
+        let driver = budget::metered(ctx, &self.agent, ledger)?;
         let request = AgentRequest {
             model: self.agent.model.clone(),
             system: texts.system,
@@ -303,7 +306,7 @@ impl Turn {
             cancel,
             ..AgentRequest::new(&self.agent.role, texts.prompt, &self.directory)
         };
-        ctx.keep_message(&self.begins(&begins)).await;
+        ctx.keep_message(&self.start_message(&start_message)).await;
         let mut transcript = Transcript::open(self.transcript.as_deref());
         let mut events = driver.run(request);
         while let Some(event) = events.next().await {
@@ -327,7 +330,7 @@ impl Turn {
     }
 }
 
-/// A failure of a driver as one of a node: what cannot succeed is not tried again by a retry policy.
+/// Converts a driver's failure: a permanent one is not retried by a retry policy.
 fn failed(error: DriverError) -> NodeError {
     match error.class {
         ErrorClass::Transient | ErrorClass::RateLimited => NodeError::transient(error),

@@ -4,15 +4,15 @@ use serde_json::Value;
 
 use crate::app::{
     caller::{Caller, quoted},
-    shapes::Asked,
+    shapes::OpenQuestion,
 };
 
 /// Adds to each question of a thread the commands that answer it, each with these options.
-pub(super) fn commands(caller: &Caller, thread: &str, questions: &mut [Asked], options: &str) {
+pub(super) fn commands(caller: &Caller, thread: &str, questions: &mut [OpenQuestion], options: &str) {
     let several = questions.len() > 1;
     for asked in questions {
         let to = if several { format!(" --interrupt {}", asked.id) } else { String::new() };
-        let command = |verb: &str, rest: &str| caller.on(&format!("{verb}{rest}{to}{options}"), thread);
+        let command = |verb: &str, rest: &str| caller.thread_command(&format!("{verb}{rest}{to}{options}"), thread);
         let words = asked.words.iter().map(|word| match word.as_str() {
             "revise" => command("revise", " --feedback 'what to change'"),
             word => command(word, ""),
@@ -24,16 +24,16 @@ pub(super) fn commands(caller: &Caller, thread: &str, questions: &mut [Asked], o
     }
 }
 
-/// The answers that none of the plain words comes to, as JSON to be changed; `JSON` where nothing is known of them.
-fn others(asked: &Asked) -> Vec<String> {
+/// Returns examples of the answers that no plain command gives; `JSON` if their shape is unknown.
+fn others(asked: &OpenQuestion) -> Vec<String> {
     let all: Vec<&str> = asked.takes.split(" or ").collect();
     if all.len() <= asked.words.len() {
         return vec![];
     }
-    let said = |answer: &&str| asked.means.iter().any(|means| named(answer) == *means);
+    let has_command = |answer: &&str| asked.means.iter().any(|means| named(answer) == *means);
     let is_edited = |answer: &&str| asked.editable && answer.contains("markdown");
     let mut others: Vec<String> = vec![];
-    for answer in all.into_iter().filter(|answer| !said(answer) && !is_edited(answer)) {
+    for answer in all.into_iter().filter(|answer| !has_command(answer) && !is_edited(answer)) {
         let example = example(answer);
         if !others.contains(&example) {
             others.push(example);
@@ -42,12 +42,12 @@ fn others(asked: &Asked) -> Vec<String> {
     others
 }
 
-/// The name of an answer: a word, or the first key of an object.
+/// Returns the name of an answer: a word, or the first key of an object.
 fn named(shape: &str) -> &str {
     shape.trim_start_matches(['{', '"']).split('"').next().unwrap_or(shape)
 }
 
-/// A shape filled in; `JSON` if that makes none.
+/// Fills in a shape; `JSON` if the result is none.
 fn example(shape: &str) -> String {
     let mut filled = String::new();
     for part in shape.split_inclusive(|c: char| !c.is_ascii_alphabetic()) {

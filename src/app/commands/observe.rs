@@ -1,4 +1,4 @@
-//! `watch` and `log`: what happens in a thread as people see it, while it happens and afterwards.
+//! `watch` and `log`: the events of a thread for people, live and afterwards.
 
 use std::sync::{Mutex, PoisonError};
 
@@ -8,10 +8,10 @@ use super::output::CommandOutput;
 use super::session::Session;
 use crate::app::{
     args::Log,
-    desk::Ask,
     failure::Failure,
-    print::try_say,
-    shapes::Stand,
+    print::try_print,
+    service::ThreadRequest,
+    shapes::ThreadReport,
     text::{self, Part, safe_json},
     watch::{self, View},
 };
@@ -19,8 +19,8 @@ use crate::app::{
 impl Session {
     /// Shows the run of a thread in another process until it ends.
     pub(super) async fn watch(&self, thread: String) -> Result<CommandOutput, Failure> {
-        let stand: Stand = self.ask(Ask::Status { thread: thread.clone() }).await?;
-        if stand.status != "running" {
+        let report: ThreadReport = self.call(ThreadRequest::Status { thread: thread.clone() }).await?;
+        if report.status != "running" {
             return self.status_of(thread).await;
         }
         self.watched(&thread).await?;
@@ -33,14 +33,14 @@ impl Session {
     async fn watched(&self, thread: &str) -> Result<(), Failure> {
         let watch = Mutex::new(watch::Watch::new(self.view, thread));
         let shown = || watch.lock().unwrap_or_else(PoisonError::into_inner);
-        let mut tell = |event: Value| {
+        let mut sink = |event: Value| {
             if self.view == View::Quiet {
-                return try_say(&format!("{}\n", safe_json(&event.to_string())));
+                return try_print(&format!("{}\n", safe_json(&event.to_string())));
             }
-            shown().tell(&event);
+            shown().on_event(&event);
             true
         };
-        let listening = self.listen(Ask::Watch { thread: thread.to_owned() }, &mut tell);
+        let listening = self.follow_events(ThreadRequest::Watch { thread: thread.to_owned() }, &mut sink);
         tokio::pin!(listening);
         let mut ticks = tokio::time::interval(watch::TICK);
         let mut boards = tokio::time::interval(watch::BOARD);
@@ -49,7 +49,7 @@ impl Session {
                 ended = &mut listening => break ended,
                 _ = ticks.tick() => shown().tick(false),
                 _ = boards.tick(), if self.view.is_tree() => {
-                    let board = self.ask::<Stand>(Ask::Status { thread: thread.to_owned() }).await.map(|stand| stand.board);
+                    let board = self.call::<ThreadReport>(ThreadRequest::Status { thread: thread.to_owned() }).await.map(|report| report.board);
                     board.into_iter().for_each(|board| shown().post(board));
                 }
             }
@@ -58,10 +58,10 @@ impl Session {
         ended
     }
 
-    /// Tells the whole story of a thread, or of one task in it.
+    /// Prints all events of a thread, or those of one task.
     pub(super) async fn log(&self, args: Log) -> Result<CommandOutput, Failure> {
         let Log { thread, task, attempt } = args;
-        let events: Vec<Value> = self.ask(Ask::Events { thread: thread.clone() }).await?;
+        let events: Vec<Value> = self.call(ThreadRequest::Events { thread: thread.clone() }).await?;
         let part = Part { task, attempt };
         let events = text::part(events, &part);
         if events.is_empty() {

@@ -1,4 +1,4 @@
-//! Commands that carry threads between stores.
+//! Commands that move threads between stores.
 
 use std::fs::{OpenOptions, remove_file};
 use std::io::{BufWriter, IsTerminal, Write, stdout};
@@ -7,8 +7,8 @@ use std::path::Path;
 use serde_json::json;
 use superstep_base::files;
 
-use super::keeps::lines;
 use super::output::CommandOutput;
+use super::retention::lines;
 use super::session::Session;
 use crate::app::{
     args::{Export, Import, Repair, Trust},
@@ -29,7 +29,7 @@ impl Session {
         if file.is_none() && stdout().is_terminal() {
             return Err(Failure::usage("there is no file to write to").help("name one, or send the output to one"));
         }
-        let local = self.looking()?;
+        let local = self.store_to_read()?;
         let id = local.info(&thread).await?.id;
         let options = if with_secrets { ExportOptions::new().with_secrets() } else { ExportOptions::new() };
         let Some(file) = file else {
@@ -53,7 +53,7 @@ impl Session {
             let failure = Failure::from(error);
             Failure { error: format!("{}: {}", file.display(), failure.error), ..failure }
         })?;
-        let local = self.created()?; // not before: what cannot be imported makes no store
+        let local = self.store_or_new()?; // not before: what cannot be imported makes no store
         let imported = unpacked.stored(&*local.store).await?;
         if trusted {
             trust(&*local.store, &imported.thread).await?;
@@ -67,7 +67,7 @@ impl Session {
 
     /// Returns the commands that an imported thread allows.
     fn after_import(&self, name: &str, trusted: bool) -> String {
-        let command = |verb: &str| self.caller.on(verb, name);
+        let command = |verb: &str| self.caller.thread_command(verb, name);
         if trusted {
             return format!("it is marked as imported, and may be run\nnext\n  {}\n", command("proceed"));
         }
@@ -114,7 +114,7 @@ impl Session {
     }
 }
 
-/// Writes a new file, or none.
+/// Writes a new file; removes it on failure.
 pub(super) async fn to_file(
     local: &Local,
     id: &ThreadId,

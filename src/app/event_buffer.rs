@@ -1,29 +1,29 @@
-//! Ends of tasks wait here until the store has acknowledged them: nobody is told that something is done which a crash right
-//! after would undo. Knows events, no store.
+//! Buffer for the ends of tasks until the store has acknowledged them, so that nothing is reported as done that a crash
+//! could still undo. Knows events, must not know a store.
 
 use crate::graph::{Event, EventKind};
 
 /// The output that is held back, in order.
 #[derive(Default)]
-pub(crate) struct Held(Vec<Event>);
+pub(crate) struct EventBuffer(Vec<Event>);
 
-impl Held {
-    /// Takes an event and returns those that may be told now.
-    pub(crate) fn pass(&mut self, event: Event) -> Vec<Event> {
+impl EventBuffer {
+    /// Takes an event and returns those that may be shown now.
+    pub(crate) fn push(&mut self, event: Event) -> Vec<Event> {
         match &event.kind {
             EventKind::TaskEnd { error: None, questions, .. } if questions.is_empty() => {
                 self.0.push(event);
                 vec![]
             }
             EventKind::Stored => {
-                self.0.extract_if(.., |held| held.namespace == event.namespace).collect() // of one graph at a time
+                self.0.extract_if(.., |buffer| buffer.namespace == event.namespace).collect() // of one graph at a time
             }
             _ => vec![event],
         }
     }
 
-    /// The rest, once the run has ended and all of it is stored.
-    pub(crate) fn rest(self) -> Vec<Event> {
+    /// Returns the rest, once the run has ended and everything is stored.
+    pub(crate) fn finish(self) -> Vec<Event> {
         self.0
     }
 }
@@ -55,12 +55,12 @@ mod tests {
 
     #[test]
     fn an_end_waits_until_it_is_stored() {
-        let mut held = Held::default();
-        assert_eq!(names(&held.pass(end(&[], "a", None))), [""; 0]);
-        assert_eq!(names(&held.pass(end(&["b"], "inner", None))), [""; 0]);
-        assert_eq!(names(&held.pass(end(&[], "c", Some("broken")))), ["c"]);
-        assert_eq!(names(&held.pass(event(&[], EventKind::Stored))), ["a"]);
-        assert_eq!(names(&held.pass(end(&[], "d", None))), [""; 0]);
-        assert_eq!(names(&held.rest()), ["inner", "d"]);
+        let mut buffer = EventBuffer::default();
+        assert_eq!(names(&buffer.push(end(&[], "a", None))), [""; 0]);
+        assert_eq!(names(&buffer.push(end(&["b"], "inner", None))), [""; 0]);
+        assert_eq!(names(&buffer.push(end(&[], "c", Some("broken")))), ["c"]);
+        assert_eq!(names(&buffer.push(event(&[], EventKind::Stored))), ["a"]);
+        assert_eq!(names(&buffer.push(end(&[], "d", None))), [""; 0]);
+        assert_eq!(names(&buffer.finish()), ["inner", "d"]);
     }
 }

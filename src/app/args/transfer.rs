@@ -1,4 +1,4 @@
-//! Commands that carry threads between stores: `export`, `import`, `trust`, `repair`.
+//! Arguments of the commands that move threads between stores: `export`, `import`, `trust`, `repair`.
 
 use std::path::PathBuf;
 
