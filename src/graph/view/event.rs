@@ -77,7 +77,7 @@ pub enum EventKind {
         /// The questions.
         questions: Vec<Question>,
     },
-    /// A task got an answer. RecordedEvent only by a [replay](crate::graph::Replay).
+    /// A task got an answer. Emitted only by a [replay](crate::graph::Replay).
     Answered {
         /// The node.
         node: Arc<str>,
@@ -86,7 +86,7 @@ pub enum EventKind {
         /// The answer.
         answer: AnswerInfo,
     },
-    /// A task of the root graph, or one in its subgraphs, did something in the world outside or recorded something. RecordedEvent only by
+    /// A task of the root graph, or one in its subgraphs, did something in the world outside or recorded something. Emitted only by
     /// a [replay](crate::graph::Replay), with [`Mode::Journal`].
     Journal {
         /// The node of the root graph.
