@@ -151,6 +151,32 @@ async fn concurrently_called_graphs_interrupt_together(
     assert_eq!(end.finished().unwrap().notes, ["approved: true", "approved: false"]);
 }
 
+#[tokio::test]
+async fn questions_of_concurrent_calls_come_in_the_order_of_the_calls() {
+    let late = |pad: Arc<Pad>, ctx: Ctx| async move {
+        for _ in 0..pad.sum {
+            tokio::task::yield_now().await;
+        }
+        let approved = ctx.interrupt(Approve)?;
+        Ok::<_, NodeError>(Pad::update().notes([format!("{approved}")]))
+    };
+    let inside = chain(Builder::new().add_node(id("c"), late.asks::<Approve>()), &["c"]);
+    let child = inside.clone();
+    let body = move |_: Arc<Pad>, ctx: Ctx| {
+        let child = child.clone();
+        async move {
+            let calls = [3, 2, 1].map(|count| ctx.call(&child, Pad::update().sum(count)));
+            let ended = futures::future::join_all(calls).await;
+            ended.into_iter().try_for_each(|ended| ended.map(drop))?;
+            Ok::<_, NodeError>(())
+        }
+    };
+    let graph = chain(Builder::new().add_node(id("a"), body).calls(&id("a"), &inside), &["a"]);
+    let outcome = Store::memory().thread(&graph).invoke(start()).await.unwrap();
+    let namespaces: Vec<String> = outcome.questions().iter().map(|question| question.namespace().join(" ")).collect();
+    assert_eq!(namespaces, ["a", "a #1", "a #2"]);
+}
+
 #[rstest]
 #[tokio::test]
 async fn an_answer_reaches_a_persisted_subgraph_in_one_that_is_not(

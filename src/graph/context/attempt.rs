@@ -43,7 +43,7 @@ impl<C> TaskCtx<C> {
         let Err(beside) = self.progress.raised.set(raised) else { return };
         let mut inside = self.inside();
         match beside {
-            Raised::Ask(question) => inside.waits.questions.push(question),
+            Raised::Ask(question) => inside.waits.questions.entry(None).or_default().push(question),
             Raised::Sleep(until) => inside.note_wake(Some(until)),
             Raised::Wrong(error) => inside.waits.wrong = inside.waits.wrong.take().or(Some(error)),
             Raised::Inside | Raised::Signal(_) | Raised::Parent(..) | Raised::Stopped(_) => {}

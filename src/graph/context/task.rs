@@ -120,8 +120,8 @@ pub(crate) struct SubgraphCalls {
 /// Causes that stop an attempt beside the first one.
 #[derive(Debug, Default)]
 pub(crate) struct PendingWaits {
-    /// Questions of tasks in subgraphs.
-    pub questions: Vec<Question>,
+    /// Questions of the task itself (`None`), and of its subgraphs by call: calls that run at the same time stop in any order.
+    pub questions: BTreeMap<Option<u32>, Vec<Question>>,
     /// The earliest time at which a sleeping task resumes, in milliseconds since 1970.
     pub wake: Option<u64>,
     /// Signals that this task and the tasks of its subgraphs wait for.

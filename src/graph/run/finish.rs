@@ -280,15 +280,8 @@ pub(crate) enum BodyOutcome<S: State> {
 fn with_inside<C, S: State, N>(ctx: &TaskCtx<C>, own: Option<&Question>, until: Option<u64>) -> RaisedOutcome<S, N> {
     let mut inside = ctx.inside();
     inside.note_wake(until);
-    inside.waits.questions.sort_by_key(|question| call_of(question, &ctx.level.names));
-    RaisedOutcome::Asked(own.into_iter().chain(&inside.waits.questions).cloned().collect(), inside.waits.wake)
-}
-
-/// Returns the number of the subgraph call that a question comes from; none for a question of the task itself.
-fn call_of(question: &Question, names: &[String]) -> Option<u32> {
-    let below = question.namespace.get(names.len()..).filter(|below| !below.is_empty())?;
-    let call = below.get(1).and_then(|name| name.strip_prefix('#')?.parse().ok());
-    Some(call.unwrap_or(0))
+    let questions = own.into_iter().chain(inside.waits.questions.values().flatten());
+    RaisedOutcome::Asked(questions.cloned().collect(), inside.waits.wake)
 }
 
 enum RaisedOutcome<S: State, N> {

@@ -233,8 +233,8 @@ fn run_child<'a, T: State, M: NodeId, C: Send + Sync + 'static>(
         let raised = match ended {
             Ok(Exit::Finished) => return Ok(leave(child, run, ctx, call)),
             Ok(Exit::Interrupted) => {
-                let asked = run.step.tasks.iter().flat_map(Task::asks).cloned();
-                ctx.0.inside().waits.questions.extend(asked);
+                let asked = run.step.tasks.iter().flat_map(Task::asks).cloned().collect();
+                ctx.0.inside().waits.questions.insert(Some(call), asked);
                 ctx.0.inside().note_wake(run.wakes());
                 ctx.0.inside().waits.receives.extend(run.receives().cloned());
                 Raised::Inside
