@@ -135,7 +135,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> RecordedEvents<'_, S, N, C> 
     }
 
     async fn start(&self, step: &StepRecord<S>, task: &Task<S>) {
-        self.emitter().started(self.origin(step, task), task, &step.before.state, 0).await;
+        self.emitter().started(|| self.origin(step, task), task, &step.before.state, 0).await;
     }
 
     /// Emits the custom events of a node, those of its unsaved subgraphs included.
@@ -235,7 +235,8 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> RecordedEvents<'_, S, N, C> 
     }
 
     async fn questions(&self, step: &StepRecord<S>, task: &Task<S>, questions: Vec<Question>) {
-        self.emitter().interrupted(self.origin(step, task), questions, &step.before.state).await;
+        let at = step.made.meta.step + 1;
+        self.emitter().interrupted(at, || self.origin(step, task), questions, &step.before.state).await;
     }
 
     async fn answer(&self, step: &StepRecord<S>, task: &Task<S>, answer: AnswerInfo) {
@@ -244,11 +245,17 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> RecordedEvents<'_, S, N, C> 
     }
 
     async fn ended(&self, step: &StepRecord<S>, task: &Task<S>) {
-        let (emitter, mut origin) = (self.emitter(), self.origin(step, task));
+        let emitter = self.emitter();
         if let Some(handled) = &task.record.handled {
-            emitter.failed(origin.clone(), Some(handled.error.clone())).await;
-            origin.node = Arc::clone(&self.table.row(task.node).handler.name);
+            emitter.failed(|| self.origin(step, task), Some(handled.error.clone())).await;
         }
+        let origin = || match task.record.handled {
+            Some(_) => {
+                let node = Arc::clone(&self.table.row(task.node).handler.name);
+                EventOrigin { node, ..self.origin(step, task) }
+            }
+            None => self.origin(step, task),
+        };
         if let Stand::Done(done) = &task.stand {
             emitter.done(origin, &done.writes, false).await;
         } else if step.records.get(&task.key).is_some_and(|record| record.status == TaskStatus::Failed) {

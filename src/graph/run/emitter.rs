@@ -19,8 +19,7 @@ pub(crate) struct Emitter<'a, S: State, N, C> {
     pub output: Option<&'a Mask>,
 }
 
-/// The task that an event is about.
-#[derive(Clone)]
+/// The task that an event is about; made only for an event that a listener wants.
 pub(crate) struct EventOrigin {
     pub step: i64,
     pub node: Arc<str>,
@@ -63,52 +62,70 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Emitter<'_, S, N, C> {
         }
     }
 
-    pub(crate) async fn started(&self, origin: EventOrigin, task: &Task<S>, state: &Arc<S>, remaining_steps: i64) {
+    pub(crate) async fn started(
+        &self,
+        origin: impl FnOnce() -> EventOrigin,
+        task: &Task<S>,
+        state: &Arc<S>,
+        remaining_steps: i64,
+    ) {
         if !self.wants(Mode::Tasks) {
             return;
         }
-        let EventOrigin { step, node, task: named } = origin;
+        let EventOrigin { step, node, task: named } = origin();
         let (input, sent) = (self.input(task, state), task.packet.is_some());
         self.send(step, EventKind::TaskStart { node, task: named, input, sent, remaining_steps }).await;
     }
 
-    pub(crate) async fn update(&self, origin: EventOrigin, writes: &Writes<S>, cached: bool) {
+    pub(crate) async fn update(&self, origin: impl FnOnce() -> EventOrigin, writes: &Writes<S>, cached: bool) {
         if !self.wants(Mode::Updates) {
             return;
         }
-        let EventOrigin { step, node, task } = origin;
+        let EventOrigin { step, node, task } = origin();
         let writes = View::of_writes(self.shown_writes(writes), Arc::clone(self.table));
         self.send(step, EventKind::Update { node, task, writes, cached }).await;
     }
 
     /// Emits the end of a task with a result. A cached result shows as an update alone.
-    pub(crate) async fn done(&self, origin: EventOrigin, writes: &Writes<S>, cached: bool) {
-        self.update(origin.clone(), writes, cached).await;
+    pub(crate) async fn done(&self, origin: impl Fn() -> EventOrigin, writes: &Writes<S>, cached: bool) {
+        self.update(&origin, writes, cached).await;
         if !cached {
-            self.ended(origin, None, writes.clone(), vec![]).await;
+            self.ended(&origin, None, writes, vec![]).await;
         }
     }
 
-    pub(crate) async fn failed(&self, origin: EventOrigin, error: Option<String>) {
-        self.ended(origin, error, Writes::default(), vec![]).await;
+    pub(crate) async fn failed(&self, origin: impl FnOnce() -> EventOrigin, error: Option<String>) {
+        self.ended(origin, error, &Writes::default(), vec![]).await;
     }
 
     /// Emits the questions of a task, the state they were asked in, and the task's end.
-    pub(crate) async fn interrupted(&self, origin: EventOrigin, questions: Vec<Question>, state: &Arc<S>) {
+    pub(crate) async fn interrupted(
+        &self,
+        step: i64,
+        origin: impl FnOnce() -> EventOrigin,
+        questions: Vec<Question>,
+        state: &Arc<S>,
+    ) {
         if questions.is_empty() {
             return;
         }
-        self.send(origin.step, EventKind::Interrupt { questions: questions.clone() }).await;
-        self.values(origin.step, || Arc::clone(state), questions.clone()).await;
-        self.ended(origin, None, Writes::default(), questions).await;
+        self.send(step, EventKind::Interrupt { questions: questions.clone() }).await;
+        self.values(step, || Arc::clone(state), questions.clone()).await;
+        self.ended(origin, None, &Writes::default(), questions).await;
     }
 
-    async fn ended(&self, origin: EventOrigin, error: Option<String>, writes: Writes<S>, questions: Vec<Question>) {
+    async fn ended(
+        &self,
+        origin: impl FnOnce() -> EventOrigin,
+        error: Option<String>,
+        writes: &Writes<S>,
+        questions: Vec<Question>,
+    ) {
         if !self.wants(Mode::Tasks) {
             return;
         }
-        let EventOrigin { step, node, task } = origin;
-        let writes = View::of_writes(writes, Arc::clone(self.table));
+        let EventOrigin { step, node, task } = origin();
+        let writes = View::of_writes(writes.clone(), Arc::clone(self.table));
         self.send(step, EventKind::TaskEnd { node, task, error, writes, questions }).await;
     }
 

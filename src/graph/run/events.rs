@@ -91,7 +91,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
         let shown = || self.step.tasks.iter().enumerate().filter(|(_, task)| task.node != START_NODE);
         for (at, task) in shown() {
             let remaining = self.stops.last_step - (self.pos.meta.step + 1);
-            emitter.started(self.origin(at), task, &self.pos.state, remaining).await;
+            emitter.started(|| self.origin(at), task, &self.pos.state, remaining).await;
         }
         for (at, _) in shown() {
             self.emit_result(at, &self.node_name(self.step.tasks[at].node), true).await;
@@ -157,14 +157,15 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
                 self.emit_handled_failure(at, handled_failure).await;
                 if let Some(emitter) = self.emitter() {
                     let questions = self.step.tasks[at].asked.clone();
-                    emitter.interrupted(self.origin(at), questions, &self.pos.state).await;
+                    let step = self.pos.meta.step + 1;
+                    emitter.interrupted(step, || self.origin(at), questions, &self.pos.state).await;
                 }
             }
             Ending::Failed { handled_failure, answered } => {
                 let node = if handled_failure.is_some() { self.handler_name(at) } else { node };
                 self.emit_handled_failure(at, handled_failure).await;
                 if let Some(error) = self.step.tasks[at].record.error.clone() {
-                    self.emit_failure(EventOrigin { node, ..self.origin(at) }, error, answered).await;
+                    self.emit_failure(|| EventOrigin { node: node.clone(), ..self.origin(at) }, error, answered).await;
                 }
             }
         }
@@ -177,14 +178,14 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
     /// Emits the failure whose error handler ran. The start of the handler is not emitted.
     async fn emit_handled_failure(&self, at: usize, handled_failure: Option<HandledFailure>) {
         let Some(HandledFailure { error, answered }) = handled_failure else { return };
-        self.emit_failure(self.origin(at), error, answered).await;
+        self.emit_failure(|| self.origin(at), error, answered).await;
     }
 
     /// Emits a failure; a task that used answers emits an empty update first.
-    async fn emit_failure(&self, origin: EventOrigin, error: String, answered: bool) {
+    async fn emit_failure(&self, origin: impl Fn() -> EventOrigin, error: String, answered: bool) {
         let Some(emitter) = self.emitter() else { return };
         if answered {
-            emitter.update(origin.clone(), &Writes::default(), false).await;
+            emitter.update(&origin, &Writes::default(), false).await;
         }
         emitter.failed(origin, Some(error)).await;
     }
@@ -192,7 +193,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
     async fn emit_result(&self, at: usize, node: &Arc<str>, cached: bool) {
         let Some(emitter) = self.emitter() else { return };
         if let Stand::Done(done) = &self.step.tasks[at].stand {
-            let origin = EventOrigin { node: Arc::clone(node), ..self.origin(at) };
+            let origin = || EventOrigin { node: Arc::clone(node), ..self.origin(at) };
             emitter.done(origin, &done.writes, cached).await;
         }
     }
