@@ -115,7 +115,11 @@ impl AgentTurn {
                     call.into_iter().for_each(|call| call.result = Some((ok, text.clone())));
                 }
                 AgentEvent::Finished(finished) => turn.finished = Some(finished),
-                _ => {} // neither a call nor the end
+                AgentEvent::Started(_)
+                | AgentEvent::Text(_)
+                | AgentEvent::Thinking(_)
+                | AgentEvent::Usage(_)
+                | AgentEvent::Notice(_) => {}
             }
         }
         turns

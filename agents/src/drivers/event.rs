@@ -8,7 +8,6 @@ use super::request::SessionRef;
 /// An event of a turn.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-#[non_exhaustive]
 pub enum AgentEvent {
     /// The agent started, in this session.
     Started(SessionRef),
