@@ -8,7 +8,7 @@ use std::process::{Command, Output};
 
 use clap::Args;
 use serde_json::json;
-use superstep::app::{App, Exit, Refusal, Said};
+use superstep::app::{App, Exit, Refusal, Said, shell_word};
 
 const PLAN: &str = include_str!("../../examples/tasks/plan.md");
 const SCENARIO: &str = include_str!("../../examples/tasks/scenario.yaml");
@@ -124,11 +124,11 @@ impl Place {
     fn command(&self, words: &[&str]) -> String {
         let store = self.store().display().to_string();
         let words = [&[self.bin.as_str()], words, &["--store", &store]].concat();
-        words.into_iter().map(quoted).collect::<Vec<_>>().join(" ")
+        words.into_iter().map(shell_word).collect::<Vec<_>>().join(" ")
     }
 
     fn git(&self, words: &str) -> String {
-        format!("git -C {} {words} {BRANCH}", quoted(&self.repository().display().to_string()))
+        format!("git -C {} {words} {BRANCH}", shell_word(&self.repository().display().to_string()))
     }
 
     /// Returns the commands to try after a run that ended like this.
@@ -147,7 +147,7 @@ impl Place {
             let verify = on(&["replay", THREAD, "--mode", "verify"]);
             commands.push(("the same graph over the recorded run; nothing is called or written", verify));
         }
-        let remove = format!("rm -r {}", quoted(&self.folder.display().to_string()));
+        let remove = format!("rm -r {}", shell_word(&self.folder.display().to_string()));
         commands.push(("remove all of it", remove));
         let line = |(what, command): (&str, String)| format!("  {what}\n    {command}\n");
         format!("\nWhere to look next\n{}{PAGES}", commands.into_iter().map(line).collect::<String>())
@@ -199,12 +199,6 @@ fn failed(error: impl Into<String>) -> Refusal {
 fn of_code(code: u8) -> Exit {
     let exits = [Exit::Finished, Exit::Asking, Exit::Halted, Exit::Rejected, Exit::Cancelled, Exit::Waiting];
     exits.into_iter().find(|exit| exit.code() == code).unwrap_or(Exit::Failed)
-}
-
-/// Returns a word as a shell takes it.
-fn quoted(word: &str) -> String {
-    let is_plain = |c: char| c.is_ascii_alphanumeric() || "_-./:".contains(c);
-    if word.chars().all(is_plain) { word.to_owned() } else { format!("'{}'", word.replace('\'', "'\\''")) }
 }
 
 /// Prints text; a reader that is gone stops nothing.

@@ -16,7 +16,7 @@ impl Caller {
     pub(crate) fn thread_command(&self, words: &str, thread: &str) -> String {
         let (verb, rest) =
             words.split_once(' ').map_or((words, String::new()), |(verb, rest)| (verb, format!(" {rest}")));
-        let (bin, store, thread_quoted) = (quoted(&self.bin), self.given_store(), quoted(thread));
+        let (bin, store, thread_quoted) = (shell_word(&self.bin), self.given_store(), shell_word(thread));
         if thread.starts_with('-') {
             return format!("{bin} {verb}{store}{rest} -- {thread_quoted}"); // else it would be taken for an option
         }
@@ -25,18 +25,22 @@ impl Caller {
 
     /// Returns a shell command about no thread.
     pub(crate) fn command(&self, words: &str) -> String {
-        format!("{} {words}{}", quoted(&self.bin), self.given_store())
+        format!("{} {words}{}", shell_word(&self.bin), self.given_store())
     }
 
     fn given_store(&self) -> String {
         let Some(path) = self.store.as_deref().map(Path::to_string_lossy) else { return String::new() };
         let is = if path.starts_with('-') { '=' } else { ' ' };
-        format!(" --store{is}{}", quoted(&path))
+        format!(" --store{is}{}", shell_word(&path))
     }
 }
 
-/// Quotes a word for a shell; control characters are escaped, so that a terminal only shows them.
-pub(crate) fn quoted(word: &str) -> String {
+/// Quotes a word for a shell, where that is needed; control characters are escaped, so that a terminal only shows them.
+///
+/// ```
+/// assert_eq!(superstep::app::shell_word("the tides"), "'the tides'");
+/// ```
+pub fn shell_word(word: &str) -> String {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "_-./:@%+=,#".contains(c);
     if !word.is_empty() && word.chars().all(is_plain) && !word.starts_with(['#', '-', '=']) {
         return word.to_owned();
@@ -70,7 +74,7 @@ mod tests {
     #[case("a\u{1b}[2J", r"$'a\x1b[2J'")]
     #[case("it's\u{202e}", r"$'it\'s\xe2\x80\xae'")]
     fn words_survive_a_shell(#[case] word: &str, #[case] written: &str) {
-        assert_eq!(quoted(word), written);
+        assert_eq!(shell_word(word), written);
     }
 
     #[rstest::rstest]

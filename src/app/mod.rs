@@ -49,6 +49,7 @@ mod time;
 mod typed;
 mod watch;
 
+pub use caller::shell_word;
 pub use decide::{Decide, Reply, Verdict};
 pub use entry::{Entry, Register};
 pub use exit::Exit;

@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use crate::app::{
-    caller::{Caller, quoted},
+    caller::{Caller, shell_word},
     shapes::OpenQuestion,
 };
 
@@ -20,7 +20,7 @@ pub(super) fn commands(caller: &Caller, thread: &str, questions: &mut [OpenQuest
         asked.commands = words.collect();
         asked.commands.extend(asked.editable.then(|| command("edit", "")));
         let others = others(asked).into_iter();
-        asked.commands.extend(others.map(|answer| command("resume", &format!(" --answer {}", quoted(&answer)))));
+        asked.commands.extend(others.map(|answer| command("resume", &format!(" --answer {}", shell_word(&answer)))));
     }
 }
 
