@@ -1,5 +1,5 @@
-//! What the engine and the rooms of `superstep-agents` both need, and which is neither's: files that a person names, a hash whose
-//! values are stored, and growing pauses. Part of [superstep](https://docs.rs/superstep), which makes no promise about this crate.
+//! Helpers that the engine and `superstep-agents` share: files that a person names, a hash whose values are stored, and
+//! growing pauses. Part of [superstep](https://docs.rs/superstep), which makes no promise about this crate.
 
 pub mod backoff;
 pub mod files;

@@ -5,7 +5,7 @@ use clap::Args;
 use super::runs::InteractiveArg;
 use crate::app::decide::Verdict;
 
-/// Which question an answer is for, and who gives it.
+/// The question that an answer is for, and the person who gives it.
 #[derive(Args, Clone, Debug, Default)]
 pub(crate) struct AnswerTo {
     /// The question's id, where several are open

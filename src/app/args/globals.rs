@@ -6,7 +6,7 @@ use clap::Args;
 
 use crate::app::log::Level;
 
-/// What every command takes.
+/// The options that every command has.
 #[derive(Args, Clone, Debug)]
 #[command(next_help_heading = "Everywhere")]
 pub(crate) struct Globals {

@@ -31,7 +31,8 @@ impl ControlRecord {
 
     /// Returns true if nothing is planned, whatever the graph is.
     pub(crate) fn plans_nothing(&self) -> bool {
-        self.triggered().is_empty() && self.sends.is_empty() && !self.has_arrivals()
+        let nodes = self.ready.is_empty() && self.deferred.is_empty() && self.start.is_none();
+        nodes && self.sends.is_empty() && !self.has_arrivals()
     }
 
     /// Returns true if nothing runs next. A deferred node that the end did not release stays where it is.
