@@ -31,5 +31,5 @@ pub use untestable::TestUtil;
 
 pub(crate) use draw::DrawOptions;
 pub(crate) use join::{Join, Wiring};
-pub(crate) use stops::Stops;
+pub(crate) use stops::{StopOverrides, Stops};
 pub(crate) use table::{Branch, Table};

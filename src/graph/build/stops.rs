@@ -7,3 +7,10 @@ pub(crate) enum Stops<N> {
     All,
     At(Vec<N>),
 }
+
+/// Breakpoints of a thread or a run; none: those of the graph.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct StopOverrides {
+    pub before: Option<Stops<u32>>,
+    pub after: Option<Stops<u32>>,
+}

@@ -7,7 +7,7 @@ use tracing::Span;
 
 use super::delta::Delta;
 use crate::checkpoint::{CheckpointId, CheckpointRecord, TaskRecord};
-use crate::graph::build::{Stops, Table};
+use crate::graph::build::{StopOverrides, Table};
 use crate::graph::context::{Exit, Level, Shared, TaskCtx};
 use crate::graph::node::{NodeId, Target};
 use crate::graph::records::{Caller, Puts, Recorder};
@@ -65,16 +65,14 @@ pub(crate) struct StopConditions {
     pub last_step: i64,
     /// Cleared for the superstep that a resumed run starts with.
     pub breakpoints_active: bool,
-    /// Overrides the graph's own.
-    pub before: Option<Stops<u32>>,
-    pub after: Option<Stops<u32>>,
+    pub overrides: StopOverrides,
     /// The number of supersteps so far, START not counted.
     pub supersteps: u64,
 }
 
 impl Default for StopConditions {
     fn default() -> Self {
-        Self { last_step: 0, breakpoints_active: true, before: None, after: None, supersteps: 0 }
+        Self { last_step: 0, breakpoints_active: true, overrides: StopOverrides::default(), supersteps: 0 }
     }
 }
 

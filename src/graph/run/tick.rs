@@ -97,7 +97,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
     }
 
     fn stops_at_breakpoint(&self) -> bool {
-        let before = self.stops.before.as_ref().unwrap_or(&self.table.stops.before);
+        let before = self.stops.overrides.before.as_ref().unwrap_or(&self.table.stops.before);
         self.stops.breakpoints_active
             && Table::<S, N, C>::stops_at(before, self.step.tasks.iter().map(|task| task.node))
     }
@@ -159,7 +159,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
     }
 
     fn stops_after(&self) -> bool {
-        let after = self.stops.after.as_ref().unwrap_or(&self.table.stops.after);
+        let after = self.stops.overrides.after.as_ref().unwrap_or(&self.table.stops.after);
         !self.only_starts() && Table::<S, N, C>::stops_at(after, self.step.tasks.iter().map(|task| task.node))
     }
 }

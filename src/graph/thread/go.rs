@@ -85,7 +85,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
             }
             Kind::Go { answers, command } => Box::pin(self.resumed(shared, answers, command)).await?,
         };
-        (run.stops.before, run.stops.after) = self.stops_over(run.recorder().map_or(&[], |recorder| recorder.stops()));
+        run.stops.overrides = self.stops_over(run.recorder().map_or(&[], |recorder| recorder.stops()));
         let exit = run.drive().await?;
         if matches!(exit, Exit::Interrupted | Exit::Waiting(_) | Exit::Awaiting(_)) {
             run.check_results()?;

@@ -8,7 +8,7 @@ use tokio_util::sync::CancellationToken;
 use super::outcome::Outcome;
 use super::request::Request;
 use crate::checkpoint::{CheckpointId, Head, ThreadId};
-use crate::graph::build::{CompiledGraph, Stops};
+use crate::graph::build::{CompiledGraph, StopOverrides, Stops};
 use crate::graph::context::{Cancellation, Limits, Stage};
 use crate::graph::error::RunError;
 use crate::graph::interrupt::{Answer, Interrupt};
@@ -57,9 +57,7 @@ pub struct Thread<S: State, N, C = ()> {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct RunSettings {
     pub durability: Durability,
-    /// Overrides the graph's breakpoints.
-    pub before: Option<Stops<u32>>,
-    pub after: Option<Stops<u32>>,
+    pub stops: StopOverrides,
     pub supersteps: Option<u64>,
     pub wall_time: Option<Duration>,
     /// Set if input discards what is pending.
@@ -70,6 +68,8 @@ pub(crate) struct RunSettings {
     pub take_over: bool,
     /// Set if a run repeats the unfinished superstep, on a new checkpoint.
     pub restart_superstep: bool,
+    /// Set if custom events are stored.
+    pub records_events: bool,
     pub metadata: Vec<(String, String)>,
 }
 
@@ -80,8 +80,6 @@ pub(crate) struct ThreadEnvironment {
     pub outside: Outside,
     /// Replaces effects in tests.
     pub stage: Option<Arc<dyn Stage>>,
-    /// Set if custom events are stored.
-    pub records_events: bool,
 }
 
 /// Position at the end of the last run, with the thread's head at that time.
@@ -182,7 +180,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
     /// are part of the run's next commit: a process that is killed loses those of unfinished tasks. Events of more than
     /// 1 MiB are left out. They are deleted with the thread; forks do not copy them.
     pub fn record_events(mut self) -> Self {
-        self.environment.records_events = true;
+        self.settings.records_events = true;
         self
     }
 
@@ -215,26 +213,26 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
     /// Stops this run before these nodes, instead of the graph's own breakpoints. A name that is no node is ignored, as in
     /// LangGraph.
     pub fn interrupt_before(mut self, nodes: impl IntoIterator<Item = N>) -> Self {
-        self.settings.before = Some(Stops::At(self.indexes(nodes)));
+        self.settings.stops.before = Some(Stops::At(self.indexes(nodes)));
         self
     }
 
     /// Stops this run after these nodes, instead of the graph's own breakpoints. A name that is no node is ignored, as in
     /// LangGraph.
     pub fn interrupt_after(mut self, nodes: impl IntoIterator<Item = N>) -> Self {
-        self.settings.after = Some(Stops::At(self.indexes(nodes)));
+        self.settings.stops.after = Some(Stops::At(self.indexes(nodes)));
         self
     }
 
     /// Stops this run before every superstep.
     pub fn interrupt_before_all(mut self) -> Self {
-        self.settings.before = Some(Stops::All);
+        self.settings.stops.before = Some(Stops::All);
         self
     }
 
     /// Stops this run after every superstep.
     pub fn interrupt_after_all(mut self) -> Self {
-        self.settings.after = Some(Stops::All);
+        self.settings.stops.after = Some(Stops::All);
         self
     }
 

@@ -30,7 +30,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
         let concurrency = self.limits.concurrency;
         let events = EventOptions {
             sink: None,
-            recorded: self.environment.records_events,
+            recorded: self.settings.records_events,
             traced: trace::is_on(),
             timed: trace::logs_warnings(),
         };

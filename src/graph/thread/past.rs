@@ -9,7 +9,7 @@ use super::outcome::Outcome;
 use super::resting::Resting;
 use super::snapshot::is_failed;
 use crate::checkpoint::{CheckpointId, Claim, Source};
-use crate::graph::build::{DrawOptions, Stops, Table, ascii, dot};
+use crate::graph::build::{DrawOptions, StopOverrides, Stops, Table, ascii, dot};
 use crate::graph::error::{Incompatibility, RunError};
 use crate::graph::interrupt::{AwaitedSignal, Question};
 use crate::graph::node::NodeId;
@@ -258,7 +258,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
         let (mut pos, mapping) = position(reader, table, id).await?;
         reader.commanded(table, &mut pos, "", &mut reader.tasks(id).await?, &mapping).await?;
         let nodes = planned(table, &pos).into_iter().map(|task| task.node);
-        let (before, after) = self.read_stops(reader).await?;
+        let StopOverrides { before, after } = self.read_stops(reader).await?;
         let before = Table::<S, N, C>::stops_at(before.as_ref().unwrap_or(&table.stops.before), nodes);
         Ok(pos.start.is_none() && (before || self.stopped_after(reader, &pos, after).await?))
     }

@@ -2,14 +2,11 @@
 
 use super::handle::Thread;
 use crate::checkpoint::{AboutRecord, Key, StopRecord, about_thread, encode_record};
-use crate::graph::build::Stops;
+use crate::graph::build::{StopOverrides, Stops};
 use crate::graph::error::RunError;
 use crate::graph::node::NodeId;
 use crate::graph::records::{Reader, Recorder};
 use crate::graph::state::State;
-
-/// Breakpoints before and after nodes; none: the graph's own.
-pub(crate) type BeforeAfter = (Option<Stops<u32>>, Option<Stops<u32>>);
 
 impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
     /// Stores the breakpoints of this handle ([`interrupt_before`](Self::interrupt_before) and its like) with the
@@ -48,8 +45,8 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
     }
 
     fn own_stops(&self) -> Vec<StopRecord> {
-        let before = self.settings.before.iter().flat_map(|stops| self.records(stops, false));
-        before.chain(self.settings.after.iter().flat_map(|stops| self.records(stops, true))).collect()
+        let before = self.settings.stops.before.iter().flat_map(|stops| self.records(stops, false));
+        before.chain(self.settings.stops.after.iter().flat_map(|stops| self.records(stops, true))).collect()
     }
 
     fn records(&self, stops: &Stops<u32>, after: bool) -> Vec<StopRecord> {
@@ -64,9 +61,10 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
     }
 
     /// Returns the breakpoints of a run: the handle's, or else those stored with the thread.
-    pub(crate) fn stops_over(&self, stored: &[StopRecord]) -> BeforeAfter {
+    pub(crate) fn stops_over(&self, stored: &[StopRecord]) -> StopOverrides {
         let of = |own: &Option<Stops<u32>>, after| own.clone().or_else(|| self.stored_stops(stored, after));
-        (of(&self.settings.before, false), of(&self.settings.after, true))
+        let StopOverrides { before, after } = &self.settings.stops;
+        StopOverrides { before: of(before, false), after: of(after, true) }
     }
 
     fn stored_stops(&self, stored: &[StopRecord], after: bool) -> Option<Stops<u32>> {
@@ -78,7 +76,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
     }
 
     /// Returns the breakpoints of a run, with the stored ones read from the store.
-    pub(crate) async fn read_stops(&self, reader: &Reader) -> Result<BeforeAfter, RunError> {
+    pub(crate) async fn read_stops(&self, reader: &Reader) -> Result<StopOverrides, RunError> {
         let about = about_thread(&*reader.store, &reader.thread).await?;
         Ok(self.stops_over(&about.map(|about| about.stops).unwrap_or_default()))
     }
