@@ -67,7 +67,7 @@ pub use node::{
     NodeDefaults, NodeExt, NodeId, NodeOptions, Outcomes, OverContext, OverState, RetryPolicy, Route, Router, START,
     Sends, Target, WithOptions, Work, Worker, blocking, worker,
 };
-pub use records::{Clock, Durability, MemoryCache, NodeCache};
+pub use records::{CheckpointInfo, Clock, Durability, MemoryCache, NodeCache};
 pub use replay::{Replay, ReplayStream, Replayed, Replaying};
 pub use runner::{Runner, RunnerGraph, RunnerQuestion, RunnerReport, RunnerStop, RunnerWaker, Until};
 pub use spec::{ChannelSpec, EdgeSpec, GraphSpec, NodeSpec, OneOrMany, Registry, RouterSpec, SpecError, SpecProblem};
@@ -82,7 +82,7 @@ pub use thread::{
     ThreadFilter, ThreadInfo, ThreadPage, Updated,
 };
 pub use view::{
-    AnyChild, CheckpointInfo, CheckpointView, ChildRun, Event, EventKind, EventTask, FailureInfo, JournalEffect,
-    JournalEntry, JournalKind, JournalMessage, JournalQuestion, JournalRun, MessageMetadata, Mode, Nested, Snapshot,
-    StateSnapshot, TaskJournal, TaskSnapshot, TaskView, View,
+    AnyChild, CheckpointView, ChildRun, Event, EventKind, EventTask, FailureInfo, JournalEffect, JournalEntry,
+    JournalKind, JournalMessage, JournalQuestion, JournalRun, MessageMetadata, Mode, Nested, Snapshot, StateSnapshot,
+    TaskJournal, TaskSnapshot, TaskView, View,
 };

@@ -15,7 +15,7 @@ use crate::graph::context::{Answers, EarlierQuestion, Known};
 use crate::graph::error::{Incompatibility, RunError};
 use crate::graph::interrupt::{AnyQuestion, InterruptId, Question, Shows, Terms};
 use crate::graph::node::NodeId;
-use crate::graph::records::{CheckpointMeta, Mapping, NEW_LINE, ORIGIN, Reader, START_NODE, Tasks};
+use crate::graph::records::{CheckpointInfo, Mapping, NEW_LINE, ORIGIN, Reader, START_NODE, Tasks};
 use crate::graph::state::{Mask, State, Writes, reading};
 use crate::graph::superstep::{Finished, Position, Routing, Stand, Start, StoredChannels, Task, task::without_result};
 
@@ -86,15 +86,8 @@ impl Reader {
         };
         let base = if same { record.base.or(Some(id)) } else { None };
         Ok(Position {
+            meta: CheckpointInfo::of(id, &record),
             children: table.children_now(record.children),
-            meta: CheckpointMeta {
-                id,
-                parent: record.parent,
-                source: record.source,
-                step: record.step,
-                created_at: record.created_at,
-                metadata: record.metadata,
-            },
             state,
             control,
             start,

@@ -5,7 +5,7 @@
 pub(crate) mod active_child;
 pub(crate) mod cache;
 pub(crate) mod caller;
-mod checkpoint_meta;
+mod checkpoint_info;
 pub(crate) mod child_copies;
 pub(crate) mod claims;
 pub(crate) mod clock;
@@ -30,12 +30,12 @@ pub(crate) mod recorder;
 mod unclaimed;
 
 pub use cache::{MemoryCache, NodeCache};
+pub use checkpoint_info::CheckpointInfo;
 pub use clock::Clock;
 pub use recorder::Durability;
 
 pub(crate) use active_child::Called;
 pub(crate) use caller::Caller;
-pub(crate) use checkpoint_meta::CheckpointMeta;
 pub(crate) use child_copies::Stamp;
 pub(crate) use claims::{Claim, StoredChannel};
 pub(crate) use clock::Outside;

@@ -8,8 +8,9 @@ use super::question::{AnswerShape, QuestionShape};
 use super::signal::AwaitedShape;
 use crate::checkpoint::time::rfc3339;
 use crate::graph::interrupt::Question;
+use crate::graph::records::CheckpointInfo;
 use crate::graph::state::State;
-use crate::graph::view::{CheckpointInfo, FailureInfo, Nested, Snapshot, StateSnapshot, TaskSnapshot};
+use crate::graph::view::{FailureInfo, Nested, Snapshot, StateSnapshot, TaskSnapshot};
 
 /// A checkpoint without its state.
 #[derive(Clone, Debug, Serialize, Deserialize)]

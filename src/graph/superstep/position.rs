@@ -11,7 +11,7 @@ use crate::graph::build::Table;
 use crate::graph::context::Kept;
 use crate::graph::error::{INPUT, RunError};
 use crate::graph::node::NodeId;
-use crate::graph::records::{CheckpointMeta, Puts};
+use crate::graph::records::{CheckpointInfo, Puts};
 use crate::graph::state::{ApplyError, Mask, Merge, Payload, State, Stored, Writes, value};
 
 /// The payload of a send.
@@ -42,7 +42,7 @@ impl<S: State> Clone for Start<S> {
 
 /// A checkpoint in memory.
 pub(crate) struct Position<S: State> {
-    pub meta: CheckpointMeta,
+    pub meta: CheckpointInfo,
     pub state: Arc<S>,
     pub control: Control<Packet>,
     pub start: Option<Start<S>>,
@@ -161,7 +161,7 @@ impl<S: State> Position<S> {
 
     pub(crate) fn with_state<N: NodeId, C>(table: &Table<S, N, C>, state: S) -> Self {
         Self {
-            meta: CheckpointMeta {
+            meta: CheckpointInfo {
                 id: CheckpointId(0),
                 parent: None,
                 source: Source::Input,

@@ -12,10 +12,10 @@ use crate::checkpoint::{CheckpointId, CheckpointRecord, Key, Order, decode_recor
 use crate::graph::build::Table;
 use crate::graph::error::RunError;
 use crate::graph::node::NodeId;
-use crate::graph::records::{Reader, Tasks};
+use crate::graph::records::{CheckpointInfo, Reader, Tasks};
 use crate::graph::run::net::netted;
 use crate::graph::state::{Boxed, State};
-use crate::graph::view::{CheckpointInfo, Seen, Snapshot, StateSnapshot};
+use crate::graph::view::{Seen, Snapshot, StateSnapshot};
 
 type Filter = Box<dyn Fn(&CheckpointInfo) -> bool + Send + Sync>;
 
@@ -161,8 +161,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> History<S, N, C> {
 
 impl ListEntry {
     fn info(&self) -> CheckpointInfo {
-        let CheckpointRecord { parent, source, step, created_at, .. } = self.record;
-        CheckpointInfo { id: self.id, parent, source, step, created_at, metadata: self.record.metadata.clone() }
+        CheckpointInfo::of(self.id, &self.record)
     }
 }
 

@@ -18,7 +18,7 @@ pub(crate) mod untyped;
 pub use child::AnyChild;
 pub use event::{CheckpointView, Event, EventKind, Mode, TaskView};
 pub use origin::{EventTask, MessageMetadata};
-pub use snapshot::{CheckpointInfo, FailureInfo, Nested, Snapshot, StateSnapshot, TaskSnapshot};
+pub use snapshot::{FailureInfo, Nested, Snapshot, StateSnapshot, TaskSnapshot};
 pub use task_journal::{
     ChildRun, JournalEffect, JournalEntry, JournalKind, JournalMessage, JournalQuestion, JournalRun, TaskJournal,
 };

@@ -9,24 +9,8 @@ use super::untyped::{Shown, View};
 use crate::checkpoint::{CheckpointId, Source};
 use crate::graph::error::Incompatibility;
 use crate::graph::interrupt::{AnswerInfo, AwaitedSignal, Question};
+use crate::graph::records::CheckpointInfo;
 use crate::graph::state::State;
-
-/// A checkpoint without its state.
-#[derive(Clone, Debug)]
-pub struct CheckpointInfo {
-    /// Its number.
-    pub id: CheckpointId,
-    /// The checkpoint it followed.
-    pub parent: Option<CheckpointId>,
-    /// The cause of the checkpoint.
-    pub source: Source,
-    /// Counts along the parent chain, from -1.
-    pub step: i64,
-    /// When it was made, in milliseconds since 1970.
-    pub created_at: u64,
-    /// Words of the user's: [`Thread::metadata`](crate::graph::Thread::metadata).
-    pub metadata: Vec<(String, String)>,
-}
 
 /// A checkpoint as a reader sees it. LangGraph: `StateSnapshot`.
 ///
