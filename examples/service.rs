@@ -296,8 +296,8 @@ async fn serve(address: &str, store: &str) -> Result<(), Box<dyn Error>> {
     let writes = TaskTracker::new();
     let service = Service { graph, store, runner: runner.waker(), stops, writes: writes.clone(), stop: stop.clone() };
     let listener = TcpListener::bind(address).await?;
+    cancel_on_signal(stop.clone())?;
     println!("listening on {}", listener.local_addr()?);
-    tokio::spawn(cancel_on_signal(stop.clone()));
     let (served, ran) = tokio::join!(listen(listener, routes(service), stop.clone()), run(runner, stop));
     writes.close();
     writes.wait().await;
@@ -322,20 +322,26 @@ async fn run(runner: Runner, stop: CancellationToken) -> Result<RunnerReport, Ru
 }
 // </process>
 
+/// Cancels the token on Ctrl-C, and on SIGTERM where there is one. From the return on, neither ends the process at once.
 #[cfg(unix)]
-async fn cancel_on_signal(stop: CancellationToken) {
+fn cancel_on_signal(stop: CancellationToken) -> std::io::Result<()> {
     use tokio::signal::unix::{SignalKind, signal};
-    if let Ok(mut terminate) = signal(SignalKind::terminate()) {
-        tokio::select! { _ = terminate.recv() => {} _ = tokio::signal::ctrl_c() => {} }
+    let (mut terminate, mut interrupt) = (signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?);
+    tokio::spawn(async move {
+        tokio::select! { _ = terminate.recv() => {} _ = interrupt.recv() => {} }
         stop.cancel();
-    }
+    });
+    Ok(())
 }
 
-#[cfg(not(unix))]
-async fn cancel_on_signal(stop: CancellationToken) {
-    if tokio::signal::ctrl_c().await.is_ok() {
+#[cfg(windows)]
+fn cancel_on_signal(stop: CancellationToken) -> std::io::Result<()> {
+    let mut interrupt = tokio::signal::windows::ctrl_c()?;
+    tokio::spawn(async move {
+        interrupt.recv().await;
         stop.cancel();
-    }
+    });
+    Ok(())
 }
 
 #[tokio::main]

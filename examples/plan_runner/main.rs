@@ -105,21 +105,20 @@ async fn finish(thread: &Thread<Job, Step, ()>, job: &Job, args: &Args) -> Resul
 /// Prints events until the run ends or the process is interrupted; the run is then dropped and its command killed.
 async fn follow(run: RunStream<Job>, args: &Args) -> Result<u8, Failure> {
     tokio::select! {
-        ended = tell(run, args) => ended,
+        biased; // the signal handlers are installed before anything is printed
         stopped = asked_to_stop() => {
             stopped.map_err(|error| Failure::of(error.to_string()))?;
             say!("stopped; the same call goes on");
             Ok(STOPPED)
         }
+        ended = tell(run, args) => ended,
     }
 }
 
 async fn asked_to_stop() -> std::io::Result<()> {
-    let mut terminate = signal(SignalKind::terminate())?;
-    tokio::select! {
-        interrupted = tokio::signal::ctrl_c() => interrupted,
-        _ = terminate.recv() => Ok(()),
-    }
+    let (mut terminate, mut interrupt) = (signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?);
+    tokio::select! { _ = interrupt.recv() => {} _ = terminate.recv() => {} }
+    Ok(())
 }
 
 async fn tell(mut run: RunStream<Job>, args: &Args) -> Result<u8, Failure> {
