@@ -3,8 +3,7 @@
 
 use rstest::{fixture, rstest};
 use serde_json::{Value, json};
-use superstep::graph::{ApplyError, Mask, Merge, State, Stored};
-use superstep::graph::{DataSchema, DataState, DataWrite, Kind, SchemaError};
+use superstep::graph::{ApplyError, DataSchema, DataState, DataWrite, Kind, Mask, Merge, SchemaError, State, Stored};
 
 const CHANNEL: usize = 0;
 

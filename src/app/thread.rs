@@ -17,10 +17,8 @@ use super::run::TypedRun;
 use super::settings::GraphSettings;
 use super::shapes::{CheckpointReport, Draft, HistoryStep, Origin, StopShape, TaskReport, ThreadReport};
 use crate::checkpoint::{BoxFuture, CheckpointId, Checkpointer, ThreadId, about_thread, foreign};
-use crate::graph::shape::{
-    snapshot::{SnapshotShape, TaskShape},
-    status::StatusShape,
-};
+use crate::graph::shape::snapshot::{SnapshotShape, TaskShape};
+use crate::graph::shape::status::StatusShape;
 use crate::graph::{
     Answer, CancellationToken, CheckpointInfo, CompiledGraph, InterruptId, Mode, NodeId, Replay, Request, RunError,
     SignalId, SignalRequest, State, StateSnapshot, StateUpdate, Status, Thread, Writes,

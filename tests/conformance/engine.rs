@@ -10,7 +10,6 @@ use superstep::graph::{
 };
 
 use crate::build::{CaseGraph, Graphs, World, build, goto, plain};
-use crate::events;
 use crate::model::{ChannelKind, Graph, Names, Store};
 use crate::outcome::{ErrorView, InvokeResult, Snapshot, StreamResult, Verification};
 use crate::script::{Config, Durability as CaseDurability, Mode};
@@ -18,7 +17,7 @@ use crate::states::{CaseNames, CaseState};
 use crate::subject::{
     Engine, HistoryEntry, Input, Place, Query, Refusal, Reply, Resume, RunCommand, Setup, StateWrite, Way,
 };
-use crate::{kinds, views};
+use crate::{events, kinds, views};
 
 /// The address of a checkpoint: its subgraph's nodes from the root, and its number.
 #[derive(Debug, Clone, PartialEq)]

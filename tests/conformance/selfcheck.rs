@@ -6,7 +6,6 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 
 use crate::args::Args;
-use crate::block_on;
 use crate::compare::compare;
 use crate::deviations::Deviations;
 use crate::echo::Echo;
@@ -15,11 +14,11 @@ use crate::expr::Expr;
 use crate::ids::Ids;
 use crate::load::NamedCase;
 use crate::model::Case;
-use crate::report;
 use crate::runner::{Failure, Verdict, play};
 use crate::selfcheck_tables::{BODIES, EXPRESSIONS, OUTCOMES, ROUTES, UNREADABLE};
 use crate::subject::Way;
 use crate::trials::{Kind, Trial};
+use crate::{block_on, report};
 
 type Check = Result<(), String>;
 

@@ -1,7 +1,8 @@
 //! A run inside a subgraph keeps its state and limits: each test is a defect that was fixed.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU32, Ordering::SeqCst};
+use std::sync::atomic::Ordering::SeqCst;
+use std::sync::atomic::{AtomicBool, AtomicU32};
 use std::time::Duration;
 
 use superstep::checkpoint::Checkpointer;

@@ -4,7 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use rstest::rstest;
-use superstep::graph::{CompiledGraph, Name, reducers::Keyed};
+use superstep::graph::reducers::Keyed;
+use superstep::graph::{CompiledGraph, Name};
 use superstep::prelude::*;
 
 use crate::pad::id;

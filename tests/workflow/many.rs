@@ -8,8 +8,7 @@ use superstep::checkpoint::{
     BoxFuture, CheckpointError, Checkpointer, Claim, Commit, Head, Key, Lease, MemoryCheckpointer, Order, Receipt,
     Record, RowId, ThreadId,
 };
-use superstep::graph::EventKind;
-use superstep::graph::State as _;
+use superstep::graph::{EventKind, State as _};
 use superstep::nodes::ApprovePlan;
 use superstep::plan::Decision;
 use superstep::prelude::*;

@@ -1,19 +1,15 @@
 //! Builds a plan from the headings and blocks of a document: the sections, their phases and their labelled parts.
 
 use super::blocks::{self, Block};
-use super::check;
 use super::command::hidden_char;
-use super::dependencies;
 use super::error::{PlanError, PlanProblem};
 use super::fields::{self, Fields};
-use super::head;
 use super::headings::Headings;
 use super::id::TaskId;
 use super::label::Label;
-use super::phases;
-use super::source;
 use super::task::{Entry, Plan};
 use super::warning::PlanWarning;
+use super::{check, dependencies, head, phases, source};
 
 impl Plan {
     /// Reads a plan.

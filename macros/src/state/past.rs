@@ -1,6 +1,7 @@
 //! The names that channels had before, and `#[state(removed("…"))]`: each name means one thing. Makes no code.
 
-use syn::{DeriveInput, Error, LitStr, Token, punctuated::Punctuated};
+use syn::punctuated::Punctuated;
+use syn::{DeriveInput, Error, LitStr, Token};
 
 use super::channel::Channel;
 use crate::problems::Problems;

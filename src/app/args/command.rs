@@ -7,7 +7,8 @@ use super::invocation::Invocation;
 use super::runs::RunArgs;
 use super::verb::Verb;
 use super::{custom, runs};
-use crate::app::{custom::Additions, erased::AnyGraph};
+use crate::app::custom::Additions;
+use crate::app::erased::AnyGraph;
 
 const AFTER: &str = "\
 A first run, in two processes:

@@ -4,10 +4,8 @@ use clap::{ArgMatches, Command};
 
 use super::invocation::Invocation;
 use super::runs::{self, RunArgs};
-use crate::app::{
-    custom::{Additions, CustomCommand, first},
-    erased::AnyGraph,
-};
+use crate::app::custom::{Additions, CustomCommand, first};
+use crate::app::erased::AnyGraph;
 
 /// Returns the commands that a program adds, in the order in which it added them.
 pub(super) fn commands(graphs: &[Box<dyn AnyGraph>], added: &Additions) -> Vec<Command> {

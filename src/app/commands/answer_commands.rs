@@ -2,10 +2,8 @@
 
 use serde_json::Value;
 
-use crate::app::{
-    caller::{Caller, shell_word},
-    shapes::OpenQuestion,
-};
+use crate::app::caller::{Caller, shell_word};
+use crate::app::shapes::OpenQuestion;
 
 /// Adds to each question of a thread the commands that answer it, each with these options.
 pub(super) fn commands(caller: &Caller, thread: &str, questions: &mut [OpenQuestion], options: &str) {

@@ -3,15 +3,13 @@
 use super::json_input;
 use super::output::CommandOutput;
 use super::session::Session;
-use crate::app::{
-    args::{AnswerTo, Decision, Resume, StopArgs},
-    decide::Verdict,
-    erased::RunRequest,
-    failure::Failure,
-    local::answer,
-    service::{AnswerInput, AnswerRequest, ThreadRequest},
-    shapes::ThreadReport,
-};
+use crate::app::args::{AnswerTo, Decision, Resume, StopArgs};
+use crate::app::decide::Verdict;
+use crate::app::erased::RunRequest;
+use crate::app::failure::Failure;
+use crate::app::local::answer;
+use crate::app::service::{AnswerInput, AnswerRequest, ThreadRequest};
+use crate::app::shapes::ThreadReport;
 
 impl Session {
     pub(super) async fn resume(&self, args: Resume) -> Result<CommandOutput, Failure> {

@@ -7,16 +7,14 @@ use clap::ArgMatches;
 use super::output::CommandOutput;
 use super::retention::lines;
 use super::session::Session;
-use crate::app::{
-    custom::{CustomCommand, Performer},
-    erased::RunRequest,
-    failure::Failure,
-    local::{Local, answer},
-    output::{Next, Said},
-    service::{AnswerInput, AnswerRequest, ThreadRequest},
-    shapes::ThreadReport,
-    stored::StoredThread,
-};
+use crate::app::custom::{CustomCommand, Performer};
+use crate::app::erased::RunRequest;
+use crate::app::failure::Failure;
+use crate::app::local::{Local, answer};
+use crate::app::output::{Next, Said};
+use crate::app::service::{AnswerInput, AnswerRequest, ThreadRequest};
+use crate::app::shapes::ThreadReport;
+use crate::app::stored::StoredThread;
 
 impl Session {
     pub(super) async fn custom(

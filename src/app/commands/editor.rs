@@ -7,12 +7,10 @@ use std::process::Command;
 
 use super::output::CommandOutput;
 use super::session::Session;
-use crate::app::{
-    args::{AnswerTo, Edit},
-    failure::Failure,
-    service::{AnswerInput, ThreadRequest},
-    shapes::Draft,
-};
+use crate::app::args::{AnswerTo, Edit};
+use crate::app::failure::Failure;
+use crate::app::service::{AnswerInput, ThreadRequest};
+use crate::app::shapes::Draft;
 
 impl Session {
     pub(super) async fn edit(&self, args: Edit) -> Result<CommandOutput, Failure> {

@@ -5,12 +5,10 @@ use serde_json::json;
 use super::json_input;
 use super::output::CommandOutput;
 use super::session::Session;
-use crate::app::{
-    args::{Delete, Fork, Update},
-    erased::AnyThread,
-    failure::Failure,
-    local::Local,
-};
+use crate::app::args::{Delete, Fork, Update};
+use crate::app::erased::AnyThread;
+use crate::app::failure::Failure;
+use crate::app::local::Local;
 use crate::checkpoint::{CheckpointId, ThreadId};
 use crate::graph::{RunError, ThreadInfo};
 

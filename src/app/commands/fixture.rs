@@ -10,7 +10,9 @@ use super::output::CommandOutput;
 use super::retention::lines;
 use super::session::Session;
 use super::transfer::to_file;
-use crate::app::{failure::Failure, local::Local, text::clean};
+use crate::app::failure::Failure;
+use crate::app::local::Local;
+use crate::app::text::clean;
 use crate::checkpoint::{ExportOptions, ImportOptions, MemoryCheckpointer, ThreadId, import_thread, trust};
 use crate::graph::Verdict;
 

@@ -7,16 +7,13 @@ use serde_json::Value;
 use super::editor::{EditedText, edit_text};
 use super::output::CommandOutput;
 use super::session::Session;
-use crate::app::{
-    args::InteractiveArg,
-    erased::{AnyThread, RunRequest},
-    failure::Failure,
-    local,
-    print::{note, print_failure},
-    service::{AnswerInput, AnswerRequest},
-    shapes::OpenQuestion,
-    signal, text,
-};
+use crate::app::args::InteractiveArg;
+use crate::app::erased::{AnyThread, RunRequest};
+use crate::app::failure::Failure;
+use crate::app::print::{note, print_failure};
+use crate::app::service::{AnswerInput, AnswerRequest};
+use crate::app::shapes::OpenQuestion;
+use crate::app::{local, signal, text};
 use crate::graph::Answer;
 
 impl Session {

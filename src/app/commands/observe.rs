@@ -6,15 +6,13 @@ use serde_json::Value;
 
 use super::output::CommandOutput;
 use super::session::Session;
-use crate::app::{
-    args::Log,
-    failure::Failure,
-    print::try_print,
-    service::ThreadRequest,
-    shapes::ThreadReport,
-    text::{self, Part, safe_json},
-    watch::{self, View},
-};
+use crate::app::args::Log;
+use crate::app::failure::Failure;
+use crate::app::print::try_print;
+use crate::app::service::ThreadRequest;
+use crate::app::shapes::ThreadReport;
+use crate::app::text::{self, Part, safe_json};
+use crate::app::watch::{self, View};
 
 impl Session {
     /// Shows the run of a thread in another process until it ends.

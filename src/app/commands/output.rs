@@ -3,7 +3,8 @@
 use serde::Serialize;
 use serde_json::Value;
 
-use crate::app::{failure::Failure, local::json};
+use crate::app::failure::Failure;
+use crate::app::local::json;
 
 /// The output of a command.
 pub(crate) struct CommandOutput {

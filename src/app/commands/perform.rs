@@ -2,11 +2,9 @@
 
 use super::output::CommandOutput;
 use super::session::Session;
-use crate::app::{
-    args::{Invocation, Verb},
-    failure::Failure,
-    service::AnswerInput,
-};
+use crate::app::args::{Invocation, Verb};
+use crate::app::failure::Failure;
+use crate::app::service::AnswerInput;
 
 impl Session {
     pub(crate) async fn perform(&self, invocation: Invocation<'_>) -> Result<CommandOutput, Failure> {

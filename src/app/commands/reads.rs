@@ -4,15 +4,13 @@ use serde_json::{Value, json};
 
 use super::output::CommandOutput;
 use super::session::Session;
-use crate::app::{
-    args::{Completions, Draw, Events, History, Show, Status, Threads},
-    failure::Failure,
-    print::try_print,
-    service::{ThreadRequest, ThreadsQuery},
-    shapes::{CheckpointReport, GraphLine, HistoryStep, ThreadLine, ThreadReport},
-    text::{self, safe_json},
-    watch::View,
-};
+use crate::app::args::{Completions, Draw, Events, History, Show, Status, Threads};
+use crate::app::failure::Failure;
+use crate::app::print::try_print;
+use crate::app::service::{ThreadRequest, ThreadsQuery};
+use crate::app::shapes::{CheckpointReport, GraphLine, HistoryStep, ThreadLine, ThreadReport};
+use crate::app::text::{self, safe_json};
+use crate::app::watch::View;
 
 impl Session {
     pub(super) async fn threads(&self, args: Threads) -> Result<CommandOutput, Failure> {

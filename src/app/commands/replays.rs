@@ -7,16 +7,14 @@ use serde_json::Value;
 use super::output::CommandOutput;
 use super::retention::lines;
 use super::session::Session;
-use crate::app::{
-    args::{Diff, Mode, Replay},
-    erased::{AnyThread, RunRequest},
-    event_json::gap,
-    exit::Exit,
-    failure::Failure,
-    print::print,
-    shapes::HistoryStep,
-    text,
-};
+use crate::app::args::{Diff, Mode, Replay};
+use crate::app::erased::{AnyThread, RunRequest};
+use crate::app::event_json::gap;
+use crate::app::exit::Exit;
+use crate::app::failure::Failure;
+use crate::app::print::print;
+use crate::app::shapes::HistoryStep;
+use crate::app::text;
 use crate::checkpoint::CheckpointId;
 use crate::graph::Verdict;
 

@@ -4,11 +4,9 @@ use serde_json::json;
 
 use super::output::CommandOutput;
 use super::session::Session;
-use crate::app::{
-    args::{Gc, Tag},
-    failure::Failure,
-    text::clean,
-};
+use crate::app::args::{Gc, Tag};
+use crate::app::failure::Failure;
+use crate::app::text::clean;
 use crate::checkpoint::{CheckpointId, Retention, SledCheckpointer, gc, gc_all, tag, tags, untag};
 
 impl Session {

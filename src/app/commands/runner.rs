@@ -7,22 +7,22 @@ use serde_json::{Value, json};
 use super::answer_commands::commands;
 use super::output::CommandOutput;
 use super::session::Session;
-use crate::app::{
-    args::Runner,
-    caller::Caller,
-    driven::Registered,
-    failure::Failure,
-    graphs::Graphs,
-    hooks::Hook,
-    local::{Local, json},
-    print::{print, print_failure},
-    shapes::ThreadReport,
-    signal,
-    text::clean,
-    watch::View,
-};
+use crate::app::args::Runner;
+use crate::app::caller::Caller;
+use crate::app::driven::Registered;
+use crate::app::failure::Failure;
+use crate::app::graphs::Graphs;
+use crate::app::hooks::Hook;
+use crate::app::local::{Local, json};
+use crate::app::print::{print, print_failure};
+use crate::app::shapes::ThreadReport;
+use crate::app::signal;
+use crate::app::text::clean;
+use crate::app::watch::View;
 use crate::checkpoint::Checkpointer;
-use crate::graph::{RunnerQuestion, RunnerReport, RunnerStop, StatusKind, Until, runner::Driven, shape::fields::time};
+use crate::graph::runner::Driven;
+use crate::graph::shape::fields::time;
+use crate::graph::{RunnerQuestion, RunnerReport, RunnerStop, StatusKind, Until};
 
 impl Session {
     pub(super) async fn runner(&self, args: Runner) -> Result<CommandOutput, Failure> {

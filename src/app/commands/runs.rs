@@ -6,18 +6,16 @@ use super::custom::command_output;
 use super::json_input;
 use super::output::CommandOutput;
 use super::session::Session;
-use crate::app::{
-    args::{InteractiveArg, RunArgs, StopArgs},
-    erased::{AnyThread, ParsedInput, RunRequest},
-    event_buffer::EventBuffer,
-    event_json::timed_event_json,
-    exit::Exit,
-    failure::Failure,
-    local::Local,
-    service::ThreadRequest,
-    shapes::ThreadReport,
-    signal, time, watch,
-};
+use crate::app::args::{InteractiveArg, RunArgs, StopArgs};
+use crate::app::erased::{AnyThread, ParsedInput, RunRequest};
+use crate::app::event_buffer::EventBuffer;
+use crate::app::event_json::timed_event_json;
+use crate::app::exit::Exit;
+use crate::app::failure::Failure;
+use crate::app::local::Local;
+use crate::app::service::ThreadRequest;
+use crate::app::shapes::ThreadReport;
+use crate::app::{signal, time, watch};
 use crate::checkpoint::ThreadId;
 use crate::graph::{Event, RunError, ThreadInfo};
 

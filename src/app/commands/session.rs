@@ -5,15 +5,13 @@ use std::sync::Arc;
 
 use super::answer_commands::commands;
 use super::output::CommandOutput;
-use crate::app::{
-    caller::Caller,
-    control::Control,
-    failure::Failure,
-    graphs::Graphs,
-    shapes::{OpenQuestion, ThreadReport},
-    text,
-    watch::View,
-};
+use crate::app::caller::Caller;
+use crate::app::control::Control;
+use crate::app::failure::Failure;
+use crate::app::graphs::Graphs;
+use crate::app::shapes::{OpenQuestion, ThreadReport};
+use crate::app::text;
+use crate::app::watch::View;
 
 pub(crate) struct Session {
     pub graphs: Arc<Graphs>,

@@ -3,13 +3,11 @@
 use super::json_input;
 use super::output::CommandOutput;
 use super::session::Session;
-use crate::app::{
-    args::Signal,
-    failure::Failure,
-    service::{SignalInput, ThreadRequest},
-    shapes::{SignalReport, ThreadReport},
-    text::clean,
-};
+use crate::app::args::Signal;
+use crate::app::failure::Failure;
+use crate::app::service::{SignalInput, ThreadRequest};
+use crate::app::shapes::{SignalReport, ThreadReport};
+use crate::app::text::clean;
 
 impl Session {
     pub(super) async fn signal(&self, args: Signal) -> Result<CommandOutput, Failure> {

@@ -6,12 +6,10 @@ use serde::de::DeserializeOwned;
 use tokio::time::sleep;
 
 use super::session::Session;
-use crate::app::{
-    control::{Reached, reach},
-    failure::Failure,
-    local::{Access, Local, OpenedStore},
-    service::{EventSink, ThreadRequest, ThreadService},
-};
+use crate::app::control::{Reached, reach};
+use crate::app::failure::Failure;
+use crate::app::local::{Access, Local, OpenedStore};
+use crate::app::service::{EventSink, ThreadRequest, ThreadService};
 
 /// The time that a command which needs the store waits for one that only reads: those end soon.
 const PATIENCE: Duration = Duration::from_secs(1);

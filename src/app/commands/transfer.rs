@@ -10,12 +10,10 @@ use superstep_base::files;
 use super::output::CommandOutput;
 use super::retention::lines;
 use super::session::Session;
-use crate::app::{
-    args::{Export, Import, Repair, Trust},
-    failure::Failure,
-    local::Local,
-    text::clean,
-};
+use crate::app::args::{Export, Import, Repair, Trust};
+use crate::app::failure::Failure;
+use crate::app::local::Local;
+use crate::app::text::clean;
 use crate::checkpoint::{
     ExportOptions, Exported, ImportOptions, SledCheckpointer, ThreadId, export_thread, foreign, trust, unpack,
 };

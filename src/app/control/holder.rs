@@ -10,7 +10,8 @@ use super::none::{Remote, Serving, serve};
 use super::remote::Remote;
 #[cfg(unix)]
 use super::server::{Serving, serve};
-use crate::app::{failure::Failure, local::Local};
+use crate::app::failure::Failure;
+use crate::app::local::Local;
 use crate::graph::{CancellationToken, RunnerWaker};
 
 /// The service of a process for others, for as long as it holds the store.

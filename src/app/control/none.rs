@@ -6,12 +6,10 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use super::active_runs::ActiveRuns;
-use crate::app::{
-    erased::Call,
-    failure::Failure,
-    local::Local,
-    service::{EventSink, ThreadRequest, ThreadService},
-};
+use crate::app::erased::Call;
+use crate::app::failure::Failure;
+use crate::app::local::Local;
+use crate::app::service::{EventSink, ThreadRequest, ThreadService};
 
 pub(crate) enum Serving {}
 

@@ -2,7 +2,8 @@
 
 use std::io;
 use std::path::Path;
-use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::atomic::AtomicBool;
+use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
 use serde_json::Value;
@@ -11,11 +12,9 @@ use tokio::sync::Mutex;
 
 use super::socket::connect;
 use super::wire::{Greeting, Lines, REQUEST, Reply, Request, VERSION, write_line};
-use crate::app::{
-    erased::Call,
-    failure::Failure,
-    service::{EventSink, ThreadRequest, ThreadService},
-};
+use crate::app::erased::Call;
+use crate::app::failure::Failure;
+use crate::app::service::{EventSink, ThreadRequest, ThreadService};
 
 /// The time limit of the first line.
 const GREETING: Duration = Duration::from_secs(2);

@@ -7,11 +7,9 @@ use serde_json::Value;
 use super::lines::Lines;
 use super::tree::Tree;
 use super::view::View;
-use crate::app::{
-    print::{height, print, width},
-    text::clean,
-    time,
-};
+use crate::app::print::{height, print, width};
+use crate::app::text::clean;
+use crate::app::time;
 
 /// The interval at which elapsed times on a terminal are drawn.
 pub(crate) const TICK: Duration = Duration::from_millis(100);

@@ -119,4 +119,6 @@ macro_rules! ensure_matches {
     };
 }
 
-pub(super) use {ensure_eq, ensure_matches, list};
+pub(super) use ensure_eq;
+pub(super) use ensure_matches;
+pub(super) use list;

@@ -9,10 +9,8 @@ use super::disk::Disk;
 use super::read::thread_name;
 use super::rows::{deletion_rows, row_key, split_record};
 use super::view::Before;
-use crate::checkpoint::{
-    CheckpointError, Commit, Head, Key, Leases, Record, ThreadId, decode_record, encode_record,
-    envelope::{Envelope, name_of},
-};
+use crate::checkpoint::envelope::{Envelope, name_of};
+use crate::checkpoint::{CheckpointError, Commit, Head, Key, Leases, Record, ThreadId, decode_record, encode_record};
 
 type Result<T> = std::result::Result<T, CheckpointError>;
 

@@ -17,7 +17,8 @@ use std::sync::{Mutex, PoisonError};
 
 use super::disk::{Tree, broken};
 use super::files::{self, io_at};
-use crate::checkpoint::{CheckpointError, envelope::Envelope};
+use crate::checkpoint::CheckpointError;
+use crate::checkpoint::envelope::Envelope;
 
 const NAME: &str = "tip";
 /// Size of a slot in bytes; larger than any key.

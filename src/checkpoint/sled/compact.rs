@@ -19,10 +19,8 @@ use super::options::SledOptions;
 use super::rows::{DELETIONS, RECORDS, STORE, row_key};
 use super::store::SledCheckpointer;
 use super::swap::{NEW, declare, finish_swap};
-use crate::checkpoint::{
-    CheckpointError,
-    envelope::{Envelope, damaged},
-};
+use crate::checkpoint::CheckpointError;
+use crate::checkpoint::envelope::{Envelope, damaged};
 
 type Result<T> = std::result::Result<T, CheckpointError>;
 

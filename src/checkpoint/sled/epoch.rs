@@ -7,10 +7,8 @@ use sled::Batch;
 
 use super::disk::{Disk, broken};
 use super::rows::STORE;
-use crate::checkpoint::{
-    CheckpointError, ThreadId, decode_record, encode_record,
-    envelope::{Envelope, Flaw},
-};
+use crate::checkpoint::envelope::{Envelope, Flaw};
+use crate::checkpoint::{CheckpointError, ThreadId, decode_record, encode_record};
 
 type Result<T> = std::result::Result<T, CheckpointError>;
 

@@ -7,10 +7,8 @@ use std::path::Path;
 
 use super::directory::writable;
 use super::files::{self, io_at};
-use crate::checkpoint::{
-    CheckpointError,
-    time::{date, now},
-};
+use crate::checkpoint::CheckpointError;
+use crate::checkpoint::time::{date, now};
 
 /// File that is locked and names the process.
 const NAME: &str = "holder";

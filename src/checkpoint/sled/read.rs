@@ -7,11 +7,9 @@ use ::sled::IVec;
 use super::disk::Row;
 use super::rows::{RECORDS, after, in_space, record_key, row_key};
 use super::view::Snapshot;
-use crate::checkpoint::{
-    CheckpointError, Head, Key, Order, Record, ThreadId, decode_record,
-    envelope::{Envelope, damaged},
-    key_bytes::{put_thread, take_key, take_thread},
-};
+use crate::checkpoint::envelope::{Envelope, damaged};
+use crate::checkpoint::key_bytes::{put_thread, take_key, take_thread};
+use crate::checkpoint::{CheckpointError, Head, Key, Order, Record, ThreadId, decode_record};
 
 type Result<T> = std::result::Result<T, CheckpointError>;
 

@@ -12,9 +12,10 @@ use super::files::{self, Access, io_at};
 use super::lock::Lock;
 use super::store::SledCheckpointer;
 use super::tracked::TrackedFiles;
-use crate::checkpoint::{
-    CheckpointError, Repaired, repair::scan::Scan, threads::foreign::mark, threads::insert::insert_thread,
-};
+use crate::checkpoint::repair::scan::Scan;
+use crate::checkpoint::threads::foreign::mark;
+use crate::checkpoint::threads::insert::insert_thread;
+use crate::checkpoint::{CheckpointError, Repaired};
 
 type Result<T> = std::result::Result<T, CheckpointError>;
 

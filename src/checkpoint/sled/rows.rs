@@ -2,11 +2,9 @@
 //!
 //! Rows are limited because sled may put a row of more than 32 KiB into a blob file, which it never syncs.
 
-use crate::checkpoint::{
-    Key, ThreadId,
-    envelope::Envelope,
-    key_bytes::{put_key, put_number, put_thread},
-};
+use crate::checkpoint::envelope::Envelope;
+use crate::checkpoint::key_bytes::{put_key, put_number, put_thread};
+use crate::checkpoint::{Key, ThreadId};
 
 /// Maximum size of a row in bytes, name and envelope included.
 const ROW_BYTES: usize = 32 << 10;

@@ -15,7 +15,8 @@ use super::disk::broken;
 use super::files::{self, io_at};
 use super::rows::STORE;
 use super::segment::{End, HEADER, Header, Message, SEGMENT, Walk, messages, number_of, walk};
-use crate::checkpoint::{CheckpointError, envelope::Envelope};
+use crate::checkpoint::CheckpointError;
+use crate::checkpoint::envelope::Envelope;
 
 type Result<T> = std::result::Result<T, CheckpointError>;
 

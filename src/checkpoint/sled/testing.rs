@@ -5,7 +5,8 @@ use std::sync::{Arc, Weak};
 use super::committer::Shared;
 use super::rows::row_key;
 use super::store::SledCheckpointer;
-use crate::checkpoint::{Key, ThreadId, envelope::name_of};
+use crate::checkpoint::envelope::name_of;
+use crate::checkpoint::{Key, ThreadId};
 
 /// Makes an open store fail, for tests. Does not keep the store open.
 #[derive(Clone, Debug)]

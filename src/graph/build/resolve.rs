@@ -13,10 +13,8 @@ use super::rows::{asks, declared, rows};
 use super::stops::Stops;
 use super::table::{Branch, Exits, GraphChannels, GraphIdentity, GraphStops, QuestionSupport, Row, Table};
 use crate::graph::node::{Choose, Declared, NodeId, Sends, Target};
-use crate::graph::state::{
-    Mask, State,
-    type_name::{distinct_names, short},
-};
+use crate::graph::state::type_name::{distinct_names, short};
+use crate::graph::state::{Mask, State};
 use crate::graph::view::{AnyChild, Edge, EdgeKind, Outline, OutlineNode};
 
 pub(crate) fn compile<S: State, N: NodeId, C: Send + Sync + 'static>(

@@ -10,7 +10,8 @@ use super::validate::is_reserved;
 use crate::graph::context::{NodeMeta, permits};
 use crate::graph::node::{MissingBody, NodeDefaults, NodeId, NodeOptions};
 use crate::graph::records::HANDLER;
-use crate::graph::state::{State, channels::is_data_defined};
+use crate::graph::state::State;
+use crate::graph::state::channels::is_data_defined;
 
 /// True if a node, or its subgraph, can interrupt.
 pub(crate) fn asks<S: State, N, C>(row: &Row<S, N, C>) -> bool {

@@ -13,7 +13,8 @@ use crate::checkpoint::EffectKind;
 use crate::checkpoint::time::millis;
 use crate::graph::error::{NodeError, RunError};
 use crate::graph::interrupt::Interrupted;
-use crate::graph::records::{HALF_ID, ids::uuid};
+use crate::graph::records::HALF_ID;
+use crate::graph::records::ids::uuid;
 use crate::graph::state::Canon;
 
 /// The key of a value that is recorded as it is.

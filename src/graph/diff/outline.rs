@@ -9,11 +9,14 @@ use crate::checkpoint::{BoxFuture, CheckpointId, LogRange, RowId, Slot};
 use crate::graph::build::Table;
 use crate::graph::error::RunError;
 use crate::graph::node::NodeId;
-use crate::graph::persist::{Reading, save::log_name};
+use crate::graph::persist::Reading;
+use crate::graph::persist::save::log_name;
 use crate::graph::records::{Mapping, Reader, START_NODE, Tasks};
 use crate::graph::state::{Channel, Mask, State, Stored, reading};
-use crate::graph::superstep::{Position, Start, Task, task::planned};
-use crate::graph::view::{AnyChild, Face, Facts, untyped::channel_json};
+use crate::graph::superstep::task::planned;
+use crate::graph::superstep::{Position, Start, Task};
+use crate::graph::view::untyped::channel_json;
+use crate::graph::view::{AnyChild, Face, Facts};
 
 /// Returns the entries that a log has grown by; `None` if it is another log.
 pub(crate) fn growth(old: &Slot, new: &Slot) -> Option<Vec<LogRange>> {

@@ -8,7 +8,8 @@ use super::unreadable::Unreadable;
 use crate::checkpoint::near::meant;
 use crate::checkpoint::{CheckpointError, CheckpointId, ThreadId};
 use crate::graph::interrupt::{InterruptId, SignalId};
-use crate::graph::state::{ValueError, type_name::short};
+use crate::graph::state::ValueError;
+use crate::graph::state::type_name::short;
 
 /// The writer of START's input, in error messages.
 pub(crate) const INPUT: &str = "the input";

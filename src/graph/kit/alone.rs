@@ -15,7 +15,8 @@ use crate::graph::interrupt::Question;
 use crate::graph::node::{NodeId, Worker};
 use crate::graph::run::Run;
 use crate::graph::state::{Payload, State};
-use crate::graph::superstep::{Finished, Packet, Position, Stand, Task, task::planned};
+use crate::graph::superstep::task::planned;
+use crate::graph::superstep::{Finished, Packet, Position, Stand, Task};
 use crate::graph::view::{Shown, View};
 
 /// The result of a node that ran alone.

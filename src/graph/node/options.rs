@@ -11,7 +11,8 @@ use super::execution::{CachePolicy, ExecutionOptions};
 use super::retry::RetryPolicy;
 use crate::graph::context::Ctx;
 use crate::graph::error::NodeError;
-use crate::graph::interrupt::{Asks, Interrupt, Receives, Shows, Signal, SignalDeclarations, declared::encode_checked};
+use crate::graph::interrupt::declared::encode_checked;
+use crate::graph::interrupt::{Asks, Interrupt, Receives, Shows, Signal, SignalDeclarations};
 use crate::graph::state::{Boxed, State};
 
 #[cfg(doc)]

@@ -17,7 +17,8 @@ use crate::graph::interrupt::{AnyQuestion, InterruptId, Question, Shows, Terms};
 use crate::graph::node::NodeId;
 use crate::graph::records::{CheckpointInfo, Mapping, NEW_LINE, ORIGIN, Reader, START_NODE, Tasks};
 use crate::graph::state::{Mask, State, Writes, reading};
-use crate::graph::superstep::{Finished, Position, Routing, Stand, Start, StoredChannels, Task, task::without_result};
+use crate::graph::superstep::task::without_result;
+use crate::graph::superstep::{Finished, Position, Routing, Stand, Start, StoredChannels, Task};
 
 impl Reader {
     /// Loads a checkpoint as a position.

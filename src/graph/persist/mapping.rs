@@ -10,7 +10,9 @@ use crate::checkpoint::{
 use crate::graph::build::Table;
 use crate::graph::error::{Incompatibility, RunError};
 use crate::graph::node::NodeId;
-use crate::graph::records::{Claim, Mapping, Other, Reader, StoredChannel, claims::claims, mapping::logged};
+use crate::graph::records::claims::claims;
+use crate::graph::records::mapping::logged;
+use crate::graph::records::{Claim, Mapping, Other, Reader, StoredChannel};
 use crate::graph::state::State;
 
 impl Mapping {

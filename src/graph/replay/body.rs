@@ -13,8 +13,10 @@ use crate::graph::context::{Comparison, Ctx, Difference, TaskCtx};
 use crate::graph::error::RunError;
 use crate::graph::node::NodeId;
 use crate::graph::records::{Journal, Reader, START_NODE};
-use crate::graph::run::{BodyOutcome, BodyResult, Run, perform::start};
-use crate::graph::state::{State, channels::is_data_defined};
+use crate::graph::run::perform::start;
+use crate::graph::run::{BodyOutcome, BodyResult, Run};
+use crate::graph::state::State;
+use crate::graph::state::channels::is_data_defined;
 use crate::graph::superstep::{Finished, Routing};
 
 /// Reason a comparison ends: an error, or `None` for a difference that is already in the report.

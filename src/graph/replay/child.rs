@@ -11,11 +11,9 @@ use crate::graph::context::{Comparison, Ctx, Level, Spot};
 use crate::graph::error::RunError;
 use crate::graph::node::NodeId;
 use crate::graph::records::Caller;
-use crate::graph::run::{
-    ChildInput, Delta, Run, StateMode,
-    children::{base_version, pointer_number},
-    enter::level,
-};
+use crate::graph::run::children::{base_version, pointer_number};
+use crate::graph::run::enter::level;
+use crate::graph::run::{ChildInput, Delta, Run, StateMode};
 use crate::graph::state::{State, Writes};
 use crate::graph::superstep::Position;
 use crate::graph::view::Left;

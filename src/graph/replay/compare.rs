@@ -9,7 +9,8 @@ use crate::graph::error::RunError;
 use crate::graph::node::NodeId;
 use crate::graph::records::START_NODE;
 use crate::graph::state::{Canon, State, Stored, value};
-use crate::graph::superstep::{Finished, Packet, Position, task::planned};
+use crate::graph::superstep::task::planned;
+use crate::graph::superstep::{Finished, Packet, Position};
 
 const SECRET: &str = "(secret)";
 

@@ -5,7 +5,8 @@ use std::sync::Arc;
 
 use super::recorded_events::emit_subgraph;
 use crate::checkpoint::{BoxFuture, CheckpointId};
-use crate::graph::build::{CompiledGraph, Persistence, rows::declared};
+use crate::graph::build::rows::declared;
+use crate::graph::build::{CompiledGraph, Persistence};
 use crate::graph::diff::outline::face;
 use crate::graph::error::{Incompatibility, RunError};
 use crate::graph::interrupt::{Asks, Receives};

@@ -11,12 +11,16 @@ use crate::graph::error::RunError;
 use crate::graph::interrupt::{AnswerInfo, AnyQuestion, InterruptId, Question, Shows, Terms};
 use crate::graph::node::NodeId;
 use crate::graph::records::{BY_HANDLER, Reader, START_NODE};
-use crate::graph::run::{Emitter, EventOrigin, apply::shows};
+use crate::graph::run::apply::shows;
+use crate::graph::run::{Emitter, EventOrigin};
 use crate::graph::state::{Mask, State};
-use crate::graph::superstep::{Finished, Position, Stand, Task, task::planned};
-use crate::graph::thread::{snapshot::with_results, task_values::answer_info};
+use crate::graph::superstep::task::planned;
+use crate::graph::superstep::{Finished, Position, Stand, Task};
+use crate::graph::thread::snapshot::with_results;
+use crate::graph::thread::task_values::answer_info;
+use crate::graph::view::origin::task_id;
 use crate::graph::view::{
-    CheckpointView, EventKind, EventTask, Ledger, Mode, RecordedEvent, ReplayListener, TaskView, View, origin::task_id,
+    CheckpointView, EventKind, EventTask, Ledger, Mode, RecordedEvent, ReplayListener, TaskView, View,
 };
 
 pub(crate) struct RecordedEvents<'a, S: State, N, C> {

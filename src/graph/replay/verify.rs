@@ -16,7 +16,8 @@ use crate::graph::node::NodeId;
 use crate::graph::records::{COMMAND_KEY, START_NODE, UPDATE_KEY};
 use crate::graph::run::Run;
 use crate::graph::state::{Mask, State, Stored};
-use crate::graph::superstep::{Finished, Position, Stand, Task, position::with_returned};
+use crate::graph::superstep::position::with_returned;
+use crate::graph::superstep::{Finished, Position, Stand, Task};
 
 pub(crate) struct End<S: State> {
     pub pos: Position<S>,

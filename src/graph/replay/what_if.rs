@@ -10,7 +10,8 @@ use crate::graph::node::NodeId;
 use crate::graph::records::START_NODE;
 use crate::graph::run::Run;
 use crate::graph::state::State;
-use crate::graph::superstep::{Finished, Task, task::planned};
+use crate::graph::superstep::task::planned;
+use crate::graph::superstep::{Finished, Task};
 use crate::graph::thread::snapshot::add_command;
 use crate::graph::view::untyped::state_json;
 

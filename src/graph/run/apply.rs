@@ -11,10 +11,8 @@ use crate::graph::error::RunError;
 use crate::graph::node::NodeId;
 use crate::graph::records::{Durability, NEW_LINE, Puts, Recorder, START_NODE};
 use crate::graph::state::{ApplyError, Mask, Merge, State};
-use crate::graph::superstep::{
-    Applying, Control, Finished, Packet, SENDS_LIMIT, Stand, Task,
-    position::{apply_writes, merged, named, with_returned},
-};
+use crate::graph::superstep::position::{apply_writes, merged, named, with_returned};
+use crate::graph::superstep::{Applying, Control, Finished, Packet, SENDS_LIMIT, Stand, Task};
 use crate::graph::view::Mode;
 
 impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {

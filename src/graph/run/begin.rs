@@ -9,11 +9,9 @@ use crate::graph::node::{Command, NodeId};
 use crate::graph::persist::save;
 use crate::graph::records::{COMMAND_KEY, Puts, START_KEY, START_NODE};
 use crate::graph::state::{Mask, Merge, State, Stored, Writes, value};
-use crate::graph::superstep::{
-    Finished, Resolve, Start,
-    position::{apply_writes, named},
-    task::finished,
-};
+use crate::graph::superstep::position::{apply_writes, named};
+use crate::graph::superstep::task::finished;
+use crate::graph::superstep::{Finished, Resolve, Start};
 
 impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
     /// Plans START with new input and drops unfinished tasks.

@@ -8,7 +8,8 @@ use crate::checkpoint::{CheckpointId, RowId};
 use crate::graph::build::Table;
 use crate::graph::error::RunError;
 use crate::graph::node::NodeId;
-use crate::graph::records::{NodeCache, cache::prefix};
+use crate::graph::records::NodeCache;
+use crate::graph::records::cache::prefix;
 use crate::graph::state::{Mask, Payload, State, Writes, reading, value};
 use crate::graph::superstep::{Finished, Packet, Routing};
 

@@ -10,7 +10,8 @@ use crate::graph::build::{CompiledGraph, Persistence};
 use crate::graph::context::{Ctx, JournalScope, Level, QuestionScope};
 use crate::graph::error::RunError;
 use crate::graph::node::NodeId;
-use crate::graph::records::{Caller, Reader, SENT, reader::reader};
+use crate::graph::records::reader::reader;
+use crate::graph::records::{Caller, Reader, SENT};
 use crate::graph::state::{State, Writes};
 use crate::graph::superstep::Position;
 

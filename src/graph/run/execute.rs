@@ -21,7 +21,8 @@ use crate::graph::error::RunError;
 use crate::graph::node::NodeId;
 use crate::graph::records::{NEW_LINE, START_KEY, START_NODE};
 use crate::graph::state::State;
-use crate::graph::superstep::{Finished, Resolve, Stand, Task, position::with_returned};
+use crate::graph::superstep::position::with_returned;
+use crate::graph::superstep::{Finished, Resolve, Stand, Task};
 
 /// Time of a first poll above which a task counts as computing rather than waiting; the tasks after it go to the pool.
 const PATIENCE: Duration = Duration::from_micros(50);

@@ -14,7 +14,8 @@ use crate::graph::error::{HandedUp, NodeError, RunError, SharedNodeError};
 use crate::graph::interrupt::Question;
 use crate::graph::node::{Command, NodeId};
 use crate::graph::state::State;
-use crate::graph::superstep::{Finished, Resolve, Stand, Task, task::finished};
+use crate::graph::superstep::task::finished;
+use crate::graph::superstep::{Finished, Resolve, Stand, Task};
 
 impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
     /// Finishes a task: updates the run, queues records, and emits events.

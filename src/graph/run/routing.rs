@@ -10,10 +10,8 @@ use crate::graph::error::RunError;
 use crate::graph::node::NodeId;
 use crate::graph::records::START_NODE;
 use crate::graph::state::{State, Writes};
-use crate::graph::superstep::{
-    Finished, Resolve,
-    position::{fresh_read, named},
-};
+use crate::graph::superstep::position::{fresh_read, named};
+use crate::graph::superstep::{Finished, Resolve};
 
 impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
     /// Runs the routers of a task's node over the state with only this task's writes.

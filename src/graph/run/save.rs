@@ -5,7 +5,8 @@ use crate::checkpoint::{CheckpointId, Key, encode_record};
 use crate::graph::error::RunError;
 use crate::graph::node::NodeId;
 use crate::graph::persist::save;
-use crate::graph::records::{Puts, Recorder, UPDATE_KEY, caller::pointer};
+use crate::graph::records::caller::pointer;
+use crate::graph::records::{Puts, Recorder, UPDATE_KEY};
 use crate::graph::state::State;
 use crate::graph::superstep::{Finished, Stand, Task};
 

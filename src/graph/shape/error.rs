@@ -8,7 +8,8 @@ use super::fields::serialize_as;
 use crate::checkpoint::CheckpointError;
 use crate::checkpoint::panics::caught;
 use crate::graph::build::{CompileError, Problem};
-use crate::graph::error::{ErrorClass, Incompatibility, NodeError, RunError, node_error::unprintable};
+use crate::graph::error::node_error::unprintable;
+use crate::graph::error::{ErrorClass, Incompatibility, NodeError, RunError};
 use crate::graph::spec::{SpecError, SpecProblem};
 use crate::graph::state::{InputError, SchemaError};
 

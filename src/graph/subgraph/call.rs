@@ -15,12 +15,9 @@ use crate::graph::error::RunError;
 use crate::graph::interrupt::Interrupted;
 use crate::graph::node::{Command, Ended, Node, NodeId};
 use crate::graph::replay::child;
-use crate::graph::run::{
-    ChildInput, Run, StateMode,
-    children::{own_name, pointer_number},
-    enter::open,
-    trace,
-};
+use crate::graph::run::children::{own_name, pointer_number};
+use crate::graph::run::enter::open;
+use crate::graph::run::{ChildInput, Run, StateMode, trace};
 use crate::graph::state::{Boxed, IntoWrites, State, Writes};
 use crate::graph::superstep::Task;
 use crate::graph::view::{AnyChild, Left};

@@ -12,7 +12,8 @@ use crate::graph::interrupt::{Answer, InterruptId, To};
 use crate::graph::node::NodeId;
 use crate::graph::records::{Puts, Reader, Tasks};
 use crate::graph::run::Run;
-use crate::graph::state::{State, type_name::short};
+use crate::graph::state::State;
+use crate::graph::state::type_name::short;
 
 /// A checked answer and the question it is for.
 pub(crate) struct MatchedAnswer {

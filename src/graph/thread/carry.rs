@@ -7,9 +7,8 @@ use crate::checkpoint::{CheckpointId, Key, TaskRecord, WriteRecord, encode_recor
 use crate::graph::error::RunError;
 use crate::graph::node::NodeId;
 use crate::graph::persist::save;
-use crate::graph::records::{
-    COMMAND_KEY, Journal, Mapping, Puts, Reader, Stamp, Tasks, child_copies::copy_children, journal_copy,
-};
+use crate::graph::records::child_copies::copy_children;
+use crate::graph::records::{COMMAND_KEY, Journal, Mapping, Puts, Reader, Stamp, Tasks, journal_copy};
 use crate::graph::run::Run;
 use crate::graph::state::State;
 use crate::graph::superstep::task::planned;

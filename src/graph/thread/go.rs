@@ -17,10 +17,13 @@ use crate::graph::error::RunError;
 use crate::graph::interrupt::Answer;
 use crate::graph::node::{Command, NodeId};
 use crate::graph::persist::load::position;
-use crate::graph::records::{COMMAND_KEY, Held, Mapping, NEW_LINE, Reader, Tasks, journal_copy, reader::reader};
-use crate::graph::run::{Run, net::netted, trace};
+use crate::graph::records::reader::reader;
+use crate::graph::records::{COMMAND_KEY, Held, Mapping, NEW_LINE, Reader, Tasks, journal_copy};
+use crate::graph::run::net::netted;
+use crate::graph::run::{Run, trace};
 use crate::graph::state::{State, Stored};
-use crate::graph::superstep::{Position, task::planned};
+use crate::graph::superstep::Position;
+use crate::graph::superstep::task::planned;
 use crate::graph::view::Sink;
 
 const RUNNING: &str = "running a thread";

@@ -11,16 +11,17 @@ use crate::graph::build::Table;
 use crate::graph::context::place::escaped;
 use crate::graph::error::RunError;
 use crate::graph::interrupt::{AnyQuestion, Question, Shows};
-use crate::graph::node::{NodeId, body::node_path};
+use crate::graph::node::NodeId;
+use crate::graph::node::body::node_path;
 use crate::graph::records::{BY_HANDLER, HANDLER, Reader, SENT, START_NODE};
 use crate::graph::run::net::netted;
 use crate::graph::state::State;
 use crate::graph::superstep::{Position, Stand, Task};
+use crate::graph::view::journal_entries::entries;
+use crate::graph::view::origin::{place, task_id};
 use crate::graph::view::{
     Activation, ChildRun, JournalEntry, JournalMessage, JournalQuestion, Ledger, LedgerTask, Nested, Secrets,
     TaskJournal, TaskSnapshot,
-    journal_entries::entries,
-    origin::{place, task_id},
 };
 
 impl Ledger {

@@ -3,12 +3,14 @@
 use super::handle::Thread;
 use crate::checkpoint::{CheckpointError, Claim, Commit, SignalRecord, encode_record};
 use crate::graph::error::RunError;
-use crate::graph::interrupt::{SentSignal, Signal, SignalId, SignalRequest, signal::untyped};
+use crate::graph::interrupt::signal::untyped;
+use crate::graph::interrupt::{SentSignal, Signal, SignalId, SignalRequest};
 use crate::graph::node::NodeId;
-use crate::graph::records::{
-    KeyedSignal, Letter, Reader, SIGNAL_BYTES, SIGNALS_LIMIT, keyed_signal::check_key, mailbox::letters,
-};
-use crate::graph::state::{State, type_name::short};
+use crate::graph::records::keyed_signal::check_key;
+use crate::graph::records::mailbox::letters;
+use crate::graph::records::{KeyedSignal, Letter, Reader, SIGNAL_BYTES, SIGNALS_LIMIT};
+use crate::graph::state::State;
+use crate::graph::state::type_name::short;
 
 /// Held from the lookup of a key until its signal is stored. Other processes send through the process that opened the
 /// store.

@@ -9,11 +9,14 @@ use crate::checkpoint::{CarriedRecord, CheckpointId, QuestionRecord, Slot, TaskR
 use crate::graph::build::Table;
 use crate::graph::error::{Incompatibility, RunError};
 use crate::graph::node::NodeId;
-use crate::graph::records::{BY_HANDLER, Mapping, Reader, Tasks, mapping::refuse};
+use crate::graph::records::mapping::refuse;
+use crate::graph::records::{BY_HANDLER, Mapping, Reader, Tasks};
 use crate::graph::run::Run;
 use crate::graph::state::State;
-use crate::graph::superstep::{Position, Task, task::planned};
-use crate::graph::view::{Activation, AnyChild, Ledger, TaskSnapshot, View, origin::task_id};
+use crate::graph::superstep::task::planned;
+use crate::graph::superstep::{Position, Task};
+use crate::graph::view::origin::task_id;
+use crate::graph::view::{Activation, AnyChild, Ledger, TaskSnapshot, View};
 
 impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
     /// Drops pending questions that no node declares any more, since no answer could reach them.

@@ -17,11 +17,9 @@ use crate::graph::persist::load::position;
 use crate::graph::records::{Reader, START_NODE};
 use crate::graph::run::net::netted;
 use crate::graph::state::{Merge, State};
-use crate::graph::superstep::{
-    Position, Stand,
-    position::{apply_writes, named},
-    task::planned,
-};
+use crate::graph::superstep::position::{apply_writes, named};
+use crate::graph::superstep::task::planned;
+use crate::graph::superstep::{Position, Stand};
 use crate::graph::view::{Seen, Snapshot, StateSnapshot, TaskSnapshot};
 
 /// The status of a thread. LangGraph derives it from `get_state(config).next`, which is empty for several of these.

@@ -8,7 +8,8 @@ use crate::checkpoint::{CheckpointError, CheckpointId, Checkpointer, Key, TaskRe
 use crate::graph::error::RunError;
 use crate::graph::interrupt::{AwaitedSignal, SignalId};
 use crate::graph::node::NodeId;
-use crate::graph::records::{Letter, Reader, Tasks, clock, mailbox::letters};
+use crate::graph::records::mailbox::letters;
+use crate::graph::records::{Letter, Reader, Tasks, clock};
 use crate::graph::state::State;
 use crate::graph::view::StateSnapshot;
 

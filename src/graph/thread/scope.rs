@@ -11,9 +11,8 @@ use crate::graph::context::{Level, Shared};
 use crate::graph::error::RunError;
 use crate::graph::node::NodeId;
 use crate::graph::persist::load::position;
-use crate::graph::records::{
-    BY_HANDLER, COMMAND_KEY, Called, Caller, HANDLER, Mapping, NEW_LINE, Puts, Reader, SENT, reader::reader,
-};
+use crate::graph::records::reader::reader;
+use crate::graph::records::{BY_HANDLER, COMMAND_KEY, Called, Caller, HANDLER, Mapping, NEW_LINE, Puts, Reader, SENT};
 use crate::graph::run::{ParentPointer, Run};
 use crate::graph::state::State;
 use crate::graph::superstep::Position;

@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use crate::graph::build::Table;
 use crate::graph::state::State;
-use crate::graph::view::{Secrets, untyped::channel_json};
+use crate::graph::view::Secrets;
+use crate::graph::view::untyped::channel_json;
 
 impl Secrets {
     /// Returns the secret values of a state, and of a task's writes.

@@ -12,12 +12,11 @@ use crate::graph::error::RunError;
 use crate::graph::node::NodeId;
 use crate::graph::records::{COMMAND_KEY, Mapping, Reader, Tasks};
 use crate::graph::state::{Mask, Merge, State};
-use crate::graph::superstep::{
-    Control, Finished, Packet, Position,
-    position::{apply_writes, merged},
-    task::planned,
-};
-use crate::graph::view::{Nested, Seen, Snapshot, View, untyped::state_json};
+use crate::graph::superstep::position::{apply_writes, merged};
+use crate::graph::superstep::task::planned;
+use crate::graph::superstep::{Control, Finished, Packet, Position};
+use crate::graph::view::untyped::state_json;
+use crate::graph::view::{Nested, Seen, Snapshot, View};
 
 impl<S: State> Snapshot<Arc<S>> {
     /// Returns the state as JSON, without secret channels. The schema is the graph's.

@@ -12,7 +12,8 @@ use crate::graph::node::NodeId;
 use crate::graph::records::{Mapping, Reader};
 use crate::graph::state::{State, Writes};
 use crate::graph::superstep::{Finished, Position, Stand, Task};
-use crate::graph::view::{FailureInfo, Ledger, TaskSnapshot, View, origin::task_id};
+use crate::graph::view::origin::task_id;
+use crate::graph::view::{FailureInfo, Ledger, TaskSnapshot, View};
 
 pub(crate) fn task_snapshot<S: State, N: NodeId, C: Send + Sync + 'static>(
     table: &Arc<Table<S, N, C>>,

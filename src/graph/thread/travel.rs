@@ -7,12 +7,10 @@ use super::scope::Above;
 use crate::checkpoint::{CheckpointId, CheckpointRecord, Key, TaskRecord, TaskStatus, encode_record};
 use crate::graph::error::RunError;
 use crate::graph::node::NodeId;
-use crate::graph::records::{
-    BY_HANDLER, Caller, HANDLER, Reader, Recorder, Stamp,
-    caller::pointer,
-    child_copies::{copy_child, forked, unknown},
-    reader::reader,
-};
+use crate::graph::records::caller::pointer;
+use crate::graph::records::child_copies::{copy_child, forked, unknown};
+use crate::graph::records::reader::reader;
+use crate::graph::records::{BY_HANDLER, Caller, HANDLER, Reader, Recorder, Stamp};
 use crate::graph::state::State;
 
 /// Forks a checkpoint of a subgraph and every checkpoint around it, and moves the head there.

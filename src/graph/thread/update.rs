@@ -10,13 +10,14 @@ use crate::checkpoint::{CheckpointId, SendRecord, Source, TaskRecord, TaskStatus
 use crate::graph::error::RunError;
 use crate::graph::node::NodeId;
 use crate::graph::persist::save;
-use crate::graph::records::{Durability, Held, NEW_LINE, Puts, SENT, START_KEY, START_NODE, reader::reader};
-use crate::graph::run::{Run, apply::fire, net::netted};
+use crate::graph::records::reader::reader;
+use crate::graph::records::{Durability, Held, NEW_LINE, Puts, SENT, START_KEY, START_NODE};
+use crate::graph::run::Run;
+use crate::graph::run::apply::fire;
+use crate::graph::run::net::netted;
 use crate::graph::state::{ApplyError, IntoWrites, Mask, State, Writes};
-use crate::graph::superstep::{
-    Finished, Start, Task,
-    position::{apply_writes, fresh_read, named, with_returned},
-};
+use crate::graph::superstep::position::{apply_writes, fresh_read, named, with_returned};
+use crate::graph::superstep::{Finished, Start, Task};
 
 impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
     /// Writes the state as if the node that ran last had returned the update. With [`at`](Self::at): on a new branch.

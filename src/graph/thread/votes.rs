@@ -4,10 +4,8 @@
 use super::handle::Thread;
 use crate::checkpoint::{QuestionRecord, TaskRecord, TermsRecord, VoteRecord};
 use crate::graph::error::RunError;
-use crate::graph::interrupt::{
-    Answer, CloseReason, Closed, EXPIRY, InterruptId, To,
-    terms::{terms_of, votes_of},
-};
+use crate::graph::interrupt::terms::{terms_of, votes_of};
+use crate::graph::interrupt::{Answer, CloseReason, Closed, EXPIRY, InterruptId, To};
 use crate::graph::node::NodeId;
 use crate::graph::records::{Reader, Tasks};
 use crate::graph::state::{State, value};

@@ -6,7 +6,8 @@ use serde_json::Value;
 
 use super::task_journal::{JournalEffect, JournalEntry, JournalKind, JournalRun, time};
 use crate::checkpoint::{EffectEnd, EffectKind, EffectRecord};
-use crate::graph::records::{EntryKey, HALF_ID, ids::uuid};
+use crate::graph::records::ids::uuid;
+use crate::graph::records::{EntryKey, HALF_ID};
 use crate::graph::state::reading;
 
 /// Returns the entries that records hold, in the order in which they were made.

@@ -5,11 +5,9 @@ use std::io::Write;
 
 use super::job::RunVerifier;
 use crate::graph::{Ctx, NodeError};
-use crate::nodes::{
-    changes::{DIFF_LIMIT, NAMED, lines},
-    folder::failed,
-    prompts::Diff,
-};
+use crate::nodes::changes::{DIFF_LIMIT, NAMED, lines};
+use crate::nodes::folder::failed;
+use crate::nodes::prompts::Diff;
 
 /// Returns the changes, limited by the verifier's settings.
 pub(super) async fn shown<C: Send + Sync + 'static>(job: &RunVerifier, ctx: &Ctx<C>) -> Result<Diff, NodeError> {

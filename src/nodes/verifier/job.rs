@@ -6,10 +6,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::drivers::{NewLimits, Usage};
 use crate::findings::{Fingerprint, VerifierOutput};
-use crate::nodes::{
-    agents::AgentSpec,
-    folder::{Base, Folder},
-};
+use crate::nodes::agents::AgentSpec;
+use crate::nodes::folder::{Base, Folder};
 use crate::spec::VerifierEntry;
 use crate::verifiers::TaskView;
 use crate::workspace::TreeId;

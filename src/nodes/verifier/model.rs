@@ -11,13 +11,12 @@ use super::result::{VerifierResult, failure};
 use super::{diff, remarks};
 use crate::findings::{Finding, FindingKind, Severity, Verdict, VerifierReport};
 use crate::graph::{Ctx, NodeError};
-use crate::nodes::{
-    agents::{AgentSpec, Agents},
-    folder::failed,
-    prompts::{Diff, Prompt, verifiers::Verification},
-    submit::Submit,
-    turn::{Answer, Cut, Turn},
-};
+use crate::nodes::agents::{AgentSpec, Agents};
+use crate::nodes::folder::failed;
+use crate::nodes::prompts::verifiers::Verification;
+use crate::nodes::prompts::{Diff, Prompt};
+use crate::nodes::submit::Submit;
+use crate::nodes::turn::{Answer, Cut, Turn};
 use crate::spec::VerifierEntry;
 use crate::verifiers::{Neighbour, TaskView};
 

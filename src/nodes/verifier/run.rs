@@ -8,10 +8,8 @@ use super::job::{RanVerifier, RunVerifier};
 use super::result::{VerifierResult, failure};
 use super::{code, model, outcome, shell, undone};
 use crate::graph::{Ctx, NodeError};
-use crate::nodes::{
-    agents::Agents,
-    folder::{After, Base, TamperCheck, tampering_message},
-};
+use crate::nodes::agents::Agents;
+use crate::nodes::folder::{After, Base, TamperCheck, tampering_message};
 use crate::spec::Mode;
 
 /// Runs a verifier. A verifier that crashes, times out, returns nonsense or changes files has an error among its

@@ -11,8 +11,7 @@ use crate::nodes::{
     review_phase as reviewed,
 };
 use crate::routes::{AfterIntegration, AfterPhaseHalt, AfterPhaseReview, AfterPlanPhases};
-use crate::workflows::task_based::ExecutionState;
-use crate::workflows::task_based::done as tasks_done;
+use crate::workflows::task_based::{ExecutionState, done as tasks_done};
 
 /// The steps of one attempt at a phase.
 #[derive(NodeId)]

@@ -21,7 +21,6 @@ fn main() {
         Ok::<_, NodeError>(Draft::update().text(name))
     });
     let lent = String::from("tides");
-    let _ = StateGraph::<Draft, Step>::new().add_node(Step::Write, |_: Arc<Draft>, _: Ctx| async {
-        Ok::<_, NodeError>(Draft::update().text(&*lent))
-    });
+    let _ = StateGraph::<Draft, Step>::new()
+        .add_node(Step::Write, |_: Arc<Draft>, _: Ctx| async { Ok::<_, NodeError>(Draft::update().text(&*lent)) });
 }

@@ -9,9 +9,9 @@ use super::config::ApiConfig;
 use super::http::Http;
 use super::parts::Parts;
 use super::turn;
+use crate::drivers::tools::ToolLimits;
 use crate::drivers::{
     AgentEvents, AgentRequest, Capabilities, Driver, DriverError, Finished, SessionRef, SessionStore, events,
-    tools::ToolLimits,
 };
 
 /// Driver for a model behind OpenAI's chat completions.

@@ -1,7 +1,8 @@
 //! Parts of the driver that all its turns share: server, sessions, limits. Data only.
 
 use super::http::Http;
-use crate::drivers::{Price, SessionStore, tools::ToolLimits};
+use crate::drivers::tools::ToolLimits;
+use crate::drivers::{Price, SessionStore};
 
 #[derive(Debug)]
 pub(super) struct Parts {

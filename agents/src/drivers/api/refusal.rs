@@ -7,7 +7,8 @@ use reqwest::header::{HeaderMap, HeaderName, RETRY_AFTER};
 use serde_json::Value;
 
 use super::key::KeyFilter;
-use crate::drivers::{DriverError, ErrorClass, error::tells_refusal};
+use crate::drivers::error::tells_refusal;
+use crate::drivers::{DriverError, ErrorClass};
 
 /// Maximum length of a server's message in an error, in characters.
 const SHOWN: usize = 1000;

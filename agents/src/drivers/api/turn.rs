@@ -15,11 +15,11 @@ use super::reply::Reply;
 use super::transcript::{Transcript, append_bounded};
 use super::usage;
 use super::wire::{self, Assistant, ToolCall};
+use crate::drivers::error::tells_refusal;
+use crate::drivers::sessions::{Messages, OpenTurn, TurnRequest};
+use crate::drivers::tools::{ToolAnswer, Toolbox, beginning};
 use crate::drivers::{
     Access, AgentEvent, AgentRequest, DriverError, ErrorClass, Finished, Sender, Session, Status, Usage,
-    error::tells_refusal,
-    sessions::{Messages, OpenTurn, TurnRequest},
-    tools::{ToolAnswer, Toolbox, beginning},
 };
 
 /// Maximum size of a tool result in an event, in bytes.

@@ -7,7 +7,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 
-use crate::drivers::{SubmitTool, tools::ToolSpec};
+use crate::drivers::SubmitTool;
+use crate::drivers::tools::ToolSpec;
 
 /// Message of the assistant, as it is stored and sent back.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

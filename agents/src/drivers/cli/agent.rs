@@ -11,9 +11,10 @@ use super::dialect::Dialect;
 use super::scratch::Scratch;
 use super::turn::{Turn, cut};
 use super::{claude, codex, prompt, strict};
+use crate::drivers::sessions::TurnRequest;
 use crate::drivers::{
     AgentEvent, AgentEvents, AgentRequest, Capabilities, Driver, DriverError, ErrorClass, Finished, Sender, SessionRef,
-    SessionStore, events, sessions::TurnRequest,
+    SessionStore, events,
 };
 use crate::process::{Environment, OutputItem, Program, Redactor, Running, Stopped, Watch};
 

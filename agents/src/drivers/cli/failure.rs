@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use crate::drivers::{DriverError, ErrorClass, error::tells_refusal};
+use crate::drivers::error::tells_refusal;
+use crate::drivers::{DriverError, ErrorClass};
 
 /// Phrases and the class they indicate; the first match counts.
 const WORDS: [(ErrorClass, &[&str]); 5] = [

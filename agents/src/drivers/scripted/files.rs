@@ -1,9 +1,8 @@
 //! File changes inside a folder: no absolute path, no `..`, no `.git`, no symbolic link on the way. Each is idempotent,
 //! because a turn that was killed is repeated.
 
-use std::fs;
-use std::io;
 use std::path::{Path, PathBuf};
+use std::{fs, io};
 
 use super::step::{EditFile, MoveFile, WriteFile};
 use crate::drivers::tools::RelativePath;

@@ -6,7 +6,8 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::words::{Span, UsageSaid};
-use crate::drivers::{ErrorClass, tools::RelativePath};
+use crate::drivers::ErrorClass;
+use crate::drivers::tools::RelativePath;
 
 #[derive(Clone, Debug, Deserialize)]
 #[serde(rename_all = "snake_case")]

@@ -6,9 +6,10 @@ use futures::future::BoxFuture;
 use tokio::time::{Instant, timeout_at};
 
 use super::forward::forward_methods;
+use crate::drivers::ledger::TurnName;
 use crate::drivers::{
     AgentEvent, AgentEvents, AgentRequest, Capabilities, Driver, DriverError, Finished, Ledger, Limits, Price,
-    SessionRef, Status, Usage, events, ledger::TurnName,
+    SessionRef, Status, Usage, events,
 };
 
 /// Time for a turn over a limit to end by itself: it may be about to.
