@@ -4,12 +4,12 @@ use std::collections::BTreeSet;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use super::effect_scope::escaped;
 use super::known::{EarlierQuestion, Known, Rematch};
 use super::level::QuestionOwner;
 use super::places::{Asking, Place, PlaceRule, Places};
 use super::task::{QuestionUse, TaskCtx};
 use crate::graph::interrupt::Question;
+use crate::graph::records::escaped_key;
 
 impl<C> TaskCtx<C> {
     /// Returns the place of a question among all that are asked in the name of the same saved task.
@@ -28,9 +28,9 @@ impl<C> TaskCtx<C> {
     /// Returns who asks, how many questions it has asked before, and by which rule: the node, or the effect that it is in.
     pub(crate) fn asks_as(&self, key: Option<&str>) -> (String, usize, PlaceRule) {
         let scope = self.effect_scope();
-        let asker = format!("{}{}", self.asker(), scope.as_ref().map_or("", |scope| scope.path()));
+        let asker = format!("{}{}", self.asker(), scope.as_ref().map_or("", |scope| scope.path().as_str()));
         if let Some(key) = key {
-            return (format!("{asker}={}", escaped(key)), 0, PlaceRule::Key);
+            return (format!("{asker}={}", escaped_key(key)), 0, PlaceRule::Key);
         }
         let nth = match scope {
             Some(scope) => scope.next_question(),

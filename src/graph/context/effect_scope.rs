@@ -1,12 +1,12 @@
 //! The scope of an effect's body. The body does not run once the effect is recorded, so whatever it asks, records or draws is
 //! counted under the effect's key, apart from what the node does beside it. Knows no journal and no question.
 
-use std::fmt::Write;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
 use super::task::TaskCtx;
 use crate::checkpoint::EffectKind;
+use crate::graph::records::JournalPath;
 
 tokio::task_local! {
     static CURRENT: Arc<EffectScope>;
@@ -19,7 +19,7 @@ pub(crate) struct EffectScope {
     task: usize,
     key: String,
     /// The keys of the effects on the way down, the way journals and askers name them.
-    path: String,
+    path: JournalPath,
     outer: Option<Arc<EffectScope>>,
     asked: AtomicU32,
     drawn: [AtomicU32; EffectKind::COUNT],
@@ -38,7 +38,7 @@ impl EffectScope {
     }
 
     /// Returns the keys of the effects on the way down.
-    pub(crate) fn path(&self) -> &str {
+    pub(crate) fn path(&self) -> &JournalPath {
         &self.path
     }
 
@@ -87,8 +87,7 @@ impl<C> TaskCtx<C> {
     /// Makes the scope of an effect under this key. `part` tells a probe from a body.
     pub(crate) fn new_effect_scope(&self, key: &str, part: &str) -> Arc<EffectScope> {
         let outer = CURRENT.try_with(Arc::clone).ok();
-        let mut path = self.effect_scope().map(|scope| scope.path.clone()).unwrap_or_default();
-        let _ = write!(path, "@{}{part}/", escaped(key));
+        let path = self.effect_scope().map(|scope| scope.path.clone()).unwrap_or_default().effect(key, part);
         Arc::new(EffectScope {
             task: address(self),
             key: key.to_owned(),
@@ -108,18 +107,4 @@ pub(crate) async fn within<T>(scope: Arc<EffectScope>, body: impl Future<Output 
 
 fn address<C>(task: &TaskCtx<C>) -> usize {
     std::ptr::from_ref(task) as usize
-}
-
-/// A key in which nothing can be taken for a separator of places and askers.
-pub(crate) fn escaped(key: &str) -> String {
-    let mut text = String::with_capacity(key.len());
-    for letter in key.chars() {
-        match letter {
-            '%' | '/' | '.' | '@' | ':' | '!' | '=' | '?' => {
-                let _ = write!(text, "%{:02X}", u32::from(letter));
-            }
-            _ => text.push(letter),
-        }
-    }
-    text
 }

@@ -7,7 +7,7 @@ use tokio::sync::Notify;
 use super::known::Answers;
 use super::places::Places;
 use crate::checkpoint::CheckpointId;
-use crate::graph::records::Journal;
+use crate::graph::records::{Journal, JournalPath};
 use crate::graph::view::origin::task_id;
 
 /// The place of a graph in a run: the root, or a subgraph in a task.
@@ -43,7 +43,7 @@ pub(crate) struct JournalScope {
     /// The journal of the root graph's task that this is in; none in the root graph, whose tasks have one each.
     pub journal: Option<Arc<Journal>>,
     /// The path of the graph in it.
-    pub place: String,
+    pub path: JournalPath,
     /// The version of the graph's control at which this activation started; paths count from there.
     pub base: u64,
 }

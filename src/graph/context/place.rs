@@ -1,12 +1,11 @@
 //! Where a task writes in the journal: the same place in every attempt, resume and replay, whatever numbers its checkpoints
 //! get. Tells tasks of subgraphs apart by the way down to them.
 
-use std::fmt::Write;
 use std::sync::Arc;
 
 use super::task::TaskCtx;
 use crate::checkpoint::EffectKind;
-use crate::graph::records::{Journal, SENT};
+use crate::graph::records::{Journal, JournalPath, PathTask, SENT};
 
 impl<C> TaskCtx<C> {
     /// The journal of the root graph's task that this one is, or is inside of.
@@ -26,39 +25,31 @@ impl<C> TaskCtx<C> {
 
     /// The key of an entry; within an effect, under the effect's key.
     pub(crate) fn entry_key(&self, kind: EffectKind, key: &str) -> String {
+        let path = self.journal_path();
         let scope = self.effect_scope();
-        self.key_within(scope.as_ref().map_or("", |scope| scope.path()), kind, key)
-    }
-
-    fn key_within(&self, effects: &str, kind: EffectKind, key: &str) -> String {
-        let kind = match kind {
-            EffectKind::Effect => 'e',
-            EffectKind::Value => 'v',
-            EffectKind::Time => 't',
-            EffectKind::Random => 'r',
-            EffectKind::Sleep => 's',
-            EffectKind::Failure => 'f',
-            EffectKind::Signal => 'g',
-        };
-        format!("{}{effects}{kind}:{key}", self.place())
+        let path = if let Some(scope) = &scope { path.within(scope.path()) } else { path };
+        path.entry(kind, key)
     }
 
     /// Returns the prefix of the keys of this task's own effects.
     pub(crate) fn own_effects(&self) -> String {
-        self.key_within("", EffectKind::Effect, "")
+        self.journal_path().entry(EffectKind::Effect, "")
     }
 
     /// A number drawn at random. With a seed it is the task's own, whatever ran before it.
     pub(crate) fn drawn(&self) -> u64 {
         let scope = self.effect_scope();
         let (within, nth) = match &scope {
-            Some(scope) => (scope.path(), scope.used(EffectKind::Random)),
+            Some(scope) => (scope.path().as_str(), scope.used(EffectKind::Random)),
             None => ("", self.inside().journal.nth[EffectKind::Random as usize]),
         };
         let place = || {
             format!(
                 "{} {} {:x} {} {within}{nth}",
-                self.level.journal.place, self.at.step, self.at.task, self.facts.name
+                self.level.journal.path.as_str(),
+                self.at.step,
+                self.at.task,
+                self.facts.name
             )
         };
         self.shared.environment.outside.noise_at(place)
@@ -74,34 +65,21 @@ impl<C> TaskCtx<C> {
         *nth - 1
     }
 
-    /// The place of what a subgraph of this task writes.
-    pub(crate) fn place_below(&self, call: u32) -> String {
+    /// The path of what a subgraph of this task writes.
+    pub(crate) fn path_below(&self, call: u32) -> JournalPath {
         let first = self.inside().subgraphs.first_call;
-        format!("{}{}/", self.place(), call.saturating_sub(first))
+        self.journal_path().subgraph(call.saturating_sub(first))
     }
 
-    /// Superstep of the activation and task, as long as they are not the journal's own; handlers apart from bodies.
-    fn place(&self) -> String {
-        let mut place = self.level.journal.place.clone();
-        if self.level.journal.journal.is_some() {
-            let _ = write!(
-                place,
-                "{:x}/{}",
-                self.at.version.saturating_sub(self.level.journal.base),
-                escaped(&self.facts.first_name)
-            );
-            if self.at.task >= SENT {
-                let _ = write!(place, ".{:x}", self.at.task - SENT);
-            }
-            place.push('/');
-        }
-        if self.facts.handler {
-            place.push('!');
-        }
-        place
+    /// The path of what this task writes; handlers apart from bodies.
+    fn journal_path(&self) -> JournalPath {
+        let scope = &self.level.journal;
+        let own = || PathTask {
+            round: self.at.version.saturating_sub(scope.base),
+            node: &self.facts.first_name,
+            sent: self.at.task.checked_sub(SENT),
+        };
+        let path = if scope.journal.is_some() { scope.path.task(own()) } else { scope.path.clone() };
+        if self.facts.handler { path.handler() } else { path }
     }
-}
-
-pub(crate) fn escaped(name: &str) -> String {
-    name.replace('%', "%25").replace('/', "%2F").replace('.', "%2E")
 }

@@ -1,4 +1,5 @@
-//! Keys of journal entries, read: where an entry was made, and the key that the body gave it. Pure; `place` writes them.
+//! Keys of journal entries, read: where an entry was made, and the key that the body gave it. [`JournalPath`](super::JournalPath)
+//! writes them. Pure.
 
 use super::ids::HANDLER;
 

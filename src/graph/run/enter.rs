@@ -53,7 +53,7 @@ pub(crate) fn level<C>(ctx: &Ctx<C>, persistence: Persistence, call: u32) -> Lev
         if unsaved { (Some(task.question_owner()), task.asker_inside(call)) } else { (None, String::new()) };
     let beats = above.beats.iter().chain(&task.attempt.beat).cloned().collect();
     let questions = QuestionScope { owner, asker };
-    let journal = JournalScope { journal: Some(Arc::clone(task.journal())), place: task.place_below(call), base: 0 };
+    let journal = JournalScope { journal: Some(Arc::clone(task.journal())), path: task.path_below(call), base: 0 };
     Level { names: names.into(), places, path, keeps_own, unsaved, questions, beats, journal }
 }
 

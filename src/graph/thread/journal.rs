@@ -8,12 +8,11 @@ use serde_json::Value;
 use super::task_values::answer_info;
 use crate::checkpoint::{CheckpointId, EventRecord, Key, decode_record};
 use crate::graph::build::Table;
-use crate::graph::context::place::escaped;
 use crate::graph::error::RunError;
 use crate::graph::interrupt::{AnyQuestion, Question, Shows};
 use crate::graph::node::NodeId;
 use crate::graph::node::body::node_path;
-use crate::graph::records::{BY_HANDLER, HANDLER, Reader, SENT, START_NODE};
+use crate::graph::records::{BY_HANDLER, JournalPath, PathTask, Reader, SENT, START_NODE, handler_of};
 use crate::graph::run::net::netted;
 use crate::graph::state::State;
 use crate::graph::superstep::{Position, Stand, Task};
@@ -35,14 +34,14 @@ impl Ledger {
         task: &Task<S>,
         is_root: bool,
     ) -> Self {
-        let (node, sent) = (table.node_name(task.node).to_string(), task.key.checked_sub(SENT));
-        let first = (task.node != START_NODE).then(|| escaped(&table.row(task.node).facts.first_name));
-        let segment = first.unwrap_or_default() + &sent.map(|at| format!(".{at:x}")).unwrap_or_default();
+        let node = table.node_name(task.node).to_string();
+        let first = (task.node != START_NODE).then(|| table.row(task.node).facts.first_name.to_string());
         let written = match &task.stand {
             Stand::Done(done) => done.writes.0.clone(),
             Stand::Ready | Stand::Asked { .. } | Stand::Failed(_) => vec![],
         };
-        let mut ledger = Self::bare(reader, own, is_root, segment);
+        let mut ledger = Self::bare(reader, own, is_root);
+        (ledger.task.name, ledger.task.sent) = (first.unwrap_or_default(), task.key.checked_sub(SENT));
         (ledger.task.place, ledger.task.version) = (place(&node, &task_id(own.0, own.1)), pos.control.version);
         ledger.secrets = Secrets::of(table, &pos.state, written);
         ledger.questions = questions(table, task, &node);
@@ -50,14 +49,14 @@ impl Ledger {
     }
 
     /// Returns the ledger of a task that its graph no longer has.
-    pub(crate) fn bare(reader: &Reader, own: (CheckpointId, u32), is_root: bool, segment: String) -> Self {
+    pub(crate) fn bare(reader: &Reader, own: (CheckpointId, u32), is_root: bool) -> Self {
         Self {
             store: Arc::downgrade(&reader.store),
             thread: reader.thread.clone(),
             birth: reader.birth,
-            task: LedgerTask { own, place: String::new(), version: 0, segment },
+            task: LedgerTask { own, ..LedgerTask::default() },
             root: is_root.then_some(own),
-            prefixes: if is_root { vec![String::new()] } else { vec![] },
+            prefixes: if is_root { vec![JournalPath::default()] } else { vec![] },
             questions: vec![],
             secrets: Secrets::default(),
         }
@@ -68,11 +67,11 @@ impl Ledger {
         let Activation { call, by_handler, base } = activation;
         self.root = above.root;
         self.secrets.extend(&above.secrets);
-        let at = self.task.version.saturating_sub(base);
         let Some(above) = above.prefixes.get(usize::from(by_handler && above.prefixes.len() > 1)) else { return };
-        let handler = if by_handler { "!" } else { "" };
-        let (way, name) = (format!("{above}{handler}{call}/{at:x}/"), &self.task.segment);
-        self.prefixes = vec![format!("{way}{name}/"), format!("{way}{}{name}/", escaped(HANDLER))];
+        let above = if by_handler { above.clone().handler() } else { above.clone() };
+        let (graph, LedgerTask { name, sent, version, .. }) = (above.subgraph(call), &self.task);
+        let task = |node: &str| graph.task(PathTask { round: version.saturating_sub(base), node, sent: *sent });
+        self.prefixes = vec![task(name), task(&handler_of(name))];
     }
 
     async fn read(&self) -> Result<TaskJournal, RunError> {
@@ -103,14 +102,14 @@ impl Ledger {
         for (at, bytes) in reader.scan(key("")..=next).await? {
             if let Key::Effect { task: of, key, .. } = at
                 && of == task
-                && self.prefixes.iter().any(|prefix| key.starts_with(prefix))
+                && self.prefixes.iter().any(|prefix| prefix.holds(&key))
             {
                 records.push((key, decode_record(&reader.thread, "journal entry", &bytes)?));
             }
         }
         let mut entries = entries(records);
-        if !self.prefixes.iter().any(String::is_empty) {
-            let depth = self.prefixes.first().map_or(0, |prefix| prefix.matches('/').count() / 3);
+        if !self.prefixes.iter().any(JournalPath::is_root) {
+            let depth = self.prefixes.first().map_or(0, JournalPath::depth);
             entries.iter_mut().for_each(|entry| _ = entry.path.drain(..depth.min(entry.path.len())));
         }
         let messages = attached(&mut entries, self.emitted_messages(reader, checkpoint).await?);

@@ -158,7 +158,7 @@ impl LostTask {
             wake: None,
             awaits: vec![],
             effects: record.effects,
-            ledger: Ledger::bare(reader, (pos.meta.id, key), is_root, String::new()),
+            ledger: Ledger::bare(reader, (pos.meta.id, key), is_root),
             activation: None,
         })
     }

@@ -5,6 +5,7 @@ use std::sync::Weak;
 use super::secrets::Secrets;
 use super::task_journal::JournalQuestion;
 use crate::checkpoint::{CheckpointId, Checkpointer, ThreadId};
+use crate::graph::records::JournalPath;
 
 /// The location of a task's journal.
 #[derive(Clone)]
@@ -16,14 +17,14 @@ pub(crate) struct Ledger {
     pub task: LedgerTask,
     /// The checkpoint and key of the root graph's task that it is in.
     pub root: Option<(CheckpointId, u32)>,
-    /// The prefixes of the keys of its entries, and of its error handler's, below the root graph's task.
-    pub prefixes: Vec<String>,
+    /// The paths of its entries, and of its error handler's, below the root graph's task.
+    pub prefixes: Vec<JournalPath>,
     pub questions: Vec<JournalQuestion>,
     pub secrets: Secrets,
 }
 
 /// The task that a journal belongs to.
-#[derive(Clone)]
+#[derive(Clone, Default)]
 pub(crate) struct LedgerTask {
     /// The checkpoint that planned the task, and its key as it is stored.
     pub own: (CheckpointId, u32),
@@ -31,8 +32,10 @@ pub(crate) struct LedgerTask {
     pub place: String,
     /// The version of the graph's control when it was planned.
     pub version: u64,
-    /// The name in journals, with the index among sends.
-    pub segment: String,
+    /// The name in journals: the node's first one.
+    pub name: String,
+    /// The index of its send.
+    pub sent: Option<u32>,
 }
 
 /// The activation of a subgraph that a snapshot shows.
