@@ -2,12 +2,14 @@
 
 use std::any::type_name;
 
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::graph::{Interrupt, Question};
 
 /// One of `approve`, `reject` and `revise`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Verdict {
     /// Go ahead.
     Approve,
@@ -28,7 +30,7 @@ impl Verdict {
 }
 
 /// A person's decision in plain words.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Reply {
     /// The command.
     pub verdict: Verdict,

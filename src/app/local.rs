@@ -7,7 +7,6 @@ use std::time::{Duration, SystemTime};
 use serde::Serialize;
 use serde_json::Value;
 
-use super::decide::{Reply, Verdict};
 use super::erased::{AnyThread, Call};
 use super::failure::Failure;
 use super::graphs::Graphs;
@@ -280,10 +279,8 @@ pub(crate) async fn answer(thread: &dyn AnyThread, request: AnswerRequest) -> Re
             let answer = Answer::cancel();
             if let Some(to) = to { answer.to(to) } else { answer }
         }
-        AnswerInput::Approve => thread.decide(to, &reply(Verdict::Approve, None, &by)).await?,
-        AnswerInput::Reject(feedback) => thread.decide(to, &reply(Verdict::Reject, feedback, &by)).await?,
+        AnswerInput::Reply(reply) => thread.decide(to, &reply).await?,
         AnswerInput::Edited(text) => thread.edited(to, text).await?,
-        AnswerInput::Revise(feedback) => thread.decide(to, &reply(Verdict::Revise, Some(feedback), &by)).await?,
     };
     if let Some(by) = by {
         answer = answer.by(by);
@@ -294,10 +291,6 @@ pub(crate) async fn answer(thread: &dyn AnyThread, request: AnswerRequest) -> Re
 fn question_id(given: Option<String>) -> Result<Option<InterruptId>, Failure> {
     let id = given.map(|id| id.parse::<InterruptId>()).transpose();
     id.map_err(|error| Failure::usage(error.to_string()).hint("`{status}` lists the open questions"))
-}
-
-fn reply(verdict: Verdict, feedback: Option<String>, by: &Option<String>) -> Reply {
-    Reply { verdict, feedback, by: by.clone() }
 }
 
 async fn discard(thread: &dyn AnyThread, signal: &str) -> Result<Value, Failure> {

@@ -4,6 +4,7 @@
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use super::decide::Reply;
 use super::erased::Call;
 
 /// A request to the process that holds the store.
@@ -81,9 +82,7 @@ pub(crate) struct SignalInput {
 #[serde(rename_all = "snake_case")]
 pub(crate) enum AnswerInput {
     Json(Value),
-    Approve,
-    Reject(Option<String>),
-    Revise(String),
+    Reply(Reply),
     /// Cancels the question.
     Cancel,
     /// Text edited with `edit`.

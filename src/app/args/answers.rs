@@ -3,7 +3,7 @@
 use clap::Args;
 
 use super::runs::InteractiveArg;
-use crate::app::decide::Verdict;
+use crate::app::decide::{Reply, Verdict};
 
 /// The question that an answer is for, and the person who gives it.
 #[derive(Args, Clone, Debug, Default)]
@@ -126,25 +126,31 @@ pub(crate) struct Dismiss {
 /// One of `approve`, `reject`, `revise`.
 pub(crate) struct Decision {
     pub thread: String,
-    pub verdict: Verdict,
-    pub feedback: Option<String>,
+    pub reply: Reply,
     pub to: AnswerTo,
+}
+
+impl Decision {
+    fn new(thread: String, verdict: Verdict, feedback: Option<String>, to: AnswerTo) -> Self {
+        let reply = Reply { verdict, feedback, by: to.by.clone() };
+        Self { thread, reply, to }
+    }
 }
 
 impl From<Approve> for Decision {
     fn from(Approve { thread, to }: Approve) -> Self {
-        Self { thread, verdict: Verdict::Approve, feedback: None, to }
+        Self::new(thread, Verdict::Approve, None, to)
     }
 }
 
 impl From<Reject> for Decision {
     fn from(Reject { thread, feedback, to }: Reject) -> Self {
-        Self { thread, verdict: Verdict::Reject, feedback, to }
+        Self::new(thread, Verdict::Reject, feedback, to)
     }
 }
 
 impl From<Revise> for Decision {
     fn from(Revise { thread, feedback, to }: Revise) -> Self {
-        Self { thread, verdict: Verdict::Revise, feedback: Some(feedback), to }
+        Self::new(thread, Verdict::Revise, Some(feedback), to)
     }
 }

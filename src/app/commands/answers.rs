@@ -4,7 +4,6 @@ use super::json_input;
 use super::output::CommandOutput;
 use super::session::Session;
 use crate::app::args::{AnswerTo, Decision, Resume, StopArgs};
-use crate::app::decide::Verdict;
 use crate::app::erased::RunRequest;
 use crate::app::failure::Failure;
 use crate::app::local::answer;
@@ -25,13 +24,8 @@ impl Session {
     }
 
     pub(super) async fn decide(&self, decision: Decision) -> Result<CommandOutput, Failure> {
-        let Decision { thread, verdict, feedback, to } = decision;
-        let says = match verdict {
-            Verdict::Approve => AnswerInput::Approve,
-            Verdict::Reject => AnswerInput::Reject(feedback),
-            Verdict::Revise => AnswerInput::Revise(feedback.unwrap_or_default()),
-        };
-        self.answer_question(thread, says, to).await
+        let Decision { thread, reply, to } = decision;
+        self.answer_question(thread, AnswerInput::Reply(reply), to).await
     }
 
     pub(super) async fn answer_question(

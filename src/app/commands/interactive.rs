@@ -8,6 +8,7 @@ use super::editor::{EditedText, edit_text};
 use super::output::CommandOutput;
 use super::session::Session;
 use crate::app::args::InteractiveArg;
+use crate::app::decide::{Reply, Verdict};
 use crate::app::erased::{AnyThread, RunRequest};
 use crate::app::failure::Failure;
 use crate::app::print::{note, print_failure};
@@ -108,13 +109,14 @@ fn read(line: &str, asked: &OpenQuestion) -> Option<AnswerInput> {
     let (word, rest) = line.split_once(char::is_whitespace).map_or((line, ""), |(word, rest)| (word, rest.trim()));
     let text = Some(rest.to_owned()).filter(|rest| !rest.is_empty());
     let fits = asked.words.iter().any(|known| known == word);
-    Some(match (word, text) {
+    let verdict = match (word, &text) {
         ("", _) => return None,
-        ("approve", None) if fits => AnswerInput::Approve,
-        ("reject", text) if fits => AnswerInput::Reject(text),
-        ("revise", Some(text)) if fits => AnswerInput::Revise(text),
-        _ => AnswerInput::Json(serde_json::from_str(line).unwrap_or_else(|_| Value::from(line))),
-    })
+        ("approve", None) if fits => Verdict::Approve,
+        ("reject", _) if fits => Verdict::Reject,
+        ("revise", Some(_)) if fits => Verdict::Revise,
+        _ => return Some(AnswerInput::Json(serde_json::from_str(line).unwrap_or_else(|_| Value::from(line)))),
+    };
+    Some(AnswerInput::Reply(Reply { verdict, feedback: text, by: None }))
 }
 
 /// Reads a line of standard input; none at its end, or after Ctrl-C. A detached thread reads it, so that the end of the
@@ -137,16 +139,20 @@ async fn line() -> Option<String> {
 mod tests {
     use super::*;
 
+    fn reply(verdict: Verdict, feedback: Option<&str>) -> AnswerInput {
+        AnswerInput::Reply(Reply { verdict, feedback: feedback.map(str::to_owned), by: None })
+    }
+
     fn parsed(line: &str) -> Option<AnswerInput> {
         let words = ["approve", "reject", "revise"].map(str::to_owned).to_vec();
         read(line, &OpenQuestion { words, ..OpenQuestion::default() })
     }
 
     #[rstest::rstest]
-    #[case(" approve\n", Some(AnswerInput::Approve))]
-    #[case("reject", Some(AnswerInput::Reject(None)))]
-    #[case("reject too long\n", Some(AnswerInput::Reject(Some("too long".into()))))]
-    #[case("revise  shorter, please", Some(AnswerInput::Revise("shorter, please".into())))]
+    #[case(" approve\n", Some(reply(Verdict::Approve, None)))]
+    #[case("reject", Some(reply(Verdict::Reject, None)))]
+    #[case("reject too long\n", Some(reply(Verdict::Reject, Some("too long"))))]
+    #[case("revise  shorter, please", Some(reply(Verdict::Revise, Some("shorter, please"))))]
     #[case("revise", Some(AnswerInput::Json("revise".into())))]
     #[case("skip", Some(AnswerInput::Json("skip".into())))]
     #[case("\"skip\"", Some(AnswerInput::Json("skip".into())))]
