@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use super::text::needs_escape;
+use superstep_base::shell::shell_word;
 
 #[derive(Clone, Debug)]
 pub(crate) struct Caller {
@@ -35,47 +35,9 @@ impl Caller {
     }
 }
 
-/// Quotes a word for a shell, where that is needed; control characters are escaped, so that a terminal only shows them.
-///
-/// ```
-/// assert_eq!(superstep::app::shell_word("the tides"), "'the tides'");
-/// ```
-pub fn shell_word(word: &str) -> String {
-    let is_plain = |c: char| c.is_ascii_alphanumeric() || "_-./:@%+=,#".contains(c);
-    if !word.is_empty() && word.chars().all(is_plain) && !word.starts_with(['#', '-', '=']) {
-        return word.to_owned();
-    }
-    if word.chars().any(needs_escape) {
-        return format!("$'{}'", word.chars().map(escaped).collect::<String>());
-    }
-    format!("'{}'", word.replace('\'', "'\\''"))
-}
-
-/// Escapes a character as bash and zsh read it between `$'` and `'`.
-fn escaped(c: char) -> String {
-    match c {
-        '\'' | '\\' => format!("\\{c}"),
-        c if needs_escape(c) => c.to_string().bytes().map(|byte| format!("\\x{byte:02x}")).collect(),
-        c => c.to_string(),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[rstest::rstest]
-    #[case("essay-1", "essay-1")]
-    #[case("an essay", "'an essay'")]
-    #[case("it's", r"'it'\''s'")]
-    #[case("", "''")]
-    #[case("-x", "'-x'")]
-    #[case("=x", "'=x'")]
-    #[case("a\u{1b}[2J", r"$'a\x1b[2J'")]
-    #[case("it's\u{202e}", r"$'it\'s\xe2\x80\xae'")]
-    fn words_survive_a_shell(#[case] word: &str, #[case] written: &str) {
-        assert_eq!(shell_word(word), written);
-    }
 
     #[rstest::rstest]
     #[case(None, "a b", "tool events 'a b' --follow")]

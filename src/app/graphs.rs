@@ -1,8 +1,9 @@
 //! The graphs of a program, by name.
 
+use superstep_base::near::near;
+
 use super::erased::AnyGraph;
 use super::failure::Failure;
-use crate::checkpoint::near::near;
 
 #[derive(Default)]
 pub(crate) struct Graphs(pub Vec<Box<dyn AnyGraph>>);

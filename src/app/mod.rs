@@ -49,7 +49,6 @@ mod time;
 mod typed;
 mod watch;
 
-pub use caller::shell_word;
 pub use decide::{Decide, Reply, Verdict};
 pub use entry::{Entry, Register};
 pub use exit::Exit;
@@ -57,3 +56,4 @@ pub use failure::Refusal;
 pub use output::{Instead, Said};
 pub use program::App;
 pub use stored::{ChannelChange, Found, Pending, StoredThread};
+pub use superstep_base::shell::shell_word;

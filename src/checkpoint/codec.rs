@@ -27,7 +27,7 @@ const ENCODE_DEPTH: usize = 128;
 
 /// Maximum nesting when reading. `rmp-serde` also counts options, enums and newtypes, and every written value must stay
 /// readable.
-const DECODE_DEPTH: usize = 4 * ENCODE_DEPTH;
+pub(super) const DECODE_DEPTH: usize = 4 * ENCODE_DEPTH;
 
 /// Encodes an engine record: one byte of format, then bincode.
 ///

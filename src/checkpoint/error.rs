@@ -2,11 +2,12 @@
 
 use std::error::Error;
 use std::fmt::{self, Display};
-use std::path::PathBuf;
+use std::io;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::id::{CheckpointId, ThreadId};
-use super::near::meant;
+use super::unknown_thread::meant;
 
 /// A failure of a checkpointer. Nothing of a refused commit is stored.
 #[derive(Clone, thiserror::Error, strum::IntoStaticStr)]
@@ -180,14 +181,14 @@ pub enum CheckpointError {
         source: Arc<dyn Error + Send + Sync>,
     },
     /// A system call failed.
-    #[error("cannot {what} at {}: {reason}", path.display())]
+    #[error("cannot {what} at {}: {source}", path.display())]
     Io {
         /// Operation: "create the store".
         what: String,
         /// Path.
         path: PathBuf,
-        /// Message of the operating system.
-        reason: String,
+        /// Error of the operating system.
+        source: Arc<io::Error>,
     },
 }
 
@@ -206,6 +207,11 @@ impl CheckpointError {
     /// Returns [`CheckpointError::Damaged`].
     pub fn damaged(thread: &ThreadId, what: impl Display, reason: impl Display) -> Self {
         Self::Damaged { thread: thread.to_string(), what: what.to_string(), reason: reason.to_string() }
+    }
+
+    /// Returns [`CheckpointError::Io`].
+    pub(crate) fn io(what: &str, path: &Path, source: io::Error) -> Self {
+        Self::Io { what: what.into(), path: path.into(), source: Arc::new(source) }
     }
 
     /// Returns [`CheckpointError::UnknownThread`] without similar names.

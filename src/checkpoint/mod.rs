@@ -19,7 +19,6 @@ pub mod key_bytes;
 pub mod kit;
 mod lease;
 mod memory;
-pub(crate) mod near;
 #[cfg(not(feature = "sled"))]
 pub(crate) mod no_sled;
 pub(crate) mod panics;

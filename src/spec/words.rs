@@ -1,5 +1,7 @@
 //! Messages about unknown keys and words. Knows no setting.
 
+use superstep_base::near::near;
+
 /// The maximum number of listed words.
 const FEW: usize = 10;
 
@@ -10,10 +12,8 @@ pub(crate) fn quoted<W: AsRef<str>>(words: &[W]) -> String {
 
 /// Returns `; did you mean …?` with the closest of the words, or an empty text.
 pub(crate) fn meant<W: AsRef<str>>(word: &str, words: &[W]) -> String {
-    let words: Vec<&str> = words.iter().map(AsRef::as_ref).collect();
-    let near = similar::get_close_matches(word, &words, 1, 0.6);
-    let part = words.iter().find(|known| word.len() >= 3 && known.contains(word));
-    near.first().or(part).map_or_else(String::new, |near| format!("; did you mean `{near}`?"))
+    let near = near(word, words.iter().map(AsRef::as_ref));
+    near.first().map_or_else(String::new, |near| format!("; did you mean `{near}`?"))
 }
 
 /// Returns `; did you mean …?`, or all the words if none is close and there are few.

@@ -97,7 +97,7 @@ const FOLDERS: [(&str, &[&str]); 19] = [
         ],
     ),
     ("subgraph", &["state", "interrupt", "error", "view", "context", "node", "build", "superstep", "run", "replay"]),
-    ("shape", &["state", "interrupt", "error", "view", "context", "node", "build", "spec", "thread"]),
+    ("shape", &["state", "interrupt", "error", "records", "view", "context", "node", "build", "spec", "thread"]),
     ("runner", &["state", "interrupt", "error", "records", "node", "build", "run", "thread", "shape"]),
     (
         "kit",

@@ -2,6 +2,8 @@
 
 use std::collections::{HashMap, HashSet, VecDeque};
 
+use superstep_base::near::distance;
+
 use super::error::PlanProblem;
 use super::id::TaskId;
 use super::task::Entry;
@@ -55,18 +57,12 @@ fn of_entry(entry: &Entry, entries: &[Entry], known: &HashMap<&TaskId, usize>) -
 /// Returns the ids of the plan that differ from this one by one character, or only in their letters.
 fn near<'e>(needed: &TaskId, ids: impl Iterator<Item = &'e TaskId>) -> Vec<TaskId> {
     let stem = |id: &TaskId| id.as_str().trim_end_matches(|c: char| c.is_ascii_lowercase()).to_owned();
-    let is_near = |id: &&TaskId| stem(id) == stem(needed) || differs_by_one(id.as_str(), needed.as_str());
+    let is_near = |id: &&TaskId| stem(id) == stem(needed) || are_near(id.as_str(), needed.as_str());
     ids.filter(is_near).take(NEAR).cloned().collect()
 }
 
-fn differs_by_one(one: &str, other: &str) -> bool {
-    if one.len() < 2 && other.len() < 2 {
-        return false;
-    }
-    let same_start = one.bytes().zip(other.bytes()).take_while(|(a, b)| a == b).count();
-    let (one, other) = (&one[same_start..], &other[same_start..]);
-    let same_end = one.bytes().rev().zip(other.bytes().rev()).take_while(|(a, b)| a == b).count();
-    one.len() - same_end <= 1 && other.len() - same_end <= 1
+fn are_near(one: &str, other: &str) -> bool {
+    one.len().max(other.len()) > 1 && distance(one, other) <= 1
 }
 
 fn cycle(entries: &[Entry], path: &[usize]) -> Option<PlanProblem> {

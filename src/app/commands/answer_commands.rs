@@ -1,8 +1,9 @@
 //! The commands that answer a question. Pure.
 
 use serde_json::Value;
+use superstep_base::shell::shell_word;
 
-use crate::app::caller::{Caller, shell_word};
+use crate::app::caller::Caller;
 use crate::app::shapes::OpenQuestion;
 
 /// Adds to each question of a thread the commands that answer it, each with these options.

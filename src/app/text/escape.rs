@@ -3,6 +3,8 @@
 use std::borrow::Cow;
 use std::fmt::Write;
 
+use superstep_base::shell::needs_escape;
+
 /// Escapes control characters and invisible ones: `\n`, `\u{1b}`, `\u{202e}`.
 pub(crate) fn clean(text: &str) -> Cow<'_, str> {
     if !text.chars().any(needs_escape) {
@@ -42,21 +44,6 @@ pub(crate) fn safe_json(json: &str) -> Cow<'_, str> {
         }
     }
     out.into()
-}
-
-/// Returns true if a terminal may do something other than show it.
-pub(crate) fn needs_escape(c: char) -> bool {
-    c.is_control() || is_unseen(c)
-}
-
-/// Returns true if a character is invisible: it turns the direction of writing, joins or separates others, breaks
-/// lines, fills, or is a tag. It can make one name look like another.
-fn is_unseen(c: char) -> bool {
-    matches!(c,
-        '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{180b}'..='\u{180f}' | '\u{feff}' | '\u{fff9}'..='\u{fffb}' |
-        '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' |
-        '\u{115f}'..='\u{1160}' | '\u{17b4}'..='\u{17b5}' | '\u{3164}' | '\u{ffa0}' |
-        '\u{1bca0}'..='\u{1bca3}' | '\u{1d173}'..='\u{1d17a}' | '\u{e0000}'..='\u{e0fff}')
 }
 
 #[cfg(test)]

@@ -11,7 +11,7 @@ mod story;
 mod workflow;
 
 pub(crate) use block::emitted;
-pub(crate) use escape::{clean, clean_lines, needs_escape, safe_json};
+pub(crate) use escape::{clean, clean_lines, safe_json};
 pub(crate) use lists::{columns_of, events, graphs, history, threads, waiting};
 pub(crate) use report::{meant, questions, report, shown};
 pub(crate) use story::{Part, part, story};

@@ -1,7 +1,7 @@
 //! Backup as a directory that is either complete or absent. Knows where a store is built and when it gets its name.
 
-use std::fs;
 use std::path::{Path, PathBuf};
+use std::{fs, io};
 
 use super::directory::sync_path;
 use super::files::io_at;
@@ -67,7 +67,8 @@ pub(super) fn refuse_existing(path: &Path, what: &str) -> Result<(), CheckpointE
     if path.symlink_metadata().is_err() {
         return Ok(());
     }
-    Err(CheckpointError::Io { what: what.into(), path: path.into(), reason: "there is something already".into() })
+    let source = io::Error::new(io::ErrorKind::AlreadyExists, "there is something already");
+    Err(CheckpointError::io(what, path, source))
 }
 
 pub(super) fn beside(path: &Path, ending: &str) -> PathBuf {

@@ -4,7 +4,7 @@
 use std::ops::Bound;
 use std::path::Path;
 use std::time::Duration;
-use std::{fmt, fs};
+use std::{fmt, fs, io};
 
 use serde::Serialize;
 use sled::Batch;
@@ -59,8 +59,7 @@ impl SledCheckpointer {
     pub fn compact(path: impl AsRef<Path>) -> Result<Compacted> {
         let path = path.as_ref();
         if !path.join("format").exists() {
-            let reason = "there is no store".into();
-            return Err(CheckpointError::Io { what: "compact the store".into(), path: path.into(), reason });
+            return Err(open::no_store("compact the store", path));
         }
         let OpenedStore { disk, marker_file, lock, epoch } =
             open::open(path, &SledOptions { spend_reserve: true, ..SledOptions::default() })?;
@@ -154,7 +153,7 @@ fn verify(key: &[u8], row: &[u8]) -> Result<()> {
 fn refused(path: &Path, error: CheckpointError) -> CheckpointError {
     match error {
         CheckpointError::DamagedStore { path: at, reason } if at != path => {
-            CheckpointError::Io { what: "write the store anew".into(), path: at, reason }
+            CheckpointError::io("write the store anew", &at, io::Error::other(reason))
         }
         other => other,
     }

@@ -189,6 +189,6 @@ pub(super) fn io_at<T>(path: &Path, what: &str, result: io::Result<T>) -> Result
         io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
             CheckpointError::DiskFull { what: what.into(), path: path.into() }
         }
-        _ => CheckpointError::Io { what: what.into(), path: path.into(), reason: error.to_string() },
+        _ => CheckpointError::io(what, path, error),
     })
 }

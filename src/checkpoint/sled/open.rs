@@ -2,7 +2,7 @@
 //! point leaves a directory that can be opened.
 
 use std::fs::{self, File};
-use std::io::{Read, Write};
+use std::io::{self, Read, Write};
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
@@ -67,8 +67,7 @@ pub(super) struct ReadOnlyStore {
 /// Opens the store in the directory `path` read-only: writes nothing, and needs no write permission.
 pub(super) fn read(path: &Path) -> Result<ReadOnlyStore> {
     if !is_ours(path) {
-        let reason = "there is no store".into();
-        return Err(CheckpointError::Io { what: "read the store".into(), path: path.into(), reason });
+        return Err(no_store("read the store", path));
     }
     files::check(path, Access::Read)?;
     let lock = Lock::share(path)?;
@@ -145,8 +144,13 @@ fn create_directory(path: &Path) -> Result<()> {
     if writable(path, fs::read_dir(path))?.next().is_none() {
         return keep_private(path);
     }
-    let reason = "the directory holds other files; choose an empty or a new one".into();
-    Err(CheckpointError::Io { what: "create the store".into(), path: path.into(), reason })
+    let reason = "the directory holds other files; choose an empty or a new one";
+    Err(CheckpointError::io("create the store", path, io::Error::new(io::ErrorKind::DirectoryNotEmpty, reason)))
+}
+
+/// The error for a directory without a store.
+pub(super) fn no_store(what: &str, path: &Path) -> CheckpointError {
+    CheckpointError::io(what, path, io::Error::new(io::ErrorKind::NotFound, "there is no store"))
 }
 
 /// Returns whether an earlier opening created the directory.
@@ -196,13 +200,17 @@ fn remove_unfinished_snapshots(path: &Path) -> Result<()> {
     Ok(())
 }
 
+fn is_locked(error: &io::Error) -> bool {
+    error.to_string().contains("could not acquire lock")
+}
+
 /// Retries while sled's background threads of a closed handle still hold the file; no other process can, because the
 /// directory is locked.
 fn open_disk(path: &Path, options: &SledOptions) -> Result<Disk> {
     let mut tries = 0;
     loop {
         match Disk::open(path, options.cache_bytes) {
-            Err(CheckpointError::Io { reason, .. }) if tries < 200 && reason.contains("could not acquire lock") => {
+            Err(CheckpointError::Io { source, .. }) if tries < 200 && is_locked(&source) => {
                 tries += 1;
                 std::thread::sleep(Duration::from_millis(10));
             }

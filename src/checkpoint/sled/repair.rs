@@ -39,7 +39,7 @@ impl SledCheckpointer {
         refuse_existing(path, "repair the store")?;
         let _lock = if damaged.join("holder").is_file() { Some(Lock::take(damaged)?) } else { None };
         let opened = opened(found)?;
-        let scan = Scan::from(opened).map_err(|(file, error)| unread(&file, &error))?;
+        let scan = Scan::from(opened).map_err(|(file, error)| unread(&file, error))?;
         built_beside(path, "repair the store", async |partial| build(damaged, &scan, partial).await).await
     }
 }
@@ -55,7 +55,7 @@ async fn build(damaged: &Path, scan: &Scan, partial: &Path) -> Result<Repaired> 
     let store = SledCheckpointer::open(partial)?;
     let is_foreign = TrackedFiles::find(damaged)?.is_some_and(|tracked| !tracked.is_trusted());
     for thread in scan.threads() {
-        let (repaired, saved) = scan.thread(&thread).map_err(|error| unread(damaged, &error))?;
+        let (repaired, saved) = scan.thread(&thread).map_err(|error| unread(damaged, error))?;
         if let Some(mut saved) = saved {
             if is_foreign {
                 mark(&thread, &mut saved.records)?;
@@ -95,11 +95,11 @@ fn within(store: &Path) -> io::Result<Vec<PathBuf>> {
 fn opened(found: Vec<PathBuf>) -> Result<Vec<(PathBuf, File)>> {
     let open = |path: PathBuf| match files::read(&path) {
         Ok(file) => Ok((path, file)),
-        Err(error) => Err(unread(&path, &error)),
+        Err(error) => Err(unread(&path, error)),
     };
     found.into_iter().map(open).collect()
 }
 
-fn unread(path: &Path, error: &io::Error) -> CheckpointError {
-    CheckpointError::Io { what: "read the file".into(), path: path.into(), reason: error.to_string() }
+fn unread(path: &Path, error: io::Error) -> CheckpointError {
+    CheckpointError::io("read the file", path, error)
 }

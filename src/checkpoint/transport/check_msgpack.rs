@@ -6,9 +6,6 @@ const BINCODE: u8 = 2;
 /// Length of the header before a value's type name: codec, schema version, length of the name.
 const HEAD: usize = 6;
 
-/// Maximum depth of a value: values written under the limit of 128 need no more than this.
-pub(super) const DEPTH: usize = 512;
-
 /// Checks a stored value.
 ///
 /// # Errors

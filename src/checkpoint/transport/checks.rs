@@ -3,7 +3,8 @@
 
 use std::collections::{BTreeMap, HashSet};
 
-use super::check_msgpack::{DEPTH, check_msgpack};
+use super::check_msgpack::check_msgpack;
+use crate::checkpoint::codec::DECODE_DEPTH;
 use crate::checkpoint::threads::references::Reference;
 use crate::checkpoint::threads::thread_records::{StoredCheckpoint, ThreadRecords};
 use crate::checkpoint::{
@@ -212,7 +213,7 @@ fn check_task(decoded: &ThreadRecords, of: &CheckpointRecord, record: &TaskRecor
 }
 
 fn terms_fit(record: &TaskRecord) -> bool {
-    let fits = |value: &[u8]| check_msgpack(value, DEPTH).is_ok();
+    let fits = |value: &[u8]| check_msgpack(value, DECODE_DEPTH).is_ok();
     let terms = record.terms.iter().all(|terms| {
         terms.expires.is_none_or(|expires| expires <= MOST)
             && terms.approvals <= MANY

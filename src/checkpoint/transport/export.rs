@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 use std::fmt;
 use std::io::{self, Write};
-use std::path::PathBuf;
+use std::path::Path;
 
 use serde::Serialize;
 
@@ -106,8 +106,7 @@ pub async fn export_thread(
 }
 
 fn unwritten(error: io::Error) -> CheckpointError {
-    let (path, reason) = (PathBuf::from("the given file"), error.to_string());
-    CheckpointError::Io { what: "write the exported thread".into(), path, reason }
+    CheckpointError::io("write the exported thread", Path::new("the given file"), error)
 }
 
 /// Values that the checkpoints of a thread refer to, as counted in the first pass.

@@ -3,14 +3,15 @@
 
 use std::fmt;
 use std::hash::{BuildHasher, RandomState};
-use std::io::{self, Read};
-use std::path::PathBuf;
+use std::io::Read;
+use std::path::Path;
 
 use serde::Serialize;
 
-use super::check_msgpack::{DEPTH, check_msgpack};
+use super::check_msgpack::check_msgpack;
 use super::checks::{MOST, check};
 use super::file::{START, bad, begins, read};
+use crate::checkpoint::codec::DECODE_DEPTH;
 use crate::checkpoint::threads::insert::insert_thread;
 use crate::checkpoint::threads::thread_records::ThreadRecords;
 use crate::checkpoint::time::now;
@@ -161,11 +162,7 @@ impl Unpacked {
 /// Reads the whole file, unless its first bytes show that it is not an exported thread.
 fn whole(mut file: impl Read, max_bytes: u64) -> Result<Vec<u8>, CheckpointError> {
     let mut bytes = vec![];
-    let failed = |error: io::Error| CheckpointError::Io {
-        what: "read the exported thread".into(),
-        path: PathBuf::from("the given file"),
-        reason: error.to_string(),
-    };
+    let failed = |error| CheckpointError::io("read the exported thread", Path::new("the given file"), error);
     (&mut file).take(START.min(max_bytes)).read_to_end(&mut bytes).map_err(failed)?;
     if max_bytes >= START {
         begins(&bytes)?;
@@ -182,7 +179,9 @@ fn check_value((key, bytes): &Record) -> Result<(), CheckpointError> {
         return Err(bad(format!("{key} is too large")));
     }
     match key {
-        Key::Row(_) | Key::Log { .. } => check_msgpack(bytes, DEPTH).map_err(|reason| bad(format!("{key}: {reason}"))),
+        Key::Row(_) | Key::Log { .. } => {
+            check_msgpack(bytes, DECODE_DEPTH).map_err(|reason| bad(format!("{key}: {reason}")))
+        }
         _ => Ok(()),
     }
 }
@@ -192,13 +191,13 @@ fn check_decodes(thread: &ThreadId, key: &Key, bytes: &[u8]) -> Result<(), Check
     match key {
         Key::Effect { .. } => {
             let effect: EffectRecord = decode_record(thread, key, bytes).map_err(undecoded)?;
-            let deep = check_msgpack(&effect.value, DEPTH).err().filter(|reason| reason.contains("deeper"));
+            let deep = check_msgpack(&effect.value, DECODE_DEPTH).err().filter(|reason| reason.contains("deeper"));
             deep.map_or(Ok(()), |reason| Err(bad(format!("{key}: {reason}"))))
         }
         Key::Signal { .. } => {
             let signal: SignalRecord = decode_record(thread, key, bytes).map_err(undecoded)?;
             let checked = if signal.at <= MOST {
-                check_msgpack(&signal.value, DEPTH)
+                check_msgpack(&signal.value, DECODE_DEPTH)
             } else {
                 Err("its time is out of bounds".into())
             };

@@ -54,6 +54,7 @@ impl From<&RunError> for ErrorShape {
         match error {
             // the message contains the error of the node
             RunError::Node { error, .. } => shape.with_causes(NodeError::source(error).source()),
+            RunError::Checkpoint(error) => shape.with_causes(unprinted_source(error)),
             _ => shape.with_causes(error.source()),
         }
     }
@@ -61,8 +62,13 @@ impl From<&RunError> for ErrorShape {
 
 impl From<&CheckpointError> for ErrorShape {
     fn from(error: &CheckpointError) -> Self {
-        Self::new(error, error.into(), error.help().map(str::to_owned)).with_causes(error.source())
+        Self::new(error, error.into(), error.help().map(str::to_owned)).with_causes(unprinted_source(error))
     }
+}
+
+/// Returns the source of an error, unless its message ends with it.
+fn unprinted_source(error: &CheckpointError) -> Option<&(dyn Error + 'static)> {
+    error.source().filter(|_| !matches!(error, CheckpointError::Io { .. }))
 }
 
 impl From<&NodeError> for ErrorShape {

@@ -1,6 +1,8 @@
 //! Text for the person who answers the workflow's interrupts: the plan with its commands, the findings on a task, the
 //! location of its work. Pure.
 
+use superstep_base::shell::shell_word;
+
 use super::state::ExecutionState;
 use crate::drivers::dollars;
 use crate::nodes::{ApprovePlan, Halted, HaltedPhasePlace, PlanChanged};
@@ -46,11 +48,11 @@ pub fn describe_halt(state: &ExecutionState, question: &Halted) -> String {
     section(&mut lines, "comments", &question.comments.iter().flat_map(comment).collect::<Vec<_>>());
     section(&mut lines, "checks that failed", &failed(state));
     section(&mut lines, "changes", &changes.lines().map(str::to_owned).collect::<Vec<_>>());
-    let folder = quote(&state.working_dir.display().to_string());
+    let folder = shell_word(&state.working_dir.display().to_string());
     let kept: Vec<&str> = question.salvage.references().collect();
     if !kept.is_empty() {
         lines.push("its work is kept in git; look at all of it with".into());
-        lines.extend(kept.iter().map(|kept| format!("  git -C {folder} show {}", quote(kept))));
+        lines.extend(kept.iter().map(|kept| format!("  git -C {folder} show {}", shell_word(kept))));
     }
     lines.join("\n")
 }
@@ -126,14 +128,4 @@ fn failed(state: &ExecutionState) -> Vec<String> {
         lines.extend(output[output.len().saturating_sub(OUTPUT)..].iter().map(|line| format!("  {}", quoted(line))));
     }
     lines
-}
-
-/// Quotes a word for the shell.
-fn quote(word: &str) -> String {
-    let is_plain = |c: char| c.is_ascii_alphanumeric() || "_-./:@%+=,".contains(c);
-    if !word.is_empty() && word.chars().all(is_plain) {
-        word.to_owned()
-    } else {
-        format!("'{}'", word.replace('\'', "'\\''"))
-    }
 }
