@@ -123,8 +123,9 @@ impl Place {
     /// Returns a command of this program on the store of the demo, as a shell takes it.
     fn command(&self, words: &[&str]) -> String {
         let store = self.store().display().to_string();
-        let words = [&[self.bin.as_str()], words, &["--store", &store]].concat();
-        words.into_iter().map(shell_word).collect::<Vec<_>>().join(" ")
+        let option = |word: &str| if word.starts_with("--") { word.to_owned() } else { shell_word(word) };
+        let words = words.iter().map(|word| option(word)).collect::<Vec<_>>().join(" ");
+        format!("{} {words} --store {}", shell_word(&self.bin), shell_word(&store))
     }
 
     fn git(&self, words: &str) -> String {

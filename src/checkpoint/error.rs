@@ -7,7 +7,6 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::id::{CheckpointId, ThreadId};
-use super::unknown_thread::meant;
 
 /// A failure of a checkpointer. Nothing of a refused commit is stored.
 #[derive(Clone, thiserror::Error, strum::IntoStaticStr)]
@@ -295,4 +294,10 @@ impl CheckpointError {
 
 fn question(near: &[ThreadId]) -> String {
     if near.is_empty() { String::new() } else { format!(": {}", meant(near)) }
+}
+
+/// Returns `did you mean …?` with these names, or an empty string.
+pub(crate) fn meant(near: &[ThreadId]) -> String {
+    let names: Vec<String> = near.iter().map(|name| format!("`{name}`")).collect();
+    if names.is_empty() { String::new() } else { format!("did you mean {}?", names.join(" or ")) }
 }

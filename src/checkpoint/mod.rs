@@ -8,7 +8,7 @@ mod codec;
 mod depth;
 mod effect_record;
 mod envelope;
-mod error;
+pub(crate) mod error;
 mod event_record;
 #[cfg(feature = "test-util")]
 mod failing;

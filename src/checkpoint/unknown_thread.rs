@@ -19,9 +19,3 @@ pub(crate) async fn near_threads(store: &dyn Checkpointer, thread: &ThreadId) ->
 
 /// Maximum number of names that are compared.
 pub(super) const NAMES: usize = 10_000;
-
-/// Returns `did you mean …?` with these names, or an empty string.
-pub(crate) fn meant(near: &[ThreadId]) -> String {
-    let names: Vec<String> = near.iter().map(|name| format!("`{name}`")).collect();
-    if names.is_empty() { String::new() } else { format!("did you mean {}?", names.join(" or ")) }
-}

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::misfit::Incompatibility;
 use super::node_error::{ErrorClass, SharedNodeError};
 use super::unreadable::Unreadable;
-use crate::checkpoint::unknown_thread::meant;
+use crate::checkpoint::error::meant;
 use crate::checkpoint::{CheckpointError, CheckpointId, ThreadId};
 use crate::graph::interrupt::{InterruptId, SignalId};
 use crate::graph::state::ValueError;
