@@ -69,7 +69,7 @@ type Expand = fn(&DeriveInput) -> syn::Result<proc_macro2::TokenStream>;
 /// | it has another name | `was = "old"`, several allowed | what is stored under the old name is its own |
 /// | it has another type, and some value stored before does not fit it | `version = 2, upgrade = path` | the function makes the new value of the old one |
 /// | it is new, and another field is gone | `new` | as above; unmarked, a stored thread needs a migration, for one may be the other renamed |
-/// | it is gone | nothing | what is stored is carried along, so that the old code finds it again, and told in snapshots |
+/// | it is gone | nothing | what is stored is carried along, so that the old code finds it again, and listed in snapshots |
 /// | it is gone for good | `#[state(removed("old"))]` on the struct | what is stored is dropped |
 ///
 /// An upgrade is `fn(serde_json::Value, u32) -> Result<V, impl Display>`: it is given the value as JSON (bytes as a list of

@@ -40,7 +40,7 @@ const WORDS: [(&str, Rule); 11] = [
 ];
 
 impl Rule {
-    /// Returns the rule a word stands for.
+    /// Returns the rule with this name.
     pub(super) fn named(word: &str) -> Option<Self> {
         WORDS.into_iter().find(|(known, _)| *known == word).map(|(_, rule)| rule)
     }

@@ -12,7 +12,7 @@ use super::table::Table;
 use super::{ascii, dot, draw};
 use crate::checkpoint::{Checkpointer, ThreadId};
 use crate::graph::error::RunError;
-use crate::graph::interrupt::{Asks, Receives};
+use crate::graph::interrupt::{DeclaredQuestion, Receives};
 use crate::graph::node::NodeId;
 use crate::graph::records::{HANDLER, NodeCache};
 use crate::graph::state::State;
@@ -229,7 +229,7 @@ impl<S: State, N: NodeId, C> CompiledGraph<S, N, C> {
 
 impl<S: State, N: NodeId, C> Table<S, N, C> {
     /// Returns the declaration of a question, here or in a subgraph.
-    pub(crate) fn asks(&self, question: &str) -> Option<Asks> {
+    pub(crate) fn asks(&self, question: &str) -> Option<DeclaredQuestion> {
         let own = self.nodes.iter().find_map(|row| row.options.declared.asks.get(question)?.first().copied());
         let mut children = self.nodes.iter().flat_map(|row| &row.children);
         own.or_else(|| children.find_map(|child| child.0.asks(question)))
@@ -249,7 +249,7 @@ impl<S: State, N: NodeId, C> Table<S, N, C> {
     }
 
     /// Returns a node's declaration of a question; `namespace` leads down to the node's subgraph.
-    pub(crate) fn asked(&self, namespace: &[String], node: &str, question: &str) -> Option<Asks> {
+    pub(crate) fn asked(&self, namespace: &[String], node: &str, question: &str) -> Option<DeclaredQuestion> {
         let Some((first, rest)) = namespace.split_first() else {
             let row = self.row(self.now(node.strip_prefix(HANDLER).unwrap_or(node))?);
             return row.options.declared.asks.get(question)?.first().copied();

@@ -155,7 +155,7 @@ impl<S: State, N: NodeId, C> Table<S, N, C> {
         if node == START_NODE { "__start__".into() } else { Arc::clone(&self.row(node).name) }
     }
 
-    /// Returns the subgraphs that a node stands for or calls.
+    /// Returns the subgraphs that a node is or calls.
     pub(crate) fn children_of(&self, node: u32) -> &[AnyChild] {
         if node == START_NODE { &[] } else { &self.row(node).children }
     }

@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use super::graph_scope::QuestionOwner;
 use super::known::{EarlierQuestion, Known, Rematch};
-use super::level::QuestionOwner;
 use super::places::{Asking, Place, PlaceRule, Places};
 use super::task::{QuestionUse, TaskCtx};
 use crate::graph::interrupt::Question;
@@ -16,8 +16,8 @@ impl<C> TaskCtx<C> {
     pub(crate) fn place_of(&self, asking: &Asking) -> Place {
         let owner = self.question_owner();
         let mut places = owner.places.lock().unwrap_or_else(PoisonError::into_inner);
-        let mut inside = self.inside();
-        let QuestionUse { places: taken, .. } = &mut inside.questions;
+        let mut state = self.state();
+        let QuestionUse { places: taken, .. } = &mut state.questions;
         let place = places.find(asking, &owner.answers, |place| taken.contains(&place));
         if let Place::At(place) = place {
             taken.insert(place);
@@ -41,7 +41,7 @@ impl<C> TaskCtx<C> {
 
     /// The nearest task that is saved: it asks in its own name, and tasks of a child that is not saved in that name too.
     pub(crate) fn question_owner(&self) -> Arc<QuestionOwner> {
-        if let Some(owner) = &self.level.questions.owner {
+        if let Some(owner) = &self.scope.questions.owner {
             return Arc::clone(owner);
         }
         let make_owner = || {
@@ -54,22 +54,22 @@ impl<C> TaskCtx<C> {
                 id: self.id(),
             })
         };
-        Arc::clone(self.inside().questions.owner.get_or_insert_with(make_owner))
+        Arc::clone(self.state().questions.owner.get_or_insert_with(make_owner))
     }
 
     /// Returns the asker among those that share a saved task: stable across attempts, and when enclosing subgraphs
     /// start over.
     pub(crate) fn asker(&self) -> String {
         let by = if self.facts.handler { "!" } else { "" };
-        match &self.level.questions.owner {
-            Some(_) => format!("{}:{}.{:x}{by}", self.level.questions.asker, self.at.step, self.at.task),
+        match &self.scope.questions.owner {
+            Some(_) => format!("{}:{}.{:x}{by}", self.scope.questions.asker, self.at.step, self.at.task),
             None => by.to_owned(),
         }
     }
 
     /// The same for the tasks of a subgraph that this task calls, before their own part. Another attempt calls anew.
     pub(crate) fn asker_inside(&self, call: u32) -> String {
-        format!("{}/{}", self.asker(), call - self.inside().subgraphs.first_call)
+        format!("{}/{}", self.asker(), call - self.state().subgraphs.first_call)
     }
 
     /// Returns true if the task has called subgraphs or asked questions.
@@ -81,9 +81,9 @@ impl<C> TaskCtx<C> {
     /// been updated, or the payload varies. Only the end of an attempt shows this, as branches of a join ask in any order.
     pub(crate) fn rematched(&self, questions: &[Question]) -> Option<Arc<Known>> {
         let known = self.answers.as_ref().filter(|known| known.rematch == Rematch::New && !self.facts.by_position)?;
-        let inside = self.inside();
+        let state = self.state();
         let is_unused = |asker: &str, place: &u32| {
-            !inside.questions.places.contains(place) && known.asked.get(place).is_some_and(|asked| asked.asker == asker)
+            !state.questions.places.contains(place) && known.asked.get(place).is_some_and(|asked| asked.asker == asker)
         };
         let is_new = |asked: &&Question| {
             let own = (asked.id.checkpoint, asked.id.task) == (self.at.checkpoint, self.at.task);
@@ -109,9 +109,9 @@ impl<C> TaskCtx<C> {
     /// effect asked is not asked again once the effect is recorded.
     pub(crate) fn unasked(&self) -> Option<String> {
         let known = self.answers.as_ref()?;
-        let inside = self.inside();
+        let state = self.state();
         let own = |asked: &EarlierQuestion| self.own_part(&asked.asker).is_some_and(|part| !part.starts_with('@'));
-        let mut left = known.answers.keys().filter(|place| !inside.questions.places.contains(place));
+        let mut left = known.answers.keys().filter(|place| !state.questions.places.contains(place));
         let asked = left.find_map(|place| known.asked.get(place).filter(|asked| own(asked)))?;
         Some(asked.name.clone())
     }

@@ -4,8 +4,8 @@ use std::any::type_name;
 use std::sync::Arc;
 
 use super::ctx::Ctx;
+use super::graph_scope::QuestionOwner;
 use super::known::EarlierQuestion;
-use super::level::QuestionOwner;
 use super::places::{Asking, Place};
 use super::task::{Raised, TaskCtx};
 use crate::checkpoint::TermsRecord;
@@ -113,7 +113,7 @@ impl<C> TaskCtx<C> {
     ) -> Result<Answered<I::Resume>, Box<Raised>> {
         let (asker, nth, rule) = self.asks_as(key);
         if let Some(key) = key
-            && !self.inside().journal.used.insert(format!("={asker}"))
+            && !self.state().journal.used.insert(format!("={asker}"))
         {
             return Err(wrong(RunError::EffectTwice { node: Arc::clone(&self.facts.name), key: key.to_owned() }));
         }
@@ -164,7 +164,7 @@ impl<C> TaskCtx<C> {
                 terms: self.agreed(place, terms),
                 name: I::NAME.to_owned(),
                 node: self.facts.name.to_string(),
-                namespace: self.level.names.to_vec(),
+                namespace: self.scope.names.to_vec(),
                 payload,
                 shows: Shows::of::<I>(),
                 answered: false,
@@ -177,7 +177,7 @@ impl<C> TaskCtx<C> {
     /// The terms of a question that is asked now. The task runs again when it expires.
     fn agreed(&self, place: u32, terms: Option<&TermsRecord>) -> Terms {
         let Some(terms) = terms else { return Terms::default() };
-        self.inside().note_wake(terms.expires);
+        self.state().note_wake(terms.expires);
         let QuestionOwner { checkpoint, task, .. } = *self.question_owner();
         Terms { record: TermsRecord { checkpoint, task, place, ..terms.clone() }, votes: vec![] }
     }
@@ -192,7 +192,7 @@ impl<C> TaskCtx<C> {
     pub(crate) fn birth(&self) -> u64 {
         match &self.shared.recorder {
             Some(recorder) => recorder.birth(),
-            None => *self.shared.environment.birth.get_or_init(|| self.shared.noise() & clock::BIRTH),
+            None => *self.shared.environment.birth.get_or_init(|| self.shared.random() & clock::BIRTH),
         }
     }
 

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 
 use tokio::sync::Notify;
 
-use super::task::{Attempt, AttemptProgress, Inside, NodeMeta, QuestionUse, Raised, SubgraphCalls, TaskCtx};
+use super::task::{Attempt, AttemptProgress, AttemptState, NodeMeta, QuestionUse, Raised, SubgraphCalls, TaskCtx};
 use crate::checkpoint::panics::caught;
 use crate::graph::error::{NodeError, RunError};
 
@@ -13,16 +13,16 @@ impl<C> TaskCtx<C> {
     /// The context of another attempt: its questions count from the beginning.
     pub(crate) fn retried(&self, attempt: u32, facts: Option<&Arc<NodeMeta>>, beat: Option<Arc<Notify>>) -> Arc<Self> {
         let progress = {
-            let mut before = self.inside();
+            let mut before = self.state();
             let questions = QuestionUse { owner: before.questions.owner.clone(), ..QuestionUse::default() };
             let subgraphs =
                 SubgraphCalls { ended: std::mem::take(&mut before.subgraphs.ended), ..SubgraphCalls::default() };
-            let inside = Inside { questions, subgraphs, ..Inside::default() };
-            AttemptProgress { inside: Mutex::new(inside), ..AttemptProgress::default() }
+            let state = AttemptState { questions, subgraphs, ..AttemptState::default() };
+            AttemptProgress { state: Mutex::new(state), ..AttemptProgress::default() }
         };
         Arc::new(Self {
             shared: Arc::clone(&self.shared),
-            level: Arc::clone(&self.level),
+            scope: Arc::clone(&self.scope),
             facts: Arc::clone(facts.unwrap_or(&self.facts)),
             at: self.at,
             attempt: Attempt { number: attempt, beat, ..self.attempt },
@@ -35,17 +35,17 @@ impl<C> TaskCtx<C> {
     }
 
     /// Stops the task. What was raised first says how it ended; what branches that ran at the same time ask and wait for
-    /// stands beside it, and what is wrong is told in any case.
+    /// is kept beside it, and an error is reported in any case.
     pub(crate) fn raise(&self, raised: Raised) {
         if let Some(scope) = self.effect_scope() {
             scope.stop();
         }
         let Err(beside) = self.progress.raised.set(raised) else { return };
-        let mut inside = self.inside();
+        let mut state = self.state();
         match beside {
-            Raised::Ask(question) => inside.waits.questions.entry(None).or_default().push(question),
-            Raised::Sleep(until) => inside.note_wake(Some(until)),
-            Raised::Wrong(error) => inside.waits.wrong = inside.waits.wrong.take().or(Some(error)),
+            Raised::Ask(question) => state.waits.questions.entry(None).or_default().push(question),
+            Raised::Sleep(until) => state.note_wake(Some(until)),
+            Raised::Wrong(error) => state.waits.wrong = state.waits.wrong.take().or(Some(error)),
             Raised::Inside | Raised::Signal(_) | Raised::Parent(..) | Raised::Stopped(_) => {}
         }
     }
@@ -59,13 +59,13 @@ impl<C> TaskCtx<C> {
     /// Returns true if this attempt has used an answer.
     pub(crate) fn answered(&self) -> bool {
         let Some(known) = self.answers.as_ref().filter(|known| !known.answers.is_empty()) else { return false };
-        self.inside().questions.places.iter().any(|place| known.answers.contains_key(place))
+        self.state().questions.places.iter().any(|place| known.answers.contains_key(place))
     }
 
     /// The failure of a subgraph that the body's error tells of, whatever type it was put into.
     pub(crate) fn passed_on(&self, error: &NodeError) -> Option<RunError> {
         let text = caught(|| error.source().to_string()).ok()?;
-        let inside = self.inside();
-        inside.subgraphs.failures.iter().find(|failure| failure.to_string() == text).cloned()
+        let state = self.state();
+        state.subgraphs.failures.iter().find(|failure| failure.to_string() == text).cloned()
     }
 }

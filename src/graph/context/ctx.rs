@@ -107,7 +107,7 @@ impl<C> Ctx<C> {
 
     /// Tells an idle timeout that the node is alive; with it are the nodes whose subgraphs it is in.
     pub fn heartbeat(&self) {
-        self.0.level.beat();
+        self.0.scope.beat();
         if let Some(beat) = &self.0.attempt.beat {
             beat.notify_one();
         }
@@ -118,6 +118,6 @@ impl<C> Ctx<C> {
     /// Returns the nodes whose subgraphs this task is in, outermost first; empty in the root graph. A second call of a
     /// subgraph by one task adds `#1`, and so on.
     pub fn namespace(&self) -> &[String] {
-        &self.0.level.names
+        &self.0.scope.names
     }
 }

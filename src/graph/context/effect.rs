@@ -127,8 +127,8 @@ where
         Box::pin(async move {
             let Self { ctx, key, arguments, body, probe } = self;
             let task = &*ctx.0;
-            let begun = task.begin_entry(EffectKind::Effect, &key, arguments).await;
-            let mut entry = match begun.map_err(|wrong| task.wrong(wrong))? {
+            let found = task.begin_entry(EffectKind::Effect, &key, arguments).await;
+            let mut entry = match found.map_err(|wrong| task.wrong(wrong))? {
                 JournalLookup::Recorded(record) => return task.taken(&key, &record).map_err(|wrong| task.wrong(wrong)),
                 JournalLookup::Failed(error) => return Err(error),
                 JournalLookup::New(entry) => entry,
@@ -201,7 +201,7 @@ pub(crate) enum JournalLookup {
 }
 
 impl<C> TaskCtx<C> {
-    /// Runs an effect's body, or its probe, in a scope of its own. What a body returns after it has asked or begun to wait does
+    /// Runs an effect's body, or its probe, in a scope of its own. What a body returns after it has asked or started to wait does
     /// not count: it runs again.
     async fn in_effect<T>(&self, (key, part): (&str, &str), body: impl Future<Output = T>) -> Result<T, Interrupted> {
         let scope = self.new_effect_scope(key, part);
@@ -223,7 +223,7 @@ impl<C> TaskCtx<C> {
             let (bytes, limit) = (full.len(), Commit::MAX_NAME);
             return Err(CheckpointError::TooLarge { what, bytes, limit }.into());
         }
-        if !self.inside().journal.used.insert(full.clone()) {
+        if !self.state().journal.used.insert(full.clone()) {
             return Err(RunError::EffectTwice { node: self.facts.name.clone(), key: key.to_owned() });
         }
         let hash = arguments.hash();

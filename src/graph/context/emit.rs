@@ -53,7 +53,7 @@ impl<C> Ctx<C> {
                 EventRecordKind::Custom => EventKind::Custom { node, task, value },
                 EventRecordKind::Message => EventKind::Message { metadata: self.0.metadata(), node, task, value },
             };
-            sink.send(&self.0.level.places, self.0.at.step, kind).await;
+            sink.send(&self.0.scope.places, self.0.at.step, kind).await;
         }
     }
 }
@@ -66,7 +66,7 @@ impl<C> TaskCtx<C> {
 
     /// The task as events name it.
     pub(crate) fn event_task(&self) -> EventTask {
-        EventTask::below(&self.level.places, &self.facts.name, self.id())
+        EventTask::below(&self.scope.places, &self.facts.name, self.id())
     }
 
     fn metadata(&self) -> MessageMetadata {
@@ -76,7 +76,7 @@ impl<C> TaskCtx<C> {
 
     /// A store that fails now fails the run at its next commit, which tells why.
     async fn record_event(&self, recorder: &Recorder, kind: EventRecordKind, value: &Value, is_kept: bool) {
-        let (checkpoint, task) = match &self.level.questions.owner {
+        let (checkpoint, task) = match &self.scope.questions.owner {
             Some(owner) => (owner.checkpoint, owner.task),
             None => (self.at.checkpoint, self.at.task),
         };
@@ -92,14 +92,14 @@ impl<C> TaskCtx<C> {
             at: self.shared.now(),
             within: self.effect_scope().map(|scope| scope.keys()).unwrap_or_default(),
         };
-        let root = self.level.journal.journal.as_ref().map_or(self.at.checkpoint, |journal| journal.checkpoint());
+        let root = self.scope.journal.journal.as_ref().map_or(self.at.checkpoint, |journal| journal.checkpoint());
         let _ = recorder.note(root, &event, is_kept).await;
     }
 
     /// The tasks on the way down; nodes alone where nobody listens to the events of the run.
     fn recorded_path(&self) -> Vec<String> {
         let own = self.event_task().path;
-        let nodes = if self.level.places.is_empty() { &self.level.names[..] } else { &[] };
+        let nodes = if self.scope.places.is_empty() { &self.scope.names[..] } else { &[] };
         nodes.iter().chain(own.iter()).cloned().collect()
     }
 }

@@ -11,9 +11,9 @@ mod effect;
 mod effect_scope;
 mod emit;
 mod exit;
+mod graph_scope;
 mod keep;
 mod known;
-mod level;
 pub(crate) mod permits;
 pub(crate) mod place;
 mod places;
@@ -32,8 +32,8 @@ pub use report::{Divergence, NotVerified, Verdict, Verified, WhatIf};
 pub use terms::Ask;
 
 pub(crate) use exit::{Budgets, Exit};
+pub(crate) use graph_scope::{GraphScope, JournalScope, QuestionScope};
 pub(crate) use known::{Answers, EarlierQuestion, Known};
-pub(crate) use level::{JournalScope, Level, QuestionScope};
 pub(crate) use permits::Permits;
 pub(crate) use report::{Comparison, Difference, Spot};
 #[cfg(feature = "test-util")]

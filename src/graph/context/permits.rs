@@ -98,7 +98,7 @@ impl Permits {
     }
 }
 
-/// Gives the permits back when the body ends or is dropped, whoever still holds its context.
+/// Gives the permits back when the body ends or is dropped, even if its context is still held.
 struct End(Arc<Permits>);
 
 impl Drop for End {

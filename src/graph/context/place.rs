@@ -11,7 +11,7 @@ impl<C> TaskCtx<C> {
     /// The journal of the root graph's task that this one is, or is inside of.
     pub(crate) fn journal(&self) -> &Arc<Journal> {
         let own = || Arc::new(Journal::new(self.at.checkpoint, self.at.task, self.at.step));
-        let found = self.level.journal.journal.as_ref().unwrap_or_else(|| self.journal.get_or_init(own));
+        let found = self.scope.journal.journal.as_ref().unwrap_or_else(|| self.journal.get_or_init(own));
         if self.attempt.again || self.attempt.number > 1 {
             found.begin_again();
         }
@@ -20,7 +20,7 @@ impl<C> TaskCtx<C> {
 
     /// The journal, if anything of this task has written to it.
     pub(crate) fn written_journal(&self) -> Option<&Arc<Journal>> {
-        self.level.journal.journal.as_ref().or_else(|| self.journal.get())
+        self.scope.journal.journal.as_ref().or_else(|| self.journal.get())
     }
 
     /// The key of an entry; within an effect, under the effect's key.
@@ -41,18 +41,18 @@ impl<C> TaskCtx<C> {
         let scope = self.effect_scope();
         let (within, nth) = match &scope {
             Some(scope) => (scope.path().as_str(), scope.used(EffectKind::Random)),
-            None => ("", self.inside().journal.nth[EffectKind::Random as usize]),
+            None => ("", self.state().journal.nth[EffectKind::Random as usize]),
         };
         let place = || {
             format!(
                 "{} {} {:x} {} {within}{nth}",
-                self.level.journal.path.as_str(),
+                self.scope.journal.path.as_str(),
                 self.at.step,
                 self.at.task,
                 self.facts.name
             )
         };
-        self.shared.environment.outside.noise_at(place)
+        self.shared.environment.host.random_at(place)
     }
 
     /// Returns the number of entries of a kind without keys of their own that this attempt has used.
@@ -60,20 +60,20 @@ impl<C> TaskCtx<C> {
         if let Some(scope) = self.effect_scope() {
             return scope.next(kind);
         }
-        let nth = &mut self.inside().journal.nth[kind as usize];
+        let nth = &mut self.state().journal.nth[kind as usize];
         *nth += 1;
         *nth - 1
     }
 
     /// The path of what a subgraph of this task writes.
     pub(crate) fn path_below(&self, call: u32) -> JournalPath {
-        let first = self.inside().subgraphs.first_call;
+        let first = self.state().subgraphs.first_call;
         self.journal_path().subgraph(call.saturating_sub(first))
     }
 
     /// The path of what this task writes; handlers apart from bodies.
     fn journal_path(&self) -> JournalPath {
-        let scope = &self.level.journal;
+        let scope = &self.scope.journal;
         let own = || PathTask {
             round: self.at.version.saturating_sub(scope.base),
             node: &self.facts.first_name,

@@ -10,7 +10,7 @@ use super::task::{Raised, TaskCtx};
 use crate::checkpoint::{EffectKind, ReceiveRecord};
 use crate::graph::error::RunError;
 use crate::graph::interrupt::{Interrupted, Signal};
-use crate::graph::records::{Letter, Recorder};
+use crate::graph::records::{PendingSignal, Recorder};
 use crate::graph::state::{Canon, reading};
 
 impl<C: Send + Sync + 'static> Ctx<C> {
@@ -114,7 +114,7 @@ impl<C: Send + Sync + 'static> TaskCtx<C> {
     /// The key of the next signal or question of a type: they are counted by type.
     pub(crate) fn counted(&self, kind: EffectKind, name: &str) -> String {
         let place = self.entry_key(kind, name);
-        let nth = &mut *self.inside();
+        let nth = &mut *self.state();
         let nth = nth.questions.received.entry(place).or_default();
         *nth += 1;
         format!("{name}#{}", *nth - 1)
@@ -129,7 +129,7 @@ impl<C: Send + Sync + 'static> TaskCtx<C> {
     }
 
     /// The first signal of the type that no task has.
-    async fn first<T: Signal>(&self, wait: &Wait<'_>) -> Result<Option<(Letter, T)>, Box<Raised>> {
+    async fn first<T: Signal>(&self, wait: &Wait<'_>) -> Result<Option<(PendingSignal, T)>, Box<Raised>> {
         let letters = wait.recorder.letters().await.map_err(|error| wrong(error.into()))?;
         let Some(letter) = letters.into_iter().find(|letter| letter.record.name == wait.name) else { return Ok(None) };
         match reading::decode::<T>(&letter.record.value) {
@@ -146,7 +146,7 @@ impl<C: Send + Sync + 'static> TaskCtx<C> {
         &self,
         wait: &Wait<'_>,
         entry: &mut Entry,
-        letter: Letter,
+        letter: PendingSignal,
         signal: T,
     ) -> Result<Option<T>, RunError> {
         let signal = Some(signal);
@@ -162,11 +162,11 @@ impl<C: Send + Sync + 'static> TaskCtx<C> {
 
     /// The task waits for a signal.
     fn awaits(&self, name: &str, until: Option<u64>, entry: &str) -> Raised {
-        let (node, namespace) = (self.facts.name.to_string(), self.level.names.to_vec());
-        let mut inside = self.inside();
-        inside.note_wake(until);
+        let (node, namespace) = (self.facts.name.to_string(), self.scope.names.to_vec());
+        let mut state = self.state();
+        state.note_wake(until);
         let (name, entry) = (name.to_owned(), entry.to_owned());
-        inside.waits.receives.push(ReceiveRecord { name: name.clone(), node, namespace, until, entry });
+        state.waits.receives.push(ReceiveRecord { name: name.clone(), node, namespace, until, entry });
         Raised::Signal(name)
     }
 }
@@ -176,7 +176,7 @@ fn wrong(error: RunError) -> Box<Raised> {
 }
 
 /// Returns the number of signals of each type.
-pub(crate) fn counted(letters: &[Letter]) -> BTreeMap<&str, usize> {
+pub(crate) fn counted(letters: &[PendingSignal]) -> BTreeMap<&str, usize> {
     let mut counts = BTreeMap::new();
     for letter in letters {
         *counts.entry(letter.record.name.as_str()).or_default() += 1;

@@ -80,7 +80,7 @@ pub struct Divergence {
     /// The nodes whose subgraphs it is in, outermost first.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub namespace: Vec<String>,
-    /// The node; several joined by commas where it cannot be told which.
+    /// The node; several, joined by commas, where it is not known which.
     pub node: String,
     /// The part that differs: a write, a route, an effect, a question, a channel.
     pub what: String,

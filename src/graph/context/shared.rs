@@ -12,7 +12,7 @@ use super::exit::Budgets;
 use super::report::Comparison;
 use crate::checkpoint::ThreadId;
 use crate::graph::error::{NodeError, RunError};
-use crate::graph::records::{NodeCache, Outside, Recorder};
+use crate::graph::records::{Host, NodeCache, Recorder};
 use crate::graph::view::Sink;
 
 /// The part of a run that all its tasks share, those of its subgraphs included.
@@ -66,7 +66,7 @@ pub(crate) struct BudgetUse {
 #[derive(Default)]
 pub(crate) struct Environment {
     /// Clock and random numbers.
-    pub outside: Outside,
+    pub host: Host,
     /// Replaces effects in tests.
     pub stage: Option<Arc<dyn Stage>>,
     pub cache: Option<Arc<dyn NodeCache>>,
@@ -79,11 +79,11 @@ pub(crate) struct Environment {
 impl<C> Shared<C> {
     /// Milliseconds since 1970.
     pub(crate) fn now(&self) -> u64 {
-        self.environment.outside.now()
+        self.environment.host.now()
     }
 
-    pub(crate) fn noise(&self) -> u64 {
-        self.environment.outside.noise()
+    pub(crate) fn random(&self) -> u64 {
+        self.environment.host.random()
     }
 
     pub(crate) async fn cancelled(&self) {

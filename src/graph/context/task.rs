@@ -8,13 +8,13 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use tokio::sync::Notify;
 
 use super::exit::Exit;
+use super::graph_scope::{GraphScope, QuestionOwner};
 use super::known::Answers;
-use super::level::{Level, QuestionOwner};
 use super::permits::Permits;
 use super::shared::Shared;
 use crate::checkpoint::{CheckpointId, EffectKind, Key, ReceiveRecord};
 use crate::graph::error::RunError;
-use crate::graph::interrupt::{Asks, Question, SignalDeclarations};
+use crate::graph::interrupt::{DeclaredQuestion, Question, SignalDeclarations};
 use crate::graph::records::Journal;
 
 /// The properties that all tasks of a node share.
@@ -36,12 +36,12 @@ pub(crate) struct NodeMeta {
     pub by_position: bool,
 }
 
-pub(crate) type Declarations = BTreeMap<&'static str, Vec<Asks>>;
+pub(crate) type Declarations = BTreeMap<&'static str, Vec<DeclaredQuestion>>;
 
 /// One attempt of a task, as its body sees it.
 pub(crate) struct TaskCtx<C> {
     pub shared: Arc<Shared<C>>,
-    pub level: Arc<Level>,
+    pub scope: Arc<GraphScope>,
     pub facts: Arc<NodeMeta>,
     pub at: TaskPosition,
     pub attempt: Attempt,
@@ -89,7 +89,7 @@ pub(crate) struct AttemptProgress {
     pub calls: AtomicU32,
     /// Set once something stops the attempt.
     pub raised: OnceLock<Raised>,
-    pub inside: Mutex<Inside>,
+    pub state: Mutex<AttemptState>,
 }
 
 /// Subgraphs with state of their own, by name, and their newest checkpoints.
@@ -97,7 +97,7 @@ pub(crate) type Kept = Option<Arc<Vec<(String, CheckpointId)>>>;
 
 /// Mutable state of one attempt: subgraph calls, pending waits, journal entries and question places in use.
 #[derive(Debug, Default)]
-pub(crate) struct Inside {
+pub(crate) struct AttemptState {
     pub subgraphs: SubgraphCalls,
     pub waits: PendingWaits,
     pub journal: JournalUse,
@@ -150,7 +150,7 @@ pub(crate) struct QuestionUse {
     pub owner: Option<Arc<QuestionOwner>>,
 }
 
-impl Inside {
+impl AttemptState {
     /// The task goes on when the first one inside it does.
     pub(crate) fn note_wake(&mut self, wake: Option<u64>) {
         self.waits.wake = self.waits.wake.into_iter().chain(wake).min();
@@ -177,7 +177,7 @@ pub(crate) enum Raised {
 
 impl<C> TaskCtx<C> {
     pub(crate) fn id(&self) -> String {
-        self.level.task_id(self.at.checkpoint, self.at.step, self.at.task)
+        self.scope.task_id(self.at.checkpoint, self.at.step, self.at.task)
     }
 
     pub(crate) fn kept(&self, name: &str) -> Option<CheckpointId> {
@@ -185,7 +185,7 @@ impl<C> TaskCtx<C> {
         Some(kept.1)
     }
 
-    pub(crate) fn inside(&self) -> std::sync::MutexGuard<'_, Inside> {
-        self.progress.inside.lock().unwrap_or_else(PoisonError::into_inner)
+    pub(crate) fn state(&self) -> std::sync::MutexGuard<'_, AttemptState> {
+        self.progress.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

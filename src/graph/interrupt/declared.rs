@@ -10,7 +10,7 @@ use crate::graph::state::reading;
 pub(crate) type TakeAnswer = fn(&Answer, Vec<u8>) -> Result<Vec<u8>, String>;
 
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Asks {
+pub(crate) struct DeclaredQuestion {
     pub type_name: &'static str,
     pub answer: &'static str,
     pub take: TakeAnswer,

@@ -18,7 +18,7 @@ pub use question::{AnyQuestion, Interrupt, InterruptId, Interrupted, Question};
 pub use signal::{AwaitedSignal, SentSignal, Signal, SignalId, SignalRequest};
 
 pub(crate) use answer::To;
-pub(crate) use declared::Asks;
+pub(crate) use declared::DeclaredQuestion;
 pub(crate) use question::Shows;
 pub(crate) use signal::{KEYED, Receives, SignalDeclarations};
 pub(crate) use terms::{CloseReason, Closed, EXPIRY, Terms};

@@ -9,14 +9,14 @@ use serde_json::Value;
 use super::script::{EffectCall, Script, Test};
 use crate::checkpoint::time::system_time;
 use crate::checkpoint::{CheckpointId, RowId};
-use crate::graph::context::{EarlierQuestion, Level};
+use crate::graph::context::{EarlierQuestion, GraphScope};
 use crate::graph::error::RunError;
 use crate::graph::interrupt::Question;
 use crate::graph::node::{NodeId, Worker};
 use crate::graph::run::Run;
 use crate::graph::state::{Payload, State};
 use crate::graph::superstep::task::planned;
-use crate::graph::superstep::{Finished, Packet, Position, Stand, Task};
+use crate::graph::superstep::{Finished, Packet, Position, Task, TaskState};
 use crate::graph::view::{Shown, View};
 
 /// The result of a node that ran alone.
@@ -95,12 +95,12 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Test<S, N, C> {
     fn new_run(&self, script: &Arc<Script>, state: S) -> Run<S, N, C> {
         let table = Arc::clone(&self.graph.table);
         let mut thread = self.graph.detached(Arc::clone(&self.context));
-        thread.environment.outside = self.outside(script);
+        thread.environment.host = self.host(script);
         let mut shared = thread.own_shared();
         shared.limits.may_ask = true;
         shared.environment.stage = Some(Arc::clone(script) as _);
         let pos = Position::with_state(&table, state);
-        let mut run = Run::new(table, Arc::new(shared), Level::root(), pos);
+        let mut run = Run::new(table, Arc::new(shared), GraphScope::root(), pos);
         run.limit();
         run
     }
@@ -112,10 +112,10 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Test<S, N, C> {
         run.step.planned = true;
         let asks = loop {
             run.execute().await?;
-            match &mut run.step.tasks[0].stand {
-                Stand::Failed(error) => return Err(error.clone()),
-                Stand::Done(_) | Stand::Ready => break None,
-                Stand::Asked { questions, .. } => match questions.first().cloned() {
+            match &mut run.step.tasks[0].state {
+                TaskState::Failed(error) => return Err(error.clone()),
+                TaskState::Done(_) | TaskState::Ready => break None,
+                TaskState::Asked { questions, .. } => match questions.first().cloned() {
                     Some(question) => match give_answer(&mut run.step.tasks[0], &question, &script) {
                         true => {}
                         false => break Some(question),
@@ -126,7 +126,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Test<S, N, C> {
                     },
                 },
             }
-            run.step.tasks[0].stand = Stand::Ready;
+            run.step.tasks[0].state = TaskState::Ready;
             run.step.tasks[0].again = true;
         };
         finish(run, asks, &script)
@@ -154,7 +154,7 @@ fn finish<S: State, N: NodeId, C: Send + Sync + 'static>(
     let runs = tasks[0].record.attempts;
     let mut writes = Value::Array(vec![]);
     let mut next = vec![];
-    if let Stand::Done(done) = &tasks[0].stand {
+    if let TaskState::Done(done) = &tasks[0].state {
         writes = View::of_writes(done.writes.clone(), Arc::clone(&run.table)).json();
         run.apply(&mut tasks, &mut vec![])?;
         let names = planned(&run.table, &run.pos).into_iter().map(|task| run.node_name(task.node).to_string());

@@ -12,7 +12,7 @@ use crate::graph::context::{Stage, Staged};
 use crate::graph::error::{ErrorClass, NodeError, RunError};
 use crate::graph::interrupt::{Answer, Interrupt, InterruptId, Question};
 use crate::graph::node::NodeId;
-use crate::graph::records::{Outside, clock};
+use crate::graph::records::{Host, clock};
 use crate::graph::state::{State, value};
 
 /// Default start time of tests: 2030-01-01, in seconds since 1970.
@@ -139,14 +139,10 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Test<S, N, C> {
     }
 
     /// Returns the script's clock, and random numbers from the seed.
-    pub(super) fn outside(&self, script: &Script) -> Outside {
+    pub(super) fn host(&self, script: &Script) -> Host {
         let now = Arc::clone(&script.now);
         let clock = move || UNIX_EPOCH + Duration::from_millis(now.load(Ordering::SeqCst));
-        Outside {
-            clock: Some(Arc::new(clock)),
-            seed: Some(Arc::new(AtomicU64::new(self.seed))),
-            first: Some(self.seed),
-        }
+        Host { clock: Some(Arc::new(clock)), seed: Some(Arc::new(AtomicU64::new(self.seed))), first: Some(self.seed) }
     }
 }
 

@@ -12,7 +12,7 @@ use super::retry::RetryPolicy;
 use crate::graph::context::Ctx;
 use crate::graph::error::NodeError;
 use crate::graph::interrupt::declared::encode_checked;
-use crate::graph::interrupt::{Asks, Interrupt, Receives, Shows, Signal, SignalDeclarations};
+use crate::graph::interrupt::{DeclaredQuestion, Interrupt, Receives, Shows, Signal, SignalDeclarations};
 use crate::graph::state::{Boxed, State};
 
 #[cfg(doc)]
@@ -48,7 +48,7 @@ pub struct NodeOptions<S: State, N, C> {
 /// The questions and signals that a node may wait for.
 #[derive(Clone, Default)]
 pub(crate) struct DeclaredWaits {
-    pub asks: BTreeMap<&'static str, Vec<Asks>>,
+    pub asks: BTreeMap<&'static str, Vec<DeclaredQuestion>>,
     /// Set if questions of any type are allowed.
     pub asks_anything: bool,
     pub receives: SignalDeclarations,
@@ -96,7 +96,7 @@ impl<S: State, N, C> NodeOptions<S, N, C> {
     /// Declares a question the node may ask.
     pub fn asks<I: Interrupt>(mut self) -> Self {
         let (type_name, answer) = (std::any::type_name::<I>(), std::any::type_name::<I::Resume>());
-        let asks = Asks { type_name, answer, take: encode_checked::<I>, shows: Shows::of::<I>() };
+        let asks = DeclaredQuestion { type_name, answer, take: encode_checked::<I>, shows: Shows::of::<I>() };
         self.declared.asks.entry(I::NAME).or_default().push(asks);
         self
     }

@@ -7,7 +7,7 @@ use std::time::Duration;
 use superstep_base::backoff::backoff;
 
 use crate::graph::error::{ErrorClass, NodeError};
-use crate::graph::records::clock::noise;
+use crate::graph::records::clock::random;
 
 type Predicate = dyn Fn(&NodeError) -> bool + Send + Sync;
 
@@ -74,7 +74,7 @@ impl RetryPolicy {
     /// Returns the pause before attempt `next` (the second is 2).
     pub(crate) fn delay(&self, next: u32) -> Duration {
         let pause = backoff(self.initial, self.factor, next.saturating_sub(2), self.longest);
-        if self.jitter { pause + Duration::from_millis(noise() % 1000) } else { pause }
+        if self.jitter { pause + Duration::from_millis(random() % 1000) } else { pause }
     }
 }
 

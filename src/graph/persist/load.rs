@@ -18,7 +18,7 @@ use crate::graph::node::NodeId;
 use crate::graph::records::{CheckpointInfo, Mapping, NEW_LINE, ORIGIN, Reader, START_NODE, Tasks};
 use crate::graph::state::{Mask, State, Writes, reading};
 use crate::graph::superstep::task::without_result;
-use crate::graph::superstep::{Finished, Position, Routing, Stand, Start, StoredChannels, Task};
+use crate::graph::superstep::{Finished, Position, Routing, Start, StoredChannels, Task, TaskState};
 
 impl Reader {
     /// Loads a checkpoint as a position.
@@ -311,15 +311,15 @@ impl Reader {
             record.questions.retain(|asked| asked.answered || table.still_asks(depth(path), asked));
             task.answers = self.answers((mapping.at, mapping.stored_task(task.key)), &record).await?;
             task.asked = self.questions(table, &record).await?;
-            task.stand = match record.status {
-                TaskStatus::Done => Stand::Done(Box::new(self.finished(table, path, &record, mapping).await?)),
+            task.state = match record.status {
+                TaskStatus::Done => TaskState::Done(Box::new(self.finished(table, path, &record, mapping).await?)),
                 TaskStatus::Interrupted => {
                     let open: Vec<Question> = task.asked.iter().filter(|asked| !asked.answered).cloned().collect();
                     let fresh = record.questions.is_empty() || open.len() < record.questions.len();
-                    Stand::Asked { questions: open, fresh }
+                    TaskState::Asked { questions: open, fresh }
                 }
-                TaskStatus::Waiting => Stand::Asked { questions: vec![], fresh: false },
-                TaskStatus::Pending | TaskStatus::Failed => Stand::Ready,
+                TaskStatus::Waiting => TaskState::Asked { questions: vec![], fresh: false },
+                TaskStatus::Pending | TaskStatus::Failed => TaskState::Ready,
             };
             task.record = without_result(record);
         }

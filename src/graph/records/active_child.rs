@@ -1,4 +1,4 @@
-//! Which subgraph stands for a node that runs several: the one somebody waits for. Knows no state and no table.
+//! The active one of the subgraphs that a node runs: the one with a pending question. Knows no state and no table.
 
 use super::ids::BY_HANDLER;
 use super::reader::{Reader, Tasks};
@@ -8,9 +8,9 @@ use crate::graph::error::RunError;
 /// A subgraph's newest checkpoint: by task and call.
 pub(crate) type Called = (u32, u32, CheckpointId);
 
-/// The state of a subgraph, in the order in which a reader prefers them.
+/// The progress of a subgraph, in the order in which a reader prefers them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Stands {
+enum Progress {
     Asking,
     Unfinished,
     AtItsEnd,
@@ -29,29 +29,29 @@ impl Reader {
         if let [(_, only)] = ranked[..] {
             return Ok(Some(only));
         }
-        let mut best: Option<(Stands, Called)> = None;
+        let mut best: Option<(Progress, Called)> = None;
         for (_, at) in ranked {
-            let stands = self.stands(at.2).await?;
-            if best.is_none_or(|(before, _)| stands < before) {
-                best = Some((stands, at));
+            let progress = self.progress(at.2).await?;
+            if best.is_none_or(|(before, _)| progress < before) {
+                best = Some((progress, at));
             }
-            if stands == Stands::Asking {
+            if progress == Progress::Asking {
                 break;
             }
         }
         Ok(best.map(|(_, at)| at))
     }
 
-    async fn stands(&self, id: CheckpointId) -> Result<Stands, RunError> {
+    async fn progress(&self, id: CheckpointId) -> Result<Progress, RunError> {
         let asks = |task: &TaskRecord| {
             task.status == TaskStatus::Interrupted && task.questions.iter().any(|asked| !asked.answered)
         };
         if self.tasks(id).await?.values().any(asks) {
-            return Ok(Stands::Asking);
+            return Ok(Progress::Asking);
         }
-        let Some(record) = self.record(id).await? else { return Ok(Stands::AtItsEnd) };
+        let Some(record) = self.record(id).await? else { return Ok(Progress::AtItsEnd) };
         let over = record.control.is_over(&self.shape(&record).await?);
-        Ok(if over { Stands::AtItsEnd } else { Stands::Unfinished })
+        Ok(if over { Progress::AtItsEnd } else { Progress::Unfinished })
     }
 
     /// The names behind the indexes of a checkpoint.

@@ -1,4 +1,4 @@
-//! What the engine takes from outside: the time, and a little noise. Nothing else here reads a clock.
+//! The time and the random numbers of the engine. Nothing else here reads a clock.
 
 use std::fmt;
 use std::hash::{BuildHasher, RandomState};
@@ -22,41 +22,41 @@ impl<F: Fn() -> SystemTime + Send + Sync + 'static> Clock for F {
     }
 }
 
-/// The time and the noise of a run: the machine's, unless others are given.
+/// The time and the random numbers of a run: the machine's, unless others are given.
 #[derive(Clone, Default)]
-pub(crate) struct Outside {
+pub(crate) struct Host {
     pub clock: Option<Arc<dyn Clock>>,
-    /// Noise that comes again in the same order.
+    /// The state of seeded random numbers, which come again in the same order.
     pub seed: Option<Arc<AtomicU64>>,
     /// The seed as it was given.
     pub first: Option<u64>,
 }
 
-impl fmt::Debug for Outside {
+impl fmt::Debug for Host {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Outside")
+        f.write_str("Host")
     }
 }
 
-impl Outside {
+impl Host {
     /// Milliseconds since 1970.
     pub(crate) fn now(&self) -> u64 {
         self.clock.as_ref().map_or_else(now, |clock| millis(clock.now()))
     }
 
     /// A number that nobody can foresee, unless the seed is known; not for secrets.
-    pub(crate) fn noise(&self) -> u64 {
-        self.seed.as_ref().map_or_else(noise, |seed| {
+    pub(crate) fn random(&self) -> u64 {
+        self.seed.as_ref().map_or_else(random, |seed| {
             let step = 0x9e37_79b9_7f4a_7c15_u64;
             mixed(seed.fetch_add(step, Ordering::Relaxed).wrapping_add(step))
         })
     }
 }
 
-impl Outside {
+impl Host {
     /// A number that is the same at one place for one seed, whatever was drawn before.
-    pub(crate) fn noise_at(&self, place: impl FnOnce() -> String) -> u64 {
-        let Some(first) = self.first else { return noise() };
+    pub(crate) fn random_at(&self, place: impl FnOnce() -> String) -> u64 {
+        let Some(first) = self.first else { return random() };
         let mut hash = Fnv::seeded(first);
         hash.mix(place().as_bytes());
         mixed(hash.finish())
@@ -71,7 +71,7 @@ fn mixed(seed: u64) -> u64 {
 }
 
 /// A number that nobody can foresee; not for secrets.
-pub(crate) fn noise() -> u64 {
+pub(crate) fn random() -> u64 {
     RandomState::new().hash_one(SystemTime::now())
 }
 

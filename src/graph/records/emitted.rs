@@ -31,7 +31,7 @@ impl Recorder {
         self.drain(LAG).await
     }
 
-    /// The number of a superstep's first event: an earlier run may have begun it.
+    /// The number of a superstep's first event: an earlier run may have started it.
     async fn first_number(&self, checkpoint: CheckpointId) -> Result<u64, CheckpointError> {
         if checkpoint >= self.first || self.lock().noted.counts(checkpoint) {
             return Ok(0);

@@ -21,7 +21,7 @@ pub(crate) const NEW_LINE: CheckpointId = CheckpointId(u64::MAX);
 /// The calls of an error handler are pointed at from here on: it shares its body's task, but no subgraph.
 pub(crate) const BY_HANDLER: u32 = 1 << 31;
 
-/// Stands for the virtual first node where a node index is expected.
+/// The index of the virtual first node.
 pub(crate) const START_NODE: u32 = u32::MAX;
 
 /// First key of tasks that sends started; edge tasks have their node's index. Keys stay when tasks are added.

@@ -92,7 +92,7 @@ impl Journal {
         Self { replays: true, ..Self::stored(checkpoint, task, records) }
     }
 
-    /// The task runs again: effects may have begun that no entry tells of.
+    /// The task runs again: effects without an entry may have started.
     pub(crate) fn begin_again(&self) {
         self.began.store(true, Ordering::Relaxed);
     }
@@ -111,7 +111,7 @@ impl Journal {
     }
 
     /// Waits until the checkpoint that planned the task is on disk, which durability async does not: after a crash nobody
-    /// would know that an effect may have begun.
+    /// would know that an effect may have started.
     pub(crate) async fn plan_kept(&self, recorder: Option<&Recorder>) -> Result<(), CheckpointError> {
         let Some(recorder) = recorder.filter(|recorder| recorder.durability() == Durability::Async) else {
             return Ok(());

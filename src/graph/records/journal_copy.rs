@@ -11,7 +11,7 @@ use crate::checkpoint::{CheckpointId, EffectKind, EffectRecord, Key, TaskStatus,
 use crate::graph::error::RunError;
 
 /// From which checkpoint to which fork of it.
-pub(crate) struct Way<'a> {
+pub(crate) struct ForkPoint<'a> {
     pub from: CheckpointId,
     pub to: CheckpointId,
     pub mapping: &'a Mapping,
@@ -20,9 +20,9 @@ pub(crate) struct Way<'a> {
     pub parts: Option<&'a Tasks>,
 }
 
-impl Way<'_> {
+impl ForkPoint<'_> {
     /// The tasks that came to rest before the branches part: what they do from here on is the branch's. One that failed, or
-    /// that no record tells of, may have begun what it will begin again: it keeps its name.
+    /// that has no record, may have started effects that it will start again: it keeps its name.
     fn parted(&self) -> BTreeSet<u32> {
         let tasks = self.parts.into_iter().flatten();
         let rests = tasks.filter(|(_, task)| matches!(task.status, TaskStatus::Interrupted | TaskStatus::Waiting));
@@ -33,10 +33,10 @@ impl Way<'_> {
 /// Returns the journals of the tasks, those of `planned` among them. The world outside knows them under the names they had.
 pub(crate) async fn journals(
     reader: &Reader,
-    way: Way<'_>,
+    way: ForkPoint<'_>,
     planned: impl IntoIterator<Item = u32>,
 ) -> Result<Puts, RunError> {
-    let (parted, Way { from, to, mapping, .. }) = (way.parted(), way);
+    let (parted, ForkPoint { from, to, mapping, .. }) = (way.parted(), way);
     let (mut puts, mut unnamed) = (vec![], planned.into_iter().collect::<BTreeSet<u32>>());
     for (task, key, bytes) in reader.effects(from).await? {
         let task = mapping.task(task).map_err(|reason| reader.incompatible(reason))?;

@@ -14,18 +14,21 @@ pub(crate) const SIGNAL_BYTES: usize = 1 << 20;
 
 /// A signal in a mailbox.
 #[derive(Clone, Debug)]
-pub(crate) struct Letter {
+pub(crate) struct PendingSignal {
     pub id: SignalId,
     pub record: SignalRecord,
 }
 
 /// Returns the signals of a thread, in the order in which they were sent.
-pub(crate) async fn letters(store: &dyn Checkpointer, thread: &ThreadId) -> Result<Vec<Letter>, CheckpointError> {
+pub(crate) async fn letters(
+    store: &dyn Checkpointer,
+    thread: &ThreadId,
+) -> Result<Vec<PendingSignal>, CheckpointError> {
     let range = Key::Signal { order: 0, id: 0 }..=Key::Signal { order: KEYED - 1, id: u64::MAX };
     let mut letters = vec![];
     for (key, bytes) in store.scan(thread, range, Order::Ascending, usize::MAX).await? {
         if let Key::Signal { order, id } = key {
-            letters.push(Letter { id: SignalId { order, id }, record: decode_record(thread, key, &bytes)? });
+            letters.push(PendingSignal { id: SignalId { order, id }, record: decode_record(thread, key, &bytes)? });
         }
     }
     Ok(letters)

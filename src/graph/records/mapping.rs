@@ -195,7 +195,7 @@ impl Mapping {
         place.map_or(key, |place| SENT + place)
     }
 
-    /// Notes a value that stands elsewhere than the present graph looks for it.
+    /// Notes a value that is stored under another key than the present graph looks for.
     pub(crate) fn add_rewrite(&self, key: Key, value: Vec<u8>) {
         self.noted().owed.push((key, value));
     }

@@ -1,6 +1,6 @@
 //! Signals that a run receives: taken from the mailbox and stored with the commit that uses them.
 
-use super::mailbox::{Letter, letters};
+use super::mailbox::{PendingSignal, letters};
 use super::puts::Puts;
 use super::recorder::{Durability, Recorder};
 use crate::checkpoint::{CheckpointError, CheckpointId, Key};
@@ -8,7 +8,7 @@ use crate::graph::interrupt::SignalId;
 
 impl Recorder {
     /// Returns the signals that this run has not taken.
-    pub(crate) async fn letters(&self) -> Result<Vec<Letter>, CheckpointError> {
+    pub(crate) async fn letters(&self) -> Result<Vec<PendingSignal>, CheckpointError> {
         let mut letters = letters(&**self.store(), self.lease().thread()).await?;
         let inner = self.lock();
         letters.retain(|letter| !inner.mail.taken.contains(&letter.id));

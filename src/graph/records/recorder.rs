@@ -26,9 +26,9 @@ pub(crate) const LAG: usize = 64;
 
 /// Frees the thread at the end of a run, even while a task that was dropped still holds on to the run's context.
 #[derive(Debug)]
-pub(crate) struct Held(pub Arc<Recorder>);
+pub(crate) struct ThreadGuard(pub Arc<Recorder>);
 
-impl Drop for Held {
+impl Drop for ThreadGuard {
     fn drop(&mut self) {
         self.0.lease.release();
     }
@@ -179,7 +179,7 @@ impl Recorder {
         self.lock().known.shapes.insert(fingerprint)
     }
 
-    /// The graph's name, if the store has still to be told what the thread as a whole is; tells so once.
+    /// The graph's name, if the store does not have it yet; returned once.
     pub(crate) fn introduction(&self) -> Option<&str> {
         let known = std::mem::replace(&mut self.lock().known.introduced, true);
         (!known).then_some(&*self.graph)

@@ -235,8 +235,8 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
             own.attempt.number = task.record.attempt.max(1);
         }
         ctx.progress.calls.store(task.record.first_call, Ordering::Relaxed);
-        ctx.inside().subgraphs.first_call = task.record.first_call;
-        ctx.inside().journal.stored = Some(step.mapping.stored_task(task.key));
+        ctx.state().subgraphs.first_call = task.record.first_call;
+        ctx.state().journal.stored = Some(step.mapping.stored_task(task.key));
         ctx.journal().read_anew(&ctx.own_effects());
         let payload = task.packet.as_ref().map(|packet| &packet.payload);
         let body = start(&self.table, task.node, &self.pos.state, payload, Ctx(Arc::clone(&ctx)));

@@ -7,12 +7,12 @@ use super::unsaved::Unsaved;
 use super::walk::{Walk, unsaved};
 use crate::checkpoint::Source;
 use crate::graph::build::CompiledGraph;
-use crate::graph::context::{Comparison, Ctx, Level, Spot};
+use crate::graph::context::{Comparison, Ctx, GraphScope, Spot};
 use crate::graph::error::RunError;
 use crate::graph::node::NodeId;
 use crate::graph::records::Caller;
 use crate::graph::run::children::{base_version, pointer_number};
-use crate::graph::run::enter::level;
+use crate::graph::run::enter::graph_scope;
 use crate::graph::run::{ChildInput, Delta, Run, StateMode};
 use crate::graph::state::{State, Writes};
 use crate::graph::superstep::Position;
@@ -28,7 +28,7 @@ pub(crate) async fn recorded<T: State, M: NodeId, C: Send + Sync + 'static>(
     comparison: &Comparison,
 ) -> Result<Left<T>, RunError> {
     let (task, reader) = (&ctx.0, &comparison.reader);
-    let stored = task.inside().journal.stored.unwrap_or(task.at.task);
+    let stored = task.state().journal.stored.unwrap_or(task.at.task);
     let caller = Caller { checkpoint: task.at.checkpoint, task: stored, call: pointer_number(ctx, call) };
     let no_records = || {
         comparison.lose();
@@ -38,8 +38,8 @@ pub(crate) async fn recorded<T: State, M: NodeId, C: Send + Sync + 'static>(
     let line = reader.nested_line(tip, caller.checkpoint).await?;
     let path = line.last().map(|(_, record)| record.namespace.clone()).unwrap_or_default();
     let base = base_version(reader, ctx, child.persistence, call).await?;
-    let level = Arc::new(Level { path, ..level(ctx, child.persistence, call).since_version(base) });
-    let mut run = Run::new(Arc::clone(&child.table), Arc::clone(&task.shared), level, Position::empty(&child.table));
+    let scope = Arc::new(GraphScope { path, ..graph_scope(ctx, child.persistence, call).since_version(base) });
+    let mut run = Run::new(Arc::clone(&child.table), Arc::clone(&task.shared), scope, Position::empty(&child.table));
     run.child.caller = Some(caller);
     let mut walk = Walk::new(Arc::clone(&child.table), reader.clone(), line, true);
     let mut unsaved = Unsaved::fresh();
@@ -80,7 +80,7 @@ async fn compare_initial_state<T: State, M: NodeId, C: Send + Sync + 'static>(
     let (was, _) = comparison.reader.position(&run.table, *id, record.clone()).await?;
     let other = compare::changed_channels(&run.table, &was.state, now)?;
     if !other.is_empty() {
-        let spot = Spot { checkpoint: ctx.0.at.checkpoint, step: ctx.0.at.step, namespace: &ctx.0.level.names };
+        let spot = Spot { checkpoint: ctx.0.at.checkpoint, step: ctx.0.at.step, namespace: &ctx.0.scope.names };
         let why = format!("it is a subgraph, and would begin with another {}", other.join(" and "));
         comparison.skips(spot, &ctx.0.facts.name, &why);
     }
@@ -100,7 +100,7 @@ async fn compare_input<T: State, M: NodeId, C: Send + Sync + 'static>(
     let start = comparison.reader.start(&run.table, &record.namespace, start, &mapping).await?;
     if let Some(mut difference) = compare::writes(&run.table, &start.writes.0, &input.0, &lost)? {
         difference.what = format!("input, {}", difference.what);
-        let spot = Spot { checkpoint: *id, step: record.step + 1, namespace: &run.level.names };
+        let spot = Spot { checkpoint: *id, step: record.step + 1, namespace: &run.scope.names };
         comparison.differs(spot, "__start__", difference);
     }
     Ok(())

@@ -9,7 +9,7 @@ use crate::graph::build::rows::declared;
 use crate::graph::build::{CompiledGraph, Persistence};
 use crate::graph::diff::outline::face;
 use crate::graph::error::{Incompatibility, RunError};
-use crate::graph::interrupt::{Asks, Receives};
+use crate::graph::interrupt::{DeclaredQuestion, Receives};
 use crate::graph::node::NodeId;
 use crate::graph::records::Reader;
 use crate::graph::state::State;
@@ -46,7 +46,7 @@ impl<T: State, M: NodeId, C: Send + Sync + 'static> Inner for Described<T, M, C>
         self.0.table.nodes.iter().flat_map(declared).collect()
     }
 
-    fn asks(&self, question: &str) -> Option<Asks> {
+    fn asks(&self, question: &str) -> Option<DeclaredQuestion> {
         self.0.table.asks(question)
     }
 
@@ -58,7 +58,7 @@ impl<T: State, M: NodeId, C: Send + Sync + 'static> Inner for Described<T, M, C>
         self.0.table.signals()
     }
 
-    fn asked(&self, namespace: &[String], node: &str, question: &str) -> Option<Asks> {
+    fn asked(&self, namespace: &[String], node: &str, question: &str) -> Option<DeclaredQuestion> {
         self.0.table.asked(namespace, node, question)
     }
 

@@ -15,7 +15,7 @@ use crate::graph::run::apply::shows;
 use crate::graph::run::{Emitter, EventOrigin};
 use crate::graph::state::{Mask, State};
 use crate::graph::superstep::task::planned;
-use crate::graph::superstep::{Finished, Position, Stand, Task};
+use crate::graph::superstep::{Finished, Position, Task, TaskState};
 use crate::graph::thread::snapshot::with_results;
 use crate::graph::thread::task_values::answer_info;
 use crate::graph::view::origin::task_id;
@@ -120,7 +120,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> RecordedEvents<'_, S, N, C> 
             self.journal(step, task).await?;
             self.inside(step, task).await?;
             let answered = self.asked(step, task).await?;
-            if answered && !matches!(task.stand, Stand::Asked { .. }) {
+            if answered && !matches!(task.state, TaskState::Asked { .. }) {
                 self.start(step, task).await;
             }
             self.ended(step, task).await;
@@ -260,7 +260,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> RecordedEvents<'_, S, N, C> 
             }
             None => self.origin(step, task),
         };
-        if let Stand::Done(done) = &task.stand {
+        if let TaskState::Done(done) = &task.state {
             emitter.done(origin, &done.writes, false).await;
         } else if step.records.get(&task.key).is_some_and(|record| record.status == TaskStatus::Failed) {
             emitter.failed(origin, task.record.error.clone()).await;
@@ -308,9 +308,9 @@ fn stored<S: State>(step: &StepRecord<S>, task: &Task<S>) -> u32 {
 }
 
 fn result<S: State>(task: &Task<S>) -> Option<&Finished<S>> {
-    match &task.stand {
-        Stand::Done(done) => Some(done),
-        Stand::Ready | Stand::Asked { .. } | Stand::Failed(_) => None,
+    match &task.state {
+        TaskState::Done(done) => Some(done),
+        TaskState::Ready | TaskState::Asked { .. } | TaskState::Failed(_) => None,
     }
 }
 

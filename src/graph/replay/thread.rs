@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::unsaved::Unsaved;
 use super::walk::Walk;
-use crate::graph::context::{Comparison, Level, Spot, Verified, WhatIf};
+use crate::graph::context::{Comparison, GraphScope, Spot, Verified, WhatIf};
 use crate::graph::error::RunError;
 use crate::graph::node::NodeId;
 use crate::graph::run::Run;
@@ -90,6 +90,6 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
         shared.limits.may_ask = true;
         shared.replay = Some(Arc::clone(&comparison));
         let empty = Position::empty(&table);
-        Ok((Run::new(table, Arc::new(shared), Level::root(), empty), walk, comparison))
+        Ok((Run::new(table, Arc::new(shared), GraphScope::root(), empty), walk, comparison))
     }
 }

@@ -17,7 +17,7 @@ use crate::graph::records::{COMMAND_KEY, START_NODE, UPDATE_KEY};
 use crate::graph::run::Run;
 use crate::graph::state::{Mask, State, Stored};
 use crate::graph::superstep::position::with_returned;
-use crate::graph::superstep::{Finished, Position, Stand, Task};
+use crate::graph::superstep::{Finished, Position, Task, TaskState};
 
 pub(crate) struct End<S: State> {
     pub pos: Position<S>,
@@ -69,7 +69,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
     }
 
     pub(crate) fn spot(&self) -> Spot<'_> {
-        Spot { checkpoint: self.pos.meta.id, step: self.pos.meta.step + 1, namespace: &self.level.names }
+        Spot { checkpoint: self.pos.meta.id, step: self.pos.meta.step + 1, namespace: &self.scope.names }
     }
 
     /// Reports a superstep as not compared: no checkpoint holds its results.
@@ -134,7 +134,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
             {
                 return Ok(());
             }
-            self.step.tasks[at].stand = Stand::Done(now);
+            self.step.tasks[at].state = TaskState::Done(now);
         }
         let (written, unknown) = self.unsaved_writes(step);
         let in_doubt = unsaved.is_unknown(None) || !unknown.is_empty();
@@ -150,7 +150,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
         let (mut written, mut unknown) = (vec![], Mask::default());
         let never: Mask = unsaved::<S>(&self.table.schema).collect();
         for task in &self.step.tasks {
-            let Stand::Done(now) = &task.stand else { continue };
+            let TaskState::Done(now) = &task.state else { continue };
             let own = now.writes.0.iter().filter(|write| never.contains(S::channel_of(write)));
             let known: Mask = own.clone().map(S::channel_of).collect();
             written.extend(own.cloned());
@@ -162,12 +162,12 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
     /// Takes the recorded results out of the tasks; START's result is the input.
     pub(crate) fn take_results(&self, step: &mut StepRecord<S>) -> Vec<Option<Box<Finished<S>>>> {
         let start = step.before.start.as_ref().map(|start| start.writes.clone());
-        let take = |task: &mut Task<S>| match std::mem::replace(&mut task.stand, Stand::Ready) {
-            Stand::Done(done) => Some(done),
+        let take = |task: &mut Task<S>| match std::mem::replace(&mut task.state, TaskState::Ready) {
+            TaskState::Done(done) => Some(done),
             _ if task.node == START_NODE => {
                 Some(Box::new(Finished { writes: start.clone().unwrap_or_default(), ..Finished::default() }))
             }
-            Stand::Ready | Stand::Asked { .. } | Stand::Failed(_) => None,
+            TaskState::Ready | TaskState::Asked { .. } | TaskState::Failed(_) => None,
         };
         step.tasks.iter_mut().map(take).collect()
     }
@@ -212,7 +212,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
         Evidence { comparison, unsaved }: Evidence<'_, S>,
     ) -> Result<bool, RunError> {
         let ([task], [Some(recorded)]) = (&self.step.tasks[..], recorded) else { return Ok(false) };
-        let Stand::Done(done) = &task.stand else { return Ok(false) };
+        let TaskState::Done(done) = &task.state else { return Ok(false) };
         let (node, key) = (task.node, task.key);
         let exits = if node == START_NODE { &self.table.entry } else { &self.table.row(node).exits };
         if comparison.goes_on || done.routing.is_done || !done.routing.fires || exits.routers.is_empty() {
@@ -227,14 +227,14 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
             let seen = with_returned(&Arc::new(self.own_view(0, &state, &now.writes)?), done.returned.clone());
             now.routing.is_done = self.choose(node, key, &seen, &mut now).is_ok();
             if now.routing.is_done && compare::routes(&self.table, recorded, &now)?.is_none() {
-                self.step.tasks[0].stand = Stand::Done(now);
+                self.step.tasks[0].state = TaskState::Done(now);
                 return Ok(false);
             }
         }
         if in_doubt {
             let mut now = without_routes(done);
             copy_routes(&mut now, recorded);
-            self.step.tasks[0].stand = Stand::Done(now);
+            self.step.tasks[0].state = TaskState::Done(now);
         }
         Ok(in_doubt)
     }
@@ -253,7 +253,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
         let nodes = nodes.join(", ");
         let (checkpoint, number) = (self.pos.meta.id, self.pos.meta.step + 1);
         let applied = self.apply(&mut tasks, &mut vec![]);
-        let names = Arc::clone(&self.level.names);
+        let names = Arc::clone(&self.scope.names);
         let spot = Spot { checkpoint, step: number, namespace: &names };
         if let Err(error) = applied {
             if self.is_of_unsaved(&error) {
@@ -265,7 +265,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
             return Ok(());
         }
         if let ([task], [Some(recorded)]) = (&tasks[..], recorded)
-            && let Stand::Done(now) = &task.stand
+            && let TaskState::Done(now) = &task.state
             && (task.node != START_NODE || step.records.contains_key(&task.key))
             && let Some(difference) = compare::targets(&self.table, recorded, now)
             && comparison.parts(spot, &nodes, difference)

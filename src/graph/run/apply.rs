@@ -12,7 +12,7 @@ use crate::graph::node::NodeId;
 use crate::graph::records::{Durability, NEW_LINE, Puts, Recorder, START_NODE};
 use crate::graph::state::{ApplyError, Mask, Merge, State};
 use crate::graph::superstep::position::{apply_writes, merged, named, with_returned};
-use crate::graph::superstep::{Applying, Control, Finished, Packet, SENDS_LIMIT, Stand, Task};
+use crate::graph::superstep::{Applying, Control, Finished, Packet, SENDS_LIMIT, Task, TaskState};
 use crate::graph::view::Mode;
 
 impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
@@ -104,7 +104,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
         let mut taken = Mask::default();
         for task in tasks.iter_mut() {
             let node = task.node;
-            let Stand::Done(done) = &mut task.stand else { continue };
+            let TaskState::Done(done) = &mut task.state else { continue };
             self.pos.keep_rows(&table, &done.rows, &done.sizes, &mut taken);
             fire(&table, &mut self.pos.control, &mut applying, node, done);
             self.pos.control.sends.append(&mut done.routing.sends);
@@ -149,7 +149,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
 
     /// Routes a lone task: its routers see the new state itself.
     fn route_alone(&mut self, task: &mut Task<S>) -> Result<(), RunError> {
-        let Stand::Done(done) = &mut task.stand else { return Ok(()) };
+        let TaskState::Done(done) = &mut task.state else { return Ok(()) };
         if done.routing.is_done || !done.routing.fires {
             return Ok(());
         }
@@ -210,7 +210,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
     }
 
     pub(crate) fn is_root(&self) -> bool {
-        self.level.names.is_empty()
+        self.scope.names.is_empty()
     }
 
     async fn emit_shown_values(&self) {
@@ -251,9 +251,9 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
 
     /// Returns the results of finished tasks.
     fn ended(&self) -> impl Iterator<Item = (u32, &Finished<S>)> {
-        self.step.tasks.iter().filter_map(|task| match &task.stand {
-            Stand::Done(done) => Some((task.node, &**done)),
-            Stand::Ready | Stand::Asked { .. } | Stand::Failed(_) => None,
+        self.step.tasks.iter().filter_map(|task| match &task.state {
+            TaskState::Done(done) => Some((task.node, &**done)),
+            TaskState::Ready | TaskState::Asked { .. } | TaskState::Failed(_) => None,
         })
     }
 
@@ -295,7 +295,7 @@ fn write<S: State, N: NodeId, C>(
     let several = tasks.len() > 1;
     let mut writers: Vec<(usize, u32)> = vec![];
     for task in tasks.iter_mut() {
-        let Stand::Done(done) = &mut task.stand else { continue };
+        let TaskState::Done(done) = &mut task.state else { continue };
         let writes = std::mem::take(&mut done.writes.0);
         if several {
             writers.extend(writes.iter().map(|write| (S::channel_of(write), task.node)));

@@ -29,7 +29,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
             }
             self.adopt(&mut puts)?;
             let made_by = (self.pos.meta.id, START_KEY);
-            (start.rows, start.sizes) = save::rows(&self.table, &self.level.path, made_by, &start.writes, &mut puts)?;
+            (start.rows, start.sizes) = save::rows(&self.table, &self.scope.path, made_by, &start.writes, &mut puts)?;
             self.pos.start = Some(start);
             self.save_checkpoint(&recorder, &mut puts)?;
         } else {
@@ -137,7 +137,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
         record.targets.extend(&finished.routing.targets);
         if self.recorder().is_some() {
             let made_by = (made_by, COMMAND_KEY);
-            let (rows, sizes) = save::rows(&self.table, &self.level.path, made_by, &finished.writes, puts)?;
+            let (rows, sizes) = save::rows(&self.table, &self.scope.path, made_by, &finished.writes, puts)?;
             let table = Arc::clone(&self.table);
             self.pos.keep_rows(&table, &rows, &sizes, &mut Mask::default());
             let changed = rows.iter().map(|row| row.channel as usize).collect();

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::state::Run;
 use crate::checkpoint::CheckpointId;
 use crate::graph::build::{CompiledGraph, Persistence};
-use crate::graph::context::{Ctx, Level};
+use crate::graph::context::{Ctx, GraphScope};
 use crate::graph::error::RunError;
 use crate::graph::node::NodeId;
 use crate::graph::records::{BY_HANDLER, HANDLER, Mapping, NEW_LINE, Reader, START_NODE};
@@ -44,20 +44,20 @@ pub(crate) async fn load_kept<T: State, M: NodeId, C>(
     child: &CompiledGraph<T, M, C>,
     reader: &Reader,
     id: CheckpointId,
-    level: Arc<Level>,
+    scope: Arc<GraphScope>,
     apart: bool,
-) -> Result<(Position<T>, Arc<Level>, bool), RunError> {
+) -> Result<(Position<T>, Arc<GraphScope>, bool), RunError> {
     let record = reader.record(id).await?.ok_or_else(|| reader.missing_subgraph())?;
     let path = record.namespace.clone();
     let (mut pos, mapping) = reader.position(&child.table, id, record).await?;
     mapping.check_pin(reader)?;
-    if apart || own_part(&path) != own_part(&level.path) {
-        return Ok((pos, level, true)); // its node may have another name now
+    if apart || own_part(&path) != own_part(&scope.path) {
+        return Ok((pos, scope, true)); // its node may have another name now
     }
     if reader.has_later_entries(&child.table, &path, &pos).await? {
         pos.channels.line = NEW_LINE;
     }
-    Ok((pos, Arc::new(Level { path, ..Level::clone(&level) }), false))
+    Ok((pos, Arc::new(GraphScope { path, ..GraphScope::clone(&scope) }), false))
 }
 
 /// Returns the last checkpoint of a subgraph with state of its own before this activation.

@@ -7,7 +7,7 @@ use super::delta::Delta;
 use super::state::Run;
 use crate::checkpoint::{CheckpointId, Slot};
 use crate::graph::build::{CompiledGraph, Persistence};
-use crate::graph::context::{Ctx, JournalScope, Level, QuestionScope};
+use crate::graph::context::{Ctx, GraphScope, JournalScope, QuestionScope};
 use crate::graph::error::RunError;
 use crate::graph::node::NodeId;
 use crate::graph::records::reader::reader;
@@ -29,8 +29,8 @@ pub(crate) enum ChildInput<T: State> {
     Input(Writes<T>),
 }
 
-pub(crate) fn level<C>(ctx: &Ctx<C>, persistence: Persistence, call: u32) -> Level {
-    let (task, above) = (&ctx.0, &ctx.0.level);
+pub(crate) fn graph_scope<C>(ctx: &Ctx<C>, persistence: Persistence, call: u32) -> GraphScope {
+    let (task, above) = (&ctx.0, &ctx.0.scope);
     let mut names = above.names.to_vec();
     names.push(task.facts.name.to_string());
     if call > 0 {
@@ -54,7 +54,7 @@ pub(crate) fn level<C>(ctx: &Ctx<C>, persistence: Persistence, call: u32) -> Lev
     let beats = above.beats.iter().chain(&task.attempt.beat).cloned().collect();
     let questions = QuestionScope { owner, asker };
     let journal = JournalScope { journal: Some(Arc::clone(task.journal())), path: task.path_below(call), base: 0 };
-    Level { names: names.into(), places, path, keeps_own, unsaved, questions, beats, journal }
+    GraphScope { names: names.into(), places, path, keeps_own, unsaved, questions, beats, journal }
 }
 
 /// Returns the namespace of events that a call of a task emits.
@@ -72,19 +72,19 @@ pub(crate) async fn open<T: State, M: NodeId, C: Send + Sync + 'static>(
     call: u32,
 ) -> Result<Run<T, M, C>, RunError> {
     let task = &ctx.0;
-    let level = Arc::new(level(ctx, child.persistence, call));
+    let scope = Arc::new(graph_scope(ctx, child.persistence, call));
     let caller = Caller { checkpoint: task.at.checkpoint, task: task.at.task, call: pointer_number(ctx, call) };
-    let recorder = if level.unsaved { None } else { task.shared.recorder.clone() };
+    let recorder = if scope.unsaved { None } else { task.shared.recorder.clone() };
     let Some(recorder) = recorder else {
-        return fresh(child, (Position::empty(&child.table), false), begin(), ctx, level, caller).await;
+        return fresh(child, (Position::empty(&child.table), false), begin(), ctx, scope, caller).await;
     };
     let reader = reader(&recorder);
     let paused =
         if task.attempt.again { reader.child(caller.checkpoint, caller.task, caller.call).await? } else { None };
     if let Some(id) = paused {
         let base = base_version(&reader, ctx, child.persistence, call).await?;
-        let level = Arc::new(Level::clone(&level).since_version(base));
-        let mut run = resume(child, &reader, id, ctx, level, caller).await?;
+        let scope = Arc::new(GraphScope::clone(&scope).since_version(base));
+        let mut run = resume(child, &reader, id, ctx, scope, caller).await?;
         if mode == StateMode::Shared {
             let mut delta = Delta::read(&child.table, &reader, id).await?;
             let emptied = (0..run.pos.channels.slots.len()).filter(|&at| run.pos.channels.slots[at] == Slot::Absent);
@@ -94,11 +94,11 @@ pub(crate) async fn open<T: State, M: NodeId, C: Send + Sync + 'static>(
         return Ok(run);
     }
     let Some(id) = last_checkpoint(ctx, child.persistence, call) else {
-        return fresh(child, (Position::empty(&child.table), false), begin(), ctx, level, caller).await;
+        return fresh(child, (Position::empty(&child.table), false), begin(), ctx, scope, caller).await;
     };
-    let (pos, level, apart) = load_kept(child, &reader, id, level, task.at.task >= SENT).await?;
-    let level = Arc::new(Level::clone(&level).since_version(pos.control.version));
-    fresh(child, (pos, apart), begin(), ctx, level, caller).await
+    let (pos, scope, apart) = load_kept(child, &reader, id, scope, task.at.task >= SENT).await?;
+    let scope = Arc::new(GraphScope::clone(&scope).since_version(pos.control.version));
+    fresh(child, (pos, apart), begin(), ctx, scope, caller).await
 }
 
 /// Resumes the child from its checkpoint.
@@ -107,14 +107,14 @@ async fn resume<T: State, M: NodeId, C: Send + Sync + 'static>(
     reader: &Reader,
     id: CheckpointId,
     ctx: &Ctx<C>,
-    level: Arc<Level>,
+    scope: Arc<GraphScope>,
     caller: Caller,
 ) -> Result<Run<T, M, C>, RunError> {
     let record = reader.record(id).await?.ok_or_else(|| reader.missing_subgraph())?;
     // The child of a fork keeps the namespace of its origin, which names its logs.
-    let level = Arc::new(Level { path: record.namespace.clone(), ..Level::clone(&level) });
+    let scope = Arc::new(GraphScope { path: record.namespace.clone(), ..GraphScope::clone(&scope) });
     let (pos, mut mapping) = reader.position(&child.table, id, record).await?;
-    let mut run = Run::new(Arc::clone(&child.table), Arc::clone(&ctx.0.shared), level, pos);
+    let mut run = Run::new(Arc::clone(&child.table), Arc::clone(&ctx.0.shared), scope, pos);
     run.child.caller = Some(caller);
     run.stops.breakpoints_active = false;
     run.limit();
@@ -124,7 +124,7 @@ async fn resume<T: State, M: NodeId, C: Send + Sync + 'static>(
         mapping = run.own_mapping();
     }
     run.plan();
-    let path = run.level.path.clone();
+    let path = run.scope.path.clone();
     reader.restore(&child.table, &path, &mut run.step.tasks, records, &mapping).await?;
     run.wake_due();
     run.wake_signalled().await?;
@@ -139,10 +139,10 @@ async fn fresh<T: State, M: NodeId, C: Send + Sync + 'static>(
     (pos, apart): (Position<T>, bool),
     begin: ChildInput<T>,
     ctx: &Ctx<C>,
-    level: Arc<Level>,
+    scope: Arc<GraphScope>,
     caller: Caller,
 ) -> Result<Run<T, M, C>, RunError> {
-    let mut run = Run::new(Arc::clone(&child.table), Arc::clone(&ctx.0.shared), level, pos);
+    let mut run = Run::new(Arc::clone(&child.table), Arc::clone(&ctx.0.shared), scope, pos);
     run.child.caller = Some(caller);
     run.limit();
     run.input.adopted = run.pos.is_stored() && apart;

@@ -8,7 +8,7 @@ use super::state::Run;
 use crate::graph::node::NodeId;
 use crate::graph::records::{Durability, Recorder, START_NODE};
 use crate::graph::state::{Mask, State, Writes};
-use crate::graph::superstep::{Stand, Task};
+use crate::graph::superstep::{Task, TaskState};
 use crate::graph::view::{CheckpointView, EventKind, EventTask, Mode, TaskView, View};
 
 impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
@@ -23,7 +23,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
 
     /// Returns the emitter of the run's events; none without a listener.
     fn emitter(&self) -> Option<Emitter<'_, S, N, C>> {
-        let (table, namespace, output) = (&self.table, &self.level.places, self.output());
+        let (table, namespace, output) = (&self.table, &self.scope.places, self.output());
         self.shared.events.sink.as_ref().map(|sink| Emitter { table, sink, namespace, output })
     }
 
@@ -39,7 +39,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
 
     /// Returns the channels that a listener sees, if not all.
     pub(crate) fn output(&self) -> Option<&Mask> {
-        let whole = self.level.names.is_empty() && !self.shared.limits.only_output;
+        let whole = self.scope.names.is_empty() && !self.shared.limits.only_output;
         if whole { None } else { self.table.channels.output.as_ref() }
     }
 
@@ -70,8 +70,8 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
 
     /// Returns a task as a listener sees it. A failed one shows its error only.
     fn task_view(&self, task: &Task<S>) -> TaskView {
-        let result = match (&task.stand, self.emitter()) {
-            (Stand::Done(done), Some(emitter)) if done.saved && task.record.error.is_none() => {
+        let result = match (&task.state, self.emitter()) {
+            (TaskState::Done(done), Some(emitter)) if done.saved && task.record.error.is_none() => {
                 Some(View::of_writes(emitter.shown_writes(&done.writes), Arc::clone(&self.table)))
             }
             _ => None,
@@ -100,8 +100,8 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
 
     fn origin(&self, at: usize) -> EventOrigin {
         let (step, task) = (self.pos.meta.step + 1, &self.step.tasks[at]);
-        let (node, id) = (self.node_name(task.node), self.level.task_id(self.pos.meta.id, step, task.key));
-        let task = EventTask::below(&self.level.places, &node, id);
+        let (node, id) = (self.node_name(task.node), self.scope.task_id(self.pos.meta.id, step, task.key));
+        let task = EventTask::below(&self.scope.places, &node, id);
         EventOrigin { step, node, task }
     }
 
@@ -121,9 +121,9 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
     /// Emits the state at the end of an interrupted run, with the results of finished siblings.
     pub(crate) async fn emit_interrupted(&self) {
         let Some(emitter) = self.emitter() else { return };
-        let mut done = self.step.tasks.iter().filter_map(|task| match &task.stand {
-            Stand::Done(done) => Some(&done.writes),
-            Stand::Ready | Stand::Asked { .. } | Stand::Failed(_) => None,
+        let mut done = self.step.tasks.iter().filter_map(|task| match &task.state {
+            TaskState::Done(done) => Some(&done.writes),
+            TaskState::Ready | TaskState::Asked { .. } | TaskState::Failed(_) => None,
         });
         if done.any(|writes: &Writes<S>| !emitter.shown_writes(writes).is_empty()) {
             emitter.values(self.pos.meta.step, || self.live(), vec![]).await;
@@ -192,7 +192,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
 
     async fn emit_result(&self, at: usize, node: &Arc<str>, cached: bool) {
         let Some(emitter) = self.emitter() else { return };
-        if let Stand::Done(done) = &self.step.tasks[at].stand {
+        if let TaskState::Done(done) = &self.step.tasks[at].state {
             let origin = || EventOrigin { node: Arc::clone(node), ..self.origin(at) };
             emitter.done(origin, &done.writes, cached).await;
         }

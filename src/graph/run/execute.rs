@@ -22,7 +22,7 @@ use crate::graph::node::NodeId;
 use crate::graph::records::{NEW_LINE, START_KEY, START_NODE};
 use crate::graph::state::State;
 use crate::graph::superstep::position::with_returned;
-use crate::graph::superstep::{Finished, Resolve, Stand, Task};
+use crate::graph::superstep::{Finished, Resolve, Task, TaskState};
 
 /// Time of a first poll above which a task counts as computing rather than waiting; the tasks after it go to the pool.
 const PATIENCE: Duration = Duration::from_micros(50);
@@ -132,7 +132,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
     /// Stores the attempts of tasks that a cancelled run dropped.
     pub(crate) async fn keep_attempts(&mut self) -> Result<(), RunError> {
         let Some(recorder) = self.recorder().cloned().filter(|_| self.pos.start.is_none()) else { return Ok(()) };
-        let dropped = |task: &&Task<S>| task.record.attempts > 0 && matches!(task.stand, Stand::Ready);
+        let dropped = |task: &&Task<S>| task.record.attempts > 0 && matches!(task.state, TaskState::Ready);
         let record =
             |task: &Task<S>| -> Result<_, RunError> { Ok((self.task_key(task.key), encode_record(&task.record)?)) };
         let puts = self.step.tasks.iter().filter(dropped).map(record).collect::<Result<_, _>>()?;
@@ -168,7 +168,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
         }
         Arc::new(TaskCtx {
             shared: Arc::clone(&self.shared),
-            level: Arc::clone(&self.level),
+            scope: Arc::clone(&self.scope),
             facts: Arc::clone(&row.facts),
             at,
             attempt,
@@ -310,7 +310,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
         if self.step.tasks.len() > 1 {
             return self.start_beside(at, finished);
         }
-        self.step.tasks[at].stand = Stand::Done(Box::new(finished));
+        self.step.tasks[at].state = TaskState::Done(Box::new(finished));
         Ok(())
     }
 

@@ -9,7 +9,7 @@ use crate::checkpoint::{FailureRecord, TaskRecord, TaskStatus, encode_record};
 use crate::graph::error::RunError;
 use crate::graph::node::NodeId;
 use crate::graph::state::State;
-use crate::graph::superstep::{Stand, Task};
+use crate::graph::superstep::{Task, TaskState};
 
 impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
     /// Records the failure of a task; its siblings continue.
@@ -28,12 +28,12 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
         }
         self.count_closed(at);
         self.step.has_failed = true;
-        self.step.tasks[at].stand = Stand::Failed(error);
+        self.step.tasks[at].state = TaskState::Failed(error);
         Ok(())
     }
 
     pub(crate) fn panicked(&self, node: Arc<str>, message: String) -> RunError {
-        RunError::Panicked { node, namespace: Arc::clone(&self.level.names), step: self.pos.meta.step + 1, message }
+        RunError::Panicked { node, namespace: Arc::clone(&self.scope.names), step: self.pos.meta.step + 1, message }
     }
 
     pub(crate) fn panicked_in(&mut self, at: usize, message: String) -> Result<Ending, RunError> {

@@ -15,7 +15,7 @@ use crate::graph::interrupt::Question;
 use crate::graph::node::{Command, NodeId};
 use crate::graph::state::State;
 use crate::graph::superstep::task::finished;
-use crate::graph::superstep::{Finished, Resolve, Stand, Task};
+use crate::graph::superstep::{Finished, Resolve, Task, TaskState};
 
 impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
     /// Finishes a task: updates the run, queues records, and emits events.
@@ -34,7 +34,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
     /// The synchronous part of `settle`: updates the run and queues records.
     pub(crate) fn take(&mut self, at: usize, performed: Performed<S, N, C>) -> Result<Ending, RunError> {
         let Performed { ended, ctx, attempts, handled, cache_key, failures } = performed;
-        self.level.beat();
+        self.scope.beat();
         self.step.tasks[at].record.attempts += attempts.saturating_sub(1);
         self.step.tasks[at].record.attempt = ctx.attempt.number;
         let handled_failure =
@@ -43,7 +43,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
         self.take_journal(at, &ctx)?;
         let answered = ctx.answered();
         if ctx.left_anything() {
-            self.step.tasks[at].record.first_call = ctx.inside().subgraphs.first_call;
+            self.step.tasks[at].record.first_call = ctx.state().subgraphs.first_call;
         }
         match self.body_outcome(at, &ctx, ended, handled.is_some()) {
             Ok(BodyOutcome::Done(mut result)) => {
@@ -79,13 +79,13 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
     /// Schedules the body once more, with rematched answers.
     fn repeat(&mut self, at: usize, answers: Arc<Known>) {
         let task = &mut self.step.tasks[at];
-        (task.answers, task.again, task.stand) = (Some(answers), true, Stand::Ready);
+        (task.answers, task.again, task.state) = (Some(answers), true, TaskState::Ready);
         self.step.runs_again = true;
     }
 
     /// Forgets the subgraphs of a task that has ended or failed. Returns those with state of their own.
     fn leave(&self, ctx: &TaskCtx<C>) -> Vec<(String, CheckpointId)> {
-        let SubgraphCalls { children, ended, .. } = std::mem::take(&mut *ctx.inside()).subgraphs;
+        let SubgraphCalls { children, ended, .. } = std::mem::take(&mut *ctx.state()).subgraphs;
         if let Some(recorder) = self.recorder() {
             ended.iter().for_each(|(path, pointer)| recorder.forget(path, pointer));
         }
@@ -136,14 +136,14 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
             Err(message) => return Err(self.panicked(node, message)),
         };
         if !matches!(raised, Some(Raised::Wrong(_)))
-            && let Some(error) = &ctx.inside().waits.wrong
+            && let Some(error) = &ctx.state().waits.wrong
         {
             return Err(error.clone());
         }
         match (raised, ended) {
             (None, Ok(command)) => Ok(RaisedOutcome::Command(command)),
             (None, Err(error)) => {
-                let namespace = Arc::clone(&self.level.names);
+                let namespace = Arc::clone(&self.scope.names);
                 let failed = |error| RunError::Node { node, namespace, step, error: SharedNodeError(Arc::new(error)) };
                 Err(ctx.passed_on(&error).unwrap_or_else(|| failed(error)))
             }
@@ -171,7 +171,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
 
     /// Returns the error that carries a command to the enclosing graph.
     fn hand_up(&self, node: Arc<str>, command: Arc<dyn Any + Send + Sync>, given: &'static str) -> RunError {
-        if self.level.names.is_empty() {
+        if self.scope.names.is_empty() {
             return RunError::NoParentGraph { node };
         }
         RunError::HandUp(HandedUp { command, given })
@@ -190,7 +190,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
             self.save_task(at, &mut result)?;
         }
         self.count_closed(at);
-        self.step.tasks[at].stand = Stand::Done(result);
+        self.step.tasks[at].state = TaskState::Done(result);
         Ok(())
     }
 
@@ -279,10 +279,10 @@ pub(crate) enum BodyOutcome<S: State> {
 /// Returns the questions and waits of a task and of its subgraphs, in the order of its calls: concurrent calls stop in
 /// any order.
 fn with_inside<C, S: State, N>(ctx: &TaskCtx<C>, own: Option<&Question>, until: Option<u64>) -> RaisedOutcome<S, N> {
-    let mut inside = ctx.inside();
-    inside.note_wake(until);
-    let questions = own.into_iter().chain(inside.waits.questions.values().flatten());
-    RaisedOutcome::Asked(questions.cloned().collect(), inside.waits.wake)
+    let mut state = ctx.state();
+    state.note_wake(until);
+    let questions = own.into_iter().chain(state.waits.questions.values().flatten());
+    RaisedOutcome::Asked(questions.cloned().collect(), state.waits.wake)
 }
 
 enum RaisedOutcome<S: State, N> {

@@ -20,7 +20,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
         records: Tasks,
         mapping: &Mapping,
     ) -> Result<Tasks, RunError> {
-        let (table, path, origin) = (self.table.clone(), self.level.path.clone(), self.pos.meta.id);
+        let (table, path, origin) = (self.table.clone(), self.scope.path.clone(), self.pos.meta.id);
         (self.step.planned, self.step.tasks) = (false, vec![]);
         self.plan();
         reader.restore(&table, &path, &mut self.step.tasks, records.clone(), mapping).await?;
@@ -42,7 +42,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
         }
         if path.is_empty() {
             let planned: Vec<u32> = self.step.tasks.iter().map(|task| task.key).collect();
-            let way = journal_copy::Way { from: origin, to: self.pos.meta.id, mapping, parts: parts.as_ref() };
+            let way = journal_copy::ForkPoint { from: origin, to: self.pos.meta.id, mapping, parts: parts.as_ref() };
             puts.extend(journal_copy::journals(reader, way, planned).await?);
         }
         recorder.commit(puts, None).await?;

@@ -181,7 +181,7 @@ async fn attempts<S: State, N: NodeId, C: Send + Sync + 'static>(job: &Job<S, N,
         let beat = options.execution.idle_timeout.map(|_| Arc::new(Notify::new()));
         ctx = ctx.retried(tried, None, beat.clone());
         ctx.progress.calls.store(called, Ordering::Relaxed);
-        ctx.inside().subgraphs.first_call = called;
+        ctx.state().subgraphs.first_call = called;
         let body = start(&job.table, ctx.at.node, &job.state, job.payload.as_ref(), Ctx(Arc::clone(&ctx)));
         let ended = limited(body, options.execution.timeout, options.execution.idle_timeout.zip(beat)).await;
         let Ok(Err(error)) = &ended else { return Performed { failures, ..Performed::plain(ended, ctx, tried) } };

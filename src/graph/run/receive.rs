@@ -9,7 +9,7 @@ use crate::graph::error::RunError;
 use crate::graph::node::NodeId;
 use crate::graph::records::Journal;
 use crate::graph::state::State;
-use crate::graph::superstep::{Stand, Task};
+use crate::graph::superstep::{Task, TaskState};
 
 impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
     /// Returns the signals that tasks wait for.
@@ -17,7 +17,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
         self.step
             .tasks
             .iter()
-            .filter(|task| matches!(task.stand, Stand::Asked { .. }))
+            .filter(|task| matches!(task.state, TaskState::Asked { .. }))
             .flat_map(|task| &task.record.receives)
     }
 
@@ -32,7 +32,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
         let mut left = counted(&letters);
         let mut woken = false;
         for task in &mut self.step.tasks {
-            let journal = self.level.journal.journal.as_ref().or(task.journal.as_ref()).cloned();
+            let journal = self.scope.journal.journal.as_ref().or(task.journal.as_ref()).cloned();
             woken |= wake(task, journal.as_deref(), &mut left);
         }
         Ok(woken)
@@ -41,7 +41,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
 
 /// Wakes a task if a signal that it waits for is left.
 fn wake<S: State>(task: &mut Task<S>, journal: Option<&Journal>, left: &mut BTreeMap<&str, usize>) -> bool {
-    let Stand::Asked { fresh, .. } = &mut task.stand else { return false };
+    let TaskState::Asked { fresh, .. } = &mut task.state else { return false };
     let mut arrived = false;
     for awaited in &task.record.receives {
         if journal.is_some_and(|journal| journal.has(&awaited.entry)) {

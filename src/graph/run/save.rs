@@ -8,7 +8,7 @@ use crate::graph::persist::save;
 use crate::graph::records::caller::pointer;
 use crate::graph::records::{Puts, Recorder, UPDATE_KEY};
 use crate::graph::state::State;
-use crate::graph::superstep::{Finished, Stand, Task};
+use crate::graph::superstep::{Finished, Task, TaskState};
 
 impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
     /// Encodes one of several finished tasks.
@@ -22,7 +22,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
 
     /// Encodes the writes of a lone task; its record follows once its routers have chosen.
     pub(crate) fn save_lone_writes(&self, task: &mut Task<S>, puts: &mut Puts) -> Result<(), RunError> {
-        let Stand::Done(done) = &mut task.stand else { return Ok(()) };
+        let TaskState::Done(done) = &mut task.state else { return Ok(()) };
         if done.saved || self.pos.start.is_some() {
             return Ok(());
         }
@@ -31,15 +31,15 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
 
     /// Encodes the record of a lone task.
     pub(crate) fn save_lone_result(&self, task: &Task<S>, puts: &mut Puts) -> Result<(), RunError> {
-        match &task.stand {
-            Stand::Done(done) if !done.saved => self.save_result(task, done, puts),
+        match &task.state {
+            TaskState::Done(done) if !done.saved => self.save_result(task, done, puts),
             _ => Ok(()),
         }
     }
 
     fn save_writes(&self, task: u32, done: &mut Finished<S>, puts: &mut Puts) -> Result<(), RunError> {
         let made_by = (self.pos.meta.id, task);
-        (done.rows, done.sizes) = save::rows(&self.table, &self.level.path, made_by, &done.writes, puts)?;
+        (done.rows, done.sizes) = save::rows(&self.table, &self.scope.path, made_by, &done.writes, puts)?;
         Ok(())
     }
 
@@ -51,10 +51,10 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
 
     /// Encodes the position as a checkpoint, with the records that change with it.
     pub(crate) fn save_checkpoint(&mut self, recorder: &Recorder, puts: &mut Puts) -> Result<(), RunError> {
-        save::checkpoint(&self.table, &mut self.pos, &self.level.path, recorder, puts)?;
+        save::checkpoint(&self.table, &mut self.pos, &self.scope.path, recorder, puts)?;
         if self.child.delta.is_none() {
-            recorder.supersede(&self.level.path, self.outbox.previous, self.pos.meta.id);
-            if !self.level.keeps_own {
+            recorder.supersede(&self.scope.path, self.outbox.previous, self.pos.meta.id);
+            if !self.scope.keeps_own {
                 recorder.free(&mut self.pos.channels.freed); // its last end may still be referred to
             }
         }

@@ -8,7 +8,7 @@ use tracing::Span;
 use super::delta::Delta;
 use crate::checkpoint::{CheckpointId, CheckpointRecord, TaskRecord};
 use crate::graph::build::{StopOverrides, Table};
-use crate::graph::context::{Exit, Level, Shared, TaskCtx};
+use crate::graph::context::{Exit, GraphScope, Shared, TaskCtx};
 use crate::graph::node::{NodeId, Target};
 use crate::graph::records::{Caller, Puts, Recorder};
 use crate::graph::state::{Merge, State};
@@ -18,7 +18,7 @@ use crate::graph::superstep::{Position, Task};
 pub(crate) struct Run<S: State, N, C> {
     pub table: Arc<Table<S, N, C>>,
     pub shared: Arc<Shared<C>>,
-    pub level: Arc<Level>,
+    pub scope: Arc<GraphScope>,
     pub pos: Position<S>,
     pub step: StepState<S>,
     pub stops: StopConditions,
@@ -164,14 +164,14 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
     pub(crate) fn new(
         table: Arc<Table<S, N, C>>,
         shared: Arc<Shared<C>>,
-        level: Arc<Level>,
+        scope: Arc<GraphScope>,
         mut pos: Position<S>,
     ) -> Self {
         pos.meta.metadata.clone_from(&shared.metadata);
         Self {
             table,
             shared,
-            level,
+            scope,
             outbox: Outbox::after(&pos),
             pos,
             step: StepState::default(),
@@ -184,7 +184,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
 
     /// The store, unless this run is inside a subgraph whose state is not kept.
     pub(crate) fn recorder(&self) -> Option<&Arc<Recorder>> {
-        if self.level.unsaved { None } else { self.shared.recorder.as_ref() }
+        if self.scope.unsaved { None } else { self.shared.recorder.as_ref() }
     }
 
     /// Sets the recursion limit, counted from here.

@@ -9,7 +9,7 @@ use crate::graph::interrupt::Question;
 use crate::graph::node::NodeId;
 use crate::graph::records::Puts;
 use crate::graph::state::State;
-use crate::graph::superstep::{QUESTIONS_LIMIT, Stand, Task};
+use crate::graph::superstep::{QUESTIONS_LIMIT, Task, TaskState};
 
 /// Waits of a task other than for answers.
 #[derive(Debug, Default)]
@@ -21,7 +21,7 @@ pub(crate) struct Waits {
 
 impl Waits {
     pub(crate) fn of<C>(ctx: &TaskCtx<C>, wake: Option<u64>) -> Self {
-        Self { wake, receives: std::mem::take(&mut ctx.inside().waits.receives) }
+        Self { wake, receives: std::mem::take(&mut ctx.state().waits.receives) }
     }
 }
 
@@ -40,16 +40,16 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
     /// Returns the failure or the exit of a superstep whose tasks have not all finished; it is not applied. Failures
     /// take precedence over interrupts.
     pub(crate) fn unfinished(&mut self) -> Result<Option<Exit>, RunError> {
-        let failed = self.step.tasks.iter_mut().find(|task| matches!(task.stand, Stand::Failed(_)));
+        let failed = self.step.tasks.iter_mut().find(|task| matches!(task.state, TaskState::Failed(_)));
         if let Some(task) = failed
-            && let Stand::Failed(error) = &task.stand
+            && let TaskState::Failed(error) = &task.state
         {
             return Err(error.clone());
         }
         if let Some(exit) = self.step.halted.take() {
             return Ok(Some(exit));
         }
-        let waiting = || self.step.tasks.iter().filter(|task| matches!(task.stand, Stand::Asked { .. }));
+        let waiting = || self.step.tasks.iter().filter(|task| matches!(task.state, TaskState::Asked { .. }));
         if waiting().next().is_none() {
             return Ok(None);
         }
@@ -63,7 +63,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
 
     /// Returns the earliest time at which a sleeping task resumes.
     pub(crate) fn wakes(&self) -> Option<u64> {
-        let waiting = self.step.tasks.iter().filter(|task| matches!(task.stand, Stand::Asked { .. }));
+        let waiting = self.step.tasks.iter().filter(|task| matches!(task.state, TaskState::Asked { .. }));
         waiting.filter_map(|task| task.record.wake).min()
     }
 
@@ -74,7 +74,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
         }
         let now = self.shared.now();
         for task in self.step.tasks.iter_mut().filter(|task| task.record.wake.is_some_and(|wake| wake <= now)) {
-            if let Stand::Asked { fresh, .. } = &mut task.stand {
+            if let TaskState::Asked { fresh, .. } = &mut task.state {
                 *fresh = true;
             }
         }
@@ -83,11 +83,11 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
     pub(crate) fn asked(&mut self, at: usize, questions: Vec<Question>, waits: Waits) -> Result<(), RunError> {
         (self.step.tasks[at].record.wake, self.step.tasks[at].record.receives) = (waits.wake, waits.receives);
         self.count_open(at, questions.len())?;
-        trace::asked(&self.level.names, &questions);
+        trace::asked(&self.scope.names, &questions);
         self.note_questions(at, &questions);
         self.save_waiting(at, &questions)?;
         self.step.tasks[at].asked.clone_from(&questions);
-        self.step.tasks[at].stand = Stand::Asked { questions, fresh: false };
+        self.step.tasks[at].state = TaskState::Asked { questions, fresh: false };
         Ok(())
     }
 

@@ -11,7 +11,7 @@ use crate::checkpoint::{BoxFuture, Checkpointer, ThreadId};
 use crate::graph::build::CompiledGraph;
 use crate::graph::error::RunError;
 use crate::graph::node::NodeId;
-use crate::graph::records::Outside;
+use crate::graph::records::Host;
 use crate::graph::state::State;
 use crate::graph::thread::{Status, Thread};
 
@@ -25,7 +25,7 @@ pub(crate) trait Driven: Send + Sync {
 
 pub(crate) struct Turn {
     pub thread: ThreadId,
-    pub outside: Outside,
+    pub host: Host,
     pub cancel: CancellationToken,
     pub drain: CancellationToken,
 }
@@ -82,9 +82,9 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Driven for Typed<S, N, C> {
     }
 
     fn turn(&self, turn: Turn) -> BoxFuture<'_, Result<RunnerStop, RunError>> {
-        let Turn { thread: id, outside, cancel, drain } = turn;
+        let Turn { thread: id, host, cancel, drain } = turn;
         let mut thread = self.thread(id.clone()).cancel_with(cancel).drain_with(drain);
-        thread.environment.outside = outside;
+        thread.environment.host = host;
         Box::pin(async move {
             let error = thread.proceed().await.err();
             let status = thread.status().await?;

@@ -16,7 +16,7 @@ use crate::checkpoint::panics::caught_in;
 use crate::checkpoint::time::system_time;
 use crate::checkpoint::{BoxFuture, ThreadId};
 use crate::graph::error::RunError;
-use crate::graph::records::{Clock, Outside};
+use crate::graph::records::{Clock, Host};
 use crate::graph::run::net::netted;
 use crate::graph::thread::Status;
 
@@ -81,7 +81,7 @@ pub struct Runner {
     pub(super) resumes: u32,
     poll: Duration,
     grace: Duration,
-    outside: Outside,
+    host: Host,
     wake: Arc<Notify>,
     stop: CancellationToken,
     asked: Vec<Hook<RunnerQuestion>>,
@@ -103,7 +103,7 @@ impl Runner {
             resumes: 3,
             poll: Duration::from_secs(5),
             grace: Duration::from_secs(10),
-            outside: Outside::default(),
+            host: Host::default(),
             wake: Arc::default(),
             stop: CancellationToken::new(),
             asked: vec![],
@@ -146,7 +146,7 @@ impl Runner {
 
     /// Replaces the machine's clock.
     pub fn clock(mut self, clock: impl Clock) -> Self {
-        self.outside.clock = Some(Arc::new(clock));
+        self.host.clock = Some(Arc::new(clock));
         self
     }
 
@@ -221,7 +221,7 @@ impl Runner {
         shift.report.turns += 1;
         let turn = Turn {
             thread: thread.clone(),
-            outside: self.outside.clone(),
+            host: self.host.clone(),
             cancel: shift.cancel.clone(),
             drain: shift.drain.clone(),
         };
@@ -253,7 +253,7 @@ impl Runner {
     }
 
     pub(super) fn now(&self) -> SystemTime {
-        system_time(self.outside.now())
+        system_time(self.host.now())
     }
 }
 

@@ -223,7 +223,7 @@ fn run_child<'a, T: State, M: NodeId, C: Send + Sync + 'static>(
         let ended = match run.shared.events.traced {
             false => lending(ctx, run.drive()).await,
             true => {
-                let span = trace::run_span(run.shared.thread.as_ref(), &child.name, &run.level.names);
+                let span = trace::run_span(run.shared.thread.as_ref(), &child.name, &run.scope.names);
                 Box::pin(lending(ctx, run.drive())).instrument(span).await
             }
         };
@@ -231,18 +231,18 @@ fn run_child<'a, T: State, M: NodeId, C: Send + Sync + 'static>(
             Ok(Exit::Finished) => return Ok(leave(child, run, ctx, call)),
             Ok(Exit::Interrupted) => {
                 let asked = run.step.tasks.iter().flat_map(Task::asks).cloned().collect();
-                ctx.0.inside().waits.questions.insert(Some(call), asked);
-                ctx.0.inside().note_wake(run.wakes());
-                ctx.0.inside().waits.receives.extend(run.receives().cloned());
+                ctx.0.state().waits.questions.insert(Some(call), asked);
+                ctx.0.state().note_wake(run.wakes());
+                ctx.0.state().waits.receives.extend(run.receives().cloned());
                 Raised::Inside
             }
             Ok(Exit::Awaiting(until)) => {
-                ctx.0.inside().note_wake(until);
-                ctx.0.inside().waits.receives.extend(run.receives().cloned());
+                ctx.0.state().note_wake(until);
+                ctx.0.state().waits.receives.extend(run.receives().cloned());
                 Raised::Inside
             }
             Ok(Exit::Waiting(until)) => {
-                ctx.0.inside().note_wake(Some(until));
+                ctx.0.state().note_wake(Some(until));
                 Raised::Inside
             }
             Ok(exit @ (Exit::Stopped | Exit::Cancelled | Exit::Drained | Exit::Budget(_))) => Raised::Stopped(exit),
@@ -258,7 +258,7 @@ fn raise<C>(ctx: &Ctx<C>, error: RunError) -> CallError {
         ctx.0.raise(Raised::Parent(handed.command, handed.given));
         return Interrupted::new().into();
     }
-    ctx.0.inside().subgraphs.failures.push(error.clone());
+    ctx.0.state().subgraphs.failures.push(error.clone());
     CallError::Failed(Box::new(error))
 }
 
@@ -269,13 +269,13 @@ fn leave<T: State, M: NodeId, C: Send + Sync + 'static>(
     call: u32,
 ) -> Left<T> {
     if let Some(recorder) = run.recorder().filter(|_| child.persistence == Persistence::PerThread) {
-        ctx.0.inside().subgraphs.children.push((own_name(ctx, call), run.pos.meta.id));
-        recorder.ended(&run.level.path);
+        ctx.0.state().subgraphs.children.push((own_name(ctx, call), run.pos.meta.id));
+        recorder.ended(&run.scope.path);
     }
     if run.recorder().is_some() && child.persistence == Persistence::Inherit && run.child.delta.is_none() {
         let pointer =
             Key::Child { checkpoint: ctx.0.at.checkpoint, task: ctx.0.at.task, call: pointer_number(ctx, call) };
-        ctx.0.inside().subgraphs.ended.push((run.level.path.clone(), pointer));
+        ctx.0.state().subgraphs.ended.push((run.scope.path.clone(), pointer));
     }
     let delta = run.child.delta.map(|delta| delta.finish(&child.table.schema, &*run.pos.state)).unwrap_or_default();
     Left { state: run.child.last_shown.unwrap_or(run.pos.state), delta, shown: run.child.has_shown }

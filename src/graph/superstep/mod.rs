@@ -9,4 +9,4 @@ mod unknown_channels;
 
 pub(crate) use control::{Applying, Control, Deferred, JoinState, LastRan, Trigger};
 pub(crate) use position::{Finished, Packet, Position, Routing, Start, StoredChannels};
-pub(crate) use task::{QUESTIONS_LIMIT, Resolve, SENDS_LIMIT, Stand, Task};
+pub(crate) use task::{QUESTIONS_LIMIT, Resolve, SENDS_LIMIT, Task, TaskState};

@@ -1,4 +1,4 @@
-//! Where a run stands: what a checkpoint is, in memory. Applying the results of a superstep moves it on. Knows no store.
+//! The position of a run: a checkpoint in memory. Applying the results of a superstep moves it on. Knows no store.
 
 use std::sync::Arc;
 
@@ -182,7 +182,7 @@ impl<S: State> Position<S> {
         if self.children.is_empty() { None } else { Some(Arc::new(self.children.clone())) }
     }
 
-    /// Notes where a subgraph with state of its own stands.
+    /// Notes the newest checkpoint of a subgraph with state of its own.
     pub(crate) fn keep_child(&mut self, name: String, at: CheckpointId) {
         self.children.retain(|(known, _)| *known != name);
         self.children.push((name, at));
@@ -313,7 +313,7 @@ impl<S: State> Position<S> {
 
 pub(crate) fn extend(ranges: &mut Vec<LogRange>, line: CheckpointId, row: RowId, size: u64) {
     match ranges.last_mut() {
-        // A result that a fork took over stands where its task ran, before this line.
+        // The result of a fork's source is stored under the checkpoint of its task, before this line.
         Some(range) if range.last.checkpoint >= line && row > range.last => {
             range.last = row;
             range.count += 1;

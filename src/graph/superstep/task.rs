@@ -1,4 +1,4 @@
-//! One task of a superstep: how it stands, and what its end means.
+//! One task of a superstep: its state, and what its end means.
 
 use std::sync::Arc;
 
@@ -24,11 +24,11 @@ pub(crate) struct Task<S: State> {
     pub key: u32,
     pub node: u32,
     pub packet: Option<Packet>,
-    pub stand: Stand<S>,
+    pub state: TaskState<S>,
     pub answers: Answers,
     /// True if it has run before, in this process or another.
     pub again: bool,
-    /// Its past, as it is stored: attempts, questions, answers, failures. The result is in `stand` alone.
+    /// Its past, as it is stored: attempts, questions, answers, failures. The result is in `state` alone.
     pub record: TaskRecord,
     /// The questions of its last run with their payloads, answered ones included.
     pub asked: Vec<Question>,
@@ -36,7 +36,7 @@ pub(crate) struct Task<S: State> {
     pub journal: Option<Arc<Journal>>,
 }
 
-pub(crate) enum Stand<S: State> {
+pub(crate) enum TaskState<S: State> {
     Ready,
     /// Ended. `cached`: not in this run.
     Done(Box<Finished<S>>),
@@ -61,7 +61,7 @@ impl<S: State> Task<S> {
             key,
             node,
             packet,
-            stand: Stand::Ready,
+            state: TaskState::Ready,
             answers: Answers::default(),
             again: false,
             record: TaskRecord::default(),
@@ -76,30 +76,30 @@ impl<S: State> Task<S> {
 
     /// Returns the number of its pending questions.
     pub(crate) fn open(&self) -> usize {
-        match &self.stand {
-            Stand::Asked { questions, .. } => questions.len(),
-            Stand::Ready | Stand::Done(_) | Stand::Failed(_) => 0,
+        match &self.state {
+            TaskState::Asked { questions, .. } => questions.len(),
+            TaskState::Ready | TaskState::Done(_) | TaskState::Failed(_) => 0,
         }
     }
 
     /// Its open questions.
     pub(crate) fn asks(&self) -> &[Question] {
-        match &self.stand {
-            Stand::Asked { questions, .. } => questions,
-            Stand::Ready | Stand::Done(_) | Stand::Failed(_) => &[],
+        match &self.state {
+            TaskState::Asked { questions, .. } => questions,
+            TaskState::Ready | TaskState::Done(_) | TaskState::Failed(_) => &[],
         }
     }
 
     pub(crate) fn is_done(&self) -> bool {
-        matches!(self.stand, Stand::Done(_))
+        matches!(self.state, TaskState::Done(_))
     }
 
     /// Returns true if it is to run now. A task that waits for an answer is not run again, unless `rerun` (V12).
     pub(crate) fn runs(&self, rerun: bool) -> bool {
-        match &self.stand {
-            Stand::Ready => true,
-            Stand::Asked { fresh, .. } => *fresh || rerun,
-            Stand::Done(_) | Stand::Failed(_) => false,
+        match &self.state {
+            TaskState::Ready => true,
+            TaskState::Asked { fresh, .. } => *fresh || rerun,
+            TaskState::Done(_) | TaskState::Failed(_) => false,
         }
     }
 

@@ -56,7 +56,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
         let mut changed: BTreeMap<(CheckpointId, u32), TaskRecord> = BTreeMap::new();
         for (slot, matched) in (0u32..).zip(matched) {
             let row = RowId { checkpoint: made_by, task: matched.question.task, slot: RowId::ANSWERS + slot };
-            let now = self.environment.outside.now();
+            let now = self.environment.host.now();
             let of_root = changed.get(&(run.pos.meta.id, matched.root)).or(records.get(&matched.root));
             let of_root = of_root.cloned().unwrap_or_default();
             let matched = match effect_of(&of_root, &matched.question, &matched.answer, matched.bytes.clone(), now)? {
@@ -98,7 +98,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
         if let Some(name) = answer.name.filter(|name| *name != question.name) {
             return Err(mistyped(format!("the answer is one to `{name}`")));
         }
-        check(&records[&root], &question, id, &answer, self.environment.outside.now())?;
+        check(&records[&root], &question, id, &answer, self.environment.host.now())?;
         let mut bytes = answer.bytes.clone()?;
         let asks = self.graph.table.asked(&question.namespace, &question.node, &question.name);
         if let Some(asks) = asks.filter(|_| answer.closing.is_none()) {

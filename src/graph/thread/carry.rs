@@ -16,7 +16,7 @@ use crate::graph::superstep::task::planned;
 impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
     /// Returns the metadata and time of copies made for a fork.
     pub(crate) fn stamp(&self) -> Stamp<'_> {
-        Stamp { words: &self.settings.metadata, now: self.environment.outside.now() }
+        Stamp { words: &self.settings.metadata, now: self.environment.host.now() }
     }
 
     /// Removes the writes, subgraph pointers and results of tasks that run again at their own checkpoint.
@@ -65,7 +65,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
             copy_children(reader, recorder, self.stamp(), (from, key), to, &mut puts).await?;
         }
         let planned = planned(&run.table, &run.pos).into_iter().map(|task| task.key);
-        let way = journal_copy::Way { from, to: run.pos.meta.id, mapping, parts: parts.then_some(records) };
+        let way = journal_copy::ForkPoint { from, to: run.pos.meta.id, mapping, parts: parts.then_some(records) };
         puts.extend(journal_copy::journals(reader, way, planned).await?);
         Ok(puts)
     }

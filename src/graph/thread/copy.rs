@@ -39,9 +39,9 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
         let next = head.map_or(at.0 + 1, |head| head.next);
         let copy = Copy {
             reader: &reader,
-            now: self.environment.outside.now(),
+            now: self.environment.host.now(),
             lease,
-            head: Head { checkpoint: None, next, birth: self.environment.outside.noise() & clock::BIRTH },
+            head: Head { checkpoint: None, next, birth: self.environment.host.random() & clock::BIRTH },
         };
         copy.records(&way, at).await?;
         copy.commit(vec![], Some(at)).await

@@ -12,13 +12,13 @@ use super::snapshot::add_command;
 use super::trace::ended;
 use super::unfinished::{counted, unfinished};
 use crate::checkpoint::{Source, TaskStatus, encode_record};
-use crate::graph::context::{Exit, Level, Shared};
+use crate::graph::context::{Exit, GraphScope, Shared};
 use crate::graph::error::RunError;
 use crate::graph::interrupt::Answer;
 use crate::graph::node::{Command, NodeId};
 use crate::graph::persist::load::position;
 use crate::graph::records::reader::reader;
-use crate::graph::records::{COMMAND_KEY, Held, Mapping, NEW_LINE, Reader, Tasks, journal_copy};
+use crate::graph::records::{COMMAND_KEY, Mapping, NEW_LINE, Reader, Tasks, ThreadGuard, journal_copy};
 use crate::graph::run::net::netted;
 use crate::graph::run::{Run, trace};
 use crate::graph::state::{State, Stored};
@@ -43,7 +43,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
         self.check_whole("a run")?;
         self.check()?;
         let recorder = self.open().await?;
-        let _held = recorder.clone().map(Held);
+        let _held = recorder.clone().map(ThreadGuard);
         let shared = self.shared(recorder.clone(), sink);
         let done = netted(RUNNING, self.drive(request, shared)).await;
         let settled = match &recorder {
@@ -76,7 +76,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
         let mut run = match request.kind {
             Kind::Input(writes) => {
                 let mut run = match self.take_last_end(&shared) {
-                    Some(pos) => Run::new(Arc::clone(&self.graph.table), shared, Level::root(), pos),
+                    Some(pos) => Run::new(Arc::clone(&self.graph.table), shared, GraphScope::root(), pos),
                     // Boxed, as below: loading needs more stack than the run that follows.
                     None => Box::pin(self.load_for_input(shared)).await?,
                 };
@@ -143,11 +143,11 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
     ) -> Result<(Run<S, N, C>, Option<(Reader, Mapping)>), RunError> {
         let table = Arc::clone(&self.graph.table);
         let Some(recorder) = shared.recorder.clone() else {
-            return Ok((Run::new(Arc::clone(&table), shared, Level::root(), Position::empty(&table)), None));
+            return Ok((Run::new(Arc::clone(&table), shared, GraphScope::root(), Position::empty(&table)), None));
         };
         let reader = reader(&recorder);
         let Some(id) = self.at.or(recorder.head().checkpoint) else {
-            return Ok((Run::new(Arc::clone(&table), shared, Level::root(), Position::empty(&table)), None));
+            return Ok((Run::new(Arc::clone(&table), shared, GraphScope::root(), Position::empty(&table)), None));
         };
         self.check_at(&reader).await?;
         let (mut pos, mapping) = position(&reader, &table, id).await?;
@@ -155,7 +155,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
             pos.channels.line = NEW_LINE;
         }
         reader.warn_of_unknown_channels(&pos.channels.unknown);
-        Ok((Run::new(table, shared, Level::root(), pos), Some((reader, mapping))))
+        Ok((Run::new(table, shared, GraphScope::root(), pos), Some((reader, mapping))))
     }
 
     /// Fails if the thread has unfinished tasks or pending questions (V4): new input must not drop them silently.
@@ -264,7 +264,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
             && let Some(recorder) = run.recorder()
         {
             let tasks = run.step.tasks.iter().map(|task| task.key);
-            let way = journal_copy::Way {
+            let way = journal_copy::ForkPoint {
                 from: origin,
                 to: run.pos.meta.id,
                 mapping: &mapping,

@@ -13,7 +13,7 @@ use crate::graph::context::{Cancellation, Limits, Stage};
 use crate::graph::error::RunError;
 use crate::graph::interrupt::{Answer, Interrupt};
 use crate::graph::node::{Command, NodeId};
-use crate::graph::records::{Durability, Outside};
+use crate::graph::records::{Durability, Host};
 use crate::graph::state::{IntoWrites, State};
 use crate::graph::superstep::Position;
 
@@ -77,7 +77,7 @@ pub(crate) struct RunSettings {
 #[derive(Clone, Default)]
 pub(crate) struct ThreadEnvironment {
     /// Clock and random numbers.
-    pub outside: Outside,
+    pub host: Host,
     /// Replaces effects in tests.
     pub stage: Option<Arc<dyn Stage>>,
 }

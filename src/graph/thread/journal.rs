@@ -15,7 +15,7 @@ use crate::graph::node::body::node_path;
 use crate::graph::records::{BY_HANDLER, JournalPath, PathTask, Reader, SENT, START_NODE, handler_of};
 use crate::graph::run::net::netted;
 use crate::graph::state::State;
-use crate::graph::superstep::{Position, Stand, Task};
+use crate::graph::superstep::{Position, Task, TaskState};
 use crate::graph::view::journal_entries::entries;
 use crate::graph::view::origin::{place, task_id};
 use crate::graph::view::{
@@ -36,9 +36,9 @@ impl Ledger {
     ) -> Self {
         let node = table.node_name(task.node).to_string();
         let first = (task.node != START_NODE).then(|| table.row(task.node).facts.first_name.to_string());
-        let written = match &task.stand {
-            Stand::Done(done) => done.writes.0.clone(),
-            Stand::Ready | Stand::Asked { .. } | Stand::Failed(_) => vec![],
+        let written = match &task.state {
+            TaskState::Done(done) => done.writes.0.clone(),
+            TaskState::Ready | TaskState::Asked { .. } | TaskState::Failed(_) => vec![],
         };
         let mut ledger = Self::bare(reader, own, is_root);
         (ledger.task.name, ledger.task.sent) = (first.unwrap_or_default(), task.key.checked_sub(SENT));

@@ -8,7 +8,7 @@ use crate::graph::interrupt::{SentSignal, Signal, SignalId, SignalRequest};
 use crate::graph::node::NodeId;
 use crate::graph::records::keyed_signal::check_key;
 use crate::graph::records::mailbox::letters;
-use crate::graph::records::{KeyedSignal, Letter, Reader, SIGNAL_BYTES, SIGNALS_LIMIT};
+use crate::graph::records::{KeyedSignal, PendingSignal, Reader, SIGNAL_BYTES, SIGNALS_LIMIT};
 use crate::graph::state::State;
 use crate::graph::state::type_name::short;
 
@@ -87,7 +87,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
             return Err(RunError::MailboxFull { thread: reader.thread.clone(), limit: SIGNALS_LIMIT });
         }
         let after = before.last().map_or(0, |last| last.id.order + 1);
-        let id = SignalId { order: after.max(record.at), id: self.environment.outside.noise() };
+        let id = SignalId { order: after.max(record.at), id: self.environment.host.random() };
         let mut records = vec![(id.key(), encode_record(&record)?)];
         if let Some(keyed) = keyed {
             records.push(keyed.record(&record.name, id, record.at)?);
@@ -143,11 +143,11 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
             return Err(CheckpointError::TooLarge { what, bytes, limit }.into());
         }
         let SignalRequest { name, by, note, .. } = request;
-        Ok(SignalRecord { name, value, by, at: self.environment.outside.now(), note })
+        Ok(SignalRecord { name, value, by, at: self.environment.host.now(), note })
     }
 
-    fn shown(&self, letter: Letter) -> SentSignal {
-        let Letter { id, record: SignalRecord { name, value, by, at, note } } = letter;
+    fn shown(&self, letter: PendingSignal) -> SentSignal {
+        let PendingSignal { id, record: SignalRecord { name, value, by, at, note } } = letter;
         let show = self.graph.table.receives(&name).map_or(untyped as fn(&[u8]) -> _, |receives| receives.show);
         SentSignal { id, value: show(&value), name, by, at, note }
     }

@@ -36,7 +36,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
             timed: trace::logs_warnings(),
         };
         let environment = Environment {
-            outside: self.environment.outside.clone(),
+            host: self.environment.host.clone(),
             stage: self.environment.stage.clone(),
             cache: self.graph.cache.clone(),
             ..Environment::default()
@@ -67,7 +67,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
     /// Replaces the system clock for checkpoints, answers, [`Ctx::now`](crate::graph::Ctx::now) and waits. Retries and
     /// timeouts use tokio's.
     pub fn clock(mut self, clock: impl Clock) -> Self {
-        self.environment.outside.clock = Some(Arc::new(clock));
+        self.environment.host.clock = Some(Arc::new(clock));
         self
     }
 
@@ -78,7 +78,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
         let lease = store.claim(id, claim).await?;
         let about = about_thread(&**store, id).await?;
         self.check_trust(&**store, id, about.as_ref())?;
-        let born = || Head { checkpoint: None, next: 1, birth: self.environment.outside.noise() & clock::BIRTH };
+        let born = || Head { checkpoint: None, next: 1, birth: self.environment.host.random() & clock::BIRTH };
         let head = store.head(id).await?.unwrap_or_else(born);
         let name = Arc::clone(&self.graph.name);
         let recorder = Recorder::new(Arc::clone(store), lease, head, self.settings.durability, name);

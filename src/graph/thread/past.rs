@@ -19,7 +19,7 @@ use crate::graph::run::net::netted;
 use crate::graph::state::{Merge, State};
 use crate::graph::superstep::position::{apply_writes, named};
 use crate::graph::superstep::task::planned;
-use crate::graph::superstep::{Position, Stand};
+use crate::graph::superstep::{Position, TaskState};
 use crate::graph::view::{Seen, Snapshot, StateSnapshot, TaskSnapshot};
 
 /// The status of a thread. LangGraph derives it from `get_state(config).next`, which is empty for several of these.
@@ -238,7 +238,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
         let (mut state, mut merge) = (S::clone(&pos.state), Merge::default());
         let mut writers: Vec<(usize, u32)> = vec![];
         for task in tasks {
-            let Stand::Done(done) = task.stand else { return Ok(None) };
+            let TaskState::Done(done) = task.state else { return Ok(None) };
             writers.extend(done.writes.0.iter().map(|write| (S::channel_of(write), task.node)));
             if let Err(error) = apply_writes(table, &mut state, done.writes.0, &mut merge) {
                 let of = |(channel, node): &(usize, u32)| (*channel == error.channel()).then_some(*node);

@@ -9,7 +9,7 @@ use crate::graph::error::RunError;
 use crate::graph::interrupt::{AwaitedSignal, SignalId};
 use crate::graph::node::NodeId;
 use crate::graph::records::mailbox::letters;
-use crate::graph::records::{Letter, Reader, Tasks, clock};
+use crate::graph::records::{PendingSignal, Reader, Tasks, clock};
 use crate::graph::state::State;
 use crate::graph::view::StateSnapshot;
 
@@ -24,7 +24,7 @@ pub(crate) struct Resting {
 /// Signals that have arrived for the tasks of a checkpoint.
 #[derive(Debug, Default)]
 pub(crate) struct ArrivedSignals {
-    letters: Vec<Letter>,
+    letters: Vec<PendingSignal>,
     /// Journal entries that hold a signal which no task record mentions, because the process was killed.
     received: HashSet<(u32, String)>,
 }
@@ -94,7 +94,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
         id: CheckpointId,
         snapshot: &StateSnapshot<S>,
     ) -> Result<Option<Resting>, RunError> {
-        let now = self.environment.outside.now();
+        let now = self.environment.host.now();
         let waiting = snapshot.tasks.iter().filter(|task| task.wake.is_some() || !task.awaits.is_empty());
         if waiting.clone().count() < snapshot.next.len() || snapshot.next.is_empty() {
             return Ok(None);

@@ -7,7 +7,7 @@ use super::handle::{Scope, Thread};
 use super::history::History;
 use crate::checkpoint::{CheckpointId, Head, Key, QuestionRecord, Source, TaskRecord, TaskStatus, encode_record};
 use crate::graph::build::{CompiledGraph, Persistence};
-use crate::graph::context::{Level, Shared};
+use crate::graph::context::{GraphScope, Shared};
 use crate::graph::error::RunError;
 use crate::graph::node::NodeId;
 use crate::graph::persist::load::position;
@@ -119,7 +119,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
         let mut thread = Thread::new(graph, self.id.clone(), Arc::clone(&self.context));
         thread.settings.durability = self.settings.durability;
         thread.settings.metadata.clone_from(&self.settings.metadata);
-        thread.environment.outside = self.environment.outside.clone();
+        thread.environment.host = self.environment.host.clone();
         thread.scope.nodes.clone_from(&self.scope.nodes);
         let nodes: Vec<String> = nodes.into_iter().map(Into::into).collect();
         thread.scope.names.clone_from(&self.scope.names);
@@ -189,7 +189,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
             if !self.scope.nodes.is_empty() {
                 return Err(RunError::InvalidUpdate { what: "the subgraph has no state to update".into() });
             }
-            let run = Run::new(Arc::clone(&table), shared, Level::root(), Position::empty(&table));
+            let run = Run::new(Arc::clone(&table), shared, GraphScope::root(), Position::empty(&table));
             return Ok(Scoped { run, loaded: None, is_head });
         };
         let (mut pos, mapping) = position(&reader, &table, id).await?;
@@ -197,8 +197,8 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
             pos.channels.line = NEW_LINE;
         }
         mapping.check_pin(&reader)?;
-        let level = self.level(&reader, id).await?;
-        let mut run = Run::new(table, shared, level, pos);
+        let scope = self.graph_scope(&reader, id).await?;
+        let mut run = Run::new(table, shared, scope, pos);
         match above {
             Some(Above::Task(callers)) => {
                 run.outbox.beside = self.closed_questions(&reader, &callers, run.shared.now()).await?;
@@ -238,16 +238,16 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
         Ok(puts)
     }
 
-    async fn level(&self, reader: &Reader, id: CheckpointId) -> Result<Arc<Level>, RunError> {
+    async fn graph_scope(&self, reader: &Reader, id: CheckpointId) -> Result<Arc<GraphScope>, RunError> {
         if self.scope.nodes.is_empty() {
-            return Ok(Level::root());
+            return Ok(GraphScope::root());
         }
         let path = reader.record(id).await?.map(|record| record.namespace).unwrap_or_default();
-        Ok(Arc::new(Level {
+        Ok(Arc::new(GraphScope {
             names: self.scope.nodes.clone().into(),
             path,
             keeps_own: self.graph.persistence == Persistence::PerThread,
-            ..Level::default()
+            ..GraphScope::default()
         }))
     }
 
@@ -290,7 +290,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Scoped<S, N, C> {
         let run = &mut self.run;
         let Some((reader, mapping)) = &self.loaded else { return Ok(()) };
         let mut records = reader.tasks(run.pos.meta.id).await?;
-        let (table, path) = (Arc::clone(&run.table), run.level.path.clone());
+        let (table, path) = (Arc::clone(&run.table), run.scope.path.clone());
         reader.commanded(&table, &mut run.pos, &path, &mut records, mapping).await?;
         run.step.planned = false;
         run.plan();

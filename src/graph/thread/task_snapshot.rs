@@ -11,7 +11,7 @@ use crate::graph::interrupt::AwaitedSignal;
 use crate::graph::node::NodeId;
 use crate::graph::records::{Mapping, Reader};
 use crate::graph::state::{State, Writes};
-use crate::graph::superstep::{Finished, Position, Stand, Task};
+use crate::graph::superstep::{Finished, Position, Task, TaskState};
 use crate::graph::view::origin::task_id;
 use crate::graph::view::{FailureInfo, Ledger, TaskSnapshot, View};
 
@@ -62,6 +62,6 @@ fn failures<S: State>(task: &Task<S>) -> Vec<FailureInfo> {
 }
 
 fn awaited<S: State>(task: &Task<S>) -> Vec<AwaitedSignal> {
-    let waits = matches!(task.stand, Stand::Asked { .. });
+    let waits = matches!(task.state, TaskState::Asked { .. });
     if waits { task.record.receives.iter().map(AwaitedSignal::from).collect() } else { vec![] }
 }

@@ -8,13 +8,13 @@ use crate::graph::interrupt::{AnswerInfo, AnyQuestion, Shows};
 use crate::graph::node::NodeId;
 use crate::graph::records::START_NODE;
 use crate::graph::state::State;
-use crate::graph::superstep::{Finished, Position, Stand, Task};
+use crate::graph::superstep::{Finished, Position, Task, TaskState};
 use crate::graph::view::View;
 
 pub(crate) fn result<S: State>(task: &Task<S>) -> Option<&Finished<S>> {
-    match &task.stand {
-        Stand::Done(done) => Some(done),
-        Stand::Ready | Stand::Asked { .. } | Stand::Failed(_) => None,
+    match &task.state {
+        TaskState::Done(done) => Some(done),
+        TaskState::Ready | TaskState::Asked { .. } | TaskState::Failed(_) => None,
     }
 }
 

@@ -11,7 +11,7 @@ use crate::graph::error::RunError;
 use crate::graph::node::NodeId;
 use crate::graph::persist::save;
 use crate::graph::records::reader::reader;
-use crate::graph::records::{Durability, Held, NEW_LINE, Puts, SENT, START_KEY, START_NODE};
+use crate::graph::records::{Durability, NEW_LINE, Puts, SENT, START_KEY, START_NODE, ThreadGuard};
 use crate::graph::run::Run;
 use crate::graph::run::apply::fire;
 use crate::graph::run::net::netted;
@@ -70,7 +70,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
             thread.settings.durability = Durability::Sync; // each superstep is kept, so none replaces another
         }
         let recorder = thread.open().await?.ok_or(RunError::NoCheckpointer { what: "updating a thread" })?;
-        let _held = Held(Arc::clone(&recorder));
+        let _held = ThreadGuard(Arc::clone(&recorder));
         let shared = self.shared(Some(Arc::clone(&recorder)), None);
         let over = self.is_over(&recorder).await?;
         let mut made: Option<Updated> = None;
@@ -156,7 +156,7 @@ async fn input<S: State, N: NodeId, C: Send + Sync + 'static>(
     run.pos.control.end(&run.table.wiring, &applying, false);
     run.enter(&recorder);
     let made_by = (run.pos.meta.id, START_KEY);
-    let (rows, sizes) = save::rows(&run.table, &run.level.path, made_by, &writes, &mut puts)?;
+    let (rows, sizes) = save::rows(&run.table, &run.scope.path, made_by, &writes, &mut puts)?;
     run.pos.start = Some(Start { writes, rows, sizes });
     run.outbox.update = (!run.is_root()).then(|| external_writes::<S>(&[]));
     scoped.commit(puts).await?;
@@ -223,7 +223,7 @@ async fn nodes<S: State, N: NodeId, C: Send + Sync + 'static>(
             fresh_read(&run.table, &*run.pos.state, &finished.writes).map_err(|error| named_error(run, error, node))?;
         let seen = with_returned(&Arc::new(seen), finished.returned.take());
         run.choose_as(node, from, &seen, &mut finished)?;
-        (finished.rows, finished.sizes) = save::rows(&run.table, &run.level.path, from, &finished.writes, &mut puts)?;
+        (finished.rows, finished.sizes) = save::rows(&run.table, &run.scope.path, from, &finished.writes, &mut puts)?;
         let sends = save::sends(&run.table, &finished.routing.sends, &mut puts)?;
         keep_result(run, key, &finished, sends, notes, &mut puts)?;
         results.push((node, finished));

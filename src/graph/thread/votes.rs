@@ -133,7 +133,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
         branches: bool,
     ) -> Vec<Answer> {
         if !branches {
-            answers.extend(expired(reader, records, self.environment.outside.now()));
+            answers.extend(expired(reader, records, self.environment.host.now()));
         }
         answers
     }

@@ -10,7 +10,7 @@ use super::replay_listener::ReplayListener;
 use super::snapshot::Nested;
 use crate::checkpoint::{BoxFuture, CheckpointId, LogRange, Slot, Source};
 use crate::graph::error::{Incompatibility, RunError};
-use crate::graph::interrupt::{Asks, Question, Receives};
+use crate::graph::interrupt::{DeclaredQuestion, Question, Receives};
 use crate::graph::records::Reader;
 use crate::graph::state::{Channel, Mask, State, Writes};
 
@@ -35,12 +35,12 @@ pub(crate) trait Inner: Send + Sync {
     fn children(&self, node: &str) -> &[AnyChild];
     /// The questions that nodes here and further down declare: names and types.
     fn declared(&self) -> Vec<(&'static str, &'static str)>;
-    fn asks(&self, question: &str) -> Option<Asks>;
+    fn asks(&self, question: &str) -> Option<DeclaredQuestion>;
     /// Returns the declaration of a signal of this name.
     fn receives(&self, signal: &str) -> Option<Receives>;
     /// The names of the signals that are declared in it.
     fn signals(&self) -> BTreeSet<&'static str>;
-    fn asked(&self, namespace: &[String], node: &str, question: &str) -> Option<Asks>;
+    fn asked(&self, namespace: &[String], node: &str, question: &str) -> Option<DeclaredQuestion>;
     /// Returns true if a node still declares a question, along the nodes on the way down to it.
     fn asks_still(&self, way: &[&str], node: &str, question: &str) -> bool;
     /// The names that nodes on the way down have and had.

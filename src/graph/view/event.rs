@@ -26,7 +26,7 @@ pub enum Mode {
     Tasks,
     /// Checkpoints as they are made.
     Checkpoints,
-    /// That what was told of ended tasks is on disk. LangGraph has no counterpart.
+    /// Acknowledgements: the results of ended tasks are on disk. LangGraph has no counterpart.
     Stored,
     /// The entries of tasks' journals: effects and recorded values. Only a [replay](crate::graph::Replay) has them.
     /// LangGraph has no counterpart.

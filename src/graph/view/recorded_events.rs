@@ -9,7 +9,7 @@ use crate::checkpoint::{CheckpointId, EventRecord, EventRecordKind, Key, Order};
 use crate::graph::error::RunError;
 use crate::graph::records::Reader;
 
-/// An event as it is told: the tasks on the way down, its superstep, what it was.
+/// An event for listeners: the tasks on the way down, its superstep, what it was.
 pub(crate) type RecordedEvent = (Arc<[String]>, i64, EventKind);
 
 /// Recorded events by their numbers.
@@ -20,22 +20,22 @@ impl EventLog {
     /// Takes up the events of the supersteps that began at these checkpoints of the root graph.
     pub(crate) async fn load(&self, reader: &Reader, first: CheckpointId, last: CheckpointId) -> Result<(), RunError> {
         let key = |checkpoint, number| Key::Event { checkpoint, number };
-        let mut heard = BTreeMap::new();
+        let mut records = BTreeMap::new();
         for (key, bytes) in reader.scan(key(first, 0)..=key(last, u64::MAX)).await? {
             if let Key::Event { checkpoint, number } = key {
-                heard.insert((checkpoint, number), EventRecord::decode(&reader.thread, "event", &bytes)?);
+                records.insert((checkpoint, number), EventRecord::decode(&reader.thread, "event", &bytes)?);
             }
         }
-        *self.lock() = heard;
+        *self.lock() = records;
         Ok(())
     }
 
     /// Returns the events that a task emitted, and those of subgraphs that are recorded under it.
     pub(crate) fn of(&self, checkpoint: CheckpointId, task: u32) -> Vec<RecordedEvent> {
-        let mut heard = self.lock();
+        let mut records = self.lock();
         let own = |record: &EventRecord| (record.checkpoint, record.task) == (checkpoint, task);
-        let (taken, left) = std::mem::take(&mut *heard).into_iter().partition(|(_, record)| own(record));
-        *heard = left;
+        let (taken, left) = std::mem::take(&mut *records).into_iter().partition(|(_, record)| own(record));
+        *records = left;
         events_of(taken)
     }
 

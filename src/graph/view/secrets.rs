@@ -9,7 +9,7 @@ use super::task_journal::{JournalKind, TaskJournal};
 /// The replacement of a secret.
 const HIDDEN: &str = "[secret]";
 
-/// The shortest text that is looked for inside of others; a shorter one is hidden where it stands alone.
+/// The shortest text that is looked for inside of others; a shorter one is hidden only if it is the whole text.
 const PART: usize = 6;
 
 pub(crate) type Read = Arc<dyn Fn() -> Vec<Value> + Send + Sync>;
@@ -69,7 +69,7 @@ impl Hidden {
         }
     }
 
-    /// Also as it stands in JSON that was cut to a limit.
+    /// Adds the text as it is written in JSON that was cut to a limit, too.
     fn add_text(&mut self, text: &str) {
         let quoted = Value::from(text).to_string();
         let escaped = &quoted[1..quoted.len() - 1];

@@ -1,7 +1,7 @@
 //! Selects the scenario turn for a request. Pure, apart from the log.
 
 use super::log::{Entry, EntryKind, Log};
-use super::scenario::{Begun, Conditions, Scenario, Turn};
+use super::scenario::{Conditions, Scenario, SessionKind, Turn};
 use crate::drivers::{AgentRequest, DriverError, ErrorClass, Finished, Session};
 
 /// Turn selected for a request.
@@ -28,7 +28,7 @@ pub(super) fn turn<'a>(
 fn unfinished_turn(entries: &[Entry], request: &AgentRequest) -> Option<usize> {
     let is_same = |entry: &&Entry| entry.run == request.place.run && entry.key == request.turn;
     let last = entries.iter().rev().find(is_same).filter(|_| !request.turn.is_empty())?;
-    matches!(last.what, EntryKind::Begun).then_some(last.turn)
+    matches!(last.what, EntryKind::Started).then_some(last.turn)
 }
 
 /// Returns the first turn that matches and is not used up.
@@ -41,7 +41,7 @@ fn next(scenario: &Scenario, entries: &[Entry], request: &AgentRequest) -> Optio
 /// Counts the uses of a turn in the run. A turn without a key counts when it starts, others when they end.
 fn use_count(entries: &[Entry], number: usize, request: &AgentRequest) -> usize {
     let counts = |entry: &&Entry| match entry.what {
-        EntryKind::Begun => entry.key.is_empty() || is_open(entries, entry),
+        EntryKind::Started => entry.key.is_empty() || is_open(entries, entry),
         EntryKind::Finished(_) | EntryKind::Failed(_) => !entry.key.is_empty(),
     };
     entries.iter().filter(|entry| entry.turn == number && entry.run == request.place.run).filter(counts).count()
@@ -57,7 +57,7 @@ impl Conditions {
     /// Returns the reason why a request does not match.
     fn mismatch(&self, request: &AgentRequest) -> Option<String> {
         let place = &request.place;
-        let kind = if request.session == Session::New { Begun::New } else { Begun::Resumed };
+        let kind = if request.session == Session::New { SessionKind::New } else { SessionKind::Resumed };
         if let Some(role) = self.role.as_ref().filter(|role| **role != request.role) {
             return Some(format!("is for the {role}"));
         }

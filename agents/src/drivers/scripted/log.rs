@@ -24,7 +24,8 @@ pub(super) struct Entry {
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum EntryKind {
-    Begun,
+    #[serde(rename = "begun")]
+    Started,
     Finished(Finished),
     Failed(ErrorClass),
 }
@@ -56,7 +57,7 @@ impl Log {
         let mut stored = self.lock();
         let entries = self.read(&stored)?;
         let turn = choose(&entries)?;
-        self.append(&mut stored, Entry::of(request, turn, EntryKind::Begun))?;
+        self.append(&mut stored, Entry::of(request, turn, EntryKind::Started))?;
         Ok(turn)
     }
 
@@ -66,7 +67,7 @@ impl Log {
         let last = entries.into_iter().rev().find(|entry| !key.is_empty() && entry.key == key);
         Ok(last.and_then(|entry| match entry.what {
             EntryKind::Finished(finished) => Some(finished),
-            EntryKind::Begun | EntryKind::Failed(_) => None,
+            EntryKind::Started | EntryKind::Failed(_) => None,
         }))
     }
 

@@ -103,7 +103,7 @@ pub(super) struct Conditions {
     pub(super) role: Option<String>,
     pub(super) task: Option<String>,
     pub(super) attempt: Option<u32>,
-    pub(super) session: Option<Begun>,
+    pub(super) session: Option<SessionKind>,
     pub(super) contains: Vec<String>,
 }
 
@@ -111,7 +111,7 @@ pub(super) struct Conditions {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, strum::Display)]
 #[serde(rename_all = "snake_case")]
 #[strum(serialize_all = "snake_case")]
-pub(super) enum Begun {
+pub(super) enum SessionKind {
     New,
     Resumed,
 }
@@ -122,7 +122,7 @@ struct WrittenTurn {
     role: Option<String>,
     task: Option<Text>,
     attempt: Option<u32>,
-    session: Option<Begun>,
+    session: Option<SessionKind>,
     #[serde(default)]
     contains: Several,
     #[serde(default)]

@@ -12,7 +12,7 @@ use crate::graph::view::origin::task_id;
 
 /// The place of a graph in a run: the root, or a subgraph in a task.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Level {
+pub(crate) struct GraphScope {
     /// The nodes on the way down.
     pub names: Arc<[String]>,
     /// The same for events, with their tasks; empty where no event is sent or stored.
@@ -59,7 +59,7 @@ pub(crate) struct QuestionOwner {
     pub id: String,
 }
 
-impl Level {
+impl GraphScope {
     /// Names a task of this graph within its thread. A superstep that is not stored has no checkpoint to name it by: its
     /// number takes the place, below the nearest task that is stored.
     pub(crate) fn task_id(&self, checkpoint: CheckpointId, step: i64, task: u32) -> String {
@@ -75,7 +75,7 @@ impl Level {
         self.beats.iter().for_each(|beat| beat.notify_one());
     }
 
-    /// Returns the same level for an activation that started at this version of the graph's control.
+    /// Returns the same scope for an activation that started at this version of the graph's control.
     pub(crate) fn since_version(mut self, base: u64) -> Self {
         self.journal.base = base;
         self
