@@ -2,7 +2,7 @@
 
 use std::collections::{HashMap, HashSet, VecDeque};
 
-use superstep_base::near::distance;
+use superstep_base::near::is_one_edit;
 
 use super::error::PlanProblem;
 use super::id::TaskId;
@@ -62,7 +62,7 @@ fn near<'e>(needed: &TaskId, ids: impl Iterator<Item = &'e TaskId>) -> Vec<TaskI
 }
 
 fn are_near(one: &str, other: &str) -> bool {
-    one.len().max(other.len()) > 1 && distance(one, other) <= 1
+    one.len().max(other.len()) > 1 && is_one_edit(one, other)
 }
 
 fn cycle(entries: &[Entry], path: &[usize]) -> Option<PlanProblem> {
