@@ -83,7 +83,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let waker = runner.waker();
     let request = SignalRequest::json("paid", &serde_json::json!({ "cents": 700 })).by("bank");
     graph.thread("order-8").send(request).await?;
-    waker.wake(); // the runner looks at the store now, not at its next look
+    waker.wake(); // the runner looks at the store now, instead of at its next poll
     runner.run(Until::Idle).await?;
     // </runner>
     println!("{:?}", graph.thread("order-8").status().await?);

@@ -53,9 +53,9 @@
 //! | know what can go wrong | [`graph::CompileError`], [`graph::RunError`], [`checkpoint::CheckpointError`] |
 //! | read a graph from data | [`graph::DataSchema`], [`graph::Name`] |
 //! | choose or write a store | [`checkpoint`] |
-//! | have agents carry out plans | `workflows::task_based`, `workflows::Profile` (feature `agents`) |
+//! | have agents carry out plans, in phases too, or one task | `workflows::task_based`, `workflows::phased`, `workflows::code_task` (feature `agents`) |
 //! | build another workflow for agents | `nodes`, `routes`, `plan` (feature `agents`); [`agent_workflows`] |
-//! | read task files and `verifiers.yml`, decide what becomes of an attempt | `spec`, `decide` (feature `agents`) |
+//! | read task files, `verifiers.yml` and the output of tools, decide what follows an attempt | `spec`, `findings`, `decide` (feature `agents`) |
 //! | have work verified by commands, models and code | [`writing_a_verifier`], `verifiers` (feature `agents`) |
 //! | choose or write a driver | `drivers` (feature `agents`) |
 //! | work in a git repository | `workspace` (feature `agents`) |

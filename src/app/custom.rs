@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use clap::{Arg, ArgMatches, Args, Command};
 
+use super::custom_output::Said;
 use super::failure::Refusal;
-use super::output::Said;
 use super::stored::{Found, StoredThread};
 use crate::checkpoint::BoxFuture;
 

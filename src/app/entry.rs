@@ -5,10 +5,10 @@ use std::sync::Arc;
 
 use clap::{ArgMatches, Args, Command};
 
+use super::custom_output::Said;
 use super::decide::{Decide, Decider, decider};
 use super::exit::Exit;
 use super::failure::Refusal;
-use super::output::Said;
 use super::presentation::Presentation;
 use super::questions::Questions;
 use crate::graph::{CompileError, CompiledGraph, Interrupt, NodeId, State, TaskSnapshot, Writes};

@@ -8,10 +8,10 @@ use clap::{ArgMatches, Command};
 use serde_json::Value;
 
 use super::args::StopArgs;
+use super::custom_output::Said;
 use super::decide::Reply;
 use super::exit::Exit;
 use super::failure::Failure;
-use super::output::Said;
 use super::presentation::Labels;
 use super::shapes::{CheckpointReport, Draft, GraphLine, HistoryStep, ThreadReport};
 use crate::checkpoint::{BoxFuture, CheckpointId, Checkpointer, ThreadId};

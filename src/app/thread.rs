@@ -5,13 +5,13 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use super::args::StopArgs;
+use super::custom_output::Said;
 use super::decide::Reply;
 use super::erased::{AnyRun, AnyThread, Call, ErasedWrites, Format, RunRequest};
 use super::event_json::{event_json, gap};
 use super::failure::Failure;
 use super::journals::{add_journals, load_event_texts};
 use super::local::json;
-use super::output::Said;
 use super::presentation::Labels;
 use super::run::TypedRun;
 use super::settings::GraphSettings;

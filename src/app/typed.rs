@@ -6,10 +6,10 @@ use std::sync::Arc;
 use clap::{ArgMatches, Command};
 use serde_json::Value;
 
+use super::custom_output::Instead;
 use super::entry::{Entry, GraphArgs};
 use super::erased::{AnyGraph, AnyThread, ErasedWrites, Format, ParsedInput};
 use super::failure::{Failure, Refusal};
-use super::output::Instead;
 use super::settings::GraphSettings;
 use super::shapes::{ChannelLine, GraphLine};
 use super::thread::TypedThread;

@@ -1,30 +1,33 @@
 //! The engine: typed states, graphs over them, supersteps, threads.
 //!
-//! From the bottom to the top; a folder imports only from folders above it in this table.
-//!
-//! | folder | what lives there |
-//! |---|---|
-//! | `state` | states, channels, reducers; values as bytes and back; pure |
-//! | `interrupt` | interrupts, signals and their answers |
-//! | `error` | errors of nodes, of runs, and of threads that another version of the graph stored |
-//! | `records` | records without types: written in order, found again |
-//! | `view` | what readers and listeners get: events, snapshots, journals |
-//! | `context` | `Ctx`: interrupts, effects, recorded values, signals, custom events |
-//! | `node` | nodes, commands, routers, node options |
-//! | `build` | the builder, validation, the compiled graph, drawings |
-//! | `spec` | graphs that are documents |
-//! | `superstep` | the rules of a superstep: plan, apply; pure |
-//! | `persist` | positions to records and back |
-//! | `run` | the superstep loop |
-//! | `thread` | a thread: run, answer, read, update, travel |
-//! | `diff` | the difference between two checkpoints |
-//! | `replay` | recorded runs: replay, verify, what-if |
-//! | `subgraph` | graphs inside nodes |
-//! | `shape` | the JSON of threads, events and errors |
-//! | `runner` | the threads of a store, resumed as soon as they can be |
-//! | `kit` | tests of a graph (feature `test-util`) |
+//! A [`StateGraph`] of [`Node`]s over a [`State`] compiles to a [`CompiledGraph`]. Its [`Thread`]s run, interrupt, resume, and
+//! can be read, forked and replayed. The crate's documentation lists the items by job.
 //!
 //! Nothing here knows agents, plans or a command line.
+
+// From the bottom to the top; a folder imports only from folders above it in this table.
+//
+// | folder | what lives there |
+// |---|---|
+// | `state` | states, channels, reducers; values as bytes and back; pure |
+// | `interrupt` | interrupts, signals and their answers |
+// | `error` | errors of nodes, of runs, and of threads that another version of the graph stored |
+// | `records` | records without types: written in order, found again |
+// | `view` | what readers and listeners get: events, snapshots, journals |
+// | `context` | `Ctx`: interrupts, effects, recorded values, signals, custom events |
+// | `node` | nodes, commands, routers, node options |
+// | `build` | the builder, validation, the compiled graph, drawings |
+// | `spec` | graphs that are documents |
+// | `superstep` | the rules of a superstep: plan, apply; pure |
+// | `persist` | positions to records and back |
+// | `run` | the superstep loop |
+// | `thread` | a thread: run, answer, read, update, travel |
+// | `diff` | the difference between two checkpoints |
+// | `replay` | recorded runs: replay, verify, what-if |
+// | `subgraph` | graphs inside nodes |
+// | `shape` | the JSON of threads, events and errors |
+// | `runner` | the threads of a store, resumed as soon as they can be |
+// | `kit` | tests of a graph (feature `test-util`) |
 
 mod build;
 mod context;

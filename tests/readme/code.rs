@@ -110,6 +110,7 @@ mod define {
 #[allow(dead_code, reason = "it is there to be compiled")]
 mod later {
     use std::process::ExitCode;
+    use std::sync::Arc;
 
     use superstep::app::App;
     use superstep::checkpoint::{ExportOptions, Retention, export_thread};
@@ -120,6 +121,7 @@ mod later {
     #[derive(State, Clone, Debug, Default, Serialize, Deserialize)]
     struct Draft {
         topic: String,
+        approved: bool,
     }
 
     #[derive(NodeId)]
@@ -127,11 +129,31 @@ mod later {
         Review,
     }
 
-    #[derive(Serialize, Deserialize)]
+    // <asking>
+    #[derive(Interrupt, Serialize, Deserialize)]
+    #[interrupt(resume = bool)]
     struct Approve(String);
-    impl Interrupt for Approve {
-        type Resume = bool;
-        const NAME: &'static str = "approve";
+
+    async fn review(draft: Arc<Draft>, ctx: Ctx) -> Result<DraftUpdate, NodeError> {
+        let approved = ctx.interrupt(Approve(draft.topic.clone()))?; // stops here until somebody has answered
+        Ok(Draft::update().approved(approved))
+    }
+
+    fn graph() -> Result<CompiledGraph<Draft, Step>, CompileError> {
+        StateGraph::new()
+            .add_node(Step::Review, review.asks::<Approve>()) // a node declares what it asks
+            .add_sequence([Step::Review])
+            .compile()
+    }
+    // </asking>
+
+    async fn store() -> Result<(), Box<dyn std::error::Error>> {
+        // <store>
+        let graph = graph()?.with_checkpointer(SledCheckpointer::open("runs.sled")?);
+        let outcome = graph.thread("essay-1").invoke(Draft::update().topic("tides")).await?;
+        // </store>
+        drop(outcome);
+        Ok(())
     }
 
     async fn ask(graph: CompiledGraph<Draft, Step>, id: superstep::graph::InterruptId) -> Result<(), RunError> {
@@ -192,10 +214,6 @@ mod later {
         SledCheckpointer::repair("damaged.sled", "new.sled").await?; // copies what is intact; the report lists what is lost
         // </keep>
         Ok(())
-    }
-
-    fn graph() -> Result<CompiledGraph<Draft, Step>, CompileError> {
-        StateGraph::new().compile()
     }
 
     async fn failed(graph: impl Fn() -> CompiledGraph<Draft, Step>) -> Result<(), Box<dyn std::error::Error>> {

@@ -111,7 +111,10 @@ fn recording_shows_a_run_and_no_folder_of_whoever_made_it() {
 
 #[rstest::rstest]
 #[case::define("define", snippet("items") + "\n" + &snippet("graph"))]
+#[case::asking("approve", snippet("asking"))]
 #[case::ask("approve", snippet("ask"))]
+#[case::first_store("define", snippet("store"))]
+#[case::store("store", snippet("store"))]
 #[case::debug("debug", snippet("debug"))]
 #[case::replay("debug", snippet("replay"))]
 #[case::keep("store", snippet("keep"))]

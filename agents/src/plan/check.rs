@@ -3,9 +3,9 @@
 use std::collections::{HashMap, HashSet};
 
 use super::error::PlanProblem;
+use super::heading_label::Label;
 use super::headings::{Headings, LabelledHeading};
 use super::id::TaskId;
-use super::label::Label;
 use super::warning::PlanWarning;
 
 /// Returns every problem with the headings, in document order.

@@ -1,7 +1,7 @@
 //! The paths and globs in the text of a `Files` line. Knows the pieces of a line and no plan.
 
+use super::dependency_ids::without_remarks;
 use super::inline::Piece;
-use super::needs::without_remarks;
 
 /// The words that name the kind of change to a file.
 const KINDS: [&str; 16] = [

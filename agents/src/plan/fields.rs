@@ -4,9 +4,9 @@
 use super::blocks::{Block, Code, Kind};
 use super::command::{self, VerifyCommand};
 use super::declared;
-use super::field::{Field, LabelledLine};
+use super::dependency_ids::{self, Needs};
+use super::field_labels::{Field, LabelledLine};
 use super::inline::{Line, Piece};
-use super::needs::{self, Needs};
 use super::warning::PlanWarning;
 
 /// The labelled parts of a section.
@@ -124,7 +124,7 @@ impl Reader {
             return;
         }
         let needs = self.fields.needs.get_or_insert_default();
-        if !is_none(&needs::without_remarks(text)) {
+        if !is_none(&dependency_ids::without_remarks(text)) {
             needs.read(text, line);
         }
         self.used(true);
@@ -137,7 +137,7 @@ impl Reader {
         if text.is_empty() {
             return;
         }
-        if has_code || !is_none(&needs::without_remarks(&text)) {
+        if has_code || !is_none(&dependency_ids::without_remarks(&text)) {
             let files = declared::of_pieces(pieces).into_iter();
             let mut known = std::mem::take(&mut self.fields.files);
             files.for_each(|file| {
@@ -153,7 +153,7 @@ impl Reader {
 
     fn continues(&mut self, text: &str) {
         if let Some(open) = &mut self.open {
-            open.continues = needs::continues(text);
+            open.continues = dependency_ids::continues(text);
         }
     }
 
@@ -192,7 +192,7 @@ impl Reader {
                 for item in items {
                     let line = item.first().map_or(0, |block| block.line);
                     let text = text_of(item);
-                    self.depends_on(needs::of_item(&text), &text, line);
+                    self.depends_on(dependency_ids::of_item(&text), &text, line);
                 }
                 self.end();
             }

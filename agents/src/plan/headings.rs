@@ -1,6 +1,6 @@
 //! The headings of a plan: the tasks and phases among them, and the level of the tasks.
 
-use super::label::Label;
+use super::heading_label::Label;
 use super::outline::{Heading, Outline};
 
 pub(super) struct LabelledHeading {

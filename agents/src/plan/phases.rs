@@ -3,8 +3,8 @@
 use std::ops::Range;
 
 use super::error::PlanProblem;
+use super::heading_label::Label;
 use super::headings::{Headings, LabelledHeading};
-use super::label::Label;
 
 /// An open phase. The text that opens it ends at its first task.
 struct Phase {

@@ -6,9 +6,9 @@ use std::marker::PhantomData;
 
 use serde::de::DeserializeOwned;
 
+use super::breakpoints::Stops;
 use super::child::Child;
 use super::problem::Lint;
-use super::stops::Stops;
 use crate::graph::context::Ctx;
 use crate::graph::node::{
     Body, Choose, Chooser, Declared, END, EitherBody, Ended, Input, Node, NodeDefaults, NodeId, NodeOptions, Router,

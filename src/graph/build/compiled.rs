@@ -4,10 +4,10 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
+use super::breakpoints::Stops;
 use super::child::Persistence;
 use super::draw::{DrawOptions, Drawing};
 use super::rows::declared;
-use super::stops::Stops;
 use super::table::Table;
 use super::{ascii, dot, draw};
 use crate::checkpoint::{Checkpointer, ThreadId};

@@ -3,6 +3,7 @@
 //! Knows no run and no store.
 
 pub(crate) mod ascii;
+mod breakpoints;
 pub(crate) mod builder;
 mod child;
 pub(crate) mod compiled;
@@ -16,7 +17,6 @@ mod problem;
 mod renames;
 mod resolve;
 pub(crate) mod rows;
-mod stops;
 pub(crate) mod table;
 #[cfg(not(feature = "test-util"))]
 mod untestable;
@@ -29,7 +29,7 @@ pub use problem::{CompileError, Lint, Problem};
 #[cfg(not(feature = "test-util"))]
 pub use untestable::TestUtil;
 
+pub(crate) use breakpoints::{StopOverrides, Stops};
 pub(crate) use draw::DrawOptions;
 pub(crate) use join::{Join, Wiring};
-pub(crate) use stops::{StopOverrides, Stops};
 pub(crate) use table::{Branch, Table};

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 
+use super::breakpoints::Stops;
 use super::builder::{AddedBranch, Edges, StateGraph};
 use super::compiled::CompiledGraph;
 use super::fingerprint::shape;
@@ -10,7 +11,6 @@ use super::names::{source_name, target_name};
 use super::problem::{CompileError, Lint, Problem};
 use super::renames::{past, renames};
 use super::rows::{asks, declared, rows};
-use super::stops::Stops;
 use super::table::{Branch, Exits, GraphChannels, GraphIdentity, GraphStops, QuestionSupport, Row, Table};
 use crate::graph::node::{Choose, Declared, NodeId, Sends, Target};
 use crate::graph::state::type_name::{distinct_names, short};

@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use tokio::sync::Semaphore;
 
+use super::breakpoints::Stops;
 use super::join::Wiring;
-use super::stops::Stops;
 use crate::checkpoint::Shape;
 use crate::graph::context::NodeMeta;
 use crate::graph::node::{Body, Choose, Longest, NodeId, NodeOptions};

@@ -14,29 +14,31 @@ mod exit;
 mod graph_scope;
 mod keep;
 mod known;
+mod limits;
 pub(crate) mod permits;
 pub(crate) mod place;
 mod places;
 pub(crate) mod receive;
 mod recorded;
-pub(crate) mod report;
 mod runs;
 mod shared;
 mod task;
 mod terms;
+pub(crate) mod verify_result;
 
 pub use ctx::{Ctx, DefaultContext};
 pub use effect::Effect;
 pub use exit::Budget;
-pub use report::{Divergence, NotVerified, Verdict, Verified, WhatIf};
 pub use terms::Ask;
+pub use verify_result::{Divergence, NotVerified, Verdict, Verified, WhatIf};
 
 pub(crate) use exit::{Budgets, Exit};
 pub(crate) use graph_scope::{GraphScope, JournalScope, QuestionScope};
 pub(crate) use known::{Answers, EarlierQuestion, Known};
+pub(crate) use limits::Limits;
 pub(crate) use permits::Permits;
-pub(crate) use report::{Comparison, Difference, Spot};
 #[cfg(feature = "test-util")]
 pub(crate) use shared::Staged;
-pub(crate) use shared::{BudgetUse, Cancellation, Environment, EventOptions, Limits, Shared, Stage};
+pub(crate) use shared::{BudgetUse, Cancellation, Environment, EventOptions, Shared, Stage};
 pub(crate) use task::{Attempt, AttemptProgress, Kept, NodeMeta, Raised, SubgraphCalls, TaskCtx, TaskPosition};
+pub(crate) use verify_result::{Comparison, Difference, Spot};

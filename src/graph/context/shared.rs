@@ -9,7 +9,8 @@ use tokio::sync::{Mutex as AsyncMutex, Semaphore};
 use tokio_util::sync::CancellationToken;
 
 use super::exit::Budgets;
-use super::report::Comparison;
+use super::limits::Limits;
+use super::verify_result::Comparison;
 use crate::checkpoint::ThreadId;
 use crate::graph::error::{NodeError, RunError};
 use crate::graph::records::{Host, NodeCache, Recorder};
@@ -92,19 +93,6 @@ impl<C> Shared<C> {
             None => std::future::pending().await,
         }
     }
-}
-
-/// The limits of a run.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Limits {
-    pub recursion: u64,
-    pub concurrency: usize,
-    pub fail_fast: bool,
-    pub rerun_unanswered: bool,
-    pub only_output: bool,
-    pub state_bytes: u64,
-    /// Set if nodes may ask questions: answers can be stored, or the graph is allowed to lose them.
-    pub may_ask: bool,
 }
 
 /// A replacement for effects in tests.

@@ -10,7 +10,7 @@ use crate::checkpoint::{CheckpointId, Key, Order};
 use crate::graph::error::RunError;
 use crate::graph::node::NodeId;
 use crate::graph::records::Reader;
-use crate::graph::run::net::netted;
+use crate::graph::run::catch_panics::catch_panics;
 use crate::graph::state::State;
 use crate::graph::thread::Thread;
 use crate::graph::view::{Face, Seen, Snapshot};
@@ -55,7 +55,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
         &self,
         to: &Thread<T, M, D>,
     ) -> Result<Diff, RunError> {
-        netted("comparing checkpoints", self.compare_with(to, false)).await
+        catch_panics("comparing checkpoints", self.compare_with(to, false)).await
     }
 
     /// Like [`diff_to`](Self::diff_to), with the subgraphs of both.
@@ -66,7 +66,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
         &self,
         to: &Thread<T, M, D>,
     ) -> Result<Diff, RunError> {
-        netted("comparing checkpoints", self.compare_with(to, true)).await
+        catch_panics("comparing checkpoints", self.compare_with(to, true)).await
     }
 
     async fn compare_with<T: State, M: NodeId, D: Send + Sync + 'static>(

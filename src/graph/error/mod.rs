@@ -2,13 +2,13 @@
 //!
 //! Knows no run and no store.
 
+mod incompatibility;
 mod into_node_error;
-mod misfit;
 pub(crate) mod node_error;
 mod run_error;
 mod unreadable;
 
-pub use misfit::Incompatibility;
+pub use incompatibility::Incompatibility;
 pub use node_error::{ErrorClass, NodeError, SharedNodeError};
 pub use run_error::RunError;
 pub use unreadable::Unreadable;

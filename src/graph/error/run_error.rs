@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::misfit::Incompatibility;
+use super::incompatibility::Incompatibility;
 use super::node_error::{ErrorClass, SharedNodeError};
 use super::unreadable::Unreadable;
 use crate::checkpoint::error::meant;

@@ -9,7 +9,7 @@ use crate::checkpoint::CheckpointId;
 use crate::graph::error::RunError;
 use crate::graph::node::NodeId;
 use crate::graph::records::{Listed, Reader};
-use crate::graph::run::net::netted;
+use crate::graph::run::catch_panics::catch_panics;
 use crate::graph::state::{Boxed, State};
 use crate::graph::thread::{Request, Thread};
 use crate::graph::view::{EventLog, Mode, ReplayListener, Sink};
@@ -96,7 +96,9 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Replaying<S, N, C> {
 
     fn build_stream(self, modes: Vec<Mode>, deep: bool) -> ReplayStream<S> {
         let thread = self.thread.id.clone();
-        ReplayStream::new(modes, deep, thread, |sink| Box::pin(netted("replaying a thread", self.perform(Some(sink)))))
+        ReplayStream::new(modes, deep, thread, |sink| {
+            Box::pin(catch_panics("replaying a thread", self.perform(Some(sink))))
+        })
     }
 
     async fn perform(self, sink: Option<Sink>) -> Result<Replayed<S>, RunError> {
@@ -122,7 +124,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> IntoFuture for Replaying<S, 
     type IntoFuture = Boxed<'static, Self::Output>;
 
     fn into_future(self) -> Self::IntoFuture {
-        Box::pin(netted("replaying a thread", self.perform(None)))
+        Box::pin(catch_panics("replaying a thread", self.perform(None)))
     }
 }
 

@@ -8,7 +8,7 @@ use crate::graph::context::{Comparison, GraphScope, Spot, Verified, WhatIf};
 use crate::graph::error::RunError;
 use crate::graph::node::NodeId;
 use crate::graph::run::Run;
-use crate::graph::run::net::netted;
+use crate::graph::run::catch_panics::catch_panics;
 use crate::graph::state::State;
 use crate::graph::superstep::Position;
 use crate::graph::thread::Thread;
@@ -43,7 +43,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
     /// # Errors
     /// [`RunError::UnknownThread`]; if there is no store, it cannot be read, or the checkpoint is unknown.
     pub async fn verify(&self) -> Result<Verified, RunError> {
-        netted("verifying a thread", self.verify_up_to(u64::MAX)).await
+        catch_panics("verifying a thread", self.verify_up_to(u64::MAX)).await
     }
 
     pub(crate) async fn verify_up_to(&self, supersteps: u64) -> Result<Verified, RunError> {
@@ -61,7 +61,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
     /// # Errors
     /// As [`verify`](Self::verify).
     pub async fn what_if(&self) -> Result<WhatIf, RunError> {
-        netted("replaying a thread", self.what_if_up_to(u64::MAX)).await
+        catch_panics("replaying a thread", self.what_if_up_to(u64::MAX)).await
     }
 
     pub(crate) async fn what_if_up_to(&self, supersteps: u64) -> Result<WhatIf, RunError> {

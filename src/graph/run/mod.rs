@@ -5,6 +5,7 @@
 pub(crate) mod apply;
 mod begin;
 mod cached;
+pub(crate) mod catch_panics;
 pub(crate) mod children;
 mod delta;
 mod emitter;
@@ -15,7 +16,6 @@ mod failing;
 mod finish;
 mod job;
 mod migrate;
-pub(crate) mod net;
 pub(crate) mod perform;
 mod receive;
 mod routing;

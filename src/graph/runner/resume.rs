@@ -17,7 +17,7 @@ use crate::checkpoint::time::system_time;
 use crate::checkpoint::{BoxFuture, ThreadId};
 use crate::graph::error::RunError;
 use crate::graph::records::{Clock, Host};
-use crate::graph::run::net::netted;
+use crate::graph::run::catch_panics::catch_panics;
 use crate::graph::thread::Status;
 
 /// Returns a runner of the threads of these graphs, each of which needs a checkpointer. Graphs may share one.
@@ -227,7 +227,7 @@ impl Runner {
         };
         let (asked, stopped) = (self.asked.clone(), self.stopped.clone());
         shift.turns.spawn(async move {
-            let stop = netted("resuming a thread", graph.turn(turn)).await;
+            let stop = catch_panics("resuming a thread", graph.turn(turn)).await;
             let panics = match &stop {
                 Ok(stop) => call_hooks(stop, &asked, &stopped).await,
                 Err(_) => 0,

@@ -13,7 +13,7 @@ use crate::graph::build::Table;
 use crate::graph::error::RunError;
 use crate::graph::node::NodeId;
 use crate::graph::records::{CheckpointInfo, Reader, Tasks};
-use crate::graph::run::net::netted;
+use crate::graph::run::catch_panics::catch_panics;
 use crate::graph::state::{Boxed, State};
 use crate::graph::view::{Seen, Snapshot, StateSnapshot};
 
@@ -237,12 +237,12 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Stream for History<S, N, C> 
             let (table, reader) = (Arc::clone(&this.table), this.reader.clone());
             if let Some(listed) = this.found.pop_front() {
                 this.left -= 1;
-                this.next = Some(Box::pin(netted(READING, snapshot_of(table, reader, listed))));
+                this.next = Some(Box::pin(catch_panics(READING, snapshot_of(table, reader, listed))));
             } else if this.ended {
                 return Poll::Ready(None);
             } else {
                 let (before, namespace) = (this.before, this.namespace.clone());
-                this.next = Some(Box::pin(netted(READING, next_page(reader, before, namespace))));
+                this.next = Some(Box::pin(catch_panics(READING, next_page(reader, before, namespace))));
             }
         }
     }

@@ -13,7 +13,7 @@ use crate::graph::interrupt::{AnyQuestion, Question, Shows};
 use crate::graph::node::NodeId;
 use crate::graph::node::body::node_path;
 use crate::graph::records::{BY_HANDLER, JournalPath, PathTask, Reader, SENT, START_NODE, handler_of};
-use crate::graph::run::net::netted;
+use crate::graph::run::catch_panics::catch_panics;
 use crate::graph::state::State;
 use crate::graph::superstep::{Position, Task, TaskState};
 use crate::graph::view::journal_entries::entries;
@@ -214,7 +214,7 @@ impl TaskSnapshot {
     /// # Errors
     /// [`RunError::NoCheckpointer`] if the store is closed; if it cannot be read.
     pub async fn journal(&self) -> Result<TaskJournal, RunError> {
-        netted("reading a journal", self.ledger.read()).await
+        catch_panics("reading a journal", self.ledger.read()).await
     }
 
     /// Locates the tasks of its subgraph below the task of the root graph.

@@ -3,12 +3,12 @@
 //! Knows runs as a whole; the tasks of a superstep are left to `run`.
 
 mod answer;
+mod breakpoints;
 mod carry;
 mod compiled;
 mod copy;
 mod edit;
 mod filter;
-mod go;
 pub(crate) mod handle;
 mod history;
 mod journal;
@@ -21,11 +21,11 @@ pub(crate) mod outcome;
 pub(crate) mod past;
 mod request;
 mod resting;
+mod run_request;
 mod scope;
 mod secrets;
 pub(crate) mod snapshot;
 mod status;
-mod stops;
 mod stream;
 mod task_snapshot;
 pub(crate) mod task_values;

@@ -15,7 +15,7 @@ use crate::graph::interrupt::{AwaitedSignal, Question};
 use crate::graph::node::NodeId;
 use crate::graph::persist::load::position;
 use crate::graph::records::{Reader, START_NODE};
-use crate::graph::run::net::netted;
+use crate::graph::run::catch_panics::catch_panics;
 use crate::graph::state::{Merge, State};
 use crate::graph::superstep::position::{apply_writes, named};
 use crate::graph::superstep::task::planned;
@@ -86,7 +86,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
     /// # Errors
     /// If there is no store, it cannot be read, or the checkpoint is unknown.
     pub async fn state(&self) -> Result<Option<StateSnapshot<S>>, RunError> {
-        netted("reading a thread", self.snapshot(false)).await
+        catch_panics("reading a thread", self.snapshot(false)).await
     }
 
     /// Returns the state with those of subgraphs in [`TaskSnapshot::state`](crate::graph::TaskSnapshot). Subgraphs show
@@ -95,7 +95,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
     /// # Errors
     /// As [`state`](Self::state).
     pub async fn state_deep(&self) -> Result<Option<StateSnapshot<S>>, RunError> {
-        netted("reading a thread", self.snapshot(true)).await
+        catch_panics("reading a thread", self.snapshot(true)).await
     }
 
     async fn snapshot(&self, deep: bool) -> Result<Option<StateSnapshot<S>>, RunError> {
@@ -182,7 +182,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
     /// # Errors
     /// If there is no store, or it cannot be read.
     pub async fn status(&self) -> Result<Status, RunError> {
-        netted("reading the status of a thread", self.read_status()).await
+        catch_panics("reading the status of a thread", self.read_status()).await
     }
 
     async fn read_status(&self) -> Result<Status, RunError> {

@@ -14,7 +14,7 @@ use crate::graph::records::reader::reader;
 use crate::graph::records::{Durability, NEW_LINE, Puts, SENT, START_KEY, START_NODE, ThreadGuard};
 use crate::graph::run::Run;
 use crate::graph::run::apply::fire;
-use crate::graph::run::net::netted;
+use crate::graph::run::catch_panics::catch_panics;
 use crate::graph::state::{ApplyError, IntoWrites, Mask, State, Writes};
 use crate::graph::superstep::position::{apply_writes, fresh_read, named, with_returned};
 use crate::graph::superstep::{Finished, Start, Task};
@@ -58,7 +58,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
         &self,
         supersteps: impl IntoIterator<Item = Vec<StateUpdate<S, N>>>,
     ) -> Result<Updated, RunError> {
-        netted("updating a thread", self.updated(supersteps.into_iter().collect())).await
+        catch_panics("updating a thread", self.updated(supersteps.into_iter().collect())).await
     }
 
     async fn updated(&self, supersteps: Vec<Vec<StateUpdate<S, N>>>) -> Result<Updated, RunError> {

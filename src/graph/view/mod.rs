@@ -4,11 +4,11 @@
 
 mod child;
 mod event;
+mod event_log;
 pub(crate) mod journal_entries;
 mod ledger;
 pub(crate) mod origin;
 pub(crate) mod outline;
-mod recorded_events;
 mod replay_listener;
 mod secrets;
 pub(crate) mod snapshot;
@@ -26,9 +26,9 @@ pub use untyped::View;
 
 pub(crate) use child::{Face, Facts, Inner, Left};
 pub(crate) use event::Sink;
+pub(crate) use event_log::{EventLog, RecordedEvent};
 pub(crate) use ledger::{Activation, Ledger, LedgerTask};
 pub(crate) use outline::{Edge, EdgeKind, Outline, OutlineNode};
-pub(crate) use recorded_events::{EventLog, RecordedEvent};
 pub(crate) use replay_listener::ReplayListener;
 pub(crate) use secrets::Secrets;
 pub(crate) use snapshot::Seen;

@@ -1,7 +1,7 @@
 //! The listeners of a replay.
 
 use super::event::{Mode, Sink};
-use super::recorded_events::EventLog;
+use super::event_log::EventLog;
 
 /// The listener of a replay, and the recorded events.
 pub(crate) struct ReplayListener {

@@ -1,7 +1,7 @@
 //! The node that asks a person about a task: one that failed for good, one that a verifier leaves to a person, or one
 //! whose run has used up its budget.
 
-use super::questions::{AfterGivingUp, DecideTask, GaveUp, WrittenOverride};
+use super::task_questions::{AfterGivingUp, DecideTask, GaveUp, WrittenOverride};
 use crate::drivers::NewLimits;
 use crate::graph::{Ctx, Node, NodeError, NodeExt, NodeId, State, WithOptions, Writes};
 use crate::nodes::agents::{AgentSpec, Agents};

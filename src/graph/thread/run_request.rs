@@ -19,7 +19,7 @@ use crate::graph::node::{Command, NodeId};
 use crate::graph::persist::load::position;
 use crate::graph::records::reader::reader;
 use crate::graph::records::{COMMAND_KEY, Mapping, NEW_LINE, Reader, Tasks, ThreadGuard, journal_copy};
-use crate::graph::run::net::netted;
+use crate::graph::run::catch_panics::catch_panics;
 use crate::graph::run::{Run, trace};
 use crate::graph::state::{State, Stored};
 use crate::graph::superstep::Position;
@@ -31,10 +31,10 @@ const RUNNING: &str = "running a thread";
 impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
     pub(crate) async fn perform(&self, request: Request<S, N>, sink: Option<Sink>) -> Result<Outcome<S>, RunError> {
         if !trace::is_on() {
-            return netted(RUNNING, self.performed(request, sink)).await;
+            return catch_panics(RUNNING, self.performed(request, sink)).await;
         }
         let span = trace::run_span(self.id.as_ref(), &self.graph.name, &[]);
-        let outcome = Box::pin(netted(RUNNING, self.performed(request, sink))).instrument(span.clone()).await;
+        let outcome = Box::pin(catch_panics(RUNNING, self.performed(request, sink))).instrument(span.clone()).await;
         span.in_scope(|| ended(&outcome));
         outcome
     }
@@ -45,7 +45,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
         let recorder = self.open().await?;
         let _held = recorder.clone().map(ThreadGuard);
         let shared = self.shared(recorder.clone(), sink);
-        let done = netted(RUNNING, self.drive(request, shared)).await;
+        let done = catch_panics(RUNNING, self.drive(request, shared)).await;
         let settled = match &recorder {
             Some(recorder) => recorder.settle().await,
             None => Ok(()),

@@ -9,7 +9,7 @@ use crate::checkpoint::panics::caught_in;
 use crate::graph::error::RunError;
 
 /// Runs a call and turns a panic into its error. `doing` names the call: "reading a thread".
-pub(crate) fn netted<T>(
+pub(crate) fn catch_panics<T>(
     doing: &'static str,
     call: impl Future<Output = Result<T, RunError>>,
 ) -> impl Future<Output = Result<T, RunError>> {
