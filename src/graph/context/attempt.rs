@@ -1,7 +1,7 @@
 //! What one attempt of a task leaves behind for the next, and for its end.
 
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::sync::{Arc, Mutex};
 
 use tokio::sync::Notify;
 
@@ -18,7 +18,7 @@ impl<C> TaskCtx<C> {
             let subgraphs =
                 SubgraphCalls { ended: std::mem::take(&mut before.subgraphs.ended), ..SubgraphCalls::default() };
             let state = AttemptState { questions, subgraphs, ..AttemptState::default() };
-            AttemptProgress { state: Mutex::new(state), ..AttemptProgress::default() }
+            AttemptProgress::of(state)
         };
         Arc::new(Self {
             shared: Arc::clone(&self.shared),

@@ -2,7 +2,7 @@
 
 use std::any::Any;
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
-use std::sync::atomic::AtomicU32;
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use tokio::sync::Notify;
@@ -89,7 +89,25 @@ pub(crate) struct AttemptProgress {
     pub calls: AtomicU32,
     /// Set once something stops the attempt.
     pub raised: OnceLock<Raised>,
-    pub state: Mutex<AttemptState>,
+    /// Set once `state` is not empty.
+    used: AtomicBool,
+    state: Mutex<AttemptState>,
+}
+
+impl AttemptProgress {
+    /// The progress of an attempt that continues with these questions and subgraphs.
+    pub(crate) fn of(state: AttemptState) -> Self {
+        Self { used: true.into(), state: Mutex::new(state), ..Self::default() }
+    }
+
+    /// Empties it for the next task.
+    pub(crate) fn reset(&mut self) {
+        (*self.asked.get_mut(), *self.calls.get_mut()) = (0, 0);
+        self.raised.take();
+        if std::mem::take(self.used.get_mut()) {
+            self.state = Mutex::default();
+        }
+    }
 }
 
 /// Subgraphs with state of their own, by name, and their newest checkpoints.
@@ -186,6 +204,7 @@ impl<C> TaskCtx<C> {
     }
 
     pub(crate) fn state(&self) -> std::sync::MutexGuard<'_, AttemptState> {
+        self.progress.used.store(true, Ordering::Relaxed);
         self.progress.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -151,7 +151,7 @@ fn finish<S: State, N: NodeId, C: Send + Sync + 'static>(
     script: &Script,
 ) -> Result<Alone<S>, RunError> {
     let mut tasks = std::mem::take(&mut run.step.tasks);
-    let runs = tasks[0].record.attempts;
+    let runs = tasks[0].starts.all;
     let mut writes = Value::Array(vec![]);
     let mut next = vec![];
     if let TaskState::Done(done) = &tasks[0].state {

@@ -17,7 +17,6 @@ use crate::graph::interrupt::{AnyQuestion, InterruptId, Question, Shows, Terms};
 use crate::graph::node::NodeId;
 use crate::graph::records::{CheckpointInfo, Mapping, NEW_LINE, ORIGIN, Reader, START_NODE, Tasks};
 use crate::graph::state::{Mask, State, Writes, reading};
-use crate::graph::superstep::task::without_result;
 use crate::graph::superstep::{Finished, Position, Routing, Start, StoredChannels, Task, TaskState};
 
 impl Reader {
@@ -289,7 +288,8 @@ impl Reader {
         }
         for task in tasks.iter_mut().filter(|task| !task.is_done()) {
             let Some(&count) = entries.get(&task.key) else { continue };
-            (task.record.effects, task.record.attempts) = (task.record.effects.max(count), task.record.attempts.max(1));
+            task.record.effects = task.record.effects.max(count);
+            task.starts.all = task.starts.all.max(1);
         }
         Ok(())
     }
@@ -321,7 +321,7 @@ impl Reader {
                 TaskStatus::Waiting => TaskState::Asked { questions: vec![], fresh: false },
                 TaskStatus::Pending | TaskStatus::Failed => TaskState::Ready,
             };
-            task.record = without_result(record);
+            task.restore(record);
         }
         Ok(())
     }

@@ -100,7 +100,7 @@ pub(crate) fn result<S: State, N: NodeId, C>(
         chosen: done.routing.chosen,
         cached: done.cached,
         children: done.children.clone(),
-        ..task.record.clone()
+        ..task.to_record()
     })
 }
 

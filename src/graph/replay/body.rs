@@ -232,7 +232,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
         let mut ctx = self.context(at);
         let task = &self.step.tasks[at];
         if let Some(own) = Arc::get_mut(&mut ctx) {
-            own.attempt.number = task.record.attempt.max(1);
+            own.attempt.number = task.starts.last.max(1);
         }
         ctx.progress.calls.store(task.record.first_call, Ordering::Relaxed);
         ctx.state().subgraphs.first_call = task.record.first_call;

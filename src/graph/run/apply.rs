@@ -174,7 +174,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
         let Some(recorder) = self.recorder() else { return Ok(()) };
         if let [only] = tasks {
             let (status, error) = (TaskStatus::Failed, Some(error.to_string()));
-            let record = TaskRecord { status, error, ..only.record.clone() };
+            let record = TaskRecord { status, error, ..only.to_record() };
             puts.push((self.task_key(only.key), encode_record(&record)?));
         }
         let head = (self.pos.start.is_some() && self.is_root()).then_some(self.pos.meta.id);

@@ -100,7 +100,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
     }
 
     fn begin(&mut self, at: usize) -> Running<S, N, C> {
-        self.step.tasks[at].record.attempts += 1;
+        self.step.tasks[at].starts.all += 1;
         let node = self.step.tasks[at].node;
         if self.shared.budget.running.is_some() || self.table.row(node).execution.group.is_some() {
             return Running::limited(self.job(at));
@@ -132,9 +132,10 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
     /// Stores the attempts of tasks that a cancelled run dropped.
     pub(crate) async fn keep_attempts(&mut self) -> Result<(), RunError> {
         let Some(recorder) = self.recorder().cloned().filter(|_| self.pos.start.is_none()) else { return Ok(()) };
-        let dropped = |task: &&Task<S>| task.record.attempts > 0 && matches!(task.state, TaskState::Ready);
-        let record =
-            |task: &Task<S>| -> Result<_, RunError> { Ok((self.task_key(task.key), encode_record(&task.record)?)) };
+        let dropped = |task: &&Task<S>| task.starts.all > 0 && matches!(task.state, TaskState::Ready);
+        let record = |task: &Task<S>| -> Result<_, RunError> {
+            Ok((self.task_key(task.key), encode_record(&task.to_record())?))
+        };
         let puts = self.step.tasks.iter().filter(dropped).map(record).collect::<Result<_, _>>()?;
         recorder.commit(puts, None).await?;
         Ok(())
@@ -144,8 +145,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
         let task = &self.step.tasks[at];
         let row = self.table.row(task.node);
         let answers = task.answers.clone();
-        let attempt =
-            Attempt { number: 1, earlier: task.record.attempts.saturating_sub(1), again: task.again, beat: None };
+        let attempt = Attempt { number: 1, earlier: task.starts.all.saturating_sub(1), again: task.again, beat: None };
         let at = TaskPosition {
             step: self.pos.meta.step + 1,
             last_step: self.stops.last_step,
@@ -163,7 +163,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
             if !Arc::ptr_eq(&ctx.facts, &row.facts) {
                 ctx.facts = Arc::clone(&row.facts);
             }
-            ctx.progress = AttemptProgress::default();
+            ctx.progress.reset();
             return used;
         }
         Arc::new(TaskCtx {
@@ -186,7 +186,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
         }
         let recorder = Arc::clone(self.recorder()?);
         let task = &self.step.tasks[at];
-        let mut record = task.record.clone();
+        let mut record = task.to_record();
         let key = self.task_key(self.step.tasks[at].key);
         Some(Box::new(move |error| {
             record.status = TaskStatus::Pending;

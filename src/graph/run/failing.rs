@@ -21,7 +21,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
             self.step.tasks[at].note_failure(failure);
             let mut puts = std::mem::take(&mut self.outbox.finished);
             if let Some(recorder) = self.recorder() {
-                let record = TaskRecord { status: TaskStatus::Failed, ..self.step.tasks[at].record.clone() };
+                let record = TaskRecord { status: TaskStatus::Failed, ..self.step.tasks[at].to_record() };
                 puts.push((self.task_key(self.step.tasks[at].key), encode_record(&record)?));
                 recorder.queue(puts, None);
             }

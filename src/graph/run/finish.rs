@@ -35,8 +35,8 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
     pub(crate) fn take(&mut self, at: usize, performed: Performed<S, N, C>) -> Result<Ending, RunError> {
         let Performed { ended, ctx, attempts, handled, cache_key, failures } = performed;
         self.scope.beat();
-        self.step.tasks[at].record.attempts += attempts.saturating_sub(1);
-        self.step.tasks[at].record.attempt = ctx.attempt.number;
+        self.step.tasks[at].starts.all += attempts.saturating_sub(1);
+        self.step.tasks[at].starts.last = ctx.attempt.number;
         let handled_failure =
             handled.as_ref().and_then(|(error, answered)| self.note_handled_failure(at, error, *answered));
         self.step.tasks[at].note_failures(attempts, failures);

@@ -142,7 +142,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
         let task = &self.step.tasks[at];
         let sleeps = questions.is_empty() && (task.record.wake.is_some() || !task.record.receives.is_empty());
         let status = if sleeps { TaskStatus::Waiting } else { TaskStatus::Interrupted };
-        let record = TaskRecord { status, ..self.step.tasks[at].record.clone() };
+        let record = TaskRecord { status, ..self.step.tasks[at].to_record() };
         puts.push((self.task_key(self.step.tasks[at].key), encode_record(&record)?));
         recorder.queue(puts, None);
         Ok(())

@@ -3,6 +3,7 @@
 //! Pure. Knows no clock and no store.
 
 mod control;
+mod past;
 pub(crate) mod position;
 pub(crate) mod task;
 mod unknown_channels;

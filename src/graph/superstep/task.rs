@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use super::past::{Past, Starts};
 use super::position::{Finished, Packet, Position};
 use crate::checkpoint::{CheckpointId, FailureRecord, TaskRecord, TaskStatus};
 use crate::graph::build::{Branch, Table};
@@ -28,8 +29,9 @@ pub(crate) struct Task<S: State> {
     pub answers: Answers,
     /// True if it has run before, in this process or another.
     pub again: bool,
-    /// Its past, as it is stored: attempts, questions, answers, failures. The result is in `state` alone.
-    pub record: TaskRecord,
+    pub starts: Starts,
+    /// Its past, as it is stored: questions, answers, failures. The result is in `state` alone, the attempts in `starts`.
+    pub record: Past,
     /// The questions of its last run with their payloads, answered ones included.
     pub asked: Vec<Question>,
     /// Tasks of the root graph only.
@@ -64,7 +66,8 @@ impl<S: State> Task<S> {
             state: TaskState::Ready,
             answers: Answers::default(),
             again: false,
-            record: TaskRecord::default(),
+            starts: Starts::default(),
+            record: Past::default(),
             asked: vec![],
             journal: None,
         }
@@ -103,14 +106,25 @@ impl<S: State> Task<S> {
         }
     }
 
+    /// Returns its past with the attempts, without a result.
+    pub(crate) fn to_record(&self) -> TaskRecord {
+        TaskRecord { attempts: self.starts.all, attempt: self.starts.last, ..TaskRecord::clone(&self.record) }
+    }
+
+    /// Restores the past from a record.
+    pub(crate) fn restore(&mut self, record: TaskRecord) {
+        self.starts = Starts { all: record.attempts, last: record.attempt };
+        self.record = without_result(record).into();
+    }
+
     /// Notes that its last attempt failed.
     pub(crate) fn note_failure(&mut self, failure: FailureRecord) {
-        self.note_failure_of(self.record.attempts, failure);
+        self.note_failure_of(self.starts.all, failure);
     }
 
     /// Notes that the first of the last so many attempts failed.
     pub(crate) fn note_failures(&mut self, of: u32, failures: Vec<FailureRecord>) {
-        let first = (self.record.attempts + 1).saturating_sub(of);
+        let first = (self.starts.all + 1).saturating_sub(of);
         (first..).zip(failures).for_each(|(attempt, failure)| self.note_failure_of(attempt, failure));
     }
 
@@ -128,7 +142,7 @@ impl<S: State> Task<S> {
 }
 
 /// Returns the past of a task without its result.
-pub(crate) fn without_result(record: TaskRecord) -> TaskRecord {
+fn without_result(record: TaskRecord) -> TaskRecord {
     TaskRecord {
         status: TaskStatus::default(),
         writes: vec![],

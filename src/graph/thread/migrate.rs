@@ -107,7 +107,7 @@ async fn child_of<'a, S: State, N: NodeId, C: Send + Sync + 'static>(
         pos.children.iter().find(|(known, _)| *known == table.node_name(task.node).to_string()).map(|(_, id)| *id);
     let key = mapping.stored_task(task.key);
     let called = reader.called(pos.meta.id, key).await?;
-    let foremost = reader.active_child(&[(key, task.record.clone())].into(), called).await?;
+    let foremost = reader.active_child(&[(key, task.to_record())].into(), called).await?;
     let call = foremost.map(|(_, call, _)| call);
     let Some(id) = foremost.map(|(.., id)| id).or(own) else { return Ok(None) };
     let shape = reader.record(id).await?.map(|record| record.shape);

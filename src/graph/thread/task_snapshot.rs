@@ -35,7 +35,7 @@ pub(crate) fn task_snapshot<S: State, N: NodeId, C: Send + Sync + 'static>(
         questions: if live && task.is_done() { vec![] } else { task.asked.clone() },
         subgraph: table.children_of(task.node).iter().any(|child| child.0.is_kept()),
         state,
-        attempts: task.record.attempts,
+        attempts: task.starts.all,
         failures: failures(task),
         wake: task.record.wake.filter(|_| !task.is_done()).map(system_time),
         awaits: awaited(task),

@@ -285,7 +285,7 @@ fn keep_result<S: State, N: NodeId, C: Send + Sync + 'static>(
         targets: finished.routing.targets.clone(),
         sends,
         handled: None,
-        ..task.record.clone()
+        ..task.to_record()
     };
     puts.push((run.task_key(key), encode_record(&record)?));
     Ok(())

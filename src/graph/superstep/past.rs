@@ -1,0 +1,42 @@
+//! The past of a task, as it is stored. Most tasks have none, and no memory for one.
+
+use std::ops::{Deref, DerefMut};
+use std::sync::LazyLock;
+
+use crate::checkpoint::TaskRecord;
+
+static NONE: LazyLock<TaskRecord> = LazyLock::new(TaskRecord::default);
+
+/// The record of a task that has questions, answers, failures or a journal; empty otherwise. Allocated when it is first
+/// changed.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Past(Option<Box<TaskRecord>>);
+
+impl Deref for Past {
+    type Target = TaskRecord;
+
+    fn deref(&self) -> &TaskRecord {
+        self.0.as_ref().map_or_else(|| &*NONE, |record| record)
+    }
+}
+
+impl DerefMut for Past {
+    fn deref_mut(&mut self) -> &mut TaskRecord {
+        self.0.get_or_insert_default()
+    }
+}
+
+impl From<TaskRecord> for Past {
+    fn from(record: TaskRecord) -> Self {
+        Self(Some(Box::new(record)))
+    }
+}
+
+/// The starts of a task's body.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Starts {
+    /// The number of starts, in this run and earlier ones.
+    pub all: u32,
+    /// The last attempt of its run, from 1.
+    pub last: u32,
+}
