@@ -96,6 +96,12 @@ impl Channel {
         }
     }
 
+    /// Returns the arm that copies the value of another state.
+    pub(super) fn reset(&self) -> TokenStream {
+        let (field, at) = (&self.field, self.at());
+        quote!(#at => ::core::clone::Clone::clone_from(&mut self.#field, &from.#field))
+    }
+
     /// Returns the arm that makes a write of the present value.
     pub(super) fn write_of(&self, write: &Ident) -> TokenStream {
         let (field, at) = (&self.field, self.at());

@@ -55,6 +55,7 @@ fn running(Names { write, .. }: &Names<'_>, channels: &[Channel]) -> TokenStream
     let ends = channels.iter().filter_map(Channel::end_step);
     let indexes = channels.iter().map(|channel| channel.channel_of(write));
     let overwrites = channels.iter().map(|channel| channel.overwrites(write));
+    let resets = channels.iter().map(Channel::reset);
     let presents = channels.iter().map(|channel| channel.write_of(write));
     quote! {
         fn apply(
@@ -69,6 +70,15 @@ fn running(Names { write, .. }: &Names<'_>, channels: &[Channel]) -> TokenStream
         #[allow(unused_variables, clippy::float_cmp, clippy::bool_comparison)]
         fn end_step(&mut self, _: &(), written: &::superstep::graph::Mask, changed: &mut ::superstep::graph::Mask) {
             #(#ends)*
+        }
+
+        fn reset(&mut self, channels: &::superstep::graph::Mask, from: &Self) {
+            for channel in channels.iter() {
+                match channel {
+                    #(#resets,)*
+                    _ => ::superstep::graph::no_channel(channel),
+                }
+            }
         }
 
         fn channel_of(write: &#write) -> usize {

@@ -1,6 +1,6 @@
 //! The end of a superstep: results applied in canonical order, triggers set, a checkpoint made. LangGraph: `after_tick`.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 use super::delta::Delta;
 use super::state::Run;
@@ -80,6 +80,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
         let mut applying = self.pos.control.begin(&table.wiring, &pulls);
         self.reusable.pulls = pulls;
         self.pos.control.clear();
+        self.step.router_view = Mutex::default();
         let state = Arc::make_mut(&mut self.pos.state);
         if let Err((error, nodes)) = write(&table, state, &mut self.reusable.merge, self.child.delta.as_mut(), tasks) {
             return Err(self.not_written(error, &nodes));

@@ -1,7 +1,7 @@
 //! Running the routers after a node: beside siblings over the state with the task's own writes, otherwise over the new
 //! state.
 
-use std::sync::Arc;
+use std::sync::{Arc, PoisonError};
 
 use super::state::Run;
 use crate::checkpoint::CheckpointId;
@@ -9,9 +9,9 @@ use crate::checkpoint::panics::caught_as;
 use crate::graph::error::RunError;
 use crate::graph::node::NodeId;
 use crate::graph::records::START_NODE;
-use crate::graph::state::{State, Writes};
+use crate::graph::state::{ApplyError, State, Writes};
 use crate::graph::superstep::position::{fresh_read, named};
-use crate::graph::superstep::{Finished, Resolve};
+use crate::graph::superstep::{Finished, Resolve, RouterView};
 
 impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
     /// Runs the routers of a task's node over the state with only this task's writes.
@@ -20,11 +20,15 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
         if self.table.row(task.node).exits.routers.is_empty() {
             return Ok(());
         }
-        let mut seen = self.own_view(at, &self.pos.state, &result.writes)?;
-        if let Some(returned) = result.returned.take() {
-            seen.note_returned(returned);
-        }
-        self.choose(task.node, task.key, &seen, result)
+        let (writes, returned) = (std::mem::take(&mut result.writes), result.returned.take());
+        // A replay runs a superstep over several states.
+        let mut own = RouterView::default();
+        let mut shared = self.step.router_view.lock().unwrap_or_else(PoisonError::into_inner);
+        let view = if self.shared.replay.is_some() { &mut own } else { &mut *shared };
+        let choose = |seen: &S| self.choose(task.node, task.key, seen, result);
+        let chosen = view.with(&self.table, &self.pos.state, (&writes, returned), choose);
+        result.writes = writes;
+        chosen.map_err(|error| self.not_seen(at, error))?
     }
 
     /// Runs the routers after a node over this state.
@@ -51,8 +55,11 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
     }
 
     pub(crate) fn own_view(&self, at: usize, state: &S, writes: &Writes<S>) -> Result<S, RunError> {
-        let node = || vec![self.node_name(self.step.tasks[at].node).to_string()];
-        fresh_read(&self.table, state, writes)
-            .map_err(|error| named(&self.table, self.pos.meta.step + 1, error, node()))
+        fresh_read(&self.table, state, writes).map_err(|error| self.not_seen(at, error))
+    }
+
+    fn not_seen(&self, at: usize, error: ApplyError) -> RunError {
+        let node = vec![self.node_name(self.step.tasks[at].node).to_string()];
+        named(&self.table, self.pos.meta.step + 1, error, node)
     }
 }

@@ -1,6 +1,6 @@
 //! The state of a run, grouped by lifetime: the run, its superstep, its next commit.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 use serde_json::{Map, Value};
 use tracing::Span;
@@ -12,7 +12,7 @@ use crate::graph::context::{Exit, GraphScope, Shared, TaskCtx};
 use crate::graph::node::{NodeId, Target};
 use crate::graph::records::{Caller, Puts, Recorder};
 use crate::graph::state::{Merge, State};
-use crate::graph::superstep::{Position, Task};
+use crate::graph::superstep::{Position, RouterView, Task};
 
 /// A run of a graph or of a subgraph.
 pub(crate) struct Run<S: State, N, C> {
@@ -42,6 +42,7 @@ pub(crate) struct StepState<S: State> {
     /// The nodes of the superstep before, for the stream.
     pub just_ran: Vec<u32>,
     pub span: Option<Span>,
+    pub router_view: Mutex<RouterView<S>>,
 }
 
 impl<S: State> Default for StepState<S> {
@@ -55,6 +56,7 @@ impl<S: State> Default for StepState<S> {
             halted: None,
             just_ran: vec![],
             span: None,
+            router_view: Mutex::default(),
         }
     }
 }

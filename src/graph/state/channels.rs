@@ -129,6 +129,12 @@ pub trait State: Clone + Send + Sync + Sized + 'static {
         None
     }
 
+    /// Sets channels, and what a node returned, to what another state has. By default it becomes that state.
+    #[doc(hidden)]
+    fn reset(&mut self, _channels: &Mask, from: &Self) {
+        self.clone_from(from);
+    }
+
     /// Returns the schema, if the state knows it; always for `()`.
     #[doc(hidden)]
     fn known_schema(&self) -> Option<&Self::Schema> {

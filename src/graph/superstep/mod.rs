@@ -5,9 +5,11 @@
 mod control;
 mod past;
 pub(crate) mod position;
+mod router_view;
 pub(crate) mod task;
 mod unknown_channels;
 
 pub(crate) use control::{Applying, Control, Deferred, JoinState, LastRan, Trigger};
 pub(crate) use position::{Finished, Packet, Position, Routing, Start, StoredChannels};
+pub(crate) use router_view::RouterView;
 pub(crate) use task::{QUESTIONS_LIMIT, Resolve, SENDS_LIMIT, Task, TaskState};

@@ -166,6 +166,14 @@ impl State for DataState {
         }
     }
 
+    fn reset(&mut self, channels: &Mask, from: &Self) {
+        for channel in channels.iter() {
+            self.values[channel].clone_from(&from.values[channel]);
+        }
+        self.deferred.clone_from(&from.deferred);
+        self.returned.clone_from(&from.returned);
+    }
+
     fn note_returned(&mut self, returned: Arc<Map<String, Value>>) {
         self.returned = Some(returned);
     }

@@ -1,0 +1,45 @@
+//! The state as routers beside siblings see it: with the writes of their own task. One copy of the state serves all tasks
+//! of a superstep; after each of them only the channels that it wrote are copied anew. Knows no store.
+
+use std::sync::Arc;
+
+use serde_json::{Map, Value};
+
+use super::position::apply_writes;
+use crate::graph::build::Table;
+use crate::graph::node::NodeId;
+use crate::graph::state::{ApplyError, Mask, Merge, State, Writes};
+
+/// A copy of the state of a superstep, once a router needed one.
+#[derive(Debug)]
+pub(crate) struct RouterView<S>(Option<S>);
+
+impl<S> Default for RouterView<S> {
+    fn default() -> Self {
+        Self(None)
+    }
+}
+
+impl<S: State> RouterView<S> {
+    /// Calls `read` with the state and these writes. `state` is the same in each call.
+    pub(crate) fn with<N: NodeId, C, T>(
+        &mut self,
+        table: &Table<S, N, C>,
+        state: &S,
+        (writes, returned): (&Writes<S>, Option<Arc<Map<String, Value>>>),
+        read: impl FnOnce(&S) -> T,
+    ) -> Result<T, ApplyError> {
+        let mut seen = self.0.take().unwrap_or_else(|| state.clone());
+        let (mut merge, mut changed) = (Merge::default(), Mask::default());
+        apply_writes(table, &mut seen, writes.0.iter().cloned(), &mut merge)?;
+        seen.end_step(&table.schema, merge.written(), &mut changed);
+        if let Some(returned) = returned {
+            seen.note_returned(returned);
+        }
+        let read = read(&seen);
+        changed.extend(merge.written().iter());
+        seen.reset(&changed, state);
+        self.0 = Some(seen);
+        Ok(read)
+    }
+}
