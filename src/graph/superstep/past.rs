@@ -16,7 +16,7 @@ impl Deref for Past {
     type Target = TaskRecord;
 
     fn deref(&self) -> &TaskRecord {
-        self.0.as_ref().map_or_else(|| &*NONE, |record| record)
+        self.0.as_deref().unwrap_or_else(|| &*NONE)
     }
 }
 

@@ -10,6 +10,9 @@ use crate::graph::build::Table;
 use crate::graph::node::NodeId;
 use crate::graph::state::{ApplyError, Mask, Merge, State, Writes};
 
+/// The object that a node returned.
+type Returned = Arc<Map<String, Value>>;
+
 /// A copy of the state of a superstep, once a router needed one.
 #[derive(Debug)]
 pub(crate) struct RouterView<S>(Option<S>);
@@ -26,7 +29,7 @@ impl<S: State> RouterView<S> {
         &mut self,
         table: &Table<S, N, C>,
         state: &S,
-        (writes, returned): (&Writes<S>, Option<Arc<Map<String, Value>>>),
+        (writes, returned): (&Writes<S>, Option<Returned>),
         read: impl FnOnce(&S) -> T,
     ) -> Result<T, ApplyError> {
         let mut seen = self.0.take().unwrap_or_else(|| state.clone());
