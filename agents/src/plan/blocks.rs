@@ -75,7 +75,7 @@ impl<'m> Reader<'m> {
             match event {
                 Event::End(_) => break,
                 Event::Start(tag) => {
-                    blocks.push(Block { start: range.start, line, kind: self.block(&tag, &range, line, depth) })
+                    blocks.push(Block { start: range.start, line, kind: self.block(&tag, &range, line, depth) });
                 }
                 _ => blocks.push(Block { start: range.start, line, kind: Kind::Opaque }),
             }

@@ -142,7 +142,7 @@ impl Reader {
             let mut known = std::mem::take(&mut self.fields.files);
             files.for_each(|file| {
                 if !known.contains(&file) {
-                    known.push(file)
+                    known.push(file);
                 }
             });
             self.fields.files = known;
@@ -251,7 +251,7 @@ impl Reader {
         match self.open.as_ref().map(|open| (open.field, open.is_over)) {
             Some((Field::Verify, false)) => self.commands(code, line),
             Some((Field::Verify, true)) if command::is_shell(code) => {
-                self.warnings.push(block_is_no_command(code, line))
+                self.warnings.push(block_is_no_command(code, line));
             }
             _ => self.end(),
         }

@@ -66,7 +66,7 @@ pub(super) fn read_salvage_name(name: &str) -> Option<SalvageKey> {
 /// ```
 pub fn escaped(id: &str) -> String {
     let bytes = id.as_bytes();
-    let is_word = |nth: usize| bytes.get(nth).is_some_and(|byte| byte.is_ascii_alphanumeric());
+    let is_word = |nth: usize| bytes.get(nth).is_some_and(u8::is_ascii_alphanumeric);
     let is_kept = |nth: usize| match bytes[nth] {
         b'.' => nth > 0 && is_word(nth - 1) && is_word(nth + 1) && &bytes[nth..] != b".lock",
         b'-' => nth > 0,

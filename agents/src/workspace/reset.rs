@@ -61,7 +61,7 @@ impl Workspace {
         self.ensure_ready().await?;
         let from = self.snapshot().await?.tree;
         let steps = self.steps(&from, to).await?;
-        self.ensure_free(&steps).await?;
+        self.ensure_free(&steps)?;
         self.go(from, to, steps).await
     }
 
@@ -78,7 +78,7 @@ impl Workspace {
     }
 
     /// Checks that new files do not overwrite files that are in no snapshot.
-    pub(super) async fn ensure_free(&self, steps: &Steps) -> Result<(), WorkspaceError> {
+    pub(super) fn ensure_free(&self, steps: &Steps) -> Result<(), WorkspaceError> {
         let is_there = |file: &&RepoPath| {
             let path = self.0.root.join(as_path(file));
             path.symlink_metadata().is_ok() && !steps.removed.iter().any(|gone| makes_room(gone, file))

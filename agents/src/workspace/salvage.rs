@@ -95,7 +95,7 @@ impl Workspace {
         self.ensure_untouched(&self.steps(&base, &kept).await?, &now).await?;
         let to = self.carried(&base, &now, &kept).await?;
         let steps = self.steps(&now, &to).await?;
-        self.ensure_free(&steps).await?;
+        self.ensure_free(&steps)?;
         self.go(now, &to, steps).await
     }
 

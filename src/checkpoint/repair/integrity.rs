@@ -92,10 +92,10 @@ impl<'a> StoredRows<'a> {
     fn lacks(&self, by: &Key, reference: &Reference) -> Option<String> {
         let written = self.commit(by).unwrap_or(u64::MAX);
         match reference {
-            Reference::Row(row) => self.lacks_row(*row, self.commit(&Key::Row(*row)), written, by),
+            Reference::Row(row) => Self::lacks_row(*row, self.commit(&Key::Row(*row)), written, by),
             Reference::Written { log, row } => {
                 let entry = self.logs.get(log.as_str()).and_then(|entries| entries.get(row)).copied();
-                self.lacks_row(*row, self.commit(&Key::Row(*row)).or(entry), written, by)
+                Self::lacks_row(*row, self.commit(&Key::Row(*row)).or(entry), written, by)
             }
             Reference::Entries { log, range } => {
                 let entries = self.logs.get(log.as_str());
@@ -113,7 +113,7 @@ impl<'a> StoredRows<'a> {
         }
     }
 
-    fn lacks_row(&self, row: RowId, found: Option<u64>, written: u64, by: &Key) -> Option<String> {
+    fn lacks_row(row: RowId, found: Option<u64>, written: u64, by: &Key) -> Option<String> {
         let key = Key::Row(row);
         match found {
             None => Some(format!("{key} is missing")),

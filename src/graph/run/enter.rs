@@ -76,7 +76,7 @@ pub(crate) async fn open<T: State, M: NodeId, C: Send + Sync + 'static>(
     let caller = Caller { checkpoint: task.at.checkpoint, task: task.at.task, call: pointer_number(ctx, call) };
     let recorder = if scope.unsaved { None } else { task.shared.recorder.clone() };
     let Some(recorder) = recorder else {
-        return fresh(child, (Position::empty(&child.table), false), begin(), ctx, scope, caller).await;
+        return fresh(child, (Position::empty(&child.table), false), begin(), ctx, scope, caller);
     };
     let reader = reader(&recorder);
     let paused =
@@ -94,11 +94,11 @@ pub(crate) async fn open<T: State, M: NodeId, C: Send + Sync + 'static>(
         return Ok(run);
     }
     let Some(id) = last_checkpoint(ctx, child.persistence, call) else {
-        return fresh(child, (Position::empty(&child.table), false), begin(), ctx, scope, caller).await;
+        return fresh(child, (Position::empty(&child.table), false), begin(), ctx, scope, caller);
     };
     let (pos, scope, apart) = load_kept(child, &reader, id, scope, task.at.task >= SENT).await?;
     let scope = Arc::new(GraphScope::clone(&scope).since_version(pos.control.version));
-    fresh(child, (pos, apart), begin(), ctx, scope, caller).await
+    fresh(child, (pos, apart), begin(), ctx, scope, caller)
 }
 
 /// Resumes the child from its checkpoint.
@@ -134,7 +134,7 @@ async fn resume<T: State, M: NodeId, C: Send + Sync + 'static>(
     Ok(run)
 }
 
-async fn fresh<T: State, M: NodeId, C: Send + Sync + 'static>(
+fn fresh<T: State, M: NodeId, C: Send + Sync + 'static>(
     child: &CompiledGraph<T, M, C>,
     (pos, apart): (Position<T>, bool),
     begin: ChildInput<T>,

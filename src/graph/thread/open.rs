@@ -77,7 +77,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
         let claim = if self.settings.take_over { Claim::TakeOver } else { Claim::IfFree };
         let lease = store.claim(id, claim).await?;
         let about = about_thread(&**store, id).await?;
-        self.check_trust(&**store, id, about.as_ref())?;
+        Self::check_trust(&**store, id, about.as_ref())?;
         let born = || Head { checkpoint: None, next: 1, birth: self.environment.host.random() & clock::BIRTH };
         let head = store.head(id).await?.unwrap_or_else(born);
         let name = Arc::clone(&self.graph.name);
@@ -89,15 +89,10 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
     /// Fails for an imported thread that nobody has trusted yet.
     pub(crate) async fn check_trusted(&self) -> Result<(), RunError> {
         let (Some(store), Some(id)) = (&self.graph.store, &self.id) else { return Ok(()) };
-        self.check_trust(&**store, id, about_thread(&**store, id).await?.as_ref())
+        Self::check_trust(&**store, id, about_thread(&**store, id).await?.as_ref())
     }
 
-    fn check_trust(
-        &self,
-        store: &dyn Checkpointer,
-        id: &ThreadId,
-        about: Option<&AboutRecord>,
-    ) -> Result<(), RunError> {
+    fn check_trust(store: &dyn Checkpointer, id: &ThreadId, about: Option<&AboutRecord>) -> Result<(), RunError> {
         let foreign = of_store(store, about.and_then(|about| about.foreign.clone()));
         match foreign.is_some_and(|foreign| !foreign.trusted) {
             true => Err(RunError::Foreign { thread: id.clone() }),

@@ -328,8 +328,8 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Scoped<S, N, C> {
         Ok(())
     }
 
-    pub(crate) async fn made(self, dropped: Vec<String>) -> Result<Updated, RunError> {
-        Ok(Updated { checkpoint: self.run.pos.meta.id, dropped })
+    pub(crate) fn made(self, dropped: Vec<String>) -> Updated {
+        Updated { checkpoint: self.run.pos.meta.id, dropped }
     }
 }
 

@@ -131,7 +131,7 @@ async fn clear<S: State, N: NodeId, C: Send + Sync + 'static>(
         run.pos.meta.step = -1;
     }
     run.clear_pending().await?;
-    scoped.made(vec![]).await
+    Ok(scoped.made(vec![]))
 }
 
 /// Stores new input, which the next run starts with.
@@ -160,7 +160,7 @@ async fn input<S: State, N: NodeId, C: Send + Sync + 'static>(
     run.pos.start = Some(Start { writes, rows, sizes });
     run.outbox.update = (!run.is_root()).then(|| external_writes::<S>(&[]));
     scoped.commit(puts).await?;
-    scoped.made(vec![]).await
+    Ok(scoped.made(vec![]))
 }
 
 /// Copies the checkpoint beside the original.
@@ -177,7 +177,7 @@ async fn copy<S: State, N: NodeId, C: Send + Sync + 'static>(mut scoped: Scoped<
     run.enter(&recorder);
     (run.pos.meta.parent, run.pos.channels.line) = (parent, run.pos.meta.id);
     scoped.commit(vec![]).await?;
-    scoped.made(vec![]).await
+    Ok(scoped.made(vec![]))
 }
 
 /// Writes one superstep of updates attributed to nodes.
@@ -231,7 +231,7 @@ async fn nodes<S: State, N: NodeId, C: Send + Sync + 'static>(
     run.outbox.update = (!run.is_root()).then(|| external_writes(&results));
     apply(run, results, made_by, &mut puts)?;
     scoped.checkpoint(Source::Update, puts).await?;
-    scoped.made(dropped).await
+    Ok(scoped.made(dropped))
 }
 
 /// Returns the node that an update is attributed to.

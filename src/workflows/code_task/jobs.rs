@@ -73,7 +73,7 @@ pub(super) fn execute(state: &CodeTaskState) -> Job<DeveloperJob> {
         together: None,
         from: attempt.cut.clone(),
         ends_with_budget: true,
-        transcript: Some(records::directory(state, state.number())?.join("agent.ndjson")),
+        transcript: Some(records::directory(state, state.number()).join("agent.ndjson")),
     })
 }
 

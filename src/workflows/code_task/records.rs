@@ -58,9 +58,9 @@ fn first(mut lines: Vec<String>, most: usize, bytes: usize) -> Vec<String> {
 }
 
 /// Returns the folder of an attempt's record: `runs/RUN/attempt-N`, or `runs/RUN/children/ID/attempt-N` for a child.
-pub(super) fn directory(state: &CodeTaskState, attempt: u32) -> Result<PathBuf, NodeError> {
+pub(super) fn directory(state: &CodeTaskState, attempt: u32) -> PathBuf {
     let below = state.place.path.iter().fold(run_folder(state), |path, id| path.join("children").join(id));
-    Ok(below.join(format!("attempt-{attempt}")))
+    below.join(format!("attempt-{attempt}"))
 }
 
 /// Returns the reference of an attempt: `refs/superstep/RUN/attempt-N`.
@@ -126,7 +126,7 @@ pub(super) fn record(state: &CodeTaskState) -> Result<RecordJob, NodeError> {
         base: start.base.clone(),
         tree: files.tree,
         keep,
-        directory: directory(state, number)?,
+        directory: directory(state, number),
         decision: to_json(&state.decision)?,
         outputs: to_json(&state.outputs)?,
         spec: spec.render(),
