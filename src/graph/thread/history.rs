@@ -57,7 +57,7 @@ impl<S: State, N, C> std::fmt::Debug for History<S, N, C> {
 }
 
 const READING: &str = "reading the history of a thread";
-/// The number of checkpoints scanned at once.
+/// The maximum number of checkpoints scanned at once.
 const PAGE: usize = 64;
 /// The maximum number of tasks read with a page; those of wider supersteps, or behind subgraphs, are read one by one.
 const TASKS: usize = 4 * PAGE;
@@ -135,7 +135,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> History<S, N, C> {
     async fn listed(&mut self) -> Result<Vec<ListEntry>, RunError> {
         let mut all = vec![];
         while self.left > 0 && !self.ended {
-            let page = page(&self.reader, self.before, self.namespace.clone()).await?;
+            let page = page(&self.reader, self.before, self.namespace.clone(), self.page_size()).await?;
             self.take_page(page)?;
             while let Some(listed) = self.found.pop_front().filter(|_| self.left > 0) {
                 self.left -= 1;
@@ -145,8 +145,14 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> History<S, N, C> {
         Ok(all)
     }
 
+    /// Returns the number of checkpoints to scan at once: no more than are wanted, if each of them is.
+    fn page_size(&self) -> usize {
+        let all_fit = self.filter.is_none() && self.namespace.is_none();
+        if all_fit { self.left.clamp(1, PAGE) } else { PAGE }
+    }
+
     fn take_page(&mut self, page: Vec<ListEntry>) -> Result<(), RunError> {
-        self.ended = page.len() < PAGE;
+        self.ended = page.len() < self.page_size();
         self.before = page.last().map(|listed| listed.id).or(self.before);
         let namespace = self.namespace.clone();
         let fits = |listed: &ListEntry| {
@@ -169,10 +175,11 @@ async fn page(
     reader: &Reader,
     before: Option<CheckpointId>,
     namespace: Option<String>,
+    size: usize,
 ) -> Result<Vec<ListEntry>, RunError> {
     let last = CheckpointId(before.map_or(u64::MAX, |before| before.0.saturating_sub(1)));
     let key = |id| if namespace.is_some() { Key::Nested(id) } else { Key::Checkpoint(id) };
-    let rows = reader.store.scan(&reader.thread, key(CheckpointId(0))..=key(last), Order::Descending, PAGE).await?;
+    let rows = reader.store.scan(&reader.thread, key(CheckpointId(0))..=key(last), Order::Descending, size).await?;
     let mut page = vec![];
     for (key, bytes) in rows {
         if let Key::Checkpoint(id) | Key::Nested(id) = key {
@@ -241,15 +248,15 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Stream for History<S, N, C> 
             } else if this.ended {
                 return Poll::Ready(None);
             } else {
-                let (before, namespace) = (this.before, this.namespace.clone());
-                this.next = Some(Box::pin(catch_panics(READING, next_page(reader, before, namespace))));
+                let (before, namespace, size) = (this.before, this.namespace.clone(), this.page_size());
+                this.next = Some(Box::pin(catch_panics(READING, next_page(reader, before, namespace, size))));
             }
         }
     }
 }
 
-async fn next_page<S>(reader: Reader, before: Option<CheckpointId>, namespace: Option<String>) -> Turn<S> {
-    let page = page(&reader, before, namespace).await?;
+async fn next_page<S>(reader: Reader, before: Option<CheckpointId>, namespace: Option<String>, size: usize) -> Turn<S> {
+    let page = page(&reader, before, namespace, size).await?;
     with_tasks(&reader, page).await.map(Fetch::Page)
 }
 
