@@ -137,8 +137,8 @@ struct Beside {
     untouched: Counted,
     #[channel(add)]
     sum: i64,
-    #[channel(ephemeral)]
-    last: i64,
+    #[channel(topic)]
+    last: Vec<i64>,
     #[channel(append)]
     seen: Vec<(i64, i64)>,
 }
@@ -150,16 +150,16 @@ const SEE: Worker<Step, (i64, i64)> = Worker::new(Step::Sum);
 async fn a_router_sees_the_writes_of_its_own_task_and_the_state_is_not_copied_for_each() {
     let add = |number: Arc<i64>, _: Ctx| async move {
         let update = Beside::update().sum(*number);
-        Ok::<_, NodeError>(if number.rem_euclid(2) == 0 { update.last(*number) } else { update })
+        Ok::<_, NodeError>(if number.rem_euclid(2) == 0 { update.last([*number]) } else { update })
     };
     let see = |seen: Arc<(i64, i64)>, _: Ctx| async move { Ok::<_, NodeError>(Beside::update().seen([*seen])) };
     let graph = StateGraph::<Beside, Step>::new()
-        .add_node(Step::Plan, |_: Arc<Beside>, _: Ctx| async { Ok::<_, NodeError>(Beside::update().last(7)) })
+        .add_node(Step::Plan, |_: Arc<Beside>, _: Ctx| async { Ok::<_, NodeError>(Beside::update().last([7])) })
         .add_worker(ADD, add)
         .add_worker(SEE, see)
         .add_edge(START, Step::Plan)
         .add_conditional_edges_to(Step::Plan, |_: &Beside| ADD.each(1..=100), ADD)
-        .add_conditional_edges_to(Step::Work, |beside: &Beside| SEE.each([(beside.sum, beside.last)]), SEE)
+        .add_conditional_edges_to(Step::Work, |beside: &Beside| SEE.each([(beside.sum, beside.last.iter().sum())]), SEE)
         .compile()
         .unwrap();
     let outcome = graph.invoke(Beside::update()).await.unwrap();
