@@ -1,5 +1,6 @@
 //! Helpers that the engine and `superstep-agents` share: files that a person names, suggestions for misspelled names,
-//! words of a shell, a hash whose values are stored, and growing pauses. Part of [superstep](https://docs.rs/superstep), which makes no promise about this crate.
+//! words of a shell, a hash whose values are stored, and growing pauses. Part of [superstep](https://docs.rs/superstep),
+//! which makes no promise about this crate.
 
 pub mod backoff;
 pub mod files;

@@ -2,7 +2,7 @@
 
 use strsim::osa_distance;
 
-/// The longest word, in bytes, for which names are sought.
+/// The longest word that is compared by edits, in bytes.
 const LONGEST: usize = 100;
 
 /// Returns up to three of the names that resemble `word`, nearest first: those that begin with it or hold it, and those
@@ -15,17 +15,19 @@ pub fn near<'a>(word: &str, names: impl IntoIterator<Item = &'a str>) -> Vec<&'a
     rated.into_iter().take(3).map(|(_, name)| name).collect()
 }
 
-/// Returns true if one edit turns one text into the other: a character more, less or different, or two exchanged.
+/// Returns true if at most one edit turns one text into the other: a character more, less or different, or two exchanged.
 pub fn is_one_edit(one: &str, other: &str) -> bool {
-    one.len().abs_diff(other.len()) <= 4 && one.len() <= LONGEST && osa_distance(one, other) <= 1
+    edits(one, other).is_some_and(|edits| edits <= 1)
 }
 
 fn distance(word: &str, name: &str, limit: usize) -> Option<usize> {
-    if is_part(word, name) {
-        return Some(0);
-    }
-    let comparable = word.len() <= LONGEST && name.len() <= 2 * LONGEST;
-    comparable.then(|| osa_distance(word, name)).filter(|distance| *distance <= limit)
+    if is_part(word, name) { Some(0) } else { edits(word, name).filter(|edits| *edits <= limit) }
+}
+
+/// Returns the number of edits between two texts that are short enough to be compared.
+fn edits(word: &str, name: &str) -> Option<usize> {
+    let is_short = word.len() <= LONGEST && name.len() <= 2 * LONGEST;
+    is_short.then(|| osa_distance(word, name))
 }
 
 /// Returns true if one begins with the other, or the name holds a word of at least three characters.

@@ -3,7 +3,8 @@
 /// Quotes a word for a shell, where that is needed; control characters are escaped, so that a terminal only shows them.
 ///
 /// ```
-/// assert_eq!(superstep_base::shell::shell_word("the tides"), "'the tides'");
+/// # use superstep_base::shell::shell_word;
+/// assert_eq!(shell_word("the tides"), "'the tides'");
 /// ```
 pub fn shell_word(word: &str) -> String {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "_-./:@%+=,#".contains(c);

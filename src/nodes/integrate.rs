@@ -207,7 +207,7 @@ impl IntegrateJob {
         Ok(None)
     }
 
-    /// Rebases a part: returns the files with its change, and the names of those that it changed.
+    /// Rebases a part. Returns the files with its change, and the names of the files that it changed.
     async fn carried(&self, part: &Part, onto: &TreeId) -> Result<(Carried, Vec<String>), NodeError> {
         let workspace = self.worktree.repository.open().await?;
         let files = workspace.changed_files(&part.from, &part.tree).await.map_err(failed)?;

@@ -57,12 +57,9 @@ fn of_entry(entry: &Entry, entries: &[Entry], known: &HashMap<&TaskId, usize>) -
 /// Returns the ids of the plan that differ from this one by one character, or only in their letters.
 fn near<'e>(needed: &TaskId, ids: impl Iterator<Item = &'e TaskId>) -> Vec<TaskId> {
     let stem = |id: &TaskId| id.as_str().trim_end_matches(|c: char| c.is_ascii_lowercase()).to_owned();
-    let is_near = |id: &&TaskId| stem(id) == stem(needed) || are_near(id.as_str(), needed.as_str());
+    let is_edit = |id: &str| id.len().max(needed.as_str().len()) > 1 && is_one_edit(id, needed.as_str());
+    let is_near = |id: &&TaskId| stem(id) == stem(needed) || is_edit(id.as_str());
     ids.filter(is_near).take(NEAR).cloned().collect()
-}
-
-fn are_near(one: &str, other: &str) -> bool {
-    one.len().max(other.len()) > 1 && is_one_edit(one, other)
 }
 
 fn cycle(entries: &[Entry], path: &[usize]) -> Option<PlanProblem> {

@@ -1,5 +1,5 @@
-//! Display of a run while it is active: plain lines, or a live tree on a terminal. Knows events as JSON, so that a run
-//! of another process is shown like one of this process; must not know a graph.
+//! Display of a run while it is active: plain lines, or a live tree on a terminal. Knows events as JSON, so that it
+//! shows the runs of other processes in the same way; must not know a graph.
 //!
 //! | file | what it knows |
 //! |---|---|

@@ -98,8 +98,8 @@ impl<C: Send + Sync + 'static> TaskCtx<C> {
         let until = self.until(&key, within).await.map_err(wrong)?;
         let wait = Wait { recorder, name: T::NAME, key };
         loop {
-            let Some((letter, signal)) = self.first::<T>(&wait).await? else { break };
-            if let Some(signal) = self.take(&wait, &mut entry, letter, signal).map_err(wrong)? {
+            let Some((pending, signal)) = self.first::<T>(&wait).await? else { break };
+            if let Some(signal) = self.take(&wait, &mut entry, pending, signal).map_err(wrong)? {
                 return Ok(Some(signal));
             }
         }
@@ -130,12 +130,14 @@ impl<C: Send + Sync + 'static> TaskCtx<C> {
 
     /// The first signal of the type that no task has.
     async fn first<T: Signal>(&self, wait: &Wait<'_>) -> Result<Option<(PendingSignal, T)>, Box<Raised>> {
-        let letters = wait.recorder.letters().await.map_err(|error| wrong(error.into()))?;
-        let Some(letter) = letters.into_iter().find(|letter| letter.record.name == wait.name) else { return Ok(None) };
-        match reading::decode::<T>(&letter.record.value) {
-            Ok(signal) => Ok(Some((letter, signal))),
+        let pending_signals = wait.recorder.pending_signals().await.map_err(|error| wrong(error.into()))?;
+        let Some(pending) = pending_signals.into_iter().find(|pending| pending.record.name == wait.name) else {
+            return Ok(None);
+        };
+        match reading::decode::<T>(&pending.record.value) {
+            Ok(signal) => Ok(Some((pending, signal))),
             Err(reason) => {
-                let (id, signal) = (letter.id, wait.name.to_owned());
+                let (id, signal) = (pending.id, wait.name.to_owned());
                 Err(wrong(RunError::MistypedSignal { id: Some(id), signal, reason }))
             }
         }
@@ -146,14 +148,14 @@ impl<C: Send + Sync + 'static> TaskCtx<C> {
         &self,
         wait: &Wait<'_>,
         entry: &mut Entry,
-        letter: PendingSignal,
+        pending: PendingSignal,
         signal: T,
     ) -> Result<Option<T>, RunError> {
         let signal = Some(signal);
         entry.set(&wait.key, &signal)?;
-        entry.of_signal(&letter.id);
+        entry.of_signal(&pending.id);
         let journal = self.journal();
-        let took = wait.recorder.take_letter(letter.id, journal.checkpoint(), || {
+        let took = wait.recorder.take_pending(pending.id, journal.checkpoint(), || {
             self.note(entry.clone());
             journal.take_riders()
         })?;
@@ -176,10 +178,10 @@ fn wrong(error: RunError) -> Box<Raised> {
 }
 
 /// Returns the number of signals of each type.
-pub(crate) fn counted(letters: &[PendingSignal]) -> BTreeMap<&str, usize> {
+pub(crate) fn counted(pending_signals: &[PendingSignal]) -> BTreeMap<&str, usize> {
     let mut counts = BTreeMap::new();
-    for letter in letters {
-        *counts.entry(letter.record.name.as_str()).or_default() += 1;
+    for pending in pending_signals {
+        *counts.entry(pending.record.name.as_str()).or_default() += 1;
     }
     counts
 }

@@ -89,7 +89,7 @@ pub(crate) struct AttemptProgress {
     pub calls: AtomicU32,
     /// Set once something stops the attempt.
     pub raised: OnceLock<Raised>,
-    /// Set once `state` is not empty.
+    /// Set once `state` was locked: it may not be empty.
     used: AtomicBool,
     state: Mutex<AttemptState>,
 }

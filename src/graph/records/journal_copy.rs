@@ -33,10 +33,10 @@ impl ForkPoint<'_> {
 /// Returns the journals of the tasks, those of `planned` among them. The world outside knows them under the names they had.
 pub(crate) async fn journals(
     reader: &Reader,
-    way: ForkPoint<'_>,
+    fork: ForkPoint<'_>,
     planned: impl IntoIterator<Item = u32>,
 ) -> Result<Puts, RunError> {
-    let (parted, ForkPoint { from, to, mapping, .. }) = (way.parted(), way);
+    let (parted, ForkPoint { from, to, mapping, .. }) = (fork.parted(), fork);
     let (mut puts, mut unnamed) = (vec![], planned.into_iter().collect::<BTreeSet<u32>>());
     for (task, key, bytes) in reader.effects(from).await? {
         let task = mapping.task(task).map_err(|reason| reader.incompatible(reason))?;

@@ -20,18 +20,19 @@ pub(crate) struct PendingSignal {
 }
 
 /// Returns the signals of a thread, in the order in which they were sent.
-pub(crate) async fn letters(
+pub(crate) async fn pending_signals(
     store: &dyn Checkpointer,
     thread: &ThreadId,
 ) -> Result<Vec<PendingSignal>, CheckpointError> {
     let range = Key::Signal { order: 0, id: 0 }..=Key::Signal { order: KEYED - 1, id: u64::MAX };
-    let mut letters = vec![];
+    let mut pending_signals = vec![];
     for (key, bytes) in store.scan(thread, range, Order::Ascending, usize::MAX).await? {
         if let Key::Signal { order, id } = key {
-            letters.push(PendingSignal { id: SignalId { order, id }, record: decode_record(thread, key, &bytes)? });
+            pending_signals
+                .push(PendingSignal { id: SignalId { order, id }, record: decode_record(thread, key, &bytes)? });
         }
     }
-    Ok(letters)
+    Ok(pending_signals)
 }
 
 /// Changes of a run to the mailbox of its thread.

@@ -1,6 +1,6 @@
 //! Signals that a run receives: taken from the mailbox and stored with the commit that uses them.
 
-use super::mailbox::{PendingSignal, letters};
+use super::mailbox::{PendingSignal, pending_signals};
 use super::puts::Puts;
 use super::recorder::{Durability, Recorder};
 use crate::checkpoint::{CheckpointError, CheckpointId, Key};
@@ -8,16 +8,16 @@ use crate::graph::interrupt::SignalId;
 
 impl Recorder {
     /// Returns the signals that this run has not taken.
-    pub(crate) async fn letters(&self) -> Result<Vec<PendingSignal>, CheckpointError> {
-        let mut letters = letters(&**self.store(), self.lease().thread()).await?;
+    pub(crate) async fn pending_signals(&self) -> Result<Vec<PendingSignal>, CheckpointError> {
+        let mut pending_signals = pending_signals(&**self.store(), self.lease().thread()).await?;
         let inner = self.lock();
-        letters.retain(|letter| !inner.mail.taken.contains(&letter.id));
-        Ok(letters)
+        pending_signals.retain(|pending| !inner.mail.taken.contains(&pending.id));
+        Ok(pending_signals)
     }
 
     /// Takes a signal out of the mailbox for one task, whose journal is at a checkpoint; returns whether no other task has it. Its entry in the task's journal is
     /// stored and the signal removed in one commit.
-    pub(crate) fn take_letter(
+    pub(crate) fn take_pending(
         &self,
         id: SignalId,
         checkpoint: CheckpointId,

@@ -42,8 +42,8 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
         }
         if path.is_empty() {
             let planned: Vec<u32> = self.step.tasks.iter().map(|task| task.key).collect();
-            let way = journal_copy::ForkPoint { from: origin, to: self.pos.meta.id, mapping, parts: parts.as_ref() };
-            puts.extend(journal_copy::journals(reader, way, planned).await?);
+            let fork = journal_copy::ForkPoint { from: origin, to: self.pos.meta.id, mapping, parts: parts.as_ref() };
+            puts.extend(journal_copy::journals(reader, fork, planned).await?);
         }
         recorder.commit(puts, None).await?;
         (self.step.planned, self.step.tasks) = (false, vec![]);

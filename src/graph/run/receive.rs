@@ -28,8 +28,8 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
             return Ok(false);
         }
         let Some(recorder) = self.shared.recorder.clone() else { return Ok(false) };
-        let letters = recorder.letters().await?;
-        let mut left = counted(&letters);
+        let pending_signals = recorder.pending_signals().await?;
+        let mut left = counted(&pending_signals);
         let mut woken = false;
         for task in &mut self.step.tasks {
             let journal = self.scope.journal.journal.as_ref().or(task.journal.as_ref()).cloned();

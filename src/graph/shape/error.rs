@@ -36,7 +36,7 @@ impl ErrorShape {
         let walked = caught(|| {
             while let Some(error) = cause {
                 self.causes.push(error.to_string());
-                cause = error.source();
+                cause = unprinted_source(error);
             }
         });
         self.causes.extend(walked.err().map(unprintable));
@@ -53,9 +53,8 @@ impl From<&RunError> for ErrorShape {
         let shape = Self::new(error, kind, error.help());
         match error {
             // the message contains the error of the node
-            RunError::Node { error, .. } => shape.with_causes(NodeError::source(error).source()),
-            RunError::Checkpoint(error) => shape.with_causes(unprinted_source(error)),
-            _ => shape.with_causes(error.source()),
+            RunError::Node { error, .. } => shape.with_causes(unprinted_source(NodeError::source(error))),
+            _ => shape.with_causes(unprinted_source(error)),
         }
     }
 }
@@ -67,8 +66,12 @@ impl From<&CheckpointError> for ErrorShape {
 }
 
 /// Returns the source of an error, unless its message ends with it.
-fn unprinted_source(error: &CheckpointError) -> Option<&(dyn Error + 'static)> {
-    error.source().filter(|_| !matches!(error, CheckpointError::Io { .. }))
+fn unprinted_source<'e>(error: &'e (dyn Error + 'static)) -> Option<&'e (dyn Error + 'static)> {
+    let checkpoint = match error.downcast_ref() {
+        Some(RunError::Checkpoint(error)) => Some(error),
+        _ => error.downcast_ref::<CheckpointError>(),
+    };
+    error.source().filter(|_| !matches!(checkpoint, Some(CheckpointError::Io { .. })))
 }
 
 impl From<&NodeError> for ErrorShape {
@@ -78,7 +81,7 @@ impl From<&NodeError> for ErrorShape {
             ErrorClass::Permanent => "permanent",
             ErrorClass::Unclassified => "unclassified",
         };
-        Self::new(error.source(), kind, None).with_causes(error.source().source())
+        Self::new(error.source(), kind, None).with_causes(unprinted_source(error.source()))
     }
 }
 
@@ -145,5 +148,23 @@ impl Serialize for ErrorClass {
             Self::Permanent => "permanent",
             Self::Unclassified => "unclassified",
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn denied() -> CheckpointError {
+        CheckpointError::io("read the store", "runs.sled".as_ref(), std::io::ErrorKind::PermissionDenied.into())
+    }
+
+    #[rstest::rstest]
+    #[case::of_a_store(ErrorShape::from(&denied()))]
+    #[case::of_a_run(ErrorShape::from(&RunError::Checkpoint(denied())))]
+    #[case::of_a_node(ErrorShape::from(&NodeError::from(denied())))]
+    #[case::of_a_run_in_a_node(ErrorShape::from(&NodeError::from(RunError::Checkpoint(denied()))))]
+    fn an_error_of_the_system_is_in_the_message_and_no_cause(#[case] shape: ErrorShape) {
+        assert_eq!((&*shape.error, shape.causes), ("cannot read the store at runs.sled: permission denied", vec![]));
     }
 }

@@ -369,10 +369,22 @@ pub(crate) fn fresh_read<S: State, N: NodeId, C>(
     state: &S,
     writes: &Writes<S>,
 ) -> Result<S, ApplyError> {
-    let (mut state, mut merge, mut changed) = (state.clone(), Merge::default(), Mask::default());
-    apply_writes(table, &mut state, writes.0.iter().cloned(), &mut merge)?;
-    state.end_step(&table.schema, merge.written(), &mut changed);
+    let mut state = state.clone();
+    apply_alone(table, &mut state, writes)?;
     Ok(state)
+}
+
+/// Applies the writes of one task as if they were a superstep. Returns the channels that changed.
+pub(super) fn apply_alone<S: State, N: NodeId, C>(
+    table: &Table<S, N, C>,
+    state: &mut S,
+    writes: &Writes<S>,
+) -> Result<Mask, ApplyError> {
+    let (mut merge, mut changed) = (Merge::default(), Mask::default());
+    apply_writes(table, state, writes.0.iter().cloned(), &mut merge)?;
+    state.end_step(&table.schema, merge.written(), &mut changed);
+    changed.extend(merge.written().iter());
+    Ok(changed)
 }
 
 /// The state as routers after a node see it, which has returned this.

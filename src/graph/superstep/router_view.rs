@@ -1,14 +1,14 @@
-//! The state as routers beside siblings see it: with the writes of their own task. One copy of the state serves all tasks
-//! of a superstep; after each of them only the channels that it wrote are copied anew. Knows no store.
+//! The state as routers beside siblings see it: with the writes of their own task. The tasks of a superstep share one copy
+//! of the state: after each task, the channels that it changed are reset. Knows no store.
 
 use std::sync::Arc;
 
 use serde_json::{Map, Value};
 
-use super::position::apply_writes;
+use super::position::apply_alone;
 use crate::graph::build::Table;
 use crate::graph::node::NodeId;
-use crate::graph::state::{ApplyError, Mask, Merge, State, Writes};
+use crate::graph::state::{ApplyError, State, Writes};
 
 /// The object that a node returned.
 type Returned = Arc<Map<String, Value>>;
@@ -33,14 +33,11 @@ impl<S: State> RouterView<S> {
         read: impl FnOnce(&S) -> T,
     ) -> Result<T, ApplyError> {
         let mut seen = self.0.take().unwrap_or_else(|| state.clone());
-        let (mut merge, mut changed) = (Merge::default(), Mask::default());
-        apply_writes(table, &mut seen, writes.0.iter().cloned(), &mut merge)?;
-        seen.end_step(&table.schema, merge.written(), &mut changed);
+        let changed = apply_alone(table, &mut seen, writes)?;
         if let Some(returned) = returned {
             seen.note_returned(returned);
         }
         let read = read(&seen);
-        changed.extend(merge.written().iter());
         seen.reset(&changed, state);
         self.0 = Some(seen);
         Ok(read)

@@ -65,8 +65,8 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
             copy_children(reader, recorder, self.stamp(), (from, key), to, &mut puts).await?;
         }
         let planned = planned(&run.table, &run.pos).into_iter().map(|task| task.key);
-        let way = journal_copy::ForkPoint { from, to: run.pos.meta.id, mapping, parts: parts.then_some(records) };
-        puts.extend(journal_copy::journals(reader, way, planned).await?);
+        let fork = journal_copy::ForkPoint { from, to: run.pos.meta.id, mapping, parts: parts.then_some(records) };
+        puts.extend(journal_copy::journals(reader, fork, planned).await?);
         Ok(puts)
     }
 }

@@ -7,7 +7,7 @@ use crate::graph::interrupt::signal::untyped;
 use crate::graph::interrupt::{SentSignal, Signal, SignalId, SignalRequest};
 use crate::graph::node::NodeId;
 use crate::graph::records::keyed_signal::check_key;
-use crate::graph::records::mailbox::letters;
+use crate::graph::records::mailbox::pending_signals;
 use crate::graph::records::{KeyedSignal, PendingSignal, Reader, SIGNAL_BYTES, SIGNALS_LIMIT};
 use crate::graph::state::State;
 use crate::graph::state::type_name::short;
@@ -82,7 +82,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
         record: SignalRecord,
         keyed: Option<KeyedSignal>,
     ) -> Result<SignalId, RunError> {
-        let before = letters(&*reader.store, &reader.thread).await?;
+        let before = pending_signals(&*reader.store, &reader.thread).await?;
         if before.len() >= SIGNALS_LIMIT {
             return Err(RunError::MailboxFull { thread: reader.thread.clone(), limit: SIGNALS_LIMIT });
         }
@@ -102,8 +102,8 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
     /// [`RunError::UnknownThread`]; if there is no store, or it cannot be read.
     pub async fn mailbox(&self) -> Result<Vec<SentSignal>, RunError> {
         let (reader, _) = self.known("a mailbox").await?;
-        let letters = letters(&*reader.store, &reader.thread).await?;
-        Ok(letters.into_iter().map(|letter| self.shown(letter)).collect())
+        let pending_signals = pending_signals(&*reader.store, &reader.thread).await?;
+        Ok(pending_signals.into_iter().map(|pending| self.shown(pending)).collect())
     }
 
     /// Removes a signal that no task has received.
@@ -146,8 +146,8 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
         Ok(SignalRecord { name, value, by, at: self.environment.host.now(), note })
     }
 
-    fn shown(&self, letter: PendingSignal) -> SentSignal {
-        let PendingSignal { id, record: SignalRecord { name, value, by, at, note } } = letter;
+    fn shown(&self, pending: PendingSignal) -> SentSignal {
+        let PendingSignal { id, record: SignalRecord { name, value, by, at, note } } = pending;
         let show = self.graph.table.receives(&name).map_or(untyped as fn(&[u8]) -> _, |receives| receives.show);
         SentSignal { id, value: show(&value), name, by, at, note }
     }

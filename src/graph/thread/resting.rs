@@ -8,7 +8,7 @@ use crate::checkpoint::{CheckpointError, CheckpointId, Checkpointer, Key, TaskRe
 use crate::graph::error::RunError;
 use crate::graph::interrupt::{AwaitedSignal, SignalId};
 use crate::graph::node::NodeId;
-use crate::graph::records::mailbox::letters;
+use crate::graph::records::mailbox::pending_signals;
 use crate::graph::records::{PendingSignal, Reader, Tasks, clock};
 use crate::graph::state::State;
 use crate::graph::view::StateSnapshot;
@@ -24,7 +24,7 @@ pub(crate) struct Resting {
 /// Signals that have arrived for the tasks of a checkpoint.
 #[derive(Debug, Default)]
 pub(crate) struct ArrivedSignals {
-    letters: Vec<PendingSignal>,
+    pending_signals: Vec<PendingSignal>,
     /// Journal entries that hold a signal which no task record mentions, because the process was killed.
     received: HashSet<(u32, String)>,
 }
@@ -49,7 +49,7 @@ impl ArrivedSignals {
         let key = |(task, key): &(u32, String)| Key::Effect { checkpoint, task: *task, key: key.clone() };
         let found = store.get(thread, entries.iter().map(key).collect()).await?;
         let received = entries.into_iter().zip(found).filter_map(|(entry, found)| found.map(|_| entry)).collect();
-        Ok(Self { letters: letters(store, thread).await?, received })
+        Ok(Self { pending_signals: pending_signals(store, thread).await?, received })
     }
 
     /// Returns true if a task can run: its time or one of its signals has come.
@@ -61,7 +61,7 @@ impl ArrivedSignals {
     /// Returns true if one of the signals that a task waits for has arrived.
     pub(crate) fn signals(&self, task: u32, record: &TaskRecord) -> bool {
         record.receives.iter().any(|awaited| {
-            let sent = self.letters.iter().any(|letter| letter.record.name == awaited.name);
+            let sent = self.pending_signals.iter().any(|pending| pending.record.name == awaited.name);
             sent || self.received.contains(&(task, awaited.entry.clone()))
         })
     }
@@ -70,7 +70,7 @@ impl ArrivedSignals {
     pub(crate) fn first<'a>(&self, mut records: impl Iterator<Item = &'a TaskRecord>) -> Option<SignalId> {
         let awaits = |name: &str, record: &TaskRecord| record.receives.iter().any(|awaited| awaited.name == name);
         let names: BTreeMap<&str, SignalId> =
-            self.letters.iter().rev().map(|letter| (letter.record.name.as_str(), letter.id)).collect();
+            self.pending_signals.iter().rev().map(|pending| (pending.record.name.as_str(), pending.id)).collect();
         records.find_map(|record| names.iter().find(|(name, _)| awaits(name, record)).map(|(_, id)| *id))
     }
 }

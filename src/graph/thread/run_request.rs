@@ -264,13 +264,13 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
             && let Some(recorder) = run.recorder()
         {
             let tasks = run.step.tasks.iter().map(|task| task.key);
-            let way = journal_copy::ForkPoint {
+            let fork = journal_copy::ForkPoint {
                 from: origin,
                 to: run.pos.meta.id,
                 mapping: &mapping,
                 parts: behind.then_some(&records),
             };
-            recorder.commit_now(journal_copy::journals(&reader, way, tasks).await?).await?;
+            recorder.commit_now(journal_copy::journals(&reader, fork, tasks).await?).await?;
         }
         if !travels {
             let table = Arc::clone(&run.table);

@@ -1,5 +1,5 @@
-//! Where a task writes in the journal: the same place in every attempt, resume and replay, whatever numbers its checkpoints
-//! get. Tells tasks of subgraphs apart by the way down to them.
+//! The journal of a task, and the path below which the task writes in it. The path is the same in every attempt, resume and
+//! replay, and distinguishes the tasks of subgraphs.
 
 use std::sync::Arc;
 
