@@ -54,14 +54,15 @@ impl Args {
     }
 
     /// Returns the command that repeats this run.
-    pub(crate) fn line(&self) -> String {
+    pub(crate) fn line(&self, program: &str) -> String {
         let effort = match self.effort {
             Effort::Full => None,
             Effort::Quick => Some("--quick"),
             Effort::Tiny => Some("--test"),
         };
         let words = self.filters.iter().map(String::as_str).chain(effort);
-        let words: Vec<&str> = ["cargo bench --bench workloads --"].into_iter().chain(words).collect();
-        words.join(" ").trim_end_matches(" --").to_owned()
+        let words: String = words.map(|word| format!(" {word}")).collect();
+        let line = format!("cargo bench --bench {program} --{words}");
+        line.trim_end_matches(" --").to_owned()
     }
 }

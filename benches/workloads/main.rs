@@ -75,7 +75,7 @@ fn main() {
         return;
     }
     let bench = Bench::new(&args);
-    bench.print_head(&args.line());
+    bench.print_head(&args.line("workloads"));
     chosen.for_each(|(_, run)| run(&bench));
     bench.print_foot();
 }

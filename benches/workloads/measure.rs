@@ -58,6 +58,11 @@ impl Samples {
     /// Adds the clocks' times, divided by the number of units.
     pub(crate) fn add(&mut self, clocks: Clocks, units: u64) {
         let (cpu, wall) = clocks.read();
+        self.push((cpu, wall), units);
+    }
+
+    /// Adds times that were read before.
+    pub(crate) fn push(&mut self, (cpu, wall): (Duration, Duration), units: u64) {
         self.cpu.push(micros(cpu) / units as f64);
         self.wall.push(micros(wall) / units as f64);
     }

@@ -74,10 +74,12 @@ pub use records::{CheckpointInfo, Clock, Durability, MemoryCache, NodeCache};
 pub use replay::{Replay, ReplayStream, Replayed, Replaying};
 pub use runner::{Runner, RunnerGraph, RunnerQuestion, RunnerReport, RunnerStop, RunnerWaker, Until};
 pub use spec::{ChannelSpec, EdgeSpec, GraphSpec, NodeSpec, OneOrMany, Registry, RouterSpec, SpecError, SpecProblem};
+#[doc(hidden)]
+pub use state::Prefix;
 pub use state::{
     ApplyError, Boxed, ByOverwrite, ByReduce, Channel, Codec, DataSchema, DataState, DataWrite, InputError, IntoItems,
-    IntoList, IntoPut, IntoText, IntoWrites, Kind, Mask, Merge, NotAnId, Overwrite, Payload, Put, SchemaError, State,
-    Stored, UnknownKind, ValueError, Writes, no_channel, overwrite, reducers,
+    IntoList, IntoPut, IntoText, IntoWrites, Kind, Log, LogIter, Mask, Merge, NotAnId, Overwrite, Payload, Put,
+    SchemaError, State, Stored, UnknownKind, ValueError, Writes, no_channel, overwrite, reducers,
 };
 pub use subgraph::{CallError, Mapped};
 pub use thread::{

@@ -12,6 +12,7 @@ mod carried_errors;
 mod changed;
 mod clock;
 mod commands;
+mod copies;
 mod diff;
 mod durability;
 mod edges;

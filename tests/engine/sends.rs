@@ -1,7 +1,6 @@
 //! Fan-outs by sends, and the nodes that wait for them.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
 
 use rstest::rstest;
 use superstep::prelude::*;
@@ -117,53 +116,4 @@ async fn an_edge_without_sends_leads_to_the_target_for_none(#[case] numbers: Vec
     let graph = unconnected().add_edge(Step::Plan, WORK.each(numbers).empty(Step::Sum)).allow(Lint::Unreachable);
     let outcome = graph.compile().unwrap().invoke(Pad::update()).await.unwrap();
     assert_eq!(outcome.state().notes, notes);
-}
-
-/// A value that counts its copies.
-#[derive(Debug, Default, Serialize, Deserialize)]
-struct Counted;
-
-static COPIES: AtomicUsize = AtomicUsize::new(0);
-
-impl Clone for Counted {
-    fn clone(&self) -> Self {
-        COPIES.fetch_add(1, Ordering::Relaxed);
-        Self
-    }
-}
-
-#[derive(State, Clone, Debug, Default, Serialize, Deserialize)]
-struct Beside {
-    untouched: Counted,
-    #[channel(add)]
-    sum: i64,
-    #[channel(topic)]
-    last: Vec<i64>,
-    #[channel(append)]
-    seen: Vec<(i64, i64)>,
-}
-
-const ADD: Worker<Step, i64> = Worker::new(Step::Work);
-const SEE: Worker<Step, (i64, i64)> = Worker::new(Step::Sum);
-
-#[tokio::test]
-async fn a_router_sees_the_writes_of_its_own_task_and_the_state_is_not_copied_for_each() {
-    let add = |number: Arc<i64>, _: Ctx| async move {
-        let update = Beside::update().sum(*number);
-        Ok::<_, NodeError>(if number.rem_euclid(2) == 0 { update.last([*number]) } else { update })
-    };
-    let see = |seen: Arc<(i64, i64)>, _: Ctx| async move { Ok::<_, NodeError>(Beside::update().seen([*seen])) };
-    let graph = StateGraph::<Beside, Step>::new()
-        .add_node(Step::Plan, |_: Arc<Beside>, _: Ctx| async { Ok::<_, NodeError>(Beside::update().last([7])) })
-        .add_worker(ADD, add)
-        .add_worker(SEE, see)
-        .add_edge(START, Step::Plan)
-        .add_conditional_edges_to(Step::Plan, |_: &Beside| ADD.each(1..=100), ADD)
-        .add_conditional_edges_to(Step::Work, |beside: &Beside| SEE.each([(beside.sum, beside.last.iter().sum())]), SEE)
-        .compile()
-        .unwrap();
-    let outcome = graph.invoke(Beside::update()).await.unwrap();
-    let own = (1..=100).map(|number| (number, if number % 2 == 0 { number } else { 0 }));
-    assert_eq!(outcome.state().seen, own.collect::<Vec<_>>());
-    assert!(COPIES.load(Ordering::Relaxed) < 10, "{COPIES:?} copies");
 }

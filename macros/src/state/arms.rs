@@ -14,13 +14,13 @@ use crate::types;
 impl Channel {
     /// Returns the channel's row in the table.
     pub(super) fn row(&self) -> TokenStream {
-        let (name, type_name, stored) = (&self.name, types::text(&self.value), self.stored());
+        let (name, type_name, stored) = (&self.name, types::text(&self.stored_type()), self.stored());
         let codec = self.is_flat().then(|| quote!(.codec(::superstep::graph::Codec::Bincode)));
         let version = self.version.map(|version| quote!(.version(#version)));
         let secret = self.secret.then(|| quote!(.secret()));
         let rule = self.rule.name();
         let takes = types::text(&self.write);
-        let takes = self.takes_other().then(|| quote!(.takes(#takes)));
+        let takes = self.stores_other().then(|| quote!(.takes(#takes)));
         let was = (!self.was.is_empty()).then(|| {
             let names = &self.was;
             quote!(.was(&[#(#names),*]))
@@ -100,6 +100,32 @@ impl Channel {
     pub(super) fn reset(&self) -> TokenStream {
         let (field, at) = (&self.field, self.at());
         quote!(#at => ::core::clone::Clone::clone_from(&mut self.#field, &from.#field))
+    }
+
+    /// Returns the arm that copies a list without the items that writes appended.
+    pub(super) fn reset_without(&self, write: &Ident) -> Option<TokenStream> {
+        let (field, at) = (&self.field, self.at());
+        matches!(self.rule, Rule::Append).then(|| {
+            quote! {
+                #at => {
+                    let __items = |__write: &#write| match __write {
+                        #write::#field(::superstep::graph::Put::Reduce(__more)) => ::core::option::Option::Some(__more.len()),
+                        _ => ::core::option::Option::None,
+                    };
+                    let __count: ::core::option::Option<usize> = __appended.iter().map(__items).sum();
+                    let __kept = __count.and_then(|__count| {
+                        ::superstep::__private::Prefix::without_last(&__from.#field, __count)
+                    });
+                    match __kept {
+                        ::core::option::Option::Some(__kept) => {
+                            self.#field = __kept;
+                            true
+                        }
+                        ::core::option::Option::None => false,
+                    }
+                }
+            }
+        })
     }
 
     /// Returns the arm that makes a write of the present value.

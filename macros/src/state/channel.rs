@@ -89,7 +89,7 @@ impl Channel {
 
     /// Returns whether bincode suits both the value and its writes.
     pub(super) fn is_flat(&self) -> bool {
-        types::is_flat(&self.value) && types::is_flat(&self.write)
+        types::is_flat(&self.stored_type()) && types::is_flat(&self.write)
     }
 
     fn check(&self, problems: &mut Problems) {
@@ -97,10 +97,24 @@ impl Channel {
             problems.add(Error::new(self.field.span(), text));
         }
         let Some(word) = self.rule.asks_for_vec() else { return };
-        if types::argument(&self.value, "Vec").is_none() {
+        let is_log = matches!(self.rule, Rule::Append) && types::argument(&self.value, "Log").is_some();
+        if types::argument(&self.value, "Vec").is_none() && !is_log {
             problems
                 .at(&self.value, format!("`{word}` asks for a field of type `Vec<…>`, written so and not as an alias"));
         }
+    }
+
+    /// Returns the type as which the value is stored: a `Log` is stored as a `Vec`.
+    pub(super) fn stored_type(&self) -> Type {
+        match (types::argument(&self.value, "Log"), &self.rule) {
+            (Some(item), Rule::Append) => syn::parse_quote!(Vec<#item>),
+            _ => self.value.clone(),
+        }
+    }
+
+    /// Returns true if writes that do not overwrite are stored as another type than the value.
+    pub(super) fn stores_other(&self) -> bool {
+        self.takes_other() && !matches!(self.rule, Rule::Append)
     }
 
     /// Returns true if writes that do not overwrite are of another type than the value.

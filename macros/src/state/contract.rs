@@ -56,6 +56,7 @@ fn running(Names { write, .. }: &Names<'_>, channels: &[Channel]) -> TokenStream
     let indexes = channels.iter().map(|channel| channel.channel_of(write));
     let overwrites = channels.iter().map(|channel| channel.overwrites(write));
     let resets = channels.iter().map(Channel::reset);
+    let shortened = channels.iter().filter_map(|channel| channel.reset_without(write));
     let presents = channels.iter().map(|channel| channel.write_of(write));
     quote! {
         fn apply(
@@ -72,12 +73,21 @@ fn running(Names { write, .. }: &Names<'_>, channels: &[Channel]) -> TokenStream
             #(#ends)*
         }
 
-        fn reset(&mut self, channels: &::superstep::graph::Mask, from: &Self) {
+        fn reset(&mut self, channels: &::superstep::graph::Mask, from: &Self) -> bool {
             for channel in channels.iter() {
                 match channel {
                     #(#resets,)*
                     _ => ::superstep::graph::no_channel(channel),
                 }
+            }
+            true
+        }
+
+        #[allow(unreachable_patterns)]
+        fn reset_without(&mut self, __channel: usize, __from: &Self, __appended: &[#write]) -> bool {
+            match __channel {
+                #(#shortened,)*
+                _ => false,
             }
         }
 

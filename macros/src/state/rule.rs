@@ -105,6 +105,7 @@ impl Rule {
     pub(super) fn write_type(&self, value: &Type) -> Option<Type> {
         match self {
             Self::Max | Self::Min => types::argument(value, "Option").cloned(),
+            Self::Append => types::argument(value, "Log").map(|item| syn::parse_quote!(::std::vec::Vec<#item>)),
             Self::Messages => {
                 let item = types::argument(value, "Vec")?;
                 Some(syn::parse_quote!(::std::vec::Vec<::superstep::graph::reducers::Change<#item>>))

@@ -6,10 +6,10 @@ use std::sync::Arc;
 use serde_json::{Map, Value};
 
 use super::edits::{Edit, edits, under};
-use super::outline::growth;
 use super::types::{Asked, Change, ChannelDiff, Diff, Inside, Side, SubgraphDiff};
 use crate::checkpoint::BoxFuture;
 use crate::graph::error::RunError;
+use crate::graph::records::growth;
 use crate::graph::state::{Channel, Mask, Stored};
 use crate::graph::view::Face;
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value};
 
-use crate::checkpoint::{BoxFuture, CheckpointId, LogRange, RowId, Slot};
+use crate::checkpoint::{BoxFuture, CheckpointId, LogRange, Slot};
 use crate::graph::build::Table;
 use crate::graph::error::RunError;
 use crate::graph::node::NodeId;
@@ -17,20 +17,6 @@ use crate::graph::superstep::task::planned;
 use crate::graph::superstep::{Position, Start, Task};
 use crate::graph::view::untyped::channel_json;
 use crate::graph::view::{AnyChild, Face, Facts};
-
-/// Returns the entries that a log has grown by; `None` if it is another log.
-pub(crate) fn growth(old: &Slot, new: &Slot) -> Option<Vec<LogRange>> {
-    let (Slot::Log { full, ranges: old, .. }, Slot::Log { full: now, ranges: new, .. }) = (old, new) else {
-        return None;
-    };
-    let Some((last, before)) = old.split_last() else { return (full == now).then(|| new.clone()) };
-    let (grown, more) = new.get(before.len()..)?.split_first()?;
-    let same = full == now && new.starts_with(before) && grown.first == last.first && grown.last >= last.last;
-    let count = grown.count.checked_sub(last.count).filter(|_| same)?;
-    let after = RowId { slot: last.last.slot.saturating_add(1), ..last.last };
-    let rest = LogRange { first: after, count, ..*grown };
-    Some((count > 0).then_some(rest).into_iter().chain(more.iter().copied()).collect())
-}
 
 struct CheckpointFace<S: State, N, C> {
     table: Arc<Table<S, N, C>>,

@@ -51,7 +51,7 @@ impl Reader {
         let mapping = self.mapping(table, id, &record).await?;
         let (slots, carried) = self.slots(&record, &mapping).await?;
         mapping.note_unclaimed::<S>(&table.schema, &carried);
-        let mut settled = self.settled(table, &record.namespace, slots, &mapping, reading).await?.shared();
+        let mut settled = self.shared(table, &record.namespace, slots, &mapping, reading).await?;
         let unread = std::mem::take(&mut settled.unread);
         let position = self.position_over(table, id, record, &mapping, carried, settled).await?;
         unread.into_iter().for_each(|unread| mapping.note(Incompatibility::Value(Box::new(unread))));

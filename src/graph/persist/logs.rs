@@ -1,7 +1,5 @@
 //! Lists of `append` channels, read from their entries.
 
-use std::sync::Arc;
-
 use super::save::log_name;
 use super::settled::{LoadedChannels, channel};
 use crate::checkpoint::panics::caught;
@@ -9,19 +7,13 @@ use crate::checkpoint::{ChannelShape, CheckpointId, Key, LogRange, RowId, Slot};
 use crate::graph::build::Table;
 use crate::graph::error::RunError;
 use crate::graph::node::NodeId;
-use crate::graph::records::{Entries, KnownLogs, Mapping, Reader};
+use crate::graph::records::{Mapping, Reader};
 use crate::graph::state::{Channel, Merge, Misread, State, reading};
 
 /// Rules whose log entries are parts of one list.
 const LISTS: [&str; 2] = ["append", "delta_append"];
 
 impl Reader {
-    /// Returns a reader that caches decoded log entries: for several checkpoints of a thread, newest first.
-    pub(crate) fn keeping_logs(mut self) -> Self {
-        self.logs = Some(KnownLogs::default());
-        self
-    }
-
     /// Reads the values that are stored in a log.
     pub(super) async fn logs<S: State, N: NodeId, C>(
         &self,
@@ -56,7 +48,7 @@ impl Reader {
             return reading::take_list::<S>(&table.schema, &mut settled.state, at, &list).map_err(unreadable);
         }
         let (writes, misread) = decoded::<S, N, C, _>(table, at, entries.iter().map(|(row, bytes)| (*row, bytes)));
-        self.applied(table, known, &mut settled.state, writes.into_iter().map(|(_, write)| write))?;
+        self.applied(table, known, &mut settled.state, writes.into_iter())?;
         misread.map_or(Ok(()), |misread| Err(unreadable(misread)))?;
         if source.log != now {
             let owed = entries.into_iter().map(|(row, bytes)| (Key::Log { channel: now.clone(), row }, bytes));
@@ -99,27 +91,27 @@ impl Reader {
         state: &mut S,
     ) -> Result<(), RunError> {
         let (log, known) = (log_name(table, path, at), &S::channels(&table.schema)[at]);
-        let kept = self.logs.as_ref().and_then(|logs| logs.get::<S>(&log, range));
-        let (entries, misread) = match kept {
-            Some(entries) => (entries, None),
-            None => {
-                let entries = self.entries(&log, known, range).await?;
-                let (entries, misread) = decoded::<S, N, C, _>(table, at, entries);
-                (Arc::new(entries), misread)
-            }
-        };
-        if let Some(misread) = misread {
-            self.applied(table, known, state, entries.iter().map(|(_, write)| write.clone()))?;
-            return Err(self.unreadable(&channel(table, at), id, misread));
+        let entries = self.entries(&log, known, range).await?;
+        let (writes, misread) = decoded::<S, N, C, _>(table, at, entries);
+        self.applied(table, known, state, writes.into_iter())?;
+        misread.map_or(Ok(()), |misread| Err(self.unreadable(&channel(table, at), id, misread)))
+    }
+
+    /// Sets a list to that of a newer state without the entries of these ranges. Returns false if it cannot.
+    pub(super) async fn shortened<S: State, N: NodeId, C>(
+        &self,
+        table: &Table<S, N, C>,
+        path: &str,
+        at: usize,
+        (newer, added): (&S, &[LogRange]),
+        state: &mut S,
+    ) -> Result<bool, RunError> {
+        let (log, known, mut entries) = (log_name(table, path, at), &S::channels(&table.schema)[at], vec![]);
+        for range in added {
+            entries.extend(self.entries(&log, known, range).await?);
         }
-        let wanted = &entries[..entries.partition_point(|(row, _)| *row <= range.last)];
-        self.check_count(known, range, wanted.len())?;
-        if let Some(logs) = &self.logs {
-            logs.keep::<S>(&log, range, &entries);
-            return self.applied(table, known, state, wanted.iter().map(|(_, write)| write.clone()));
-        }
-        let writes = Arc::try_unwrap(entries).unwrap_or_else(|entries| entries.to_vec());
-        self.applied(table, known, state, writes.into_iter().map(|(_, write)| write))
+        let (writes, misread) = decoded::<S, N, C, _>(table, at, entries);
+        Ok(misread.is_none() && state.reset_without(at, newer, &writes))
     }
 
     fn applied<S: State, N: NodeId, C>(
@@ -162,11 +154,11 @@ fn decoded<S: State, N: NodeId, C, B: AsRef<[u8]>>(
     table: &Table<S, N, C>,
     at: usize,
     entries: impl IntoIterator<Item = (RowId, B)>,
-) -> (Entries<S>, Option<Misread>) {
+) -> (Vec<S::Write>, Option<Misread>) {
     let mut writes = vec![];
-    for (row, bytes) in entries {
+    for (_, bytes) in entries {
         match reading::decode_write::<S>(&table.schema, at, false, bytes.as_ref()) {
-            Ok(write) => writes.push((row, write)),
+            Ok(write) => writes.push(write),
             Err(misread) => return (writes, Some(misread)),
         }
     }

@@ -177,7 +177,7 @@ fn record<S: State, N: NodeId, C>(
 }
 
 fn control(control: &Control<Packet>, start: Option<Vec<WriteRecord>>) -> ControlRecord {
-    let joins = control.joins.iter().enumerate().filter(|(_, join)| join.version > 0);
+    let joins = control.joins.iter();
     ControlRecord {
         version: control.version,
         start,
@@ -187,7 +187,7 @@ fn control(control: &Control<Packet>, start: Option<Vec<WriteRecord>>) -> Contro
             .map(|(at, join)| {
                 let record =
                     JoinRecord { arrived: join.arrived.words(), version: join.version, finished: join.finished };
-                (at as u32, record)
+                (*at, record)
             })
             .collect(),
         sends: control.sends.iter().map(|(node, packet)| SendRecord { node: *node, payload: packet.row }).collect(),

@@ -6,7 +6,7 @@ use crate::checkpoint::{CarriedRecord, ChannelShape, CheckpointId, CheckpointRec
 use crate::graph::build::Table;
 use crate::graph::error::{RunError, Unreadable};
 use crate::graph::node::NodeId;
-use crate::graph::records::{Claim, Mapping, Puts, Reader};
+use crate::graph::records::{Claim, KnownState, KnownValues, Mapping, Puts, Reader, growth};
 use crate::graph::state::{Channel, Mask, Misread, SETS, State, Stored, reading};
 
 /// The channels of a checkpoint.
@@ -96,6 +96,61 @@ impl Reader {
         Ok((slots, along))
     }
 
+    /// Returns a reader that keeps what it has read: for several checkpoints of a thread, newest first.
+    pub(crate) fn keeping_values(mut self) -> Self {
+        self.known = Some(KnownValues::default());
+        self
+    }
+
+    /// Loads the state that slots describe. A reader that keeps values reads those that changed since the last one.
+    pub(crate) async fn shared<S: State, N: NodeId, C>(
+        &self,
+        table: &Table<S, N, C>,
+        path: &str,
+        slots: Vec<Slot>,
+        mapping: &Mapping,
+        how: Reading,
+    ) -> Result<LoadedChannels<Arc<S>>, RunError> {
+        let Some(known) = self.known.as_ref().filter(|_| mapping.is_same()) else {
+            return Ok(self.settled(table, path, slots, mapping, how).await?.shared());
+        };
+        let last = known.get::<S>(path);
+        if let Some(last) = last.as_ref().filter(|last| last.slots == slots) {
+            let sizes = last.sizes.clone();
+            return Ok(LoadedChannels { sizes, ..LoadedChannels::of(slots, Arc::clone(&last.state)) });
+        }
+        let (mut settled, mut read) = after(&table.schema, slots.clone(), last.as_deref());
+        if let Some(last) = &last {
+            self.shorten(table, path, last, &mut settled, &mut read).await?;
+        }
+        let settled = self.settle(table, (path, mapping), settled, &read, how).await?.shared();
+        if settled.unread.is_empty() {
+            let (state, sizes) = (Arc::clone(&settled.state), settled.sizes.clone());
+            known.keep(path, KnownState { state, slots, sizes });
+        }
+        Ok(settled)
+    }
+
+    /// Takes lists from the newer state that was read last, without the entries that were added since.
+    async fn shorten<S: State, N: NodeId, C>(
+        &self,
+        table: &Table<S, N, C>,
+        path: &str,
+        last: &KnownState<S>,
+        settled: &mut LoadedChannels<S>,
+        read: &mut Mask,
+    ) -> Result<(), RunError> {
+        let channels: Vec<usize> = read.iter().collect();
+        for at in channels {
+            let Some(added) = last.slots.get(at).and_then(|newer| growth(&settled.slots[at], newer)) else { continue };
+            if self.shortened(table, path, at, (&last.state, &added), &mut settled.state).await? {
+                settled.sizes[at] = last.sizes[at].saturating_sub(added.iter().map(|range| range.bytes).sum());
+                read.remove(at);
+            }
+        }
+        Ok(())
+    }
+
     /// Loads the state that slots describe.
     pub(crate) async fn settled<S: State, N: NodeId, C>(
         &self,
@@ -105,9 +160,22 @@ impl Reader {
         mapping: &Mapping,
         how: Reading,
     ) -> Result<LoadedChannels<S>, RunError> {
-        let mut settled = LoadedChannels::of(slots, S::empty(&table.schema));
-        self.values(table, mapping, &mut settled, how).await?;
-        for at in 0..S::channels(&table.schema).len() {
+        let all = (0..slots.len()).collect();
+        let settled = LoadedChannels::of(slots, S::empty(&table.schema));
+        self.settle(table, (path, mapping), settled, &all, how).await
+    }
+
+    /// Reads channels of a state.
+    async fn settle<S: State, N: NodeId, C>(
+        &self,
+        table: &Table<S, N, C>,
+        (path, mapping): (&str, &Mapping),
+        mut settled: LoadedChannels<S>,
+        read: &Mask,
+        how: Reading,
+    ) -> Result<LoadedChannels<S>, RunError> {
+        self.values(table, mapping, &mut settled, read, how).await?;
+        for at in read.iter().filter(|at| *at < S::channels(&table.schema).len()) {
             if let Err(error) = self.logs(table, path, at, mapping, &mut settled).await {
                 settled.note_unread(how, error)?;
             }
@@ -121,6 +189,7 @@ impl Reader {
         table: &Table<S, N, C>,
         mapping: &Mapping,
         settled: &mut LoadedChannels<S>,
+        read: &Mask,
         how: Reading,
     ) -> Result<(), RunError> {
         let channels = S::channels(&table.schema);
@@ -130,6 +199,7 @@ impl Reader {
                 *slot = Slot::Absent;
             }
             match slot {
+                _ if !read.contains(at) => {}
                 Slot::Log { ranges, .. } if !ranges.is_empty() && mapping.folds(at, &channels[at]) => {}
                 Slot::Row(row) | Slot::Log { full: Some(row), .. } => {
                     keys.push(Key::Row(*row));
@@ -157,6 +227,20 @@ impl Reader {
         let (what, thread) = (what.to_owned(), self.thread.clone());
         Unreadable { what, thread, checkpoint, stored, stored_version, expected, expected_version, reason }
     }
+}
+
+/// Returns a state with the values that are where they were in the `last` one, and the channels to read.
+fn after<S: State>(schema: &S::Schema, slots: Vec<Slot>, last: Option<&KnownState<S>>) -> (LoadedChannels<S>, Mask) {
+    let mut settled = LoadedChannels::of(slots, S::empty(schema));
+    let stays = |at: &usize| last.is_some_and(|last| last.slots.get(*at) == Some(&settled.slots[*at]));
+    let (same, changed): (Vec<usize>, Vec<usize>) = (0..settled.slots.len()).partition(stays);
+    let Some(last) = last.filter(|_| !same.is_empty()) else { return (settled, changed.into_iter().collect()) };
+    if !settled.state.reset(&same.iter().copied().collect(), &last.state) {
+        settled.state = S::empty(schema);
+        return (settled, same.into_iter().chain(changed).collect());
+    }
+    same.into_iter().for_each(|at| settled.sizes[at] = last.sizes[at]);
+    (settled, changed.into_iter().collect())
 }
 
 /// Returns the name of a channel for errors.

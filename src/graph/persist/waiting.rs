@@ -20,8 +20,7 @@ impl Reader {
         mapping: &Mapping,
     ) -> Result<Control<Packet>, RunError> {
         let stored = &record.control;
-        let mut control = Control::new(&table.wiring);
-        control.version = stored.version;
+        let mut control = Control { version: stored.version, ..Control::default() };
         for &(at, version) in &stored.ready {
             if let Some(node) = by_edge(table, mapping, at, Some(at)) {
                 trigger(table, &mut control, Deferred { node, version, finished: true });
@@ -152,9 +151,10 @@ fn arrive<S: State, N: NodeId, C>(
     let arrived = Mask::from_words(&stored.arrived);
     let (version, finished) = (stored.version, stored.finished);
     let Some(joins) = mapping.joins() else {
-        match control.joins.get_mut(at) {
-            Some(join) => *join = JoinState { arrived, version, finished },
-            None => mapping.note(Incompatibility::Node { node: format!("after join number {at}") }),
+        if at < table.wiring.joins.len() {
+            control.joins.insert(at as u32, JoinState { arrived, version, finished });
+        } else {
+            mapping.note(Incompatibility::Node { node: format!("after join number {at}") });
         }
         return;
     };
@@ -173,7 +173,8 @@ fn arrive<S: State, N: NodeId, C>(
                 stored.is_some_and(|stored| arrived.contains(stored))
             };
             let arrived = now.sources.iter().enumerate().filter(|(_, source)| present(source)).map(|(bit, _)| bit);
-            control.joins[join] = JoinState { arrived: arrived.collect(), version, finished };
+            let state = JoinState { arrived: arrived.collect(), version, finished };
+            control.joins.insert(join as u32, state);
         }
         Err(added) if arrived.count() > 0 => {
             let sources = sources.iter().map(|at| mapping.name_now(table, *at)).collect();

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
 use std::sync::Arc;
 
-use super::known_logs::KnownLogs;
+use super::known_values::KnownValues;
 use super::recorder::Recorder;
 use crate::checkpoint::{
     CheckpointId, CheckpointRecord, Checkpointer, Key, Order, TaskRecord, ThreadId, decode_record,
@@ -22,8 +22,8 @@ pub(crate) struct Reader {
     pub birth: u64,
     /// The run that reads: what it has queued counts as stored.
     pub recorder: Option<Arc<Recorder>>,
-    /// Decoded logs, if they are kept.
-    pub logs: Option<KnownLogs>,
+    /// Values that were read before, if they are kept.
+    pub known: Option<KnownValues>,
 }
 
 /// Reads what a run has written, queued or not.
@@ -34,7 +34,7 @@ pub(crate) fn reader(recorder: &Arc<Recorder>) -> Reader {
         thread,
         birth: recorder.birth(),
         recorder: Some(Arc::clone(recorder)),
-        logs: None,
+        known: None,
     }
 }
 

@@ -6,12 +6,11 @@ use std::sync::Arc;
 
 use crate::checkpoint::{CheckpointId, Key, LogRange, RowId, Slot, Source, TaskStatus, WriteRecord};
 use crate::graph::build::Table;
-use crate::graph::diff::outline::growth;
 use crate::graph::error::RunError;
 use crate::graph::node::NodeId;
 use crate::graph::persist::settled::channel;
 use crate::graph::persist::{LoadedChannels, Reading};
-use crate::graph::records::{COMMAND_KEY, Listed, Mapping, Reader, START_NODE, Tasks};
+use crate::graph::records::{COMMAND_KEY, Listed, Mapping, Reader, START_NODE, Tasks, growth};
 use crate::graph::state::{Mask, State, reading};
 use crate::graph::superstep::task::planned;
 use crate::graph::superstep::{Finished, Position, Task};

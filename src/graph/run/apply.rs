@@ -79,7 +79,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
         let table = Arc::clone(&self.table);
         let mut applying = self.pos.control.begin(&table.wiring, &pulls);
         self.reusable.pulls = pulls;
-        self.pos.control.clear();
+        self.pos.control.clear(&mut applying);
         self.step.router_view = Mutex::default();
         let state = Arc::make_mut(&mut self.pos.state);
         if let Err((error, nodes)) = write(&table, state, &mut self.reusable.merge, self.child.delta.as_mut(), tasks) {
@@ -263,7 +263,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
         let (table, mut control) = (&self.table, self.pos.control.clone());
         let pulls: Vec<u32> = self.step.tasks.iter().filter(|task| task.is_edge()).map(|task| task.node).collect();
         let mut applying = control.begin(&table.wiring, &pulls);
-        control.clear();
+        control.clear(&mut applying);
         ended.iter().for_each(|(node, done)| fire(table, &mut control, &mut applying, *node, done));
         control.end(&table.wiring, &applying, true)
     }

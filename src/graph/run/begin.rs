@@ -55,9 +55,9 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
         let wiring = &self.table.wiring;
         let pulls: Vec<u32> = self.step.tasks.iter().filter(|task| task.is_edge()).map(|task| task.node).collect();
         let any = !self.step.tasks.is_empty();
-        let applying = self.pos.control.begin(wiring, &pulls);
+        let mut applying = self.pos.control.begin(wiring, &pulls);
         if any {
-            self.pos.control.clear();
+            self.pos.control.clear(&mut applying);
             let (written, mut changed) = (Mask::default(), Mask::default());
             Arc::make_mut(&mut self.pos.state).end_step(&self.table.schema, &written, &mut changed);
             self.pos.empty_slots(&changed);

@@ -98,6 +98,13 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
         }
     }
 
+    /// Lets the reader take its events, if they share the state: writing to a shared state copies it.
+    pub(crate) async fn let_listener_read(&self) {
+        if self.has_listeners() && Arc::strong_count(&self.pos.state) > 1 {
+            tokio::task::yield_now().await;
+        }
+    }
+
     fn origin(&self, at: usize) -> EventOrigin {
         let (step, task) = (self.pos.meta.step + 1, &self.step.tasks[at]);
         let (node, id) = (self.node_name(task.node), self.scope.task_id(self.pos.meta.id, step, task.key));

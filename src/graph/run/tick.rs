@@ -57,6 +57,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
         if let Some(exit) = self.execute_and_settle().await? {
             return Ok(Some(exit));
         }
+        self.let_listener_read().await;
         let (stops, starts) = (self.stops_after(), self.pos.start.is_some());
         let puts = self.apply_results().await?;
         self.commit(puts).await?;

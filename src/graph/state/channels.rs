@@ -129,10 +129,19 @@ pub trait State: Clone + Send + Sync + Sized + 'static {
         None
     }
 
-    /// Sets channels, and what a node returned, to what another state has. By default it becomes that state.
+    /// Sets channels, and what a node returned, to what another state has. Returns false if it became that state
+    /// altogether, as by default.
     #[doc(hidden)]
-    fn reset(&mut self, _channels: &Mask, from: &Self) {
+    fn reset(&mut self, _channels: &Mask, from: &Self) -> bool {
         self.clone_from(from);
+        false
+    }
+
+    /// Sets a list to that of another state without the items that these last writes appended. Returns false if the
+    /// channel is no such list.
+    #[doc(hidden)]
+    fn reset_without(&mut self, _channel: usize, _from: &Self, _appended: &[Self::Write]) -> bool {
+        false
     }
 
     /// Returns the schema, if the state knows it; always for `()`.

@@ -8,7 +8,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 /// Appends to a list. `#[channel(append)]`
-pub fn append<T>(list: &mut Vec<T>, more: Vec<T>) {
+pub fn append<L: Extend<T>, T>(list: &mut L, more: Vec<T>) {
     list.extend(more);
 }
 

@@ -3,7 +3,9 @@
 //!
 //! Knows no state, store or clock.
 
-use crate::graph::build::{Join, Wiring};
+use std::collections::BTreeMap;
+
+use crate::graph::build::Wiring;
 use crate::graph::records::START_NODE;
 use crate::graph::state::Mask;
 
@@ -44,16 +46,20 @@ pub(crate) struct Control<P> {
     pub version: u64,
     pub ready: Vec<Trigger>,
     pub deferred: Vec<Deferred>,
-    pub joins: Vec<JoinState>,
+    /// The joins at which a source has arrived, or that fired lately.
+    pub joins: BTreeMap<u32, JoinState>,
     pub sends: Vec<(u32, P)>,
     pub last_ran: Option<LastRan>,
 }
 
 impl<P> Default for Control<P> {
     fn default() -> Self {
-        Self { version: 0, ready: vec![], deferred: vec![], joins: vec![], sends: vec![], last_ran: None }
+        Self { version: 0, ready: vec![], deferred: vec![], joins: BTreeMap::new(), sends: vec![], last_ran: None }
     }
 }
+
+/// The number of triggers up to which they are searched one by one.
+const FEW: usize = 16;
 
 /// Bookkeeping of one `begin`..`end` pass.
 #[derive(Debug, Default)]
@@ -62,22 +68,22 @@ pub(crate) struct Applying {
     /// Set once something that can start a node became available. LangGraph: `updated_channels` meets
     /// `trigger_to_nodes`.
     triggered: bool,
-    /// The nodes whose triggers are cleared, if there are joins.
+    /// The nodes that are triggered, once they are many.
+    nodes: Option<Mask>,
+    /// The number of triggers when it began, if they were not cleared.
+    earlier: usize,
+    /// The nodes whose triggers are cleared, by index, if there are joins.
     cleared: Vec<u32>,
 }
 
 impl<P> Control<P> {
-    pub(crate) fn new(wiring: &Wiring) -> Self {
-        Self { joins: vec![JoinState::default(); wiring.joins.len()], ..Self::default() }
-    }
-
     /// Returns the nodes that edges start next, by index, which is by name.
     pub(crate) fn pulls(&self, wiring: &Wiring, out: &mut Vec<u32>) {
         out.clear();
         out.extend(self.ready.iter().map(|trigger| trigger.node));
         out.extend(self.deferred.iter().filter(|deferred| deferred.finished).map(|deferred| deferred.node));
-        let open = |(at, _): &(usize, &Join)| self.join_is_open(wiring, *at);
-        out.extend(wiring.joins.iter().enumerate().filter(open).map(|(_, join)| join.target));
+        let open = self.joins.iter().filter(|(at, state)| is_open(wiring, **at, state));
+        out.extend(open.map(|(at, _)| wiring.joins[*at as usize].target));
         if out.len() > 1 {
             out.sort_unstable();
             out.dedup();
@@ -86,34 +92,44 @@ impl<P> Control<P> {
 
     pub(crate) fn is_idle(&self, wiring: &Wiring) -> bool {
         let waits = self.deferred.iter().any(|deferred| deferred.finished);
-        let joined = (0..wiring.joins.len()).any(|at| self.join_is_open(wiring, at));
+        let joined = self.joins.iter().any(|(at, state)| is_open(wiring, *at, state));
         self.ready.is_empty() && self.sends.is_empty() && !waits && !joined
     }
 
-    fn join_is_open(&self, wiring: &Wiring, at: usize) -> bool {
-        let (join, state) = (&wiring.joins[at], &self.joins[at]);
-        let complete = state.arrived.count() == join.sources.len();
-        complete && (!wiring.deferred[join.target as usize] || state.finished)
-    }
-
-    /// Opens a superstep's apply over tasks that edges started: notes what they saw and consumes their triggers.
+    /// Opens a superstep's apply over tasks that edges started, in the order of their plan: notes what they saw and
+    /// consumes their triggers.
     pub(crate) fn begin(&mut self, wiring: &Wiring, pulls: &[u32]) -> Applying {
-        self.note_last(wiring, pulls);
+        debug_assert!(pulls.is_sorted_by_key(|node| rank(*node)), "tasks are planned in order");
+        let pulled = |node: u32| pulls.binary_search_by_key(&rank(node), |pull| rank(*pull)).is_ok();
+        self.note_last(wiring, pulled);
         if !self.deferred.is_empty() {
-            self.deferred.retain(|deferred| !(deferred.finished && pulls.contains(&deferred.node)));
+            self.deferred.retain(|deferred| !(deferred.finished && pulled(deferred.node)));
         }
-        for at in 0..wiring.joins.len() {
-            if pulls.contains(&wiring.joins[at].target) && self.join_is_open(wiring, at) {
-                self.joins[at] = JoinState { version: self.version + 1, ..JoinState::default() };
+        for (at, state) in &mut self.joins {
+            if pulled(wiring.joins[*at as usize].target) && is_open(wiring, *at, state) {
+                *state = JoinState { version: self.version + 1, ..JoinState::default() };
             }
         }
-        let cleared =
-            if wiring.joins.is_empty() { vec![] } else { self.ready.iter().map(|ready| ready.node).collect() };
-        Applying { next: self.version + 1, triggered: false, cleared }
+        self.forget_fired();
+        let cleared = if wiring.joins.is_empty() { vec![] } else { self.ready_nodes() };
+        Applying { next: self.version + 1, earlier: self.ready.len(), cleared, ..Applying::default() }
+    }
+
+    fn ready_nodes(&self) -> Vec<u32> {
+        let mut nodes: Vec<u32> = self.ready.iter().map(|ready| ready.node).collect();
+        nodes.sort_unstable();
+        nodes
+    }
+
+    /// Drops joins that fired before the node that ran last was triggered: they can neither be that node nor tie with it.
+    fn forget_fired(&mut self) {
+        let Some(last) = self.last_ran else { return };
+        self.joins.retain(|_, state| !state.arrived.is_empty() || state.version >= last.version);
     }
 
     /// Clears what lives for one superstep. Called before the new triggers are written.
-    pub(crate) fn clear(&mut self) {
+    pub(crate) fn clear(&mut self, applying: &mut Applying) {
+        applying.earlier = 0;
         self.ready.clear();
         self.sends.clear();
     }
@@ -127,7 +143,20 @@ impl<P> Control<P> {
             return;
         }
         applying.triggered = true;
-        match self.ready.iter_mut().find(|trigger| trigger.node == node) {
+        let known = if self.ready.len() < FEW {
+            self.ready.iter_mut().find(|trigger| trigger.node == node)
+        } else {
+            let nodes =
+                applying.nodes.get_or_insert_with(|| self.ready.iter().map(|ready| ready.node as usize).collect());
+            if nodes.insert(node as usize) {
+                None
+            } else if applying.earlier == 0 {
+                return; // triggered by this apply, at the same version
+            } else {
+                self.ready.iter_mut().find(|trigger| trigger.node == node)
+            }
+        };
+        match known {
             Some(trigger) => trigger.version = version,
             None => self.ready.push(Trigger { node, version }),
         }
@@ -135,15 +164,15 @@ impl<P> Control<P> {
 
     /// A source of a join has finished.
     pub(crate) fn arrive(&mut self, wiring: &Wiring, applying: &mut Applying, join: u32, source: u32) {
-        let at = join as usize;
-        if self.joins[at].arrived.insert(source as usize) {
-            self.joins[at].version = applying.next;
-            let target = wiring.joins[at].target;
-            if !wiring.deferred[target as usize] {
-                self.joins[at].finished = applying.cleared.contains(&target);
-            }
-            applying.triggered |= self.join_is_open(wiring, at);
+        let (target, state) = (wiring.joins[join as usize].target, self.joins.entry(join).or_default());
+        if !state.arrived.insert(source as usize) {
+            return;
         }
+        state.version = applying.next;
+        if !wiring.deferred[target as usize] {
+            state.finished = applying.cleared.binary_search(&target).is_ok();
+        }
+        applying.triggered |= is_open(wiring, join, state);
     }
 
     /// Closes the apply. A `bump` is a superstep (or a discard); input and commands are none. Returns whether the run
@@ -161,7 +190,8 @@ impl<P> Control<P> {
         for deferred in self.deferred.iter_mut().filter(|deferred| !deferred.finished) {
             (deferred.finished, deferred.version) = (true, self.version);
         }
-        for (join, state) in wiring.joins.iter().zip(&mut self.joins) {
+        for (at, state) in &mut self.joins {
+            let join = &wiring.joins[*at as usize];
             let complete = state.arrived.count() == join.sources.len();
             if wiring.deferred[join.target as usize] && complete && !state.finished {
                 (state.finished, state.version) = (true, self.version);
@@ -169,35 +199,55 @@ impl<P> Control<P> {
         }
     }
 
-    fn note_last(&mut self, wiring: &Wiring, pulls: &[u32]) {
-        for &node in pulls {
-            let mut seen = |version: u64| self.last_ran = Some(later(self.last_ran, version, node));
-            if node == START_NODE {
-                seen(self.version);
-                continue;
-            }
-            if let Some(trigger) = self.ready.iter().find(|trigger| trigger.node == node) {
-                seen(trigger.version);
-            }
-            if let Some(deferred) = self.deferred.iter().find(|deferred| deferred.node == node) {
-                seen(deferred.version);
-            }
-            for (join, state) in wiring.joins.iter().zip(&self.joins) {
-                if join.target == node && state.version > 0 {
-                    seen(state.version);
-                    if state.finished && !wiring.deferred[node as usize] {
-                        seen(state.version);
-                    }
+    /// Notes which of the nodes that were `pulled` had the latest trigger.
+    fn note_last(&mut self, wiring: &Wiring, pulled: impl Fn(u32) -> bool) {
+        let mut latest = None;
+        let mut seen = |version: u64, node: u32| latest = Some(later(latest, version, node));
+        if pulled(START_NODE) {
+            seen(self.version, START_NODE);
+        }
+        self.ready
+            .iter()
+            .filter(|trigger| pulled(trigger.node))
+            .for_each(|trigger| seen(trigger.version, trigger.node));
+        let deferred = self.deferred.iter().filter(|deferred| pulled(deferred.node));
+        deferred.for_each(|deferred| seen(deferred.version, deferred.node));
+        for (at, state) in &self.joins {
+            let node = wiring.joins[*at as usize].target;
+            if pulled(node) {
+                seen(state.version, node);
+                if state.finished && !wiring.deferred[node as usize] {
+                    seen(state.version, node);
                 }
             }
         }
+        self.last_ran = match (self.last_ran, latest) {
+            (Some(last), Some(latest)) if last.version > latest.version => Some(last),
+            (Some(last), Some(latest)) if last.version == latest.version => Some(LastRan { tied: true, ..last }),
+            (last, latest) => latest.or(last),
+        };
     }
 }
 
+fn is_open(wiring: &Wiring, at: u32, state: &JoinState) -> bool {
+    let join = &wiring.joins[at as usize];
+    let complete = state.arrived.count() == join.sources.len();
+    complete && (!wiring.deferred[join.target as usize] || state.finished)
+}
+
+/// The place of a node in the plan of a superstep: START, then the others by index.
+fn rank(node: u32) -> u32 {
+    node.wrapping_sub(START_NODE)
+}
+
+/// Returns the later of two triggers; of several at the same version, the first in the plan.
 fn later(last: Option<LastRan>, version: u64, node: u32) -> LastRan {
     match last {
         Some(last) if last.version > version => last,
-        Some(last) if last.version == version => LastRan { tied: true, ..last },
+        Some(last) if last.version == version => {
+            let node = if rank(node) < rank(last.node) { node } else { last.node };
+            LastRan { version, node, tied: true }
+        }
         _ => LastRan { version, node, tied: false },
     }
 }

@@ -170,7 +170,7 @@ impl<S: State> Position<S> {
                 metadata: vec![],
             },
             state: Arc::new(state),
-            control: Control::new(&table.wiring),
+            control: Control::default(),
             start: None,
             channels: StoredChannels::empty(S::channels(&table.schema).len()),
             children: vec![],

@@ -66,7 +66,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> History<S, N, C> {
     pub(crate) fn new(table: Arc<Table<S, N, C>>, reader: Reader) -> Self {
         Self {
             table,
-            reader: reader.keeping_logs(),
+            reader: reader.keeping_values(),
             before: None,
             left: usize::MAX,
             filter: None,

@@ -79,7 +79,7 @@ impl Ledger {
             return Err(RunError::NoCheckpointer { what: "reading a journal whose store was closed" });
         };
         let (thread, birth) = (self.thread.clone(), self.birth);
-        let reader = Reader { store, thread, birth, recorder: None, logs: None };
+        let reader = Reader { store, thread, birth, recorder: None, known: None };
         let (entries, messages) = self.recorded(&reader).await?;
         let children = self.children(&reader).await?;
         let mut journal = TaskJournal { entries, questions: self.questions.clone(), children, messages };

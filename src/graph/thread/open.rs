@@ -107,7 +107,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
         };
         let head = store.head(thread).await?;
         let birth = head.map_or(0, |head| head.birth);
-        Ok((Reader { store: Arc::clone(store), thread: thread.clone(), birth, recorder: None, logs: None }, head))
+        Ok((Reader { store: Arc::clone(store), thread: thread.clone(), birth, recorder: None, known: None }, head))
     }
 
     /// Returns a reader and the head of a thread that must exist.

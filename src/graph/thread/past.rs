@@ -191,7 +191,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
             return Ok(Status::Running);
         }
         let Some((id, _)) = self.newest(&reader, head).await? else { return Ok(Status::New) };
-        let reader = reader.keeping_logs();
+        let reader = reader.keeping_values();
         let snapshot = Snapshot::read(&self.graph.table, &reader, id, Seen::Now, false).await?;
         if !snapshot.misfits.is_empty() {
             return Ok(Status::NeedsMigration { misfits: snapshot.misfits });

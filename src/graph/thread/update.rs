@@ -314,7 +314,7 @@ fn apply<S: State, N: NodeId, C: Send + Sync + 'static>(
     let table = Arc::clone(&run.table);
     run.reusable.merge.clear();
     let mut applying = run.pos.control.begin(&table.wiring, &[]);
-    run.pos.control.clear();
+    run.pos.control.clear(&mut applying);
     run.pos.start = None;
     let (mut taken, mut changed) = (Mask::default(), Mask::default());
     for (node, finished) in &results {

@@ -13,6 +13,7 @@ use super::schema::{DataSchema, DataWrite};
 use crate::graph::state::channel::Channel;
 use crate::graph::state::channels::State;
 use crate::graph::state::json::InputError;
+use crate::graph::state::log::Prefix;
 use crate::graph::state::mask::Mask;
 use crate::graph::state::merge::{ApplyError, Merge};
 use crate::graph::state::put::Put;
@@ -166,12 +167,32 @@ impl State for DataState {
         }
     }
 
-    fn reset(&mut self, channels: &Mask, from: &Self) {
+    fn reset(&mut self, channels: &Mask, from: &Self) -> bool {
         for channel in channels.iter() {
             self.values[channel].clone_from(&from.values[channel]);
+            if from.deferred.contains(&channel) {
+                self.deferred.insert(channel)
+            } else {
+                self.deferred.remove(&channel)
+            };
         }
-        self.deferred.clone_from(&from.deferred);
         self.returned.clone_from(&from.returned);
+        true
+    }
+
+    fn reset_without(&mut self, channel: usize, from: &Self, appended: &[DataWrite]) -> bool {
+        let items = |write: &DataWrite| match &write.put {
+            Put::Reduce(Value::Array(more)) => Some(more.len()),
+            Put::Reduce(_) | Put::Overwrite(_) => None,
+        };
+        let count: Option<usize> = appended.iter().map(items).sum();
+        let is_list = from.schema.kind(channel) == Kind::Append;
+        let (true, Some(count), Some(Value::Array(list))) = (is_list, count, &from.values[channel]) else {
+            return false;
+        };
+        let Some(kept) = list.without_last(count) else { return false };
+        self.values[channel] = Some(Value::Array(kept));
+        true
     }
 
     fn note_returned(&mut self, returned: Arc<Map<String, Value>>) {

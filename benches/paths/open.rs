@@ -1,0 +1,88 @@
+//! Opening a store, and what a new process does with it: load, resume, finish. Beside it a bare sled.
+
+use std::path::Path;
+
+use std::sync::Arc;
+
+use superstep::prelude::*;
+
+use super::figure::Figure;
+use super::harness::Bench;
+
+#[derive(State, Clone, Debug, Default, Serialize, Deserialize)]
+struct Heap {
+    blob: Vec<u8>,
+    #[channel(add)]
+    count: u64,
+}
+
+#[derive(NodeId)]
+enum Step {
+    Ask,
+}
+
+#[derive(Interrupt, Serialize, Deserialize)]
+#[interrupt(resume = bool, name = "approve")]
+struct Approve;
+
+pub(crate) fn run(bench: &Bench) {
+    for mib in [1, bench.pick([40, 40, 1]), bench.pick([1000, 200, 1])] {
+        sized(bench, mib);
+    }
+}
+
+fn sized(bench: &Bench, mib: u64) {
+    let folder = bench.folder();
+    let rounds = bench.pick([7, 3, 1]);
+    fill(bench, folder.path(), mib, 2 * rounds);
+    let open = |_| drop(SledCheckpointer::open(folder.path()).unwrap());
+    let bare = |_| drop(sled_config(folder.path()).open().unwrap());
+    let (ours, limit) = bench.race(rounds, 1, open, bare);
+    bench.print(&Figure::cpu("open", format!("open and close a store of {mib} MiB"), ours).limit(limit.cpu));
+    bench.print(&Figure::wall("open", format!("open and close a store of {mib} MiB"), ours).limit(limit.wall));
+    let resume = |nth| {
+        let graph = graph(folder.path());
+        let outcome = bench.lone.block_on(graph.thread(format!("t-{nth}")).resume::<Approve>(true)).unwrap();
+        assert!(outcome.finished().is_some());
+    };
+    let (ours, limit) = bench.race(rounds, 1, resume, bare);
+    let what = format!("open, load, resume, finish, close, {mib} MiB");
+    bench.print(&Figure::cpu("open", what, ours).limit(limit.cpu));
+}
+
+/// The files of a store, opened by sled alone.
+fn sled_config(folder: &Path) -> sled::Config {
+    sled::Config::new().path(folder).segment_size(8 << 20).cache_capacity(64_000_000).flush_every_ms(None)
+}
+
+fn fill(bench: &Bench, folder: &Path, mib: u64, threads: u64) {
+    let graph = graph(folder);
+    for nth in 0..threads {
+        bench.lone.block_on(graph.thread(format!("t-{nth}")).invoke(Heap::update())).unwrap();
+    }
+    for nth in 0..mib * 8 {
+        let thread = graph.thread(format!("big-{nth}")).durability(Durability::Async);
+        bench.lone.block_on(thread.invoke(Heap::update().blob(noise(nth, 128 << 10)))).unwrap();
+    }
+}
+
+fn graph(folder: &Path) -> CompiledGraph<Heap, Step> {
+    let ask = |_: Arc<Heap>, ctx: Ctx| async move {
+        let approved = ctx.interrupt(Approve)?;
+        Ok::<_, NodeError>(Heap::update().count(u64::from(approved)))
+    };
+    let graph = StateGraph::new().add_node(Step::Ask, ask.asks::<Approve>()).add_edge(START, Step::Ask);
+    graph.compile().unwrap().with_checkpointer(SledCheckpointer::open(folder).unwrap())
+}
+
+/// Returns incompressible bytes.
+fn noise(seed: u64, bytes: usize) -> Vec<u8> {
+    let mut word = (seed + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
+    let mut next = || {
+        word ^= word << 13;
+        word ^= word >> 7;
+        word ^= word << 17;
+        word as u8
+    };
+    (0..bytes).map(|_| next()).collect()
+}
