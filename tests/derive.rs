@@ -174,8 +174,8 @@ fn channels_follow_the_fields() {
          notes Vec<String> Log MessagePack 1\n\
          scores Vec<u64> Log Bincode 1\n\
          rounds u32 Full Bincode 1\n\
-         tags BTreeSet<String> Full MessagePack 1\n\
-         links BTreeMap<String,u8> Full MessagePack 1\n\
+         tags BTreeSet<String> Delta MessagePack 1\n\
+         links BTreeMap<String,u8> Delta MessagePack 1\n\
          best i64 Full Bincode 1\n\
          least Option<f32> Full MessagePack 1\n\
          messages Vec<Message> Delta MessagePack 1\n\

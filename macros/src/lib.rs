@@ -40,9 +40,9 @@ type Expand = fn(&DeriveInput) -> syn::Result<proc_macro2::TokenStream>;
 /// | `#[channel(…)]` | field | what a write does |
 /// |---|---|---|
 /// | (none) | any | sets it; one writer per superstep |
-/// | `append` | `Vec<T>` | appends; stored as a log, never rewritten |
+/// | `append` | `Vec<T>` or `Log<T>` | appends; stored as a log, never rewritten |
 /// | `add` | `AddAssign` | adds |
-/// | `union`, `merge` | sets, maps | adds members, adds or replaces entries |
+/// | `union`, `merge` | sets, maps | adds members, adds or replaces entries; stored as a value and the writes since |
 /// | `max`, `min` | `PartialOrd`, or `Option` of it | keeps the greater or smaller value |
 /// | `messages` | `Vec<T: Keyed>` | merges changes by id |
 /// | `topic`, `topic(accumulate)` | `Vec<T>` | collects the writes of one superstep, or of all |

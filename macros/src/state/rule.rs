@@ -95,8 +95,8 @@ impl Rule {
             Self::LastValue | Self::AnyValue | Self::Ephemeral => quote!(Value),
             Self::Untracked => quote!(Never),
             Self::Append => quote!(Log),
-            Self::Messages => quote!(Delta),
-            Self::Topic { .. } | Self::Add | Self::Union | Self::Merge => quote!(Full),
+            Self::Messages | Self::Union | Self::Merge => quote!(Delta),
+            Self::Topic { .. } | Self::Add => quote!(Full),
             Self::Max | Self::Min | Self::Custom { .. } => quote!(Full),
         }
     }

@@ -156,9 +156,9 @@ impl Kind {
         match self {
             Self::LastValue | Self::Ephemeral { .. } | Self::AnyValue => Stored::Value,
             Self::Append => Stored::Log,
-            Self::Messages | Self::DeltaAppend => Stored::Delta,
+            Self::Messages | Self::DeltaAppend | Self::Concat | Self::Union | Self::Merge => Stored::Delta,
             Self::Untracked { .. } => Stored::Never,
-            Self::Add | Self::Concat | Self::Union | Self::Merge | Self::Max | Self::OptMin => Stored::Full,
+            Self::Add | Self::Max | Self::OptMin => Stored::Full,
             Self::Topic { .. } | Self::AfterFinish => Stored::Full,
         }
     }
