@@ -1,0 +1,79 @@
+//! Checks fjall's files before fjall opens them. Knows the files, and the number of the newest acknowledged commit;
+//! writes nothing.
+//!
+//! fjall takes the first damage in a journal for the torn end of it, and cuts off all that follows; it takes missing
+//! journals for a new database, and deletes a keyspace that its list of keyspaces does not name. All of that happens
+//! silently. So a store is opened only if its journals are intact up to the newest acknowledged commit: a damaged one
+//! is not modified, so that it can be repaired.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use super::journal::{Extent, Rest, walk};
+use crate::checkpoint::CheckpointError;
+use crate::checkpoint::embedded::files::{self, broken, io_at};
+
+type Result<T> = std::result::Result<T, CheckpointError>;
+
+/// Files without which fjall starts anew, or deletes what is there.
+const NEEDED: [&str; 3] = ["version", "keyspaces/0/current", "keyspaces/1/current"];
+
+/// Checks that the files of a store are there, and its journals intact up to the commit `acknowledged`.
+///
+/// # Errors
+/// [`CheckpointError::DamagedStore`] if they are not; [`CheckpointError::Io`] if they cannot be read.
+pub(super) fn check(store: &Path, acknowledged: u64) -> Result<()> {
+    if let Some(missing) = NEEDED.iter().find(|name| !store.join(name).is_file()) {
+        return Err(broken(store, &format!("its file `{missing}` is missing")));
+    }
+    let journals = journals(store)?;
+    let Some((last, _)) = journals.last() else { return Err(broken(store, "its journals are missing")) };
+    let (mut commit, mut next) = (0, 0);
+    for (number, path) in &journals {
+        let file = io_at(path, "open the file", files::read(path))?;
+        let extent = io_at(path, "read the file", walk(file, next))?;
+        check_end(store, path, extent, number == last)?;
+        (commit, next) = (extent.commit.max(commit), extent.next);
+    }
+    // Older commits than those in the journals are in tables.
+    if 0 < commit && commit < acknowledged {
+        return Err(broken(store, "its journal ends before the newest acknowledged commit"));
+    }
+    Ok(())
+}
+
+fn check_end(store: &Path, path: &Path, extent: Extent, is_newest: bool) -> Result<()> {
+    let is_fine = match extent.rest {
+        Rest::Empty => true,
+        Rest::Torn => is_newest, // a write that a crash interrupted
+        Rest::Followed => false,
+    };
+    let name = path.file_name().unwrap_or_default().display();
+    if is_fine {
+        Ok(())
+    } else {
+        Err(broken(store, &format!("its file `{name}` cannot be read at byte {}", extent.end)))
+    }
+}
+
+/// Returns the journals of a store, oldest first.
+///
+/// # Errors
+/// [`CheckpointError::DamagedStore`] if one is missing.
+pub(super) fn journals(store: &Path) -> Result<Vec<(u64, PathBuf)>> {
+    let mut found = vec![];
+    for entry in io_at(store, "list the files", fs::read_dir(store))? {
+        let path = io_at(store, "list the files", entry)?.path();
+        if path.extension().is_none_or(|extension| !extension.eq_ignore_ascii_case("jnl")) {
+            continue;
+        }
+        let number = path.file_stem().and_then(|name| name.to_str()).and_then(|name| name.parse().ok());
+        let name = path.file_name().unwrap_or_default().display();
+        found.push((number.ok_or_else(|| broken(store, &format!("its file `{name}` is no journal")))?, path));
+    }
+    found.sort_unstable();
+    match found.windows(2).find(|pair| pair[1].0 != pair[0].0 + 1) {
+        Some(pair) => Err(broken(store, &format!("its file `{}.jnl` is missing", pair[0].0 + 1))),
+        None => Ok(found),
+    }
+}
