@@ -73,6 +73,7 @@ pub(crate) use threads::foreign::{about_thread, of_store};
 pub use threads::foreign::{foreign, trust};
 pub use threads::tags::{tag, tags, untag};
 pub use transport::backup::{BackedUp, backup};
+pub use transport::copy::{Copied, copy_threads};
 pub use transport::export::{ExportOptions, Exported, export_thread};
 #[cfg(feature = "test-util")]
 pub(crate) use transport::import::Unpacked;
