@@ -5,10 +5,12 @@ use std::collections::{BTreeMap, HashMap};
 
 use super::engine::{Engine, Rows, Tree};
 use super::read::thread_name;
-use super::rows::{deletion_rows, row_key, split_record};
+use super::rows::{after, deletion_rows, row_key, split_record};
 use super::view::Before;
 use crate::checkpoint::envelope::{Envelope, name_of};
-use crate::checkpoint::{CheckpointError, Commit, Head, Key, Leases, Record, ThreadId, decode_record, encode_record};
+use crate::checkpoint::{
+    CheckpointError, Commit, Head, Key, Leases, Order, Record, ThreadId, decode_record, encode_record,
+};
 
 type Result<T> = std::result::Result<T, CheckpointError>;
 
@@ -84,16 +86,32 @@ impl<'a, E: Engine> Batch<'a, E> {
     }
 
     fn replace(&mut self, name: &[u8], value: Option<Vec<u8>>, number: u64, rows: &mut Rows) -> Result<()> {
+        if !E::SHOWS_UNSYNCED {
+            return self.replace_unread(name, value, number, rows);
+        }
         let old = self.row_count(name)?;
         let start = rows.len();
         if let Some(value) = value {
             rows.extend(split_record(name, number, &value).map(|(key, row)| (key, Some(row))));
         }
         let new = u32::try_from(rows.len() - start).unwrap_or(u32::MAX);
-        if E::SHOWS_UNSYNCED {
-            (1..old.max(new)).try_for_each(|part| self.keep(row_key(name, part), part < old).map(drop))?;
-        }
+        (1..old.max(new)).try_for_each(|part| self.keep(row_key(name, part), part < old).map(drop))?;
         rows.extend((new..old).map(|part| (row_key(name, part), None)));
+        Ok(())
+    }
+
+    /// Replaces a record without reading it, which halves the work of a commit. Later parts of an earlier version that
+    /// was larger stay until the record is removed: readers read only as many parts as the first one counts.
+    fn replace_unread(&self, name: &[u8], value: Option<Vec<u8>>, number: u64, rows: &mut Rows) -> Result<()> {
+        if let Some(value) = value {
+            rows.extend(split_record(name, number, &value).map(|(key, row)| (key, Some(row))));
+            return Ok(());
+        }
+        let (lo, hi) = (row_key(name, 0), after(&row_key(name, 0)));
+        for row in self.tree.range(&lo, &hi, Order::Ascending) {
+            rows.push((row?.0.as_ref().to_vec(), None));
+        }
+        rows.extend(self.after.range(lo..hi).map(|(key, _)| (key.clone(), None)));
         Ok(())
     }
 

@@ -4,9 +4,9 @@
 //! fjall writes a batch to its journal, syncs the journal, and only then shows the batch to readers, so nothing has to
 //! be hidden from them meanwhile. It panics on some damaged files, so every call to it is guarded.
 
-use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::{fmt, io};
 
 use fjall::{Keyspace, KeyspaceCreateOptions, PersistMode, Readable, Slice, Snapshot};
 
@@ -169,6 +169,9 @@ fn converted(path: &Path, error: fjall::Error) -> CheckpointError {
         Ok(()) => broken(path, "an error without a reason"),
     };
     match error {
+        Error::Storage(LsmError::Io(error)) if is_of_content(&error) => {
+            broken(path, &format!("a table cannot be read: {error}"))
+        }
         Error::Io(error) | Error::Storage(LsmError::Io(error)) => use_store(error),
         Error::Storage(LsmError::ChecksumMismatch { .. }) => broken(path, "a table does not match its checksum"),
         Error::Storage(LsmError::Unrecoverable) | Error::Unrecoverable => {
@@ -180,4 +183,10 @@ fn converted(path: &Path, error: fjall::Error) -> CheckpointError {
         Error::Poisoned => CheckpointError::Poisoned { reason: "an earlier write of the database failed".into() },
         other => broken(path, &format!("the embedded database reports {other:?}")),
     }
+}
+
+/// Returns whether an error of reading shows damage: a file that is too short, or an impossible position in it.
+fn is_of_content(error: &io::Error) -> bool {
+    use io::ErrorKind::{InvalidData, InvalidInput, UnexpectedEof};
+    matches!(error.kind(), InvalidData | InvalidInput | UnexpectedEof)
 }

@@ -1,6 +1,7 @@
 //! Opens a store: directory, lock, database, the store's own record. Knows the order of these steps: a crash at any
 //! point leaves a directory that can be opened.
 
+use std::fs::File;
 use std::path::Path;
 
 use super::database::Database;
@@ -9,7 +10,7 @@ use super::{leftovers, survey};
 use crate::checkpoint::CheckpointError;
 use crate::checkpoint::embedded::StoreKind;
 use crate::checkpoint::embedded::commit_marker::{CommitMarker, MarkerFile};
-use crate::checkpoint::embedded::files::broken;
+use crate::checkpoint::embedded::files::{self, broken, io_at};
 use crate::checkpoint::embedded::lock::Lock;
 use crate::checkpoint::embedded::opening::{LockedStore, OpenedStore, check_format, create_directory};
 use crate::checkpoint::embedded::reserve;
@@ -30,6 +31,9 @@ pub(super) fn open(path: &Path, options: &FjallOptions) -> Result<OpenedStore<Da
         reserve::spend(path)?;
     }
     let marker_file = MarkerFile::open(path)?;
+    if is_old {
+        restore_lock(path)?;
+    }
     let database = Database::open(path, options)?;
     LockedStore { path, kind: StoreKind::Fjall, lock, is_old, marker, marker_file }.with(database, &[])
 }
@@ -48,4 +52,11 @@ fn check(path: &Path) -> Result<(bool, Option<CommitMarker>)> {
         None => {}
     }
     Ok((is_old, marker))
+}
+
+/// Creates fjall's own lock file if it is missing. It is empty, but fjall opens no database without it.
+fn restore_lock(path: &Path) -> Result<()> {
+    let lock = path.join("lock");
+    let opened = files::open(&lock, File::options().write(true).create(true).truncate(false));
+    io_at(&lock, "create the file", opened).map(drop)
 }

@@ -7,7 +7,8 @@
 //! is not modified, so that it can be repaired.
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::io::ErrorKind;
+use std::path::{Display, Path, PathBuf};
 
 use super::journal::{Extent, Rest, walk};
 use crate::checkpoint::CheckpointError;
@@ -26,6 +27,7 @@ pub(super) fn check(store: &Path, acknowledged: u64) -> Result<()> {
     if let Some(missing) = NEEDED.iter().find(|name| !store.join(name).is_file()) {
         return Err(broken(store, &format!("its file `{missing}` is missing")));
     }
+    check_tables(store)?;
     let journals = journals(store)?;
     let Some((last, _)) = journals.last() else { return Err(broken(store, "its journals are missing")) };
     let (mut commit, mut next) = (0, 0);
@@ -40,6 +42,50 @@ pub(super) fn check(store: &Path, acknowledged: u64) -> Result<()> {
         return Err(broken(store, "its journal ends before the newest acknowledged commit"));
     }
     Ok(())
+}
+
+/// Checks that the folders of tables hold only files that may be tables: fjall panics over others, and a panic while it
+/// opens a database ends the process.
+fn check_tables(store: &Path) -> Result<()> {
+    let keyspaces = store.join("keyspaces");
+    for (keyspace, is_folder) in entries(&keyspaces)? {
+        if !is_folder {
+            continue; // fjall ignores it
+        }
+        check_name(store, &keyspace)?;
+        for (table, is_folder) in entries(&keyspace.join("tables"))? {
+            check_name(store, &table)?;
+            if is_folder {
+                return Err(broken(store, &format!("its file `{}` is a directory", within(store, &table))));
+            }
+        }
+    }
+    Ok(())
+}
+
+fn check_name(store: &Path, path: &Path) -> Result<()> {
+    let name = path.file_name().and_then(|name| name.to_str());
+    match name.and_then(|name| name.parse::<u64>().ok()) {
+        Some(_) => Ok(()),
+        None => Err(broken(store, &format!("its file `{}` is none of a database", within(store, path)))),
+    }
+}
+
+/// Returns the entries of a directory, and whether each is a directory; none if there is no such directory.
+fn entries(directory: &Path) -> Result<Vec<(PathBuf, bool)>> {
+    let list = match fs::read_dir(directory) {
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(vec![]),
+        list => io_at(directory, "list the files", list)?,
+    };
+    let entry = |entry: std::io::Result<fs::DirEntry>| {
+        let entry = entry?;
+        Ok((entry.path(), entry.file_type()?.is_dir()))
+    };
+    io_at(directory, "list the files", list.map(entry).collect())
+}
+
+fn within<'a>(store: &Path, path: &'a Path) -> Display<'a> {
+    path.strip_prefix(store).unwrap_or(path).display()
 }
 
 fn check_end(store: &Path, path: &Path, extent: Extent, is_newest: bool) -> Result<()> {
@@ -62,8 +108,7 @@ fn check_end(store: &Path, path: &Path, extent: Extent, is_newest: bool) -> Resu
 /// [`CheckpointError::DamagedStore`] if one is missing.
 pub(super) fn journals(store: &Path) -> Result<Vec<(u64, PathBuf)>> {
     let mut found = vec![];
-    for entry in io_at(store, "list the files", fs::read_dir(store))? {
-        let path = io_at(store, "list the files", entry)?.path();
+    for (path, _) in entries(store)? {
         if path.extension().is_none_or(|extension| !extension.eq_ignore_ascii_case("jnl")) {
             continue;
         }
