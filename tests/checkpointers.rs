@@ -14,6 +14,13 @@ mod backup;
 #[path = "checkpointers/compact.rs"]
 mod compact;
 
+#[path = "checkpointers/copy.rs"]
+mod copy;
+
+#[cfg(unix)]
+#[path = "checkpointers/fjall.rs"]
+mod fjall;
+
 #[path = "checkpointers/filled.rs"]
 mod filled;
 
