@@ -55,6 +55,7 @@ fn every_command_takes_a_store_of_either_kind(#[case] store: &str) {
     let history = place.json(&format!("history first --store {store}"));
     let at = |nth: usize| history[nth]["checkpoint"].to_string();
     place.call(0, &format!("diff first {} {} --store {store}", at(1), at(0)));
+    let fork = format!("fork first --at {} --to second", at(0));
     for words in [
         "threads",
         "status first",
@@ -67,7 +68,7 @@ fn every_command_takes_a_store_of_either_kind(#[case] store: &str) {
         "export first first.superstep",
         "gc --keep-last 2 --compact",
         "import first.superstep --thread other --trust",
-        "fork first --to second",
+        &fork,
         "delete second",
         "trust",
         "repair rescued",
