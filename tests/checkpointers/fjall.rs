@@ -149,6 +149,18 @@ async fn a_missing_file_is_named_and_nothing_is_created(#[case] name: &str, #[ca
     assert!(contents(&path).iter().map(|(name, _)| name).eq(before.iter().map(|(name, _)| name)));
 }
 
+#[tokio::test]
+async fn a_store_that_lost_its_small_files_is_not_taken_for_a_new_one() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("store");
+    filled(&path).await;
+    fs::remove_file(path.join("tip")).unwrap();
+    fs::remove_file(path.join("format")).unwrap();
+    let before = contents(&path).len();
+    assert!(refused(&path).to_string().contains("its file `tip` is missing or empty"));
+    assert_eq!(contents(&path).len(), before);
+}
+
 #[rstest]
 #[case("holder")]
 #[case("lock")]

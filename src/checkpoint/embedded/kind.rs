@@ -22,10 +22,10 @@ impl StoreKind {
     pub fn of(path: impl AsRef<Path>) -> Option<Self> {
         let path = path.as_ref();
         let is_there = |name: &&str| path.join(name).symlink_metadata().is_ok();
-        if Self::Fjall.files().iter().any(|name| is_there(&name)) || begins_with_fjall(path) {
+        if Self::Fjall.files().iter().any(is_there) || begins_with_fjall(path) {
             return Some(Self::Fjall);
         }
-        Self::Sled.files().iter().any(|name| is_there(&name)).then_some(Self::Sled)
+        Self::Sled.files().iter().any(is_there).then_some(Self::Sled)
     }
 
     /// Returns the name of the kind: `sled` or `fjall`.

@@ -45,7 +45,7 @@ fn check(path: &Path) -> Result<(bool, Option<CommitMarker>)> {
     let marker = CommitMarker::read(path)?;
     match &marker {
         Some(marker) => survey::check(path, marker.number)?,
-        None if is_old => {
+        None if is_old || survey::holds_commits(path)? => {
             let reason = "its file `tip` is missing or empty, so whether its newest commits are there is unknown";
             return Err(broken(path, reason));
         }

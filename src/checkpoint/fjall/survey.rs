@@ -12,6 +12,7 @@ use std::path::{Display, Path, PathBuf};
 
 use super::journal::{Extent, Rest, walk};
 use crate::checkpoint::CheckpointError;
+use crate::checkpoint::embedded::epoch::EPOCH_SHIFT;
 use crate::checkpoint::embedded::files::{self, broken, io_at};
 
 type Result<T> = std::result::Result<T, CheckpointError>;
@@ -42,6 +43,23 @@ pub(super) fn check(store: &Path, acknowledged: u64) -> Result<()> {
         return Err(broken(store, "its journal ends before the newest acknowledged commit"));
     }
     Ok(())
+}
+
+/// Returns whether a store without a commit marker holds more than its creation wrote: the record of its first opening.
+///
+/// # Errors
+/// [`CheckpointError::DamagedStore`] or [`CheckpointError::Io`] if its files cannot be read.
+pub(super) fn holds_commits(store: &Path) -> Result<bool> {
+    if !entries(&store.join("keyspaces/1/tables"))?.is_empty() {
+        return Ok(true);
+    }
+    for (_, path) in journals(store)? {
+        let file = io_at(&path, "open the file", files::read(&path))?;
+        if io_at(&path, "read the file", walk(file, 0))?.commit > 1 << EPOCH_SHIFT {
+            return Ok(true);
+        }
+    }
+    Ok(false)
 }
 
 /// Checks that the folders of tables hold only files that may be tables: fjall panics over others, and a panic while it
