@@ -2,7 +2,7 @@
 //! is in the store.
 
 use std::fs::{File, TryLockError};
-use std::io::{ErrorKind, Read, Write};
+use std::io::{Read, Write};
 use std::path::Path;
 
 use super::directory::writable;
@@ -47,7 +47,7 @@ impl Lock {
     pub(in crate::checkpoint) fn share(store: &Path) -> Result<Option<Self>, CheckpointError> {
         let path = store.join(NAME);
         let file = match files::read(&path) {
-            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
             opened => io_at(&path, "open the file", opened)?,
         };
         match file.try_lock_shared() {
