@@ -1,4 +1,4 @@
-//! The conformance kit over the stores of this crate, and the promises of the embedded store alone.
+//! The conformance kit over the stores of this crate, and the promises of the embedded stores alone.
 
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
@@ -8,37 +8,39 @@ mod fuzzed;
 #[path = "checkpointers/stores.rs"]
 mod stores;
 
-#[cfg(feature = "sled")]
 #[path = "checkpointers/backup.rs"]
 mod backup;
 
-#[cfg(feature = "sled")]
 #[path = "checkpointers/compact.rs"]
 mod compact;
 
-#[cfg(feature = "sled")]
+#[path = "checkpointers/copy.rs"]
+mod copy;
+
+#[cfg(unix)]
+#[path = "checkpointers/fjall.rs"]
+mod fjall;
+
 #[path = "checkpointers/filled.rs"]
 mod filled;
 
-#[cfg(feature = "sled")]
 #[path = "checkpointers/planted.rs"]
 mod planted;
 
-#[cfg(feature = "sled")]
 #[path = "checkpointers/read_only.rs"]
 mod read_only;
 
-#[cfg(feature = "sled")]
 #[path = "checkpointers/sled.rs"]
 mod sled;
 
 use rstest::rstest;
-use stores::Memory;
+use stores::{Embedded, Memory};
 use superstep::checkpoint::kit;
 
 #[rstest]
 #[case::memory(&Memory)]
-#[cfg_attr(feature = "sled", case::sled(&stores::Sled::default()))]
+#[case::sled(&Embedded::sled())]
+#[case::fjall(&Embedded::fjall())]
 #[tokio::test]
 async fn every_checkpointer_passes_the_kit(#[case] harness: &dyn kit::Harness) {
     let failures = kit::check_all(harness).await;

@@ -384,6 +384,7 @@ fn the_whole_help() {
       import       Take a thread from a file
       trust        Let an imported thread be run
       repair       Save what can be read of a damaged store into a new one
+      copy-store   Copy all threads of a store into another one, of any kind
       graphs       List the graphs of this program
       graph        Draw a graph, or where a thread of it stands
       completions  Print a script that completes commands in a shell
@@ -399,8 +400,8 @@ fn the_whole_help() {
       -V, --version  Print version
 
     Everywhere:
-          --store <PATH>   Where threads are kept: a directory [env: SUPERSTEP_STORE] [default:
-                           .superstep/store]
+          --store <PATH>   Where threads are kept: a directory, of sled unless `fjall:` stands before it
+                           [env: SUPERSTEP_STORE] [default: .superstep/store]
           --read-only      Only look at the store, and write nothing there
           --json           Print JSON for programs; errors too, on standard error
           --log[=<LEVEL>]  Tell on standard error what begins, ends and goes wrong; LEVEL: error, warn,
@@ -441,6 +442,7 @@ fn the_whole_help() {
 #[case("import")]
 #[case("trust")]
 #[case("repair")]
+#[case("copy-store")]
 #[case("graphs")]
 #[case("graph")]
 #[case("completions")]

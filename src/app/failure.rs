@@ -191,6 +191,10 @@ fn hint(error: &RunError) -> Option<&'static str> {
             "to look at it is possible, with `--read-only`; to write, be its owner, give write permission back \
              (`chmod -R u+w`), or copy its directory and name the copy with `--store PATH`"
         }
+        RunError::Checkpoint(CheckpointError::OtherStore { found: "fjall", .. }) => {
+            "put `fjall:` before its path: `--store fjall:PATH`"
+        }
+        RunError::Checkpoint(CheckpointError::OtherStore { .. }) => "name it by its path alone: `--store PATH`",
         RunError::NoSuchSignal { .. } => {
             "a task has received it, or it was discarded; `{status}` lists the signals in the mailbox"
         }

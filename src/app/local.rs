@@ -1,6 +1,5 @@
 //! [`Local`]: the thread service of a store that this process holds.
 
-use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
@@ -12,8 +11,9 @@ use super::failure::Failure;
 use super::graphs::Graphs;
 use super::service::{AnswerInput, AnswerRequest, EventSink, SignalInput, ThreadRequest, ThreadService, ThreadsQuery};
 use super::shapes::{CheckpointReport, OpenQuestion, SignalReport, ThreadLine, ThreadReport};
+use super::store_location::StoreLocation;
 use crate::checkpoint::unknown_thread::near_threads;
-use crate::checkpoint::{CheckpointError, CheckpointId, Checkpointer, Claim, SledCheckpointer, SledOptions, ThreadId};
+use crate::checkpoint::{CheckpointError, CheckpointId, Checkpointer, Claim, ThreadId};
 use crate::graph::{
     Answer, InterruptId, Question, RunError, SignalId, SignalRequest, StatusKind, ThreadFilter, ThreadInfo,
 };
@@ -42,30 +42,35 @@ pub(crate) enum Access {
     ReadOnly,
 }
 
-fn open_for_reading(path: &Path) -> Result<SledCheckpointer, CheckpointError> {
-    match SledCheckpointer::open(path) {
-        Err(error) if error.is_unwritable() => SledCheckpointer::open_read_only(path).map_err(|_| error),
+fn open_for_reading(store: &StoreLocation) -> Result<Arc<dyn Checkpointer>, CheckpointError> {
+    match store.open() {
+        Err(error) if error.is_unwritable() => store.open_read_only().and_then(Result::ok).ok_or(error),
         opened => opened,
     }
 }
 
+fn not_read_only(store: &StoreLocation) -> Failure {
+    let kind = store.kind;
+    Failure::usage(format!(
+        "a {kind} store cannot be opened read-only: {kind} repairs the end of its journal when it opens it"
+    ))
+    .help("leave out `--read-only`, or look at a copy of the store's directory")
+}
+
 impl Local {
     /// Opens an existing store.
-    pub(crate) fn open(graphs: &Arc<Graphs>, path: &Path, access: Access) -> Result<OpenedStore, Failure> {
-        Self::find(path)?;
+    pub(crate) fn open(graphs: &Arc<Graphs>, store: &StoreLocation, access: Access) -> Result<OpenedStore, Failure> {
+        Self::find(store)?;
         match access {
-            Access::Write => Self::create(graphs, path),
-            Access::Remove => {
-                let options = SledOptions { spend_reserve: true, ..SledOptions::default() };
-                Self::opening(graphs, SledCheckpointer::open_with(path, options))
-            }
-            Access::ReadOnly => Self::opening(graphs, SledCheckpointer::open_read_only(path)),
-            Access::Look => Self::opening(graphs, open_for_reading(path)),
+            Access::Write => Self::create(graphs, store),
+            Access::Remove => Self::opening(graphs, store.open_to_remove()),
+            Access::ReadOnly => Self::opening(graphs, store.open_read_only().ok_or_else(|| not_read_only(store))?),
+            Access::Look => Self::opening(graphs, open_for_reading(store)),
         }
     }
 
     /// Fails if there is no store.
-    fn find(path: &Path) -> Result<(), Failure> {
+    fn find(StoreLocation { path, .. }: &StoreLocation) -> Result<(), Failure> {
         let holder = path.join("holder");
         let is_there = holder.try_exists().map_err(|error| {
             Failure::new(format!("cannot look for a store at {}: {error}", path.display()))
@@ -79,16 +84,16 @@ impl Local {
     }
 
     /// Opens a store, or creates one.
-    pub(crate) fn create(graphs: &Arc<Graphs>, path: &Path) -> Result<OpenedStore, Failure> {
-        Self::opening(graphs, SledCheckpointer::open(path))
+    pub(crate) fn create(graphs: &Arc<Graphs>, store: &StoreLocation) -> Result<OpenedStore, Failure> {
+        Self::opening(graphs, store.open())
     }
 
     fn opening(
         graphs: &Arc<Graphs>,
-        opened: Result<SledCheckpointer, CheckpointError>,
+        opened: Result<Arc<dyn Checkpointer>, CheckpointError>,
     ) -> Result<OpenedStore, Failure> {
         match opened {
-            Ok(store) => Ok(OpenedStore::Open(Self { graphs: Arc::clone(graphs), store: Arc::new(store) })),
+            Ok(store) => Ok(OpenedStore::Open(Self { graphs: Arc::clone(graphs), store })),
             Err(error @ CheckpointError::Locked { .. }) => Ok(OpenedStore::Locked(error.into())),
             Err(error) => Err(error.into()),
         }

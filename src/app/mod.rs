@@ -42,6 +42,7 @@ mod service;
 mod settings;
 mod shapes;
 mod signal;
+mod store_location;
 mod stored;
 mod text;
 mod thread;

@@ -321,7 +321,7 @@ fn usage_error(rendered: impl std::fmt::Display) -> Failure {
 
 fn given_store(matches: &ArgMatches, globals: &Globals) -> Option<std::path::PathBuf> {
     let given = leaf(matches).value_source("store") == Some(ValueSource::CommandLine);
-    given.then(|| globals.store.clone())
+    given.then(|| globals.store.argument())
 }
 
 /// Returns the matches of the innermost command.

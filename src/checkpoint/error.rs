@@ -117,6 +117,16 @@ pub enum CheckpointError {
         /// The file, and the reason.
         reason: String,
     },
+    /// The directory holds a store of another kind. Nothing was opened or changed.
+    #[error("the store at {} is a {found} store, and was opened as a {opened} store", path.display())]
+    OtherStore {
+        /// The store.
+        path: PathBuf,
+        /// Kind of the store: "fjall".
+        found: &'static str,
+        /// Kind that was asked for.
+        opened: &'static str,
+    },
     /// Another process has the store open.
     #[error("the store at {} is open already ({holder})", path.display())]
     Locked {
@@ -219,12 +229,12 @@ impl CheckpointError {
     }
 
     /// Returns whether the store cannot be written; reads may still be possible.
-    #[cfg(all(feature = "sled", feature = "app"))]
+    #[cfg(all(any(feature = "sled", feature = "fjall"), feature = "app"))]
     pub(crate) fn is_unwritable(&self) -> bool {
         matches!(self, Self::NotWritable { .. }) || self.is_full_disk()
     }
 
-    #[cfg(all(feature = "sled", feature = "app"))]
+    #[cfg(all(any(feature = "sled", feature = "fjall"), feature = "app"))]
     pub(crate) fn is_full_disk(&self) -> bool {
         match self {
             Self::DiskFull { .. } => true,
@@ -272,6 +282,12 @@ impl CheckpointError {
             Self::UnsafeStore { .. } => {
                 "a store holds only regular files and directories; find out who put this there, and remove it, or copy the \
                  store's own files to a new directory"
+            }
+            Self::OtherStore { found: "fjall", .. } => {
+                "open it with `FjallCheckpointer`; on the command line, put `fjall:` before its path"
+            }
+            Self::OtherStore { .. } => {
+                "open it with `SledCheckpointer`; on the command line, give its path alone or after `sled:`"
             }
             Self::Poisoned { reason } if reason.contains(NO_SPACE) => {
                 "free some space on its disk and open the store again: every acknowledged commit is in it"

@@ -1,17 +1,21 @@
 //! Checkpoints and their storage: ids, keys, records, the [`Checkpointer`] contract, and its stores.
 //!
 //! This room handles bytes and names. It knows nothing of states, nodes or graphs, and imports nothing from the rooms
-//! above it. Only `sled` names the embedded store.
+//! above it. Only `sled` and `fjall` name their databases; what both stores share is in `embedded`.
 
 mod checkpointer;
 mod codec;
 mod depth;
 mod effect_record;
+#[cfg(any(feature = "sled", feature = "fjall"))]
+mod embedded;
 mod envelope;
 pub(crate) mod error;
 mod event_record;
 #[cfg(feature = "test-util")]
 mod failing;
+#[cfg(feature = "fjall")]
+mod fjall;
 mod id;
 mod key;
 pub mod key_bytes;
@@ -23,7 +27,7 @@ mod memory;
 pub(crate) mod no_sled;
 pub(crate) mod panics;
 mod record;
-#[cfg(feature = "sled")]
+#[cfg(any(feature = "sled", feature = "fjall"))]
 mod repair;
 mod retention;
 mod shape;
@@ -35,10 +39,14 @@ mod transport;
 pub(crate) mod unknown_thread;
 mod wait_record;
 
-#[cfg(all(feature = "sled", feature = "test-util"))]
-pub use self::sled::SledFaults;
+#[cfg(all(any(feature = "sled", feature = "fjall"), feature = "test-util"))]
+pub use self::embedded::StoreFaults;
+#[cfg(any(feature = "sled", feature = "fjall"))]
+pub use self::embedded::{Compacted, StoreKind};
+#[cfg(feature = "fjall")]
+pub use self::fjall::{FjallCheckpointer, FjallOptions};
 #[cfg(feature = "sled")]
-pub use self::sled::{Compacted, SledCheckpointer, SledOptions};
+pub use self::sled::{SledCheckpointer, SledOptions};
 pub use checkpointer::{BoxFuture, Checkpointer, Commit, Head, Order, Receipt, Record};
 pub use codec::{FORMAT, decode_record, encode_record};
 pub(crate) use codec::{encode_value, value_deserializer};
@@ -58,13 +66,14 @@ pub use record::{
     ForeignRecord, HandledRecord, JoinRecord, LogRange, QuestionRecord, SendRecord, Shape, Slot, Source, StopRecord,
     TagRecord, TaskRecord, TaskStatus, WriteRecord,
 };
-#[cfg(feature = "sled")]
+#[cfg(any(feature = "sled", feature = "fjall"))]
 pub use repair::{LostCheckpoint, Repaired, RepairedThread};
 pub use retention::{Retention, Swept, SweptStore, SweptThread, gc, gc_all};
 pub(crate) use threads::foreign::{about_thread, of_store};
 pub use threads::foreign::{foreign, trust};
 pub use threads::tags::{tag, tags, untag};
 pub use transport::backup::{BackedUp, backup};
+pub use transport::copy::{Copied, copy_threads};
 pub use transport::export::{ExportOptions, Exported, export_thread};
 #[cfg(feature = "test-util")]
 pub(crate) use transport::import::Unpacked;

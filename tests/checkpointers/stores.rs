@@ -1,13 +1,13 @@
 //! Harnesses of the kit for the stores of this crate.
 
-use std::sync::Arc;
-#[cfg(feature = "sled")]
-use std::sync::Mutex;
+use std::path::Path;
+use std::sync::{Arc, Mutex};
 
 use superstep::checkpoint::kit::Harness;
-use superstep::checkpoint::{BoxFuture, CheckpointError, Checkpointer, MemoryCheckpointer};
-#[cfg(feature = "sled")]
-use superstep::checkpoint::{Key, SledCheckpointer, SledFaults, ThreadId};
+use superstep::checkpoint::{
+    BoxFuture, CheckpointError, Checkpointer, FjallCheckpointer, Key, MemoryCheckpointer, SledCheckpointer,
+    StoreFaults, ThreadId,
+};
 
 type OpenResult = Result<Arc<dyn Checkpointer>, CheckpointError>;
 
@@ -19,32 +19,54 @@ impl Harness for Memory {
     }
 }
 
-/// The harness of the embedded store; holds the directory of the store opened last.
-#[cfg(feature = "sled")]
-#[derive(Default)]
-pub(crate) struct Sled(Mutex<Option<(tempfile::TempDir, SledFaults)>>);
+/// An embedded store, with what makes it fail.
+type Opened = Result<(Arc<dyn Checkpointer>, StoreFaults), CheckpointError>;
 
-#[cfg(feature = "sled")]
-impl Sled {
-    fn open_in(&self, directory: tempfile::TempDir) -> OpenResult {
-        let store = SledCheckpointer::open(directory.path())?;
-        *self.0.lock().unwrap() = Some((directory, store.faults()));
-        Ok(Arc::new(store))
+fn sled(path: &Path) -> Opened {
+    let store = SledCheckpointer::open(path)?;
+    let faults = store.faults();
+    Ok((Arc::new(store), faults))
+}
+
+fn fjall(path: &Path) -> Opened {
+    let store = FjallCheckpointer::open(path)?;
+    let faults = store.faults();
+    Ok((Arc::new(store), faults))
+}
+
+/// The harness of an embedded store; holds the directory of the store opened last.
+pub(crate) struct Embedded {
+    opener: fn(&Path) -> Opened,
+    last: Mutex<Option<(tempfile::TempDir, StoreFaults)>>,
+}
+
+impl Embedded {
+    pub(crate) fn sled() -> Self {
+        Self { opener: sled, last: Mutex::default() }
     }
 
-    fn faults(&self) -> SledFaults {
-        self.0.lock().unwrap().as_ref().unwrap().1.clone()
+    pub(crate) fn fjall() -> Self {
+        Self { opener: fjall, last: Mutex::default() }
+    }
+
+    fn open_in(&self, directory: tempfile::TempDir) -> OpenResult {
+        let (store, faults) = (self.opener)(directory.path())?;
+        *self.last.lock().unwrap() = Some((directory, faults));
+        Ok(store)
+    }
+
+    fn faults(&self) -> StoreFaults {
+        self.last.lock().unwrap().as_ref().unwrap().1.clone()
     }
 }
 
-#[cfg(feature = "sled")]
-impl Harness for Sled {
+impl Harness for Embedded {
     fn open(&self) -> BoxFuture<'_, OpenResult> {
         Box::pin(async { self.open_in(tempfile::tempdir().unwrap()) })
     }
 
     fn reopen(&self) -> BoxFuture<'_, Option<OpenResult>> {
-        let (directory, _) = self.0.lock().unwrap().take().unwrap();
+        let (directory, _) = self.last.lock().unwrap().take().unwrap();
         Box::pin(async { Some(self.open_in(directory)) })
     }
 

@@ -23,7 +23,11 @@ pub(crate) struct World {
 
 impl World {
     pub(crate) fn new(store: impl Checkpointer) -> Self {
-        Self { store: Arc::new(store), cache: Arc::new(MemoryCache::default()) }
+        Self::over(Arc::new(store))
+    }
+
+    pub(crate) fn over(store: Arc<dyn Checkpointer>) -> Self {
+        Self { store, cache: Arc::new(MemoryCache::default()) }
     }
 }
 

@@ -6,11 +6,13 @@ use std::io::{BufRead, BufReader, Read, Write};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
+use rstest::rstest;
 use serde_json::Value;
-use superstep::checkpoint::{Checkpointer, MemoryCheckpointer, SledCheckpointer};
+use superstep::checkpoint::MemoryCheckpointer;
 use superstep::graph::Durability;
 
 use crate::bodies::Journal;
+use crate::databases::Database;
 use crate::drive::{Life, World, logged};
 use crate::rng::Rng;
 
@@ -22,9 +24,9 @@ const SEED: &str = "SUPERSTEP_CRASH_SEED";
 const SEEDS: [(u64, Durability); 3] = [(6, Durability::Sync), (9, Durability::Sync), (12, Durability::Async)];
 
 /// Creates the life of a seed over a store.
-fn life(seed: u64, store: impl Checkpointer, journal: Journal) -> Life {
+fn life(seed: u64, world: World, journal: Journal) -> Life {
     let (_, durability) = SEEDS.into_iter().find(|known| known.0 == seed).unwrap();
-    Life::new(seed, World::new(store), durability, journal)
+    Life::new(seed, world, durability, journal)
 }
 
 /// Prints a line past the test harness, which would capture it. Reads one byte of the input first, so that a process
@@ -38,9 +40,9 @@ pub(crate) fn report(line: &str) {
 #[tokio::test]
 async fn child() {
     let (Ok(store), Ok(seed)) = (std::env::var(STORE), std::env::var(SEED)) else { return };
-    let store = SledCheckpointer::open(store).unwrap();
+    let store = Database::named().open(Path::new(&store)).unwrap();
     let journal = Journal::with_listener(|task| report(&format!("start {task}")));
-    let mut life = life(seed.parse().unwrap(), store, journal);
+    let mut life = life(seed.parse().unwrap(), World::over(store), journal);
     let end = life.run_through(|id, values| report(&format!("ack {id} {values}"))).await.unwrap();
     report(&format!("end {end}"));
 }
@@ -69,10 +71,10 @@ impl Transcript {
     }
 }
 
-fn spawn(store: &Path, seed: u64) -> Child {
+fn spawn(store: &Path, database: Database, seed: u64) -> Child {
     let mut command = Command::new(std::env::current_exe().unwrap());
     command.args(["kill::child", "--exact", "--test-threads=1", "--nocapture"]);
-    command.env(STORE, store).env(SEED, seed.to_string());
+    command.env(STORE, store).env(SEED, seed.to_string()).env(Database::NAME, database.name());
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap()
 }
 
@@ -104,22 +106,27 @@ pub(crate) fn complete_line(output: &mut impl BufRead) -> Option<String> {
 }
 
 /// Opens the store that processes left, for reading.
-fn life_of(seed: u64, directory: &Path) -> Life {
-    life(seed, SledCheckpointer::open(directory).unwrap(), Journal::default())
+fn life_of(seed: u64, database: Database, directory: &Path) -> Life {
+    life(seed, World::over(database.open(directory).unwrap()), Journal::default())
 }
 
 /// Kills processes until one reaches the end; returns its final state and the number of kills.
-async fn killed_until_the_end(seed: u64, durability: Durability, directory: &Path) -> (Value, usize) {
+async fn killed_until_the_end(
+    seed: u64,
+    durability: Durability,
+    database: Database,
+    directory: &Path,
+) -> (Value, usize) {
     let mut rng = Rng::new(seed);
     let mut acknowledged: Vec<(u64, Value)> = vec![];
     let mut done: BTreeSet<String> = BTreeSet::new();
     for kills in 0..300 {
-        let transcript = killed(spawn(directory, seed), 2 + rng.below(7), rng.below(4000));
+        let transcript = killed(spawn(directory, database, seed), 2 + rng.below(7), rng.below(4000));
         let again: Vec<&String> = transcript.started.iter().filter(|&task| done.contains(task)).collect();
         assert!(again.is_empty(), "seed {seed}: ran again though acknowledged: {again:#?}");
         done.extend(transcript.acknowledged.iter().flat_map(|(_, values)| logged(values)));
         acknowledged.extend(transcript.acknowledged);
-        let life_of = life_of(seed, directory);
+        let life_of = life_of(seed, database, directory);
         if durability == Durability::Sync {
             done.extend(life_of.handled(transcript.started));
         }
@@ -132,16 +139,19 @@ async fn killed_until_the_end(seed: u64, durability: Durability, directory: &Pat
     panic!("seed {seed} makes no progress");
 }
 
+#[rstest]
 #[tokio::test]
-async fn acknowledged_work_of_a_killed_process_is_stored_once_and_not_repeated() {
+async fn acknowledged_work_of_a_killed_process_is_stored_once_and_not_repeated(
+    #[values(Database::Sled, Database::Fjall)] database: Database,
+) {
     let mut kills = 0;
     for (seed, durability) in SEEDS {
-        let mut undisturbed = life(seed, MemoryCheckpointer::new(), Journal::default());
+        let mut undisturbed = life(seed, World::new(MemoryCheckpointer::new()), Journal::default());
         let end = undisturbed.run_through(|_, _| ()).await.unwrap();
         let directory = tempfile::tempdir().unwrap();
-        let (last, killed) = killed_until_the_end(seed, durability, directory.path()).await;
+        let (last, killed) = killed_until_the_end(seed, durability, database, directory.path()).await;
         assert_eq!(last, end, "seed {seed}");
-        let stored = life_of(seed, directory.path());
+        let stored = life_of(seed, database, directory.path());
         assert_eq!(stored.past().await.ancestors(), undisturbed.past().await.ancestors(), "seed {seed}");
         assert_eq!(stored.subgraph_state().await, undisturbed.subgraph_state().await, "seed {seed}");
         kills += killed;

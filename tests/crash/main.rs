@@ -7,6 +7,8 @@ mod bodies;
 mod cuts;
 #[cfg(all(unix, feature = "sled"))]
 mod damage;
+#[cfg(unix)]
+mod databases;
 mod drive;
 mod effects;
 mod graphs;

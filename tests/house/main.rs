@@ -105,8 +105,8 @@ const FOLDERS: [(&str, &[&str]); 19] = [
     ),
 ];
 
-/// The places where the crate `sled` may be named.
-const STORE: [&str; 2] = ["src/checkpoint/sled.rs", "src/checkpoint/sled/"];
+/// Crates of databases, and the only folder that may name each.
+const DATABASES: [(&str, &str); 2] = [("sled", "src/checkpoint/sled/"), ("fjall", "src/checkpoint/fjall/")];
 
 const MAX_LINES: usize = 500;
 
@@ -204,8 +204,9 @@ fn problem_of_path(name: &str, path: &Named) -> Option<String> {
     if path.segments == ["unsafe"] {
         return Some("`unsafe` is not written here".to_owned());
     }
-    if path.names_crate("sled") && !STORE.iter().any(|store| name.starts_with(store)) {
-        return Some("names the crate `sled`; only `checkpoint::sled` may".to_owned());
+    let named = DATABASES.iter().find(|(database, folder)| path.names_crate(database) && !name.starts_with(folder));
+    if let Some((database, _)) = named {
+        return Some(format!("names the crate `{database}`; only `checkpoint::{database}` may"));
     }
     wrong_room(name, path).or_else(|| wrong_folder(name, path))
 }

@@ -16,8 +16,8 @@ GOING_DOWN, NO_JOURNAL_FLUSH = 0x8004587D, 2
 class Disk:
     """An ext4 file system of its own, in a file."""
 
-    def __init__(self, image, place):
-        self.image, self.place = image, place
+    def __init__(self, image, place, kind):
+        self.image, self.place, self.store = image, place, f"{kind}{place}/store"
         with open(image, "wb") as file:
             file.truncate(4 << 30)
         run("mkfs.ext4", "-q", "-F", image)
@@ -90,7 +90,7 @@ def lines_of(pipe, rest):
 
 def write_until_cut(program, disk, size, rng, heard):
     """Lets the program write for a while, cuts, and takes in everything that was said before the cut."""
-    child = subprocess.Popen([program, "write", disk.place + "/store", str(size)], stdout=subprocess.PIPE)
+    child = subprocess.Popen([program, "write", disk.store, str(size)], stdout=subprocess.PIPE)
     pipe, rest, wanted, said = child.stdout.fileno(), b"", rng.randint(1, 60), 0
     while said < wanted:
         lines, rest = lines_of(pipe, rest)
@@ -116,7 +116,7 @@ def write_until_cut(program, disk, size, rng, heard):
 
 
 def read(program, disk, heard):
-    done = subprocess.run([program, "read", disk.place + "/store", "0"], capture_output=True, text=True)
+    done = subprocess.run([program, "read", disk.store, "0"], capture_output=True, text=True)
     heard.compare(done.stdout.splitlines())
     if done.returncode or "panicked" in done.stderr:
         heard.bad.append(f"reading ended with {done.returncode}: {done.stderr[-400:]}")
@@ -125,7 +125,7 @@ def read(program, disk, heard):
 def check_read_only(program, disk, heard):
     """A store on a file system that may only be read is told as such."""
     disk.mount("ro")
-    done = subprocess.run([program, "read", disk.place + "/store", "0"], capture_output=True, text=True)
+    done = subprocess.run([program, "read", disk.store, "0"], capture_output=True, text=True)
     if "Read-only file system" not in done.stderr:
         heard.bad.append(f"on a read-only file system: {done.stderr[-400:]}")
     disk.umount()
@@ -138,13 +138,14 @@ def main():
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--sizes", default="200,3000,30000,100000,300000,1000000", help="bytes of the values")
     parser.add_argument("--image", default=os.path.join(tempfile.gettempdir(), "superstep-power-cut.img"))
+    parser.add_argument("--kind", default="", choices=["", "fjall:"], help="what stands before the path of the store")
     options = parser.parse_args()
     if os.geteuid() != 0:
         raise SystemExit("error: only root may mount and cut\n help: sudo python3 " + " ".join(sys.argv))
     program, bad = os.path.abspath(options.program), 0
     with tempfile.TemporaryDirectory() as place:
         for size in map(int, options.sizes.split(",")):
-            disk, heard, rng = Disk(options.image, place), Heard(), random.Random(f"{options.seed} {size}")
+            disk, heard, rng = Disk(options.image, place, options.kind), Heard(), random.Random(f"{options.seed} {size}")
             for _ in range(options.cuts):
                 disk.mount()
                 write_until_cut(program, disk, size, rng, heard)

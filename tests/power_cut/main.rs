@@ -5,7 +5,7 @@
 use std::io::Write;
 use std::sync::Arc;
 
-use superstep::checkpoint::{CheckpointId, Checkpointer, EffectRecord, Key, Order, decode_record};
+use superstep::checkpoint::{CheckpointId, Checkpointer, EffectRecord, FjallCheckpointer, Key, Order, decode_record};
 use superstep::graph::{EventKind, Mode, Request};
 use superstep::prelude::*;
 
@@ -91,8 +91,8 @@ fn graph() -> CompiledGraph<Tape, Step> {
         .unwrap()
 }
 
-async fn write(store: SledCheckpointer, bytes: u64) {
-    let thread = graph().with_checkpointer(store).thread("t");
+async fn write(store: Arc<dyn Checkpointer>, bytes: u64) {
+    let thread = graph().with_shared_checkpointer(store).thread("t");
     let request = match thread.state().await.unwrap() {
         None => Request::input(Tape::update().bytes(bytes).log(["begun"])),
         Some(_) => Request::proceed(),
@@ -108,8 +108,7 @@ async fn write(store: SledCheckpointer, bytes: u64) {
 }
 
 /// Prints the content of the store, and its errors.
-async fn read(store: SledCheckpointer) {
-    let store = Arc::new(store);
+async fn read(store: Arc<dyn Checkpointer>) {
     let first = Key::Effect { checkpoint: CheckpointId(0), task: 0, key: String::new() };
     let last = Key::Event { checkpoint: CheckpointId(0), number: 0 };
     for (key, bytes) in store.scan(&"t".into(), first..=last, Order::Ascending, usize::MAX).await.unwrap() {
@@ -141,6 +140,14 @@ async fn read(store: SledCheckpointer) {
     }
 }
 
+/// Opens the store at a path, which is of fjall if `fjall:` stands before it.
+fn open(path: &str) -> Arc<dyn Checkpointer> {
+    match path.strip_prefix("fjall:") {
+        Some(path) => Arc::new(FjallCheckpointer::open(path).unwrap()),
+        None => Arc::new(SledCheckpointer::open(path).unwrap()),
+    }
+}
+
 #[tokio::main]
 async fn main() {
     let args: Vec<String> = std::env::args().skip(1).collect();
@@ -148,7 +155,7 @@ async fn main() {
         say("usage: power_cut write|read STORE BYTES; it is for `cut.py`");
         return;
     };
-    let store = SledCheckpointer::open(path).unwrap();
+    let store = open(path);
     match what.as_str() {
         "write" => write(store, bytes.parse().unwrap()).await,
         _ => read(store).await,

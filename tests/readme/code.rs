@@ -113,7 +113,7 @@ mod later {
     use std::sync::Arc;
 
     use superstep::app::App;
-    use superstep::checkpoint::{ExportOptions, Retention, export_thread};
+    use superstep::checkpoint::{ExportOptions, FjallCheckpointer, Retention, copy_threads, export_thread};
     use superstep::graph::Replay;
     use superstep::graph::kit::Fixture;
     use superstep::prelude::*;
@@ -213,6 +213,15 @@ mod later {
         SledCheckpointer::compact("runs.sled")?; // reclaims disk space
         SledCheckpointer::repair("damaged.sled", "new.sled").await?; // copies what is intact; the report lists what is lost
         // </keep>
+        Ok(())
+    }
+
+    async fn copy_store() -> Result<(), Box<dyn std::error::Error>> {
+        // <copy>
+        let (from, to) = (SledCheckpointer::open("runs.sled")?, FjallCheckpointer::open("runs.fjall")?);
+        let copied = copy_threads(&from, &to).await?; // or `superstep copy-store runs.sled fjall:runs.fjall`
+        // </copy>
+        assert!(copied.is_complete());
         Ok(())
     }
 

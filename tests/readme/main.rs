@@ -118,6 +118,7 @@ fn recording_shows_a_run_and_no_folder_of_whoever_made_it() {
 #[case::debug("debug", snippet("debug"))]
 #[case::replay("debug", snippet("replay"))]
 #[case::keep("store", snippet("keep"))]
+#[case::copy("store", snippet("copy"))]
 #[case::failed("testing", snippet("failed"))]
 fn the_guide_shows_compiled_snippets(#[case] page: &str, #[case] code: String) {
     assert_shows(&format!("docs/guide/{page}.md"), &code);

@@ -1,19 +1,19 @@
 //! Options of every command.
 
-use std::path::PathBuf;
-
 use clap::Args;
+use clap::builder::{OsStringValueParser, TypedValueParser};
 
 use crate::app::log::Level;
+use crate::app::store_location::StoreLocation;
 
 /// The options that every command has.
 #[derive(Args, Clone, Debug)]
 #[command(next_help_heading = "Everywhere")]
 pub(crate) struct Globals {
-    /// Where threads are kept: a directory
+    /// Where threads are kept: a directory, of sled unless `fjall:` stands before it
     #[arg(long, global = true, value_name = "PATH", env = "SUPERSTEP_STORE", default_value = ".superstep/store")]
-    #[arg(hide_env_values = true)]
-    pub store: PathBuf,
+    #[arg(hide_env_values = true, value_parser = OsStringValueParser::new().map(StoreLocation::from))]
+    pub store: StoreLocation,
 
     /// Only look at the store, and write nothing there
     #[arg(long, global = true)]

@@ -35,5 +35,5 @@ pub(crate) use runner::Runner;
 pub(crate) use runs::{InteractiveArg, RunArgs};
 pub(crate) use signals::Signal;
 pub(crate) use stops::StopArgs;
-pub(crate) use transfer::{Export, Import, Repair, Trust};
+pub(crate) use transfer::{CopyStore, Export, Import, Repair, Trust};
 pub(crate) use verb::{Verb, is_taken};

@@ -1,8 +1,11 @@
-//! Arguments of the commands that move threads between stores: `export`, `import`, `trust`, `repair`.
+//! Arguments of the commands that move threads between stores: `export`, `import`, `trust`, `repair`, `copy-store`.
 
 use std::path::PathBuf;
 
 use clap::Args;
+use clap::builder::{OsStringValueParser, TypedValueParser};
+
+use crate::app::store_location::StoreLocation;
 
 /// Write a thread as one file, for another store
 ///
@@ -74,4 +77,24 @@ pub(crate) struct Repair {
     /// The new store: a directory that does not exist
     #[arg(value_name = "NEW")]
     pub to: PathBuf,
+}
+
+/// Copy all threads of a store into another one, of any kind
+///
+/// Copies all threads with their history, tags and signals, as they are: a copy may be run. A thread that the other store has
+/// already stays as it is if it is the same; if it is another one of that name, nothing is copied. A copy that was interrupted
+/// can be made again.
+#[derive(Args, Clone, Debug)]
+#[command(after_help = "\
+Examples:
+  {bin} copy-store .superstep/store fjall:runs.fjall
+  {bin} copy-store fjall:runs.fjall sled:backup")]
+pub(crate) struct CopyStore {
+    /// The store to copy: `sled:PATH`, `fjall:PATH`, or the path of a sled store
+    #[arg(value_name = "FROM", value_parser = OsStringValueParser::new().map(StoreLocation::from))]
+    pub from: StoreLocation,
+
+    /// The store to copy into, which is created if it does not exist
+    #[arg(value_name = "TO", value_parser = OsStringValueParser::new().map(StoreLocation::from))]
+    pub to: StoreLocation,
 }

@@ -10,7 +10,7 @@ use super::retention::{Gc, Tag};
 use super::runner::Runner;
 use super::runs::{Cancel, Proceed, Retry};
 use super::signals::Signal;
-use super::transfer::{Export, Import, Repair, Trust};
+use super::transfer::{CopyStore, Export, Import, Repair, Trust};
 
 /// The commands, but for `run`, which is made from the registered graphs.
 #[derive(Subcommand, Clone, Debug)]
@@ -44,6 +44,7 @@ pub(crate) enum Verb {
     Import(Import),
     Trust(Trust),
     Repair(Repair),
+    CopyStore(CopyStore),
     Graphs(Graphs),
     Graph(Draw),
     Completions(Completions),

@@ -11,6 +11,7 @@
 
 mod answer_commands;
 mod answers;
+mod copy_store;
 mod custom;
 mod editor;
 mod edits;

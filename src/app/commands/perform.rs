@@ -42,6 +42,7 @@ impl Session {
             Verb::Import(args) => self.import(args).await,
             Verb::Trust(args) => self.trust(args).await,
             Verb::Repair(args) => self.repair(args).await,
+            Verb::CopyStore(args) => self.copy_store(&args).await,
             Verb::Events(args) => self.events(args).await,
             Verb::Watch(args) => self.watch(args.thread).await,
             Verb::Log(args) => self.log(args).await,

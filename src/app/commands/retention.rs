@@ -7,7 +7,7 @@ use super::session::Session;
 use crate::app::args::{Gc, Tag};
 use crate::app::failure::Failure;
 use crate::app::text::clean;
-use crate::checkpoint::{CheckpointId, Retention, SledCheckpointer, gc, gc_all, tag, tags, untag};
+use crate::checkpoint::{CheckpointId, Retention, gc, gc_all, tag, tags, untag};
 
 impl Session {
     pub(super) async fn gc(&self, args: Gc) -> Result<CommandOutput, Failure> {
@@ -26,7 +26,7 @@ impl Session {
         };
         if args.compact {
             self.close_store(local).await; // compaction wants the store for itself
-            let compacted = SledCheckpointer::compact(&self.store)?;
+            let compacted = self.store.compact()?;
             text.push_str(&format!("\ncompacted: {compacted}"));
             json["compacted"] = crate::app::local::json(&compacted)?;
         }

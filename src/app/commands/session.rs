@@ -1,6 +1,5 @@
 //! One call of the program, and its output about a thread. Must not know a command.
 
-use std::path::PathBuf;
 use std::sync::Arc;
 
 use super::answer_commands::commands;
@@ -10,13 +9,14 @@ use crate::app::control::Control;
 use crate::app::failure::Failure;
 use crate::app::graphs::Graphs;
 use crate::app::shapes::{OpenQuestion, ThreadReport};
+use crate::app::store_location::StoreLocation;
 use crate::app::text;
 use crate::app::watch::View;
 
 pub(crate) struct Session {
     pub graphs: Arc<Graphs>,
     pub caller: Caller,
-    pub store: PathBuf,
+    pub store: StoreLocation,
     /// Set if nothing may be written to the store.
     pub read_only: bool,
     /// The way in which runs are shown.

@@ -69,7 +69,7 @@ impl Session {
             match open()? {
                 OpenedStore::Open(local) => {
                     if !self.read_only {
-                        self.control.serve(&local, &self.store);
+                        self.control.serve(&local, &self.store.path);
                     }
                     return Ok(local);
                 }
@@ -88,7 +88,7 @@ impl Session {
                 OpenedStore::Open(local) => return Ok(Box::new(local)),
                 OpenedStore::Locked(failure) => failure,
             };
-            match reach(&self.store).await {
+            match reach(&self.store.path).await {
                 Ok(Reached::ThreadService(service)) => return Ok(Box::new(service)),
                 Ok(Reached::Nobody) if began.elapsed() < QUEUE => sleep(PAUSE).await,
                 Ok(Reached::Nobody) => {

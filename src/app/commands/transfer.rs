@@ -13,10 +13,9 @@ use super::session::Session;
 use crate::app::args::{Export, Import, Repair, Trust};
 use crate::app::failure::Failure;
 use crate::app::local::Local;
+use crate::app::store_location::StoreLocation;
 use crate::app::text::clean;
-use crate::checkpoint::{
-    ExportOptions, Exported, ImportOptions, SledCheckpointer, ThreadId, export_thread, foreign, trust, unpack,
-};
+use crate::checkpoint::{ExportOptions, Exported, ImportOptions, ThreadId, export_thread, foreign, trust, unpack};
 
 impl Session {
     pub(super) async fn export(&self, args: Export) -> Result<CommandOutput, Failure> {
@@ -105,10 +104,11 @@ impl Session {
 
 impl Session {
     pub(super) async fn repair(&self, args: Repair) -> Result<CommandOutput, Failure> {
-        let repaired = SledCheckpointer::repair(&self.store, &args.to).await?;
+        let repaired = self.store.repair(&args.to).await?;
         let mut json = crate::app::local::json(&repaired)?;
-        json["store"] = args.to.display().to_string().into();
-        CommandOutput::new(lines(&format!("{repaired}\nthe new store is {}", args.to.display())), &json)
+        let new = StoreLocation { kind: self.store.kind, path: args.to }.argument();
+        json["store"] = new.display().to_string().into();
+        CommandOutput::new(lines(&format!("{repaired}\nthe new store is {}", new.display())), &json)
     }
 }
 

@@ -4,46 +4,29 @@
 use std::ops::Bound;
 use std::path::Path;
 use std::time::Duration;
-use std::{fmt, fs, io};
+use std::{fs, io};
 
-use serde::Serialize;
 use sled::Batch;
 
-use super::commit_marker::MarkerFile;
-use super::directory::{restrict, sync_directories};
 use super::disk::{Disk, guarded};
-use super::epoch::EPOCH_SHIFT;
-use super::files::{self, io_at};
-use super::open::{self, OpenedStore};
+use super::open;
 use super::options::SledOptions;
-use super::rows::{DELETIONS, RECORDS, STORE, row_key};
 use super::store::SledCheckpointer;
 use super::swap::{NEW, declare, finish_swap};
 use crate::checkpoint::CheckpointError;
-use crate::checkpoint::envelope::{Envelope, damaged};
+use crate::checkpoint::embedded::commit_marker::MarkerFile;
+use crate::checkpoint::embedded::compacted::{Compacted, size, verify};
+use crate::checkpoint::embedded::directory::{restrict, sync_directories};
+use crate::checkpoint::embedded::engine::Engine;
+use crate::checkpoint::embedded::epoch::EPOCH_SHIFT;
+use crate::checkpoint::embedded::files::{self, io_at};
+use crate::checkpoint::embedded::opening::{OpenedStore, no_store};
+use crate::checkpoint::embedded::rows::{DELETIONS, STORE};
 
 type Result<T> = std::result::Result<T, CheckpointError>;
 
 /// Maximum number of bytes of rows in one batch.
 const BATCH: usize = 4 << 20;
-
-/// Result of a compaction.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-pub struct Compacted {
-    /// Size of the store's files before, in bytes.
-    pub before: u64,
-    /// Size of the store's files after, in bytes.
-    pub after: u64,
-    /// Number of rows copied.
-    pub rows: u64,
-}
-
-impl fmt::Display for Compacted {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { before, after, rows } = self;
-        write!(f, "{before} bytes before, {after} bytes after; {rows} rows written anew")
-    }
-}
 
 impl SledCheckpointer {
     /// Rewrites the store in the directory `path` and replaces the old one, to return the disk space of deleted
@@ -59,9 +42,9 @@ impl SledCheckpointer {
     pub fn compact(path: impl AsRef<Path>) -> Result<Compacted> {
         let path = path.as_ref();
         if !path.join("format").exists() {
-            return Err(open::no_store("compact the store", path));
+            return Err(no_store("compact the store", path));
         }
-        let OpenedStore { disk, marker_file, lock, epoch } =
+        let OpenedStore { engine: disk, marker_file, lock, epoch } =
             open::open(path, &SledOptions { spend_reserve: true, ..SledOptions::default() })?;
         let before = size(path);
         let new = path.join(NEW);
@@ -84,7 +67,7 @@ impl SledCheckpointer {
 /// Copies every row into a new database, after verifying it.
 fn build(old: &Disk, new: &Path, epoch: u64) -> Result<u64> {
     io_at(new, "create the directory", fs::create_dir(new))?;
-    let disk = Disk::open(new, SledOptions::default().cache_bytes)?;
+    let disk = Disk::open(new, &SledOptions::default())?;
     let rows = match copy(old, &disk) {
         Ok(rows) => rows,
         Err(error) => return Err(disk.discard(error)),
@@ -95,7 +78,7 @@ fn build(old: &Disk, new: &Path, epoch: u64) -> Result<u64> {
     })?;
     MarkerFile::open(new)?.write(epoch << EPOCH_SHIFT, STORE);
     wait_until_closed(new)?;
-    sync_directories(new)?;
+    sync_directories(new, &["db", "conf", "blobs"])?;
     Ok(rows)
 }
 
@@ -112,10 +95,10 @@ fn copy(old: &Disk, new: &Disk) -> Result<u64> {
         batch.insert(key, value);
         if bytes >= BATCH {
             bytes = 0;
-            new.write(std::mem::take(&mut batch))?;
+            new.apply(std::mem::take(&mut batch))?;
         }
     }
-    new.write(batch).map(|()| rows)
+    new.apply(batch).map(|()| rows)
 }
 
 /// Waits until sled's background threads have closed a dropped database; until then they may write to its files.
@@ -131,24 +114,6 @@ fn wait_until_closed(path: &Path) -> Result<()> {
     io_at(&log, "close the file", Err(std::io::Error::other("the store still uses it")))
 }
 
-fn verify(key: &[u8], row: &[u8]) -> Result<()> {
-    match key {
-        STORE => {
-            Envelope::decode_prefix(row).map(drop).map_err(|_| damaged(&[], "the store's own record does not match"))
-        }
-        [RECORDS, ..] => {
-            let carved =
-                Envelope::decode_prefix(row).map_err(|_| damaged(&key[1..], "it does not match its checksum"))?;
-            if row_key(carved.name, carved.part) == key {
-                Ok(())
-            } else {
-                Err(damaged(&key[1..], "it holds another record"))
-            }
-        }
-        _ => Ok(()),
-    }
-}
-
 /// Errors of the new database are not damage of the store.
 fn refused(path: &Path, error: CheckpointError) -> CheckpointError {
     match error {
@@ -157,15 +122,4 @@ fn refused(path: &Path, error: CheckpointError) -> CheckpointError {
         }
         other => other,
     }
-}
-
-/// Returns the total size of the files under a directory, in bytes.
-fn size(path: &Path) -> u64 {
-    let Ok(entries) = fs::read_dir(path) else { return 0 };
-    let of = |entry: fs::DirEntry| match entry.metadata() {
-        Ok(metadata) if metadata.is_dir() => size(&entry.path()),
-        Ok(metadata) => metadata.len(),
-        Err(_) => 0,
-    };
-    entries.filter_map(std::io::Result::ok).map(of).sum()
 }

@@ -9,14 +9,18 @@ use std::fmt::Debug;
 use std::fs::{self, File};
 use std::ops::Bound;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::SystemTime;
 
 use sled::{Batch, Db, IVec, Iter};
 
-use super::faults::Faults;
-use super::files::{self, io_at};
-use super::quiet::catch_quietly;
+use super::options::SledOptions;
 use super::segment::SEGMENT;
+use crate::checkpoint::embedded::engine::{Engine, RowIter, Rows, Source, Tree};
+use crate::checkpoint::embedded::faults::Faults;
+use crate::checkpoint::embedded::files::{self, broken, io_at};
+use crate::checkpoint::embedded::quiet::catch_quietly;
+use crate::checkpoint::embedded::reserve;
 use crate::checkpoint::{CheckpointError, Order};
 
 #[derive(Debug)]
@@ -29,6 +33,8 @@ pub(super) struct Disk {
     blobs_changed: Option<SystemTime>,
     /// Size of the page cache in bytes.
     cache_bytes: u64,
+    /// True if space is reserved for a full disk, or must not be.
+    has_reserve: AtomicBool,
     faults: Faults,
 }
 
@@ -36,29 +42,72 @@ pub(super) struct Disk {
 /// shards, however large the pages are.
 const ACCESSES: u64 = 64 * 256;
 
-pub(super) type Row = (IVec, IVec);
+/// Size of the reserve in bytes: the rest of a segment, which an opening fills, the next one, and one of a compacted
+/// store.
+const RESERVE: u64 = 3 * SEGMENT as u64;
 
-pub(super) type Rows<'a> = Box<dyn Iterator<Item = Result<Row, CheckpointError>> + 'a>;
+type Row = (IVec, IVec);
 
-/// Read access to rows by key.
-pub(super) trait Tree: Debug + Send + Sync {
-    fn get(&self, key: &[u8]) -> Result<Option<IVec>, CheckpointError>;
+impl Source for Disk {
+    type Bytes = IVec;
+    type Snapshot<'a> = &'a Disk;
 
-    /// Returns the rows between two keys, both included; `lo` must not be after `hi`.
-    fn range(&self, lo: &[u8], hi: &[u8], order: Order) -> Rows<'_>;
+    fn snapshot(&self) -> &Disk {
+        self
+    }
 }
 
-impl Tree for Disk {
+impl Tree for &Disk {
+    type Bytes = IVec;
+
     fn get(&self, key: &[u8]) -> Result<Option<IVec>, CheckpointError> {
-        self.get(key)
+        Disk::get(self, key)
     }
 
-    fn range(&self, lo: &[u8], hi: &[u8], order: Order) -> Rows<'_> {
+    fn range<'a>(&'a self, lo: &[u8], hi: &[u8], order: Order) -> RowIter<'a, IVec> {
         let rows = self.rows(lo, Bound::Included(hi));
         match order {
             Order::Ascending => Box::new(rows),
             Order::Descending => Box::new(rows.rev()),
         }
+    }
+}
+
+impl Engine for Disk {
+    const SHOWS_UNSYNCED: bool = true;
+
+    fn write(&self, rows: Rows) -> Result<(), CheckpointError> {
+        let (mut batch, mut heavy) = (Batch::default(), vec![]);
+        for (key, row) in rows {
+            match row {
+                Some(row) => {
+                    if self.is_heavy(row.len()) {
+                        heavy.push((key.clone(), row.len()));
+                    }
+                    batch.insert(key, row);
+                }
+                None => batch.remove(key),
+            }
+        }
+        self.apply(batch)?;
+        self.weigh_all(&heavy)
+    }
+
+    fn maintain(&self) {
+        if !self.has_reserve.load(Ordering::Relaxed) {
+            let log = fs::symlink_metadata(self.path.join("db")).map_or(0, |log| log.len());
+            self.has_reserve.store(reserve::take(&self.path, log, RESERVE), Ordering::Relaxed);
+        }
+    }
+
+    /// sled writes on drop, and may panic.
+    fn discard(self, error: CheckpointError) -> CheckpointError {
+        _ = catch_quietly(move || drop(self));
+        error
+    }
+
+    fn faults(&self) -> &Faults {
+        &self.faults
     }
 }
 
@@ -69,27 +118,20 @@ pub(super) struct RangeIter<'a> {
 
 impl Disk {
     /// Opens or creates the database in the directory `path`, which exists and is locked.
-    pub(super) fn open(path: &Path, cache_bytes: u64) -> Result<Self, CheckpointError> {
+    pub(super) fn open(path: &Path, options: &SledOptions) -> Result<Self, CheckpointError> {
+        let cache_bytes = options.cache_bytes;
         let config =
             ::sled::Config::new().path(path).segment_size(SEGMENT).cache_capacity(cache_bytes).flush_every_ms(None);
         let db = guarded(path, || config.open())?;
         let log = io_at(path, "open the store", files::read(&path.join("db")))?;
         let blobs_changed = changed(&path.join("blobs"));
-        let disk = Self { path: path.into(), db, log, blobs_changed, cache_bytes, faults: Faults::default() };
+        let has_reserve = AtomicBool::new(options.spend_reserve);
+        let disk =
+            Self { path: path.into(), db, log, blobs_changed, cache_bytes, has_reserve, faults: Faults::default() };
         match disk.list_blobs() {
             Ok(()) => Ok(disk),
             Err(error) => Err(disk.discard(error)),
         }
-    }
-
-    pub(super) fn path(&self) -> &Path {
-        &self.path
-    }
-
-    /// Drops the database after an error and returns the error. sled writes on drop, and may panic.
-    pub(super) fn discard(self, error: CheckpointError) -> CheckpointError {
-        _ = catch_quietly(move || drop(self));
-        error
     }
 
     pub(super) fn get(&self, key: &[u8]) -> Result<Option<IVec>, CheckpointError> {
@@ -101,7 +143,7 @@ impl Disk {
     }
 
     /// Returns whether a row is so large that one access to it counts as several.
-    pub(super) fn is_heavy(&self, bytes: usize) -> bool {
+    fn is_heavy(&self, bytes: usize) -> bool {
         self.weight(bytes) > 0
     }
 
@@ -132,13 +174,13 @@ impl Disk {
     }
 
     /// Writes rows atomically, and returns when they are on disk.
-    pub(super) fn write(&self, batch: Batch) -> Result<(), CheckpointError> {
+    pub(super) fn apply(&self, batch: Batch) -> Result<(), CheckpointError> {
         guarded(&self.path, || self.db.apply_batch(batch))?;
         self.sync()
     }
 
     /// Records extra accesses to the written rows according to their sizes.
-    pub(super) fn weigh_all(&self, rows: &[(Vec<u8>, usize)]) -> Result<(), CheckpointError> {
+    fn weigh_all(&self, rows: &[(Vec<u8>, usize)]) -> Result<(), CheckpointError> {
         guarded(&self.path, || rows.iter().try_for_each(|(key, bytes)| self.weigh(key, *bytes)))
     }
 
@@ -162,18 +204,6 @@ impl Disk {
             return Ok(());
         }
         Err(broken(&self.path, "a value stands outside the log, where it would not survive a power cut"))
-    }
-
-    /// Flips the last bit of a row; returns whether the row exists.
-    #[cfg(feature = "test-util")]
-    pub(super) fn flip_a_bit(&self, key: &[u8]) -> bool {
-        let flip = |row: Option<&[u8]>| row.and_then(|row| Some([&row[..row.len() - 1], &[row.last()? ^ 1]].concat()));
-        matches!(self.db.update_and_fetch(key, flip), Ok(Some(_)))
-    }
-
-    #[cfg(feature = "test-util")]
-    pub(super) fn faults(&self) -> &Faults {
-        &self.faults
     }
 }
 
@@ -214,10 +244,6 @@ fn panic_error(path: &Path, words: &str) -> CheckpointError {
         return CheckpointError::DiskFull { what: "use the store".into(), path: path.into() };
     }
     broken(path, words)
-}
-
-pub(super) fn broken(path: &Path, reason: &str) -> CheckpointError {
-    CheckpointError::DamagedStore { path: path.into(), reason: reason.into() }
 }
 
 fn changed(directory: &Path) -> Option<SystemTime> {

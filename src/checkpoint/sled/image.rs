@@ -13,11 +13,11 @@ use std::sync::{Mutex, PoisonError};
 
 use sled::IVec;
 
-use super::disk::{Row, Rows, Tree, broken};
-use super::files::io_at;
 use super::page::{Leaf, NodeHead, root_of, take_link};
 use super::segment::{Kind, Message};
 use super::survey;
+use crate::checkpoint::embedded::engine::{Row, RowIter, Source, Tree};
+use crate::checkpoint::embedded::files::{broken, io_at};
 use crate::checkpoint::{CheckpointError, Order};
 
 type Result<T> = std::result::Result<T, CheckpointError>;
@@ -84,7 +84,7 @@ impl Image {
     }
 
     /// Returns the rows of a leaf between two keys.
-    fn between(&self, nth: usize, keys: &(Vec<u8>, Vec<u8>)) -> Vec<Result<Row>> {
+    fn between(&self, nth: usize, keys: &(Vec<u8>, Vec<u8>)) -> Vec<Result<Row<IVec>>> {
         let Some((_, page)) = self.leaves.get(nth) else { return vec![] };
         match self.leaf(page) {
             Ok(leaf) => {
@@ -96,13 +96,24 @@ impl Image {
     }
 }
 
-impl Tree for Image {
+impl Source for Image {
+    type Bytes = IVec;
+    type Snapshot<'a> = &'a Image;
+
+    fn snapshot(&self) -> &Image {
+        self
+    }
+}
+
+impl Tree for &Image {
+    type Bytes = IVec;
+
     fn get(&self, key: &[u8]) -> Result<Option<IVec>> {
         let Some((_, page)) = self.leaves.get(self.place(key)) else { return Ok(None) };
         Ok(self.leaf(page)?.rows.get(key).map(|value| IVec::from(value.as_slice())))
     }
 
-    fn range(&self, lo: &[u8], hi: &[u8], order: Order) -> Rows<'_> {
+    fn range<'a>(&'a self, lo: &[u8], hi: &[u8], order: Order) -> RowIter<'a, IVec> {
         if lo > hi {
             return Box::new(std::iter::empty());
         }

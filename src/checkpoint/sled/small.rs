@@ -5,9 +5,8 @@ use std::fs;
 use std::io::{ErrorKind, Read};
 use std::path::Path;
 
-use super::disk::broken;
-use super::files::{self, io_at};
 use crate::checkpoint::CheckpointError;
+use crate::checkpoint::embedded::files::{self, broken, io_at};
 
 type Result<T> = std::result::Result<T, CheckpointError>;
 

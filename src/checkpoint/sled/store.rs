@@ -1,23 +1,18 @@
-//! [`SledCheckpointer`]: implements the contract with reads on the caller's thread and requests to the committer.
+//! [`SledCheckpointer`]: the embedded store on sled.
 
-use std::future::ready;
-use std::ops::RangeInclusive;
-use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
-use std::thread::{self, JoinHandle};
+use std::path::Path;
 
-use super::committer::{self, Shared};
-use super::files::io_at;
-use super::lock::Lock;
-use super::open::{self, OpenedStore, ReadOnlyStore};
+use super::disk::Disk;
+use super::image::Image;
+use super::open::{self, ReadOnlyStore};
 use super::options::SledOptions;
-use super::queue::Operation;
-use super::quiet::catch_quietly;
-use super::tracked::TrackedFiles;
-use super::view::View;
-use crate::checkpoint::{
-    BoxFuture, CheckpointError, Checkpointer, Claim, Commit, Head, Key, Lease, Order, Receipt, Record, ThreadId,
-};
+#[cfg(feature = "test-util")]
+use crate::checkpoint::StoreFaults;
+use crate::checkpoint::embedded::build::{DirectoryStore, back_up};
+use crate::checkpoint::embedded::delegate::delegate;
+use crate::checkpoint::embedded::repair::repair;
+use crate::checkpoint::embedded::store::Store;
+use crate::checkpoint::{BackedUp, CheckpointError, Checkpointer, Repaired};
 
 /// Checkpointer that stores everything in a directory, for one process at a time. LangGraph: `SqliteSaver`.
 ///
@@ -41,16 +36,7 @@ use crate::checkpoint::{
 /// # Ok(()) }
 /// ```
 #[derive(Debug)]
-pub struct SledCheckpointer {
-    pub(super) shared: Option<Arc<Shared>>,
-    /// Path and view of a store that was opened read-only.
-    reads: Option<(PathBuf, View)>,
-    committer: Option<JoinHandle<()>>,
-    /// Files of the store that git tracks, until they are trusted.
-    untrusted: Mutex<Option<TrackedFiles>>,
-    // Dropped last, so that the directory is unlocked only when nothing uses it any more.
-    _lock: Option<Lock>,
-}
+pub struct SledCheckpointer(Store<Disk, Image>);
 
 impl SledCheckpointer {
     /// Opens the store in the directory `path`, or creates it.
@@ -67,16 +53,8 @@ impl SledCheckpointer {
     /// # Errors
     /// As [`SledCheckpointer::open`].
     pub fn open_with(path: impl AsRef<Path>, options: SledOptions) -> Result<Self, CheckpointError> {
-        let OpenedStore { disk, marker_file, lock, epoch } = open::open(path.as_ref(), &options)?;
-        let untrusted = TrackedFiles::find(path.as_ref())?.filter(|tracked| !tracked.is_trusted());
-        let shared = Arc::new(Shared::new(disk, marker_file, epoch, options.spend_reserve));
-        let committer = thread::Builder::new().name("superstep-commit".into()).spawn({
-            let shared = shared.clone();
-            move || shared.run()
-        });
-        let committer = io_at(path.as_ref(), "start a thread for the store", committer)?;
-        let untrusted = Mutex::new(untrusted);
-        Ok(Self { shared: Some(shared), committer: Some(committer), untrusted, reads: None, _lock: Some(lock) })
+        let path = path.as_ref();
+        Store::start(path, open::open(path, &options)?).map(Self)
     }
 
     /// Opens the store in the directory `path` read-only. Writes nothing, not even a lock file, and needs no free space
@@ -91,9 +69,7 @@ impl SledCheckpointer {
     pub fn open_read_only(path: impl AsRef<Path>) -> Result<Self, CheckpointError> {
         let path = path.as_ref();
         let ReadOnlyStore { view, lock } = open::read(path)?;
-        let untrusted = TrackedFiles::find(path)?.filter(|tracked| !tracked.is_trusted());
-        let reads = Some((path.into(), view));
-        Ok(Self { shared: None, reads, committer: None, untrusted: Mutex::new(untrusted), _lock: lock })
+        Store::read_only(path, view, lock).map(Self)
     }
 
     /// Finishes the queue and unlocks the directory, without blocking the caller's thread.
@@ -101,133 +77,53 @@ impl SledCheckpointer {
     /// # Errors
     /// [`CheckpointError::Poisoned`] if a write failed.
     pub async fn close(self) -> Result<(), CheckpointError> {
-        let closed = tokio::task::spawn_blocking(move || self.shut());
-        closed.await.unwrap_or_else(|error| Err(CheckpointError::Poisoned { reason: error.to_string().into() }))
+        self.0.close().await
     }
 
-    fn shut(mut self) -> Result<(), CheckpointError> {
-        self.stop_committer();
-        if self.reads.is_some() {
-            return Ok(());
-        }
-        self.shared()?.check_poison()
+    /// Copies every thread of any store into a new store in the directory `path`, which must not exist. Runs may
+    /// continue meanwhile: see [`backup`](crate::checkpoint::backup). To restore the copy, open it.
+    ///
+    /// The copy is built in `path` with `.partial` appended, and renamed when it is complete and on disk; leftovers of
+    /// an interrupted backup are removed first.
+    ///
+    /// # Errors
+    /// [`CheckpointError::Io`] if `path` exists or cannot be written; the errors of
+    /// [`backup`](crate::checkpoint::backup).
+    pub async fn backup(from: &dyn Checkpointer, path: impl AsRef<Path>) -> Result<BackedUp, CheckpointError> {
+        back_up::<Self>(from, path.as_ref()).await
     }
 
-    fn stop_committer(&mut self) {
-        if let Some(shared) = &self.shared {
-            shared.queue.close();
-        }
-        if let Some(committer) = self.committer.take() {
-            // The callers have already received the error of a panic.
-            let _ = committer.join();
-        }
+    /// Reads all intact rows of the damaged store in the directory `damaged` and writes them into a new store in the
+    /// directory `path`, which must not exist. The damaged store is not changed.
+    ///
+    /// Each thread resumes from its newest whole checkpoint: one whose references all exist, in versions that belong
+    /// together. Other checkpoints are left out, and the report lists what they lack. Data that left no trace cannot be
+    /// reported; deleted data may come back if the record of its deletion is lost too. Effects that ran after the
+    /// checkpoint from which a thread resumes run again. A thread is held in memory while it is written.
+    ///
+    /// # Errors
+    /// [`CheckpointError::DamagedStore`] if nothing can be restored, and then no store is created;
+    /// [`CheckpointError::Locked`] if the damaged store is open; [`CheckpointError::UnsafeStore`] if it contains links;
+    /// [`CheckpointError::Io`] if there is no such directory, if `path` exists, or if a system call fails.
+    pub async fn repair(damaged: impl AsRef<Path>, path: impl AsRef<Path>) -> Result<Repaired, CheckpointError> {
+        repair::<Self>(damaged.as_ref(), path.as_ref()).await
     }
 
-    fn shared(&self) -> Result<&Shared, CheckpointError> {
-        self.shared.as_deref().ok_or_else(|| match &self.reads {
-            Some((path, _)) => {
-                CheckpointError::NotWritable { path: path.clone(), reason: "it was opened to be read only".into() }
-            }
-            None => CheckpointError::Poisoned { reason: "it is closed".into() },
-        })
-    }
-
-    fn view(&self) -> Result<&View, CheckpointError> {
-        match &self.reads {
-            Some((_, view)) => Ok(view),
-            None => Ok(&self.shared()?.view),
-        }
+    /// Returns the switches with which a test makes this store fail.
+    #[cfg(feature = "test-util")]
+    pub fn faults(&self) -> StoreFaults {
+        self.0.faults()
     }
 }
 
-impl Drop for SledCheckpointer {
-    fn drop(&mut self) {
-        self.stop_committer();
-        let shared = self.shared.take();
-        // sled writes on drop, and may panic on a failing disk.
-        _ = catch_quietly(move || drop(shared));
+impl DirectoryStore for SledCheckpointer {
+    fn create(path: &Path) -> Result<Self, CheckpointError> {
+        Self::open(path)
+    }
+
+    async fn finish(self) -> Result<(), CheckpointError> {
+        self.close().await
     }
 }
 
-impl Checkpointer for SledCheckpointer {
-    fn claim(&self, thread: &ThreadId, claim: Claim) -> BoxFuture<'_, Result<Lease, CheckpointError>> {
-        let claimed = self.shared().and_then(|shared| {
-            let lease = shared.leases.claim(thread, claim)?;
-            Ok((lease, shared.queue.barrier(thread)))
-        });
-        Box::pin(async move {
-            let (lease, barrier) = claimed?;
-            // Requests queued under an earlier lease are refused or acknowledged before the new one reads.
-            if let Some(barrier) = barrier {
-                Receipt::waiting(barrier).await?;
-            }
-            Ok(lease)
-        })
-    }
-
-    fn commit(&self, commit: Commit) -> Receipt {
-        let checked = self.shared().and_then(|shared| committer::check(shared, &commit).map(|()| shared));
-        match checked {
-            Ok(shared) => Receipt::waiting(shared.queue.push(commit.thread.clone(), Operation::Commit(commit))),
-            Err(error) => Receipt::ready(Err(error)),
-        }
-    }
-
-    fn post(&self, thread: &ThreadId, records: Vec<Record>) -> Receipt {
-        let checked = self.shared().and_then(|shared| {
-            shared.check_poison()?;
-            Commit::check_posted(thread, &records).map(|()| shared)
-        });
-        match checked {
-            Ok(shared) => Receipt::waiting(shared.queue.push(thread.clone(), Operation::Post(records))),
-            Err(error) => Receipt::ready(Err(error)),
-        }
-    }
-
-    fn head(&self, thread: &ThreadId) -> BoxFuture<'_, Result<Option<Head>, CheckpointError>> {
-        Box::pin(ready(self.view().and_then(|view| view.now().head(thread))))
-    }
-
-    fn get(&self, thread: &ThreadId, keys: Vec<Key>) -> BoxFuture<'_, Result<Vec<Option<Vec<u8>>>, CheckpointError>> {
-        Box::pin(ready(self.view().and_then(|view| view.now().get(thread, &keys))))
-    }
-
-    fn scan(
-        &self,
-        thread: &ThreadId,
-        range: RangeInclusive<Key>,
-        order: Order,
-        limit: usize,
-    ) -> BoxFuture<'_, Result<Vec<Record>, CheckpointError>> {
-        Box::pin(ready(self.view().and_then(|view| view.now().scan(thread, &range, order, limit))))
-    }
-
-    fn threads(&self, after: Option<&ThreadId>, limit: usize) -> BoxFuture<'_, Result<Vec<ThreadId>, CheckpointError>> {
-        Box::pin(ready(self.view().and_then(|view| view.now().threads(after, limit))))
-    }
-
-    fn delete_thread(&self, lease: &Lease) -> BoxFuture<'_, Result<(), CheckpointError>> {
-        let (thread, epoch) = (lease.thread().clone(), lease.epoch());
-        let queued = self.shared().and_then(|shared| {
-            shared.check_poison()?;
-            shared.leases.check(&thread, epoch)?;
-            Ok(shared.queue.push(thread, Operation::Delete(epoch)))
-        });
-        Box::pin(async move { Receipt::waiting(queued?).await })
-    }
-
-    fn is_claimed(&self, thread: &ThreadId) -> bool {
-        self.shared.as_ref().is_some_and(|shared| shared.leases.is_claimed(thread))
-    }
-
-    fn is_foreign(&self) -> bool {
-        self.untrusted.lock().unwrap_or_else(PoisonError::into_inner).is_some()
-    }
-
-    fn trust(&self) -> Result<(), CheckpointError> {
-        let mut untrusted = self.untrusted.lock().unwrap_or_else(PoisonError::into_inner);
-        untrusted.as_ref().map_or(Ok(()), TrackedFiles::trust)?;
-        *untrusted = None;
-        Ok(())
-    }
-}
+delegate!(SledCheckpointer);

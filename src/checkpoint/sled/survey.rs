@@ -11,11 +11,10 @@ use std::io::{Read, Seek, SeekFrom};
 use std::path::Path;
 use std::{fs, io};
 
-use super::disk::broken;
-use super::files::{self, io_at};
-use super::rows::STORE;
 use super::segment::{End, HEADER, Header, Message, SEGMENT, Walk, messages, number_of, walk};
 use crate::checkpoint::CheckpointError;
+use crate::checkpoint::embedded::files::{self, broken, io_at};
+use crate::checkpoint::embedded::rows::STORE;
 use crate::checkpoint::envelope::Envelope;
 
 type Result<T> = std::result::Result<T, CheckpointError>;

@@ -8,9 +8,9 @@
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 
-use super::directory::sync_path;
-use super::files::{self, io_at};
 use crate::checkpoint::CheckpointError;
+use crate::checkpoint::embedded::directory::sync_path;
+use crate::checkpoint::embedded::files::{self, io_at};
 
 type Result<T> = std::result::Result<T, CheckpointError>;
 

@@ -79,6 +79,15 @@ pub(in crate::checkpoint) fn mark(thread: &ThreadId, records: &mut Vec<Record>) 
     Ok(())
 }
 
+/// Removes the mark of an imported thread from its records.
+pub(in crate::checkpoint) fn unmark(thread: &ThreadId, records: &mut [Record]) -> Result<(), CheckpointError> {
+    let Some((_, bytes)) = records.iter_mut().find(|(key, _)| *key == Key::About) else { return Ok(()) };
+    if let Some(about) = about(thread, Some(bytes))? {
+        *bytes = encode_record(&AboutRecord { foreign: None, ..about })?;
+    }
+    Ok(())
+}
+
 fn about(thread: &ThreadId, bytes: Option<&[u8]>) -> Result<Option<AboutRecord>, CheckpointError> {
     bytes.map(|bytes| decode_record(thread, Key::About, bytes)).transpose()
 }

@@ -1,8 +1,8 @@
 //! Inserts a whole thread into a store: in commits of bounded size, the last of which makes it visible. Knows the
 //! contract only.
 
-use super::foreign::imported;
-use crate::checkpoint::{CheckpointError, Checkpointer, Claim, Commit, Head, Lease, Record, ThreadId};
+use super::foreign::{imported, mark};
+use crate::checkpoint::{CheckpointError, Checkpointer, Claim, Commit, Head, Key, Lease, Record, ThreadId};
 
 /// Maximum size and number of records of one commit, unless a single record is larger.
 const BYTES: usize = 4 << 20;
@@ -19,21 +19,84 @@ pub(in crate::checkpoint) async fn insert_thread(
     head: Head,
     records: Vec<Record>,
 ) -> Result<(), CheckpointError> {
+    let lease = claim_new(store, thread).await?;
+    let written = write(store, &lease, head, records).await;
+    settled(store, &lease, written).await
+}
+
+/// Inserts a thread as it is. Until the last commit it has no checkpoint and is marked as imported, so that part of it
+/// cannot be taken for the thread.
+///
+/// # Errors
+/// As [`insert_thread`].
+pub(in crate::checkpoint) async fn insert_copy(
+    store: &dyn Checkpointer,
+    thread: &ThreadId,
+    head: Head,
+    mut records: Vec<Record>,
+) -> Result<(), CheckpointError> {
+    if fits_in_one(&records) {
+        return insert_thread(store, thread, head, records).await;
+    }
+    let about = records.iter().find(|(key, _)| *key == Key::About).cloned();
+    mark(thread, &mut records)?;
+    let lease = claim_new(store, thread).await?;
+    let mut written = write(store, &lease, Head { checkpoint: None, ..head }, records).await;
+    if written.is_ok() {
+        written = unmark(store, &lease, head, about).await;
+    }
+    settled(store, &lease, written).await
+}
+
+/// Returns whether a thread is the rest of an interrupted import or copy: it has no checkpoint, and is marked as
+/// imported.
+pub(in crate::checkpoint) async fn is_partial(
+    store: &dyn Checkpointer,
+    thread: &ThreadId,
+    head: Head,
+) -> Result<bool, CheckpointError> {
+    Ok(head.checkpoint.is_none() && imported(store, thread).await?.is_some())
+}
+
+/// Claims a thread that the store does not have, or only part of.
+async fn claim_new(store: &dyn Checkpointer, thread: &ThreadId) -> Result<Lease, CheckpointError> {
     let lease = store.claim(thread, Claim::IfFree).await?;
     if let Some(found) = store.head(thread).await? {
-        // A crash may have left part of an import: it has no checkpoint, and is marked as imported.
-        let is_rest = found.checkpoint.is_none() && imported(store, thread).await?.is_some();
-        if !is_rest {
+        if !is_partial(store, thread, found).await? {
             return Err(CheckpointError::ThreadExists { thread: thread.clone() });
         }
         store.delete_thread(&lease).await?;
     }
-    let written = write(store, &lease, head, records).await;
+    Ok(lease)
+}
+
+/// Removes a thread of which only part could be written. The caller gets the error of the write.
+async fn settled(
+    store: &dyn Checkpointer,
+    lease: &Lease,
+    written: Result<(), CheckpointError>,
+) -> Result<(), CheckpointError> {
     if written.is_err() {
-        // The partial thread is removed; the caller gets the error of the write.
-        let _ = store.delete_thread(&lease).await;
+        let _ = store.delete_thread(lease).await;
     }
     written
+}
+
+fn fits_in_one(records: &[Record]) -> bool {
+    records.len() <= RECORDS && records.iter().map(|(_, value)| value.len()).sum::<usize>() <= BYTES
+}
+
+/// Makes a copy visible: sets its head, and restores the record about it.
+async fn unmark(
+    store: &dyn Checkpointer,
+    lease: &Lease,
+    head: Head,
+    about: Option<Record>,
+) -> Result<(), CheckpointError> {
+    let (thread, epoch) = (lease.thread().clone(), lease.epoch());
+    let deletes = if about.is_none() { vec![Key::About] } else { vec![] };
+    let puts = about.into_iter().collect();
+    store.commit(Commit { thread, epoch, expected: None, head, puts, deletes }).await
 }
 
 async fn write(

@@ -5,6 +5,7 @@
 pub(super) mod backup;
 mod check_msgpack;
 mod checks;
+pub(super) mod copy;
 pub(super) mod export;
 mod file;
 #[cfg(test)]

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 
-use superstep::checkpoint::{CheckpointError, Checkpointer, SledCheckpointer};
+use superstep::checkpoint::{CheckpointError, Checkpointer};
 use superstep::graph::Thread;
 use superstep::prelude::*;
 
@@ -88,7 +88,7 @@ fn after(book: &Book) -> After {
     if book.rounds < book.wanted { After::More } else { After::Enough }
 }
 
-fn books(store: Arc<SledCheckpointer>) -> Books {
+fn books(store: Arc<dyn Checkpointer>) -> Books {
     let talk = StateGraph::new()
         .add_node(TalkStep::Weigh, weigh)
         .add_node(TalkStep::Ask, ask.asks::<Agree>())
@@ -125,7 +125,7 @@ pub(super) struct Filling {
 pub(super) type Acknowledged = BTreeMap<String, String>;
 
 /// Runs the threads of a new store; every second one is left waiting for an answer.
-pub(super) async fn fill(store: &Arc<SledCheckpointer>, filling: Filling) -> Acknowledged {
+pub(super) async fn fill(store: &Arc<dyn Checkpointer>, filling: Filling) -> Acknowledged {
     let books = books(Arc::clone(store));
     for number in 0..filling.threads {
         let bytes = if number.is_multiple_of(3) { filling.bytes } else { 200 };
@@ -179,7 +179,7 @@ pub(super) struct Seen {
 }
 
 /// Reads every thread, then continues it; `expected` is updated.
-pub(super) async fn look(store: Arc<SledCheckpointer>, expected: &mut Acknowledged) -> Result<Seen, CheckpointError> {
+pub(super) async fn look(store: Arc<dyn Checkpointer>, expected: &mut Acknowledged) -> Result<Seen, CheckpointError> {
     let mut seen = Seen::default();
     let listed = store.threads(None, usize::MAX).await;
     let books = books(Arc::clone(&store));

@@ -28,24 +28,37 @@ const ALL_AT_ONCE: [How; 4] = [How::Remove, How::Replace(""), How::Replace("not 
 
 /// Draws damages: all files removed or replaced if `sudden`, and `random` random ones.
 pub(super) fn draw(store: &Path, seed: u64, sudden: bool, random: u64) -> Vec<Harm> {
-    let mut files: Vec<(String, u64)> = fs::read_dir(store)
-        .unwrap()
-        .map(|entry| entry.unwrap())
-        .map(|entry| (entry.file_name().into_string().unwrap(), entry.metadata().unwrap().len()))
-        .collect();
-    files.sort();
-    let each = files.iter().filter(|_| sudden).flat_map(|(file, _)| ALL_AT_ONCE.map(|how| (file.clone(), how)));
+    let entries = list(store, "");
+    let each = entries.iter().filter(|_| sudden).flat_map(|(file, _)| ALL_AT_ONCE.map(|how| (file.clone(), how)));
     let mut harms: Vec<Harm> = each.map(|(file, how)| Harm { file, how }).collect();
     let mut rng = Rng::new(seed);
+    let files: Vec<_> = entries.into_iter().filter(|(name, _)| store.join(name).is_file()).collect();
     harms.extend((0..random).map(|nth| draw_one(&files, nth, &mut rng)));
     harms
 }
 
-/// Draws damage to the log three times in four, else to any file.
+/// Lists files and directories, with the lengths of the files without the zeros at their ends.
+fn list(store: &Path, under: &str) -> Vec<(String, u64)> {
+    let mut found = vec![];
+    for entry in fs::read_dir(store.join(under)).unwrap().map(|entry| entry.unwrap()) {
+        let name = format!("{under}{}", entry.file_name().into_string().unwrap());
+        if entry.path().is_dir() {
+            found.extend(list(store, &format!("{name}/")));
+            found.push((name, 0));
+        } else {
+            let bytes = fs::read(entry.path()).unwrap();
+            found.push((name, bytes.iter().rposition(|&byte| byte != 0).map_or(0, |at| at as u64 + 1)));
+        }
+    }
+    found.sort();
+    found
+}
+
+/// Draws damage to the log, or to the largest file, three times in four, else to any file.
 fn draw_one(files: &[(String, u64)], nth: u64, rng: &mut Rng) -> Harm {
-    let files: Vec<_> = files.iter().filter(|(name, bytes)| name != "blobs" && *bytes > 0).collect();
+    let files: Vec<_> = files.iter().filter(|(_, bytes)| *bytes > 0).collect();
     let other = files[usize::try_from(rng.below(files.len() as u64)).unwrap()];
-    let log = *files.iter().find(|(name, _)| name == "db").unwrap();
+    let log = *files.iter().max_by_key(|(_, bytes)| bytes).unwrap();
     let (file, length) = if nth.is_multiple_of(4) { other } else { log };
     let (at, with) = (rng.below(*length), rng.below(*length));
     let bytes = [1, 16, 600, 4096, 65_536][usize::try_from(rng.below(5)).unwrap()];

@@ -13,11 +13,13 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use rstest::rstest;
-use superstep::checkpoint::{CheckpointError, SledCheckpointer};
+use superstep::checkpoint::CheckpointError;
 use superstep::graph::RunError;
 
 use book::{Acknowledged, Filling, fill, look};
 use harm::{Harm, draw};
+
+use crate::databases::Database;
 
 /// Environment variable: the kind of store of a child process; without it the child's test does nothing.
 const KIND: &str = "SUPERSTEP_DAMAGE_KIND";
@@ -53,31 +55,27 @@ impl Kind {
     }
 
     /// Fills a store of this kind and returns its acknowledged content.
-    async fn fill(self, store: &Path) -> Acknowledged {
+    async fn fill(self, database: Database, store: &Path) -> Acknowledged {
         let beside = store.with_extension("open");
-        let opened = Arc::new(SledCheckpointer::open(&beside).unwrap());
+        let mut opened = database.open(&beside).unwrap();
         let mut acknowledged = fill(&opened, self.filling()).await;
-        let mut opened = Some(opened);
         for _ in 0..if self == Self::Aged { 3 } else { 0 } {
-            close(opened.take().unwrap()).await;
-            let again = Arc::new(SledCheckpointer::open(&beside).unwrap());
-            assert!(look(Arc::clone(&again), &mut acknowledged).await.unwrap().lost.is_empty());
-            opened = Some(again);
+            drop(opened);
+            opened = database.open(&beside).unwrap();
+            assert!(look(Arc::clone(&opened), &mut acknowledged).await.unwrap().lost.is_empty());
         }
-        let opened = opened.unwrap();
         if self == Self::Closed {
-            close(opened).await;
+            drop(opened);
+            if database == Database::Fjall {
+                database.compact(&beside); // writes everything to tables
+            }
             copy(&beside, store);
         } else {
             copy(&beside, store); // what a kill leaves
-            close(opened).await;
+            drop(opened);
         }
         acknowledged
     }
-}
-
-async fn close(store: Arc<SledCheckpointer>) {
-    Arc::try_unwrap(store).unwrap().close().await.unwrap();
 }
 
 fn copy(from: &Path, to: &Path) {
@@ -107,13 +105,14 @@ fn child() {
     }));
     let scratch = tempfile::tempdir().unwrap();
     let (whole, store) = (scratch.path().join("whole"), scratch.path().join("store"));
-    let acknowledged = block_on(kind.fill(&whole));
+    let database = Database::named();
+    let acknowledged = block_on(kind.fill(database, &whole));
     let seed: u64 = std::env::var("SUPERSTEP_DAMAGE_SEED").map_or(0, |seed| seed.parse().unwrap());
     let sudden = matches!(kind, Kind::Closed | Kind::Aged);
     for harm in draw(&whole, seed * 10 + kind as u64, sudden, kind.random()) {
         copy(&whole, &store);
         report(&format!("begin {harm:?}"));
-        for line in check_damaged(&harm, &store, acknowledged.clone()) {
+        for line in check_damaged(database, &harm, &store, acknowledged.clone()) {
             report(&line);
         }
     }
@@ -130,14 +129,14 @@ fn block_on<T>(future: impl Future<Output = T>) -> T {
 }
 
 /// Damages a store and reads it twice, as two processes would; returns the lines to report.
-fn check_damaged(harm: &Harm, store: &Path, mut acknowledged: Acknowledged) -> Vec<String> {
+fn check_damaged(database: Database, harm: &Harm, store: &Path, mut acknowledged: Acknowledged) -> Vec<String> {
     harm.apply(store);
     let mut lines = vec![];
     for turn in ["first", "second"] {
         let reader = std::thread::spawn({
             let store = store.to_owned();
             move || {
-                let seen = block_on(async { look(Arc::new(SledCheckpointer::open(store)?), &mut acknowledged).await });
+                let seen = block_on(async { look(database.open(&store)?, &mut acknowledged).await });
                 (seen, acknowledged)
             }
         });
@@ -156,7 +155,7 @@ fn check_damaged(harm: &Harm, store: &Path, mut acknowledged: Acknowledged) -> V
         }
     }
     for panic in PANICS.lock().unwrap().drain(..) {
-        let is_guarded = !panic.starts_with("sled") && !panic.starts_with("superstep");
+        let is_guarded = !["sled", "fjall", "superstep"].iter().any(|thread| panic.starts_with(thread));
         lines.push(format!("{} {panic}", if is_guarded { "caught" } else { "BAD panic on" }));
     }
     lines
@@ -191,10 +190,14 @@ fn lines(output: impl std::io::Read + Send + 'static) -> Receiver<String> {
 }
 
 #[rstest]
-fn damage_is_reported_or_harmless(#[values(Kind::Closed, Kind::Killed, Kind::Aged, Kind::Large)] kind: Kind) {
+fn damage_is_reported_or_harmless(
+    #[values(Database::Sled, Database::Fjall)] database: Database,
+    #[values(Kind::Closed, Kind::Killed, Kind::Aged, Kind::Large)] kind: Kind,
+) {
     let mut child = Command::new(std::env::current_exe().unwrap())
         .args(["damage::child", "--exact", "--test-threads=1", "--nocapture"])
         .env(KIND, format!("{kind:?}"))
+        .env(Database::NAME, database.name())
         .stdout(Stdio::piped())
         .spawn()
         .unwrap();
@@ -219,6 +222,6 @@ fn damage_is_reported_or_harmless(#[values(Kind::Closed, Kind::Killed, Kind::Age
     assert_eq!(now, "the end", "hung or gone after this");
     assert!(bad.is_empty(), "{} of {harms}:\n{}", bad.len(), bad.join("\n"));
     assert!(harms >= 20 && reported > 10 && intact > 5, "{harms} harms, {reported} reported, {intact} intact");
-    // Panics of sled are caught without calling a hook: nothing is on standard error.
+    // Panics of the database are caught without calling a hook: nothing is on standard error.
     assert!(caught.is_empty(), "{}", caught.join("\n"));
 }

@@ -1,7 +1,7 @@
 //! The only thread that writes: takes the queued requests, writes them as one batch with one sync, then answers all of
 //! them.
 //!
-//! Knows the queue, the view and the disk. After a failed write it never writes again: the state of the disk is
+//! Knows the queue, the view and the engine. After a failed write it never writes again: the state of the disk is
 //! unknown, so no sync is retried and readers keep seeing what was acknowledged.
 
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -10,10 +10,9 @@ use std::sync::{Arc, OnceLock};
 use super::batch::{Batch, Newest};
 use super::commit_marker::MarkerFile;
 use super::delete::Deletion;
-use super::disk::Disk;
+use super::engine::Engine;
 use super::epoch::EPOCH_SHIFT;
 use super::queue::{Operation, Queue, ReplySender, Request};
-use super::reserve;
 use super::rows::STORE;
 use super::view::View;
 use crate::checkpoint::{CheckpointError, Commit, Leases, ThreadId};
@@ -23,52 +22,49 @@ type Outcome = (ThreadId, ReplySender, Result<()>);
 
 /// State shared by the committer and its callers.
 #[derive(Debug)]
-pub(super) struct Shared {
-    pub(super) disk: Arc<Disk>,
-    pub(super) view: View,
-    pub(super) queue: Queue,
-    pub(super) leases: Leases,
-    pub(super) marker_file: MarkerFile,
+pub(in crate::checkpoint) struct Shared<E: Engine> {
+    pub(in crate::checkpoint) engine: Arc<E>,
+    pub(in crate::checkpoint) view: View<E>,
+    pub(in crate::checkpoint) queue: Queue,
+    pub(in crate::checkpoint) leases: Leases,
+    pub(in crate::checkpoint) marker_file: MarkerFile,
     /// Number of times the store was opened.
-    pub(super) epoch: u64,
+    pub(in crate::checkpoint) epoch: u64,
     /// Number of the last commit; grows across openings.
-    pub(super) commits: AtomicU64,
-    /// Set while the space reserved for a full disk is in use.
-    pub(super) spends_reserve: bool,
-    pub(super) poison: OnceLock<Arc<str>>,
+    pub(in crate::checkpoint) commits: AtomicU64,
+    pub(in crate::checkpoint) poison: OnceLock<Arc<str>>,
 }
 
-impl Shared {
-    pub(super) fn new(disk: Disk, marker_file: MarkerFile, epoch: u64, spends_reserve: bool) -> Self {
-        let disk = Arc::new(disk);
+impl<E: Engine> Shared<E> {
+    pub(in crate::checkpoint) fn new(engine: E, marker_file: MarkerFile, epoch: u64) -> Self {
+        let engine = Arc::new(engine);
         Self {
-            view: View::new(disk.clone()),
-            disk,
+            view: View::new(engine.clone()),
+            engine,
             marker_file,
             epoch,
             queue: Queue::default(),
             leases: Leases::above(epoch << EPOCH_SHIFT),
             commits: AtomicU64::new(epoch << EPOCH_SHIFT),
-            spends_reserve,
             poison: OnceLock::new(),
         }
     }
 
     /// Writes until the queue is closed and empty.
-    pub(super) fn run(&self) {
+    pub(in crate::checkpoint) fn run(&self) {
         let _end = CloseOnDrop(&self.queue);
-        let mut has_reserve = self.spends_reserve || reserve::take(self.disk.path());
+        self.engine.maintain();
         while let Some(requests) = self.queue.next() {
             let (answers, newest) = self.execute(requests);
             self.queue.answer(answers);
             if let Some((number, key)) = newest {
                 self.marker_file.write(number, &key);
             }
-            has_reserve = has_reserve || reserve::take(self.disk.path());
+            self.engine.maintain();
         }
     }
 
-    pub(super) fn check_poison(&self) -> Result<()> {
+    pub(in crate::checkpoint) fn check_poison(&self) -> Result<()> {
         match self.poison.get() {
             Some(reason) => Err(CheckpointError::Poisoned { reason: reason.clone() }),
             None => Ok(()),
@@ -76,7 +72,7 @@ impl Shared {
     }
 
     fn execute(&self, requests: Vec<Request>) -> (Vec<Outcome>, Option<Newest>) {
-        let mut batch = Batch::new(&self.disk, &self.leases);
+        let mut batch = Batch::new(&*self.engine, &self.leases);
         let mut answers: Vec<_> = requests.into_iter().map(|request| self.take(request, &mut batch)).collect();
         match self.write(batch) {
             Ok(newest) => (answers, newest),
@@ -87,7 +83,7 @@ impl Shared {
         }
     }
 
-    fn take(&self, request: Request, batch: &mut Batch<'_>) -> Outcome {
+    fn take(&self, request: Request, batch: &mut Batch<'_, E>) -> Outcome {
         let Request { thread, operation, answer } = request;
         let result = match operation {
             Operation::Commit(commit) => self.check_poison().and_then(|()| batch.add(commit, self.next_number())),
@@ -100,12 +96,15 @@ impl Shared {
         (thread, answer, result)
     }
 
-    fn write(&self, batch: Batch<'_>) -> Result<Option<Newest>> {
+    fn write(&self, batch: Batch<'_, E>) -> Result<Option<Newest>> {
         let Some(change) = batch.finish() else { return Ok(None) };
-        self.view.hold(change.before);
-        let written = self.disk.write(change.rows).and_then(|()| self.disk.weigh_all(&change.heavy));
-        written.map_err(|error| self.stop(&error))?;
-        self.view.release();
+        if E::SHOWS_UNSYNCED {
+            self.view.hold(change.before);
+        }
+        self.engine.write(change.rows).map_err(|error| self.stop(&error))?;
+        if E::SHOWS_UNSYNCED {
+            self.view.release();
+        }
         Ok(Some(change.newest))
     }
 
@@ -113,10 +112,10 @@ impl Shared {
         self.leases.check_not_superseded(thread, epoch)?;
         let deletion = Deletion::of(thread);
         let number = self.next_number();
-        deletion.mark(&self.disk, self.epoch, number).map_err(|error| self.stop(&error))?;
+        deletion.mark(&*self.engine, self.epoch, number).map_err(|error| self.stop(&error))?;
         self.marker_file.write(number, STORE);
         deletion.hide(&self.view);
-        deletion.finish(&self.disk).map_err(|error| self.stop(&error))?;
+        deletion.finish(&*self.engine).map_err(|error| self.stop(&error))?;
         deletion.show(&self.view);
         Ok(())
     }
@@ -140,7 +139,7 @@ impl Drop for CloseOnDrop<'_> {
     }
 }
 
-pub(super) fn check(shared: &Shared, commit: &Commit) -> Result<()> {
+pub(in crate::checkpoint) fn check<E: Engine>(shared: &Shared<E>, commit: &Commit) -> Result<()> {
     shared.check_poison()?;
     shared.leases.check(&commit.thread, commit.epoch)?;
     commit.check_records()

@@ -16,7 +16,7 @@ type Result<T> = std::result::Result<T, CheckpointError>;
 
 /// Access that a store is opened for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Access {
+pub(in crate::checkpoint) enum Access {
     /// Read only: files may belong to other users and have hard links.
     Read,
     /// Read and write.
@@ -28,7 +28,7 @@ pub(super) enum Access {
 ///
 /// # Errors
 /// [`CheckpointError::UnsafeStore`] for a link or a special file, [`CheckpointError::NotWritable`] for another user's.
-pub(super) fn check(store: &Path, access: Access) -> Result<()> {
+pub(in crate::checkpoint) fn check(store: &Path, access: Access) -> Result<()> {
     match fs::metadata(store) {
         Ok(found) if found.is_dir() => {
             check_owner(store, store, &found, access)?;
@@ -87,7 +87,7 @@ fn unsafe_kind(path: &Path, found: &Metadata) -> Option<&'static str> {
 }
 
 /// Opens a file of a store with `options`, but without following links or waiting for another process.
-pub(super) fn open(path: &Path, options: &mut OpenOptions) -> io::Result<File> {
+pub(in crate::checkpoint) fn open(path: &Path, options: &mut OpenOptions) -> io::Result<File> {
     let file = unfollowing(options).open(path).map_err(named)?;
     match unsafe_kind(path, &file.metadata()?) {
         Some(kind) => Err(io::Error::other(format!("it is {kind}"))),
@@ -96,13 +96,13 @@ pub(super) fn open(path: &Path, options: &mut OpenOptions) -> io::Result<File> {
 }
 
 /// Opens a file of a store for reading, without following links.
-pub(super) fn read(path: &Path) -> io::Result<File> {
+pub(in crate::checkpoint) fn read(path: &Path) -> io::Result<File> {
     open(path, OpenOptions::new().read(true))
 }
 
 /// Sets the mode of a file or directory of a store, without following links.
 #[cfg(unix)]
-pub(super) fn set_mode(path: &Path, mode: u32) -> io::Result<()> {
+pub(in crate::checkpoint) fn set_mode(path: &Path, mode: u32) -> io::Result<()> {
     use std::os::unix::fs::PermissionsExt;
     match read(path) {
         Ok(file) => file.set_permissions(fs::Permissions::from_mode(mode)),
@@ -113,7 +113,7 @@ pub(super) fn set_mode(path: &Path, mode: u32) -> io::Result<()> {
 }
 
 #[cfg(not(unix))]
-pub(super) fn set_mode(_path: &Path, _mode: u32) -> io::Result<()> {
+pub(in crate::checkpoint) fn set_mode(_path: &Path, _mode: u32) -> io::Result<()> {
     Ok(())
 }
 
@@ -184,11 +184,16 @@ fn is_socket_file(_found: &Metadata) -> bool {
 }
 
 /// Adds the operation and the path to an error of the operating system.
-pub(super) fn io_at<T>(path: &Path, what: &str, result: io::Result<T>) -> Result<T> {
+pub(in crate::checkpoint) fn io_at<T>(path: &Path, what: &str, result: io::Result<T>) -> Result<T> {
     result.map_err(|error| match error.kind() {
         io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
             CheckpointError::DiskFull { what: what.into(), path: path.into() }
         }
         _ => CheckpointError::io(what, path, error),
     })
+}
+
+/// Returns the error for a damaged store.
+pub(in crate::checkpoint) fn broken(store: &Path, reason: &str) -> CheckpointError {
+    CheckpointError::DamagedStore { path: store.into(), reason: reason.into() }
 }

@@ -2,7 +2,7 @@
 //! is in the store.
 
 use std::fs::{File, TryLockError};
-use std::io::{ErrorKind, Read, Write};
+use std::io::{Read, Write};
 use std::path::Path;
 
 use super::directory::writable;
@@ -18,14 +18,14 @@ const READ: &str = "by a process that only reads it";
 
 /// Exclusive right to a store's directory, until dropped.
 #[derive(Debug)]
-pub(super) struct Lock(File);
+pub(in crate::checkpoint) struct Lock(File);
 
 impl Lock {
     /// Locks the directory for this process.
     ///
     /// # Errors
     /// [`CheckpointError::Locked`] if it is locked already, by this process or another.
-    pub(super) fn take(store: &Path) -> Result<Self, CheckpointError> {
+    pub(in crate::checkpoint) fn take(store: &Path) -> Result<Self, CheckpointError> {
         let path = store.join(NAME);
         let opened = files::open(&path, File::options().read(true).write(true).create(true).truncate(false));
         let file = writable(store, opened)?;
@@ -43,10 +43,11 @@ impl Lock {
     ///
     /// # Errors
     /// [`CheckpointError::Locked`] if a writer has locked it.
-    pub(super) fn share(store: &Path) -> Result<Option<Self>, CheckpointError> {
+    #[cfg(feature = "sled")]
+    pub(in crate::checkpoint) fn share(store: &Path) -> Result<Option<Self>, CheckpointError> {
         let path = store.join(NAME);
         let file = match files::read(&path) {
-            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
             opened => io_at(&path, "open the file", opened)?,
         };
         match file.try_lock_shared() {

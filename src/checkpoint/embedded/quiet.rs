@@ -1,4 +1,4 @@
-//! Panics inside sled become errors, and no panic hook reports them. Knows the panic hook.
+//! Panics inside a database become errors, and no panic hook reports them. Knows the panic hook.
 
 use std::cell::Cell;
 use std::panic::{set_hook, take_hook};
@@ -10,8 +10,8 @@ thread_local! {
     static QUIET: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Runs a call to sled and returns the text of its panic as the error, without calling the panic hook.
-pub(super) fn catch_quietly<T>(call: impl FnOnce() -> T) -> Result<T, String> {
+/// Runs a call to a database and returns the text of its panic as the error, without calling the panic hook.
+pub(in crate::checkpoint) fn catch_quietly<T>(call: impl FnOnce() -> T) -> Result<T, String> {
     filter_reports();
     let was = QUIET.replace(true);
     let done = caught(call);

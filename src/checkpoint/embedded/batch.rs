@@ -3,47 +3,46 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use ::sled::IVec;
-
-use super::disk::Disk;
+use super::engine::{Engine, Rows, Tree};
 use super::read::thread_name;
-use super::rows::{deletion_rows, row_key, split_record};
+use super::rows::{after, deletion_rows, row_key, split_record};
 use super::view::Before;
 use crate::checkpoint::envelope::{Envelope, name_of};
-use crate::checkpoint::{CheckpointError, Commit, Head, Key, Leases, Record, ThreadId, decode_record, encode_record};
+use crate::checkpoint::{
+    CheckpointError, Commit, Head, Key, Leases, Order, Record, ThreadId, decode_record, encode_record,
+};
 
 type Result<T> = std::result::Result<T, CheckpointError>;
 
 /// Rows changed by a batch: before and after.
-pub(super) struct Batch<'a> {
-    disk: &'a Disk,
+pub(in crate::checkpoint) struct Batch<'a, E: Engine> {
+    tree: E::Snapshot<'a>,
     leases: &'a Leases,
     heads: HashMap<ThreadId, Head>,
-    before: Before,
+    before: Before<E::Bytes>,
     after: BTreeMap<Vec<u8>, Option<Vec<u8>>>,
     newest: Option<Newest>,
 }
 
 /// Number of the last commit of a batch, and the key of a row that it wrote.
-pub(super) type Newest = (u64, Vec<u8>);
+pub(in crate::checkpoint) type Newest = (u64, Vec<u8>);
 
 /// A batch ready to be written.
-pub(super) struct Change {
-    pub(super) before: Before,
-    pub(super) rows: ::sled::Batch,
-    pub(super) newest: Newest,
-    /// Keys and sizes of the large rows in it.
-    pub(super) heavy: Vec<(Vec<u8>, usize)>,
+pub(in crate::checkpoint) struct Change<B> {
+    pub(in crate::checkpoint) before: Before<B>,
+    pub(in crate::checkpoint) rows: Rows,
+    pub(in crate::checkpoint) newest: Newest,
 }
 
-impl<'a> Batch<'a> {
+impl<'a, E: Engine> Batch<'a, E> {
     /// Returns an empty batch; everything in the tree must be acknowledged.
-    pub(super) fn new(disk: &'a Disk, leases: &'a Leases) -> Self {
-        Self { disk, leases, heads: HashMap::new(), before: Before::new(), after: BTreeMap::new(), newest: None }
+    pub(in crate::checkpoint) fn new(engine: &'a E, leases: &'a Leases) -> Self {
+        let tree = engine.snapshot();
+        Self { tree, leases, heads: HashMap::new(), before: Before::new(), after: BTreeMap::new(), newest: None }
     }
 
     /// Adds a commit, or refuses it and leaves the batch unchanged.
-    pub(super) fn add(&mut self, commit: Commit, number: u64) -> Result<()> {
+    pub(in crate::checkpoint) fn add(&mut self, commit: Commit, number: u64) -> Result<()> {
         self.leases.check_not_superseded(&commit.thread, commit.epoch)?;
         commit.check_head(self.head(&commit.thread)?.and_then(|head| head.checkpoint))?;
         let (thread, head) = (commit.thread.clone(), commit.head);
@@ -58,7 +57,7 @@ impl<'a> Batch<'a> {
     }
 
     /// Adds records of a thread without a lease, or refuses them if the thread does not exist.
-    pub(super) fn post(&mut self, thread: &ThreadId, records: Vec<Record>, number: u64) -> Result<()> {
+    pub(in crate::checkpoint) fn post(&mut self, thread: &ThreadId, records: Vec<Record>, number: u64) -> Result<()> {
         self.head(thread)?.ok_or_else(|| CheckpointError::unknown(thread))?;
         let Some((last, _)) = records.last() else { return Ok(()) };
         let (mut rows, newest) = (vec![], row_key(&name_of(thread, last), 0));
@@ -71,21 +70,10 @@ impl<'a> Batch<'a> {
     }
 
     /// Returns the change to write; `None` if there is none.
-    pub(super) fn finish(self) -> Option<Change> {
+    pub(in crate::checkpoint) fn finish(self) -> Option<Change<E::Bytes>> {
         let newest = self.newest?;
-        let (mut rows, mut heavy) = (::sled::Batch::default(), vec![]);
-        for (key, row) in self.after {
-            match row {
-                Some(row) => {
-                    if self.disk.is_heavy(row.len()) {
-                        heavy.push((key.clone(), row.len()));
-                    }
-                    rows.insert(key, row);
-                }
-                None => rows.remove(key),
-            }
-        }
-        Some(Change { before: self.before, rows, newest, heavy })
+        let before = if E::SHOWS_UNSYNCED { self.before } else { Before::new() };
+        Some(Change { before, rows: self.after.into_iter().collect(), newest })
     }
 
     fn head(&mut self, thread: &ThreadId) -> Result<Option<Head>> {
@@ -93,27 +81,37 @@ impl<'a> Batch<'a> {
             return Ok(Some(*head));
         }
         let name = name_of(thread, &Key::Head);
-        let Some(row) = self.disk.get(&row_key(&name, 0))? else { return Ok(None) };
-        decode_record(thread, Key::Head, Envelope::open(&name, 0, &row)?.payload).map(Some)
+        let Some(row) = self.tree.get(&row_key(&name, 0))? else { return Ok(None) };
+        decode_record(thread, Key::Head, Envelope::open(&name, 0, row.as_ref())?.payload).map(Some)
     }
 
-    fn replace(
-        &mut self,
-        name: &[u8],
-        value: Option<Vec<u8>>,
-        number: u64,
-        rows: &mut Vec<(Vec<u8>, Option<Vec<u8>>)>,
-    ) -> Result<()> {
+    fn replace(&mut self, name: &[u8], value: Option<Vec<u8>>, number: u64, rows: &mut Rows) -> Result<()> {
+        if !E::SHOWS_UNSYNCED {
+            return self.replace_unread(name, value, number, rows);
+        }
         let old = self.row_count(name)?;
         let start = rows.len();
         if let Some(value) = value {
             rows.extend(split_record(name, number, &value).map(|(key, row)| (key, Some(row))));
         }
         let new = u32::try_from(rows.len() - start).unwrap_or(u32::MAX);
-        for part in 1..old.max(new) {
-            self.keep(row_key(name, part), part < old)?;
-        }
+        (1..old.max(new)).try_for_each(|part| self.keep(row_key(name, part), part < old).map(drop))?;
         rows.extend((new..old).map(|part| (row_key(name, part), None)));
+        Ok(())
+    }
+
+    /// Replaces a record without reading it, which halves the work of a commit. Later parts of an earlier version that
+    /// was larger stay until the record is removed: readers read only as many parts as the first one counts.
+    fn replace_unread(&self, name: &[u8], value: Option<Vec<u8>>, number: u64, rows: &mut Rows) -> Result<()> {
+        if let Some(value) = value {
+            rows.extend(split_record(name, number, &value).map(|(key, row)| (key, Some(row))));
+            return Ok(());
+        }
+        let (lo, hi) = (row_key(name, 0), after(&row_key(name, 0)));
+        for row in self.tree.range(&lo, &hi, Order::Ascending) {
+            rows.push((row?.0.as_ref().to_vec(), None));
+        }
+        rows.extend(self.after.range(lo..hi).map(|(key, _)| (key.clone(), None)));
         Ok(())
     }
 
@@ -124,24 +122,24 @@ impl<'a> Batch<'a> {
             return row.as_deref().map_or(Ok(0), |row| parts(name, row));
         }
         match self.keep(first, true)? {
-            Some(row) => parts(name, &row),
+            Some(row) => parts(name, row.as_ref()),
             None => Ok(0),
         }
     }
 
     /// Stores the previous value of a row; one that does not exist need not be read.
-    fn keep(&mut self, key: Vec<u8>, exists: bool) -> Result<Option<IVec>> {
+    fn keep(&mut self, key: Vec<u8>, exists: bool) -> Result<Option<E::Bytes>> {
         if let Some(row) = self.before.get(&key) {
             return Ok(row.clone());
         }
-        let row = if exists { self.disk.get(&key)? } else { None };
+        let row = if exists { self.tree.get(&key)? } else { None };
         self.before.insert(key, row.clone());
         Ok(row)
     }
 }
 
 /// Returns the rows that record the deletions of a commit.
-fn deletion_notes(commit: &Commit, number: u64) -> Vec<(Vec<u8>, Option<Vec<u8>>)> {
+fn deletion_notes(commit: &Commit, number: u64) -> Rows {
     if commit.deletes.is_empty() {
         return Vec::new();
     }

@@ -8,80 +8,79 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Bound;
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
-use ::sled::IVec;
-
-use super::disk::{Row, Tree};
+use super::engine::{Bytes, Row, RowIter, Source, Tree};
 use crate::checkpoint::{CheckpointError, Order};
 
 /// Rows before a batch; `None` for a row that did not exist.
-pub(super) type Before = BTreeMap<Vec<u8>, Option<IVec>>;
+pub(in crate::checkpoint) type Before<B> = BTreeMap<Vec<u8>, Option<B>>;
 
 /// The tree, and the changes of it that readers must not see yet.
 #[derive(Debug)]
-pub(super) struct View {
-    tree: Arc<dyn Tree>,
-    hidden: RwLock<Overlay>,
+pub(in crate::checkpoint) struct View<S: Source> {
+    source: Arc<S>,
+    hidden: RwLock<Overlay<S::Bytes>>,
 }
 
-#[derive(Debug, Default)]
-struct Overlay {
-    before: Before,
+#[derive(Debug)]
+struct Overlay<B> {
+    before: Before<B>,
     /// Names of threads whose deletion is on disk but not finished.
     deleted: BTreeSet<Vec<u8>>,
 }
 
-impl View {
-    pub(super) fn new(tree: Arc<dyn Tree>) -> Self {
-        Self { tree, hidden: RwLock::default() }
+impl<S: Source> View<S> {
+    pub(in crate::checkpoint) fn new(source: Arc<S>) -> Self {
+        Self { source, hidden: RwLock::new(Overlay { before: Before::new(), deleted: BTreeSet::new() }) }
     }
 
     /// Returns the current snapshot.
-    pub(super) fn now(&self) -> Snapshot<'_> {
-        Snapshot { tree: &*self.tree, hidden: self.hidden.read().unwrap_or_else(PoisonError::into_inner) }
+    pub(in crate::checkpoint) fn now(&self) -> Snapshot<'_, S> {
+        let hidden = self.hidden.read().unwrap_or_else(PoisonError::into_inner);
+        Snapshot { tree: self.source.snapshot(), hidden }
     }
 
     /// Makes readers see these rows instead of those in the tree.
-    pub(super) fn hold(&self, before: Before) {
+    pub(in crate::checkpoint) fn hold(&self, before: Before<S::Bytes>) {
         self.change().before = before;
     }
 
     /// Makes readers see the tree itself.
-    pub(super) fn release(&self) {
+    pub(in crate::checkpoint) fn release(&self) {
         let held = std::mem::take(&mut self.change().before);
         drop(held);
     }
 
     /// Hides the thread of this name.
-    pub(super) fn hide_thread(&self, name: Vec<u8>) {
+    pub(in crate::checkpoint) fn hide_thread(&self, name: Vec<u8>) {
         self.change().deleted.insert(name);
     }
 
     /// Stops hiding the thread of this name.
-    pub(super) fn show_thread(&self, name: &[u8]) {
+    pub(in crate::checkpoint) fn show_thread(&self, name: &[u8]) {
         self.change().deleted.remove(name);
     }
 
-    fn change(&self) -> RwLockWriteGuard<'_, Overlay> {
+    fn change(&self) -> RwLockWriteGuard<'_, Overlay<S::Bytes>> {
         self.hidden.write().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 /// The acknowledged rows at one moment.
-pub(super) struct Snapshot<'a> {
-    tree: &'a dyn Tree,
-    hidden: RwLockReadGuard<'a, Overlay>,
+pub(in crate::checkpoint) struct Snapshot<'a, S: Source + 'a> {
+    tree: S::Snapshot<'a>,
+    hidden: RwLockReadGuard<'a, Overlay<S::Bytes>>,
 }
 
-impl Snapshot<'_> {
-    pub(super) fn hides_threads(&self) -> bool {
+impl<S: Source> Snapshot<'_, S> {
+    pub(in crate::checkpoint) fn hides_threads(&self) -> bool {
         !self.hidden.deleted.is_empty()
     }
 
-    pub(super) fn hides_thread(&self, name: &[u8]) -> bool {
+    pub(in crate::checkpoint) fn hides_thread(&self, name: &[u8]) -> bool {
         self.hidden.deleted.contains(name)
     }
 
-    pub(super) fn row(&self, key: &[u8]) -> Result<Option<IVec>, CheckpointError> {
+    pub(in crate::checkpoint) fn row(&self, key: &[u8]) -> Result<Option<S::Bytes>, CheckpointError> {
         match self.hidden.before.get(key) {
             Some(before) => Ok(before.clone()),
             None => self.tree.get(key),
@@ -89,7 +88,7 @@ impl Snapshot<'_> {
     }
 
     /// Returns the rows between two keys, both included; `lo` must not be after `hi`.
-    pub(super) fn rows(&self, lo: &[u8], hi: &[u8], order: Order) -> Merge<'_> {
+    pub(in crate::checkpoint) fn rows(&self, lo: &[u8], hi: &[u8], order: Order) -> Merge<'_, S::Bytes> {
         let tree = self.tree.range(lo, hi, order);
         let before = self.hidden.before.range::<[u8], _>((Bound::Included(lo), Bound::Included(hi)));
         let before = before.map(|(key, row)| (key.as_slice(), row));
@@ -100,22 +99,18 @@ impl Snapshot<'_> {
     }
 }
 
-type RowResult = Result<Row, CheckpointError>;
-type HeldRow<'a> = (&'a [u8], &'a Option<IVec>);
+type RowResult<B> = Result<Row<B>, CheckpointError>;
+type HeldRow<'a, B> = (&'a [u8], &'a Option<B>);
 
 /// Rows of the tree, merged with the held ones.
-pub(super) struct Merge<'a> {
-    tree: std::iter::Peekable<Box<dyn Iterator<Item = RowResult> + 'a>>,
-    before: std::iter::Peekable<Box<dyn Iterator<Item = HeldRow<'a>> + 'a>>,
+pub(in crate::checkpoint) struct Merge<'a, B> {
+    tree: std::iter::Peekable<RowIter<'a, B>>,
+    before: std::iter::Peekable<Box<dyn Iterator<Item = HeldRow<'a, B>> + 'a>>,
     order: Order,
 }
 
-impl<'a> Merge<'a> {
-    fn new(
-        tree: Box<dyn Iterator<Item = RowResult> + 'a>,
-        before: Box<dyn Iterator<Item = HeldRow<'a>> + 'a>,
-        order: Order,
-    ) -> Self {
+impl<'a, B: Bytes> Merge<'a, B> {
+    fn new(tree: RowIter<'a, B>, before: Box<dyn Iterator<Item = HeldRow<'a, B>> + 'a>, order: Order) -> Self {
         Self { tree: tree.peekable(), before: before.peekable(), order }
     }
 
@@ -131,8 +126,8 @@ impl<'a> Merge<'a> {
     }
 }
 
-impl Iterator for Merge<'_> {
-    type Item = RowResult;
+impl<B: Bytes> Iterator for Merge<'_, B> {
+    type Item = RowResult<B>;
 
     fn next(&mut self) -> Option<Self::Item> {
         loop {

@@ -10,7 +10,7 @@ use crate::checkpoint::CheckpointError;
 type Result<T> = std::result::Result<T, CheckpointError>;
 
 /// Restricts the directory of a store to its owner. A directory that the owner made read-only is refused.
-pub(super) fn keep_private(path: &Path) -> Result<()> {
+pub(in crate::checkpoint) fn keep_private(path: &Path) -> Result<()> {
     let permissions = writable(path, fs::metadata(path))?.permissions();
     if permissions.readonly() {
         let reason = "its directory has no write permission".into();
@@ -20,7 +20,7 @@ pub(super) fn keep_private(path: &Path) -> Result<()> {
 }
 
 /// Converts the error of a store that the process has no permission to write.
-pub(super) fn writable<T>(store: &Path, tried: io::Result<T>) -> Result<T> {
+pub(in crate::checkpoint) fn writable<T>(store: &Path, tried: io::Result<T>) -> Result<T> {
     match tried {
         Err(error) if matches!(error.kind(), ErrorKind::PermissionDenied | ErrorKind::ReadOnlyFilesystem) => {
             Err(CheckpointError::NotWritable { path: store.into(), reason: error.to_string() })
@@ -30,7 +30,7 @@ pub(super) fn writable<T>(store: &Path, tried: io::Result<T>) -> Result<T> {
 }
 
 /// Restricts all files to their owner.
-pub(super) fn restrict(path: &Path) -> Result<()> {
+pub(in crate::checkpoint) fn restrict(path: &Path) -> Result<()> {
     for entry in io_at(path, "list the files", fs::read_dir(path))? {
         let entry = io_at(path, "list the files", entry)?.path();
         let mode = if entry.is_dir() { 0o700 } else { 0o600 };
@@ -39,21 +39,21 @@ pub(super) fn restrict(path: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Makes the names of the files and of the directory durable.
-pub(super) fn sync_directories(path: &Path) -> Result<()> {
-    let inside = ["db", "conf", "blobs", "."].map(|name| path.join(name));
+/// Makes files of the store, the names of its files, and the name of its directory durable.
+pub(in crate::checkpoint) fn sync_directories(path: &Path, files: &[&str]) -> Result<()> {
+    let inside = files.iter().copied().chain(["."]).map(|name| path.join(name));
     let outside = path.canonicalize().ok().and_then(|path| path.parent().map(Path::to_path_buf));
-    inside.into_iter().chain(outside).try_for_each(sync_path)
+    inside.chain(outside).try_for_each(sync_path)
 }
 
 /// Makes a file, or the names in a directory, durable.
 #[cfg(unix)]
-pub(super) fn sync_path(path: PathBuf) -> Result<()> {
+pub(in crate::checkpoint) fn sync_path(path: PathBuf) -> Result<()> {
     io_at(&path, "sync the file", File::open(&path).and_then(|file| file.sync_all()))
 }
 
 #[cfg(not(unix))]
-pub(super) fn sync_path(_path: PathBuf) -> Result<()> {
+pub(in crate::checkpoint) fn sync_path(_path: PathBuf) -> Result<()> {
     Ok(())
 }
 

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 /// Pending failures, shared by all clones.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Faults {
+pub(in crate::checkpoint) struct Faults {
     fails: Arc<AtomicBool>,
     waits: Arc<AtomicBool>,
     gate: Arc<Mutex<()>>,
@@ -14,7 +14,7 @@ pub(super) struct Faults {
 
 impl Faults {
     /// Called before each sync.
-    pub(super) fn before_sync(&self) -> io::Result<()> {
+    pub(in crate::checkpoint) fn before_sync(&self) -> io::Result<()> {
         self.waits.store(true, Ordering::SeqCst);
         drop(self.gate.lock().unwrap_or_else(PoisonError::into_inner));
         self.waits.store(false, Ordering::SeqCst);
@@ -24,19 +24,19 @@ impl Faults {
 
     /// Makes the next sync fail.
     #[cfg(feature = "test-util")]
-    pub(super) fn fail_next_sync(&self) {
+    pub(in crate::checkpoint) fn fail_next_sync(&self) {
         self.fails.store(true, Ordering::SeqCst);
     }
 
     /// Returns whether a sync waits at the gate.
     #[cfg(feature = "test-util")]
-    pub(super) fn is_waiting(&self) -> bool {
+    pub(in crate::checkpoint) fn is_waiting(&self) -> bool {
         self.waits.load(Ordering::SeqCst)
     }
 
     /// Runs `action` while no sync can start.
     #[cfg(feature = "test-util")]
-    pub(super) fn hold_syncs<T>(&self, action: impl FnOnce() -> T) -> T {
+    pub(in crate::checkpoint) fn hold_syncs<T>(&self, action: impl FnOnce() -> T) -> T {
         let _held = self.gate.lock().unwrap_or_else(PoisonError::into_inner);
         action()
     }

@@ -1,6 +1,7 @@
 //! Layout of records in the tree: their row keys, and their parts. Knows no store.
 //!
-//! Rows are limited because sled may put a row of more than 32 KiB into a blob file, which it never syncs.
+//! Rows are limited because sled may put a row of more than 32 KiB into a blob file, which it never syncs, and so that
+//! a repair finds a row in a damaged file without reading much around it.
 
 use crate::checkpoint::envelope::Envelope;
 use crate::checkpoint::key_bytes::{put_key, put_number, put_thread};
@@ -12,16 +13,19 @@ const ROW_BYTES: usize = 32 << 10;
 const ENVELOPE_BYTES: usize = 64;
 
 /// First byte of the keys of records.
-pub(super) const RECORDS: u8 = 2;
+pub(in crate::checkpoint) const RECORDS: u8 = 2;
 /// First byte of the keys that mark threads with an unfinished deletion.
-pub(super) const DELETING: u8 = 3;
+pub(in crate::checkpoint) const DELETING: u8 = 3;
 /// First byte of the keys of rows that record recent deletions, for the repair of a damaged store.
-pub(super) const DELETIONS: u8 = 4;
+pub(in crate::checkpoint) const DELETIONS: u8 = 4;
+/// A key after all others.
+#[cfg(feature = "fjall")]
+pub(in crate::checkpoint) const LAST: &[u8] = &[0xff];
 /// Key of the store's own record.
-pub(super) const STORE: &[u8] = &[1];
+pub(in crate::checkpoint) const STORE: &[u8] = &[1];
 
 /// Returns the key of one row of a record.
-pub(super) fn row_key(name: &[u8], part: u32) -> Vec<u8> {
+pub(in crate::checkpoint) fn row_key(name: &[u8], part: u32) -> Vec<u8> {
     let mut key = in_space(RECORDS, name);
     if part > 0 {
         put_number(part.into(), &mut key);
@@ -29,7 +33,7 @@ pub(super) fn row_key(name: &[u8], part: u32) -> Vec<u8> {
     key
 }
 
-pub(super) fn record_key(thread: &ThreadId, key: &Key) -> Vec<u8> {
+pub(in crate::checkpoint) fn record_key(thread: &ThreadId, key: &Key) -> Vec<u8> {
     let mut row = Vec::with_capacity(thread.as_str().len() + 24);
     row.push(RECORDS);
     put_thread(thread, &mut row);
@@ -38,7 +42,7 @@ pub(super) fn record_key(thread: &ThreadId, key: &Key) -> Vec<u8> {
 }
 
 /// Prepends the first byte of a key space to `name`.
-pub(super) fn in_space(space: u8, name: &[u8]) -> Vec<u8> {
+pub(in crate::checkpoint) fn in_space(space: u8, name: &[u8]) -> Vec<u8> {
     let mut key = Vec::with_capacity(name.len() + 8);
     key.push(space);
     key.extend_from_slice(name);
@@ -46,14 +50,14 @@ pub(super) fn in_space(space: u8, name: &[u8]) -> Vec<u8> {
 }
 
 /// Returns a bound after all keys with this prefix: no key contains the byte 0xFF.
-pub(super) fn after(prefix: &[u8]) -> Vec<u8> {
+pub(in crate::checkpoint) fn after(prefix: &[u8]) -> Vec<u8> {
     let mut bound = prefix.to_vec();
     bound.push(0xff);
     bound
 }
 
 /// Splits a record into rows.
-pub(super) fn split_record<'a>(
+pub(in crate::checkpoint) fn split_record<'a>(
     name: &'a [u8],
     commit: u64,
     value: &'a [u8],
@@ -68,7 +72,7 @@ pub(super) fn split_record<'a>(
 }
 
 /// Returns the rows that record which records of a thread a commit deleted; without keys: all of them.
-pub(super) fn deletion_rows(thread: &[u8], commit: u64, keys: &[Key]) -> Vec<(Vec<u8>, Vec<u8>)> {
+pub(in crate::checkpoint) fn deletion_rows(thread: &[u8], commit: u64, keys: &[Key]) -> Vec<(Vec<u8>, Vec<u8>)> {
     let mut pieces: Vec<Vec<u8>> = vec![vec![]];
     for key in keys {
         let mut bytes = vec![];

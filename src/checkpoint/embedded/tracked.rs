@@ -14,7 +14,7 @@ const TRUSTED: &str = "superstep-trusted";
 
 /// Files of a store that a repository tracks.
 #[derive(Debug)]
-pub(super) struct TrackedFiles {
+pub(in crate::checkpoint) struct TrackedFiles {
     repository: PathBuf,
     /// For each file, the id of its tracked content and its path: changed contents have to be trusted again.
     files: Vec<String>,
@@ -25,7 +25,7 @@ impl TrackedFiles {
     ///
     /// # Errors
     /// If the repository cannot be read.
-    pub(super) fn find(store: &Path) -> Result<Option<Self>, CheckpointError> {
+    pub(in crate::checkpoint) fn find(store: &Path) -> Result<Option<Self>, CheckpointError> {
         let Ok(store) = store.canonicalize() else { return Ok(None) };
         for tree in store.ancestors().skip(1) {
             let Some(repository) = repository(tree) else { continue };
@@ -38,13 +38,13 @@ impl TrackedFiles {
         Ok(None)
     }
 
-    pub(super) fn is_trusted(&self) -> bool {
+    pub(in crate::checkpoint) fn is_trusted(&self) -> bool {
         let trusted = fs::read_to_string(self.path()).unwrap_or_default();
         self.files.iter().all(|file| trusted.lines().any(|line| line == file))
     }
 
     /// Records that a person trusts the tracked contents.
-    pub(super) fn trust(&self) -> Result<(), CheckpointError> {
+    pub(in crate::checkpoint) fn trust(&self) -> Result<(), CheckpointError> {
         let text: String = self.files.iter().map(|file| format!("{file}\n")).collect();
         let path = self.path();
         let before = fs::read_to_string(&path).unwrap_or_default();

@@ -1,27 +1,37 @@
-//! Backup as a directory that is either complete or absent. Knows where a store is built and when it gets its name.
+//! Builds a store in a directory that is either complete or absent: for backups and repairs. Knows where a store is
+//! built and when it gets its name.
 
+use std::future::Future;
 use std::path::{Path, PathBuf};
 use std::{fs, io};
 
 use super::directory::sync_path;
 use super::files::io_at;
-use super::store::SledCheckpointer;
 use crate::checkpoint::{BackedUp, CheckpointError, Checkpointer, backup};
 
-impl SledCheckpointer {
-    /// Copies every thread of any store into a new store in the directory `path`, which must not exist. Runs may
-    /// continue meanwhile: see [`backup`]. To restore the copy, open it.
-    ///
-    /// The copy is built in `path` with `.partial` appended, and renamed when it is complete and on disk; leftovers of
-    /// an interrupted backup are removed first.
-    ///
-    /// # Errors
-    /// [`CheckpointError::Io`] if `path` exists or cannot be written; the errors of [`backup`].
-    pub async fn backup(from: &dyn Checkpointer, path: impl AsRef<Path>) -> Result<BackedUp, CheckpointError> {
-        let path = path.as_ref();
-        refuse_existing(path, "back up the store")?;
-        built_beside(path, "back up the store", async |partial| build(from, partial).await).await
-    }
+/// A store in a directory, of any kind.
+pub(in crate::checkpoint) trait DirectoryStore: Checkpointer + Sized {
+    /// Opens the store in the directory `path`, or creates it.
+    fn create(path: &Path) -> Result<Self, CheckpointError>;
+
+    /// Finishes the queue and unlocks the directory.
+    fn finish(self) -> impl Future<Output = Result<(), CheckpointError>> + Send;
+}
+
+/// Copies every thread of a store into a new one in the directory `path`.
+pub(in crate::checkpoint) async fn back_up<S: DirectoryStore>(
+    from: &dyn Checkpointer,
+    path: &Path,
+) -> Result<BackedUp, CheckpointError> {
+    refuse_existing(path, "back up the store")?;
+    built_beside(path, "back up the store", async |partial| copy::<S>(from, partial).await).await
+}
+
+async fn copy<S: DirectoryStore>(from: &dyn Checkpointer, partial: &Path) -> Result<BackedUp, CheckpointError> {
+    let to = S::create(partial)?;
+    let report = backup(from, &to).await?;
+    to.finish().await?;
+    Ok(report)
 }
 
 /// Builds a store in a temporary directory, and renames that when it is complete and on disk.
@@ -43,13 +53,6 @@ pub(super) async fn built_beside<T>(
             Err(error)
         }
     }
-}
-
-async fn build(from: &dyn Checkpointer, partial: &Path) -> Result<BackedUp, CheckpointError> {
-    let to = SledCheckpointer::open(partial)?;
-    let report = backup(from, &to).await?;
-    to.close().await?;
-    Ok(report)
 }
 
 /// Removes the leftovers of an interrupted attempt, and nothing else.

@@ -1,7 +1,7 @@
 //! Marker of the newest acknowledged batch, in a small file beside the log. Knows one row key and one number; must not
 //! know what the row is.
 //!
-//! sled takes damage in its newest segment for the torn end of its log and silently drops everything after it. The
+//! An embedded database takes damage near the end of its log for a torn end, and silently drops everything after it. The
 //! marker is written after each sync, after the reply, so the row it names must be in the log. It is synced only when
 //! it is first created (the system keeps it over a kill), so after a power cut it may name an older batch, which must
 //! be in the log as well. A store that contains anything has a marker.
@@ -15,8 +15,8 @@ use std::io::{self, ErrorKind, Read, Seek, SeekFrom, Write};
 use std::path::Path;
 use std::sync::{Mutex, PoisonError};
 
-use super::disk::{Tree, broken};
-use super::files::{self, io_at};
+use super::engine::Tree;
+use super::files::{self, broken, io_at};
 use crate::checkpoint::CheckpointError;
 use crate::checkpoint::envelope::Envelope;
 
@@ -28,8 +28,8 @@ const MAGIC: [u8; 8] = *b"tip 2\r\n\xff";
 
 /// Newest acknowledged commit.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct CommitMarker {
-    pub(super) number: u64,
+pub(in crate::checkpoint) struct CommitMarker {
+    pub(in crate::checkpoint) number: u64,
     /// Key of a row that it wrote.
     key: Vec<u8>,
 }
@@ -39,7 +39,7 @@ impl CommitMarker {
     ///
     /// # Errors
     /// [`CheckpointError::DamagedStore`] if it exists and cannot be read.
-    pub(super) fn read(store: &Path) -> Result<Option<Self>, CheckpointError> {
+    pub(in crate::checkpoint) fn read(store: &Path) -> Result<Option<Self>, CheckpointError> {
         let path = store.join(NAME);
         let mut bytes = vec![];
         match files::read(&path).and_then(|file| file.take(4 * SLOT as u64).read_to_end(&mut bytes)) {
@@ -74,9 +74,9 @@ impl CommitMarker {
     ///
     /// # Errors
     /// [`CheckpointError::DamagedStore`] if it is not.
-    pub(super) fn check(&self, tree: &dyn Tree, store: &Path) -> Result<(), CheckpointError> {
+    pub(in crate::checkpoint) fn check(&self, tree: &impl Tree, store: &Path) -> Result<(), CheckpointError> {
         let row = tree.get(&self.key)?;
-        let found = row.as_deref().and_then(|row| Envelope::decode_prefix(row).ok()).map(|row| row.commit);
+        let found = row.as_ref().and_then(|row| Envelope::decode_prefix(row.as_ref()).ok()).map(|row| row.commit);
         match found {
             Some(found) if found >= self.number => Ok(()),
             _ => Err(broken(store, "its log ends before the newest acknowledged commit")),
@@ -86,22 +86,22 @@ impl CommitMarker {
 
 /// File that contains the marker.
 #[derive(Debug)]
-pub(super) struct MarkerFile(Mutex<File>);
+pub(in crate::checkpoint) struct MarkerFile(Mutex<File>);
 
 impl MarkerFile {
     /// Opens or creates the file in a store's directory.
-    pub(super) fn open(store: &Path) -> Result<Self, CheckpointError> {
+    pub(in crate::checkpoint) fn open(store: &Path) -> Result<Self, CheckpointError> {
         let path = store.join(NAME);
         let opened = files::open(&path, File::options().read(true).write(true).create(true).truncate(false));
         io_at(&path, "open the file", opened).map(|file| Self(Mutex::new(file)))
     }
 
-    pub(super) fn sync(&self, store: &Path) -> Result<(), CheckpointError> {
+    pub(in crate::checkpoint) fn sync(&self, store: &Path) -> Result<(), CheckpointError> {
         io_at(&store.join(NAME), "sync the file", self.with_file(|file| file.sync_all()))
     }
 
     /// Writes the marker of a commit.
-    pub(super) fn write(&self, number: u64, key: &[u8]) {
+    pub(in crate::checkpoint) fn write(&self, number: u64, key: &[u8]) {
         let mut bytes = MAGIC.to_vec();
         bytes.extend(number.to_le_bytes());
         bytes.extend((key.len() as u32).to_le_bytes());

@@ -1,0 +1,143 @@
+//! Steps of opening a store that do not depend on its database: its directory, its `format` file, and the work that
+//! follows when the database is open. A crash at any point leaves a directory that can be opened.
+
+use std::fs::{self, File};
+use std::io::{self, Read, Write};
+use std::path::Path;
+
+use super::commit_marker::{CommitMarker, MarkerFile};
+use super::delete;
+use super::directory::{keep_private, restrict, sync_directories, writable};
+use super::engine::Engine;
+use super::epoch::{EPOCH_SHIFT, raise_epoch};
+use super::files::{self, Access, broken, io_at};
+use super::kind::StoreKind;
+use super::lock::Lock;
+use super::rows::STORE;
+use crate::checkpoint::CheckpointError;
+
+type Result<T> = std::result::Result<T, CheckpointError>;
+
+/// File that marks a directory as a store whose database has been written.
+pub(in crate::checkpoint) const FORMAT_FILE: &str = "format";
+const FORMAT: u16 = 1;
+
+/// An open, locked database.
+#[derive(Debug)]
+pub(in crate::checkpoint) struct OpenedStore<E> {
+    pub(in crate::checkpoint) engine: E,
+    pub(in crate::checkpoint) marker_file: MarkerFile,
+    pub(in crate::checkpoint) lock: Lock,
+    /// Number of openings, this one included.
+    pub(in crate::checkpoint) epoch: u64,
+}
+
+/// A locked store whose database is not open yet.
+pub(in crate::checkpoint) struct LockedStore<'a> {
+    pub(in crate::checkpoint) path: &'a Path,
+    pub(in crate::checkpoint) kind: StoreKind,
+    pub(in crate::checkpoint) lock: Lock,
+    /// True if a store was written here before.
+    pub(in crate::checkpoint) is_old: bool,
+    /// Newest acknowledged commit, if it is known.
+    pub(in crate::checkpoint) marker: Option<CommitMarker>,
+    pub(in crate::checkpoint) marker_file: MarkerFile,
+}
+
+impl LockedStore<'_> {
+    /// Finishes interrupted work of the open database. `files` are those that the database created and did not sync.
+    pub(in crate::checkpoint) fn with<E: Engine>(self, engine: E, files: &[&str]) -> Result<OpenedStore<E>> {
+        match self.prepare(&engine, files) {
+            Ok(epoch) => Ok(OpenedStore { engine, marker_file: self.marker_file, lock: self.lock, epoch }),
+            Err(error) => Err(engine.discard(error)),
+        }
+    }
+
+    /// Returns the number of openings, this one included.
+    fn prepare(&self, engine: &impl Engine, files: &[&str]) -> Result<u64> {
+        self.marker.as_ref().map_or(Ok(()), |marker| marker.check(&engine.snapshot(), self.path))?;
+        let epoch = raise_epoch(engine, self.path, self.is_old)?;
+        self.marker_file.write(epoch << EPOCH_SHIFT, STORE);
+        delete::finish_all(engine)?;
+        if !self.is_old {
+            self.marker_file.sync(self.path)?;
+            write_format(self.path, self.kind)?;
+        }
+        restrict(self.path)?;
+        sync_directories(self.path, files)?;
+        Ok(epoch)
+    }
+}
+
+/// Creates the directory of a store, or checks the one that exists.
+pub(in crate::checkpoint) fn create_directory(path: &Path) -> Result<()> {
+    if path.as_os_str().is_empty() {
+        let (what, reason) = ("a store".into(), "the path of its directory is empty".into());
+        return Err(CheckpointError::InvalidName { what, reason });
+    }
+    let is_new = !path.exists();
+    io_at(path, "create the store", fs::create_dir_all(path))?;
+    if is_new {
+        return io_at(path, "set the permissions", files::set_mode(path, 0o700));
+    }
+    if is_ours(path) {
+        files::check(path, Access::Write)?;
+        return keep_private(path);
+    }
+    if writable(path, fs::read_dir(path))?.next().is_none() {
+        return keep_private(path);
+    }
+    let reason = "the directory holds other files; choose an empty or a new one";
+    Err(CheckpointError::io("create the store", path, io::Error::new(io::ErrorKind::DirectoryNotEmpty, reason)))
+}
+
+/// The error for a directory without a store.
+pub(in crate::checkpoint) fn no_store(what: &str, path: &Path) -> CheckpointError {
+    CheckpointError::io(what, path, io::Error::new(io::ErrorKind::NotFound, "there is no store"))
+}
+
+/// Returns whether an earlier opening created the directory.
+pub(in crate::checkpoint) fn is_ours(path: &Path) -> bool {
+    let is_there = |name: &str| path.join(name).symlink_metadata().is_ok();
+    (is_there(FORMAT_FILE) && StoreKind::has_database(path)) || is_there("holder")
+}
+
+/// Returns whether a store was written here before.
+///
+/// # Errors
+/// [`CheckpointError::OtherStore`] if it is of another kind, [`CheckpointError::Format`] if a later release wrote it.
+pub(in crate::checkpoint) fn check_format(path: &Path, kind: StoreKind) -> Result<bool> {
+    if let Some(found) = StoreKind::of(path).filter(|found| *found != kind) {
+        return Err(CheckpointError::OtherStore { path: path.into(), found: found.name(), opened: kind.name() });
+    }
+    let Some(text) = read_format(path)? else { return Ok(false) };
+    let number = text.trim().strip_prefix(kind.format_prefix()).and_then(|number| number.parse::<u16>().ok());
+    match number {
+        Some(found) if found > FORMAT => {
+            Err(CheckpointError::Format { what: format!("the store at {}", path.display()), found, known: FORMAT })
+        }
+        Some(FORMAT) => Ok(true),
+        _ => Err(broken(path, "its file `format` holds no format")),
+    }
+}
+
+fn read_format(path: &Path) -> Result<Option<String>> {
+    let file = path.join(FORMAT_FILE);
+    if !file.exists() {
+        return Ok(None);
+    }
+    let mut text = vec![];
+    let read = files::read(&file).and_then(|file| file.take(100).read_to_end(&mut text));
+    io_at(&file, "read the file", read)?;
+    Ok(Some(String::from_utf8_lossy(&text).into_owned()))
+}
+
+fn write_format(path: &Path, kind: StoreKind) -> Result<()> {
+    let file = path.join(FORMAT_FILE);
+    let opened = files::open(&file, File::options().write(true).create(true).truncate(true));
+    let written = opened.and_then(|mut file| {
+        file.write_all(format!("{}{FORMAT}\n", kind.format_prefix()).as_bytes())?;
+        file.sync_all()
+    });
+    io_at(&file, "write the file", written)
+}

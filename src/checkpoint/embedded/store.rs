@@ -1,0 +1,232 @@
+//! [`Store`]: implements the contract with reads on the caller's thread and requests to the committer. Knows the parts
+//! of a store; must not know its database.
+
+use std::future::ready;
+use std::ops::RangeInclusive;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::{self, JoinHandle};
+
+use super::committer::{self, Shared};
+use super::engine::{Engine, Source};
+use super::files::io_at;
+use super::lock::Lock;
+use super::opening::OpenedStore;
+use super::queue::Operation;
+use super::quiet::catch_quietly;
+use super::tracked::TrackedFiles;
+use super::view::View;
+use crate::checkpoint::{
+    BoxFuture, CheckpointError, Checkpointer, Claim, Commit, Head, Key, Lease, Order, Receipt, Record, ThreadId,
+};
+
+/// An open store on the database `E`, or on `R` if it was opened read-only.
+#[derive(Debug)]
+pub(in crate::checkpoint) struct Store<E: Engine, R: Source = E> {
+    pub(super) shared: Option<Arc<Shared<E>>>,
+    /// Path and view of a store that was opened read-only.
+    reads: Option<(PathBuf, View<R>)>,
+    committer: Option<JoinHandle<()>>,
+    /// Files of the store that git tracks, until they are trusted.
+    untrusted: Mutex<Option<TrackedFiles>>,
+    // Dropped last, so that the directory is unlocked only when nothing uses it any more.
+    _lock: Option<Lock>,
+}
+
+impl<E: Engine, R: Source> Store<E, R> {
+    /// Starts the committer of an open database.
+    pub(in crate::checkpoint) fn start(path: &Path, opened: OpenedStore<E>) -> Result<Self, CheckpointError> {
+        let OpenedStore { engine, marker_file, lock, epoch } = opened;
+        let untrusted = TrackedFiles::find(path)?.filter(|tracked| !tracked.is_trusted());
+        let shared = Arc::new(Shared::new(engine, marker_file, epoch));
+        let committer = thread::Builder::new().name("superstep-commit".into()).spawn({
+            let shared = shared.clone();
+            move || shared.run()
+        });
+        let committer = io_at(path, "start a thread for the store", committer)?;
+        let untrusted = Mutex::new(untrusted);
+        Ok(Self { shared: Some(shared), committer: Some(committer), untrusted, reads: None, _lock: Some(lock) })
+    }
+
+    /// Returns a store that refuses writes; `lock` is `None` if no process has ever locked it.
+    #[cfg(feature = "sled")]
+    pub(in crate::checkpoint) fn read_only(
+        path: &Path,
+        view: View<R>,
+        lock: Option<Lock>,
+    ) -> Result<Self, CheckpointError> {
+        let untrusted = TrackedFiles::find(path)?.filter(|tracked| !tracked.is_trusted());
+        let reads = Some((path.into(), view));
+        Ok(Self { shared: None, reads, committer: None, untrusted: Mutex::new(untrusted), _lock: lock })
+    }
+
+    /// Finishes the queue and unlocks the directory, without blocking the caller's thread.
+    pub(in crate::checkpoint) async fn close(self) -> Result<(), CheckpointError> {
+        let closed = tokio::task::spawn_blocking(move || self.shut());
+        closed.await.unwrap_or_else(|error| Err(CheckpointError::Poisoned { reason: error.to_string().into() }))
+    }
+
+    fn shut(mut self) -> Result<(), CheckpointError> {
+        self.stop_committer();
+        if self.reads.is_some() {
+            return Ok(());
+        }
+        self.shared()?.check_poison()
+    }
+
+    fn stop_committer(&mut self) {
+        if let Some(shared) = &self.shared {
+            shared.queue.close();
+        }
+        if let Some(committer) = self.committer.take() {
+            // The callers have already received the error of a panic.
+            let _ = committer.join();
+        }
+    }
+
+    fn shared(&self) -> Result<&Shared<E>, CheckpointError> {
+        self.shared.as_deref().ok_or_else(|| match &self.reads {
+            Some((path, _)) => {
+                CheckpointError::NotWritable { path: path.clone(), reason: "it was opened to be read only".into() }
+            }
+            None => CheckpointError::Poisoned { reason: "it is closed".into() },
+        })
+    }
+
+    fn reads(&self) -> Result<&dyn Reads, CheckpointError> {
+        match &self.reads {
+            Some((_, view)) => Ok(view),
+            None => Ok(&self.shared()?.view),
+        }
+    }
+}
+
+/// Reads of the contract, whatever the database is.
+trait Reads {
+    fn head(&self, thread: &ThreadId) -> Result<Option<Head>, CheckpointError>;
+    fn get(&self, thread: &ThreadId, keys: &[Key]) -> Result<Vec<Option<Vec<u8>>>, CheckpointError>;
+    fn scan(
+        &self,
+        thread: &ThreadId,
+        range: &RangeInclusive<Key>,
+        order: Order,
+        limit: usize,
+    ) -> Result<Vec<Record>, CheckpointError>;
+    fn threads(&self, after: Option<&ThreadId>, limit: usize) -> Result<Vec<ThreadId>, CheckpointError>;
+}
+
+impl<S: Source> Reads for View<S> {
+    fn head(&self, thread: &ThreadId) -> Result<Option<Head>, CheckpointError> {
+        self.now().head(thread)
+    }
+
+    fn get(&self, thread: &ThreadId, keys: &[Key]) -> Result<Vec<Option<Vec<u8>>>, CheckpointError> {
+        self.now().get(thread, keys)
+    }
+
+    fn scan(
+        &self,
+        thread: &ThreadId,
+        range: &RangeInclusive<Key>,
+        order: Order,
+        limit: usize,
+    ) -> Result<Vec<Record>, CheckpointError> {
+        self.now().scan(thread, range, order, limit)
+    }
+
+    fn threads(&self, after: Option<&ThreadId>, limit: usize) -> Result<Vec<ThreadId>, CheckpointError> {
+        self.now().threads(after, limit)
+    }
+}
+
+impl<E: Engine, R: Source> Drop for Store<E, R> {
+    fn drop(&mut self) {
+        self.stop_committer();
+        let shared = self.shared.take();
+        // A database may write on drop, and panic on a failing disk.
+        _ = catch_quietly(move || drop(shared));
+    }
+}
+
+impl<E: Engine, R: Source> Checkpointer for Store<E, R> {
+    fn claim(&self, thread: &ThreadId, claim: Claim) -> BoxFuture<'_, Result<Lease, CheckpointError>> {
+        let claimed = self.shared().and_then(|shared| {
+            let lease = shared.leases.claim(thread, claim)?;
+            Ok((lease, shared.queue.barrier(thread)))
+        });
+        Box::pin(async move {
+            let (lease, barrier) = claimed?;
+            // Requests queued under an earlier lease are refused or acknowledged before the new one reads.
+            if let Some(barrier) = barrier {
+                Receipt::waiting(barrier).await?;
+            }
+            Ok(lease)
+        })
+    }
+
+    fn commit(&self, commit: Commit) -> Receipt {
+        let checked = self.shared().and_then(|shared| committer::check(shared, &commit).map(|()| shared));
+        match checked {
+            Ok(shared) => Receipt::waiting(shared.queue.push(commit.thread.clone(), Operation::Commit(commit))),
+            Err(error) => Receipt::ready(Err(error)),
+        }
+    }
+
+    fn post(&self, thread: &ThreadId, records: Vec<Record>) -> Receipt {
+        let checked = self.shared().and_then(|shared| {
+            shared.check_poison()?;
+            Commit::check_posted(thread, &records).map(|()| shared)
+        });
+        match checked {
+            Ok(shared) => Receipt::waiting(shared.queue.push(thread.clone(), Operation::Post(records))),
+            Err(error) => Receipt::ready(Err(error)),
+        }
+    }
+
+    fn head(&self, thread: &ThreadId) -> BoxFuture<'_, Result<Option<Head>, CheckpointError>> {
+        Box::pin(ready(self.reads().and_then(|reads| reads.head(thread))))
+    }
+
+    fn get(&self, thread: &ThreadId, keys: Vec<Key>) -> BoxFuture<'_, Result<Vec<Option<Vec<u8>>>, CheckpointError>> {
+        Box::pin(ready(self.reads().and_then(|reads| reads.get(thread, &keys))))
+    }
+
+    fn scan(
+        &self,
+        thread: &ThreadId,
+        range: RangeInclusive<Key>,
+        order: Order,
+        limit: usize,
+    ) -> BoxFuture<'_, Result<Vec<Record>, CheckpointError>> {
+        Box::pin(ready(self.reads().and_then(|reads| reads.scan(thread, &range, order, limit))))
+    }
+
+    fn threads(&self, after: Option<&ThreadId>, limit: usize) -> BoxFuture<'_, Result<Vec<ThreadId>, CheckpointError>> {
+        Box::pin(ready(self.reads().and_then(|reads| reads.threads(after, limit))))
+    }
+
+    fn delete_thread(&self, lease: &Lease) -> BoxFuture<'_, Result<(), CheckpointError>> {
+        let (thread, epoch) = (lease.thread().clone(), lease.epoch());
+        let queued = self.shared().and_then(|shared| {
+            shared.check_poison()?;
+            shared.leases.check(&thread, epoch)?;
+            Ok(shared.queue.push(thread, Operation::Delete(epoch)))
+        });
+        Box::pin(async move { Receipt::waiting(queued?).await })
+    }
+
+    fn is_claimed(&self, thread: &ThreadId) -> bool {
+        self.shared.as_ref().is_some_and(|shared| shared.leases.is_claimed(thread))
+    }
+
+    fn is_foreign(&self) -> bool {
+        self.untrusted.lock().unwrap_or_else(PoisonError::into_inner).is_some()
+    }
+
+    fn trust(&self) -> Result<(), CheckpointError> {
+        let mut untrusted = self.untrusted.lock().unwrap_or_else(PoisonError::into_inner);
+        untrusted.as_ref().map_or(Ok(()), TrackedFiles::trust)?;
+        *untrusted = None;
+        Ok(())
+    }
+}

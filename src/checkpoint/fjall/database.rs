@@ -1,0 +1,192 @@
+//! fjall behind a small interface: read rows as of one moment, write batches durably. Knows fjall's calls. Must not
+//! know what a row is.
+//!
+//! fjall writes a batch to its journal, syncs the journal, and only then shows the batch to readers, so nothing has to
+//! be hidden from them meanwhile. It panics on some damaged files, so every call to it is guarded.
+
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::{fmt, io};
+
+use fjall::{Keyspace, KeyspaceCreateOptions, PersistMode, Readable, Slice, Snapshot};
+
+use super::journal;
+use super::options::FjallOptions;
+use crate::checkpoint::embedded::engine::{Engine, Row, RowIter, Rows, Source, Tree};
+use crate::checkpoint::embedded::faults::Faults;
+use crate::checkpoint::embedded::files::{broken, io_at};
+use crate::checkpoint::embedded::quiet::catch_quietly;
+use crate::checkpoint::embedded::reserve;
+use crate::checkpoint::{CheckpointError, Order};
+
+type Result<T> = std::result::Result<T, CheckpointError>;
+
+/// Name of the only keyspace.
+const ROWS: &str = "rows";
+/// Size in bytes at which records leave memory for a table. Limits how much of the journal an opening reads.
+const MEMTABLE: u64 = 32 << 20;
+/// Size in bytes of all journals above which fjall writes tables in order to drop the oldest.
+const JOURNALS: u64 = 128 << 20;
+/// Number of background threads: one writes tables while the other merges them.
+const WORKERS: usize = 2;
+/// Size of the reserve in bytes: journal for the removals, and a table of what is left.
+const RESERVE: u64 = 8 << 20;
+
+pub(super) struct Database {
+    path: PathBuf,
+    rows: Keyspace,
+    db: fjall::Database,
+    /// True if space is reserved for a full disk, or must not be.
+    has_reserve: AtomicBool,
+    faults: Faults,
+}
+
+/// Rows at one moment.
+pub(super) struct At<'a> {
+    database: &'a Database,
+    snapshot: Snapshot,
+}
+
+impl Database {
+    /// Opens or creates the database in the directory `path`, which exists and is locked.
+    pub(super) fn open(path: &Path, options: &FjallOptions) -> Result<Self> {
+        let (db, rows) = guarded(path, || {
+            let db = fjall::Database::builder(path)
+                .cache_size(options.cache_bytes)
+                .max_journaling_size(JOURNALS)
+                .worker_threads(WORKERS)
+                .open()?;
+            let rows = db.keyspace(ROWS, || KeyspaceCreateOptions::default().max_memtable_size(MEMTABLE))?;
+            Ok((db, rows))
+        })?;
+        let has_reserve = AtomicBool::new(options.spend_reserve);
+        Ok(Self { path: path.into(), rows, db, has_reserve, faults: Faults::default() })
+    }
+
+    /// Writes everything to tables, and the tables anew without removed rows.
+    pub(super) fn compact(&self) -> Result<()> {
+        guarded(&self.path, || {
+            self.rows.rotate_memtable()?;
+            while self.rows.sealed_memtable_count() > 0 {
+                self.db.persist(PersistMode::Buffer)?; // fails once a background thread has failed
+                std::thread::sleep(std::time::Duration::from_millis(5));
+            }
+            self.rows.major_compact()
+        })
+    }
+}
+
+impl fmt::Debug for Database {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Database").field("path", &self.path).finish_non_exhaustive()
+    }
+}
+
+impl Source for Database {
+    type Bytes = Slice;
+    type Snapshot<'a> = At<'a>;
+
+    fn snapshot(&self) -> At<'_> {
+        At { database: self, snapshot: self.db.snapshot() }
+    }
+}
+
+impl Tree for At<'_> {
+    type Bytes = Slice;
+
+    fn get(&self, key: &[u8]) -> Result<Option<Slice>> {
+        guarded(&self.database.path, || self.snapshot.get(&self.database.rows, key))
+    }
+
+    fn range<'a>(&'a self, lo: &[u8], hi: &[u8], order: Order) -> RowIter<'a, Slice> {
+        let mut rows = self.snapshot.range(&self.database.rows, lo..=hi);
+        let path = &self.database.path;
+        Box::new(std::iter::from_fn(move || {
+            let next = || match order {
+                Order::Ascending => rows.next(),
+                Order::Descending => rows.next_back(),
+            };
+            row(path, next)
+        }))
+    }
+}
+
+/// Takes a row from an iterator.
+fn row(path: &Path, next: impl FnOnce() -> Option<fjall::Guard>) -> Option<Result<Row<Slice>>> {
+    guarded(path, || next().map(fjall::Guard::into_inner).transpose()).transpose()
+}
+
+impl Engine for Database {
+    const SHOWS_UNSYNCED: bool = false;
+
+    fn write(&self, rows: Rows) -> Result<()> {
+        io_at(&self.path, "sync the store", self.faults.before_sync())?;
+        guarded(&self.path, || {
+            let mut batch = self.db.batch().durability(Some(PersistMode::SyncData));
+            for (key, row) in rows {
+                match row {
+                    Some(row) => batch.insert(&self.rows, key, row),
+                    None => batch.remove(&self.rows, key),
+                }
+            }
+            batch.commit()
+        })
+    }
+
+    fn maintain(&self) {
+        if !self.has_reserve.load(Ordering::Relaxed) {
+            let bytes = guarded(&self.path, || self.db.disk_space()).unwrap_or(0);
+            let bytes = bytes.saturating_sub(journal::PREALLOCATED);
+            self.has_reserve.store(reserve::take(&self.path, bytes, RESERVE), Ordering::Relaxed);
+        }
+    }
+
+    fn discard(self, error: CheckpointError) -> CheckpointError {
+        _ = catch_quietly(move || drop(self));
+        error
+    }
+
+    fn faults(&self) -> &Faults {
+        &self.faults
+    }
+}
+
+/// Runs a call to fjall and converts its errors and its panic.
+pub(super) fn guarded<T>(path: &Path, call: impl FnOnce() -> fjall::Result<T>) -> Result<T> {
+    match catch_quietly(call) {
+        Ok(done) => done.map_err(|error| converted(path, error)),
+        Err(panic) => {
+            let reason = panic.lines().next().unwrap_or_default();
+            Err(broken(path, &format!("the embedded database gave up: {reason}")))
+        }
+    }
+}
+
+fn converted(path: &Path, error: fjall::Error) -> CheckpointError {
+    use fjall::{Error, LsmError};
+    let use_store = |error| match io_at::<()>(path, "use the store", Err(error)) {
+        Err(error) => error,
+        Ok(()) => broken(path, "an error without a reason"),
+    };
+    match error {
+        Error::Storage(LsmError::Io(error)) if is_of_content(&error) => {
+            broken(path, &format!("a table cannot be read: {error}"))
+        }
+        Error::Io(error) | Error::Storage(LsmError::Io(error)) => use_store(error),
+        Error::Storage(LsmError::ChecksumMismatch { .. }) => broken(path, "a table does not match its checksum"),
+        Error::Storage(LsmError::Unrecoverable) | Error::Unrecoverable => {
+            broken(path, "a table or its list is missing")
+        }
+        Error::Storage(error) => broken(path, &format!("a table cannot be read: {error:?}")),
+        Error::JournalRecovery(reason) => broken(path, &format!("its journal cannot be read: {reason:?}")),
+        Error::InvalidVersion(_) => broken(path, "its file `version` holds no version of fjall 3"),
+        Error::Poisoned => CheckpointError::Poisoned { reason: "an earlier write of the database failed".into() },
+        other => broken(path, &format!("the embedded database reports {other:?}")),
+    }
+}
+
+/// Returns whether an error of reading shows damage: a file that is too short, or an impossible position in it.
+fn is_of_content(error: &io::Error) -> bool {
+    use io::ErrorKind::{InvalidData, InvalidInput, UnexpectedEof};
+    matches!(error.kind(), InvalidData | InvalidInput | UnexpectedEof)
+}

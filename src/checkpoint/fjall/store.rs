@@ -1,0 +1,127 @@
+//! [`FjallCheckpointer`]: the embedded store on fjall.
+
+use std::path::Path;
+
+use super::compact::compact;
+use super::database::Database;
+use super::open;
+use super::options::FjallOptions;
+#[cfg(feature = "test-util")]
+use crate::checkpoint::StoreFaults;
+use crate::checkpoint::embedded::build::{DirectoryStore, back_up};
+use crate::checkpoint::embedded::delegate::delegate;
+use crate::checkpoint::embedded::repair::repair;
+use crate::checkpoint::embedded::store::Store;
+use crate::checkpoint::{BackedUp, CheckpointError, Checkpointer, Compacted, Repaired};
+
+/// Checkpointer that stores everything in a directory, for one process at a time, on a log-structured merge tree. It
+/// makes the same promises as [`SledCheckpointer`](super::super::SledCheckpointer), writes less per commit, and returns
+/// the space of removed records by itself as it goes.
+///
+/// Every acknowledged commit survives a crash and a power cut. Dropping it finishes the queue and unlocks the
+/// directory, which may block for the time of a sync; [`FjallCheckpointer::close`] does so on a blocking thread. Only
+/// the owner can read the directory (0700); its contents are not encrypted. Links inside it are not followed.
+///
+/// It cannot be opened read-only: fjall repairs the end of its journal when it opens it. To look at a store without
+/// changing it, open a copy of its directory.
+///
+/// A store whose files a git repository tracks came with a clone: its threads may be read, but not run until a person
+/// [trusts](crate::checkpoint::trust) one of them, and with it the whole store in its tracked state.
+///
+/// ```no_run
+/// # use superstep::prelude::*;
+/// # use superstep::checkpoint::FjallCheckpointer;
+/// # #[derive(State, Clone, Debug, Default, Serialize, Deserialize)] struct Draft { text: String }
+/// # #[derive(NodeId)] enum Step { Write }
+/// # fn example(essays: CompiledGraph<Draft, Step>) -> Result<(), Box<dyn std::error::Error>> {
+/// let essays = essays.with_checkpointer(FjallCheckpointer::open("runs.fjall")?);
+/// # Ok(()) }
+/// ```
+#[derive(Debug)]
+pub struct FjallCheckpointer(Store<Database>);
+
+impl FjallCheckpointer {
+    /// Opens the store in the directory `path`, or creates it.
+    ///
+    /// # Errors
+    /// [`CheckpointError::Locked`] if it is open already, [`CheckpointError::OtherStore`] if it is a store of another
+    /// kind, [`CheckpointError::DamagedStore`] or [`CheckpointError::Format`] if it cannot be read,
+    /// [`CheckpointError::Io`] if a system call fails.
+    pub fn open(path: impl AsRef<Path>) -> Result<Self, CheckpointError> {
+        Self::open_with(path, FjallOptions::default())
+    }
+
+    /// Opens the store in the directory `path` with `options`, or creates it.
+    ///
+    /// # Errors
+    /// As [`FjallCheckpointer::open`].
+    pub fn open_with(path: impl AsRef<Path>, options: FjallOptions) -> Result<Self, CheckpointError> {
+        let path = path.as_ref();
+        Store::start(path, open::open(path, &options)?).map(Self)
+    }
+
+    /// Finishes the queue and unlocks the directory, without blocking the caller's thread.
+    ///
+    /// # Errors
+    /// [`CheckpointError::Poisoned`] if a write failed.
+    pub async fn close(self) -> Result<(), CheckpointError> {
+        self.0.close().await
+    }
+
+    /// Copies every thread of any store into a new store in the directory `path`, which must not exist. Runs may
+    /// continue meanwhile: see [`backup`](crate::checkpoint::backup). To restore the copy, open it.
+    ///
+    /// The copy is built in `path` with `.partial` appended, and renamed when it is complete and on disk; leftovers of
+    /// an interrupted backup are removed first.
+    ///
+    /// # Errors
+    /// [`CheckpointError::Io`] if `path` exists or cannot be written; the errors of
+    /// [`backup`](crate::checkpoint::backup).
+    pub async fn backup(from: &dyn Checkpointer, path: impl AsRef<Path>) -> Result<BackedUp, CheckpointError> {
+        back_up::<Self>(from, path.as_ref()).await
+    }
+
+    /// Reads all intact rows of the damaged store in the directory `damaged` and writes them into a new store in the
+    /// directory `path`, which must not exist. The damaged store is not changed. Threads resume as after
+    /// [`SledCheckpointer::repair`](super::super::SledCheckpointer::repair).
+    ///
+    /// # Errors
+    /// [`CheckpointError::DamagedStore`] if nothing can be restored, and then no store is created;
+    /// [`CheckpointError::Locked`] if the damaged store is open; [`CheckpointError::UnsafeStore`] if it contains links;
+    /// [`CheckpointError::Io`] if there is no such directory, if `path` exists, or if a system call fails.
+    pub async fn repair(damaged: impl AsRef<Path>, path: impl AsRef<Path>) -> Result<Repaired, CheckpointError> {
+        repair::<Self>(damaged.as_ref(), path.as_ref()).await
+    }
+
+    /// Writes the store in the directory `path` anew in place, to return the disk space of deleted records at once
+    /// instead of as it goes. The store must not be open. It needs space for both copies meanwhile, and blocks: in async
+    /// code, call it where blocking is fine.
+    ///
+    /// A crash at any point leaves a whole store. Every row's checksum is verified, and a damaged store is left
+    /// unchanged.
+    ///
+    /// # Errors
+    /// [`CheckpointError::Locked`] if it is open, [`CheckpointError::Damaged`] or [`CheckpointError::DamagedStore`],
+    /// [`CheckpointError::Io`] if a system call fails.
+    pub fn compact(path: impl AsRef<Path>) -> Result<Compacted, CheckpointError> {
+        compact(path.as_ref())
+    }
+
+    /// Returns the switches with which a test makes this store fail.
+    #[cfg(feature = "test-util")]
+    pub fn faults(&self) -> StoreFaults {
+        self.0.faults()
+    }
+}
+
+impl DirectoryStore for FjallCheckpointer {
+    fn create(path: &Path) -> Result<Self, CheckpointError> {
+        Self::open(path)
+    }
+
+    async fn finish(self) -> Result<(), CheckpointError> {
+        self.close().await
+    }
+}
+
+delegate!(FjallCheckpointer);

@@ -1,0 +1,142 @@
+//! Checks fjall's files before fjall opens them. Knows the files, and the number of the newest acknowledged commit;
+//! writes nothing.
+//!
+//! fjall takes the first damage in a journal for the torn end of it, and cuts off all that follows; it takes missing
+//! journals for a new database, and deletes a keyspace that its list of keyspaces does not name. All of that happens
+//! silently. So a store is opened only if its journals are intact up to the newest acknowledged commit: a damaged one
+//! is not modified, so that it can be repaired.
+
+use std::fs;
+use std::io::ErrorKind;
+use std::path::{Display, Path, PathBuf};
+
+use super::journal::{Extent, Rest, walk};
+use crate::checkpoint::CheckpointError;
+use crate::checkpoint::embedded::epoch::EPOCH_SHIFT;
+use crate::checkpoint::embedded::files::{self, broken, io_at};
+
+type Result<T> = std::result::Result<T, CheckpointError>;
+
+/// Files without which fjall starts anew, or deletes what is there.
+const NEEDED: [&str; 3] = ["version", "keyspaces/0/current", "keyspaces/1/current"];
+
+/// Checks that the files of a store are there, and its journals intact up to the commit `acknowledged`.
+///
+/// # Errors
+/// [`CheckpointError::DamagedStore`] if they are not; [`CheckpointError::Io`] if they cannot be read.
+pub(super) fn check(store: &Path, acknowledged: u64) -> Result<()> {
+    if let Some(missing) = NEEDED.iter().find(|name| !store.join(name).is_file()) {
+        return Err(broken(store, &format!("its file `{missing}` is missing")));
+    }
+    check_tables(store)?;
+    let journals = journals(store)?;
+    let Some((last, _)) = journals.last() else { return Err(broken(store, "its journals are missing")) };
+    let (mut commit, mut next) = (0, 0);
+    for (number, path) in &journals {
+        let file = io_at(path, "open the file", files::read(path))?;
+        let extent = io_at(path, "read the file", walk(file, next))?;
+        check_end(store, path, extent, number == last)?;
+        (commit, next) = (extent.commit.max(commit), extent.next);
+    }
+    // Older commits than those in the journals are in tables.
+    if 0 < commit && commit < acknowledged {
+        return Err(broken(store, "its journal ends before the newest acknowledged commit"));
+    }
+    Ok(())
+}
+
+/// Returns whether a store without a commit marker holds more than its creation wrote: the record of its first opening.
+///
+/// # Errors
+/// [`CheckpointError::DamagedStore`] or [`CheckpointError::Io`] if its files cannot be read.
+pub(super) fn holds_commits(store: &Path) -> Result<bool> {
+    if !entries(&store.join("keyspaces/1/tables"))?.is_empty() {
+        return Ok(true);
+    }
+    for (_, path) in journals(store)? {
+        let file = io_at(&path, "open the file", files::read(&path))?;
+        if io_at(&path, "read the file", walk(file, 0))?.commit > 1 << EPOCH_SHIFT {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
+
+/// Checks that the folders of tables hold only files that may be tables: fjall panics over others, and a panic while it
+/// opens a database ends the process.
+fn check_tables(store: &Path) -> Result<()> {
+    let keyspaces = store.join("keyspaces");
+    for (keyspace, is_folder) in entries(&keyspaces)? {
+        if !is_folder {
+            continue; // fjall ignores it
+        }
+        check_name(store, &keyspace)?;
+        for (table, is_folder) in entries(&keyspace.join("tables"))? {
+            check_name(store, &table)?;
+            if is_folder {
+                return Err(broken(store, &format!("its file `{}` is a directory", within(store, &table))));
+            }
+        }
+    }
+    Ok(())
+}
+
+fn check_name(store: &Path, path: &Path) -> Result<()> {
+    let name = path.file_name().and_then(|name| name.to_str());
+    match name.and_then(|name| name.parse::<u64>().ok()) {
+        Some(_) => Ok(()),
+        None => Err(broken(store, &format!("its file `{}` is none of a database", within(store, path)))),
+    }
+}
+
+/// Returns the entries of a directory, and whether each is a directory; none if there is no such directory.
+fn entries(directory: &Path) -> Result<Vec<(PathBuf, bool)>> {
+    let list = match fs::read_dir(directory) {
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(vec![]),
+        list => io_at(directory, "list the files", list)?,
+    };
+    let entry = |entry: std::io::Result<fs::DirEntry>| {
+        let entry = entry?;
+        Ok((entry.path(), entry.file_type()?.is_dir()))
+    };
+    io_at(directory, "list the files", list.map(entry).collect())
+}
+
+fn within<'a>(store: &Path, path: &'a Path) -> Display<'a> {
+    path.strip_prefix(store).unwrap_or(path).display()
+}
+
+fn check_end(store: &Path, path: &Path, extent: Extent, is_newest: bool) -> Result<()> {
+    let is_fine = match extent.rest {
+        Rest::Empty => true,
+        Rest::Torn => is_newest, // a write that a crash interrupted
+        Rest::Followed => false,
+    };
+    let name = path.file_name().unwrap_or_default().display();
+    if is_fine {
+        Ok(())
+    } else {
+        Err(broken(store, &format!("its file `{name}` cannot be read at byte {}", extent.end)))
+    }
+}
+
+/// Returns the journals of a store, oldest first.
+///
+/// # Errors
+/// [`CheckpointError::DamagedStore`] if one is missing.
+pub(super) fn journals(store: &Path) -> Result<Vec<(u64, PathBuf)>> {
+    let mut found = vec![];
+    for (path, _) in entries(store)? {
+        if path.extension().is_none_or(|extension| !extension.eq_ignore_ascii_case("jnl")) {
+            continue;
+        }
+        let number = path.file_stem().and_then(|name| name.to_str()).and_then(|name| name.parse().ok());
+        let name = path.file_name().unwrap_or_default().display();
+        found.push((number.ok_or_else(|| broken(store, &format!("its file `{name}` is no journal")))?, path));
+    }
+    found.sort_unstable();
+    match found.windows(2).find(|pair| pair[1].0 != pair[0].0 + 1) {
+        Some(pair) => Err(broken(store, &format!("its file `{}.jnl` is missing", pair[0].0 + 1))),
+        None => Ok(found),
+    }
+}

@@ -1,0 +1,126 @@
+//! Copies the threads of a store into another one, which may hold threads already. Knows the contract only.
+
+use std::fmt;
+
+use serde::Serialize;
+
+use crate::checkpoint::threads::foreign::{mark, unmark};
+use crate::checkpoint::threads::insert::{insert_copy, is_partial};
+use crate::checkpoint::threads::snapshot::ThreadSnapshot;
+use crate::checkpoint::{CheckpointError, Checkpointer, ThreadId};
+
+/// Number of thread names read at once.
+const PAGE: usize = 256;
+
+/// Result of copying a store.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Copied {
+    /// Number of threads copied.
+    pub threads: usize,
+    /// Number of their records.
+    pub records: usize,
+    /// Bytes of these records, as the engine counts them.
+    pub bytes: u64,
+    /// Number of threads that the target had already, with the same records.
+    pub same: usize,
+    /// Threads that could not be read and were not copied, with the reason.
+    pub failed: Vec<(ThreadId, String)>,
+}
+
+impl Copied {
+    /// Returns whether the target has every thread now.
+    pub fn is_complete(&self) -> bool {
+        self.failed.is_empty()
+    }
+}
+
+impl fmt::Display for Copied {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { threads, records, bytes, same, failed } = self;
+        write!(f, "{threads} threads copied: {records} records, {bytes} bytes")?;
+        if *same > 0 {
+            write!(f, "\n{same} threads were there already, with the same records")?;
+        }
+        failed.iter().try_for_each(|(thread, why)| write!(f, "\nthread `{thread}` was not copied: {why}"))
+    }
+}
+
+/// Copies every thread of a store into another one, of any kind: checkpoints, values, effects, events, tags, signals
+/// and the record about the thread. Names, heads and ids of questions are the same, so the copy can be run in place of
+/// the original; leases are not copied.
+///
+/// A thread that the target has already is left as it is if its records are the same, so an interrupted copy can be
+/// repeated. If they differ, nothing is copied. A thread becomes visible whole: while a large one is written, it has no
+/// checkpoint, and is marked as imported. Each thread is copied as of one moment and held in memory meanwhile. Damaged
+/// threads are left out and named in the report.
+///
+/// Threads of a store that comes from elsewhere and is not [trusted](super::super::trust) are marked as imported in the
+/// copy; those of other stores are not.
+///
+/// # Errors
+/// [`CheckpointError::ThreadExists`] if the target has another thread of the same name; if either store fails.
+pub async fn copy_threads(from: &dyn Checkpointer, to: &dyn Checkpointer) -> Result<Copied, CheckpointError> {
+    let mut copied = Copied::default();
+    let mut missing = vec![];
+    let mut last: Option<ThreadId> = None;
+    loop {
+        let page = from.threads(last.as_ref(), PAGE).await?;
+        let Some(end) = page.last() else { break };
+        last = Some(end.clone());
+        for thread in page {
+            match has_same(from, to, &thread).await? {
+                true => copied.same += 1,
+                false => missing.push(thread),
+            }
+        }
+    }
+    for thread in missing {
+        copy(from, to, thread, &mut copied).await?;
+    }
+    Ok(copied)
+}
+
+/// Returns whether the target has the thread already.
+async fn has_same(from: &dyn Checkpointer, to: &dyn Checkpointer, thread: &ThreadId) -> Result<bool, CheckpointError> {
+    let Some(head) = to.head(thread).await? else { return Ok(false) };
+    if is_partial(to, thread, head).await? {
+        return Ok(false);
+    }
+    let Ok(mut wanted) = ThreadSnapshot::read(from, thread).await else { return Ok(false) }; // reported when it is copied
+    let mut found = ThreadSnapshot::read(to, thread).await?;
+    if from.is_foreign() {
+        // The marks of two copies differ in their times.
+        unmark(thread, &mut wanted.records)?;
+        unmark(thread, &mut found.records)?;
+    }
+    if wanted.head == found.head && wanted.records == found.records {
+        return Ok(true);
+    }
+    Err(CheckpointError::ThreadExists { thread: thread.clone() })
+}
+
+async fn copy(
+    from: &dyn Checkpointer,
+    to: &dyn Checkpointer,
+    thread: ThreadId,
+    copied: &mut Copied,
+) -> Result<(), CheckpointError> {
+    let mut snapshot = match ThreadSnapshot::read(from, &thread).await {
+        Ok(snapshot) => snapshot,
+        Err(CheckpointError::UnknownThread { .. }) => return Ok(()), // deleted meanwhile
+        Err(error @ (CheckpointError::Damaged { .. } | CheckpointError::Format { .. })) => {
+            copied.failed.push((thread, error.to_string()));
+            return Ok(());
+        }
+        Err(error) => return Err(error),
+    };
+    if from.is_foreign() {
+        mark(&thread, &mut snapshot.records)?;
+    }
+    let bytes: u64 = snapshot.records.iter().map(|(_, bytes)| bytes.len() as u64).sum();
+    copied.records += snapshot.records.len();
+    insert_copy(to, &thread, snapshot.head, snapshot.records).await?;
+    copied.threads += 1;
+    copied.bytes += bytes;
+    Ok(())
+}

@@ -1,0 +1,297 @@
+//! Promises of the embedded store on fjall beyond those that every checkpointer makes.
+
+use std::fs::{self, OpenOptions};
+use std::os::unix::fs::{FileExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use rstest::rstest;
+use superstep::checkpoint::{
+    CheckpointError, Checkpointer, Claim, Commit, FjallCheckpointer, Head, Key, Order, StoreKind,
+};
+use superstep::prelude::*;
+
+use crate::filled::{everything, fill};
+
+async fn filled(path: &Path) {
+    let store = FjallCheckpointer::open(path).unwrap();
+    fill(&store, "t", 0..3).await;
+    store.close().await.unwrap();
+}
+
+/// Returns the files under a directory with their contents.
+fn contents(directory: &Path) -> Vec<(PathBuf, Vec<u8>)> {
+    let mut found = vec![];
+    for entry in fs::read_dir(directory).unwrap() {
+        let path = entry.unwrap().path();
+        match path.is_dir() {
+            true => found.extend(contents(&path)),
+            false => found.push((path.clone(), fs::read(&path).unwrap())),
+        }
+    }
+    found.sort();
+    found
+}
+
+fn refused(path: &Path) -> CheckpointError {
+    FjallCheckpointer::open(path).unwrap_err()
+}
+
+#[tokio::test]
+async fn a_store_of_the_other_kind_is_named_and_not_changed() {
+    let directory = tempfile::tempdir().unwrap();
+    let (fjall, sled) = (directory.path().join("fjall"), directory.path().join("sled"));
+    filled(&fjall).await;
+    SledCheckpointer::open(&sled).unwrap().close().await.unwrap();
+    assert_eq!((StoreKind::of(&fjall), StoreKind::of(&sled)), (Some(StoreKind::Fjall), Some(StoreKind::Sled)));
+    assert_eq!(StoreKind::of(directory.path()), None);
+    let before = contents(&fjall);
+    let error = SledCheckpointer::open(&fjall).unwrap_err();
+    assert!(error.to_string().ends_with("is a fjall store, and was opened as a sled store"), "{error}");
+    assert!(error.help().unwrap().contains("`fjall:`"));
+    assert!(SledCheckpointer::open_read_only(&fjall).is_err());
+    assert!(matches!(refused(&sled), CheckpointError::OtherStore { found: "sled", .. }));
+    assert!(contents(&fjall) == before && StoreKind::of(&sled) == Some(StoreKind::Sled));
+}
+
+#[tokio::test]
+async fn only_the_owner_may_read_the_store_and_one_process_opens_it() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("store");
+    let store = FjallCheckpointer::open(&path).unwrap();
+    assert_eq!(path.metadata().unwrap().permissions().mode() & 0o777, 0o700);
+    assert!(matches!(refused(&path), CheckpointError::Locked { .. }));
+    store.close().await.unwrap();
+    FjallCheckpointer::open(&path).unwrap();
+}
+
+#[tokio::test]
+async fn links_are_refused_and_not_followed() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("store");
+    filled(&path).await;
+    for name in ["lock", "9.jnl", "keyspaces/1/tables/9"] {
+        let _ = fs::remove_file(path.join(name));
+        std::os::unix::fs::symlink(directory.path().join("notes"), path.join(name)).unwrap();
+        let error = refused(&path);
+        assert!(matches!(error, CheckpointError::UnsafeStore { .. }), "{error}");
+        fs::remove_file(path.join(name)).unwrap();
+    }
+    assert!(!directory.path().join("notes").exists());
+}
+
+#[tokio::test]
+async fn readers_see_the_acknowledged_state_during_a_slow_sync() {
+    let directory = tempfile::tempdir().unwrap();
+    let store = Arc::new(FjallCheckpointer::open(directory.path()).unwrap());
+    fill(&*store, "t", 0..1).await;
+    let faults = store.faults();
+    let writer = {
+        let store = Arc::clone(&store);
+        faults
+            .hold_syncs(|| {
+                let writer = tokio::spawn(async move { fill(&*store, "u", 0..1).await });
+                std::thread::sleep(std::time::Duration::from_millis(1));
+                writer
+            })
+            .unwrap()
+    };
+    writer.await.unwrap();
+    assert_eq!(everything(&*store, "u").await.1, 2);
+}
+
+#[tokio::test]
+async fn a_record_that_became_smaller_is_removed_whole() {
+    let directory = tempfile::tempdir().unwrap();
+    let store = FjallCheckpointer::open(directory.path()).unwrap();
+    let lease = store.claim(&"t".into(), Claim::IfFree).await.unwrap();
+    let commit = async |puts: Vec<(Key, Vec<u8>)>, deletes| {
+        let head = Head { checkpoint: None, next: 0, birth: 5 };
+        let (thread, epoch) = ("t".into(), lease.epoch());
+        store.commit(Commit { thread, epoch, expected: None, head, puts, deletes }).await.unwrap();
+        let keys = Key::Shape(0)..=Key::Shape(u64::MAX);
+        let found = store.scan(&"t".into(), keys, Order::Ascending, 9).await.unwrap();
+        found.into_iter().map(|(_, value)| value.len()).collect::<Vec<_>>()
+    };
+    assert_eq!(commit(vec![(Key::Shape(1), vec![7; 200_000])], vec![]).await, [200_000]);
+    assert_eq!(commit(vec![(Key::Shape(1), vec![8; 40_000]), (Key::Shape(2), vec![9])], vec![]).await, [40_000, 1]);
+    assert_eq!(commit(vec![], vec![Key::Shape(1)]).await, [1]);
+    assert_eq!(commit(vec![(Key::Shape(1), vec![7; 70_000])], vec![]).await, [70_000, 1]);
+}
+
+#[tokio::test]
+async fn an_interrupted_creation_does_not_prevent_opening() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path();
+    fs::create_dir_all(path.join("keyspaces/0/tables")).unwrap();
+    for name in ["holder", "lock", "0.jnl", "version", "tip"] {
+        fs::write(path.join(name), "").unwrap();
+    }
+    filled(path).await;
+    assert_eq!(everything(&FjallCheckpointer::open(path).unwrap(), "t").await.1, 6);
+}
+
+#[rstest]
+#[case("version", "its file `version` is missing")]
+#[case("keyspaces/0/current", "its file `keyspaces/0/current` is missing")]
+#[case("keyspaces/1/current", "its file `keyspaces/1/current` is missing")]
+#[case("0.jnl", "its journals are missing")]
+#[case("tip", "its file `tip` is missing or empty")]
+#[tokio::test]
+async fn a_missing_file_is_named_and_nothing_is_created(#[case] name: &str, #[case] reason: &str) {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("store");
+    filled(&path).await;
+    fs::remove_file(path.join(name)).unwrap();
+    let before = contents(&path);
+    let error = refused(&path).to_string();
+    assert!(error.contains(reason), "{error}");
+    assert!(contents(&path).iter().map(|(name, _)| name).eq(before.iter().map(|(name, _)| name)));
+}
+
+#[tokio::test]
+async fn a_store_that_lost_its_small_files_is_not_taken_for_a_new_one() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("store");
+    filled(&path).await;
+    fs::remove_file(path.join("tip")).unwrap();
+    fs::remove_file(path.join("format")).unwrap();
+    let before = contents(&path).len();
+    assert!(refused(&path).to_string().contains("its file `tip` is missing or empty"));
+    assert_eq!(contents(&path).len(), before);
+}
+
+#[rstest]
+#[case("holder")]
+#[case("lock")]
+#[case("format")]
+#[tokio::test]
+async fn a_store_without_one_of_the_small_files_is_complete(#[case] name: &str) {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("store");
+    filled(&path).await;
+    fs::remove_file(path.join(name)).unwrap();
+    if name != "format" {
+        assert_eq!(everything(&FjallCheckpointer::open(&path).unwrap(), "t").await.1, 6);
+    } else {
+        fs::remove_file(path.join("holder")).unwrap();
+        assert!(matches!(refused(&path), CheckpointError::Io { .. })); // a directory of somebody else
+    }
+}
+
+/// Length of the journal without the zeros at its end.
+fn journal_end(path: &Path) -> u64 {
+    let bytes = fs::read(path.join("0.jnl")).unwrap();
+    bytes.iter().rposition(|&byte| byte != 0).unwrap() as u64 + 1
+}
+
+#[derive(State, Clone, Debug, Default, Serialize, Deserialize)]
+struct Draft {
+    text: String,
+}
+
+#[derive(NodeId)]
+enum Step {
+    Write,
+}
+
+async fn write(_: Arc<Draft>, _: Ctx) -> Result<DraftUpdate, NodeError> {
+    Ok(Draft::update().text("tides ".repeat(9000)))
+}
+
+/// Runs threads of a graph in a new store.
+async fn written(path: &Path) {
+    let store = Arc::new(FjallCheckpointer::open(path).unwrap());
+    let graph = StateGraph::new().add_node(Step::Write, write).add_edge(START, Step::Write).compile().unwrap();
+    let graph = graph.with_shared_checkpointer(store);
+    for nth in 0..9 {
+        graph.thread(format!("essay {nth}")).invoke(Draft::update()).await.unwrap();
+    }
+}
+
+#[rstest]
+#[case::flipped(40)]
+#[case::flipped_late(97)]
+#[tokio::test]
+async fn a_damaged_journal_is_not_modified_and_can_be_repaired(#[case] percent: u64) {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("store");
+    written(&path).await;
+    let journal = OpenOptions::new().read(true).write(true).open(path.join("0.jnl")).unwrap();
+    let at = journal_end(&path) * percent / 100;
+    let mut byte = [0];
+    journal.read_exact_at(&mut byte, at).unwrap();
+    journal.write_all_at(&[byte[0] ^ 16], at).unwrap();
+    let before = contents(&path);
+    let error = refused(&path).to_string();
+    assert!(
+        error.contains("is damaged: its file `0.jnl` cannot be read at byte") || error.contains("ends before"),
+        "{error}"
+    );
+    let changed = contents(&path).into_iter().zip(before).filter(|(now, before)| now != before);
+    assert!(changed.map(|((name, _), _)| name).all(|name| name.ends_with("holder")));
+    let new = directory.path().join("new");
+    let report = FjallCheckpointer::repair(&path, &new).await.unwrap();
+    let whole = report.threads.iter().filter(|thread| thread.goes_on_from.is_some()).count();
+    assert!(whole >= 8, "{report}");
+    assert_eq!(FjallCheckpointer::open(new).unwrap().threads(None, 99).await.unwrap().len(), whole);
+}
+
+#[rstest]
+#[case::a_half_written_batch(b"\x01\x05\x00\x00\x00rest")]
+#[case::an_unfinished_tag(b"\x01")]
+#[tokio::test]
+async fn a_write_that_a_kill_cut_off_is_dropped(#[case] torn: &[u8]) {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("store");
+    filled(&path).await;
+    let journal = OpenOptions::new().write(true).open(path.join("0.jnl")).unwrap();
+    journal.write_all_at(torn, journal_end(&path)).unwrap();
+    for _ in 0..2 {
+        let store = FjallCheckpointer::open(&path).unwrap();
+        assert_eq!(everything(&store, "t").await.1, 6);
+        store.close().await.unwrap();
+    }
+}
+
+#[rstest]
+#[case::all(100)]
+#[case::half(50)]
+#[case::one_byte(1)]
+#[tokio::test]
+async fn a_truncated_journal_is_reported(#[case] percent: u64) {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("store");
+    filled(&path).await;
+    let end = journal_end(&path);
+    let journal = OpenOptions::new().write(true).open(path.join("0.jnl")).unwrap();
+    journal.set_len(end - (end * percent / 100).max(1)).unwrap();
+    let error = refused(&path);
+    assert!(matches!(error, CheckpointError::DamagedStore { .. }), "{error}");
+}
+
+#[tokio::test]
+async fn compaction_reclaims_space_and_keeps_every_record() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("store");
+    let store = FjallCheckpointer::open(&path).unwrap();
+    fill(&store, "gone", 0..900).await;
+    fill(&store, "kept", 0..9).await;
+    let lease = store.claim(&"gone".into(), Claim::IfFree).await.unwrap();
+    store.delete_thread(&lease).await.unwrap();
+    let before = everything(&store, "kept").await;
+    assert!(matches!(FjallCheckpointer::compact(&path), Err(CheckpointError::Locked { .. })));
+    drop(lease);
+    store.close().await.unwrap();
+    let report = FjallCheckpointer::compact(&path).unwrap();
+    assert!(report.before > 30_000_000 && report.after < 3_000_000, "{report}");
+    for opening in 0..2 {
+        let store = FjallCheckpointer::open(&path).unwrap();
+        assert_eq!(store.threads(None, 9).await.unwrap().len(), 1 + opening);
+        assert_eq!(everything(&store, "kept").await, before);
+        fill(&store, &format!("more {opening}"), 0..2).await;
+        store.close().await.unwrap();
+    }
+    assert_eq!(FjallCheckpointer::open(&path).unwrap().threads(None, 9).await.unwrap().len(), 3);
+    assert!(FjallCheckpointer::compact(directory.path().join("none")).is_err());
+}
