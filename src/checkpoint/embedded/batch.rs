@@ -5,11 +5,12 @@ use std::collections::{BTreeMap, HashMap};
 
 use super::engine::{Engine, Rows, Tree};
 use super::read::thread_name;
+use super::recent::{Recent, checkpoint_of};
 use super::rows::{after, deletion_rows, row_key, split_record};
 use super::view::Before;
 use crate::checkpoint::envelope::{Envelope, name_of};
 use crate::checkpoint::{
-    CheckpointError, Commit, Head, Key, Leases, Order, Record, ThreadId, decode_record, encode_record,
+    CheckpointError, CheckpointId, Commit, Head, Key, Leases, Order, Record, ThreadId, decode_record, encode_record,
 };
 
 type Result<T> = std::result::Result<T, CheckpointError>;
@@ -18,6 +19,7 @@ type Result<T> = std::result::Result<T, CheckpointError>;
 pub(in crate::checkpoint) struct Batch<'a, E: Engine> {
     tree: E::Snapshot<'a>,
     leases: &'a Leases,
+    recent: &'a mut Recent,
     heads: HashMap<ThreadId, Head>,
     before: Before<E::Bytes>,
     after: BTreeMap<Vec<u8>, Option<Vec<u8>>>,
@@ -36,24 +38,44 @@ pub(in crate::checkpoint) struct Change<B> {
 
 impl<'a, E: Engine> Batch<'a, E> {
     /// Returns an empty batch; everything in the tree must be acknowledged.
-    pub(in crate::checkpoint) fn new(engine: &'a E, leases: &'a Leases) -> Self {
-        let tree = engine.snapshot();
-        Self { tree, leases, heads: HashMap::new(), before: Before::new(), after: BTreeMap::new(), newest: None }
+    pub(in crate::checkpoint) fn new(engine: &'a E, leases: &'a Leases, recent: &'a mut Recent) -> Self {
+        let (tree, heads, before) = (engine.snapshot(), HashMap::new(), Before::new());
+        Self { tree, leases, recent, heads, before, after: BTreeMap::new(), newest: None }
     }
 
     /// Adds a commit, or refuses it and leaves the batch unchanged.
     pub(in crate::checkpoint) fn add(&mut self, commit: Commit, number: u64) -> Result<()> {
         self.leases.check_not_superseded(&commit.thread, commit.epoch)?;
-        commit.check_head(self.head(&commit.thread)?.and_then(|head| head.checkpoint))?;
+        let found = self.head(&commit.thread)?;
+        commit.check_head(found.and_then(|head| head.checkpoint))?;
         let (thread, head) = (commit.thread.clone(), commit.head);
+        let head_key = row_key(&name_of(&thread, &Key::Head), 0);
         let mut rows = deletion_notes(&commit, number);
-        for (name, value) in records(commit)? {
-            self.replace(&name, value, number, &mut rows)?;
+        let records = records(commit)?;
+        for (name, (checkpoint, value)) in &records {
+            self.expect(&thread, &head_key, (*checkpoint, name));
+            self.replace(name, value.as_deref(), number, &mut rows)?;
         }
-        self.newest = Some((number, row_key(&name_of(&thread, &Key::Head), 0)));
-        self.heads.insert(thread, head);
         self.after.extend(rows);
+        if let Some(Some(row)) = self.after.get(&head_key) {
+            let written = records.iter().map(|(name, (checkpoint, _))| (*checkpoint, name.as_slice()));
+            self.recent.note(&thread, found.is_none(), (head, row.clone()), written);
+        }
+        self.newest = Some((number, head_key));
+        self.heads.insert(thread, head);
         Ok(())
+    }
+
+    /// Notes what is known of a record without a look at the disk.
+    fn expect(&mut self, thread: &ThreadId, head_key: &[u8], (checkpoint, name): (Option<CheckpointId>, &[u8])) {
+        let Some(written) = self.recent.get(thread).filter(|_| E::SHOWS_UNSYNCED) else { return };
+        let key = row_key(name, 0);
+        if key == head_key {
+            self.before.entry(key).or_insert_with(|| Some(E::Bytes::from(written.row.as_slice())));
+        } else if written.is_new(checkpoint, name) {
+            debug_assert!(!matches!(self.tree.get(&key), Ok(Some(_))), "a record that is new exists");
+            self.before.entry(key).or_insert(None);
+        }
     }
 
     /// Adds records of a thread without a lease, or refuses them if the thread does not exist.
@@ -62,7 +84,7 @@ impl<'a, E: Engine> Batch<'a, E> {
         let Some((last, _)) = records.last() else { return Ok(()) };
         let (mut rows, newest) = (vec![], row_key(&name_of(thread, last), 0));
         for (key, value) in records {
-            self.replace(&name_of(thread, &key), Some(value), number, &mut rows)?;
+            self.replace(&name_of(thread, &key), Some(&value), number, &mut rows)?;
         }
         self.newest = Some((number, newest));
         self.after.extend(rows);
@@ -80,19 +102,22 @@ impl<'a, E: Engine> Batch<'a, E> {
         if let Some(head) = self.heads.get(thread) {
             return Ok(Some(*head));
         }
+        if let Some(written) = self.recent.get(thread) {
+            return Ok(Some(written.head));
+        }
         let name = name_of(thread, &Key::Head);
         let Some(row) = self.tree.get(&row_key(&name, 0))? else { return Ok(None) };
         decode_record(thread, Key::Head, Envelope::open(&name, 0, row.as_ref())?.payload).map(Some)
     }
 
-    fn replace(&mut self, name: &[u8], value: Option<Vec<u8>>, number: u64, rows: &mut Rows) -> Result<()> {
+    fn replace(&mut self, name: &[u8], value: Option<&[u8]>, number: u64, rows: &mut Rows) -> Result<()> {
         if !E::SHOWS_UNSYNCED {
             return self.replace_unread(name, value, number, rows);
         }
         let old = self.row_count(name)?;
         let start = rows.len();
         if let Some(value) = value {
-            rows.extend(split_record(name, number, &value).map(|(key, row)| (key, Some(row))));
+            rows.extend(split_record(name, number, value).map(|(key, row)| (key, Some(row))));
         }
         let new = u32::try_from(rows.len() - start).unwrap_or(u32::MAX);
         (1..old.max(new)).try_for_each(|part| self.keep(row_key(name, part), part < old).map(drop))?;
@@ -102,9 +127,9 @@ impl<'a, E: Engine> Batch<'a, E> {
 
     /// Replaces a record without reading it, which halves the work of a commit. Later parts of an earlier version that
     /// was larger stay until the record is removed: readers read only as many parts as the first one counts.
-    fn replace_unread(&self, name: &[u8], value: Option<Vec<u8>>, number: u64, rows: &mut Rows) -> Result<()> {
+    fn replace_unread(&self, name: &[u8], value: Option<&[u8]>, number: u64, rows: &mut Rows) -> Result<()> {
         if let Some(value) = value {
-            rows.extend(split_record(name, number, &value).map(|(key, row)| (key, Some(row))));
+            rows.extend(split_record(name, number, value).map(|(key, row)| (key, Some(row))));
             return Ok(());
         }
         let (lo, hi) = (row_key(name, 0), after(&row_key(name, 0)));
@@ -152,12 +177,16 @@ fn deletion_notes(commit: &Commit, number: u64) -> Rows {
     rows.into_iter().map(|(key, row)| (key, Some(row))).collect()
 }
 
+/// The checkpoint that a record is stored under, and its new value.
+type Changed = (Option<CheckpointId>, Option<Vec<u8>>);
+
 /// Returns the change of each record; a put wins over a deletion, a later put over an earlier one.
-fn records(commit: Commit) -> Result<BTreeMap<Vec<u8>, Option<Vec<u8>>>> {
+fn records(commit: Commit) -> Result<BTreeMap<Vec<u8>, Changed>> {
     let name = |key: &Key| name_of(&commit.thread, key);
-    let mut records: BTreeMap<_, _> = commit.deletes.iter().map(|key| (name(key), None)).collect();
-    records.extend(commit.puts.into_iter().map(|(key, value)| (name(&key), Some(value))));
-    records.insert(name(&Key::Head), Some(encode_record(&commit.head)?));
+    let change = |key: &Key, value| (name(key), (checkpoint_of(key), value));
+    let mut records: BTreeMap<_, _> = commit.deletes.iter().map(|key| change(key, None)).collect();
+    records.extend(commit.puts.into_iter().map(|(key, value)| change(&key, Some(value))));
+    records.extend([change(&Key::Head, Some(encode_record(&commit.head)?))]);
     Ok(records)
 }
 

@@ -13,6 +13,7 @@ use super::delete::Deletion;
 use super::engine::Engine;
 use super::epoch::EPOCH_SHIFT;
 use super::queue::{Operation, Queue, ReplySender, Request};
+use super::recent::Recent;
 use super::rows::STORE;
 use super::view::View;
 use crate::checkpoint::{CheckpointError, Commit, Leases, ThreadId};
@@ -54,8 +55,9 @@ impl<E: Engine> Shared<E> {
     pub(in crate::checkpoint) fn run(&self) {
         let _end = CloseOnDrop(&self.queue);
         self.engine.maintain();
+        let mut recent = Recent::default();
         while let Some(requests) = self.queue.next() {
-            let (answers, newest) = self.execute(requests);
+            let (answers, newest) = self.execute(requests, &mut recent);
             self.queue.answer(answers);
             if let Some((number, key)) = newest {
                 self.marker_file.write(number, &key);
@@ -71,8 +73,11 @@ impl<E: Engine> Shared<E> {
         }
     }
 
-    fn execute(&self, requests: Vec<Request>) -> (Vec<Outcome>, Option<Newest>) {
-        let mut batch = Batch::new(&*self.engine, &self.leases);
+    fn execute(&self, requests: Vec<Request>, recent: &mut Recent) -> (Vec<Outcome>, Option<Newest>) {
+        for request in requests.iter().filter(|request| matches!(request.operation, Operation::Delete(_))) {
+            recent.forget(&request.thread);
+        }
+        let mut batch = Batch::new(&*self.engine, &self.leases, recent);
         let mut answers: Vec<_> = requests.into_iter().map(|request| self.take(request, &mut batch)).collect();
         match self.write(batch) {
             Ok(newest) => (answers, newest),

@@ -21,6 +21,7 @@ pub(super) mod opening;
 mod queue;
 pub(super) mod quiet;
 mod read;
+mod recent;
 pub(super) mod repair;
 pub(super) mod reserve;
 pub(super) mod rows;
