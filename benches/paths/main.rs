@@ -18,6 +18,7 @@ mod width;
 mod args;
 #[path = "../workloads/figure.rs"]
 mod figure;
+#[allow(dead_code, reason = "the other program uses all of it")]
 #[path = "../workloads/harness.rs"]
 mod harness;
 #[path = "../workloads/measure.rs"]

@@ -49,30 +49,24 @@ impl<'a, E: Engine> Batch<'a, E> {
         let found = self.head(&commit.thread)?;
         commit.check_head(found.and_then(|head| head.checkpoint))?;
         let (thread, head) = (commit.thread.clone(), commit.head);
-        let head_key = row_key(&name_of(&thread, &Key::Head), 0);
         let mut rows = deletion_notes(&commit, number);
         let records = records(commit)?;
         for (name, (checkpoint, value)) in &records {
-            self.expect(&thread, &head_key, (*checkpoint, name));
+            self.expect(&thread, *checkpoint, name);
             self.replace(name, value.as_deref(), number, &mut rows)?;
         }
         self.after.extend(rows);
-        if let Some(Some(row)) = self.after.get(&head_key) {
-            let written = records.iter().map(|(name, (checkpoint, _))| (*checkpoint, name.as_slice()));
-            self.recent.note(&thread, found.is_none(), (head, row.clone()), written);
-        }
-        self.newest = Some((number, head_key));
+        let written = records.iter().map(|(name, (checkpoint, _))| (*checkpoint, name.as_slice()));
+        self.recent.note(&thread, found.is_none(), written);
+        self.newest = Some((number, row_key(&name_of(&thread, &Key::Head), 0)));
         self.heads.insert(thread, head);
         Ok(())
     }
 
-    /// Notes what is known of a record without a look at the disk.
-    fn expect(&mut self, thread: &ThreadId, head_key: &[u8], (checkpoint, name): (Option<CheckpointId>, &[u8])) {
-        let Some(written) = self.recent.get(thread).filter(|_| E::SHOWS_UNSYNCED) else { return };
-        let key = row_key(name, 0);
-        if key == head_key {
-            self.before.entry(key).or_insert_with(|| Some(E::Bytes::from(written.row.as_slice())));
-        } else if written.is_new(checkpoint, name) {
+    /// Notes that a record does not exist, if that is known without a look at the disk.
+    fn expect(&mut self, thread: &ThreadId, checkpoint: Option<CheckpointId>, name: &[u8]) {
+        if E::SHOWS_UNSYNCED && self.recent.is_new(thread, checkpoint, name) {
+            let key = row_key(name, 0);
             debug_assert!(!matches!(self.tree.get(&key), Ok(Some(_))), "a record that is new exists");
             self.before.entry(key).or_insert(None);
         }
@@ -102,11 +96,8 @@ impl<'a, E: Engine> Batch<'a, E> {
         if let Some(head) = self.heads.get(thread) {
             return Ok(Some(*head));
         }
-        if let Some(written) = self.recent.get(thread) {
-            return Ok(Some(written.head));
-        }
         let name = name_of(thread, &Key::Head);
-        let Some(row) = self.tree.get(&row_key(&name, 0))? else { return Ok(None) };
+        let Some(row) = self.keep(row_key(&name, 0), true)? else { return Ok(None) };
         decode_record(thread, Key::Head, Envelope::open(&name, 0, row.as_ref())?.payload).map(Some)
     }
 

@@ -1,28 +1,17 @@
-//! What the last commits of each thread have written: records that cannot exist are not looked up before they are
-//! written. Knows no disk.
+//! The newest records of each thread: those that cannot exist are not looked up before they are written. Knows no disk.
 
 use std::collections::HashMap;
 
-use crate::checkpoint::{CheckpointId, Head, Key, ThreadId};
+use crate::checkpoint::{CheckpointId, Key, ThreadId};
 
 /// Maximum number of threads that are remembered.
 const THREADS: usize = 4096;
 /// Maximum number of records that are remembered of a thread.
 const RECORDS: usize = 64;
 
-/// The last commits, by thread.
+/// The newest records of threads that were not there before this opening; none of a thread once they are too many.
 #[derive(Debug, Default)]
-pub(in crate::checkpoint) struct Recent(HashMap<ThreadId, Written>);
-
-/// What is known of a thread.
-#[derive(Debug)]
-pub(in crate::checkpoint) struct Written {
-    pub(in crate::checkpoint) head: Head,
-    /// The stored row of the head.
-    pub(in crate::checkpoint) row: Vec<u8>,
-    /// The records of its newest checkpoints; none for a thread that was there before, or once they are too many.
-    newest: Option<Newest>,
-}
+pub(in crate::checkpoint) struct Recent(HashMap<ThreadId, Newest>);
 
 /// The records of the two newest checkpoint numbers of a thread.
 #[derive(Debug, Default)]
@@ -34,36 +23,33 @@ struct Newest {
 }
 
 impl Recent {
-    pub(in crate::checkpoint) fn get(&self, thread: &ThreadId) -> Option<&Written> {
-        self.0.get(thread)
-    }
-
     pub(in crate::checkpoint) fn forget(&mut self, thread: &ThreadId) {
         self.0.remove(thread);
     }
 
-    /// Notes a commit: its head, and the records it wrote with their checkpoints. `is_first`: the thread was not there.
+    /// Notes the records that a commit wrote, with their checkpoints. `is_first`: the thread was not there.
     pub(in crate::checkpoint) fn note<'a>(
         &mut self,
         thread: &ThreadId,
         is_first: bool,
-        (head, row): (Head, Vec<u8>),
         written: impl Iterator<Item = (Option<CheckpointId>, &'a [u8])>,
     ) {
-        let newest =
-            if is_first { Some(Newest::default()) } else { self.0.remove(thread).and_then(|last| last.newest) };
-        let newest = newest.and_then(|newest| newest.with(written));
+        let newest = if is_first { Some(Newest::default()) } else { self.0.remove(thread) };
+        let Some(newest) = newest.and_then(|newest| newest.with(written)) else { return };
         if self.0.len() >= THREADS {
             self.0.clear();
         }
-        self.0.insert(thread.clone(), Written { head, row, newest });
+        self.0.insert(thread.clone(), newest);
     }
-}
 
-impl Written {
-    /// Returns true if no record of this name is stored.
-    pub(in crate::checkpoint) fn is_new(&self, checkpoint: Option<CheckpointId>, name: &[u8]) -> bool {
-        let Some((newest, checkpoint)) = self.newest.as_ref().zip(checkpoint) else { return false };
+    /// Returns true if it is known that no record of this name is stored.
+    pub(in crate::checkpoint) fn is_new(
+        &self,
+        thread: &ThreadId,
+        checkpoint: Option<CheckpointId>,
+        name: &[u8],
+    ) -> bool {
+        let Some((newest, checkpoint)) = self.0.get(thread).zip(checkpoint) else { return false };
         checkpoint.0 >= newest.from && !newest.names.contains_key(name)
     }
 }

@@ -14,9 +14,12 @@ pub(crate) struct KnownState<S> {
     pub sizes: Vec<u64>,
 }
 
-/// The last [`KnownState`] and its namespace, shared by the clones of a reader.
+/// A namespace, and its [`KnownState`].
+type Known = (String, Arc<dyn Any + Send + Sync>);
+
+/// The state that was read last, shared by the clones of a reader.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct KnownValues(Arc<Mutex<Option<(String, Arc<dyn Any + Send + Sync>)>>>);
+pub(crate) struct KnownValues(Arc<Mutex<Option<Known>>>);
 
 impl KnownValues {
     /// The state that was read last, if it is one of this namespace.

@@ -25,7 +25,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
         let applied = caught(|| self.applied(&mut tasks, &mut puts));
         if let Err(error) = applied.unwrap_or_else(|panic| Err(self.panicked_applying(&tasks, &panic))) {
             puts.truncate(before); // what a lone task wrote is dropped with it
-            return Err(self.not_applied(&tasks, puts, error).await);
+            return Err(Box::pin(self.not_applied(&tasks, puts, error)).await);
         }
         self.pos.start = None;
         if self.has_listeners() {
@@ -40,8 +40,8 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
     pub(crate) async fn commit(&mut self, puts: Puts) -> Result<(), RunError> {
         self.checkpoint(Source::Loop, puts).await?;
         if self.has_listeners() {
-            self.emit_stored(self.pos.meta.step).await;
-            self.emit_shown_values().await;
+            Box::pin(self.emit_stored(self.pos.meta.step)).await;
+            Box::pin(self.emit_shown_values()).await;
         }
         Ok(())
     }

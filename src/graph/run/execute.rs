@@ -51,14 +51,16 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
             }
             self.pos.channels.line = NEW_LINE; // the input was stored before what its siblings write
         }
-        self.take_from_cache(unanswered).await?;
+        if self.shared.environment.cache.is_some() {
+            Box::pin(self.take_from_cache(unanswered)).await?;
+        }
         if let [only] = &self.step.tasks[..] {
             if only.runs(unanswered) {
                 return self.alone().await;
             }
             return Ok(true);
         }
-        self.fan_out(unanswered).await
+        Box::pin(self.fan_out(unanswered)).await
     }
 
     async fn alone(&mut self) -> Result<bool, RunError> {
@@ -80,9 +82,6 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
 
     /// Takes results from the cache before any body starts: what one task caches is not for its siblings.
     async fn take_from_cache(&mut self, unanswered: bool) -> Result<(), RunError> {
-        if self.shared.environment.cache.is_none() {
-            return Ok(());
-        }
         for at in 0..self.step.tasks.len() {
             let task = &self.step.tasks[at];
             if !task.runs(unanswered) || self.table.row(task.node).options.execution.cache.is_none() {

@@ -26,7 +26,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
         };
         if self.shared.events.sink.is_some() {
             self.outbox.unacknowledged |= matches!(ending, Ending::Done { .. }) && self.listener_awaits_commit();
-            self.emit_end(at, ending).await;
+            Box::pin(self.emit_end(at, ending)).await; // boxed, as all that only listeners need
         }
         Ok(())
     }

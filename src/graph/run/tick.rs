@@ -45,14 +45,14 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
     async fn tick(&mut self) -> Result<Option<Exit>, RunError> {
         self.plan();
         if self.has_listeners() {
-            self.flush_input().await?;
-            self.emit_checkpoint().await;
+            Box::pin(self.flush_input()).await?;
+            Box::pin(self.emit_checkpoint()).await;
         }
         if let Some(exit) = self.stop_before().await? {
             return Ok(Some(exit));
         }
         if self.has_listeners() {
-            self.emit_starts().await;
+            Box::pin(self.emit_starts()).await;
         }
         if let Some(exit) = self.execute_and_settle().await? {
             return Ok(Some(exit));
@@ -63,7 +63,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
         self.commit(puts).await?;
         self.count_superstep(starts);
         if stops {
-            return Ok(Some(self.stop_after().await));
+            return Ok(Some(Box::pin(self.stop_after()).await));
         }
         if self.stops.supersteps & 63 == 0 {
             tokio::task::consume_budget().await;
@@ -91,7 +91,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
             return Ok(None);
         }
         if self.stops_at_breakpoint() {
-            self.emit_breakpoint().await;
+            Box::pin(self.emit_breakpoint()).await;
             return Ok(Some(Exit::Stopped));
         }
         Ok(self.cancelled_or_over_budget())
@@ -128,11 +128,11 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
     async fn execute_and_settle(&mut self) -> Result<Option<Exit>, RunError> {
         loop {
             if !self.execute().await? {
-                self.keep_attempts().await?;
+                Box::pin(self.keep_attempts()).await?;
                 return Ok(Some(Exit::Cancelled));
             }
             let Some(exit) = self.unfinished()? else { return Ok(None) };
-            if !exit.may_receive() || !self.wake_signalled().await? {
+            if !exit.may_receive() || !Box::pin(self.wake_signalled()).await? {
                 return Ok(Some(exit));
             }
         }

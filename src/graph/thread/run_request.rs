@@ -73,36 +73,42 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
     }
 
     async fn drive(&self, request: Request<S, N>, shared: Arc<Shared<C>>) -> Result<Outcome<S>, RunError> {
-        let mut run = match request.kind {
-            Kind::Input(writes) => {
-                let mut run = match self.take_last_end(&shared) {
-                    Some(pos) => Run::new(Arc::clone(&self.graph.table), shared, GraphScope::root(), pos),
-                    // Boxed, as below: loading needs more stack than the run that follows.
-                    None => Box::pin(self.load_for_input(shared)).await?,
-                };
-                self.at_rest(&run).await?;
-                run.limit();
-                run.begin_input(writes)?;
-                run.input.raw = request.given;
-                run
-            }
-            Kind::Go { answers, command } => Box::pin(self.resumed(shared, answers, command)).await?,
-        };
+        // Boxed, the run too: a run that waits in a node keeps no room for loading.
+        let mut run = Box::pin(self.prepared(request, shared)).await?;
         run.stops.overrides = self.stops_over(run.recorder().map_or(&[], |recorder| recorder.stops()));
         let exit = run.drive().await?;
         if matches!(exit, Exit::Interrupted | Exit::Waiting(_) | Exit::Awaiting(_)) {
             run.check_results()?;
-            run.emit_interrupted().await;
+            Box::pin(run.emit_interrupted()).await;
             if exit == Exit::Interrupted && run.step.tasks.iter().all(|task| task.asks().is_empty()) {
                 run.emit_breakpoint().await; // of a subgraph
             }
         }
         if exit != Exit::Finished {
-            return Ok(run.outcome(exit));
+            return Ok((*run).outcome(exit));
         }
         let state = Arc::clone(&run.pos.state);
-        self.keep_last_end(run);
+        self.keep_last_end(*run);
         Ok(Outcome::Finished(state))
+    }
+
+    /// Loads the thread as a run, with the request applied to it.
+    async fn prepared(&self, request: Request<S, N>, shared: Arc<Shared<C>>) -> Result<Box<Run<S, N, C>>, RunError> {
+        let writes = match request.kind {
+            Kind::Input(writes) => writes,
+            Kind::Go { answers, command } => {
+                return Box::pin(self.resumed(shared, answers, command)).await.map(Box::new);
+            }
+        };
+        let mut run = Box::new(match self.take_last_end(&shared) {
+            Some(pos) => Run::new(Arc::clone(&self.graph.table), shared, GraphScope::root(), pos),
+            None => Box::pin(self.load_for_input(shared)).await?,
+        });
+        self.at_rest(&run).await?;
+        run.limit();
+        run.begin_input(writes)?;
+        run.input.raw = request.given;
+        Ok(run)
     }
 
     /// Returns the position at the end of this handle's last run, unless the thread has moved since: saves reading it
