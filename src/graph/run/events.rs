@@ -98,7 +98,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
         }
     }
 
-    /// Lets the reader take its events, if they share the state: writing to a shared state copies it.
+    /// Lets the reader take its events, if they share the state: applying results to a shared state copies it.
     pub(crate) async fn let_listener_read(&self) {
         if self.has_listeners() && Arc::strong_count(&self.pos.state) > 1 {
             tokio::task::yield_now().await;

@@ -53,11 +53,11 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
         }
         if self.has_listeners() {
             Box::pin(self.emit_starts()).await;
+            self.let_listener_read().await; // what it shows is stored: results are not shown before their commit is under way
         }
         if let Some(exit) = self.execute_and_settle().await? {
             return Ok(Some(exit));
         }
-        self.let_listener_read().await;
         let (stops, starts) = (self.stops_after(), self.pos.start.is_some());
         let puts = self.apply_results().await?;
         self.commit(puts).await?;
