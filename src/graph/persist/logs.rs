@@ -82,7 +82,7 @@ impl Reader {
     }
 
     /// Applies the entries of a range to a state of the version that stored them.
-    pub(crate) async fn added<S: State, N: NodeId, C>(
+    pub(super) async fn added<S: State, N: NodeId, C>(
         &self,
         table: &Table<S, N, C>,
         path: &str,

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::checkpoint::{CarriedRecord, ChannelShape, CheckpointId, CheckpointRecord, Key, Slot};
+use crate::checkpoint::{CarriedRecord, ChannelShape, CheckpointId, CheckpointRecord, Key, LogRange, Slot};
 use crate::graph::build::Table;
 use crate::graph::error::{RunError, Unreadable};
 use crate::graph::node::NodeId;
@@ -96,7 +96,7 @@ impl Reader {
         Ok((slots, along))
     }
 
-    /// Returns a reader that keeps what it has read: for several checkpoints of a thread, newest first.
+    /// Returns a reader that keeps what it has read: for several checkpoints of a thread, in either order.
     pub(crate) fn keeping_values(mut self) -> Self {
         self.known = Some(KnownValues::default());
         self
@@ -119,7 +119,12 @@ impl Reader {
             let sizes = last.sizes.clone();
             return Ok(LoadedChannels { sizes, ..LoadedChannels::of(slots, Arc::clone(&last.state)) });
         }
-        let (mut settled, mut read) = after(&table.schema, slots.clone(), last.as_deref());
+        let (mut settled, mut read, grown) = after(&table.schema, slots.clone(), last.as_deref());
+        for (at, range) in grown {
+            if let Err(error) = self.added(table, path, (mapping.at, at), &range, &mut settled.state).await {
+                settled.note_unread(how, error)?;
+            }
+        }
         if let Some(last) = &last {
             self.shorten(table, path, last, &mut settled, &mut read).await?;
         }
@@ -229,22 +234,43 @@ impl Reader {
     }
 }
 
-/// Returns a state with the values that are where they were in the `last` one, and the channels to read.
-fn after<S: State>(schema: &S::Schema, slots: Vec<Slot>, last: Option<&KnownState<S>>) -> (LoadedChannels<S>, Mask) {
+/// Entries that a list has grown by, and its channel.
+type Grown = Vec<(usize, LogRange)>;
+
+/// Returns a state with the values that are where they were in the `last` one, the channels to read, and the entries that
+/// were added to the others since.
+fn after<S: State>(
+    schema: &S::Schema,
+    slots: Vec<Slot>,
+    last: Option<&KnownState<S>>,
+) -> (LoadedChannels<S>, Mask, Grown) {
     let mut settled = LoadedChannels::of(slots, S::empty(schema));
-    let stays = |at: &usize| last.is_some_and(|last| last.slots.get(*at) == Some(&settled.slots[*at]));
-    let (same, changed): (Vec<usize>, Vec<usize>) = (0..settled.slots.len()).partition(stays);
-    let Some(last) = last.filter(|_| !same.is_empty()) else { return (settled, changed.into_iter().collect()) };
-    if !settled.state.reset(&same.iter().copied().collect(), &last.state) {
-        settled.state = S::empty(schema);
-        return (settled, same.into_iter().chain(changed).collect());
+    let all: Mask = (0..settled.slots.len()).collect();
+    let Some(last) = last else { return (settled, all, vec![]) };
+    let (mut kept, mut read, mut grown) = (Mask::default(), Mask::default(), vec![]);
+    for at in all.iter() {
+        match last.slots.get(at).and_then(|before| since(before, &settled.slots[at])) {
+            Some(added) => {
+                kept.insert(at);
+                settled.sizes[at] = last.sizes[at] + added.iter().map(|range| range.bytes).sum::<u64>();
+                grown.extend(added.into_iter().map(|range| (at, range)));
+            }
+            None => drop(read.insert(at)),
+        }
     }
-    same.into_iter().for_each(|at| settled.sizes[at] = last.sizes[at]);
-    (settled, changed.into_iter().collect())
+    if settled.state.reset(&kept, &last.state) {
+        return (settled, read, grown);
+    }
+    (LoadedChannels::of(settled.slots, S::empty(schema)), all, vec![])
+}
+
+/// Returns the entries that were added to a value; `None` if it is another one.
+fn since(before: &Slot, now: &Slot) -> Option<Vec<LogRange>> {
+    if before == now { Some(vec![]) } else { growth(before, now) }
 }
 
 /// Returns the name of a channel for errors.
-pub(crate) fn channel<S: State, N: NodeId, C>(table: &Table<S, N, C>, at: usize) -> String {
+pub(super) fn channel<S: State, N: NodeId, C>(table: &Table<S, N, C>, at: usize) -> String {
     format!("channel `{}`", table.channel(at))
 }
 

@@ -4,14 +4,13 @@
 use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;
 
-use crate::checkpoint::{CheckpointId, Key, LogRange, RowId, Slot, Source, TaskStatus, WriteRecord};
+use crate::checkpoint::{CheckpointId, Source, TaskStatus, WriteRecord};
 use crate::graph::build::Table;
 use crate::graph::error::RunError;
 use crate::graph::node::NodeId;
-use crate::graph::persist::settled::channel;
 use crate::graph::persist::{LoadedChannels, Reading};
-use crate::graph::records::{COMMAND_KEY, Listed, Mapping, Reader, START_NODE, Tasks, growth};
-use crate::graph::state::{Mask, State, reading};
+use crate::graph::records::{COMMAND_KEY, Listed, Mapping, Reader, START_NODE, Tasks};
+use crate::graph::state::State;
 use crate::graph::superstep::task::planned;
 use crate::graph::superstep::{Finished, Position, Task};
 use crate::graph::thread::snapshot::add_command;
@@ -90,7 +89,7 @@ struct Current<S: State> {
 
 impl<S: State, N: NodeId, C: Send + Sync + 'static> Walk<S, N, C> {
     pub(crate) fn new(table: Arc<Table<S, N, C>>, reader: Reader, line: Vec<Listed>, states: bool) -> Self {
-        Self { table, reader, line: line.into(), states, next: None }
+        Self { table, reader: reader.keeping_values(), line: line.into(), states, next: None }
     }
 
     pub(crate) fn first(&self) -> Option<&Listed> {
@@ -102,7 +101,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Walk<S, N, C> {
         let loaded = match self.next.take() {
             Some(loaded) => loaded,
             None => match self.line.pop_front() {
-                Some(listed) => self.load(listed, None).await?,
+                Some(listed) => self.load(listed).await?,
                 None => return Ok(None),
             },
         };
@@ -120,7 +119,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Walk<S, N, C> {
         let records = mapping.by_present_key(records);
         let stale = self.stale(&made, &records, &mapping).await?;
         if let Some(listed) = self.line.pop_front() {
-            self.next = Some(self.load(listed, Some((&made, &path)).filter(|_| mapping.is_same())).await?);
+            self.next = Some(self.load(listed).await?);
         }
         let after = self.next.as_ref().map(|next| next.made.clone());
         Ok(Some(StepRecord { made, before, command, tasks, records, mapping, stale, unsaved_input, after }))
@@ -148,55 +147,20 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Walk<S, N, C> {
         Ok(self.reader.slots(&record, &mapping).await?.0 == made.channels.slots)
     }
 
-    /// Reads a checkpoint; of its state only the channels that changed since `last`.
-    async fn load(&self, (id, record): Listed, last: Option<(&Position<S>, &String)>) -> Result<Current<S>, RunError> {
+    /// Reads a checkpoint; of its state only the channels that changed since the last one.
+    async fn load(&self, (id, record): Listed) -> Result<Current<S>, RunError> {
         let (table, reader) = (&self.table, &self.reader);
         let mapping = reader.mapping(table, id, &record).await?;
         let (slots, carried) = reader.slots(&record, &mapping).await?;
         let path = record.namespace.clone();
-        let settled = match last.filter(|(_, before)| mapping.is_same() && **before == path) {
-            _ if !self.states => LoadedChannels::of(slots, Arc::new(S::empty(&table.schema))),
-            Some((before, _)) => {
-                LoadedChannels::of(slots.clone(), self.next_state(before, &path, &mapping, slots).await?)
-            }
-            None => reader.settled(table, &path, slots, &mapping, Reading::Whole).await?.shared(),
+        let settled = if self.states {
+            reader.shared(table, &path, slots, &mapping, Reading::Whole).await?
+        } else {
+            LoadedChannels::of(slots, Arc::new(S::empty(&table.schema)))
         };
         let unsaved_input = record.control.start.as_ref().map_or(vec![], |start| unsaved(start, &mapping));
         let made = reader.position_over(table, id, record, &mapping, carried, settled).await?;
         Ok(Current { made, mapping, path, unsaved_input })
-    }
-
-    /// Returns the state described by the slots, made from that of the checkpoint before.
-    async fn next_state(
-        &self,
-        before: &Position<S>,
-        path: &str,
-        mapping: &Mapping,
-        slots: Vec<Slot>,
-    ) -> Result<Arc<S>, RunError> {
-        let (table, reader) = (&self.table, &self.reader);
-        let changed: Vec<usize> = (0..slots.len()).filter(|&at| before.channels.slots[at] != slots[at]).collect();
-        if changed.is_empty() {
-            return Ok(Arc::clone(&before.state));
-        }
-        let steps: Option<Vec<_>> =
-            changed.iter().map(|&at| Change::between(&before.channels.slots[at], &slots[at])).collect();
-        let mut state = S::clone(&before.state);
-        let Some(steps) = steps.filter(|_| clear_ephemeral(table, &mut state, &slots, &changed)) else {
-            return Ok(Arc::new(reader.settled(table, path, slots, mapping, Reading::Whole).await?.state));
-        };
-        let rows = reader.rows(steps.iter().filter_map(|step| step.value.map(Key::Row)).collect()).await?;
-        let valued = changed.iter().zip(&steps).filter(|(_, step)| step.value.is_some());
-        for ((&at, _), bytes) in valued.zip(&rows) {
-            let read = reading::decode_channel::<S>(&table.schema, &mut state, at, bytes);
-            read.map_err(|misread| reader.unreadable(&channel(table, at), mapping.at, misread))?;
-        }
-        for (&at, step) in changed.iter().zip(&steps) {
-            for range in &step.entries {
-                reader.added(table, path, (mapping.at, at), range, &mut state).await?;
-            }
-        }
-        Ok(Arc::new(state))
     }
 }
 
@@ -204,39 +168,4 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Walk<S, N, C> {
 pub(crate) fn unsaved(writes: &[WriteRecord], mapping: &Mapping) -> Vec<usize> {
     let unsaved = writes.iter().filter(|write| write.row.is_none());
     unsaved.filter_map(|write| mapping.channel(write.channel)).map(|channel| channel as usize).collect()
-}
-
-/// The change of a channel between two checkpoints: a new value, and entries added to its log.
-#[derive(Default)]
-struct Change {
-    value: Option<RowId>,
-    entries: Vec<LogRange>,
-}
-
-impl Change {
-    /// Returns `None` if the whole value has to be read.
-    fn between(before: &Slot, now: &Slot) -> Option<Self> {
-        match (growth(before, now), now) {
-            (Some(entries), _) => Some(Self { value: None, entries }),
-            (None, Slot::Absent) => Some(Self::default()),
-            (None, Slot::Row(row)) => Some(Self { value: Some(*row), entries: vec![] }),
-            (None, Slot::Log { full: Some(row), ranges, .. }) => {
-                Some(Self { value: Some(*row), entries: ranges.clone() })
-            }
-            (None, Slot::Log { full: None, ranges, .. }) => {
-                (*before == Slot::Absent).then(|| Self { value: None, entries: ranges.clone() })
-            }
-        }
-    }
-}
-
-/// Clears the valueless channels that live for one superstep. Returns true if no other channel has to be cleared.
-fn clear_ephemeral<S: State, N, C>(table: &Table<S, N, C>, state: &mut S, slots: &[Slot], changed: &[usize]) -> bool {
-    let gone: Vec<usize> = changed.iter().copied().filter(|&at| slots[at] == Slot::Absent).collect();
-    if gone.is_empty() {
-        return true;
-    }
-    let (kept, mut cleared) = ((0..slots.len()).filter(|at| !gone.contains(at)).collect(), Mask::default());
-    state.end_step(&table.schema, &kept, &mut cleared);
-    gone.iter().all(|&at| cleared.contains(at))
 }
