@@ -1,4 +1,4 @@
-//! The embedded stores by name, for processes that are told theirs in an environment variable.
+//! The embedded stores by name, for processes that read the name from an environment variable.
 
 use std::path::Path;
 use std::sync::Arc;

@@ -83,7 +83,6 @@ fn running(Names { write, .. }: &Names<'_>, channels: &[Channel]) -> TokenStream
             true
         }
 
-        #[allow(unreachable_patterns)]
         fn reset_without(&mut self, __channel: usize, __from: &Self, __appended: &[#write]) -> bool {
             match __channel {
                 #(#shortened,)*

@@ -56,11 +56,18 @@ impl<'a, E: Engine> Batch<'a, E> {
             self.replace(name, value.as_deref(), number, &mut rows)?;
         }
         self.after.extend(rows);
-        let written = records.iter().map(|(name, (checkpoint, _))| (*checkpoint, name.as_slice()));
-        self.recent.note(&thread, found.is_none(), written);
+        if E::SHOWS_UNSYNCED {
+            let written = records.iter().map(|(name, (checkpoint, _))| (*checkpoint, name.as_slice()));
+            self.recent.note(&thread, found.is_none(), written);
+        }
         self.newest = Some((number, row_key(&name_of(&thread, &Key::Head), 0)));
         self.heads.insert(thread, head);
         Ok(())
+    }
+
+    /// Notes that a thread is deleted.
+    pub(in crate::checkpoint) fn forget(&mut self, thread: &ThreadId) {
+        self.recent.forget(thread);
     }
 
     /// Notes that a record does not exist, if that is known without a look at the disk.

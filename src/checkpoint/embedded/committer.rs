@@ -74,9 +74,6 @@ impl<E: Engine> Shared<E> {
     }
 
     fn execute(&self, requests: Vec<Request>, recent: &mut Recent) -> (Vec<Outcome>, Option<Newest>) {
-        for request in requests.iter().filter(|request| matches!(request.operation, Operation::Delete(_))) {
-            recent.forget(&request.thread);
-        }
         let mut batch = Batch::new(&*self.engine, &self.leases, recent);
         let mut answers: Vec<_> = requests.into_iter().map(|request| self.take(request, &mut batch)).collect();
         match self.write(batch) {
@@ -95,7 +92,10 @@ impl<E: Engine> Shared<E> {
             Operation::Post(records) => {
                 self.check_poison().and_then(|()| batch.post(&thread, records, self.next_number()))
             }
-            Operation::Delete(epoch) => self.check_poison().and_then(|()| self.delete(&thread, epoch)),
+            Operation::Delete(epoch) => {
+                batch.forget(&thread);
+                self.check_poison().and_then(|()| self.delete(&thread, epoch))
+            }
             Operation::Barrier => Ok(()),
         };
         (thread, answer, result)

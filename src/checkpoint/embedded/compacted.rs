@@ -1,4 +1,4 @@
-//! What a compaction reports, and the check of every row that it writes anew.
+//! The report of a compaction, and the check of every row that it writes anew.
 
 use std::path::Path;
 use std::{fmt, fs};

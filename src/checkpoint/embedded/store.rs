@@ -1,5 +1,5 @@
 //! [`Store`]: implements the contract with reads on the caller's thread and requests to the committer. Knows the parts
-//! of a store; must not know its database.
+//! of a store; must not know which database it is on.
 
 use std::future::ready;
 use std::ops::RangeInclusive;

@@ -1,6 +1,6 @@
 //! The embedded store on fjall, a log-structured merge tree. The only room that names fjall.
 //!
-//! What it shares with other embedded stores is in `embedded`. The gaps of fjall 3.1 are closed here: see `journal` and
+//! The code that embedded stores share is in `embedded`. The gaps of fjall 3.1 are closed here: see `journal` and
 //! `open`.
 
 mod compact;

@@ -20,7 +20,7 @@ use crate::checkpoint::embedded::directory::{restrict, sync_directories};
 use crate::checkpoint::embedded::engine::Engine;
 use crate::checkpoint::embedded::epoch::EPOCH_SHIFT;
 use crate::checkpoint::embedded::files::{self, io_at};
-use crate::checkpoint::embedded::opening::{OpenedStore, no_store};
+use crate::checkpoint::embedded::opening::{FORMAT_FILE, OpenedStore, no_store};
 use crate::checkpoint::embedded::rows::{DELETIONS, STORE};
 
 type Result<T> = std::result::Result<T, CheckpointError>;
@@ -41,7 +41,7 @@ impl SledCheckpointer {
     /// [`CheckpointError::Io`] if a system call fails: the old store remains in place then.
     pub fn compact(path: impl AsRef<Path>) -> Result<Compacted> {
         let path = path.as_ref();
-        if !path.join("format").exists() {
+        if !path.join(FORMAT_FILE).exists() {
             return Err(no_store("compact the store", path));
         }
         let OpenedStore { engine: disk, marker_file, lock, epoch } =

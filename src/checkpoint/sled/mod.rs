@@ -1,6 +1,6 @@
 //! The embedded store. The only room that names sled.
 //!
-//! What it shares with other embedded stores is in `embedded`. The gaps of sled 0.34.7 in a power cut are closed here:
+//! The code that embedded stores share is in `embedded`. The gaps of sled 0.34.7 in a power cut are closed here:
 //! see `disk` and `open`.
 
 mod compact;
