@@ -8,7 +8,7 @@ use superstep::graph::{Name, Request, Thread};
 use superstep::prelude::*;
 
 use super::figure::Figure;
-use super::figures::{each, per_unit};
+use super::graphs::{AfterSplit, FETCH, Map, Page, chain};
 use super::harness::Bench;
 
 #[derive(State, Clone, Debug, Default, Serialize, Deserialize)]
@@ -29,17 +29,19 @@ fn history(bench: &Bench) {
     let folder = bench.folder();
     let thread = stored(bench, folder.path(), 20, bytes);
     let listed = |limit| {
-        each(bench, || {
+        bench.each(|| {
             let page = async { thread.history().await.unwrap().limit(limit).metadata_only().await.unwrap().len() };
             assert_eq!(bench.lone.block_on(page), limit);
+            1
         })
     };
     let what = format!("history().limit(10) beside {} MiB, no values", bytes >> 20);
     bench.print(&Figure::cpu("beside", what, listed(10)).target("<= 5000"));
     let read = |limit| {
-        each(bench, || {
+        bench.each(|| {
             let page = async { thread.history().await.unwrap().limit(limit).all().await.unwrap().len() };
             assert_eq!(bench.lone.block_on(page), limit);
+            1
         })
     };
     let what = format!("history().limit(1) beside {} MiB, values", bytes >> 20);
@@ -56,26 +58,21 @@ fn history(bench: &Bench) {
 }
 
 fn stored(bench: &Bench, folder: &Path, steps: u64, bytes: usize) -> Thread<Heap, Name> {
-    let thread = chain(steps).with_checkpointer(SledCheckpointer::open(folder).unwrap()).thread("heap");
+    let thread = chain((), steps, count).with_checkpointer(SledCheckpointer::open(folder).unwrap()).thread("heap");
     bench.lone.block_on(thread.invoke(Heap::update().blob(vec![7; bytes]))).unwrap();
     thread
 }
 
-/// A chain of nodes that count.
-fn chain(nodes: u64) -> CompiledGraph<Heap, Name> {
-    let count = |_: Arc<Heap>, _: Ctx| async { Ok::<_, NodeError>(Heap::update().count(1u64)) };
-    let id = |nth: u64| Name::from(format!("n{nth:04}"));
-    let graph = (0..nodes).fold(StateGraph::new(), |graph, nth| graph.add_node(id(nth), count));
-    let graph = (1..nodes).fold(graph, |graph, nth| graph.add_edge(id(nth - 1), id(nth)));
-    graph.add_edge(START, id(0)).compile().unwrap()
+async fn count(_: Arc<Heap>, _: Ctx) -> Result<HeapUpdate, NodeError> {
+    Ok(Heap::update().count(1u64))
 }
 
 fn stream(bench: &Bench) {
     let bytes = bench.pick([4 << 20, 4 << 20, 1000]) as usize;
-    let graph = chain(20);
+    let graph = chain((), 20, count);
     let input = Heap::update().blob(vec![7; bytes]);
     let streamed = |modes: &'static [Mode]| {
-        each(bench, || {
+        bench.each(|| {
             bench.lone.block_on(async {
                 let mut events = graph.thread("heap").stream(Request::input(input.clone()), modes.iter().copied());
                 let mut count = 0;
@@ -84,36 +81,13 @@ fn stream(bench: &Bench) {
                 }
                 assert!(count >= 20, "{count} events");
             });
+            1
         })
     };
     let what = format!("20 steps beside {} MiB, no listener for values", bytes >> 20);
     bench.print(&Figure::cpu("beside", what, streamed(&[Mode::Updates])));
     let what = format!("20 steps beside {} MiB, stream of values", bytes >> 20);
     bench.print(&Figure::cpu("beside", what, streamed(&[Mode::Values])).target("<= 2000"));
-}
-
-#[derive(Serialize, Deserialize)]
-struct Page(u64);
-
-#[derive(NodeId)]
-enum Map {
-    Split,
-    Fetch,
-    Sum,
-}
-
-const FETCH: Worker<Map, Page> = Worker::new(Map::Fetch);
-
-#[derive(Labels)]
-enum AfterSplit {
-    Pages(Vec<Page>),
-}
-
-impl Route<Map> for AfterSplit {
-    fn target(self) -> Target<Map> {
-        let Self::Pages(pages) = self;
-        FETCH.each(pages).into()
-    }
 }
 
 #[derive(Route)]
@@ -127,7 +101,10 @@ fn workers(bench: &Bench) {
         let workers = bench.pick([1000, 1000, 3]);
         let graph = fan_out(workers);
         let input = Heap::update().blob(vec![7; bytes]);
-        let timing = per_unit(bench, workers, || drop(bench.lone.block_on(graph.invoke(input.clone())).unwrap()));
+        let timing = bench.each(|| {
+            drop(bench.lone.block_on(graph.invoke(input.clone())).unwrap());
+            workers
+        });
         let what = format!("{workers} workers with a router beside {} KiB, per worker", bytes >> 10);
         bench.print(&Figure::cpu("beside", what, timing).target("<= 10, flat"));
     }
@@ -135,7 +112,7 @@ fn workers(bench: &Bench) {
 
 fn fan_out(width: u64) -> CompiledGraph<Heap, Map> {
     let fetch = |page: Arc<Page>, _: Ctx| async move { Ok::<_, NodeError>(Heap::update().count(page.0)) };
-    let split = move |_: &Heap| AfterSplit::Pages((0..width).map(Page).collect());
+    let split = move |_: &Heap| AfterSplit::workers(width);
     let nothing = |_: Arc<Heap>, _: Ctx| async { Ok::<_, NodeError>(Heap::update()) };
     StateGraph::new()
         .add_node(Map::Split, nothing)

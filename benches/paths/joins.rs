@@ -1,18 +1,11 @@
 //! A ladder of joins: two nodes a rung, joined by both of the next. A rung must not cost more the longer the ladder is.
 
-use std::sync::Arc;
 use superstep::graph::Name;
-
 use superstep::prelude::*;
 
 use super::figure::Figure;
+use super::graphs::{Tally, count};
 use super::harness::Bench;
-
-#[derive(State, Clone, Debug, Default, Serialize, Deserialize)]
-struct Tally {
-    #[channel(add)]
-    count: u64,
-}
 
 pub(crate) fn run(bench: &Bench) {
     for rungs in [30, bench.pick([300, 300, 5]), bench.pick([3000, 3000, 6])] {
@@ -31,10 +24,6 @@ pub(crate) fn run(bench: &Bench) {
         let what = format!("ladder of {rungs} rungs, memory store, per step");
         bench.print(&Figure::cpu("joins", what, timing).target("flat"));
     }
-}
-
-async fn count(_: Arc<Tally>, _: Ctx) -> Result<TallyUpdate, NodeError> {
-    Ok(Tally::update().count(1u64))
 }
 
 fn ladder(rungs: u64) -> CompiledGraph<Tally, Name> {

@@ -3,8 +3,8 @@
 
 use superstep::prelude::*;
 
+use super::bytes::disk_bytes;
 use super::figure::Figure;
-use super::figures::{disk_bytes, each};
 use super::harness::Bench;
 use super::measure::Spread;
 
@@ -55,9 +55,10 @@ macro_rules! talk {
                 let folder = bench.folder();
                 fill(bench, folder.path(), turns, 1);
                 let thread = thread(folder.path(), 1);
-                let page = each(bench, || {
+                let page = bench.each(|| {
                     let page = async { thread.history().await.unwrap().limit(100).all().await.unwrap().len() };
                     assert!(bench.lone.block_on(page) >= 5);
+                    1
                 });
                 let what = format!("{list}: history().limit(100) over {turns} entries of 100 B");
                 bench.print(&Figure::cpu("log", what, page).target("<= 8000"));
@@ -72,9 +73,10 @@ macro_rules! talk {
             }
 
             fn state(bench: &Bench, list: &str, thread: &Thread<Talk, Step>, entries: usize, target: &'static str) {
-                let state = each(bench, || {
+                let state = bench.each(|| {
                     let state = bench.lone.block_on(thread.state()).unwrap().unwrap();
                     assert_eq!(state.values.messages.len(), entries);
+                    1
                 });
                 let what = format!("{list}: state() over {entries} entries");
                 bench.print(&Figure::cpu("log", what, state).target(target));
@@ -83,11 +85,17 @@ macro_rules! talk {
             fn held(bench: &Bench, list: &str, thread: &Thread<Talk, Step>, entries: usize, target: &'static str) {
                 let turn = || bench.lone.block_on(thread.invoke(Talk::update())).unwrap();
                 let mut last = turn();
-                let timing = each(bench, || last = turn());
+                let timing = bench.each(|| {
+                    last = turn();
+                    1
+                });
                 let what = format!("{list}: a turn after {entries} entries, the last outcome held");
                 bench.print(&Figure::cpu("log", what, timing).target(target));
                 drop(last);
-                let timing = each(bench, || drop(turn()));
+                let timing = bench.each(|| {
+                    drop(turn());
+                    1
+                });
                 let what = format!("{list}: a turn after {entries} entries, no outcome held");
                 bench.print(&Figure::cpu("log", what, timing));
             }

@@ -5,7 +5,6 @@
 #![allow(clippy::unwrap_used, clippy::print_stdout, reason = "a benchmark that goes wrong stops, and prints figures")]
 
 mod beside;
-mod figures;
 mod joins;
 mod log;
 mod open;
@@ -16,13 +15,22 @@ mod width;
 
 #[path = "../workloads/args.rs"]
 mod args;
+#[allow(dead_code, reason = "the other program uses all of it")]
+#[path = "../workloads/bytes.rs"]
+mod bytes;
 #[path = "../workloads/figure.rs"]
 mod figure;
+#[allow(dead_code, reason = "the other program uses all of it")]
+#[path = "../workloads/graphs.rs"]
+mod graphs;
 #[allow(dead_code, reason = "the other program uses all of it")]
 #[path = "../workloads/harness.rs"]
 mod harness;
 #[path = "../workloads/measure.rs"]
 mod measure;
+#[allow(dead_code, reason = "the other program uses all of it")]
+#[path = "../workloads/replay.rs"]
+mod replay;
 
 use args::Args;
 use harness::Bench;

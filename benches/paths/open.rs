@@ -6,8 +6,10 @@ use std::sync::Arc;
 
 use superstep::prelude::*;
 
+use super::bytes::noise;
 use super::figure::Figure;
 use super::harness::Bench;
+use super::replay::BareSled;
 
 #[derive(State, Clone, Debug, Default, Serialize, Deserialize)]
 struct Heap {
@@ -36,7 +38,7 @@ fn sized(bench: &Bench, mib: u64) {
     let rounds = bench.pick([7, 3, 1]);
     fill(bench, folder.path(), mib, 2 * rounds);
     let open = |_| drop(SledCheckpointer::open(folder.path()).unwrap());
-    let bare = |_| drop(sled_config(folder.path()).open().unwrap());
+    let bare = |_| drop(BareSled::open(folder.path()));
     let (ours, limit) = bench.race(rounds, 1, open, bare);
     bench.print(&Figure::cpu("open", format!("open and close a store of {mib} MiB"), ours).limit(limit.cpu));
     bench.print(&Figure::wall("open", format!("open and close a store of {mib} MiB"), ours).limit(limit.wall));
@@ -50,11 +52,6 @@ fn sized(bench: &Bench, mib: u64) {
     bench.print(&Figure::cpu("open", what, ours).limit(limit.cpu));
 }
 
-/// The files of a store, opened by sled alone.
-fn sled_config(folder: &Path) -> sled::Config {
-    sled::Config::new().path(folder).segment_size(8 << 20).cache_capacity(64_000_000).flush_every_ms(None)
-}
-
 fn fill(bench: &Bench, folder: &Path, mib: u64, threads: u64) {
     let graph = graph(folder);
     for nth in 0..threads {
@@ -62,7 +59,7 @@ fn fill(bench: &Bench, folder: &Path, mib: u64, threads: u64) {
     }
     for nth in 0..mib * 8 {
         let thread = graph.thread(format!("big-{nth}")).durability(Durability::Async);
-        bench.lone.block_on(thread.invoke(Heap::update().blob(noise(nth, 128 << 10)))).unwrap();
+        bench.lone.block_on(thread.invoke(Heap::update().blob(noise(nth + 1, 128 << 10)))).unwrap();
     }
 }
 
@@ -73,16 +70,4 @@ fn graph(folder: &Path) -> CompiledGraph<Heap, Step> {
     };
     let graph = StateGraph::new().add_node(Step::Ask, ask.asks::<Approve>()).add_edge(START, Step::Ask);
     graph.compile().unwrap().with_checkpointer(SledCheckpointer::open(folder).unwrap())
-}
-
-/// Returns incompressible bytes.
-fn noise(seed: u64, bytes: usize) -> Vec<u8> {
-    let mut word = (seed + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
-    let mut next = || {
-        word ^= word << 13;
-        word ^= word >> 7;
-        word ^= word << 17;
-        word as u8
-    };
-    (0..bytes).map(|_| next()).collect()
 }

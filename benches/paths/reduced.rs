@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use superstep::prelude::*;
 
+use super::bytes::disk_bytes;
 use super::figure::Figure;
-use super::figures::{disk_bytes, each};
 use super::harness::Bench;
 use super::measure::Spread;
 
@@ -39,7 +39,10 @@ pub(crate) fn run(bench: &Bench) {
     bench.lone.block_on(thread.invoke(Sets::update().seen(words).notes(notes))).unwrap();
     let before = disk_bytes(folder.path());
     let turns = bench.pick([21, 7, 1]) as f64;
-    let timing = each(bench, || drop(bench.lone.block_on(thread.invoke(Sets::update())).unwrap()));
+    let timing = bench.each(|| {
+        drop(bench.lone.block_on(thread.invoke(Sets::update())).unwrap());
+        1
+    });
     let what = format!("a turn that adds to a set and a map of {entries}");
     bench.print(&Figure::cpu("reduced", what.clone(), timing));
     let bytes = Spread::exact((disk_bytes(folder.path()) - before) as f64 / turns / 1e3);

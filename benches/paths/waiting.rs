@@ -7,22 +7,13 @@ use std::sync::Arc;
 use superstep::prelude::*;
 use tokio::task::JoinSet;
 
+use super::bytes::memory_kb;
 use super::figure::Figure;
+use super::graphs::{Tally, chain};
 use super::harness::Bench;
 use super::measure::Spread;
 
 const RUNS: &str = "SUPERSTEP_BENCH_WAITING";
-
-#[derive(State, Clone, Debug, Default, Serialize, Deserialize)]
-struct Tally {
-    #[channel(add)]
-    count: u64,
-}
-
-#[derive(NodeId)]
-enum Step {
-    Wait,
-}
 
 pub(crate) fn run(bench: &Bench) {
     let runs = bench.pick([20_000, 10_000, 10]);
@@ -48,9 +39,9 @@ pub(crate) fn child() -> bool {
 async fn wait(stored: bool, runs: u64) -> u64 {
     let node = |_: Arc<Tally>, _: Ctx| async {
         std::future::pending::<()>().await;
-        Ok::<_, NodeError>(Tally::update().count(1u64))
+        Ok::<_, NodeError>(())
     };
-    let graph = StateGraph::new().add_node(Step::Wait, node).add_edge(START, Step::Wait).compile().unwrap();
+    let graph = chain((), 1, node);
     let graph = if stored { graph.with_checkpointer(MemoryCheckpointer::new()) } else { graph };
     let (mut waiting, mut before) = (JoinSet::new(), 0);
     for nth in 0..runs + runs / 10 {
@@ -71,7 +62,5 @@ async fn wait(stored: bool, runs: u64) -> u64 {
 
 /// Resident memory in bytes.
 fn resident() -> u64 {
-    let status = std::fs::read_to_string("/proc/self/status").unwrap();
-    let line = status.lines().find(|line| line.starts_with("VmRSS")).unwrap();
-    line.split_whitespace().nth(1).unwrap().parse::<u64>().unwrap() << 10
+    memory_kb("VmRSS") << 10
 }

@@ -6,10 +6,11 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use superstep::prelude::*;
 
+use super::bytes::disk_bytes;
 use super::figure::Figure;
 use super::harness::Bench;
 use super::measure::{Clocks, Spread, micros};
-use super::replay::{BareSled, Recording, Values, disk_bytes};
+use super::replay::{BareSled, Recording, Values};
 use super::stamps::{Stamps, early_and_late};
 
 const LINE: usize = 1024;

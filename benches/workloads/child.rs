@@ -6,6 +6,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::Instant;
 
+use super::bytes::memory_kb;
 use super::measure::micros;
 use super::{code_task, large, phases, startup, threads, transcript};
 
@@ -39,11 +40,4 @@ pub(crate) fn start(task: &str, folder: &Path) -> (f64, Vec<f64>) {
     let took = micros(began.elapsed());
     assert!(child.wait().unwrap().success(), "{task} failed");
     (took, line.split_whitespace().map(|word| word.parse().unwrap()).collect())
-}
-
-/// Returns a line of `/proc/self/status` in KB; 0 where there is none.
-pub(crate) fn memory_kb(key: &str) -> u64 {
-    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
-    let line = status.lines().find(|line| line.starts_with(key));
-    line.and_then(|line| line.split_whitespace().nth(1)?.parse().ok()).unwrap_or(0)
 }

@@ -14,6 +14,7 @@ use superstep::spec::{Flags, RunSettings, TaskSpec, VerifierConfig};
 use superstep::workflows::Profile;
 use superstep::workflows::code_task::{CodeTaskState, CodeTaskStateUpdate, Settings, TaskOutcome, graph};
 
+use super::bytes::memory_kb;
 use super::child;
 use super::code_agent::{Agent, Parts, Shape, write};
 use super::figure::Figure;
@@ -103,7 +104,7 @@ pub(crate) fn child(folder: &Path) {
     let store = Arc::new(SledCheckpointer::open(folder.join("store")).unwrap());
     let depth = std::fs::read_to_string(folder.join("depth")).unwrap().parse().unwrap();
     runtime.block_on(Job { files: FILES, ..Job::tree(depth) }.within(folder, store));
-    println!("{}", child::memory_kb("VmHWM"));
+    println!("{}", memory_kb("VmHWM"));
 }
 
 /// A task and the behaviour of its agents.

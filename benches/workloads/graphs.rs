@@ -96,13 +96,20 @@ pub(crate) enum Map {
 }
 
 #[derive(Serialize, Deserialize, Default)]
-pub(crate) struct Page(u64);
+pub(crate) struct Page(pub(crate) u64);
 
-const FETCH: Worker<Map, Page> = Worker::new(Map::Fetch);
+pub(crate) const FETCH: Worker<Map, Page> = Worker::new(Map::Fetch);
 
 #[derive(Labels)]
-enum AfterSplit {
+pub(crate) enum AfterSplit {
     Pages(Vec<Page>),
+}
+
+impl AfterSplit {
+    /// One send per worker.
+    pub(crate) fn workers(width: u64) -> Self {
+        Self::Pages((0..width).map(Page).collect())
+    }
 }
 
 impl Route<Map> for AfterSplit {
@@ -120,7 +127,7 @@ pub(crate) fn fan_out(width: u64, suspends: bool) -> CompiledGraph<Tally, Map> {
         }
         Ok::<_, NodeError>(Tally::update().count(page.0))
     };
-    let split = move |_: &Tally| AfterSplit::Pages((0..width).map(Page).collect());
+    let split = move |_: &Tally| AfterSplit::workers(width);
     StateGraph::new()
         .add_node(Map::Split, nothing)
         .add_worker(FETCH, fetch)

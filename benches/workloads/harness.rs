@@ -97,6 +97,17 @@ impl Bench {
         samples.timing()
     }
 
+    /// Measures an operation of milliseconds; `run` returns its number of units.
+    pub(crate) fn each(&self, mut run: impl FnMut() -> u64) -> Timing {
+        let mut samples = Samples::default();
+        for _ in 0..self.pick([21, 7, 1]) {
+            let clocks = Clocks::start();
+            let units = run();
+            samples.add(clocks, units);
+        }
+        samples.timing()
+    }
+
     /// Measures two operations of milliseconds alternately, so that a disk that slows down affects both.
     pub(crate) fn race(
         &self,

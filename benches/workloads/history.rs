@@ -5,7 +5,7 @@ use superstep::prelude::*;
 use super::figure::Figure;
 use super::graphs::two_node_loop;
 use super::harness::Bench;
-use super::measure::{Clocks, Samples, Timing};
+use super::measure::Timing;
 
 pub(crate) fn run(bench: &Bench) {
     let folder = bench.folder();
@@ -22,11 +22,5 @@ pub(crate) fn run(bench: &Bench) {
 
 /// Times a listing, per listed checkpoint.
 fn each(bench: &Bench, list: impl AsyncFn() -> usize) -> Timing {
-    let mut samples = Samples::default();
-    for _ in 0..bench.pick([21, 7, 1]) {
-        let clocks = Clocks::start();
-        let found = bench.lone.block_on(list());
-        samples.add(clocks, found as u64);
-    }
-    samples.timing()
+    bench.each(|| bench.lone.block_on(list()) as u64)
 }

@@ -9,7 +9,8 @@ use std::time::Instant;
 use superstep::checkpoint::{Checkpointer, ExportOptions, export_thread};
 use superstep::prelude::*;
 
-use super::child::{self, memory_kb};
+use super::bytes::{memory_kb, noise};
+use super::child;
 use super::figure::Figure;
 use super::harness::Bench;
 use super::measure::Spread;
@@ -68,18 +69,6 @@ fn graph(supersteps: usize, entries: usize, bytes: usize) -> CompiledGraph<Heap,
     let again = move |heap: &Heap| if heap.lines.len() < supersteps * entries { More::Yes } else { More::No };
     let graph = StateGraph::new().add_node(Step::Fill, fill).add_edge(START, Step::Fill);
     graph.add_conditional_edges(Step::Fill, again).compile().unwrap()
-}
-
-/// Returns incompressible bytes.
-fn noise(seed: u64, bytes: usize) -> Vec<u8> {
-    let mut word = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
-    let mut next = || {
-        word ^= word << 13;
-        word ^= word >> 7;
-        word ^= word << 17;
-        word as u8
-    };
-    (0..bytes).map(|_| next()).collect()
 }
 
 /// Reads in a child process.

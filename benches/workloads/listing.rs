@@ -9,7 +9,6 @@ use superstep::prelude::*;
 use super::figure::Figure;
 use super::graphs::{Tally, Two, two_node_loop};
 use super::harness::Bench;
-use super::measure::{Clocks, Samples, Timing};
 
 pub(crate) fn run(bench: &Bench) {
     list(bench);
@@ -27,20 +26,22 @@ fn list(bench: &Bench) {
     }
     drop(graph);
     let store = open();
-    let listed = each(bench, || {
+    let listed = bench.each(|| {
         let found = bench.lone.block_on(ThreadInfo::all(&*store)).unwrap();
         assert_eq!(found.len() as u64, threads);
+        1
     });
     let what = format!("{threads} threads listed, no state read");
     bench.print(&Figure::wall("list", what, listed).target("<= 100000"));
 
     let graph = two_node_loop(2).with_shared_checkpointer(store);
     let mut nth = 0;
-    let told = each(bench, || {
+    let told = bench.each(|| {
         nth = (nth + 7_919) % threads;
         let thread = graph.thread(format!("t-{nth:06}"));
         let told = async { thread.history().await.unwrap().metadata_only().await.unwrap() };
         assert!(!bench.lone.block_on(told).is_empty());
+        1
     });
     let what = format!("history of one of {threads} threads, metadata only");
     bench.print(&Figure::wall("list", what, told).target("<= 100000"));
@@ -54,7 +55,10 @@ fn tell_again(bench: &Bench) {
     bench.lone.block_on(thread.clone().durability(Durability::Async).invoke(Writes::default())).unwrap();
     for (mode, told) in [(Mode::Updates, "updates"), (Mode::Values, "states")] {
         let what = format!("{} supersteps told again from their records, {told}", 2 * rounds);
-        let told = each(bench, || assert!(bench.lone.block_on(events(&thread, mode)) >= 2 * rounds));
+        let told = bench.each(|| {
+            assert!(bench.lone.block_on(events(&thread, mode)) >= 2 * rounds);
+            1
+        });
         bench.print(&Figure::wall("replay", what, told).target("<= 50000"));
     }
 }
@@ -66,15 +70,4 @@ async fn events(thread: &Thread<Tally, Two>, mode: Mode) -> u64 {
         told += 1;
     }
     told
-}
-
-/// Times an operation of milliseconds.
-fn each(bench: &Bench, mut run: impl FnMut()) -> Timing {
-    let mut samples = Samples::default();
-    for _ in 0..bench.pick([21, 7, 1]) {
-        let clocks = Clocks::start();
-        run();
-        samples.add(clocks, 1);
-    }
-    samples.timing()
 }

@@ -6,6 +6,7 @@
 
 mod append;
 mod args;
+mod bytes;
 mod chain;
 mod child;
 mod code_agent;

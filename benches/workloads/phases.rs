@@ -16,6 +16,7 @@ use superstep::workflows::phased::{PhaseStatus, PhaseStep, graph};
 use superstep::workflows::task_based::{ExecutionState, RunOutcome};
 use superstep::workflows::{Phased, Profile};
 
+use super::bytes::memory_kb;
 use super::child;
 use super::figure::Figure;
 use super::harness::Bench;
@@ -96,7 +97,7 @@ pub(crate) fn child(folder: &Path) {
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
     let store = Arc::new(SledCheckpointer::open(folder.join("store")).unwrap());
     runtime.block_on(Job { subtasks, files: FILES, wait: 100 }.within(folder, store));
-    println!("{}", child::memory_kb("VmHWM"));
+    println!("{}", memory_kb("VmHWM"));
 }
 
 fn disk(bench: &Bench) -> SledCheckpointer {

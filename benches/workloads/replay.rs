@@ -114,13 +114,3 @@ impl BareSled {
         self.db.apply_batch(batch).unwrap();
     }
 }
-
-/// Returns the bytes in a folder and its subfolders.
-pub(crate) fn disk_bytes(folder: &Path) -> u64 {
-    let entries = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap());
-    let bytes = |entry: std::fs::DirEntry| {
-        let metadata = entry.metadata().unwrap();
-        if metadata.is_dir() { disk_bytes(&entry.path()) } else { metadata.len() }
-    };
-    entries.map(bytes).sum()
-}

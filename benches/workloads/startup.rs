@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use superstep::prelude::*;
 
+use super::bytes::memory_kb;
 use super::child;
 use super::figure::Figure;
 use super::graphs::Tally;
@@ -34,7 +35,7 @@ pub(crate) fn run(bench: &Bench) {
 /// Prints the answer from within the node.
 pub(crate) fn child() {
     let first = async |_: Arc<Tally>, _: Ctx| {
-        println!("0 {}", child::memory_kb("VmRSS"));
+        println!("0 {}", memory_kb("VmRSS"));
         Ok::<_, NodeError>(Tally::update().count(1u64))
     };
     let graph = StateGraph::new()

@@ -7,6 +7,7 @@ use superstep::graph::Name;
 use superstep::prelude::*;
 use tokio::task::JoinSet;
 
+use super::bytes::memory_kb;
 use super::child;
 use super::figure::Figure;
 use super::graphs::{Tally, tally_chain};
@@ -41,7 +42,7 @@ pub(crate) fn child(folder: Option<&Path>) {
     let began = Instant::now();
     runtime.block_on(all(&graph));
     let per_second = (THREADS * STEPS) as f64 / began.elapsed().as_secs_f64();
-    println!("{per_second} {}", child::memory_kb("VmHWM"));
+    println!("{per_second} {}", memory_kb("VmHWM"));
 }
 
 async fn all(graph: &CompiledGraph<Tally, Name>) {

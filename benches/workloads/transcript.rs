@@ -11,6 +11,7 @@ use superstep::prelude::*;
 use superstep::workflows::Profile;
 use superstep::workflows::task_based::{RunOutcome, Start, graph};
 
+use super::bytes::memory_kb;
 use super::child;
 use super::figure::Figure;
 use super::harness::Bench;
@@ -86,5 +87,5 @@ pub(crate) fn child(folder: &Path) {
         thread.resume::<ApprovePlan>(Decision::approve()).await.unwrap().finished().unwrap().outcome
     });
     assert_eq!(outcome, Some(RunOutcome::Completed));
-    println!("{}", child::memory_kb("VmHWM"));
+    println!("{}", memory_kb("VmHWM"));
 }

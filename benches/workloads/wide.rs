@@ -5,11 +5,12 @@ use std::sync::Arc;
 use superstep::graph::{DataSchema, DataState, Kind, Name};
 use superstep::prelude::*;
 
+use super::bytes::disk_bytes;
 use super::figure::Figure;
 use super::graphs::chain;
 use super::harness::Bench;
 use super::measure::{Spread, Timing};
-use super::replay::{BareSled, Recording, disk_bytes};
+use super::replay::{BareSled, Recording};
 use super::stamps::{Stamps, timing};
 
 const STEPS: u64 = 20;
