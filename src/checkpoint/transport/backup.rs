@@ -4,9 +4,7 @@ use std::fmt;
 
 use serde::Serialize;
 
-use crate::checkpoint::threads::foreign::mark;
-use crate::checkpoint::threads::insert::insert_thread;
-use crate::checkpoint::threads::snapshot::ThreadSnapshot;
+use super::copy::{Copied, copy_threads};
 use crate::checkpoint::{CheckpointError, Checkpointer, ThreadId};
 
 /// Contents of a backup.
@@ -55,44 +53,6 @@ pub async fn backup(from: &dyn Checkpointer, to: &dyn Checkpointer) -> Result<Ba
     if let Some(thread) = to.threads(None, 1).await?.pop() {
         return Err(CheckpointError::ThreadExists { thread });
     }
-    let mut report = BackedUp::default();
-    let mut last: Option<ThreadId> = None;
-    loop {
-        let page = from.threads(last.as_ref(), 256).await?;
-        let Some(end) = page.last() else { return Ok(report) };
-        last = Some(end.clone());
-        for thread in page {
-            copy(from, to, thread, &mut report).await?;
-        }
-    }
-}
-
-async fn copy(
-    from: &dyn Checkpointer,
-    to: &dyn Checkpointer,
-    thread: ThreadId,
-    report: &mut BackedUp,
-) -> Result<(), CheckpointError> {
-    let mut captured = match ThreadSnapshot::read(from, &thread).await {
-        Ok(captured) => captured,
-        Err(CheckpointError::UnknownThread { .. }) => return Ok(()), // deleted meanwhile
-        Err(error @ (CheckpointError::Damaged { .. } | CheckpointError::Format { .. })) => {
-            report.failed.push((thread, error.to_string()));
-            return Ok(());
-        }
-        Err(error) => return Err(error),
-    };
-    if from.is_foreign() {
-        mark(&thread, &mut captured.records)?;
-    }
-    let (records, bytes) = (captured.records.len(), sum(&captured.records));
-    insert_thread(to, &thread, captured.head, captured.records).await?;
-    report.threads += 1;
-    report.records += records;
-    report.bytes += bytes;
-    Ok(())
-}
-
-fn sum(records: &[(crate::checkpoint::Key, Vec<u8>)]) -> u64 {
-    records.iter().map(|(_, bytes)| bytes.len() as u64).sum()
+    let Copied { threads, records, bytes, failed, same: _ } = copy_threads(from, to).await?;
+    Ok(BackedUp { threads, records, bytes, failed })
 }
