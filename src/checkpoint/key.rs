@@ -31,6 +31,18 @@ impl RowId {
     pub const ANSWERS: u32 = 3 << 30;
 }
 
+impl RowId {
+    /// Returns the position after this one.
+    pub(crate) fn after(self) -> Self {
+        let Self { checkpoint, task, slot } = self;
+        match (task, slot) {
+            (u32::MAX, u32::MAX) => Self { checkpoint: CheckpointId(checkpoint.0.saturating_add(1)), task: 0, slot: 0 },
+            (task, u32::MAX) => Self { checkpoint, task: task + 1, slot: 0 },
+            (task, slot) => Self { checkpoint, task, slot: slot + 1 },
+        }
+    }
+}
+
 /// Key of a record within a thread.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Key {
@@ -108,7 +120,10 @@ impl fmt::Display for Key {
             Self::Task { checkpoint, task } => write!(f, "task {task} of checkpoint {checkpoint:?}"),
             Self::Child { checkpoint, task, call } => write!(f, "child {task}/{call} of checkpoint {checkpoint:?}"),
             Self::Row(row) => write!(f, "row {row}"),
-            Self::Log { channel, row } => write!(f, "log entry {row} of channel `{channel}`"),
+            Self::Log { channel, row } => match chunked_log(channel) {
+                Some(log) => write!(f, "chunk of log entries up to {row} of channel `{log}`"),
+                None => write!(f, "log entry {row} of channel `{channel}`"),
+            },
             Self::Effect { checkpoint, task, key } => {
                 write!(f, "effect `{key}` of task {task} of checkpoint {checkpoint:?}")
             }
@@ -116,6 +131,19 @@ impl fmt::Display for Key {
             Self::Signal { order, id } => write!(f, "signal {}", signal_name(*order, *id)),
         }
     }
+}
+
+/// First character of the names of logs of chunks; no channel's name starts with it.
+const CHUNKS: char = '\0';
+
+/// Returns the name of the log of chunks of a log.
+pub(super) fn chunk_log(log: &str) -> String {
+    format!("{CHUNKS}{log}")
+}
+
+/// Returns the log whose log of chunks has this name.
+pub(super) fn chunked_log(name: &str) -> Option<&str> {
+    name.strip_prefix(CHUNKS)
 }
 
 /// Returns the name of a signal as people write it: its key as text.

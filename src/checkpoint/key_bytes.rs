@@ -81,7 +81,7 @@ pub fn put_key(key: &Key, out: &mut Vec<u8>) {
         Key::Log { channel, row } => {
             out.push(tag::LOG);
             put_text(channel, out);
-            put_all(row_numbers(row), out);
+            put_row(row, out);
         }
         Key::Effect { checkpoint, task, key } => {
             put_numbers(tag::EFFECT, [checkpoint.0, u64::from(*task)], out);
@@ -148,7 +148,13 @@ fn row_numbers(row: &RowId) -> [u64; 3] {
     [row.checkpoint.0, u64::from(row.task), u64::from(row.slot)]
 }
 
-fn take_row(bytes: &mut &[u8]) -> Option<RowId> {
+/// Appends the position of a value.
+pub(super) fn put_row(row: &RowId, out: &mut Vec<u8>) {
+    put_all(row_numbers(row), out);
+}
+
+/// Takes the position of a value from the front of `bytes`.
+pub(super) fn take_row(bytes: &mut &[u8]) -> Option<RowId> {
     Some(RowId { checkpoint: take_checkpoint(bytes)?, task: take_u32(bytes)?, slot: take_u32(bytes)? })
 }
 

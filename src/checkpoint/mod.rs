@@ -4,6 +4,7 @@
 //! above it. Only `sled` and `fjall` name their databases; what both stores share is in `embedded`.
 
 mod checkpointer;
+mod chunk;
 mod codec;
 mod depth;
 mod effect_record;
@@ -48,6 +49,7 @@ pub use self::fjall::{FjallCheckpointer, FjallOptions};
 #[cfg(feature = "sled")]
 pub use self::sled::{SledCheckpointer, SledOptions};
 pub use checkpointer::{BoxFuture, Checkpointer, Commit, Head, Order, Receipt, Record};
+pub(crate) use chunk::{Chunk, OpenChunk, chunk_key, is_chunk};
 pub use codec::{FORMAT, decode_record, encode_record};
 pub(crate) use codec::{encode_value, value_deserializer};
 pub use effect_record::{EffectEnd, EffectKind, EffectRecord, EffectRun};

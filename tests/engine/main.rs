@@ -29,6 +29,7 @@ mod kinds;
 mod kit;
 mod leases;
 mod limits;
+mod long_logs;
 mod loops;
 mod moved;
 mod nested;

@@ -278,7 +278,8 @@ mod tests {
         #[test]
         fn patterns_that_cover_one_path_overlap(one in pattern(), other in pattern(), path in path()) {
             // A path with an extension is a folder only if the other pattern says so.
-            let is_file = |pattern: &str| pattern.ends_with(".x") && !pattern.contains(['*', '?', '{', '[']) && pattern != path;
+            let names = |path: &str| path.split('/').count();
+            let is_file = |pattern: &str| pattern.ends_with(".x") && !pattern.contains(['*', '?']) && names(pattern) < names(&path);
             prop_assume!(!is_file(&one) && !is_file(&other));
             if covers(&one, &path) && covers(&other, &path) {
                 prop_assert!(Pattern::new(&one).overlaps(&Pattern::new(&other)), "{one} {other} {path}");

@@ -9,7 +9,7 @@ use super::recovered::RecoveredRecords;
 use super::report::{LostCheckpoint, RepairedThread};
 use super::scan::Scan;
 use crate::checkpoint::threads::reach::Reach;
-use crate::checkpoint::{CheckpointId, Head, Key, Record, ThreadId, signal_name};
+use crate::checkpoint::{CheckpointId, Head, Key, Record, ThreadId, is_chunk, signal_name};
 
 /// A thread to write into the new store.
 #[derive(Debug)]
@@ -100,6 +100,7 @@ fn key_filter(
         Key::Checkpoint(id) | Key::Nested(id) => kept.contains(id),
         Key::Task { checkpoint, .. } | Key::Child { checkpoint, .. } => kept.contains(checkpoint),
         Key::Effect { checkpoint, .. } | Key::Event { checkpoint, .. } => kept.contains(checkpoint),
-        key => reach.keeps(key),
+        // A chunk of a thread that was deleted may stand where the log of a later one has other entries.
+        key => !is_chunk(key) && reach.keeps(key),
     }
 }

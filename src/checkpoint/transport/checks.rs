@@ -9,7 +9,7 @@ use crate::checkpoint::threads::references::Reference;
 use crate::checkpoint::threads::thread_records::{StoredCheckpoint, ThreadRecords};
 use crate::checkpoint::{
     CheckpointId, CheckpointRecord, Commit, ControlRecord, Key, LogRange, Record, RowId, Shape, Slot, Source,
-    TaskRecord, WriteRecord,
+    TaskRecord, WriteRecord, is_chunk,
 };
 
 type CheckResult = Result<(), String>;
@@ -72,6 +72,7 @@ fn check_key(decoded: &ThreadRecords, key: &Key, next: u64) -> CheckResult {
             checkpoint.0
         }
         Key::Row(row) => row.checkpoint.0,
+        key if is_chunk(key) => return Err("it repeats other records, which no exported file does".into()),
         Key::Log { channel: name, row: RowId { checkpoint, .. } } | Key::Effect { checkpoint, key: name, .. } => {
             ensure(name.len() <= Commit::MAX_NAME, || "its name is too long".into())?;
             checkpoint.0

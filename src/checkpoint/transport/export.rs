@@ -14,7 +14,7 @@ use crate::checkpoint::threads::reach::Reach;
 use crate::checkpoint::threads::snapshot::ThreadSnapshot;
 use crate::checkpoint::threads::thread_records::ThreadRecords;
 use crate::checkpoint::time::now;
-use crate::checkpoint::{CheckpointError, Checkpointer, Head, Key, Record, Shape, ThreadId};
+use crate::checkpoint::{CheckpointError, Checkpointer, Head, Key, Record, Shape, ThreadId, is_chunk};
 
 /// Options of an export.
 #[derive(Clone, Debug, Default)]
@@ -133,7 +133,7 @@ impl Values {
     }
 
     fn count(&mut self, key: Key, bytes: Vec<u8>) {
-        if !self.reach.keeps(&key) {
+        if !self.is_exported(&key) {
             return;
         }
         self.records += 1;
@@ -174,8 +174,13 @@ impl Values {
         match key {
             Key::Signal { .. } => false,
             Key::Effect { .. } | Key::Event { .. } => self.late.contains(key),
-            _ => self.reach.keeps(key),
+            _ => self.is_exported(key),
         }
+    }
+
+    /// Chunks stay behind: they repeat what is in the file.
+    fn is_exported(&self, key: &Key) -> bool {
+        !is_chunk(key) && self.reach.keeps(key)
     }
 }
 

@@ -9,8 +9,8 @@ use crate::checkpoint::{BoxFuture, CheckpointId, LogRange, Slot};
 use crate::graph::build::Table;
 use crate::graph::error::RunError;
 use crate::graph::node::NodeId;
-use crate::graph::persist::Reading;
 use crate::graph::persist::save::log_name;
+use crate::graph::persist::{LogEntries, Reading};
 use crate::graph::records::{Mapping, Reader, START_NODE, Tasks};
 use crate::graph::state::{Channel, Mask, State, Stored, reading};
 use crate::graph::superstep::task::planned;
@@ -137,8 +137,8 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Face for CheckpointFace<S, N
                 return Ok(None);
             }
             for range in ranges {
-                for bytes in self.entries(channel, range).await? {
-                    let write = reading::decode_write::<S>(&self.table.schema, channel, false, &bytes);
+                for (_, bytes) in self.entries(channel, range).await?.iter() {
+                    let write = reading::decode_write::<S>(&self.table.schema, channel, false, bytes);
                     let what = format!("channel `{}`", known.name());
                     let write = write.map_err(|misread| self.facts.reader.unreadable(&what, self.facts.id, misread))?;
                     match S::encode_write(&self.table.schema, &write, serde_json::value::Serializer) {
@@ -153,11 +153,10 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Face for CheckpointFace<S, N
 }
 
 impl<S: State, N: NodeId, C: Send + Sync + 'static> CheckpointFace<S, N, C> {
-    async fn entries(&self, channel: usize, range: &LogRange) -> Result<Vec<Vec<u8>>, RunError> {
+    async fn entries(&self, channel: usize, range: &LogRange) -> Result<LogEntries, RunError> {
         let Facts { reader, path, .. } = &self.facts;
         let now = log_name(&self.table, path, channel);
         let log = self.mapping.source(channel as u32).map_or(&now, |source| &source.log);
-        let rows = reader.entries(log, &S::channels(&self.table.schema)[channel], range).await?;
-        Ok(rows.into_iter().map(|(_, bytes)| bytes).collect())
+        reader.entries(log, &S::channels(&self.table.schema)[channel], range).await
     }
 }

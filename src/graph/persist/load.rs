@@ -17,7 +17,9 @@ use crate::graph::interrupt::{AnyQuestion, InterruptId, Question, Shows, Terms};
 use crate::graph::node::NodeId;
 use crate::graph::records::{CheckpointInfo, Mapping, NEW_LINE, ORIGIN, Reader, START_NODE, Tasks};
 use crate::graph::state::{Mask, State, Writes, reading};
-use crate::graph::superstep::{Finished, Position, Routing, Start, StoredChannels, Task, TaskState};
+use crate::graph::superstep::{
+    Finished, Position, Routing, Start, StoredChannels, StoredWrites, Task, TaskState, is_chunked,
+};
 
 impl Reader {
     /// Loads a checkpoint as a position.
@@ -68,7 +70,7 @@ impl Reader {
         carried: Vec<CarriedRecord>,
         settled: LoadedChannels<Arc<S>>,
     ) -> Result<Position<S>, RunError> {
-        let LoadedChannels { state, slots, sizes, stale, mut owed, unread: _ } = settled;
+        let LoadedChannels { state, slots, sizes, stale, mut owed, tails, unread: _ } = settled;
         let control = self.control(table, &record, mapping).await?;
         let start = match &record.control.start {
             Some(writes) => Some(self.start(table, &record.namespace, writes, mapping).await?),
@@ -102,6 +104,8 @@ impl Reader {
                 unknown: carried,
                 stale,
                 pending_rewrites: owed,
+                tails,
+                chunks: vec![],
             },
         })
     }
@@ -151,8 +155,8 @@ impl Reader {
         rows: &[WriteRecord],
         mapping: &Mapping,
     ) -> Result<Start<S>, RunError> {
-        let (writes, rows, sizes) = self.writes(table, path, rows, mapping).await?;
-        Ok(Start { writes, rows, sizes })
+        let (writes, stored) = self.writes(table, path, rows, mapping).await?;
+        Ok(Start { writes, stored })
     }
 
     /// Reads a task's writes; those to channels that are gone, or never saved, are left out. Writes to unknown channels
@@ -163,7 +167,7 @@ impl Reader {
         path: &str,
         stored: &[WriteRecord],
         mapping: &Mapping,
-    ) -> Result<(Writes<S>, Vec<WriteRecord>, Vec<u64>), RunError> {
+    ) -> Result<(Writes<S>, StoredWrites), RunError> {
         let (mut kept, mut keys) = (vec![], vec![]);
         for write in stored {
             let (Some(channel), Some(row)) = (mapping.noted_as(write.channel), write.row) else { continue };
@@ -175,17 +179,19 @@ impl Reader {
                 mapping.present_key(table, path, channel, overwrite, row),
             ));
         }
-        let (mut writes, mut sizes) = (Writes::default(), vec![]);
+        let channels = S::channels(&table.schema);
+        let (mut writes, mut rows_now) = (Writes::default(), StoredWrites::with_capacity(kept.len()));
         let (stored, present): (Vec<Key>, Vec<Key>) = keys.into_iter().unzip();
         let rows = self.rows(stored.clone()).await?;
         for (((write, bytes), stored), present) in kept.iter().zip(rows).zip(stored).zip(present) {
-            sizes.push(bytes.len() as u64);
+            rows_now.push(*write, bytes.len() as u64);
             if stored != present {
                 mapping.add_rewrite(present, bytes.clone());
             }
             let at = write.channel as usize;
-            if at >= S::channels(&table.schema).len() {
-                continue;
+            let Some(channel_now) = channels.get(at) else { continue };
+            if is_chunked(channel_now.stored(), write.overwrite, bytes.len() as u64) {
+                rows_now.chunked.extend_from_slice(&bytes);
             }
             match reading::decode_write::<S>(&table.schema, at, write.overwrite, &bytes) {
                 Ok(write) => writes.0.push(write),
@@ -196,7 +202,7 @@ impl Reader {
                 )))),
             }
         }
-        Ok((writes, kept, sizes))
+        Ok((writes, rows_now))
     }
 
     /// Reads the result of a task.
@@ -207,12 +213,11 @@ impl Reader {
         record: &TaskRecord,
         mapping: &Mapping,
     ) -> Result<Finished<S>, RunError> {
-        let (writes, rows, sizes) = self.writes(table, path, &record.writes, mapping).await?;
+        let (writes, stored) = self.writes(table, path, &record.writes, mapping).await?;
         let targets = record.targets.iter().filter_map(|at| by_edge(table, mapping, *at, None));
         Ok(Finished {
             writes,
-            rows,
-            sizes,
+            stored,
             routing: Routing {
                 targets: targets.collect(),
                 sends: self.sends(table, &record.sends, mapping).await?,

@@ -1,14 +1,16 @@
 //! Lists of `append` channels, read from their entries.
 
+use super::log_entries::LogEntries;
 use super::save::log_name;
-use super::settled::{LoadedChannels, channel};
+use super::settled::{LoadedChannels, Reading, channel};
 use crate::checkpoint::panics::caught;
 use crate::checkpoint::{ChannelShape, CheckpointId, Key, LogRange, RowId, Slot};
 use crate::graph::build::Table;
 use crate::graph::error::RunError;
 use crate::graph::node::NodeId;
-use crate::graph::records::{Mapping, Reader};
+use crate::graph::records::{Mapping, Puts, Reader};
 use crate::graph::state::{Channel, Merge, Misread, State, reading};
+use crate::graph::superstep::LogTail;
 
 /// Rules whose log entries are parts of one list.
 const LISTS: [&str; 2] = ["append", "delta_append"];
@@ -20,7 +22,7 @@ impl Reader {
         table: &Table<S, N, C>,
         path: &str,
         at: usize,
-        mapping: &Mapping,
+        (mapping, how): (&Mapping, Reading),
         settled: &mut LoadedChannels<S>,
     ) -> Result<(), RunError> {
         let Slot::Log { full, ranges, .. } = &settled.slots[at] else { return Ok(()) };
@@ -29,59 +31,36 @@ impl Reader {
         }
         settled.sizes[at] += ranges.iter().map(|range| range.bytes).sum::<u64>();
         let (full, ranges, known) = (*full, ranges.clone(), &S::channels(&table.schema)[at]);
+        let now = log_name(table, path, at);
         let Some(source) = mapping.source(at as u32) else {
             for range in &ranges {
-                self.added(table, path, (mapping.at, at), range, &mut settled.state).await?;
+                let read = self.added(table, path, (mapping.at, at), range, &mut settled.state).await?;
+                if how == Reading::Whole {
+                    settled.chunk(at, read.chunks(&now, known.stored()));
+                }
             }
             return Ok(());
         };
-        let now = log_name(table, path, at);
-        let mut entries = vec![];
-        for range in &ranges {
-            entries.extend(self.entries(&source.log, known, range).await?);
-        }
+        let entries = self.all_entries(&source.log, known, &ranges).await?;
+        let entries = || entries.iter().flat_map(LogEntries::iter);
         let unreadable = |misread| self.unreadable(&channel(table, at), mapping.at, misread);
         if mapping.folds(at, known) {
             settled.stale.insert(at);
-            let entries = entries.into_iter().map(|(_, bytes)| bytes).collect();
+            let entries = entries().map(|(_, bytes)| bytes.to_vec()).collect();
             let list = self.list(&source.channel, full, entries).await?.map_err(unreadable)?;
             return reading::take_list::<S>(&table.schema, &mut settled.state, at, &list).map_err(unreadable);
         }
-        let (writes, misread) = decoded::<S, N, C, _>(table, at, entries.iter().map(|(row, bytes)| (*row, bytes)));
+        let (writes, misread) = decoded::<S, N, C>(table, at, entries());
         self.applied(table, known, &mut settled.state, writes.into_iter())?;
         misread.map_or(Ok(()), |misread| Err(unreadable(misread)))?;
         if source.log != now {
-            let owed = entries.into_iter().map(|(row, bytes)| (Key::Log { channel: now.clone(), row }, bytes));
-            settled.owed.extend(owed);
+            let copy = |(row, bytes): (_, &[u8])| (Key::Log { channel: now.clone(), row }, bytes.to_vec());
+            settled.owed.extend(entries().map(copy));
         }
         Ok(())
     }
 
-    pub(crate) async fn entries(
-        &self,
-        log: &str,
-        channel: &Channel,
-        range: &LogRange,
-    ) -> Result<Vec<(RowId, Vec<u8>)>, RunError> {
-        let key = |row| Key::Log { channel: log.to_owned(), row };
-        let rows = self.scan(key(range.first)..=key(range.last)).await?;
-        self.check_count(channel, range, rows.len())?;
-        let row = |(key, bytes)| match key {
-            Key::Log { row, .. } => Some((row, bytes)),
-            _ => None,
-        };
-        Ok(rows.into_iter().filter_map(row).collect())
-    }
-
-    fn check_count(&self, channel: &Channel, range: &LogRange, found: usize) -> Result<(), RunError> {
-        if found == range.count as usize {
-            return Ok(());
-        }
-        let reason = format!("{found} entries of {} are there", range.count);
-        Err(self.damaged(&format!("log of channel `{}`", channel.name()), &reason))
-    }
-
-    /// Applies the entries of a range to a state of the version that stored them.
+    /// Applies the entries of a range to a state of the version that stored them. Returns the entries.
     pub(super) async fn added<S: State, N: NodeId, C>(
         &self,
         table: &Table<S, N, C>,
@@ -89,12 +68,12 @@ impl Reader {
         (id, at): (CheckpointId, usize),
         range: &LogRange,
         state: &mut S,
-    ) -> Result<(), RunError> {
+    ) -> Result<LogEntries, RunError> {
         let (log, known) = (log_name(table, path, at), &S::channels(&table.schema)[at]);
-        let entries = self.entries(&log, known, range).await?;
-        let (writes, misread) = decoded::<S, N, C, _>(table, at, entries);
+        let read = self.entries(&log, known, range).await?;
+        let (writes, misread) = decoded::<S, N, C>(table, at, read.iter());
         self.applied(table, known, state, writes.into_iter())?;
-        misread.map_or(Ok(()), |misread| Err(self.unreadable(&channel(table, at), id, misread)))
+        misread.map_or(Ok(read), |misread| Err(self.unreadable(&channel(table, at), id, misread)))
     }
 
     /// Sets a list to that of a newer state without the entries of these ranges. Returns false if it cannot.
@@ -106,12 +85,23 @@ impl Reader {
         (newer, added): (&S, &[LogRange]),
         state: &mut S,
     ) -> Result<bool, RunError> {
-        let (log, known, mut entries) = (log_name(table, path, at), &S::channels(&table.schema)[at], vec![]);
-        for range in added {
-            entries.extend(self.entries(&log, known, range).await?);
-        }
-        let (writes, misread) = decoded::<S, N, C, _>(table, at, entries);
+        let (log, known) = (log_name(table, path, at), &S::channels(&table.schema)[at]);
+        let entries = self.all_entries(&log, known, added).await?;
+        let (writes, misread) = decoded::<S, N, C>(table, at, entries.iter().flat_map(LogEntries::iter));
         Ok(misread.is_none() && state.reset_without(at, newer, &writes))
+    }
+
+    async fn all_entries(
+        &self,
+        log: &str,
+        channel: &Channel,
+        ranges: &[LogRange],
+    ) -> Result<Vec<LogEntries>, RunError> {
+        let mut entries = Vec::with_capacity(ranges.len());
+        for range in ranges {
+            entries.push(self.entries(log, channel, range).await?);
+        }
+        Ok(entries)
     }
 
     fn applied<S: State, N: NodeId, C>(
@@ -149,15 +139,23 @@ impl Reader {
     }
 }
 
+impl<S> LoadedChannels<S> {
+    /// Notes chunks of a log's entries that are in none, and the entries left over.
+    fn chunk(&mut self, at: usize, (chunks, tail): (Puts, LogTail)) {
+        self.owed.extend(chunks);
+        self.tails.insert(at, tail);
+    }
+}
+
 /// Decodes the entries of a log as writes, up to the first that cannot be read.
-fn decoded<S: State, N: NodeId, C, B: AsRef<[u8]>>(
+fn decoded<'a, S: State, N: NodeId, C>(
     table: &Table<S, N, C>,
     at: usize,
-    entries: impl IntoIterator<Item = (RowId, B)>,
+    entries: impl Iterator<Item = (RowId, &'a [u8])>,
 ) -> (Vec<S::Write>, Option<Misread>) {
-    let mut writes = vec![];
+    let mut writes = Vec::with_capacity(entries.size_hint().0);
     for (_, bytes) in entries {
-        match reading::decode_write::<S>(&table.schema, at, false, bytes.as_ref()) {
+        match reading::decode_write::<S>(&table.schema, at, false, bytes) {
             Ok(write) => writes.push(write),
             Err(misread) => return (writes, Some(misread)),
         }

@@ -3,10 +3,12 @@
 //! Knows no superstep loop.
 
 pub(crate) mod load;
+mod log_entries;
 mod logs;
 mod mapping;
 pub(crate) mod save;
 pub(crate) mod settled;
 mod waiting;
 
+pub(crate) use log_entries::LogEntries;
 pub(crate) use settled::{LoadedChannels, Reading};

@@ -2,14 +2,14 @@
 
 use crate::checkpoint::{
     AboutRecord, CheckpointId, CheckpointRecord, ControlRecord, JoinRecord, Key, RowId, SendRecord, Slot, TaskRecord,
-    TaskStatus, WriteRecord, encode_record,
+    TaskStatus, WriteRecord, chunk_key, encode_record,
 };
 use crate::graph::build::Table;
 use crate::graph::error::RunError;
 use crate::graph::node::NodeId;
 use crate::graph::records::{Durability, Puts, Recorder};
 use crate::graph::state::{Mask, State, Stored, Writes, value};
-use crate::graph::superstep::{Control, Finished, Packet, Position, Task};
+use crate::graph::superstep::{Control, Finished, Packet, Position, StoredWrites, Task, is_chunked};
 
 /// Returns the key of a row. Entries of a log have a key range of their own; an overwrite of a log is a value, not an
 /// entry.
@@ -63,26 +63,27 @@ pub(crate) fn rows<S: State, N: NodeId, C>(
     made_by: (CheckpointId, u32),
     writes: &Writes<S>,
     puts: &mut Puts,
-) -> Result<(Vec<WriteRecord>, Vec<u64>), RunError> {
-    let (mut rows, mut sizes) = (Vec::with_capacity(writes.0.len()), Vec::with_capacity(writes.0.len()));
+) -> Result<StoredWrites, RunError> {
+    let mut rows = StoredWrites::with_capacity(writes.0.len());
     for (slot, write) in (0u32..).zip(&writes.0) {
         let channel = S::channel_of(write);
         let overwrite = S::overwrites(write);
         let stored = S::channels(&table.schema)[channel].stored();
-        let mut record = WriteRecord { channel: channel as u32, overwrite, row: None };
+        let record = WriteRecord { channel: channel as u32, overwrite, row: None };
         if stored == Stored::Never {
-            rows.push(record);
-            sizes.push(0);
+            rows.push(record, 0);
             continue;
         }
         let row = RowId { checkpoint: made_by.0, task: made_by.1, slot };
         let bytes = value::encode_write::<S>(&table.schema, write)?;
-        sizes.push(bytes.len() as u64);
-        record.row = Some(row);
-        rows.push(record);
+        let size = bytes.len() as u64;
+        rows.push(WriteRecord { row: Some(row), ..record }, size);
+        if is_chunked(stored, overwrite, size) {
+            rows.chunked.extend_from_slice(&bytes);
+        }
         puts.push((row_key(table, path, channel, overwrite, row), bytes));
     }
-    Ok((rows, sizes))
+    Ok(rows)
 }
 
 /// Encodes the sends of a finished task and returns its record.
@@ -94,7 +95,7 @@ pub(crate) fn result<S: State, N: NodeId, C>(
 ) -> Result<TaskRecord, RunError> {
     Ok(TaskRecord {
         status: TaskStatus::Done,
-        writes: done.rows.clone(),
+        writes: done.stored.rows.clone(),
         targets: done.routing.targets.clone(),
         sends: sends(table, &done.routing.sends, puts)?,
         chosen: done.routing.chosen,
@@ -114,6 +115,9 @@ pub(crate) fn checkpoint<S: State, N: NodeId, C>(
     puts: &mut Puts,
 ) -> Result<(), RunError> {
     pos.settle(table, puts)?;
+    for (channel, (last, bytes)) in pos.channels.chunks.drain(..) {
+        puts.extend(chunk_key(&log_name(table, path, channel), last).map(|key| (key, bytes)));
+    }
     let whole = recorder.durability() == Durability::Exit;
     let record = record(table, pos, path, recorder.lease().epoch(), whole);
     let identity = &table.identity;
@@ -166,7 +170,7 @@ fn record<S: State, N: NodeId, C>(
         shape: table.identity.fingerprint,
         epoch,
         line: pos.channels.line,
-        control: control(&pos.control, pos.start.as_ref().map(|start| start.rows.clone())),
+        control: control(&pos.control, pos.start.as_ref().map(|start| start.stored.rows.clone())),
         base,
         channels,
         carried: pos.channels.unknown.clone(),

@@ -1,5 +1,6 @@
 //! The slots and values of a checkpoint's channels, whichever version of the graph stored them.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crate::checkpoint::{CarriedRecord, ChannelShape, CheckpointId, CheckpointRecord, Key, LogRange, Slot};
@@ -8,6 +9,7 @@ use crate::graph::error::{RunError, Unreadable};
 use crate::graph::node::NodeId;
 use crate::graph::records::{Claim, KnownState, KnownValues, Mapping, Puts, Reader, growth};
 use crate::graph::state::{Channel, Mask, Misread, SETS, State, Stored, reading};
+use crate::graph::superstep::LogTail;
 
 /// The channels of a checkpoint.
 pub(crate) struct LoadedChannels<S> {
@@ -17,8 +19,10 @@ pub(crate) struct LoadedChannels<S> {
     pub sizes: Vec<u64>,
     /// Channels whose values must be stored again before anything is added to them.
     pub stale: Mask,
-    /// Log entries under their present names, to be stored with the next checkpoint.
+    /// Log entries under their present names, and chunks of entries, to be stored with the next checkpoint.
     pub owed: Puts,
+    /// The entries of logs that are in no chunk yet, by channel, if a run continues from the state.
+    pub tails: BTreeMap<usize, LogTail>,
     /// Channels that could not be read, if that is no error: they have their initial values, logs the entries before
     /// the first unreadable one.
     pub unread: Vec<Unreadable>,
@@ -49,12 +53,13 @@ pub(crate) fn taken_as(stored: &ChannelShape, now: &Channel, overwrite: bool) ->
 impl<S> LoadedChannels<S> {
     /// Returns a state that this version of the graph has stored.
     pub(crate) fn of(slots: Vec<Slot>, state: S) -> Self {
-        Self { state, sizes: vec![0; slots.len()], slots, stale: Mask::default(), owed: vec![], unread: vec![] }
+        let (sizes, tails) = (vec![0; slots.len()], BTreeMap::new());
+        Self { state, sizes, slots, stale: Mask::default(), owed: vec![], tails, unread: vec![] }
     }
 
     pub(crate) fn shared(self) -> LoadedChannels<Arc<S>> {
-        let Self { state, slots, sizes, stale, owed, unread } = self;
-        LoadedChannels { state: Arc::new(state), slots, sizes, stale, owed, unread }
+        let Self { state, slots, sizes, stale, owed, tails, unread } = self;
+        LoadedChannels { state: Arc::new(state), slots, sizes, stale, owed, tails, unread }
     }
 
     /// Notes a channel that cannot be read, or returns the error.
@@ -181,7 +186,7 @@ impl Reader {
     ) -> Result<LoadedChannels<S>, RunError> {
         self.values(table, mapping, &mut settled, read, how).await?;
         for at in read.iter().filter(|at| *at < S::channels(&table.schema).len()) {
-            if let Err(error) = self.logs(table, path, at, mapping, &mut settled).await {
+            if let Err(error) = self.logs(table, path, at, (mapping, how), &mut settled).await {
                 settled.note_unread(how, error)?;
             }
         }

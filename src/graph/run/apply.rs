@@ -106,7 +106,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
         for task in tasks.iter_mut() {
             let node = task.node;
             let TaskState::Done(done) = &mut task.state else { continue };
-            self.pos.keep_rows(&table, &done.rows, &done.sizes, &mut taken);
+            self.pos.keep_rows(&table, &done.stored, &mut taken);
             fire(&table, &mut self.pos.control, &mut applying, node, done);
             self.pos.control.sends.append(&mut done.routing.sends);
             let count = self.pos.control.sends.len();

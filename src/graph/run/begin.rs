@@ -21,7 +21,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
         self.pos.meta.step += 1;
         self.pos.meta.source = Source::Input;
         let mut puts = vec![];
-        let mut start = Start { writes, rows: vec![], sizes: vec![] };
+        let mut start = Start { writes, ..Start::default() };
         if let Some(recorder) = self.recorder().cloned() {
             self.enter(&recorder);
             if dropped {
@@ -29,7 +29,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
             }
             self.adopt(&mut puts)?;
             let made_by = (self.pos.meta.id, START_KEY);
-            (start.rows, start.sizes) = save::rows(&self.table, &self.scope.path, made_by, &start.writes, &mut puts)?;
+            start.stored = save::rows(&self.table, &self.scope.path, made_by, &start.writes, &mut puts)?;
             self.pos.start = Some(start);
             self.save_checkpoint(&recorder, &mut puts)?;
         } else {
@@ -137,12 +137,12 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
         record.targets.extend(&finished.routing.targets);
         if self.recorder().is_some() {
             let made_by = (made_by, COMMAND_KEY);
-            let (rows, sizes) = save::rows(&self.table, &self.scope.path, made_by, &finished.writes, puts)?;
+            let stored = save::rows(&self.table, &self.scope.path, made_by, &finished.writes, puts)?;
             let table = Arc::clone(&self.table);
-            self.pos.keep_rows(&table, &rows, &sizes, &mut Mask::default());
-            let changed = rows.iter().map(|row| row.channel as usize).collect();
+            self.pos.keep_rows(&table, &stored, &mut Mask::default());
+            let changed = stored.rows.iter().map(|row| row.channel as usize).collect();
             self.pos.encode_reduced(&table, &changed, made_by.0, puts)?;
-            record.writes.extend(rows);
+            record.writes.extend(stored.rows);
             record.sends.extend(save::sends(&table, &finished.routing.sends, puts)?);
         }
         Ok(record)

@@ -292,9 +292,8 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
     /// Ends START as a task whose writes are the input.
     fn start_step(&mut self) -> Result<(), RunError> {
         let Some(start) = &self.pos.start else { return Ok(()) };
-        let mut finished = Finished { writes: start.writes.clone(), ..Default::default() };
-        finished.rows.clone_from(&start.rows);
-        finished.sizes.clone_from(&start.sizes);
+        let (writes, stored) = (start.writes.clone(), start.stored.clone());
+        let mut finished = Finished { writes, stored, ..Default::default() };
         finished.returned = self.input.raw.take();
         let goto = std::mem::take(&mut self.input.goto);
         if !goto.is_empty() {

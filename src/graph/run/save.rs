@@ -39,7 +39,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
 
     fn save_writes(&self, task: u32, done: &mut Finished<S>, puts: &mut Puts) -> Result<(), RunError> {
         let made_by = (self.pos.meta.id, task);
-        (done.rows, done.sizes) = save::rows(&self.table, &self.scope.path, made_by, &done.writes, puts)?;
+        done.stored = save::rows(&self.table, &self.scope.path, made_by, &done.writes, puts)?;
         Ok(())
     }
 

@@ -1,12 +1,15 @@
 //! The position of a run: a checkpoint in memory. Applying the results of a superstep moves it on. Knows no store.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use serde_json::{Map, Value as JsonValue};
 
 use super::control::Control;
+use super::log_tail::{FullChunk, LogTail, is_chunked};
+use super::stored_writes::StoredWrites;
 use crate::checkpoint::panics::caught;
-use crate::checkpoint::{CarriedRecord, CheckpointId, Key, LogRange, RowId, Slot, Source, WriteRecord};
+use crate::checkpoint::{CarriedRecord, CheckpointId, Key, LogRange, RowId, Slot, Source};
 use crate::graph::build::Table;
 use crate::graph::context::Kept;
 use crate::graph::error::{INPUT, RunError};
@@ -24,19 +27,18 @@ pub(crate) struct Packet {
 /// START waits with this input.
 pub(crate) struct Start<S: State> {
     pub writes: Writes<S>,
-    pub rows: Vec<WriteRecord>,
-    pub sizes: Vec<u64>,
+    pub stored: StoredWrites,
 }
 
 impl<S: State> Default for Start<S> {
     fn default() -> Self {
-        Self { writes: Writes::default(), rows: vec![], sizes: vec![] }
+        Self { writes: Writes::default(), stored: StoredWrites::default() }
     }
 }
 
 impl<S: State> Clone for Start<S> {
     fn clone(&self) -> Self {
-        Self { writes: self.writes.clone(), rows: self.rows.clone(), sizes: self.sizes.clone() }
+        Self { writes: self.writes.clone(), stored: self.stored.clone() }
     }
 }
 
@@ -84,6 +86,10 @@ pub(crate) struct StoredChannels {
     pub stale: Mask,
     /// Records that the next checkpoint stores for the same reason.
     pub pending_rewrites: Puts,
+    /// The entries of logs that are in no chunk yet, by channel.
+    pub tails: BTreeMap<usize, LogTail>,
+    /// Chunks that the next checkpoint stores, with their channels.
+    pub chunks: Vec<(usize, FullChunk)>,
 }
 
 impl StoredChannels {
@@ -99,6 +105,8 @@ impl StoredChannels {
             unknown: vec![],
             stale: Mask::default(),
             pending_rewrites: vec![],
+            tails: BTreeMap::new(),
+            chunks: vec![],
         }
     }
 }
@@ -106,9 +114,7 @@ impl StoredChannels {
 /// The result of a finished task.
 pub(crate) struct Finished<S: State> {
     pub writes: Writes<S>,
-    pub rows: Vec<WriteRecord>,
-    /// Sizes of the rows, in bytes.
-    pub sizes: Vec<u64>,
+    pub stored: StoredWrites,
     pub routing: Routing,
     /// Set if it was taken from the cache.
     pub cached: bool,
@@ -142,8 +148,7 @@ impl<S: State> Default for Finished<S> {
     fn default() -> Self {
         Self {
             writes: Writes::default(),
-            rows: vec![],
-            sizes: vec![],
+            stored: StoredWrites::default(),
             routing: Routing::default(),
             cached: false,
             saved: false,
@@ -192,6 +197,7 @@ impl<S: State> Position<S> {
     pub(crate) fn empty_slots(&mut self, emptied: &Mask) {
         for channel in emptied.iter() {
             self.channels.moved.insert(channel);
+            self.channels.tails.remove(&channel);
             self.channels.slots[channel] = Slot::Absent;
             self.weigh(channel, 0);
         }
@@ -219,15 +225,9 @@ impl<S: State> Position<S> {
     }
 
     /// Follows a task's rows into the slots of their channels.
-    pub(crate) fn keep_rows<N: NodeId, C>(
-        &mut self,
-        table: &Table<S, N, C>,
-        rows: &[WriteRecord],
-        sizes: &[u64],
-        taken: &mut Mask,
-    ) {
-        let channels = S::channels(&table.schema);
-        for (write, &size) in rows.iter().zip(sizes) {
+    pub(crate) fn keep_rows<N: NodeId, C>(&mut self, table: &Table<S, N, C>, stored: &StoredWrites, taken: &mut Mask) {
+        let (channels, mut chunked) = (S::channels(&table.schema), &*stored.chunked);
+        for (write, &size) in stored.rows.iter().zip(&stored.sizes) {
             let Some(row) = write.row else { continue };
             let at = write.channel as usize;
             if let Some(carried) = at.checked_sub(channels.len()) {
@@ -235,7 +235,15 @@ impl<S: State> Position<S> {
                 continue;
             }
             self.channels.moved.insert(at);
-            match channels[at].stored() {
+            let kind = channels[at].stored();
+            let mut entry = None;
+            if is_chunked(kind, write.overwrite, size) {
+                entry = chunked.split_at_checked(size as usize).map(|(entry, rest)| {
+                    chunked = rest;
+                    entry
+                });
+            }
+            match kind {
                 Stored::Never | Stored::Full => {}
                 Stored::Value => {
                     self.place(at, row);
@@ -244,10 +252,10 @@ impl<S: State> Position<S> {
                 Stored::Log | Stored::Delta if taken.contains(at) => {} // an overwrite came before
                 Stored::Log | Stored::Delta if write.overwrite => {
                     taken.insert(at);
-                    self.channels.slots[at] = Slot::Log { full: Some(row), full_bytes: size, ranges: vec![] };
+                    self.set_log(at, row, size);
                     self.weigh(at, size);
                 }
-                Stored::Log | Stored::Delta => self.extend_log(at, row, size),
+                Stored::Log | Stored::Delta => self.extend_log(at, (row, size), entry),
             }
         }
     }
@@ -258,14 +266,26 @@ impl<S: State> Position<S> {
         }
     }
 
-    fn extend_log(&mut self, at: usize, row: RowId, size: u64) {
+    /// Begins a log with a value.
+    fn set_log(&mut self, at: usize, full: RowId, full_bytes: u64) {
+        self.channels.tails.remove(&at);
+        self.channels.slots[at] = Slot::Log { full: Some(full), full_bytes, ranges: vec![] };
+    }
+
+    fn extend_log(&mut self, at: usize, (row, size): (RowId, u64), entry: Option<&[u8]>) {
         if !matches!(self.channels.slots[at], Slot::Log { .. }) {
             self.channels.slots[at] = Slot::Log { full: None, full_bytes: 0, ranges: vec![] };
             self.weigh(at, 0);
         }
         self.weigh(at, self.channels.sizes[at] + size);
         let Slot::Log { ranges, .. } = &mut self.channels.slots[at] else { return };
+        let before = ranges.len();
         extend(ranges, self.channels.line, row, size);
+        if ranges.len() > before {
+            self.channels.tails.remove(&at); // other branches may have entries in between
+        }
+        let chunk = self.channels.tails.entry(at).or_default().push(row, entry);
+        self.channels.chunks.extend(chunk.map(|chunk| (at, chunk)));
     }
 
     /// Encodes the channels that are stored after the reduce, and log channels whose entries outgrew their value.
@@ -297,13 +317,10 @@ impl<S: State> Position<S> {
                 let bytes = value::encode_channel::<S>(&table.schema, &self.state, at)?;
                 self.channels.moved.insert(at);
                 self.weigh(at, bytes.len() as u64);
-                self.channels.slots[at] = match stored {
-                    Stored::Delta => Slot::Log { full: Some(row), full_bytes: bytes.len() as u64, ranges: vec![] },
-                    _ => {
-                        self.place(at, row);
-                        Slot::Row(row)
-                    }
-                };
+                match stored {
+                    Stored::Delta => self.set_log(at, row, bytes.len() as u64),
+                    _ => self.place(at, row),
+                }
                 puts.push((Key::Row(row), bytes));
             }
         }

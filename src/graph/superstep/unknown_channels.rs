@@ -35,6 +35,7 @@ impl<S: State> Position<S> {
         puts.append(&mut self.channels.pending_rewrites);
         for at in std::mem::take(&mut self.channels.stale).iter() {
             self.channels.moved.insert(at);
+            self.channels.tails.remove(&at);
             self.channels.slots[at] = Slot::Absent;
             if !self.state.is_kept(&table.schema, at) {
                 continue;

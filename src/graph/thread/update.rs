@@ -156,8 +156,8 @@ async fn input<S: State, N: NodeId, C: Send + Sync + 'static>(
     run.pos.control.end(&run.table.wiring, &applying, false);
     run.enter(&recorder);
     let made_by = (run.pos.meta.id, START_KEY);
-    let (rows, sizes) = save::rows(&run.table, &run.scope.path, made_by, &writes, &mut puts)?;
-    run.pos.start = Some(Start { writes, rows, sizes });
+    let stored = save::rows(&run.table, &run.scope.path, made_by, &writes, &mut puts)?;
+    run.pos.start = Some(Start { writes, stored });
     run.outbox.update = (!run.is_root()).then(|| external_writes::<S>(&[]));
     scoped.commit(puts).await?;
     Ok(scoped.made(vec![]))
@@ -223,7 +223,7 @@ async fn nodes<S: State, N: NodeId, C: Send + Sync + 'static>(
             fresh_read(&run.table, &*run.pos.state, &finished.writes).map_err(|error| named_error(run, error, node))?;
         let seen = with_returned(&Arc::new(seen), finished.returned.take());
         run.choose_as(node, from, &seen, &mut finished)?;
-        (finished.rows, finished.sizes) = save::rows(&run.table, &run.scope.path, from, &finished.writes, &mut puts)?;
+        finished.stored = save::rows(&run.table, &run.scope.path, from, &finished.writes, &mut puts)?;
         let sends = save::sends(&run.table, &finished.routing.sends, &mut puts)?;
         keep_result(run, key, &finished, sends, notes, &mut puts)?;
         results.push((node, finished));
@@ -275,13 +275,13 @@ fn keep_result<S: State, N: NodeId, C: Send + Sync + 'static>(
     let Some(task) = run.step.tasks.iter().find(|task| task.key == key && !task.is_done()) else { return Ok(()) };
     let exits = if task.node == START_NODE { &run.table.entry } else { &run.table.row(task.node).exits };
     let leads_on = !finished.routing.targets.is_empty() || !exits.targets.is_empty() || !exits.arrivals.is_empty();
-    let is_empty = finished.rows.is_empty() && sends.is_empty() && !leads_on;
+    let is_empty = finished.stored.rows.is_empty() && sends.is_empty() && !leads_on;
     if !is_head || is_empty {
         return Ok(());
     }
     let record = TaskRecord {
         status: TaskStatus::Done,
-        writes: finished.rows.clone(),
+        writes: finished.stored.rows.clone(),
         targets: finished.routing.targets.clone(),
         sends,
         handled: None,
@@ -293,7 +293,7 @@ fn keep_result<S: State, N: NodeId, C: Send + Sync + 'static>(
 
 /// Returns the record of external writes, from which the graph around a subgraph takes the changes.
 fn external_writes<S: State>(results: &[(u32, Finished<S>)]) -> TaskRecord {
-    let writes = results.iter().flat_map(|(_, finished)| finished.rows.iter().copied()).collect();
+    let writes = results.iter().flat_map(|(_, finished)| finished.stored.rows.iter().copied()).collect();
     TaskRecord { status: TaskStatus::Done, writes, ..TaskRecord::default() }
 }
 
@@ -323,7 +323,7 @@ fn apply<S: State, N: NodeId, C: Send + Sync + 'static>(
         if let Err(error) = apply_writes(&table, state, writes, &mut run.reusable.merge) {
             return Err(named_error(run, error, *node));
         }
-        run.pos.keep_rows(&table, &finished.rows, &finished.sizes, &mut taken);
+        run.pos.keep_rows(&table, &finished.stored, &mut taken);
     }
     Arc::make_mut(&mut run.pos.state).end_step(&table.schema, run.reusable.merge.written(), &mut changed);
     run.pos.empty_slots(&changed);
