@@ -23,7 +23,7 @@ pub(crate) fn expand(input: &DeriveInput) -> Result<TokenStream> {
     check(&names, &mut problems);
     let texts: Vec<_> = names.into_iter().map(|name| name.text).collect();
     let (as_ref, iterator) = (enums::as_ref(&input.ident, &variants, &texts), enums::iterator(&input.ident, &variants));
-    let value = value_impls(&input.ident, &variants);
+    let value = value_impls(&input.ident, &variants, &texts);
     problems.or(quote!(#value #as_ref #iterator))
 }
 
@@ -88,8 +88,8 @@ fn no_fields(variant: &Variant, problems: &mut Problems) {
 }
 
 /// Returns the impls of the traits that make it a plain value. They stand here so that one derive is enough.
-fn value_impls(name: &Ident, variants: &[&Variant]) -> TokenStream {
-    let idents = variants.iter().map(|variant| &variant.ident);
+fn value_impls(name: &Ident, variants: &[&Variant], names: &[String]) -> TokenStream {
+    let idents: Vec<_> = variants.iter().map(|variant| &variant.ident).collect();
     let texts = variants.iter().map(|variant| variant.ident.unraw().to_string());
     let number = quote!(::core::mem::discriminant(self));
     quote! {
@@ -125,6 +125,10 @@ fn value_impls(name: &Ident, variants: &[&Variant]) -> TokenStream {
 
             fn all() -> ::std::vec::Vec<Self> {
                 ::core::iter::Iterator::collect(<Self as ::superstep::__private::strum::IntoEnumIterator>::iter())
+            }
+
+            fn to_name(&self) -> ::superstep::graph::Name {
+                ::superstep::graph::Name::constant(match self { #(Self::#idents => #names,)* })
             }
         }
         #[automatically_derived]

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::future::Future;
 use std::marker::PhantomData;
+use std::sync::Arc;
 
 use serde::de::DeserializeOwned;
 
@@ -11,10 +12,10 @@ use super::child::Child;
 use super::problem::Lint;
 use crate::graph::context::Ctx;
 use crate::graph::node::{
-    Body, Choose, Chooser, Declared, END, EitherBody, Ended, Input, Node, NodeDefaults, NodeId, NodeOptions, Router,
-    START, StateBody, Target, Work, WorkBody, Worker,
+    Body, Choose, Chooser, Declared, END, EitherBody, Ended, Input, Name, Node, NodeDefaults, NodeId, NodeOptions,
+    Router, RowOptions, START, StateBody, Target, Work, WorkBody, Worker,
 };
-use crate::graph::state::{Payload, State};
+use crate::graph::state::{AnySchema, Payload, State};
 use crate::graph::view::AnyChild;
 
 /// The source of an edge: START, a node, or several nodes (a join).
@@ -28,6 +29,17 @@ pub enum Edges<N> {
     Join(Vec<N>),
     /// END: always an error, reported by `compile`.
     End,
+}
+
+impl<N: NodeId> Edges<N> {
+    fn named(self) -> Edges<Name> {
+        match self {
+            Self::Start => Edges::Start,
+            Self::One(node) => Edges::One(node.to_name()),
+            Self::Join(nodes) => Edges::Join(nodes.iter().map(NodeId::to_name).collect()),
+            Self::End => Edges::End,
+        }
+    }
 }
 
 impl<N> From<START> for Edges<N> {
@@ -60,18 +72,18 @@ impl<N: NodeId> From<Vec<N>> for Edges<N> {
     }
 }
 
-pub(crate) struct AddedNode<S: State, N, C> {
-    pub id: N,
-    pub body: Box<dyn Body<S, N, C>>,
-    pub options: NodeOptions<S, N, C>,
+pub(crate) struct AddedNode {
+    pub id: Name,
+    pub body: Box<dyn Body>,
+    pub options: RowOptions,
     pub children: Vec<AnyChild>,
 }
 
-pub(crate) struct AddedBranch<S, N, C> {
-    pub from: Edges<N>,
+pub(crate) struct AddedBranch {
+    pub from: Edges<Name>,
     pub name: Option<String>,
-    pub choose: Choose<S, N, C>,
-    pub declared: Declared<N>,
+    pub choose: Choose,
+    pub declared: Declared<Name>,
     /// Set if the outcomes are exhaustive: the router's choice needs no check.
     pub closed: bool,
 }
@@ -98,20 +110,24 @@ pub(crate) struct AddedBranch<S, N, C> {
 /// ```
 #[must_use]
 pub struct StateGraph<S: State, N, C = ()> {
-    pub(crate) schema: S::Schema,
-    pub(crate) name: String,
-    pub(crate) nodes: Vec<AddedNode<S, N, C>>,
-    pub(crate) calls: Vec<(N, AnyChild)>,
-    pub(crate) edges: Vec<(Edges<N>, Target<N>)>,
-    pub(crate) branches: Vec<AddedBranch<S, N, C>>,
-    pub(crate) before: Stops<N>,
-    pub(crate) after: Stops<N>,
-    pub(crate) allowed: BTreeSet<Lint>,
-    pub(crate) defaults: NodeDefaults,
-    pub(crate) input: Option<Vec<String>>,
-    pub(crate) output: Option<Vec<String>>,
-    pub(crate) renamed: Vec<(String, N)>,
-    pub(crate) history: History,
+    pub(crate) parts: GraphParts,
+    types: PhantomData<fn(S, N, C)>,
+}
+
+/// The parts of a graph being built, without its types.
+pub(crate) struct GraphParts {
+    pub schema: AnySchema,
+    pub name: String,
+    pub nodes: Vec<AddedNode>,
+    pub calls: Vec<(Name, AnyChild)>,
+    pub edges: Vec<(Edges<Name>, Target<Name>)>,
+    pub branches: Vec<AddedBranch>,
+    pub stops: (Stops<Name>, Stops<Name>),
+    pub allowed: BTreeSet<Lint>,
+    pub defaults: NodeDefaults,
+    pub channels: (Option<Vec<String>>, Option<Vec<String>>),
+    pub renamed: Vec<(String, Name)>,
+    pub history: History,
 }
 
 impl<S: State<Schema = ()>, N, C> StateGraph<S, N, C> {
@@ -128,7 +144,7 @@ impl<S: State<Schema = ()>, N, C> StateGraph<S, N, C> {
 
 impl<S: State, N, C> std::fmt::Debug for StateGraph<S, N, C> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "StateGraph({}, {} nodes)", self.name, self.nodes.len())
+        write!(f, "StateGraph({}, {} nodes)", self.parts.name, self.parts.nodes.len())
     }
 }
 
@@ -140,40 +156,49 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> StateGraph<S, N, C> {
         } else {
             BTreeSet::new()
         };
-        Self {
-            schema,
+        let parts = GraphParts {
+            schema: AnySchema::of::<S>(Arc::new(schema)),
             name: "graph".into(),
             nodes: vec![],
             calls: vec![],
             edges: vec![],
             branches: vec![],
-            before: Stops::None,
-            after: Stops::None,
+            stops: (Stops::None, Stops::None),
             allowed,
             defaults: NodeDefaults::default(),
-            input: None,
-            output: None,
+            channels: (None, None),
             renamed: vec![],
             history: History::default(),
-        }
+        };
+        Self { parts, types: PhantomData }
     }
 
     /// Names the graph in drawings and spans.
     pub fn name(mut self, name: impl Into<String>) -> Self {
-        self.name = name.into();
+        self.parts.name = name.into();
         self
     }
 
     /// Adds a node over the state.
     pub fn add_node(self, id: N, node: impl Node<S, N, C>) -> Self {
-        let options = node.options();
-        self.add(AddedNode { id, body: Box::new(StateBody(node)), options, children: vec![] })
+        let options = node.options().row;
+        self.add(AddedNode {
+            id: id.to_name(),
+            body: Box::new(StateBody::<_, S, N, C>(node, PhantomData)),
+            options,
+            children: vec![],
+        })
     }
 
     /// Adds a worker: a node started by sends, each with its own payload. Options: [`worker`](crate::graph::worker).
     pub fn add_worker<I: Payload + DeserializeOwned>(self, at: Worker<N, I>, work: impl Work<S, N, C, I>) -> Self {
-        let options = work.options();
-        self.add(AddedNode { id: at.node, body: Box::new(WorkBody(work, PhantomData)), options, children: vec![] })
+        let options = work.options().row;
+        self.add(AddedNode {
+            id: at.node.to_name(),
+            body: Box::new(WorkBody::<_, I, S, N, C>(work, PhantomData)),
+            options,
+            children: vec![],
+        })
     }
 
     /// Adds a node that edges start with the state and sends with a payload, for graphs read from data.
@@ -183,7 +208,8 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> StateGraph<S, N, C> {
         F: Fn(Input<S, I>, Ctx<C>) -> Fut + Send + Sync + 'static,
         Fut: Future<Output = Ended<S, N>> + Send + 'static,
     {
-        self.add(AddedNode { id, body: Box::new(EitherBody(body, PhantomData)), options, children: vec![] })
+        let body = Box::new(EitherBody::<_, I, S, N, C>(body, PhantomData));
+        self.add(AddedNode { id: id.to_name(), body, options: options.row, children: vec![] })
     }
 
     /// Adds a graph as one node. Over the same state it returns only its changes; over another state it needs
@@ -191,27 +217,37 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> StateGraph<S, N, C> {
     pub fn add_subgraph(self, id: N, child: impl Child<S, N, C>) -> Self {
         let nested = child.describe();
         let node = child.into_node();
-        let options = node.options().of_subgraph();
-        self.add(AddedNode { id, body: Box::new(StateBody(node)), options, children: vec![nested] })
+        let options = node.options().of_subgraph().row;
+        self.add(AddedNode {
+            id: id.to_name(),
+            body: Box::new(StateBody::<_, S, N, C>(node, PhantomData)),
+            options,
+            children: vec![nested],
+        })
     }
 
     /// Adds a graph as one node, with options.
     pub fn add_subgraph_with(self, id: N, child: impl Child<S, N, C>, options: NodeOptions<S, N, C>) -> Self {
         let nested = child.describe();
         let node = child.into_node();
-        let options = options.of_subgraph();
-        self.add(AddedNode { id, body: Box::new(StateBody(node)), options, children: vec![nested] })
+        let options = options.of_subgraph().row;
+        self.add(AddedNode {
+            id: id.to_name(),
+            body: Box::new(StateBody::<_, S, N, C>(node, PhantomData)),
+            options,
+            children: vec![nested],
+        })
     }
 
-    fn add(mut self, node: AddedNode<S, N, C>) -> Self {
-        self.nodes.push(node);
+    fn add(mut self, node: AddedNode) -> Self {
+        self.parts.nodes.push(node);
         self
     }
 
     /// Adds an edge: from START or a node to one or several nodes (a fan-out), or from several nodes to one (a join). To
     /// sends, it starts their worker once for each payload: `.add_edge(Step::Plan, SEARCH.each(queries))`.
     pub fn add_edge(mut self, from: impl Into<Edges<N>>, to: impl Into<Target<N>>) -> Self {
-        self.edges.push((from.into(), to.into()));
+        self.parts.edges.push((from.into().named(), to.into().named()));
         self
     }
 
@@ -219,10 +255,11 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> StateGraph<S, N, C> {
     pub fn add_sequence(mut self, nodes: impl IntoIterator<Item = N>) -> Self {
         let mut from = Edges::Start;
         for node in nodes {
-            self.edges.push((from, Target::Node(node.clone())));
-            from = Edges::One(node);
+            self.parts.edges.push((from, Target::Node(node.to_name())));
+            from = Edges::One(node.to_name());
         }
-        self.add_edge(from, END)
+        self.parts.edges.push((from, Target::End));
+        self
     }
 
     /// Starts the graph at a node: the same as an edge from START.
@@ -242,9 +279,10 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> StateGraph<S, N, C> {
         from: impl Into<Edges<N>>,
         router: impl Router<S, N, C, M> + 'static,
     ) -> Self {
-        let declared = Declared::Only(router.outcomes());
-        let choose: Choose<S, N, C> = Box::new(move |state, context| router.route(state, context));
-        self.branches.push(AddedBranch { from: from.into(), name: None, choose, declared, closed: true });
+        let declared = Declared::Only(router.outcomes()).named();
+        let choose: Choose =
+            Box::new(move |state, context| Some(router.route(state.get()?, context.downcast_ref()?).named()));
+        self.parts.branches.push(AddedBranch { from: from.into().named(), name: None, choose, declared, closed: true });
         self
     }
 
@@ -278,56 +316,58 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> StateGraph<S, N, C> {
         router: impl Chooser<S, N, C, M> + 'static,
         declared: Declared<N>,
     ) -> Self {
-        let choose: Choose<S, N, C> = Box::new(move |state, context| router.choose(state, context));
-        self.branches.push(AddedBranch { from, name, choose, declared, closed: false });
+        let choose: Choose =
+            Box::new(move |state, context| Some(router.choose(state.get()?, context.downcast_ref()?).named()));
+        let (from, declared) = (from.named(), declared.named());
+        self.parts.branches.push(AddedBranch { from, name, choose, declared, closed: false });
         self
     }
 
     /// Stops runs before these nodes start. LangGraph: `interrupt_before`.
     pub fn interrupt_before(mut self, nodes: impl IntoIterator<Item = N>) -> Self {
-        self.before = Stops::At(nodes.into_iter().collect());
+        self.parts.stops.0 = Stops::At(nodes.into_iter().map(|node| node.to_name()).collect());
         self
     }
 
     /// Stops runs after these nodes have ended. LangGraph: `interrupt_after`.
     pub fn interrupt_after(mut self, nodes: impl IntoIterator<Item = N>) -> Self {
-        self.after = Stops::At(nodes.into_iter().collect());
+        self.parts.stops.1 = Stops::At(nodes.into_iter().map(|node| node.to_name()).collect());
         self
     }
 
     /// Stops runs before every superstep.
     pub fn interrupt_before_all(mut self) -> Self {
-        self.before = Stops::All;
+        self.parts.stops.0 = Stops::All;
         self
     }
 
     /// Stops runs after every superstep.
     pub fn interrupt_after_all(mut self) -> Self {
-        self.after = Stops::All;
+        self.parts.stops.1 = Stops::All;
         self
     }
 
     /// Sets the defaults of node options; options of a node take precedence.
     pub fn node_defaults(mut self, defaults: NodeDefaults) -> Self {
-        self.defaults = defaults;
+        self.parts.defaults = defaults;
         self
     }
 
     /// Turns a check off.
     pub fn allow(mut self, lint: Lint) -> Self {
-        self.allowed.insert(lint);
+        self.parts.allowed.insert(lint);
         self
     }
 
     /// Limits the channels that input may write; other writes are dropped.
     pub fn input_channels<T: Into<String>>(mut self, channels: impl IntoIterator<Item = T>) -> Self {
-        self.input = Some(channels.into_iter().map(Into::into).collect());
+        self.parts.channels.0 = Some(channels.into_iter().map(Into::into).collect());
         self
     }
 
     /// Limits the channels that the graph's events show when it runs as a subgraph; snapshots show all.
     pub fn output_channels<T: Into<String>>(mut self, channels: impl IntoIterator<Item = T>) -> Self {
-        self.output = Some(channels.into_iter().map(Into::into).collect());
+        self.parts.channels.1 = Some(channels.into_iter().map(Into::into).collect());
         self
     }
 }

@@ -1,6 +1,7 @@
 //! The compiled graph: its tables, and the store of its threads. Cheap to clone.
 
 use std::collections::BTreeSet;
+use std::marker::PhantomData;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -20,16 +21,22 @@ use crate::graph::view::AnyChild;
 
 /// A compiled graph, ready to run. Clones share the tables, so the same graph on another store costs nothing.
 pub struct CompiledGraph<S: State, N, C = ()> {
-    pub(crate) table: Arc<Table<S, N, C>>,
-    pub(crate) store: Option<Arc<dyn Checkpointer>>,
-    pub(crate) cache: Option<Arc<dyn NodeCache>>,
-    pub(crate) persistence: Persistence,
-    pub(crate) name: Arc<str>,
-    /// Limit of supersteps for a run of its threads.
-    pub(crate) recursion: u64,
+    pub(crate) core: GraphCore,
+    types: PhantomData<fn(S, N, C)>,
 }
 
-impl<S: State, N, C> Clone for CompiledGraph<S, N, C> {
+/// A compiled graph without its types.
+pub(crate) struct GraphCore {
+    pub table: Arc<Table>,
+    pub store: Option<Arc<dyn Checkpointer>>,
+    pub cache: Option<Arc<dyn NodeCache>>,
+    pub persistence: Persistence,
+    pub name: Arc<str>,
+    /// Limit of supersteps for a run of its threads.
+    pub recursion: u64,
+}
+
+impl Clone for GraphCore {
     fn clone(&self) -> Self {
         Self {
             table: Arc::clone(&self.table),
@@ -42,23 +49,35 @@ impl<S: State, N, C> Clone for CompiledGraph<S, N, C> {
     }
 }
 
+impl<S: State, N, C> Clone for CompiledGraph<S, N, C> {
+    fn clone(&self) -> Self {
+        Self::of(self.core.clone())
+    }
+}
+
 impl<S: State, N, C> std::fmt::Debug for CompiledGraph<S, N, C> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "CompiledGraph({}, {} nodes)", self.name, self.table.nodes.len())
+        write!(f, "CompiledGraph({}, {} nodes)", self.core.name, self.core.table.nodes.len())
+    }
+}
+
+impl<S: State, N, C> CompiledGraph<S, N, C> {
+    fn of(core: GraphCore) -> Self {
+        Self { core, types: PhantomData }
     }
 }
 
 impl<S: State, N: NodeId, C: Send + Sync + 'static> CompiledGraph<S, N, C> {
-    pub(crate) fn new(table: Table<S, N, C>) -> Self {
+    pub(crate) fn new(table: Table) -> Self {
         let name = table.identity.name.as_str().into();
         let (persistence, recursion) = (Persistence::default(), RECURSION_LIMIT);
-        Self { table: Arc::new(table), store: None, cache: None, persistence, name, recursion }
+        Self::of(GraphCore { table: Arc::new(table), store: None, cache: None, persistence, name, recursion })
     }
 
     /// Sets the name under which the graph's threads are listed.
     #[must_use]
     pub fn named(mut self, name: impl Into<Arc<str>>) -> Self {
-        self.name = name.into();
+        self.core.name = name.into();
         self
     }
 
@@ -67,21 +86,21 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> CompiledGraph<S, N, C> {
     /// whose loops end by their own rules.
     #[must_use]
     pub fn recursion_limit(mut self, supersteps: u64) -> Self {
-        self.recursion = supersteps;
+        self.core.recursion = supersteps;
         self
     }
 
     /// Keeps the graph's threads in a store.
     #[must_use]
     pub fn with_checkpointer(mut self, store: impl Checkpointer) -> Self {
-        self.store = Some(Arc::new(store));
+        self.core.store = Some(Arc::new(store));
         self
     }
 
     /// Keeps the graph's threads in a shared store. Threads of several graphs share one namespace.
     #[must_use]
     pub fn with_shared_checkpointer(mut self, store: Arc<dyn Checkpointer>) -> Self {
-        self.store = Some(store);
+        self.core.store = Some(store);
         self
     }
 
@@ -90,7 +109,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> CompiledGraph<S, N, C> {
     /// type of the node's body. Name each graph if one function makes their bodies from different values.
     #[must_use]
     pub fn with_cache(mut self, cache: Arc<dyn NodeCache>) -> Self {
-        self.cache = Some(cache);
+        self.core.cache = Some(cache);
         self
     }
 
@@ -98,38 +117,38 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> CompiledGraph<S, N, C> {
     /// chat.persistence(Persistence::PerThread))` it keeps a memory of its own.
     #[must_use]
     pub fn persistence(mut self, persistence: Persistence) -> Self {
-        self.persistence = persistence;
+        self.core.persistence = persistence;
         self
     }
 
     /// Returns the schema of the state.
     pub fn schema(&self) -> &S::Schema {
-        &self.table.schema
+        self.core.table.schema.of_type()
     }
 
     /// Returns the graph's name.
     pub fn name(&self) -> &str {
-        &self.name
+        &self.core.name
     }
 
     /// Returns the names of the nodes, in the order in which their results are applied.
     pub fn nodes(&self) -> impl Iterator<Item = &str> {
-        self.table.nodes.iter().map(|row| &*row.name)
+        self.core.table.nodes.iter().map(|row| &*row.name)
     }
 
     /// Returns the id of the node with this name.
     pub fn node(&self, name: &str) -> Option<N> {
-        self.table.named(name).map(|at| self.table.row(at).id.clone())
+        self.core.table.named(name).and_then(|_| N::of_name(name))
     }
 
     /// Returns true if the graph has breakpoints: `interrupt_before`, `interrupt_after`.
     pub fn has_breakpoints(&self) -> bool {
-        !matches!((&self.table.stops.before, &self.table.stops.after), (Stops::None, Stops::None))
+        !matches!((&self.core.table.stops.before, &self.core.table.stops.after), (Stops::None, Stops::None))
     }
 
     /// Returns the questions declared by nodes, here and in subgraphs: the name, and the name of the question's type.
     pub fn questions(&self) -> Vec<(&'static str, &'static str)> {
-        let mut questions: Vec<_> = self.table.nodes.iter().flat_map(declared).collect();
+        let mut questions: Vec<_> = self.core.table.nodes.iter().flat_map(declared).collect();
         questions.sort_unstable();
         questions.dedup();
         questions
@@ -137,7 +156,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> CompiledGraph<S, N, C> {
 
     /// Returns the declared edges: source, target and the outcome's name; the virtual nodes are `START` and `END`.
     pub fn edges(&self) -> impl Iterator<Item = (&str, &str, &str)> {
-        let outline = &self.table.outline;
+        let outline = &self.core.table.outline;
         let name = move |at: Option<usize>, none| at.map_or(none, |at| outline.nodes[at].name.as_str());
         let edges = outline.edges.iter();
         let edges = edges.map(move |edge| (name(edge.from, "START"), name(edge.to, "END"), edge.label.as_str()));
@@ -150,7 +169,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> CompiledGraph<S, N, C> {
     /// Returns the hash that identifies this version of the graph: its channels (name, type, version, rule), nodes, joins,
     /// renames, and [`version`](crate::graph::StateGraph::version). Stored in each checkpoint; the same on every machine.
     pub fn fingerprint(&self) -> u64 {
-        self.table.identity.fingerprint
+        self.core.table.identity.fingerprint
     }
 
     /// Returns the names of up to `limit` threads after `after`.
@@ -158,7 +177,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> CompiledGraph<S, N, C> {
     /// # Errors
     /// If there is no store, or it cannot be read.
     pub async fn threads(&self, after: Option<&ThreadId>, limit: usize) -> Result<Vec<ThreadId>, RunError> {
-        let store = self.store.as_ref().ok_or(RunError::NoCheckpointer { what: "listing threads" })?;
+        let store = self.core.store.as_ref().ok_or(RunError::NoCheckpointer { what: "listing threads" })?;
         Ok(store.threads(after, limit).await?)
     }
 
@@ -167,7 +186,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> CompiledGraph<S, N, C> {
     /// subscriber that takes warnings). Make them [`blocking`](crate::graph::blocking()) nodes: until such a node awaits,
     /// no other task on its thread runs, and no timeout or cancellation reaches it.
     pub fn blocking_nodes(&self) -> Vec<(String, Duration)> {
-        let rows = self.table.nodes.iter();
+        let rows = self.core.table.nodes.iter();
         rows.filter_map(|row| Some((row.name.to_string(), row.execution.longest.get()?))).collect()
     }
 
@@ -185,19 +204,21 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> CompiledGraph<S, N, C> {
     /// # Ok::<(), CompileError>(())
     /// ```
     pub fn mermaid(&self, depth: usize) -> String {
-        self.draw(&DrawOptions { expand: depth, ..DrawOptions::default() })
+        self.core.draw(&DrawOptions { expand: depth, ..DrawOptions::default() })
     }
 
     /// Returns the graph in Graphviz' DOT language, with `depth` levels of subgraphs expanded.
     pub fn dot(&self, depth: usize) -> String {
-        dot::dot(&self.drawing(), &DrawOptions { expand: depth, ..DrawOptions::default() })
+        dot::dot(&self.core.drawing(), &DrawOptions { expand: depth, ..DrawOptions::default() })
     }
 
     /// Returns the graph as plain text: a line for each edge of a node, with `depth` levels of subgraphs expanded.
     pub fn ascii(&self, depth: usize) -> String {
-        ascii::ascii(&self.drawing(), &DrawOptions { expand: depth, ..DrawOptions::default() })
+        ascii::ascii(&self.core.drawing(), &DrawOptions { expand: depth, ..DrawOptions::default() })
     }
+}
 
+impl GraphCore {
     pub(crate) fn draw(&self, options: &DrawOptions) -> String {
         draw::mermaid(&self.drawing(), options)
     }
@@ -223,11 +244,11 @@ fn drawing_of(child: &AnyChild) -> Drawing<'_> {
 impl<S: State, N: NodeId, C> CompiledGraph<S, N, C> {
     /// Returns the names of the signals that nodes declare, those of subgraphs included.
     pub fn signals(&self) -> impl Iterator<Item = &'static str> {
-        self.table.signals().into_iter()
+        self.core.table.signals().into_iter()
     }
 }
 
-impl<S: State, N: NodeId, C> Table<S, N, C> {
+impl Table {
     /// Returns the declaration of a question, here or in a subgraph.
     pub(crate) fn asks(&self, question: &str) -> Option<DeclaredQuestion> {
         let own = self.nodes.iter().find_map(|row| row.options.declared.asks.get(question)?.first().copied());

@@ -3,14 +3,9 @@
 use super::join::Join;
 use super::table::Row;
 use crate::checkpoint::{ChannelShape, Shape};
-use crate::graph::state::{Channel, State};
+use crate::graph::state::{AnySchema, Channel};
 
-pub(crate) fn shape<S: State, N, C>(
-    schema: &S::Schema,
-    nodes: &[Row<S, N, C>],
-    joins: &[Join],
-    (version, past): (u32, Vec<String>),
-) -> Shape {
+pub(crate) fn shape(schema: &AnySchema, nodes: &[Row], joins: &[Join], (version, past): (u32, Vec<String>)) -> Shape {
     let channel = |channel: &Channel| ChannelShape {
         name: channel.name().to_owned(),
         type_name: channel.type_name().to_owned(),
@@ -20,7 +15,7 @@ pub(crate) fn shape<S: State, N, C>(
         logged: channel.stored().is_logged(),
     };
     Shape {
-        channels: S::channels(schema).iter().map(channel).collect(),
+        channels: schema.channels().iter().map(channel).collect(),
         nodes: nodes.iter().map(|row| row.name.to_string()).collect(),
         joins: joins.iter().map(|join| (join.sources.clone(), join.target)).collect(),
         version,

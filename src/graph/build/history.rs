@@ -22,21 +22,21 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> StateGraph<S, N, C> {
     /// # Ok::<(), CompileError>(())
     /// ```
     pub fn renamed(mut self, was: impl Into<String>, node: N) -> Self {
-        self.renamed.push((was.into(), node));
+        self.parts.renamed.push((was.into(), node.to_name()));
         self
     }
 
     /// Sets a version, which is part of the [fingerprint](crate::graph::CompiledGraph::fingerprint): for a change that
     /// channels, nodes and joins do not show, such as a node's behaviour. 0 unless set.
     pub fn version(mut self, version: u32) -> Self {
-        self.history.version = version;
+        self.parts.history.version = version;
         self
     }
 
     /// Accepts only threads stored by this version of the graph: those of another
     /// [fingerprint](crate::graph::CompiledGraph::fingerprint) can be read, but not run, answered or updated.
     pub fn pinned(mut self) -> Self {
-        self.history.pinned = true;
+        self.parts.history.pinned = true;
         self
     }
 }

@@ -30,6 +30,7 @@ pub use problem::{CompileError, Lint, Problem};
 pub use untestable::TestUtil;
 
 pub(crate) use breakpoints::{StopOverrides, Stops};
+pub(crate) use compiled::GraphCore;
 pub(crate) use draw::DrawOptions;
 pub(crate) use join::{Join, Wiring};
 pub(crate) use table::{Branch, Table};

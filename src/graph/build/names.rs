@@ -1,9 +1,9 @@
 //! Names of edge sources and targets in problems.
 
 use super::builder::Edges;
-use crate::graph::node::{NodeId, Target};
+use crate::graph::node::{Name, NodeId, Target};
 
-pub(crate) fn source_name<N: NodeId>(from: &Edges<N>) -> String {
+pub(crate) fn source_name(from: &Edges<Name>) -> String {
     match from {
         Edges::Start => "START".into(),
         Edges::End => "END".into(),
@@ -12,7 +12,7 @@ pub(crate) fn source_name<N: NodeId>(from: &Edges<N>) -> String {
     }
 }
 
-pub(crate) fn target_name<N: NodeId>(to: &Target<N>) -> String {
+pub(crate) fn target_name(to: &Target<Name>) -> String {
     match to {
         Target::End => "END".into(),
         Target::Node(node) => node.name().to_owned(),

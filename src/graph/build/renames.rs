@@ -5,19 +5,19 @@ use std::collections::BTreeMap;
 use super::problem::Problem;
 use super::table::{Row, Table};
 use crate::checkpoint::{CheckpointId, QuestionRecord};
-use crate::graph::node::NodeId;
+use crate::graph::node::Name;
 use crate::graph::records::HANDLER;
-use crate::graph::state::State;
+use crate::graph::state::AnySchema;
 
-pub(crate) fn renames<S: State, N: NodeId, C>(
-    nodes: &[Row<S, N, C>],
-    renamed: Vec<(String, N)>,
+pub(crate) fn renames(
+    nodes: &[Row],
+    renamed: Vec<(String, Name)>,
     problems: &mut Vec<Problem>,
 ) -> BTreeMap<String, String> {
     let is_node = |name: &str| nodes.iter().any(|row| *row.name == *name);
     let mut all = BTreeMap::new();
     for (was, node) in renamed {
-        let now = node.name().to_owned();
+        let now = node.as_str().to_owned();
         if is_node(&was) {
             problems.push(Problem::RenamedNode { was: was.clone(), now: now.clone() });
         }
@@ -32,15 +32,16 @@ pub(crate) fn renames<S: State, N: NodeId, C>(
 }
 
 /// Returns the renames and removals that decide how an earlier version's records are read; part of the fingerprint.
-pub(crate) fn past<S: State>(schema: &S::Schema, renamed: &BTreeMap<String, String>) -> Vec<String> {
-    let was = S::channels(schema)
+pub(crate) fn past(schema: &AnySchema, renamed: &BTreeMap<String, String>) -> Vec<String> {
+    let was = schema
+        .channels()
         .iter()
         .flat_map(|channel| channel.former_names().map(|was| format!("{was}>{}", channel.name())));
-    let removed = S::removed(schema).into_iter().map(|name| format!("{name}>"));
+    let removed = schema.removed().into_iter().map(|name| format!("{name}>"));
     was.chain(removed).chain(renamed.iter().map(|(was, now)| format!("{was}>{now}"))).collect()
 }
 
-impl<S: State, N: NodeId, C> Table<S, N, C> {
+impl Table {
     /// Returns the current name for a stored one, with its handler prefix and call number.
     pub(crate) fn name_now(&self, name: String) -> String {
         let (handler, rest) = name.strip_prefix(HANDLER).map_or(("", name.as_str()), |rest| (HANDLER, rest));

@@ -1,9 +1,10 @@
 //! Compiles the builder to tables: resolves names to indexes and collects every problem on the way.
 
+use std::any::TypeId;
 use std::collections::{BTreeMap, HashMap};
 
 use super::breakpoints::Stops;
-use super::builder::{AddedBranch, Edges, StateGraph};
+use super::builder::{AddedBranch, Edges, GraphParts, StateGraph};
 use super::compiled::CompiledGraph;
 use super::fingerprint::shape;
 use super::join::{Join, Wiring};
@@ -12,28 +13,29 @@ use super::problem::{CompileError, Lint, Problem};
 use super::renames::{past, renames};
 use super::rows::{asks, declared, rows};
 use super::table::{Branch, Exits, GraphChannels, GraphIdentity, GraphStops, QuestionSupport, Row, Table};
-use crate::graph::node::{Choose, Declared, NodeId, Sends, Target};
+use crate::graph::node::{Choose, Declared, Name, NodeId, Sends, Target};
 use crate::graph::state::type_name::{distinct_names, short};
-use crate::graph::state::{Mask, State};
+use crate::graph::state::{AnySchema, Mask, State};
 use crate::graph::view::{AnyChild, Edge, EdgeKind, Outline, OutlineNode};
 
-pub(crate) fn compile<S: State, N: NodeId, C: Send + Sync + 'static>(
-    graph: StateGraph<S, N, C>,
-) -> Result<CompiledGraph<S, N, C>, CompileError> {
-    let StateGraph { schema, name, nodes, calls, edges, branches, before, after, allowed, defaults, .. } = graph;
-    let (input, output, renamed, history) = (graph.input, graph.output, graph.renamed, graph.history);
+/// Compiles the parts of a graph.
+fn compile(parts: GraphParts, ids: NodeIds) -> Result<Table, CompileError> {
+    let GraphParts { schema, name, nodes, calls, edges, branches, stops, allowed, defaults, .. } = parts;
+    let (input, output, renamed, history) = (parts.channels.0, parts.channels.1, parts.renamed, parts.history);
     let mut problems = vec![];
-    let nodes = rows(nodes, &defaults, &renamed, &mut problems);
-    let index: HashMap<N, u32> = (0u32..).zip(&nodes).map(|(at, row)| (row.id.clone(), at)).collect();
-    let mut resolver = Resolver { nodes, index, entry: Exits::default(), joins: vec![], edges: vec![], problems };
+    let nodes = rows(nodes, &ids.all, (&defaults, &renamed, schema.is_data_defined()), &mut problems);
+    let index: HashMap<Name, u32> = (0u32..).zip(&nodes).map(|(at, row)| (row.id.clone(), at)).collect();
+    let (entry, joins, edges_of) = (Exits::default(), vec![], vec![]);
+    let mut resolver =
+        Resolver { nodes, index, entry, joins, edges: edges_of, problems, is_closed: !ids.all.is_empty() };
     calls.into_iter().for_each(|(node, child)| resolver.call(&node, child));
     edges.into_iter().for_each(|(from, to)| resolver.edge(&from, &to));
     branches.into_iter().for_each(|branch| resolver.branch(branch));
     resolver.commands();
-    let before = resolver.stops(before);
-    let after = resolver.stops(after);
+    let before = resolver.stops(stops.0);
+    let after = resolver.stops(stops.1);
     resolver.questions();
-    let Resolver { mut nodes, index, entry, joins, edges, mut problems } = resolver;
+    let Resolver { mut nodes, index, entry, joins, edges, mut problems, .. } = resolver;
     if entry.routers.is_empty() && edges.iter().all(|edge| edge.from.is_some()) {
         problems.push(Problem::NoEntry);
     }
@@ -41,20 +43,20 @@ pub(crate) fn compile<S: State, N: NodeId, C: Send + Sync + 'static>(
     let outline = outline(&nodes, edges, &joins);
     let has_all_edges = !problems.iter().any(Problem::loses_an_edge);
     problems.extend(outline.lints(&allowed, has_all_edges));
-    let input = mask::<S>(&schema, input, &mut problems);
-    let output = mask::<S>(&schema, output, &mut problems);
+    let input = mask(&schema, input, &mut problems);
+    let output = mask(&schema, output, &mut problems);
     for row in &mut nodes {
-        row.reads = mask::<S>(&schema, row.options.reads.clone(), &mut problems);
+        row.reads = mask(&schema, row.options.reads.clone(), &mut problems);
     }
     if !problems.is_empty() {
         return Err(CompileError::new(problems));
     }
-    let shape = shape::<S, N, C>(&schema, &nodes, &joins, (history.version, past::<S>(&schema, &renamed)));
+    let shape = shape(&schema, &nodes, &joins, (history.version, past(&schema, &renamed)));
     let deferred = nodes.iter().map(|row| row.options.defer).collect();
-    let can_ask = nodes.iter().any(|row| asks(row));
+    let can_ask = nodes.iter().any(asks);
     let fingerprint = shape.fingerprint();
     let table = Table {
-        identity: GraphIdentity { name, shape, fingerprint, renamed, pinned: history.pinned },
+        identity: GraphIdentity { name, shape, fingerprint, renamed, pinned: history.pinned, types: ids.types },
         schema,
         nodes,
         index,
@@ -65,27 +67,28 @@ pub(crate) fn compile<S: State, N: NodeId, C: Send + Sync + 'static>(
         outline,
         questions: QuestionSupport { declared: can_ask, unresumable: allowed.contains(&Lint::Unresumable) },
     };
-    Ok(CompiledGraph::new(table))
+    Ok(table)
 }
 
-struct Resolver<S: State, N, C> {
-    nodes: Vec<Row<S, N, C>>,
-    index: HashMap<N, u32>,
-    entry: Exits<S, N, C>,
+struct Resolver {
+    nodes: Vec<Row>,
+    index: HashMap<Name, u32>,
+    entry: Exits,
     joins: Vec<Join>,
     edges: Vec<Edge>,
     problems: Vec<Problem>,
+    is_closed: bool,
 }
 
-impl<S: State, N: NodeId, C> Resolver<S, N, C> {
-    fn call(&mut self, node: &N, child: AnyChild) {
+impl Resolver {
+    fn call(&mut self, node: &Name, child: AnyChild) {
         match self.index.get(node) {
             Some(&at) => self.nodes[at as usize].children.push(child),
             None => self.problems.push(Problem::UnknownCaller { node: node.name().to_owned() }),
         }
     }
 
-    fn edge(&mut self, from: &Edges<N>, to: &Target<N>) {
+    fn edge(&mut self, from: &Edges<Name>, to: &Target<Name>) {
         if let Edges::Join(sources) = from {
             return self.join(sources, to);
         }
@@ -109,13 +112,13 @@ impl<S: State, N: NodeId, C> Resolver<S, N, C> {
     }
 
     /// Adds a router that starts the workers each time the edge fires.
-    fn sends(&mut self, source: Option<usize>, to: &Target<N>) {
+    fn sends(&mut self, source: Option<usize>, to: &Target<Name>) {
         let sends = only_sends(to);
-        let choose: Choose<S, N, C> = Box::new(move |_, _| sends.clone());
+        let choose: Choose = Box::new(move |_, _| Some(sends.clone()));
         self.exits(source).routers.push(Branch { choose, only: None });
     }
 
-    fn exits(&mut self, source: Option<usize>) -> &mut Exits<S, N, C> {
+    fn exits(&mut self, source: Option<usize>) -> &mut Exits {
         match source {
             Some(node) => &mut self.nodes[node].exits,
             None => &mut self.entry,
@@ -123,7 +126,7 @@ impl<S: State, N: NodeId, C> Resolver<S, N, C> {
     }
 
     /// Returns the source's index; the inner `None` is START.
-    fn source(&mut self, from: &Edges<N>, to: &Target<N>) -> Option<Option<usize>> {
+    fn source(&mut self, from: &Edges<Name>, to: &Target<Name>) -> Option<Option<usize>> {
         match from {
             Edges::Start => Some(None),
             Edges::End => self.report(Problem::EndAsSource),
@@ -142,7 +145,7 @@ impl<S: State, N: NodeId, C> Resolver<S, N, C> {
         None
     }
 
-    fn join(&mut self, sources: &[N], to: &Target<N>) {
+    fn join(&mut self, sources: &[Name], to: &Target<Name>) {
         let name = format!("[{}]", sources.iter().map(NodeId::name).collect::<Vec<_>>().join(", "));
         let known: Vec<u32> = sources.iter().filter_map(|node| self.join_node(node, &name)).collect();
         let known = dedup(known);
@@ -158,7 +161,7 @@ impl<S: State, N: NodeId, C> Resolver<S, N, C> {
             } else {
                 self.startable(&name, target.node);
             }
-            if sources.windows(2).all(|pair| pair[0] == pair[1]) && !N::all().is_empty() {
+            if sources.windows(2).all(|pair| pair[0] == pair[1]) && self.is_closed {
                 self.problems.push(Problem::JoinOfOne { target: target_name(to) });
             }
             let join = self.joins.len() as u32;
@@ -169,7 +172,7 @@ impl<S: State, N: NodeId, C> Resolver<S, N, C> {
         }
     }
 
-    fn join_node(&mut self, node: &N, join: &str) -> Option<u32> {
+    fn join_node(&mut self, node: &Name, join: &str) -> Option<u32> {
         let found = self.index.get(node).copied();
         if found.is_none() {
             let problem = match node.name() {
@@ -181,7 +184,7 @@ impl<S: State, N: NodeId, C> Resolver<S, N, C> {
         found
     }
 
-    fn branch(&mut self, branch: AddedBranch<S, N, C>) {
+    fn branch(&mut self, branch: AddedBranch) {
         let AddedBranch { from, name, choose, declared, closed } = branch;
         let label = source_name(&from);
         let Some(source) = self.source(&from, &Target::End) else { return };
@@ -206,7 +209,7 @@ impl<S: State, N: NodeId, C> Resolver<S, N, C> {
         self.edges.push(Edge { from: source, to: None, kind: EdgeKind::Commanded, label: tag });
     }
 
-    fn outcomes(&mut self, source: Option<usize>, label: &str, outcomes: Vec<(String, Target<N>)>) -> Vec<u32> {
+    fn outcomes(&mut self, source: Option<usize>, label: &str, outcomes: Vec<(String, Target<Name>)>) -> Vec<u32> {
         let mut only = vec![];
         for (outcome, target) in outcomes {
             for to in self.targets(label, &target) {
@@ -236,7 +239,7 @@ impl<S: State, N: NodeId, C> Resolver<S, N, C> {
         }
     }
 
-    fn stops(&mut self, stops: Stops<N>) -> Stops<u32> {
+    fn stops(&mut self, stops: Stops<Name>) -> Stops<u32> {
         match stops {
             Stops::None => Stops::None,
             Stops::All => Stops::All,
@@ -244,7 +247,7 @@ impl<S: State, N: NodeId, C> Resolver<S, N, C> {
         }
     }
 
-    fn stop(&mut self, node: &N) -> Option<u32> {
+    fn stop(&mut self, node: &Name) -> Option<u32> {
         let found = self.index.get(node).copied();
         if found.is_none() {
             self.problems.push(Problem::UnknownBreakpoint { node: node.name().to_owned() });
@@ -276,7 +279,7 @@ impl<S: State, N: NodeId, C> Resolver<S, N, C> {
         self.problems.push(Problem::EdgeToWorker { from, worker, takes });
     }
 
-    fn targets(&mut self, from: &str, to: &Target<N>) -> Vec<Resolved> {
+    fn targets(&mut self, from: &str, to: &Target<Name>) -> Vec<Resolved> {
         match to {
             Target::End => vec![Resolved { node: None, sent: false }],
             Target::Node(node) if node.name() == "__end__" => vec![Resolved { node: None, sent: false }],
@@ -292,7 +295,7 @@ impl<S: State, N: NodeId, C> Resolver<S, N, C> {
         }
     }
 
-    fn known(&mut self, from: &str, node: &N) -> Option<usize> {
+    fn known(&mut self, from: &str, node: &Name) -> Option<usize> {
         if let Some(&at) = self.index.get(node) {
             return Some(at as usize);
         }
@@ -304,7 +307,7 @@ impl<S: State, N: NodeId, C> Resolver<S, N, C> {
         None
     }
 
-    fn send(&mut self, from: &str, sends: &Sends<N>) -> Option<Resolved> {
+    fn send(&mut self, from: &str, sends: &Sends<Name>) -> Option<Resolved> {
         let at = self.known(from, &sends.node)?;
         let (from, worker, sent) = (from.to_owned(), self.nodes[at].name.to_string(), short(sends.type_name));
         match self.nodes[at].body.takes() {
@@ -327,7 +330,7 @@ struct Resolved {
 }
 
 /// Replaces empty lists of sends by their fallback target: the payloads of an edge never change.
-fn resolve_empty<N: NodeId>(to: &Target<N>) -> Target<N> {
+fn resolve_empty(to: &Target<Name>) -> Target<Name> {
     match to {
         Target::Sends(Sends { payloads, empty: Some(target), .. }) if payloads.is_empty() => resolve_empty(target),
         Target::Sends(sends) => Target::Sends(Sends { empty: None, ..sends.clone() }),
@@ -336,7 +339,7 @@ fn resolve_empty<N: NodeId>(to: &Target<N>) -> Target<N> {
     }
 }
 
-fn only_sends<N: NodeId>(to: &Target<N>) -> Target<N> {
+fn only_sends(to: &Target<Name>) -> Target<Name> {
     match to {
         Target::End | Target::Node(_) => Target::End,
         Target::Sends(_) => to.clone(),
@@ -350,9 +353,9 @@ fn dedup(mut nodes: Vec<u32>) -> Vec<u32> {
     nodes
 }
 
-fn outline<S: State, N, C>(nodes: &[Row<S, N, C>], mut edges: Vec<Edge>, joins: &[Join]) -> Outline {
+fn outline(nodes: &[Row], mut edges: Vec<Edge>, joins: &[Join]) -> Outline {
     edges.retain(|edge| !edge.label.starts_with('\u{0}'));
-    let node = |row: &Row<S, N, C>| OutlineNode {
+    let node = |row: &Row| OutlineNode {
         name: row.name.to_string(),
         defer: row.options.defer,
         is_handled: row.options.on_error.is_some(),
@@ -363,8 +366,8 @@ fn outline<S: State, N, C>(nodes: &[Row<S, N, C>], mut edges: Vec<Edge>, joins: 
     Outline { nodes: nodes.iter().map(node).collect(), edges, joins }
 }
 
-fn mask<S: State>(schema: &S::Schema, names: Option<Vec<String>>, problems: &mut Vec<Problem>) -> Option<Mask> {
-    let channels = S::channels(schema);
+fn mask(schema: &AnySchema, names: Option<Vec<String>>, problems: &mut Vec<Problem>) -> Option<Mask> {
+    let channels = schema.channels();
     let mut find = |name: String| {
         let found = channels.iter().position(|channel| channel.name() == name);
         if found.is_none() {
@@ -375,6 +378,14 @@ fn mask<S: State>(schema: &S::Schema, names: Option<Vec<String>>, problems: &mut
     names.map(|names| names.into_iter().filter_map(&mut find).collect())
 }
 
+/// The node ids of a graph.
+struct NodeIds {
+    /// The types of the state and the node ids.
+    types: TypeId,
+    /// All of them, if their set is closed.
+    all: Vec<Name>,
+}
+
 impl<S: State, N: NodeId, C: Send + Sync + 'static> StateGraph<S, N, C> {
     /// Checks the graph and compiles it to tables.
     ///
@@ -382,6 +393,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> StateGraph<S, N, C> {
     /// [`CompileError`] with every problem at once, [`Lint`]s included. A variant without a node counts as a node of its
     /// name, so that it hides no other problem.
     pub fn compile(self) -> Result<CompiledGraph<S, N, C>, CompileError> {
-        compile(self)
+        let ids = NodeIds { types: TypeId::of::<(S, N)>(), all: N::all().iter().map(NodeId::to_name).collect() };
+        compile(self.parts, ids).map(CompiledGraph::new)
     }
 }

@@ -1,5 +1,6 @@
 //! The dense tables of a compiled graph. After `compile`, names are not looked up during a run.
 
+use std::any::TypeId;
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
@@ -9,19 +10,19 @@ use super::breakpoints::Stops;
 use super::join::Wiring;
 use crate::checkpoint::Shape;
 use crate::graph::context::NodeMeta;
-use crate::graph::node::{Body, Choose, Longest, NodeId, NodeOptions};
+use crate::graph::node::{Body, Choose, Longest, Name, RowOptions};
 use crate::graph::records::START_NODE;
-use crate::graph::state::{Mask, State};
-use crate::graph::view::{AnyChild, Outline, Showing};
+use crate::graph::state::{AnySchema, Mask};
+use crate::graph::view::{AnyChild, Outline};
 
 /// A compiled graph.
-pub(crate) struct Table<S: State, N, C> {
+pub(crate) struct Table {
     pub identity: GraphIdentity,
-    pub schema: S::Schema,
+    pub schema: AnySchema,
     /// Sorted by name, so that an index is also the canonical order of writes.
-    pub nodes: Vec<Row<S, N, C>>,
-    pub index: HashMap<N, u32>,
-    pub entry: Exits<S, N, C>,
+    pub nodes: Vec<Row>,
+    pub index: HashMap<Name, u32>,
+    pub entry: Exits,
     pub wiring: Wiring,
     pub channels: GraphChannels,
     pub stops: GraphStops,
@@ -36,6 +37,8 @@ pub(crate) struct GraphIdentity {
     pub fingerprint: u64,
     /// Present names of nodes by former ones.
     pub renamed: BTreeMap<String, String>,
+    /// The types of the state and the node ids.
+    pub types: TypeId,
     /// Set if threads of other versions of the graph are refused.
     pub pinned: bool,
 }
@@ -61,17 +64,17 @@ pub(crate) struct QuestionSupport {
 }
 
 /// A compiled node.
-pub(crate) struct Row<S: State, N, C> {
-    pub id: N,
+pub(crate) struct Row {
+    pub id: Name,
     pub name: Arc<str>,
     pub facts: Arc<NodeMeta>,
     /// The facts of its error handler.
     pub handler: Arc<NodeMeta>,
-    pub body: Box<dyn Body<S, N, C>>,
-    pub options: NodeOptions<S, N, C>,
+    pub body: Box<dyn Body>,
+    pub options: RowOptions,
     /// The channels it reads, if not all.
     pub reads: Option<Mask>,
-    pub exits: Exits<S, N, C>,
+    pub exits: Exits,
     /// The subgraphs it is, or calls.
     pub children: Vec<AnyChild>,
     pub execution: RowExecution,
@@ -87,29 +90,24 @@ pub(crate) struct RowExecution {
     pub longest: Arc<Longest>,
 }
 
-pub(crate) struct Exits<S, N, C> {
+#[derive(Default)]
+pub(crate) struct Exits {
     pub targets: Vec<u32>,
     /// Joins, and the node's index among their sources.
     pub arrivals: Vec<(u32, u32)>,
-    pub routers: Vec<Branch<S, N, C>>,
+    pub routers: Vec<Branch>,
     /// The declared destinations of the node's commands; none: anywhere.
     pub destinations: Option<Vec<u32>>,
 }
 
-pub(crate) struct Branch<S, N, C> {
-    pub choose: Choose<S, N, C>,
+pub(crate) struct Branch {
+    pub choose: Choose,
     /// The allowed targets; `None` if any, or if the compiler checks them.
     pub only: Option<Vec<u32>>,
 }
 
-impl<S, N, C> Default for Exits<S, N, C> {
-    fn default() -> Self {
-        Self { targets: vec![], arrivals: vec![], routers: vec![], destinations: None }
-    }
-}
-
-impl<S: State, N: NodeId, C> Table<S, N, C> {
-    pub(crate) fn at(&self, node: &N) -> Option<u32> {
+impl Table {
+    pub(crate) fn at(&self, node: &Name) -> Option<u32> {
         self.index.get(node).copied()
     }
 
@@ -123,12 +121,12 @@ impl<S: State, N: NodeId, C> Table<S, N, C> {
         self.named(name).or_else(|| self.named(self.identity.renamed.get(name)?))
     }
 
-    pub(crate) fn row(&self, node: u32) -> &Row<S, N, C> {
+    pub(crate) fn row(&self, node: u32) -> &Row {
         &self.nodes[node as usize]
     }
 
     pub(crate) fn channel(&self, channel: usize) -> &str {
-        S::channels(&self.schema)[channel].name()
+        self.schema.channels()[channel].name()
     }
 
     pub(crate) fn stops_at(stops: &Stops<u32>, nodes: impl Iterator<Item = u32>) -> bool {
@@ -143,13 +141,7 @@ impl<S: State, N: NodeId, C> Table<S, N, C> {
     }
 }
 
-impl<S: State, N: NodeId, C: Send + Sync + 'static> Showing<S> for Table<S, N, C> {
-    fn schema(&self) -> &S::Schema {
-        &self.schema
-    }
-}
-
-impl<S: State, N: NodeId, C> Table<S, N, C> {
+impl Table {
     /// Returns a node's name; START's for the index of no node.
     pub(crate) fn node_name(&self, node: u32) -> Arc<str> {
         if node == START_NODE { "__start__".into() } else { Arc::clone(&self.row(node).name) }

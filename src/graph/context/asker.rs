@@ -11,7 +11,7 @@ use super::task::{QuestionUse, TaskCtx};
 use crate::graph::interrupt::Question;
 use crate::graph::records::escaped_key;
 
-impl<C> TaskCtx<C> {
+impl TaskCtx {
     /// Returns the place of a question among all that are asked in the name of the same saved task.
     pub(crate) fn place_of(&self, asking: &Asking) -> Place {
         let owner = self.question_owner();

@@ -90,7 +90,7 @@ pub(crate) enum Answered<T> {
     Closed(Closed),
 }
 
-impl<C> TaskCtx<C> {
+impl TaskCtx {
     fn interrupted<I: Interrupt>(&self, key: Option<&str>, question: &I) -> Result<I::Resume, Interrupted> {
         let raised = match self.interrupt(key, question, None) {
             Ok(Answered::Given(answer)) => return Ok(answer),

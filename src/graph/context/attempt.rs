@@ -9,7 +9,7 @@ use super::task::{Attempt, AttemptProgress, AttemptState, NodeMeta, QuestionUse,
 use crate::checkpoint::panics::caught;
 use crate::graph::error::{NodeError, RunError};
 
-impl<C> TaskCtx<C> {
+impl TaskCtx {
     /// The context of another attempt: its questions count from the beginning.
     pub(crate) fn retried(&self, attempt: u32, facts: Option<&Arc<NodeMeta>>, beat: Option<Arc<Notify>>) -> Arc<Self> {
         let progress = {

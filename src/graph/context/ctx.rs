@@ -7,12 +7,12 @@ use tokio_util::sync::CancellationToken;
 use super::task::TaskCtx;
 use crate::checkpoint::ThreadId;
 
-/// The run's context and the task's identity; one pointer wide.
-pub struct Ctx<C = ()>(pub(crate) Arc<TaskCtx<C>>);
+/// The run's context and the task's identity; two pointers wide.
+pub struct Ctx<C = ()>(pub(crate) Arc<TaskCtx>, Arc<C>);
 
 impl<C> Clone for Ctx<C> {
     fn clone(&self) -> Self {
-        Self(Arc::clone(&self.0))
+        Self(Arc::clone(&self.0), Arc::clone(&self.1))
     }
 }
 
@@ -39,10 +39,18 @@ impl<C: Default> DefaultContext for C {
     }
 }
 
+impl<C: Send + Sync + 'static> Ctx<C> {
+    /// Returns the context of a task; `None` if its run has a context of another type.
+    pub(crate) fn of(task: Arc<TaskCtx>) -> Option<Self> {
+        let context = Arc::clone(&task.shared.context).downcast().ok()?;
+        Some(Self(task, context))
+    }
+}
+
 impl<C> Ctx<C> {
     /// Returns the run's context: dependencies and settings that are never stored.
     pub fn context(&self) -> &C {
-        &self.0.shared.context
+        &self.1
     }
 
     /// Returns the number of the superstep.

@@ -200,7 +200,7 @@ pub(crate) enum JournalLookup {
     New(Entry),
 }
 
-impl<C> TaskCtx<C> {
+impl TaskCtx {
     /// Runs an effect's body, or its probe, in a scope of its own. What a body returns after it has asked or started to wait does
     /// not count: it runs again.
     async fn in_effect<T>(&self, (key, part): (&str, &str), body: impl Future<Output = T>) -> Result<T, Interrupted> {

@@ -28,7 +28,7 @@ pub(crate) struct EffectScope {
 }
 
 impl EffectScope {
-    fn is_of<C>(&self, task: &TaskCtx<C>) -> bool {
+    fn is_of(&self, task: &TaskCtx) -> bool {
         self.task == address(task)
     }
 
@@ -74,7 +74,7 @@ impl EffectScope {
     }
 }
 
-impl<C> TaskCtx<C> {
+impl TaskCtx {
     /// Returns the effect of this task whose body is being polled.
     pub(crate) fn effect_scope(&self) -> Option<Arc<EffectScope>> {
         let mut scope = CURRENT.try_with(Arc::clone).ok();
@@ -105,6 +105,6 @@ pub(crate) async fn within<T>(scope: Arc<EffectScope>, body: impl Future<Output 
     CURRENT.scope(scope, body).await
 }
 
-fn address<C>(task: &TaskCtx<C>) -> usize {
+fn address(task: &TaskCtx) -> usize {
     std::ptr::from_ref(task) as usize
 }

@@ -58,7 +58,7 @@ impl<C> Ctx<C> {
     }
 }
 
-impl<C> TaskCtx<C> {
+impl TaskCtx {
     /// Returns true if events are sent or stored.
     pub(crate) fn has_listeners(&self) -> bool {
         self.shared.events.sink.is_some() || self.shared.events.recorded

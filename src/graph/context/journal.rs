@@ -7,7 +7,7 @@ use super::task::TaskCtx;
 use crate::checkpoint::EffectKind;
 use crate::graph::records::{Journal, JournalPath, PathTask, SENT};
 
-impl<C> TaskCtx<C> {
+impl TaskCtx {
     /// The journal of the root graph's task that this one is, or is inside of.
     pub(crate) fn journal(&self) -> &Arc<Journal> {
         let own = || Arc::new(Journal::new(self.at.checkpoint, self.at.task, self.at.step));

@@ -39,6 +39,6 @@ pub(crate) use limits::Limits;
 pub(crate) use permits::Permits;
 #[cfg(feature = "test-util")]
 pub(crate) use shared::Staged;
-pub(crate) use shared::{BudgetUse, Cancellation, Environment, EventOptions, Shared, Stage};
+pub(crate) use shared::{AnyContext, BudgetUse, Cancellation, Environment, EventOptions, Shared, Stage};
 pub(crate) use task::{Attempt, AttemptProgress, Kept, NodeMeta, Raised, SubgraphCalls, TaskCtx, TaskPosition};
 pub(crate) use verify_result::{Comparison, Difference, Spot};

@@ -72,7 +72,7 @@ struct Wait<'a> {
     key: String,
 }
 
-impl<C: Send + Sync + 'static> TaskCtx<C> {
+impl TaskCtx {
     fn stopped(&self, raised: Raised) -> Interrupted {
         self.raise(raised);
         Interrupted::new()

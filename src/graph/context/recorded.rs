@@ -128,7 +128,7 @@ impl<C: Send + Sync + 'static> Ctx<C> {
     }
 }
 
-impl<C> TaskCtx<C> {
+impl TaskCtx {
     /// Returns what was recorded under a key first, or records a value. `shown` says of a number what it is part of.
     pub(crate) async fn recorded<T>(
         &self,

@@ -4,7 +4,7 @@ use super::effect::Entry;
 use super::task::TaskCtx;
 use crate::checkpoint::{EffectEnd, EffectRun};
 
-impl<C> TaskCtx<C> {
+impl TaskCtx {
     /// Returns the number of the attempt over all runs.
     pub(crate) fn nth_attempt(&self) -> u32 {
         self.attempt.earlier + self.attempt.number
@@ -35,7 +35,7 @@ impl<C> TaskCtx<C> {
 
 impl Entry {
     /// Adds the run that came to its result.
-    pub(super) fn ends<C>(&mut self, task: &TaskCtx<C>, end: EffectEnd) {
+    pub(super) fn ends(&mut self, task: &TaskCtx, end: EffectEnd) {
         let run = task.run(self.record.at, end);
         self.record.runs.push(run);
     }

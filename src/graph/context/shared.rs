@@ -16,9 +16,12 @@ use crate::graph::error::{NodeError, RunError};
 use crate::graph::records::{Host, NodeCache, Recorder};
 use crate::graph::view::Sink;
 
+/// The context of a run, without its type.
+pub(crate) type AnyContext = Arc<dyn Any + Send + Sync>;
+
 /// The part of a run that all its tasks share, those of its subgraphs included.
-pub(crate) struct Shared<C> {
-    pub context: Arc<C>,
+pub(crate) struct Shared {
+    pub context: AnyContext,
     pub thread: Option<ThreadId>,
     pub recorder: Option<Arc<Recorder>>,
     pub events: EventOptions,
@@ -77,7 +80,7 @@ pub(crate) struct Environment {
     pub keeps: Keeps,
 }
 
-impl<C> Shared<C> {
+impl Shared {
     /// Milliseconds since 1970.
     pub(crate) fn now(&self) -> u64 {
         self.environment.host.now()

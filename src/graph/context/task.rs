@@ -1,6 +1,5 @@
 //! A task as its body sees it: its identity, its answers, and what its attempt has done so far.
 
-use std::any::Any;
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
@@ -13,7 +12,7 @@ use super::known::Answers;
 use super::permits::Permits;
 use super::shared::Shared;
 use crate::checkpoint::{CheckpointId, EffectKind, Key, ReceiveRecord};
-use crate::graph::error::RunError;
+use crate::graph::error::{HandedUp, RunError};
 use crate::graph::interrupt::{DeclaredQuestion, Question, SignalDeclarations};
 use crate::graph::records::Journal;
 
@@ -39,8 +38,8 @@ pub(crate) struct NodeMeta {
 pub(crate) type Declarations = BTreeMap<&'static str, Vec<DeclaredQuestion>>;
 
 /// One attempt of a task, as its body sees it.
-pub(crate) struct TaskCtx<C> {
-    pub shared: Arc<Shared<C>>,
+pub(crate) struct TaskCtx {
+    pub shared: Arc<Shared>,
     pub scope: Arc<GraphScope>,
     pub facts: Arc<NodeMeta>,
     pub at: TaskPosition,
@@ -188,12 +187,12 @@ pub(crate) enum Raised {
     /// It asked in a way that cannot be.
     Wrong(RunError),
     /// Its subgraph handed a command to the graph the task is in.
-    Parent(Arc<dyn Any + Send + Sync>, &'static str),
+    Parent(HandedUp),
     /// A subgraph stopped at a breakpoint of its own, or was cancelled.
     Stopped(Exit),
 }
 
-impl<C> TaskCtx<C> {
+impl TaskCtx {
     pub(crate) fn id(&self) -> String {
         self.scope.task_id(self.at.checkpoint, self.at.step, self.at.task)
     }

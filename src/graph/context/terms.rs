@@ -128,9 +128,9 @@ where
     }
 }
 
-impl<C: Send + Sync + 'static> TaskCtx<C> {
+impl TaskCtx {
     /// The terms of a question, with the time that the first attempt noted.
-    async fn terms<I: Interrupt>(&self, ask: &Ask<'_, C, I>) -> Result<Arc<TermsRecord>, RunError> {
+    async fn terms<C, I: Interrupt>(&self, ask: &Ask<'_, C, I>) -> Result<Arc<TermsRecord>, RunError> {
         let many = ask.approvers.len();
         if many > 0 && (ask.approvals as usize) > many {
             let what = format!(

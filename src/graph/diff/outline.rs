@@ -8,28 +8,23 @@ use serde_json::{Map, Value};
 use crate::checkpoint::{BoxFuture, CheckpointId, LogRange, Slot};
 use crate::graph::build::Table;
 use crate::graph::error::RunError;
-use crate::graph::node::NodeId;
 use crate::graph::persist::save::log_name;
 use crate::graph::persist::{LogEntries, Reading};
 use crate::graph::records::{Mapping, Reader, START_NODE, Tasks};
-use crate::graph::state::{Channel, Mask, State, Stored, reading};
+use crate::graph::state::{Channel, Mask, Stored};
 use crate::graph::superstep::task::planned;
 use crate::graph::superstep::{Position, Start, Task};
 use crate::graph::view::untyped::channel_json;
 use crate::graph::view::{AnyChild, Face, Facts};
 
-struct CheckpointFace<S: State, N, C> {
-    table: Arc<Table<S, N, C>>,
+struct CheckpointFace {
+    table: Arc<Table>,
     facts: Facts,
     mapping: Mapping,
 }
 
 /// Reads a checkpoint without its channel values.
-pub(crate) async fn face<S: State, N: NodeId, C: Send + Sync + 'static>(
-    table: &Arc<Table<S, N, C>>,
-    reader: &Reader,
-    id: CheckpointId,
-) -> Result<Box<dyn Face>, RunError> {
+pub(crate) async fn face(table: &Arc<Table>, reader: &Reader, id: CheckpointId) -> Result<Box<dyn Face>, RunError> {
     let unknown = || RunError::UnknownCheckpoint { thread: reader.thread.clone(), checkpoint: id };
     let record = reader.record(id).await?.ok_or_else(unknown)?;
     let mapping = reader.mapping(table, id, &record).await?;
@@ -59,11 +54,11 @@ pub(crate) async fn face<S: State, N: NodeId, C: Send + Sync + 'static>(
     Ok(Box::new(CheckpointFace { table: Arc::clone(table), facts, mapping }))
 }
 
-async fn inside<S: State, N: NodeId, C: Send + Sync + 'static>(
-    table: &Table<S, N, C>,
+async fn inside(
+    table: &Table,
     reader: &Reader,
     mapping: &Mapping,
-    tasks: &[Task<S>],
+    tasks: &[Task],
     records: &Tasks,
     kept: &[(String, CheckpointId)],
 ) -> Result<Vec<(String, CheckpointId, AnyChild)>, RunError> {
@@ -104,13 +99,13 @@ pub(crate) async fn called(
     Ok(children.iter().find(|child| Some(child.0.fingerprint()) == shape).or(children.first()).cloned())
 }
 
-impl<S: State, N: NodeId, C: Send + Sync + 'static> Face for CheckpointFace<S, N, C> {
+impl Face for CheckpointFace {
     fn facts(&self) -> &Facts {
         &self.facts
     }
 
     fn channels(&self) -> &[Channel] {
-        S::channels(&self.table.schema)
+        self.table.schema.channels()
     }
 
     fn values<'a>(&'a self, only: &'a Mask) -> BoxFuture<'a, Result<Map<String, Value>, RunError>> {
@@ -138,10 +133,10 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Face for CheckpointFace<S, N
             }
             for range in ranges {
                 for (_, bytes) in self.entries(channel, range).await?.iter() {
-                    let write = reading::decode_write::<S>(&self.table.schema, channel, false, bytes);
+                    let write = self.table.schema.decode_write(channel, false, bytes);
                     let what = format!("channel `{}`", known.name());
                     let write = write.map_err(|misread| self.facts.reader.unreadable(&what, self.facts.id, misread))?;
-                    match S::encode_write(&self.table.schema, &write, serde_json::value::Serializer) {
+                    match self.table.schema.write_json(&write) {
                         Ok(Value::Array(more)) => items.extend(more),
                         _ => return Ok(None),
                     }
@@ -152,11 +147,11 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Face for CheckpointFace<S, N
     }
 }
 
-impl<S: State, N: NodeId, C: Send + Sync + 'static> CheckpointFace<S, N, C> {
+impl CheckpointFace {
     async fn entries(&self, channel: usize, range: &LogRange) -> Result<LogEntries, RunError> {
         let Facts { reader, path, .. } = &self.facts;
         let now = log_name(&self.table, path, channel);
         let log = self.mapping.source(channel as u32).map_or(&now, |source| &source.log);
-        reader.entries(log, &S::channels(&self.table.schema)[channel], range).await
+        reader.entries(log, &self.table.schema.channels()[channel], range).await
     }
 }

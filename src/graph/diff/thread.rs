@@ -11,8 +11,8 @@ use crate::graph::error::RunError;
 use crate::graph::node::NodeId;
 use crate::graph::records::Reader;
 use crate::graph::run::catch_panics::catch_panics;
-use crate::graph::state::State;
-use crate::graph::thread::Thread;
+use crate::graph::state::{Boxed, State};
+use crate::graph::thread::{Thread, ThreadCore};
 use crate::graph::view::{Face, Seen, Snapshot};
 
 impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
@@ -55,7 +55,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
         &self,
         to: &Thread<T, M, D>,
     ) -> Result<Diff, RunError> {
-        catch_panics("comparing checkpoints", self.compare_with(to, false)).await
+        self.core.diff(&to.core, false).await
     }
 
     /// Like [`diff_to`](Self::diff_to), with the subgraphs of both.
@@ -66,14 +66,16 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
         &self,
         to: &Thread<T, M, D>,
     ) -> Result<Diff, RunError> {
-        catch_panics("comparing checkpoints", self.compare_with(to, true)).await
+        self.core.diff(&to.core, true).await
+    }
+}
+
+impl ThreadCore {
+    fn diff<'a>(&'a self, to: &'a ThreadCore, deep: bool) -> Boxed<'a, Result<Diff, RunError>> {
+        Box::pin(catch_panics("comparing checkpoints", self.compare_with(to, deep)))
     }
 
-    async fn compare_with<T: State, M: NodeId, D: Send + Sync + 'static>(
-        &self,
-        to: &Thread<T, M, D>,
-        deep: bool,
-    ) -> Result<Diff, RunError> {
+    async fn compare_with(&self, to: &ThreadCore, deep: bool) -> Result<Diff, RunError> {
         let mut diff = compare(&*self.face().await?, &*to.face().await?, deep).await?;
         let stores = self.graph.store.as_ref().zip(to.graph.store.as_ref());
         if self.id == to.id && stores.is_some_and(|(one, other)| Arc::ptr_eq(one, other)) {

@@ -225,7 +225,11 @@ fn list(misfits: &[Incompatibility]) -> String {
 #[doc(hidden)]
 #[derive(Clone)]
 pub struct HandedUp {
+    /// A command without its types.
     pub(crate) command: Arc<dyn std::any::Any + Send + Sync>,
+    /// The types of its state and node ids.
+    pub(crate) types: std::any::TypeId,
+    /// The type as which it was given.
     pub(crate) given: &'static str,
 }
 

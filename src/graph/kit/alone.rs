@@ -14,7 +14,7 @@ use crate::graph::error::RunError;
 use crate::graph::interrupt::Question;
 use crate::graph::node::{NodeId, Worker};
 use crate::graph::run::Run;
-use crate::graph::state::{Payload, State};
+use crate::graph::state::{AnyState, Payload, State};
 use crate::graph::superstep::task::planned;
 use crate::graph::superstep::{Finished, Packet, Position, Task, TaskState};
 use crate::graph::view::{Shown, View};
@@ -81,7 +81,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Test<S, N, C> {
     pub fn route(&self, node: N, state: &S) -> Result<Routed, RunError> {
         let (node, run) = (self.index(&node)?, self.new_run(&self.script(), state.clone()));
         let mut chosen = Finished::default();
-        run.choose(node, node, state, &mut chosen)?;
+        run.choose(node, node, &AnyState::of(Arc::new(state.clone())), &mut chosen)?;
         let name = |node: u32| run.node_name(node).to_string();
         let sends = chosen.routing.sends.iter().map(|(node, packet)| (name(*node), packet.payload.json())).collect();
         Ok(Routed { targets: chosen.routing.targets.iter().map(|&node| name(node)).collect(), sends })
@@ -89,23 +89,23 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Test<S, N, C> {
 
     fn index(&self, node: &N) -> Result<u32, RunError> {
         let unknown = || RunError::UnknownNode { node: node.name().to_owned() };
-        self.graph.table.at(node).ok_or_else(unknown)
+        self.graph.core.table.named(node.name()).ok_or_else(unknown)
     }
 
-    fn new_run(&self, script: &Arc<Script>, state: S) -> Run<S, N, C> {
-        let table = Arc::clone(&self.graph.table);
+    fn new_run(&self, script: &Arc<Script>, state: S) -> Run {
+        let table = Arc::clone(&self.graph.core.table);
         let mut thread = self.graph.detached(Arc::clone(&self.context));
-        thread.environment.host = self.host(script);
-        let mut shared = thread.own_shared();
+        thread.core.environment.host = self.host(script);
+        let mut shared = thread.core.own_shared();
         shared.limits.may_ask = true;
         shared.environment.stage = Some(Arc::clone(script) as _);
-        let pos = Position::with_state(&table, state);
+        let pos = Position::with_state(&table, AnyState::of(Arc::new(state)));
         let mut run = Run::new(table, Arc::new(shared), GraphScope::root(), pos);
         run.limit();
         run
     }
 
-    async fn run_alone(&self, task: Task<S>, state: S) -> Result<Alone<S>, RunError> {
+    async fn run_alone(&self, task: Task, state: S) -> Result<Alone<S>, RunError> {
         let script = self.script();
         let mut run = self.new_run(&script, state);
         run.step.tasks = vec![task];
@@ -134,7 +134,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Test<S, N, C> {
 }
 
 /// Gives a task the scripted answer to its question; returns false if there is none.
-fn give_answer<S: State>(task: &mut Task<S>, question: &Question, script: &Script) -> bool {
+fn give_answer(task: &mut Task, question: &Question, script: &Script) -> bool {
     let Some(answer) = script.answer(question) else { return false };
     let Ok(bytes) = answer.bytes else { return false };
     let mut known = task.answers.take().map(Arc::unwrap_or_clone).unwrap_or_default();
@@ -145,21 +145,18 @@ fn give_answer<S: State>(task: &mut Task<S>, question: &Question, script: &Scrip
     true
 }
 
-fn finish<S: State, N: NodeId, C: Send + Sync + 'static>(
-    mut run: Run<S, N, C>,
-    asks: Option<Question>,
-    script: &Script,
-) -> Result<Alone<S>, RunError> {
+fn finish<S: State>(mut run: Run, asks: Option<Question>, script: &Script) -> Result<Alone<S>, RunError> {
     let mut tasks = std::mem::take(&mut run.step.tasks);
     let runs = tasks[0].starts.all;
     let mut writes = Value::Array(vec![]);
     let mut next = vec![];
     if let TaskState::Done(done) = &tasks[0].state {
-        writes = View::of_writes(done.writes.clone(), Arc::clone(&run.table)).json();
+        writes = View::of_writes(done.writes.clone(), run.table.schema.clone()).json();
         run.apply(&mut tasks, &mut vec![])?;
         let names = planned(&run.table, &run.pos).into_iter().map(|task| run.node_name(task.node).to_string());
         next = names.collect();
     }
     let (state, ended_at) = (Arc::clone(&run.pos.state), system_time(run.shared.now()));
+    let state = Arc::unwrap_or_clone(state).into_typed();
     Ok(Alone { state, writes, next, asks, runs, ended_at, effects: script.calls() })
 }

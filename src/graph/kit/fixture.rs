@@ -187,7 +187,7 @@ impl Fixture {
         let id = self.about().thread.clone();
         self.stored(&store, &id).await.map_err(|error| self.failed(error.into()))?;
         let mut thread = graph.clone().with_checkpointer(store).thread_with(id, context);
-        thread.environment.stage = Some(Arc::new(Sealed));
+        thread.core.environment.stage = Some(Arc::new(Sealed));
         Ok(thread)
     }
 

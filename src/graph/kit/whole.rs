@@ -61,15 +61,15 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Test<S, N, C> {
         let script = self.script();
         let thread = self.thread(store, &script);
         let end = run_to_end(&thread, Some(input.into()), &script).await?;
-        let (asks, ended_at) = (end.questions().to_vec(), system_time(thread.environment.host.now()));
+        let (asks, ended_at) = (end.questions().to_vec(), system_time(thread.core.environment.host.now()));
         Ok(Ran { state: Arc::clone(end.state()), asks, effects: script.calls(), ended_at, thread })
     }
 
     pub(super) fn thread(&self, store: Arc<dyn Checkpointer>, script: &Arc<Script>) -> Thread<S, N, C> {
         let graph = self.graph.clone().with_shared_checkpointer(store);
         let mut thread = graph.thread_with("test", Arc::clone(&self.context));
-        thread.environment.host = self.host(script);
-        thread.environment.stage = Some(Arc::clone(script) as _);
+        thread.core.environment.host = self.host(script);
+        thread.core.environment.stage = Some(Arc::clone(script) as _);
         thread
     }
 }

@@ -7,11 +7,12 @@ use std::sync::Arc;
 
 use serde::de::DeserializeOwned;
 
-use super::command::{Ended, IntoCommand};
+use super::command::{AnyCommand, AnyEnded, Ended, IntoCommand, other_types};
+use super::id::NodeId;
 use super::options::NodeOptions;
-use crate::graph::context::Ctx;
+use crate::graph::context::{Ctx, TaskCtx};
 use crate::graph::error::NodeError;
-use crate::graph::state::{Boxed, Misread, Payload, State, reading};
+use crate::graph::state::{AnyState, Boxed, Misread, Payload, State, reading};
 
 /// A node of a graph: an async function over a snapshot of the state.
 ///
@@ -62,6 +63,15 @@ pub trait Node<S: State, N, C>: Send + Sync + 'static {
     /// Runs the node once.
     fn run(&self, state: Arc<S>, ctx: Ctx<C>) -> Boxed<'static, Ended<S, N>>;
 
+    /// Runs the node once, to a command without its types.
+    #[doc(hidden)]
+    fn begin(&self, state: Arc<S>, ctx: Ctx<C>) -> Boxed<'static, AnyEnded>
+    where
+        N: NodeId,
+    {
+        untyped(self.run(state, ctx))
+    }
+
     /// Returns the options declared with the body: questions, retry, timeouts and so on.
     fn options(&self) -> NodeOptions<S, N, C> {
         NodeOptions::default()
@@ -79,6 +89,14 @@ where
         let ended = self(state, ctx);
         Box::pin(async move { ended.await.map(O::into_command).map_err(E::into) })
     }
+
+    fn begin(&self, state: Arc<S>, ctx: Ctx<C>) -> Boxed<'static, AnyEnded>
+    where
+        N: NodeId,
+    {
+        let ended = self(state, ctx);
+        Box::pin(async move { ended.await.map(|ok| ok.into_command().into()).map_err(E::into) })
+    }
 }
 
 /// A node that is started by sends, with a payload instead of the state.
@@ -89,6 +107,15 @@ where
 pub trait Work<S: State, N, C, I>: Send + Sync + 'static {
     /// Runs the worker once.
     fn run(&self, payload: Arc<I>, ctx: Ctx<C>) -> Boxed<'static, Ended<S, N>>;
+
+    /// Runs the worker once, to a command without its types.
+    #[doc(hidden)]
+    fn begin(&self, payload: Arc<I>, ctx: Ctx<C>) -> Boxed<'static, AnyEnded>
+    where
+        N: NodeId,
+    {
+        untyped(self.run(payload, ctx))
+    }
 
     /// Returns the options declared with the body.
     fn options(&self) -> NodeOptions<S, N, C> {
@@ -107,6 +134,14 @@ where
         let ended = self(payload, ctx);
         Box::pin(async move { ended.await.map(O::into_command).map_err(E::into) })
     }
+
+    fn begin(&self, payload: Arc<I>, ctx: Ctx<C>) -> Boxed<'static, AnyEnded>
+    where
+        N: NodeId,
+    {
+        let ended = self(payload, ctx);
+        Box::pin(async move { ended.await.map(|ok| ok.into_command().into()).map_err(E::into) })
+    }
 }
 
 /// The input of a data-defined node.
@@ -118,8 +153,13 @@ pub enum Input<S, I> {
     Payload(Arc<I>),
 }
 
-pub(crate) trait Body<S: State, N, C>: Send + Sync {
-    fn start(&self, state: &Arc<S>, payload: Option<&Arc<dyn Payload>>, ctx: Ctx<C>) -> Boxed<'static, Ended<S, N>>;
+pub(crate) trait Body: Send + Sync {
+    fn start(
+        &self,
+        state: &AnyState,
+        payload: Option<&Arc<dyn Payload>>,
+        task: Arc<TaskCtx>,
+    ) -> Boxed<'static, AnyEnded>;
     /// Returns the payload type, if sends can start it.
     fn takes(&self) -> Option<(TypeId, &'static str)>;
     /// True if edges can start it.
@@ -139,8 +179,8 @@ pub(crate) trait Body<S: State, N, C>: Send + Sync {
 /// The placeholder for a node that was never added, with which `compile` looks for other problems.
 pub(crate) struct MissingBody;
 
-impl<S: State, N, C> Body<S, N, C> for MissingBody {
-    fn start(&self, _: &Arc<S>, _: Option<&Arc<dyn Payload>>, _: Ctx<C>) -> Boxed<'static, Ended<S, N>> {
+impl Body for MissingBody {
+    fn start(&self, _: &AnyState, _: Option<&Arc<dyn Payload>>, _: Arc<TaskCtx>) -> Boxed<'static, AnyEnded> {
         Box::pin(async { Err(NodeError::permanent("the node was never added")) })
     }
 
@@ -161,11 +201,13 @@ impl<S: State, N, C> Body<S, N, C> for MissingBody {
     }
 }
 
-pub(crate) struct StateBody<T>(pub(crate) T);
+/// A node with the type of its run's context.
+pub(crate) struct StateBody<T, S, N, C>(pub(crate) T, pub(crate) PhantomData<fn(S, N, C)>);
 
-impl<S: State, N, C, T: Node<S, N, C>> Body<S, N, C> for StateBody<T> {
-    fn start(&self, state: &Arc<S>, _: Option<&Arc<dyn Payload>>, ctx: Ctx<C>) -> Boxed<'static, Ended<S, N>> {
-        self.0.run(Arc::clone(state), ctx)
+impl<S: State, N: NodeId, C: Send + Sync + 'static, T: Node<S, N, C>> Body for StateBody<T, S, N, C> {
+    fn start(&self, state: &AnyState, _: Option<&Arc<dyn Payload>>, task: Arc<TaskCtx>) -> Boxed<'static, AnyEnded> {
+        let (Some(ctx), Some(state)) = (Ctx::of(task), state.typed()) else { return other_types() };
+        self.0.begin(state, ctx)
     }
 
     fn takes(&self) -> Option<(TypeId, &'static str)> {
@@ -181,16 +223,18 @@ impl<S: State, N, C, T: Node<S, N, C>> Body<S, N, C> for StateBody<T> {
     }
 }
 
-pub(crate) struct WorkBody<T, I>(pub(crate) T, pub(crate) PhantomData<fn(I)>);
+pub(crate) struct WorkBody<T, I, S, N, C>(pub(crate) T, pub(crate) PhantomData<fn(I, S, N, C)>);
 
-impl<S: State, N, C, T, I> Body<S, N, C> for WorkBody<T, I>
+impl<S: State, N: NodeId, C, T, I> Body for WorkBody<T, I, S, N, C>
 where
+    C: Send + Sync + 'static,
     T: Work<S, N, C, I>,
     I: Payload + DeserializeOwned,
 {
-    fn start(&self, _: &Arc<S>, payload: Option<&Arc<dyn Payload>>, ctx: Ctx<C>) -> Boxed<'static, Ended<S, N>> {
+    fn start(&self, _: &AnyState, payload: Option<&Arc<dyn Payload>>, task: Arc<TaskCtx>) -> Boxed<'static, AnyEnded> {
+        let Some(ctx) = Ctx::of(task) else { return other_types() };
         match payload.and_then(typed::<I>) {
-            Some(payload) => self.0.run(payload, ctx),
+            Some(payload) => self.0.begin(payload, ctx),
             None => Box::pin(async { Err(NodeError::permanent(missing::<I>())) }),
         }
     }
@@ -208,18 +252,28 @@ where
     }
 }
 
-pub(crate) struct EitherBody<F, I>(pub(crate) F, pub(crate) PhantomData<fn(I)>);
+pub(crate) struct EitherBody<F, I, S, N, C>(pub(crate) F, pub(crate) PhantomData<fn(I, S, N, C)>);
 
-impl<S: State, N, C, F, I, Fut> Body<S, N, C> for EitherBody<F, I>
+impl<S: State, N: NodeId, C, F, I, Fut> Body for EitherBody<F, I, S, N, C>
 where
+    C: Send + Sync + 'static,
     F: Fn(Input<S, I>, Ctx<C>) -> Fut + Send + Sync,
     Fut: Future<Output = Ended<S, N>> + Send + 'static,
     I: Payload + DeserializeOwned,
 {
-    fn start(&self, state: &Arc<S>, payload: Option<&Arc<dyn Payload>>, ctx: Ctx<C>) -> Boxed<'static, Ended<S, N>> {
-        let Some(payload) = payload else { return Box::pin(self.0(Input::State(Arc::clone(state)), ctx)) };
+    fn start(
+        &self,
+        state: &AnyState,
+        payload: Option<&Arc<dyn Payload>>,
+        task: Arc<TaskCtx>,
+    ) -> Boxed<'static, AnyEnded> {
+        let Some(ctx) = Ctx::of(task) else { return other_types() };
+        let Some(payload) = payload else {
+            let Some(state) = state.typed() else { return other_types() };
+            return untyped(self.0(Input::State(state), ctx));
+        };
         match typed::<I>(payload) {
-            Some(payload) => Box::pin(self.0(Input::Payload(payload), ctx)),
+            Some(payload) => untyped(self.0(Input::Payload(payload), ctx)),
             None => Box::pin(async { Err(NodeError::permanent(missing::<I>())) }),
         }
     }
@@ -248,6 +302,11 @@ fn decoded<I: Payload + DeserializeOwned>(bytes: &[u8]) -> Result<Arc<dyn Payloa
 
 fn missing<I>() -> String {
     format!("a worker that takes `{}` was started without one", type_name::<I>())
+}
+
+/// Runs a body to a command without its types.
+fn untyped<S: State, N: NodeId>(body: impl Future<Output = Ended<S, N>> + Send + 'static) -> Boxed<'static, AnyEnded> {
+    Box::pin(async move { body.await.map(AnyCommand::from) })
 }
 
 /// Returns the path of a node through the subgraphs it is in, such as `Research/Ask`.

@@ -1,15 +1,15 @@
 //! Commands: the writes of a finished node, and its gotos. Knows no graph.
 
-use std::any::{Any, TypeId, type_name};
+use std::any::{TypeId, type_name};
 use std::fmt;
 use std::marker::PhantomData;
 use std::sync::Arc;
 
 use serde_json::{Map, Value};
 
-use super::id::NodeId;
-use crate::graph::error::NodeError;
-use crate::graph::state::{IntoWrites, Payload, State, Writes};
+use super::id::{Name, NodeId};
+use crate::graph::error::{HandedUp, NodeError};
+use crate::graph::state::{AnyWrites, Boxed, IntoWrites, Payload, State, Writes};
 
 /// The virtual node before the first one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -35,15 +35,14 @@ pub struct END;
 pub struct Command<S: State, N> {
     pub(crate) writes: Writes<S>,
     pub(crate) goto: Vec<Target<N>>,
-    pub(crate) parent: Option<Arc<dyn Any + Send + Sync>>,
-    pub(crate) parent_type: &'static str,
+    pub(crate) parent: Option<HandedUp>,
     pub(crate) returned: Option<Arc<Map<String, Value>>>,
 }
 
 impl<S: State, N> Command<S, N> {
     /// Returns a command that applies an update.
     pub fn update(update: impl IntoWrites<S>) -> Self {
-        Self { writes: update.into_writes(), goto: vec![], parent: None, parent_type: "", returned: None }
+        Self { writes: update.into_writes(), goto: vec![], parent: None, returned: None }
     }
 
     /// Returns a command that goes to a target, with no update.
@@ -68,8 +67,8 @@ impl<S: State, N> Command<S, N> {
     /// of the subgraph are dropped. LangGraph: `Command(graph=Command.PARENT)`.
     pub fn parent<P: State, M: NodeId>(command: Command<P, M>) -> Self {
         let mut own = Self::update(Writes::default());
-        own.parent = Some(Arc::new(command));
-        own.parent_type = type_name::<Command<P, M>>();
+        let (types, given) = (TypeId::of::<(P, M)>(), type_name::<Command<P, M>>());
+        own.parent = Some(HandedUp { command: Arc::new(AnyCommand::from(command)), types, given });
         own
     }
 
@@ -80,7 +79,7 @@ impl<S: State, N> Command<S, N> {
             all.writes.0.extend(command.writes.0);
             all.goto.extend(command.goto);
             if command.parent.is_some() {
-                (all.parent, all.parent_type) = (command.parent, command.parent_type);
+                all.parent = command.parent;
             }
         }
         all
@@ -89,15 +88,41 @@ impl<S: State, N> Command<S, N> {
 
 impl<S: State, N: Clone> Clone for Command<S, N> {
     fn clone(&self) -> Self {
-        let Self { writes, goto, parent, parent_type, returned } = self;
-        let (writes, goto, parent) = (writes.clone(), goto.clone(), parent.clone());
-        Self { writes, goto, parent, parent_type, returned: returned.clone() }
+        let Self { writes, goto, parent, returned } = self;
+        Self { writes: writes.clone(), goto: goto.clone(), parent: parent.clone(), returned: returned.clone() }
     }
 }
 
 impl<S: State, N: fmt::Debug> fmt::Debug for Command<S, N> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Command").field("writes", &self.writes).field("goto", &self.goto).finish_non_exhaustive()
+    }
+}
+
+/// The result of a node without the types of its state and node ids.
+#[doc(hidden)]
+#[derive(Clone, Default)]
+pub struct AnyCommand {
+    pub(crate) writes: AnyWrites,
+    pub(crate) goto: Vec<Target<Name>>,
+    pub(crate) parent: Option<HandedUp>,
+    pub(crate) returned: Option<Arc<Map<String, Value>>>,
+}
+
+/// The result of a node's body without the types of its state and node ids.
+#[doc(hidden)]
+pub(crate) type AnyEnded = Result<AnyCommand, NodeError>;
+
+/// The end of a body whose run has a state or a context of another type: handles and graphs with their types rule it
+/// out.
+pub(super) fn other_types() -> Boxed<'static, AnyEnded> {
+    Box::pin(async { Err(NodeError::permanent("the run has a state or a context of another type than the node")) })
+}
+
+impl<S: State, N: NodeId> From<Command<S, N>> for AnyCommand {
+    fn from(command: Command<S, N>) -> Self {
+        let Command { writes, goto, parent, returned } = command;
+        Self { writes: writes.into(), goto: goto.into_iter().map(Target::named).collect(), parent, returned }
     }
 }
 
@@ -196,6 +221,24 @@ tuples! {
     A B C D E F;
     A B C D E F G;
     A B C D E F G H;
+}
+
+impl<N: NodeId> Target<N> {
+    pub(crate) fn named(self) -> Target<Name> {
+        match self {
+            Self::Node(node) => Target::Node(node.to_name()),
+            Self::Sends(sends) => Target::Sends(sends.named()),
+            Self::Many(many) => Target::Many(many.into_iter().map(Self::named).collect()),
+            Self::End => Target::End,
+        }
+    }
+}
+
+impl<N: NodeId> Sends<N> {
+    fn named(self) -> Sends<Name> {
+        let Self { node, takes, type_name, payloads, empty } = self;
+        Sends { node: node.to_name(), takes, type_name, payloads, empty: empty.map(|target| Box::new(target.named())) }
+    }
 }
 
 impl<N> Target<N> {

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::body::{Node, Work};
-use super::command::{Ended, IntoCommand, Target};
+use super::command::{AnyEnded, Ended, IntoCommand, Target};
 use super::execution::CachePolicy;
 use super::id::NodeId;
 use super::options::{Failure, NodeOptions};
@@ -38,6 +38,10 @@ where
         self.body.run(state, ctx)
     }
 
+    fn begin(&self, state: Arc<S>, ctx: Ctx<C>) -> Boxed<'static, AnyEnded> {
+        self.body.begin(state, ctx)
+    }
+
     fn options(&self) -> NodeOptions<S, N, C> {
         self.options.clone()
     }
@@ -50,6 +54,10 @@ where
 {
     fn run(&self, payload: Arc<I>, ctx: Ctx<C>) -> Boxed<'static, Ended<S, N>> {
         self.body.run(payload, ctx)
+    }
+
+    fn begin(&self, payload: Arc<I>, ctx: Ctx<C>) -> Boxed<'static, AnyEnded> {
+        self.body.begin(payload, ctx)
     }
 
     fn options(&self) -> NodeOptions<S, N, C> {
@@ -78,7 +86,7 @@ macro_rules! options {
     ($($(#[$doc:meta])* fn $name:ident $(<$generic:ident: $bound:path>)? ($($arg:ident: $ty:ty),*);)*) => {
         /// Adds options to a node's body: `review.asks::<Approve>().retry(RetryPolicy::attempts(5))`. For a worker use
         /// [`worker`]: `.add_worker(SEARCH, worker(search).timeout(limit))`.
-        pub trait NodeExt<S: State, N, C>: Node<S, N, C> + Sized {
+        pub trait NodeExt<S: State, N: NodeId, C>: Node<S, N, C> + Sized {
             $($(#[$doc])* fn $name$(<$generic: $bound>)?(self, $($arg: $ty),*) -> WithOptions<Self, S, N, C> {
                 with_options(self).$name$(::<$generic>)?($($arg),*)
             })*
@@ -86,6 +94,7 @@ macro_rules! options {
             /// Runs a handler in place of the node, whose edges do not fire then; see [`NodeOptions::on_error`].
             fn on_error<H, Fut, O, E>(self, handler: H) -> WithOptions<Self, S, N, C>
             where
+                C: Send + Sync + 'static,
                 H: Fn(Arc<S>, Failure, Ctx<C>) -> Fut + Send + Sync + 'static,
                 Fut: Future<Output = Result<O, E>> + Send + 'static,
                 O: IntoCommand<S, N>,
@@ -95,7 +104,7 @@ macro_rules! options {
             }
         }
 
-        impl<F, S: State, N, C> WithOptions<F, S, N, C> {
+        impl<F, S: State, N: NodeId, C> WithOptions<F, S, N, C> {
             $($(#[$doc])* pub fn $name$(<$generic: $bound>)?(self, $($arg: $ty),*) -> Self {
                 self.with(|options| options.$name$(::<$generic>)?($($arg),*))
             })*
@@ -103,6 +112,7 @@ macro_rules! options {
             /// Runs a handler in place of the node, whose edges do not fire then; see [`NodeOptions::on_error`].
             pub fn on_error<H, Fut, O, E>(self, handler: H) -> Self
             where
+                C: Send + Sync + 'static,
                 H: Fn(Arc<S>, Failure, Ctx<C>) -> Fut + Send + Sync + 'static,
                 Fut: Future<Output = Result<O, E>> + Send + 'static,
                 O: IntoCommand<S, N>,

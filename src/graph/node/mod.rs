@@ -26,5 +26,7 @@ pub use retry::RetryPolicy;
 pub use route::{Chooser, Declared, Outcomes, OverContext, OverState, Route, Router};
 
 pub(crate) use body::{Body, EitherBody, MissingBody, StateBody, WorkBody};
+pub(crate) use command::{AnyCommand, AnyEnded};
+pub(crate) use options::RowOptions;
 pub(crate) use route::Choose;
 pub(crate) use slow::{Longest, TimedBody};

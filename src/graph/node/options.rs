@@ -3,17 +3,19 @@
 use std::collections::BTreeMap;
 use std::fmt;
 use std::future::Future;
+use std::marker::PhantomData;
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::command::{Ended, IntoCommand, Target};
+use super::command::{AnyEnded, IntoCommand, Target, other_types};
 use super::execution::{CachePolicy, ExecutionOptions};
+use super::id::{Name, NodeId};
 use super::retry::RetryPolicy;
-use crate::graph::context::Ctx;
+use crate::graph::context::{Ctx, TaskCtx};
 use crate::graph::error::NodeError;
 use crate::graph::interrupt::declared::encode_checked;
 use crate::graph::interrupt::{DeclaredQuestion, Interrupt, Receives, Shows, Signal, SignalDeclarations};
-use crate::graph::state::{Boxed, State};
+use crate::graph::state::{AnyState, Boxed, State};
 
 #[cfg(doc)]
 use crate::graph::node::command::Command;
@@ -27,14 +29,21 @@ pub struct Failure {
     pub error: Arc<NodeError>,
 }
 
-type Handle<S, N, C> = dyn Fn(Arc<S>, Failure, Ctx<C>) -> Boxed<'static, Ended<S, N>> + Send + Sync;
+type Handle = dyn Fn(&AnyState, Failure, Arc<TaskCtx>) -> Boxed<'static, AnyEnded> + Send + Sync;
 
 /// The options of a node. Built by [`NodeExt`](crate::graph::NodeExt)'s methods.
 #[must_use]
 pub struct NodeOptions<S: State, N, C> {
+    pub(crate) row: RowOptions,
+    types: PhantomData<fn(S, N, C)>,
+}
+
+/// The options of a node without the types of its state, node ids and context.
+#[derive(Default)]
+pub(crate) struct RowOptions {
     pub(crate) declared: DeclaredWaits,
     pub(crate) execution: ExecutionOptions,
-    pub(crate) on_error: Option<Arc<Handle<S, N, C>>>,
+    pub(crate) on_error: Option<Arc<Handle>>,
     pub(crate) defer: bool,
     /// Set if the body is a whole graph, added as a node.
     pub(crate) subgraph: bool,
@@ -42,7 +51,7 @@ pub struct NodeOptions<S: State, N, C> {
     pub(crate) group: Option<(String, usize)>,
     pub(crate) reads: Option<Vec<String>>,
     pub(crate) tags: Vec<String>,
-    pub(crate) destinations: Option<Vec<Target<N>>>,
+    pub(crate) destinations: Option<Vec<Target<Name>>>,
 }
 
 /// The questions and signals that a node may wait for.
@@ -54,23 +63,7 @@ pub(crate) struct DeclaredWaits {
     pub receives: SignalDeclarations,
 }
 
-impl<S: State, N, C> Default for NodeOptions<S, N, C> {
-    fn default() -> Self {
-        Self {
-            declared: DeclaredWaits::default(),
-            execution: ExecutionOptions::default(),
-            on_error: None,
-            defer: false,
-            subgraph: false,
-            group: None,
-            reads: None,
-            tags: vec![],
-            destinations: None,
-        }
-    }
-}
-
-impl<S: State, N: Clone, C> Clone for NodeOptions<S, N, C> {
+impl Clone for RowOptions {
     fn clone(&self) -> Self {
         Self {
             declared: self.declared.clone(),
@@ -86,9 +79,21 @@ impl<S: State, N: Clone, C> Clone for NodeOptions<S, N, C> {
     }
 }
 
+impl<S: State, N, C> Default for NodeOptions<S, N, C> {
+    fn default() -> Self {
+        Self { row: RowOptions::default(), types: PhantomData }
+    }
+}
+
+impl<S: State, N, C> Clone for NodeOptions<S, N, C> {
+    fn clone(&self) -> Self {
+        Self { row: self.row.clone(), types: PhantomData }
+    }
+}
+
 impl<S: State, N, C> fmt::Debug for NodeOptions<S, N, C> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("NodeOptions").field("asks", &self.declared.asks.keys()).finish_non_exhaustive()
+        f.debug_struct("NodeOptions").field("asks", &self.row.declared.asks.keys()).finish_non_exhaustive()
     }
 }
 
@@ -97,45 +102,45 @@ impl<S: State, N, C> NodeOptions<S, N, C> {
     pub fn asks<I: Interrupt>(mut self) -> Self {
         let (type_name, answer) = (std::any::type_name::<I>(), std::any::type_name::<I::Resume>());
         let asks = DeclaredQuestion { type_name, answer, take: encode_checked::<I>, shows: Shows::of::<I>() };
-        self.declared.asks.entry(I::NAME).or_default().push(asks);
+        self.row.declared.asks.entry(I::NAME).or_default().push(asks);
         self
     }
 
     /// Lets the node ask questions of any type, whose answers are not checked before the node receives them.
     pub fn asks_anything(mut self) -> Self {
-        self.declared.asks_anything = true;
+        self.row.declared.asks_anything = true;
         self
     }
 
     /// Declares a signal the node may [receive](Ctx::receive).
     pub fn receives<T: Signal>(mut self) -> Self {
-        self.declared.receives.insert(T::NAME, Receives::of::<T>());
+        self.row.declared.receives.insert(T::NAME, Receives::of::<T>());
         self
     }
 
     /// Adds a retry policy; of several, the first that matches the failure is used.
     pub fn retry(mut self, policy: RetryPolicy) -> Self {
-        self.execution.retry.push(policy);
+        self.row.execution.retry.push(policy);
         self
     }
 
     /// Limits the duration of an attempt.
     pub fn timeout(mut self, limit: Duration) -> Self {
-        self.execution.timeout = Some(limit);
+        self.row.execution.timeout = Some(limit);
         self
     }
 
     /// Limits the time an attempt may be silent. Events, [`Ctx::heartbeat`], and finished tasks of its subgraphs count as
     /// activity.
     pub fn idle_timeout(mut self, limit: Duration) -> Self {
-        self.execution.idle_timeout = Some(limit);
+        self.row.execution.idle_timeout = Some(limit);
         self
     }
 
     /// Takes the result from the graph's cache if the node has run on equal input before. The graph gets its cache by
     /// [`with_cache`](crate::graph::CompiledGraph::with_cache); without one the node always runs.
     pub fn cache(mut self, policy: CachePolicy) -> Self {
-        self.execution.cache = Some(policy);
+        self.row.execution.cache = Some(policy);
         self
     }
 
@@ -145,14 +150,17 @@ impl<S: State, N, C> NodeOptions<S, N, C> {
     /// apply to it. Once it has started, only the handler runs again, with the node's error. LangGraph: `error_handler`.
     pub fn on_error<F, Fut, O, E>(mut self, handler: F) -> Self
     where
+        N: NodeId,
+        C: Send + Sync + 'static,
         F: Fn(Arc<S>, Failure, Ctx<C>) -> Fut + Send + Sync + 'static,
         Fut: Future<Output = Result<O, E>> + Send + 'static,
         O: IntoCommand<S, N>,
         E: Into<NodeError>,
     {
-        self.on_error = Some(Arc::new(move |state, failure, ctx| {
+        self.row.on_error = Some(Arc::new(move |state: &AnyState, failure, task| {
+            let (Some(ctx), Some(state)) = (Ctx::of(task), state.typed()) else { return other_types() };
             let ended = handler(state, failure, ctx);
-            Box::pin(async move { ended.await.map(O::into_command).map_err(E::into) })
+            Box::pin(async move { ended.await.map(|ok| ok.into_command().into()).map_err(E::into) })
         }));
         self
     }
@@ -161,7 +169,7 @@ impl<S: State, N, C> NodeOptions<S, N, C> {
     /// node runs beside them, and again after them if an edge leads from the worker to it. To wait for a fan-out, let only
     /// the last workers lead to it. LangGraph: `defer=True`.
     pub fn defer(mut self) -> Self {
-        self.defer = true;
+        self.row.defer = true;
         self
     }
 
@@ -180,7 +188,7 @@ impl<S: State, N, C> NodeOptions<S, N, C> {
     ///     .add_node(Step::Review, review.group("model", 4));
     /// ```
     pub fn group(mut self, name: impl Into<String>, limit: usize) -> Self {
-        self.group = Some((name.into(), limit));
+        self.row.group = Some((name.into(), limit));
         self
     }
 
@@ -188,32 +196,35 @@ impl<S: State, N, C> NodeOptions<S, N, C> {
     /// ([`effect`](Ctx::effect), [`record`](Ctx::record), [`now`](Ctx::now), [`random`](Ctx::random), questions, calls of
     /// graphs). A verifying replay runs such bodies over the records; for others it uses the recorded writes.
     pub fn replayable(mut self) -> Self {
-        self.execution.replayable = true;
+        self.row.execution.replayable = true;
         self
     }
 
     /// Marks the body as a subgraph: its own nodes decide whether they are replayable.
     pub(crate) fn of_subgraph(mut self) -> Self {
-        (self.execution.replayable, self.subgraph) = (true, true);
+        (self.row.execution.replayable, self.row.subgraph) = (true, true);
         self
     }
 
     /// Names the channels the node reads: its cache key, its events and verifying replays use only these.
     pub fn reads(mut self, channels: impl IntoIterator<Item = impl Into<String>>) -> Self {
-        self.reads = Some(channels.into_iter().map(Into::into).collect());
+        self.row.reads = Some(channels.into_iter().map(Into::into).collect());
         self
     }
 
     /// Adds tags to the [metadata](crate::graph::MessageMetadata) of the messages that the node emits, for stream readers
     /// that filter by them. LangGraph: `tags` of a model.
     pub fn tags(mut self, tags: impl IntoIterator<Item = impl Into<String>>) -> Self {
-        self.tags.extend(tags.into_iter().map(Into::into));
+        self.row.tags.extend(tags.into_iter().map(Into::into));
         self
     }
 
     /// Declares the targets of the node's [`Command`]s; any other goto is an error. LangGraph: `destinations`.
-    pub fn goes_to(mut self, targets: impl Into<Target<N>>) -> Self {
-        self.destinations.get_or_insert_default().push(targets.into());
+    pub fn goes_to(mut self, targets: impl Into<Target<N>>) -> Self
+    where
+        N: NodeId,
+    {
+        self.row.destinations.get_or_insert_default().push(targets.into().named());
         self
     }
 }

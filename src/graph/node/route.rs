@@ -6,8 +6,9 @@ use std::marker::PhantomData;
 use strum::IntoEnumIterator;
 
 use super::command::{END, Target, Worker};
-use super::id::NodeId;
-use crate::graph::state::Payload;
+use super::id::{Name, NodeId};
+use crate::graph::context::AnyContext;
+use crate::graph::state::{AnyState, Payload};
 
 /// The outcome enum of a router. `compile()` enumerates every variant (payloads are filled by `Default`), so edges are
 /// exact, sends included. LangGraph: the `path_map` of `add_conditional_edges`.
@@ -187,6 +188,17 @@ pub enum Declared<N> {
     Anywhere,
 }
 
+impl<N: NodeId> Declared<N> {
+    pub(crate) fn named(self) -> Declared<Name> {
+        match self {
+            Self::Only(targets) => {
+                Declared::Only(targets.into_iter().map(|(label, target)| (label, target.named())).collect())
+            }
+            Self::Anywhere => Declared::Anywhere,
+        }
+    }
+}
+
 impl<N> Declared<N> {
     /// Adds a target.
     #[must_use]
@@ -254,4 +266,4 @@ impl<N> From<Vec<(String, Target<N>)>> for Declared<N> {
     }
 }
 
-pub(crate) type Choose<S, N, C> = Box<dyn Fn(&S, &C) -> Target<N> + Send + Sync>;
+pub(crate) type Choose = Box<dyn Fn(&AnyState, &AnyContext) -> Option<Target<Name>> + Send + Sync>;

@@ -7,8 +7,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
 
-use super::command::Ended;
-use crate::graph::state::{Boxed, State};
+use super::command::AnyEnded;
+use crate::graph::state::Boxed;
 
 /// Polls longer than this delay other tasks and timeouts.
 const LIMIT: Duration = Duration::from_millis(100);
@@ -32,14 +32,14 @@ impl Longest {
     }
 }
 
-pub(crate) struct TimedBody<S: State, N> {
-    pub body: Boxed<'static, Ended<S, N>>,
+pub(crate) struct TimedBody {
+    pub body: Boxed<'static, AnyEnded>,
     pub node: Arc<str>,
     pub longest: Arc<Longest>,
 }
 
-impl<S: State, N> Future for TimedBody<S, N> {
-    type Output = Ended<S, N>;
+impl Future for TimedBody {
+    type Output = AnyEnded;
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         let began = Instant::now();

@@ -14,45 +14,44 @@ use crate::graph::build::Table;
 use crate::graph::context::{Answers, EarlierQuestion, Known};
 use crate::graph::error::{Incompatibility, RunError};
 use crate::graph::interrupt::{AnyQuestion, InterruptId, Question, Shows, Terms};
-use crate::graph::node::NodeId;
 use crate::graph::records::{CheckpointInfo, Mapping, NEW_LINE, ORIGIN, Reader, START_NODE, Tasks};
-use crate::graph::state::{Mask, State, Writes, reading};
+use crate::graph::state::{AnyState, AnyWrites, Mask};
 use crate::graph::superstep::{
     Finished, Position, Routing, Start, StoredChannels, StoredWrites, Task, TaskState, is_chunked,
 };
 
 impl Reader {
     /// Loads a checkpoint as a position.
-    pub(crate) async fn position<S: State, N: NodeId, C>(
+    pub(crate) async fn position(
         &self,
-        table: &Table<S, N, C>,
+        table: &Table,
         id: CheckpointId,
         record: CheckpointRecord,
-    ) -> Result<(Position<S>, Mapping), RunError> {
+    ) -> Result<(Position, Mapping), RunError> {
         self.position_by(table, id, record, Reading::Whole).await
     }
 
     /// Loads a checkpoint only to show it: channels that cannot be read are noted as incompatibilities, and the others
     /// are read.
-    pub(crate) async fn shown_position<S: State, N: NodeId, C>(
+    pub(crate) async fn shown_position(
         &self,
-        table: &Table<S, N, C>,
+        table: &Table,
         id: CheckpointId,
         record: CheckpointRecord,
-    ) -> Result<(Position<S>, Mapping), RunError> {
+    ) -> Result<(Position, Mapping), RunError> {
         self.position_by(table, id, record, Reading::Shown).await
     }
 
-    async fn position_by<S: State, N: NodeId, C>(
+    async fn position_by(
         &self,
-        table: &Table<S, N, C>,
+        table: &Table,
         id: CheckpointId,
         record: CheckpointRecord,
         reading: Reading,
-    ) -> Result<(Position<S>, Mapping), RunError> {
+    ) -> Result<(Position, Mapping), RunError> {
         let mapping = self.mapping(table, id, &record).await?;
         let (slots, carried) = self.slots(&record, &mapping).await?;
-        mapping.note_unclaimed::<S>(&table.schema, &carried);
+        mapping.note_unclaimed(&table.schema, &carried);
         let mut settled = self.shared(table, &record.namespace, slots, &mapping, reading).await?;
         let unread = std::mem::take(&mut settled.unread);
         let position = self.position_over(table, id, record, &mapping, carried, settled).await?;
@@ -61,15 +60,15 @@ impl Reader {
     }
 
     /// Loads a checkpoint over slots and a state that were read before.
-    pub(crate) async fn position_over<S: State, N: NodeId, C>(
+    pub(crate) async fn position_over(
         &self,
-        table: &Table<S, N, C>,
+        table: &Table,
         id: CheckpointId,
         record: CheckpointRecord,
         mapping: &Mapping,
         carried: Vec<CarriedRecord>,
-        settled: LoadedChannels<Arc<S>>,
-    ) -> Result<Position<S>, RunError> {
+        settled: LoadedChannels<Arc<AnyState>>,
+    ) -> Result<Position, RunError> {
         let LoadedChannels { state, slots, sizes, stale, mut owed, tails, unread: _ } = settled;
         let control = self.control(table, &record, mapping).await?;
         let start = match &record.control.start {
@@ -112,11 +111,11 @@ impl Reader {
 
     /// Returns true if logs hold entries after those of a position: another run continued from it, so the next one
     /// starts a new line.
-    pub(crate) async fn has_later_entries<S: State, N: NodeId, C>(
+    pub(crate) async fn has_later_entries(
         &self,
-        table: &Table<S, N, C>,
+        table: &Table,
         path: &str,
-        position: &Position<S>,
+        position: &Position,
     ) -> Result<bool, RunError> {
         let most = RowId { checkpoint: CheckpointId(u64::MAX), task: u32::MAX, slot: u32::MAX };
         for (at, slot) in position.channels.slots.iter().enumerate() {
@@ -131,9 +130,9 @@ impl Reader {
     }
 
     /// Returns the names of the tasks that a checkpoint plans, without reading its state and payloads.
-    pub(crate) async fn planned<S: State, N: NodeId, C>(
+    pub(crate) async fn planned(
         &self,
-        table: &Table<S, N, C>,
+        table: &Table,
         id: CheckpointId,
         mut record: CheckpointRecord,
     ) -> Result<Vec<String>, RunError> {
@@ -148,26 +147,26 @@ impl Reader {
         Ok(start.into_iter().chain(nodes).chain(sent).chain(mapping.lost().into_iter().map(|(_, name)| name)).collect())
     }
 
-    pub(crate) async fn start<S: State, N: NodeId, C>(
+    pub(crate) async fn start(
         &self,
-        table: &Table<S, N, C>,
+        table: &Table,
         path: &str,
         rows: &[WriteRecord],
         mapping: &Mapping,
-    ) -> Result<Start<S>, RunError> {
+    ) -> Result<Start, RunError> {
         let (writes, stored) = self.writes(table, path, rows, mapping).await?;
         Ok(Start { writes, stored })
     }
 
     /// Reads a task's writes; those to channels that are gone, or never saved, are left out. Writes to unknown channels
     /// are rows only.
-    async fn writes<S: State, N: NodeId, C>(
+    async fn writes(
         &self,
-        table: &Table<S, N, C>,
+        table: &Table,
         path: &str,
         stored: &[WriteRecord],
         mapping: &Mapping,
-    ) -> Result<(Writes<S>, StoredWrites), RunError> {
+    ) -> Result<(AnyWrites, StoredWrites), RunError> {
         let (mut kept, mut keys) = (vec![], vec![]);
         for write in stored {
             let (Some(channel), Some(row)) = (mapping.noted_as(write.channel), write.row) else { continue };
@@ -179,8 +178,8 @@ impl Reader {
                 mapping.present_key(table, path, channel, overwrite, row),
             ));
         }
-        let channels = S::channels(&table.schema);
-        let (mut writes, mut rows_now) = (Writes::default(), StoredWrites::with_capacity(kept.len()));
+        let channels = table.schema.channels();
+        let (mut writes, mut rows_now) = (AnyWrites::default(), StoredWrites::with_capacity(kept.len()));
         let (stored, present): (Vec<Key>, Vec<Key>) = keys.into_iter().unzip();
         let rows = self.rows(stored.clone()).await?;
         for (((write, bytes), stored), present) in kept.iter().zip(rows).zip(stored).zip(present) {
@@ -193,7 +192,7 @@ impl Reader {
             if is_chunked(channel_now.stored(), write.overwrite, bytes.len() as u64) {
                 rows_now.chunked.extend_from_slice(&bytes);
             }
-            match reading::decode_write::<S>(&table.schema, at, write.overwrite, &bytes) {
+            match table.schema.decode_write(at, write.overwrite, &bytes) {
                 Ok(write) => writes.0.push(write),
                 Err(misread) => mapping.note(Incompatibility::Value(Box::new(self.unread(
                     &channel(table, at),
@@ -206,13 +205,13 @@ impl Reader {
     }
 
     /// Reads the result of a task.
-    pub(crate) async fn finished<S: State, N: NodeId, C>(
+    pub(crate) async fn finished(
         &self,
-        table: &Table<S, N, C>,
+        table: &Table,
         path: &str,
         record: &TaskRecord,
         mapping: &Mapping,
-    ) -> Result<Finished<S>, RunError> {
+    ) -> Result<Finished, RunError> {
         let (writes, stored) = self.writes(table, path, &record.writes, mapping).await?;
         let targets = record.targets.iter().filter_map(|at| by_edge(table, mapping, *at, None));
         Ok(Finished {
@@ -232,11 +231,7 @@ impl Reader {
         })
     }
 
-    pub(crate) async fn questions<S: State, N: NodeId, C>(
-        &self,
-        table: &Table<S, N, C>,
-        of: &TaskRecord,
-    ) -> Result<Vec<Question>, RunError> {
+    pub(crate) async fn questions(&self, table: &Table, of: &TaskRecord) -> Result<Vec<Question>, RunError> {
         let records = &of.questions;
         let rows = self.rows(records.iter().map(|record| Key::Row(record.payload)).collect()).await?;
         let question = |(record, payload): (&QuestionRecord, Vec<u8>)| Question {
@@ -275,11 +270,11 @@ impl Reader {
     }
 
     /// Counts the effects of tasks that a killed process left without a record.
-    pub(crate) async fn restore_effects<S: State>(
+    pub(crate) async fn restore_effects(
         &self,
         id: CheckpointId,
         path: &str,
-        tasks: &mut [Task<S>],
+        tasks: &mut [Task],
         mapping: &Mapping,
     ) -> Result<(), RunError> {
         if !path.is_empty() || tasks.iter().all(|task| task.is_done() || task.node == START_NODE) {
@@ -300,11 +295,11 @@ impl Reader {
     }
 
     /// Restores the planned tasks of a position from their records.
-    pub(crate) async fn restore<S: State, N: NodeId, C>(
+    pub(crate) async fn restore(
         &self,
-        table: &Table<S, N, C>,
+        table: &Table,
         path: &str,
-        tasks: &mut [Task<S>],
+        tasks: &mut [Task],
         records: Tasks,
         mapping: &Mapping,
     ) -> Result<(), RunError> {
@@ -356,11 +351,11 @@ fn answered(
     (answer.place, (EarlierQuestion { asker, name, payload: None, here: row.checkpoint == checkpoint }, row))
 }
 
-pub(crate) async fn position<S: State, N: NodeId, C>(
+pub(crate) async fn position(
     reader: &Reader,
-    table: &Table<S, N, C>,
+    table: &Table,
     id: CheckpointId,
-) -> Result<(Position<S>, Mapping), RunError> {
+) -> Result<(Position, Mapping), RunError> {
     let unknown = || RunError::UnknownCheckpoint { thread: reader.thread.clone(), checkpoint: id };
     let record = reader.record(id).await?.ok_or_else(unknown)?;
     reader.position(table, id, record).await

@@ -7,9 +7,8 @@ use crate::checkpoint::panics::caught;
 use crate::checkpoint::{ChannelShape, CheckpointId, Key, LogRange, RowId, Slot};
 use crate::graph::build::Table;
 use crate::graph::error::RunError;
-use crate::graph::node::NodeId;
 use crate::graph::records::{Mapping, Puts, Reader};
-use crate::graph::state::{Channel, Merge, Misread, State, reading};
+use crate::graph::state::{AnyState, AnyWrite, Channel, Merge, Misread};
 use crate::graph::superstep::LogTail;
 
 /// Rules whose log entries are parts of one list.
@@ -17,20 +16,20 @@ const LISTS: [&str; 2] = ["append", "delta_append"];
 
 impl Reader {
     /// Reads the values that are stored in a log.
-    pub(super) async fn logs<S: State, N: NodeId, C>(
+    pub(super) async fn logs(
         &self,
-        table: &Table<S, N, C>,
+        table: &Table,
         path: &str,
         at: usize,
         (mapping, how): (&Mapping, Reading),
-        settled: &mut LoadedChannels<S>,
+        settled: &mut LoadedChannels<AnyState>,
     ) -> Result<(), RunError> {
         let Slot::Log { full, ranges, .. } = &settled.slots[at] else { return Ok(()) };
         if ranges.is_empty() {
             return Ok(());
         }
         settled.sizes[at] += ranges.iter().map(|range| range.bytes).sum::<u64>();
-        let (full, ranges, known) = (*full, ranges.clone(), &S::channels(&table.schema)[at]);
+        let (full, ranges, known) = (*full, ranges.clone(), &table.schema.channels()[at]);
         let now = log_name(table, path, at);
         let Some(source) = mapping.source(at as u32) else {
             for range in &ranges {
@@ -48,9 +47,9 @@ impl Reader {
             settled.stale.insert(at);
             let entries = entries().map(|(_, bytes)| bytes.to_vec()).collect();
             let list = self.list(&source.channel, full, entries).await?.map_err(unreadable)?;
-            return reading::take_list::<S>(&table.schema, &mut settled.state, at, &list).map_err(unreadable);
+            return table.schema.take_list(&mut settled.state, at, &list).map_err(unreadable);
         }
-        let (writes, misread) = decoded::<S, N, C>(table, at, entries());
+        let (writes, misread) = decoded(table, at, entries());
         self.applied(table, known, &mut settled.state, writes.into_iter())?;
         misread.map_or(Ok(()), |misread| Err(unreadable(misread)))?;
         if source.log != now {
@@ -61,34 +60,34 @@ impl Reader {
     }
 
     /// Applies the entries of a range to a state of the version that stored them. Returns the entries.
-    pub(super) async fn added<S: State, N: NodeId, C>(
+    pub(super) async fn added(
         &self,
-        table: &Table<S, N, C>,
+        table: &Table,
         path: &str,
         (id, at): (CheckpointId, usize),
         range: &LogRange,
-        state: &mut S,
+        state: &mut AnyState,
     ) -> Result<LogEntries, RunError> {
-        let (log, known) = (log_name(table, path, at), &S::channels(&table.schema)[at]);
+        let (log, known) = (log_name(table, path, at), &table.schema.channels()[at]);
         let read = self.entries(&log, known, range).await?;
-        let (writes, misread) = decoded::<S, N, C>(table, at, read.iter());
+        let (writes, misread) = decoded(table, at, read.iter());
         self.applied(table, known, state, writes.into_iter())?;
         misread.map_or(Ok(read), |misread| Err(self.unreadable(&channel(table, at), id, misread)))
     }
 
     /// Sets a list to that of a newer state without the entries of these ranges. Returns false if it cannot.
-    pub(super) async fn shortened<S: State, N: NodeId, C>(
+    pub(super) async fn shortened(
         &self,
-        table: &Table<S, N, C>,
+        table: &Table,
         path: &str,
         at: usize,
-        (newer, added): (&S, &[LogRange]),
-        state: &mut S,
+        (newer, added): (&AnyState, &[LogRange]),
+        state: &mut AnyState,
     ) -> Result<bool, RunError> {
-        let (log, known) = (log_name(table, path, at), &S::channels(&table.schema)[at]);
+        let (log, known) = (log_name(table, path, at), &table.schema.channels()[at]);
         let entries = self.all_entries(&log, known, added).await?;
-        let (writes, misread) = decoded::<S, N, C>(table, at, entries.iter().flat_map(LogEntries::iter));
-        Ok(misread.is_none() && state.reset_without(at, newer, &writes))
+        let (writes, misread) = decoded(table, at, entries.iter().flat_map(LogEntries::iter));
+        Ok(misread.is_none() && state.reset_without(&table.schema, at, newer, &writes))
     }
 
     async fn all_entries(
@@ -104,12 +103,12 @@ impl Reader {
         Ok(entries)
     }
 
-    fn applied<S: State, N: NodeId, C>(
+    fn applied(
         &self,
-        table: &Table<S, N, C>,
+        table: &Table,
         known: &Channel,
-        state: &mut S,
-        mut writes: impl Iterator<Item = S::Write>,
+        state: &mut AnyState,
+        mut writes: impl Iterator<Item = AnyWrite>,
     ) -> Result<(), RunError> {
         let mut merge = Merge::default();
         let applied = caught(|| {
@@ -139,7 +138,7 @@ impl Reader {
     }
 }
 
-impl<S> LoadedChannels<S> {
+impl<V> LoadedChannels<V> {
     /// Notes chunks of a log's entries that are in none, and the entries left over.
     fn chunk(&mut self, at: usize, (chunks, tail): (Puts, LogTail)) {
         self.owed.extend(chunks);
@@ -148,14 +147,14 @@ impl<S> LoadedChannels<S> {
 }
 
 /// Decodes the entries of a log as writes, up to the first that cannot be read.
-fn decoded<'a, S: State, N: NodeId, C>(
-    table: &Table<S, N, C>,
+fn decoded<'a>(
+    table: &Table,
     at: usize,
     entries: impl Iterator<Item = (RowId, &'a [u8])>,
-) -> (Vec<S::Write>, Option<Misread>) {
+) -> (Vec<AnyWrite>, Option<Misread>) {
     let mut writes = Vec::with_capacity(entries.size_hint().0);
     for (_, bytes) in entries {
-        match reading::decode_write::<S>(&table.schema, at, false, bytes) {
+        match table.schema.decode_write(at, false, bytes) {
             Ok(write) => writes.push(write),
             Err(misread) => return (writes, Some(misread)),
         }

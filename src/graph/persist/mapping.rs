@@ -9,34 +9,28 @@ use crate::checkpoint::{
 };
 use crate::graph::build::Table;
 use crate::graph::error::{Incompatibility, RunError};
-use crate::graph::node::NodeId;
 use crate::graph::records::claims::claims;
 use crate::graph::records::mapping::logged;
 use crate::graph::records::{Claim, Mapping, Other, Reader, StoredChannel};
-use crate::graph::state::State;
 
 impl Mapping {
     /// Returns the mapping of records that the present graph has stored.
-    pub(crate) fn same<S: State, N: NodeId, C>(
-        table: &Table<S, N, C>,
-        at: CheckpointId,
-        carried: Vec<CarriedRecord>,
-    ) -> Self {
-        let (channels, nodes) = (S::channels(&table.schema).len(), table.nodes.len());
+    pub(crate) fn same(table: &Table, at: CheckpointId, carried: Vec<CarriedRecord>) -> Self {
+        let (channels, nodes) = (table.schema.channels().len(), table.nodes.len());
         Self { at, other: None, channels, nodes, carried, noted: Mutex::default() }
     }
 
     /// Returns the present name of a stored node, or its stored name.
-    pub(crate) fn name_now<S: State, N: NodeId, C>(&self, table: &Table<S, N, C>, at: u32) -> String {
+    pub(crate) fn name_now(&self, table: &Table, at: u32) -> String {
         self.node(at).map_or_else(|name| name, |at| table.row(at).name.to_string())
     }
 
     /// Returns true if a stored write replaces the value of its present channel; none if the channel cannot apply it.
-    pub(crate) fn taken_as<S: State, N: NodeId, C>(&self, table: &Table<S, N, C>, write: &WriteRecord) -> Option<bool> {
+    pub(crate) fn taken_as(&self, table: &Table, write: &WriteRecord) -> Option<bool> {
         let (Some(stored), Some(now)) = (self.stored_channel(write.channel), self.channel(write.channel)) else {
             return Some(write.overwrite);
         };
-        let now = &S::channels(&table.schema)[now as usize];
+        let now = &table.schema.channels()[now as usize];
         let taken = taken_as(&stored.channel, now, write.overwrite);
         if taken.is_none() {
             let (channel, stored) = (now.name().to_owned(), stored.channel.rule.clone());
@@ -46,14 +40,7 @@ impl Mapping {
     }
 
     /// Returns the stored key of a write's value, by the present index of its channel.
-    pub(crate) fn row_key<S: State, N: NodeId, C>(
-        &self,
-        table: &Table<S, N, C>,
-        path: &str,
-        channel: u32,
-        overwrite: bool,
-        row: RowId,
-    ) -> Key {
+    pub(crate) fn row_key(&self, table: &Table, path: &str, channel: u32, overwrite: bool, row: RowId) -> Key {
         match self.source(channel) {
             Some(stored) => logged(&stored.channel, &stored.log, overwrite, row),
             None => self.present_key(table, path, channel, overwrite, row),
@@ -61,14 +48,7 @@ impl Mapping {
     }
 
     /// Returns the key of a write's value in the present graph.
-    pub(crate) fn present_key<S: State, N: NodeId, C>(
-        &self,
-        table: &Table<S, N, C>,
-        path: &str,
-        channel: u32,
-        overwrite: bool,
-        row: RowId,
-    ) -> Key {
+    pub(crate) fn present_key(&self, table: &Table, path: &str, channel: u32, overwrite: bool, row: RowId) -> Key {
         let Some(carried) = channel.checked_sub(self.channels as u32) else {
             return row_key(table, path, channel as usize, overwrite, row);
         };
@@ -77,7 +57,7 @@ impl Mapping {
     }
 
     /// Returns a task's record in present indexes.
-    pub(crate) fn translated<S: State, N: NodeId, C>(&self, table: &Table<S, N, C>, record: &TaskRecord) -> TaskRecord {
+    pub(crate) fn translated(&self, table: &Table, record: &TaskRecord) -> TaskRecord {
         let write = |write: &WriteRecord| {
             let (channel, overwrite) = (self.noted_as(write.channel)?, self.taken_as(table, write)?);
             Some(WriteRecord { channel, overwrite, ..*write })
@@ -95,13 +75,13 @@ impl Mapping {
 }
 
 impl Reader {
-    pub(crate) async fn mapping<S: State, N: NodeId, C>(
+    pub(crate) async fn mapping(
         &self,
-        table: &Table<S, N, C>,
+        table: &Table,
         at: CheckpointId,
         record: &CheckpointRecord,
     ) -> Result<Mapping, RunError> {
-        let known = S::channels(&table.schema);
+        let known = table.schema.channels();
         if record.shape == table.identity.fingerprint {
             return Ok(Mapping::same(table, at, record.carried.clone()));
         }
@@ -112,7 +92,7 @@ impl Reader {
         let carried =
             carried.map(|carried| StoredChannel { log: carried.log.clone(), channel: carried.channel.clone() });
         let stood: Vec<StoredChannel> = live.chain(carried).collect();
-        let claims = claims(&stood, known, &S::removed(&table.schema));
+        let claims = claims(&stood, known, &table.schema.removed());
         let nodes = shape.nodes.iter().map(|name| table.now(name)).collect();
         let carried = stood.iter().zip(&claims).filter(|(_, claim)| matches!(claim, Claim::Carried(_)));
         let carried = carried.map(|(stood, _)| CarriedRecord {

@@ -6,28 +6,21 @@ use crate::checkpoint::{
 };
 use crate::graph::build::Table;
 use crate::graph::error::RunError;
-use crate::graph::node::NodeId;
 use crate::graph::records::{Durability, Puts, Recorder};
-use crate::graph::state::{Mask, State, Stored, Writes, value};
+use crate::graph::state::{AnyWrites, Mask, Stored, value};
 use crate::graph::superstep::{Control, Finished, Packet, Position, StoredWrites, Task, is_chunked};
 
 /// Returns the key of a row. Entries of a log have a key range of their own; an overwrite of a log is a value, not an
 /// entry.
-pub(crate) fn row_key<S: State, N: NodeId, C>(
-    table: &Table<S, N, C>,
-    path: &str,
-    channel: usize,
-    overwrite: bool,
-    row: RowId,
-) -> Key {
-    match S::channels(&table.schema)[channel].stored() {
+pub(crate) fn row_key(table: &Table, path: &str, channel: usize, overwrite: bool, row: RowId) -> Key {
+    match table.schema.channels()[channel].stored() {
         Stored::Log | Stored::Delta if !overwrite => Key::Log { channel: log_name(table, path, channel), row },
         _ => Key::Row(row),
     }
 }
 
 /// Returns the log of a channel; each subgraph has logs of its own.
-pub(crate) fn log_name<S: State, N: NodeId, C>(table: &Table<S, N, C>, path: &str, channel: usize) -> String {
+pub(crate) fn log_name(table: &Table, path: &str, channel: usize) -> String {
     log_of(path, table.channel(channel))
 }
 
@@ -35,11 +28,7 @@ pub(crate) fn log_of(path: &str, name: &str) -> String {
     if path.is_empty() { name.to_owned() } else { format!("{path}\u{0}{name}") }
 }
 
-pub(crate) fn sends<S: State, N: NodeId, C>(
-    table: &Table<S, N, C>,
-    sends: &[(u32, Packet)],
-    puts: &mut Puts,
-) -> Result<Vec<SendRecord>, RunError> {
+pub(crate) fn sends(table: &Table, sends: &[(u32, Packet)], puts: &mut Puts) -> Result<Vec<SendRecord>, RunError> {
     let mut records = Vec::with_capacity(sends.len());
     for (node, packet) in sends {
         let bytes = packet.payload.encode()?;
@@ -57,25 +46,25 @@ pub(crate) fn sends<S: State, N: NodeId, C>(
 }
 
 /// Encodes a task's writes, one row each.
-pub(crate) fn rows<S: State, N: NodeId, C>(
-    table: &Table<S, N, C>,
+pub(crate) fn rows(
+    table: &Table,
     path: &str,
     made_by: (CheckpointId, u32),
-    writes: &Writes<S>,
+    writes: &AnyWrites,
     puts: &mut Puts,
 ) -> Result<StoredWrites, RunError> {
     let mut rows = StoredWrites::with_capacity(writes.0.len());
     for (slot, write) in (0u32..).zip(&writes.0) {
-        let channel = S::channel_of(write);
-        let overwrite = S::overwrites(write);
-        let stored = S::channels(&table.schema)[channel].stored();
+        let channel = write.channel();
+        let overwrite = write.overwrites();
+        let stored = table.schema.channels()[channel].stored();
         let record = WriteRecord { channel: channel as u32, overwrite, row: None };
         if stored == Stored::Never {
             rows.push(record, 0);
             continue;
         }
         let row = RowId { checkpoint: made_by.0, task: made_by.1, slot };
-        let bytes = value::encode_write::<S>(&table.schema, write)?;
+        let bytes = table.schema.encode_write(write)?;
         let size = bytes.len() as u64;
         rows.push(WriteRecord { row: Some(row), ..record }, size);
         if is_chunked(stored, overwrite, size) {
@@ -87,12 +76,7 @@ pub(crate) fn rows<S: State, N: NodeId, C>(
 }
 
 /// Encodes the sends of a finished task and returns its record.
-pub(crate) fn result<S: State, N: NodeId, C>(
-    table: &Table<S, N, C>,
-    task: &Task<S>,
-    done: &Finished<S>,
-    puts: &mut Puts,
-) -> Result<TaskRecord, RunError> {
+pub(crate) fn result(table: &Table, task: &Task, done: &Finished, puts: &mut Puts) -> Result<TaskRecord, RunError> {
     Ok(TaskRecord {
         status: TaskStatus::Done,
         writes: done.stored.rows.clone(),
@@ -107,9 +91,9 @@ pub(crate) fn result<S: State, N: NodeId, C>(
 
 /// Encodes a position as a checkpoint, together with the graph's shape and the thread's own record if the store does
 /// not have them.
-pub(crate) fn checkpoint<S: State, N: NodeId, C>(
-    table: &Table<S, N, C>,
-    pos: &mut Position<S>,
+pub(crate) fn checkpoint(
+    table: &Table,
+    pos: &mut Position,
     path: &str,
     recorder: &Recorder,
     puts: &mut Puts,
@@ -140,13 +124,7 @@ pub(crate) fn checkpoint_key(path: &str, id: CheckpointId) -> Key {
 
 /// Returns the position as a record. Only channels that moved since the last complete map are written, unless those are
 /// most of them.
-fn record<S: State, N: NodeId, C>(
-    table: &Table<S, N, C>,
-    pos: &mut Position<S>,
-    path: &str,
-    epoch: u64,
-    whole: bool,
-) -> CheckpointRecord {
+fn record(table: &Table, pos: &mut Position, path: &str, epoch: u64, whole: bool) -> CheckpointRecord {
     let few = pos.channels.slots.len() <= 16 || pos.channels.moved.count() * 2 > pos.channels.slots.len();
     let whole = whole || few || pos.channels.base.is_none();
     let slot = |at: usize| (at as u32, pos.channels.slots[at].clone());

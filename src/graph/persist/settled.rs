@@ -6,14 +6,13 @@ use std::sync::Arc;
 use crate::checkpoint::{CarriedRecord, ChannelShape, CheckpointId, CheckpointRecord, Key, LogRange, Slot};
 use crate::graph::build::Table;
 use crate::graph::error::{RunError, Unreadable};
-use crate::graph::node::NodeId;
 use crate::graph::records::{Claim, KnownState, KnownValues, Mapping, Puts, Reader, growth};
-use crate::graph::state::{Channel, Mask, Misread, SETS, State, Stored, reading};
+use crate::graph::state::{AnySchema, AnyState, Channel, Mask, Misread, SETS, Stored};
 use crate::graph::superstep::LogTail;
 
 /// The channels of a checkpoint.
-pub(crate) struct LoadedChannels<S> {
-    pub state: S,
+pub(crate) struct LoadedChannels<V> {
+    pub state: V,
     pub slots: Vec<Slot>,
     /// Stored size of each channel's value in bytes, as far as it was read.
     pub sizes: Vec<u64>,
@@ -50,14 +49,14 @@ pub(crate) fn taken_as(stored: &ChannelShape, now: &Channel, overwrite: bool) ->
     }
 }
 
-impl<S> LoadedChannels<S> {
+impl<V> LoadedChannels<V> {
     /// Returns a state that this version of the graph has stored.
-    pub(crate) fn of(slots: Vec<Slot>, state: S) -> Self {
+    pub(crate) fn of(slots: Vec<Slot>, state: V) -> Self {
         let (sizes, tails) = (vec![0; slots.len()], BTreeMap::new());
         Self { state, sizes, slots, stale: Mask::default(), owed: vec![], tails, unread: vec![] }
     }
 
-    pub(crate) fn shared(self) -> LoadedChannels<Arc<S>> {
+    pub(crate) fn shared(self) -> LoadedChannels<Arc<V>> {
         let Self { state, slots, sizes, stale, owed, tails, unread } = self;
         LoadedChannels { state: Arc::new(state), slots, sizes, stale, owed, tails, unread }
     }
@@ -108,18 +107,18 @@ impl Reader {
     }
 
     /// Loads the state that slots describe. A reader that keeps values reads those that changed since the last one.
-    pub(crate) async fn shared<S: State, N: NodeId, C>(
+    pub(crate) async fn shared(
         &self,
-        table: &Table<S, N, C>,
+        table: &Table,
         path: &str,
         slots: Vec<Slot>,
         mapping: &Mapping,
         how: Reading,
-    ) -> Result<LoadedChannels<Arc<S>>, RunError> {
+    ) -> Result<LoadedChannels<Arc<AnyState>>, RunError> {
         let Some(known) = self.known.as_ref().filter(|_| mapping.is_same()) else {
             return Ok(self.settled(table, path, slots, mapping, how).await?.shared());
         };
-        let last = known.get::<S>(path);
+        let last = known.get(path);
         if let Some(last) = last.as_ref().filter(|last| last.slots == slots) {
             let sizes = last.sizes.clone();
             return Ok(LoadedChannels { sizes, ..LoadedChannels::of(slots, Arc::clone(&last.state)) });
@@ -142,12 +141,12 @@ impl Reader {
     }
 
     /// Takes lists from the newer state that was read last, without the entries that were added since.
-    async fn shorten<S: State, N: NodeId, C>(
+    async fn shorten(
         &self,
-        table: &Table<S, N, C>,
+        table: &Table,
         path: &str,
-        last: &KnownState<S>,
-        settled: &mut LoadedChannels<S>,
+        last: &KnownState,
+        settled: &mut LoadedChannels<AnyState>,
         read: &mut Mask,
     ) -> Result<(), RunError> {
         let channels: Vec<usize> = read.iter().collect();
@@ -162,30 +161,30 @@ impl Reader {
     }
 
     /// Loads the state that slots describe.
-    pub(crate) async fn settled<S: State, N: NodeId, C>(
+    pub(crate) async fn settled(
         &self,
-        table: &Table<S, N, C>,
+        table: &Table,
         path: &str,
         slots: Vec<Slot>,
         mapping: &Mapping,
         how: Reading,
-    ) -> Result<LoadedChannels<S>, RunError> {
+    ) -> Result<LoadedChannels<AnyState>, RunError> {
         let all = (0..slots.len()).collect();
-        let settled = LoadedChannels::of(slots, S::empty(&table.schema));
+        let settled = LoadedChannels::of(slots, table.schema.empty());
         self.settle(table, (path, mapping), settled, &all, how).await
     }
 
     /// Reads channels of a state.
-    async fn settle<S: State, N: NodeId, C>(
+    async fn settle(
         &self,
-        table: &Table<S, N, C>,
+        table: &Table,
         (path, mapping): (&str, &Mapping),
-        mut settled: LoadedChannels<S>,
+        mut settled: LoadedChannels<AnyState>,
         read: &Mask,
         how: Reading,
-    ) -> Result<LoadedChannels<S>, RunError> {
+    ) -> Result<LoadedChannels<AnyState>, RunError> {
         self.values(table, mapping, &mut settled, read, how).await?;
-        for at in read.iter().filter(|at| *at < S::channels(&table.schema).len()) {
+        for at in read.iter().filter(|at| *at < table.schema.channels().len()) {
             if let Err(error) = self.logs(table, path, at, (mapping, how), &mut settled).await {
                 settled.note_unread(how, error)?;
             }
@@ -194,15 +193,15 @@ impl Reader {
     }
 
     /// Reads the values that are stored in a single row.
-    async fn values<S: State, N: NodeId, C>(
+    async fn values(
         &self,
-        table: &Table<S, N, C>,
+        table: &Table,
         mapping: &Mapping,
-        settled: &mut LoadedChannels<S>,
+        settled: &mut LoadedChannels<AnyState>,
         read: &Mask,
         how: Reading,
     ) -> Result<(), RunError> {
-        let channels = S::channels(&table.schema);
+        let channels = table.schema.channels();
         let (mut keys, mut places) = (vec![], vec![]);
         for (at, slot) in settled.slots.iter_mut().enumerate() {
             if channels[at].stored() == Stored::Never {
@@ -219,7 +218,7 @@ impl Reader {
             }
         }
         for (at, bytes) in places.into_iter().zip(self.rows(keys).await?) {
-            if let Err(misread) = reading::decode_channel::<S>(&table.schema, &mut settled.state, at, &bytes) {
+            if let Err(misread) = table.schema.decode_channel(&mut settled.state, at, &bytes) {
                 settled.note_unread(how, self.unreadable(&channel(table, at), mapping.at, misread))?;
             }
             settled.sizes[at] = bytes.len() as u64;
@@ -244,12 +243,8 @@ type Grown = Vec<(usize, LogRange)>;
 
 /// Returns a state with the values that are where they were in the `last` one, the channels to read, and the entries that
 /// were added to the others since.
-fn after<S: State>(
-    schema: &S::Schema,
-    slots: Vec<Slot>,
-    last: Option<&KnownState<S>>,
-) -> (LoadedChannels<S>, Mask, Grown) {
-    let mut settled = LoadedChannels::of(slots, S::empty(schema));
+fn after(schema: &AnySchema, slots: Vec<Slot>, last: Option<&KnownState>) -> (LoadedChannels<AnyState>, Mask, Grown) {
+    let mut settled = LoadedChannels::of(slots, schema.empty());
     let all: Mask = (0..settled.slots.len()).collect();
     let Some(last) = last else { return (settled, all, vec![]) };
     let (mut kept, mut read, mut grown) = (Mask::default(), Mask::default(), vec![]);
@@ -263,10 +258,10 @@ fn after<S: State>(
             None => drop(read.insert(at)),
         }
     }
-    if settled.state.reset(&kept, &last.state) {
+    if settled.state.reset(schema, &kept, &last.state) {
         return (settled, read, grown);
     }
-    (LoadedChannels::of(settled.slots, S::empty(schema)), all, vec![])
+    (LoadedChannels::of(settled.slots, schema.empty()), all, vec![])
 }
 
 /// Returns the entries that were added to a value; `None` if it is another one.
@@ -275,7 +270,7 @@ fn since(before: &Slot, now: &Slot) -> Option<Vec<LogRange>> {
 }
 
 /// Returns the name of a channel for errors.
-pub(super) fn channel<S: State, N: NodeId, C>(table: &Table<S, N, C>, at: usize) -> String {
+pub(super) fn channel(table: &Table, at: usize) -> String {
     format!("channel `{}`", table.channel(at))
 }
 

@@ -4,18 +4,17 @@
 use crate::checkpoint::{CheckpointRecord, JoinRecord, Key, SendRecord};
 use crate::graph::build::{Join, Table};
 use crate::graph::error::{Incompatibility, RunError};
-use crate::graph::node::NodeId;
 use crate::graph::records::{Mapping, Reader, SENT, START_NODE};
-use crate::graph::state::{Mask, State};
+use crate::graph::state::Mask;
 use crate::graph::superstep::{Control, Deferred, JoinState, LastRan, Packet, Trigger};
 
 const BY_SENDS: &str = "only sends start it now";
 const BY_EDGES: &str = "no send starts it now";
 
 impl Reader {
-    pub(crate) async fn control<S: State, N: NodeId, C>(
+    pub(crate) async fn control(
         &self,
-        table: &Table<S, N, C>,
+        table: &Table,
         record: &CheckpointRecord,
         mapping: &Mapping,
     ) -> Result<Control<Packet>, RunError> {
@@ -42,9 +41,9 @@ impl Reader {
         Ok(control)
     }
 
-    async fn waiting_sends<S: State, N: NodeId, C>(
+    async fn waiting_sends(
         &self,
-        table: &Table<S, N, C>,
+        table: &Table,
         sends: &[SendRecord],
         mapping: &Mapping,
     ) -> Result<Vec<(u32, Packet)>, RunError> {
@@ -66,9 +65,9 @@ impl Reader {
     }
 
     /// Reads the sends of a finished task.
-    pub(super) async fn sends<S: State, N: NodeId, C>(
+    pub(super) async fn sends(
         &self,
-        table: &Table<S, N, C>,
+        table: &Table,
         sends: &[SendRecord],
         mapping: &Mapping,
     ) -> Result<Vec<(u32, Packet)>, RunError> {
@@ -84,9 +83,9 @@ impl Reader {
     }
 
     /// Reads a send and its worker; or the worker's name, and the reason why it cannot be started.
-    fn packet<S: State, N: NodeId, C>(
+    fn packet(
         &self,
-        table: &Table<S, N, C>,
+        table: &Table,
         send: &SendRecord,
         bytes: &[u8],
         mapping: &Mapping,
@@ -110,12 +109,7 @@ impl Reader {
 }
 
 /// Returns the present node that an edge triggered or a task leads to. `planned`: the key of its planned task.
-pub(crate) fn by_edge<S: State, N: NodeId, C>(
-    table: &Table<S, N, C>,
-    mapping: &Mapping,
-    at: u32,
-    planned: Option<u32>,
-) -> Option<u32> {
+pub(crate) fn by_edge(table: &Table, mapping: &Mapping, at: u32, planned: Option<u32>) -> Option<u32> {
     let (name, misfit) = match mapping.node(at) {
         Ok(node) if table.row(node).body.by_edges() => return Some(node),
         Ok(node) => {
@@ -132,7 +126,7 @@ pub(crate) fn by_edge<S: State, N: NodeId, C>(
 }
 
 /// Triggers a node, deferred or not as it is declared in this version of the graph.
-fn trigger<S: State, N: NodeId, C>(table: &Table<S, N, C>, control: &mut Control<Packet>, waits: Deferred) {
+fn trigger(table: &Table, control: &mut Control<Packet>, waits: Deferred) {
     if table.wiring.deferred[waits.node as usize] {
         control.deferred.push(waits);
     } else {
@@ -141,13 +135,7 @@ fn trigger<S: State, N: NodeId, C>(table: &Table<S, N, C>, control: &mut Control
 }
 
 /// Restores a join: the one into the same node that waits for the same nodes, or for some of them.
-fn arrive<S: State, N: NodeId, C>(
-    table: &Table<S, N, C>,
-    mapping: &Mapping,
-    control: &mut Control<Packet>,
-    at: usize,
-    stored: &JoinRecord,
-) {
+fn arrive(table: &Table, mapping: &Mapping, control: &mut Control<Packet>, at: usize, stored: &JoinRecord) {
     let arrived = Mask::from_words(&stored.arrived);
     let (version, finished) = (stored.version, stored.finished);
     let Some(joins) = mapping.joins() else {
@@ -185,8 +173,8 @@ fn arrive<S: State, N: NodeId, C>(
 }
 
 /// Returns the join of these sources into a node; or the sources that it waits for besides.
-fn again<'a, S: State, N: NodeId, C>(
-    table: &'a Table<S, N, C>,
+fn again<'a>(
+    table: &'a Table,
     mapping: &Mapping,
     sources: &[u32],
     target: u32,

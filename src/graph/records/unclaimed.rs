@@ -4,21 +4,21 @@ use super::claims::Claim;
 use super::mapping::Mapping;
 use crate::checkpoint::{CarriedRecord, ChannelShape, Slot};
 use crate::graph::error::Incompatibility;
-use crate::graph::state::{Channel, State, Stored};
+use crate::graph::state::{AnySchema, Channel, Stored};
 
 /// The likeness, from 0 to 1, above which two names may mean the same.
 const ALIKE: f32 = 0.3;
 
 impl Mapping {
     /// Notes the stored channels that have values and no field, if there are fields that nothing was stored of.
-    pub(crate) fn note_unclaimed<S: State>(&self, schema: &S::Schema, along: &[CarriedRecord]) {
+    pub(crate) fn note_unclaimed(&self, schema: &AnySchema, along: &[CarriedRecord]) {
         let Some(other) = &self.other else { return };
         let is_new = |at: usize, channel: &Channel| {
             !channel.is_added()
                 && channel.stored() != Stored::Never
                 && !other.claims.contains(&Claim::Channel(at as u32))
         };
-        let channels = S::channels(schema).iter().enumerate();
+        let channels = schema.channels().iter().enumerate();
         let new: Vec<&Channel> =
             channels.filter(|(at, channel)| is_new(*at, channel)).map(|(_, channel)| channel).collect();
         if new.is_empty() {

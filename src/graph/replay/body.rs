@@ -9,35 +9,33 @@ use super::compare;
 use super::unsaved::Unsaved;
 use super::walk::StepRecord;
 use crate::checkpoint::TaskRecord;
-use crate::graph::context::{Comparison, Ctx, Difference, TaskCtx};
+use crate::graph::context::{Comparison, Difference, TaskCtx};
 use crate::graph::error::RunError;
-use crate::graph::node::NodeId;
 use crate::graph::records::{Journal, Reader, START_NODE};
 use crate::graph::run::perform::start;
 use crate::graph::run::{BodyOutcome, BodyResult, Run};
-use crate::graph::state::State;
-use crate::graph::state::channels::is_data_defined;
+use crate::graph::state::AnySchema;
 use crate::graph::superstep::{Finished, Routing};
 
 /// Reason a comparison ends: an error, or `None` for a difference that is already in the report.
 pub(crate) type Abort = Option<RunError>;
 
 /// The report of a replay, and the possible values of channels that are never saved.
-pub(crate) struct Evidence<'a, S: State> {
+pub(crate) struct Evidence<'a> {
     pub comparison: &'a Comparison,
-    pub unsaved: &'a Unsaved<S>,
+    pub unsaved: &'a Unsaved,
 }
 
-impl<S: State> Clone for Evidence<'_, S> {
+impl Clone for Evidence<'_> {
     fn clone(&self) -> Self {
         *self
     }
 }
 
-impl<S: State> Copy for Evidence<'_, S> {}
+impl Copy for Evidence<'_> {}
 
-impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
-    pub(crate) async fn load_journals(&mut self, step: &StepRecord<S>, reader: &Reader) -> Result<(), RunError> {
+impl Run {
+    pub(crate) async fn load_journals(&mut self, step: &StepRecord, reader: &Reader) -> Result<(), RunError> {
         if !self.is_root() {
             return Ok(());
         }
@@ -54,10 +52,10 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
     pub(crate) async fn replay_task(
         &mut self,
         at: usize,
-        recorded: &Finished<S>,
-        step: &StepRecord<S>,
-        replay: Evidence<'_, S>,
-    ) -> Result<Box<Finished<S>>, Abort> {
+        recorded: &Finished,
+        step: &StepRecord,
+        replay: Evidence<'_>,
+    ) -> Result<Box<Finished>, Abort> {
         let (node, comparison) = (self.step.tasks[at].node, replay.comparison);
         if node != START_NODE {
             let why = match self.skip_reason(at, recorded) {
@@ -71,7 +69,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
         }
         let mut now = without_routes(recorded);
         // Routers of data-defined graphs may read the object that a node returned, which is not recorded.
-        let blind = is_data_defined::<S>() || !now.routing.fires || recorded.cached;
+        let blind = self.table.schema.is_data_defined() || !now.routing.fires || recorded.cached;
         if blind || (node == START_NODE && self.step.tasks.len() > 1) {
             copy_routes(&mut now, recorded);
         } else if self.step.tasks.len() > 1 {
@@ -80,7 +78,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
         Ok(now)
     }
 
-    fn skip_reason(&self, at: usize, recorded: &Finished<S>) -> Option<&'static str> {
+    fn skip_reason(&self, at: usize, recorded: &Finished) -> Option<&'static str> {
         let (task, row) = (&self.step.tasks[at], self.table.row(self.step.tasks[at].node));
         if !row.options.execution.replayable {
             Some("it is not marked `.replayable()`")
@@ -97,16 +95,16 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
     fn route_with_siblings(
         &self,
         at: usize,
-        recorded: &Finished<S>,
-        now: &mut Finished<S>,
-        Evidence { comparison, unsaved }: Evidence<'_, S>,
+        recorded: &Finished,
+        now: &mut Finished,
+        Evidence { comparison, unsaved }: Evidence<'_>,
     ) -> Result<(), Abort> {
         let name = self.node_name(self.step.tasks[at].node);
         now.routing.is_done = true;
         let routed = self.route(at, now);
         let same = routed.is_ok() && compare::routes(&self.table, recorded, now).map_err(Some)?.is_none();
         if !same && unsaved.is_unknown(None) {
-            comparison.skips(self.spot(), &name, &unknown::<S>("its routers may read", unsaved, &self.table.schema));
+            comparison.skips(self.spot(), &name, &unknown("its routers may read", unsaved, &self.table.schema));
             copy_routes(now, recorded);
             return Ok(());
         }
@@ -120,10 +118,10 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
     async fn replay_body(
         &mut self,
         at: usize,
-        recorded: &Finished<S>,
-        step: &StepRecord<S>,
-        replay: Evidence<'_, S>,
-    ) -> Result<Result<Box<Finished<S>>, String>, Abort> {
+        recorded: &Finished,
+        step: &StepRecord,
+        replay: Evidence<'_>,
+    ) -> Result<Result<Box<Finished>, String>, Abort> {
         let Evidence { comparison, unsaved } = replay;
         if comparison.goes_on {
             return self.run_hypothetical(at, step, replay).await;
@@ -149,7 +147,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
         let Some(first) = first else { return Err(None) };
         comparison.go_back_to(&first);
         let why = if self.step.tasks[at].is_edge() && unsaved.is_unknown(reads.as_ref()) {
-            unknown::<S>("it came out otherwise, but may have read", unsaved, &self.table.schema)
+            unknown("it came out otherwise, but may have read", unsaved, &self.table.schema)
         } else if let Some(doubt) = comparison.doubted() {
             format!("it came out otherwise, but {doubt}")
         } else {
@@ -163,12 +161,12 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
     async fn run_hypothetical(
         &mut self,
         at: usize,
-        step: &StepRecord<S>,
-        Evidence { comparison, unsaved }: Evidence<'_, S>,
-    ) -> Result<Result<Box<Finished<S>>, String>, Abort> {
+        step: &StepRecord,
+        Evidence { comparison, unsaved }: Evidence<'_>,
+    ) -> Result<Result<Box<Finished>, String>, Abort> {
         let reads = self.table.row(self.step.tasks[at].node).reads.as_ref();
         if self.step.tasks[at].is_edge() && unsaved.is_unknown(reads) {
-            return Ok(Err(unknown::<S>("it may read", unsaved, &self.table.schema)));
+            return Ok(Err(unknown("it may read", unsaved, &self.table.schema)));
         }
         let now = self.body_result(at, step, comparison).await?;
         Ok(now.ok_or_else(|| "nothing is kept of its subgraph".into()))
@@ -178,10 +176,10 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
     async fn run_and_compare(
         &mut self,
         at: usize,
-        recorded: &Finished<S>,
-        step: &StepRecord<S>,
+        recorded: &Finished,
+        step: &StepRecord,
         comparison: &Comparison,
-    ) -> Result<Option<Box<Finished<S>>>, Abort> {
+    ) -> Result<Option<Box<Finished>>, Abort> {
         let routes_too = self.step.tasks.len() > 1;
         let Some(now) = self.body_result(at, step, comparison).await? else { return Ok(None) };
         let lost = step.unsaved_writes(&self.step.tasks[at]);
@@ -205,9 +203,9 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
     async fn body_result(
         &mut self,
         at: usize,
-        step: &StepRecord<S>,
+        step: &StepRecord,
         comparison: &Comparison,
-    ) -> Result<Option<Box<Finished<S>>>, Abort> {
+    ) -> Result<Option<Box<Finished>>, Abort> {
         let answers = self.step.tasks[at].answers.clone();
         let (mut ctx, ended) = self.run_body(at, step).await;
         let mut judged = self.body_outcome(at, &ctx, ended, false);
@@ -228,7 +226,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
         self.replayed_result(at, &ctx, judged, step, comparison)
     }
 
-    async fn run_body(&mut self, at: usize, step: &StepRecord<S>) -> (Arc<TaskCtx<C>>, BodyResult<S, N>) {
+    async fn run_body(&mut self, at: usize, step: &StepRecord) -> (Arc<TaskCtx>, BodyResult) {
         let mut ctx = self.context(at);
         let task = &self.step.tasks[at];
         if let Some(own) = Arc::get_mut(&mut ctx) {
@@ -239,7 +237,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
         ctx.state().journal.stored = Some(step.mapping.stored_task(task.key));
         ctx.journal().read_anew(&ctx.own_effects());
         let payload = task.packet.as_ref().map(|packet| &packet.payload);
-        let body = start(&self.table, task.node, &self.pos.state, payload, Ctx(Arc::clone(&ctx)));
+        let body = start(&self.table, task.node, &self.pos.state, payload, Arc::clone(&ctx));
         let ended = body.await;
         (ctx, ended)
     }
@@ -247,11 +245,11 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
     fn replayed_result(
         &mut self,
         at: usize,
-        ctx: &TaskCtx<C>,
-        judged: Result<BodyOutcome<S>, RunError>,
-        step: &StepRecord<S>,
+        ctx: &TaskCtx,
+        judged: Result<BodyOutcome, RunError>,
+        step: &StepRecord,
         comparison: &Comparison,
-    ) -> Result<Option<Box<Finished<S>>>, Abort> {
+    ) -> Result<Option<Box<Finished>>, Abort> {
         match judged {
             Ok(BodyOutcome::Done(now)) => {
                 let stale = step.stale.contains(&self.step.tasks[at].key);
@@ -277,7 +275,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
 }
 
 /// Returns the recorded result without the routes and sends that routers chose.
-pub(crate) fn without_routes<S: State>(recorded: &Finished<S>) -> Box<Finished<S>> {
+pub(crate) fn without_routes(recorded: &Finished) -> Box<Finished> {
     let (targets, sends) = recorded.routing.chosen;
     Box::new(Finished {
         writes: recorded.writes.clone(),
@@ -292,18 +290,18 @@ pub(crate) fn without_routes<S: State>(recorded: &Finished<S>) -> Box<Finished<S
     })
 }
 
-pub(crate) fn copy_routes<S: State>(now: &mut Finished<S>, recorded: &Finished<S>) {
+pub(crate) fn copy_routes(now: &mut Finished, recorded: &Finished) {
     (now.routing.targets, now.routing.sends, now.routing.is_done) =
         (recorded.routing.targets.clone(), recorded.routing.sends.clone(), true);
 }
 
 /// Returns why a task is not compared: it may read channels whose values are unknown.
-pub(super) fn unknown<S: State>(what: &str, unsaved: &Unsaved<S>, schema: &S::Schema) -> String {
+pub(super) fn unknown(what: &str, unsaved: &Unsaved, schema: &AnySchema) -> String {
     format!("{what} {}, {}: declare what it reads with `.reads(..)`", unsaved.names(schema), unsaved.why(schema))
 }
 
 /// Returns the first recorded effect or question that the body did not use. `stale`: the state was updated after asking.
-fn unused_record<C>(ctx: &TaskCtx<C>, record: Option<&TaskRecord>, stale: bool) -> Option<Difference> {
+fn unused_record(ctx: &TaskCtx, record: Option<&TaskRecord>, stale: bool) -> Option<Difference> {
     // a failed attempt may have recorded effects that the last one did not need
     let one_way = record.is_none_or(|record| record.failures.is_empty()) && !ctx.journal().is_copy();
     if let Some(entry) = ctx.journal().left_out(&ctx.own_effects()).filter(|_| one_way) {

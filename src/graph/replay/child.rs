@@ -6,28 +6,27 @@ use super::compare;
 use super::unsaved::Unsaved;
 use super::walk::{Walk, unsaved};
 use crate::checkpoint::Source;
-use crate::graph::build::CompiledGraph;
-use crate::graph::context::{Comparison, Ctx, GraphScope, Spot};
+use crate::graph::build::GraphCore;
+use crate::graph::context::{Comparison, GraphScope, Spot, TaskCtx};
 use crate::graph::error::RunError;
-use crate::graph::node::NodeId;
 use crate::graph::records::Caller;
 use crate::graph::run::children::{base_version, pointer_number};
 use crate::graph::run::enter::graph_scope;
 use crate::graph::run::{ChildInput, Delta, Run, StateMode};
-use crate::graph::state::{State, Writes};
+use crate::graph::state::{AnyState, AnyWrites};
 use crate::graph::superstep::Position;
 use crate::graph::view::Left;
 
 /// Compares the recorded run of the subgraph that the task called, and returns the subgraph's result.
-pub(crate) async fn recorded<T: State, M: NodeId, C: Send + Sync + 'static>(
-    child: &CompiledGraph<T, M, C>,
-    begin: ChildInput<T>,
+pub(crate) async fn recorded(
+    child: &GraphCore,
+    begin: ChildInput,
     mode: StateMode,
-    ctx: &Ctx<C>,
+    ctx: &Arc<TaskCtx>,
     call: u32,
     comparison: &Comparison,
-) -> Result<Left<T>, RunError> {
-    let (task, reader) = (&ctx.0, &comparison.reader);
+) -> Result<Left, RunError> {
+    let (task, reader) = (ctx, &comparison.reader);
     let stored = task.state().journal.stored.unwrap_or(task.at.task);
     let caller = Caller { checkpoint: task.at.checkpoint, task: stored, call: pointer_number(ctx, call) };
     let no_records = || {
@@ -62,37 +61,32 @@ pub(crate) async fn recorded<T: State, M: NodeId, C: Send + Sync + 'static>(
         comparison.doubts("whether its subgraph was resumed is not recorded");
     }
     let delta = match mode {
-        StateMode::Shared => Delta::read(&child.table, reader, tip).await?.finish(&child.table.schema, &*end.pos.state),
+        StateMode::Shared => Delta::read(&child.table, reader, tip).await?.finish(&child.table.schema, &end.pos.state),
         StateMode::Own => Default::default(),
     };
     Ok(Left { state: run.child.last_shown.unwrap_or(end.pos.state), delta, shown: run.child.has_shown })
 }
 
 /// Reports a subgraph over its parent's state, used as recorded, that would start with a different state now.
-async fn compare_initial_state<T: State, M: NodeId, C: Send + Sync + 'static>(
-    run: &Run<T, M, C>,
-    walk: &Walk<T, M, C>,
-    now: &T,
-    ctx: &Ctx<C>,
+async fn compare_initial_state(
+    run: &Run,
+    walk: &Walk,
+    now: &AnyState,
+    ctx: &Arc<TaskCtx>,
     comparison: &Comparison,
 ) -> Result<(), RunError> {
     let Some((id, record)) = walk.first() else { return Ok(()) };
     let (was, _) = comparison.reader.position(&run.table, *id, record.clone()).await?;
     let other = compare::changed_channels(&run.table, &was.state, now)?;
     if !other.is_empty() {
-        let spot = Spot { checkpoint: ctx.0.at.checkpoint, step: ctx.0.at.step, namespace: &ctx.0.scope.names };
+        let spot = Spot { checkpoint: ctx.at.checkpoint, step: ctx.at.step, namespace: &ctx.scope.names };
         let why = format!("it is a subgraph, and would begin with another {}", other.join(" and "));
-        comparison.skips(spot, &ctx.0.facts.name, &why);
+        comparison.skips(spot, &ctx.facts.name, &why);
     }
     Ok(())
 }
 
-async fn compare_input<T: State, M: NodeId, C: Send + Sync + 'static>(
-    run: &Run<T, M, C>,
-    walk: &Walk<T, M, C>,
-    input: &Writes<T>,
-    comparison: &Comparison,
-) -> Result<(), RunError> {
+async fn compare_input(run: &Run, walk: &Walk, input: &AnyWrites, comparison: &Comparison) -> Result<(), RunError> {
     let Some((id, record)) = walk.first().filter(|(_, record)| record.source == Source::Input) else { return Ok(()) };
     let Some(start) = &record.control.start else { return Ok(()) };
     let mapping = comparison.reader.mapping(&run.table, *id, record).await?;
@@ -107,7 +101,7 @@ async fn compare_input<T: State, M: NodeId, C: Send + Sync + 'static>(
 }
 
 /// Returns the error that ends the body which called the subgraph.
-fn diverged_error<C>(ctx: &Ctx<C>) -> RunError {
-    let node = Arc::clone(&ctx.0.facts.name);
+fn diverged_error(ctx: &Arc<TaskCtx>) -> RunError {
+    let node = Arc::clone(&ctx.facts.name);
     RunError::Diverged { node, what: "a subgraph".into(), recorded: "one way".into(), now: "another".into() }
 }

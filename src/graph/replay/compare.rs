@@ -6,19 +6,18 @@ use crate::checkpoint::Slot;
 use crate::graph::build::Table;
 use crate::graph::context::Difference;
 use crate::graph::error::RunError;
-use crate::graph::node::NodeId;
 use crate::graph::records::START_NODE;
-use crate::graph::state::{Canon, State, Stored, value};
+use crate::graph::state::{AnyState, AnyWrite, Canon, Stored, value};
 use crate::graph::superstep::task::planned;
 use crate::graph::superstep::{Finished, Packet, Position};
 
 const SECRET: &str = "(secret)";
 
 /// Compares two results of a task; routes only if `routed`. `unsaved`: channels whose recorded values are not stored.
-pub(crate) fn results<S: State, N: NodeId, C>(
-    table: &Table<S, N, C>,
-    recorded: &Finished<S>,
-    now: &Finished<S>,
+pub(crate) fn results(
+    table: &Table,
+    recorded: &Finished,
+    now: &Finished,
     lost: &[usize],
     routed: bool,
 ) -> Result<Option<Difference>, RunError> {
@@ -29,11 +28,7 @@ pub(crate) fn results<S: State, N: NodeId, C>(
     routes(table, recorded, now)
 }
 
-pub(crate) fn routes<S: State, N: NodeId, C>(
-    table: &Table<S, N, C>,
-    recorded: &Finished<S>,
-    now: &Finished<S>,
-) -> Result<Option<Difference>, RunError> {
+pub(crate) fn routes(table: &Table, recorded: &Finished, now: &Finished) -> Result<Option<Difference>, RunError> {
     match targets(table, recorded, now) {
         None => sends(table, "sends", &recorded.routing.sends, &now.routing.sends),
         found => Ok(found),
@@ -41,34 +36,34 @@ pub(crate) fn routes<S: State, N: NodeId, C>(
 }
 
 /// Returns the first difference between writes. If other channels were written, the difference lists their names.
-pub(crate) fn writes<S: State, N: NodeId, C>(
-    table: &Table<S, N, C>,
-    recorded: &[S::Write],
-    now: &[S::Write],
+pub(crate) fn writes(
+    table: &Table,
+    recorded: &[AnyWrite],
+    now: &[AnyWrite],
     lost: &[usize],
 ) -> Result<Option<Difference>, RunError> {
-    let saved = |write: &&S::Write| {
-        let at = S::channel_of(write);
-        !lost.contains(&at) && S::channels(&table.schema)[at].stored() != Stored::Never
+    let saved = |write: &&AnyWrite| {
+        let at = write.channel();
+        !lost.contains(&at) && table.schema.channels()[at].stored() != Stored::Never
     };
-    let recorded: Vec<&S::Write> = recorded.iter().filter(saved).collect();
-    let now: Vec<&S::Write> = now.iter().filter(saved).collect();
-    let place = |write: &&S::Write| (S::channel_of(write), S::overwrites(write));
+    let recorded: Vec<&AnyWrite> = recorded.iter().filter(saved).collect();
+    let now: Vec<&AnyWrite> = now.iter().filter(saved).collect();
+    let place = |write: &&AnyWrite| (write.channel(), write.overwrites());
     if !recorded.iter().map(place).eq(now.iter().map(place)) {
-        let names = |writes: &[&S::Write]| -> Vec<Value> {
-            writes.iter().map(|write| table.channel(S::channel_of(write)).into()).collect()
+        let names = |writes: &[&AnyWrite]| -> Vec<Value> {
+            writes.iter().map(|write| table.channel(write.channel()).into()).collect()
         };
         let same = names(&recorded) == names(&now);
         let what = if same { "writes that overwrite" } else { "channels written" };
-        let shown = |writes: &[&S::Write]| match same {
-            true => writes.iter().map(|write| S::overwrites(write).into()).collect(),
+        let shown = |writes: &[&AnyWrite]| match same {
+            true => writes.iter().map(|write| write.overwrites().into()).collect(),
             false => names(writes),
         };
         return Ok(Some(Difference::new(what, shown(&recorded), shown(&now))));
     }
     for (recorded, now) in recorded.iter().zip(now) {
-        let at = S::channel_of(now);
-        let [was, is] = [recorded, now].map(|write| value::canon_write::<S>(&table.schema, write));
+        let at = now.channel();
+        let [was, is] = [recorded, now].map(|write| table.schema.canon_write(write));
         let what = || format!("write to `{}`", table.channel(at));
         if let Some(difference) = values(table, at, what, &was?, &is?) {
             return Ok(Some(difference));
@@ -77,8 +72,8 @@ pub(crate) fn writes<S: State, N: NodeId, C>(
     Ok(None)
 }
 
-fn values<S: State, N: NodeId, C>(
-    table: &Table<S, N, C>,
+fn values(
+    table: &Table,
     channel: usize,
     what: impl Fn() -> String,
     recorded: &Canon,
@@ -87,17 +82,13 @@ fn values<S: State, N: NodeId, C>(
     if recorded == now {
         return None;
     }
-    if S::channels(&table.schema)[channel].is_secret() {
+    if table.schema.channels()[channel].is_secret() {
         return Some(Difference::new(what(), SECRET, SECRET));
     }
     Some(Difference::new(what(), recorded.json(), now.json()))
 }
 
-pub(crate) fn targets<S: State, N: NodeId, C>(
-    table: &Table<S, N, C>,
-    recorded: &Finished<S>,
-    now: &Finished<S>,
-) -> Option<Difference> {
+pub(crate) fn targets(table: &Table, recorded: &Finished, now: &Finished) -> Option<Difference> {
     if recorded.routing.targets == now.routing.targets {
         return None;
     }
@@ -110,8 +101,8 @@ pub(crate) fn targets<S: State, N: NodeId, C>(
     Some(Difference::new("route", name(&recorded.routing.targets), name(&now.routing.targets)))
 }
 
-fn sends<S: State, N: NodeId, C>(
-    table: &Table<S, N, C>,
+fn sends(
+    table: &Table,
     what: &str,
     recorded: &[(u32, Packet)],
     now: &[(u32, Packet)],
@@ -131,18 +122,14 @@ fn sends<S: State, N: NodeId, C>(
 
 /// Returns the first channel whose value differs. Channels kept as logs are left out: their entries were compared as
 /// writes. So is a secret without a recorded value, which an export may have dropped.
-pub(crate) fn states<S: State, N: NodeId, C>(
-    table: &Table<S, N, C>,
-    recorded: &Position<S>,
-    now: &Position<S>,
-) -> Result<Option<Difference>, RunError> {
-    for (at, channel) in S::channels(&table.schema).iter().enumerate() {
+pub(crate) fn states(table: &Table, recorded: &Position, now: &Position) -> Result<Option<Difference>, RunError> {
+    for (at, channel) in table.schema.channels().iter().enumerate() {
         let was_left_out = channel.is_secret() && recorded.channels.slots.get(at) == Some(&Slot::Absent);
         if was_left_out || !matches!(channel.stored(), Stored::Value | Stored::Full) {
             continue;
         }
-        let form = |pos: &Position<S>| match pos.state.is_set(&table.schema, at) {
-            true => value::canon_channel::<S>(&table.schema, &pos.state, at).map(Some),
+        let form = |pos: &Position| match pos.state.is_set(&table.schema, at) {
+            true => table.schema.canon_channel(&pos.state, at).map(Some),
             false => Ok(None),
         };
         let (was, is) = (form(recorded)?, form(now)?);
@@ -157,15 +144,11 @@ pub(crate) fn states<S: State, N: NodeId, C>(
     Ok(None)
 }
 
-pub(crate) fn changed_channels<S: State, N: NodeId, C>(
-    table: &Table<S, N, C>,
-    recorded: &S,
-    now: &S,
-) -> Result<Vec<String>, RunError> {
+pub(crate) fn changed_channels(table: &Table, recorded: &AnyState, now: &AnyState) -> Result<Vec<String>, RunError> {
     let mut names = vec![];
-    for (at, channel) in S::channels(&table.schema).iter().enumerate() {
-        let form = |state: &S| match state.is_set(&table.schema, at) {
-            true => value::canon_channel::<S>(&table.schema, state, at).map(Some),
+    for (at, channel) in table.schema.channels().iter().enumerate() {
+        let form = |state: &AnyState| match state.is_set(&table.schema, at) {
+            true => table.schema.canon_channel(state, at).map(Some),
             false => Ok(None),
         };
         if channel.stored() != Stored::Never && form(recorded)? != form(now)? {
@@ -175,12 +158,8 @@ pub(crate) fn changed_channels<S: State, N: NodeId, C>(
     Ok(names)
 }
 
-pub(crate) fn next<S: State, N: NodeId, C>(
-    table: &Table<S, N, C>,
-    recorded: &Position<S>,
-    now: &Position<S>,
-) -> Result<Option<Difference>, RunError> {
-    let names = |pos: &Position<S>| -> Vec<Value> {
+pub(crate) fn next(table: &Table, recorded: &Position, now: &Position) -> Result<Option<Difference>, RunError> {
+    let names = |pos: &Position| -> Vec<Value> {
         let tasks = planned(table, pos).into_iter().filter(|task| task.node != START_NODE && task.is_edge());
         tasks.map(|task| (*table.row(task.node).name).into()).collect()
     };

@@ -6,18 +6,16 @@ use std::sync::Arc;
 use super::recorded_events::emit_subgraph;
 use crate::checkpoint::{BoxFuture, CheckpointId};
 use crate::graph::build::rows::declared;
-use crate::graph::build::{CompiledGraph, Persistence};
+use crate::graph::build::{GraphCore, Persistence};
 use crate::graph::diff::outline::face;
 use crate::graph::error::{Incompatibility, RunError};
 use crate::graph::interrupt::{DeclaredQuestion, Receives};
-use crate::graph::node::NodeId;
 use crate::graph::records::Reader;
-use crate::graph::state::State;
 use crate::graph::view::{AnyChild, Face, Inner, Nested, Outline, ReplayListener, Seen, Snapshot};
 
-struct Described<T: State, M, C>(CompiledGraph<T, M, C>);
+struct Described(GraphCore);
 
-impl<T: State, M: NodeId, C: Send + Sync + 'static> Inner for Described<T, M, C> {
+impl Inner for Described {
     fn can_ask(&self) -> bool {
         self.0.table.questions.declared
     }
@@ -100,7 +98,7 @@ impl<T: State, M: NodeId, C: Send + Sync + 'static> Inner for Described<T, M, C>
     }
 }
 
-impl<T: State, M: NodeId, C: Send + Sync + 'static> CompiledGraph<T, M, C> {
+impl GraphCore {
     pub(crate) fn described(self) -> AnyChild {
         AnyChild(Arc::new(Described(self)))
     }

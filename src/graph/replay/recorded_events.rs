@@ -9,11 +9,10 @@ use crate::graph::build::Table;
 use crate::graph::diff::outline::called;
 use crate::graph::error::RunError;
 use crate::graph::interrupt::{AnswerInfo, AnyQuestion, InterruptId, Question, Shows, Terms};
-use crate::graph::node::NodeId;
 use crate::graph::records::{BY_HANDLER, Reader, START_NODE};
 use crate::graph::run::apply::shows;
 use crate::graph::run::{Emitter, EventOrigin};
-use crate::graph::state::{Mask, State};
+use crate::graph::state::{AnyWrite, Mask};
 use crate::graph::superstep::task::planned;
 use crate::graph::superstep::{Finished, Position, Task, TaskState};
 use crate::graph::thread::snapshot::with_results;
@@ -23,8 +22,8 @@ use crate::graph::view::{
     CheckpointView, EventKind, EventTask, Ledger, Mode, RecordedEvent, ReplayListener, TaskView, View,
 };
 
-pub(crate) struct RecordedEvents<'a, S: State, N, C> {
-    pub table: &'a Arc<Table<S, N, C>>,
+pub(crate) struct RecordedEvents<'a> {
+    pub table: &'a Arc<Table>,
     pub reader: &'a Reader,
     pub listener: &'a ReplayListener,
     /// Nodes from the root graph down to this one.
@@ -35,9 +34,9 @@ pub(crate) struct RecordedEvents<'a, S: State, N, C> {
     pub output: Option<&'a Mask>,
 }
 
-impl<S: State, N: NodeId, C: Send + Sync + 'static> RecordedEvents<'_, S, N, C> {
+impl RecordedEvents<'_> {
     /// Emits up to `limit` supersteps, and returns their number.
-    pub(crate) async fn emit(&self, mut walk: Walk<S, N, C>, limit: u64) -> Result<u64, RunError> {
+    pub(crate) async fn emit(&self, mut walk: Walk, limit: u64) -> Result<u64, RunError> {
         let (mut supersteps, mut ran, mut first) = (0, vec![], true);
         while supersteps < limit
             && let Some(step) = walk.next().await?
@@ -51,7 +50,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> RecordedEvents<'_, S, N, C> 
                 self.tasks(&step).await?;
                 self.rest().await;
             }
-            let gap_before = |after: &&Position<S>| after.meta.source == Source::Loop && !step.is_applied();
+            let gap_before = |after: &&Position| after.meta.source == Source::Loop && !step.is_applied();
             if let Some(after) = step.after.as_ref().filter(gap_before) {
                 self.gap(step.made.meta.id, after.meta.id).await?;
             }
@@ -85,12 +84,12 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> RecordedEvents<'_, S, N, C> 
         }
     }
 
-    async fn checkpoint(&self, made: &Position<S>, ran: &[String]) {
+    async fn checkpoint(&self, made: &Position, ran: &[String]) {
         if !self.listener.sink.wants(Mode::Checkpoints, self.names.is_empty()) {
             return;
         }
         let tasks = planned(self.table, made);
-        let view = |task: &Task<S>| TaskView {
+        let view = |task: &Task| TaskView {
             name: self.table.node_name(task.node).to_string(),
             error: None,
             result: None,
@@ -99,7 +98,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> RecordedEvents<'_, S, N, C> 
         };
         let view = CheckpointView {
             id: Some(made.meta.id),
-            values: View::of_state(Arc::clone(&made.state), Arc::clone(self.table)),
+            values: View::of_state(Arc::clone(&made.state), self.table.schema.clone()),
             next: tasks.iter().map(|task| self.table.node_name(task.node).to_string()).collect(),
             tasks: tasks.iter().map(view).collect(),
             step: made.meta.step,
@@ -110,8 +109,8 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> RecordedEvents<'_, S, N, C> 
         self.send(made.meta.step, EventKind::Checkpoint(Box::new(view))).await;
     }
 
-    async fn tasks(&self, step: &StepRecord<S>) -> Result<(), RunError> {
-        let started = |task: &&Task<S>| task.node != START_NODE && step.records.contains_key(&task.key);
+    async fn tasks(&self, step: &StepRecord) -> Result<(), RunError> {
+        let started = |task: &&Task| task.node != START_NODE && step.records.contains_key(&task.key);
         for task in step.tasks.iter().filter(started) {
             self.start(step, task).await;
         }
@@ -128,27 +127,27 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> RecordedEvents<'_, S, N, C> 
         Ok(())
     }
 
-    fn emitter(&self) -> Emitter<'_, S, N, C> {
+    fn emitter(&self) -> Emitter<'_> {
         Emitter { table: self.table, sink: &self.listener.sink, namespace: &self.places, output: self.output }
     }
 
-    fn origin(&self, step: &StepRecord<S>, task: &Task<S>) -> EventOrigin {
+    fn origin(&self, step: &StepRecord, task: &Task) -> EventOrigin {
         let (node, id) = (self.table.node_name(task.node), task_id(step.made.meta.id, stored(step, task)));
         let task = EventTask::below(&self.places, &node, id);
         EventOrigin { step: step.made.meta.step + 1, node, task }
     }
 
-    async fn start(&self, step: &StepRecord<S>, task: &Task<S>) {
+    async fn start(&self, step: &StepRecord, task: &Task) {
         self.emitter().started(|| self.origin(step, task), task, &step.before.state, 0).await;
     }
 
     /// Emits the custom events of a node, those of its unsaved subgraphs included.
-    async fn emitted(&self, step: &StepRecord<S>, task: &Task<S>) {
+    async fn emitted(&self, step: &StepRecord, task: &Task) {
         self.pass_on(self.listener.events.of(step.made.meta.id, stored(step, task))).await;
     }
 
     /// Emits the journal of a task of the root graph, entries of its subgraphs included.
-    async fn journal(&self, step: &StepRecord<S>, task: &Task<S>) -> Result<(), RunError> {
+    async fn journal(&self, step: &StepRecord, task: &Task) -> Result<(), RunError> {
         if !self.names.is_empty() || !self.listener.sink.wants(Mode::Journal, true) {
             return Ok(());
         }
@@ -167,7 +166,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> RecordedEvents<'_, S, N, C> 
         }
     }
 
-    async fn inside(&self, step: &StepRecord<S>, task: &Task<S>) -> Result<(), RunError> {
+    async fn inside(&self, step: &StepRecord, task: &Task) -> Result<(), RunError> {
         let children = self.table.children_of(task.node);
         if children.is_empty() || !self.listener.sink.is_deep() {
             return Ok(());
@@ -186,7 +185,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> RecordedEvents<'_, S, N, C> 
     }
 
     /// Returns the names and places of a subgraph that a task, or its error handler, called.
-    fn below(&self, step: &StepRecord<S>, task: &Task<S>, handler: bool, call: u32) -> (Arc<[String]>, Arc<[String]>) {
+    fn below(&self, step: &StepRecord, task: &Task, handler: bool, call: u32) -> (Arc<[String]>, Arc<[String]>) {
         let row = self.table.row(task.node);
         let name = if handler { &row.handler.name } else { &row.name };
         let own = EventTask::below(&self.places, name, task_id(step.made.meta.id, stored(step, task)));
@@ -196,7 +195,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> RecordedEvents<'_, S, N, C> 
     }
 
     /// Emits the questions and answers of a task. Returns true if it was answered.
-    async fn asked(&self, step: &StepRecord<S>, task: &Task<S>) -> Result<bool, RunError> {
+    async fn asked(&self, step: &StepRecord, task: &Task) -> Result<bool, RunError> {
         let own = |asked: &QuestionRecord| (asked.checkpoint, asked.task) == (step.made.meta.id, stored(step, task));
         let last =
             |answer: &AnswerRecord| task.record.questions.iter().any(|asked| own(asked) && asked.place == answer.place);
@@ -217,8 +216,8 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> RecordedEvents<'_, S, N, C> 
 
     async fn question(
         &self,
-        step: &StepRecord<S>,
-        task: &Task<S>,
+        step: &StepRecord,
+        task: &Task,
         answer: &AnswerRecord,
     ) -> Result<Option<Question>, RunError> {
         let (checkpoint, key) = (step.made.meta.id, stored(step, task));
@@ -238,17 +237,17 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> RecordedEvents<'_, S, N, C> 
         }))
     }
 
-    async fn questions(&self, step: &StepRecord<S>, task: &Task<S>, questions: Vec<Question>) {
+    async fn questions(&self, step: &StepRecord, task: &Task, questions: Vec<Question>) {
         let at = step.made.meta.step + 1;
         self.emitter().interrupted(at, || self.origin(step, task), questions, &step.before.state).await;
     }
 
-    async fn answer(&self, step: &StepRecord<S>, task: &Task<S>, answer: AnswerInfo) {
+    async fn answer(&self, step: &StepRecord, task: &Task, answer: AnswerInfo) {
         let EventOrigin { step, node, task } = self.origin(step, task);
         self.send(step, EventKind::Answered { node, task, answer }).await;
     }
 
-    async fn ended(&self, step: &StepRecord<S>, task: &Task<S>) {
+    async fn ended(&self, step: &StepRecord, task: &Task) {
         let emitter = self.emitter();
         if let Some(handled) = &task.record.handled {
             emitter.failed(|| self.origin(step, task), Some(handled.error.clone())).await;
@@ -268,9 +267,9 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> RecordedEvents<'_, S, N, C> 
     }
 
     /// Emits the state after a superstep; for an interrupted one, the state with the results so far.
-    async fn end(&self, step: &StepRecord<S>) {
-        let done: Vec<&Finished<S>> = step.tasks.iter().filter_map(result).collect();
-        let written: Mask = done.iter().flat_map(|done| done.writes.0.iter().map(S::channel_of)).collect();
+    async fn end(&self, step: &StepRecord) {
+        let done: Vec<&Finished> = step.tasks.iter().filter_map(result).collect();
+        let written: Mask = done.iter().flat_map(|done| done.writes.0.iter().map(AnyWrite::channel)).collect();
         let state = match &step.after {
             Some(after) if after.meta.source == Source::Loop => Some(Arc::clone(&after.state)),
             Some(_) => None,
@@ -280,7 +279,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> RecordedEvents<'_, S, N, C> 
             None => None,
         };
         let Some(state) = state else { return };
-        if !step.is_applied() && step.after.is_some() || shows(self.table, self.output, &written, &*state) {
+        if !step.is_applied() && step.after.is_some() || shows(self.table, self.output, &written, &state) {
             let at = step.after.as_ref().map_or(step.made.meta.step, |after| after.meta.step);
             self.emitter().values(at, || state, vec![]).await;
         }
@@ -293,7 +292,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> RecordedEvents<'_, S, N, C> 
 
 /// True if the tasks of the checkpoint belong to the line. They do not if the next checkpoint is a fork, if checkpoints
 /// are missing in between, or if it is an external write after all tasks had ended.
-fn includes_tasks<S: State>(step: &StepRecord<S>) -> bool {
+fn includes_tasks(step: &StepRecord) -> bool {
     match step.after.as_ref().map(|after| after.meta.source) {
         None => true,
         Some(Source::Loop) => step.is_applied(),
@@ -303,11 +302,11 @@ fn includes_tasks<S: State>(step: &StepRecord<S>) -> bool {
 }
 
 /// Returns the key that the task had in the graph which recorded it.
-fn stored<S: State>(step: &StepRecord<S>, task: &Task<S>) -> u32 {
+fn stored(step: &StepRecord, task: &Task) -> u32 {
     step.mapping.stored_task(task.key)
 }
 
-fn result<S: State>(task: &Task<S>) -> Option<&Finished<S>> {
+fn result(task: &Task) -> Option<&Finished> {
     match &task.state {
         TaskState::Done(done) => Some(done),
         TaskState::Ready | TaskState::Asked { .. } | TaskState::Failed(_) => None,
@@ -315,8 +314,8 @@ fn result<S: State>(task: &Task<S>) -> Option<&Finished<S>> {
 }
 
 /// Emits the events of a subgraph: the checkpoints that led to `tip` since the calling task was planned.
-pub(crate) fn emit_subgraph<'a, S: State, N: NodeId, C: Send + Sync + 'static>(
-    table: &'a Arc<Table<S, N, C>>,
+pub(crate) fn emit_subgraph<'a>(
+    table: &'a Arc<Table>,
     reader: &'a Reader,
     (since, tip): (CheckpointId, CheckpointId),
     listener: &'a ReplayListener,

@@ -1,5 +1,6 @@
 //! The public API of replays: the mode, the first checkpoint, and awaiting or streaming.
 
+use std::marker::PhantomData;
 use std::sync::Arc;
 
 use super::recorded_events::RecordedEvents;
@@ -10,8 +11,8 @@ use crate::graph::error::RunError;
 use crate::graph::node::NodeId;
 use crate::graph::records::{Listed, Reader};
 use crate::graph::run::catch_panics::catch_panics;
-use crate::graph::state::{Boxed, State};
-use crate::graph::thread::{Request, Thread};
+use crate::graph::state::{AnyState, Boxed, State};
+use crate::graph::thread::{AnyRequest, Outcome, Thread, ThreadCore};
 use crate::graph::view::{EventLog, Mode, ReplayListener, Sink};
 
 /// The mode of a replay.
@@ -46,9 +47,10 @@ pub enum Replay {
 /// A replay that has not started: `.await` it for its result, or read its events.
 #[must_use = "a replay begins when it is awaited or its events are read"]
 pub struct Replaying<S: State, N, C = ()> {
-    thread: Thread<S, N, C>,
+    thread: ThreadCore,
     mode: Replay,
     limit: u64,
+    types: PhantomData<fn(S, N, C)>,
 }
 
 impl<S: State, N, C> std::fmt::Debug for Replaying<S, N, C> {
@@ -73,7 +75,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
     /// # Ok(()) }
     /// ```
     pub fn replay(&self, mode: Replay) -> Replaying<S, N, C> {
-        Replaying { thread: self.clone(), mode, limit: u64::MAX }
+        Replaying { thread: self.core.clone(), mode, limit: u64::MAX, types: PhantomData }
     }
 }
 
@@ -110,10 +112,11 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Replaying<S, N, C> {
             Replay::Verify => Ok(Replayed::Verified(self.thread.verify_up_to(self.limit).await?)),
             Replay::WhatIf => Ok(Replayed::WhatIf(Box::new(self.thread.what_if_up_to(self.limit).await?))),
             Replay::Live => {
-                self.thread.known("a replay").await?;
-                let limited = self.limit < u64::MAX;
-                let thread = if limited { self.thread.max_supersteps(self.limit) } else { self.thread };
-                Ok(Replayed::Live(thread.perform(Request::proceed(), sink).await?))
+                let mut thread = self.thread;
+                if self.limit < u64::MAX {
+                    thread.settings.supersteps = Some(self.limit);
+                }
+                Ok(Replayed::Live(thread.replay_live(sink).await?.typed()))
             }
         }
     }
@@ -128,22 +131,33 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> IntoFuture for Replaying<S, 
     }
 }
 
-impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
-    async fn emit_recorded(&self, sink: Sink, limit: u64) -> Result<u64, RunError> {
-        let (reader, head) = self.known("a replay").await?;
-        self.check_at(&reader).await?;
-        let Some((newest, _)) = self.newest(&reader, Some(head)).await? else { return Err(self.unknown()) };
-        let names: Arc<[String]> = self.scope.nodes.clone().into();
-        let wanted = sink.wants(Mode::Custom, true) || sink.wants(Mode::Messages, true);
-        let listens = wanted && reader.has_events().await?;
-        let listener = ReplayListener { sink, events: EventLog::default(), listens };
-        let line = self.recorded_line(&reader, newest).await?;
-        let table = &self.graph.table;
-        let walk = Walk::new(Arc::clone(table), reader.clone(), line, listener.needs_states(&names));
-        let whole = names.is_empty() && !self.limits.only_output;
-        let output = if whole { None } else { table.channels.output.as_ref() };
-        let places = Arc::clone(&names);
-        RecordedEvents { table, reader: &reader, listener: &listener, names, places, output }.emit(walk, limit).await
+impl ThreadCore {
+    fn replay_live(&self, sink: Option<Sink>) -> Boxed<'_, Result<Outcome<AnyState>, RunError>> {
+        Box::pin(async move {
+            self.known("a replay").await?;
+            self.perform(AnyRequest::proceed(), sink).await
+        })
+    }
+
+    fn emit_recorded(&self, sink: Sink, limit: u64) -> Boxed<'_, Result<u64, RunError>> {
+        Box::pin(async move {
+            let (reader, head) = self.known("a replay").await?;
+            self.check_at(&reader).await?;
+            let Some((newest, _)) = self.newest(&reader, Some(head)).await? else { return Err(self.unknown()) };
+            let names: Arc<[String]> = self.scope.nodes.clone().into();
+            let wanted = sink.wants(Mode::Custom, true) || sink.wants(Mode::Messages, true);
+            let listens = wanted && reader.has_events().await?;
+            let listener = ReplayListener { sink, events: EventLog::default(), listens };
+            let line = self.recorded_line(&reader, newest).await?;
+            let table = &self.graph.table;
+            let walk = Walk::new(Arc::clone(table), reader.clone(), line, listener.needs_states(&names));
+            let whole = names.is_empty() && !self.limits.only_output;
+            let output = if whole { None } else { table.channels.output.as_ref() };
+            let places = Arc::clone(&names);
+            RecordedEvents { table, reader: &reader, listener: &listener, names, places, output }
+                .emit(walk, limit)
+                .await
+        })
     }
 
     /// Returns the checkpoints to replay: the ancestors of the newest one, from the handle's checkpoint on. If that is

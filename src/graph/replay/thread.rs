@@ -9,11 +9,11 @@ use crate::graph::error::RunError;
 use crate::graph::node::NodeId;
 use crate::graph::run::Run;
 use crate::graph::run::catch_panics::catch_panics;
-use crate::graph::state::State;
+use crate::graph::state::{Boxed, State};
 use crate::graph::superstep::Position;
-use crate::graph::thread::Thread;
+use crate::graph::thread::{Thread, ThreadCore};
 
-type ReplayRun<S, N, C> = (Run<S, N, C>, Walk<S, N, C>, Arc<Comparison>);
+type ReplayRun = (Run, Walk, Arc<Comparison>);
 
 impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
     /// Compares the records with what the graph does now, superstep by superstep, up to the first difference; with
@@ -43,13 +43,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
     /// # Errors
     /// [`RunError::UnknownThread`]; if there is no store, it cannot be read, or the checkpoint is unknown.
     pub async fn verify(&self) -> Result<Verified, RunError> {
-        catch_panics("verifying a thread", self.verify_up_to(u64::MAX)).await
-    }
-
-    pub(crate) async fn verify_up_to(&self, supersteps: u64) -> Result<Verified, RunError> {
-        let (mut run, mut walk, comparison) = self.replay_run(false).await?;
-        run.compare_line(&mut walk, Unsaved::fresh(), &comparison, supersteps).await?;
-        Ok(comparison.report())
+        self.core.verify().await
     }
 
     /// Returns the result that the thread would have with the current graph: runs its supersteps again over the
@@ -61,15 +55,35 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
     /// # Errors
     /// As [`verify`](Self::verify).
     pub async fn what_if(&self) -> Result<WhatIf, RunError> {
-        catch_panics("replaying a thread", self.what_if_up_to(u64::MAX)).await
+        self.core.what_if().await
+    }
+}
+
+impl ThreadCore {
+    pub(crate) fn verify(&self) -> Boxed<'_, Result<Verified, RunError>> {
+        Box::pin(async move { catch_panics("verifying a thread", self.verify_up_to(u64::MAX)).await })
     }
 
-    pub(crate) async fn what_if_up_to(&self, supersteps: u64) -> Result<WhatIf, RunError> {
-        let (mut run, mut walk, comparison) = self.replay_run(true).await?;
-        run.what_if(&mut walk, &comparison, supersteps).await
+    pub(crate) fn verify_up_to(&self, supersteps: u64) -> Boxed<'_, Result<Verified, RunError>> {
+        Box::pin(async move {
+            let (mut run, mut walk, comparison) = self.replay_run(false).await?;
+            run.compare_line(&mut walk, Unsaved::fresh(), &comparison, supersteps).await?;
+            Ok(comparison.report())
+        })
     }
 
-    async fn replay_run(&self, goes_on: bool) -> Result<ReplayRun<S, N, C>, RunError> {
+    pub(crate) fn what_if(&self) -> Boxed<'_, Result<WhatIf, RunError>> {
+        Box::pin(async move { catch_panics("replaying a thread", self.what_if_up_to(u64::MAX)).await })
+    }
+
+    pub(crate) fn what_if_up_to(&self, supersteps: u64) -> Boxed<'_, Result<WhatIf, RunError>> {
+        Box::pin(async move {
+            let (mut run, mut walk, comparison) = self.replay_run(true).await?;
+            run.what_if(&mut walk, &comparison, supersteps).await
+        })
+    }
+
+    async fn replay_run(&self, goes_on: bool) -> Result<ReplayRun, RunError> {
         self.check_whole("a replay")?;
         self.check_trusted().await?;
         let (reader, head) = self.known("a replay").await?;

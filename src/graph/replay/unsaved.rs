@@ -3,32 +3,32 @@
 
 use std::sync::Arc;
 
-use crate::graph::state::{Canon, Mask, Merge, State, Stored, value};
+use crate::graph::state::{AnySchema, AnyState, AnyWrite, Canon, Mask, Merge, Stored};
 
 /// Limit of value combinations; beyond it values count as unknown.
 const MAX_COMBINATIONS: usize = 8;
 
 /// The values that unsaved channels may have at a superstep.
-pub(crate) struct Unsaved<S: State> {
+pub(crate) struct Unsaved {
     /// For each combination the writes that lead to it from the defaults. The first is the defaults.
-    possible: Vec<Vec<S::Write>>,
+    possible: Vec<Vec<AnyWrite>>,
     /// Channels that may have a value in none of the combinations.
     unknown: Mask,
 }
 
-impl<S: State> Unsaved<S> {
+impl Unsaved {
     /// Returns the defaults, which every run starts with.
     pub(crate) fn fresh() -> Self {
         Self { possible: vec![vec![]], unknown: Mask::default() }
     }
 
     /// Returns a set in which every unsaved channel is unknown.
-    pub(crate) fn unknown(schema: &S::Schema) -> Self {
-        Self { unknown: unsaved::<S>(schema).collect(), ..Self::fresh() }
+    pub(crate) fn unknown(schema: &AnySchema) -> Self {
+        Self { unknown: unsaved(schema).collect(), ..Self::fresh() }
     }
 
     /// Returns two combinations: the defaults, and the values in this state.
-    pub(crate) fn of(schema: &S::Schema, state: &S) -> Self {
+    pub(crate) fn of(schema: &AnySchema, state: &AnyState) -> Self {
         let mut all = Self::fresh();
         all.add(schema, state);
         all
@@ -39,47 +39,47 @@ impl<S: State> Unsaved<S> {
         reads.map_or(!self.unknown.is_empty(), |reads| reads.intersects(&self.unknown))
     }
 
-    pub(crate) fn names(&self, schema: &S::Schema) -> String {
-        let channels = S::channels(schema);
+    pub(crate) fn names(&self, schema: &AnySchema) -> String {
+        let channels = schema.channels();
         self.unknown.iter().map(|at| format!("`{}`", channels[at].name())).collect::<Vec<_>>().join(" and ")
     }
 
-    pub(crate) fn why(&self, schema: &S::Schema) -> &'static str {
-        let never = unsaved::<S>(schema).any(|at| self.unknown.contains(at));
+    pub(crate) fn why(&self, schema: &AnySchema) -> &'static str {
+        let never = unsaved(schema).any(|at| self.unknown.contains(at));
         if never { "never saved" } else { "left out of the export" }
     }
 
     /// Returns the states that a task may have started with; `saved` holds the saved channels.
-    pub(crate) fn states(&self, schema: &S::Schema, saved: &Arc<S>, reads: Option<&Mask>) -> Vec<Arc<S>> {
+    pub(crate) fn states(&self, schema: &AnySchema, saved: &Arc<AnyState>, reads: Option<&Mask>) -> Vec<Arc<AnyState>> {
         let is_read = |at: usize| reads.is_none_or(|reads| reads.contains(at));
-        if !unsaved::<S>(schema).any(is_read) {
+        if !unsaved(schema).any(is_read) {
             return vec![Arc::clone(saved)];
         }
-        self.possible.iter().filter_map(|writes| with::<S>(schema, saved, writes)).map(Arc::new).collect()
+        self.possible.iter().filter_map(|writes| with(schema, saved, writes)).map(Arc::new).collect()
     }
 
     /// Applies the tasks' writes to these channels. `unknown`: channels written with unknown values.
-    pub(crate) fn advance(&mut self, schema: &S::Schema, saved: &Arc<S>, writes: &[S::Write], unknown: Mask) {
+    pub(crate) fn advance(&mut self, schema: &AnySchema, saved: &Arc<AnyState>, writes: &[AnyWrite], unknown: Mask) {
         let changes = !writes.is_empty();
         let before = if changes { std::mem::replace(&mut self.possible, vec![vec![]]) } else { vec![] };
         for values in before {
-            let state = with::<S>(schema, saved, &values).and_then(|state| with::<S>(schema, &state, writes));
+            let state = with(schema, saved, &values).and_then(|state| with(schema, &state, writes));
             match state {
                 Some(state) => self.add(schema, &state),
-                None => self.unknown.extend(writes.iter().map(S::channel_of)),
+                None => self.unknown.extend(writes.iter().map(AnyWrite::channel)),
             }
         }
         self.unknown.extend(unknown.iter());
     }
 
-    fn add(&mut self, schema: &S::Schema, state: &S) {
-        let writes: Vec<S::Write> = unsaved::<S>(schema).filter_map(|at| state.write_of(schema, at)).collect();
+    fn add(&mut self, schema: &AnySchema, state: &AnyState) {
+        let writes: Vec<AnyWrite> = unsaved(schema).filter_map(|at| state.write_of(schema, at)).collect();
         if self.possible.len() == MAX_COMBINATIONS {
-            self.unknown.extend(writes.iter().map(S::channel_of));
+            self.unknown.extend(writes.iter().map(AnyWrite::channel));
             return;
         }
-        let canon = |writes: &[S::Write]| -> Option<Vec<Canon>> {
-            writes.iter().map(|write| value::canon_write::<S>(schema, write).ok()).collect()
+        let canon = |writes: &[AnyWrite]| -> Option<Vec<Canon>> {
+            writes.iter().map(|write| schema.canon_write(write).ok()).collect()
         };
         let new = canon(&writes);
         let is_known = new.is_some() && self.possible.iter().any(|known| canon(known) == new);
@@ -89,13 +89,13 @@ impl<S: State> Unsaved<S> {
     }
 }
 
-pub(crate) fn unsaved<S: State>(schema: &S::Schema) -> impl Iterator<Item = usize> + '_ {
-    let channels = S::channels(schema).iter().enumerate();
+pub(crate) fn unsaved(schema: &AnySchema) -> impl Iterator<Item = usize> + '_ {
+    let channels = schema.channels().iter().enumerate();
     channels.filter(|(_, channel)| channel.stored() == Stored::Never).map(|(at, _)| at)
 }
 
 /// Returns the state after writes; `None` if a reducer rejects them.
-fn with<S: State>(schema: &S::Schema, state: &S, writes: &[S::Write]) -> Option<S> {
+fn with(schema: &AnySchema, state: &AnyState, writes: &[AnyWrite]) -> Option<AnyState> {
     let (mut state, mut merge) = (state.clone(), Merge::default());
     for write in writes {
         state.apply(schema, write.clone(), &mut merge).ok()?;

@@ -12,29 +12,28 @@ use super::walk::{StepRecord, Walk};
 use crate::checkpoint::{Source, TaskRecord, TaskStatus};
 use crate::graph::context::{Comparison, Difference, Spot};
 use crate::graph::error::RunError;
-use crate::graph::node::NodeId;
 use crate::graph::records::{COMMAND_KEY, START_NODE, UPDATE_KEY};
 use crate::graph::run::Run;
-use crate::graph::state::{Mask, State, Stored};
+use crate::graph::state::{AnyState, AnyWrite, Mask, Stored};
 use crate::graph::superstep::position::with_returned;
 use crate::graph::superstep::{Finished, Position, Task, TaskState};
 
-pub(crate) struct End<S: State> {
-    pub pos: Position<S>,
+pub(crate) struct End {
+    pub pos: Position,
     /// True if tasks are still pending there.
     pub unfinished: bool,
 }
 
-impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
+impl Run {
     /// Compares superstep after superstep. Returns the end of the line; `None` after a difference. `inherited`: values
     /// of unsaved channels at the start of a subgraph.
     pub(crate) async fn compare_line(
         &mut self,
-        walk: &mut Walk<S, N, C>,
-        inherited: Unsaved<S>,
+        walk: &mut Walk,
+        inherited: Unsaved,
         comparison: &Comparison,
         limit: u64,
-    ) -> Result<Option<End<S>>, RunError> {
+    ) -> Result<Option<End>, RunError> {
         let (mut end, mut inherited, mut unsaved) = (None, Some(inherited), Unsaved::unknown(&self.table.schema));
         for _ in 0..limit {
             let Some(step) = walk.next().await? else { break };
@@ -73,7 +72,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
     }
 
     /// Reports a superstep as not compared: no checkpoint holds its results.
-    fn skip(&mut self, step: &StepRecord<S>, comparison: &Comparison) {
+    fn skip(&mut self, step: &StepRecord, comparison: &Comparison) {
         self.pos = step.made.clone();
         if step.after.is_some() {
             self.mark_resumed();
@@ -94,9 +93,9 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
 
     async fn superstep(
         &mut self,
-        mut step: StepRecord<S>,
+        mut step: StepRecord,
         comparison: &Comparison,
-        unsaved: &mut Unsaved<S>,
+        unsaved: &mut Unsaved,
     ) -> Result<(), RunError> {
         self.pos = step.before.clone();
         let recorded = self.take_results(&mut step);
@@ -110,10 +109,10 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
 
     pub(crate) async fn replay_tasks(
         &mut self,
-        step: &StepRecord<S>,
-        recorded: &[Option<Box<Finished<S>>>],
+        step: &StepRecord,
+        recorded: &[Option<Box<Finished>>],
         comparison: &Comparison,
-        unsaved: &mut Unsaved<S>,
+        unsaved: &mut Unsaved,
     ) -> Result<(), RunError> {
         let saved = Arc::clone(&self.pos.state);
         self.limit();
@@ -146,13 +145,13 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
 
     /// Returns the tasks' writes to channels that are never saved, and the channels written with unknown values:
     /// unsaved ones, or secret ones that an export left out.
-    fn unsaved_writes(&self, step: &StepRecord<S>) -> (Vec<S::Write>, Mask) {
+    fn unsaved_writes(&self, step: &StepRecord) -> (Vec<AnyWrite>, Mask) {
         let (mut written, mut unknown) = (vec![], Mask::default());
-        let never: Mask = unsaved::<S>(&self.table.schema).collect();
+        let never: Mask = unsaved(&self.table.schema).collect();
         for task in &self.step.tasks {
             let TaskState::Done(now) = &task.state else { continue };
-            let own = now.writes.0.iter().filter(|write| never.contains(S::channel_of(write)));
-            let known: Mask = own.clone().map(S::channel_of).collect();
+            let own = now.writes.0.iter().filter(|write| never.contains(write.channel()));
+            let known: Mask = own.clone().map(AnyWrite::channel).collect();
             written.extend(own.cloned());
             unknown.extend(step.unsaved_writes(task).into_iter().filter(|&channel| !known.contains(channel)));
         }
@@ -160,9 +159,9 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
     }
 
     /// Takes the recorded results out of the tasks; START's result is the input.
-    pub(crate) fn take_results(&self, step: &mut StepRecord<S>) -> Vec<Option<Box<Finished<S>>>> {
+    pub(crate) fn take_results(&self, step: &mut StepRecord) -> Vec<Option<Box<Finished>>> {
         let start = step.before.start.as_ref().map(|start| start.writes.clone());
-        let take = |task: &mut Task<S>| match std::mem::replace(&mut task.state, TaskState::Ready) {
+        let take = |task: &mut Task| match std::mem::replace(&mut task.state, TaskState::Ready) {
             TaskState::Done(done) => Some(done),
             _ if task.node == START_NODE => {
                 Some(Box::new(Finished { writes: start.clone().unwrap_or_default(), ..Finished::default() }))
@@ -172,11 +171,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
         step.tasks.iter_mut().map(take).collect()
     }
 
-    fn plan_difference(
-        &self,
-        step: &StepRecord<S>,
-        recorded: &[Option<Box<Finished<S>>>],
-    ) -> Option<(String, Difference)> {
+    fn plan_difference(&self, step: &StepRecord, recorded: &[Option<Box<Finished>>]) -> Option<(String, Difference)> {
         let by_task = |(key, record): (&u32, &TaskRecord)| {
             let own = *key != COMMAND_KEY && *key != UPDATE_KEY && record.status == TaskStatus::Done;
             (own && self.step.tasks.iter().all(|task| task.key != *key)).then_some(*key)
@@ -206,10 +201,10 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
     /// record. `in_doubt`: they may have seen unknown values. Returns true if the choice cannot be compared.
     fn route_single_task(
         &mut self,
-        step: &StepRecord<S>,
-        recorded: &[Option<Box<Finished<S>>>],
-        (saved, in_doubt): (&Arc<S>, bool),
-        Evidence { comparison, unsaved }: Evidence<'_, S>,
+        step: &StepRecord,
+        recorded: &[Option<Box<Finished>>],
+        (saved, in_doubt): (&Arc<AnyState>, bool),
+        Evidence { comparison, unsaved }: Evidence<'_>,
     ) -> Result<bool, RunError> {
         let ([task], [Some(recorded)]) = (&self.step.tasks[..], recorded) else { return Ok(false) };
         let TaskState::Done(done) = &task.state else { return Ok(false) };
@@ -242,8 +237,8 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
     /// Applies the results, and compares the new state with the next checkpoint.
     fn apply_and_compare(
         &mut self,
-        step: &StepRecord<S>,
-        recorded: &[Option<Box<Finished<S>>>],
+        step: &StepRecord,
+        recorded: &[Option<Box<Finished>>],
         comparison: &Comparison,
         in_doubt: bool,
     ) -> Result<(), RunError> {
@@ -293,7 +288,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
     /// True for two writes to a channel that is never saved: one of them may have been stored without its write.
     fn is_of_unsaved(&self, error: &RunError) -> bool {
         let RunError::ConcurrentUpdate { channel, .. } = error else { return false };
-        let mut channels = S::channels(&self.table.schema).iter();
+        let mut channels = self.table.schema.channels().iter();
         channels.any(|known| known.name() == channel && known.stored() == Stored::Never)
     }
 }

@@ -7,24 +7,22 @@ use std::sync::Arc;
 use crate::checkpoint::{CheckpointId, Source, TaskStatus, WriteRecord};
 use crate::graph::build::Table;
 use crate::graph::error::RunError;
-use crate::graph::node::NodeId;
 use crate::graph::persist::{LoadedChannels, Reading};
 use crate::graph::records::{COMMAND_KEY, Listed, Mapping, Reader, START_NODE, Tasks};
-use crate::graph::state::State;
 use crate::graph::superstep::task::planned;
 use crate::graph::superstep::{Finished, Position, Task};
 use crate::graph::thread::snapshot::add_command;
 
 /// A recorded superstep.
-pub(crate) struct StepRecord<S: State> {
+pub(crate) struct StepRecord {
     /// The checkpoint it starts from, as it was written.
-    pub made: Position<S>,
+    pub made: Position,
     /// The same with external commands applied; the superstep was planned here.
-    pub before: Position<S>,
+    pub before: Position,
     /// The result of the external commands.
-    pub command: Option<Finished<S>>,
+    pub command: Option<Finished>,
     /// Its tasks in canonical order, with recorded results, questions and failures.
-    pub tasks: Vec<Task<S>>,
+    pub tasks: Vec<Task>,
     /// The task records by task key; a task that never started has none.
     pub records: Tasks,
     /// Maps the channel and task indexes of these records to the current graph.
@@ -34,10 +32,10 @@ pub(crate) struct StepRecord<S: State> {
     /// Channels written by the input that are never saved.
     pub unsaved_input: Vec<usize>,
     /// The next checkpoint of the line, as it was written; `None` at the end of the line.
-    pub after: Option<Position<S>>,
+    pub after: Option<Position>,
 }
 
-impl<S: State> StepRecord<S> {
+impl StepRecord {
     /// True if the next checkpoint is the result of these tasks. It is not after a fork, an external update or new
     /// input, nor with durability `exit`, which leaves out checkpoints in between.
     pub(crate) fn is_applied(&self) -> bool {
@@ -49,13 +47,13 @@ impl<S: State> StepRecord<S> {
     /// True if the results of all tasks are recorded. With durability `exit` a resumed superstep has only the results that
     /// the earlier run recorded.
     pub(crate) fn is_complete(&self) -> bool {
-        let ended = |task: &Task<S>| task.node == START_NODE || task.is_done();
+        let ended = |task: &Task| task.node == START_NODE || task.is_done();
         let all_ended = !self.mapping.is_same() || self.tasks.iter().all(ended); // another graph may plan other tasks
         self.is_applied() && all_ended && self.records.values().all(|record| record.status == TaskStatus::Done)
     }
 
     /// Returns the channels that a task wrote and whose values are not stored: never saved, or left out of an export.
-    pub(crate) fn unsaved_writes(&self, task: &Task<S>) -> Vec<usize> {
+    pub(crate) fn unsaved_writes(&self, task: &Task) -> Vec<usize> {
         match self.records.get(&task.key) {
             _ if task.node == START_NODE => self.unsaved_input.clone(),
             Some(record) => unsaved(&record.writes, &self.mapping),
@@ -71,24 +69,24 @@ impl<S: State> StepRecord<S> {
 }
 
 /// Reader of a line's supersteps, oldest first.
-pub(crate) struct Walk<S: State, N, C> {
-    table: Arc<Table<S, N, C>>,
+pub(crate) struct Walk {
+    table: Arc<Table>,
     reader: Reader,
     line: VecDeque<Listed>,
     /// Set to read states; otherwise each state is the graph's empty one.
     states: bool,
-    next: Option<Current<S>>,
+    next: Option<Current>,
 }
 
-struct Current<S: State> {
-    made: Position<S>,
+struct Current {
+    made: Position,
     mapping: Mapping,
     path: String,
     unsaved_input: Vec<usize>,
 }
 
-impl<S: State, N: NodeId, C: Send + Sync + 'static> Walk<S, N, C> {
-    pub(crate) fn new(table: Arc<Table<S, N, C>>, reader: Reader, line: Vec<Listed>, states: bool) -> Self {
+impl Walk {
+    pub(crate) fn new(table: Arc<Table>, reader: Reader, line: Vec<Listed>, states: bool) -> Self {
         Self { table, reader: reader.keeping_values(), line: line.into(), states, next: None }
     }
 
@@ -97,7 +95,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Walk<S, N, C> {
     }
 
     /// Returns the next superstep. The last one is that planned by the newest checkpoint, if any.
-    pub(crate) async fn next(&mut self) -> Result<Option<StepRecord<S>>, RunError> {
+    pub(crate) async fn next(&mut self) -> Result<Option<StepRecord>, RunError> {
         let loaded = match self.next.take() {
             Some(loaded) => loaded,
             None => match self.line.pop_front() {
@@ -126,7 +124,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Walk<S, N, C> {
     }
 
     /// Returns the tasks whose questions were recorded at a checkpoint with a different state.
-    async fn stale(&self, made: &Position<S>, records: &Tasks, mapping: &Mapping) -> Result<BTreeSet<u32>, RunError> {
+    async fn stale(&self, made: &Position, records: &Tasks, mapping: &Mapping) -> Result<BTreeSet<u32>, RunError> {
         let mut found = BTreeSet::new();
         for (&key, record) in records.iter().filter(|(_, record)| !record.answers.is_empty()) {
             let stored = mapping.stored_task(key);
@@ -141,14 +139,14 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Walk<S, N, C> {
         Ok(found)
     }
 
-    async fn has_state_of(&self, made: &Position<S>, at: CheckpointId) -> Result<bool, RunError> {
+    async fn has_state_of(&self, made: &Position, at: CheckpointId) -> Result<bool, RunError> {
         let Some(record) = self.reader.record(at).await? else { return Ok(false) };
         let mapping = self.reader.mapping(&self.table, at, &record).await?;
         Ok(self.reader.slots(&record, &mapping).await?.0 == made.channels.slots)
     }
 
     /// Reads a checkpoint; of its state only the channels that changed since the last one.
-    async fn load(&self, (id, record): Listed) -> Result<Current<S>, RunError> {
+    async fn load(&self, (id, record): Listed) -> Result<Current, RunError> {
         let (table, reader) = (&self.table, &self.reader);
         let mapping = reader.mapping(table, id, &record).await?;
         let (slots, carried) = reader.slots(&record, &mapping).await?;
@@ -156,7 +154,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Walk<S, N, C> {
         let settled = if self.states {
             reader.shared(table, &path, slots, &mapping, Reading::Whole).await?
         } else {
-            LoadedChannels::of(slots, Arc::new(S::empty(&table.schema)))
+            LoadedChannels::of(slots, Arc::new(table.schema.empty()))
         };
         let unsaved_input = record.control.start.as_ref().map_or(vec![], |start| unsaved(start, &mapping));
         let made = reader.position_over(table, id, record, &mapping, carried, settled).await?;

@@ -6,19 +6,17 @@ use super::walk::{StepRecord, Walk};
 use crate::checkpoint::{CheckpointId, Source};
 use crate::graph::context::{Comparison, Divergence, NotVerified, WhatIf};
 use crate::graph::error::RunError;
-use crate::graph::node::NodeId;
 use crate::graph::records::START_NODE;
 use crate::graph::run::Run;
-use crate::graph::state::State;
 use crate::graph::superstep::task::planned;
 use crate::graph::superstep::{Finished, Task};
 use crate::graph::thread::snapshot::add_command;
 use crate::graph::view::untyped::state_json;
 
-impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
+impl Run {
     pub(crate) async fn what_if(
         &mut self,
-        walk: &mut Walk<S, N, C>,
+        walk: &mut Walk,
         comparison: &Comparison,
         limit: u64,
     ) -> Result<WhatIf, RunError> {
@@ -57,18 +55,18 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
             differences,
             taken: comparison.report().not_verified,
             stopped,
-            state: state_json(&*self.pos.state, &self.table.schema, None),
+            state: state_json(&self.pos.state, &self.table.schema, None),
             next: tasks.iter().map(|task| self.node_name(task.node).to_string()).collect(),
         })
     }
 
     /// Plans the tasks of the current superstep, and pairs each with its recorded result.
-    fn match_tasks(&mut self, step: &mut StepRecord<S>) -> Vec<Option<Box<Finished<S>>>> {
+    fn match_tasks(&mut self, step: &mut StepRecord) -> Vec<Option<Box<Finished>>> {
         let recorded = self.take_results(step);
         let mut candidates: Vec<_> = std::mem::take(&mut step.tasks).into_iter().zip(recorded).map(Some).collect();
-        let mut take = |planned: Task<S>| {
+        let mut take = |planned: Task| {
             let replayable = planned.node != START_NODE && self.table.row(planned.node).options.execution.replayable;
-            let same = |candidate: &Option<(Task<S>, _)>| {
+            let same = |candidate: &Option<(Task, _)>| {
                 candidate.as_ref().is_some_and(|(task, _)| {
                     is_same(task, &planned) && (replayable || has_same_payload(task, &planned))
                 })
@@ -85,7 +83,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
     }
 
     /// Returns why the run ends: no task is left, or the limit is reached.
-    fn ends_here(&self, step: &StepRecord<S>, limited: bool) -> Option<NotVerified> {
+    fn ends_here(&self, step: &StepRecord, limited: bool) -> Option<NotVerified> {
         let has_input = step.after.as_ref().is_some_and(|next| next.meta.source == Source::Input);
         let why = match (self.step.tasks.is_empty(), has_input) {
             (true, false) => return None,
@@ -97,7 +95,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
     }
 
     /// Returns the first task that has no result.
-    fn unrecorded(&self, step: &StepRecord<S>, recorded: &[Option<Box<Finished<S>>>]) -> Option<NotVerified> {
+    fn unrecorded(&self, step: &StepRecord, recorded: &[Option<Box<Finished>>]) -> Option<NotVerified> {
         let new = recorded.iter().position(Option::is_none);
         let why = match (new, step.is_applied()) {
             (Some(_), _) => "nothing is recorded of it",
@@ -116,14 +114,14 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
     }
 }
 
-fn is_same<S: State>(recorded: &Task<S>, planned: &Task<S>) -> bool {
+fn is_same(recorded: &Task, planned: &Task) -> bool {
     recorded.key == planned.key && recorded.node == planned.node && recorded.node != START_NODE
         || recorded.node == START_NODE && planned.node == START_NODE
 }
 
 /// True if a worker gets the recorded payload. A replayable one may get a different payload.
-fn has_same_payload<S: State>(recorded: &Task<S>, planned: &Task<S>) -> bool {
-    let payload = |task: &Task<S>| task.packet.as_ref().and_then(|packet| packet.payload.encode().ok());
+fn has_same_payload(recorded: &Task, planned: &Task) -> bool {
+    let payload = |task: &Task| task.packet.as_ref().and_then(|packet| packet.payload.encode().ok());
     payload(recorded) == payload(planned)
 }
 

@@ -8,14 +8,13 @@ use crate::checkpoint::panics::caught;
 use crate::checkpoint::{Source, TaskRecord, TaskStatus, encode_record};
 use crate::graph::build::Table;
 use crate::graph::error::RunError;
-use crate::graph::node::NodeId;
 use crate::graph::records::{Durability, NEW_LINE, Puts, Recorder, START_NODE};
-use crate::graph::state::{ApplyError, Mask, Merge, State};
+use crate::graph::state::{AnyState, ApplyError, Mask, Merge};
 use crate::graph::superstep::position::{apply_writes, merged, named, with_returned};
 use crate::graph::superstep::{Applying, Control, Finished, Packet, SENDS_LIMIT, Task, TaskState};
 use crate::graph::view::Mode;
 
-impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
+impl Run {
     /// Applies the results of all tasks. Returns the records of what changed, for the commit.
     pub(crate) async fn apply_results(&mut self) -> Result<Puts, RunError> {
         let mut puts = std::mem::take(&mut self.outbox.input);
@@ -47,7 +46,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
     }
 
     /// Applies the results and encodes what they changed.
-    fn applied(&mut self, tasks: &mut [Task<S>], puts: &mut Puts) -> Result<(), RunError> {
+    fn applied(&mut self, tasks: &mut [Task], puts: &mut Puts) -> Result<(), RunError> {
         let changed = self.apply(tasks, puts)?;
         if self.recorder().is_none() {
             return Ok(());
@@ -67,7 +66,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
         Ok(recorder.commit(std::mem::take(&mut self.outbox.input), head).await?)
     }
 
-    pub(crate) fn apply(&mut self, tasks: &mut [Task<S>], puts: &mut Puts) -> Result<Mask, RunError> {
+    pub(crate) fn apply(&mut self, tasks: &mut [Task], puts: &mut Puts) -> Result<Mask, RunError> {
         let lone = tasks.len() == 1;
         if lone && self.recorder().is_some() {
             self.save_lone_writes(&mut tasks[0], puts)?;
@@ -138,7 +137,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
     /// wrote an output channel.
     fn note_shown(&mut self, shows: bool) {
         let Some(output) = self.child.caller.map(|_| self.table.channels.output.as_ref()) else { return };
-        if shows || self::shows(&self.table, output, self.reusable.merge.written(), &*self.pos.state) {
+        if shows || self::shows(&self.table, output, self.reusable.merge.written(), &self.pos.state) {
             (self.child.last_shown, self.child.has_shown) = (None, true);
         }
     }
@@ -149,7 +148,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
     }
 
     /// Routes a lone task: its routers see the new state itself.
-    fn route_alone(&mut self, task: &mut Task<S>) -> Result<(), RunError> {
+    fn route_alone(&mut self, task: &mut Task) -> Result<(), RunError> {
         let TaskState::Done(done) = &mut task.state else { return Ok(()) };
         if done.routing.is_done || !done.routing.fires {
             return Ok(());
@@ -164,14 +163,14 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
     }
 
     /// Stores the results of a superstep that cannot be applied, so that the thread stays readable. Returns the error.
-    async fn not_applied(&self, tasks: &[Task<S>], puts: Puts, error: RunError) -> RunError {
+    async fn not_applied(&self, tasks: &[Task], puts: Puts, error: RunError) -> RunError {
         match self.store_unapplied(tasks, puts, &error).await {
             Ok(()) => error,
             Err(failure) => failure,
         }
     }
 
-    async fn store_unapplied(&self, tasks: &[Task<S>], mut puts: Puts, error: &RunError) -> Result<(), RunError> {
+    async fn store_unapplied(&self, tasks: &[Task], mut puts: Puts, error: &RunError) -> Result<(), RunError> {
         let Some(recorder) = self.recorder() else { return Ok(()) };
         if let [only] = tasks {
             let (status, error) = (TaskStatus::Failed, Some(error.to_string()));
@@ -215,15 +214,15 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
     }
 
     async fn emit_shown_values(&self) {
-        if shows(&self.table, self.output(), self.reusable.merge.written(), &*self.pos.state) {
+        if shows(&self.table, self.output(), self.reusable.merge.written(), &self.pos.state) {
             self.emit_values().await;
         }
     }
 
     /// Returns the state with the results of finished siblings applied.
-    pub(crate) fn live(&self) -> Arc<S> {
-        let ended: Vec<(u32, &Finished<S>)> = self.ended().collect();
-        let done: Vec<&Finished<S>> = ended.iter().map(|(_, done)| *done).collect();
+    pub(crate) fn live(&self) -> Arc<AnyState> {
+        let ended: Vec<(u32, &Finished)> = self.ended().collect();
+        let done: Vec<&Finished> = ended.iter().map(|(_, done)| *done).collect();
         let Some((mut state, merge)) = merged(&self.table, &self.pos.state, &done) else {
             return Arc::clone(&self.pos.state);
         };
@@ -237,9 +236,9 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
 
     /// Fails if the results so far cannot be applied: better before the questions are answered than after.
     pub(crate) fn check_results(&self) -> Result<(), RunError> {
-        let (mut state, mut merge, mut writers) = (S::clone(&self.pos.state), Merge::default(), vec![]);
+        let (mut state, mut merge, mut writers) = (AnyState::clone(&self.pos.state), Merge::default(), vec![]);
         for (node, done) in self.ended() {
-            writers.extend(done.writes.0.iter().map(|write| (S::channel_of(write), node)));
+            writers.extend(done.writes.0.iter().map(|write| (write.channel(), node)));
             let writes = done.writes.0.iter().cloned();
             if let Err(error) = apply_writes(&self.table, &mut state, writes, &mut merge) {
                 let channel = error.channel();
@@ -251,7 +250,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
     }
 
     /// Returns the results of finished tasks.
-    fn ended(&self) -> impl Iterator<Item = (u32, &Finished<S>)> {
+    fn ended(&self) -> impl Iterator<Item = (u32, &Finished)> {
         self.step.tasks.iter().filter_map(|task| match &task.state {
             TaskState::Done(done) => Some((task.node, &**done)),
             TaskState::Ready | TaskState::Asked { .. } | TaskState::Failed(_) => None,
@@ -259,7 +258,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
     }
 
     /// Returns true if these results trigger no task.
-    fn goes_quiet(&self, ended: &[(u32, &Finished<S>)]) -> bool {
+    fn goes_quiet(&self, ended: &[(u32, &Finished)]) -> bool {
         let (table, mut control) = (&self.table, self.pos.control.clone());
         let pulls: Vec<u32> = self.step.tasks.iter().filter(|task| task.is_edge()).map(|task| task.node).collect();
         let mut applying = control.begin(&table.wiring, &pulls);
@@ -270,13 +269,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
 }
 
 /// Fires the edges of a node, and the targets that its routers and gotos chose.
-pub(crate) fn fire<S: State, N: NodeId, C>(
-    table: &Table<S, N, C>,
-    control: &mut Control<Packet>,
-    applying: &mut Applying,
-    node: u32,
-    done: &Finished<S>,
-) {
+pub(crate) fn fire(table: &Table, control: &mut Control<Packet>, applying: &mut Applying, node: u32, done: &Finished) {
     let exits = if node == START_NODE { &table.entry } else { &table.row(node).exits };
     if done.routing.fires {
         exits.targets.iter().for_each(|&target| control.trigger(&table.wiring, applying, target));
@@ -286,12 +279,12 @@ pub(crate) fn fire<S: State, N: NodeId, C>(
 }
 
 /// Applies all writes in canonical order. The error names the nodes that wrote the channel.
-fn write<S: State, N: NodeId, C>(
-    table: &Table<S, N, C>,
-    state: &mut S,
+fn write(
+    table: &Table,
+    state: &mut AnyState,
     merge: &mut Merge,
-    mut delta: Option<&mut Delta<S>>,
-    tasks: &mut [Task<S>],
+    mut delta: Option<&mut Delta>,
+    tasks: &mut [Task],
 ) -> Result<(), (ApplyError, Vec<u32>)> {
     let several = tasks.len() > 1;
     let mut writers: Vec<(usize, u32)> = vec![];
@@ -299,7 +292,7 @@ fn write<S: State, N: NodeId, C>(
         let TaskState::Done(done) = &mut task.state else { continue };
         let writes = std::mem::take(&mut done.writes.0);
         if several {
-            writers.extend(writes.iter().map(|write| (S::channel_of(write), task.node)));
+            writers.extend(writes.iter().map(|write| (write.channel(), task.node)));
         }
         if let Some(delta) = &mut delta {
             writes.iter().for_each(|write| delta.record(&table.schema, write));
@@ -316,7 +309,7 @@ fn write<S: State, N: NodeId, C>(
 }
 
 /// Returns true if a superstep wrote an output channel that can be read. LangGraph: `updated_channels`.
-pub(crate) fn shows<S: State, N, C>(table: &Table<S, N, C>, output: Option<&Mask>, written: &Mask, state: &S) -> bool {
+pub(crate) fn shows(table: &Table, output: Option<&Mask>, written: &Mask, state: &AnyState) -> bool {
     let shown = |channel| output.is_none_or(|only| only.contains(channel)) && state.is_set(&table.schema, channel);
     written.iter().any(shown)
 }

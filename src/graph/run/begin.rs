@@ -5,17 +5,17 @@ use std::sync::Arc;
 use super::state::Run;
 use crate::checkpoint::{CheckpointId, Key, LogRange, RowId, Slot, Source, TaskRecord, TaskStatus};
 use crate::graph::error::RunError;
-use crate::graph::node::{Command, NodeId};
+use crate::graph::node::AnyCommand;
 use crate::graph::persist::save;
 use crate::graph::records::{COMMAND_KEY, Puts, START_KEY, START_NODE};
-use crate::graph::state::{Mask, Merge, State, Stored, Writes, value};
+use crate::graph::state::{AnyWrites, Mask, Merge, Stored};
 use crate::graph::superstep::position::{apply_writes, named};
 use crate::graph::superstep::task::finished;
 use crate::graph::superstep::{Finished, Resolve, Start};
 
-impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
+impl Run {
     /// Plans START with new input and drops unfinished tasks.
-    pub(crate) fn begin_input(&mut self, writes: Writes<S>) -> Result<(), RunError> {
+    pub(crate) fn begin_input(&mut self, writes: AnyWrites) -> Result<(), RunError> {
         let writes = self.taken(writes);
         let dropped = self.discard();
         self.pos.meta.step += 1;
@@ -41,9 +41,9 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
     }
 
     /// Returns the writes to the graph's input channels.
-    pub(crate) fn taken(&self, mut writes: Writes<S>) -> Writes<S> {
+    pub(crate) fn taken(&self, mut writes: AnyWrites) -> AnyWrites {
         if let Some(only) = &self.table.channels.input {
-            writes.0.retain(|write| only.contains(S::channel_of(write)));
+            writes.0.retain(|write| only.contains(write.channel()));
         }
         writes
     }
@@ -74,7 +74,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
         if !std::mem::take(&mut self.input.adopted) {
             return Ok(());
         }
-        let channels = S::channels(&self.table.schema);
+        let channels = self.table.schema.channels();
         self.pos.channels.pending_rewrites.clear();
         let mut gone = Mask::default();
         for (at, channel) in channels.iter().enumerate() {
@@ -86,7 +86,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
                 continue;
             }
             let row = adopted_row(self.pos.meta.id, at);
-            let bytes = value::encode_channel::<S>(&self.table.schema, &self.pos.state, at)?;
+            let bytes = self.table.schema.encode_channel(&self.pos.state, at)?;
             self.pos.channels.moved.insert(at);
             self.pos.weigh(at, bytes.len() as u64);
             self.pos.channels.slots[at] = match channel.stored() {
@@ -122,7 +122,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
     /// `before`: the record of earlier commands at the same checkpoint. Returns the record of all of them.
     pub(crate) fn command(
         &mut self,
-        command: Command<S, N>,
+        command: AnyCommand,
         before: Option<TaskRecord>,
         puts: &mut Puts,
     ) -> Result<TaskRecord, RunError> {
@@ -130,7 +130,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
         let made_by = self.recorder().map_or(self.pos.meta.id, |recorder| recorder.next_id());
         let from: Arc<str> = "the command".into();
         let resolve = Resolve { table: &self.table, from: &from, made_by: (made_by, COMMAND_KEY) };
-        let finished: Finished<S> = finished(&resolve, command, START_NODE)?;
+        let finished: Finished = finished(&resolve, command, START_NODE)?;
         self.apply_command(&finished)?;
         let mut record = before.unwrap_or_default();
         record.status = TaskStatus::Done;
@@ -149,7 +149,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
     }
 
     /// Applies the writes, triggers and sends of a command.
-    pub(crate) fn apply_command(&mut self, finished: &Finished<S>) -> Result<(), RunError> {
+    pub(crate) fn apply_command(&mut self, finished: &Finished) -> Result<(), RunError> {
         let table = Arc::clone(&self.table);
         let mut merge = Merge::default();
         let state = Arc::make_mut(&mut self.pos.state);

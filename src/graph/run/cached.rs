@@ -7,10 +7,9 @@ use super::job::Job;
 use crate::checkpoint::{CheckpointId, RowId};
 use crate::graph::build::Table;
 use crate::graph::error::RunError;
-use crate::graph::node::NodeId;
 use crate::graph::records::NodeCache;
 use crate::graph::records::cache::prefix;
-use crate::graph::state::{Mask, Payload, State, Writes, reading, value};
+use crate::graph::state::{AnyState, AnyWrite, AnyWrites, Mask, Payload};
 use crate::graph::superstep::{Finished, Packet, Routing};
 
 /// A result by names, so that it outlives a change of the graph's indexes.
@@ -22,7 +21,7 @@ pub(crate) struct CachedResult {
 }
 
 /// Returns the cache key of a job: the node's name, the graph, and the whole input. None if the node is not cached.
-pub(crate) fn key<S: State, N: NodeId, C>(job: &Job<S, N, C>) -> Option<Vec<u8>> {
+pub(crate) fn key(job: &Job) -> Option<Vec<u8>> {
     let row = job.table.row(job.ctx.at.node);
     job.ctx.shared.environment.cache.as_ref()?;
     let _policy = row.options.execution.cache?;
@@ -40,7 +39,7 @@ pub(crate) fn key<S: State, N: NodeId, C>(job: &Job<S, N, C>) -> Option<Vec<u8>>
 
 /// Adds the graph and the type of the body to a key, which distinguishes nodes of one name. A graph used in several
 /// places shares its results.
-fn place<S: State, N: NodeId, C>(job: &Job<S, N, C>, key: &mut Vec<u8>) {
+fn place(job: &Job, key: &mut Vec<u8>) {
     key.extend(job.table.identity.fingerprint.to_le_bytes());
     for word in [&job.table.identity.name, job.table.row(job.ctx.at.node).body.type_name()] {
         key.extend(word.as_bytes());
@@ -48,26 +47,21 @@ fn place<S: State, N: NodeId, C>(job: &Job<S, N, C>, key: &mut Vec<u8>) {
     }
 }
 
-fn state_key<S: State, N: NodeId, C>(
-    table: &Table<S, N, C>,
-    state: &S,
-    reads: Option<&Mask>,
-    key: &mut Vec<u8>,
-) -> Option<()> {
+fn state_key(table: &Table, state: &AnyState, reads: Option<&Mask>, key: &mut Vec<u8>) -> Option<()> {
     key.push(0);
-    for (at, channel) in S::channels(&table.schema).iter().enumerate() {
+    for (at, channel) in table.schema.channels().iter().enumerate() {
         let read = reads.is_none_or(|reads| reads.contains(at));
         if read && state.is_set(&table.schema, at) {
             key.extend(channel.name().as_bytes());
             key.push(0);
-            key.extend(value::encode_channel::<S>(&table.schema, state, at).ok()?);
+            key.extend(table.schema.encode_channel(state, at).ok()?);
         }
     }
     Some(())
 }
 
 /// Returns the cached result of a job; none if it cannot be read.
-pub(crate) fn find<S: State, N: NodeId, C>(job: &Job<S, N, C>) -> Option<Finished<S>> {
+pub(crate) fn find(job: &Job) -> Option<Finished> {
     let bytes = job.ctx.shared.environment.cache.as_ref()?.get(&key(job)?, job.ctx.shared.now())?;
     let options = bincode::DefaultOptions::new().with_limit(bytes.len() as u64);
     let found: CachedResult = options.deserialize(&bytes).ok()?;
@@ -76,12 +70,12 @@ pub(crate) fn find<S: State, N: NodeId, C>(job: &Job<S, N, C>) -> Option<Finishe
 
 impl CachedResult {
     /// Caches a result for as long as the node's policy says.
-    pub(crate) fn keep<S: State, N: NodeId, C>(
-        table: &Table<S, N, C>,
+    pub(crate) fn keep(
+        table: &Table,
         node: u32,
         (cache, now): (&dyn NodeCache, u64),
         key: Vec<u8>,
-        finished: &Finished<S>,
+        finished: &Finished,
     ) {
         let Some(policy) = table.row(node).options.execution.cache else { return };
         let Ok(result) = Self::of(table, finished) else { return };
@@ -90,11 +84,11 @@ impl CachedResult {
         cache.put(key, bytes, expires);
     }
 
-    fn of<S: State, N: NodeId, C>(table: &Table<S, N, C>, finished: &Finished<S>) -> Result<Self, RunError> {
+    fn of(table: &Table, finished: &Finished) -> Result<Self, RunError> {
         let name = |node: &u32| table.row(*node).name.to_string();
-        let write = |write: &S::Write| {
-            let channel = table.channel(S::channel_of(write)).to_owned();
-            Ok((channel, S::overwrites(write), value::encode_write::<S>(&table.schema, write)?))
+        let write = |write: &AnyWrite| {
+            let channel = table.channel(write.channel()).to_owned();
+            Ok((channel, write.overwrites(), table.schema.encode_write(write)?))
         };
         let send = |(node, packet): &(u32, Packet)| Ok((name(node), packet.payload.encode()?));
         Ok(Self {
@@ -105,16 +99,12 @@ impl CachedResult {
     }
 
     /// Decodes the result; none if the graph has changed too much.
-    fn revive<S: State, N: NodeId, C>(
-        self,
-        table: &Table<S, N, C>,
-        made_by: (CheckpointId, u32),
-    ) -> Option<Finished<S>> {
-        let channels = S::channels(&table.schema);
+    fn revive(self, table: &Table, made_by: (CheckpointId, u32)) -> Option<Finished> {
+        let channels = table.schema.channels();
         let mut writes = vec![];
         for (name, overwrite, bytes) in self.writes {
             let at = channels.iter().position(|channel| channel.name() == name)?;
-            writes.push(reading::decode_write::<S>(&table.schema, at, overwrite, &bytes).ok()?);
+            writes.push(table.schema.decode_write(at, overwrite, &bytes).ok()?);
         }
         let targets = self.targets.iter().map(|name| table.named(name)).collect::<Option<_>>()?;
         let mut sends = vec![];
@@ -125,7 +115,7 @@ impl CachedResult {
             sends.push((node, Packet { payload, row: RowId { checkpoint: made_by.0, task: made_by.1, slot } }));
         }
         Some(Finished {
-            writes: Writes(writes),
+            writes: AnyWrites(writes),
             routing: Routing { targets, sends, is_done: true, ..Routing::default() },
             cached: true,
             ..Finished::default()

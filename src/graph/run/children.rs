@@ -4,15 +4,13 @@ use std::sync::Arc;
 
 use super::state::Run;
 use crate::checkpoint::CheckpointId;
-use crate::graph::build::{CompiledGraph, Persistence};
-use crate::graph::context::{Ctx, GraphScope};
+use crate::graph::build::{GraphCore, Persistence};
+use crate::graph::context::{GraphScope, TaskCtx};
 use crate::graph::error::RunError;
-use crate::graph::node::NodeId;
 use crate::graph::records::{BY_HANDLER, HANDLER, Mapping, NEW_LINE, Reader, START_NODE};
-use crate::graph::state::State;
 use crate::graph::superstep::Position;
 
-impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
+impl Run {
     /// Keeps the pointers of subgraphs with state of their own whose tasks are about to be dropped.
     pub(crate) async fn keep_children(&mut self, reader: &Reader, mapping: &Mapping) -> Result<(), RunError> {
         let table = Arc::clone(&self.table);
@@ -40,13 +38,13 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
 
 /// Loads the position that a subgraph with state of its own starts from. One of several tasks of a worker takes a copy;
 /// any other continues the logs of the last activation.
-pub(crate) async fn load_kept<T: State, M: NodeId, C>(
-    child: &CompiledGraph<T, M, C>,
+pub(crate) async fn load_kept(
+    child: &GraphCore,
     reader: &Reader,
     id: CheckpointId,
     scope: Arc<GraphScope>,
     apart: bool,
-) -> Result<(Position<T>, Arc<GraphScope>, bool), RunError> {
+) -> Result<(Position, Arc<GraphScope>, bool), RunError> {
     let record = reader.record(id).await?.ok_or_else(|| reader.missing_subgraph())?;
     let path = record.namespace.clone();
     let (mut pos, mapping) = reader.position(&child.table, id, record).await?;
@@ -61,14 +59,14 @@ pub(crate) async fn load_kept<T: State, M: NodeId, C>(
 }
 
 /// Returns the last checkpoint of a subgraph with state of its own before this activation.
-pub(crate) fn last_checkpoint<C>(ctx: &Ctx<C>, persistence: Persistence, call: u32) -> Option<CheckpointId> {
-    (persistence == Persistence::PerThread).then(|| ctx.0.kept(&own_name(ctx, call))).flatten()
+pub(crate) fn last_checkpoint(ctx: &Arc<TaskCtx>, persistence: Persistence, call: u32) -> Option<CheckpointId> {
+    (persistence == Persistence::PerThread).then(|| ctx.kept(&own_name(ctx, call))).flatten()
 }
 
 /// Returns the control version at which an activation of a subgraph starts.
-pub(crate) async fn base_version<C>(
+pub(crate) async fn base_version(
     reader: &Reader,
-    ctx: &Ctx<C>,
+    ctx: &Arc<TaskCtx>,
     persistence: Persistence,
     call: u32,
 ) -> Result<u64, RunError> {
@@ -84,13 +82,13 @@ fn own_part(path: &str) -> &str {
 }
 
 /// Returns the number under which a task's record points at its subgraph.
-pub(crate) fn pointer_number<C>(ctx: &Ctx<C>, call: u32) -> u32 {
-    if ctx.0.facts.handler { call | BY_HANDLER } else { call }
+pub(crate) fn pointer_number(ctx: &Arc<TaskCtx>, call: u32) -> u32 {
+    if ctx.facts.handler { call | BY_HANDLER } else { call }
 }
 
 /// Returns the name that the state is stored under; calls after the first of one task are numbered.
-pub(crate) fn own_name<C>(ctx: &Ctx<C>, call: u32) -> String {
-    numbered(&ctx.0.facts.name, call)
+pub(crate) fn own_name(ctx: &Arc<TaskCtx>, call: u32) -> String {
+    numbered(&ctx.facts.name, call)
 }
 
 fn numbered(name: &str, call: u32) -> String {

@@ -3,27 +3,21 @@
 use crate::checkpoint::{CheckpointId, CheckpointRecord, Source, TaskRecord, TaskStatus};
 use crate::graph::build::Table;
 use crate::graph::error::RunError;
-use crate::graph::node::NodeId;
 use crate::graph::records::{Reader, Tasks, UPDATE_KEY};
-use crate::graph::state::{Mask, State, Stored, Writes};
+use crate::graph::state::{AnySchema, AnyState, AnyWrite, AnyWrites, Mask, Stored};
 
 /// The changes of a run over a shared state: reducer writes in order, other channels as a set.
-pub(crate) struct Delta<S: State> {
-    writes: Vec<S::Write>,
+#[derive(Default)]
+pub(crate) struct Delta {
+    writes: Vec<AnyWrite>,
     touched: Mask,
 }
 
-impl<S: State> Default for Delta<S> {
-    fn default() -> Self {
-        Self { writes: vec![], touched: Mask::default() }
-    }
-}
-
-impl<S: State> Delta<S> {
-    pub(crate) fn record(&mut self, schema: &S::Schema, write: &S::Write) {
-        let channel = S::channel_of(write);
-        let whole = matches!(S::channels(schema)[channel].stored(), Stored::Value | Stored::Never);
-        if whole || S::overwrites(write) {
+impl Delta {
+    pub(crate) fn record(&mut self, schema: &AnySchema, write: &AnyWrite) {
+        let channel = write.channel();
+        let whole = matches!(schema.channels()[channel].stored(), Stored::Value | Stored::Never);
+        if whole || write.overwrites() {
             self.touched.insert(channel);
         } else if !self.touched.contains(channel) {
             self.writes.push(write.clone());
@@ -33,15 +27,11 @@ impl<S: State> Delta<S> {
     /// Drops the changes of a channel that was emptied.
     pub(crate) fn forget(&mut self, channel: usize) {
         self.touched.remove(channel);
-        self.writes.retain(|write| S::channel_of(write) != channel);
+        self.writes.retain(|write| write.channel() != channel);
     }
 
     /// Reads the changes of an activation up to this checkpoint, including those of `update_state`.
-    pub(crate) async fn read<N: NodeId, C>(
-        table: &Table<S, N, C>,
-        reader: &Reader,
-        id: CheckpointId,
-    ) -> Result<Self, RunError> {
+    pub(crate) async fn read(table: &Table, reader: &Reader, id: CheckpointId) -> Result<Self, RunError> {
         let line = line(reader, id).await?;
         let mut delta = Self::default();
         for (at, made) in line.iter().enumerate() {
@@ -60,10 +50,10 @@ impl<S: State> Delta<S> {
         Ok(delta)
     }
 
-    pub(crate) fn finish(self, schema: &S::Schema, state: &S) -> Writes<S> {
+    pub(crate) fn finish(self, schema: &AnySchema, state: &AnyState) -> AnyWrites {
         let Self { writes, touched } = self;
-        let kept = writes.into_iter().filter(|write| !touched.contains(S::channel_of(write)));
-        Writes(kept.chain(touched.iter().filter_map(|channel| state.write_of(schema, channel))).collect())
+        let kept = writes.into_iter().filter(|write| !touched.contains(write.channel()));
+        AnyWrites(kept.chain(touched.iter().filter_map(|channel| state.write_of(schema, channel))).collect())
     }
 }
 

@@ -4,14 +4,13 @@ use std::sync::Arc;
 
 use crate::graph::build::Table;
 use crate::graph::interrupt::Question;
-use crate::graph::node::NodeId;
-use crate::graph::state::{Mask, State, Writes};
+use crate::graph::state::{AnyState, AnyWrites, Mask};
 use crate::graph::superstep::Task;
 use crate::graph::view::{EventKind, EventTask, Mode, Sink, View};
 
 /// Sends the events of one graph to a listener.
-pub(crate) struct Emitter<'a, S: State, N, C> {
-    pub table: &'a Arc<Table<S, N, C>>,
+pub(crate) struct Emitter<'a> {
+    pub table: &'a Arc<Table>,
     pub sink: &'a Sink,
     /// Nodes and tasks from the root graph down to this one.
     pub namespace: &'a Arc<[String]>,
@@ -26,7 +25,7 @@ pub(crate) struct EventOrigin {
     pub task: EventTask,
 }
 
-impl<S: State, N: NodeId, C: Send + Sync + 'static> Emitter<'_, S, N, C> {
+impl Emitter<'_> {
     pub(crate) fn wants(&self, mode: Mode) -> bool {
         self.sink.wants(mode, self.namespace.is_empty())
     }
@@ -36,25 +35,25 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Emitter<'_, S, N, C> {
     }
 
     /// Returns the output channels of a state.
-    pub(crate) fn shown(&self, state: Arc<S>) -> View {
+    pub(crate) fn shown(&self, state: Arc<AnyState>) -> View {
         match self.output {
-            Some(only) => View::of_part(state, Arc::clone(self.table), only.clone()),
-            None => View::of_state(state, Arc::clone(self.table)),
+            Some(only) => View::of_part(state, self.table.schema.clone(), only.clone()),
+            None => View::of_state(state, self.table.schema.clone()),
         }
     }
 
     /// Returns the writes to output channels.
-    pub(crate) fn shown_writes(&self, writes: &Writes<S>) -> Writes<S> {
+    pub(crate) fn shown_writes(&self, writes: &AnyWrites) -> AnyWrites {
         let mut writes = writes.clone();
         if let Some(only) = self.output {
-            writes.0.retain(|write| only.contains(S::channel_of(write)));
+            writes.0.retain(|write| only.contains(write.channel()));
         }
         writes
     }
 
     /// Returns the input of a task: its payload, or what its node reads of the state.
-    pub(crate) fn input(&self, task: &Task<S>, state: &Arc<S>) -> View {
-        let (state, table) = (Arc::clone(state), Arc::clone(self.table));
+    pub(crate) fn input(&self, task: &Task, state: &Arc<AnyState>) -> View {
+        let (state, table) = (Arc::clone(state), self.table.schema.clone());
         match (&task.packet, &self.table.row(task.node).reads) {
             (Some(packet), _) => View::of_payload(Arc::clone(&packet.payload)),
             (None, Some(only)) => View::of_part(state, table, only.clone()),
@@ -65,8 +64,8 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Emitter<'_, S, N, C> {
     pub(crate) async fn started(
         &self,
         origin: impl FnOnce() -> EventOrigin,
-        task: &Task<S>,
-        state: &Arc<S>,
+        task: &Task,
+        state: &Arc<AnyState>,
         remaining_steps: i64,
     ) {
         if !self.wants(Mode::Tasks) {
@@ -77,17 +76,17 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Emitter<'_, S, N, C> {
         self.send(step, EventKind::TaskStart { node, task: named, input, sent, remaining_steps }).await;
     }
 
-    pub(crate) async fn update(&self, origin: impl FnOnce() -> EventOrigin, writes: &Writes<S>, cached: bool) {
+    pub(crate) async fn update(&self, origin: impl FnOnce() -> EventOrigin, writes: &AnyWrites, cached: bool) {
         if !self.wants(Mode::Updates) {
             return;
         }
         let EventOrigin { step, node, task } = origin();
-        let writes = View::of_writes(self.shown_writes(writes), Arc::clone(self.table));
+        let writes = View::of_writes(self.shown_writes(writes), self.table.schema.clone());
         self.send(step, EventKind::Update { node, task, writes, cached }).await;
     }
 
     /// Emits the end of a task with a result. A cached result shows as an update alone.
-    pub(crate) async fn done(&self, origin: impl Fn() -> EventOrigin, writes: &Writes<S>, cached: bool) {
+    pub(crate) async fn done(&self, origin: impl Fn() -> EventOrigin, writes: &AnyWrites, cached: bool) {
         self.update(&origin, writes, cached).await;
         if !cached {
             self.ended(&origin, None, writes, vec![]).await;
@@ -95,7 +94,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Emitter<'_, S, N, C> {
     }
 
     pub(crate) async fn failed(&self, origin: impl FnOnce() -> EventOrigin, error: Option<String>) {
-        self.ended(origin, error, &Writes::default(), vec![]).await;
+        self.ended(origin, error, &AnyWrites::default(), vec![]).await;
     }
 
     /// Emits the questions of a task, the state they were asked in, and the task's end.
@@ -104,33 +103,33 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Emitter<'_, S, N, C> {
         step: i64,
         origin: impl FnOnce() -> EventOrigin,
         questions: Vec<Question>,
-        state: &Arc<S>,
+        state: &Arc<AnyState>,
     ) {
         if questions.is_empty() {
             return;
         }
         self.send(step, EventKind::Interrupt { questions: questions.clone() }).await;
         self.values(step, || Arc::clone(state), questions.clone()).await;
-        self.ended(origin, None, &Writes::default(), questions).await;
+        self.ended(origin, None, &AnyWrites::default(), questions).await;
     }
 
     async fn ended(
         &self,
         origin: impl FnOnce() -> EventOrigin,
         error: Option<String>,
-        writes: &Writes<S>,
+        writes: &AnyWrites,
         questions: Vec<Question>,
     ) {
         if !self.wants(Mode::Tasks) {
             return;
         }
         let EventOrigin { step, node, task } = origin();
-        let writes = View::of_writes(writes.clone(), Arc::clone(self.table));
+        let writes = View::of_writes(writes.clone(), self.table.schema.clone());
         self.send(step, EventKind::TaskEnd { node, task, error, writes, questions }).await;
     }
 
     /// Emits a state; `state` is called only if a listener wants it.
-    pub(crate) async fn values(&self, step: i64, state: impl FnOnce() -> Arc<S>, questions: Vec<Question>) {
+    pub(crate) async fn values(&self, step: i64, state: impl FnOnce() -> Arc<AnyState>, questions: Vec<Question>) {
         if self.wants(Mode::Values) {
             self.send(step, EventKind::Values { values: self.shown(state()), questions }).await;
         }

@@ -6,13 +6,12 @@ use super::children::{base_version, last_checkpoint, load_kept, own_name, pointe
 use super::delta::Delta;
 use super::state::Run;
 use crate::checkpoint::{CheckpointId, Slot};
-use crate::graph::build::{CompiledGraph, Persistence};
-use crate::graph::context::{Ctx, GraphScope, JournalScope, QuestionScope};
+use crate::graph::build::{GraphCore, Persistence};
+use crate::graph::context::{GraphScope, JournalScope, QuestionScope, TaskCtx};
 use crate::graph::error::RunError;
-use crate::graph::node::NodeId;
 use crate::graph::records::reader::reader;
 use crate::graph::records::{Caller, Reader, SENT};
-use crate::graph::state::{State, Writes};
+use crate::graph::state::{AnyState, AnyWrites};
 use crate::graph::superstep::Position;
 
 /// The state that a child runs over.
@@ -23,14 +22,14 @@ pub(crate) enum StateMode {
 }
 
 /// The input of a child.
-pub(crate) enum ChildInput<T: State> {
+pub(crate) enum ChildInput {
     /// The parent's state; only changes are returned (V8).
-    State(T),
-    Input(Writes<T>),
+    State(AnyState),
+    Input(AnyWrites),
 }
 
-pub(crate) fn graph_scope<C>(ctx: &Ctx<C>, persistence: Persistence, call: u32) -> GraphScope {
-    let (task, above) = (&ctx.0, &ctx.0.scope);
+pub(crate) fn graph_scope(ctx: &Arc<TaskCtx>, persistence: Persistence, call: u32) -> GraphScope {
+    let (task, above) = (ctx, &ctx.scope);
     let mut names = above.names.to_vec();
     names.push(task.facts.name.to_string());
     if call > 0 {
@@ -58,20 +57,20 @@ pub(crate) fn graph_scope<C>(ctx: &Ctx<C>, persistence: Persistence, call: u32) 
 }
 
 /// Returns the namespace of events that a call of a task emits.
-fn places<C>(ctx: &Ctx<C>, call: u32) -> Arc<[String]> {
-    let own = ctx.0.event_task().path;
+fn places(ctx: &Arc<TaskCtx>, call: u32) -> Arc<[String]> {
+    let own = ctx.event_task().path;
     own.iter().cloned().chain((call > 0).then(|| format!("#{call}"))).collect()
 }
 
 /// Starts the child, or resumes it where it stopped.
-pub(crate) async fn open<T: State, M: NodeId, C: Send + Sync + 'static>(
-    child: &CompiledGraph<T, M, C>,
-    begin: impl FnOnce() -> ChildInput<T>,
+pub(crate) async fn open(
+    child: &GraphCore,
+    begin: impl FnOnce() -> ChildInput,
     mode: StateMode,
-    ctx: &Ctx<C>,
+    ctx: &Arc<TaskCtx>,
     call: u32,
-) -> Result<Run<T, M, C>, RunError> {
-    let task = &ctx.0;
+) -> Result<Run, RunError> {
+    let task = ctx;
     let scope = Arc::new(graph_scope(ctx, child.persistence, call));
     let caller = Caller { checkpoint: task.at.checkpoint, task: task.at.task, call: pointer_number(ctx, call) };
     let recorder = if scope.unsaved { None } else { task.shared.recorder.clone() };
@@ -102,19 +101,19 @@ pub(crate) async fn open<T: State, M: NodeId, C: Send + Sync + 'static>(
 }
 
 /// Resumes the child from its checkpoint.
-async fn resume<T: State, M: NodeId, C: Send + Sync + 'static>(
-    child: &CompiledGraph<T, M, C>,
+async fn resume(
+    child: &GraphCore,
     reader: &Reader,
     id: CheckpointId,
-    ctx: &Ctx<C>,
+    ctx: &Arc<TaskCtx>,
     scope: Arc<GraphScope>,
     caller: Caller,
-) -> Result<Run<T, M, C>, RunError> {
+) -> Result<Run, RunError> {
     let record = reader.record(id).await?.ok_or_else(|| reader.missing_subgraph())?;
     // The child of a fork keeps the namespace of its origin, which names its logs.
     let scope = Arc::new(GraphScope { path: record.namespace.clone(), ..GraphScope::clone(&scope) });
     let (pos, mut mapping) = reader.position(&child.table, id, record).await?;
-    let mut run = Run::new(Arc::clone(&child.table), Arc::clone(&ctx.0.shared), scope, pos);
+    let mut run = Run::new(Arc::clone(&child.table), Arc::clone(&ctx.shared), scope, pos);
     run.child.caller = Some(caller);
     run.stops.breakpoints_active = false;
     run.limit();
@@ -134,15 +133,15 @@ async fn resume<T: State, M: NodeId, C: Send + Sync + 'static>(
     Ok(run)
 }
 
-fn fresh<T: State, M: NodeId, C: Send + Sync + 'static>(
-    child: &CompiledGraph<T, M, C>,
-    (pos, apart): (Position<T>, bool),
-    begin: ChildInput<T>,
-    ctx: &Ctx<C>,
+fn fresh(
+    child: &GraphCore,
+    (pos, apart): (Position, bool),
+    begin: ChildInput,
+    ctx: &Arc<TaskCtx>,
     scope: Arc<GraphScope>,
     caller: Caller,
-) -> Result<Run<T, M, C>, RunError> {
-    let mut run = Run::new(Arc::clone(&child.table), Arc::clone(&ctx.0.shared), scope, pos);
+) -> Result<Run, RunError> {
+    let mut run = Run::new(Arc::clone(&child.table), Arc::clone(&ctx.shared), scope, pos);
     run.child.caller = Some(caller);
     run.limit();
     run.input.adopted = run.pos.is_stored() && apart;
@@ -152,7 +151,7 @@ fn fresh<T: State, M: NodeId, C: Send + Sync + 'static>(
             run.pos.state = Arc::new(state);
             run.child.delta = Some(Delta::default());
             run.input.adopted = true;
-            Writes::default()
+            AnyWrites::default()
         }
     };
     run.begin_input(input)?;

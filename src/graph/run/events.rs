@@ -5,13 +5,12 @@ use std::sync::Arc;
 use super::emitter::{Emitter, EventOrigin};
 use super::finish::{Ending, HandledFailure};
 use super::state::Run;
-use crate::graph::node::NodeId;
 use crate::graph::records::{Durability, Recorder, START_NODE};
-use crate::graph::state::{Mask, State, Writes};
+use crate::graph::state::{AnyWrites, Mask};
 use crate::graph::superstep::{Task, TaskState};
 use crate::graph::view::{CheckpointView, EventKind, EventTask, Mode, TaskView, View};
 
-impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
+impl Run {
     /// Returns the node's name, for errors and events.
     pub(crate) fn node_name(&self, node: u32) -> Arc<str> {
         self.table.node_name(node)
@@ -22,7 +21,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
     }
 
     /// Returns the emitter of the run's events; none without a listener.
-    fn emitter(&self) -> Option<Emitter<'_, S, N, C>> {
+    fn emitter(&self) -> Option<Emitter<'_>> {
         let (table, namespace, output) = (&self.table, &self.scope.places, self.output());
         self.shared.events.sink.as_ref().map(|sink| Emitter { table, sink, namespace, output })
     }
@@ -50,7 +49,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
         }
         let view = CheckpointView {
             id: self.pos.is_stored().then_some(self.pos.meta.id),
-            values: View::of_state(Arc::clone(&self.pos.state), Arc::clone(&self.table)),
+            values: View::of_state(Arc::clone(&self.pos.state), self.table.schema.clone()),
             next: self.step.tasks.iter().map(|task| self.node_name(task.node).to_string()).collect(),
             tasks: self.step.tasks.iter().map(|task| self.task_view(task)).collect(),
             step: self.pos.meta.step,
@@ -69,10 +68,10 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
     }
 
     /// Returns a task as a listener sees it. A failed one shows its error only.
-    fn task_view(&self, task: &Task<S>) -> TaskView {
+    fn task_view(&self, task: &Task) -> TaskView {
         let result = match (&task.state, self.emitter()) {
             (TaskState::Done(done), Some(emitter)) if done.saved && task.record.error.is_none() => {
-                Some(View::of_writes(emitter.shown_writes(&done.writes), Arc::clone(&self.table)))
+                Some(View::of_writes(emitter.shown_writes(&done.writes), self.table.schema.clone()))
             }
             _ => None,
         };
@@ -132,7 +131,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
             TaskState::Done(done) => Some(&done.writes),
             TaskState::Ready | TaskState::Asked { .. } | TaskState::Failed(_) => None,
         });
-        if done.any(|writes: &Writes<S>| !emitter.shown_writes(writes).is_empty()) {
+        if done.any(|writes: &AnyWrites| !emitter.shown_writes(writes).is_empty()) {
             emitter.values(self.pos.meta.step, || self.live(), vec![]).await;
         }
     }
@@ -192,7 +191,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
     async fn emit_failure(&self, origin: impl Fn() -> EventOrigin, error: String, answered: bool) {
         let Some(emitter) = self.emitter() else { return };
         if answered {
-            emitter.update(&origin, &Writes::default(), false).await;
+            emitter.update(&origin, &AnyWrites::default(), false).await;
         }
         emitter.failed(origin, Some(error)).await;
     }

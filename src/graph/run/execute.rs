@@ -16,18 +16,16 @@ use super::perform::{Performed, Running, start};
 use super::state::Run;
 use crate::checkpoint::panics::caught;
 use crate::checkpoint::{HandledRecord, TaskStatus, encode_record};
-use crate::graph::context::{Attempt, AttemptProgress, Ctx, Permits, TaskCtx, TaskPosition};
+use crate::graph::context::{Attempt, AttemptProgress, Permits, TaskCtx, TaskPosition};
 use crate::graph::error::RunError;
-use crate::graph::node::NodeId;
 use crate::graph::records::{NEW_LINE, START_KEY, START_NODE};
-use crate::graph::state::State;
 use crate::graph::superstep::position::with_returned;
 use crate::graph::superstep::{Finished, Resolve, Task, TaskState};
 
 /// Time of a first poll above which a task counts as computing rather than waiting; the tasks after it go to the pool.
 const PATIENCE: Duration = Duration::from_micros(50);
 
-impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
+impl Run {
     /// Runs every task that has no result yet. Returns false if the run was cancelled.
     pub(crate) async fn execute(&mut self) -> Result<bool, RunError> {
         (self.step.has_failed, self.step.open_questions) = (false, None);
@@ -98,7 +96,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
         Ok(())
     }
 
-    fn begin(&mut self, at: usize) -> Running<S, N, C> {
+    fn begin(&mut self, at: usize) -> Running {
         self.step.tasks[at].starts.all += 1;
         let node = self.step.tasks[at].node;
         if self.shared.budget.running.is_some() || self.table.row(node).execution.group.is_some() {
@@ -108,13 +106,13 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
             let ctx = self.context(at);
             let task = &self.step.tasks[at];
             let payload = task.packet.as_ref().map(|packet| &packet.payload);
-            let body = start(&self.table, node, &self.pos.state, payload, Ctx(Arc::clone(&ctx)));
+            let body = start(&self.table, node, &self.pos.state, payload, Arc::clone(&ctx));
             return Running::Simple(body, Some(ctx), 1);
         }
         Running::begin(self.job(at))
     }
 
-    fn job(&mut self, at: usize) -> Job<S, N, C> {
+    fn job(&mut self, at: usize) -> Job {
         let ctx = self.context(at);
         let task = &self.step.tasks[at];
         Job {
@@ -131,16 +129,15 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
     /// Stores the attempts of tasks that a cancelled run dropped.
     pub(crate) async fn keep_attempts(&mut self) -> Result<(), RunError> {
         let Some(recorder) = self.recorder().cloned().filter(|_| self.pos.start.is_none()) else { return Ok(()) };
-        let dropped = |task: &&Task<S>| task.starts.all > 0 && matches!(task.state, TaskState::Ready);
-        let record = |task: &Task<S>| -> Result<_, RunError> {
-            Ok((self.task_key(task.key), encode_record(&task.to_record())?))
-        };
+        let dropped = |task: &&Task| task.starts.all > 0 && matches!(task.state, TaskState::Ready);
+        let record =
+            |task: &Task| -> Result<_, RunError> { Ok((self.task_key(task.key), encode_record(&task.to_record())?)) };
         let puts = self.step.tasks.iter().filter(dropped).map(record).collect::<Result<_, _>>()?;
         recorder.commit(puts, None).await?;
         Ok(())
     }
 
-    pub(crate) fn context(&mut self, at: usize) -> Arc<TaskCtx<C>> {
+    pub(crate) fn context(&mut self, at: usize) -> Arc<TaskCtx> {
         let task = &self.step.tasks[at];
         let row = self.table.row(task.node);
         let answers = task.answers.clone();
@@ -246,7 +243,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
     }
 
     /// Cancels the run: waits until the running tasks are dropped.
-    async fn drop_pool(&mut self, mut pool: Pool<S, N, C>) -> Result<bool, RunError> {
+    async fn drop_pool(&mut self, mut pool: Pool) -> Result<bool, RunError> {
         pool.set.shutdown().await;
         let panics = std::mem::take(&mut *pool.panics.lock().unwrap_or_else(PoisonError::into_inner));
         let failed = self.dropped(panics)?;
@@ -256,7 +253,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
         Ok(failed)
     }
 
-    async fn join(&mut self, pool: &mut Pool<S, N, C>) -> Result<bool, RunError> {
+    async fn join(&mut self, pool: &mut Pool) -> Result<bool, RunError> {
         let joined = tokio::select! {
             biased;
             joined = pool.set.join_next() => joined,
@@ -272,11 +269,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
         Ok(true)
     }
 
-    async fn joined(
-        &mut self,
-        pool: &Pool<S, N, C>,
-        ended: Result<(usize, Performed<S, N, C>), JoinError>,
-    ) -> Result<(), RunError> {
+    async fn joined(&mut self, pool: &Pool, ended: Result<(usize, Performed), JoinError>) -> Result<(), RunError> {
         let error = match ended {
             Ok((at, performed)) => return self.settle(at, performed).await,
             Err(error) => error,
@@ -313,7 +306,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
     }
 
     /// Ends START when input of `update_state` made it one of several tasks.
-    fn start_beside(&mut self, at: usize, mut finished: Finished<S>) -> Result<(), RunError> {
+    fn start_beside(&mut self, at: usize, mut finished: Finished) -> Result<(), RunError> {
         let seen = self.own_view(at, &self.pos.state, &finished.writes)?;
         let seen = with_returned(&Arc::new(seen), finished.returned.take());
         self.choose(START_NODE, START_KEY, &seen, &mut finished)?;
@@ -325,8 +318,8 @@ fn known<T>(value: Option<T>) -> OnceLock<T> {
     value.map_or_else(OnceLock::new, OnceLock::from)
 }
 
-struct Pool<S: State, N, C> {
-    set: JoinSet<(usize, Performed<S, N, C>)>,
+struct Pool {
+    set: JoinSet<(usize, Performed)>,
     places: Vec<(Id, usize)>,
     panics: Panics,
 }
@@ -334,14 +327,14 @@ struct Pool<S: State, N, C> {
 /// Panics of tasks that were dropped before their end, by task index.
 type Panics = Arc<Mutex<Vec<(usize, String)>>>;
 
-struct Pooled<S: State, N, C> {
+struct Pooled {
     at: usize,
-    running: Running<S, N, C>,
+    running: Running,
     panics: Panics,
 }
 
-impl<S: State, N, C> Future for Pooled<S, N, C> {
-    type Output = (usize, Performed<S, N, C>);
+impl Future for Pooled {
+    type Output = (usize, Performed);
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         let at = self.at;
@@ -349,7 +342,7 @@ impl<S: State, N, C> Future for Pooled<S, N, C> {
     }
 }
 
-impl<S: State, N, C> Drop for Pooled<S, N, C> {
+impl Drop for Pooled {
     fn drop(&mut self) {
         if let Err(panic) = self.running.abandon() {
             self.panics.lock().unwrap_or_else(PoisonError::into_inner).push((self.at, panic));
@@ -357,7 +350,7 @@ impl<S: State, N, C> Drop for Pooled<S, N, C> {
     }
 }
 
-impl<S: State, N, C> Pool<S, N, C> {
+impl Pool {
     /// Returns the index of the aborted task; a panic of a body is caught earlier.
     fn place(&self, id: Id) -> Option<usize> {
         self.places.iter().find(|(known, _)| *known == id).map(|(_, at)| *at)

@@ -7,11 +7,9 @@ use super::state::Run;
 use super::trace;
 use crate::checkpoint::{FailureRecord, TaskRecord, TaskStatus, encode_record};
 use crate::graph::error::RunError;
-use crate::graph::node::NodeId;
-use crate::graph::state::State;
 use crate::graph::superstep::{Task, TaskState};
 
-impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
+impl Run {
     /// Records the failure of a task; its siblings continue.
     pub(crate) fn fail(&mut self, at: usize, error: RunError) -> Result<(), RunError> {
         if !matches!(error, RunError::HandUp(_) | RunError::NoParentGraph { .. }) {
@@ -52,7 +50,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
     }
 
     /// Returns the error for a panic while results were applied.
-    pub(crate) fn panicked_applying(&self, tasks: &[Task<S>], message: &str) -> RunError {
+    pub(crate) fn panicked_applying(&self, tasks: &[Task], message: &str) -> RunError {
         let nodes: Vec<Arc<str>> = tasks.iter().map(|task| self.node_name(task.node)).collect();
         let message = format!("applying its results: {message}");
         self.panicked(nodes.join("` and `").into(), message)

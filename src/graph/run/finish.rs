@@ -1,6 +1,5 @@
 //! The end of a task's body: a result, an interrupt or a failure. Updates the run, the store and the stream.
 
-use std::any::Any;
 use std::sync::Arc;
 
 use super::cached::CachedResult;
@@ -12,14 +11,13 @@ use crate::checkpoint::{CheckpointId, FailureRecord, HandledRecord, Key};
 use crate::graph::context::{Exit, Known, Raised, SubgraphCalls, TaskCtx};
 use crate::graph::error::{HandedUp, NodeError, RunError, SharedNodeError};
 use crate::graph::interrupt::Question;
-use crate::graph::node::{Command, NodeId};
-use crate::graph::state::State;
+use crate::graph::node::AnyCommand;
 use crate::graph::superstep::task::finished;
 use crate::graph::superstep::{Finished, Resolve, Task, TaskState};
 
-impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
+impl Run {
     /// Finishes a task: updates the run, queues records, and emits events.
-    pub(crate) async fn settle(&mut self, at: usize, performed: Performed<S, N, C>) -> Result<(), RunError> {
+    pub(crate) async fn settle(&mut self, at: usize, performed: Performed) -> Result<(), RunError> {
         let ending = match caught(|| self.take(at, performed)) {
             Ok(ending) => ending?,
             Err(panic) => self.panicked_in(at, panic)?,
@@ -32,7 +30,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
     }
 
     /// The synchronous part of `settle`: updates the run and queues records.
-    pub(crate) fn take(&mut self, at: usize, performed: Performed<S, N, C>) -> Result<Ending, RunError> {
+    pub(crate) fn take(&mut self, at: usize, performed: Performed) -> Result<Ending, RunError> {
         let Performed { ended, ctx, attempts, handled, cache_key, failures } = performed;
         self.scope.beat();
         self.step.tasks[at].starts.all += attempts.saturating_sub(1);
@@ -84,7 +82,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
     }
 
     /// Forgets the subgraphs of a task that has ended or failed. Returns those with state of their own.
-    fn leave(&self, ctx: &TaskCtx<C>) -> Vec<(String, CheckpointId)> {
+    fn leave(&self, ctx: &TaskCtx) -> Vec<(String, CheckpointId)> {
         let SubgraphCalls { children, ended, .. } = std::mem::take(&mut *ctx.state()).subgraphs;
         if let Some(recorder) = self.recorder() {
             ended.iter().for_each(|(path, pointer)| recorder.forget(path, pointer));
@@ -96,10 +94,10 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
     pub(crate) fn body_outcome(
         &self,
         at: usize,
-        ctx: &TaskCtx<C>,
-        ended: BodyResult<S, N>,
+        ctx: &TaskCtx,
+        ended: BodyResult,
         by_handler: bool,
-    ) -> Result<BodyOutcome<S>, RunError> {
+    ) -> Result<BodyOutcome, RunError> {
         let command = match (ctx.progress.raised.get(), ended) {
             (None, Ok(Ok(command))) => command,
             (raised, ended) => match self.raised_outcome(ctx, raised, ended)? {
@@ -110,7 +108,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
         };
         let name = &ctx.facts.name;
         if let Some(handed) = command.parent {
-            return Err(self.hand_up(Arc::clone(name), handed, command.parent_type));
+            return Err(self.hand_up(Arc::clone(name), handed));
         }
         let task = &self.step.tasks[at];
         let resolve = Resolve { table: &self.table, from: name, made_by: (self.pos.meta.id, task.key) };
@@ -126,10 +124,10 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
     /// Returns the outcome of a body that raised something or did not return a command.
     fn raised_outcome(
         &self,
-        ctx: &TaskCtx<C>,
+        ctx: &TaskCtx,
         raised: Option<&Raised>,
-        ended: BodyResult<S, N>,
-    ) -> Result<RaisedOutcome<S, N>, RunError> {
+        ended: BodyResult,
+    ) -> Result<RaisedOutcome, RunError> {
         let (node, step) = (Arc::clone(&ctx.facts.name), self.pos.meta.step + 1);
         let ended = match ended {
             Ok(ended) => ended,
@@ -162,25 +160,27 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
             (Some(Raised::Inside | Raised::Stopped(_)), Ok(_)) => {
                 Err(RunError::QuestionIgnored { node, question: "of its subgraph".into() })
             }
-            (Some(Raised::Parent(command, given)), _) => match command.downcast_ref::<Command<S, N>>() {
-                Some(command) => Ok(RaisedOutcome::Command(command.clone())),
-                None => Err(RunError::WrongParent { node, given }),
+            (Some(Raised::Parent(handed)), _) => match handed.command.downcast_ref::<AnyCommand>() {
+                Some(command) if handed.types == self.table.identity.types => {
+                    Ok(RaisedOutcome::Command(command.clone()))
+                }
+                _ => Err(RunError::WrongParent { node, given: handed.given }),
             },
         }
     }
 
     /// Returns the error that carries a command to the enclosing graph.
-    fn hand_up(&self, node: Arc<str>, command: Arc<dyn Any + Send + Sync>, given: &'static str) -> RunError {
+    fn hand_up(&self, node: Arc<str>, handed: HandedUp) -> RunError {
         if self.scope.names.is_empty() {
             return RunError::NoParentGraph { node };
         }
-        RunError::HandUp(HandedUp { command, given })
+        RunError::HandUp(handed)
     }
 
     pub(crate) fn done(
         &mut self,
         at: usize,
-        mut result: Box<Finished<S>>,
+        mut result: Box<Finished>,
         cache_key: Option<Vec<u8>>,
     ) -> Result<(), RunError> {
         if let Some(key) = cache_key {
@@ -195,7 +195,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
     }
 
     /// Caches a result with its own routing, unless its routers fail.
-    fn keep_in_cache(&self, at: usize, key: Vec<u8>, result: &Finished<S>) {
+    fn keep_in_cache(&self, at: usize, key: Vec<u8>, result: &Finished) {
         let Some(cache) = &self.shared.environment.cache else { return };
         let (writes, returned) = (result.writes.clone(), result.returned.clone());
         let mut whole = Finished { writes, returned, ..Finished::default() };
@@ -219,7 +219,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
     }
 
     /// Takes a task's journal, and queues its pending entries with the task's next records.
-    fn take_journal(&mut self, at: usize, ctx: &TaskCtx<C>) -> Result<(), RunError> {
+    fn take_journal(&mut self, at: usize, ctx: &TaskCtx) -> Result<(), RunError> {
         let Some(journal) = ctx.written_journal() else { return Ok(()) };
         if self.recorder().is_some() {
             self.outbox.finished.extend(journal.take_riders()?);
@@ -232,7 +232,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
     }
 
     /// Encodes a finished task; its records go out with the next commit of finished siblings.
-    fn save_task(&mut self, at: usize, result: &mut Finished<S>) -> Result<(), RunError> {
+    fn save_task(&mut self, at: usize, result: &mut Finished) -> Result<(), RunError> {
         if self.recorder().is_none() {
             return Ok(());
         }
@@ -269,8 +269,8 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
     }
 }
 
-pub(crate) enum BodyOutcome<S: State> {
-    Done(Box<Finished<S>>),
+pub(crate) enum BodyOutcome {
+    Done(Box<Finished>),
     /// Questions, and the time at which the task resumes without an answer.
     Asked(Vec<Question>, Option<u64>),
     Halted(Exit),
@@ -278,15 +278,15 @@ pub(crate) enum BodyOutcome<S: State> {
 
 /// Returns the questions and waits of a task and of its subgraphs, in the order of its calls: concurrent calls stop in
 /// any order.
-fn with_inside<C, S: State, N>(ctx: &TaskCtx<C>, own: Option<&Question>, until: Option<u64>) -> RaisedOutcome<S, N> {
+fn with_inside(ctx: &TaskCtx, own: Option<&Question>, until: Option<u64>) -> RaisedOutcome {
     let mut state = ctx.state();
     state.note_wake(until);
     let questions = own.into_iter().chain(state.waits.questions.values().flatten());
     RaisedOutcome::Asked(questions.cloned().collect(), state.waits.wake)
 }
 
-enum RaisedOutcome<S: State, N> {
-    Command(Command<S, N>),
+enum RaisedOutcome {
+    Command(AnyCommand),
     Asked(Vec<Question>, Option<u64>),
     Halted(Exit),
 }

@@ -6,13 +6,13 @@ use crate::checkpoint::HandledRecord;
 use crate::graph::build::Table;
 use crate::graph::context::TaskCtx;
 use crate::graph::error::{NodeError, RunError};
-use crate::graph::state::{Boxed, Payload, State};
+use crate::graph::state::{AnyState, Boxed, Payload};
 
-pub(crate) struct Job<S: State, N, C> {
-    pub table: Arc<Table<S, N, C>>,
-    pub state: Arc<S>,
+pub(crate) struct Job {
+    pub table: Arc<Table>,
+    pub state: Arc<AnyState>,
     pub payload: Option<Arc<dyn Payload>>,
-    pub ctx: Arc<TaskCtx<C>>,
+    pub ctx: Arc<TaskCtx>,
     /// First subgraph call of the last attempt in an earlier run.
     pub first_call: u32,
     /// The failure whose handler started in an earlier run: only the handler runs.

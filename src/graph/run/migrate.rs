@@ -6,12 +6,10 @@ use std::sync::Arc;
 use super::state::Run;
 use crate::checkpoint::{Key, Source, encode_record};
 use crate::graph::error::RunError;
-use crate::graph::node::NodeId;
 use crate::graph::records::child_copies::copy_children;
 use crate::graph::records::{COMMAND_KEY, Mapping, Reader, Stamp, Tasks, UPDATE_KEY, journal_copy};
-use crate::graph::state::State;
 
-impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
+impl Run {
     /// Makes a checkpoint in this version of the graph, with copies of the tasks' records and subgraphs. Returns the
     /// records of the tasks, in present indexes.
     pub(crate) async fn migrate(

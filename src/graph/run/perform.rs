@@ -16,17 +16,17 @@ use super::{cached, trace};
 use crate::checkpoint::panics::caught;
 use crate::checkpoint::{FailureRecord, panics};
 use crate::graph::build::Table;
-use crate::graph::context::{Ctx, Raised, TaskCtx};
+use crate::graph::context::{Raised, TaskCtx};
 use crate::graph::error::NodeError;
-use crate::graph::node::{Ended, Failure, NodeId, TimedBody};
-use crate::graph::state::{Boxed, Payload, State};
+use crate::graph::node::{AnyEnded, Failure, TimedBody};
+use crate::graph::state::{AnyState, Boxed, Payload};
 
 /// The end of a body: a result, an error, or a panic's message.
-pub(crate) type BodyResult<S, N> = Result<Ended<S, N>, String>;
+pub(crate) type BodyResult = Result<AnyEnded, String>;
 
-pub(crate) struct Performed<S: State, N, C> {
-    pub ended: BodyResult<S, N>,
-    pub ctx: Arc<TaskCtx<C>>,
+pub(crate) struct Performed {
+    pub ended: BodyResult,
+    pub ctx: Arc<TaskCtx>,
     pub attempts: u32,
     /// The error that a handler took, and whether the failed attempt had used answers.
     pub handled: Option<(Arc<NodeError>, bool)>,
@@ -35,34 +35,30 @@ pub(crate) struct Performed<S: State, N, C> {
     pub failures: Vec<FailureRecord>,
 }
 
-impl<S: State, N, C> Performed<S, N, C> {
-    pub(crate) fn plain(ended: BodyResult<S, N>, ctx: Arc<TaskCtx<C>>, attempts: u32) -> Self {
+impl Performed {
+    pub(crate) fn plain(ended: BodyResult, ctx: Arc<TaskCtx>, attempts: u32) -> Self {
         Self { ended, ctx, attempts, handled: None, cache_key: None, failures: vec![] }
     }
 }
 
 /// A body's future that returns its panic as a value.
-pub(crate) type Guarded<S, N> = panics::Caught<dyn Future<Output = Ended<S, N>> + Send>;
+pub(crate) type Guarded = panics::Caught<dyn Future<Output = AnyEnded> + Send>;
 
 /// Starts a body; a panic of the call itself is caught too.
-pub(crate) fn start<S: State, N: NodeId, C>(
-    table: &Table<S, N, C>,
+pub(crate) fn start(
+    table: &Table,
     node: u32,
-    state: &Arc<S>,
+    state: &Arc<AnyState>,
     payload: Option<&Arc<dyn Payload>>,
-    ctx: Ctx<C>,
-) -> Guarded<S, N> {
+    ctx: Arc<TaskCtx>,
+) -> Guarded {
     let body = &table.row(node).body;
-    let span = ctx.0.shared.events.traced.then(|| trace::task_span(&ctx.0));
+    let span = ctx.shared.events.traced.then(|| trace::task_span(&ctx));
     let entered = span.as_ref().map(Span::enter);
-    let timed = ctx
-        .0
-        .shared
-        .events
-        .timed
-        .then(|| (Arc::clone(&ctx.0.facts.name), Arc::clone(&table.row(node).execution.longest)));
+    let timed =
+        ctx.shared.events.timed.then(|| (Arc::clone(&ctx.facts.name), Arc::clone(&table.row(node).execution.longest)));
     let started = caught(|| body.start(state, payload, ctx));
-    let started = started.map(|body| -> Boxed<'static, Ended<S, N>> {
+    let started = started.map(|body| -> Boxed<'static, AnyEnded> {
         match timed {
             Some((node, longest)) => Box::pin(TimedBody { body, node, longest }),
             None => body,
@@ -76,31 +72,31 @@ pub(crate) fn start<S: State, N: NodeId, C>(
     }
 }
 
-pub(crate) enum Running<S: State, N, C> {
+pub(crate) enum Running {
     /// A body without options: usually done after one poll.
-    Simple(Guarded<S, N>, Option<Arc<TaskCtx<C>>>, u32),
-    Full(panics::Caught<dyn Future<Output = Performed<S, N, C>> + Send>, Option<Arc<TaskCtx<C>>>),
+    Simple(Guarded, Option<Arc<TaskCtx>>, u32),
+    Full(panics::Caught<dyn Future<Output = Performed> + Send>, Option<Arc<TaskCtx>>),
 }
 
-impl<S: State, N: NodeId, C: Send + Sync + 'static> Running<S, N, C> {
-    pub(crate) fn begin(job: Job<S, N, C>) -> Self {
+impl Running {
+    pub(crate) fn begin(job: Job) -> Self {
         let node = job.ctx.at.node;
         if job.table.row(node).execution.simple {
             let ctx = Arc::clone(&job.ctx);
             let attempt = ctx.attempt.number;
-            let body = start(&job.table, node, &job.state, job.payload.as_ref(), Ctx(job.ctx));
+            let body = start(&job.table, node, &job.state, job.payload.as_ref(), job.ctx);
             return Self::Simple(body, Some(ctx), attempt);
         }
         let ctx = Arc::clone(&job.ctx);
         Self::full(perform(job), ctx)
     }
 
-    fn full(all: impl Future<Output = Performed<S, N, C>> + Send + 'static, ctx: Arc<TaskCtx<C>>) -> Self {
+    fn full(all: impl Future<Output = Performed> + Send + 'static, ctx: Arc<TaskCtx>) -> Self {
         Self::Full(panics::Caught::new(Box::pin(all)), Some(ctx))
     }
 
     /// Starts once the task has its permits.
-    pub(crate) fn limited(job: Job<S, N, C>) -> Self {
+    pub(crate) fn limited(job: Job) -> Self {
         match job.ctx.permits.clone() {
             Some(permits) => {
                 let ctx = Arc::clone(&job.ctx);
@@ -111,7 +107,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Running<S, N, C> {
     }
 }
 
-impl<S: State, N, C> Running<S, N, C> {
+impl Running {
     /// Drops the task before its end.
     pub(crate) fn abandon(&mut self) -> Result<(), String> {
         match self {
@@ -121,8 +117,8 @@ impl<S: State, N, C> Running<S, N, C> {
     }
 }
 
-impl<S: State, N, C> Future for Running<S, N, C> {
-    type Output = Performed<S, N, C>;
+impl Future for Running {
+    type Output = Performed;
 
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         match self.get_mut() {
@@ -139,7 +135,7 @@ impl<S: State, N, C> Future for Running<S, N, C> {
 }
 
 /// Runs the attempts, then the error handler if they failed.
-async fn perform<S: State, N: NodeId, C: Send + Sync + 'static>(mut job: Job<S, N, C>) -> Performed<S, N, C> {
+async fn perform(mut job: Job) -> Performed {
     let cache_key = cached::key(&job);
     let mut performed = match &job.handled {
         Some(before) => Performed::plain(Ok(Err(NodeError::permanent(before.error.clone()))), Arc::clone(&job.ctx), 0),
@@ -164,15 +160,15 @@ async fn perform<S: State, N: NodeId, C: Send + Sync + 'static>(mut job: Job<S, 
     let answered = performed.ctx.answered();
     let ctx = performed.ctx.retried(performed.attempts, Some(&row.handler), None);
     let failure = Failure { node: Arc::clone(&row.name), error: Arc::clone(&error) };
-    let (state, inner) = (Arc::clone(&job.state), Ctx(Arc::clone(&ctx)));
+    let (state, inner) = (Arc::clone(&job.state), Arc::clone(&ctx));
     let span = if ctx.shared.events.traced { trace::task_span(&ctx) } else { Span::none() };
-    let ended = Guarded::new(Box::pin(async move { handler(state, failure, inner).await }.instrument(span))).await;
+    let ended = Guarded::new(Box::pin(async move { handler(&state, failure, inner).await }.instrument(span))).await;
     let failures = performed.failures;
     Performed { handled: Some((error, answered)), failures, ..Performed::plain(ended, ctx, performed.attempts) }
 }
 
 /// Runs attempts until one succeeds, interrupts, or no retry policy applies.
-async fn attempts<S: State, N: NodeId, C: Send + Sync + 'static>(job: &Job<S, N, C>) -> Performed<S, N, C> {
+async fn attempts(job: &Job) -> Performed {
     let options = &job.table.row(job.ctx.at.node).options;
     let (mut tried, mut called, mut ctx) = (0, job.first_call, Arc::clone(&job.ctx));
     let mut failures = vec![];
@@ -182,7 +178,7 @@ async fn attempts<S: State, N: NodeId, C: Send + Sync + 'static>(job: &Job<S, N,
         ctx = ctx.retried(tried, None, beat.clone());
         ctx.progress.calls.store(called, Ordering::Relaxed);
         ctx.state().subgraphs.first_call = called;
-        let body = start(&job.table, ctx.at.node, &job.state, job.payload.as_ref(), Ctx(Arc::clone(&ctx)));
+        let body = start(&job.table, ctx.at.node, &job.state, job.payload.as_ref(), Arc::clone(&ctx));
         let ended = limited(body, options.execution.timeout, options.execution.idle_timeout.zip(beat)).await;
         let Ok(Err(error)) = &ended else { return Performed { failures, ..Performed::plain(ended, ctx, tried) } };
         if ctx.progress.raised.get().is_some() {
@@ -213,11 +209,7 @@ struct TimedOut(Duration);
 #[error("no sign of life within its `.idle_timeout(..)` of {} ms", .0.as_millis())]
 struct Silent(Duration);
 
-async fn limited<S: State, N>(
-    mut body: Guarded<S, N>,
-    run: Option<Duration>,
-    idle: Option<(Duration, Arc<Notify>)>,
-) -> BodyResult<S, N> {
+async fn limited(mut body: Guarded, run: Option<Duration>, idle: Option<(Duration, Arc<Notify>)>) -> BodyResult {
     let began = Instant::now();
     loop {
         let beat = async {

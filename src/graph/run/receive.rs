@@ -6,12 +6,10 @@ use super::state::Run;
 use crate::checkpoint::ReceiveRecord;
 use crate::graph::context::receive::counted;
 use crate::graph::error::RunError;
-use crate::graph::node::NodeId;
 use crate::graph::records::Journal;
-use crate::graph::state::State;
 use crate::graph::superstep::{Task, TaskState};
 
-impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
+impl Run {
     /// Returns the signals that tasks wait for.
     pub(crate) fn receives(&self) -> impl Iterator<Item = &ReceiveRecord> {
         self.step
@@ -40,7 +38,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
 }
 
 /// Wakes a task if a signal that it waits for is left.
-fn wake<S: State>(task: &mut Task<S>, journal: Option<&Journal>, left: &mut BTreeMap<&str, usize>) -> bool {
+fn wake(task: &mut Task, journal: Option<&Journal>, left: &mut BTreeMap<&str, usize>) -> bool {
     let TaskState::Asked { fresh, .. } = &mut task.state else { return false };
     let mut arrived = false;
     for awaited in &task.record.receives {

@@ -7,15 +7,14 @@ use super::state::Run;
 use crate::checkpoint::CheckpointId;
 use crate::checkpoint::panics::caught_as;
 use crate::graph::error::RunError;
-use crate::graph::node::NodeId;
 use crate::graph::records::START_NODE;
-use crate::graph::state::{ApplyError, State, Writes};
+use crate::graph::state::{AnyState, AnyWrites, ApplyError};
 use crate::graph::superstep::position::{fresh_read, named};
 use crate::graph::superstep::{Finished, Resolve, RouterView};
 
-impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
+impl Run {
     /// Runs the routers of a task's node over the state with only this task's writes.
-    pub(crate) fn route(&self, at: usize, result: &mut Finished<S>) -> Result<(), RunError> {
+    pub(crate) fn route(&self, at: usize, result: &mut Finished) -> Result<(), RunError> {
         let task = &self.step.tasks[at];
         if self.table.row(task.node).exits.routers.is_empty() {
             return Ok(());
@@ -25,14 +24,14 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
         let mut own = RouterView::default();
         let mut shared = self.step.router_view.lock().unwrap_or_else(PoisonError::into_inner);
         let view = if self.shared.replay.is_some() { &mut own } else { &mut *shared };
-        let choose = |seen: &S| self.choose(task.node, task.key, seen, result);
+        let choose = |seen: &AnyState| self.choose(task.node, task.key, seen, result);
         let chosen = view.with(&self.table, &self.pos.state, (&writes, returned), choose);
         result.writes = writes;
         chosen.map_err(|error| self.not_seen(at, error))?
     }
 
     /// Runs the routers after a node over this state.
-    pub(crate) fn choose(&self, node: u32, key: u32, seen: &S, result: &mut Finished<S>) -> Result<(), RunError> {
+    pub(crate) fn choose(&self, node: u32, key: u32, seen: &AnyState, result: &mut Finished) -> Result<(), RunError> {
         self.choose_as(node, (self.pos.meta.id, key), seen, result)
     }
 
@@ -41,8 +40,8 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
         &self,
         node: u32,
         made_by: (CheckpointId, u32),
-        seen: &S,
-        result: &mut Finished<S>,
+        seen: &AnyState,
+        result: &mut Finished,
     ) -> Result<(), RunError> {
         let from = self.node_name(node);
         let exits = if node == START_NODE { &self.table.entry } else { &self.table.row(node).exits };
@@ -54,7 +53,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
         caught_as(choose, |panic| self.panicked(Arc::clone(&from), format!("its router: {panic}")))
     }
 
-    pub(crate) fn own_view(&self, at: usize, state: &S, writes: &Writes<S>) -> Result<S, RunError> {
+    pub(crate) fn own_view(&self, at: usize, state: &AnyState, writes: &AnyWrites) -> Result<AnyState, RunError> {
         fresh_read(&self.table, state, writes).map_err(|error| self.not_seen(at, error))
     }
 

@@ -3,16 +3,14 @@
 use super::state::{ChildState, Outbox, Run};
 use crate::checkpoint::{CheckpointId, Key, encode_record};
 use crate::graph::error::RunError;
-use crate::graph::node::NodeId;
 use crate::graph::persist::save;
 use crate::graph::records::caller::pointer;
 use crate::graph::records::{Puts, Recorder, UPDATE_KEY};
-use crate::graph::state::State;
 use crate::graph::superstep::{Finished, Task, TaskState};
 
-impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
+impl Run {
     /// Encodes one of several finished tasks.
-    pub(crate) fn save_finished(&self, at: usize, done: &mut Finished<S>, puts: &mut Puts) -> Result<(), RunError> {
+    pub(crate) fn save_finished(&self, at: usize, done: &mut Finished, puts: &mut Puts) -> Result<(), RunError> {
         let task = &self.step.tasks[at];
         self.save_writes(task.key, done, puts)?;
         self.save_result(task, done, puts)?;
@@ -21,7 +19,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
     }
 
     /// Encodes the writes of a lone task; its record follows once its routers have chosen.
-    pub(crate) fn save_lone_writes(&self, task: &mut Task<S>, puts: &mut Puts) -> Result<(), RunError> {
+    pub(crate) fn save_lone_writes(&self, task: &mut Task, puts: &mut Puts) -> Result<(), RunError> {
         let TaskState::Done(done) = &mut task.state else { return Ok(()) };
         if done.saved || self.pos.start.is_some() {
             return Ok(());
@@ -30,20 +28,20 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
     }
 
     /// Encodes the record of a lone task.
-    pub(crate) fn save_lone_result(&self, task: &Task<S>, puts: &mut Puts) -> Result<(), RunError> {
+    pub(crate) fn save_lone_result(&self, task: &Task, puts: &mut Puts) -> Result<(), RunError> {
         match &task.state {
             TaskState::Done(done) if !done.saved => self.save_result(task, done, puts),
             _ => Ok(()),
         }
     }
 
-    fn save_writes(&self, task: u32, done: &mut Finished<S>, puts: &mut Puts) -> Result<(), RunError> {
+    fn save_writes(&self, task: u32, done: &mut Finished, puts: &mut Puts) -> Result<(), RunError> {
         let made_by = (self.pos.meta.id, task);
         done.stored = save::rows(&self.table, &self.scope.path, made_by, &done.writes, puts)?;
         Ok(())
     }
 
-    fn save_result(&self, task: &Task<S>, done: &Finished<S>, puts: &mut Puts) -> Result<(), RunError> {
+    fn save_result(&self, task: &Task, done: &Finished, puts: &mut Puts) -> Result<(), RunError> {
         let record = save::result(&self.table, task, done, puts)?;
         puts.push((self.task_key(task.key), encode_record(&record)?));
         Ok(())
@@ -79,7 +77,7 @@ impl Outbox {
     }
 }
 
-impl<S: State> ChildState<S> {
+impl ChildState {
     /// Points the enclosing checkpoint at this one.
     fn save_pointer(&mut self, id: CheckpointId, puts: &mut Puts) -> Result<(), RunError> {
         let Some(above) = &mut self.pointer else { return Ok(()) };

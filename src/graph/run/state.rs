@@ -9,27 +9,28 @@ use super::delta::Delta;
 use crate::checkpoint::{CheckpointId, CheckpointRecord, TaskRecord};
 use crate::graph::build::{StopOverrides, Table};
 use crate::graph::context::{Exit, GraphScope, Shared, TaskCtx};
-use crate::graph::node::{NodeId, Target};
+use crate::graph::node::{Name, Target};
 use crate::graph::records::{Caller, Puts, Recorder};
-use crate::graph::state::{Merge, State};
+use crate::graph::state::{AnyState, Merge};
 use crate::graph::superstep::{Position, RouterView, Task};
 
 /// A run of a graph or of a subgraph.
-pub(crate) struct Run<S: State, N, C> {
-    pub table: Arc<Table<S, N, C>>,
-    pub shared: Arc<Shared<C>>,
+pub(crate) struct Run {
+    pub table: Arc<Table>,
+    pub shared: Arc<Shared>,
     pub scope: Arc<GraphScope>,
-    pub pos: Position<S>,
-    pub step: StepState<S>,
+    pub pos: Position,
+    pub step: StepState,
     pub stops: StopConditions,
-    pub input: FirstInput<N>,
+    pub input: FirstInput,
     pub outbox: Outbox,
-    pub child: ChildState<S>,
-    pub reusable: Reusable<C>,
+    pub child: ChildState,
+    pub reusable: Reusable,
 }
 
-pub(crate) struct StepState<S: State> {
-    pub tasks: Vec<Task<S>>,
+#[derive(Default)]
+pub(crate) struct StepState {
+    pub tasks: Vec<Task>,
     /// Set once the tasks are planned or loaded.
     pub planned: bool,
     /// The number of pending questions, counted from the first task that interrupts.
@@ -42,23 +43,7 @@ pub(crate) struct StepState<S: State> {
     /// The nodes of the superstep before, for the stream.
     pub just_ran: Vec<u32>,
     pub span: Option<Span>,
-    pub router_view: Mutex<RouterView<S>>,
-}
-
-impl<S: State> Default for StepState<S> {
-    fn default() -> Self {
-        Self {
-            tasks: vec![],
-            planned: false,
-            open_questions: None,
-            has_failed: false,
-            runs_again: false,
-            halted: None,
-            just_ran: vec![],
-            span: None,
-            router_view: Mutex::default(),
-        }
-    }
+    pub router_view: Mutex<RouterView>,
 }
 
 /// The breakpoints and the recursion limit of a run.
@@ -79,19 +64,14 @@ impl Default for StopConditions {
 }
 
 /// The input of a run, until START has run.
-pub(crate) struct FirstInput<N> {
+#[derive(Default)]
+pub(crate) struct FirstInput {
     /// The goto of a command that starts the thread, followed besides START's edges.
-    pub goto: Vec<Target<N>>,
+    pub goto: Vec<Target<Name>>,
     /// The input as JSON, for the routers after START.
     pub raw: Option<Arc<Map<String, Value>>>,
     /// Set if the state is the parent's and has to be stored whole.
     pub adopted: bool,
-}
-
-impl<N> Default for FirstInput<N> {
-    fn default() -> Self {
-        Self { goto: vec![], raw: None, adopted: false }
-    }
 }
 
 /// Records for the next commit, and the parent of the next checkpoint.
@@ -116,29 +96,24 @@ pub(crate) struct Outbox {
 }
 
 impl Outbox {
-    fn after<S: State>(pos: &Position<S>) -> Self {
+    fn after(pos: &Position) -> Self {
         let (exit_parent, had_parent) = (pos.is_stored().then_some(pos.meta.id), pos.meta.parent.is_some());
         Self { exit_parent, had_parent, ..Self::default() }
     }
 }
 
 /// The relation of a subgraph to its caller; empty for the root graph.
-pub(crate) struct ChildState<S: State> {
+#[derive(Default)]
+pub(crate) struct ChildState {
     pub caller: Option<Caller>,
     /// Set by `update_state` on a subgraph that no task runs: the checkpoint that points at it.
     pub pointer: Option<Box<ParentPointer>>,
     /// The changes of a subgraph over its parent's state.
-    pub delta: Option<Delta<S>>,
+    pub delta: Option<Delta>,
     /// The last state that wrote an output channel, once later supersteps did not; returned to the caller.
-    pub last_shown: Option<Arc<S>>,
+    pub last_shown: Option<Arc<AnyState>>,
     /// Set once a superstep wrote an output channel.
     pub has_shown: bool,
-}
-
-impl<S: State> Default for ChildState<S> {
-    fn default() -> Self {
-        Self { caller: None, pointer: None, delta: None, last_shown: None, has_shown: false }
-    }
 }
 
 /// The checkpoint that holds the pointer to a subgraph with state of its own, and the name of that pointer.
@@ -150,25 +125,15 @@ pub(crate) struct ParentPointer {
 }
 
 /// Buffers that one superstep leaves to the next.
-pub(crate) struct Reusable<C> {
+#[derive(Default)]
+pub(crate) struct Reusable {
     pub merge: Merge,
-    pub context: Option<Arc<TaskCtx<C>>>,
+    pub context: Option<Arc<TaskCtx>>,
     pub pulls: Vec<u32>,
 }
 
-impl<C> Default for Reusable<C> {
-    fn default() -> Self {
-        Self { merge: Merge::default(), context: None, pulls: vec![] }
-    }
-}
-
-impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
-    pub(crate) fn new(
-        table: Arc<Table<S, N, C>>,
-        shared: Arc<Shared<C>>,
-        scope: Arc<GraphScope>,
-        mut pos: Position<S>,
-    ) -> Self {
+impl Run {
+    pub(crate) fn new(table: Arc<Table>, shared: Arc<Shared>, scope: Arc<GraphScope>, mut pos: Position) -> Self {
         pos.meta.metadata.clone_from(&shared.metadata);
         Self {
             table,

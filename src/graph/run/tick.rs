@@ -12,11 +12,9 @@ use super::trace;
 use crate::graph::build::Table;
 use crate::graph::context::{Budget, Exit};
 use crate::graph::error::RunError;
-use crate::graph::node::NodeId;
-use crate::graph::state::State;
 use crate::graph::superstep::task::plan;
 
-impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
+impl Run {
     /// Runs supersteps until the run ends or stops.
     pub(crate) async fn drive(&mut self) -> Result<Exit, RunError> {
         loop {
@@ -99,8 +97,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
 
     fn stops_at_breakpoint(&self) -> bool {
         let before = self.stops.overrides.before.as_ref().unwrap_or(&self.table.stops.before);
-        self.stops.breakpoints_active
-            && Table::<S, N, C>::stops_at(before, self.step.tasks.iter().map(|task| task.node))
+        self.stops.breakpoints_active && Table::stops_at(before, self.step.tasks.iter().map(|task| task.node))
     }
 
     fn cancelled_or_over_budget(&self) -> Option<Exit> {
@@ -161,6 +158,6 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
 
     fn stops_after(&self) -> bool {
         let after = self.stops.overrides.after.as_ref().unwrap_or(&self.table.stops.after);
-        !self.only_starts() && Table::<S, N, C>::stops_at(after, self.step.tasks.iter().map(|task| task.node))
+        !self.only_starts() && Table::stops_at(after, self.step.tasks.iter().map(|task| task.node))
     }
 }

@@ -29,13 +29,13 @@ pub(crate) fn superstep_span(step: i64, checkpoint: Option<CheckpointId>, tasks:
     info_span!("superstep", step, checkpoint = checkpoint.map(|id| id.0), tasks)
 }
 
-pub(crate) fn task_span<C>(ctx: &TaskCtx<C>) -> Span {
+pub(crate) fn task_span(ctx: &TaskCtx) -> Span {
     let id = format!("{}-{:x}", ctx.at.checkpoint, ctx.at.task);
     info_span!("task", node = &*ctx.facts.name, task = id, attempt = ctx.attempt.number)
 }
 
 /// Logs a failed attempt that is retried.
-pub(crate) fn retry<C>(ctx: &TaskCtx<C>, error: &NodeError) {
+pub(crate) fn retry(ctx: &TaskCtx, error: &NodeError) {
     tracing::warn!(node = &*ctx.facts.name, attempt = ctx.attempt.number, %error, "an attempt failed; the task is tried again");
 }
 

@@ -6,9 +6,7 @@ use crate::checkpoint::{Key, QuestionRecord, ReceiveRecord, RowId, TaskRecord, T
 use crate::graph::context::{Exit, TaskCtx};
 use crate::graph::error::RunError;
 use crate::graph::interrupt::Question;
-use crate::graph::node::NodeId;
 use crate::graph::records::Puts;
-use crate::graph::state::State;
 use crate::graph::superstep::{QUESTIONS_LIMIT, Task, TaskState};
 
 /// Waits of a task other than for answers.
@@ -20,7 +18,7 @@ pub(crate) struct Waits {
 }
 
 impl Waits {
-    pub(crate) fn of<C>(ctx: &TaskCtx<C>, wake: Option<u64>) -> Self {
+    pub(crate) fn of(ctx: &TaskCtx, wake: Option<u64>) -> Self {
         Self { wake, receives: std::mem::take(&mut ctx.state().waits.receives) }
     }
 }
@@ -36,7 +34,7 @@ impl Exit {
     }
 }
 
-impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
+impl Run {
     /// Returns the failure or the exit of a superstep whose tasks have not all finished; it is not applied. Failures
     /// take precedence over interrupts.
     pub(crate) fn unfinished(&mut self) -> Result<Option<Exit>, RunError> {

@@ -73,7 +73,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Driven for Typed<S, N, C> {
     }
 
     fn store(&self) -> Option<Arc<dyn Checkpointer>> {
-        self.graph.store.clone()
+        self.graph.core.store.clone()
     }
 
     fn status(&self, thread: ThreadId) -> BoxFuture<'_, Result<Status, RunError>> {
@@ -84,7 +84,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Driven for Typed<S, N, C> {
     fn turn(&self, turn: Turn) -> BoxFuture<'_, Result<RunnerStop, RunError>> {
         let Turn { thread: id, host, cancel, drain } = turn;
         let mut thread = self.thread(id.clone()).cancel_with(cancel).drain_with(drain);
-        thread.environment.host = host;
+        thread.core.environment.host = host;
         Box::pin(async move {
             let error = thread.proceed().await.err();
             let status = thread.status().await?;

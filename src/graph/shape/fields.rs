@@ -4,11 +4,11 @@ use std::time::SystemTime;
 
 use crate::checkpoint::time::{millis, rfc3339};
 use crate::graph::state::State;
-use crate::graph::view::untyped::state_json;
+use crate::graph::view::untyped::typed_json;
 
 /// Returns a state as JSON, without secret channels; null if the state does not know its channels.
 pub(crate) fn state<S: State>(state: &S) -> serde_json::Value {
-    state.known_schema().map(|schema| state_json(state, schema, None)).unwrap_or_default()
+    state.known_schema().map(|schema| typed_json(state, schema)).unwrap_or_default()
 }
 
 /// Writes a time as RFC 3339: `2026-01-31T09:30:00.250Z`.

@@ -2,6 +2,7 @@
 //!
 //! Pure. Knows no node, no graph and no store.
 
+pub(crate) mod any;
 mod canon;
 pub(crate) mod channel;
 pub(crate) mod channels;
@@ -36,6 +37,7 @@ pub use put::{ByOverwrite, ByReduce, IntoPut, Overwrite, Put};
 pub use value_error::ValueError;
 pub use writes::{IntoItems, IntoList, IntoText, IntoWrites, Writes, overwrite};
 
+pub(crate) use any::{AnySchema, AnyState, AnyWrite, AnyWrites};
 pub(crate) use canon::Canon;
 pub(crate) use channel::SETS;
 pub(crate) use reading::Misread;

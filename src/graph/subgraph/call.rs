@@ -9,16 +9,16 @@ use std::sync::atomic::Ordering;
 use tracing::Instrument;
 
 use crate::checkpoint::Key;
-use crate::graph::build::{Child, CompiledGraph, Persistence, StateGraph};
-use crate::graph::context::{Ctx, Exit, Raised};
+use crate::graph::build::{Child, CompiledGraph, GraphCore, Persistence, StateGraph};
+use crate::graph::context::{Ctx, Exit, Raised, TaskCtx};
 use crate::graph::error::RunError;
 use crate::graph::interrupt::Interrupted;
-use crate::graph::node::{Command, Ended, Node, NodeId};
+use crate::graph::node::{AnyCommand, AnyEnded, Command, Ended, Node, NodeId};
 use crate::graph::replay::child;
 use crate::graph::run::children::{own_name, pointer_number};
 use crate::graph::run::enter::open;
 use crate::graph::run::{ChildInput, Run, StateMode, trace};
-use crate::graph::state::{Boxed, IntoWrites, State, Writes};
+use crate::graph::state::{AnyState, AnyWrites, Boxed, IntoWrites, State, Writes};
 use crate::graph::superstep::Task;
 use crate::graph::view::{AnyChild, Left};
 
@@ -46,14 +46,14 @@ impl<T: State, M: NodeId, C: Send + Sync + 'static> CompiledGraph<T, M, C> {
 
 impl<S: State, N: NodeId, M: NodeId, C: Send + Sync + 'static> Child<S, N, C> for CompiledGraph<S, M, C> {
     fn describe(&self) -> AnyChild {
-        self.clone().described()
+        self.core.clone().described()
     }
 
     fn into_node(self) -> impl Node<S, N, C> {
         Arc::new(Nest {
             child: self,
-            enter: |state: &Arc<S>| ChildInput::State(S::clone(state)),
-            leave: |left: Left<S>| left.delta,
+            enter: |state: &Arc<S>| ChildInput::State(AnyState::of(Arc::clone(state))),
+            leave: |left: Left| left.delta,
             mode: StateMode::Shared,
             parent: PhantomData::<fn(S)>,
         })
@@ -87,15 +87,15 @@ where
     O: Into<Writes<S>> + 'static,
 {
     fn describe(&self) -> AnyChild {
-        self.child.clone().described()
+        self.child.core.clone().described()
     }
 
     fn into_node(self) -> impl Node<S, N, C> {
         let (enter, leave) = (self.enter, self.leave);
         Arc::new(Nest {
             child: self.child,
-            enter: move |state: &Arc<S>| ChildInput::Input(enter(state).into()),
-            leave: move |left: Left<T>| leave(&left.state).into(),
+            enter: move |state: &Arc<S>| ChildInput::Input(enter(state).into().into()),
+            leave: move |left: Left| leave(left.state.of_type()).into().into(),
             mode: StateMode::Own,
             parent: PhantomData::<fn(S)>,
         })
@@ -118,14 +118,20 @@ where
     T: State,
     M: NodeId,
     C: Send + Sync + 'static,
-    In: Fn(&Arc<S>) -> ChildInput<T> + Send + Sync + 'static,
-    Out: Fn(Left<T>) -> Writes<S> + Send + Sync + 'static,
+    In: Fn(&Arc<S>) -> ChildInput + Send + Sync + 'static,
+    Out: Fn(Left) -> AnyWrites + Send + Sync + 'static,
 {
     fn run(&self, state: Arc<S>, ctx: Ctx<C>) -> Boxed<'static, Ended<S, N>> {
+        let ended = Node::<S, N, C>::begin(self, state, ctx);
+        Box::pin(async move { Ok(Command::update(ended.await?.writes.typed::<S>())) })
+    }
+
+    fn begin(&self, state: Arc<S>, ctx: Ctx<C>) -> Boxed<'static, AnyEnded> {
         let nest = Arc::clone(self);
         Box::pin(async move {
-            let left = run_child(&nest.child, || (nest.enter)(&state), nest.mode, &ctx).await?;
-            Ok(Command::update((nest.leave)(left)))
+            let begin = Box::new(|| (nest.enter)(&state));
+            let left = run_child(&nest.child.core, begin, nest.mode, &ctx.0).await?;
+            Ok(AnyCommand { writes: (nest.leave)(left), ..AnyCommand::default() })
         })
     }
 }
@@ -177,8 +183,10 @@ impl<C: Send + Sync + 'static> Ctx<C> {
         child: &CompiledGraph<T, M, C>,
         input: impl IntoWrites<T>,
     ) -> Result<Arc<T>, CallError> {
-        let input = input.into_writes();
-        Ok(run_child(child, || ChildInput::Input(input), StateMode::Own, self).await?.state)
+        let input = AnyWrites::from(input.into_writes());
+        let begin = Box::new(|| ChildInput::Input(input));
+        let left = run_child(&child.core, begin, StateMode::Own, &self.0).await?;
+        Ok(Arc::unwrap_or_clone(left.state).into_typed())
     }
 
     /// Runs a graph as [`call`](Self::call) does; none if no superstep wrote an output channel. LangGraph: what `invoke`
@@ -191,28 +199,29 @@ impl<C: Send + Sync + 'static> Ctx<C> {
         child: &CompiledGraph<T, M, C>,
         input: impl IntoWrites<T>,
     ) -> Result<Option<Arc<T>>, CallError> {
-        let input = input.into_writes();
-        let left = run_child(child, || ChildInput::Input(input), StateMode::Own, self).await?;
-        Ok(Some(left.state).filter(|_| left.shown))
+        let input = AnyWrites::from(input.into_writes());
+        let begin = Box::new(|| ChildInput::Input(input));
+        let left = run_child(&child.core, begin, StateMode::Own, &self.0).await?;
+        Ok(left.shown.then(|| Arc::unwrap_or_clone(left.state).into_typed()))
     }
 }
 
 /// Runs the child, from the start or where it stopped.
-fn run_child<'a, T: State, M: NodeId, C: Send + Sync + 'static>(
-    child: &'a CompiledGraph<T, M, C>,
-    begin: impl FnOnce() -> ChildInput<T> + Send + 'a,
+fn run_child<'a>(
+    child: &'a GraphCore,
+    begin: Box<dyn FnOnce() -> ChildInput + Send + 'a>,
     mode: StateMode,
-    ctx: &'a Ctx<C>,
-) -> Boxed<'a, Result<Left<T>, CallError>> {
+    ctx: &'a Arc<TaskCtx>,
+) -> Boxed<'a, Result<Left, CallError>> {
     Box::pin(async move {
-        if let Some(scope) = ctx.0.effect_scope() {
-            let (node, key) = (Arc::clone(&ctx.0.facts.name), scope.key().to_owned());
+        if let Some(scope) = ctx.effect_scope() {
+            let (node, key) = (Arc::clone(&ctx.facts.name), scope.key().to_owned());
             let error = RunError::CallInEffect { node, key };
-            ctx.0.raise(Raised::Wrong(error.clone()));
+            ctx.raise(Raised::Wrong(error.clone()));
             return Err(CallError::Failed(Box::new(error)));
         }
-        let call = ctx.0.progress.calls.fetch_add(1, Ordering::Relaxed);
-        if let Some(comparison) = &ctx.0.shared.replay {
+        let call = ctx.progress.calls.fetch_add(1, Ordering::Relaxed);
+        if let Some(comparison) = &ctx.shared.replay {
             let recorded = child::recorded(child, begin(), mode, ctx, call, comparison).await;
             return recorded.map_err(|error| raise(ctx, error));
         }
@@ -231,53 +240,47 @@ fn run_child<'a, T: State, M: NodeId, C: Send + Sync + 'static>(
             Ok(Exit::Finished) => return Ok(leave(child, run, ctx, call)),
             Ok(Exit::Interrupted) => {
                 let asked = run.step.tasks.iter().flat_map(Task::asks).cloned().collect();
-                ctx.0.state().waits.questions.insert(Some(call), asked);
-                ctx.0.state().note_wake(run.wakes());
-                ctx.0.state().waits.receives.extend(run.receives().cloned());
+                ctx.state().waits.questions.insert(Some(call), asked);
+                ctx.state().note_wake(run.wakes());
+                ctx.state().waits.receives.extend(run.receives().cloned());
                 Raised::Inside
             }
             Ok(Exit::Awaiting(until)) => {
-                ctx.0.state().note_wake(until);
-                ctx.0.state().waits.receives.extend(run.receives().cloned());
+                ctx.state().note_wake(until);
+                ctx.state().waits.receives.extend(run.receives().cloned());
                 Raised::Inside
             }
             Ok(Exit::Waiting(until)) => {
-                ctx.0.state().note_wake(Some(until));
+                ctx.state().note_wake(Some(until));
                 Raised::Inside
             }
             Ok(exit @ (Exit::Stopped | Exit::Cancelled | Exit::Drained | Exit::Budget(_))) => Raised::Stopped(exit),
             Err(error) => return Err(raise(ctx, error)),
         };
-        ctx.0.raise(raised);
+        ctx.raise(raised);
         Err(Interrupted::new().into())
     })
 }
 
-fn raise<C>(ctx: &Ctx<C>, error: RunError) -> CallError {
+fn raise(ctx: &Arc<TaskCtx>, error: RunError) -> CallError {
     if let RunError::HandUp(handed) = error {
-        ctx.0.raise(Raised::Parent(handed.command, handed.given));
+        ctx.raise(Raised::Parent(handed));
         return Interrupted::new().into();
     }
-    ctx.0.state().subgraphs.failures.push(error.clone());
+    ctx.state().subgraphs.failures.push(error.clone());
     CallError::Failed(Box::new(error))
 }
 
-fn leave<T: State, M: NodeId, C: Send + Sync + 'static>(
-    child: &CompiledGraph<T, M, C>,
-    run: Run<T, M, C>,
-    ctx: &Ctx<C>,
-    call: u32,
-) -> Left<T> {
+fn leave(child: &GraphCore, run: Run, ctx: &Arc<TaskCtx>, call: u32) -> Left {
     if let Some(recorder) = run.recorder().filter(|_| child.persistence == Persistence::PerThread) {
-        ctx.0.state().subgraphs.children.push((own_name(ctx, call), run.pos.meta.id));
+        ctx.state().subgraphs.children.push((own_name(ctx, call), run.pos.meta.id));
         recorder.ended(&run.scope.path);
     }
     if run.recorder().is_some() && child.persistence == Persistence::Inherit && run.child.delta.is_none() {
-        let pointer =
-            Key::Child { checkpoint: ctx.0.at.checkpoint, task: ctx.0.at.task, call: pointer_number(ctx, call) };
-        ctx.0.state().subgraphs.ended.push((run.scope.path.clone(), pointer));
+        let pointer = Key::Child { checkpoint: ctx.at.checkpoint, task: ctx.at.task, call: pointer_number(ctx, call) };
+        ctx.state().subgraphs.ended.push((run.scope.path.clone(), pointer));
     }
-    let delta = run.child.delta.map(|delta| delta.finish(&child.table.schema, &*run.pos.state)).unwrap_or_default();
+    let delta = run.child.delta.map(|delta| delta.finish(&child.table.schema, &run.pos.state)).unwrap_or_default();
     Left { state: run.child.last_shown.unwrap_or(run.pos.state), delta, shown: run.child.has_shown }
 }
 
@@ -285,14 +288,14 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> StateGraph<S, N, C> {
     /// Declares a graph that a node calls from its body. A node may call several, of which drawings show the first.
     /// Questions of an undeclared graph can be asked, but answers to them are not checked before they are stored.
     pub fn calls<T: State, M: NodeId>(mut self, id: &N, child: &CompiledGraph<T, M, C>) -> Self {
-        self.calls.push((id.clone(), child.clone().described()));
+        self.parts.calls.push((id.to_name(), child.core.clone().described()));
         self
     }
 }
 
 /// Runs a subgraph while the task's permits are released.
-async fn lending<C, T>(ctx: &Ctx<C>, subgraph: impl Future<Output = T>) -> T {
-    match &ctx.0.permits {
+async fn lending<T>(ctx: &TaskCtx, subgraph: impl Future<Output = T>) -> T {
+    match &ctx.permits {
         Some(permits) => permits.released_during(subgraph).await,
         None => subgraph.await,
     }

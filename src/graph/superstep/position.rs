@@ -13,9 +13,8 @@ use crate::checkpoint::{CarriedRecord, CheckpointId, Key, LogRange, RowId, Slot,
 use crate::graph::build::Table;
 use crate::graph::context::Kept;
 use crate::graph::error::{INPUT, RunError};
-use crate::graph::node::NodeId;
 use crate::graph::records::{CheckpointInfo, Puts};
-use crate::graph::state::{ApplyError, Mask, Merge, Payload, State, Stored, Writes, value};
+use crate::graph::state::{AnyState, AnyWrite, AnyWrites, ApplyError, Mask, Merge, Payload, Stored};
 
 /// The payload of a send.
 #[derive(Clone)]
@@ -25,35 +24,30 @@ pub(crate) struct Packet {
 }
 
 /// START waits with this input.
-pub(crate) struct Start<S: State> {
-    pub writes: Writes<S>,
+#[derive(Default)]
+pub(crate) struct Start {
+    pub writes: AnyWrites,
     pub stored: StoredWrites,
 }
 
-impl<S: State> Default for Start<S> {
-    fn default() -> Self {
-        Self { writes: Writes::default(), stored: StoredWrites::default() }
-    }
-}
-
-impl<S: State> Clone for Start<S> {
+impl Clone for Start {
     fn clone(&self) -> Self {
         Self { writes: self.writes.clone(), stored: self.stored.clone() }
     }
 }
 
 /// A checkpoint in memory.
-pub(crate) struct Position<S: State> {
+pub(crate) struct Position {
     pub meta: CheckpointInfo,
-    pub state: Arc<S>,
+    pub state: Arc<AnyState>,
     pub control: Control<Packet>,
-    pub start: Option<Start<S>>,
+    pub start: Option<Start>,
     pub channels: StoredChannels,
     /// The newest checkpoint of each subgraph with state of its own, by name.
     pub children: Vec<(String, CheckpointId)>,
 }
 
-impl<S: State> Clone for Position<S> {
+impl Clone for Position {
     fn clone(&self) -> Self {
         Self {
             meta: self.meta.clone(),
@@ -112,8 +106,9 @@ impl StoredChannels {
 }
 
 /// The result of a finished task.
-pub(crate) struct Finished<S: State> {
-    pub writes: Writes<S>,
+#[derive(Default)]
+pub(crate) struct Finished {
+    pub writes: AnyWrites,
     pub stored: StoredWrites,
     pub routing: Routing,
     /// Set if it was taken from the cache.
@@ -144,27 +139,13 @@ impl Default for Routing {
     }
 }
 
-impl<S: State> Default for Finished<S> {
-    fn default() -> Self {
-        Self {
-            writes: Writes::default(),
-            stored: StoredWrites::default(),
-            routing: Routing::default(),
-            cached: false,
-            saved: false,
-            children: vec![],
-            returned: None,
-        }
-    }
-}
-
-impl<S: State> Position<S> {
+impl Position {
     /// Returns the position of a thread before its first run.
-    pub(crate) fn empty<N: NodeId, C>(table: &Table<S, N, C>) -> Self {
-        Self::with_state(table, S::empty(&table.schema))
+    pub(crate) fn empty(table: &Table) -> Self {
+        Self::with_state(table, table.schema.empty())
     }
 
-    pub(crate) fn with_state<N: NodeId, C>(table: &Table<S, N, C>, state: S) -> Self {
+    pub(crate) fn with_state(table: &Table, state: AnyState) -> Self {
         Self {
             meta: CheckpointInfo {
                 id: CheckpointId(0),
@@ -177,7 +158,7 @@ impl<S: State> Position<S> {
             state: Arc::new(state),
             control: Control::default(),
             start: None,
-            channels: StoredChannels::empty(S::channels(&table.schema).len()),
+            channels: StoredChannels::empty(table.schema.channels().len()),
             children: vec![],
         }
     }
@@ -210,7 +191,7 @@ impl<S: State> Position<S> {
     }
 
     /// Fails if the state has become larger than it may be.
-    pub(crate) fn check_size<N: NodeId, C>(&self, table: &Table<S, N, C>, limit: u64) -> Result<(), RunError> {
+    pub(crate) fn check_size(&self, table: &Table, limit: u64) -> Result<(), RunError> {
         if self.channels.bytes <= limit {
             return Ok(());
         }
@@ -225,8 +206,8 @@ impl<S: State> Position<S> {
     }
 
     /// Follows a task's rows into the slots of their channels.
-    pub(crate) fn keep_rows<N: NodeId, C>(&mut self, table: &Table<S, N, C>, stored: &StoredWrites, taken: &mut Mask) {
-        let (channels, mut chunked) = (S::channels(&table.schema), &*stored.chunked);
+    pub(crate) fn keep_rows(&mut self, table: &Table, stored: &StoredWrites, taken: &mut Mask) {
+        let (channels, mut chunked) = (table.schema.channels(), &*stored.chunked);
         for (write, &size) in stored.rows.iter().zip(&stored.sizes) {
             let Some(row) = write.row else { continue };
             let at = write.channel as usize;
@@ -289,14 +270,14 @@ impl<S: State> Position<S> {
     }
 
     /// Encodes the channels that are stored after the reduce, and log channels whose entries outgrew their value.
-    pub(crate) fn encode_reduced<N: NodeId, C>(
+    pub(crate) fn encode_reduced(
         &mut self,
-        table: &Table<S, N, C>,
+        table: &Table,
         changed: &Mask,
         made_by: CheckpointId,
         puts: &mut Puts,
     ) -> Result<(), RunError> {
-        let channels = S::channels(&table.schema);
+        let channels = table.schema.channels();
         for at in changed.iter() {
             let stored = channels[at].stored();
             let set = self.state.is_kept(&table.schema, at);
@@ -314,7 +295,7 @@ impl<S: State> Position<S> {
             };
             if full {
                 let row = RowId { checkpoint: made_by, task: RowId::REDUCED, slot: at as u32 };
-                let bytes = value::encode_channel::<S>(&table.schema, &self.state, at)?;
+                let bytes = table.schema.encode_channel(&self.state, at)?;
                 self.channels.moved.insert(at);
                 self.weigh(at, bytes.len() as u64);
                 match stored {
@@ -346,16 +327,16 @@ fn outgrown(slot: &Slot) -> bool {
 }
 
 /// Applies a task's writes to a state. A panic of a reducer is a refusal; the state is then half written and to be dropped.
-pub(crate) fn apply_writes<S: State, N: NodeId, C>(
-    table: &Table<S, N, C>,
-    state: &mut S,
-    writes: impl IntoIterator<Item = S::Write>,
+pub(crate) fn apply_writes(
+    table: &Table,
+    state: &mut AnyState,
+    writes: impl IntoIterator<Item = AnyWrite>,
     merge: &mut Merge,
 ) -> Result<(), ApplyError> {
     let mut channel = 0;
     let applied = caught(|| {
         writes.into_iter().try_for_each(|write| {
-            channel = S::channel_of(&write);
+            channel = write.channel();
             state.apply(&table.schema, write, merge)
         })
     });
@@ -366,37 +347,25 @@ pub(crate) fn apply_writes<S: State, N: NodeId, C>(
 }
 
 /// The state after the writes of these results; none without results, or if they cannot be applied.
-pub(crate) fn merged<S: State, N: NodeId, C>(
-    table: &Table<S, N, C>,
-    state: &Arc<S>,
-    done: &[&Finished<S>],
-) -> Option<(S, Merge)> {
+pub(crate) fn merged(table: &Table, state: &Arc<AnyState>, done: &[&Finished]) -> Option<(AnyState, Merge)> {
     if done.is_empty() {
         return None;
     }
-    let (mut merged, mut merge) = (S::clone(state), Merge::default());
+    let (mut merged, mut merge) = (AnyState::clone(state), Merge::default());
     let writes = done.iter().flat_map(|done| done.writes.0.iter().cloned());
     apply_writes(table, &mut merged, writes, &mut merge).ok()?;
     Some((merged, merge))
 }
 
 /// The state as a router after one task sees it: the writes of that task, and of no sibling.
-pub(crate) fn fresh_read<S: State, N: NodeId, C>(
-    table: &Table<S, N, C>,
-    state: &S,
-    writes: &Writes<S>,
-) -> Result<S, ApplyError> {
+pub(crate) fn fresh_read(table: &Table, state: &AnyState, writes: &AnyWrites) -> Result<AnyState, ApplyError> {
     let mut state = state.clone();
     apply_alone(table, &mut state, writes)?;
     Ok(state)
 }
 
 /// Applies the writes of one task as if they were a superstep. Returns the channels that changed.
-pub(super) fn apply_alone<S: State, N: NodeId, C>(
-    table: &Table<S, N, C>,
-    state: &mut S,
-    writes: &Writes<S>,
-) -> Result<Mask, ApplyError> {
+pub(super) fn apply_alone(table: &Table, state: &mut AnyState, writes: &AnyWrites) -> Result<Mask, ApplyError> {
     let (mut merge, mut changed) = (Merge::default(), Mask::default());
     apply_writes(table, state, writes.0.iter().cloned(), &mut merge)?;
     state.end_step(&table.schema, merge.written(), &mut changed);
@@ -405,7 +374,7 @@ pub(super) fn apply_alone<S: State, N: NodeId, C>(
 }
 
 /// The state as routers after a node see it, which has returned this.
-pub(crate) fn with_returned<S: State>(state: &Arc<S>, returned: Option<Arc<Map<String, JsonValue>>>) -> Arc<S> {
+pub(crate) fn with_returned(state: &Arc<AnyState>, returned: Option<Arc<Map<String, JsonValue>>>) -> Arc<AnyState> {
     let mut seen = Arc::clone(state);
     if let Some(returned) = returned {
         Arc::make_mut(&mut seen).note_returned(returned);
@@ -414,12 +383,7 @@ pub(crate) fn with_returned<S: State>(state: &Arc<S>, returned: Option<Arc<Map<S
 }
 
 /// Turns an index into words: who wrote the channel.
-pub(crate) fn named<S: State, N: NodeId, C>(
-    table: &Table<S, N, C>,
-    step: i64,
-    error: ApplyError,
-    nodes: Vec<String>,
-) -> RunError {
+pub(crate) fn named(table: &Table, step: i64, error: ApplyError, nodes: Vec<String>) -> RunError {
     let shown = |node: String| if node == "`__start__`" { INPUT.into() } else { node };
     let nodes = nodes.into_iter().map(shown).collect();
     match error {
@@ -427,7 +391,7 @@ pub(crate) fn named<S: State, N: NodeId, C>(
             RunError::ConcurrentUpdate { channel: table.channel(channel).to_owned(), step, nodes }
         }
         ApplyError::Refused { channel, reason } => {
-            let reason = S::channels(&table.schema)[channel].redact(reason);
+            let reason = table.schema.channels()[channel].redact(reason);
             RunError::Refused { channel: table.channel(channel).to_owned(), step, nodes, reason }
         }
     }

@@ -7,30 +7,23 @@ use serde_json::{Map, Value};
 
 use super::position::apply_alone;
 use crate::graph::build::Table;
-use crate::graph::node::NodeId;
-use crate::graph::state::{ApplyError, State, Writes};
+use crate::graph::state::{AnyState, AnyWrites, ApplyError};
 
 /// The object that a node returned.
 type Returned = Arc<Map<String, Value>>;
 
 /// A copy of the state of a superstep, once a router needed one.
-#[derive(Debug)]
-pub(crate) struct RouterView<S>(Option<S>);
+#[derive(Default)]
+pub(crate) struct RouterView(Option<AnyState>);
 
-impl<S> Default for RouterView<S> {
-    fn default() -> Self {
-        Self(None)
-    }
-}
-
-impl<S: State> RouterView<S> {
+impl RouterView {
     /// Calls `read` with the state and these writes. `state` is the same in each call.
-    pub(crate) fn with<N: NodeId, C, T>(
+    pub(crate) fn with<T>(
         &mut self,
-        table: &Table<S, N, C>,
-        state: &S,
-        (writes, returned): (&Writes<S>, Option<Returned>),
-        read: impl FnOnce(&S) -> T,
+        table: &Table,
+        state: &AnyState,
+        (writes, returned): (&AnyWrites, Option<Returned>),
+        read: impl FnOnce(&AnyState) -> T,
     ) -> Result<T, ApplyError> {
         let mut seen = self.0.take().unwrap_or_else(|| state.clone());
         let changed = apply_alone(table, &mut seen, writes)?;
@@ -38,7 +31,7 @@ impl<S: State> RouterView<S> {
             seen.note_returned(returned);
         }
         let read = read(&seen);
-        seen.reset(&changed, state);
+        seen.reset(&table.schema, &changed, state);
         self.0 = Some(seen);
         Ok(read)
     }

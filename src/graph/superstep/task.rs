@@ -7,11 +7,12 @@ use super::position::{Finished, Packet, Position};
 use crate::checkpoint::{CheckpointId, FailureRecord, TaskRecord, TaskStatus};
 use crate::graph::build::{Branch, Table};
 use crate::graph::context::Answers;
+use crate::graph::context::AnyContext;
 use crate::graph::error::RunError;
 use crate::graph::interrupt::Question;
-use crate::graph::node::{Command, NodeId, Sends, Target};
+use crate::graph::node::{AnyCommand, Name, Sends, Target};
 use crate::graph::records::{Journal, SENT, START_KEY, START_NODE};
-use crate::graph::state::{Payload, State};
+use crate::graph::state::{AnyState, Payload};
 
 /// The maximum number of sends of one task, and of all tasks of a superstep.
 pub(crate) const SENDS_LIMIT: usize = 100_000;
@@ -21,11 +22,11 @@ pub(crate) const QUESTIONS_LIMIT: usize = 10_000;
 const FAILURES_KEPT: usize = 100;
 
 /// One task of a superstep.
-pub(crate) struct Task<S: State> {
+pub(crate) struct Task {
     pub key: u32,
     pub node: u32,
     pub packet: Option<Packet>,
-    pub state: TaskState<S>,
+    pub state: TaskState,
     pub answers: Answers,
     /// True if it has run before, in this process or another.
     pub again: bool,
@@ -38,10 +39,10 @@ pub(crate) struct Task<S: State> {
     pub journal: Option<Arc<Journal>>,
 }
 
-pub(crate) enum TaskState<S: State> {
+pub(crate) enum TaskState {
     Ready,
     /// Ended. `cached`: not in this run.
-    Done(Box<Finished<S>>),
+    Done(Box<Finished>),
     Asked {
         questions: Vec<Question>,
         fresh: bool,
@@ -49,7 +50,7 @@ pub(crate) enum TaskState<S: State> {
     Failed(RunError),
 }
 
-impl<S: State> Task<S> {
+impl Task {
     pub(crate) fn edge(node: u32) -> Self {
         Self::new(if node == START_NODE { START_KEY } else { node }, node, None)
     }
@@ -156,12 +157,7 @@ fn without_result(record: TaskRecord) -> TaskRecord {
 }
 
 /// The tasks that a position plans, in canonical order: START, edges by name, then sends.
-pub(crate) fn plan<S: State, N: NodeId, C>(
-    table: &Table<S, N, C>,
-    pos: &Position<S>,
-    pulls: &mut Vec<u32>,
-    tasks: &mut Vec<Task<S>>,
-) {
+pub(crate) fn plan(table: &Table, pos: &Position, pulls: &mut Vec<u32>, tasks: &mut Vec<Task>) {
     tasks.clear();
     pos.control.pulls(&table.wiring, pulls);
     let start = pos.start.is_some().then_some(START_NODE);
@@ -171,34 +167,37 @@ pub(crate) fn plan<S: State, N: NodeId, C>(
 }
 
 /// Resolves what a command and the routers chose.
-pub(crate) struct Resolve<'a, S: State, N, C> {
-    pub table: &'a Table<S, N, C>,
+pub(crate) struct Resolve<'a> {
+    pub table: &'a Table,
     pub from: &'a Arc<str>,
     pub made_by: (CheckpointId, u32),
 }
 
-impl<S: State, N: NodeId, C> Resolve<'_, S, N, C> {
+impl Resolve<'_> {
     /// Follows a router's choice.
     pub(crate) fn branch(
         &self,
-        branch: &Branch<S, N, C>,
-        state: &S,
-        context: &C,
-        into: &mut Finished<S>,
+        branch: &Branch,
+        state: &AnyState,
+        context: &AnyContext,
+        into: &mut Finished,
     ) -> Result<(), RunError> {
-        self.target((branch.choose)(state, context), branch.only.as_deref(), into)
+        let chosen = (branch.choose)(state, context);
+        let what = || format!("the router after `{}` takes a run's context of another type", self.from);
+        let target = chosen.ok_or_else(|| RunError::InvalidConfig { what: what() })?;
+        self.target(target, branch.only.as_deref(), into)
     }
 
     /// Follows the goto of a command.
-    pub(crate) fn command(&self, goto: Vec<Target<N>>, node: u32, into: &mut Finished<S>) -> Result<(), RunError> {
+    pub(crate) fn command(&self, goto: Vec<Target<Name>>, node: u32, into: &mut Finished) -> Result<(), RunError> {
         let only = if node == START_NODE { None } else { self.table.row(node).exits.destinations.as_deref() };
         goto.into_iter().try_for_each(|target| self.target(target, only, into))
     }
 
-    fn target(&self, target: Target<N>, only: Option<&[u32]>, into: &mut Finished<S>) -> Result<(), RunError> {
+    fn target(&self, target: Target<Name>, only: Option<&[u32]>, into: &mut Finished) -> Result<(), RunError> {
         match target {
             Target::End => Ok(()),
-            Target::Node(node) if node.name() == "__end__" => Ok(()),
+            Target::Node(node) if node.as_str() == "__end__" => Ok(()),
             Target::Node(node) => {
                 let at = self.known(&node)?;
                 self.allowed(at, only)?;
@@ -213,7 +212,7 @@ impl<S: State, N: NodeId, C> Resolve<'_, S, N, C> {
                 self.target(*target, only, into)
             }
             Target::Sends(sends) => {
-                if sends.node.name() == "__end__" {
+                if sends.node.as_str() == "__end__" {
                     return Err(RunError::SendToEnd { from: Arc::clone(self.from) });
                 }
                 let at = self.known(&sends.node)?;
@@ -232,14 +231,14 @@ impl<S: State, N: NodeId, C> Resolve<'_, S, N, C> {
         }
     }
 
-    fn send(&self, node: u32, payload: Arc<dyn Payload>, into: &mut Finished<S>) {
+    fn send(&self, node: u32, payload: Arc<dyn Payload>, into: &mut Finished) {
         let (checkpoint, task) = self.made_by;
         let slot = crate::checkpoint::RowId::SENDS + into.routing.sends.len() as u32;
         into.routing.sends.push((node, Packet { payload, row: crate::checkpoint::RowId { checkpoint, task, slot } }));
     }
 
-    fn known(&self, node: &N) -> Result<u32, RunError> {
-        let unknown = || RunError::UnknownTarget { from: Arc::clone(self.from), to: node.name().to_owned() };
+    fn known(&self, node: &Name) -> Result<u32, RunError> {
+        let unknown = || RunError::UnknownTarget { from: Arc::clone(self.from), to: node.as_str().to_owned() };
         self.table.at(node).ok_or_else(unknown)
     }
 
@@ -258,12 +257,8 @@ impl<S: State, N: NodeId, C> Resolve<'_, S, N, C> {
 }
 
 /// The result of a task before its routers have chosen.
-pub(crate) fn finished<S: State, N: NodeId, C>(
-    resolve: &Resolve<'_, S, N, C>,
-    command: Command<S, N>,
-    node: u32,
-) -> Result<Finished<S>, RunError> {
-    let Command { writes, returned, goto, .. } = command;
+pub(crate) fn finished(resolve: &Resolve<'_>, command: AnyCommand, node: u32) -> Result<Finished, RunError> {
+    let AnyCommand { writes, returned, goto, .. } = command;
     let mut finished = Finished { writes, returned, ..Finished::default() };
     if !goto.is_empty() {
         resolve.command(goto, node, &mut finished)?;
@@ -273,7 +268,7 @@ pub(crate) fn finished<S: State, N: NodeId, C>(
 }
 
 /// The tasks that a position plans.
-pub(crate) fn planned<S: State, N: NodeId, C>(table: &Table<S, N, C>, pos: &Position<S>) -> Vec<Task<S>> {
+pub(crate) fn planned(table: &Table, pos: &Position) -> Vec<Task> {
     let mut tasks = vec![];
     plan(table, pos, &mut vec![], &mut tasks);
     tasks

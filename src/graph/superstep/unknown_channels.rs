@@ -5,11 +5,10 @@ use super::position::{Position, extend};
 use crate::checkpoint::{CarriedRecord, Key, LogRange, RowId, Slot};
 use crate::graph::build::Table;
 use crate::graph::error::RunError;
-use crate::graph::node::NodeId;
 use crate::graph::records::Puts;
-use crate::graph::state::{SETS, State, Stored, value};
+use crate::graph::state::{SETS, Stored};
 
-impl<S: State> Position<S> {
+impl Position {
     /// Applies a write to a channel that this version of the graph does not declare. Reduced writes are dropped.
     pub(super) fn keep_carried(&mut self, at: usize, overwrite: bool, row: RowId, size: u64) {
         let Some(CarriedRecord { channel, slot, .. }) = self.channels.unknown.get_mut(at) else { return };
@@ -31,7 +30,7 @@ impl<S: State> Position<S> {
     }
 
     /// Stores what another version of the graph kept in another way.
-    pub(crate) fn settle<N: NodeId, C>(&mut self, table: &Table<S, N, C>, puts: &mut Puts) -> Result<(), RunError> {
+    pub(crate) fn settle(&mut self, table: &Table, puts: &mut Puts) -> Result<(), RunError> {
         puts.append(&mut self.channels.pending_rewrites);
         for at in std::mem::take(&mut self.channels.stale).iter() {
             self.channels.moved.insert(at);
@@ -41,8 +40,8 @@ impl<S: State> Position<S> {
                 continue;
             }
             let row = RowId { checkpoint: self.meta.id, task: RowId::WHOLE, slot: at as u32 };
-            let bytes = value::encode_channel::<S>(&table.schema, &self.state, at)?;
-            self.channels.slots[at] = match S::channels(&table.schema)[at].stored() {
+            let bytes = table.schema.encode_channel(&self.state, at)?;
+            self.channels.slots[at] = match table.schema.channels()[at].stored() {
                 Stored::Log | Stored::Delta => {
                     Slot::Log { full: Some(row), full_bytes: bytes.len() as u64, ranges: vec![] }
                 }

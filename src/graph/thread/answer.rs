@@ -2,17 +2,15 @@
 
 use std::collections::BTreeMap;
 
-use super::handle::Thread;
+use super::handle::ThreadCore;
 use super::votes::{AnswerEffect, check, effect_of};
 use crate::checkpoint::{
     AnswerRecord, CheckpointId, Key, QuestionRecord, RowId, TaskRecord, TaskStatus, encode_record,
 };
 use crate::graph::error::RunError;
 use crate::graph::interrupt::{Answer, InterruptId, To};
-use crate::graph::node::NodeId;
 use crate::graph::records::{Puts, Reader, Tasks};
 use crate::graph::run::Run;
-use crate::graph::state::State;
 use crate::graph::state::type_name::short;
 
 /// A checked answer and the question it is for.
@@ -24,7 +22,7 @@ pub(crate) struct MatchedAnswer {
     bytes: Vec<u8>,
 }
 
-impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
+impl ThreadCore {
     /// Checks all answers against the pending questions; writes nothing.
     pub(crate) async fn matching(
         &self,
@@ -44,7 +42,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
     /// Stores checked answers in one commit.
     pub(crate) async fn store_answers(
         &self,
-        run: &Run<S, N, C>,
+        run: &Run,
         reader: &Reader,
         records: &mut Tasks,
         matched: Vec<MatchedAnswer>,

@@ -1,6 +1,6 @@
 //! Breakpoints stored with a thread: handles without breakpoints of their own stop there too.
 
-use super::handle::Thread;
+use super::handle::{Thread, ThreadCore};
 use crate::checkpoint::{AboutRecord, Key, StopRecord, about_thread, encode_record};
 use crate::graph::build::{StopOverrides, Stops};
 use crate::graph::error::RunError;
@@ -24,6 +24,13 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
     /// # Ok(()) }
     /// ```
     pub fn remember_stops(mut self) -> Self {
+        self.core = self.core.remember_stops();
+        self
+    }
+}
+
+impl ThreadCore {
+    pub(crate) fn remember_stops(mut self) -> Self {
         self.settings.remembers = true;
         self
     }

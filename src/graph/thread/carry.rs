@@ -2,18 +2,16 @@
 
 use std::sync::Arc;
 
-use super::handle::Thread;
+use super::handle::ThreadCore;
 use crate::checkpoint::{CheckpointId, Key, TaskRecord, WriteRecord, encode_record};
 use crate::graph::error::RunError;
-use crate::graph::node::NodeId;
 use crate::graph::persist::save;
 use crate::graph::records::child_copies::copy_children;
 use crate::graph::records::{COMMAND_KEY, Journal, Mapping, Puts, Reader, Stamp, Tasks, journal_copy};
 use crate::graph::run::Run;
-use crate::graph::state::State;
 use crate::graph::superstep::task::planned;
 
-impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
+impl ThreadCore {
     /// Returns the metadata and time of copies made for a fork.
     pub(crate) fn stamp(&self) -> Stamp<'_> {
         Stamp { words: &self.settings.metadata, now: self.environment.host.now() }
@@ -22,7 +20,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
     /// Removes the writes, subgraph pointers and results of tasks that run again at their own checkpoint.
     pub(crate) async fn forget(
         &self,
-        run: &Run<S, N, C>,
+        run: &Run,
         reader: &Reader,
         records: &Tasks,
         mapping: &Mapping,
@@ -51,7 +49,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
     /// branch beside the current one.
     pub(crate) async fn copied(
         &self,
-        run: &Run<S, N, C>,
+        run: &Run,
         reader: &Reader,
         (from, parts): (CheckpointId, bool),
         records: &Tasks,
@@ -72,8 +70,8 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
 }
 
 /// Attaches stored journals to the planned tasks. `again`: the tasks may have run here before, even without a record.
-pub(crate) async fn attach_journals<S: State, N: NodeId, C: Send + Sync + 'static>(
-    run: &mut Run<S, N, C>,
+pub(crate) async fn attach_journals(
+    run: &mut Run,
     reader: &Reader,
     mapping: &Mapping,
     again: bool,

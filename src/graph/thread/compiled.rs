@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::handle::Thread;
+use super::handle::{Thread, ThreadCore};
 use super::outcome::Outcome;
 use super::request::Request;
 use crate::checkpoint::ThreadId;
@@ -24,7 +24,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> CompiledGraph<S, N, C> {
 
     /// Returns a thread of the graph.
     pub fn thread_with(&self, id: impl Into<ThreadId>, context: impl Into<Arc<C>>) -> Thread<S, N, C> {
-        Thread::new(self.clone(), Some(id.into()), context.into())
+        Thread::of(ThreadCore::new(self.core.clone(), Some(id.into()), context.into()))
     }
 
     /// Runs the graph once, without a thread: nothing is stored.
@@ -52,8 +52,8 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> CompiledGraph<S, N, C> {
 
     /// Returns a run without a thread, to set options on: nothing is stored.
     pub fn detached(&self, context: impl Into<Arc<C>>) -> Thread<S, N, C> {
-        let mut graph = self.clone();
+        let mut graph = self.core.clone();
         graph.store = None;
-        Thread::new(graph, None, context.into())
+        Thread::of(ThreadCore::new(graph, None, context.into()))
     }
 }

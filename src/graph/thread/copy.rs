@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use super::handle::Thread;
+use super::handle::{Thread, ThreadCore};
 use crate::checkpoint::{
     AboutRecord, CheckpointId, CheckpointRecord, Checkpointer, Claim, Commit, Head, Key, Lease, Order, Record,
     ThreadId, decode_record, encode_record,
@@ -12,7 +12,7 @@ use crate::checkpoint::{
 use crate::graph::error::RunError;
 use crate::graph::node::NodeId;
 use crate::graph::records::{Reader, clock};
-use crate::graph::state::State;
+use crate::graph::state::{Boxed, State};
 
 /// The number of records copied at once.
 const PAGE: usize = 1000;
@@ -24,27 +24,34 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
     /// # Errors
     /// [`RunError::InvalidConfig`] if there is a thread of that name, [`RunError::UnknownCheckpoint`]; if the store fails.
     pub async fn copy_to(&self, to: impl Into<ThreadId>, at: CheckpointId) -> Result<(), RunError> {
-        let to = to.into();
-        let (reader, head) = self.reader("copying a thread").await?;
-        let line = reader.line(at).await?;
-        let way: BTreeSet<CheckpointId> =
-            line.into_iter().flat_map(|(id, record)| [Some(id), record.base]).flatten().collect();
-        let lease = reader.store.claim(&to, Claim::IfFree).await?;
-        if to.as_str().is_empty() {
-            return Err(RunError::InvalidConfig { what: "a thread needs a name: \"\" is none".into() });
-        }
-        if reader.store.head(&to).await?.is_some() {
-            return Err(RunError::InvalidConfig { what: format!("there is a thread `{to}` already") });
-        }
-        let next = head.map_or(at.0 + 1, |head| head.next);
-        let copy = Copy {
-            reader: &reader,
-            now: self.environment.host.now(),
-            lease,
-            head: Head { checkpoint: None, next, birth: self.environment.host.random() & clock::BIRTH },
-        };
-        copy.records(&way, at).await?;
-        copy.commit(vec![], Some(at)).await
+        self.core.copy_to(to.into(), at).await
+    }
+}
+
+impl ThreadCore {
+    pub(crate) fn copy_to(&self, to: ThreadId, at: CheckpointId) -> Boxed<'_, Result<(), RunError>> {
+        Box::pin(async move {
+            let (reader, head) = self.reader("copying a thread").await?;
+            let line = reader.line(at).await?;
+            let way: BTreeSet<CheckpointId> =
+                line.into_iter().flat_map(|(id, record)| [Some(id), record.base]).flatten().collect();
+            let lease = reader.store.claim(&to, Claim::IfFree).await?;
+            if to.as_str().is_empty() {
+                return Err(RunError::InvalidConfig { what: "a thread needs a name: \"\" is none".into() });
+            }
+            if reader.store.head(&to).await?.is_some() {
+                return Err(RunError::InvalidConfig { what: format!("there is a thread `{to}` already") });
+            }
+            let next = head.map_or(at.0 + 1, |head| head.next);
+            let copy = Copy {
+                reader: &reader,
+                now: self.environment.host.now(),
+                lease,
+                head: Head { checkpoint: None, next, birth: self.environment.host.random() & clock::BIRTH },
+            };
+            copy.records(&way, at).await?;
+            copy.commit(vec![], Some(at)).await
+        })
     }
 }
 

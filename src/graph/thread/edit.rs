@@ -1,27 +1,43 @@
 //! Updates for `update_state`, the node each is attributed to, and their result. Knows no thread.
 
+use std::marker::PhantomData;
 use std::sync::Arc;
 
 use serde_json::{Map, Value};
 
 use crate::checkpoint::CheckpointId;
-use crate::graph::state::{IntoWrites, State, Writes};
+use crate::graph::node::{Name, NodeId};
+use crate::graph::state::{AnyWrites, IntoWrites, State, Writes};
 
 /// One update of [`Thread::bulk_update`](crate::graph::Thread::bulk_update).
 #[must_use]
 pub struct StateUpdate<S: State, N> {
     pub(crate) values: Option<Writes<S>>,
-    pub(crate) by: By<N>,
+    pub(crate) by: By,
     pub(crate) returned: Option<Arc<Map<String, Value>>>,
+    node_ids: PhantomData<fn(N)>,
 }
 
-pub(crate) enum By<N> {
+pub(crate) enum By {
     Inferred,
     Start,
-    Node(N),
+    Node(Name),
     Input,
     End,
     Copy,
+}
+
+/// An update without the types of its state and node ids.
+pub(crate) struct AnyUpdate {
+    pub values: Option<AnyWrites>,
+    pub by: By,
+    pub returned: Option<Arc<Map<String, Value>>>,
+}
+
+impl<S: State, N> From<StateUpdate<S, N>> for AnyUpdate {
+    fn from(update: StateUpdate<S, N>) -> Self {
+        Self { values: update.values.map(AnyWrites::from), by: update.by, returned: update.returned }
+    }
 }
 
 impl<S: State, N> std::fmt::Debug for StateUpdate<S, N> {
@@ -33,12 +49,15 @@ impl<S: State, N> std::fmt::Debug for StateUpdate<S, N> {
 impl<S: State, N> StateUpdate<S, N> {
     /// Returns an update attributed to the node that ran last.
     pub fn new(values: impl IntoWrites<S>) -> Self {
-        Self { values: Some(values.into_writes()), by: By::Inferred, returned: None }
+        Self { values: Some(values.into_writes()), by: By::Inferred, returned: None, node_ids: PhantomData }
     }
 
     /// Attributes it to a node: the node's routers choose and its edges fire.
-    pub fn as_node(mut self, node: N) -> Self {
-        self.by = By::Node(node);
+    pub fn as_node(mut self, node: N) -> Self
+    where
+        N: NodeId,
+    {
+        self.by = By::Node(node.to_name());
         self
     }
 
@@ -63,12 +82,12 @@ impl<S: State, N> StateUpdate<S, N> {
 
     /// Drops what is unfinished; results of finished parallel tasks are kept. LangGraph: `update_state(None, END)`.
     pub fn clear() -> Self {
-        Self { values: None, by: By::End, returned: None }
+        Self { values: None, by: By::End, returned: None, node_ids: PhantomData }
     }
 
     /// Copies the checkpoint as a new branch beside it. LangGraph: `as_node="__copy__"`.
     pub fn copy() -> Self {
-        Self { values: None, by: By::Copy, returned: None }
+        Self { values: None, by: By::Copy, returned: None, node_ids: PhantomData }
     }
 }
 

@@ -1,5 +1,6 @@
 //! A thread handle: options and runs. Reading and rewriting its past is in `past`.
 
+use std::marker::PhantomData;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -8,8 +9,8 @@ use tokio_util::sync::CancellationToken;
 use super::outcome::Outcome;
 use super::request::Request;
 use crate::checkpoint::{CheckpointId, Head, ThreadId};
-use crate::graph::build::{CompiledGraph, StopOverrides, Stops};
-use crate::graph::context::{Cancellation, Limits, Stage};
+use crate::graph::build::{GraphCore, StopOverrides, Stops};
+use crate::graph::context::{AnyContext, Cancellation, Limits, Stage};
 use crate::graph::error::RunError;
 use crate::graph::interrupt::{Answer, Interrupt};
 use crate::graph::node::{Command, NodeId};
@@ -42,16 +43,23 @@ pub const STATE_LIMIT: u64 = 1 << 30;
 /// ```
 #[must_use]
 pub struct Thread<S: State, N, C = ()> {
-    pub(crate) graph: CompiledGraph<S, N, C>,
-    pub(crate) id: Option<ThreadId>,
-    pub(crate) context: Arc<C>,
-    pub(crate) at: Option<CheckpointId>,
-    pub(crate) scope: Scope,
-    pub(crate) last_end: LastEnd<S>,
-    pub(crate) limits: Limits,
-    pub(crate) settings: RunSettings,
-    pub(crate) cancellation: Cancellation,
-    pub(crate) environment: ThreadEnvironment,
+    pub(crate) core: ThreadCore,
+    types: PhantomData<fn(S, N, C)>,
+}
+
+/// A thread handle without its types. What a program calls of it returns a boxed future, so that it is compiled here.
+#[must_use]
+pub(crate) struct ThreadCore {
+    pub graph: GraphCore,
+    pub id: Option<ThreadId>,
+    pub context: AnyContext,
+    pub at: Option<CheckpointId>,
+    pub scope: Scope,
+    pub last_end: LastEnd,
+    pub limits: Limits,
+    pub settings: RunSettings,
+    pub cancellation: Cancellation,
+    pub environment: ThreadEnvironment,
 }
 
 #[derive(Clone, Debug, Default)]
@@ -83,9 +91,9 @@ pub(crate) struct ThreadEnvironment {
 }
 
 /// Position at the end of the last run, with the thread's head at that time.
-type LastEnd<S> = Arc<Mutex<Option<(Head, Position<S>)>>>;
+type LastEnd = Arc<Mutex<Option<(Head, Position)>>>;
 
-impl<S: State, N: NodeId, C> Clone for Thread<S, N, C> {
+impl Clone for ThreadCore {
     fn clone(&self) -> Self {
         Self {
             graph: self.graph.clone(),
@@ -101,14 +109,20 @@ impl<S: State, N: NodeId, C> Clone for Thread<S, N, C> {
     }
 }
 
-impl<S: State, N, C> std::fmt::Debug for Thread<S, N, C> {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Thread").field("id", &self.id).field("at", &self.at).finish_non_exhaustive()
+impl<S: State, N: NodeId, C> Clone for Thread<S, N, C> {
+    fn clone(&self) -> Self {
+        Self { core: self.core.clone(), types: PhantomData }
     }
 }
 
-impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
-    pub(crate) fn new(graph: CompiledGraph<S, N, C>, id: Option<ThreadId>, context: Arc<C>) -> Self {
+impl<S: State, N, C> std::fmt::Debug for Thread<S, N, C> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Thread").field("id", &self.core.id).field("at", &self.core.at).finish_non_exhaustive()
+    }
+}
+
+impl ThreadCore {
+    pub(crate) fn new(graph: GraphCore, id: Option<ThreadId>, context: AnyContext) -> Self {
         let limits = Limits {
             recursion: graph.recursion,
             concurrency: usize::MAX,
@@ -132,9 +146,19 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
         }
     }
 
+    fn indexes<N: NodeId>(&self, nodes: impl IntoIterator<Item = N>) -> Vec<u32> {
+        nodes.into_iter().filter_map(|node| self.graph.table.named(node.name())).collect()
+    }
+}
+
+impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
+    pub(crate) fn of(core: ThreadCore) -> Self {
+        Self { core, types: PhantomData }
+    }
+
     /// Returns the thread's name.
     pub fn id(&self) -> Option<&ThreadId> {
-        self.id.as_ref()
+        self.core.id.as_ref()
     }
 
     /// Addresses a checkpoint instead of the newest: runs and updates from there start a new branch, which becomes the
@@ -150,7 +174,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
     /// # Ok(()) }
     /// ```
     pub fn at(mut self, checkpoint: CheckpointId) -> Self {
-        self.at = Some(checkpoint);
+        self.core.at = Some(checkpoint);
         self
     }
 
@@ -158,20 +182,20 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
     /// [`RECURSION_LIMIT`](crate::graph::RECURSION_LIMIT). As in LangGraph, START counts, so a graph of K steps needs a
     /// limit of K + 1.
     pub fn recursion_limit(mut self, supersteps: u64) -> Self {
-        self.limits.recursion = supersteps;
+        self.core.limits.recursion = supersteps;
         self
     }
 
     /// Sets the maximum encoded size of all values of a stored state together, in bytes; [`STATE_LIMIT`] unless set. A
     /// superstep that exceeds it fails with [`RunError::StateTooLarge`] and is not applied.
     pub fn max_state_bytes(mut self, bytes: u64) -> Self {
-        self.limits.state_bytes = bytes;
+        self.core.limits.state_bytes = bytes;
         self
     }
 
     /// Sets when a superstep counts as done.
     pub fn durability(mut self, durability: Durability) -> Self {
-        self.settings.durability = durability;
+        self.core.settings.durability = durability;
         self
     }
 
@@ -180,7 +204,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
     /// are part of the run's next commit: a process that is killed loses those of unfinished tasks. Events of more than
     /// 1 MiB are left out. They are deleted with the thread; forks do not copy them.
     pub fn record_events(mut self) -> Self {
-        self.settings.records_events = true;
+        self.core.settings.records_events = true;
         self
     }
 
@@ -188,99 +212,95 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
     /// subgraphs does not count, so that they can run. For a limit shared by threads see
     /// [`group`](crate::graph::NodeOptions::group).
     pub fn max_concurrency(mut self, tasks: usize) -> Self {
-        self.limits.concurrency = tasks.max(1);
+        self.core.limits.concurrency = tasks.max(1);
         self
     }
 
     /// Cancels the siblings of a task that fails, instead of letting them finish.
     pub fn fail_fast(mut self) -> Self {
-        self.limits.fail_fast = true;
+        self.core.limits.fail_fast = true;
         self
     }
 
     /// On resume, reruns interrupted tasks that got no answer, as LangGraph does (V12).
     pub fn rerun_unanswered(mut self) -> Self {
-        self.limits.rerun_unanswered = true;
+        self.core.limits.rerun_unanswered = true;
         self
     }
 
     /// Limits a stream to the graph's output channels, as it always is for subgraphs. LangGraph: what `invoke` sees.
     pub fn only_output(mut self) -> Self {
-        self.limits.only_output = true;
+        self.core.limits.only_output = true;
         self
     }
 
     /// Stops this run before these nodes, instead of the graph's own breakpoints. A name that is no node is ignored, as in
     /// LangGraph.
     pub fn interrupt_before(mut self, nodes: impl IntoIterator<Item = N>) -> Self {
-        self.settings.stops.before = Some(Stops::At(self.indexes(nodes)));
+        self.core.settings.stops.before = Some(Stops::At(self.core.indexes(nodes)));
         self
     }
 
     /// Stops this run after these nodes, instead of the graph's own breakpoints. A name that is no node is ignored, as in
     /// LangGraph.
     pub fn interrupt_after(mut self, nodes: impl IntoIterator<Item = N>) -> Self {
-        self.settings.stops.after = Some(Stops::At(self.indexes(nodes)));
+        self.core.settings.stops.after = Some(Stops::At(self.core.indexes(nodes)));
         self
     }
 
     /// Stops this run before every superstep.
     pub fn interrupt_before_all(mut self) -> Self {
-        self.settings.stops.before = Some(Stops::All);
+        self.core.settings.stops.before = Some(Stops::All);
         self
     }
 
     /// Stops this run after every superstep.
     pub fn interrupt_after_all(mut self) -> Self {
-        self.settings.stops.after = Some(Stops::All);
+        self.core.settings.stops.after = Some(Stops::All);
         self
-    }
-
-    fn indexes(&self, nodes: impl IntoIterator<Item = N>) -> Vec<u32> {
-        nodes.into_iter().filter_map(|node| self.graph.table.at(&node)).collect()
     }
 
     /// Adds metadata to every checkpoint that this handle makes by runs and updates, those of subgraphs included.
     pub fn metadata(mut self, key: impl Into<String>, value: impl Into<String>) -> Self {
-        self.settings.metadata.push((key.into(), value.into()));
+        self.core.settings.metadata.push((key.into(), value.into()));
         self
     }
 
     /// Ends the run in [`Outcome::Budget`] after this many supersteps. With 0 an answer or a command is stored, and
     /// nothing runs.
     pub fn max_supersteps(mut self, supersteps: u64) -> Self {
-        self.settings.supersteps = Some(supersteps);
+        self.core.settings.supersteps = Some(supersteps);
         self
     }
 
     /// Ends the run in [`Outcome::Budget`] at the first superstep after this much time.
     pub fn max_wall_time(mut self, limit: Duration) -> Self {
-        self.settings.wall_time = Some(limit);
+        self.core.settings.wall_time = Some(limit);
         self
     }
 
     /// Cancels the run when the token is cancelled: running tasks are dropped, finished ones are kept, and
     /// [`proceed`](Self::proceed) resumes the thread.
     pub fn cancel_with(mut self, token: CancellationToken) -> Self {
-        self.cancellation.cancel = Some(token);
+        self.core.cancellation.cancel = Some(token);
         self
     }
 
     /// Stops the run after the current superstep when the token is cancelled. LangGraph: `request_drain`.
     pub fn drain_with(mut self, token: CancellationToken) -> Self {
-        self.cancellation.drain = Some(token);
+        self.core.cancellation.drain = Some(token);
         self
     }
 
     /// Lets new input drop pending questions and unfinished tasks (V4).
     pub fn discard_pending(mut self) -> Self {
-        self.settings.discard = true;
+        self.core.settings.discard = true;
         self
     }
 
     /// Takes the thread over from another run, whose commits fail from then on.
     pub fn take_over(mut self) -> Self {
-        self.settings.take_over = true;
+        self.core.settings.take_over = true;
         self
     }
 
@@ -340,7 +360,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
     /// # Errors
     /// As [`invoke`](Self::invoke) and [`answer`](Self::answer).
     pub async fn run(&self, request: Request<S, N>) -> Result<Outcome<S>, RunError> {
-        self.perform(request, None).await
+        self.core.run(request.into()).await.map(Outcome::typed)
     }
 }
 

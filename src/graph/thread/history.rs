@@ -1,6 +1,7 @@
 //! The checkpoints of a thread, newest first, as a stream.
 
 use std::collections::VecDeque;
+use std::marker::PhantomData;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
@@ -11,33 +12,40 @@ use crate::checkpoint::panics::caught;
 use crate::checkpoint::{CheckpointId, CheckpointRecord, Key, Order, decode_record};
 use crate::graph::build::Table;
 use crate::graph::error::RunError;
-use crate::graph::node::NodeId;
 use crate::graph::records::{CheckpointInfo, Reader, Tasks};
 use crate::graph::run::catch_panics::catch_panics;
-use crate::graph::state::{Boxed, State};
+use crate::graph::state::{AnyState, Boxed, State};
 use crate::graph::view::{Seen, Snapshot, StateSnapshot};
 
 type Filter = Box<dyn Fn(&CheckpointInfo) -> bool + Send + Sync>;
 
 /// The checkpoints of a thread, newest first: a stream of snapshots.
 #[must_use = "a stream yields nothing unless read"]
-pub struct History<S: State, N, C = ()> {
-    table: Arc<Table<S, N, C>>,
+pub struct History<S: State> {
+    checkpoints: Checkpoints,
+    state: PhantomData<fn() -> S>,
+}
+
+/// The checkpoints of a thread without the type of the state.
+pub(crate) struct Checkpoints {
+    table: Arc<Table>,
     reader: Reader,
     before: Option<CheckpointId>,
     left: usize,
     filter: Option<Filter>,
     found: VecDeque<ListEntry>,
-    next: Option<Boxed<'static, Turn<S>>>,
+    next: Option<Boxed<'static, Turn>>,
     ended: bool,
-    pub(crate) namespace: Option<String>,
+    pub namespace: Option<String>,
 }
 
-/// One step of the stream: a snapshot, or what was scanned.
-type Turn<S> = Result<Fetch<S>, RunError>;
+type AnySnapshot = Snapshot<Arc<AnyState>>;
 
-enum Fetch<S> {
-    Snapshot(Box<StateSnapshot<S>>),
+/// One step of the stream: a snapshot, or what was scanned.
+type Turn = Result<Fetch, RunError>;
+
+enum Fetch {
+    Snapshot(Box<AnySnapshot>),
     Page(Vec<ListEntry>),
     /// The checkpoint was removed meanwhile.
     Removed,
@@ -50,9 +58,9 @@ struct ListEntry {
     tasks: Option<Tasks>,
 }
 
-impl<S: State, N, C> std::fmt::Debug for History<S, N, C> {
+impl<S: State> std::fmt::Debug for History<S> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("History").field("thread", &self.reader.thread).finish_non_exhaustive()
+        f.debug_struct("History").field("thread", &self.checkpoints.reader.thread).finish_non_exhaustive()
     }
 }
 
@@ -62,36 +70,26 @@ const PAGE: usize = 64;
 /// The maximum number of tasks read with a page; those of wider supersteps, or behind subgraphs, are read one by one.
 const TASKS: usize = 4 * PAGE;
 
-impl<S: State, N: NodeId, C: Send + Sync + 'static> History<S, N, C> {
-    pub(crate) fn new(table: Arc<Table<S, N, C>>, reader: Reader) -> Self {
-        Self {
-            table,
-            reader: reader.keeping_values(),
-            before: None,
-            left: usize::MAX,
-            filter: None,
-            found: VecDeque::new(),
-            next: None,
-            ended: false,
-            namespace: None,
-        }
+impl<S: State> History<S> {
+    pub(crate) fn of(checkpoints: Checkpoints) -> Self {
+        Self { checkpoints, state: PhantomData }
     }
 
     /// Ends after this many checkpoints that pass the filter.
     pub fn limit(mut self, checkpoints: usize) -> Self {
-        self.left = checkpoints;
+        self.checkpoints.left = checkpoints;
         self
     }
 
     /// Starts with the newest checkpoint before this one.
     pub fn before(mut self, checkpoint: CheckpointId) -> Self {
-        self.before = Some(checkpoint);
+        self.checkpoints.before = Some(checkpoint);
         self
     }
 
     /// Yields only checkpoints that pass the filter.
     pub fn filter(mut self, fits: impl Fn(&CheckpointInfo) -> bool + Send + Sync + 'static) -> Self {
-        self.filter = Some(Box::new(fits));
+        self.checkpoints.filter = Some(Box::new(fits));
         self
     }
 
@@ -117,7 +115,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> History<S, N, C> {
     /// # Errors
     /// If the store cannot be read.
     pub async fn metadata_only(mut self) -> Result<Vec<CheckpointInfo>, RunError> {
-        Ok(self.listed().await?.iter().map(ListEntry::info).collect())
+        Ok(self.checkpoints.listed().await?.iter().map(ListEntry::info).collect())
     }
 
     /// Returns the checkpoints without their states, each with the nodes that run next: a name for each task.
@@ -126,10 +124,29 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> History<S, N, C> {
     /// If the store cannot be read, or a node that was to run no longer exists.
     pub async fn outline(mut self) -> Result<Vec<(CheckpointInfo, Vec<String>)>, RunError> {
         let mut all = vec![];
-        for listed in self.listed().await? {
-            all.push((listed.info(), self.reader.planned(&self.table, listed.id, listed.record).await?));
+        for listed in self.checkpoints.listed().await? {
+            all.push((
+                listed.info(),
+                self.checkpoints.reader.planned(&self.checkpoints.table, listed.id, listed.record).await?,
+            ));
         }
         Ok(all)
+    }
+}
+
+impl Checkpoints {
+    pub(crate) fn new(table: Arc<Table>, reader: Reader) -> Self {
+        Self {
+            table,
+            reader: reader.keeping_values(),
+            before: None,
+            left: usize::MAX,
+            filter: None,
+            found: VecDeque::new(),
+            next: None,
+            ended: false,
+            namespace: None,
+        }
     }
 
     async fn listed(&mut self) -> Result<Vec<ListEntry>, RunError> {
@@ -214,11 +231,17 @@ async fn with_tasks(reader: &Reader, mut page: Vec<ListEntry>) -> Result<Vec<Lis
     Ok(page)
 }
 
-impl<S: State, N: NodeId, C: Send + Sync + 'static> Stream for History<S, N, C> {
+impl<S: State> Stream for History<S> {
     type Item = Result<StateSnapshot<S>, RunError>;
 
     fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
-        let this = &mut *self;
+        self.checkpoints.poll_next(cx).map(|next| next.map(|snapshot| snapshot.map(Snapshot::typed)))
+    }
+}
+
+impl Checkpoints {
+    fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<AnySnapshot, RunError>>> {
+        let this = self;
         loop {
             if let Some(next) = &mut this.next {
                 let Poll::Ready(found) = next.as_mut().poll(cx) else { return Poll::Pending };
@@ -255,16 +278,12 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Stream for History<S, N, C> 
     }
 }
 
-async fn next_page<S>(reader: Reader, before: Option<CheckpointId>, namespace: Option<String>, size: usize) -> Turn<S> {
+async fn next_page(reader: Reader, before: Option<CheckpointId>, namespace: Option<String>, size: usize) -> Turn {
     let page = page(&reader, before, namespace, size).await?;
     with_tasks(&reader, page).await.map(Fetch::Page)
 }
 
-async fn snapshot_of<S: State, N: NodeId, C: Send + Sync + 'static>(
-    table: Arc<Table<S, N, C>>,
-    reader: Reader,
-    listed: ListEntry,
-) -> Turn<S> {
+async fn snapshot_of(table: Arc<Table>, reader: Reader, listed: ListEntry) -> Turn {
     let id = listed.id;
     match read_snapshot(&table, &reader, listed).await {
         // The checkpoint may have been removed since it was listed.
@@ -273,11 +292,7 @@ async fn snapshot_of<S: State, N: NodeId, C: Send + Sync + 'static>(
     }
 }
 
-async fn read_snapshot<S: State, N: NodeId, C: Send + Sync + 'static>(
-    table: &Arc<Table<S, N, C>>,
-    reader: &Reader,
-    listed: ListEntry,
-) -> Result<StateSnapshot<S>, RunError> {
+async fn read_snapshot(table: &Arc<Table>, reader: &Reader, listed: ListEntry) -> Result<AnySnapshot, RunError> {
     let ListEntry { id, record, tasks } = listed;
     let tasks = match tasks {
         Some(tasks) => tasks,

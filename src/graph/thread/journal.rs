@@ -10,11 +10,9 @@ use crate::checkpoint::{CheckpointId, EventRecord, Key, decode_record};
 use crate::graph::build::Table;
 use crate::graph::error::RunError;
 use crate::graph::interrupt::{AnyQuestion, Question, Shows};
-use crate::graph::node::NodeId;
 use crate::graph::node::body::node_path;
 use crate::graph::records::{BY_HANDLER, JournalPath, PathTask, Reader, SENT, START_NODE, handler_of};
 use crate::graph::run::catch_panics::catch_panics;
-use crate::graph::state::State;
 use crate::graph::superstep::{Position, Task, TaskState};
 use crate::graph::view::journal_entries::entries;
 use crate::graph::view::origin::{place, task_id};
@@ -26,12 +24,12 @@ use crate::graph::view::{
 impl Ledger {
     /// Returns the ledger of a task that is planned at a position. For a task in a subgraph, [`below`](Self::below)
     /// adds the rest.
-    pub(crate) fn of<S: State, N: NodeId, C: Send + Sync + 'static>(
-        table: &Arc<Table<S, N, C>>,
+    pub(crate) fn of(
+        table: &Arc<Table>,
         reader: &Reader,
-        pos: &Position<S>,
+        pos: &Position,
         own: (CheckpointId, u32),
-        task: &Task<S>,
+        task: &Task,
         is_root: bool,
     ) -> Self {
         let node = table.node_name(task.node).to_string();
@@ -168,7 +166,7 @@ fn attached(entries: &mut [JournalEntry], messages: Vec<JournalMessage>) -> Vec<
 }
 
 /// Returns the questions of a task: answered ones first, then pending ones.
-fn questions<S: State, N: NodeId, C>(table: &Table<S, N, C>, task: &Task<S>, node: &str) -> Vec<JournalQuestion> {
+fn questions(table: &Table, task: &Task, node: &str) -> Vec<JournalQuestion> {
     let payload = |place: u32, name: &str| {
         let shows = table.asks(name).map_or_else(Shows::of::<AnyQuestion>, |asks| asks.shows);
         let earlier = task.answers.as_ref()?.asked.get(&place)?.payload.as_deref();

@@ -1,6 +1,6 @@
 //! The mailbox of a thread: sending signals to it, reading and clearing it. Needs no lease to send: a run may hold the thread.
 
-use super::handle::Thread;
+use super::handle::{Thread, ThreadCore};
 use crate::checkpoint::{CheckpointError, Claim, Commit, SignalRecord, encode_record};
 use crate::graph::error::RunError;
 use crate::graph::interrupt::signal::untyped;
@@ -9,8 +9,8 @@ use crate::graph::node::NodeId;
 use crate::graph::records::keyed_signal::check_key;
 use crate::graph::records::mailbox::pending_signals;
 use crate::graph::records::{KeyedSignal, PendingSignal, Reader, SIGNAL_BYTES, SIGNALS_LIMIT};
-use crate::graph::state::State;
 use crate::graph::state::type_name::short;
+use crate::graph::state::{Boxed, State};
 
 /// Held from the lookup of a key until its signal is stored. Other processes send through the process that opened the
 /// store.
@@ -33,7 +33,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
     /// [`RunError::MailboxFull`], [`RunError::NoCheckpointer`], [`RunError::Foreign`]; if the store fails. Nothing is
     /// sent on an error.
     pub async fn signal<T: Signal>(&self, signal: T) -> Result<SignalId, RunError> {
-        self.send(SignalRequest::new(&signal)).await
+        self.core.send(SignalRequest::new(&signal)).await
     }
 
     /// Sends a signal as [`signal`](Self::signal) does, once for each key: a second one with the same name and key is
@@ -52,7 +52,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
     /// # Errors
     /// As [`signal`](Self::signal).
     pub async fn signal_with_key<T: Signal>(&self, signal: T, key: impl Into<String>) -> Result<SignalId, RunError> {
-        self.send(SignalRequest::new(&signal).key(key)).await
+        self.core.send(SignalRequest::new(&signal).key(key)).await
     }
 
     /// Sends a signal as [`signal`](Self::signal) does: as JSON, with the sender's name; see [`SignalRequest`].
@@ -60,20 +60,45 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
     /// # Errors
     /// As [`signal`](Self::signal).
     pub async fn send(&self, request: SignalRequest) -> Result<SignalId, RunError> {
-        self.check_whole("a signal")?;
-        let (reader, head) = self.known("a signal").await?;
-        head.checkpoint.ok_or_else(|| self.unknown())?;
-        self.check_trusted().await?;
-        let key = request.key.clone();
-        let record = self.checked(request)?;
-        let Some(key) = key else { return self.post(&reader, record, None).await };
-        check_key(&key)?;
-        let _sending = KEYED_SENDING.lock().await;
-        let sent = KeyedSignal::find(&*reader.store, &reader.thread, &record.name, key).await?;
-        match sent.signal {
-            Some(first) => Ok(first),
-            None => self.post(&reader, record, Some(sent)).await,
-        }
+        self.core.send(request).await
+    }
+
+    /// Returns the signals that no task has received yet, in the order of sending.
+    ///
+    /// # Errors
+    /// [`RunError::UnknownThread`]; if there is no store, or it cannot be read.
+    pub async fn mailbox(&self) -> Result<Vec<SentSignal>, RunError> {
+        self.core.mailbox().await
+    }
+
+    /// Removes a signal that no task has received.
+    ///
+    /// # Errors
+    /// [`RunError::NoSuchSignal`]; [`CheckpointError::ThreadBusy`] while a run holds the thread, which may be receiving it; if
+    /// the store fails.
+    pub async fn discard_signal(&self, id: SignalId) -> Result<(), RunError> {
+        self.core.discard_signal(id).await
+    }
+}
+
+impl ThreadCore {
+    pub(crate) fn send(&self, request: SignalRequest) -> Boxed<'_, Result<SignalId, RunError>> {
+        Box::pin(async move {
+            self.check_whole("a signal")?;
+            let (reader, head) = self.known("a signal").await?;
+            head.checkpoint.ok_or_else(|| self.unknown())?;
+            self.check_trusted().await?;
+            let key = request.key.clone();
+            let record = self.checked(request)?;
+            let Some(key) = key else { return self.post(&reader, record, None).await };
+            check_key(&key)?;
+            let _sending = KEYED_SENDING.lock().await;
+            let sent = KeyedSignal::find(&*reader.store, &reader.thread, &record.name, key).await?;
+            match sent.signal {
+                Some(first) => Ok(first),
+                None => self.post(&reader, record, Some(sent)).await,
+            }
+        })
     }
 
     async fn post(
@@ -96,33 +121,28 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
         Ok(id)
     }
 
-    /// Returns the signals that no task has received yet, in the order of sending.
-    ///
-    /// # Errors
-    /// [`RunError::UnknownThread`]; if there is no store, or it cannot be read.
-    pub async fn mailbox(&self) -> Result<Vec<SentSignal>, RunError> {
-        let (reader, _) = self.known("a mailbox").await?;
-        let pending_signals = pending_signals(&*reader.store, &reader.thread).await?;
-        Ok(pending_signals.into_iter().map(|pending| self.shown(pending)).collect())
+    pub(crate) fn mailbox(&self) -> Boxed<'_, Result<Vec<SentSignal>, RunError>> {
+        Box::pin(async move {
+            let (reader, _) = self.known("a mailbox").await?;
+            let pending_signals = pending_signals(&*reader.store, &reader.thread).await?;
+            Ok(pending_signals.into_iter().map(|pending| self.shown(pending)).collect())
+        })
     }
 
-    /// Removes a signal that no task has received.
-    ///
-    /// # Errors
-    /// [`RunError::NoSuchSignal`]; [`CheckpointError::ThreadBusy`] while a run holds the thread, which may be receiving it; if
-    /// the store fails.
-    pub async fn discard_signal(&self, id: SignalId) -> Result<(), RunError> {
-        self.check_whole("a mailbox")?;
-        let (reader, _) = self.known("a mailbox").await?;
-        let lease = reader.store.claim(&reader.thread, Claim::IfFree).await?;
-        let Some(head) = reader.store.head(&reader.thread).await? else { return Err(self.unknown()) };
-        let found = reader.store.get(&reader.thread, vec![id.key()]).await?;
-        if id.is_keyed() || found.iter().all(Option::is_none) {
-            return Err(RunError::NoSuchSignal { thread: reader.thread, id });
-        }
-        let (thread, epoch, deletes) = (reader.thread.clone(), lease.epoch(), vec![id.key()]);
-        let commit = Commit { thread, epoch, expected: head.checkpoint, head, puts: vec![], deletes };
-        Ok(reader.store.commit(commit).await?)
+    pub(crate) fn discard_signal(&self, id: SignalId) -> Boxed<'_, Result<(), RunError>> {
+        Box::pin(async move {
+            self.check_whole("a mailbox")?;
+            let (reader, _) = self.known("a mailbox").await?;
+            let lease = reader.store.claim(&reader.thread, Claim::IfFree).await?;
+            let Some(head) = reader.store.head(&reader.thread).await? else { return Err(self.unknown()) };
+            let found = reader.store.get(&reader.thread, vec![id.key()]).await?;
+            if id.is_keyed() || found.iter().all(Option::is_none) {
+                return Err(RunError::NoSuchSignal { thread: reader.thread, id });
+            }
+            let (thread, epoch, deletes) = (reader.thread.clone(), lease.epoch(), vec![id.key()]);
+            let commit = Commit { thread, epoch, expected: head.checkpoint, head, puts: vec![], deletes };
+            Ok(reader.store.commit(commit).await?)
+        })
     }
 
     /// Checks a signal's type and size and returns its record.

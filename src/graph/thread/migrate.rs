@@ -3,22 +3,20 @@
 
 use std::sync::Arc;
 
-use super::handle::Thread;
+use super::handle::ThreadCore;
 use super::journal::NestedState;
 use crate::checkpoint::{CarriedRecord, CheckpointId, QuestionRecord, Slot, TaskRecord};
 use crate::graph::build::Table;
 use crate::graph::error::{Incompatibility, RunError};
-use crate::graph::node::NodeId;
 use crate::graph::records::mapping::refuse;
 use crate::graph::records::{BY_HANDLER, Mapping, Reader, Tasks};
 use crate::graph::run::Run;
-use crate::graph::state::State;
 use crate::graph::superstep::task::planned;
 use crate::graph::superstep::{Position, Task};
 use crate::graph::view::origin::task_id;
 use crate::graph::view::{Activation, AnyChild, Ledger, TaskSnapshot, View};
 
-impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
+impl ThreadCore {
     /// Drops pending questions that no node declares any more, since no answer could reach them.
     pub(crate) fn drop_undeclared_questions(&self, records: &mut Tasks) {
         let asks = |asked: &QuestionRecord| asked.answered || self.graph.table.still_asks(0, asked);
@@ -28,7 +26,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
     /// Fails if a subgraph that would resume cannot.
     pub(crate) async fn check_inside(
         &self,
-        run: &Run<S, N, C>,
+        run: &Run,
         reader: &Reader,
         records: &Tasks,
         mapping: &Mapping,
@@ -43,11 +41,11 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
 
 /// Returns the snapshot of a task's subgraph, if there is one. It is the present one, even below a checkpoint of the
 /// past.
-pub(crate) async fn nested<S: State, N: NodeId, C: Send + Sync + 'static>(
-    table: &Arc<Table<S, N, C>>,
+pub(crate) async fn nested(
+    table: &Arc<Table>,
     reader: &Reader,
-    at: (&Position<S>, &Mapping),
-    task: &Task<S>,
+    at: (&Position, &Mapping),
+    task: &Task,
 ) -> Result<Option<NestedState>, RunError> {
     let Some(ChildOf { child, id, call, before, .. }) = child_of(table, reader, at, task).await? else {
         return Ok(None);
@@ -65,11 +63,11 @@ pub(crate) async fn nested<S: State, N: NodeId, C: Send + Sync + 'static>(
 }
 
 /// Returns the incompatibilities of the subgraphs that would resume.
-pub(crate) async fn inside<S: State, N: NodeId, C: Send + Sync + 'static>(
-    table: &Table<S, N, C>,
+pub(crate) async fn inside(
+    table: &Table,
     reader: &Reader,
-    at: (&Position<S>, &Mapping),
-    tasks: &[Task<S>],
+    at: (&Position, &Mapping),
+    tasks: &[Task],
 ) -> Result<Vec<Incompatibility>, RunError> {
     let mut misfits = vec![];
     for task in tasks.iter().filter(|task| !task.is_done()) {
@@ -93,11 +91,11 @@ struct ChildOf<'a> {
 }
 
 /// Returns the subgraph of a task.
-async fn child_of<'a, S: State, N: NodeId, C: Send + Sync + 'static>(
-    table: &'a Table<S, N, C>,
+async fn child_of<'a>(
+    table: &'a Table,
     reader: &Reader,
-    (pos, mapping): (&Position<S>, &Mapping),
-    task: &Task<S>,
+    (pos, mapping): (&Position, &Mapping),
+    task: &Task,
 ) -> Result<Option<ChildOf<'a>>, RunError> {
     let children = table.children_of(task.node);
     if children.is_empty() {
@@ -132,21 +130,18 @@ impl LostTask {
         mapping.lost().into_iter().map(lost).collect()
     }
 
-    pub(crate) async fn shown<S: State, N: NodeId, C>(
+    pub(crate) async fn shown(
         self,
-        table: &Arc<Table<S, N, C>>,
+        table: &Arc<Table>,
         reader: &Reader,
-        pos: &Position<S>,
+        pos: &Position,
         is_root: bool,
-    ) -> Result<TaskSnapshot, RunError>
-    where
-        C: Send + Sync + 'static,
-    {
+    ) -> Result<TaskSnapshot, RunError> {
         let Self { node, key, record } = self;
         Ok(TaskSnapshot {
             id: task_id(pos.meta.id, key),
             name: node,
-            input: View::of_state(Arc::clone(&pos.state), Arc::clone(table)),
+            input: View::of_state(Arc::clone(&pos.state), table.schema.clone()),
             questions: reader.questions(table, &record).await?,
             error: record.error,
             result: None,

@@ -46,5 +46,7 @@ pub use request::Request;
 pub use status::StatusKind;
 pub use stream::RunStream;
 
+pub(crate) use handle::ThreadCore;
 pub(crate) use listing::Progress;
+pub(crate) use request::AnyRequest;
 pub(crate) use stream::EventStream;

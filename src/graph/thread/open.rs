@@ -5,7 +5,7 @@ use std::sync::atomic::AtomicU64;
 
 use tokio::time::Instant;
 
-use super::handle::Thread;
+use super::handle::{Thread, ThreadCore};
 use crate::checkpoint::unknown_thread::near_threads;
 use crate::checkpoint::{AboutRecord, Checkpointer, Claim, Head, ThreadId, about_thread, of_store};
 use crate::graph::context::permits::semaphore;
@@ -18,7 +18,16 @@ use crate::graph::state::State;
 use crate::graph::view::Sink;
 
 impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
-    pub(crate) fn shared(&self, recorder: Option<Arc<Recorder>>, sink: Option<Sink>) -> Arc<Shared<C>> {
+    /// Replaces the system clock for checkpoints, answers, [`Ctx::now`](crate::graph::Ctx::now) and waits. Retries and
+    /// timeouts use tokio's.
+    pub fn clock(mut self, clock: impl Clock) -> Self {
+        self.core = self.core.clock(clock);
+        self
+    }
+}
+
+impl ThreadCore {
+    pub(crate) fn shared(&self, recorder: Option<Arc<Recorder>>, sink: Option<Sink>) -> Arc<Shared> {
         let mut shared = self.own_shared();
         shared.limits.may_ask = recorder.is_some() || self.graph.table.questions.unresumable;
         shared.events.timed |= sink.is_some();
@@ -27,7 +36,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
     }
 
     /// Returns the part of a run that the handle determines.
-    pub(crate) fn own_shared(&self) -> Shared<C> {
+    pub(crate) fn own_shared(&self) -> Shared {
         let concurrency = self.limits.concurrency;
         let events = EventOptions {
             sink: None,
@@ -64,9 +73,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
         Budgets { supersteps: self.settings.supersteps, until }
     }
 
-    /// Replaces the system clock for checkpoints, answers, [`Ctx::now`](crate::graph::Ctx::now) and waits. Retries and
-    /// timeouts use tokio's.
-    pub fn clock(mut self, clock: impl Clock) -> Self {
+    pub(crate) fn clock(mut self, clock: impl Clock) -> Self {
         self.environment.host.clock = Some(Arc::new(clock));
         self
     }

@@ -8,10 +8,9 @@ use std::time::SystemTime;
 use crate::checkpoint::time::system_time;
 use crate::graph::context::{Budget, Exit};
 use crate::graph::interrupt::{AwaitedSignal, Question};
-use crate::graph::node::NodeId;
 use crate::graph::records::START_NODE;
 use crate::graph::run::Run;
-use crate::graph::state::State;
+use crate::graph::state::{AnyState, State};
 use crate::graph::superstep::Task;
 use crate::graph::view::Shown;
 
@@ -154,8 +153,38 @@ impl<S> fmt::Debug for Rest<S> {
     }
 }
 
-impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
-    pub(crate) fn outcome(mut self, exit: Exit) -> Outcome<S> {
+impl Outcome<AnyState> {
+    /// Returns the outcome with the type of the state.
+    pub(crate) fn typed<S: State>(self) -> Outcome<S> {
+        match self {
+            Self::Finished(state) => Outcome::Finished(typed(state)),
+            Self::Interrupted(Questions { questions, state }) => {
+                Outcome::Interrupted(Questions { questions, state: typed(state) })
+            }
+            Self::Waiting { until, rest } => Outcome::Waiting { until, rest: rest.typed() },
+            Self::AwaitingSignal { signals, until, rest } => {
+                Outcome::AwaitingSignal { signals, until, rest: rest.typed() }
+            }
+            Self::Stopped(rest) => Outcome::Stopped(rest.typed()),
+            Self::Cancelled(rest) => Outcome::Cancelled(rest.typed()),
+            Self::Drained(rest) => Outcome::Drained(rest.typed()),
+            Self::Budget(budget, rest) => Outcome::Budget(budget, rest.typed()),
+        }
+    }
+}
+
+impl Rest<AnyState> {
+    fn typed<S: State>(self) -> Rest<S> {
+        Rest { state: typed(self.state), next: self.next }
+    }
+}
+
+fn typed<S: State>(state: Arc<AnyState>) -> Arc<S> {
+    Arc::unwrap_or_clone(state).into_typed()
+}
+
+impl Run {
+    pub(crate) fn outcome(mut self, exit: Exit) -> Outcome<AnyState> {
         let questions: Vec<Question> = self.step.tasks.iter().flat_map(Task::asks).cloned().collect();
         match exit {
             Exit::Finished => Outcome::Finished(self.pos.state),
@@ -174,7 +203,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
         }
     }
 
-    fn rest(&mut self) -> Rest<S> {
+    fn rest(&mut self) -> Rest<AnyState> {
         self.plan();
         let open = self.step.tasks.iter().filter(|task| !task.is_done() && task.node != START_NODE);
         let next = open.map(|task| self.node_name(task.node).to_string()).collect();

@@ -3,9 +3,10 @@
 use std::sync::Arc;
 use std::time::SystemTime;
 
-use super::handle::Thread;
-use super::history::History;
+use super::handle::{Thread, ThreadCore};
+use super::history::{Checkpoints, History};
 use super::outcome::Outcome;
+use super::request::AnyRequest;
 use super::resting::Resting;
 use super::snapshot::is_failed;
 use crate::checkpoint::{CheckpointId, Claim, Source};
@@ -16,7 +17,7 @@ use crate::graph::node::NodeId;
 use crate::graph::persist::load::position;
 use crate::graph::records::{Reader, START_NODE};
 use crate::graph::run::catch_panics::catch_panics;
-use crate::graph::state::{Merge, State};
+use crate::graph::state::{AnyState, Boxed, Merge, State};
 use crate::graph::superstep::position::{apply_writes, named};
 use crate::graph::superstep::task::planned;
 use crate::graph::superstep::{Position, TaskState};
@@ -86,7 +87,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
     /// # Errors
     /// If there is no store, it cannot be read, or the checkpoint is unknown.
     pub async fn state(&self) -> Result<Option<StateSnapshot<S>>, RunError> {
-        catch_panics("reading a thread", self.snapshot(false)).await
+        Ok(self.core.state().await?.map(Snapshot::typed))
     }
 
     /// Returns the state with those of subgraphs in [`TaskSnapshot::state`](crate::graph::TaskSnapshot). Subgraphs show
@@ -95,16 +96,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
     /// # Errors
     /// As [`state`](Self::state).
     pub async fn state_deep(&self) -> Result<Option<StateSnapshot<S>>, RunError> {
-        catch_panics("reading a thread", self.snapshot(true)).await
-    }
-
-    async fn snapshot(&self, deep: bool) -> Result<Option<StateSnapshot<S>>, RunError> {
-        let (reader, head) = self.reader("reading a thread").await?;
-        self.check_at(&reader).await?;
-        let newest = self.newest(&reader, head).await?.map(|(id, _)| id);
-        let Some(id) = self.at.or(newest) else { return Ok(None) };
-        let seen = if self.at.is_none() { Seen::Live } else { Seen::Past };
-        Ok(Some(Snapshot::read(&self.graph.table, &reader, id, seen, deep).await?))
+        Ok(self.core.state_deep().await?.map(Snapshot::typed))
     }
 
     /// Returns the checkpoints, newest first, as a stream: each is read when it is polled. LangGraph:
@@ -124,11 +116,8 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
     ///
     /// # Errors
     /// If there is no store, or it cannot be read.
-    pub async fn history(&self) -> Result<History<S, N, C>, RunError> {
-        let (reader, head) = self.reader("history").await?;
-        let namespace = self.scoped_history(&reader, head).await?;
-        let history = History::new(Arc::clone(&self.graph.table), reader);
-        Ok(history.of(namespace))
+    pub async fn history(&self) -> Result<History<S>, RunError> {
+        Ok(History::of(self.core.history().await?))
     }
 
     /// Returns the graph as a mermaid flowchart, with the nodes to run next and the pending questions marked, and
@@ -137,7 +126,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
     /// # Errors
     /// If there is no store, or it cannot be read.
     pub async fn mermaid(&self, depth: usize) -> Result<String, RunError> {
-        Ok(self.graph.draw(&self.marks(depth).await?))
+        self.core.mermaid(depth).await
     }
 
     /// Returns the [`mermaid`](Self::mermaid) drawing in Graphviz's language.
@@ -145,7 +134,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
     /// # Errors
     /// As [`mermaid`](Self::mermaid).
     pub async fn dot(&self, depth: usize) -> Result<String, RunError> {
-        Ok(dot::dot(&self.graph.drawing(), &self.marks(depth).await?))
+        self.core.dot(depth).await
     }
 
     /// Returns the [`mermaid`](Self::mermaid) drawing as plain text.
@@ -153,15 +142,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
     /// # Errors
     /// As [`mermaid`](Self::mermaid).
     pub async fn ascii(&self, depth: usize) -> Result<String, RunError> {
-        Ok(ascii::ascii(&self.graph.drawing(), &self.marks(depth).await?))
-    }
-
-    async fn marks(&self, depth: usize) -> Result<DrawOptions, RunError> {
-        let mut options = DrawOptions { expand: depth, ..DrawOptions::default() };
-        if let Some(snapshot) = self.state_deep().await? {
-            mark(&snapshot.next, &snapshot.tasks, "", &mut options);
-        }
-        Ok(options)
+        self.core.ascii(depth).await
     }
 
     /// Returns the status of the thread.
@@ -182,7 +163,82 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
     /// # Errors
     /// If there is no store, or it cannot be read.
     pub async fn status(&self) -> Result<Status, RunError> {
-        catch_panics("reading the status of a thread", self.read_status()).await
+        self.core.status().await
+    }
+
+    /// Drops the results of the unfinished superstep, answers included, and runs all of its tasks again (V3): for when
+    /// two tasks wrote one channel, or a reducer failed. To run only the failed tasks again, use `proceed()`.
+    ///
+    /// # Errors
+    /// As [`invoke`](Self::invoke).
+    pub async fn retry(&self) -> Result<Outcome<S>, RunError> {
+        Ok(self.core.retry().await?.typed())
+    }
+
+    /// Restarts the unfinished superstep with the next run: [`retry`](Self::retry) as a setting, for a stream.
+    pub fn restart_superstep(mut self) -> Self {
+        self.core = self.core.restart_superstep();
+        self
+    }
+
+    /// Deletes the thread, its subgraphs included.
+    ///
+    /// # Errors
+    /// [`CheckpointError::ThreadBusy`](crate::checkpoint::CheckpointError) while a run holds it; if the store fails.
+    pub async fn delete(&self) -> Result<(), RunError> {
+        self.core.delete().await
+    }
+}
+
+impl ThreadCore {
+    pub(crate) fn state(&self) -> Boxed<'_, Result<Option<Snapshot<Arc<AnyState>>>, RunError>> {
+        Box::pin(async move { catch_panics("reading a thread", self.snapshot(false)).await })
+    }
+
+    pub(crate) fn state_deep(&self) -> Boxed<'_, Result<Option<Snapshot<Arc<AnyState>>>, RunError>> {
+        Box::pin(async move { catch_panics("reading a thread", self.snapshot(true)).await })
+    }
+
+    async fn snapshot(&self, deep: bool) -> Result<Option<Snapshot<Arc<AnyState>>>, RunError> {
+        let (reader, head) = self.reader("reading a thread").await?;
+        self.check_at(&reader).await?;
+        let newest = self.newest(&reader, head).await?.map(|(id, _)| id);
+        let Some(id) = self.at.or(newest) else { return Ok(None) };
+        let seen = if self.at.is_none() { Seen::Live } else { Seen::Past };
+        Ok(Some(Snapshot::read(&self.graph.table, &reader, id, seen, deep).await?))
+    }
+
+    pub(crate) fn history(&self) -> Boxed<'_, Result<Checkpoints, RunError>> {
+        Box::pin(async move {
+            let (reader, head) = self.reader("history").await?;
+            let namespace = self.scoped_history(&reader, head).await?;
+            let history = Checkpoints::new(Arc::clone(&self.graph.table), reader);
+            Ok(history.of(namespace))
+        })
+    }
+
+    pub(crate) fn mermaid(&self, depth: usize) -> Boxed<'_, Result<String, RunError>> {
+        Box::pin(async move { Ok(self.graph.draw(&self.marks(depth).await?)) })
+    }
+
+    pub(crate) fn dot(&self, depth: usize) -> Boxed<'_, Result<String, RunError>> {
+        Box::pin(async move { Ok(dot::dot(&self.graph.drawing(), &self.marks(depth).await?)) })
+    }
+
+    pub(crate) fn ascii(&self, depth: usize) -> Boxed<'_, Result<String, RunError>> {
+        Box::pin(async move { Ok(ascii::ascii(&self.graph.drawing(), &self.marks(depth).await?)) })
+    }
+
+    async fn marks(&self, depth: usize) -> Result<DrawOptions, RunError> {
+        let mut options = DrawOptions { expand: depth, ..DrawOptions::default() };
+        if let Some(snapshot) = self.state_deep().await? {
+            mark(&snapshot.next, &snapshot.tasks, "", &mut options);
+        }
+        Ok(options)
+    }
+
+    pub(crate) fn status(&self) -> Boxed<'_, Result<Status, RunError>> {
+        Box::pin(async move { catch_panics("reading the status of a thread", self.read_status()).await })
     }
 
     async fn read_status(&self) -> Result<Status, RunError> {
@@ -235,11 +291,11 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
         reader.commanded(table, &mut pos, &path, &mut records, &mapping).await?;
         let mut tasks = planned(table, &pos);
         reader.restore(table, &path, &mut tasks, records, &mapping).await?;
-        let (mut state, mut merge) = (S::clone(&pos.state), Merge::default());
+        let (mut state, mut merge) = (AnyState::clone(&pos.state), Merge::default());
         let mut writers: Vec<(usize, u32)> = vec![];
         for task in tasks {
             let TaskState::Done(done) = task.state else { return Ok(None) };
-            writers.extend(done.writes.0.iter().map(|write| (S::channel_of(write), task.node)));
+            writers.extend(done.writes.0.iter().map(|write| (write.channel(), task.node)));
             if let Err(error) = apply_writes(table, &mut state, done.writes.0, &mut merge) {
                 let of = |(channel, node): &(usize, u32)| (*channel == error.channel()).then_some(*node);
                 let nodes = writers.iter().filter_map(of).map(|node| format!("`{}`", table.row(node).name)).collect();
@@ -257,7 +313,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
         reader.commanded(table, &mut pos, "", &mut reader.tasks(id).await?, &mapping).await?;
         let nodes = planned(table, &pos).into_iter().map(|task| task.node);
         let StopOverrides { before, after } = self.read_stops(reader).await?;
-        let before = Table::<S, N, C>::stops_at(before.as_ref().unwrap_or(&table.stops.before), nodes);
+        let before = Table::stops_at(before.as_ref().unwrap_or(&table.stops.before), nodes);
         Ok(pos.start.is_none() && (before || self.stopped_after(reader, &pos, after).await?))
     }
 
@@ -265,7 +321,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
     async fn stopped_after(
         &self,
         reader: &Reader,
-        pos: &Position<S>,
+        pos: &Position,
         after: Option<Stops<u32>>,
     ) -> Result<bool, RunError> {
         let table = &self.graph.table;
@@ -280,39 +336,33 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
         let ran = planned(table, &was).into_iter().map(|task| task.node).filter(|&node| node != START_NODE);
         let ran: Vec<u32> = ran.collect();
         let just = was.meta.step + 1 == pos.meta.step && !ran.is_empty(); // with durability `exit` there may be supersteps between
-        Ok(just && Table::<S, N, C>::stops_at(after, ran.into_iter()))
+        Ok(just && Table::stops_at(after, ran.into_iter()))
     }
 
-    /// Drops the results of the unfinished superstep, answers included, and runs all of its tasks again (V3): for when
-    /// two tasks wrote one channel, or a reducer failed. To run only the failed tasks again, use `proceed()`.
-    ///
-    /// # Errors
-    /// As [`invoke`](Self::invoke).
-    pub async fn retry(&self) -> Result<Outcome<S>, RunError> {
-        if self.graph.store.is_none() {
-            return Err(RunError::NoCheckpointer { what: "retry" });
-        }
-        self.clone().restart_superstep().proceed().await
+    pub(crate) fn retry(&self) -> Boxed<'_, Result<Outcome<AnyState>, RunError>> {
+        Box::pin(async move {
+            if self.graph.store.is_none() {
+                return Err(RunError::NoCheckpointer { what: "retry" });
+            }
+            self.clone().restart_superstep().perform(AnyRequest::proceed(), None).await
+        })
     }
 
-    /// Restarts the unfinished superstep with the next run: [`retry`](Self::retry) as a setting, for a stream.
-    pub fn restart_superstep(mut self) -> Self {
+    pub(crate) fn restart_superstep(mut self) -> Self {
         self.settings.restart_superstep = true;
         self
     }
 
-    /// Deletes the thread, its subgraphs included.
-    ///
-    /// # Errors
-    /// [`CheckpointError::ThreadBusy`](crate::checkpoint::CheckpointError) while a run holds it; if the store fails.
-    pub async fn delete(&self) -> Result<(), RunError> {
-        self.check_whole("deletion")?;
-        let (Some(store), Some(id)) = (&self.graph.store, &self.id) else {
-            return Err(RunError::NoCheckpointer { what: "deleting a thread" });
-        };
-        let lease = store.claim(id, Claim::IfFree).await?;
-        store.delete_thread(&lease).await?;
-        Ok(())
+    pub(crate) fn delete(&self) -> Boxed<'_, Result<(), RunError>> {
+        Box::pin(async move {
+            self.check_whole("deletion")?;
+            let (Some(store), Some(id)) = (&self.graph.store, &self.id) else {
+                return Err(RunError::NoCheckpointer { what: "deleting a thread" });
+            };
+            let lease = store.claim(id, Claim::IfFree).await?;
+            store.delete_thread(&lease).await?;
+            Ok(())
+        })
     }
 }
 

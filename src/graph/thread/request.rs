@@ -5,8 +5,8 @@ use std::sync::Arc;
 use serde_json::{Map, Value};
 
 use crate::graph::interrupt::{Answer, Interrupt};
-use crate::graph::node::Command;
-use crate::graph::state::{IntoWrites, State, Writes};
+use crate::graph::node::{AnyCommand, Command, NodeId};
+use crate::graph::state::{AnyWrites, IntoWrites, State, Writes};
 
 /// The input of a run.
 #[must_use]
@@ -26,6 +26,33 @@ impl<S: State, N> std::fmt::Debug for Request<S, N> {
             Kind::Input(writes) => f.debug_tuple("Input").field(writes).finish(),
             Kind::Go { answers, .. } => f.debug_tuple("Go").field(answers).finish(),
         }
+    }
+}
+
+/// A request without the types of its state and node ids.
+pub(crate) struct AnyRequest {
+    pub kind: AnyKind,
+    pub given: Option<Arc<Map<String, Value>>>,
+}
+
+pub(crate) enum AnyKind {
+    Input(AnyWrites),
+    Go { answers: Vec<Answer>, command: Option<AnyCommand> },
+}
+
+impl AnyRequest {
+    pub(crate) fn proceed() -> Self {
+        Self { kind: AnyKind::Go { answers: vec![], command: None }, given: None }
+    }
+}
+
+impl<S: State, N: NodeId> From<Request<S, N>> for AnyRequest {
+    fn from(request: Request<S, N>) -> Self {
+        let kind = match request.kind {
+            Kind::Input(writes) => AnyKind::Input(writes.into()),
+            Kind::Go { answers, command } => AnyKind::Go { answers, command: command.map(AnyCommand::from) },
+        };
+        Self { kind, given: request.given }
     }
 }
 

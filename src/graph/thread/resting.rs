@@ -3,14 +3,13 @@
 use std::collections::{BTreeMap, HashSet};
 use std::time::SystemTime;
 
-use super::handle::Thread;
+use super::handle::ThreadCore;
 use crate::checkpoint::{CheckpointError, CheckpointId, Checkpointer, Key, TaskRecord, TaskStatus, ThreadId};
 use crate::graph::error::RunError;
 use crate::graph::interrupt::{AwaitedSignal, SignalId};
-use crate::graph::node::NodeId;
 use crate::graph::records::mailbox::pending_signals;
 use crate::graph::records::{PendingSignal, Reader, Tasks, clock};
-use crate::graph::state::State;
+use crate::graph::state::AnyState;
 use crate::graph::view::StateSnapshot;
 
 /// Waits of a checkpoint's tasks, none of which can run.
@@ -86,13 +85,13 @@ pub(crate) fn rests((task, record): (u32, &TaskRecord), arrived: &ArrivedSignals
     record.status == TaskStatus::Waiting && waits && !arrived.wakes(task, record, now)
 }
 
-impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
+impl ThreadCore {
     /// Returns the waits of the thread, if every unfinished task waits for a time or a signal that has not come.
     pub(crate) async fn resting(
         &self,
         reader: &Reader,
         id: CheckpointId,
-        snapshot: &StateSnapshot<S>,
+        snapshot: &StateSnapshot<AnyState>,
     ) -> Result<Option<Resting>, RunError> {
         let now = self.environment.host.now();
         let waiting = snapshot.tasks.iter().filter(|task| task.wake.is_some() || !task.awaits.is_empty());

@@ -5,9 +5,9 @@ use std::sync::{Arc, PoisonError};
 use tracing::Instrument;
 
 use super::carry;
-use super::handle::Thread;
+use super::handle::ThreadCore;
 use super::outcome::Outcome;
-use super::request::{Kind, Request};
+use super::request::{AnyKind, AnyRequest};
 use super::snapshot::add_command;
 use super::trace::ended;
 use super::unfinished::{counted, unfinished};
@@ -15,21 +15,35 @@ use crate::checkpoint::{Source, TaskStatus, encode_record};
 use crate::graph::context::{Exit, GraphScope, Shared};
 use crate::graph::error::RunError;
 use crate::graph::interrupt::Answer;
-use crate::graph::node::{Command, NodeId};
+use crate::graph::node::AnyCommand;
 use crate::graph::persist::load::position;
 use crate::graph::records::reader::reader;
 use crate::graph::records::{COMMAND_KEY, Mapping, NEW_LINE, Reader, Tasks, ThreadGuard, journal_copy};
 use crate::graph::run::catch_panics::catch_panics;
 use crate::graph::run::{Run, trace};
-use crate::graph::state::{State, Stored};
+use crate::graph::state::{AnyState, Boxed, Stored};
 use crate::graph::superstep::Position;
 use crate::graph::superstep::task::planned;
 use crate::graph::view::Sink;
 
 const RUNNING: &str = "running a thread";
 
-impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
-    pub(crate) async fn perform(&self, request: Request<S, N>, sink: Option<Sink>) -> Result<Outcome<S>, RunError> {
+impl ThreadCore {
+    /// Runs a request.
+    pub(crate) fn run(&self, request: AnyRequest) -> Boxed<'_, Result<Outcome<AnyState>, RunError>> {
+        self.run_to(request, None)
+    }
+
+    /// Runs a request, and sends its events to a sink.
+    pub(crate) fn run_to(
+        &self,
+        request: AnyRequest,
+        sink: Option<Sink>,
+    ) -> Boxed<'_, Result<Outcome<AnyState>, RunError>> {
+        Box::pin(self.perform(request, sink))
+    }
+
+    pub(crate) async fn perform(&self, request: AnyRequest, sink: Option<Sink>) -> Result<Outcome<AnyState>, RunError> {
         if !trace::is_on() {
             return catch_panics(RUNNING, self.performed(request, sink)).await;
         }
@@ -39,7 +53,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
         outcome
     }
 
-    async fn performed(&self, request: Request<S, N>, sink: Option<Sink>) -> Result<Outcome<S>, RunError> {
+    async fn performed(&self, request: AnyRequest, sink: Option<Sink>) -> Result<Outcome<AnyState>, RunError> {
         self.check_whole("a run")?;
         self.check()?;
         let recorder = self.open().await?;
@@ -72,7 +86,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
         Ok(())
     }
 
-    async fn drive(&self, request: Request<S, N>, shared: Arc<Shared<C>>) -> Result<Outcome<S>, RunError> {
+    async fn drive(&self, request: AnyRequest, shared: Arc<Shared>) -> Result<Outcome<AnyState>, RunError> {
         // Boxed, the run too: a run that waits in a node keeps no room for loading.
         let mut run = Box::pin(self.prepared(request, shared)).await?;
         run.stops.overrides = self.stops_over(run.recorder().map_or(&[], |recorder| recorder.stops()));
@@ -93,10 +107,10 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
     }
 
     /// Loads the thread as a run, with the request applied to it.
-    async fn prepared(&self, request: Request<S, N>, shared: Arc<Shared<C>>) -> Result<Box<Run<S, N, C>>, RunError> {
+    async fn prepared(&self, request: AnyRequest, shared: Arc<Shared>) -> Result<Box<Run>, RunError> {
         let writes = match request.kind {
-            Kind::Input(writes) => writes,
-            Kind::Go { answers, command } => {
+            AnyKind::Input(writes) => writes,
+            AnyKind::Go { answers, command } => {
                 return Box::pin(self.resumed(shared, answers, command)).await.map(Box::new);
             }
         };
@@ -113,21 +127,21 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
 
     /// Returns the position at the end of this handle's last run, unless the thread has moved since: saves reading it
     /// again.
-    fn take_last_end(&self, shared: &Shared<C>) -> Option<Position<S>> {
+    fn take_last_end(&self, shared: &Shared) -> Option<Position> {
         let head = shared.recorder.as_ref()?.head();
         let (left, pos) = self.last_end.lock().unwrap_or_else(PoisonError::into_inner).take()?;
         (self.at.is_none() && left == head).then_some(pos)
     }
 
-    fn keep_last_end(&self, run: Run<S, N, C>) {
+    fn keep_last_end(&self, run: Run) {
         let Some(head) = run.recorder().map(|recorder| recorder.head()) else { return };
-        if S::channels(&run.table.schema).iter().any(|channel| channel.stored() == Stored::Never) {
+        if run.table.schema.channels().iter().any(|channel| channel.stored() == Stored::Never) {
             return; // what is never saved does not outlive its run
         }
         *self.last_end.lock().unwrap_or_else(PoisonError::into_inner) = Some((head, run.pos));
     }
 
-    async fn load_for_input(&self, shared: Arc<Shared<C>>) -> Result<Run<S, N, C>, RunError> {
+    async fn load_for_input(&self, shared: Arc<Shared>) -> Result<Run, RunError> {
         let (mut run, loaded) = self.load(shared, true).await?;
         if let Some((reader, mapping)) = loaded {
             let mut records = reader.tasks(run.pos.meta.id).await?;
@@ -142,11 +156,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
     }
 
     /// Loads the thread's position as a run that has not started.
-    async fn load(
-        &self,
-        shared: Arc<Shared<C>>,
-        fresh: bool,
-    ) -> Result<(Run<S, N, C>, Option<(Reader, Mapping)>), RunError> {
+    async fn load(&self, shared: Arc<Shared>, fresh: bool) -> Result<(Run, Option<(Reader, Mapping)>), RunError> {
         let table = Arc::clone(&self.graph.table);
         let Some(recorder) = shared.recorder.clone() else {
             return Ok((Run::new(Arc::clone(&table), shared, GraphScope::root(), Position::empty(&table)), None));
@@ -165,7 +175,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
     }
 
     /// Fails if the thread has unfinished tasks or pending questions (V4): new input must not drop them silently.
-    async fn at_rest(&self, run: &Run<S, N, C>) -> Result<(), RunError> {
+    async fn at_rest(&self, run: &Run) -> Result<(), RunError> {
         let idle = run.pos.start.is_none() && run.pos.control.is_idle(&run.table.wiring);
         if idle || self.settings.discard || self.at.is_some() {
             return Ok(());
@@ -182,7 +192,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
         Err(RunError::Unfinished { thread, reason })
     }
 
-    async fn open_questions(&self, run: &Run<S, N, C>) -> Result<Vec<String>, RunError> {
+    async fn open_questions(&self, run: &Run) -> Result<Vec<String>, RunError> {
         let Some(recorder) = run.recorder() else { return Ok(vec![]) };
         let records = reader(recorder).tasks(run.pos.meta.id).await?;
         let waiting = records.values().filter(|record| record.status == TaskStatus::Interrupted);
@@ -193,10 +203,10 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
     /// Resumes the thread. Everything written before a task runs is one commit.
     async fn resumed(
         &self,
-        shared: Arc<Shared<C>>,
+        shared: Arc<Shared>,
         answers: Vec<Answer>,
-        command: Option<Command<S, N>>,
-    ) -> Result<Run<S, N, C>, RunError> {
+        command: Option<AnyCommand>,
+    ) -> Result<Run, RunError> {
         let recorder = shared.recorder.clone();
         if let Some(recorder) = &recorder {
             recorder.gather();
@@ -215,10 +225,10 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
     /// needed.
     async fn load_to_resume(
         &self,
-        shared: Arc<Shared<C>>,
+        shared: Arc<Shared>,
         answers: Vec<Answer>,
-        command: Option<Command<S, N>>,
-    ) -> Result<Run<S, N, C>, RunError> {
+        command: Option<AnyCommand>,
+    ) -> Result<Run, RunError> {
         if !answers.is_empty() && shared.recorder.is_none() {
             return Err(RunError::NoCheckpointer { what: "an answer" });
         }
@@ -298,7 +308,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
     }
 
     /// Replays from a checkpoint of a subgraph: forks the graphs around it and resumes from the new head (V10).
-    async fn replay_in_subgraph(&self, shared: &Shared<C>) -> Result<Option<Self>, RunError> {
+    async fn replay_in_subgraph(&self, shared: &Shared) -> Result<Option<Self>, RunError> {
         let (Some(id), Some(recorder)) = (self.at, &shared.recorder) else { return Ok(None) };
         let reader = reader(recorder);
         let nested = reader.record(id).await?.is_some_and(|record| !record.namespace.is_empty());
@@ -312,12 +322,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
     }
 
     /// Starts a thread that has never run with a command; anything else is an error.
-    fn unstarted(
-        &self,
-        mut run: Run<S, N, C>,
-        answers: Vec<Answer>,
-        command: Option<Command<S, N>>,
-    ) -> Result<Run<S, N, C>, RunError> {
+    fn unstarted(&self, mut run: Run, answers: Vec<Answer>, command: Option<AnyCommand>) -> Result<Run, RunError> {
         if !answers.is_empty() {
             let thread = self.id.as_ref().map(|id| format!(" `{id}`")).unwrap_or_default();
             return Err(RunError::UnknownQuestion { question: format!("on thread{thread}, which has never run") });
@@ -327,7 +332,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
             return Err(self.unknown());
         }
         run.limit();
-        let Command { writes, goto, .. } = command;
+        let AnyCommand { writes, goto, .. } = command;
         run.begin_input(writes)?;
         run.input.goto = goto;
         Ok(run)
@@ -337,10 +342,10 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
     /// and an update makes a checkpoint of its own (V7).
     async fn commanded(
         &self,
-        run: &mut Run<S, N, C>,
+        run: &mut Run,
         reader: &Reader,
         records: &mut Tasks,
-        command: Command<S, N>,
+        command: AnyCommand,
         (forks, mapping): (bool, &Mapping),
     ) -> Result<(), RunError> {
         if command.parent.is_some() {
@@ -379,7 +384,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
     /// subgraphs.
     async fn answered(
         &self,
-        run: &mut Run<S, N, C>,
+        run: &mut Run,
         reader: &Reader,
         records: &mut Tasks,
         answers: Vec<Answer>,

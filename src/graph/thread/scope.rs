@@ -3,10 +3,10 @@
 use std::sync::Arc;
 
 use super::edit::Updated;
-use super::handle::{Scope, Thread};
-use super::history::History;
+use super::handle::{Scope, Thread, ThreadCore};
+use super::history::Checkpoints;
 use crate::checkpoint::{CheckpointId, Head, Key, QuestionRecord, Source, TaskRecord, TaskStatus, encode_record};
-use crate::graph::build::{CompiledGraph, Persistence};
+use crate::graph::build::{CompiledGraph, GraphCore, Persistence};
 use crate::graph::context::{GraphScope, Shared};
 use crate::graph::error::RunError;
 use crate::graph::node::NodeId;
@@ -88,8 +88,8 @@ pub(crate) enum Above {
 }
 
 /// A loaded run, with the reader and mapping it was loaded with.
-pub(crate) struct Scoped<S: State, N, C> {
-    pub run: Run<S, N, C>,
+pub(crate) struct Scoped {
+    pub run: Run,
     pub loaded: Option<Loaded>,
     pub is_head: bool,
 }
@@ -114,14 +114,19 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
         child: &CompiledGraph<T, M, C>,
         nodes: impl IntoIterator<Item = I>,
     ) -> Thread<T, M, C> {
+        Thread::of(self.core.subgraph(&child.core, nodes.into_iter().map(Into::into).collect()))
+    }
+}
+
+impl ThreadCore {
+    fn subgraph(&self, child: &GraphCore, nodes: Vec<String>) -> ThreadCore {
         let mut graph = child.clone();
         graph.store.clone_from(&self.graph.store);
-        let mut thread = Thread::new(graph, self.id.clone(), Arc::clone(&self.context));
+        let mut thread = ThreadCore::new(graph, self.id.clone(), Arc::clone(&self.context));
         thread.settings.durability = self.settings.durability;
         thread.settings.metadata.clone_from(&self.settings.metadata);
         thread.environment.host = self.environment.host.clone();
         thread.scope.nodes.clone_from(&self.scope.nodes);
-        let nodes: Vec<String> = nodes.into_iter().map(Into::into).collect();
         thread.scope.names.clone_from(&self.scope.names);
         thread.scope.names.extend(self.graph.table.names_down(&nodes));
         let missing = nodes.first().filter(|node| self.graph.table.named(node).is_none());
@@ -172,11 +177,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
     }
 
     /// Loads the position of the thread, or of the checkpoint `at`, for a write.
-    pub(crate) async fn scoped(
-        &self,
-        shared: Arc<Shared<C>>,
-        at: Option<CheckpointId>,
-    ) -> Result<Scoped<S, N, C>, RunError> {
+    pub(crate) async fn scoped(&self, shared: Arc<Shared>, at: Option<CheckpointId>) -> Result<Scoped, RunError> {
         let table = Arc::clone(&self.graph.table);
         let Some(recorder) = shared.recorder.clone() else {
             return Err(RunError::NoCheckpointer { what: "updating a thread" });
@@ -284,7 +285,7 @@ impl Reader {
     }
 }
 
-impl<S: State, N: NodeId, C: Send + Sync + 'static> Scoped<S, N, C> {
+impl Scoped {
     /// Plans the tasks and restores their records.
     pub(crate) async fn restore(&mut self) -> Result<(), RunError> {
         let run = &mut self.run;
@@ -333,7 +334,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Scoped<S, N, C> {
     }
 }
 
-impl<S: State, N: NodeId, C: Send + Sync + 'static> History<S, N, C> {
+impl Checkpoints {
     /// Limits the stream to the checkpoints of one subgraph.
     pub(crate) fn of(mut self, namespace: Option<String>) -> Self {
         self.namespace = namespace;

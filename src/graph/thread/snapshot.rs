@@ -9,24 +9,30 @@ use super::task_values::result;
 use crate::checkpoint::{CheckpointId, CheckpointRecord, Slot, TaskRecord, TaskStatus};
 use crate::graph::build::Table;
 use crate::graph::error::RunError;
-use crate::graph::node::NodeId;
 use crate::graph::records::{COMMAND_KEY, Mapping, Reader, Tasks};
-use crate::graph::state::{Mask, Merge, State};
+use crate::graph::state::{AnyState, Mask, Merge, State};
 use crate::graph::superstep::position::{apply_writes, merged};
 use crate::graph::superstep::task::planned;
 use crate::graph::superstep::{Control, Finished, Packet, Position};
-use crate::graph::view::untyped::state_json;
+use crate::graph::view::untyped::typed_json;
 use crate::graph::view::{Nested, Seen, Snapshot, View};
 
 impl<S: State> Snapshot<Arc<S>> {
     /// Returns the state as JSON, without secret channels. The schema is the graph's.
     pub fn json(&self, schema: &S::Schema) -> serde_json::Value {
-        state_json(&*self.values, schema, None)
+        typed_json(&*self.values, schema)
+    }
+}
+
+impl Snapshot<Arc<AnyState>> {
+    /// Returns the snapshot with the type of the state.
+    pub(crate) fn typed<S: State>(self) -> Snapshot<Arc<S>> {
+        self.map(|state| Arc::unwrap_or_clone(state).into_typed())
     }
 
     /// Reads a checkpoint.
-    pub(crate) async fn read<N: NodeId, C: Send + Sync + 'static>(
-        table: &Arc<Table<S, N, C>>,
+    pub(crate) async fn read(
+        table: &Arc<Table>,
         reader: &Reader,
         id: CheckpointId,
         seen: Seen,
@@ -37,8 +43,8 @@ impl<S: State> Snapshot<Arc<S>> {
         Self::of(table, reader, id, record, records, seen, deep).await
     }
 
-    pub(crate) async fn of<N: NodeId, C: Send + Sync + 'static>(
-        table: &Arc<Table<S, N, C>>,
+    pub(crate) async fn of(
+        table: &Arc<Table>,
         reader: &Reader,
         id: CheckpointId,
         record: CheckpointRecord,
@@ -55,7 +61,7 @@ impl<S: State> Snapshot<Arc<S>> {
         let lost = LostTask::of(&mapping, &records);
         reader.restore(table, &path, &mut tasks, records, &mapping).await?;
         reader.restore_effects(id, &path, &mut tasks, &mapping).await?;
-        let done: Vec<&Finished<S>> = tasks.iter().filter_map(result).collect();
+        let done: Vec<&Finished> = tasks.iter().filter_map(result).collect();
         let values =
             if live && !done.is_empty() { with_results(table, &pos.state, &done) } else { Arc::clone(&pos.state) };
         let next = tasks.iter().filter(|task| !live || !task.is_done());
@@ -92,20 +98,8 @@ impl<S: State> Snapshot<Arc<S>> {
         })
     }
 
-    pub(crate) fn erased<N: NodeId, C: Send + Sync + 'static>(self, table: &Arc<Table<S, N, C>>) -> Nested {
-        Snapshot {
-            values: View::of_state(self.values, Arc::clone(table)),
-            id: self.id,
-            parent: self.parent,
-            source: self.source,
-            step: self.step,
-            created_at: self.created_at,
-            next: self.next,
-            tasks: self.tasks,
-            metadata: self.metadata,
-            carried: self.carried,
-            misfits: self.misfits,
-        }
+    pub(crate) fn erased(self, table: &Arc<Table>) -> Nested {
+        self.map(|state| View::of_state(state, table.schema.clone()))
     }
 }
 
@@ -115,16 +109,16 @@ fn unknown(reader: &Reader, checkpoint: CheckpointId) -> RunError {
 
 impl Reader {
     /// Applies the commands that were stored at a checkpoint since it was made.
-    pub(crate) async fn commanded<S: State, N: NodeId, C>(
+    pub(crate) async fn commanded(
         &self,
-        table: &Table<S, N, C>,
-        pos: &mut Position<S>,
+        table: &Table,
+        pos: &mut Position,
         path: &str,
         records: &mut Tasks,
         mapping: &Mapping,
     ) -> Result<(), RunError> {
         if let Some(command) = records.remove(&COMMAND_KEY) {
-            let command: Finished<S> = self.finished(table, path, &command, mapping).await?;
+            let command: Finished = self.finished(table, path, &command, mapping).await?;
             add_command(table, pos, &command);
         }
         Ok(())
@@ -132,12 +126,8 @@ impl Reader {
 }
 
 /// Applies a command to the position of the checkpoint at which it is stored.
-pub(crate) fn add_command<S: State, N: NodeId, C>(
-    table: &Table<S, N, C>,
-    pos: &mut Position<S>,
-    command: &Finished<S>,
-) {
-    let mut state = S::clone(&pos.state);
+pub(crate) fn add_command(table: &Table, pos: &mut Position, command: &Finished) {
+    let mut state = AnyState::clone(&pos.state);
     if apply_writes(table, &mut state, command.writes.0.iter().cloned(), &mut Merge::default()).is_ok() {
         pos.state = Arc::new(state);
     }
@@ -150,11 +140,7 @@ pub(crate) fn add_command<S: State, N: NodeId, C>(
 
 /// Returns the state with results that no checkpoint holds yet, as a reader sees it: without values that live for one
 /// superstep, with those that become visible at the end of the run. The state itself if they cannot be applied (V3).
-pub(crate) fn with_results<S: State, N: NodeId, C>(
-    table: &Table<S, N, C>,
-    state: &Arc<S>,
-    done: &[&Finished<S>],
-) -> Arc<S> {
+pub(crate) fn with_results(table: &Table, state: &Arc<AnyState>, done: &[&Finished]) -> Arc<AnyState> {
     let Some((mut merged, _)) = merged(table, state, done) else { return Arc::clone(state) };
     let mut changed = Mask::default();
     merged.end_step(&table.schema, &Mask::default(), &mut changed);

@@ -6,9 +6,9 @@ use std::task::{Context, Poll};
 use futures::Stream;
 use tokio::sync::mpsc;
 
-use super::handle::Thread;
+use super::handle::{Thread, ThreadCore};
 use super::outcome::Outcome;
-use super::request::Request;
+use super::request::{AnyRequest, Request};
 use crate::checkpoint::ThreadId;
 use crate::graph::error::RunError;
 use crate::graph::node::NodeId;
@@ -85,13 +85,8 @@ impl<S> std::fmt::Debug for RunStream<S> {
 }
 
 impl<S: State> RunStream<S> {
-    pub(crate) fn new<N: NodeId, C: Send + Sync + 'static>(
-        thread: Thread<S, N, C>,
-        request: Request<S, N>,
-        modes: Vec<Mode>,
-        subgraphs: bool,
-    ) -> Self {
-        let run = async move |thread: Thread<S, N, C>, sink| thread.perform(request, Some(sink)).await;
+    pub(crate) fn new(thread: ThreadCore, request: AnyRequest, modes: Vec<Mode>, subgraphs: bool) -> Self {
+        let run = async move |thread: ThreadCore, sink| Ok(thread.run_to(request, Some(sink)).await?.typed());
         Self(EventStream::new(modes, subgraphs, thread.id.clone(), |sink| Box::pin(run(thread, sink))))
     }
 
@@ -139,7 +134,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
     where
         N: 'static,
     {
-        RunStream::new(self.clone(), request, modes.into_iter().collect(), false)
+        RunStream::new(self.core.clone(), request.into(), modes.into_iter().collect(), false)
     }
 
     /// Runs a request and yields its events, including those of subgraphs.
@@ -147,6 +142,6 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
     where
         N: 'static,
     {
-        RunStream::new(self.clone(), request, modes.into_iter().collect(), true)
+        RunStream::new(self.core.clone(), request.into(), modes.into_iter().collect(), true)
     }
 }

@@ -8,23 +8,21 @@ use crate::checkpoint::FailureRecord;
 use crate::checkpoint::time::system_time;
 use crate::graph::build::Table;
 use crate::graph::interrupt::AwaitedSignal;
-use crate::graph::node::NodeId;
 use crate::graph::records::{Mapping, Reader};
-use crate::graph::state::{State, Writes};
 use crate::graph::superstep::{Finished, Position, Task, TaskState};
 use crate::graph::view::origin::task_id;
 use crate::graph::view::{FailureInfo, Ledger, TaskSnapshot, View};
 
-pub(crate) fn task_snapshot<S: State, N: NodeId, C: Send + Sync + 'static>(
-    table: &Arc<Table<S, N, C>>,
+pub(crate) fn task_snapshot(
+    table: &Arc<Table>,
     reader: &Reader,
-    (pos, mapping): (&Position<S>, &Mapping),
-    task: &Task<S>,
+    (pos, mapping): (&Position, &Mapping),
+    task: &Task,
     live: bool,
     (inside, is_root): (Option<NestedState>, bool),
 ) -> TaskSnapshot {
     let (state, activation) = inside.map_or((None, None), |(state, activation)| (Some(state), activation));
-    let writes = |done: &Finished<S>| View::of_writes(Writes(done.writes.0.clone()), Arc::clone(table));
+    let writes = |done: &Finished| View::of_writes(done.writes.clone(), table.schema.clone());
     let mut shown = TaskSnapshot {
         id: task_id(pos.meta.id, task.key),
         name: table.node_name(task.node).to_string(),
@@ -50,7 +48,7 @@ pub(crate) fn task_snapshot<S: State, N: NodeId, C: Send + Sync + 'static>(
 }
 
 /// Returns the failures of a task; the number of the attempt is known for the last ones.
-fn failures<S: State>(task: &Task<S>) -> Vec<FailureInfo> {
+fn failures(task: &Task) -> Vec<FailureInfo> {
     let unknown = task.record.failures.len().saturating_sub(task.record.failed.len());
     let attempts = std::iter::repeat_n(None, unknown).chain(task.record.failed.iter().copied().map(Some));
     let info = |(failure, attempt): (&FailureRecord, Option<u32>)| FailureInfo {
@@ -61,7 +59,7 @@ fn failures<S: State>(task: &Task<S>) -> Vec<FailureInfo> {
     task.record.failures.iter().zip(attempts).map(info).collect()
 }
 
-fn awaited<S: State>(task: &Task<S>) -> Vec<AwaitedSignal> {
+fn awaited(task: &Task) -> Vec<AwaitedSignal> {
     let waits = matches!(task.state, TaskState::Asked { .. });
     if waits { task.record.receives.iter().map(AwaitedSignal::from).collect() } else { vec![] }
 }

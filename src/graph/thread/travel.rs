@@ -2,16 +2,14 @@
 
 use std::sync::Arc;
 
-use super::handle::Thread;
+use super::handle::ThreadCore;
 use super::scope::Above;
 use crate::checkpoint::{CheckpointId, CheckpointRecord, Key, TaskRecord, TaskStatus, encode_record};
 use crate::graph::error::RunError;
-use crate::graph::node::NodeId;
 use crate::graph::records::caller::pointer;
 use crate::graph::records::child_copies::{copy_child, forked, unknown};
 use crate::graph::records::reader::reader;
 use crate::graph::records::{BY_HANDLER, Caller, HANDLER, Reader, Recorder, Stamp};
-use crate::graph::state::State;
 
 /// Forks a checkpoint of a subgraph and every checkpoint around it, and moves the head there.
 pub(crate) async fn inside(
@@ -76,7 +74,7 @@ fn caller(reader: &Reader, record: &CheckpointRecord) -> Result<Caller, RunError
     Ok(Caller { checkpoint, task, call })
 }
 
-impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
+impl ThreadCore {
     /// Returns true if this handle is at a checkpoint of a subgraph whose task has ended. A subgraph with state of its
     /// own never ends.
     pub(crate) async fn is_over(&self, recorder: &Arc<Recorder>) -> Result<bool, RunError> {

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use super::edit::{By, StateUpdate, Updated};
-use super::handle::Thread;
+use super::edit::{AnyUpdate, By, StateUpdate, Updated};
+use super::handle::{Thread, ThreadCore};
 use super::scope::Scoped;
 use super::travel;
 use crate::checkpoint::{CheckpointId, SendRecord, Source, TaskRecord, TaskStatus, encode_record};
@@ -15,7 +15,7 @@ use crate::graph::records::{Durability, NEW_LINE, Puts, SENT, START_KEY, START_N
 use crate::graph::run::Run;
 use crate::graph::run::apply::fire;
 use crate::graph::run::catch_panics::catch_panics;
-use crate::graph::state::{ApplyError, IntoWrites, Mask, State, Writes};
+use crate::graph::state::{AnyWrites, ApplyError, Boxed, IntoWrites, Mask, State};
 use crate::graph::superstep::position::{apply_writes, fresh_read, named, with_returned};
 use crate::graph::superstep::{Finished, Start, Task};
 
@@ -58,10 +58,18 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
         &self,
         supersteps: impl IntoIterator<Item = Vec<StateUpdate<S, N>>>,
     ) -> Result<Updated, RunError> {
-        catch_panics("updating a thread", self.updated(supersteps.into_iter().collect())).await
+        let untyped = |updates: Vec<StateUpdate<S, N>>| updates.into_iter().map(AnyUpdate::from).collect();
+        self.core.update(supersteps.into_iter().map(untyped).collect()).await
+    }
+}
+
+impl ThreadCore {
+    /// Writes several supersteps of updates.
+    fn update(&self, supersteps: Vec<Vec<AnyUpdate>>) -> Boxed<'_, Result<Updated, RunError>> {
+        Box::pin(catch_panics("updating a thread", self.updated(supersteps)))
     }
 
-    async fn updated(&self, supersteps: Vec<Vec<StateUpdate<S, N>>>) -> Result<Updated, RunError> {
+    async fn updated(&self, supersteps: Vec<Vec<AnyUpdate>>) -> Result<Updated, RunError> {
         if supersteps.is_empty() || supersteps.iter().any(Vec::is_empty) {
             return Err(RunError::InvalidUpdate { what: "there is nothing to update".into() });
         }
@@ -94,10 +102,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
     }
 }
 
-async fn superstep<S: State, N: NodeId, C: Send + Sync + 'static>(
-    scoped: Scoped<S, N, C>,
-    mut updates: Vec<StateUpdate<S, N>>,
-) -> Result<Updated, RunError> {
+async fn superstep(scoped: Scoped, mut updates: Vec<AnyUpdate>) -> Result<Updated, RunError> {
     let alone = updates.len() == 1;
     let special = updates.iter().position(|update| matches!(update.by, By::End | By::Input | By::Copy));
     match special {
@@ -117,10 +122,7 @@ async fn superstep<S: State, N: NodeId, C: Send + Sync + 'static>(
 }
 
 /// Applies finished results and drops everything else.
-async fn clear<S: State, N: NodeId, C: Send + Sync + 'static>(
-    mut scoped: Scoped<S, N, C>,
-    values: Option<Writes<S>>,
-) -> Result<Updated, RunError> {
+async fn clear(mut scoped: Scoped, values: Option<AnyWrites>) -> Result<Updated, RunError> {
     if values.is_some_and(|values| !values.is_empty()) {
         return Err(RunError::InvalidUpdate { what: "clearing takes no values".into() });
     }
@@ -135,10 +137,7 @@ async fn clear<S: State, N: NodeId, C: Send + Sync + 'static>(
 }
 
 /// Stores new input, which the next run starts with.
-async fn input<S: State, N: NodeId, C: Send + Sync + 'static>(
-    mut scoped: Scoped<S, N, C>,
-    values: Option<Writes<S>>,
-) -> Result<Updated, RunError> {
+async fn input(mut scoped: Scoped, values: Option<AnyWrites>) -> Result<Updated, RunError> {
     let Some(writes) = values else {
         return Err(RunError::InvalidUpdate { what: "input needs values".into() });
     };
@@ -158,13 +157,13 @@ async fn input<S: State, N: NodeId, C: Send + Sync + 'static>(
     let made_by = (run.pos.meta.id, START_KEY);
     let stored = save::rows(&run.table, &run.scope.path, made_by, &writes, &mut puts)?;
     run.pos.start = Some(Start { writes, stored });
-    run.outbox.update = (!run.is_root()).then(|| external_writes::<S>(&[]));
+    run.outbox.update = (!run.is_root()).then(|| external_writes(&[]));
     scoped.commit(puts).await?;
     Ok(scoped.made(vec![]))
 }
 
 /// Copies the checkpoint beside the original.
-async fn copy<S: State, N: NodeId, C: Send + Sync + 'static>(mut scoped: Scoped<S, N, C>) -> Result<Updated, RunError> {
+async fn copy(mut scoped: Scoped) -> Result<Updated, RunError> {
     scoped.check_planned()?;
     let run = &mut scoped.run;
     if !run.pos.is_stored() {
@@ -181,10 +180,7 @@ async fn copy<S: State, N: NodeId, C: Send + Sync + 'static>(mut scoped: Scoped<
 }
 
 /// Writes one superstep of updates attributed to nodes.
-async fn nodes<S: State, N: NodeId, C: Send + Sync + 'static>(
-    mut scoped: Scoped<S, N, C>,
-    updates: Vec<StateUpdate<S, N>>,
-) -> Result<Updated, RunError> {
+async fn nodes(mut scoped: Scoped, updates: Vec<AnyUpdate>) -> Result<Updated, RunError> {
     let alone = updates.len() == 1;
     let mut named = vec![];
     for update in updates {
@@ -220,7 +216,7 @@ async fn nodes<S: State, N: NodeId, C: Send + Sync + 'static>(
         let key = own_key(run, node, at, &mut used);
         let from = (made_by, SENT * 2 + at as u32);
         let seen =
-            fresh_read(&run.table, &*run.pos.state, &finished.writes).map_err(|error| named_error(run, error, node))?;
+            fresh_read(&run.table, &run.pos.state, &finished.writes).map_err(|error| named_error(run, error, node))?;
         let seen = with_returned(&Arc::new(seen), finished.returned.take());
         run.choose_as(node, from, &seen, &mut finished)?;
         finished.stored = save::rows(&run.table, &run.scope.path, from, &finished.writes, &mut puts)?;
@@ -235,11 +231,7 @@ async fn nodes<S: State, N: NodeId, C: Send + Sync + 'static>(
 }
 
 /// Returns the node that an update is attributed to.
-fn attributed_node<S: State, N: NodeId, C: Send + Sync + 'static>(
-    run: &Run<S, N, C>,
-    by: &By<N>,
-    alone: bool,
-) -> Result<u32, RunError> {
+fn attributed_node(run: &Run, by: &By, alone: bool) -> Result<u32, RunError> {
     match by {
         By::Start => Ok(START_NODE),
         By::Node(node) if node.name() == "__start__" => Ok(START_NODE),
@@ -255,8 +247,8 @@ fn attributed_node<S: State, N: NodeId, C: Send + Sync + 'static>(
 }
 
 /// Returns the key of the planned task that the update replaces, or one that no task has.
-fn own_key<S: State, N: NodeId, C>(run: &Run<S, N, C>, node: u32, at: usize, used: &mut Vec<u32>) -> u32 {
-    let open = |task: &&Task<S>| task.node == node && !task.is_done() && !used.contains(&task.key);
+fn own_key(run: &Run, node: u32, at: usize, used: &mut Vec<u32>) -> u32 {
+    let open = |task: &&Task| task.node == node && !task.is_done() && !used.contains(&task.key);
     let planned = run.step.tasks.iter().find(open);
     let key = planned.map_or(SENT * 2 + at as u32, |task| task.key);
     used.push(key);
@@ -264,10 +256,10 @@ fn own_key<S: State, N: NodeId, C>(run: &Run<S, N, C>, node: u32, at: usize, use
 }
 
 /// Stores the writes of an update as the result of the planned task it replaces.
-fn keep_result<S: State, N: NodeId, C: Send + Sync + 'static>(
-    run: &Run<S, N, C>,
+fn keep_result(
+    run: &Run,
     key: u32,
-    finished: &Finished<S>,
+    finished: &Finished,
     sends: Vec<SendRecord>,
     is_head: bool,
     puts: &mut Puts,
@@ -292,25 +284,16 @@ fn keep_result<S: State, N: NodeId, C: Send + Sync + 'static>(
 }
 
 /// Returns the record of external writes, from which the graph around a subgraph takes the changes.
-fn external_writes<S: State>(results: &[(u32, Finished<S>)]) -> TaskRecord {
+fn external_writes(results: &[(u32, Finished)]) -> TaskRecord {
     let writes = results.iter().flat_map(|(_, finished)| finished.stored.rows.iter().copied()).collect();
     TaskRecord { status: TaskStatus::Done, writes, ..TaskRecord::default() }
 }
 
-fn named_error<S: State, N: NodeId, C: Send + Sync + 'static>(
-    run: &Run<S, N, C>,
-    error: ApplyError,
-    node: u32,
-) -> RunError {
+fn named_error(run: &Run, error: ApplyError, node: u32) -> RunError {
     named(&run.table, run.pos.meta.step + 1, error, vec![format!("`{}`", run.node_name(node))])
 }
 
-fn apply<S: State, N: NodeId, C: Send + Sync + 'static>(
-    run: &mut Run<S, N, C>,
-    results: Vec<(u32, Finished<S>)>,
-    made_by: CheckpointId,
-    puts: &mut Puts,
-) -> Result<(), RunError> {
+fn apply(run: &mut Run, results: Vec<(u32, Finished)>, made_by: CheckpointId, puts: &mut Puts) -> Result<(), RunError> {
     let table = Arc::clone(&run.table);
     run.reusable.merge.clear();
     let mut applying = run.pos.control.begin(&table.wiring, &[]);
@@ -336,7 +319,7 @@ fn apply<S: State, N: NodeId, C: Send + Sync + 'static>(
     run.pos.check_size(&table, run.shared.limits.state_bytes)
 }
 
-impl<S: State, N: NodeId, C: Send + Sync + 'static> Run<S, N, C> {
+impl Run {
     /// Applies the tasks that have ended and drops the others.
     async fn clear_pending(&mut self) -> Result<(), RunError> {
         let mut puts = vec![];

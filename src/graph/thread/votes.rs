@@ -1,14 +1,13 @@
 //! Answers to questions with terms: an answer may be one of several approvals, come too late, or close the question.
 //! Pure, except for records.
 
-use super::handle::Thread;
+use super::handle::ThreadCore;
 use crate::checkpoint::{QuestionRecord, TaskRecord, TermsRecord, VoteRecord};
 use crate::graph::error::RunError;
 use crate::graph::interrupt::terms::{terms_of, votes_of};
 use crate::graph::interrupt::{Answer, CloseReason, Closed, EXPIRY, InterruptId, To};
-use crate::graph::node::NodeId;
 use crate::graph::records::{Reader, Tasks};
-use crate::graph::state::{State, value};
+use crate::graph::state::value;
 
 /// The effect of an answer.
 pub(crate) enum AnswerEffect {
@@ -123,7 +122,7 @@ pub(crate) fn expired(reader: &Reader, records: &Tasks, now: u64) -> Vec<Answer>
     answers
 }
 
-impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
+impl ThreadCore {
     /// Adds the answers to questions that have expired, unless the run starts a branch.
     pub(crate) fn with_expired(
         &self,

@@ -12,7 +12,7 @@ use crate::checkpoint::{BoxFuture, CheckpointId, LogRange, Slot, Source};
 use crate::graph::error::{Incompatibility, RunError};
 use crate::graph::interrupt::{DeclaredQuestion, Question, Receives};
 use crate::graph::records::Reader;
-use crate::graph::state::{Channel, Mask, State, Writes};
+use crate::graph::state::{AnyState, AnyWrites, Channel, Mask};
 
 /// A subgraph without its types, for drawings, questions and snapshots.
 #[derive(Clone)]
@@ -96,8 +96,8 @@ pub(crate) trait Face: Send + Sync {
 }
 
 /// The result of a finished child.
-pub(crate) struct Left<T: State> {
-    pub state: Arc<T>,
-    pub delta: Writes<T>,
+pub(crate) struct Left {
+    pub state: Arc<AnyState>,
+    pub delta: AnyWrites,
     pub shown: bool,
 }

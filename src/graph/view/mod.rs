@@ -32,4 +32,4 @@ pub(crate) use outline::{Edge, EdgeKind, Outline, OutlineNode};
 pub(crate) use replay_listener::ReplayListener;
 pub(crate) use secrets::Secrets;
 pub(crate) use snapshot::Seen;
-pub(crate) use untyped::{Showing, Shown};
+pub(crate) use untyped::Shown;

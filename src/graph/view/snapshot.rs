@@ -50,6 +50,13 @@ pub type StateSnapshot<S> = Snapshot<Arc<S>>;
 pub type Nested = Snapshot<View>;
 
 impl<V> Snapshot<V> {
+    /// Returns the snapshot with other values.
+    pub(crate) fn map<T>(self, map: impl FnOnce(V) -> T) -> Snapshot<T> {
+        let Self { values, id, parent, source, step, created_at, next, tasks, metadata, carried, misfits } = self;
+        let values = map(values);
+        Snapshot { values, id, parent, source, step, created_at, next, tasks, metadata, carried, misfits }
+    }
+
     fn show(&self, values: &dyn fmt::Debug, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut shown = f.debug_struct("Snapshot");
         shown.field("values", values).field("id", &self.id).field("parent", &self.parent);

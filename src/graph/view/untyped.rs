@@ -2,12 +2,12 @@
 
 use std::any::Any;
 use std::fmt;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use serde_json::{Map, Value};
 
 use crate::checkpoint::panics::caught;
-use crate::graph::state::{Channel, Mask, Payload, State, Writes};
+use crate::graph::state::{AnySchema, AnyState, AnyWrite, AnyWrites, Channel, Mask, Payload, State};
 
 /// A state, a payload or writes of any graph: typed when asked for the right type, JSON otherwise. Secrets never show.
 #[derive(Clone)]
@@ -25,7 +25,7 @@ impl View {
         self.0.json()
     }
 
-    /// Returns the value, if it is of this type (a state, a payload, or [`Writes`] of a state).
+    /// Returns the value, if it is of this type (a state, a payload, or [`Writes`](crate::graph::Writes) of a state).
     pub fn get<T: 'static>(&self) -> Option<&T> {
         self.0.any().downcast_ref()
     }
@@ -37,44 +37,37 @@ impl fmt::Debug for View {
     }
 }
 
-/// The means to show a state: its schema.
-pub(crate) trait Showing<S: State>: Send + Sync + 'static {
-    fn schema(&self) -> &S::Schema;
+struct StateView {
+    state: Arc<AnyState>,
+    schema: AnySchema,
+    /// The channels that are shown, if not all.
+    only: Option<Mask>,
 }
 
-struct StateView<S, T>(Arc<S>, Arc<T>);
-
-impl<S: State, T: Showing<S>> Erased for StateView<S, T> {
+impl Erased for StateView {
     fn json(&self) -> Value {
-        state_json(&*self.0, self.1.schema(), None)
+        state_json(&self.state, &self.schema, self.only.as_ref())
     }
 
     fn any(&self) -> &(dyn Any + Send + Sync) {
-        &*self.0
+        self.state.any()
     }
 }
 
-struct PartView<S, T>(Arc<S>, Arc<T>, Mask);
-
-impl<S: State, T: Showing<S>> Erased for PartView<S, T> {
-    fn json(&self) -> Value {
-        state_json(&*self.0, self.1.schema(), Some(&self.2))
-    }
-
-    fn any(&self) -> &(dyn Any + Send + Sync) {
-        &*self.0
-    }
+struct WritesView {
+    writes: AnyWrites,
+    schema: AnySchema,
+    /// The writes with their types, once a reader has asked.
+    typed: OnceLock<Box<dyn Any + Send + Sync>>,
 }
 
-struct WritesView<S: State, T>(Writes<S>, Arc<T>);
-
-impl<S: State, T: Showing<S>> Erased for WritesView<S, T> {
+impl Erased for WritesView {
     fn json(&self) -> Value {
-        writes_json::<S>(&self.0, self.1.schema())
+        writes_json(&self.writes, &self.schema)
     }
 
     fn any(&self) -> &(dyn Any + Send + Sync) {
-        &self.0
+        &**self.typed.get_or_init(|| self.schema.typed_writes(&self.writes))
     }
 }
 
@@ -91,17 +84,17 @@ impl Erased for PayloadView {
 }
 
 impl View {
-    pub(crate) fn of_state<S: State, T: Showing<S>>(state: Arc<S>, table: Arc<T>) -> Self {
-        Self(Arc::new(StateView(state, table)))
+    pub(crate) fn of_state(state: Arc<AnyState>, schema: AnySchema) -> Self {
+        Self(Arc::new(StateView { state, schema, only: None }))
     }
 
-    pub(crate) fn of_writes<S: State, T: Showing<S>>(writes: Writes<S>, table: Arc<T>) -> Self {
-        Self(Arc::new(WritesView(writes, table)))
+    pub(crate) fn of_writes(writes: AnyWrites, schema: AnySchema) -> Self {
+        Self(Arc::new(WritesView { writes, schema, typed: OnceLock::new() }))
     }
 
-    /// Only some channels of a state: what a node reads.
-    pub(crate) fn of_part<S: State, T: Showing<S>>(state: Arc<S>, table: Arc<T>, only: Mask) -> Self {
-        Self(Arc::new(PartView(state, table, only)))
+    /// Returns a view of some channels.
+    pub(crate) fn of_part(state: Arc<AnyState>, schema: AnySchema, only: Mask) -> Self {
+        Self(Arc::new(StateView { state, schema, only: Some(only) }))
     }
 
     pub(crate) fn of_payload(payload: Arc<dyn Payload>) -> Self {
@@ -113,20 +106,32 @@ fn shows(channel: &Channel, at: usize, only: Option<&Mask>) -> bool {
     !channel.is_secret() && only.is_none_or(|only| only.contains(at))
 }
 
-/// The state as JSON: channels that have a value, without secrets.
-pub(crate) fn state_json<S: State>(state: &S, schema: &S::Schema, only: Option<&Mask>) -> Value {
+/// Returns a state as JSON, without secret channels.
+pub(crate) fn state_json(state: &AnyState, schema: &AnySchema, only: Option<&Mask>) -> Value {
+    object(schema.channels(), only, |at| channel_json(state, schema, at))
+}
+
+/// Returns a state with its type as JSON, without secret channels.
+pub(crate) fn typed_json<S: State>(state: &S, schema: &S::Schema) -> Value {
+    object(S::channels(schema), None, |at| {
+        let json = || state.show_channel(schema, at, serde_json::value::Serializer).unwrap_or_default();
+        state.is_set(schema, at).then(|| caught(json).unwrap_or_default())
+    })
+}
+
+fn object(channels: &[Channel], only: Option<&Mask>, value: impl Fn(usize) -> Option<Value>) -> Value {
     let mut map = Map::new();
-    for (at, channel) in S::channels(schema).iter().enumerate() {
-        if let Some(value) = shows(channel, at, only).then(|| channel_json(state, schema, at)).flatten() {
+    for (at, channel) in channels.iter().enumerate() {
+        if let Some(value) = shows(channel, at, only).then(|| value(at)).flatten() {
             map.insert(channel.name().to_owned(), value);
         }
     }
     Value::Object(map)
 }
 
-/// A channel's value as JSON, secret or not; none if it has none.
-pub(crate) fn channel_json<S: State>(state: &S, schema: &S::Schema, at: usize) -> Option<Value> {
-    let json = || state.show_channel(schema, at, serde_json::value::Serializer).unwrap_or_default();
+/// Returns the value of a channel, if it has one.
+pub(crate) fn channel_json(state: &AnyState, schema: &AnySchema, at: usize) -> Option<Value> {
+    let json = || schema.channel_json(state, at).unwrap_or_default();
     state.is_set(schema, at).then(|| caught(json).unwrap_or_default())
 }
 
@@ -138,25 +143,25 @@ impl<S: State> fmt::Debug for Shown<'_, S> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let nothing: &dyn Any = &();
         match nothing.downcast_ref::<S::Schema>() {
-            Some(schema) => write!(f, "{}", state_json(self.0, schema, None)),
+            Some(schema) => write!(f, "{}", typed_json(self.0, schema)),
             None => f.write_str("{..}"),
         }
     }
 }
 
-fn writes_json<S: State>(writes: &Writes<S>, schema: &S::Schema) -> Value {
-    let channels = S::channels(schema);
+fn writes_json(writes: &AnyWrites, schema: &AnySchema) -> Value {
+    let channels = schema.channels();
     let seen = writes.0.iter().filter(|write| {
-        let at = S::channel_of(write);
+        let at = write.channel();
         shows(&channels[at], at, None)
     });
-    let entry = |write: &S::Write| {
-        let json = || S::encode_write(schema, write, serde_json::value::Serializer).unwrap_or_default();
+    let entry = |write: &AnyWrite| {
+        let json = || schema.write_json(write).unwrap_or_default();
         let mut value = caught(json).unwrap_or_default();
-        if S::overwrites(write) {
+        if write.overwrites() {
             value = serde_json::json!({ "$overwrite": value });
         }
-        Value::Object(Map::from_iter([(channels[S::channel_of(write)].name().to_owned(), value)]))
+        Value::Object(Map::from_iter([(channels[write.channel()].name().to_owned(), value)]))
     };
     Value::Array(seen.map(entry).collect())
 }

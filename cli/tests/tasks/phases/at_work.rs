@@ -54,7 +54,7 @@ impl Place {
         place
     }
 
-    /// Starts the run and waits until the second turn of the second task.
+    /// Starts the run and waits for the end of the first task, and the second turn of the second.
     fn busy(&self) -> (ChildGuard, Value) {
         let start = self.phases(&[]);
         assert_eq!(start.code(), 10, "{}", start.text());
@@ -63,7 +63,8 @@ impl Place {
         loop {
             let status = self.json(&["status", "t"]);
             let acts = |task: &Value| task["label"] == "task 2, attempt 2" && task["action"] == "write face.txt";
-            if status["running"].as_array().is_some_and(|tasks| tasks.iter().any(acts)) {
+            let is_beside = status["state"]["phases"][0]["subtasks"][0]["status"] == "completed";
+            if is_beside && status["running"].as_array().is_some_and(|tasks| tasks.iter().any(acts)) {
                 return (child, status);
             }
             assert!(began.elapsed() < Duration::from_secs(60), "{status}");
@@ -124,8 +125,13 @@ fn a_status_shows_the_stored_progress_of_subtasks_even_after_a_kill() {
 fn events_of_phases_are_printed_with_their_subtask() {
     let place = Place::clock();
     let (mut child, _) = place.busy();
+    let log = || std::fs::read_to_string(place.path().join("log")).unwrap();
+    let began = Instant::now();
+    while !log().contains("subtask 1 completed") && began.elapsed() < Duration::from_secs(60) {
+        sleep(Duration::from_millis(20));
+    }
     child.end();
-    let log = std::fs::read_to_string(place.path().join("log")).unwrap();
+    let log = log();
     for line in [
         "superstep 5: phase 1 started, attempt 1",
         "superstep 6: subtask 1 started, attempt 1: Hands",

@@ -1,0 +1,417 @@
+//! States and their writes without their types, so that one engine runs all graphs.
+//!
+//! The types are those of the graph that made them: its schema, states and writes never meet those of another.
+
+use std::any::Any;
+use std::fmt;
+use std::sync::Arc;
+
+use serde_json::{Map, Value};
+
+use super::canon::Canon;
+use super::channel::Channel;
+use super::channels::{State, is_data_defined};
+use super::mask::Mask;
+use super::merge::{ApplyError, Merge};
+use super::reading::{self, Misread};
+use super::value;
+use super::value_error::ValueError;
+use super::writes::Writes;
+
+/// A state. Copies share it until one of them changes.
+#[derive(Clone)]
+pub(crate) struct AnyState(Arc<dyn StateObject>);
+
+/// A write to a channel of a state.
+pub(crate) struct AnyWrite(Box<dyn WriteObject>);
+
+/// An update: writes in order.
+#[derive(Clone, Default)]
+pub(crate) struct AnyWrites(pub Vec<AnyWrite>);
+
+/// The channels of a state's type, and what can be done with its states and writes.
+#[derive(Clone)]
+pub(crate) struct AnySchema(Arc<dyn SchemaObject>);
+
+trait StateObject: Any + Send + Sync {
+    fn copy(&self) -> Arc<dyn StateObject>;
+    fn note_returned(&mut self, returned: Arc<Map<String, Value>>);
+}
+
+trait WriteObject: Any + Send + Sync {
+    fn copy(&self) -> Box<dyn WriteObject>;
+    fn channel(&self) -> usize;
+    fn overwrites(&self) -> bool;
+}
+
+trait SchemaObject: Send + Sync {
+    fn schema(&self) -> &(dyn Any + Send + Sync);
+    fn channels(&self) -> &[Channel];
+    fn is_data_defined(&self) -> bool;
+    fn removed(&self) -> Vec<&str>;
+    fn empty(&self) -> AnyState;
+    fn apply(&self, state: &mut AnyState, write: AnyWrite, merge: &mut Merge) -> Result<(), ApplyError>;
+    fn end_step(&self, state: &mut AnyState, written: &Mask, changed: &mut Mask);
+    fn finish(&self, state: &mut AnyState, changed: &mut Mask);
+    fn is_set(&self, state: &AnyState, channel: usize) -> bool;
+    fn is_kept(&self, state: &AnyState, channel: usize) -> bool;
+    fn write_of(&self, state: &AnyState, channel: usize) -> Option<AnyWrite>;
+    fn reset(&self, state: &mut AnyState, channels: &Mask, from: &AnyState) -> bool;
+    fn reset_without(&self, state: &mut AnyState, channel: usize, from: &AnyState, appended: &[AnyWrite]) -> bool;
+    fn encode_write(&self, write: &AnyWrite) -> Result<Vec<u8>, ValueError>;
+    fn encode_channel(&self, state: &AnyState, channel: usize) -> Result<Vec<u8>, ValueError>;
+    fn decode_write(&self, channel: usize, overwrite: bool, bytes: &[u8]) -> Result<AnyWrite, Misread>;
+    fn decode_channel(&self, state: &mut AnyState, channel: usize, bytes: &[u8]) -> Result<(), Misread>;
+    fn take_list(&self, state: &mut AnyState, channel: usize, parts: &[Vec<u8>]) -> Result<(), Misread>;
+    fn canon_write(&self, write: &AnyWrite) -> Result<Canon, ValueError>;
+    fn canon_channel(&self, state: &AnyState, channel: usize) -> Result<Canon, ValueError>;
+    fn write_json(&self, write: &AnyWrite) -> Result<Value, serde_json::Error>;
+    fn channel_json(&self, state: &AnyState, channel: usize) -> Result<Value, serde_json::Error>;
+    fn typed_writes(&self, writes: &AnyWrites) -> Box<dyn Any + Send + Sync>;
+}
+
+/// A state or a write of another type than the schema's: a bug of the engine, not of the user's data.
+fn other_type() -> ! {
+    unreachable!("a state or a write of another graph")
+}
+
+impl<S: State> StateObject for S {
+    fn copy(&self) -> Arc<dyn StateObject> {
+        Arc::new(self.clone())
+    }
+
+    fn note_returned(&mut self, returned: Arc<Map<String, Value>>) {
+        State::note_returned(self, returned);
+    }
+}
+
+struct Typed<S: State>(S::Write);
+
+impl<S: State> WriteObject for Typed<S> {
+    fn copy(&self) -> Box<dyn WriteObject> {
+        Box::new(Self(self.0.clone()))
+    }
+
+    fn channel(&self) -> usize {
+        S::channel_of(&self.0)
+    }
+
+    fn overwrites(&self) -> bool {
+        S::overwrites(&self.0)
+    }
+}
+
+impl AnyState {
+    pub(crate) fn of<S: State>(state: Arc<S>) -> Self {
+        Self(state)
+    }
+
+    /// Returns the state if it has this type.
+    pub(crate) fn typed<S: State>(&self) -> Option<Arc<S>> {
+        let any: Arc<dyn Any + Send + Sync> = Arc::clone(&self.0) as _;
+        any.downcast().ok()
+    }
+
+    /// Returns the state if it has this type.
+    pub(crate) fn get<S: State>(&self) -> Option<&S> {
+        self.any().downcast_ref()
+    }
+
+    /// Returns the state as a value of its type.
+    pub(crate) fn any(&self) -> &(dyn Any + Send + Sync) {
+        &*self.0
+    }
+
+    fn own(&mut self) -> Option<&mut dyn StateObject> {
+        if Arc::strong_count(&self.0) > 1 {
+            self.0 = self.0.copy();
+        }
+        Arc::get_mut(&mut self.0)
+    }
+
+    /// Returns the state of a graph with this type of states.
+    pub(crate) fn into_typed<S: State>(self) -> Arc<S> {
+        self.typed().unwrap_or_else(|| other_type())
+    }
+
+    pub(crate) fn of_type<S: State>(&self) -> &S {
+        self.get().unwrap_or_else(|| other_type())
+    }
+
+    fn own_typed<S: State>(&mut self) -> &mut S {
+        let own = self.own().map(|own| own as &mut dyn Any);
+        own.and_then(|own| own.downcast_mut()).unwrap_or_else(|| other_type())
+    }
+
+    pub(crate) fn note_returned(&mut self, returned: Arc<Map<String, Value>>) {
+        if let Some(own) = self.own() {
+            own.note_returned(returned);
+        }
+    }
+
+    pub(crate) fn apply(&mut self, schema: &AnySchema, write: AnyWrite, merge: &mut Merge) -> Result<(), ApplyError> {
+        schema.0.apply(self, write, merge)
+    }
+
+    pub(crate) fn end_step(&mut self, schema: &AnySchema, written: &Mask, changed: &mut Mask) {
+        schema.0.end_step(self, written, changed);
+    }
+
+    pub(crate) fn finish(&mut self, schema: &AnySchema, changed: &mut Mask) {
+        schema.0.finish(self, changed);
+    }
+
+    pub(crate) fn is_set(&self, schema: &AnySchema, channel: usize) -> bool {
+        schema.0.is_set(self, channel)
+    }
+
+    pub(crate) fn is_kept(&self, schema: &AnySchema, channel: usize) -> bool {
+        schema.0.is_kept(self, channel)
+    }
+
+    pub(crate) fn write_of(&self, schema: &AnySchema, channel: usize) -> Option<AnyWrite> {
+        schema.0.write_of(self, channel)
+    }
+
+    pub(crate) fn reset(&mut self, schema: &AnySchema, channels: &Mask, from: &Self) -> bool {
+        schema.0.reset(self, channels, from)
+    }
+
+    pub(crate) fn reset_without(
+        &mut self,
+        schema: &AnySchema,
+        channel: usize,
+        from: &Self,
+        appended: &[AnyWrite],
+    ) -> bool {
+        schema.0.reset_without(self, channel, from, appended)
+    }
+}
+
+impl fmt::Debug for AnyState {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("{..}")
+    }
+}
+
+impl AnyWrite {
+    fn of<S: State>(write: S::Write) -> Self {
+        Self(Box::new(Typed::<S>(write)))
+    }
+
+    fn of_type<S: State>(&self) -> &S::Write {
+        let any: &dyn Any = &*self.0;
+        any.downcast_ref::<Typed<S>>().map_or_else(|| other_type(), |typed| &typed.0)
+    }
+
+    fn typed<S: State>(self) -> S::Write {
+        let any: Box<dyn Any> = self.0;
+        any.downcast::<Typed<S>>().map_or_else(|_| other_type(), |typed| typed.0)
+    }
+
+    pub(crate) fn channel(&self) -> usize {
+        self.0.channel()
+    }
+
+    pub(crate) fn overwrites(&self) -> bool {
+        self.0.overwrites()
+    }
+}
+
+impl Clone for AnyWrite {
+    fn clone(&self) -> Self {
+        Self(self.0.copy())
+    }
+}
+
+impl<S: State> From<Writes<S>> for AnyWrites {
+    fn from(writes: Writes<S>) -> Self {
+        Self(writes.0.into_iter().map(AnyWrite::of::<S>).collect())
+    }
+}
+
+impl AnyWrites {
+    pub(crate) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Returns the writes with their types.
+    pub(crate) fn typed<S: State>(self) -> Writes<S> {
+        Writes(self.0.into_iter().map(AnyWrite::typed::<S>).collect())
+    }
+}
+
+impl fmt::Debug for AnyWrites {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_list().entries(self.0.iter().map(AnyWrite::channel)).finish()
+    }
+}
+
+impl AnySchema {
+    pub(crate) fn of<S: State>(schema: Arc<S::Schema>) -> Self {
+        Self(Arc::new(SchemaOf::<S>(schema)))
+    }
+
+    /// Returns the schema of a graph with this type of schemas.
+    pub(crate) fn of_type<T: 'static>(&self) -> &T {
+        self.0.schema().downcast_ref().unwrap_or_else(|| other_type())
+    }
+
+    pub(crate) fn channels(&self) -> &[Channel] {
+        self.0.channels()
+    }
+
+    /// Returns true if the channels are defined by data at run time.
+    pub(crate) fn is_data_defined(&self) -> bool {
+        self.0.is_data_defined()
+    }
+
+    pub(crate) fn removed(&self) -> Vec<&str> {
+        self.0.removed()
+    }
+
+    /// Returns the state before the first write.
+    pub(crate) fn empty(&self) -> AnyState {
+        self.0.empty()
+    }
+
+    pub(crate) fn encode_write(&self, write: &AnyWrite) -> Result<Vec<u8>, ValueError> {
+        self.0.encode_write(write)
+    }
+
+    pub(crate) fn encode_channel(&self, state: &AnyState, channel: usize) -> Result<Vec<u8>, ValueError> {
+        self.0.encode_channel(state, channel)
+    }
+
+    pub(crate) fn decode_write(&self, channel: usize, overwrite: bool, bytes: &[u8]) -> Result<AnyWrite, Misread> {
+        self.0.decode_write(channel, overwrite, bytes)
+    }
+
+    pub(crate) fn decode_channel(&self, state: &mut AnyState, channel: usize, bytes: &[u8]) -> Result<(), Misread> {
+        self.0.decode_channel(state, channel, bytes)
+    }
+
+    pub(crate) fn take_list(&self, state: &mut AnyState, channel: usize, parts: &[Vec<u8>]) -> Result<(), Misread> {
+        self.0.take_list(state, channel, parts)
+    }
+
+    pub(crate) fn canon_write(&self, write: &AnyWrite) -> Result<Canon, ValueError> {
+        self.0.canon_write(write)
+    }
+
+    pub(crate) fn canon_channel(&self, state: &AnyState, channel: usize) -> Result<Canon, ValueError> {
+        self.0.canon_channel(state, channel)
+    }
+
+    /// Returns a write for readers.
+    pub(crate) fn write_json(&self, write: &AnyWrite) -> Result<Value, serde_json::Error> {
+        self.0.write_json(write)
+    }
+
+    /// Returns the value of a channel for readers.
+    pub(crate) fn channel_json(&self, state: &AnyState, channel: usize) -> Result<Value, serde_json::Error> {
+        self.0.channel_json(state, channel)
+    }
+
+    /// Returns writes as `Writes` of the state's type.
+    pub(crate) fn typed_writes(&self, writes: &AnyWrites) -> Box<dyn Any + Send + Sync> {
+        self.0.typed_writes(writes)
+    }
+}
+
+struct SchemaOf<S: State>(Arc<S::Schema>);
+
+impl<S: State> SchemaObject for SchemaOf<S> {
+    fn schema(&self) -> &(dyn Any + Send + Sync) {
+        &*self.0
+    }
+
+    fn channels(&self) -> &[Channel] {
+        S::channels(&self.0)
+    }
+
+    fn is_data_defined(&self) -> bool {
+        is_data_defined::<S>()
+    }
+
+    fn removed(&self) -> Vec<&str> {
+        S::removed(&self.0)
+    }
+
+    fn empty(&self) -> AnyState {
+        AnyState::of(Arc::new(S::empty(&self.0)))
+    }
+
+    fn apply(&self, state: &mut AnyState, write: AnyWrite, merge: &mut Merge) -> Result<(), ApplyError> {
+        state.own_typed::<S>().apply(&self.0, write.typed::<S>(), merge)
+    }
+
+    fn end_step(&self, state: &mut AnyState, written: &Mask, changed: &mut Mask) {
+        state.own_typed::<S>().end_step(&self.0, written, changed);
+    }
+
+    fn finish(&self, state: &mut AnyState, changed: &mut Mask) {
+        state.own_typed::<S>().finish(&self.0, changed);
+    }
+
+    fn is_set(&self, state: &AnyState, channel: usize) -> bool {
+        state.of_type::<S>().is_set(&self.0, channel)
+    }
+
+    fn is_kept(&self, state: &AnyState, channel: usize) -> bool {
+        state.of_type::<S>().is_kept(&self.0, channel)
+    }
+
+    fn write_of(&self, state: &AnyState, channel: usize) -> Option<AnyWrite> {
+        state.of_type::<S>().write_of(&self.0, channel).map(AnyWrite::of::<S>)
+    }
+
+    fn reset(&self, state: &mut AnyState, channels: &Mask, from: &AnyState) -> bool {
+        state.own_typed::<S>().reset(channels, from.of_type())
+    }
+
+    fn reset_without(&self, state: &mut AnyState, channel: usize, from: &AnyState, appended: &[AnyWrite]) -> bool {
+        let appended: Vec<S::Write> = appended.iter().map(|write| write.of_type::<S>().clone()).collect();
+        state.own_typed::<S>().reset_without(channel, from.of_type(), &appended)
+    }
+
+    fn encode_write(&self, write: &AnyWrite) -> Result<Vec<u8>, ValueError> {
+        value::encode_write::<S>(&self.0, write.of_type::<S>())
+    }
+
+    fn encode_channel(&self, state: &AnyState, channel: usize) -> Result<Vec<u8>, ValueError> {
+        value::encode_channel::<S>(&self.0, state.of_type(), channel)
+    }
+
+    fn decode_write(&self, channel: usize, overwrite: bool, bytes: &[u8]) -> Result<AnyWrite, Misread> {
+        reading::decode_write::<S>(&self.0, channel, overwrite, bytes).map(AnyWrite::of::<S>)
+    }
+
+    fn decode_channel(&self, state: &mut AnyState, channel: usize, bytes: &[u8]) -> Result<(), Misread> {
+        reading::decode_channel::<S>(&self.0, state.own_typed(), channel, bytes)
+    }
+
+    fn take_list(&self, state: &mut AnyState, channel: usize, parts: &[Vec<u8>]) -> Result<(), Misread> {
+        reading::take_list::<S>(&self.0, state.own_typed(), channel, parts)
+    }
+
+    fn canon_write(&self, write: &AnyWrite) -> Result<Canon, ValueError> {
+        value::canon_write::<S>(&self.0, write.of_type::<S>())
+    }
+
+    fn canon_channel(&self, state: &AnyState, channel: usize) -> Result<Canon, ValueError> {
+        value::canon_channel::<S>(&self.0, state.of_type(), channel)
+    }
+
+    fn write_json(&self, write: &AnyWrite) -> Result<Value, serde_json::Error> {
+        S::encode_write(&self.0, write.of_type::<S>(), serde_json::value::Serializer)
+    }
+
+    fn channel_json(&self, state: &AnyState, channel: usize) -> Result<Value, serde_json::Error> {
+        state.of_type::<S>().show_channel(&self.0, channel, serde_json::value::Serializer)
+    }
+
+    fn typed_writes(&self, writes: &AnyWrites) -> Box<dyn Any + Send + Sync> {
+        Box::new(writes.clone().typed::<S>())
+    }
+}
