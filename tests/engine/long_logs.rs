@@ -16,7 +16,7 @@ use crate::stores::Store;
 
 #[derive(State, Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 struct Talk {
-    /// What the run appends.
+    /// The lines that the run appends.
     more: Vec<String>,
     #[channel(append)]
     lines: Vec<String>,

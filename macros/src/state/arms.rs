@@ -108,7 +108,7 @@ impl Channel {
         matches!(self.rule, Rule::Append).then(|| {
             quote! {
                 #at => {
-                    let __items = |__write: &#write| match __write {
+                    let __items = |__write: &&#write| match __write {
                         #write::#field(::superstep::graph::Put::Reduce(__more)) => ::core::option::Option::Some(__more.len()),
                         _ => ::core::option::Option::None,
                     };

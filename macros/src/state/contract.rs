@@ -83,7 +83,7 @@ fn running(Names { write, .. }: &Names<'_>, channels: &[Channel]) -> TokenStream
             true
         }
 
-        fn reset_without(&mut self, __channel: usize, __from: &Self, __appended: &[#write]) -> bool {
+        fn reset_without(&mut self, __channel: usize, __from: &Self, __appended: &[&#write]) -> bool {
             match __channel {
                 #(#shortened,)*
                 _ => false,

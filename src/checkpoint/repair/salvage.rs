@@ -100,7 +100,7 @@ fn key_filter(
         Key::Checkpoint(id) | Key::Nested(id) => kept.contains(id),
         Key::Task { checkpoint, .. } | Key::Child { checkpoint, .. } => kept.contains(checkpoint),
         Key::Effect { checkpoint, .. } | Key::Event { checkpoint, .. } => kept.contains(checkpoint),
-        // A chunk of a thread that was deleted may stand where the log of a later one has other entries.
+        // A chunk may be left over from a deleted thread of the same name, whose log had other entries.
         key => !is_chunk(key) && reach.keeps(key),
     }
 }

@@ -8,6 +8,12 @@ pub(crate) enum Stops<N> {
     At(Vec<N>),
 }
 
+/// The breakpoints of a graph.
+pub(crate) struct GraphStops<N> {
+    pub before: Stops<N>,
+    pub after: Stops<N>,
+}
+
 /// Breakpoints of a thread or a run; none: those of the graph.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct StopOverrides {

@@ -7,9 +7,10 @@ use std::sync::Arc;
 
 use serde::de::DeserializeOwned;
 
-use super::breakpoints::Stops;
+use super::breakpoints::{GraphStops, Stops};
 use super::child::Child;
 use super::problem::Lint;
+use super::table::GraphChannels;
 use crate::graph::context::Ctx;
 use crate::graph::node::{
     Body, Choose, Chooser, Declared, END, EitherBody, Ended, Input, Name, Node, NodeDefaults, NodeId, NodeOptions,
@@ -122,10 +123,10 @@ pub(crate) struct GraphParts {
     pub calls: Vec<(Name, AnyChild)>,
     pub edges: Vec<(Edges<Name>, Target<Name>)>,
     pub branches: Vec<AddedBranch>,
-    pub stops: (Stops<Name>, Stops<Name>),
+    pub stops: GraphStops<Name>,
     pub allowed: BTreeSet<Lint>,
     pub defaults: NodeDefaults,
-    pub channels: (Option<Vec<String>>, Option<Vec<String>>),
+    pub channels: GraphChannels<Vec<String>>,
     pub renamed: Vec<(String, Name)>,
     pub history: History,
 }
@@ -163,10 +164,10 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> StateGraph<S, N, C> {
             calls: vec![],
             edges: vec![],
             branches: vec![],
-            stops: (Stops::None, Stops::None),
+            stops: GraphStops { before: Stops::None, after: Stops::None },
             allowed,
             defaults: NodeDefaults::default(),
-            channels: (None, None),
+            channels: GraphChannels::default(),
             renamed: vec![],
             history: History::default(),
         };
@@ -181,24 +182,14 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> StateGraph<S, N, C> {
 
     /// Adds a node over the state.
     pub fn add_node(self, id: N, node: impl Node<S, N, C>) -> Self {
-        let options = node.options().row;
-        self.add(AddedNode {
-            id: id.to_name(),
-            body: Box::new(StateBody::<_, S, N, C>(node, PhantomData)),
-            options,
-            children: vec![],
-        })
+        let options = node.options();
+        self.add(&id, StateBody::<_, S, N, C>(node, PhantomData), options, vec![])
     }
 
     /// Adds a worker: a node started by sends, each with its own payload. Options: [`worker`](crate::graph::worker).
     pub fn add_worker<I: Payload + DeserializeOwned>(self, at: Worker<N, I>, work: impl Work<S, N, C, I>) -> Self {
-        let options = work.options().row;
-        self.add(AddedNode {
-            id: at.node.to_name(),
-            body: Box::new(WorkBody::<_, I, S, N, C>(work, PhantomData)),
-            options,
-            children: vec![],
-        })
+        let options = work.options();
+        self.add(&at.node, WorkBody::<_, I, S, N, C>(work, PhantomData), options, vec![])
     }
 
     /// Adds a node that edges start with the state and sends with a payload, for graphs read from data.
@@ -208,8 +199,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> StateGraph<S, N, C> {
         F: Fn(Input<S, I>, Ctx<C>) -> Fut + Send + Sync + 'static,
         Fut: Future<Output = Ended<S, N>> + Send + 'static,
     {
-        let body = Box::new(EitherBody::<_, I, S, N, C>(body, PhantomData));
-        self.add(AddedNode { id: id.to_name(), body, options: options.row, children: vec![] })
+        self.add(&id, EitherBody::<_, I, S, N, C>(body, PhantomData), options, vec![])
     }
 
     /// Adds a graph as one node. Over the same state it returns only its changes; over another state it needs
@@ -217,30 +207,27 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> StateGraph<S, N, C> {
     pub fn add_subgraph(self, id: N, child: impl Child<S, N, C>) -> Self {
         let nested = child.describe();
         let node = child.into_node();
-        let options = node.options().of_subgraph().row;
-        self.add(AddedNode {
-            id: id.to_name(),
-            body: Box::new(StateBody::<_, S, N, C>(node, PhantomData)),
-            options,
-            children: vec![nested],
-        })
+        let options = node.options().of_subgraph();
+        self.add(&id, StateBody::<_, S, N, C>(node, PhantomData), options, vec![nested])
     }
 
     /// Adds a graph as one node, with options.
     pub fn add_subgraph_with(self, id: N, child: impl Child<S, N, C>, options: NodeOptions<S, N, C>) -> Self {
         let nested = child.describe();
         let node = child.into_node();
-        let options = options.of_subgraph().row;
-        self.add(AddedNode {
-            id: id.to_name(),
-            body: Box::new(StateBody::<_, S, N, C>(node, PhantomData)),
-            options,
-            children: vec![nested],
-        })
+        let options = options.of_subgraph();
+        self.add(&id, StateBody::<_, S, N, C>(node, PhantomData), options, vec![nested])
     }
 
-    fn add(mut self, node: AddedNode) -> Self {
-        self.parts.nodes.push(node);
+    fn add(
+        mut self,
+        id: &N,
+        body: impl Body + 'static,
+        options: NodeOptions<S, N, C>,
+        children: Vec<AnyChild>,
+    ) -> Self {
+        let (id, body, options) = (id.to_name(), Box::new(body), options.row);
+        self.parts.nodes.push(AddedNode { id, body, options, children });
         self
     }
 
@@ -254,9 +241,9 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> StateGraph<S, N, C> {
     /// Adds edges from START through the nodes, one after the other, to END.
     pub fn add_sequence(mut self, nodes: impl IntoIterator<Item = N>) -> Self {
         let mut from = Edges::Start;
-        for node in nodes {
-            self.parts.edges.push((from, Target::Node(node.to_name())));
-            from = Edges::One(node.to_name());
+        for node in nodes.into_iter().map(|node| node.to_name()) {
+            self.parts.edges.push((from, Target::Node(node.clone())));
+            from = Edges::One(node);
         }
         self.parts.edges.push((from, Target::End));
         self
@@ -325,25 +312,25 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> StateGraph<S, N, C> {
 
     /// Stops runs before these nodes start. LangGraph: `interrupt_before`.
     pub fn interrupt_before(mut self, nodes: impl IntoIterator<Item = N>) -> Self {
-        self.parts.stops.0 = Stops::At(nodes.into_iter().map(|node| node.to_name()).collect());
+        self.parts.stops.before = Stops::At(nodes.into_iter().map(|node| node.to_name()).collect());
         self
     }
 
     /// Stops runs after these nodes have ended. LangGraph: `interrupt_after`.
     pub fn interrupt_after(mut self, nodes: impl IntoIterator<Item = N>) -> Self {
-        self.parts.stops.1 = Stops::At(nodes.into_iter().map(|node| node.to_name()).collect());
+        self.parts.stops.after = Stops::At(nodes.into_iter().map(|node| node.to_name()).collect());
         self
     }
 
     /// Stops runs before every superstep.
     pub fn interrupt_before_all(mut self) -> Self {
-        self.parts.stops.0 = Stops::All;
+        self.parts.stops.before = Stops::All;
         self
     }
 
     /// Stops runs after every superstep.
     pub fn interrupt_after_all(mut self) -> Self {
-        self.parts.stops.1 = Stops::All;
+        self.parts.stops.after = Stops::All;
         self
     }
 
@@ -361,13 +348,13 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> StateGraph<S, N, C> {
 
     /// Limits the channels that input may write; other writes are dropped.
     pub fn input_channels<T: Into<String>>(mut self, channels: impl IntoIterator<Item = T>) -> Self {
-        self.parts.channels.0 = Some(channels.into_iter().map(Into::into).collect());
+        self.parts.channels.input = Some(channels.into_iter().map(Into::into).collect());
         self
     }
 
     /// Limits the channels that the graph's events show when it runs as a subgraph; snapshots show all.
     pub fn output_channels<T: Into<String>>(mut self, channels: impl IntoIterator<Item = T>) -> Self {
-        self.parts.channels.1 = Some(channels.into_iter().map(Into::into).collect());
+        self.parts.channels.output = Some(channels.into_iter().map(Into::into).collect());
         self
     }
 }

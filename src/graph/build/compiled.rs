@@ -26,6 +26,7 @@ pub struct CompiledGraph<S: State, N, C = ()> {
 }
 
 /// A compiled graph without its types.
+#[derive(Clone)]
 pub(crate) struct GraphCore {
     pub table: Arc<Table>,
     pub store: Option<Arc<dyn Checkpointer>>,
@@ -34,19 +35,6 @@ pub(crate) struct GraphCore {
     pub name: Arc<str>,
     /// Limit of supersteps for a run of its threads.
     pub recursion: u64,
-}
-
-impl Clone for GraphCore {
-    fn clone(&self) -> Self {
-        Self {
-            table: Arc::clone(&self.table),
-            store: self.store.clone(),
-            cache: self.cache.clone(),
-            persistence: self.persistence,
-            name: Arc::clone(&self.name),
-            recursion: self.recursion,
-        }
-    }
 }
 
 impl<S: State, N, C> Clone for CompiledGraph<S, N, C> {

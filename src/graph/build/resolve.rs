@@ -1,9 +1,9 @@
 //! Compiles the builder to tables: resolves names to indexes and collects every problem on the way.
 
 use std::any::TypeId;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 
-use super::breakpoints::Stops;
+use super::breakpoints::{GraphStops, Stops};
 use super::builder::{AddedBranch, Edges, GraphParts, StateGraph};
 use super::compiled::CompiledGraph;
 use super::fingerprint::shape;
@@ -12,7 +12,7 @@ use super::names::{source_name, target_name};
 use super::problem::{CompileError, Lint, Problem};
 use super::renames::{past, renames};
 use super::rows::{asks, declared, rows};
-use super::table::{Branch, Exits, GraphChannels, GraphIdentity, GraphStops, QuestionSupport, Row, Table};
+use super::table::{Branch, Exits, GraphChannels, GraphIdentity, QuestionSupport, Row, Table, index_of};
 use crate::graph::node::{Choose, Declared, Name, NodeId, Sends, Target};
 use crate::graph::state::type_name::{distinct_names, short};
 use crate::graph::state::{AnySchema, Mask, State};
@@ -21,21 +21,19 @@ use crate::graph::view::{AnyChild, Edge, EdgeKind, Outline, OutlineNode};
 /// Compiles the parts of a graph.
 fn compile(parts: GraphParts, ids: NodeIds) -> Result<Table, CompileError> {
     let GraphParts { schema, name, nodes, calls, edges, branches, stops, allowed, defaults, .. } = parts;
-    let (input, output, renamed, history) = (parts.channels.0, parts.channels.1, parts.renamed, parts.history);
+    let (GraphChannels { input, output }, renamed, history) = (parts.channels, parts.renamed, parts.history);
     let mut problems = vec![];
     let nodes = rows(nodes, &ids.all, (&defaults, &renamed, schema.is_data_defined()), &mut problems);
-    let index: HashMap<Name, u32> = (0u32..).zip(&nodes).map(|(at, row)| (row.id.clone(), at)).collect();
-    let (entry, joins, edges_of) = (Exits::default(), vec![], vec![]);
-    let mut resolver =
-        Resolver { nodes, index, entry, joins, edges: edges_of, problems, is_closed: !ids.all.is_empty() };
+    let is_closed = !ids.all.is_empty();
+    let mut resolver = Resolver { nodes, entry: Exits::default(), joins: vec![], edges: vec![], problems, is_closed };
     calls.into_iter().for_each(|(node, child)| resolver.call(&node, child));
     edges.into_iter().for_each(|(from, to)| resolver.edge(&from, &to));
     branches.into_iter().for_each(|branch| resolver.branch(branch));
     resolver.commands();
-    let before = resolver.stops(stops.0);
-    let after = resolver.stops(stops.1);
+    let before = resolver.stops(stops.before);
+    let after = resolver.stops(stops.after);
     resolver.questions();
-    let Resolver { mut nodes, index, entry, joins, edges, mut problems, .. } = resolver;
+    let Resolver { mut nodes, entry, joins, edges, mut problems, .. } = resolver;
     if entry.routers.is_empty() && edges.iter().all(|edge| edge.from.is_some()) {
         problems.push(Problem::NoEntry);
     }
@@ -59,7 +57,6 @@ fn compile(parts: GraphParts, ids: NodeIds) -> Result<Table, CompileError> {
         identity: GraphIdentity { name, shape, fingerprint, renamed, pinned: history.pinned, types: ids.types },
         schema,
         nodes,
-        index,
         entry,
         wiring: Wiring { joins, deferred },
         channels: GraphChannels { input, output },
@@ -72,7 +69,6 @@ fn compile(parts: GraphParts, ids: NodeIds) -> Result<Table, CompileError> {
 
 struct Resolver {
     nodes: Vec<Row>,
-    index: HashMap<Name, u32>,
     entry: Exits,
     joins: Vec<Join>,
     edges: Vec<Edge>,
@@ -81,9 +77,13 @@ struct Resolver {
 }
 
 impl Resolver {
+    fn at(&self, node: &Name) -> Option<u32> {
+        index_of(&self.nodes, node.as_str())
+    }
+
     fn call(&mut self, node: &Name, child: AnyChild) {
-        match self.index.get(node) {
-            Some(&at) => self.nodes[at as usize].children.push(child),
+        match self.at(node) {
+            Some(at) => self.nodes[at as usize].children.push(child),
             None => self.problems.push(Problem::UnknownCaller { node: node.name().to_owned() }),
         }
     }
@@ -132,8 +132,8 @@ impl Resolver {
             Edges::End => self.report(Problem::EndAsSource),
             Edges::One(node) if node.name() == "__end__" => self.report(Problem::EndAsSource),
             Edges::One(node) if node.name() == "__start__" => Some(None),
-            Edges::One(node) => match self.index.get(node) {
-                Some(&at) => Some(Some(at as usize)),
+            Edges::One(node) => match self.at(node) {
+                Some(at) => Some(Some(at as usize)),
                 None => self.report(Problem::UnknownSource { from: node.name().to_owned(), to: target_name(to) }),
             },
             Edges::Join(_) => None,
@@ -173,7 +173,7 @@ impl Resolver {
     }
 
     fn join_node(&mut self, node: &Name, join: &str) -> Option<u32> {
-        let found = self.index.get(node).copied();
+        let found = self.at(node);
         if found.is_none() {
             let problem = match node.name() {
                 "__end__" => Problem::EndAsSource,
@@ -248,7 +248,7 @@ impl Resolver {
     }
 
     fn stop(&mut self, node: &Name) -> Option<u32> {
-        let found = self.index.get(node).copied();
+        let found = self.at(node);
         if found.is_none() {
             self.problems.push(Problem::UnknownBreakpoint { node: node.name().to_owned() });
         }
@@ -296,7 +296,7 @@ impl Resolver {
     }
 
     fn known(&mut self, from: &str, node: &Name) -> Option<usize> {
-        if let Some(&at) = self.index.get(node) {
+        if let Some(at) = self.at(node) {
             return Some(at as usize);
         }
         if node.name() == "__start__" {

@@ -74,7 +74,6 @@ fn row(node: AddedNode, first: Arc<str>, (defaults, by_position): (&NodeDefaults
     let handler = facts(format!("{HANDLER}{name}").into(), format!("{HANDLER}{first}").into(), true);
     let facts = facts(Arc::clone(&name), first, false);
     Row {
-        id,
         name,
         facts,
         handler,

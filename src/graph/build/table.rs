@@ -1,16 +1,16 @@
 //! The dense tables of a compiled graph. After `compile`, names are not looked up during a run.
 
 use std::any::TypeId;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use tokio::sync::Semaphore;
 
-use super::breakpoints::Stops;
+use super::breakpoints::{GraphStops, Stops};
 use super::join::Wiring;
 use crate::checkpoint::Shape;
 use crate::graph::context::NodeMeta;
-use crate::graph::node::{Body, Choose, Longest, Name, RowOptions};
+use crate::graph::node::{Body, Choose, Longest, RowOptions};
 use crate::graph::records::START_NODE;
 use crate::graph::state::{AnySchema, Mask};
 use crate::graph::view::{AnyChild, Outline};
@@ -21,11 +21,10 @@ pub(crate) struct Table {
     pub schema: AnySchema,
     /// Sorted by name, so that an index is also the canonical order of writes.
     pub nodes: Vec<Row>,
-    pub index: HashMap<Name, u32>,
     pub entry: Exits,
     pub wiring: Wiring,
-    pub channels: GraphChannels,
-    pub stops: GraphStops,
+    pub channels: GraphChannels<Mask>,
+    pub stops: GraphStops<u32>,
     pub outline: Outline,
     pub questions: QuestionSupport,
 }
@@ -44,15 +43,10 @@ pub(crate) struct GraphIdentity {
 }
 
 /// The channels that a graph takes as input and returns; none: all.
-pub(crate) struct GraphChannels {
-    pub input: Option<Mask>,
-    pub output: Option<Mask>,
-}
-
-/// The breakpoints of a graph.
-pub(crate) struct GraphStops {
-    pub before: Stops<u32>,
-    pub after: Stops<u32>,
+#[derive(Default)]
+pub(crate) struct GraphChannels<T> {
+    pub input: Option<T>,
+    pub output: Option<T>,
 }
 
 /// The questions of a graph and its subgraphs.
@@ -65,7 +59,6 @@ pub(crate) struct QuestionSupport {
 
 /// A compiled node.
 pub(crate) struct Row {
-    pub id: Name,
     pub name: Arc<str>,
     pub facts: Arc<NodeMeta>,
     /// The facts of its error handler.
@@ -106,14 +99,15 @@ pub(crate) struct Branch {
     pub only: Option<Vec<u32>>,
 }
 
-impl Table {
-    pub(crate) fn at(&self, node: &Name) -> Option<u32> {
-        self.index.get(node).copied()
-    }
+/// Returns the index of the node with this name. Nodes are sorted by name.
+pub(super) fn index_of(nodes: &[Row], name: &str) -> Option<u32> {
+    let found = nodes.binary_search_by(|row| (*row.name).cmp(name)).ok()?;
+    u32::try_from(found).ok()
+}
 
+impl Table {
     pub(crate) fn named(&self, name: &str) -> Option<u32> {
-        let found = self.nodes.binary_search_by(|row| (*row.name).cmp(name)).ok()?;
-        u32::try_from(found).ok()
+        index_of(&self.nodes, name)
     }
 
     /// Returns the node with this current or former name.

@@ -156,7 +156,7 @@ fn finish<S: State>(mut run: Run, asks: Option<Question>, script: &Script) -> Re
         let names = planned(&run.table, &run.pos).into_iter().map(|task| run.node_name(task.node).to_string());
         next = names.collect();
     }
-    let (state, ended_at) = (Arc::clone(&run.pos.state), system_time(run.shared.now()));
-    let state = Arc::unwrap_or_clone(state).into_typed();
+    let (state, ended_at) = (run.pos.state.clone(), system_time(run.shared.now()));
+    let state = state.into_typed();
     Ok(Alone { state, writes, next, asks, runs, ended_at, effects: script.calls() })
 }

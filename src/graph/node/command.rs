@@ -33,69 +33,74 @@ pub struct END;
 /// ```
 #[must_use]
 pub struct Command<S: State, N> {
-    pub(crate) writes: Writes<S>,
-    pub(crate) goto: Vec<Target<N>>,
-    pub(crate) parent: Option<HandedUp>,
-    pub(crate) returned: Option<Arc<Map<String, Value>>>,
+    command: AnyCommand,
+    types: PhantomData<fn(S, N)>,
 }
 
 impl<S: State, N> Command<S, N> {
+    pub(crate) fn of(command: AnyCommand) -> Self {
+        Self { command, types: PhantomData }
+    }
+
     /// Returns a command that applies an update.
     pub fn update(update: impl IntoWrites<S>) -> Self {
-        Self { writes: update.into_writes(), goto: vec![], parent: None, returned: None }
+        Self::of(AnyCommand { writes: update.into_writes().into(), ..AnyCommand::default() })
     }
 
     /// Returns a command that goes to a target, with no update.
-    pub fn to(target: impl Into<Target<N>>) -> Self {
-        Self::update(Writes::default()).goto(target)
+    pub fn to(target: impl Into<Target<N>>) -> Self
+    where
+        N: NodeId,
+    {
+        Self::of(AnyCommand::default()).goto(target)
     }
 
     /// Adds a target.
-    pub fn goto(mut self, target: impl Into<Target<N>>) -> Self {
-        self.goto.push(target.into());
+    pub fn goto(mut self, target: impl Into<Target<N>>) -> Self
+    where
+        N: NodeId,
+    {
+        self.command.goto.push(target.into().named());
         self
     }
 
     /// Adds the object that the node returned, for the routers of a data-defined graph, unknown keys included. It is not
     /// stored.
     pub fn returning(mut self, returned: Map<String, Value>) -> Self {
-        self.returned = Some(Arc::new(returned));
+        self.command.returned = Some(Arc::new(returned));
         self
     }
 
     /// Ends the subgraph with a command for the enclosing graph, which becomes the result of the subgraph's node. Changes
     /// of the subgraph are dropped. LangGraph: `Command(graph=Command.PARENT)`.
     pub fn parent<P: State, M: NodeId>(command: Command<P, M>) -> Self {
-        let mut own = Self::update(Writes::default());
         let (types, given) = (TypeId::of::<(P, M)>(), type_name::<Command<P, M>>());
-        own.parent = Some(HandedUp { command: Arc::new(AnyCommand::from(command)), types, given });
-        own
+        let parent = HandedUp { command: Arc::new(command.command), types, given };
+        Self::of(AnyCommand { parent: Some(parent), ..AnyCommand::default() })
     }
 
     /// Joins several commands into one, writes in order.
     pub fn all(commands: impl IntoIterator<Item = Self>) -> Self {
-        let mut all = Self::update(Writes::default());
-        for command in commands {
+        let mut all = AnyCommand::default();
+        for Self { command, .. } in commands {
             all.writes.0.extend(command.writes.0);
             all.goto.extend(command.goto);
-            if command.parent.is_some() {
-                all.parent = command.parent;
-            }
+            all.parent = command.parent.or(all.parent);
         }
-        all
+        Self::of(all)
     }
 }
 
-impl<S: State, N: Clone> Clone for Command<S, N> {
+impl<S: State, N> Clone for Command<S, N> {
     fn clone(&self) -> Self {
-        let Self { writes, goto, parent, returned } = self;
-        Self { writes: writes.clone(), goto: goto.clone(), parent: parent.clone(), returned: returned.clone() }
+        Self::of(self.command.clone())
     }
 }
 
-impl<S: State, N: fmt::Debug> fmt::Debug for Command<S, N> {
+impl<S: State, N> fmt::Debug for Command<S, N> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Command").field("writes", &self.writes).field("goto", &self.goto).finish_non_exhaustive()
+        let AnyCommand { writes, goto, .. } = &self.command;
+        f.debug_struct("Command").field("writes", writes).field("goto", goto).finish_non_exhaustive()
     }
 }
 
@@ -119,10 +124,9 @@ pub(super) fn other_types() -> Boxed<'static, AnyEnded> {
     Box::pin(async { Err(NodeError::permanent("the run has a state or a context of another type than the node")) })
 }
 
-impl<S: State, N: NodeId> From<Command<S, N>> for AnyCommand {
+impl<S: State, N> From<Command<S, N>> for AnyCommand {
     fn from(command: Command<S, N>) -> Self {
-        let Command { writes, goto, parent, returned } = command;
-        Self { writes: writes.into(), goto: goto.into_iter().map(Target::named).collect(), parent, returned }
+        command.command
     }
 }
 
@@ -151,7 +155,7 @@ impl<S: State, N> IntoCommand<S, N> for Writes<S> {
 
 impl<S: State, N> IntoCommand<S, N> for () {
     fn into_command(self) -> Command<S, N> {
-        Command::update(Writes::default())
+        Command::of(AnyCommand::default())
     }
 }
 

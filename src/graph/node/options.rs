@@ -39,7 +39,7 @@ pub struct NodeOptions<S: State, N, C> {
 }
 
 /// The options of a node without the types of its state, node ids and context.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub(crate) struct RowOptions {
     pub(crate) declared: DeclaredWaits,
     pub(crate) execution: ExecutionOptions,
@@ -61,22 +61,6 @@ pub(crate) struct DeclaredWaits {
     /// Set if questions of any type are allowed.
     pub asks_anything: bool,
     pub receives: SignalDeclarations,
-}
-
-impl Clone for RowOptions {
-    fn clone(&self) -> Self {
-        Self {
-            declared: self.declared.clone(),
-            execution: self.execution.clone(),
-            on_error: self.on_error.clone(),
-            defer: self.defer,
-            subgraph: self.subgraph,
-            group: self.group.clone(),
-            reads: self.reads.clone(),
-            tags: self.tags.clone(),
-            destinations: self.destinations.clone(),
-        }
-    }
 }
 
 impl<S: State, N, C> Default for NodeOptions<S, N, C> {
@@ -150,7 +134,6 @@ impl<S: State, N, C> NodeOptions<S, N, C> {
     /// apply to it. Once it has started, only the handler runs again, with the node's error. LangGraph: `error_handler`.
     pub fn on_error<F, Fut, O, E>(mut self, handler: F) -> Self
     where
-        N: NodeId,
         C: Send + Sync + 'static,
         F: Fn(Arc<S>, Failure, Ctx<C>) -> Fut + Send + Sync + 'static,
         Fut: Future<Output = Result<O, E>> + Send + 'static,

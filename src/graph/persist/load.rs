@@ -15,10 +15,8 @@ use crate::graph::context::{Answers, EarlierQuestion, Known};
 use crate::graph::error::{Incompatibility, RunError};
 use crate::graph::interrupt::{AnyQuestion, InterruptId, Question, Shows, Terms};
 use crate::graph::records::{CheckpointInfo, Mapping, NEW_LINE, ORIGIN, Reader, START_NODE, Tasks};
-use crate::graph::state::{AnyState, AnyWrites, Mask};
-use crate::graph::superstep::{
-    Finished, Position, Routing, Start, StoredChannels, StoredWrites, Task, TaskState, is_chunked,
-};
+use crate::graph::state::{AnyWrites, Channel, Mask, Stored};
+use crate::graph::superstep::{Finished, Position, Routing, Start, StoredChannels, StoredWrites, Task, TaskState};
 
 impl Reader {
     /// Loads a checkpoint as a position.
@@ -67,7 +65,7 @@ impl Reader {
         record: CheckpointRecord,
         mapping: &Mapping,
         carried: Vec<CarriedRecord>,
-        settled: LoadedChannels<Arc<AnyState>>,
+        settled: LoadedChannels,
     ) -> Result<Position, RunError> {
         let LoadedChannels { state, slots, sizes, stale, mut owed, tails, unread: _ } = settled;
         let control = self.control(table, &record, mapping).await?;
@@ -183,14 +181,13 @@ impl Reader {
         let (stored, present): (Vec<Key>, Vec<Key>) = keys.into_iter().unzip();
         let rows = self.rows(stored.clone()).await?;
         for (((write, bytes), stored), present) in kept.iter().zip(rows).zip(stored).zip(present) {
-            rows_now.push(*write, bytes.len() as u64);
+            let at = write.channel as usize;
+            rows_now.push(*write, channels.get(at).map_or(Stored::Never, Channel::stored), &bytes);
             if stored != present {
                 mapping.add_rewrite(present, bytes.clone());
             }
-            let at = write.channel as usize;
-            let Some(channel_now) = channels.get(at) else { continue };
-            if is_chunked(channel_now.stored(), write.overwrite, bytes.len() as u64) {
-                rows_now.chunked.extend_from_slice(&bytes);
+            if at >= channels.len() {
+                continue;
             }
             match table.schema.decode_write(at, write.overwrite, &bytes) {
                 Ok(write) => writes.0.push(write),

@@ -22,7 +22,7 @@ impl Reader {
         path: &str,
         at: usize,
         (mapping, how): (&Mapping, Reading),
-        settled: &mut LoadedChannels<AnyState>,
+        settled: &mut LoadedChannels,
     ) -> Result<(), RunError> {
         let Slot::Log { full, ranges, .. } = &settled.slots[at] else { return Ok(()) };
         if ranges.is_empty() {
@@ -87,7 +87,7 @@ impl Reader {
         let (log, known) = (log_name(table, path, at), &table.schema.channels()[at]);
         let entries = self.all_entries(&log, known, added).await?;
         let (writes, misread) = decoded(table, at, entries.iter().flat_map(LogEntries::iter));
-        Ok(misread.is_none() && state.reset_without(&table.schema, at, newer, &writes))
+        Ok(misread.is_none() && table.schema.reset_without(state, at, newer, &writes))
     }
 
     async fn all_entries(
@@ -114,7 +114,7 @@ impl Reader {
         let applied = caught(|| {
             writes.try_for_each(|write| {
                 merge.clear();
-                state.apply(&table.schema, write, &mut merge).map_err(|error| known.redact(error.to_string()))
+                table.schema.apply(state, write, &mut merge).map_err(|error| known.redact(error.to_string()))
             })
         });
         let applied = applied.unwrap_or_else(|panic| Err(format!("its reducer panicked: {panic}")));
@@ -138,7 +138,7 @@ impl Reader {
     }
 }
 
-impl<V> LoadedChannels<V> {
+impl LoadedChannels {
     /// Notes chunks of a log's entries that are in none, and the entries left over.
     fn chunk(&mut self, at: usize, (chunks, tail): (Puts, LogTail)) {
         self.owed.extend(chunks);

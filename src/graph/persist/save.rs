@@ -8,7 +8,7 @@ use crate::graph::build::Table;
 use crate::graph::error::RunError;
 use crate::graph::records::{Durability, Puts, Recorder};
 use crate::graph::state::{AnyWrites, Mask, Stored, value};
-use crate::graph::superstep::{Control, Finished, Packet, Position, StoredWrites, Task, is_chunked};
+use crate::graph::superstep::{Control, Finished, Packet, Position, StoredWrites, Task};
 
 /// Returns the key of a row. Entries of a log have a key range of their own; an overwrite of a log is a value, not an
 /// entry.
@@ -60,16 +60,12 @@ pub(crate) fn rows(
         let stored = table.schema.channels()[channel].stored();
         let record = WriteRecord { channel: channel as u32, overwrite, row: None };
         if stored == Stored::Never {
-            rows.push(record, 0);
+            rows.push(record, stored, &[]);
             continue;
         }
         let row = RowId { checkpoint: made_by.0, task: made_by.1, slot };
         let bytes = table.schema.encode_write(write)?;
-        let size = bytes.len() as u64;
-        rows.push(WriteRecord { row: Some(row), ..record }, size);
-        if is_chunked(stored, overwrite, size) {
-            rows.chunked.extend_from_slice(&bytes);
-        }
+        rows.push(WriteRecord { row: Some(row), ..record }, stored, &bytes);
         puts.push((row_key(table, path, channel, overwrite, row), bytes));
     }
     Ok(rows)

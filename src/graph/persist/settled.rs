@@ -1,7 +1,6 @@
 //! The slots and values of a checkpoint's channels, whichever version of the graph stored them.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
 
 use crate::checkpoint::{CarriedRecord, ChannelShape, CheckpointId, CheckpointRecord, Key, LogRange, Slot};
 use crate::graph::build::Table;
@@ -11,8 +10,8 @@ use crate::graph::state::{AnySchema, AnyState, Channel, Mask, Misread, SETS, Sto
 use crate::graph::superstep::LogTail;
 
 /// The channels of a checkpoint.
-pub(crate) struct LoadedChannels<V> {
-    pub state: V,
+pub(crate) struct LoadedChannels {
+    pub state: AnyState,
     pub slots: Vec<Slot>,
     /// Stored size of each channel's value in bytes, as far as it was read.
     pub sizes: Vec<u64>,
@@ -49,16 +48,11 @@ pub(crate) fn taken_as(stored: &ChannelShape, now: &Channel, overwrite: bool) ->
     }
 }
 
-impl<V> LoadedChannels<V> {
+impl LoadedChannels {
     /// Returns a state that this version of the graph has stored.
-    pub(crate) fn of(slots: Vec<Slot>, state: V) -> Self {
+    pub(crate) fn of(slots: Vec<Slot>, state: AnyState) -> Self {
         let (sizes, tails) = (vec![0; slots.len()], BTreeMap::new());
         Self { state, sizes, slots, stale: Mask::default(), owed: vec![], tails, unread: vec![] }
-    }
-
-    pub(crate) fn shared(self) -> LoadedChannels<Arc<V>> {
-        let Self { state, slots, sizes, stale, owed, tails, unread } = self;
-        LoadedChannels { state: Arc::new(state), slots, sizes, stale, owed, tails, unread }
     }
 
     /// Notes a channel that cannot be read, or returns the error.
@@ -114,14 +108,14 @@ impl Reader {
         slots: Vec<Slot>,
         mapping: &Mapping,
         how: Reading,
-    ) -> Result<LoadedChannels<Arc<AnyState>>, RunError> {
+    ) -> Result<LoadedChannels, RunError> {
         let Some(known) = self.known.as_ref().filter(|_| mapping.is_same()) else {
-            return Ok(self.settled(table, path, slots, mapping, how).await?.shared());
+            return self.settled(table, path, slots, mapping, how).await;
         };
         let last = known.get(path);
         if let Some(last) = last.as_ref().filter(|last| last.slots == slots) {
             let sizes = last.sizes.clone();
-            return Ok(LoadedChannels { sizes, ..LoadedChannels::of(slots, Arc::clone(&last.state)) });
+            return Ok(LoadedChannels { sizes, ..LoadedChannels::of(slots, last.state.clone()) });
         }
         let (mut settled, mut read, grown) = after(&table.schema, slots.clone(), last.as_deref());
         for (at, range) in grown {
@@ -132,9 +126,9 @@ impl Reader {
         if let Some(last) = &last {
             self.shorten(table, path, last, &mut settled, &mut read).await?;
         }
-        let settled = self.settle(table, (path, mapping), settled, &read, how).await?.shared();
+        let settled = self.settle(table, (path, mapping), settled, &read, how).await?;
         if settled.unread.is_empty() {
-            let (state, sizes) = (Arc::clone(&settled.state), settled.sizes.clone());
+            let (state, sizes) = (settled.state.clone(), settled.sizes.clone());
             known.keep(path, KnownState { state, slots, sizes });
         }
         Ok(settled)
@@ -146,7 +140,7 @@ impl Reader {
         table: &Table,
         path: &str,
         last: &KnownState,
-        settled: &mut LoadedChannels<AnyState>,
+        settled: &mut LoadedChannels,
         read: &mut Mask,
     ) -> Result<(), RunError> {
         let channels: Vec<usize> = read.iter().collect();
@@ -168,7 +162,7 @@ impl Reader {
         slots: Vec<Slot>,
         mapping: &Mapping,
         how: Reading,
-    ) -> Result<LoadedChannels<AnyState>, RunError> {
+    ) -> Result<LoadedChannels, RunError> {
         let all = (0..slots.len()).collect();
         let settled = LoadedChannels::of(slots, table.schema.empty());
         self.settle(table, (path, mapping), settled, &all, how).await
@@ -179,10 +173,10 @@ impl Reader {
         &self,
         table: &Table,
         (path, mapping): (&str, &Mapping),
-        mut settled: LoadedChannels<AnyState>,
+        mut settled: LoadedChannels,
         read: &Mask,
         how: Reading,
-    ) -> Result<LoadedChannels<AnyState>, RunError> {
+    ) -> Result<LoadedChannels, RunError> {
         self.values(table, mapping, &mut settled, read, how).await?;
         for at in read.iter().filter(|at| *at < table.schema.channels().len()) {
             if let Err(error) = self.logs(table, path, at, (mapping, how), &mut settled).await {
@@ -197,7 +191,7 @@ impl Reader {
         &self,
         table: &Table,
         mapping: &Mapping,
-        settled: &mut LoadedChannels<AnyState>,
+        settled: &mut LoadedChannels,
         read: &Mask,
         how: Reading,
     ) -> Result<(), RunError> {
@@ -243,7 +237,7 @@ type Grown = Vec<(usize, LogRange)>;
 
 /// Returns a state with the values that are where they were in the `last` one, the channels to read, and the entries that
 /// were added to the others since.
-fn after(schema: &AnySchema, slots: Vec<Slot>, last: Option<&KnownState>) -> (LoadedChannels<AnyState>, Mask, Grown) {
+fn after(schema: &AnySchema, slots: Vec<Slot>, last: Option<&KnownState>) -> (LoadedChannels, Mask, Grown) {
     let mut settled = LoadedChannels::of(slots, schema.empty());
     let all: Mask = (0..settled.slots.len()).collect();
     let Some(last) = last else { return (settled, all, vec![]) };
@@ -258,7 +252,7 @@ fn after(schema: &AnySchema, slots: Vec<Slot>, last: Option<&KnownState>) -> (Lo
             None => drop(read.insert(at)),
         }
     }
-    if settled.state.reset(schema, &kept, &last.state) {
+    if schema.reset(&mut settled.state, &kept, &last.state) {
         return (settled, read, grown);
     }
     (LoadedChannels::of(settled.slots, schema.empty()), all, vec![])

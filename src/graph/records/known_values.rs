@@ -8,7 +8,7 @@ use crate::graph::state::AnyState;
 /// A state that was read, and where its values are.
 #[derive(Clone)]
 pub(crate) struct KnownState {
-    pub state: Arc<AnyState>,
+    pub state: AnyState,
     pub slots: Vec<Slot>,
     /// Stored size of each channel's value in bytes.
     pub sizes: Vec<u64>,

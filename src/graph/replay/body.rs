@@ -21,18 +21,11 @@ use crate::graph::superstep::{Finished, Routing};
 pub(crate) type Abort = Option<RunError>;
 
 /// The report of a replay, and the possible values of channels that are never saved.
+#[derive(Clone, Copy)]
 pub(crate) struct Evidence<'a> {
     pub comparison: &'a Comparison,
     pub unsaved: &'a Unsaved,
 }
-
-impl Clone for Evidence<'_> {
-    fn clone(&self) -> Self {
-        *self
-    }
-}
-
-impl Copy for Evidence<'_> {}
 
 impl Run {
     pub(crate) async fn load_journals(&mut self, step: &StepRecord, reader: &Reader) -> Result<(), RunError> {
@@ -127,10 +120,10 @@ impl Run {
             return self.run_hypothetical(at, step, replay).await;
         }
         let reads = self.table.row(self.step.tasks[at].node).reads.clone();
-        let saved = Arc::clone(&self.pos.state);
+        let saved = self.pos.state.clone();
         let states = match self.step.tasks[at].is_edge() {
             true => unsaved.states(&self.table.schema, &saved, reads.as_ref()),
-            false => vec![Arc::clone(&saved)],
+            false => vec![saved.clone()],
         };
         let (before, mut first) = (comparison.mark(), None);
         for state in states {

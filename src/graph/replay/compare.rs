@@ -128,7 +128,7 @@ pub(crate) fn states(table: &Table, recorded: &Position, now: &Position) -> Resu
         if was_left_out || !matches!(channel.stored(), Stored::Value | Stored::Full) {
             continue;
         }
-        let form = |pos: &Position| match pos.state.is_set(&table.schema, at) {
+        let form = |pos: &Position| match table.schema.is_set(&pos.state, at) {
             true => table.schema.canon_channel(&pos.state, at).map(Some),
             false => Ok(None),
         };
@@ -147,7 +147,7 @@ pub(crate) fn states(table: &Table, recorded: &Position, now: &Position) -> Resu
 pub(crate) fn changed_channels(table: &Table, recorded: &AnyState, now: &AnyState) -> Result<Vec<String>, RunError> {
     let mut names = vec![];
     for (at, channel) in table.schema.channels().iter().enumerate() {
-        let form = |state: &AnyState| match state.is_set(&table.schema, at) {
+        let form = |state: &AnyState| match table.schema.is_set(state, at) {
             true => table.schema.canon_channel(state, at).map(Some),
             false => Ok(None),
         };

@@ -98,7 +98,7 @@ impl RecordedEvents<'_> {
         };
         let view = CheckpointView {
             id: Some(made.meta.id),
-            values: View::of_state(Arc::clone(&made.state), self.table.schema.clone()),
+            values: View::of_state(made.state.clone(), self.table.schema.clone()),
             next: tasks.iter().map(|task| self.table.node_name(task.node).to_string()).collect(),
             tasks: tasks.iter().map(view).collect(),
             step: made.meta.step,
@@ -271,7 +271,7 @@ impl RecordedEvents<'_> {
         let done: Vec<&Finished> = step.tasks.iter().filter_map(result).collect();
         let written: Mask = done.iter().flat_map(|done| done.writes.0.iter().map(AnyWrite::channel)).collect();
         let state = match &step.after {
-            Some(after) if after.meta.source == Source::Loop => Some(Arc::clone(&after.state)),
+            Some(after) if after.meta.source == Source::Loop => Some(after.state.clone()),
             Some(_) => None,
             None if step.tasks.iter().any(|task| !task.asked.is_empty()) => {
                 Some(with_results(self.table, &step.before.state, &done))

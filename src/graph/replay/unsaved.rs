@@ -1,8 +1,6 @@
 //! Possible values of channels that are never saved, in a replay. A run starts with their defaults and may have started
 //! at any checkpoint; writes of replayed bodies are known, those of other tasks are not. Pure.
 
-use std::sync::Arc;
-
 use crate::graph::state::{AnySchema, AnyState, AnyWrite, Canon, Mask, Merge, Stored};
 
 /// Limit of value combinations; beyond it values count as unknown.
@@ -50,16 +48,16 @@ impl Unsaved {
     }
 
     /// Returns the states that a task may have started with; `saved` holds the saved channels.
-    pub(crate) fn states(&self, schema: &AnySchema, saved: &Arc<AnyState>, reads: Option<&Mask>) -> Vec<Arc<AnyState>> {
+    pub(crate) fn states(&self, schema: &AnySchema, saved: &AnyState, reads: Option<&Mask>) -> Vec<AnyState> {
         let is_read = |at: usize| reads.is_none_or(|reads| reads.contains(at));
         if !unsaved(schema).any(is_read) {
-            return vec![Arc::clone(saved)];
+            return vec![saved.clone()];
         }
-        self.possible.iter().filter_map(|writes| with(schema, saved, writes)).map(Arc::new).collect()
+        self.possible.iter().filter_map(|writes| with(schema, saved, writes)).collect()
     }
 
     /// Applies the tasks' writes to these channels. `unknown`: channels written with unknown values.
-    pub(crate) fn advance(&mut self, schema: &AnySchema, saved: &Arc<AnyState>, writes: &[AnyWrite], unknown: Mask) {
+    pub(crate) fn advance(&mut self, schema: &AnySchema, saved: &AnyState, writes: &[AnyWrite], unknown: Mask) {
         let changes = !writes.is_empty();
         let before = if changes { std::mem::replace(&mut self.possible, vec![vec![]]) } else { vec![] };
         for values in before {
@@ -73,7 +71,7 @@ impl Unsaved {
     }
 
     fn add(&mut self, schema: &AnySchema, state: &AnyState) {
-        let writes: Vec<AnyWrite> = unsaved(schema).filter_map(|at| state.write_of(schema, at)).collect();
+        let writes: Vec<AnyWrite> = unsaved(schema).filter_map(|at| schema.write_of(state, at)).collect();
         if self.possible.len() == MAX_COMBINATIONS {
             self.unknown.extend(writes.iter().map(AnyWrite::channel));
             return;
@@ -98,7 +96,7 @@ pub(crate) fn unsaved(schema: &AnySchema) -> impl Iterator<Item = usize> + '_ {
 fn with(schema: &AnySchema, state: &AnyState, writes: &[AnyWrite]) -> Option<AnyState> {
     let (mut state, mut merge) = (state.clone(), Merge::default());
     for write in writes {
-        state.apply(schema, write.clone(), &mut merge).ok()?;
+        schema.apply(&mut state, write.clone(), &mut merge).ok()?;
     }
     Some(state)
 }

@@ -114,7 +114,7 @@ impl Run {
         comparison: &Comparison,
         unsaved: &mut Unsaved,
     ) -> Result<(), RunError> {
-        let saved = Arc::clone(&self.pos.state);
+        let saved = self.pos.state.clone();
         self.limit();
         (self.step.planned, self.step.open_questions, self.step.has_failed) = (true, None, false);
         self.load_journals(step, &comparison.reader).await?;
@@ -125,7 +125,7 @@ impl Run {
                 Err(stopped) => return stopped.map_or(Ok(()), Err),
             };
             if self.step.tasks.len() > 1 {
-                self.pos.state = Arc::clone(&saved);
+                self.pos.state = saved.clone();
             }
             let lost = step.unsaved_writes(&self.step.tasks[at]);
             if let Some(difference) = compare::results(&self.table, recorded, &now, &lost, self.step.tasks.len() > 1)?
@@ -203,7 +203,7 @@ impl Run {
         &mut self,
         step: &StepRecord,
         recorded: &[Option<Box<Finished>>],
-        (saved, in_doubt): (&Arc<AnyState>, bool),
+        (saved, in_doubt): (&AnyState, bool),
         Evidence { comparison, unsaved }: Evidence<'_>,
     ) -> Result<bool, RunError> {
         let ([task], [Some(recorded)]) = (&self.step.tasks[..], recorded) else { return Ok(false) };
@@ -219,7 +219,7 @@ impl Run {
         }
         for state in unsaved.states(&self.table.schema, saved, None) {
             let mut now = without_routes(done);
-            let seen = with_returned(&Arc::new(self.own_view(0, &state, &now.writes)?), done.returned.clone());
+            let seen = with_returned(&self.own_view(0, &state, &now.writes)?, done.returned.clone());
             now.routing.is_done = self.choose(node, key, &seen, &mut now).is_ok();
             if now.routing.is_done && compare::routes(&self.table, recorded, &now)?.is_none() {
                 self.step.tasks[0].state = TaskState::Done(now);

@@ -154,7 +154,7 @@ impl Walk {
         let settled = if self.states {
             reader.shared(table, &path, slots, &mapping, Reading::Whole).await?
         } else {
-            LoadedChannels::of(slots, Arc::new(table.schema.empty()))
+            LoadedChannels::of(slots, table.schema.empty())
         };
         let unsaved_input = record.control.start.as_ref().map_or(vec![], |start| unsaved(start, &mapping));
         let made = reader.position_over(table, id, record, &mapping, carried, settled).await?;

@@ -80,17 +80,17 @@ impl Run {
         self.reusable.pulls = pulls;
         self.pos.control.clear(&mut applying);
         self.step.router_view = Mutex::default();
-        let state = Arc::make_mut(&mut self.pos.state);
+        let state = &mut self.pos.state;
         if let Err((error, nodes)) = write(&table, state, &mut self.reusable.merge, self.child.delta.as_mut(), tasks) {
             return Err(self.not_written(error, &nodes));
         }
         let unseen = self.child.caller.is_some()
             && !shows(&table, table.channels.output.as_ref(), self.reusable.merge.written(), state);
         if unseen {
-            self.child.last_shown.get_or_insert_with(|| Arc::new(state.clone()));
+            self.child.last_shown.get_or_insert_with(|| state.clone());
         }
         let mut changed = Mask::default();
-        state.end_step(&table.schema, self.reusable.merge.written(), &mut changed);
+        table.schema.end_step(state, self.reusable.merge.written(), &mut changed);
         self.pos.empty_slots(&changed);
         if let Some(delta) = &mut self.child.delta {
             changed.iter().for_each(|channel| delta.forget(channel));
@@ -126,7 +126,7 @@ impl Run {
     /// channels as changed.
     pub(crate) fn end_apply(&mut self, applying: &Applying, changed: &mut Mask) {
         if self.pos.control.end(&self.table.wiring, applying, true) {
-            Arc::make_mut(&mut self.pos.state).finish(&self.table.schema, changed);
+            self.table.schema.finish(&mut self.pos.state, changed);
         }
         self.reusable.merge.written().iter().for_each(|channel| {
             changed.insert(channel);
@@ -220,23 +220,23 @@ impl Run {
     }
 
     /// Returns the state with the results of finished siblings applied.
-    pub(crate) fn live(&self) -> Arc<AnyState> {
+    pub(crate) fn live(&self) -> AnyState {
         let ended: Vec<(u32, &Finished)> = self.ended().collect();
         let done: Vec<&Finished> = ended.iter().map(|(_, done)| *done).collect();
         let Some((mut state, merge)) = merged(&self.table, &self.pos.state, &done) else {
-            return Arc::clone(&self.pos.state);
+            return self.pos.state.clone();
         };
         let mut changed = Mask::default();
-        state.end_step(&self.table.schema, merge.written(), &mut changed);
+        self.table.schema.end_step(&mut state, merge.written(), &mut changed);
         if self.goes_quiet(&ended) {
-            state.finish(&self.table.schema, &mut changed);
+            self.table.schema.finish(&mut state, &mut changed);
         }
-        Arc::new(state)
+        state
     }
 
     /// Fails if the results so far cannot be applied: better before the questions are answered than after.
     pub(crate) fn check_results(&self) -> Result<(), RunError> {
-        let (mut state, mut merge, mut writers) = (AnyState::clone(&self.pos.state), Merge::default(), vec![]);
+        let (mut state, mut merge, mut writers) = (self.pos.state.clone(), Merge::default(), vec![]);
         for (node, done) in self.ended() {
             writers.extend(done.writes.0.iter().map(|write| (write.channel(), node)));
             let writes = done.writes.0.iter().cloned();
@@ -310,6 +310,6 @@ fn write(
 
 /// Returns true if a superstep wrote an output channel that can be read. LangGraph: `updated_channels`.
 pub(crate) fn shows(table: &Table, output: Option<&Mask>, written: &Mask, state: &AnyState) -> bool {
-    let shown = |channel| output.is_none_or(|only| only.contains(channel)) && state.is_set(&table.schema, channel);
+    let shown = |channel| output.is_none_or(|only| only.contains(channel)) && table.schema.is_set(state, channel);
     written.iter().any(shown)
 }

@@ -59,7 +59,7 @@ impl Run {
         if any {
             self.pos.control.clear(&mut applying);
             let (written, mut changed) = (Mask::default(), Mask::default());
-            Arc::make_mut(&mut self.pos.state).end_step(&self.table.schema, &written, &mut changed);
+            self.table.schema.end_step(&mut self.pos.state, &written, &mut changed);
             self.pos.empty_slots(&changed);
         }
         // The input itself triggers a task, so the graph is not idle.
@@ -81,7 +81,7 @@ impl Run {
             if channel.stored() == Stored::Never {
                 continue;
             }
-            if !self.pos.state.is_kept(&self.table.schema, at) {
+            if !self.table.schema.is_kept(&self.pos.state, at) {
                 gone.insert(at); // a state of its own that it kept may have a value there
                 continue;
             }
@@ -152,7 +152,7 @@ impl Run {
     pub(crate) fn apply_command(&mut self, finished: &Finished) -> Result<(), RunError> {
         let table = Arc::clone(&self.table);
         let mut merge = Merge::default();
-        let state = Arc::make_mut(&mut self.pos.state);
+        let state = &mut self.pos.state;
         apply_writes(&table, state, finished.writes.0.iter().cloned(), &mut merge)
             .map_err(|error| named(&table, self.pos.meta.step + 1, error, vec!["the command".into()]))?;
         let control = &mut self.pos.control;

@@ -51,7 +51,7 @@ fn state_key(table: &Table, state: &AnyState, reads: Option<&Mask>, key: &mut Ve
     key.push(0);
     for (at, channel) in table.schema.channels().iter().enumerate() {
         let read = reads.is_none_or(|reads| reads.contains(at));
-        if read && state.is_set(&table.schema, at) {
+        if read && table.schema.is_set(state, at) {
             key.extend(channel.name().as_bytes());
             key.push(0);
             key.extend(table.schema.encode_channel(state, at).ok()?);

@@ -53,7 +53,7 @@ impl Delta {
     pub(crate) fn finish(self, schema: &AnySchema, state: &AnyState) -> AnyWrites {
         let Self { writes, touched } = self;
         let kept = writes.into_iter().filter(|write| !touched.contains(write.channel()));
-        AnyWrites(kept.chain(touched.iter().filter_map(|channel| state.write_of(schema, channel))).collect())
+        AnyWrites(kept.chain(touched.iter().filter_map(|channel| schema.write_of(state, channel))).collect())
     }
 }
 

@@ -35,7 +35,7 @@ impl Emitter<'_> {
     }
 
     /// Returns the output channels of a state.
-    pub(crate) fn shown(&self, state: Arc<AnyState>) -> View {
+    pub(crate) fn shown(&self, state: AnyState) -> View {
         match self.output {
             Some(only) => View::of_part(state, self.table.schema.clone(), only.clone()),
             None => View::of_state(state, self.table.schema.clone()),
@@ -52,8 +52,8 @@ impl Emitter<'_> {
     }
 
     /// Returns the input of a task: its payload, or what its node reads of the state.
-    pub(crate) fn input(&self, task: &Task, state: &Arc<AnyState>) -> View {
-        let (state, table) = (Arc::clone(state), self.table.schema.clone());
+    pub(crate) fn input(&self, task: &Task, state: &AnyState) -> View {
+        let (state, table) = (state.clone(), self.table.schema.clone());
         match (&task.packet, &self.table.row(task.node).reads) {
             (Some(packet), _) => View::of_payload(Arc::clone(&packet.payload)),
             (None, Some(only)) => View::of_part(state, table, only.clone()),
@@ -65,7 +65,7 @@ impl Emitter<'_> {
         &self,
         origin: impl FnOnce() -> EventOrigin,
         task: &Task,
-        state: &Arc<AnyState>,
+        state: &AnyState,
         remaining_steps: i64,
     ) {
         if !self.wants(Mode::Tasks) {
@@ -103,13 +103,13 @@ impl Emitter<'_> {
         step: i64,
         origin: impl FnOnce() -> EventOrigin,
         questions: Vec<Question>,
-        state: &Arc<AnyState>,
+        state: &AnyState,
     ) {
         if questions.is_empty() {
             return;
         }
         self.send(step, EventKind::Interrupt { questions: questions.clone() }).await;
-        self.values(step, || Arc::clone(state), questions.clone()).await;
+        self.values(step, || state.clone(), questions.clone()).await;
         self.ended(origin, None, &AnyWrites::default(), questions).await;
     }
 
@@ -129,7 +129,7 @@ impl Emitter<'_> {
     }
 
     /// Emits a state; `state` is called only if a listener wants it.
-    pub(crate) async fn values(&self, step: i64, state: impl FnOnce() -> Arc<AnyState>, questions: Vec<Question>) {
+    pub(crate) async fn values(&self, step: i64, state: impl FnOnce() -> AnyState, questions: Vec<Question>) {
         if self.wants(Mode::Values) {
             self.send(step, EventKind::Values { values: self.shown(state()), questions }).await;
         }

@@ -148,7 +148,7 @@ fn fresh(
     let input = match begin {
         ChildInput::Input(writes) => writes,
         ChildInput::State(state) => {
-            run.pos.state = Arc::new(state);
+            run.pos.state = state;
             run.child.delta = Some(Delta::default());
             run.input.adopted = true;
             AnyWrites::default()

@@ -49,7 +49,7 @@ impl Run {
         }
         let view = CheckpointView {
             id: self.pos.is_stored().then_some(self.pos.meta.id),
-            values: View::of_state(Arc::clone(&self.pos.state), self.table.schema.clone()),
+            values: View::of_state(self.pos.state.clone(), self.table.schema.clone()),
             next: self.step.tasks.iter().map(|task| self.node_name(task.node).to_string()).collect(),
             tasks: self.step.tasks.iter().map(|task| self.task_view(task)).collect(),
             step: self.pos.meta.step,
@@ -99,7 +99,7 @@ impl Run {
 
     /// Lets the reader take its events, if they share the state: applying results to a shared state copies it.
     pub(crate) async fn let_listener_read(&self) {
-        if self.has_listeners() && Arc::strong_count(&self.pos.state) > 1 {
+        if self.has_listeners() && self.pos.state.is_shared() {
             tokio::task::yield_now().await;
         }
     }
@@ -120,7 +120,7 @@ impl Run {
 
     pub(crate) async fn emit_values(&self) {
         if let Some(emitter) = self.emitter() {
-            emitter.values(self.pos.meta.step, || Arc::clone(&self.pos.state), vec![]).await;
+            emitter.values(self.pos.meta.step, || self.pos.state.clone(), vec![]).await;
         }
     }
 

@@ -117,7 +117,7 @@ impl Run {
         let task = &self.step.tasks[at];
         Job {
             table: Arc::clone(&self.table),
-            state: Arc::clone(&self.pos.state),
+            state: self.pos.state.clone(),
             payload: task.packet.as_ref().map(|packet| Arc::clone(&packet.payload)),
             ctx,
             first_call: task.record.first_call,
@@ -308,7 +308,7 @@ impl Run {
     /// Ends START when input of `update_state` made it one of several tasks.
     fn start_beside(&mut self, at: usize, mut finished: Finished) -> Result<(), RunError> {
         let seen = self.own_view(at, &self.pos.state, &finished.writes)?;
-        let seen = with_returned(&Arc::new(seen), finished.returned.take());
+        let seen = with_returned(&seen, finished.returned.take());
         self.choose(START_NODE, START_KEY, &seen, &mut finished)?;
         self.done(at, Box::new(finished), None)
     }

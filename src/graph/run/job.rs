@@ -10,7 +10,7 @@ use crate::graph::state::{AnyState, Boxed, Payload};
 
 pub(crate) struct Job {
     pub table: Arc<Table>,
-    pub state: Arc<AnyState>,
+    pub state: AnyState,
     pub payload: Option<Arc<dyn Payload>>,
     pub ctx: Arc<TaskCtx>,
     /// First subgraph call of the last attempt in an earlier run.

@@ -48,7 +48,7 @@ pub(crate) type Guarded = panics::Caught<dyn Future<Output = AnyEnded> + Send>;
 pub(crate) fn start(
     table: &Table,
     node: u32,
-    state: &Arc<AnyState>,
+    state: &AnyState,
     payload: Option<&Arc<dyn Payload>>,
     ctx: Arc<TaskCtx>,
 ) -> Guarded {
@@ -160,7 +160,7 @@ async fn perform(mut job: Job) -> Performed {
     let answered = performed.ctx.answered();
     let ctx = performed.ctx.retried(performed.attempts, Some(&row.handler), None);
     let failure = Failure { node: Arc::clone(&row.name), error: Arc::clone(&error) };
-    let (state, inner) = (Arc::clone(&job.state), Arc::clone(&ctx));
+    let (state, inner) = (job.state.clone(), Arc::clone(&ctx));
     let span = if ctx.shared.events.traced { trace::task_span(&ctx) } else { Span::none() };
     let ended = Guarded::new(Box::pin(async move { handler(&state, failure, inner).await }.instrument(span))).await;
     let failures = performed.failures;

@@ -111,7 +111,7 @@ pub(crate) struct ChildState {
     /// The changes of a subgraph over its parent's state.
     pub delta: Option<Delta>,
     /// The last state that wrote an output channel, once later supersteps did not; returned to the caller.
-    pub last_shown: Option<Arc<AnyState>>,
+    pub last_shown: Option<AnyState>,
     /// Set once a superstep wrote an output channel.
     pub has_shown: bool,
 }

@@ -4,6 +4,7 @@
 
 use std::any::Any;
 use std::fmt;
+use std::ops::Deref;
 use std::sync::Arc;
 
 use serde_json::{Map, Value};
@@ -44,11 +45,14 @@ trait WriteObject: Any + Send + Sync {
     fn overwrites(&self) -> bool;
 }
 
-trait SchemaObject: Send + Sync {
+/// The operations on the states and writes of one type.
+pub(crate) trait SchemaObject: Send + Sync {
     fn schema(&self) -> &(dyn Any + Send + Sync);
     fn channels(&self) -> &[Channel];
+    /// Returns true if the channels are defined by data at run time.
     fn is_data_defined(&self) -> bool;
     fn removed(&self) -> Vec<&str>;
+    /// Returns the state before the first write.
     fn empty(&self) -> AnyState;
     fn apply(&self, state: &mut AnyState, write: AnyWrite, merge: &mut Merge) -> Result<(), ApplyError>;
     fn end_step(&self, state: &mut AnyState, written: &Mask, changed: &mut Mask);
@@ -65,8 +69,11 @@ trait SchemaObject: Send + Sync {
     fn take_list(&self, state: &mut AnyState, channel: usize, parts: &[Vec<u8>]) -> Result<(), Misread>;
     fn canon_write(&self, write: &AnyWrite) -> Result<Canon, ValueError>;
     fn canon_channel(&self, state: &AnyState, channel: usize) -> Result<Canon, ValueError>;
+    /// Returns a write for readers.
     fn write_json(&self, write: &AnyWrite) -> Result<Value, serde_json::Error>;
+    /// Returns the value of a channel for readers.
     fn channel_json(&self, state: &AnyState, channel: usize) -> Result<Value, serde_json::Error>;
+    /// Returns writes as `Writes` of the state's type.
     fn typed_writes(&self, writes: &AnyWrites) -> Box<dyn Any + Send + Sync>;
 }
 
@@ -117,13 +124,18 @@ impl AnyState {
         self.any().downcast_ref()
     }
 
+    /// Returns true if there are other copies of it.
+    pub(crate) fn is_shared(&self) -> bool {
+        Arc::strong_count(&self.0) > 1
+    }
+
     /// Returns the state as a value of its type.
     pub(crate) fn any(&self) -> &(dyn Any + Send + Sync) {
         &*self.0
     }
 
     fn own(&mut self) -> Option<&mut dyn StateObject> {
-        if Arc::strong_count(&self.0) > 1 {
+        if self.is_shared() {
             self.0 = self.0.copy();
         }
         Arc::get_mut(&mut self.0)
@@ -147,44 +159,6 @@ impl AnyState {
         if let Some(own) = self.own() {
             own.note_returned(returned);
         }
-    }
-
-    pub(crate) fn apply(&mut self, schema: &AnySchema, write: AnyWrite, merge: &mut Merge) -> Result<(), ApplyError> {
-        schema.0.apply(self, write, merge)
-    }
-
-    pub(crate) fn end_step(&mut self, schema: &AnySchema, written: &Mask, changed: &mut Mask) {
-        schema.0.end_step(self, written, changed);
-    }
-
-    pub(crate) fn finish(&mut self, schema: &AnySchema, changed: &mut Mask) {
-        schema.0.finish(self, changed);
-    }
-
-    pub(crate) fn is_set(&self, schema: &AnySchema, channel: usize) -> bool {
-        schema.0.is_set(self, channel)
-    }
-
-    pub(crate) fn is_kept(&self, schema: &AnySchema, channel: usize) -> bool {
-        schema.0.is_kept(self, channel)
-    }
-
-    pub(crate) fn write_of(&self, schema: &AnySchema, channel: usize) -> Option<AnyWrite> {
-        schema.0.write_of(self, channel)
-    }
-
-    pub(crate) fn reset(&mut self, schema: &AnySchema, channels: &Mask, from: &Self) -> bool {
-        schema.0.reset(self, channels, from)
-    }
-
-    pub(crate) fn reset_without(
-        &mut self,
-        schema: &AnySchema,
-        channel: usize,
-        from: &Self,
-        appended: &[AnyWrite],
-    ) -> bool {
-        schema.0.reset_without(self, channel, from, appended)
     }
 }
 
@@ -256,66 +230,13 @@ impl AnySchema {
     pub(crate) fn of_type<T: 'static>(&self) -> &T {
         self.0.schema().downcast_ref().unwrap_or_else(|| other_type())
     }
+}
 
-    pub(crate) fn channels(&self) -> &[Channel] {
-        self.0.channels()
-    }
+impl Deref for AnySchema {
+    type Target = dyn SchemaObject;
 
-    /// Returns true if the channels are defined by data at run time.
-    pub(crate) fn is_data_defined(&self) -> bool {
-        self.0.is_data_defined()
-    }
-
-    pub(crate) fn removed(&self) -> Vec<&str> {
-        self.0.removed()
-    }
-
-    /// Returns the state before the first write.
-    pub(crate) fn empty(&self) -> AnyState {
-        self.0.empty()
-    }
-
-    pub(crate) fn encode_write(&self, write: &AnyWrite) -> Result<Vec<u8>, ValueError> {
-        self.0.encode_write(write)
-    }
-
-    pub(crate) fn encode_channel(&self, state: &AnyState, channel: usize) -> Result<Vec<u8>, ValueError> {
-        self.0.encode_channel(state, channel)
-    }
-
-    pub(crate) fn decode_write(&self, channel: usize, overwrite: bool, bytes: &[u8]) -> Result<AnyWrite, Misread> {
-        self.0.decode_write(channel, overwrite, bytes)
-    }
-
-    pub(crate) fn decode_channel(&self, state: &mut AnyState, channel: usize, bytes: &[u8]) -> Result<(), Misread> {
-        self.0.decode_channel(state, channel, bytes)
-    }
-
-    pub(crate) fn take_list(&self, state: &mut AnyState, channel: usize, parts: &[Vec<u8>]) -> Result<(), Misread> {
-        self.0.take_list(state, channel, parts)
-    }
-
-    pub(crate) fn canon_write(&self, write: &AnyWrite) -> Result<Canon, ValueError> {
-        self.0.canon_write(write)
-    }
-
-    pub(crate) fn canon_channel(&self, state: &AnyState, channel: usize) -> Result<Canon, ValueError> {
-        self.0.canon_channel(state, channel)
-    }
-
-    /// Returns a write for readers.
-    pub(crate) fn write_json(&self, write: &AnyWrite) -> Result<Value, serde_json::Error> {
-        self.0.write_json(write)
-    }
-
-    /// Returns the value of a channel for readers.
-    pub(crate) fn channel_json(&self, state: &AnyState, channel: usize) -> Result<Value, serde_json::Error> {
-        self.0.channel_json(state, channel)
-    }
-
-    /// Returns writes as `Writes` of the state's type.
-    pub(crate) fn typed_writes(&self, writes: &AnyWrites) -> Box<dyn Any + Send + Sync> {
-        self.0.typed_writes(writes)
+    fn deref(&self) -> &Self::Target {
+        &*self.0
     }
 }
 
@@ -371,7 +292,7 @@ impl<S: State> SchemaObject for SchemaOf<S> {
     }
 
     fn reset_without(&self, state: &mut AnyState, channel: usize, from: &AnyState, appended: &[AnyWrite]) -> bool {
-        let appended: Vec<S::Write> = appended.iter().map(|write| write.of_type::<S>().clone()).collect();
+        let appended: Vec<&S::Write> = appended.iter().map(AnyWrite::of_type::<S>).collect();
         state.own_typed::<S>().reset_without(channel, from.of_type(), &appended)
     }
 

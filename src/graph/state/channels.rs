@@ -140,7 +140,7 @@ pub trait State: Clone + Send + Sync + Sized + 'static {
     /// Sets a list to that of another state without the items that these last writes appended. Returns false if the
     /// channel is no such list.
     #[doc(hidden)]
-    fn reset_without(&mut self, _channel: usize, _from: &Self, _appended: &[Self::Write]) -> bool {
+    fn reset_without(&mut self, _channel: usize, _from: &Self, _appended: &[&Self::Write]) -> bool {
         false
     }
 

@@ -123,7 +123,7 @@ where
 {
     fn run(&self, state: Arc<S>, ctx: Ctx<C>) -> Boxed<'static, Ended<S, N>> {
         let ended = Node::<S, N, C>::begin(self, state, ctx);
-        Box::pin(async move { Ok(Command::update(ended.await?.writes.typed::<S>())) })
+        Box::pin(async move { ended.await.map(Command::of) })
     }
 
     fn begin(&self, state: Arc<S>, ctx: Ctx<C>) -> Boxed<'static, AnyEnded> {
@@ -186,7 +186,7 @@ impl<C: Send + Sync + 'static> Ctx<C> {
         let input = AnyWrites::from(input.into_writes());
         let begin = Box::new(|| ChildInput::Input(input));
         let left = run_child(&child.core, begin, StateMode::Own, &self.0).await?;
-        Ok(Arc::unwrap_or_clone(left.state).into_typed())
+        Ok(left.state.into_typed())
     }
 
     /// Runs a graph as [`call`](Self::call) does; none if no superstep wrote an output channel. LangGraph: what `invoke`
@@ -202,7 +202,7 @@ impl<C: Send + Sync + 'static> Ctx<C> {
         let input = AnyWrites::from(input.into_writes());
         let begin = Box::new(|| ChildInput::Input(input));
         let left = run_child(&child.core, begin, StateMode::Own, &self.0).await?;
-        Ok(left.shown.then(|| Arc::unwrap_or_clone(left.state).into_typed()))
+        Ok(left.shown.then(|| left.state.into_typed()))
     }
 }
 

@@ -24,40 +24,22 @@ pub(crate) struct Packet {
 }
 
 /// START waits with this input.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub(crate) struct Start {
     pub writes: AnyWrites,
     pub stored: StoredWrites,
 }
 
-impl Clone for Start {
-    fn clone(&self) -> Self {
-        Self { writes: self.writes.clone(), stored: self.stored.clone() }
-    }
-}
-
 /// A checkpoint in memory.
+#[derive(Clone)]
 pub(crate) struct Position {
     pub meta: CheckpointInfo,
-    pub state: Arc<AnyState>,
+    pub state: AnyState,
     pub control: Control<Packet>,
     pub start: Option<Start>,
     pub channels: StoredChannels,
     /// The newest checkpoint of each subgraph with state of its own, by name.
     pub children: Vec<(String, CheckpointId)>,
-}
-
-impl Clone for Position {
-    fn clone(&self) -> Self {
-        Self {
-            meta: self.meta.clone(),
-            state: Arc::clone(&self.state),
-            control: self.control.clone(),
-            start: self.start.clone(),
-            channels: StoredChannels { freed: vec![], ..self.channels.clone() },
-            children: self.children.clone(),
-        }
-    }
 }
 
 /// The channels' values in the store.
@@ -155,7 +137,7 @@ impl Position {
                 created_at: 0,
                 metadata: vec![],
             },
-            state: Arc::new(state),
+            state,
             control: Control::default(),
             start: None,
             channels: StoredChannels::empty(table.schema.channels().len()),
@@ -280,7 +262,7 @@ impl Position {
         let channels = table.schema.channels();
         for at in changed.iter() {
             let stored = channels[at].stored();
-            let set = self.state.is_kept(&table.schema, at);
+            let set = table.schema.is_kept(&self.state, at);
             let full = match stored {
                 Stored::Never => continue,
                 _ if !set => {
@@ -337,7 +319,7 @@ pub(crate) fn apply_writes(
     let applied = caught(|| {
         writes.into_iter().try_for_each(|write| {
             channel = write.channel();
-            state.apply(&table.schema, write, merge)
+            table.schema.apply(state, write, merge)
         })
     });
     applied.unwrap_or_else(|panic| {
@@ -347,11 +329,11 @@ pub(crate) fn apply_writes(
 }
 
 /// The state after the writes of these results; none without results, or if they cannot be applied.
-pub(crate) fn merged(table: &Table, state: &Arc<AnyState>, done: &[&Finished]) -> Option<(AnyState, Merge)> {
+pub(crate) fn merged(table: &Table, state: &AnyState, done: &[&Finished]) -> Option<(AnyState, Merge)> {
     if done.is_empty() {
         return None;
     }
-    let (mut merged, mut merge) = (AnyState::clone(state), Merge::default());
+    let (mut merged, mut merge) = (state.clone(), Merge::default());
     let writes = done.iter().flat_map(|done| done.writes.0.iter().cloned());
     apply_writes(table, &mut merged, writes, &mut merge).ok()?;
     Some((merged, merge))
@@ -368,16 +350,16 @@ pub(crate) fn fresh_read(table: &Table, state: &AnyState, writes: &AnyWrites) ->
 pub(super) fn apply_alone(table: &Table, state: &mut AnyState, writes: &AnyWrites) -> Result<Mask, ApplyError> {
     let (mut merge, mut changed) = (Merge::default(), Mask::default());
     apply_writes(table, state, writes.0.iter().cloned(), &mut merge)?;
-    state.end_step(&table.schema, merge.written(), &mut changed);
+    table.schema.end_step(state, merge.written(), &mut changed);
     changed.extend(merge.written().iter());
     Ok(changed)
 }
 
 /// The state as routers after a node see it, which has returned this.
-pub(crate) fn with_returned(state: &Arc<AnyState>, returned: Option<Arc<Map<String, JsonValue>>>) -> Arc<AnyState> {
-    let mut seen = Arc::clone(state);
+pub(crate) fn with_returned(state: &AnyState, returned: Option<Arc<Map<String, JsonValue>>>) -> AnyState {
+    let mut seen = state.clone();
     if let Some(returned) = returned {
-        Arc::make_mut(&mut seen).note_returned(returned);
+        seen.note_returned(returned);
     }
     seen
 }

@@ -31,7 +31,7 @@ impl RouterView {
             seen.note_returned(returned);
         }
         let read = read(&seen);
-        seen.reset(&table.schema, &changed, state);
+        table.schema.reset(&mut seen, &changed, state);
         self.0 = Some(seen);
         Ok(read)
     }

@@ -1,6 +1,8 @@
-//! Where the writes of a task are stored. Knows no store.
+//! The records of a task's writes. Knows no store.
 
+use super::log_tail::is_chunked;
 use crate::checkpoint::WriteRecord;
+use crate::graph::state::Stored;
 
 /// The rows of a task's writes.
 #[derive(Clone, Debug, Default)]
@@ -18,7 +20,12 @@ impl StoredWrites {
         Self { rows: Vec::with_capacity(rows), sizes: Vec::with_capacity(rows), chunked: vec![] }
     }
 
-    pub(crate) fn push(&mut self, row: WriteRecord, size: u64) {
+    /// Adds the row of a write to a channel that is stored in this way.
+    pub(crate) fn push(&mut self, row: WriteRecord, stored: Stored, bytes: &[u8]) {
+        let size = bytes.len() as u64;
+        if is_chunked(stored, row.overwrite, size) {
+            self.chunked.extend_from_slice(bytes);
+        }
         self.rows.push(row);
         self.sizes.push(size);
     }

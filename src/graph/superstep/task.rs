@@ -239,7 +239,7 @@ impl Resolve<'_> {
 
     fn known(&self, node: &Name) -> Result<u32, RunError> {
         let unknown = || RunError::UnknownTarget { from: Arc::clone(self.from), to: node.as_str().to_owned() };
-        self.table.at(node).ok_or_else(unknown)
+        self.table.named(node.as_str()).ok_or_else(unknown)
     }
 
     fn allowed(&self, node: u32, only: Option<&[u32]>) -> Result<(), RunError> {

@@ -36,7 +36,7 @@ impl Position {
             self.channels.moved.insert(at);
             self.channels.tails.remove(&at);
             self.channels.slots[at] = Slot::Absent;
-            if !self.state.is_kept(&table.schema, at) {
+            if !table.schema.is_kept(&self.state, at) {
                 continue;
             }
             let row = RowId { checkpoint: self.meta.id, task: RowId::WHOLE, slot: at as u32 };

@@ -7,15 +7,13 @@ use serde_json::{Map, Value};
 
 use crate::checkpoint::CheckpointId;
 use crate::graph::node::{Name, NodeId};
-use crate::graph::state::{AnyWrites, IntoWrites, State, Writes};
+use crate::graph::state::{AnyWrites, IntoWrites, State};
 
 /// One update of [`Thread::bulk_update`](crate::graph::Thread::bulk_update).
 #[must_use]
 pub struct StateUpdate<S: State, N> {
-    pub(crate) values: Option<Writes<S>>,
-    pub(crate) by: By,
-    pub(crate) returned: Option<Arc<Map<String, Value>>>,
-    node_ids: PhantomData<fn(N)>,
+    update: AnyUpdate,
+    types: PhantomData<fn(S, N)>,
 }
 
 pub(crate) enum By {
@@ -36,20 +34,24 @@ pub(crate) struct AnyUpdate {
 
 impl<S: State, N> From<StateUpdate<S, N>> for AnyUpdate {
     fn from(update: StateUpdate<S, N>) -> Self {
-        Self { values: update.values.map(AnyWrites::from), by: update.by, returned: update.returned }
+        update.update
     }
 }
 
 impl<S: State, N> std::fmt::Debug for StateUpdate<S, N> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("StateUpdate").field("values", &self.values).finish_non_exhaustive()
+        f.debug_struct("StateUpdate").field("values", &self.update.values).finish_non_exhaustive()
     }
 }
 
 impl<S: State, N> StateUpdate<S, N> {
+    fn of(values: Option<AnyWrites>, by: By) -> Self {
+        Self { update: AnyUpdate { values, by, returned: None }, types: PhantomData }
+    }
+
     /// Returns an update attributed to the node that ran last.
     pub fn new(values: impl IntoWrites<S>) -> Self {
-        Self { values: Some(values.into_writes()), by: By::Inferred, returned: None, node_ids: PhantomData }
+        Self::of(Some(values.into_writes().into()), By::Inferred)
     }
 
     /// Attributes it to a node: the node's routers choose and its edges fire.
@@ -57,37 +59,37 @@ impl<S: State, N> StateUpdate<S, N> {
     where
         N: NodeId,
     {
-        self.by = By::Node(node.to_name());
+        self.update.by = By::Node(node.to_name());
         self
     }
 
     /// Attributes it to START.
     pub fn as_start(mut self) -> Self {
-        self.by = By::Start;
+        self.update.by = By::Start;
         self
     }
 
     /// Makes it new input, which the next run starts with.
     pub fn as_input(mut self) -> Self {
-        self.by = By::Input;
+        self.update.by = By::Input;
         self
     }
 
     /// Adds the object that the node is taken to have returned, as
     /// [`Command::returning`](crate::graph::Command::returning).
     pub fn returning(mut self, returned: Map<String, Value>) -> Self {
-        self.returned = Some(Arc::new(returned));
+        self.update.returned = Some(Arc::new(returned));
         self
     }
 
     /// Drops what is unfinished; results of finished parallel tasks are kept. LangGraph: `update_state(None, END)`.
     pub fn clear() -> Self {
-        Self { values: None, by: By::End, returned: None, node_ids: PhantomData }
+        Self::of(None, By::End)
     }
 
     /// Copies the checkpoint as a new branch beside it. LangGraph: `as_node="__copy__"`.
     pub fn copy() -> Self {
-        Self { values: None, by: By::Copy, returned: None, node_ids: PhantomData }
+        Self::of(None, By::Copy)
     }
 }
 

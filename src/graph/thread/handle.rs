@@ -48,6 +48,7 @@ pub struct Thread<S: State, N, C = ()> {
 }
 
 /// A thread handle without its types. What a program calls of it returns a boxed future, so that it is compiled here.
+#[derive(Clone)]
 #[must_use]
 pub(crate) struct ThreadCore {
     pub graph: GraphCore,
@@ -92,22 +93,6 @@ pub(crate) struct ThreadEnvironment {
 
 /// Position at the end of the last run, with the thread's head at that time.
 type LastEnd = Arc<Mutex<Option<(Head, Position)>>>;
-
-impl Clone for ThreadCore {
-    fn clone(&self) -> Self {
-        Self {
-            graph: self.graph.clone(),
-            id: self.id.clone(),
-            context: Arc::clone(&self.context),
-            scope: self.scope.clone(),
-            last_end: Arc::clone(&self.last_end),
-            settings: self.settings.clone(),
-            cancellation: self.cancellation.clone(),
-            environment: self.environment.clone(),
-            ..*self
-        }
-    }
-}
 
 impl<S: State, N: NodeId, C> Clone for Thread<S, N, C> {
     fn clone(&self) -> Self {

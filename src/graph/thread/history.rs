@@ -39,7 +39,7 @@ pub(crate) struct Checkpoints {
     pub namespace: Option<String>,
 }
 
-type AnySnapshot = Snapshot<Arc<AnyState>>;
+type AnySnapshot = Snapshot<AnyState>;
 
 /// One step of the stream: a snapshot, or what was scanned.
 type Turn = Result<Fetch, RunError>;

@@ -141,7 +141,7 @@ impl LostTask {
         Ok(TaskSnapshot {
             id: task_id(pos.meta.id, key),
             name: node,
-            input: View::of_state(Arc::clone(&pos.state), table.schema.clone()),
+            input: View::of_state(pos.state.clone(), table.schema.clone()),
             questions: reader.questions(table, &record).await?,
             error: record.error,
             result: None,

@@ -187,9 +187,9 @@ impl Run {
     pub(crate) fn outcome(mut self, exit: Exit) -> Outcome<AnyState> {
         let questions: Vec<Question> = self.step.tasks.iter().flat_map(Task::asks).cloned().collect();
         match exit {
-            Exit::Finished => Outcome::Finished(self.pos.state),
+            Exit::Finished => Outcome::Finished(Arc::new(self.pos.state)),
             Exit::Interrupted if !questions.is_empty() => {
-                Outcome::Interrupted(Questions { questions, state: self.live() })
+                Outcome::Interrupted(Questions { questions, state: Arc::new(self.live()) })
             }
             Exit::Waiting(until) => Outcome::Waiting { until: system_time(until), rest: self.rest() },
             Exit::Awaiting(until) => {
@@ -207,6 +207,6 @@ impl Run {
         self.plan();
         let open = self.step.tasks.iter().filter(|task| !task.is_done() && task.node != START_NODE);
         let next = open.map(|task| self.node_name(task.node).to_string()).collect();
-        Rest { state: self.live(), next }
+        Rest { state: Arc::new(self.live()), next }
     }
 }

@@ -191,15 +191,15 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
 }
 
 impl ThreadCore {
-    pub(crate) fn state(&self) -> Boxed<'_, Result<Option<Snapshot<Arc<AnyState>>>, RunError>> {
+    pub(crate) fn state(&self) -> Boxed<'_, Result<Option<Snapshot<AnyState>>, RunError>> {
         Box::pin(async move { catch_panics("reading a thread", self.snapshot(false)).await })
     }
 
-    pub(crate) fn state_deep(&self) -> Boxed<'_, Result<Option<Snapshot<Arc<AnyState>>>, RunError>> {
+    pub(crate) fn state_deep(&self) -> Boxed<'_, Result<Option<Snapshot<AnyState>>, RunError>> {
         Box::pin(async move { catch_panics("reading a thread", self.snapshot(true)).await })
     }
 
-    async fn snapshot(&self, deep: bool) -> Result<Option<Snapshot<Arc<AnyState>>>, RunError> {
+    async fn snapshot(&self, deep: bool) -> Result<Option<Snapshot<AnyState>>, RunError> {
         let (reader, head) = self.reader("reading a thread").await?;
         self.check_at(&reader).await?;
         let newest = self.newest(&reader, head).await?.map(|(id, _)| id);
@@ -291,7 +291,7 @@ impl ThreadCore {
         reader.commanded(table, &mut pos, &path, &mut records, &mapping).await?;
         let mut tasks = planned(table, &pos);
         reader.restore(table, &path, &mut tasks, records, &mapping).await?;
-        let (mut state, mut merge) = (AnyState::clone(&pos.state), Merge::default());
+        let (mut state, mut merge) = (pos.state.clone(), Merge::default());
         let mut writers: Vec<(usize, u32)> = vec![];
         for task in tasks {
             let TaskState::Done(done) = task.state else { return Ok(None) };
@@ -302,7 +302,7 @@ impl ThreadCore {
                 return Ok(Some(named(table, pos.meta.step + 1, error, nodes).to_string()));
             }
         }
-        pos.state = Arc::new(state);
+        pos.state = state;
         let encoded = pos.encode_reduced(table, merge.written(), id, &mut vec![]);
         Ok(encoded.err().map(|error| error.to_string()))
     }

@@ -1,71 +1,67 @@
 //! The request of a run: new input, a resume, answers, a command.
 
+use std::marker::PhantomData;
 use std::sync::Arc;
 
 use serde_json::{Map, Value};
 
 use crate::graph::interrupt::{Answer, Interrupt};
 use crate::graph::node::{AnyCommand, Command, NodeId};
-use crate::graph::state::{AnyWrites, IntoWrites, State, Writes};
+use crate::graph::state::{AnyWrites, IntoWrites, State};
 
 /// The input of a run.
 #[must_use]
 pub struct Request<S: State, N> {
-    pub(crate) kind: Kind<S, N>,
-    pub(crate) given: Option<Arc<Map<String, Value>>>,
-}
-
-pub(crate) enum Kind<S: State, N> {
-    Input(Writes<S>),
-    Go { answers: Vec<Answer>, command: Option<Command<S, N>> },
-}
-
-impl<S: State, N> std::fmt::Debug for Request<S, N> {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match &self.kind {
-            Kind::Input(writes) => f.debug_tuple("Input").field(writes).finish(),
-            Kind::Go { answers, .. } => f.debug_tuple("Go").field(answers).finish(),
-        }
-    }
+    request: AnyRequest,
+    types: PhantomData<fn(S, N)>,
 }
 
 /// A request without the types of its state and node ids.
 pub(crate) struct AnyRequest {
-    pub kind: AnyKind,
+    pub kind: Kind,
     pub given: Option<Arc<Map<String, Value>>>,
 }
 
-pub(crate) enum AnyKind {
+pub(crate) enum Kind {
     Input(AnyWrites),
     Go { answers: Vec<Answer>, command: Option<AnyCommand> },
 }
 
 impl AnyRequest {
     pub(crate) fn proceed() -> Self {
-        Self { kind: AnyKind::Go { answers: vec![], command: None }, given: None }
+        Self { kind: Kind::Go { answers: vec![], command: None }, given: None }
     }
 }
 
-impl<S: State, N: NodeId> From<Request<S, N>> for AnyRequest {
+impl<S: State, N> From<Request<S, N>> for AnyRequest {
     fn from(request: Request<S, N>) -> Self {
-        let kind = match request.kind {
-            Kind::Input(writes) => AnyKind::Input(writes.into()),
-            Kind::Go { answers, command } => AnyKind::Go { answers, command: command.map(AnyCommand::from) },
-        };
-        Self { kind, given: request.given }
+        request.request
+    }
+}
+
+impl<S: State, N> std::fmt::Debug for Request<S, N> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match &self.request.kind {
+            Kind::Input(writes) => f.debug_tuple("Input").field(writes).finish(),
+            Kind::Go { answers, .. } => f.debug_tuple("Go").field(answers).finish(),
+        }
     }
 }
 
 impl<S: State, N> Request<S, N> {
+    fn of(kind: Kind) -> Self {
+        Self { request: AnyRequest { kind, given: None }, types: PhantomData }
+    }
+
     /// Starts at START with new input. LangGraph: `invoke(input)`.
     pub fn input(input: impl IntoWrites<S>) -> Self {
-        Self { kind: Kind::Input(input.into_writes()), given: None }
+        Self::of(Kind::Input(input.into_writes().into()))
     }
 
     /// Adds the input as JSON for the routers after START in a data-defined graph, which read it beneath the state,
     /// including keys that are no channels. It is not stored.
     pub fn given(mut self, input: Map<String, Value>) -> Self {
-        self.given = Some(Arc::new(input));
+        self.request.given = Some(Arc::new(input));
         self
     }
 
@@ -76,7 +72,7 @@ impl<S: State, N> Request<S, N> {
 
     /// Answers pending questions and resumes. LangGraph: `Command(resume=…)`.
     pub fn answers(answers: impl IntoIterator<Item = Answer>) -> Self {
-        Self { kind: Kind::Go { answers: answers.into_iter().collect(), command: None }, given: None }
+        Self::of(Kind::Go { answers: answers.into_iter().collect(), command: None })
     }
 
     /// Answers the one pending question of this type and resumes.
@@ -86,14 +82,20 @@ impl<S: State, N> Request<S, N> {
 
     /// Applies an update and starts nodes, in addition to the pending tasks. LangGraph: `invoke(Command(update=…,
     /// goto=…))`.
-    pub fn command(command: Command<S, N>) -> Self {
-        Self { kind: Kind::Go { answers: vec![], command: Some(command) }, given: None }
+    pub fn command(command: Command<S, N>) -> Self
+    where
+        N: NodeId,
+    {
+        Self::of(Kind::Go { answers: vec![], command: Some(command.into()) })
     }
 
     /// Adds a command to a request with answers.
-    pub fn and(mut self, command: Command<S, N>) -> Self {
-        if let Kind::Go { command: slot, .. } = &mut self.kind {
-            *slot = Some(command);
+    pub fn and(mut self, command: Command<S, N>) -> Self
+    where
+        N: NodeId,
+    {
+        if let Kind::Go { command: slot, .. } = &mut self.request.kind {
+            *slot = Some(command.into());
         }
         self
     }

@@ -10,7 +10,7 @@ use crate::graph::interrupt::{AwaitedSignal, SignalId};
 use crate::graph::records::mailbox::pending_signals;
 use crate::graph::records::{PendingSignal, Reader, Tasks, clock};
 use crate::graph::state::AnyState;
-use crate::graph::view::StateSnapshot;
+use crate::graph::view::Snapshot;
 
 /// Waits of a checkpoint's tasks, none of which can run.
 #[derive(Debug)]
@@ -91,7 +91,7 @@ impl ThreadCore {
         &self,
         reader: &Reader,
         id: CheckpointId,
-        snapshot: &StateSnapshot<AnyState>,
+        snapshot: &Snapshot<AnyState>,
     ) -> Result<Option<Resting>, RunError> {
         let now = self.environment.host.now();
         let waiting = snapshot.tasks.iter().filter(|task| task.wake.is_some() || !task.awaits.is_empty());

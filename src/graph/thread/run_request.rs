@@ -7,7 +7,7 @@ use tracing::Instrument;
 use super::carry;
 use super::handle::ThreadCore;
 use super::outcome::Outcome;
-use super::request::{AnyKind, AnyRequest};
+use super::request::{AnyRequest, Kind};
 use super::snapshot::add_command;
 use super::trace::ended;
 use super::unfinished::{counted, unfinished};
@@ -101,16 +101,16 @@ impl ThreadCore {
         if exit != Exit::Finished {
             return Ok((*run).outcome(exit));
         }
-        let state = Arc::clone(&run.pos.state);
+        let state = run.pos.state.clone();
         self.keep_last_end(*run);
-        Ok(Outcome::Finished(state))
+        Ok(Outcome::Finished(Arc::new(state)))
     }
 
     /// Loads the thread as a run, with the request applied to it.
     async fn prepared(&self, request: AnyRequest, shared: Arc<Shared>) -> Result<Box<Run>, RunError> {
         let writes = match request.kind {
-            AnyKind::Input(writes) => writes,
-            AnyKind::Go { answers, command } => {
+            Kind::Input(writes) => writes,
+            Kind::Go { answers, command } => {
                 return Box::pin(self.resumed(shared, answers, command)).await.map(Box::new);
             }
         };

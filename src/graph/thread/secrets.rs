@@ -9,11 +9,11 @@ use crate::graph::view::untyped::channel_json;
 
 impl Secrets {
     /// Returns the secret values of a state, and of a task's writes.
-    pub(crate) fn of(table: &Arc<Table>, state: &Arc<AnyState>, written: Vec<AnyWrite>) -> Self {
+    pub(crate) fn of(table: &Arc<Table>, state: &AnyState, written: Vec<AnyWrite>) -> Self {
         if !table.schema.channels().iter().any(|channel| channel.is_secret()) {
             return Self::default();
         }
-        let (table, state) = (Arc::clone(table), Arc::clone(state));
+        let (table, state) = (Arc::clone(table), state.clone());
         Self(vec![Arc::new(move || {
             let channels = table.schema.channels();
             let secret = |at: &usize| channels[*at].is_secret();

@@ -24,10 +24,10 @@ impl<S: State> Snapshot<Arc<S>> {
     }
 }
 
-impl Snapshot<Arc<AnyState>> {
+impl Snapshot<AnyState> {
     /// Returns the snapshot with the type of the state.
     pub(crate) fn typed<S: State>(self) -> Snapshot<Arc<S>> {
-        self.map(|state| Arc::unwrap_or_clone(state).into_typed())
+        self.map(|state| state.into_typed())
     }
 
     /// Reads a checkpoint.
@@ -62,8 +62,7 @@ impl Snapshot<Arc<AnyState>> {
         reader.restore(table, &path, &mut tasks, records, &mapping).await?;
         reader.restore_effects(id, &path, &mut tasks, &mapping).await?;
         let done: Vec<&Finished> = tasks.iter().filter_map(result).collect();
-        let values =
-            if live && !done.is_empty() { with_results(table, &pos.state, &done) } else { Arc::clone(&pos.state) };
+        let values = if live && !done.is_empty() { with_results(table, &pos.state, &done) } else { pos.state.clone() };
         let next = tasks.iter().filter(|task| !live || !task.is_done());
         let next = next
             .map(|task| table.node_name(task.node).to_string())
@@ -127,9 +126,9 @@ impl Reader {
 
 /// Applies a command to the position of the checkpoint at which it is stored.
 pub(crate) fn add_command(table: &Table, pos: &mut Position, command: &Finished) {
-    let mut state = AnyState::clone(&pos.state);
+    let mut state = pos.state.clone();
     if apply_writes(table, &mut state, command.writes.0.iter().cloned(), &mut Merge::default()).is_ok() {
-        pos.state = Arc::new(state);
+        pos.state = state;
     }
     let control: &mut Control<Packet> = &mut pos.control;
     let mut applying = control.begin(&table.wiring, &[]);
@@ -140,12 +139,12 @@ pub(crate) fn add_command(table: &Table, pos: &mut Position, command: &Finished)
 
 /// Returns the state with results that no checkpoint holds yet, as a reader sees it: without values that live for one
 /// superstep, with those that become visible at the end of the run. The state itself if they cannot be applied (V3).
-pub(crate) fn with_results(table: &Table, state: &Arc<AnyState>, done: &[&Finished]) -> Arc<AnyState> {
-    let Some((mut merged, _)) = merged(table, state, done) else { return Arc::clone(state) };
+pub(crate) fn with_results(table: &Table, state: &AnyState, done: &[&Finished]) -> AnyState {
+    let Some((mut merged, _)) = merged(table, state, done) else { return state.clone() };
     let mut changed = Mask::default();
-    merged.end_step(&table.schema, &Mask::default(), &mut changed);
-    merged.finish(&table.schema, &mut changed);
-    Arc::new(merged)
+    table.schema.end_step(&mut merged, &Mask::default(), &mut changed);
+    table.schema.finish(&mut merged, &mut changed);
+    merged
 }
 
 pub(crate) fn is_failed(record: &TaskRecord) -> bool {

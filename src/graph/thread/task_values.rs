@@ -20,8 +20,8 @@ pub(crate) fn input(table: &Arc<Table>, pos: &Position, task: &Task) -> View {
     let reads = (task.node != START_NODE).then(|| table.row(task.node).reads.clone()).flatten();
     match (&task.packet, reads) {
         (Some(packet), _) => View::of_payload(Arc::clone(&packet.payload)),
-        (None, Some(only)) => View::of_part(Arc::clone(&pos.state), table.schema.clone(), only),
-        (None, None) => View::of_state(Arc::clone(&pos.state), table.schema.clone()),
+        (None, Some(only)) => View::of_part(pos.state.clone(), table.schema.clone(), only),
+        (None, None) => View::of_state(pos.state.clone(), table.schema.clone()),
     }
 }
 

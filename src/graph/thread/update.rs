@@ -217,7 +217,7 @@ async fn nodes(mut scoped: Scoped, updates: Vec<AnyUpdate>) -> Result<Updated, R
         let from = (made_by, SENT * 2 + at as u32);
         let seen =
             fresh_read(&run.table, &run.pos.state, &finished.writes).map_err(|error| named_error(run, error, node))?;
-        let seen = with_returned(&Arc::new(seen), finished.returned.take());
+        let seen = with_returned(&seen, finished.returned.take());
         run.choose_as(node, from, &seen, &mut finished)?;
         finished.stored = save::rows(&run.table, &run.scope.path, from, &finished.writes, &mut puts)?;
         let sends = save::sends(&run.table, &finished.routing.sends, &mut puts)?;
@@ -235,7 +235,9 @@ fn attributed_node(run: &Run, by: &By, alone: bool) -> Result<u32, RunError> {
     match by {
         By::Start => Ok(START_NODE),
         By::Node(node) if node.name() == "__start__" => Ok(START_NODE),
-        By::Node(node) => run.table.at(node).ok_or_else(|| RunError::UnknownNode { node: node.name().to_owned() }),
+        By::Node(node) => {
+            run.table.named(node.as_str()).ok_or_else(|| RunError::UnknownNode { node: node.name().to_owned() })
+        }
         By::Inferred if !alone => Err(RunError::AmbiguousUpdate),
         By::Inferred => match run.pos.control.last_ran {
             None => Ok(START_NODE),
@@ -301,14 +303,14 @@ fn apply(run: &mut Run, results: Vec<(u32, Finished)>, made_by: CheckpointId, pu
     run.pos.start = None;
     let (mut taken, mut changed) = (Mask::default(), Mask::default());
     for (node, finished) in &results {
-        let state = Arc::make_mut(&mut run.pos.state);
+        let state = &mut run.pos.state;
         let writes = finished.writes.0.iter().cloned();
         if let Err(error) = apply_writes(&table, state, writes, &mut run.reusable.merge) {
             return Err(named_error(run, error, *node));
         }
         run.pos.keep_rows(&table, &finished.stored, &mut taken);
     }
-    Arc::make_mut(&mut run.pos.state).end_step(&table.schema, run.reusable.merge.written(), &mut changed);
+    table.schema.end_step(&mut run.pos.state, run.reusable.merge.written(), &mut changed);
     run.pos.empty_slots(&changed);
     for (node, finished) in results {
         fire(&table, &mut run.pos.control, &mut applying, node, &finished);

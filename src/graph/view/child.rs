@@ -97,7 +97,7 @@ pub(crate) trait Face: Send + Sync {
 
 /// The result of a finished child.
 pub(crate) struct Left {
-    pub state: Arc<AnyState>,
+    pub state: AnyState,
     pub delta: AnyWrites,
     pub shown: bool,
 }

@@ -38,7 +38,7 @@ impl fmt::Debug for View {
 }
 
 struct StateView {
-    state: Arc<AnyState>,
+    state: AnyState,
     schema: AnySchema,
     /// The channels that are shown, if not all.
     only: Option<Mask>,
@@ -84,7 +84,7 @@ impl Erased for PayloadView {
 }
 
 impl View {
-    pub(crate) fn of_state(state: Arc<AnyState>, schema: AnySchema) -> Self {
+    pub(crate) fn of_state(state: AnyState, schema: AnySchema) -> Self {
         Self(Arc::new(StateView { state, schema, only: None }))
     }
 
@@ -93,7 +93,7 @@ impl View {
     }
 
     /// Returns a view of some channels.
-    pub(crate) fn of_part(state: Arc<AnyState>, schema: AnySchema, only: Mask) -> Self {
+    pub(crate) fn of_part(state: AnyState, schema: AnySchema, only: Mask) -> Self {
         Self(Arc::new(StateView { state, schema, only: Some(only) }))
     }
 
@@ -114,9 +114,13 @@ pub(crate) fn state_json(state: &AnyState, schema: &AnySchema, only: Option<&Mas
 /// Returns a state with its type as JSON, without secret channels.
 pub(crate) fn typed_json<S: State>(state: &S, schema: &S::Schema) -> Value {
     object(S::channels(schema), None, |at| {
-        let json = || state.show_channel(schema, at, serde_json::value::Serializer).unwrap_or_default();
-        state.is_set(schema, at).then(|| caught(json).unwrap_or_default())
+        shown(state.is_set(schema, at), || state.show_channel(schema, at, serde_json::value::Serializer))
     })
+}
+
+/// Returns a value as JSON if it is set; null if its `Serialize` fails or panics.
+fn shown(is_set: bool, json: impl FnOnce() -> Result<Value, serde_json::Error>) -> Option<Value> {
+    is_set.then(|| caught(|| json().unwrap_or_default()).unwrap_or_default())
 }
 
 fn object(channels: &[Channel], only: Option<&Mask>, value: impl Fn(usize) -> Option<Value>) -> Value {
@@ -131,8 +135,7 @@ fn object(channels: &[Channel], only: Option<&Mask>, value: impl Fn(usize) -> Op
 
 /// Returns the value of a channel, if it has one.
 pub(crate) fn channel_json(state: &AnyState, schema: &AnySchema, at: usize) -> Option<Value> {
-    let json = || schema.channel_json(state, at).unwrap_or_default();
-    state.is_set(schema, at).then(|| caught(json).unwrap_or_default())
+    shown(schema.is_set(state, at), || schema.channel_json(state, at))
 }
 
 /// A state in debugging output, without secrets. A schema that is known only at run time is not at hand here, so of a

@@ -180,8 +180,8 @@ impl State for DataState {
         true
     }
 
-    fn reset_without(&mut self, channel: usize, from: &Self, appended: &[DataWrite]) -> bool {
-        let items = |write: &DataWrite| match &write.put {
+    fn reset_without(&mut self, channel: usize, from: &Self, appended: &[&DataWrite]) -> bool {
+        let items = |write: &&DataWrite| match &write.put {
             Put::Reduce(Value::Array(more)) => Some(more.len()),
             Put::Reduce(_) | Put::Overwrite(_) => None,
         };
