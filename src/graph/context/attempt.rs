@@ -40,9 +40,9 @@ impl TaskCtx {
         if let Some(scope) = self.effect_scope() {
             scope.stop();
         }
-        let Err(beside) = self.progress.raised.set(raised) else { return };
+        let Err(beside) = self.progress.raise(raised) else { return };
         let mut state = self.state();
-        match beside {
+        match *beside {
             Raised::Ask(question) => state.waits.questions.entry(None).or_default().push(question),
             Raised::Sleep(until) => state.note_wake(Some(until)),
             Raised::Wrong(error) => state.waits.wrong = state.waits.wrong.take().or(Some(error)),

@@ -1,7 +1,7 @@
 //! A task as its body sees it: its identity, its answers, and what its attempt has done so far.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
-use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::atomic::AtomicU32;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use tokio::sync::Notify;
@@ -86,26 +86,31 @@ pub(crate) struct AttemptProgress {
     /// The number of questions, and of subgraph calls.
     pub asked: AtomicU32,
     pub calls: AtomicU32,
-    /// Set once something stops the attempt.
-    pub raised: OnceLock<Raised>,
-    /// Set once `state` was locked: it may not be empty.
-    used: AtomicBool,
-    state: Mutex<AttemptState>,
+    raised: OnceLock<Box<Raised>>,
+    state: OnceLock<Box<Mutex<AttemptState>>>,
 }
 
 impl AttemptProgress {
     /// The progress of an attempt that continues with these questions and subgraphs.
     pub(crate) fn of(state: AttemptState) -> Self {
-        Self { used: true.into(), state: Mutex::new(state), ..Self::default() }
+        Self { state: OnceLock::from(Box::new(Mutex::new(state))), ..Self::default() }
+    }
+
+    /// Returns what stopped the attempt.
+    pub(crate) fn raised(&self) -> Option<&Raised> {
+        self.raised.get().map(|raised| &**raised)
+    }
+
+    /// Notes what stops the attempt, or returns it if something else has.
+    pub(crate) fn raise(&self, raised: Raised) -> Result<(), Box<Raised>> {
+        self.raised.set(Box::new(raised))
     }
 
     /// Empties it for the next task.
     pub(crate) fn reset(&mut self) {
         (*self.asked.get_mut(), *self.calls.get_mut()) = (0, 0);
         self.raised.take();
-        if std::mem::take(self.used.get_mut()) {
-            self.state = Mutex::default();
-        }
+        self.state.take();
     }
 }
 
@@ -203,7 +208,6 @@ impl TaskCtx {
     }
 
     pub(crate) fn state(&self) -> std::sync::MutexGuard<'_, AttemptState> {
-        self.progress.used.store(true, Ordering::Relaxed);
-        self.progress.state.lock().unwrap_or_else(PoisonError::into_inner)
+        self.progress.state.get_or_init(Box::default).lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -31,7 +31,7 @@ pub(crate) async fn face(table: &Arc<Table>, reader: &Reader, id: CheckpointId) 
     let control = reader.control(table, &record, &mapping).await?;
     let records = mapping.by_present_key(reader.tasks(id).await?);
     let start = record.control.start.is_some().then(Start::default);
-    let tasks = planned(table, &Position { control, start, ..Position::empty(table) });
+    let tasks = planned(table, &Position { control, start: start.map(Box::new), ..Position::empty(table) });
     let mut questions = vec![];
     for record in tasks.iter().filter_map(|task| records.get(&task.key)) {
         questions.extend(reader.questions(table, record).await?);

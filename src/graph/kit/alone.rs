@@ -113,7 +113,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Test<S, N, C> {
         let asks = loop {
             run.execute().await?;
             match &mut run.step.tasks[0].state {
-                TaskState::Failed(error) => return Err(error.clone()),
+                TaskState::Failed(error) => return Err(RunError::clone(error)),
                 TaskState::Done(_) | TaskState::Ready => break None,
                 TaskState::Asked { questions, .. } => match questions.first().cloned() {
                     Some(question) => match give_answer(&mut run.step.tasks[0], &question, &script) {

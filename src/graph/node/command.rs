@@ -75,7 +75,7 @@ impl<S: State, N> Command<S, N> {
     /// of the subgraph are dropped. LangGraph: `Command(graph=Command.PARENT)`.
     pub fn parent<P: State, M: NodeId>(command: Command<P, M>) -> Self {
         let (types, given) = (TypeId::of::<(P, M)>(), type_name::<Command<P, M>>());
-        let parent = HandedUp { command: Arc::new(command.command), types, given };
+        let parent = Box::new(HandedUp { command: Arc::new(command.command), types, given });
         Self::of(AnyCommand { parent: Some(parent), ..AnyCommand::default() })
     }
 
@@ -110,7 +110,7 @@ impl<S: State, N> fmt::Debug for Command<S, N> {
 pub struct AnyCommand {
     pub(crate) writes: AnyWrites,
     pub(crate) goto: Vec<Target<Name>>,
-    pub(crate) parent: Option<HandedUp>,
+    pub(crate) parent: Option<Box<HandedUp>>,
     pub(crate) returned: Option<Arc<Map<String, Value>>>,
 }
 

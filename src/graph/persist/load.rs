@@ -89,7 +89,7 @@ impl Reader {
             children: table.children_now(record.children),
             state,
             control,
-            start,
+            start: start.map(Box::new),
             channels: StoredChannels {
                 bytes: sizes.iter().sum(),
                 sizes,

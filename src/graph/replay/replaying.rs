@@ -135,7 +135,7 @@ impl ThreadCore {
     fn replay_live(&self, sink: Option<Sink>) -> Boxed<'_, Result<Outcome<AnyState>, RunError>> {
         Box::pin(async move {
             self.known("a replay").await?;
-            self.perform(AnyRequest::proceed(), sink).await
+            self.perform(Box::new(AnyRequest::proceed()), sink).await
         })
     }
 

@@ -21,7 +21,7 @@ impl Run {
         self.pos.meta.step += 1;
         self.pos.meta.source = Source::Input;
         let mut puts = vec![];
-        let mut start = Start { writes, ..Start::default() };
+        let mut start = Box::new(Start { writes, ..Start::default() });
         if let Some(recorder) = self.recorder().cloned() {
             self.enter(&recorder);
             if dropped {

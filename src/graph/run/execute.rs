@@ -22,8 +22,10 @@ use crate::graph::records::{NEW_LINE, START_KEY, START_NODE};
 use crate::graph::superstep::position::with_returned;
 use crate::graph::superstep::{Finished, Resolve, Task, TaskState};
 
-/// Time of a first poll above which a task counts as computing rather than waiting; the tasks after it go to the pool.
-const PATIENCE: Duration = Duration::from_micros(50);
+/// Time of a first poll above which a task counts as computing rather than waiting.
+const QUICK: Duration = Duration::from_micros(50);
+/// One slow poll among this many is put down to the machine, not to the tasks.
+const FORGIVEN: u64 = 64;
 
 impl Run {
     /// Runs every task that has no result yet. Returns false if the run was cancelled.
@@ -196,15 +198,14 @@ impl Run {
     /// Polls each task once in place; unfinished tasks, and those after a slow one, go to the pool.
     async fn fan_out(&mut self, unanswered: bool) -> Result<bool, RunError> {
         let mut pool = Pool { set: JoinSet::new(), places: vec![], panics: Panics::default() };
-        let mut patient = true;
-        let mut now = Instant::now();
+        let mut first_polls = FirstPolls::new();
         let limits = self.shared.limits;
         for at in 0..self.step.tasks.len() {
             if !self.step.tasks[at].runs(unanswered) {
                 continue;
             }
             while pool.set.len() >= limits.concurrency {
-                self.flush_settled().await?;
+                self.flush_settled(true).await?;
                 if !self.join(&mut pool).await? {
                     return self.drop_pool(pool).await;
                 }
@@ -213,10 +214,9 @@ impl Run {
                 break;
             }
             let mut running = self.begin(at);
-            if patient {
+            if first_polls.are_quick() {
                 let first = poll_once(&mut running).await;
-                let then = std::mem::replace(&mut now, Instant::now());
-                patient = now - then < PATIENCE;
+                first_polls.note();
                 if let Poll::Ready(performed) = first {
                     self.settle(at, performed).await?;
                     continue;
@@ -229,7 +229,7 @@ impl Run {
             };
             pool.places.push((handle.id(), at));
         }
-        self.flush_settled().await?;
+        self.flush_settled(!pool.set.is_empty()).await?;
         while !pool.set.is_empty() {
             if limits.fail_fast && self.failed() {
                 break; // dropping the set cancels the siblings
@@ -237,7 +237,7 @@ impl Run {
             if !self.join(&mut pool).await? {
                 return self.drop_pool(pool).await;
             }
-            self.flush_settled().await?;
+            self.flush_settled(!pool.set.is_empty()).await?;
         }
         Ok(true)
     }
@@ -311,6 +311,31 @@ impl Run {
         let seen = with_returned(&seen, finished.returned.take());
         self.choose(START_NODE, START_KEY, &seen, &mut finished)?;
         self.done(at, Box::new(finished), None)
+    }
+}
+
+/// The time that the first polls of a superstep's tasks took. While they are quick, tasks are polled in place before they
+/// move to the pool.
+struct FirstPolls {
+    count: u64,
+    slow: u64,
+    last: Instant,
+}
+
+impl FirstPolls {
+    fn new() -> Self {
+        Self { count: 0, slow: 0, last: Instant::now() }
+    }
+
+    fn are_quick(&self) -> bool {
+        self.slow <= self.count / FORGIVEN
+    }
+
+    /// Notes that a task was polled, after the one before had been settled.
+    fn note(&mut self) {
+        let before = std::mem::replace(&mut self.last, Instant::now());
+        self.count += 1;
+        self.slow += u64::from(self.last - before >= QUICK);
     }
 }
 

@@ -26,7 +26,7 @@ impl Run {
         }
         self.count_closed(at);
         self.step.has_failed = true;
-        self.step.tasks[at].state = TaskState::Failed(error);
+        self.step.tasks[at].state = TaskState::Failed(Box::new(error));
         Ok(())
     }
 

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::cached::CachedResult;
-use super::perform::{BodyResult, Performed};
+use super::perform::{BodyResult, Details, Performed};
 use super::state::Run;
 use super::waiting::Waits;
 use crate::checkpoint::panics::caught;
@@ -31,7 +31,8 @@ impl Run {
 
     /// The synchronous part of `settle`: updates the run and queues records.
     pub(crate) fn take(&mut self, at: usize, performed: Performed) -> Result<Ending, RunError> {
-        let Performed { ended, ctx, attempts, handled, cache_key, failures } = performed;
+        let Performed { ended, ctx, attempts, details } = performed;
+        let Details { handled, cache_key, failures } = details.map(|details| *details).unwrap_or_default();
         self.scope.beat();
         self.step.tasks[at].starts.all += attempts.saturating_sub(1);
         self.step.tasks[at].starts.last = ctx.attempt.number;
@@ -98,7 +99,7 @@ impl Run {
         ended: BodyResult,
         by_handler: bool,
     ) -> Result<BodyOutcome, RunError> {
-        let command = match (ctx.progress.raised.get(), ended) {
+        let command = match (ctx.progress.raised(), ended) {
             (None, Ok(Ok(command))) => command,
             (raised, ended) => match self.raised_outcome(ctx, raised, ended)? {
                 RaisedOutcome::Command(command) => command,
@@ -108,7 +109,7 @@ impl Run {
         };
         let name = &ctx.facts.name;
         if let Some(handed) = command.parent {
-            return Err(self.hand_up(Arc::clone(name), handed));
+            return Err(self.hand_up(Arc::clone(name), *handed));
         }
         let task = &self.step.tasks[at];
         let resolve = Resolve { table: &self.table, from: name, made_by: (self.pos.meta.id, task.key) };
@@ -247,10 +248,12 @@ impl Run {
     }
 
     /// Queues the records of finished siblings; those of the last one are part of the checkpoint's commit. If a
-    /// listener waits for them, they are on disk when this returns.
-    pub(crate) async fn flush_settled(&mut self) -> Result<(), RunError> {
-        if (self.outbox.finished.is_empty() && !self.outbox.unacknowledged) || self.step.tasks.iter().all(Task::is_done)
-        {
+    /// listener waits for them, they are on disk when this returns. `others_run`: tasks of the superstep are running.
+    pub(crate) async fn flush_settled(&mut self, others_run: bool) -> Result<(), RunError> {
+        if self.outbox.finished.is_empty() && !self.outbox.unacknowledged {
+            return Ok(());
+        }
+        if !others_run && self.step.tasks.iter().all(Task::is_done) {
             return Ok(());
         }
         let puts = std::mem::take(&mut self.outbox.finished);

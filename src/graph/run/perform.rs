@@ -28,6 +28,12 @@ pub(crate) struct Performed {
     pub ended: BodyResult,
     pub ctx: Arc<TaskCtx>,
     pub attempts: u32,
+    pub details: Option<Box<Details>>,
+}
+
+/// The part of an end that only tasks with options have.
+#[derive(Default)]
+pub(crate) struct Details {
     /// The error that a handler took, and whether the failed attempt had used answers.
     pub handled: Option<(Arc<NodeError>, bool)>,
     pub cache_key: Option<Vec<u8>>,
@@ -37,7 +43,7 @@ pub(crate) struct Performed {
 
 impl Performed {
     pub(crate) fn plain(ended: BodyResult, ctx: Arc<TaskCtx>, attempts: u32) -> Self {
-        Self { ended, ctx, attempts, handled: None, cache_key: None, failures: vec![] }
+        Self { ended, ctx, attempts, details: None }
     }
 }
 
@@ -134,16 +140,21 @@ impl Future for Running {
     }
 }
 
+/// Runs a body with options.
+async fn perform(job: Job) -> Performed {
+    let mut details = Details { cache_key: cached::key(&job), ..Details::default() };
+    let performed = handled(job, &mut details).await;
+    Performed { details: Some(Box::new(details)), ..performed }
+}
+
 /// Runs the attempts, then the error handler if they failed.
-async fn perform(mut job: Job) -> Performed {
-    let cache_key = cached::key(&job);
-    let mut performed = match &job.handled {
+async fn handled(mut job: Job, details: &mut Details) -> Performed {
+    let performed = match &job.handled {
         Some(before) => Performed::plain(Ok(Err(NodeError::permanent(before.error.clone()))), Arc::clone(&job.ctx), 0),
-        None => attempts(&job).await,
+        None => attempts(&job, &mut details.failures).await,
     };
-    performed.cache_key = cache_key;
     let row = job.table.row(job.ctx.at.node);
-    let asked = performed.ctx.progress.raised.get().is_some();
+    let asked = performed.ctx.progress.raised().is_some();
     let failed = matches!(performed.ended, Ok(Err(_)) | Err(_)) && !asked;
     let Some(handler) = row.options.on_error.clone().filter(|_| failed) else { return performed };
     let error = match performed.ended {
@@ -163,15 +174,14 @@ async fn perform(mut job: Job) -> Performed {
     let (state, inner) = (job.state.clone(), Arc::clone(&ctx));
     let span = if ctx.shared.events.traced { trace::task_span(&ctx) } else { Span::none() };
     let ended = Guarded::new(Box::pin(async move { handler(&state, failure, inner).await }.instrument(span))).await;
-    let failures = performed.failures;
-    Performed { handled: Some((error, answered)), failures, ..Performed::plain(ended, ctx, performed.attempts) }
+    details.handled = Some((error, answered));
+    Performed::plain(ended, ctx, performed.attempts)
 }
 
 /// Runs attempts until one succeeds, interrupts, or no retry policy applies.
-async fn attempts(job: &Job) -> Performed {
+async fn attempts(job: &Job, failures: &mut Vec<FailureRecord>) -> Performed {
     let options = &job.table.row(job.ctx.at.node).options;
     let (mut tried, mut called, mut ctx) = (0, job.first_call, Arc::clone(&job.ctx));
-    let mut failures = vec![];
     loop {
         tried += 1;
         let beat = options.execution.idle_timeout.map(|_| Arc::new(Notify::new()));
@@ -180,19 +190,19 @@ async fn attempts(job: &Job) -> Performed {
         ctx.state().subgraphs.first_call = called;
         let body = start(&job.table, ctx.at.node, &job.state, job.payload.as_ref(), Arc::clone(&ctx));
         let ended = limited(body, options.execution.timeout, options.execution.idle_timeout.zip(beat)).await;
-        let Ok(Err(error)) = &ended else { return Performed { failures, ..Performed::plain(ended, ctx, tried) } };
-        if ctx.progress.raised.get().is_some() {
-            return Performed { failures, ..Performed::plain(ended, ctx, tried) };
+        let Ok(Err(error)) = &ended else { return Performed::plain(ended, ctx, tried) };
+        if ctx.progress.raised().is_some() {
+            return Performed::plain(ended, ctx, tried);
         }
         let policy = match caught(|| options.execution.retry.iter().find(|policy| policy.fits(error))) {
             Ok(policy) => policy,
             Err(panic) => {
                 let message = format!("its retry policy, asked about `{error}`: {panic}");
-                return Performed { failures, ..Performed::plain(Err(message), ctx, tried) };
+                return Performed::plain(Err(message), ctx, tried);
             }
         };
         let Some(policy) = policy.filter(|policy| tried < policy.max_attempts) else {
-            return Performed { failures, ..Performed::plain(ended, ctx, tried) };
+            return Performed::plain(ended, ctx, tried);
         };
         failures.push(FailureRecord { error: error.to_string(), at: ctx.shared.now() });
         trace::retry(&ctx, error);

@@ -86,7 +86,7 @@ pub(crate) struct Outbox {
     /// Changes of `update_state` beside the next checkpoint.
     pub beside: Puts,
     /// The writes of `update_state`.
-    pub update: Option<TaskRecord>,
+    pub update: Option<Box<TaskRecord>>,
     /// Durability `exit` only: the parent of the run's one checkpoint.
     pub exit_parent: Option<CheckpointId>,
     /// The checkpoint before the present one.

@@ -18,7 +18,7 @@ impl Run {
     /// Runs supersteps until the run ends or stops.
     pub(crate) async fn drive(&mut self) -> Result<Exit, RunError> {
         loop {
-            let ticked = if self.shared.events.traced { self.traced_tick().await } else { self.tick().await };
+            let ticked = if self.shared.events.traced { Box::pin(self.traced_tick()).await } else { self.tick().await };
             if let Some(exit) = ticked? {
                 return Ok(exit);
             }
@@ -36,7 +36,7 @@ impl Run {
             self.step.tasks.len(),
         );
         self.step.span = Some(span.clone());
-        Box::pin(self.tick()).instrument(span).await
+        self.tick().instrument(span).await
     }
 
     /// Runs one superstep. Returns the reason to stop, if there is one.

@@ -38,10 +38,7 @@ impl Run {
     /// Returns the failure or the exit of a superstep whose tasks have not all finished; it is not applied. Failures
     /// take precedence over interrupts.
     pub(crate) fn unfinished(&mut self) -> Result<Option<Exit>, RunError> {
-        let failed = self.step.tasks.iter_mut().find(|task| matches!(task.state, TaskState::Failed(_)));
-        if let Some(task) = failed
-            && let TaskState::Failed(error) = &task.state
-        {
+        if let Some(error) = self.step.tasks.iter().find_map(Task::failure) {
             return Err(error.clone());
         }
         if let Some(exit) = self.step.halted.take() {

@@ -36,7 +36,7 @@ pub(crate) struct Position {
     pub meta: CheckpointInfo,
     pub state: AnyState,
     pub control: Control<Packet>,
-    pub start: Option<Start>,
+    pub start: Option<Box<Start>>,
     pub channels: StoredChannels,
     /// The newest checkpoint of each subgraph with state of its own, by name.
     pub children: Vec<(String, CheckpointId)>,

@@ -47,7 +47,7 @@ pub(crate) enum TaskState {
         questions: Vec<Question>,
         fresh: bool,
     },
-    Failed(RunError),
+    Failed(Box<RunError>),
 }
 
 impl Task {
@@ -92,6 +92,11 @@ impl Task {
             TaskState::Asked { questions, .. } => questions,
             TaskState::Ready | TaskState::Done(_) | TaskState::Failed(_) => &[],
         }
+    }
+
+    /// Returns the error that it failed with.
+    pub(crate) fn failure(&self) -> Option<&RunError> {
+        if let TaskState::Failed(error) = &self.state { Some(error) } else { None }
     }
 
     pub(crate) fn is_done(&self) -> bool {
@@ -161,6 +166,7 @@ pub(crate) fn plan(table: &Table, pos: &Position, pulls: &mut Vec<u32>, tasks: &
     tasks.clear();
     pos.control.pulls(&table.wiring, pulls);
     let start = pos.start.is_some().then_some(START_NODE);
+    tasks.reserve_exact(usize::from(start.is_some()) + pulls.len() + pos.control.sends.len());
     tasks.extend(start.into_iter().chain(pulls.iter().copied()).map(Task::edge));
     let sends = pos.control.sends.iter().enumerate();
     tasks.extend(sends.map(|(at, (node, packet))| Task::send(at, *node, packet.clone())));

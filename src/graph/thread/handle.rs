@@ -92,7 +92,7 @@ pub(crate) struct ThreadEnvironment {
 }
 
 /// Position at the end of the last run, with the thread's head at that time.
-type LastEnd = Arc<Mutex<Option<(Head, Position)>>>;
+type LastEnd = Arc<Mutex<Option<(Head, Box<Position>)>>>;
 
 impl<S: State, N: NodeId, C> Clone for Thread<S, N, C> {
     fn clone(&self) -> Self {

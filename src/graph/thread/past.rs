@@ -344,7 +344,7 @@ impl ThreadCore {
             if self.graph.store.is_none() {
                 return Err(RunError::NoCheckpointer { what: "retry" });
             }
-            self.clone().restart_superstep().perform(AnyRequest::proceed(), None).await
+            self.clone().restart_superstep().perform(Box::new(AnyRequest::proceed()), None).await
         })
     }
 

@@ -40,10 +40,14 @@ impl ThreadCore {
         request: AnyRequest,
         sink: Option<Sink>,
     ) -> Boxed<'_, Result<Outcome<AnyState>, RunError>> {
-        Box::pin(self.perform(request, sink))
+        Box::pin(self.perform(Box::new(request), sink))
     }
 
-    pub(crate) async fn perform(&self, request: AnyRequest, sink: Option<Sink>) -> Result<Outcome<AnyState>, RunError> {
+    pub(crate) async fn perform(
+        &self,
+        request: Box<AnyRequest>,
+        sink: Option<Sink>,
+    ) -> Result<Outcome<AnyState>, RunError> {
         if !trace::is_on() {
             return catch_panics(RUNNING, self.performed(request, sink)).await;
         }
@@ -53,10 +57,10 @@ impl ThreadCore {
         outcome
     }
 
-    async fn performed(&self, request: AnyRequest, sink: Option<Sink>) -> Result<Outcome<AnyState>, RunError> {
+    async fn performed(&self, request: Box<AnyRequest>, sink: Option<Sink>) -> Result<Outcome<AnyState>, RunError> {
         self.check_whole("a run")?;
         self.check()?;
-        let recorder = self.open().await?;
+        let recorder = Box::pin(self.open()).await?;
         let _held = recorder.clone().map(ThreadGuard);
         let shared = self.shared(recorder.clone(), sink);
         let done = catch_panics(RUNNING, self.drive(request, shared)).await;
@@ -86,7 +90,7 @@ impl ThreadCore {
         Ok(())
     }
 
-    async fn drive(&self, request: AnyRequest, shared: Arc<Shared>) -> Result<Outcome<AnyState>, RunError> {
+    async fn drive(&self, request: Box<AnyRequest>, shared: Arc<Shared>) -> Result<Outcome<AnyState>, RunError> {
         // Boxed, the run too: a run that waits in a node keeps no room for loading.
         let mut run = Box::pin(self.prepared(request, shared)).await?;
         run.stops.overrides = self.stops_over(run.recorder().map_or(&[], |recorder| recorder.stops()));
@@ -95,7 +99,7 @@ impl ThreadCore {
             run.check_results()?;
             Box::pin(run.emit_interrupted()).await;
             if exit == Exit::Interrupted && run.step.tasks.iter().all(|task| task.asks().is_empty()) {
-                run.emit_breakpoint().await; // of a subgraph
+                Box::pin(run.emit_breakpoint()).await; // of a subgraph
             }
         }
         if exit != Exit::Finished {
@@ -107,7 +111,7 @@ impl ThreadCore {
     }
 
     /// Loads the thread as a run, with the request applied to it.
-    async fn prepared(&self, request: AnyRequest, shared: Arc<Shared>) -> Result<Box<Run>, RunError> {
+    async fn prepared(&self, request: Box<AnyRequest>, shared: Arc<Shared>) -> Result<Box<Run>, RunError> {
         let writes = match request.kind {
             Kind::Input(writes) => writes,
             Kind::Go { answers, command } => {
@@ -130,7 +134,7 @@ impl ThreadCore {
     fn take_last_end(&self, shared: &Shared) -> Option<Position> {
         let head = shared.recorder.as_ref()?.head();
         let (left, pos) = self.last_end.lock().unwrap_or_else(PoisonError::into_inner).take()?;
-        (self.at.is_none() && left == head).then_some(pos)
+        (self.at.is_none() && left == head).then_some(*pos)
     }
 
     fn keep_last_end(&self, run: Run) {
@@ -138,7 +142,7 @@ impl ThreadCore {
         if run.table.schema.channels().iter().any(|channel| channel.stored() == Stored::Never) {
             return; // what is never saved does not outlive its run
         }
-        *self.last_end.lock().unwrap_or_else(PoisonError::into_inner) = Some((head, run.pos));
+        *self.last_end.lock().unwrap_or_else(PoisonError::into_inner) = Some((head, Box::new(run.pos)));
     }
 
     async fn load_for_input(&self, shared: Arc<Shared>) -> Result<Run, RunError> {

@@ -156,8 +156,8 @@ async fn input(mut scoped: Scoped, values: Option<AnyWrites>) -> Result<Updated,
     run.enter(&recorder);
     let made_by = (run.pos.meta.id, START_KEY);
     let stored = save::rows(&run.table, &run.scope.path, made_by, &writes, &mut puts)?;
-    run.pos.start = Some(Start { writes, stored });
-    run.outbox.update = (!run.is_root()).then(|| external_writes(&[]));
+    run.pos.start = Some(Box::new(Start { writes, stored }));
+    run.outbox.update = (!run.is_root()).then(|| external_writes(&[]).into());
     scoped.commit(puts).await?;
     Ok(scoped.made(vec![]))
 }
@@ -224,7 +224,7 @@ async fn nodes(mut scoped: Scoped, updates: Vec<AnyUpdate>) -> Result<Updated, R
         keep_result(run, key, &finished, sends, notes, &mut puts)?;
         results.push((node, finished));
     }
-    run.outbox.update = (!run.is_root()).then(|| external_writes(&results));
+    run.outbox.update = (!run.is_root()).then(|| external_writes(&results).into());
     apply(run, results, made_by, &mut puts)?;
     scoped.checkpoint(Source::Update, puts).await?;
     Ok(scoped.made(dropped))
