@@ -284,8 +284,11 @@ impl Run {
 
     /// Ends START as a task whose writes are the input.
     fn start_step(&mut self) -> Result<(), RunError> {
-        let Some(start) = &self.pos.start else { return Ok(()) };
-        let (writes, stored) = (start.writes.clone(), start.stored.clone());
+        let Some(at) = self.step.tasks.iter().position(|task| task.node == START_NODE && !task.is_done()) else {
+            return Ok(());
+        };
+        let Some(start) = &mut self.pos.start else { return Ok(()) };
+        let (writes, stored) = (std::mem::take(&mut start.writes), start.stored.clone());
         let mut finished = Finished { writes, stored, ..Default::default() };
         finished.returned = self.input.raw.take();
         let goto = std::mem::take(&mut self.input.goto);
@@ -295,9 +298,6 @@ impl Run {
             resolve.command(goto, START_NODE, &mut finished)?;
             finished.routing.chosen = (finished.routing.targets.len() as u32, finished.routing.sends.len() as u32);
         }
-        let Some(at) = self.step.tasks.iter().position(|task| task.node == START_NODE && !task.is_done()) else {
-            return Ok(());
-        };
         if self.step.tasks.len() > 1 {
             return self.start_beside(at, finished);
         }
