@@ -1,10 +1,11 @@
 //! Opening a store, and what a new process does with it: load, resume, finish. Beside it a bare sled.
 
+use std::fs;
 use std::path::Path;
-
 use std::sync::Arc;
 
 use superstep::prelude::*;
+use tempfile::TempDir;
 
 use super::bytes::noise;
 use super::figure::Figure;
@@ -37,6 +38,7 @@ fn sized(bench: &Bench, mib: u64) {
     let folder = bench.folder();
     let rounds = bench.pick([7, 3, 1]);
     fill(bench, folder.path(), mib, 2 * rounds);
+    first(bench, folder.path(), mib);
     let open = |_| drop(SledCheckpointer::open(folder.path()).unwrap());
     let bare = |_| drop(BareSled::open(folder.path()));
     let (ours, limit) = bench.race(rounds, 1, open, bare);
@@ -50,6 +52,25 @@ fn sized(bench: &Bench, mib: u64) {
     let (ours, limit) = bench.race(rounds, 1, resume, bare);
     let what = format!("open, load, resume, finish, close, {mib} MiB");
     bench.print(&Figure::cpu("open", what, ours).limit(limit.cpu));
+}
+
+/// The first opening after a process wrote all that: sled replays its log, and the store checks it before.
+fn first(bench: &Bench, folder: &Path, mib: u64) {
+    let (ours, bare) = (copy(bench, folder), copy(bench, folder));
+    let open = |_| drop(SledCheckpointer::open(ours.path()).unwrap());
+    let (ours, limit) = bench.race(1, 1, open, |_| drop(BareSled::open(bare.path())));
+    let what = format!("first opening of {mib} MiB that were just written");
+    bench.print(&Figure::cpu("open", what, ours).limit(limit.cpu));
+}
+
+fn copy(bench: &Bench, folder: &Path) -> TempDir {
+    let copy = bench.folder();
+    for entry in fs::read_dir(folder).unwrap().map(Result::unwrap) {
+        if entry.file_type().unwrap().is_file() {
+            fs::copy(entry.path(), copy.path().join(entry.file_name())).unwrap();
+        }
+    }
+    copy
 }
 
 fn fill(bench: &Bench, folder: &Path, mib: u64, threads: u64) {

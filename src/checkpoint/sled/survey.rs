@@ -33,7 +33,7 @@ pub(super) fn check(store: &Path, acknowledged: Option<u64>) -> Result<()> {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Err(broken(store, "its file `db` is missing")),
         opened => io_at(&path, "open the file", opened)?,
     };
-    let mut log = Log { file, since: since / SEGMENT as u64 };
+    let mut log = Log { file, buffer: vec![], since: since / SEGMENT as u64 };
     match log.check(acknowledged) {
         Ok(()) => Ok(()),
         Err(SurveyError::Flaw(flaw)) => Err(broken(store, &flaw)),
@@ -55,7 +55,7 @@ pub(super) fn replay(
     check(store, acknowledged)?;
     let path = store.join("db");
     let file = io_at(&path, "open the file", files::read(&path))?;
-    let mut log = Log { file, since: newest_snapshot(store)? / SEGMENT as u64 };
+    let mut log = Log { file, buffer: vec![], since: newest_snapshot(store)? / SEGMENT as u64 };
     match log.replay(&mut take) {
         Ok(()) => Ok(log.file),
         Err(SurveyError::Flaw(flaw)) => Err(broken(store, &flaw)),
@@ -73,7 +73,7 @@ pub(super) fn check_empty(store: &Path) -> Result<()> {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
         opened => io_at(&path, "open the file", opened)?,
     };
-    match io_at(&path, "read the file", Log { file, since: 0 }.holds_records())? {
+    match io_at(&path, "read the file", Log { file, buffer: vec![], since: 0 }.holds_records())? {
         true => {
             Err(broken(store, "its file `tip` is missing or empty, so whether its newest commits are there is unknown"))
         }
@@ -129,6 +129,8 @@ struct IntactSegment {
 
 struct Log {
     file: File,
+    /// Memory for the next segment.
+    buffer: Vec<u8>,
     /// First segment that sled replays.
     since: u64,
 }
@@ -140,21 +142,17 @@ impl Log {
         if is_gap && places.newest.len() + places.older.len() > 0 {
             return Err(SurveyError::Flaw("a part of its log is missing".into()));
         }
-        let mut is_there = false;
+        let (end, ends_at) = self.tail(&places)?;
+        let mut missing = acknowledged.filter(|&commit| !end.iter().rev().any(|whole| whole.holds(commit)));
         for (&number, &at) in &places.older {
             let whole = self.read(number, at)?;
             if whole.walk.end == End::Broken {
                 return Err(unreadable(at + whole.walk.to as u64));
             }
-            is_there = is_there || acknowledged.is_some_and(|number| whole.holds(number));
+            missing = missing.filter(|&commit| !whole.holds(commit));
+            self.buffer = whole.bytes;
         }
-        let (end, at) = self.tail(&places)?;
-        match acknowledged {
-            Some(number) if !is_there && !end.iter().rev().any(|whole| whole.holds(number)) => {
-                self.check_covered(&places, number, at)
-            }
-            _ => Ok(()),
-        }
+        missing.map_or(Ok(()), |commit| self.check_covered(&places, commit, ends_at))
     }
 
     fn replay(
@@ -265,7 +263,9 @@ impl Log {
     }
 
     fn bytes(&mut self, at: u64, length: usize) -> io::Result<Vec<u8>> {
-        let mut bytes = Vec::with_capacity(length);
+        let mut bytes = std::mem::take(&mut self.buffer);
+        bytes.clear();
+        bytes.reserve_exact(length);
         self.file.seek(SeekFrom::Start(at))?;
         (&self.file).take(length as u64).read_to_end(&mut bytes).map(|_| bytes)
     }
