@@ -60,6 +60,7 @@ mod terms;
 mod traced;
 mod transport;
 mod travel;
+mod turns;
 mod unclaimed;
 mod values;
 mod verify;

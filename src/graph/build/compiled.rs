@@ -15,7 +15,7 @@ use crate::checkpoint::{Checkpointer, ThreadId};
 use crate::graph::error::RunError;
 use crate::graph::interrupt::{DeclaredQuestion, Receives};
 use crate::graph::node::NodeId;
-use crate::graph::records::{HANDLER, NodeCache};
+use crate::graph::records::{HANDLER, LastEnds, NodeCache};
 use crate::graph::state::State;
 use crate::graph::view::AnyChild;
 
@@ -31,6 +31,7 @@ pub(crate) struct GraphCore {
     pub table: Arc<Table>,
     pub store: Option<Arc<dyn Checkpointer>>,
     pub cache: Option<Arc<dyn NodeCache>>,
+    pub last_ends: Arc<LastEnds>,
     pub persistence: Persistence,
     pub name: Arc<str>,
     /// Limit of supersteps for a run of its threads.
@@ -58,8 +59,15 @@ impl<S: State, N, C> CompiledGraph<S, N, C> {
 impl<S: State, N: NodeId, C: Send + Sync + 'static> CompiledGraph<S, N, C> {
     pub(crate) fn new(table: Table) -> Self {
         let name = table.identity.name.as_str().into();
-        let (persistence, recursion) = (Persistence::default(), RECURSION_LIMIT);
-        Self::of(GraphCore { table: Arc::new(table), store: None, cache: None, persistence, name, recursion })
+        Self::of(GraphCore {
+            table: Arc::new(table),
+            store: None,
+            cache: None,
+            last_ends: Arc::default(),
+            persistence: Persistence::default(),
+            name,
+            recursion: RECURSION_LIMIT,
+        })
     }
 
     /// Sets the name under which the graph's threads are listed.
@@ -80,15 +88,14 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> CompiledGraph<S, N, C> {
 
     /// Keeps the graph's threads in a store.
     #[must_use]
-    pub fn with_checkpointer(mut self, store: impl Checkpointer) -> Self {
-        self.core.store = Some(Arc::new(store));
-        self
+    pub fn with_checkpointer(self, store: impl Checkpointer) -> Self {
+        self.with_shared_checkpointer(Arc::new(store))
     }
 
     /// Keeps the graph's threads in a shared store. Threads of several graphs share one namespace.
     #[must_use]
     pub fn with_shared_checkpointer(mut self, store: Arc<dyn Checkpointer>) -> Self {
-        self.core.store = Some(store);
+        (self.core.store, self.core.last_ends) = (Some(store), Arc::default());
         self
     }
 

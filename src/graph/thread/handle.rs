@@ -1,14 +1,14 @@
 //! A thread handle: options and runs. Reading and rewriting its past is in `past`.
 
 use std::marker::PhantomData;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::time::Duration;
 
 use tokio_util::sync::CancellationToken;
 
 use super::outcome::Outcome;
 use super::request::Request;
-use crate::checkpoint::{CheckpointId, Head, ThreadId};
+use crate::checkpoint::{CheckpointId, ThreadId};
 use crate::graph::build::{GraphCore, StopOverrides, Stops};
 use crate::graph::context::{AnyContext, Cancellation, Limits, Stage};
 use crate::graph::error::RunError;
@@ -16,7 +16,6 @@ use crate::graph::interrupt::{Answer, Interrupt};
 use crate::graph::node::{Command, NodeId};
 use crate::graph::records::{Durability, Host};
 use crate::graph::state::{IntoWrites, State};
-use crate::graph::superstep::Position;
 
 /// The default of [`Thread::max_state_bytes`], the maximum size of all values of a stored state together: 1 GiB.
 pub const STATE_LIMIT: u64 = 1 << 30;
@@ -56,7 +55,6 @@ pub(crate) struct ThreadCore {
     pub context: AnyContext,
     pub at: Option<CheckpointId>,
     pub scope: Scope,
-    pub last_end: LastEnd,
     pub limits: Limits,
     pub settings: RunSettings,
     pub cancellation: Cancellation,
@@ -91,9 +89,6 @@ pub(crate) struct ThreadEnvironment {
     pub stage: Option<Arc<dyn Stage>>,
 }
 
-/// Position at the end of the last run, with the thread's head at that time.
-type LastEnd = Arc<Mutex<Option<(Head, Box<Position>)>>>;
-
 impl<S: State, N: NodeId, C> Clone for Thread<S, N, C> {
     fn clone(&self) -> Self {
         Self { core: self.core.clone(), types: PhantomData }
@@ -123,7 +118,6 @@ impl ThreadCore {
             context,
             at: None,
             scope: Scope::default(),
-            last_end: Arc::default(),
             limits,
             settings: RunSettings::default(),
             cancellation: Cancellation::default(),

@@ -361,6 +361,7 @@ impl ThreadCore {
             };
             let lease = store.claim(id, Claim::IfFree).await?;
             store.delete_thread(&lease).await?;
+            self.graph.last_ends.forget(id);
             Ok(())
         })
     }

@@ -1,6 +1,6 @@
 //! Runs a request: loads the thread, drives the run and turns its exit into an outcome.
 
-use std::sync::{Arc, PoisonError};
+use std::sync::Arc;
 
 use tracing::Instrument;
 
@@ -68,8 +68,10 @@ impl ThreadCore {
             Some(recorder) => recorder.settle().await,
             None => Ok(()),
         };
-        if settled.is_err() {
-            self.last_end.lock().unwrap_or_else(PoisonError::into_inner).take();
+        if settled.is_err()
+            && let Some(thread) = &self.id
+        {
+            self.graph.last_ends.forget(thread);
         }
         let outcome = done?;
         settled?;
@@ -129,20 +131,22 @@ impl ThreadCore {
         Ok(run)
     }
 
-    /// Returns the position at the end of this handle's last run, unless the thread has moved since: saves reading it
+    /// Returns the position at the end of the thread's last run, unless the thread has moved since: saves reading it
     /// again.
     fn take_last_end(&self, shared: &Shared) -> Option<Position> {
         let head = shared.recorder.as_ref()?.head();
-        let (left, pos) = self.last_end.lock().unwrap_or_else(PoisonError::into_inner).take()?;
-        (self.at.is_none() && left == head).then_some(*pos)
+        let end = self.graph.last_ends.take(self.id.as_ref()?, head)?;
+        self.at.is_none().then_some(*end)
     }
 
     fn keep_last_end(&self, run: Run) {
-        let Some(head) = run.recorder().map(|recorder| recorder.head()) else { return };
+        let (Some(thread), Some(head)) = (self.id.clone(), run.recorder().map(|recorder| recorder.head())) else {
+            return;
+        };
         if run.table.schema.channels().iter().any(|channel| channel.stored() == Stored::Never) {
             return; // what is never saved does not outlive its run
         }
-        *self.last_end.lock().unwrap_or_else(PoisonError::into_inner) = Some((head, Box::new(run.pos)));
+        self.graph.last_ends.keep(thread, head, run.pos.channels.bytes, Box::new(run.pos));
     }
 
     async fn load_for_input(&self, shared: Arc<Shared>) -> Result<Run, RunError> {
