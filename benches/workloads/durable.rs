@@ -22,7 +22,8 @@ pub(crate) fn run(bench: &Bench) {
         let pair = Pair::new(bench, nodes);
         let (ours, bare) = pair.race(bench);
         let what = format!("chain of {nodes}, durable sync, per superstep");
-        bench.print(&Figure::wall("W2", what, ours).limit(bare.wall).target(TARGET));
+        bench.print(&Figure::wall("W2", what.clone(), ours).limit(bare.wall).target(TARGET));
+        bench.print(&Figure::cpu("W2", what, ours).limit(bare.cpu));
         let per_step = |total: usize| Spread::exact(total as f64 / nodes as f64);
         let bytes = pair.commits.iter().flatten().map(Vec::len).sum();
         let commits = per_step(pair.commits.len());
