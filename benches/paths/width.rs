@@ -1,6 +1,8 @@
 //! Wide supersteps: fan-out by edges without a store, sends into a memory store.
 
-use superstep::graph::Name;
+use std::sync::Arc;
+
+use superstep::graph::{Name, Request};
 use superstep::prelude::*;
 
 use super::figure::Figure;
@@ -34,6 +36,37 @@ pub(crate) fn run(bench: &Bench) {
         let what = format!("chain of {length}, memory store, per step");
         bench.print(&Figure::cpu("width", what, timing).target("<= 2"));
     }
+    questions(bench);
+}
+
+/// Asks as many questions at once, and answers them at once.
+fn questions(bench: &Bench) {
+    for width in [100, bench.pick([5000, 5000, 10])] {
+        let graph = asking(width);
+        let new = || graph.clone().with_checkpointer(MemoryCheckpointer::new());
+        let timing = bench.measure_on(&bench.lone, width, new, async |graph, nth| {
+            let thread = graph.thread(format!("t{nth}"));
+            let asked = thread.invoke(Writes::default()).await.unwrap();
+            let answers = asked.questions().iter().map(|asked| Answer::new::<Approve>(&true).to(asked.id()));
+            thread.run(Request::answers(answers)).await.unwrap();
+        });
+        let what = format!("{width} questions asked and answered at once, memory store, per question");
+        bench.print(&Figure::cpu("width", what, timing).target("flat"));
+    }
+}
+
+#[derive(Interrupt, Serialize, Deserialize)]
+#[interrupt(resume = bool, name = "approve")]
+struct Approve;
+
+fn asking(width: u64) -> CompiledGraph<Tally, Name> {
+    let ask = |_: Arc<Tally>, ctx: Ctx| async move {
+        ctx.interrupt(Approve)?;
+        Ok::<_, NodeError>(())
+    };
+    let graph = (0..width)
+        .fold(StateGraph::new(), |graph, nth| graph.add_node(id(nth), ask.asks::<Approve>()).add_edge(START, id(nth)));
+    graph.compile().unwrap()
 }
 
 fn id(nth: u64) -> Name {

@@ -63,11 +63,16 @@ impl Store {
         self.threads.write().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn names_after(&self, after: Option<&ThreadId>) -> Vec<ThreadId> {
+    fn names_after(&self, after: Option<&ThreadId>, limit: usize) -> Vec<ThreadId> {
+        let threads = self.read();
         let mut names: Vec<_> =
-            self.read().keys().filter(|name| after.is_none_or(|after| rank(name) > rank(after))).cloned().collect();
-        names.sort_unstable_by(|a, b| rank(a).cmp(&rank(b)));
-        names
+            threads.keys().filter(|name| after.is_none_or(|after| rank(name) > rank(after))).collect();
+        if limit < names.len() {
+            names.select_nth_unstable_by_key(limit, |name| rank(name));
+            names.truncate(limit);
+        }
+        names.sort_unstable_by_key(|name| rank(name));
+        names.into_iter().cloned().collect()
     }
 }
 
@@ -137,9 +142,7 @@ impl Checkpointer for MemoryCheckpointer {
     }
 
     fn threads(&self, after: Option<&ThreadId>, limit: usize) -> BoxFuture<'_, Result<Vec<ThreadId>, CheckpointError>> {
-        let mut names = self.store.names_after(after);
-        names.truncate(limit);
-        Box::pin(ready(Ok(names)))
+        Box::pin(ready(Ok(self.store.names_after(after, limit))))
     }
 
     fn delete_thread(&self, lease: &Lease) -> BoxFuture<'_, Result<(), CheckpointError>> {

@@ -30,11 +30,10 @@ impl ThreadCore {
         records: &Tasks,
         answers: Vec<Answer>,
     ) -> Result<Vec<MatchedAnswer>, RunError> {
+        let mut questions = Questions::of(records);
         let mut matched: Vec<MatchedAnswer> = vec![];
         for answer in answers {
-            let taken: Vec<InterruptId> =
-                matched.iter().map(|matched| question_id(reader, &matched.question)).collect();
-            matched.push(self.matched(reader, records, answer, &taken).await?);
+            matched.push(self.matched(reader, records, answer, &mut questions).await?);
         }
         Ok(matched)
     }
@@ -51,26 +50,28 @@ impl ThreadCore {
         // Forks of one checkpoint are answered separately: rows of answers have an id of their own.
         let made_by = recorder.next_id();
         let mut puts = vec![];
-        let mut changed: BTreeMap<(CheckpointId, u32), TaskRecord> = BTreeMap::new();
+        let mut tasks = AnsweredTasks { reader, read: BTreeMap::new(), changed: BTreeMap::new() };
+        let unasked = TaskRecord::default();
         for (slot, matched) in (0u32..).zip(matched) {
             let row = RowId { checkpoint: made_by, task: matched.question.task, slot: RowId::ANSWERS + slot };
             let now = self.environment.host.now();
-            let of_root = changed.get(&(run.pos.meta.id, matched.root)).or(records.get(&matched.root));
-            let of_root = of_root.cloned().unwrap_or_default();
-            let matched = match effect_of(&of_root, &matched.question, &matched.answer, matched.bytes.clone(), now)? {
+            let of_root = tasks.changed.get(&(run.pos.meta.id, matched.root)).or(records.get(&matched.root));
+            let of_root = of_root.unwrap_or(&unasked);
+            let matched = match effect_of(of_root, &matched.question, &matched.answer, matched.bytes.clone(), now)? {
                 AnswerEffect::Decides { bytes, by } => {
                     let answer = Answer { by, ..matched.answer };
                     (MatchedAnswer { bytes, answer, ..matched }, row, now)
                 }
                 AnswerEffect::Counts(vote) => {
-                    let votes = [of_root.votes.clone(), vec![vote]].concat();
-                    changed.insert((run.pos.meta.id, matched.root), TaskRecord { votes, ..of_root });
+                    let mut voted = of_root.clone();
+                    voted.votes.push(vote);
+                    tasks.changed.insert((run.pos.meta.id, matched.root), voted);
                     continue;
                 }
             };
-            store(reader, run.pos.meta.id, records, matched, &mut changed, &mut puts).await?;
+            tasks.store(run.pos.meta.id, records, matched, &mut puts).await?;
         }
-        for ((checkpoint, task), record) in changed {
+        for ((checkpoint, task), record) in tasks.changed {
             puts.push((Key::Task { checkpoint, task }, encode_record(&record)?));
             if checkpoint == run.pos.meta.id {
                 records.insert(task, record);
@@ -85,9 +86,9 @@ impl ThreadCore {
         reader: &Reader,
         records: &Tasks,
         answer: Answer,
-        taken: &[InterruptId],
+        questions: &mut Questions<'_>,
     ) -> Result<MatchedAnswer, RunError> {
-        let (question, root) = match find(reader, records, &answer, taken) {
+        let (question, root) = match questions.find(reader, &answer) {
             Err(RunError::UnknownQuestion { question }) => return Err(past(reader, &answer, question).await?),
             found => found?,
         };
@@ -111,39 +112,78 @@ fn question_id(reader: &Reader, question: &QuestionRecord) -> InterruptId {
     InterruptId { birth: reader.birth, checkpoint: question.checkpoint, task: question.task, place: question.place }
 }
 
-/// Returns the question that an answer is for, and its task in the root graph.
-fn find(
-    reader: &Reader,
-    records: &Tasks,
-    answer: &Answer,
-    taken: &[InterruptId],
-) -> Result<(QuestionRecord, u32), RunError> {
-    let mut all: Vec<(&QuestionRecord, u32)> =
-        records.iter().flat_map(|(task, record)| record.questions.iter().map(|asked| (asked, *task))).collect();
-    all.sort_by_key(|(asked, task)| (*task, asked.checkpoint, asked.task, asked.place));
-    let is_open = |asked: &QuestionRecord, task: u32| {
-        let unfinished = records.get(&task).is_some_and(|record| record.status != TaskStatus::Done);
-        unfinished && !asked.answered && !taken.contains(&question_id(reader, asked))
-    };
-    if let To::Id(id) = answer.to {
-        let found = all.iter().find(|(asked, _)| question_id(reader, asked) == id);
-        return match found {
-            Some((asked, task)) if is_open(asked, *task) => Ok(((*asked).clone(), *task)),
-            Some(_) if taken.contains(&id) => Err(RunError::AlreadyAnswered { id }),
-            Some(_) | None => Err(RunError::UnknownQuestion { question: id.to_string() }),
+/// The place of a question in its thread.
+type Place = (CheckpointId, u32, u32);
+
+fn place(asked: &QuestionRecord) -> Place {
+    (asked.checkpoint, asked.task, asked.place)
+}
+
+/// The questions of a superstep, with their tasks in the root graph, and those of them that answers have been matched to.
+struct Questions<'a> {
+    /// In the order of the tasks.
+    all: Vec<Asked<'a>>,
+    by_place: BTreeMap<Place, usize>,
+}
+
+struct Asked<'a> {
+    question: &'a QuestionRecord,
+    task: u32,
+    is_open: bool,
+    is_taken: bool,
+}
+
+impl<'a> Questions<'a> {
+    fn of(records: &'a Tasks) -> Self {
+        let asked = |(task, record): (&u32, &'a TaskRecord)| {
+            let (task, is_unfinished) = (*task, record.status != TaskStatus::Done);
+            record.questions.iter().map(move |question| {
+                let is_open = is_unfinished && !question.answered;
+                Asked { question, task, is_open, is_taken: false }
+            })
         };
+        let mut all: Vec<Asked<'_>> = records.iter().flat_map(asked).collect();
+        all.sort_by_key(|asked| (asked.task, place(asked.question)));
+        let by_place = all.iter().enumerate().rev().map(|(at, asked)| (place(asked.question), at)).collect();
+        Self { all, by_place }
     }
-    let fits = |asked: &QuestionRecord| answer.name.is_none_or(|name| asked.name == name);
-    let mut open = all.into_iter().filter(|(asked, task)| is_open(asked, *task) && fits(asked));
-    match (open.next(), open.count()) {
-        (Some((asked, task)), 0) => Ok((asked.clone(), task)),
-        (Some(_), more) => {
-            let named = answer.name.map(|name| format!(" of the type `{name}`")).unwrap_or_default();
-            Err(RunError::AmbiguousAnswer { count: more + 1, named })
+
+    /// Returns the question that an answer is for, and its task in the root graph. No other answer is for it then.
+    fn find(&mut self, reader: &Reader, answer: &Answer) -> Result<(QuestionRecord, u32), RunError> {
+        let at = match answer.to {
+            To::Id(id) => self.with_id(reader, id)?,
+            To::TheOnly => self.only_open(answer)?,
+        };
+        let asked = &mut self.all[at];
+        asked.is_taken = true;
+        Ok((asked.question.clone(), asked.task))
+    }
+
+    fn with_id(&self, reader: &Reader, id: InterruptId) -> Result<usize, RunError> {
+        let place = (id.checkpoint, id.task, id.place);
+        let found = self.by_place.get(&place).filter(|_| id.birth == reader.birth);
+        match found.map(|&at| (at, &self.all[at])) {
+            Some((_, asked)) if asked.is_taken => Err(RunError::AlreadyAnswered { id }),
+            Some((at, asked)) if asked.is_open => Ok(at),
+            Some(_) | None => Err(RunError::UnknownQuestion { question: id.to_string() }),
         }
-        (None, _) => {
-            let question = answer.name.map_or_else(|| "in this thread".into(), |name| format!("of the type `{name}`"));
-            Err(RunError::UnknownQuestion { question })
+    }
+
+    fn only_open(&self, answer: &Answer) -> Result<usize, RunError> {
+        let fits = |asked: &Asked<'_>| answer.name.is_none_or(|name| asked.question.name == name);
+        let is_open = |asked: &Asked<'_>| asked.is_open && !asked.is_taken && fits(asked);
+        let mut open = self.all.iter().enumerate().filter(|(_, asked)| is_open(asked));
+        match (open.next(), open.count()) {
+            (Some((at, _)), 0) => Ok(at),
+            (Some(_), more) => {
+                let named = answer.name.map(|name| format!(" of the type `{name}`")).unwrap_or_default();
+                Err(RunError::AmbiguousAnswer { count: more + 1, named })
+            }
+            (None, _) => {
+                let question =
+                    answer.name.map_or_else(|| "in this thread".into(), |name| format!("of the type `{name}`"));
+                Err(RunError::UnknownQuestion { question })
+            }
         }
     }
 }
@@ -167,76 +207,82 @@ async fn past(reader: &Reader, answer: &Answer, question: String) -> Result<RunE
     })
 }
 
-/// Stores an answer in the task that asked and marks the question as answered in every task above it.
-async fn store(
-    reader: &Reader,
-    root: CheckpointId,
-    records: &Tasks,
-    (matched, row, at): (MatchedAnswer, RowId, u64),
-    changed: &mut BTreeMap<(CheckpointId, u32), TaskRecord>,
-    puts: &mut Puts,
-) -> Result<(), RunError> {
-    let MatchedAnswer { question, root: task, answer, bytes } = matched;
-    puts.push((Key::Row(row), bytes));
-    let (mut checkpoint, mut task) = (root, task);
-    let mut record = match changed.remove(&(checkpoint, task)) {
-        Some(record) => record,
-        None => records.get(&task).cloned().unwrap_or_default(),
-    };
-    let asker = loop {
-        let asker = mark(&mut record, &question);
-        let below = below(reader, checkpoint, task, &question, changed).await?;
-        let Some((child, inner_task, inner_record)) = below else { break asker.unwrap_or_default() };
-        changed.insert((checkpoint, task), record);
-        (checkpoint, task, record) = (child, inner_task, inner_record);
-    };
-    record.payloads.push((question.place, question.payload));
-    record.answers.push(AnswerRecord {
-        place: question.place,
-        asker,
-        name: question.name,
-        value: row,
-        by: answer.by,
-        at,
-        note: answer.note,
-    });
-    record.answers.sort_by_key(|answer| answer.place);
-    changed.insert((checkpoint, task), record);
-    Ok(())
+/// The tasks that answers change, in the root graph and in its subgraphs.
+struct AnsweredTasks<'a> {
+    reader: &'a Reader,
+    /// The tasks of subgraphs that were read, by the task that runs the subgraph.
+    read: BTreeMap<(CheckpointId, u32), Vec<(CheckpointId, Tasks)>>,
+    changed: BTreeMap<(CheckpointId, u32), TaskRecord>,
+}
+
+impl AnsweredTasks<'_> {
+    /// Stores an answer in the task that asked and marks the question as answered in every task above it.
+    async fn store(
+        &mut self,
+        root: CheckpointId,
+        records: &Tasks,
+        (matched, row, at): (MatchedAnswer, RowId, u64),
+        puts: &mut Puts,
+    ) -> Result<(), RunError> {
+        let MatchedAnswer { question, root: task, answer, bytes } = matched;
+        puts.push((Key::Row(row), bytes));
+        let mut key = (root, task);
+        let mut record = match self.changed.remove(&key) {
+            Some(record) => record,
+            None => records.get(&task).cloned().unwrap_or_default(),
+        };
+        let asker = loop {
+            let asker = mark(&mut record, &question);
+            let Some((below, inner)) = self.below(key, &question).await? else { break asker.unwrap_or_default() };
+            self.changed.insert(key, record);
+            (key, record) = (below, inner);
+        };
+        record.payloads.push((question.place, question.payload));
+        record.answers.push(AnswerRecord {
+            place: question.place,
+            asker,
+            name: question.name,
+            value: row,
+            by: answer.by,
+            at,
+            note: answer.note,
+        });
+        record.answers.sort_by_key(|answer| answer.place);
+        self.changed.insert(key, record);
+        Ok(())
+    }
+
+    /// Takes the task with the same question in the subgraph of a task.
+    async fn below(
+        &mut self,
+        key: (CheckpointId, u32),
+        question: &QuestionRecord,
+    ) -> Result<Option<((CheckpointId, u32), TaskRecord)>, RunError> {
+        if (question.checkpoint, question.task) == key {
+            return Ok(None);
+        }
+        if !self.read.contains_key(&key) {
+            let mut tasks = vec![];
+            for (.., child) in self.reader.called(key.0, key.1).await? {
+                tasks.push((child, self.reader.tasks(child).await?));
+            }
+            self.read.insert(key, tasks);
+        }
+        let asks = |record: &TaskRecord| record.questions.iter().any(|asked| place(asked) == place(question));
+        let mut inside =
+            self.read[&key].iter().flat_map(|(child, tasks)| tasks.iter().map(|(task, of)| (*child, *task, of)));
+        let Some((child, task, record)) = inside.find(|(.., record)| asks(record)) else { return Ok(None) };
+        let changed = self.changed.remove(&(child, task));
+        Ok(Some(((child, task), changed.unwrap_or_else(|| record.clone()))))
+    }
 }
 
 /// Marks a question as answered; returns its asker if the task itself asked it.
 fn mark(record: &mut TaskRecord, question: &QuestionRecord) -> Option<String> {
-    let place = |asked: &QuestionRecord| (asked.checkpoint, asked.task, asked.place);
     let mut asker = None;
     for asked in record.questions.iter_mut().filter(|asked| place(asked) == place(question)) {
         asked.answered = true;
         asker.clone_from(&asked.asker);
     }
     asker
-}
-
-/// Returns the task with the same question in the task's subgraph.
-async fn below(
-    reader: &Reader,
-    checkpoint: CheckpointId,
-    task: u32,
-    question: &QuestionRecord,
-    changed: &BTreeMap<(CheckpointId, u32), TaskRecord>,
-) -> Result<Option<(CheckpointId, u32, TaskRecord)>, RunError> {
-    if (question.checkpoint, question.task) == (checkpoint, task) {
-        return Ok(None);
-    }
-    for (.., child) in reader.called(checkpoint, task).await? {
-        for (key, record) in reader.tasks(child).await? {
-            let record = changed.get(&(child, key)).cloned().unwrap_or(record);
-            let asks = |asked: &QuestionRecord| {
-                (asked.checkpoint, asked.task, asked.place) == (question.checkpoint, question.task, question.place)
-            };
-            if record.questions.iter().any(asks) {
-                return Ok(Some((child, key, record)));
-            }
-        }
-    }
-    Ok(None)
 }

@@ -115,16 +115,24 @@ impl ThreadFilter {
         let limit = self.limit.unwrap_or(usize::MAX);
         let mut listing = Listing::over(store, self.now.unwrap_or_else(SystemTime::now));
         let mut threads: Vec<ThreadInfo> = vec![];
-        for id in store.threads(self.after.as_ref(), usize::MAX).await? {
-            if threads.len() >= limit {
-                return Ok(ThreadPage { next: threads.last().map(|thread| thread.id.clone()), threads });
+        let (mut after, mut count) = (self.after.clone(), limit.saturating_add(1));
+        loop {
+            let ids = store.threads(after.as_ref(), count).await?;
+            let is_last = ids.len() < count;
+            for id in ids {
+                if threads.len() >= limit {
+                    return Ok(ThreadPage { next: threads.last().map(|thread| thread.id.clone()), threads });
+                }
+                if id.as_str().starts_with(&self.prefix) {
+                    threads.extend(listing.read(&id).await?.filter(|info| self.fits(info)));
+                }
+                after = Some(id);
             }
-            if !id.as_str().starts_with(&self.prefix) {
-                continue;
+            if is_last {
+                return Ok(ThreadPage { threads, next: None });
             }
-            threads.extend(listing.read(&id).await?.filter(|info| self.fits(info)));
+            count = count.saturating_mul(2); // few of the threads fit
         }
-        Ok(ThreadPage { threads, next: None })
     }
 
     /// Returns true if the filter matches a thread, whatever the page.

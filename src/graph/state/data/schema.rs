@@ -31,6 +31,8 @@ pub struct DataSchema(Arc<Table>);
 struct Table {
     channels: Vec<Channel>,
     kinds: Vec<Kind>,
+    /// The channels whose values live for one superstep.
+    passing: Vec<usize>,
     by_name: HashMap<String, usize>,
     removed: Vec<String>,
     upgrades: HashMap<usize, Upgrade>,
@@ -201,6 +203,11 @@ impl DataSchema {
         &self.0.channels
     }
 
+    /// Returns the channels whose values live for one superstep.
+    pub(super) fn passing(&self) -> &[usize] {
+        &self.0.passing
+    }
+
     pub(super) fn kinds(&self) -> impl Iterator<Item = Kind> + '_ {
         self.0.kinds.iter().copied()
     }
@@ -212,6 +219,9 @@ impl Table {
             return Err(SchemaError::Twice { channel: name });
         }
         self.channels.push(Channel::named(name, kind.name(), kind.stored()).rule(kind.name()));
+        if kind.lives_one_step() {
+            self.passing.push(self.kinds.len());
+        }
         self.kinds.push(kind);
         Ok(())
     }

@@ -154,8 +154,8 @@ impl State for DataState {
     }
 
     fn end_step(&mut self, schema: &DataSchema, written: &Mask, changed: &mut Mask) {
-        for (channel, kind) in schema.kinds().enumerate() {
-            if kind.lives_one_step() && !written.contains(channel) && self.values[channel].take().is_some() {
+        for &channel in schema.passing() {
+            if !written.contains(channel) && self.values[channel].take().is_some() {
                 changed.insert(channel);
             }
         }
