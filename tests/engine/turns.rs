@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use proptest::prelude::*;
+use rstest::rstest;
 use superstep::checkpoint::Checkpointer;
 use superstep::graph::{CompiledGraph, Thread};
 use superstep::prelude::*;
@@ -56,11 +57,14 @@ async fn a_turn_with_a_new_handle_does_not_read_what_the_graph_has_just_written(
     assert!(read < 1000, "{read} bytes of eleven lines of 1,000");
 }
 
+#[rstest]
+#[case::kept(40)]
+#[case::some_dropped(100)]
 #[tokio::test]
-async fn the_ends_of_many_threads_do_not_mix() {
+async fn the_ends_of_many_threads_do_not_mix(#[case] threads: usize) {
     let graph = graph(&Store::memory().store);
     for turn in 0..3 {
-        for nth in 0..100 {
+        for nth in (0..threads).map(|nth| if turn % 2 == 0 { nth } else { threads - 1 - nth }) {
             let outcome = graph.thread(format!("t{nth}")).invoke(Talk::update().asked(nth.to_string())).await.unwrap();
             let lines: Vec<String> = (0..=turn).map(|turn| line(turn, &nth.to_string())).collect();
             assert_eq!(outcome.state().lines, lines);

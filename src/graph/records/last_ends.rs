@@ -28,17 +28,19 @@ struct LastEnd {
 }
 
 impl LastEnds {
+    /// Returns true if keeping a state of this size in bytes saves more than it costs.
+    pub(crate) fn is_worth(bytes: u64) -> bool {
+        bytes >= SMALL
+    }
+
     /// Takes the position of a thread, unless the thread has moved since.
     pub(crate) fn take<P: 'static>(&self, thread: &ThreadId, head: Head) -> Option<Box<P>> {
         let end = remove(&mut self.lock(), |end| end.is_of(thread, head))?;
         end.position.downcast().ok().filter(|_| end.head == head)
     }
 
-    /// Keeps the position at the end of a run, with the size of its state in bytes, unless that is small.
+    /// Keeps the position at the end of a run, once that is stored, with the size of its state in bytes.
     pub(crate) fn keep(&self, thread: ThreadId, head: Head, bytes: u64, position: Box<dyn Any + Send>) {
-        if bytes < SMALL {
-            return;
-        }
         let mut ends = self.lock();
         let mut dropped: Vec<LastEnd> = remove(&mut ends, |end| end.is_of(&thread, head)).into_iter().collect();
         while ends.len() >= THREADS || ends.iter().map(|end| end.bytes).sum::<u64>() > BYTES {
@@ -51,7 +53,8 @@ impl LastEnds {
 
     /// Forgets where a thread ended.
     pub(crate) fn forget(&self, thread: &ThreadId) {
-        remove(&mut self.lock(), |end| end.thread == *thread);
+        let end = remove(&mut self.lock(), |end| end.thread == *thread);
+        drop(end); // not under the lock
     }
 
     fn lock(&self) -> MutexGuard<'_, VecDeque<LastEnd>> {

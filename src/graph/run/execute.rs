@@ -195,7 +195,7 @@ impl Run {
         }))
     }
 
-    /// Polls each task once in place; unfinished tasks, and those after a slow one, go to the pool.
+    /// Polls each task once in place; unfinished tasks go to the pool, and all once first polls are slow.
     async fn fan_out(&mut self, unanswered: bool) -> Result<bool, RunError> {
         let mut pool = Pool { set: JoinSet::new(), places: vec![], panics: Panics::default() };
         let mut first_polls = FirstPolls::new();
@@ -214,7 +214,7 @@ impl Run {
                 break;
             }
             let mut running = self.begin(at);
-            if first_polls.are_quick() {
+            if first_polls.are_quick {
                 let first = poll_once(&mut running).await;
                 first_polls.note();
                 if let Poll::Ready(performed) = first {
@@ -317,25 +317,27 @@ impl Run {
 /// The time that the first polls of a superstep's tasks took. While they are quick, tasks are polled in place before they
 /// move to the pool.
 struct FirstPolls {
+    are_quick: bool,
     count: u64,
     slow: u64,
+    last_was_slow: bool,
     last: Instant,
 }
 
 impl FirstPolls {
     fn new() -> Self {
-        Self { count: 0, slow: 0, last: Instant::now() }
-    }
-
-    fn are_quick(&self) -> bool {
-        self.slow <= self.count / FORGIVEN
+        Self { are_quick: true, count: 0, slow: 0, last_was_slow: false, last: Instant::now() }
     }
 
     /// Notes that a task was polled, after the one before had been settled.
     fn note(&mut self) {
         let before = std::mem::replace(&mut self.last, Instant::now());
+        let is_slow = self.last - before >= QUICK;
         self.count += 1;
-        self.slow += u64::from(self.last - before >= QUICK);
+        self.slow += u64::from(is_slow);
+        let in_a_row = is_slow && self.last_was_slow;
+        self.last_was_slow = is_slow;
+        self.are_quick = !in_a_row && self.slow <= self.count / FORGIVEN;
     }
 }
 

@@ -50,7 +50,7 @@ impl ThreadCore {
         // Forks of one checkpoint are answered separately: rows of answers have an id of their own.
         let made_by = recorder.next_id();
         let mut puts = vec![];
-        let mut tasks = AnsweredTasks { reader, read: BTreeMap::new(), changed: BTreeMap::new() };
+        let mut tasks = AnsweredTasks::of(reader);
         let unasked = TaskRecord::default();
         for (slot, matched) in (0u32..).zip(matched) {
             let row = RowId { checkpoint: made_by, task: matched.question.task, slot: RowId::ANSWERS + slot };
@@ -210,12 +210,18 @@ async fn past(reader: &Reader, answer: &Answer, question: String) -> Result<RunE
 /// The tasks that answers change, in the root graph and in its subgraphs.
 struct AnsweredTasks<'a> {
     reader: &'a Reader,
-    /// The tasks of subgraphs that were read, by the task that runs the subgraph.
-    read: BTreeMap<(CheckpointId, u32), Vec<(CheckpointId, Tasks)>>,
+    /// The checkpoints of subgraphs, by the task that runs them.
+    called: BTreeMap<(CheckpointId, u32), Vec<CheckpointId>>,
+    /// Their tasks, once they were read.
+    read: BTreeMap<CheckpointId, Tasks>,
     changed: BTreeMap<(CheckpointId, u32), TaskRecord>,
 }
 
-impl AnsweredTasks<'_> {
+impl<'a> AnsweredTasks<'a> {
+    fn of(reader: &'a Reader) -> Self {
+        Self { reader, called: BTreeMap::new(), read: BTreeMap::new(), changed: BTreeMap::new() }
+    }
+
     /// Stores an answer in the task that asked and marks the question as answered in every task above it.
     async fn store(
         &mut self,
@@ -261,19 +267,24 @@ impl AnsweredTasks<'_> {
         if (question.checkpoint, question.task) == key {
             return Ok(None);
         }
-        if !self.read.contains_key(&key) {
-            let mut tasks = vec![];
-            for (.., child) in self.reader.called(key.0, key.1).await? {
-                tasks.push((child, self.reader.tasks(child).await?));
-            }
-            self.read.insert(key, tasks);
+        if !self.called.contains_key(&key) {
+            let called = self.reader.called(key.0, key.1).await?;
+            self.called.insert(key, called.into_iter().map(|(.., child)| child).collect());
         }
         let asks = |record: &TaskRecord| record.questions.iter().any(|asked| place(asked) == place(question));
-        let mut inside =
-            self.read[&key].iter().flat_map(|(child, tasks)| tasks.iter().map(|(task, of)| (*child, *task, of)));
-        let Some((child, task, record)) = inside.find(|(.., record)| asks(record)) else { return Ok(None) };
-        let changed = self.changed.remove(&(child, task));
-        Ok(Some(((child, task), changed.unwrap_or_else(|| record.clone()))))
+        for &child in &self.called[&key] {
+            if !self.read.contains_key(&child) {
+                self.read.insert(child, self.reader.tasks(child).await?);
+            }
+            let tasks = &self.read[&child];
+            let asked_here = (question.checkpoint == child).then_some(question.task);
+            let only = asked_here.and_then(|task| tasks.get_key_value(&task)).filter(|(_, record)| asks(record));
+            if let Some((&task, record)) = only.or_else(|| tasks.iter().find(|(_, record)| asks(record))) {
+                let changed = self.changed.remove(&(child, task));
+                return Ok(Some(((child, task), changed.unwrap_or_else(|| record.clone()))));
+            }
+        }
+        Ok(None)
     }
 }
 

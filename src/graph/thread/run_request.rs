@@ -18,7 +18,7 @@ use crate::graph::interrupt::Answer;
 use crate::graph::node::AnyCommand;
 use crate::graph::persist::load::position;
 use crate::graph::records::reader::reader;
-use crate::graph::records::{COMMAND_KEY, Mapping, NEW_LINE, Reader, Tasks, ThreadGuard, journal_copy};
+use crate::graph::records::{COMMAND_KEY, LastEnds, Mapping, NEW_LINE, Reader, Tasks, ThreadGuard, journal_copy};
 use crate::graph::run::catch_panics::catch_panics;
 use crate::graph::run::{Run, trace};
 use crate::graph::state::{AnyState, Boxed, Stored};
@@ -68,13 +68,12 @@ impl ThreadCore {
             Some(recorder) => recorder.settle().await,
             None => Ok(()),
         };
-        if settled.is_err()
-            && let Some(thread) = &self.id
-        {
-            self.graph.last_ends.forget(thread);
-        }
-        let outcome = done?;
+        let (outcome, end) = done?;
         settled?;
+        if let (Some(thread), Some(recorder), Some(end)) = (&self.id, &recorder, end) {
+            let bytes = end.channels.bytes;
+            self.graph.last_ends.keep(thread.clone(), recorder.head(), bytes, end);
+        }
         Ok(outcome)
     }
 
@@ -92,7 +91,12 @@ impl ThreadCore {
         Ok(())
     }
 
-    async fn drive(&self, request: Box<AnyRequest>, shared: Arc<Shared>) -> Result<Outcome<AnyState>, RunError> {
+    /// Returns the outcome of a run, and the position at its end if the next run may go on from it.
+    async fn drive(
+        &self,
+        request: Box<AnyRequest>,
+        shared: Arc<Shared>,
+    ) -> Result<(Outcome<AnyState>, Option<Box<Position>>), RunError> {
         // Boxed, the run too: a run that waits in a node keeps no room for loading.
         let mut run = Box::pin(self.prepared(request, shared)).await?;
         run.stops.overrides = self.stops_over(run.recorder().map_or(&[], |recorder| recorder.stops()));
@@ -105,11 +109,10 @@ impl ThreadCore {
             }
         }
         if exit != Exit::Finished {
-            return Ok((*run).outcome(exit));
+            return Ok(((*run).outcome(exit), None));
         }
         let state = run.pos.state.clone();
-        self.keep_last_end(*run);
-        Ok(Outcome::Finished(Arc::new(state)))
+        Ok((Outcome::Finished(Arc::new(state)), end_to_keep(*run)))
     }
 
     /// Loads the thread as a run, with the request applied to it.
@@ -137,16 +140,6 @@ impl ThreadCore {
         let head = shared.recorder.as_ref()?.head();
         let end = self.graph.last_ends.take(self.id.as_ref()?, head)?;
         self.at.is_none().then_some(*end)
-    }
-
-    fn keep_last_end(&self, run: Run) {
-        let (Some(thread), Some(head)) = (self.id.clone(), run.recorder().map(|recorder| recorder.head())) else {
-            return;
-        };
-        if run.table.schema.channels().iter().any(|channel| channel.stored() == Stored::Never) {
-            return; // what is never saved does not outlive its run
-        }
-        self.graph.last_ends.keep(thread, head, run.pos.channels.bytes, Box::new(run.pos));
     }
 
     async fn load_for_input(&self, shared: Arc<Shared>) -> Result<Run, RunError> {
@@ -410,4 +403,10 @@ impl ThreadCore {
         }
         self.store_answers(run, reader, records, matched).await
     }
+}
+
+/// Returns the position at the end of a run, if it is worth keeping. What is never saved does not outlive its run.
+fn end_to_keep(run: Run) -> Option<Box<Position>> {
+    let is_whole = run.table.schema.channels().iter().all(|channel| channel.stored() != Stored::Never);
+    (is_whole && LastEnds::is_worth(run.pos.channels.bytes)).then(|| Box::new(run.pos))
 }
