@@ -1,5 +1,5 @@
-//! Turns of conversations, each with a new handle: a graph remembers where its threads ended, and never goes on from
-//! where a thread no longer is.
+//! Turns of conversations, each with a new handle: a graph keeps where its threads ended, and reads a thread again that has
+//! moved since.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -24,7 +24,7 @@ use crate::graph::superstep::{Finished, Resolve, Task, TaskState};
 
 /// Time of a first poll above which a task counts as computing rather than waiting.
 const QUICK: Duration = Duration::from_micros(50);
-/// One slow poll among this many is put down to the machine, not to the tasks.
+/// A slow poll after so many quick ones is put down to the machine, not to the tasks.
 const FORGIVEN: u64 = 64;
 
 impl Run {
@@ -318,26 +318,25 @@ impl Run {
 /// move to the pool.
 struct FirstPolls {
     are_quick: bool,
-    count: u64,
-    slow: u64,
-    last_was_slow: bool,
+    /// The number of quick ones since the last slow one.
+    quick: u64,
     last: Instant,
 }
 
 impl FirstPolls {
     fn new() -> Self {
-        Self { are_quick: true, count: 0, slow: 0, last_was_slow: false, last: Instant::now() }
+        Self { are_quick: true, quick: 0, last: Instant::now() }
     }
 
     /// Notes that a task was polled, after the one before had been settled.
     fn note(&mut self) {
         let before = std::mem::replace(&mut self.last, Instant::now());
-        let is_slow = self.last - before >= QUICK;
-        self.count += 1;
-        self.slow += u64::from(is_slow);
-        let in_a_row = is_slow && self.last_was_slow;
-        self.last_was_slow = is_slow;
-        self.are_quick = !in_a_row && self.slow <= self.count / FORGIVEN;
+        if self.last - before < QUICK {
+            self.quick += 1;
+        } else {
+            self.are_quick = self.quick >= FORGIVEN;
+            self.quick = 0;
+        }
     }
 }
 

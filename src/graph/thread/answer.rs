@@ -30,7 +30,7 @@ impl ThreadCore {
         records: &Tasks,
         answers: Vec<Answer>,
     ) -> Result<Vec<MatchedAnswer>, RunError> {
-        let mut questions = Questions::of(records);
+        let mut questions = Questions::of(reader, records);
         let mut matched: Vec<MatchedAnswer> = vec![];
         for answer in answers {
             matched.push(self.matched(reader, records, answer, &mut questions).await?);
@@ -88,7 +88,7 @@ impl ThreadCore {
         answer: Answer,
         questions: &mut Questions<'_>,
     ) -> Result<MatchedAnswer, RunError> {
-        let (question, root) = match questions.find(reader, &answer) {
+        let (question, root) = match questions.find(&answer) {
             Err(RunError::UnknownQuestion { question }) => return Err(past(reader, &answer, question).await?),
             found => found?,
         };
@@ -112,10 +112,8 @@ fn question_id(reader: &Reader, question: &QuestionRecord) -> InterruptId {
     InterruptId { birth: reader.birth, checkpoint: question.checkpoint, task: question.task, place: question.place }
 }
 
-/// The place of a question in its thread.
-type Place = (CheckpointId, u32, u32);
-
-fn place(asked: &QuestionRecord) -> Place {
+/// Returns the place of a question in its thread.
+fn place(asked: &QuestionRecord) -> (CheckpointId, u32, u32) {
     (asked.checkpoint, asked.task, asked.place)
 }
 
@@ -123,7 +121,7 @@ fn place(asked: &QuestionRecord) -> Place {
 struct Questions<'a> {
     /// In the order of the tasks.
     all: Vec<Asked<'a>>,
-    by_place: BTreeMap<Place, usize>,
+    by_id: BTreeMap<InterruptId, usize>,
 }
 
 struct Asked<'a> {
@@ -134,7 +132,7 @@ struct Asked<'a> {
 }
 
 impl<'a> Questions<'a> {
-    fn of(records: &'a Tasks) -> Self {
+    fn of(reader: &Reader, records: &'a Tasks) -> Self {
         let asked = |(task, record): (&u32, &'a TaskRecord)| {
             let (task, is_unfinished) = (*task, record.status != TaskStatus::Done);
             record.questions.iter().map(move |question| {
@@ -144,14 +142,14 @@ impl<'a> Questions<'a> {
         };
         let mut all: Vec<Asked<'_>> = records.iter().flat_map(asked).collect();
         all.sort_by_key(|asked| (asked.task, place(asked.question)));
-        let by_place = all.iter().enumerate().rev().map(|(at, asked)| (place(asked.question), at)).collect();
-        Self { all, by_place }
+        let by_id = all.iter().enumerate().rev().map(|(at, asked)| (question_id(reader, asked.question), at)).collect();
+        Self { all, by_id }
     }
 
     /// Returns the question that an answer is for, and its task in the root graph. No other answer is for it then.
-    fn find(&mut self, reader: &Reader, answer: &Answer) -> Result<(QuestionRecord, u32), RunError> {
+    fn find(&mut self, answer: &Answer) -> Result<(QuestionRecord, u32), RunError> {
         let at = match answer.to {
-            To::Id(id) => self.with_id(reader, id)?,
+            To::Id(id) => self.with_id(id)?,
             To::TheOnly => self.only_open(answer)?,
         };
         let asked = &mut self.all[at];
@@ -159,10 +157,8 @@ impl<'a> Questions<'a> {
         Ok((asked.question.clone(), asked.task))
     }
 
-    fn with_id(&self, reader: &Reader, id: InterruptId) -> Result<usize, RunError> {
-        let place = (id.checkpoint, id.task, id.place);
-        let found = self.by_place.get(&place).filter(|_| id.birth == reader.birth);
-        match found.map(|&at| (at, &self.all[at])) {
+    fn with_id(&self, id: InterruptId) -> Result<usize, RunError> {
+        match self.by_id.get(&id).map(|&at| (at, &self.all[at])) {
             Some((_, asked)) if asked.is_taken => Err(RunError::AlreadyAnswered { id }),
             Some((at, asked)) if asked.is_open => Ok(at),
             Some(_) | None => Err(RunError::UnknownQuestion { question: id.to_string() }),
@@ -276,10 +272,7 @@ impl<'a> AnsweredTasks<'a> {
             if !self.read.contains_key(&child) {
                 self.read.insert(child, self.reader.tasks(child).await?);
             }
-            let tasks = &self.read[&child];
-            let asked_here = (question.checkpoint == child).then_some(question.task);
-            let only = asked_here.and_then(|task| tasks.get_key_value(&task)).filter(|(_, record)| asks(record));
-            if let Some((&task, record)) = only.or_else(|| tasks.iter().find(|(_, record)| asks(record))) {
+            if let Some((&task, record)) = self.read[&child].iter().find(|(_, record)| asks(record)) {
                 let changed = self.changed.remove(&(child, task));
                 return Ok(Some(((child, task), changed.unwrap_or_else(|| record.clone()))));
             }
