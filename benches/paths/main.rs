@@ -5,6 +5,7 @@
 #![allow(clippy::unwrap_used, clippy::print_stdout, reason = "a benchmark that goes wrong stops, and prints figures")]
 
 mod beside;
+mod depth;
 mod joins;
 mod log;
 mod open;
@@ -37,12 +38,13 @@ use harness::Bench;
 
 type Path = (&'static str, fn(&Bench));
 
-const PATHS: [Path; 8] = [
+const PATHS: [Path; 9] = [
     ("log", log::run),
     ("beside", beside::run),
     ("turns", turns::run),
     ("open", open::run),
     ("width", width::run),
+    ("depth", depth::run),
     ("joins", joins::run),
     ("reduced", reduced::run),
     ("waiting", waiting::run),

@@ -1,8 +1,8 @@
 //! Store that lives as long as the process. Records and heads are stored as they are; nothing here is encoded.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::future::ready;
-use std::ops::RangeInclusive;
+use std::ops::{Bound, RangeInclusive};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 use super::checkpointer::{BoxFuture, Checkpointer, Commit, Head, Order, Receipt, Record};
@@ -21,7 +21,14 @@ pub struct MemoryCheckpointer {
 
 #[derive(Debug, Default)]
 struct Store {
-    threads: RwLock<HashMap<ThreadId, Mutex<Thread>>>,
+    threads: RwLock<Threads>,
+}
+
+#[derive(Debug, Default)]
+struct Threads {
+    by_name: HashMap<ThreadId, Mutex<Thread>>,
+    /// The names in the order in which they are listed: by length, then by bytes.
+    names: BTreeSet<(usize, ThreadId)>,
 }
 
 #[derive(Debug)]
@@ -39,40 +46,54 @@ impl MemoryCheckpointer {
     fn apply(&self, commit: Commit) -> Result<(), CheckpointError> {
         self.leases.check(&commit.thread, commit.epoch)?;
         commit.check_records()?;
-        if let Some(thread) = self.store.read().get(&commit.thread) {
+        if let Some(thread) = self.store.read().by_name.get(&commit.thread) {
             return lock(thread).apply(commit);
         }
-        create(&mut self.store.write(), commit)
+        self.store.write().create(commit)
     }
 
     fn posted(&self, thread: &ThreadId, records: Vec<Record>) -> Result<(), CheckpointError> {
         Commit::check_posted(thread, &records)?;
         let threads = self.store.read();
-        let found = threads.get(thread).ok_or_else(|| CheckpointError::unknown(thread))?;
+        let found = threads.by_name.get(thread).ok_or_else(|| CheckpointError::unknown(thread))?;
         lock(found).records.extend(records);
         Ok(())
     }
 }
 
 impl Store {
-    fn read(&self) -> RwLockReadGuard<'_, HashMap<ThreadId, Mutex<Thread>>> {
+    fn read(&self) -> RwLockReadGuard<'_, Threads> {
         self.threads.read().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn write(&self) -> RwLockWriteGuard<'_, HashMap<ThreadId, Mutex<Thread>>> {
+    fn write(&self) -> RwLockWriteGuard<'_, Threads> {
         self.threads.write().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Threads {
+    fn create(&mut self, commit: Commit) -> Result<(), CheckpointError> {
+        // Another writer may have created the thread between the read lock and this one.
+        if let Some(thread) = self.by_name.get(&commit.thread) {
+            return lock(thread).apply(commit);
+        }
+        commit.check_head(None)?;
+        let name = commit.thread.clone();
+        let mut thread = Thread { head: commit.head, records: BTreeMap::new() };
+        thread.write(commit);
+        self.names.insert(rank(&name));
+        self.by_name.insert(name, Mutex::new(thread));
+        Ok(())
+    }
+
+    fn remove(&mut self, thread: &ThreadId) {
+        self.by_name.remove(thread);
+        self.names.remove(&rank(thread));
     }
 
     fn names_after(&self, after: Option<&ThreadId>, limit: usize) -> Vec<ThreadId> {
-        let threads = self.read();
-        let mut names: Vec<_> =
-            threads.keys().filter(|name| after.is_none_or(|after| rank(name) > rank(after))).collect();
-        if limit < names.len() {
-            names.select_nth_unstable_by_key(limit, |name| rank(name));
-            names.truncate(limit);
-        }
-        names.sort_unstable_by_key(|name| rank(name));
-        names.into_iter().cloned().collect()
+        let from = after.map_or(Bound::Unbounded, |after| Bound::Excluded(rank(after)));
+        self.names.range((from, Bound::Unbounded)).take(limit).map(|(_, name)| name.clone()).collect()
     }
 }
 
@@ -117,12 +138,12 @@ impl Checkpointer for MemoryCheckpointer {
     }
 
     fn head(&self, thread: &ThreadId) -> BoxFuture<'_, Result<Option<Head>, CheckpointError>> {
-        Box::pin(ready(Ok(self.store.read().get(thread).map(|thread| lock(thread).head))))
+        Box::pin(ready(Ok(self.store.read().by_name.get(thread).map(|thread| lock(thread).head))))
     }
 
     fn get(&self, thread: &ThreadId, keys: Vec<Key>) -> BoxFuture<'_, Result<Vec<Option<Vec<u8>>>, CheckpointError>> {
         let threads = self.store.read();
-        let found = match threads.get(thread).map(lock) {
+        let found = match threads.by_name.get(thread).map(lock) {
             Some(thread) => keys.iter().map(|key| thread.records.get(key).cloned()).collect(),
             None => vec![None; keys.len()],
         };
@@ -137,12 +158,12 @@ impl Checkpointer for MemoryCheckpointer {
         limit: usize,
     ) -> BoxFuture<'_, Result<Vec<Record>, CheckpointError>> {
         let threads = self.store.read();
-        let found = threads.get(thread).map(|thread| lock(thread).scan(range, order, limit));
+        let found = threads.by_name.get(thread).map(|thread| lock(thread).scan(range, order, limit));
         Box::pin(ready(Ok(found.unwrap_or_default())))
     }
 
     fn threads(&self, after: Option<&ThreadId>, limit: usize) -> BoxFuture<'_, Result<Vec<ThreadId>, CheckpointError>> {
-        Box::pin(ready(Ok(self.store.names_after(after, limit))))
+        Box::pin(ready(Ok(self.store.read().names_after(after, limit))))
     }
 
     fn delete_thread(&self, lease: &Lease) -> BoxFuture<'_, Result<(), CheckpointError>> {
@@ -158,21 +179,8 @@ impl Checkpointer for MemoryCheckpointer {
     }
 }
 
-fn create(threads: &mut HashMap<ThreadId, Mutex<Thread>>, commit: Commit) -> Result<(), CheckpointError> {
-    // Another writer may have created the thread between the read lock and this one.
-    if let Some(thread) = threads.get(&commit.thread) {
-        return lock(thread).apply(commit);
-    }
-    commit.check_head(None)?;
-    let name = commit.thread.clone();
-    let mut thread = Thread { head: commit.head, records: BTreeMap::new() };
-    thread.write(commit);
-    threads.insert(name, Mutex::new(thread));
-    Ok(())
-}
-
-fn rank(thread: &ThreadId) -> (usize, &[u8]) {
-    (thread.as_str().len(), thread.as_str().as_bytes())
+fn rank(thread: &ThreadId) -> (usize, ThreadId) {
+    (thread.as_str().len(), thread.clone())
 }
 
 fn lock(thread: &Mutex<Thread>) -> MutexGuard<'_, Thread> {

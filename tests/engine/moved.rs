@@ -42,6 +42,35 @@ async fn refused(store: &Store, graph: &Graph) -> (RunError, Vec<String>) {
 
 #[rstest]
 #[tokio::test]
+async fn a_deep_reading_names_what_a_plain_one_names_at_every_depth(
+    #[values(Store::memory(), Store::disk())] store: Store,
+) {
+    let nested = |name: &str| {
+        let lowest = interrupted_at(name);
+        let middle = chain(Builder::new().add_subgraph(id("low"), lowest.clone()), &["low"]);
+        (chain(Builder::new().add_subgraph(id("middle"), middle.clone()), &["middle"]), middle, lowest)
+    };
+    store.thread(&nested("check").0).invoke(start()).await.unwrap();
+
+    let (graph, middle, lowest) = nested("review");
+    let thread = store.thread(&graph);
+    let of = |snapshot: &[Incompatibility]| -> Vec<String> { snapshot.iter().map(ToString::to_string).collect() };
+    let deep = thread.state_deep().await.unwrap().unwrap();
+    let in_middle = deep.tasks[0].state.as_ref().unwrap();
+    let in_lowest = in_middle.tasks[0].state.as_ref().unwrap();
+    let all = [of(&deep.misfits), of(&in_middle.misfits), of(&in_lowest.misfits)];
+    let lost = "its node `check` no longer exists";
+    let low = format!("in the subgraph of `low`, {lost}");
+    assert_eq!(all, [[format!("in the subgraph of `middle`, {low}")], [low], [lost.to_owned()]]);
+
+    let plain = thread.state().await.unwrap().unwrap().misfits;
+    let plain_middle = thread.subgraph(&middle, ["middle"]).state().await.unwrap().unwrap().misfits;
+    let plain_lowest = thread.subgraph(&lowest, ["middle", "low"]).state().await.unwrap().unwrap().misfits;
+    assert_eq!(all, [of(&plain), of(&plain_middle), of(&plain_lowest)]);
+}
+
+#[rstest]
+#[tokio::test]
 async fn a_paused_thread_resumes_whatever_nodes_came_before_its_own(
     #[values(Store::memory(), Store::disk())] store: Store,
 ) {

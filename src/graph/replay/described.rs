@@ -11,7 +11,7 @@ use crate::graph::diff::outline::face;
 use crate::graph::error::{Incompatibility, RunError};
 use crate::graph::interrupt::{DeclaredQuestion, Receives};
 use crate::graph::records::Reader;
-use crate::graph::view::{AnyChild, Face, Inner, Nested, Outline, ReplayListener, Seen, Snapshot};
+use crate::graph::view::{AnyChild, Face, Inner, NestedRead, Outline, ReplayListener, Seen, Snapshot};
 
 struct Described(GraphCore);
 
@@ -76,11 +76,8 @@ impl Inner for Described {
         Box::pin(async move { Ok(Snapshot::read(&self.0.table, reader, at, Seen::Now, false).await?.misfits) })
     }
 
-    fn nested<'a>(&'a self, reader: &'a Reader, at: CheckpointId) -> BoxFuture<'a, Result<Nested, RunError>> {
-        Box::pin(async move {
-            let snapshot = Snapshot::read(&self.0.table, reader, at, Seen::Live, true).await?;
-            Ok(snapshot.erased(&self.0.table))
-        })
+    fn nested<'a>(&'a self, reader: &'a Reader, at: CheckpointId) -> BoxFuture<'a, Result<NestedRead, RunError>> {
+        Box::pin(Snapshot::read_nested(&self.0.table, reader, at))
     }
 
     fn emit_recorded<'a>(

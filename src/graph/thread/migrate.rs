@@ -39,17 +39,18 @@ impl ThreadCore {
     }
 }
 
-/// Returns the snapshot of a task's subgraph, if there is one. It is the present one, even below a checkpoint of the
-/// past.
+/// Returns the snapshot of a task's subgraph, and why it could not resume, if there is one. It is the present one, even
+/// below a checkpoint of the past.
 pub(crate) async fn nested(
     table: &Arc<Table>,
     reader: &Reader,
     at: (&Position, &Mapping),
     task: &Task,
-) -> Result<Option<NestedState>, RunError> {
-    let Some(ChildOf { child, id, call, before, .. }) = child_of(table, reader, at, task).await? else {
-        return Ok(None);
-    };
+) -> Result<Option<(NestedState, Vec<Incompatibility>)>, RunError> {
+    let Some(found) = child_of(table, reader, at, task).await? else { return Ok(None) };
+    let (snapshot, misfits) = found.child.0.nested(reader, found.id).await?;
+    let misfits = if task.is_done() { vec![] } else { found.named(table, task, misfits) };
+    let ChildOf { child, call, before, .. } = found;
     let base = match before.filter(|_| child.0.is_per_thread()) {
         Some(before) => reader.record(before).await?.map_or(0, |record| record.control.version),
         None => 0,
@@ -59,7 +60,7 @@ pub(crate) async fn nested(
         let first = if by_handler { BY_HANDLER } else { task.record.first_call };
         Activation { call: call.saturating_sub(first), by_handler, base }
     });
-    Ok(Some((Box::new(child.0.nested(reader, id).await?), activation)))
+    Ok(Some(((Box::new(snapshot), activation), misfits)))
 }
 
 /// Returns the incompatibilities of the subgraphs that would resume.
@@ -71,10 +72,9 @@ pub(crate) async fn inside(
 ) -> Result<Vec<Incompatibility>, RunError> {
     let mut misfits = vec![];
     for task in tasks.iter().filter(|task| !task.is_done()) {
-        let Some(ChildOf { child, id, is_sure: true, .. }) = child_of(table, reader, at, task).await? else { continue };
-        let node = table.node_name(task.node).to_string();
-        let of = |misfit| Incompatibility::Inside { node: node.clone(), misfit: Box::new(misfit) };
-        misfits.extend(child.0.misfits(reader, id).await?.into_iter().map(of));
+        let Some(found) = child_of(table, reader, at, task).await?.filter(|found| found.is_sure) else { continue };
+        let inside = found.child.0.misfits(reader, found.id).await?;
+        misfits.extend(found.named(table, task, inside));
     }
     Ok(misfits)
 }
@@ -88,6 +88,15 @@ struct ChildOf<'a> {
     call: Option<u32>,
     /// Subgraphs with state of their own only: the checkpoint at which the task started.
     before: Option<CheckpointId>,
+}
+
+impl ChildOf<'_> {
+    /// Returns the incompatibilities with the node in which they are; none if the subgraph may be another's.
+    fn named(&self, table: &Table, task: &Task, misfits: Vec<Incompatibility>) -> Vec<Incompatibility> {
+        let node = table.node_name(task.node);
+        let named = |misfit| Incompatibility::Inside { node: node.to_string(), misfit: Box::new(misfit) };
+        misfits.into_iter().filter(|_| self.is_sure).map(named).collect()
+    }
 }
 
 /// Returns the subgraph of a task.

@@ -15,7 +15,7 @@ use crate::graph::superstep::position::{apply_writes, merged};
 use crate::graph::superstep::task::planned;
 use crate::graph::superstep::{Control, Finished, Packet, Position};
 use crate::graph::view::untyped::typed_json;
-use crate::graph::view::{Nested, Seen, Snapshot, View};
+use crate::graph::view::{Nested, NestedRead, Seen, Snapshot, View};
 
 impl<S: State> Snapshot<Arc<S>> {
     /// Returns the state as JSON, without secret channels. The schema is the graph's.
@@ -43,6 +43,25 @@ impl Snapshot<AnyState> {
         Self::of(table, reader, id, record, records, seen, deep).await
     }
 
+    /// Reads the present of a subgraph with those below it, and why it could not resume.
+    pub(crate) async fn read_nested(
+        table: &Arc<Table>,
+        reader: &Reader,
+        id: CheckpointId,
+    ) -> Result<NestedRead, RunError> {
+        let record = reader.record(id).await?.ok_or_else(|| unknown(reader, id))?;
+        let records = reader.tasks(id).await?;
+        let is_commanded = records.contains_key(&COMMAND_KEY);
+        let snapshot = Self::of(table, reader, id, record, records, Seen::Live, true).await?;
+        // Only a command changes what runs next, and so what could not resume.
+        let misfits = if is_commanded {
+            Self::read(table, reader, id, Seen::Now, false).await?.misfits
+        } else {
+            snapshot.misfits.clone()
+        };
+        Ok((snapshot.erased(table), misfits))
+    }
+
     pub(crate) async fn of(
         table: &Arc<Table>,
         reader: &Reader,
@@ -68,16 +87,17 @@ impl Snapshot<AnyState> {
             .map(|task| table.node_name(task.node).to_string())
             .chain(lost.iter().map(|lost| lost.node.clone()))
             .collect();
-        let mut shown = vec![];
+        let (mut shown, mut misfits) = (vec![], mapping.misfits());
         for task in &tasks {
-            let state = if deep { nested(table, reader, (&pos, &mapping), task).await? } else { None };
+            let found = if deep { nested(table, reader, (&pos, &mapping), task).await? } else { None };
+            let (state, inside) = found.map_or((None, vec![]), |(state, inside)| (Some(state), inside));
+            misfits.extend(inside.into_iter().filter(|_| live));
             shown.push(task_snapshot(table, reader, (&pos, &mapping), task, live, (state, path.is_empty())));
         }
         for lost in lost {
             shown.push(lost.shown(table, reader, &pos, path.is_empty()).await?);
         }
-        let mut misfits = mapping.misfits();
-        if live {
+        if live && !deep {
             misfits.extend(inside(table, reader, (&pos, &mapping), &tasks).await?);
         }
         let carried = pos.channels.unknown.iter().filter(|carried| carried.slot != Slot::Absent);
@@ -97,7 +117,7 @@ impl Snapshot<AnyState> {
         })
     }
 
-    pub(crate) fn erased(self, table: &Arc<Table>) -> Nested {
+    fn erased(self, table: &Arc<Table>) -> Nested {
         self.map(|state| View::of_state(state, table.schema.clone()))
     }
 }

@@ -45,7 +45,8 @@ pub(crate) trait Inner: Send + Sync {
     fn asks_still(&self, way: &[&str], node: &str, question: &str) -> bool;
     /// The names that nodes on the way down have and had.
     fn names_down(&self, nodes: &[String]) -> Vec<Vec<String>>;
-    fn nested<'a>(&'a self, reader: &'a Reader, at: CheckpointId) -> BoxFuture<'a, Result<Nested, RunError>>;
+    /// Returns its present, with the subgraphs below it, and its incompatibilities.
+    fn nested<'a>(&'a self, reader: &'a Reader, at: CheckpointId) -> BoxFuture<'a, Result<NestedRead, RunError>>;
     /// Tells what was recorded of it again: what led to the second checkpoint since the first.
     fn emit_recorded<'a>(
         &'a self,
@@ -63,6 +64,9 @@ pub(crate) trait Inner: Send + Sync {
         at: CheckpointId,
     ) -> BoxFuture<'a, Result<Vec<Incompatibility>, RunError>>;
 }
+
+/// The snapshot of a subgraph, and its incompatibilities.
+pub(crate) type NestedRead = (Nested, Vec<Incompatibility>);
 
 /// The properties of a checkpoint that are compared.
 pub(crate) struct Facts {

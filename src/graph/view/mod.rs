@@ -24,7 +24,7 @@ pub use task_journal::{
 };
 pub use untyped::View;
 
-pub(crate) use child::{Face, Facts, Inner, Left};
+pub(crate) use child::{Face, Facts, Inner, Left, NestedRead};
 pub(crate) use event::Sink;
 pub(crate) use event_log::{EventLog, RecordedEvent};
 pub(crate) use ledger::{Activation, Ledger, LedgerTask};
