@@ -4,7 +4,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use rstest::rstest;
-use superstep::checkpoint::{AboutRecord, CheckpointId, Key, decode_record};
+use superstep::checkpoint::{
+    AboutRecord, CheckpointId, ExportOptions, ImportOptions, Key, decode_record, export_thread, import_thread, trust,
+};
 use superstep::graph::Persistence;
 use superstep::prelude::*;
 
@@ -109,6 +111,40 @@ async fn an_updated_copy_has_no_results_of_its_checkpoint(#[values(Store::memory
     let before = copy.state().await.unwrap().unwrap().values.notes.clone();
     let after = copy.proceed().await.unwrap().finished().unwrap().notes.clone();
     assert_eq!((before.join(" "), after.join(" ")), ("a by hand".into(), "a by hand b c".into()));
+}
+
+#[rstest]
+#[tokio::test]
+async fn a_copy_can_be_carried_to_another_store_before_and_after_it_goes_on(
+    #[values(Store::memory(), Store::disk())] store: Store,
+    #[values(0, 1, 2, 3)] back: usize,
+    #[values(false, true)] goes_on: bool,
+) {
+    let builder = Builder::new().add_node(id("a"), note("a")).add_node(id("b"), note("b")).add_node(id("c"), note("c"));
+    let graph = chain(builder, &["a", "b", "c"]);
+    let thread = store.thread(&graph);
+    thread.invoke(start()).await.unwrap();
+    let at = thread.history().await.unwrap().all().await.unwrap()[back].id;
+    thread.copy_to("copy", at).await.unwrap();
+    let in_store = |store: &Store| graph.clone().with_shared_checkpointer(store.store.clone()).thread("copy");
+    let copy = in_store(&store);
+    if goes_on {
+        copy.update_state(Pad::update().notes(["by hand"])).await.unwrap();
+    }
+
+    let (mut file, other) = (vec![], Store::memory());
+    export_thread(&*store.store, &"copy".into(), &ExportOptions::default(), &mut file).await.unwrap();
+    import_thread(&*other.store, &file[..], &ImportOptions::new()).await.unwrap();
+    trust(&*other.store, &"copy".into()).await.unwrap();
+
+    let end = async |thread: PadThread| {
+        if !thread.state().await.unwrap().unwrap().next.is_empty() {
+            thread.proceed().await.unwrap().finished().unwrap();
+        }
+        thread.invoke(start()).await.unwrap().finished().unwrap();
+        thread.state().await.unwrap().unwrap().values.notes.join(" ")
+    };
+    assert_eq!(end(in_store(&other)).await, end(copy).await);
 }
 
 /// `a` runs a subgraph of `b` and `c`, then `z` runs.

@@ -97,9 +97,9 @@ fn check_checkpoint(decoded: &ThreadRecords, id: CheckpointId, made: &StoredChec
     let path = &record.namespace;
     ensure(made.root == path.is_empty() && path.len() <= Commit::MAX_NAME, || "its subgraph is misnamed".into())?;
     let earlier = |other: Option<CheckpointId>| other.is_none_or(|other| other < id);
-    ensure(earlier(record.parent) && earlier(record.base) && record.line <= id, || {
-        "it follows a checkpoint that came later".into()
-    })?;
+    ensure(earlier(record.parent) && earlier(record.base), || "it follows a checkpoint that came later".into())?;
+    // The newest checkpoint of a copied thread begins its line with the number that the next one gets.
+    ensure(record.line.0 <= next, || "the number of its line was never given out".into())?;
     ensure((-2..=MOST as i64).contains(&record.step) && record.control.version <= MOST, || {
         "its counters are out of bounds".into()
     })?;
