@@ -2,6 +2,7 @@
 
 use rstest::rstest;
 use superstep::graph::CancellationToken;
+use superstep::graph::StateUpdate;
 use superstep::prelude::*;
 
 use crate::pad::{Approve, Builder, Graph, Pad, PadThread, approval, chain, fan, id, note, start};
@@ -164,4 +165,19 @@ async fn results_that_run_again_on_a_fork_stay_in_the_original(#[values(Store::m
     let history = store.thread(&graph).history().await.unwrap().all().await.unwrap();
     let origin = history.iter().find(|step| step.tasks.len() == 2 && step.id < head).unwrap();
     assert!(origin.tasks.iter().any(|task| task.result.is_some()), "{origin:?}");
+}
+
+#[rstest]
+#[tokio::test]
+async fn a_command_with_values_beside_input_that_has_not_started_leaves_the_log_whole(
+    #[values(Store::memory(), Store::disk())] store: Store,
+) {
+    let graph = chain(Builder::new().add_node(id("a"), note("a")), &["a"]);
+    let thread = store.thread(&graph);
+    thread.invoke(Pad::update().notes(["one"])).await.unwrap();
+    thread.update(StateUpdate::new(Pad::update().notes(["two"])).as_input()).await.unwrap();
+    let end = thread.command(Command::update(Pad::update().notes(["three"]))).await.unwrap();
+    let read = store.thread(&graph).state().await.unwrap().unwrap();
+    assert_eq!(end.state().notes, ["one", "a", "three", "two", "a"]);
+    assert_eq!(read.values.notes, end.state().notes);
 }

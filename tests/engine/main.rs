@@ -28,6 +28,7 @@ mod journal;
 mod kinds;
 mod kit;
 mod leases;
+mod left;
 mod limits;
 mod long_logs;
 mod loops;

@@ -144,3 +144,47 @@ proptest! {
         });
     }
 }
+
+#[derive(NodeId)]
+enum Asks {
+    Reply,
+    Ask,
+}
+
+#[derive(Interrupt, Serialize, Deserialize)]
+#[interrupt(resume = bool)]
+struct Sure;
+
+/// A node that replies, and one that asks: a command reaches it.
+fn graph_with_command(store: &Arc<dyn Checkpointer>) -> CompiledGraph<Talk, Asks> {
+    let reply = |talk: Arc<Talk>, _: Ctx| async move {
+        Ok::<_, NodeError>(Talk::update().lines([line(talk.lines.len(), &talk.asked)]))
+    };
+    let ask = |_: Arc<Talk>, ctx: Ctx| async move {
+        let sure = ctx.interrupt(Sure)?;
+        Ok::<_, NodeError>(Talk::update().lines([format!("sure: {sure}")]))
+    };
+    let start = |talk: &Talk| if talk.asked == "?" { Asks::Ask } else { Asks::Reply };
+    let graph = StateGraph::new().add_node(Asks::Reply, reply).add_node(Asks::Ask, ask.asks::<Sure>());
+    let graph = graph.add_conditional_edges_to(START, start, [Asks::Ask, Asks::Reply]);
+    graph.compile().unwrap().with_shared_checkpointer(Arc::clone(store))
+}
+
+#[rstest]
+#[tokio::test]
+async fn what_a_command_has_led_to_is_not_dropped_by_the_next_input(
+    #[values(Store::memory(), Store::disk())] store: Store,
+    #[values(false, true)] by_another: bool,
+) {
+    let graph = graph_with_command(&store.store);
+    let other = graph_with_command(&store.store);
+    let (thread, commanding) = (graph.thread("talk"), if by_another { &other } else { &graph }.thread("talk"));
+    thread.invoke(Talk::update().asked("one")).await.unwrap();
+    let paused = commanding.command(Command::to(Asks::Ask)).await.unwrap();
+    assert_eq!(paused.questions().len(), 1);
+
+    let refused = thread.invoke(Talk::update().asked("two")).await.unwrap_err();
+    assert!(matches!(refused, RunError::Unfinished { .. }), "{refused:?}");
+    let end = thread.resume::<Sure>(true).await.unwrap();
+    assert_eq!(end.state().lines, [line(0, "one"), "sure: true".into()]);
+}

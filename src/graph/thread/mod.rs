@@ -13,6 +13,7 @@ pub(crate) mod handle;
 mod history;
 mod journal;
 mod keep;
+mod last_end;
 mod listing;
 mod mailbox;
 mod migrate;

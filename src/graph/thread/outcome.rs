@@ -184,10 +184,10 @@ fn typed<S: State>(state: Arc<AnyState>) -> Arc<S> {
 }
 
 impl Run {
-    pub(crate) fn outcome(mut self, exit: Exit) -> Outcome<AnyState> {
+    pub(crate) fn outcome(&mut self, exit: Exit) -> Outcome<AnyState> {
         let questions: Vec<Question> = self.step.tasks.iter().flat_map(Task::asks).cloned().collect();
         match exit {
-            Exit::Finished => Outcome::Finished(Arc::new(self.pos.state)),
+            Exit::Finished => Outcome::Finished(Arc::new(self.pos.state.clone())),
             Exit::Interrupted if !questions.is_empty() => {
                 Outcome::Interrupted(Questions { questions, state: Arc::new(self.live()) })
             }

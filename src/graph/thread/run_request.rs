@@ -6,6 +6,7 @@ use tracing::Instrument;
 
 use super::carry;
 use super::handle::ThreadCore;
+use super::last_end::{end_to_keep, is_resumable};
 use super::outcome::Outcome;
 use super::request::{AnyRequest, Kind};
 use super::snapshot::add_command;
@@ -18,10 +19,10 @@ use crate::graph::interrupt::Answer;
 use crate::graph::node::AnyCommand;
 use crate::graph::persist::load::position;
 use crate::graph::records::reader::reader;
-use crate::graph::records::{COMMAND_KEY, LastEnds, Mapping, NEW_LINE, Reader, Tasks, ThreadGuard, journal_copy};
+use crate::graph::records::{COMMAND_KEY, Mapping, NEW_LINE, Reader, Tasks, ThreadGuard, journal_copy};
 use crate::graph::run::catch_panics::catch_panics;
 use crate::graph::run::{Run, trace};
-use crate::graph::state::{AnyState, Boxed, Stored};
+use crate::graph::state::{AnyState, Boxed};
 use crate::graph::superstep::Position;
 use crate::graph::superstep::task::planned;
 use crate::graph::view::Sink;
@@ -70,9 +71,8 @@ impl ThreadCore {
         };
         let (outcome, end) = done?;
         settled?;
-        if let (Some(thread), Some(recorder), Some(end)) = (&self.id, &recorder, end) {
-            let bytes = end.channels.bytes;
-            self.graph.last_ends.keep(thread.clone(), recorder.head(), bytes, end);
+        if let Some(recorder) = &recorder {
+            self.keep_end(recorder, end);
         }
         Ok(outcome)
     }
@@ -108,11 +108,9 @@ impl ThreadCore {
                 Box::pin(run.emit_breakpoint()).await; // of a subgraph
             }
         }
-        if exit != Exit::Finished {
-            return Ok(((*run).outcome(exit), None));
-        }
-        let state = run.pos.state.clone();
-        Ok((Outcome::Finished(Arc::new(state)), end_to_keep(*run)))
+        let is_resumable = is_resumable(&exit);
+        let outcome = run.outcome(exit);
+        Ok((outcome, if is_resumable { end_to_keep(*run) } else { None }))
     }
 
     /// Loads the thread as a run, with the request applied to it.
@@ -123,7 +121,8 @@ impl ThreadCore {
                 return Box::pin(self.resumed(shared, answers, command)).await.map(Box::new);
             }
         };
-        let mut run = Box::new(match self.take_last_end(&shared) {
+        let end = shared.recorder.as_ref().and_then(|recorder| self.take_end_at_rest(recorder));
+        let mut run = Box::new(match end {
             Some(pos) => Run::new(Arc::clone(&self.graph.table), shared, GraphScope::root(), pos),
             None => Box::pin(self.load_for_input(shared)).await?,
         });
@@ -132,14 +131,6 @@ impl ThreadCore {
         run.begin_input(writes)?;
         run.input.raw = request.given;
         Ok(run)
-    }
-
-    /// Returns the position at the end of the thread's last run, unless the thread has moved since: saves reading it
-    /// again.
-    fn take_last_end(&self, shared: &Shared) -> Option<Position> {
-        let head = shared.recorder.as_ref()?.head();
-        let end = self.graph.last_ends.take(self.id.as_ref()?, head)?;
-        self.at.is_none().then_some(*end)
     }
 
     async fn load_for_input(&self, shared: Arc<Shared>) -> Result<Run, RunError> {
@@ -167,6 +158,11 @@ impl ThreadCore {
             return Ok((Run::new(Arc::clone(&table), shared, GraphScope::root(), Position::empty(&table)), None));
         };
         self.check_at(&reader).await?;
+        if let Some(end) = self.take_stored_end(&reader, &recorder).await? {
+            let run = Run::new(table, shared, GraphScope::root(), end);
+            let mapping = run.own_mapping();
+            return Ok((run, Some((reader, mapping))));
+        }
         let (mut pos, mapping) = position(&reader, &table, id).await?;
         if fresh && recorder.head().checkpoint != Some(id) {
             pos.channels.line = NEW_LINE;
@@ -356,8 +352,9 @@ impl ThreadCore {
         let mut puts = vec![];
         let before = records.get(&COMMAND_KEY).filter(|_| !updates && !forks).cloned();
         let beside_results = records.values().any(|record| record.status == TaskStatus::Done);
-        if updates && beside_results {
-            run.pos.channels.line = NEW_LINE; // stored, but not part of the state: the entries of a log must not close over them
+        // Stored, but not part of the state: the entries of a log must not close over them.
+        if updates && (beside_results || run.pos.start.is_some()) {
+            run.pos.channels.line = NEW_LINE;
         }
         let record = run.command(command, before, &mut puts)?;
         let Some(recorder) = run.recorder().cloned() else { return Ok(()) };
@@ -403,10 +400,4 @@ impl ThreadCore {
         }
         self.store_answers(run, reader, records, matched).await
     }
-}
-
-/// Returns the position at the end of a run, if it is worth keeping. What is never saved does not outlive its run.
-fn end_to_keep(run: Run) -> Option<Box<Position>> {
-    let is_whole = run.table.schema.channels().iter().all(|channel| channel.stored() != Stored::Never);
-    (is_whole && LastEnds::is_worth(run.pos.channels.bytes)).then(|| Box::new(run.pos))
 }

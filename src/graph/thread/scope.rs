@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use super::edit::Updated;
 use super::handle::{Scope, Thread, ThreadCore};
 use super::history::Checkpoints;
 use crate::checkpoint::{CheckpointId, Head, Key, QuestionRecord, Source, TaskRecord, TaskStatus, encode_record};
@@ -176,13 +175,27 @@ impl ThreadCore {
         })
     }
 
-    /// Loads the position of the thread, or of the checkpoint `at`, for a write.
-    pub(crate) async fn scoped(&self, shared: Arc<Shared>, at: Option<CheckpointId>) -> Result<Scoped, RunError> {
+    /// Loads the position of the thread, or of the checkpoint `at`, for a write, unless it is known.
+    pub(crate) async fn scoped(
+        &self,
+        shared: Arc<Shared>,
+        at: Option<CheckpointId>,
+        known: Option<Box<Position>>,
+    ) -> Result<Scoped, RunError> {
         let table = Arc::clone(&self.graph.table);
         let Some(recorder) = shared.recorder.clone() else {
             return Err(RunError::NoCheckpointer { what: "updating a thread" });
         };
         let reader = reader(&recorder);
+        let known = match known {
+            Some(known) => Some(*known),
+            None => self.take_stored_end(&reader, &recorder).await?,
+        };
+        if let Some(known) = known {
+            let run = Run::new(table, shared, GraphScope::root(), known);
+            let mapping = run.own_mapping();
+            return Ok(Scoped { run, loaded: Some((reader, mapping)), is_head: true });
+        }
         self.check_at(&reader).await?;
         let (newest, above) = self.newest(&reader, Some(recorder.head())).await?.unzip();
         let is_head = at.is_none() || newest == at;
@@ -327,10 +340,6 @@ impl Scoped {
         let head = self.run.is_root().then_some(self.run.pos.meta.id);
         recorder.commit(puts, head).await?;
         Ok(())
-    }
-
-    pub(crate) fn made(self, dropped: Vec<String>) -> Updated {
-        Updated { checkpoint: self.run.pos.meta.id, dropped }
     }
 }
 

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use super::edit::{AnyUpdate, By, StateUpdate, Updated};
 use super::handle::{Thread, ThreadCore};
+use super::last_end::end_to_keep;
 use super::scope::Scoped;
 use super::travel;
 use crate::checkpoint::{CheckpointId, SendRecord, Source, TaskRecord, TaskStatus, encode_record};
@@ -81,19 +82,20 @@ impl ThreadCore {
         let _held = ThreadGuard(Arc::clone(&recorder));
         let shared = self.shared(Some(Arc::clone(&recorder)), None);
         let over = self.is_over(&recorder).await?;
-        let mut made: Option<Updated> = None;
+        let (mut checkpoint, mut dropped, mut end) = (self.at, vec![], None);
         for updates in supersteps {
-            let at = made.as_ref().map(|made| made.checkpoint).or(self.at);
-            let mut scoped = self.scoped(Arc::clone(&shared), at).await?;
+            let mut scoped = self.scoped(Arc::clone(&shared), checkpoint, end).await?;
             if over {
                 (scoped.run.child.caller, scoped.run.outbox.beside) = (None, vec![]);
             }
-            let step = superstep(scoped, updates).await?;
-            let dropped = made.map(|made| made.dropped).unwrap_or_default();
-            made = Some(Updated { dropped: [dropped, step.dropped].concat(), ..step });
+            dropped.extend(superstep(&mut scoped, updates).await?);
+            checkpoint = Some(scoped.run.pos.meta.id);
+            end = end_to_keep(scoped.run);
         }
         recorder.settle().await?;
-        let made = made.ok_or(RunError::InvalidUpdate { what: "there is nothing to update".into() })?;
+        self.keep_end(&recorder, end);
+        let nothing = || RunError::InvalidUpdate { what: "there is nothing to update".into() };
+        let made = Updated { checkpoint: checkpoint.ok_or_else(nothing)?, dropped };
         if over {
             travel::inside(&reader(&recorder), &recorder, self.stamp(), made.checkpoint).await?;
             recorder.settle().await?;
@@ -102,7 +104,8 @@ impl ThreadCore {
     }
 }
 
-async fn superstep(scoped: Scoped, mut updates: Vec<AnyUpdate>) -> Result<Updated, RunError> {
+/// Writes one superstep of updates; returns the nodes whose results it dropped.
+async fn superstep(scoped: &mut Scoped, mut updates: Vec<AnyUpdate>) -> Result<Vec<String>, RunError> {
     let alone = updates.len() == 1;
     let special = updates.iter().position(|update| matches!(update.by, By::End | By::Input | By::Copy));
     match special {
@@ -112,17 +115,18 @@ async fn superstep(scoped: Scoped, mut updates: Vec<AnyUpdate>) -> Result<Update
         Some(at) => {
             let update = updates.swap_remove(at);
             match update.by {
-                By::End => clear(scoped, update.values).await,
-                By::Copy => copy(scoped).await,
-                By::Input | By::Inferred | By::Start | By::Node(_) => input(scoped, update.values).await,
+                By::End => clear(scoped, update.values).await?,
+                By::Copy => copy(scoped).await?,
+                By::Input | By::Inferred | By::Start | By::Node(_) => input(scoped, update.values).await?,
             }
+            Ok(vec![])
         }
         None => nodes(scoped, updates).await,
     }
 }
 
 /// Applies finished results and drops everything else.
-async fn clear(mut scoped: Scoped, values: Option<AnyWrites>) -> Result<Updated, RunError> {
+async fn clear(scoped: &mut Scoped, values: Option<AnyWrites>) -> Result<(), RunError> {
     if values.is_some_and(|values| !values.is_empty()) {
         return Err(RunError::InvalidUpdate { what: "clearing takes no values".into() });
     }
@@ -132,12 +136,11 @@ async fn clear(mut scoped: Scoped, values: Option<AnyWrites>) -> Result<Updated,
     if !run.pos.is_stored() {
         run.pos.meta.step = -1;
     }
-    run.clear_pending().await?;
-    Ok(scoped.made(vec![]))
+    run.clear_pending().await
 }
 
 /// Stores new input, which the next run starts with.
-async fn input(mut scoped: Scoped, values: Option<AnyWrites>) -> Result<Updated, RunError> {
+async fn input(scoped: &mut Scoped, values: Option<AnyWrites>) -> Result<(), RunError> {
     let Some(writes) = values else {
         return Err(RunError::InvalidUpdate { what: "input needs values".into() });
     };
@@ -158,12 +161,11 @@ async fn input(mut scoped: Scoped, values: Option<AnyWrites>) -> Result<Updated,
     let stored = save::rows(&run.table, &run.scope.path, made_by, &writes, &mut puts)?;
     run.pos.start = Some(Box::new(Start { writes, stored }));
     run.outbox.update = (!run.is_root()).then(|| external_writes(&[]).into());
-    scoped.commit(puts).await?;
-    Ok(scoped.made(vec![]))
+    scoped.commit(puts).await
 }
 
 /// Copies the checkpoint beside the original.
-async fn copy(mut scoped: Scoped) -> Result<Updated, RunError> {
+async fn copy(scoped: &mut Scoped) -> Result<(), RunError> {
     scoped.check_planned()?;
     let run = &mut scoped.run;
     if !run.pos.is_stored() {
@@ -175,12 +177,11 @@ async fn copy(mut scoped: Scoped) -> Result<Updated, RunError> {
     run.pos.meta.source = Source::Fork;
     run.enter(&recorder);
     (run.pos.meta.parent, run.pos.channels.line) = (parent, run.pos.meta.id);
-    scoped.commit(vec![]).await?;
-    Ok(scoped.made(vec![]))
+    scoped.commit(vec![]).await
 }
 
 /// Writes one superstep of updates attributed to nodes.
-async fn nodes(mut scoped: Scoped, updates: Vec<AnyUpdate>) -> Result<Updated, RunError> {
+async fn nodes(scoped: &mut Scoped, updates: Vec<AnyUpdate>) -> Result<Vec<String>, RunError> {
     let alone = updates.len() == 1;
     let mut named = vec![];
     for update in updates {
@@ -227,7 +228,7 @@ async fn nodes(mut scoped: Scoped, updates: Vec<AnyUpdate>) -> Result<Updated, R
     run.outbox.update = (!run.is_root()).then(|| external_writes(&results).into());
     apply(run, results, made_by, &mut puts)?;
     scoped.checkpoint(Source::Update, puts).await?;
-    Ok(scoped.made(dropped))
+    Ok(dropped)
 }
 
 /// Returns the node that an update is attributed to.

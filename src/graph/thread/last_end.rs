@@ -1,0 +1,56 @@
+//! The position at which a thread was left, for the next run or update by the same graph: what was just stored need not
+//! be read again.
+
+use super::handle::ThreadCore;
+use crate::checkpoint::Key;
+use crate::graph::context::Exit;
+use crate::graph::error::RunError;
+use crate::graph::records::{COMMAND_KEY, LastEnds, Reader, Recorder};
+use crate::graph::run::Run;
+use crate::graph::state::Stored;
+use crate::graph::superstep::Position;
+
+impl ThreadCore {
+    /// Returns the position at which the thread was left, unless it has moved since or has tasks to run.
+    pub(super) fn take_end_at_rest(&self, recorder: &Recorder) -> Option<Position> {
+        let end = self.take_end(recorder)?;
+        (end.start.is_none() && end.control.is_idle(&self.graph.table.wiring)).then_some(end)
+    }
+
+    /// Returns the position at which the thread was left, as its checkpoint has it, unless the thread has moved since.
+    pub(super) async fn take_stored_end(
+        &self,
+        reader: &Reader,
+        recorder: &Recorder,
+    ) -> Result<Option<Position>, RunError> {
+        let Some(end) = self.take_end(recorder) else { return Ok(None) };
+        // A command that is stored beside the checkpoint may have changed the position already.
+        let command = Key::Task { checkpoint: end.meta.id, task: COMMAND_KEY };
+        Ok(reader.one(command).await?.is_none().then_some(end))
+    }
+
+    fn take_end(&self, recorder: &Recorder) -> Option<Position> {
+        let head = recorder.head();
+        let end: Box<Position> = self.graph.last_ends.take(self.id.as_ref()?, head)?;
+        let is_own = self.at.is_none() && self.scope.nodes.is_empty() && head.checkpoint == Some(end.meta.id);
+        is_own.then_some(*end)
+    }
+
+    /// Keeps the position at which a run or an update left the thread, once that is stored.
+    pub(super) fn keep_end(&self, recorder: &Recorder, end: Option<Box<Position>>) {
+        let (Some(thread), Some(end)) = (&self.id, end) else { return };
+        let bytes = end.channels.bytes;
+        self.graph.last_ends.keep(thread.clone(), recorder.head(), bytes, end);
+    }
+}
+
+/// Returns true if a run that ended like this can be resumed from the position that it had.
+pub(super) fn is_resumable(exit: &Exit) -> bool {
+    matches!(exit, Exit::Finished | Exit::Interrupted | Exit::Waiting(_) | Exit::Awaiting(_))
+}
+
+/// Returns the position of a run, if it is worth keeping. What is never saved does not outlive its run.
+pub(super) fn end_to_keep(run: Run) -> Option<Box<Position>> {
+    let is_whole = run.table.schema.channels().iter().all(|channel| channel.stored() != Stored::Never);
+    (is_whole && run.is_root() && LastEnds::is_worth(run.pos.channels.bytes)).then(|| Box::new(run.pos))
+}
