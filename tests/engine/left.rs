@@ -97,6 +97,11 @@ fn start(talk: &Talk) -> Target<Step> {
 fn graph(store: &Arc<dyn Checkpointer>, persistence: Persistence) -> Graph {
     let inner = StateGraph::new().add_node(Inner::Count, reply).add_node(Inner::Ask, ask.asks::<Sure>());
     let inner = inner.add_sequence([Inner::Count, Inner::Ask]).compile().unwrap().persistence(persistence);
+    // With a state of its own, of which it returns how long it is.
+    let inner = inner.mapped(
+        |_: &Talk| Talk::update().asked("inner"),
+        |inner: &Talk| Talk::update().lines([line(("inner", inner.lines.len()))]),
+    );
     let work = |part: Arc<Part>, ctx: Ctx| async move {
         let sure = part.0 != 1 || ctx.interrupt(Sure)?;
         Ok::<_, NodeError>(Talk::update().lines([line((part.0, sure))]).count(1_u64))
@@ -153,7 +158,7 @@ fn updates() -> impl Strategy<Value = Update> {
 
 fn acts() -> impl Strategy<Value = Act> {
     let asked = prop::sample::select(vec!["reply", "ask", "ask", "fail", "inner", "inner", "work"]);
-    let input = (asked, prop::bool::weighted(0.3)).prop_map(|(asked, discards)| Act::Input { asked, discards });
+    let input = (asked, any::<bool>()).prop_map(|(asked, discards)| Act::Input { asked, discards });
     let back = (0..4_usize, prop::option::of(updates())).prop_map(|(far, update)| Act::Back { far, update });
     prop_oneof![
         6 => input,
@@ -244,7 +249,7 @@ fn now() -> SystemTime {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 100, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 150, ..ProptestConfig::default() })]
 
     #[test]
     fn a_graph_goes_on_as_if_it_read_the_thread_anew(

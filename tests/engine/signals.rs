@@ -479,3 +479,33 @@ async fn a_runner_resumes_a_thread_for_each_signal_however_many() {
     assert_eq!((report.unwrap().given_up, stops.count()), (vec![], 8));
     assert_eq!(notes(&graph.thread("t")).await, "0,1,2,3,4,5,6,7");
 }
+
+#[rstest]
+#[tokio::test]
+async fn a_signal_is_received_from_behind_many_of_another_type(
+    #[values(Store::memory(), Store::disk())] store: Store,
+    #[values(7, 8, 9, 40, 41, 300)] before: usize,
+    #[values(Durability::Sync, Durability::Exit)] durability: Durability,
+) {
+    let counter = |_: Arc<Pad>, ctx: Ctx| async move {
+        let (first, second) = (ctx.receive::<Count>().await?, ctx.receive::<Count>().await?);
+        let none = ctx.receive_within::<Count>(Duration::ZERO).await?.is_none();
+        Ok::<_, NodeError>(Pad::update().notes([format!("{} {} {none}", first.number, second.number)]))
+    };
+    let builder = Builder::new()
+        .add_node(id("count"), counter.receives::<Count>())
+        .add_node(id("hear"), receiver(&Tally::default(), before).receives::<Word>());
+    let graph = chain(builder, &["count", "hear"]);
+    let thread = store.thread(&graph).durability(durability);
+    thread.invoke(Pad::update()).await.unwrap();
+    for nth in 0..before {
+        thread.signal(word(&nth.to_string())).await.unwrap();
+    }
+    for number in [1, 2] {
+        thread.signal(Count { number }).await.unwrap();
+    }
+    let words = (0..before).map(|nth| nth.to_string());
+    let expected: Vec<String> = ["1 2 true".to_owned()].into_iter().chain(words).collect();
+    assert_eq!(thread.proceed().await.unwrap().finished().unwrap().notes, expected);
+    assert!(thread.mailbox().await.unwrap().is_empty());
+}

@@ -141,6 +141,11 @@ impl Table {
         if node == START_NODE { "__start__".into() } else { Arc::clone(&self.row(node).name) }
     }
 
+    /// Returns where a node leads, or START.
+    pub(crate) fn exits(&self, node: u32) -> &Exits {
+        if node == START_NODE { &self.entry } else { &self.row(node).exits }
+    }
+
     /// Returns the subgraphs that a node is or calls.
     pub(crate) fn children_of(&self, node: u32) -> &[AnyChild] {
         if node == START_NODE { &[] } else { &self.row(node).children }

@@ -130,10 +130,8 @@ impl TaskCtx {
 
     /// The first signal of the type that no task has.
     async fn first<T: Signal>(&self, wait: &Wait<'_>) -> Result<Option<(PendingSignal, T)>, Box<Raised>> {
-        let pending_signals = wait.recorder.pending_signals().await.map_err(|error| wrong(error.into()))?;
-        let Some(pending) = pending_signals.into_iter().find(|pending| pending.record.name == wait.name) else {
-            return Ok(None);
-        };
+        let pending = wait.recorder.first_pending(wait.name).await.map_err(|error| wrong(error.into()))?;
+        let Some(pending) = pending else { return Ok(None) };
         match reading::decode::<T>(&pending.record.value) {
             Ok(signal) => Ok(Some((pending, signal))),
             Err(reason) => {

@@ -56,6 +56,14 @@ impl SignalId {
         Key::Signal { order: self.order, id: self.id }
     }
 
+    /// Returns the next id in the order of a mailbox.
+    pub(crate) fn next(self) -> Self {
+        match self.id.checked_add(1) {
+            Some(id) => Self { id, ..self },
+            None => Self { order: self.order + 1, id: 0 },
+        }
+    }
+
     /// True if it identifies the record of a sender's key, not a signal.
     pub(crate) fn is_keyed(self) -> bool {
         self.order >= KEYED

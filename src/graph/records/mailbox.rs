@@ -24,9 +24,20 @@ pub(crate) async fn pending_signals(
     store: &dyn Checkpointer,
     thread: &ThreadId,
 ) -> Result<Vec<PendingSignal>, CheckpointError> {
-    let range = Key::Signal { order: 0, id: 0 }..=Key::Signal { order: KEYED - 1, id: u64::MAX };
+    signals_after(store, thread, None, usize::MAX).await
+}
+
+/// Returns at most this many of them, those after a signal.
+pub(super) async fn signals_after(
+    store: &dyn Checkpointer,
+    thread: &ThreadId,
+    after: Option<SignalId>,
+    limit: usize,
+) -> Result<Vec<PendingSignal>, CheckpointError> {
+    let first = after.map_or(Key::Signal { order: 0, id: 0 }, |after| after.next().key());
+    let range = first..=Key::Signal { order: KEYED - 1, id: u64::MAX };
     let mut pending_signals = vec![];
-    for (key, bytes) in store.scan(thread, range, Order::Ascending, usize::MAX).await? {
+    for (key, bytes) in store.scan(thread, range, Order::Ascending, limit).await? {
         if let Key::Signal { order, id } = key {
             pending_signals
                 .push(PendingSignal { id: SignalId { order, id }, record: decode_record(thread, key, &bytes)? });

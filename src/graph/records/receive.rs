@@ -1,10 +1,13 @@
 //! Signals that a run receives: taken from the mailbox and stored with the commit that uses them.
 
-use super::mailbox::{PendingSignal, pending_signals};
+use super::mailbox::{PendingSignal, pending_signals, signals_after};
 use super::puts::Puts;
 use super::recorder::{Durability, Recorder};
 use crate::checkpoint::{CheckpointError, CheckpointId, Key};
 use crate::graph::interrupt::SignalId;
+
+/// The number of signals that are read first, as the next one is mostly among them.
+const PAGE: usize = 8;
 
 impl Recorder {
     /// Returns the signals that this run has not taken.
@@ -13,6 +16,22 @@ impl Recorder {
         let inner = self.lock();
         pending_signals.retain(|pending| !inner.mail.taken.contains(&pending.id));
         Ok(pending_signals)
+    }
+
+    /// Returns the first signal of this name that this run has not taken.
+    pub(crate) async fn first_pending(&self, name: &str) -> Result<Option<PendingSignal>, CheckpointError> {
+        let (mut after, mut limit) = (None, PAGE);
+        loop {
+            let page = signals_after(&**self.store(), self.lease().thread(), after, limit).await?;
+            after = page.last().map(|last| last.id).filter(|_| page.len() == limit);
+            let inner = self.lock();
+            let is_free = |pending: &PendingSignal| !inner.mail.taken.contains(&pending.id);
+            let found = page.into_iter().find(|pending| pending.record.name == name && is_free(pending));
+            if found.is_some() || after.is_none() {
+                return Ok(found);
+            }
+            limit *= 4;
+        }
     }
 
     /// Takes a signal out of the mailbox for one task, whose journal is at a checkpoint; returns whether no other task has it. Its entry in the task's journal is

@@ -209,7 +209,7 @@ impl Run {
         let ([task], [Some(recorded)]) = (&self.step.tasks[..], recorded) else { return Ok(false) };
         let TaskState::Done(done) = &task.state else { return Ok(false) };
         let (node, key) = (task.node, task.key);
-        let exits = if node == START_NODE { &self.table.entry } else { &self.table.row(node).exits };
+        let exits = self.table.exits(node);
         if comparison.goes_on || done.routing.is_done || !done.routing.fires || exits.routers.is_empty() {
             return Ok(false);
         }

@@ -8,7 +8,7 @@ use crate::checkpoint::panics::caught;
 use crate::checkpoint::{Source, TaskRecord, TaskStatus, encode_record};
 use crate::graph::build::Table;
 use crate::graph::error::RunError;
-use crate::graph::records::{Durability, NEW_LINE, Puts, Recorder, START_NODE};
+use crate::graph::records::{Durability, NEW_LINE, Puts, Recorder};
 use crate::graph::state::{AnyState, ApplyError, Mask, Merge};
 use crate::graph::superstep::position::{apply_writes, merged, named, with_returned};
 use crate::graph::superstep::{Applying, Control, Finished, Packet, SENDS_LIMIT, Task, TaskState};
@@ -153,7 +153,7 @@ impl Run {
         if done.routing.is_done || !done.routing.fires {
             return Ok(());
         }
-        let routers = if task.node == START_NODE { &self.table.entry } else { &self.table.row(task.node).exits };
+        let routers = self.table.exits(task.node);
         if routers.routers.is_empty() {
             return Ok(());
         }
@@ -270,7 +270,7 @@ impl Run {
 
 /// Fires the edges of a node, and the targets that its routers and gotos chose.
 pub(crate) fn fire(table: &Table, control: &mut Control<Packet>, applying: &mut Applying, node: u32, done: &Finished) {
-    let exits = if node == START_NODE { &table.entry } else { &table.row(node).exits };
+    let exits = table.exits(node);
     if done.routing.fires {
         exits.targets.iter().for_each(|&target| control.trigger(&table.wiring, applying, target));
         exits.arrivals.iter().for_each(|&(join, bit)| control.arrive(&table.wiring, applying, join, bit));

@@ -207,7 +207,7 @@ async fn attempts(job: &Job, failures: &mut Vec<FailureRecord>) -> Performed {
         failures.push(FailureRecord { error: error.to_string(), at: ctx.shared.now() });
         trace::retry(&ctx, error);
         called = ctx.called();
-        tokio::time::sleep(policy.delay(tried + 1)).await;
+        pause(policy.delay(tried + 1)).await;
     }
 }
 
@@ -254,5 +254,14 @@ async fn limited(mut body: Guarded, run: Option<Duration>, idle: Option<(Duratio
                 return Ok(Err(NodeError::transient(Silent(limit))));
             }
         }
+    }
+}
+
+/// Waits; for no time it only lets others run, as a timer would take a millisecond.
+async fn pause(time: Duration) {
+    if time.is_zero() {
+        tokio::task::yield_now().await;
+    } else {
+        tokio::time::sleep(time).await;
     }
 }

@@ -7,7 +7,6 @@ use super::state::Run;
 use crate::checkpoint::CheckpointId;
 use crate::checkpoint::panics::caught_as;
 use crate::graph::error::RunError;
-use crate::graph::records::START_NODE;
 use crate::graph::state::{AnyState, AnyWrites, ApplyError};
 use crate::graph::superstep::position::{fresh_read, named};
 use crate::graph::superstep::{Finished, Resolve, RouterView};
@@ -44,7 +43,7 @@ impl Run {
         result: &mut Finished,
     ) -> Result<(), RunError> {
         let from = self.node_name(node);
-        let exits = if node == START_NODE { &self.table.entry } else { &self.table.row(node).exits };
+        let exits = self.table.exits(node);
         let resolve = Resolve { table: &self.table, from: &from, made_by };
         let choose = || {
             let mut routers = exits.routers.iter();

@@ -216,10 +216,12 @@ async fn nodes(scoped: &mut Scoped, updates: Vec<AnyUpdate>) -> Result<Vec<Strin
     for (at, (node, mut finished)) in named.into_iter().enumerate() {
         let key = own_key(run, node, at, &mut used);
         let from = (made_by, SENT * 2 + at as u32);
-        let seen =
-            fresh_read(&run.table, &run.pos.state, &finished.writes).map_err(|error| named_error(run, error, node))?;
-        let seen = with_returned(&seen, finished.returned.take());
-        run.choose_as(node, from, &seen, &mut finished)?;
+        let returned = finished.returned.take();
+        if !run.table.exits(node).routers.is_empty() {
+            let seen = fresh_read(&run.table, &run.pos.state, &finished.writes);
+            let seen = with_returned(&seen.map_err(|error| named_error(run, error, node))?, returned);
+            run.choose_as(node, from, &seen, &mut finished)?;
+        }
         finished.stored = save::rows(&run.table, &run.scope.path, from, &finished.writes, &mut puts)?;
         let sends = save::sends(&run.table, &finished.routing.sends, &mut puts)?;
         keep_result(run, key, &finished, sends, notes, &mut puts)?;
@@ -268,7 +270,7 @@ fn keep_result(
     puts: &mut Puts,
 ) -> Result<(), RunError> {
     let Some(task) = run.step.tasks.iter().find(|task| task.key == key && !task.is_done()) else { return Ok(()) };
-    let exits = if task.node == START_NODE { &run.table.entry } else { &run.table.row(task.node).exits };
+    let exits = run.table.exits(task.node);
     let leads_on = !finished.routing.targets.is_empty() || !exits.targets.is_empty() || !exits.arrivals.is_empty();
     let is_empty = finished.stored.rows.is_empty() && sends.is_empty() && !leads_on;
     if !is_head || is_empty {
