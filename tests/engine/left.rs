@@ -7,7 +7,9 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use proptest::prelude::*;
-use superstep::checkpoint::Checkpointer;
+use superstep::checkpoint::{
+    Checkpointer, ExportOptions, ImportOptions, Retention, export_thread, import_thread, trust,
+};
 use superstep::graph::{
     Answer, CompiledGraph, Outcome, Persistence, Question, Request, StateUpdate, Target, Thread, Updated, Worker,
     worker,
@@ -36,6 +38,7 @@ enum Step {
     Fail,
     Inner,
     Work,
+    Hear,
     Last,
 }
 
@@ -48,6 +51,9 @@ enum Inner {
 #[derive(Interrupt, Serialize, Deserialize)]
 #[interrupt(resume = bool)]
 struct Sure;
+
+#[derive(Signal, Serialize, Deserialize)]
+struct Word(usize);
 
 #[derive(Serialize, Deserialize)]
 struct Part(u32);
@@ -79,6 +85,16 @@ async fn fail(talk: Arc<Talk>, _: Ctx) -> Result<TalkUpdate, NodeError> {
     }
 }
 
+/// Does something outside, hears a word, and sleeps after the second.
+async fn hear(talk: Arc<Talk>, ctx: Ctx) -> Result<TalkUpdate, NodeError> {
+    let paid = ctx.effect("pay", &talk.count, async |_| Ok::<_, NodeError>(1_u64)).await?;
+    let Word(word) = ctx.receive().await?;
+    if word % 2 == 1 {
+        ctx.sleep(Duration::from_secs(3600)).await?;
+    }
+    Ok(Talk::update().lines([line(("heard", word))]).count(paid))
+}
+
 async fn last(talk: Arc<Talk>, _: Ctx) -> Result<TalkUpdate, NodeError> {
     Ok(Talk::update().lines([line(("last", talk.count, &talk.hint))]))
 }
@@ -89,6 +105,7 @@ fn start(talk: &Talk) -> Target<Step> {
         "ask" => Target::many([Step::Ask, Step::Reply]),
         "fail" => Target::many([Step::Fail, Step::Reply]),
         "inner" => Target::many([Step::Inner, Step::Reply]),
+        "hear" => Target::many([Step::Hear, Step::Ask, Step::Reply]),
         "work" => WORK.each((0..3).map(Part)).into(),
         _ => Step::Reply.into(),
     }
@@ -109,9 +126,10 @@ fn graph(store: &Arc<dyn Checkpointer>, persistence: Persistence) -> Graph {
     let graph = StateGraph::new().add_node(Step::Reply, reply).add_node(Step::Ask, ask.asks::<Sure>());
     let graph = graph.add_node(Step::Fail, fail).add_node(Step::Last, last).add_subgraph(Step::Inner, inner);
     let graph = graph.add_worker(WORK, worker(work).asks::<Sure>());
-    let targets = (WORK, Step::Reply, Step::Ask, Step::Fail, Step::Inner);
+    let graph = graph.add_node(Step::Hear, hear.receives::<Word>().replayable());
+    let targets = (WORK, Step::Reply, Step::Ask, Step::Fail, Step::Inner, Step::Hear);
     let graph = graph.add_conditional_edges_to(START, start, targets);
-    let from = [Step::Ask, Step::Fail, Step::Inner, Step::Work];
+    let from = [Step::Ask, Step::Fail, Step::Inner, Step::Work, Step::Hear];
     let graph = from.into_iter().fold(graph, |graph, from| graph.add_edge(from, Step::Last));
     graph.compile().unwrap().with_shared_checkpointer(Arc::clone(store))
 }
@@ -126,6 +144,7 @@ enum Act {
         sure: bool,
         last: bool,
     },
+    Signal,
     Proceed,
     Retry,
     Goto,
@@ -157,13 +176,14 @@ fn updates() -> impl Strategy<Value = Update> {
 }
 
 fn acts() -> impl Strategy<Value = Act> {
-    let asked = prop::sample::select(vec!["reply", "ask", "ask", "fail", "inner", "inner", "work"]);
+    let asked = prop::sample::select(vec!["reply", "ask", "ask", "fail", "inner", "inner", "hear", "hear", "work"]);
     let input = (asked, any::<bool>()).prop_map(|(asked, discards)| Act::Input { asked, discards });
     let back = (0..4_usize, prop::option::of(updates())).prop_map(|(far, update)| Act::Back { far, update });
     prop_oneof![
         6 => input,
         8 => any::<(bool, bool)>().prop_map(|(sure, last)| Act::Resume { sure, last }),
-        1 => Just(Act::Proceed),
+        2 => Just(Act::Signal),
+        2 => Just(Act::Proceed),
         1 => Just(Act::Retry),
         2 => Just(Act::Goto),
         2 => any::<bool>().prop_map(|goes_on| Act::Command { goes_on }),
@@ -187,6 +207,7 @@ async fn perform(act: &Act, nth: usize, thread: &Talking) -> String {
             let Some(question) = chosen else { return "nothing is asked".into() };
             shown(thread.answer(Answer::new::<Sure>(sure).to(question.id())).await)
         }
+        Act::Signal => thread.signal(Word(nth)).await.map_or_else(|error| error.to_string(), |_| "sent".into()),
         Act::Proceed => shown(thread.proceed().await),
         Act::Retry => shown(thread.retry().await),
         Act::Goto => shown(thread.command(Command::to(Step::Ask)).await),
@@ -270,4 +291,61 @@ proptest! {
             }
         });
     }
+
+    #[test]
+    fn what_was_left_can_be_carried_copied_and_thinned(
+        acts in prop::collection::vec(acts(), 1..15),
+        then in acts(),
+        durability in prop::sample::select(vec![Durability::Sync, Durability::Async, Durability::Exit]),
+        persistence in prop::sample::select(vec![Persistence::Inherit, Persistence::PerThread]),
+    ) {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        runtime.block_on(async {
+            let store = Store::memory();
+            let graph = graph(&store.store, persistence);
+            let thread = |graph: &Graph, id: &str| graph.thread(id).durability(durability).clock(|| now());
+            for (nth, act) in acts.iter().enumerate() {
+                perform(act, nth, &thread(&graph, "a")).await;
+            }
+            if store.store.head(&"a".into()).await.unwrap().is_none() {
+                return;
+            }
+            let verified = thread(&graph, "a").verify().await.unwrap();
+            assert!(verified.agrees(), "{verified}");
+            let carried = carried(&store, "a").await;
+            assert_eq!(read(&carried, persistence, "a").await, read(&store, persistence, "a").await);
+
+            for made in thread(&graph, "a").history().await.unwrap().all().await.unwrap() {
+                let copy = format!("copy {}", made.id);
+                thread(&graph, "a").copy_to(copy.as_str(), made.id).await.unwrap();
+                let carried = self::carried(&store, &copy).await;
+                let there = thread(&self::graph(&carried.store, persistence), &copy);
+                assert_eq!(there.state().await.unwrap().unwrap().values, made.values);
+                let expected = perform(&Act::Proceed, 90, &thread(&graph, &copy)).await;
+                assert_eq!(perform(&Act::Proceed, 90, &there).await, expected);
+                assert_eq!(read(&carried, persistence, &copy).await, read(&store, persistence, &copy).await);
+            }
+
+            let there = thread(&self::graph(&carried.store, persistence), "a");
+            there.gc(&Retention::new().keep_last(1)).await.unwrap();
+            if !matches!(then, Act::Back { .. }) {
+                let expected = perform(&then, 91, &thread(&graph, "a")).await;
+                assert_eq!(perform(&then, 91, &there).await, expected, "{then:?}");
+                let state = |thread: Talking| async move { thread.state().await.unwrap().map(|state| state.values) };
+                assert_eq!(state(there).await, state(thread(&graph, "a")).await);
+            }
+            if carried.store.head(&"a".into()).await.unwrap().is_some() {
+                self::carried(&carried, "a").await;
+            }
+        });
+    }
+}
+
+/// Returns a store with the thread, carried there in a file.
+async fn carried(store: &Store, id: &str) -> Store {
+    let (mut file, other) = (vec![], Store::memory());
+    export_thread(&*store.store, &id.into(), &ExportOptions::default(), &mut file).await.unwrap();
+    import_thread(&*other.store, &file[..], &ImportOptions::new()).await.unwrap();
+    trust(&*other.store, &id.into()).await.unwrap();
+    other
 }

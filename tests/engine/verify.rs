@@ -777,3 +777,28 @@ async fn what_if_follows_external_commands() {
     let report = store.thread(&graph).what_if().await.unwrap();
     assert!(report.differences.is_empty(), "{report}");
 }
+
+#[rstest]
+#[case::by_a_command(true)]
+#[case::by_two(false)]
+#[tokio::test]
+async fn what_ended_before_the_state_was_updated_is_not_compared(
+    #[values(Store::memory(), Store::disk())] store: Store,
+    #[case] once: bool,
+) {
+    let sum = |pad: Arc<Pad>, _: Ctx| async move { Ok::<_, NodeError>(Pad::update().notes([format!("{}", pad.sum)])) };
+    let builder = Builder::new().add_node(id("sum"), sum.replayable());
+    let builder = builder.add_node(id("ask"), approval.asks::<Approve>().replayable());
+    let graph = builder.add_edge(START, [id("sum"), id("ask")]).compile().unwrap();
+    let thread = store.thread(&graph);
+    thread.invoke(start()).await.unwrap();
+    for _ in 0..if once { 1 } else { 2 } {
+        thread.command(Command::update(Pad::update().sum(1))).await.unwrap();
+    }
+    let end = thread.resume::<Approve>(true).await.unwrap().finished().unwrap();
+    assert_eq!(end.notes, ["approved: true", "0"]);
+
+    let verified = store.thread(&graph).verify().await.unwrap();
+    assert!(verified.agrees(), "{verified}");
+    assert!(verified.to_string().contains("`sum`: it ended before the state was updated"), "{verified}");
+}

@@ -50,8 +50,9 @@ impl Run {
         replay: Evidence<'_>,
     ) -> Result<Box<Finished>, Abort> {
         let (node, comparison) = (self.step.tasks[at].node, replay.comparison);
+        let ended_before = step.ended_before.contains(&self.step.tasks[at].key);
         if node != START_NODE {
-            let why = match self.skip_reason(at, recorded) {
+            let why = match self.skip_reason(at, recorded, ended_before) {
                 Some(why) => why.to_owned(),
                 None => match self.replay_body(at, recorded, step, replay).await? {
                     Ok(now) => return Ok(now),
@@ -62,7 +63,7 @@ impl Run {
         }
         let mut now = without_routes(recorded);
         // Routers of data-defined graphs may read the object that a node returned, which is not recorded.
-        let blind = self.table.schema.is_data_defined() || !now.routing.fires || recorded.cached;
+        let blind = self.table.schema.is_data_defined() || !now.routing.fires || recorded.cached || ended_before;
         if blind || (node == START_NODE && self.step.tasks.len() > 1) {
             copy_routes(&mut now, recorded);
         } else if self.step.tasks.len() > 1 {
@@ -71,7 +72,7 @@ impl Run {
         Ok(now)
     }
 
-    fn skip_reason(&self, at: usize, recorded: &Finished) -> Option<&'static str> {
+    fn skip_reason(&self, at: usize, recorded: &Finished, ended_before: bool) -> Option<&'static str> {
         let (task, row) = (&self.step.tasks[at], self.table.row(self.step.tasks[at].node));
         if !row.options.execution.replayable {
             Some("it is not marked `.replayable()`")
@@ -79,6 +80,8 @@ impl Run {
             Some("its error handler ran")
         } else if recorded.cached {
             Some("its result came from the cache")
+        } else if ended_before {
+            Some("it ended before the state was updated")
         } else {
             None
         }

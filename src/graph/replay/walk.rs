@@ -4,7 +4,7 @@
 use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;
 
-use crate::checkpoint::{CheckpointId, Source, TaskStatus, WriteRecord};
+use crate::checkpoint::{CheckpointId, Source, TaskRecord, TaskStatus, WriteRecord};
 use crate::graph::build::Table;
 use crate::graph::error::RunError;
 use crate::graph::persist::{LoadedChannels, Reading};
@@ -29,6 +29,8 @@ pub(crate) struct StepRecord {
     pub mapping: Mapping,
     /// Tasks whose questions were recorded with a different state: it was updated before they were answered.
     pub stale: BTreeSet<u32>,
+    /// Tasks that ended with a different state: it was updated by a command while others were pending.
+    pub ended_before: BTreeSet<u32>,
     /// Channels written by the input that are never saved.
     pub unsaved_input: Vec<usize>,
     /// The next checkpoint of the line, as it was written; `None` at the end of the line.
@@ -116,11 +118,56 @@ impl Walk {
         reader.restore(table, &path, &mut tasks, records.clone(), &mapping).await?;
         let records = mapping.by_present_key(records);
         let stale = self.stale(&made, &records, &mapping).await?;
+        let ended_before = self.ended_before(&made, &records, &mapping).await?;
         if let Some(listed) = self.line.pop_front() {
             self.next = Some(self.load(listed).await?);
         }
         let after = self.next.as_ref().map(|next| next.made.clone());
-        Ok(Some(StepRecord { made, before, command, tasks, records, mapping, stale, unsaved_input, after }))
+        Ok(Some(StepRecord {
+            made,
+            before,
+            command,
+            tasks,
+            records,
+            mapping,
+            stale,
+            ended_before,
+            unsaved_input,
+            after,
+        }))
+    }
+
+    /// Returns the tasks whose results were copied from a checkpoint with a different state.
+    async fn ended_before(
+        &self,
+        made: &Position,
+        records: &Tasks,
+        mapping: &Mapping,
+    ) -> Result<BTreeSet<u32>, RunError> {
+        let mut found = BTreeSet::new();
+        if !is_copied(made.meta.source) {
+            return Ok(found);
+        }
+        for (&key, record) in records.iter().filter(|(_, record)| record.status == TaskStatus::Done) {
+            let at = self.ended_at(made, (mapping.stored_task(key), record)).await?;
+            if at != made.meta.id && !self.has_state_of(made, at).await? {
+                found.insert(key);
+            }
+        }
+        Ok(found)
+    }
+
+    /// Returns the checkpoint at which a task ended: the first of those that copied its record from one to the next.
+    async fn ended_at(&self, made: &Position, (key, ended): (u32, &TaskRecord)) -> Result<CheckpointId, RunError> {
+        let (mut at, mut parent) = (made.meta.id, made.meta.parent);
+        while let Some(before) = parent {
+            if self.reader.tasks(before).await?.get(&key) != Some(ended) {
+                break;
+            }
+            let record = self.reader.record(before).await?.filter(|record| is_copied(record.source));
+            (at, parent) = (before, record.and_then(|record| record.parent));
+        }
+        Ok(at)
     }
 
     /// Returns the tasks whose questions were recorded at a checkpoint with a different state.
@@ -160,6 +207,11 @@ impl Walk {
         let made = reader.position_over(table, id, record, &mapping, carried, settled).await?;
         Ok(Current { made, mapping, path, unsaved_input })
     }
+}
+
+/// Returns true if a checkpoint may have the results of the one before it.
+fn is_copied(source: Source) -> bool {
+    matches!(source, Source::Update | Source::Fork)
 }
 
 /// Returns the channels of writes without a row: never saved, or left out of an export.
