@@ -112,7 +112,9 @@ fn start(talk: &Talk) -> Target<Step> {
 }
 
 fn graph(store: &Arc<dyn Checkpointer>, persistence: Persistence) -> Graph {
-    let inner = StateGraph::new().add_node(Inner::Count, reply).add_node(Inner::Ask, ask.asks::<Sure>());
+    let inner = StateGraph::new()
+        .add_node(Inner::Count, reply.replayable())
+        .add_node(Inner::Ask, ask.asks::<Sure>().replayable());
     let inner = inner.add_sequence([Inner::Count, Inner::Ask]).compile().unwrap().persistence(persistence);
     // With a state of its own, of which it returns how long it is.
     let inner = inner.mapped(
@@ -123,9 +125,14 @@ fn graph(store: &Arc<dyn Checkpointer>, persistence: Persistence) -> Graph {
         let sure = part.0 != 1 || ctx.interrupt(Sure)?;
         Ok::<_, NodeError>(Talk::update().lines([line((part.0, sure))]).count(1_u64))
     };
-    let graph = StateGraph::new().add_node(Step::Reply, reply).add_node(Step::Ask, ask.asks::<Sure>());
-    let graph = graph.add_node(Step::Fail, fail).add_node(Step::Last, last).add_subgraph(Step::Inner, inner);
-    let graph = graph.add_worker(WORK, worker(work).asks::<Sure>());
+    let graph = StateGraph::new()
+        .add_node(Step::Reply, reply.replayable())
+        .add_node(Step::Ask, ask.asks::<Sure>().replayable());
+    let graph = graph
+        .add_node(Step::Fail, fail.replayable())
+        .add_node(Step::Last, last.replayable())
+        .add_subgraph(Step::Inner, inner);
+    let graph = graph.add_worker(WORK, worker(work).asks::<Sure>().replayable());
     let graph = graph.add_node(Step::Hear, hear.receives::<Word>().replayable());
     let targets = (WORK, Step::Reply, Step::Ask, Step::Fail, Step::Inner, Step::Hear);
     let graph = graph.add_conditional_edges_to(START, start, targets);
