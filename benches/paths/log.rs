@@ -62,23 +62,32 @@ macro_rules! talk {
                 });
                 let what = format!("{list}: history().limit(100) over {turns} entries of 100 B");
                 bench.print(&Figure::cpu("log", what, page).target("<= 8000"));
-                state(bench, list, &thread, turns, "<= 250");
+                state(bench, list, &thread, turns, "", "<= 250");
                 drop(thread);
                 let entries = bench.pick([100_000, 100_000, 20]) as usize;
                 let folder = bench.folder();
                 fill(bench, folder.path(), entries / 10, 10);
                 let thread = self::thread(folder.path(), 1);
-                state(bench, list, &thread, entries, "<= 40000");
+                state(bench, list, &thread, entries, "", "<= 40000");
                 held(bench, list, &thread, entries, target);
+                let all = bench.lone.block_on(thread.state()).unwrap().unwrap().values.messages.len();
+                state(bench, list, &thread, all, ", by the graph that wrote the last", "<= 250");
             }
 
-            fn state(bench: &Bench, list: &str, thread: &Thread<Talk, Step>, entries: usize, target: &'static str) {
+            fn state(
+                bench: &Bench,
+                list: &str,
+                thread: &Thread<Talk, Step>,
+                entries: usize,
+                by: &str,
+                target: &'static str,
+            ) {
                 let state = bench.each(|| {
                     let state = bench.lone.block_on(thread.state()).unwrap().unwrap();
                     assert_eq!(state.values.messages.len(), entries);
                     1
                 });
-                let what = format!("{list}: state() over {entries} entries");
+                let what = format!("{list}: state() over {entries} entries{by}");
                 bench.print(&Figure::cpu("log", what, state).target(target));
             }
 

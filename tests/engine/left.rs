@@ -264,7 +264,11 @@ fn shown(outcome: Result<Outcome<Talk>, RunError>) -> String {
 
 /// Returns everything that can be read of a thread, by a graph of its own.
 async fn read(store: &Store, persistence: Persistence, id: &str) -> String {
-    let thread = graph(&store.store, persistence).thread(id).clock(|| now());
+    read_by(&graph(&store.store, persistence), store, id).await
+}
+
+async fn read_by(graph: &Graph, store: &Store, id: &str) -> String {
+    let thread = graph.thread(id).clock(|| now());
     let history = thread.history().await.unwrap().all().await.unwrap();
     let text = format!("{:?} {:?} {history:#?}", thread.status().await.unwrap(), thread.state_deep().await.unwrap());
     // The ids of questions begin with a number that differs from thread to thread.
@@ -295,6 +299,9 @@ proptest! {
                 assert_eq!(perform(&act, nth, &thread(&graphs[usize::from(by)])).await, expected, "{nth}: {act:?}");
                 let expected = read(&anew, persistence, id).await;
                 assert_eq!(read(&kept, persistence, id).await, expected, "after {nth}: {act:?}");
+                for graph in &graphs {
+                    assert_eq!(read_by(graph, &kept, id).await, expected, "after {nth}: {act:?}");
+                }
             }
         });
     }

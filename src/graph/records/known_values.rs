@@ -22,6 +22,13 @@ type Known = (String, Arc<KnownState>);
 pub(crate) struct KnownValues(Arc<Mutex<Option<Known>>>);
 
 impl KnownValues {
+    /// Starts with the state of a root graph.
+    pub(crate) fn of_root(state: KnownState) -> Self {
+        let known = Self::default();
+        known.keep("", state);
+        known
+    }
+
     /// The state that was read last, if it is one of this namespace.
     pub(crate) fn get(&self, namespace: &str) -> Option<Arc<KnownState>> {
         let (known, state) = self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()?;

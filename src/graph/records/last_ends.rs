@@ -39,6 +39,18 @@ impl LastEnds {
         end.position.downcast().ok().filter(|_| end.head == head)
     }
 
+    /// Looks at the position of a thread, unless the thread has moved since.
+    pub(crate) fn look_at<P: 'static, T>(
+        &self,
+        thread: &ThreadId,
+        head: Head,
+        look: impl FnOnce(&P) -> T,
+    ) -> Option<T> {
+        let ends = self.lock();
+        let end = ends.iter().rev().find(|end| end.head == head && end.thread == *thread)?;
+        end.position.downcast_ref().map(look)
+    }
+
     /// Keeps the position at the end of a run, once that is stored, with the size of its state in bytes.
     pub(crate) fn keep(&self, thread: ThreadId, head: Head, bytes: u64, position: Box<dyn Any + Send>) {
         let mut ends = self.lock();

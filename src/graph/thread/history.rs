@@ -138,7 +138,7 @@ impl Checkpoints {
     pub(crate) fn new(table: Arc<Table>, reader: Reader) -> Self {
         Self {
             table,
-            reader: reader.keeping_values(),
+            reader,
             before: None,
             left: usize::MAX,
             filter: None,

@@ -2,13 +2,13 @@
 //! be read again.
 
 use super::handle::ThreadCore;
-use crate::checkpoint::Key;
+use crate::checkpoint::{Head, Key};
 use crate::graph::context::Exit;
 use crate::graph::error::RunError;
-use crate::graph::records::{COMMAND_KEY, LastEnds, Reader, Recorder};
+use crate::graph::records::{COMMAND_KEY, KnownState, KnownValues, LastEnds, Reader, Recorder};
 use crate::graph::run::Run;
 use crate::graph::state::Stored;
-use crate::graph::superstep::Position;
+use crate::graph::superstep::{Position, StoredChannels};
 
 impl ThreadCore {
     /// Returns the position at which the thread was left, unless it has moved since or has tasks to run.
@@ -27,6 +27,20 @@ impl ThreadCore {
         // A command that is stored beside the checkpoint may have changed the position already.
         let command = Key::Task { checkpoint: end.meta.id, task: COMMAND_KEY };
         Ok(reader.one(command).await?.is_none().then_some(end))
+    }
+
+    /// Returns a reader that keeps what it has read, and has read the state in which the graph left the thread.
+    pub(super) fn with_end_read(&self, reader: Reader, head: Option<Head>) -> Reader {
+        let mut reader = reader.keeping_values();
+        let state = |end: &Position| {
+            let StoredChannels { slots, sizes, .. } = &end.channels;
+            KnownState { state: end.state.clone(), slots: slots.clone(), sizes: sizes.clone() }
+        };
+        let known = head.and_then(|head| self.graph.last_ends.look_at(&reader.thread, head, state));
+        if let Some(known) = known {
+            reader.known = Some(KnownValues::of_root(known));
+        }
+        reader
     }
 
     fn take_end(&self, recorder: &Recorder) -> Option<Position> {

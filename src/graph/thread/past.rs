@@ -201,6 +201,7 @@ impl ThreadCore {
 
     async fn snapshot(&self, deep: bool) -> Result<Option<Snapshot<AnyState>>, RunError> {
         let (reader, head) = self.reader("reading a thread").await?;
+        let reader = self.with_end_read(reader, head);
         self.check_at(&reader).await?;
         let newest = self.newest(&reader, head).await?.map(|(id, _)| id);
         let Some(id) = self.at.or(newest) else { return Ok(None) };
@@ -212,6 +213,7 @@ impl ThreadCore {
         Box::pin(async move {
             let (reader, head) = self.reader("history").await?;
             let namespace = self.scoped_history(&reader, head).await?;
+            let reader = self.with_end_read(reader, head);
             let history = Checkpoints::new(Arc::clone(&self.graph.table), reader);
             Ok(history.of(namespace))
         })
@@ -247,7 +249,7 @@ impl ThreadCore {
             return Ok(Status::Running);
         }
         let Some((id, _)) = self.newest(&reader, head).await? else { return Ok(Status::New) };
-        let reader = reader.keeping_values();
+        let reader = self.with_end_read(reader, head);
         let snapshot = Snapshot::read(&self.graph.table, &reader, id, Seen::Now, false).await?;
         if !snapshot.misfits.is_empty() {
             return Ok(Status::NeedsMigration { misfits: snapshot.misfits });
