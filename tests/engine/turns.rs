@@ -7,7 +7,7 @@ use std::sync::Arc;
 use proptest::prelude::*;
 use rstest::rstest;
 use superstep::checkpoint::Checkpointer;
-use superstep::graph::{CompiledGraph, Thread};
+use superstep::graph::{CompiledGraph, StateUpdate, Thread};
 use superstep::prelude::*;
 
 use crate::stores::{Counting, Store};
@@ -187,4 +187,65 @@ async fn what_a_command_has_led_to_is_not_dropped_by_the_next_input(
     assert!(matches!(refused, RunError::Unfinished { .. }), "{refused:?}");
     let end = thread.resume::<Sure>(true).await.unwrap();
     assert_eq!(end.state().lines, [line(0, "one"), "sure: true".into()]);
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Again {
+    Retry,
+    Copy,
+    Command,
+}
+
+#[rstest]
+#[tokio::test]
+async fn input_beside_a_question_is_not_lost_when_its_superstep_is_repeated(
+    #[values(Again::Retry, Again::Copy, Again::Command)] again: Again,
+    #[values(Durability::Sync, Durability::Exit)] durability: Durability,
+    #[values(false, true)] anew: bool,
+) {
+    let store = Store::memory();
+    let graph = graph_with_command(&store.store);
+    let thread = || {
+        let graph = if anew { graph_with_command(&store.store) } else { graph.clone() };
+        graph.thread("talk").durability(durability)
+    };
+    thread().invoke(Talk::update().asked("one")).await.unwrap();
+    thread().invoke(Talk::update().asked("?")).await.unwrap();
+    thread().update(StateUpdate::new(Talk::update().asked("two").lines(["input"])).as_input()).await.unwrap();
+    if matches!(again, Again::Command) {
+        thread().command(Command::update(Talk::update().lines(["by hand"]))).await.unwrap();
+    } else {
+        thread().proceed().await.unwrap();
+    }
+    if matches!(again, Again::Copy) {
+        thread().update(StateUpdate::copy()).await.unwrap();
+        thread().proceed().await.unwrap();
+    } else {
+        thread().retry().await.unwrap();
+    }
+    let end = thread().resume::<Sure>(true).await.unwrap();
+    let mut lines: Vec<&str> = end.state().lines.iter().map(|line| line.split(" m").next().unwrap()).collect();
+    lines.sort_unstable();
+    let by_hand = matches!(again, Again::Command).then_some("by hand");
+    let mut expected: Vec<&str> = ["0 one", "input", "sure: true"].into_iter().chain(by_hand).collect();
+    let replied = format!("{} two", expected.len());
+    expected.push(&replied);
+    expected.sort_unstable();
+    assert_eq!(lines, expected);
+    assert_eq!(end.state().asked, "two");
+}
+
+#[tokio::test]
+async fn a_superstep_of_updates_before_one_that_fails_is_stored() {
+    let store = Store::disk();
+    let graph = graph_with_command(&store.store);
+    for nth in 0..100 {
+        let thread = graph.thread(format!("talk {nth}")).durability(Durability::Async);
+        thread.invoke(Talk::update().asked("one")).await.unwrap();
+        let update = || StateUpdate::new(Talk::update().lines(["by hand"]));
+        let failed = thread.bulk_update([vec![update().as_node(Asks::Reply)], vec![update(), update()]]).await;
+        assert!(matches!(failed, Err(RunError::AmbiguousUpdate)), "{failed:?}");
+        let end = thread.invoke(Talk::update().asked("two")).await.unwrap();
+        assert_eq!(end.state().lines, [line(0, "one"), "by hand".into(), line(2, "two")], "{nth}");
+    }
 }

@@ -802,3 +802,18 @@ async fn what_ended_before_the_state_was_updated_is_not_compared(
     assert!(verified.agrees(), "{verified}");
     assert!(verified.to_string().contains("`sum`: it ended before the state was updated"), "{verified}");
 }
+
+#[tokio::test]
+async fn what_runs_anew_after_an_update_from_the_past_is_compared() {
+    let store = Store::memory();
+    let nothing = |_: Arc<Pad>, _: Ctx| async { Ok::<_, NodeError>(()) };
+    let graph =
+        chain(Builder::new().add_node(id("a"), note("a")).add_node(id("go"), nothing.replayable()), &["a", "go"]);
+    let thread = store.thread(&graph);
+    thread.invoke(start()).await.unwrap();
+    let made = thread.history().await.unwrap().all().await.unwrap();
+    let at = made.iter().find(|made| made.next == ["go"]).unwrap().id;
+    thread.clone().at(at).command(Command::update(Pad::update().sum(1))).await.unwrap();
+    let verified = store.thread(&graph).verify().await.unwrap().to_string();
+    assert!(verified.contains(": 1 body") && !verified.contains("ended before"), "{verified}");
+}

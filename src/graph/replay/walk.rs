@@ -148,7 +148,8 @@ impl Walk {
         if !is_copied(made.meta.source) {
             return Ok(found);
         }
-        for (&key, record) in records.iter().filter(|(_, record)| record.status == TaskStatus::Done) {
+        let is_other = |record: &TaskRecord| record.status == TaskStatus::Done && may_be_copied(record, made);
+        for (&key, record) in records.iter().filter(|(_, record)| is_other(record)) {
             let at = self.ended_at(made, (mapping.stored_task(key), record)).await?;
             if at != made.meta.id && !self.has_state_of(made, at).await? {
                 found.insert(key);
@@ -212,6 +213,15 @@ impl Walk {
 /// Returns true if a checkpoint may have the results of the one before it.
 fn is_copied(source: Source) -> bool {
     matches!(source, Source::Update | Source::Fork)
+}
+
+/// Returns false if a task certainly ended at this checkpoint: its values are numbered after it. What has none is copied
+/// by a command alone.
+fn may_be_copied(record: &TaskRecord, made: &Position) -> bool {
+    match record.writes.iter().find_map(|write| write.row) {
+        Some(row) => row.checkpoint != made.meta.id,
+        None => made.meta.source == Source::Update,
+    }
 }
 
 /// Returns the channels of writes without a row: never saved, or left out of an export.

@@ -14,7 +14,7 @@ impl ThreadCore {
     /// Returns the position at which the thread was left, unless it has moved since or has tasks to run.
     pub(super) fn take_end_at_rest(&self, recorder: &Recorder) -> Option<Position> {
         let end = self.take_end(recorder)?;
-        (end.start.is_none() && end.control.is_idle(&self.graph.table.wiring)).then_some(end)
+        end.control.is_idle(&self.graph.table.wiring).then_some(end)
     }
 
     /// Returns the position at which the thread was left, as its checkpoint has it, unless the thread has moved since.
@@ -63,8 +63,10 @@ pub(super) fn is_resumable(exit: &Exit) -> bool {
     matches!(exit, Exit::Finished | Exit::Interrupted | Exit::Waiting(_) | Exit::Awaiting(_))
 }
 
-/// Returns the position of a run, if it is worth keeping. What is never saved does not outlive its run.
+/// Returns the position of a run, if it is worth keeping. What is never saved does not outlive its run, and input that is
+/// not part of the state yet may be with the task that brings it.
 pub(super) fn end_to_keep(run: Run) -> Option<Box<Position>> {
     let is_whole = run.table.schema.channels().iter().all(|channel| channel.stored() != Stored::Never);
-    (is_whole && run.is_root() && LastEnds::is_worth(run.pos.channels.bytes)).then(|| Box::new(run.pos))
+    let is_worth = run.is_root() && run.pos.start.is_none() && LastEnds::is_worth(run.pos.channels.bytes);
+    (is_whole && is_worth).then(|| Box::new(run.pos))
 }

@@ -8,6 +8,7 @@ use super::last_end::end_to_keep;
 use super::scope::Scoped;
 use super::travel;
 use crate::checkpoint::{CheckpointId, SendRecord, Source, TaskRecord, TaskStatus, encode_record};
+use crate::graph::context::Shared;
 use crate::graph::error::RunError;
 use crate::graph::node::NodeId;
 use crate::graph::persist::save;
@@ -18,7 +19,9 @@ use crate::graph::run::apply::fire;
 use crate::graph::run::catch_panics::catch_panics;
 use crate::graph::state::{AnyWrites, ApplyError, Boxed, IntoWrites, Mask, State};
 use crate::graph::superstep::position::{apply_writes, fresh_read, named, with_returned};
-use crate::graph::superstep::{Finished, Start, Task};
+use crate::graph::superstep::{Finished, Position, Start, Task};
+
+const UPDATING: &str = "updating a thread";
 
 impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
     /// Writes the state as if the node that ran last had returned the update. With [`at`](Self::at): on a new branch.
@@ -67,7 +70,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
 impl ThreadCore {
     /// Writes several supersteps of updates.
     fn update(&self, supersteps: Vec<Vec<AnyUpdate>>) -> Boxed<'_, Result<Updated, RunError>> {
-        Box::pin(catch_panics("updating a thread", self.updated(supersteps)))
+        Box::pin(catch_panics(UPDATING, self.updated(supersteps)))
     }
 
     async fn updated(&self, supersteps: Vec<Vec<AnyUpdate>>) -> Result<Updated, RunError> {
@@ -82,6 +85,25 @@ impl ThreadCore {
         let _held = ThreadGuard(Arc::clone(&recorder));
         let shared = self.shared(Some(Arc::clone(&recorder)), None);
         let over = self.is_over(&recorder).await?;
+        let written = catch_panics(UPDATING, self.write_supersteps(supersteps, shared, over)).await;
+        let settled = recorder.settle().await; // also those before one that failed
+        let (made, end) = written?;
+        settled?;
+        self.keep_end(&recorder, end);
+        if over {
+            travel::inside(&reader(&recorder), &recorder, self.stamp(), made.checkpoint).await?;
+            recorder.settle().await?;
+        }
+        Ok(made)
+    }
+
+    /// Writes supersteps of updates; returns the position after the last as well, if it is worth keeping.
+    async fn write_supersteps(
+        &self,
+        supersteps: Vec<Vec<AnyUpdate>>,
+        shared: Arc<Shared>,
+        over: bool,
+    ) -> Result<(Updated, Option<Box<Position>>), RunError> {
         let (mut checkpoint, mut dropped, mut end) = (self.at, vec![], None);
         for updates in supersteps {
             let mut scoped = self.scoped(Arc::clone(&shared), checkpoint, end).await?;
@@ -92,15 +114,8 @@ impl ThreadCore {
             checkpoint = Some(scoped.run.pos.meta.id);
             end = end_to_keep(scoped.run);
         }
-        recorder.settle().await?;
-        self.keep_end(&recorder, end);
         let nothing = || RunError::InvalidUpdate { what: "there is nothing to update".into() };
-        let made = Updated { checkpoint: checkpoint.ok_or_else(nothing)?, dropped };
-        if over {
-            travel::inside(&reader(&recorder), &recorder, self.stamp(), made.checkpoint).await?;
-            recorder.settle().await?;
-        }
-        Ok(made)
+        Ok((Updated { checkpoint: checkpoint.ok_or_else(nothing)?, dropped }, end))
     }
 }
 
