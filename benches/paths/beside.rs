@@ -1,10 +1,10 @@
 //! Large values that nobody touches: the history beside them, a stream of states, workers with a router.
 
 use std::path::Path;
-
 use std::sync::Arc;
-use superstep::graph::{Name, Request, Thread};
 
+use superstep::checkpoint::Checkpointer;
+use superstep::graph::{Name, Request, Thread};
 use superstep::prelude::*;
 
 use super::figure::Figure;
@@ -57,10 +57,12 @@ fn history(bench: &Bench) {
     bench.print(&Figure::cpu("beside", "history().limit(1) of a small state", first).target("<= 40"));
 }
 
+/// Stores a thread, and returns it as a graph that has not written it.
 fn stored(bench: &Bench, folder: &Path, steps: u64, bytes: usize) -> Thread<Heap, Name> {
-    let thread = chain((), steps, count).with_checkpointer(SledCheckpointer::open(folder).unwrap()).thread("heap");
-    bench.lone.block_on(thread.invoke(Heap::update().blob(vec![7; bytes]))).unwrap();
-    thread
+    let store: Arc<dyn Checkpointer> = Arc::new(SledCheckpointer::open(folder).unwrap());
+    let thread = || chain((), steps, count).with_shared_checkpointer(Arc::clone(&store)).thread("heap");
+    bench.lone.block_on(thread().invoke(Heap::update().blob(vec![7; bytes]))).unwrap();
+    thread()
 }
 
 async fn count(_: Arc<Heap>, _: Ctx) -> Result<HeapUpdate, NodeError> {
