@@ -209,8 +209,8 @@ async fn perform(act: &Act, nth: usize, thread: &Talking) -> String {
         }
         Act::Resume { sure, last } => {
             let open = thread.state().await.unwrap().map(|state| state.questions().cloned().collect::<Vec<Question>>());
-            let open = open.unwrap_or_default().into_iter().filter(|question| !question.is_answered());
-            let chosen = if *last { open.last() } else { open.into_iter().next() };
+            let mut open = open.unwrap_or_default().into_iter().filter(|question| !question.is_answered());
+            let chosen = if *last { open.next_back() } else { open.next() };
             let Some(question) = chosen else { return "nothing is asked".into() };
             shown(thread.answer(Answer::new::<Sure>(sure).to(question.id())).await)
         }
@@ -268,7 +268,7 @@ async fn read(store: &Store, persistence: Persistence, id: &str) -> String {
 }
 
 async fn read_by(graph: &Graph, store: &Store, id: &str) -> String {
-    let thread = graph.thread(id).clock(|| now());
+    let thread = graph.thread(id).clock(now);
     let history = thread.history().await.unwrap().all().await.unwrap();
     let text = format!("{:?} {:?} {history:#?}", thread.status().await.unwrap(), thread.state_deep().await.unwrap());
     // The ids of questions begin with a number that differs from thread to thread.
@@ -294,7 +294,7 @@ proptest! {
             let (kept, anew) = (Store::memory(), Store::memory());
             let graphs = [graph(&kept.store, persistence), graph(&kept.store, persistence)];
             for (nth, (act, by, id)) in acts.into_iter().enumerate() {
-                let thread = |graph: &Graph| graph.thread(id).durability(durability).clock(|| now());
+                let thread = |graph: &Graph| graph.thread(id).durability(durability).clock(now);
                 let expected = perform(&act, nth, &thread(&graph(&anew.store, persistence))).await;
                 assert_eq!(perform(&act, nth, &thread(&graphs[usize::from(by)])).await, expected, "{nth}: {act:?}");
                 let expected = read(&anew, persistence, id).await;
@@ -317,7 +317,7 @@ proptest! {
         runtime.block_on(async {
             let store = Store::memory();
             let graph = graph(&store.store, persistence);
-            let thread = |graph: &Graph, id: &str| graph.thread(id).durability(durability).clock(|| now());
+            let thread = |graph: &Graph, id: &str| graph.thread(id).durability(durability).clock(now);
             for (nth, act) in acts.iter().enumerate() {
                 perform(act, nth, &thread(&graph, "a")).await;
             }

@@ -8,7 +8,7 @@ use superstep::checkpoint::CheckpointError;
 use superstep::graph::{Name, Thread};
 use superstep::prelude::*;
 
-use crate::pad::{Tally, id};
+use crate::pad::{Approve, Tally, id};
 use crate::stores::Store;
 
 #[derive(State, Clone, Debug, Default, Serialize, Deserialize)]
@@ -252,4 +252,57 @@ async fn a_debug_build_refuses_a_value_that_it_could_not_read_again(#[case] usag
     let error = shelved(&store, &shelf(usage, 14, true, &tally)).invoke(Shelf::update()).await.unwrap_err();
     assert_eq!(error.to_string(), reason);
     assert!(shelved(&store, &shelf(usage, 14, true, &tally)).state().await.unwrap().is_some());
+}
+
+#[derive(State, Clone, Debug, Serialize, Deserialize)]
+struct Hinted {
+    #[channel(ephemeral)]
+    hint: String,
+    #[channel(ephemeral)]
+    number: Option<u32>,
+    #[channel(topic)]
+    topics: Vec<String>,
+    #[channel(append)]
+    seen: Vec<String>,
+}
+
+impl Default for Hinted {
+    fn default() -> Self {
+        Self { hint: "none".into(), number: Some(7), topics: vec!["all".into()], seen: vec![] }
+    }
+}
+
+#[rstest]
+#[tokio::test]
+async fn what_lives_for_one_superstep_is_empty_in_the_others_also_for_who_reads_it(
+    #[values(Store::memory(), Store::disk())] store: Store,
+    #[values(false, true)] paused: bool,
+) {
+    let seen = |state: &Hinted| format!("{:?} {:?} {:?}", state.hint, state.number, state.topics);
+    let see = move |state: Arc<Hinted>, ctx: Ctx| async move {
+        if paused {
+            ctx.interrupt(Approve)?;
+        }
+        Ok::<_, NodeError>(Hinted::update().seen([seen(&state)]))
+    };
+    let write = async |_: Arc<Hinted>, _: Ctx| {
+        Ok::<_, NodeError>(Hinted::update().hint("soon").number(1).topics(["one".to_owned()]))
+    };
+    let names = ["first", "write", "then", "last"].map(id);
+    let [first, writes, then, last] = names.clone();
+    let see = || see.asks::<Approve>();
+    let builder = StateGraph::new().add_node(first, see()).add_node(writes, write).add_node(then, see());
+    let compiled = builder.add_node(last, see()).add_sequence(names).compile().unwrap();
+    let thread = || compiled.clone().with_shared_checkpointer(Arc::clone(&store.store)).thread("t");
+
+    let mut outcome = thread().invoke(Hinted::update()).await.unwrap();
+    let mut read = vec![];
+    while !outcome.questions().is_empty() {
+        assert_eq!(seen(outcome.state()), seen(&thread().state().await.unwrap().unwrap().values));
+        read.push(seen(outcome.state()));
+        outcome = thread().resume::<Approve>(true).await.unwrap();
+    }
+    let expected = [r#""" None []"#, r#""soon" Some(1) ["one"]"#, r#""" None []"#];
+    assert_eq!(outcome.state().seen, expected);
+    assert!(!paused || read == expected);
 }

@@ -65,16 +65,22 @@ impl Channel {
         quote!(#write::#field(__value) => #call)
     }
 
-    /// Returns the statement that empties a channel that lives for one superstep.
+    /// Returns the assignment that empties a channel that lives for one superstep, without the state.
+    pub(super) fn emptied(&self) -> Option<TokenStream> {
+        let field = &self.field;
+        self.rule.is_emptied().then(|| quote!(#field = ::core::default::Default::default()))
+    }
+
+    /// Returns the statement that empties it after a superstep that did not write it.
     pub(super) fn end_step(&self) -> Option<TokenStream> {
-        let (field, at, held) = (&self.field, self.at(), self.held());
-        self.rule.is_emptied().then(|| {
+        let (at, held) = (self.at(), self.held());
+        self.emptied().map(|emptied| {
             quote! {
                 if !written.contains(#at) {
                     if #held {
                         changed.insert(#at);
                     }
-                    self.#field = ::core::default::Default::default();
+                    self.#emptied;
                 }
             }
         })

@@ -37,7 +37,16 @@ pub(super) fn contract(names: &Names<'_>, channels: &[Channel], removed: &[LitSt
 
 fn table(state: &Ident, channels: &[Channel]) -> TokenStream {
     let (count, rows) = (channels.len(), channels.iter().map(Channel::row));
-    let empty = quote_spanned!(state.span() => <Self as ::core::default::Default>::default());
+    let default = quote_spanned!(state.span() => <Self as ::core::default::Default>::default());
+    let emptied: Vec<TokenStream> = channels.iter().filter_map(Channel::emptied).collect();
+    let empty = match emptied[..] {
+        [] => default,
+        _ => quote! {
+            let mut empty = #default;
+            #(empty.#emptied;)*
+            empty
+        },
+    };
     quote! {
         fn channels(_: &()) -> &[::superstep::graph::Channel] {
             static CHANNELS: [::superstep::graph::Channel; #count] = [#(#rows,)*];
