@@ -54,7 +54,8 @@ type Expand = fn(&DeriveInput) -> syn::Result<proc_macro2::TokenStream>;
 /// | `reduce = path, fallible` | `V` | the function returns `Result<(), impl Into<String>>` |
 /// | `reduce = path, delta` | `V` | as above; its writes are stored, and the value when they outgrow it |
 ///
-/// What lives for one superstep has the default of its type in the others, whatever the state's `Default` has.
+/// A channel that is set for one superstep only has the default value of its type in every other, even if the state's own
+/// `Default` has another value for it.
 ///
 /// A setter takes what one write is, of exactly that type: the field's, `W` with `write = W`, the inner type for `max` and
 /// `min` of an `Option`. A text field's takes anything `Into<String>`; that of an `Option<T>` also takes a `T`, and that of an

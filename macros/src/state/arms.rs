@@ -65,22 +65,21 @@ impl Channel {
         quote!(#write::#field(__value) => #call)
     }
 
-    /// Returns the assignment that empties a channel that lives for one superstep, without the state.
-    pub(super) fn emptied(&self) -> Option<TokenStream> {
-        let field = &self.field;
-        self.rule.is_emptied().then(|| quote!(#field = ::core::default::Default::default()))
+    /// Returns the field of a channel that lives for one superstep.
+    pub(super) fn emptied(&self) -> Option<&Ident> {
+        self.rule.is_emptied().then_some(&self.field)
     }
 
-    /// Returns the statement that empties it after a superstep that did not write it.
+    /// Returns the statement that empties such a channel after a superstep that did not write it.
     pub(super) fn end_step(&self) -> Option<TokenStream> {
         let (at, held) = (self.at(), self.held());
-        self.emptied().map(|emptied| {
+        self.emptied().map(|field| {
             quote! {
                 if !written.contains(#at) {
                     if #held {
                         changed.insert(#at);
                     }
-                    self.#emptied;
+                    self.#field = ::core::default::Default::default();
                 }
             }
         })

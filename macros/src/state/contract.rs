@@ -38,12 +38,12 @@ pub(super) fn contract(names: &Names<'_>, channels: &[Channel], removed: &[LitSt
 fn table(state: &Ident, channels: &[Channel]) -> TokenStream {
     let (count, rows) = (channels.len(), channels.iter().map(Channel::row));
     let default = quote_spanned!(state.span() => <Self as ::core::default::Default>::default());
-    let emptied: Vec<TokenStream> = channels.iter().filter_map(Channel::emptied).collect();
+    let emptied: Vec<&Ident> = channels.iter().filter_map(Channel::emptied).collect();
     let empty = match emptied[..] {
         [] => default,
         _ => quote! {
             let mut empty = #default;
-            #(empty.#emptied;)*
+            #(empty.#emptied = ::core::default::Default::default();)*
             empty
         },
     };

@@ -6,7 +6,7 @@ use super::recorder::{Durability, Recorder};
 use crate::checkpoint::{CheckpointError, CheckpointId, Key};
 use crate::graph::interrupt::SignalId;
 
-/// The number of signals that are read first, as the next one is mostly among them.
+/// The number of signals in the first page that is read: mostly, the one to receive is among them.
 const PAGE: usize = 8;
 
 impl Recorder {

@@ -29,7 +29,7 @@ pub(crate) struct StepRecord {
     pub mapping: Mapping,
     /// Tasks whose questions were recorded with a different state: it was updated before they were answered.
     pub stale: BTreeSet<u32>,
-    /// Tasks that ended with a different state: it was updated by a command while others were pending.
+    /// Tasks that ended before a command updated the state.
     pub ended_before: BTreeSet<u32>,
     /// Channels written by the input that are never saved.
     pub unsaved_input: Vec<usize>,
@@ -137,38 +137,32 @@ impl Walk {
         }))
     }
 
-    /// Returns the tasks whose results were copied from a checkpoint with a different state.
+    /// Returns the tasks whose results were copied from a checkpoint with a different state: goes back from parent to
+    /// parent as long as they have the same records.
     async fn ended_before(
         &self,
         made: &Position,
         records: &Tasks,
         mapping: &Mapping,
     ) -> Result<BTreeSet<u32>, RunError> {
-        let mut found = BTreeSet::new();
-        if !is_copied(made.meta.source) {
-            return Ok(found);
-        }
-        let is_other = |record: &TaskRecord| record.status == TaskStatus::Done && may_be_copied(record, made);
-        for (&key, record) in records.iter().filter(|(_, record)| is_other(record)) {
-            let at = self.ended_at(made, (mapping.stored_task(key), record)).await?;
-            if at != made.meta.id && !self.has_state_of(made, at).await? {
-                found.insert(key);
-            }
-        }
-        Ok(found)
-    }
-
-    /// Returns the checkpoint at which a task ended: the first of those that copied its record from one to the next.
-    async fn ended_at(&self, made: &Position, (key, ended): (u32, &TaskRecord)) -> Result<CheckpointId, RunError> {
-        let (mut at, mut parent) = (made.meta.id, made.meta.parent);
-        while let Some(before) = parent {
-            if self.reader.tasks(before).await?.get(&key) != Some(ended) {
+        let (mut source, mut parent, mut found) = (made.meta.source, made.meta.parent, BTreeSet::new());
+        let mut copied: Vec<(&u32, &TaskRecord)> =
+            records.iter().filter(|(_, record)| may_be_copied(record, made)).collect();
+        while let Some(before) = parent.filter(|_| is_copied(source)) {
+            let tasks = self.reader.tasks(before).await?;
+            copied.retain(|(key, record)| tasks.get(&mapping.stored_task(**key)) == Some(*record));
+            if copied.is_empty() {
                 break;
             }
-            let record = self.reader.record(before).await?.filter(|record| is_copied(record.source));
-            (at, parent) = (before, record.and_then(|record| record.parent));
+            let keys = copied.iter().map(|(key, _)| **key);
+            match self.has_state_of(made, before).await? {
+                true => keys.for_each(|key| _ = found.remove(&key)),
+                false => found.extend(keys),
+            }
+            let Some(record) = self.reader.record(before).await? else { break };
+            (source, parent) = (record.source, record.parent);
         }
-        Ok(at)
+        Ok(found)
     }
 
     /// Returns the tasks whose questions were recorded at a checkpoint with a different state.
@@ -215,13 +209,14 @@ fn is_copied(source: Source) -> bool {
     matches!(source, Source::Update | Source::Fork)
 }
 
-/// Returns false if a task certainly ended at this checkpoint: its values are numbered after it. What has none is copied
-/// by a command alone.
+/// Returns true if the result of a task may be copied from an earlier checkpoint. One with stored values is if they have
+/// the number of that checkpoint; one without is copied only by a command that updates the state.
 fn may_be_copied(record: &TaskRecord, made: &Position) -> bool {
-    match record.writes.iter().find_map(|write| write.row) {
+    let is_earlier = match record.writes.iter().find_map(|write| write.row) {
         Some(row) => row.checkpoint != made.meta.id,
         None => made.meta.source == Source::Update,
-    }
+    };
+    record.status == TaskStatus::Done && is_earlier
 }
 
 /// Returns the channels of writes without a row: never saved, or left out of an export.

@@ -257,7 +257,7 @@ async fn limited(mut body: Guarded, run: Option<Duration>, idle: Option<(Duratio
     }
 }
 
-/// Waits; for no time it only lets others run, as a timer would take a millisecond.
+/// Sleeps. For no time it only yields, because a timer takes a millisecond at least.
 async fn pause(time: Duration) {
     if time.is_zero() {
         tokio::task::yield_now().await;

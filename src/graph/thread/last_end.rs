@@ -29,25 +29,23 @@ impl ThreadCore {
         Ok(reader.one(command).await?.is_none().then_some(end))
     }
 
-    /// Returns a reader that keeps what it has read, and has read the state in which the graph left the thread.
+    /// Returns a reader that keeps what it has read, and starts with the state in which the graph left the thread.
     pub(super) fn with_end_read(&self, reader: Reader, head: Option<Head>) -> Reader {
-        let mut reader = reader.keeping_values();
         let state = |end: &Position| {
             let StoredChannels { slots, sizes, .. } = &end.channels;
             KnownState { state: end.state.clone(), slots: slots.clone(), sizes: sizes.clone() }
         };
         let known = head.and_then(|head| self.graph.last_ends.look_at(&reader.thread, head, state));
-        if let Some(known) = known {
-            reader.known = Some(KnownValues::of_root(known));
-        }
-        reader
+        Reader { known: Some(known.map_or_else(KnownValues::default, KnownValues::of_root)), ..reader }
     }
 
     fn take_end(&self, recorder: &Recorder) -> Option<Position> {
+        if self.at.is_some() || !self.scope.nodes.is_empty() {
+            return None;
+        }
         let head = recorder.head();
         let end: Box<Position> = self.graph.last_ends.take(self.id.as_ref()?, head)?;
-        let is_own = self.at.is_none() && self.scope.nodes.is_empty() && head.checkpoint == Some(end.meta.id);
-        is_own.then_some(*end)
+        (head.checkpoint == Some(end.meta.id)).then_some(*end)
     }
 
     /// Keeps the position at which a run or an update left the thread, once that is stored.
@@ -63,8 +61,8 @@ pub(super) fn is_resumable(exit: &Exit) -> bool {
     matches!(exit, Exit::Finished | Exit::Interrupted | Exit::Waiting(_) | Exit::Awaiting(_))
 }
 
-/// Returns the position of a run, if it is worth keeping. What is never saved does not outlive its run, and input that is
-/// not part of the state yet may be with the task that brings it.
+/// Returns the position of a run, if it can be kept and is worth it: values that are never saved do not outlive their run,
+/// and a run moves the writes of its input into the task that applies them.
 pub(super) fn end_to_keep(run: Run) -> Option<Box<Position>> {
     let is_whole = run.table.schema.channels().iter().all(|channel| channel.stored() != Stored::Never);
     let is_worth = run.is_root() && run.pos.start.is_none() && LastEnds::is_worth(run.pos.channels.bytes);

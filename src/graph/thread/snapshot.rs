@@ -38,8 +38,7 @@ impl Snapshot<AnyState> {
         seen: Seen,
         deep: bool,
     ) -> Result<Self, RunError> {
-        let record = reader.record(id).await?.ok_or_else(|| unknown(reader, id))?;
-        let records = reader.tasks(id).await?;
+        let (record, records) = stored(reader, id).await?;
         Self::of(table, reader, id, record, records, seen, deep).await
     }
 
@@ -49,8 +48,7 @@ impl Snapshot<AnyState> {
         reader: &Reader,
         id: CheckpointId,
     ) -> Result<NestedRead, RunError> {
-        let record = reader.record(id).await?.ok_or_else(|| unknown(reader, id))?;
-        let records = reader.tasks(id).await?;
+        let (record, records) = stored(reader, id).await?;
         let is_commanded = records.contains_key(&COMMAND_KEY);
         let snapshot = Self::of(table, reader, id, record, records, Seen::Live, true).await?;
         // Only a command changes what runs next, and so what could not resume.
@@ -122,8 +120,11 @@ impl Snapshot<AnyState> {
     }
 }
 
-fn unknown(reader: &Reader, checkpoint: CheckpointId) -> RunError {
-    RunError::UnknownCheckpoint { thread: reader.thread.clone(), checkpoint }
+/// Returns the record of a checkpoint and those of its tasks.
+async fn stored(reader: &Reader, checkpoint: CheckpointId) -> Result<(CheckpointRecord, Tasks), RunError> {
+    let unknown = || RunError::UnknownCheckpoint { thread: reader.thread.clone(), checkpoint };
+    let record = reader.record(checkpoint).await?.ok_or_else(unknown)?;
+    Ok((record, reader.tasks(checkpoint).await?))
 }
 
 impl Reader {
