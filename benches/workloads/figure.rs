@@ -67,7 +67,7 @@ impl fmt::Display for Figure {
 fn row(cells: [&str; 9]) -> String {
     let [workload, what, ours, range, unit, beside, limit, ratio, target] = cells;
     let line =
-        format!("{workload:<7}{what:<58}{ours:>9} {range:>17} {unit:<11}{beside:<17}{limit:>9} {ratio:>8}  {target}");
+        format!("{workload:<8}{what:<74}{ours:>9} {range:>17} {unit:<11}{beside:<17}{limit:>9} {ratio:>8}  {target}");
     line.trim_end().to_owned()
 }
 
