@@ -15,6 +15,7 @@ mod phases;
 mod place;
 mod printed;
 mod server;
+mod stored;
 mod stories;
 
 use place::Place;
