@@ -142,3 +142,45 @@ fn a_mistyped_key_of_a_channel_is_refused() {
     let spec = YAML.replace("secret: true", "secrt: true");
     assert!(serde_norway::from_str::<GraphSpec>(&spec).is_err(), "the channel would be shown");
 }
+
+#[rstest::rstest]
+#[case::a_kind(
+    "  notes: append\n",
+    "  notes: apend\n",
+    6,
+    "channels.notes: `apend` is not a kind of channel: last_value, append, "
+)]
+#[case::a_kind_among_options(
+    "kind: last_value, secret",
+    "kind: last_vale, secret",
+    7,
+    "`last_vale` is not a kind of channel: last_value, "
+)]
+#[case::a_number(
+    "  notes: append\n",
+    "  notes: 3\n",
+    6,
+    "expected a kind of channel, such as `append`, or a map with `kind` and `secret`"
+)]
+#[case::an_option("secret: true", "secrt: true", 7, "unknown field `secrt`, expected `kind` or `secret`")]
+#[case::a_target(
+    "from: search, to: answer",
+    "from: search, to: 7",
+    16,
+    "expected the name of a node, or a list of names"
+)]
+fn an_error_in_a_document_has_its_line_and_the_words_there_are(
+    #[case] right: &str,
+    #[case] wrong: &str,
+    #[case] line: usize,
+    #[case] says: &str,
+) {
+    let document = YAML.trim_start().replacen(right, wrong, 1);
+    assert_ne!(document, YAML.trim_start());
+    let error = serde_norway::from_str::<GraphSpec>(&document).unwrap_err();
+    assert_eq!(error.location().map(|place| place.line()), Some(line), "{error}");
+    assert!(error.to_string().contains(says), "{error}");
+    let toml = "[channels]\ntopic = \"last_value\"\nlog = \"apend\"\n[nodes]\n";
+    let error = toml::from_str::<GraphSpec>(toml).unwrap_err().to_string();
+    assert!(error.contains("line 3") && error.contains("`apend` is not a kind of channel: "), "{error}");
+}

@@ -317,7 +317,7 @@ turns:
 )]
 #[case::no_time(
     "turns:\n- steps:\n  - wait: soon",
-    "s.yaml:3: turns[0].steps[0]: `soon` is no time; write `200ms`, `1.5s` or `2m`"
+    "s.yaml:3: turns[0].steps[0].wait: `soon` is no time; write `200ms`, `1.5s` or `2m`"
 )]
 #[case::no_class(
     "turns:\n- steps:\n  - fail: {class: bad}",
@@ -328,11 +328,19 @@ turns:
     "turns:\n- steps: [hang]\n  submit: 1",
     "s.yaml:2: turns: a turn that ends with `hang` has no `submit` and no `text`"
 )]
-#[case::a_fraction("turns:\n- task: 1.10", "s.yaml:2: turns[0]: put `1.1` in quotes: 1.10 is not 1.1")]
-#[case::never("turns:\n- times: 0", "s.yaml:2: turns[0]: times: 0 is never")]
+#[case::a_fraction("turns:\n- task: 1.10", "s.yaml:2: turns[0].task: put `1.1` in quotes: 1.10 is not 1.1")]
+#[case::no_times(
+    "turns:\n- role: a\n  times:\n  - 2",
+    "s.yaml:4: turns[0].times: invalid type: sequence, expected a number or `always`"
+)]
+#[case::another_word(
+    "turns:\n- role: a\n  attempt: 1\n  times: sometimes",
+    "s.yaml:4: turns[0].times: `sometimes` is neither a number nor `always`"
+)]
+#[case::never("turns:\n- times: 0", "s.yaml:2: turns[0].times: 0 times is never; write a number from 1, or `always`")]
 #[case::negative_cost(
     "turns:\n- steps:\n  - usage: {cost: -1}",
-    "s.yaml:3: turns[0].steps[0].usage: `-1` is no cost in dollars"
+    "s.yaml:3: turns[0].steps[0].usage.cost: `-1` is no cost in dollars"
 )]
 fn an_invalid_scenario_is_refused_with_its_place(#[case] text: &str, #[case] message: &str) {
     let error = Scripted::parse("s.yaml", text).unwrap_err();

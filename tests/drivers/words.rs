@@ -17,18 +17,26 @@ fn a_name_is_read_and_written_unchanged(#[case] name: &str) {
 }
 
 #[rstest]
-#[case("")]
-#[case("codex")]
-#[case("cli:")]
-#[case("cli:gemini")]
-#[case("api:")]
-#[case("api:a b")]
-#[case("scripted:")]
-#[case("API")]
-fn an_unknown_name_lists_the_known_ones(#[case] name: &str) {
+#[case("", None)]
+#[case("codex", Some("cli:codex"))]
+#[case("claude", Some("cli:claude"))]
+#[case("claude-code", Some("cli:claude"))]
+#[case("Claude", Some("cli:claude"))]
+#[case("cli:claud", Some("cli:claude"))]
+#[case("anthropic", Some("cli:claude"))]
+#[case("cli:", None)]
+#[case("cli:gemini", None)]
+#[case("api:", Some("api:PROVIDER"))]
+#[case("api:a b", Some("api:PROVIDER"))]
+#[case("scripted", Some("scripted:FILE"))]
+#[case("scripted:", Some("scripted:FILE"))]
+#[case("API", Some("api"))]
+#[case("gpt", None)]
+fn an_unknown_name_lists_the_known_ones(#[case] name: &str, #[case] meant: Option<&str>) {
     let error = name.parse::<DriverName>().unwrap_err().to_string();
     let known = "there are `api`, `api:PROVIDER`, `cli:codex`, `cli:claude` and `scripted:FILE`";
-    assert_eq!(error, format!("there is no driver `{name}`; {known}"));
+    let meant = meant.map(|meant| format!("; did you mean `{meant}`?")).unwrap_or_default();
+    assert_eq!(error, format!("there is no driver `{name}`; {known}{meant}"));
 }
 
 #[rstest]

@@ -157,7 +157,7 @@ fn the_profile_of_the_issue_is_read() {
 #[case::outside("plan_dir = '../plans'\n", "p.toml:1: plan_dir: must be a folder inside the repository, without `..`")]
 #[case::driver(
     "driver = 'codex'\n",
-    "p.toml:1: driver: there is no driver `codex`; there are `api`, `api:PROVIDER`, `cli:codex`, `cli:claude` and `scripted:FILE`"
+    "p.toml:1: driver: there is no driver `codex`; there are `api`, `api:PROVIDER`, `cli:codex`, `cli:claude` and `scripted:FILE`; did you mean `cli:codex`?"
 )]
 #[case::agent_driver(
     "[agents.architect]\ndriver = 'cli:x'\n",
@@ -248,6 +248,7 @@ fn flags_override_the_profile() {
         working_dir: Some("/x".into()),
         max_task_review_iterations: Some(1),
         max_parallel: Some(3),
+        stay: true,
     };
     assert_eq!(profile(text).with(Overrides::default()).unwrap(), profile(text));
     assert_eq!((profile(text).attempts(true), profile(text).attempts(false)), (5, 2));

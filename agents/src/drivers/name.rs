@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
+use superstep_base::near::near;
 
 /// Driver name; [`Display`](fmt::Display) is its inverse.
 ///
@@ -33,7 +34,10 @@ pub enum DriverName {
 
 /// Error: no driver has this name.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("there is no driver `{name}`; there are `api`, `api:PROVIDER`, `cli:codex`, `cli:claude` and `scripted:FILE`")]
+#[error(
+    "there is no driver `{name}`; there are `api`, `api:PROVIDER`, `cli:codex`, `cli:claude` and `scripted:FILE`{}",
+    meant(name).map(|meant| format!("; did you mean `{meant}`?")).unwrap_or_default()
+)]
 pub struct UnknownDriver {
     /// The name.
     pub name: String,
@@ -51,6 +55,24 @@ impl FromStr for DriverName {
             ("scripted", Some(file)) if !file.trim().is_empty() => Ok(Self::Scripted(file.into())),
             _ => Err(UnknownDriver { name: name.to_owned() }),
         }
+    }
+}
+
+/// Returns the driver that a person meant: a name without its kind, in capitals, or with a typing mistake.
+fn meant(name: &str) -> Option<&'static str> {
+    let name = name.to_lowercase();
+    let (kind, which) = name.split_once(':').map_or((name.as_str(), ""), |(kind, which)| (kind, which));
+    let is_near = |part: &str, word: &str| part.len() > 2 && !near(part, [word]).is_empty();
+    let has = |word: &str| [kind, which].iter().any(|part| is_near(part, word));
+    match kind {
+        "scripted" => Some("scripted:FILE"),
+        "api" if name.contains(':') => Some("api:PROVIDER"),
+        "api" => Some("api"),
+        _ if has("claude") || has("anthropic") => Some("cli:claude"),
+        _ if has("codex") => Some("cli:codex"),
+        _ if is_near(kind, "scripted") => Some("scripted:FILE"),
+        _ if is_near(kind, "api") => Some("api"),
+        _ => None,
     }
 }
 

@@ -1,8 +1,11 @@
 //! The document of a graph.
 
 use std::collections::BTreeMap;
+use std::fmt;
 
-use serde::{Deserialize, Serialize};
+use serde::de::value::MapAccessDeserializer;
+use serde::de::{Error, MapAccess, SeqAccess, Visitor};
+use serde::{Deserialize, Deserializer, Serialize};
 
 use crate::graph::state::Kind;
 
@@ -60,8 +63,8 @@ pub struct GraphSpec {
 }
 
 /// A channel: its kind, such as `append`, or its kind and options.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(untagged, deny_unknown_fields)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(untagged)]
 pub enum ChannelSpec {
     /// The kind.
     Kind(Kind),
@@ -70,9 +73,42 @@ pub enum ChannelSpec {
         /// The kind.
         kind: Kind,
         /// True if it is never printed or exported.
-        #[serde(default)]
         secret: bool,
     },
+}
+
+impl<'de> Deserialize<'de> for ChannelSpec {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        from.deserialize_any(ChannelVisitor)
+    }
+}
+
+/// Reads a channel. An untagged enum would report neither the line of an error nor the words that there are.
+struct ChannelVisitor;
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct FullChannel {
+    kind: Kind,
+    #[serde(default)]
+    secret: bool,
+}
+
+impl<'de> Visitor<'de> for ChannelVisitor {
+    type Value = ChannelSpec;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a kind of channel, such as `append`, or a map with `kind` and `secret`")
+    }
+
+    fn visit_str<E: Error>(self, word: &str) -> Result<ChannelSpec, E> {
+        word.parse().map(ChannelSpec::Kind).map_err(E::custom)
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<ChannelSpec, A::Error> {
+        let FullChannel { kind, secret } = FullChannel::deserialize(MapAccessDeserializer::new(map))?;
+        Ok(ChannelSpec::Full { kind, secret })
+    }
 }
 
 impl ChannelSpec {
@@ -121,11 +157,39 @@ pub struct RouterSpec {
 }
 
 /// One name, or a list of names.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(untagged)]
 pub enum OneOrMany {
     /// One.
     One(String),
     /// Several.
     Many(Vec<String>),
+}
+
+impl<'de> Deserialize<'de> for OneOrMany {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        from.deserialize_any(NamesVisitor)
+    }
+}
+
+struct NamesVisitor;
+
+impl<'de> Visitor<'de> for NamesVisitor {
+    type Value = OneOrMany;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("the name of a node, or a list of names")
+    }
+
+    fn visit_str<E: Error>(self, name: &str) -> Result<OneOrMany, E> {
+        Ok(OneOrMany::One(name.to_owned()))
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<OneOrMany, A::Error> {
+        let mut names = vec![];
+        while let Some(name) = items.next_element()? {
+            names.push(name);
+        }
+        Ok(OneOrMany::Many(names))
+    }
 }

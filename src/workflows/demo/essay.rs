@@ -50,7 +50,7 @@ pub struct Approve {
 
 /// A person's review of an essay: `true`, `false`, or `{"revise": "what to change"}`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(untagged)]
+#[serde(untagged, expecting = "true, false or {\"revise\": text}")]
 pub enum Review {
     /// Publish it, or drop it.
     Verdict(bool),

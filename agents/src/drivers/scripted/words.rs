@@ -1,60 +1,109 @@
 //! Value formats of scenarios: times, tasks, dollars. Pure.
 
+use std::fmt;
 use std::time::Duration;
 
-use serde::Deserialize;
+use serde::de::{Error, SeqAccess, Visitor};
+use serde::{Deserialize, Deserializer};
 
 use crate::drivers::Usage;
 
-/// Text that may be written as an integer.
-#[derive(Clone, Debug, Deserialize)]
-#[serde(try_from = "NumberOrText")]
-pub(super) struct Text(pub(super) String);
-
-#[derive(Deserialize)]
-#[serde(untagged)]
-enum NumberOrText {
+/// A value of a scenario as it is written. Its errors are raised where it is read, so that they have its line.
+enum Written<'a> {
     Number(u64),
-    Text(String),
     Fraction(f64),
+    Text(&'a str),
 }
 
-impl TryFrom<NumberOrText> for Text {
-    type Error = String;
+/// Reads a value that may be written in several ways.
+struct Reader<T> {
+    /// The values that there are, for an error.
+    takes: &'static str,
+    read: fn(Written<'_>) -> Result<T, String>,
+}
 
-    fn try_from(written: NumberOrText) -> Result<Self, String> {
-        match written {
-            NumberOrText::Number(number) => Ok(Self(number.to_string())),
-            NumberOrText::Text(text) => Ok(Self(text)),
-            NumberOrText::Fraction(number) => Err(format!("put `{number}` in quotes: 1.10 is not 1.1")),
-        }
+impl<T> Reader<T> {
+    fn run<'de, D: Deserializer<'de>>(
+        from: D,
+        takes: &'static str,
+        read: fn(Written<'_>) -> Result<T, String>,
+    ) -> Result<T, D::Error> {
+        from.deserialize_any(Self { takes, read })
+    }
+}
+
+impl<T> Visitor<'_> for Reader<T> {
+    type Value = T;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.takes)
+    }
+
+    fn visit_u64<E: Error>(self, number: u64) -> Result<T, E> {
+        (self.read)(Written::Number(number)).map_err(E::custom)
+    }
+
+    #[allow(clippy::cast_precision_loss, reason = "negative numbers are refused")]
+    fn visit_i64<E: Error>(self, number: i64) -> Result<T, E> {
+        let written = u64::try_from(number).map_or(Written::Fraction(number as f64), Written::Number);
+        (self.read)(written).map_err(E::custom)
+    }
+
+    fn visit_f64<E: Error>(self, number: f64) -> Result<T, E> {
+        (self.read)(Written::Fraction(number)).map_err(E::custom)
+    }
+
+    fn visit_str<E: Error>(self, text: &str) -> Result<T, E> {
+        (self.read)(Written::Text(text)).map_err(E::custom)
+    }
+}
+
+/// Text that may be written as an integer.
+#[derive(Clone, Debug)]
+pub(super) struct Text(pub(super) String);
+
+impl<'de> Deserialize<'de> for Text {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        Reader::run(from, "a text or a whole number", |written| match written {
+            Written::Number(number) => Ok(Self(number.to_string())),
+            Written::Text(text) => Ok(Self(text.to_owned())),
+            Written::Fraction(number) => Err(format!("put `{number}` in quotes: 1.10 is not 1.1")),
+        })
     }
 }
 
 /// One text or a list of them.
-#[derive(Clone, Debug, Default, Deserialize)]
-#[serde(from = "OneOrMany")]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Several(pub(super) Vec<String>);
 
-#[derive(Deserialize)]
-#[serde(untagged)]
-enum OneOrMany {
-    One(String),
-    Many(Vec<String>),
-}
+impl<'de> Deserialize<'de> for Several {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        struct Texts;
+        impl<'de> Visitor<'de> for Texts {
+            type Value = Several;
 
-impl From<OneOrMany> for Several {
-    fn from(written: OneOrMany) -> Self {
-        match written {
-            OneOrMany::One(text) => Self(vec![text]),
-            OneOrMany::Many(texts) => Self(texts),
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a text, or a list of texts")
+            }
+
+            fn visit_str<E: Error>(self, text: &str) -> Result<Several, E> {
+                Ok(Several(vec![text.to_owned()]))
+            }
+
+            fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Several, A::Error> {
+                let mut texts = vec![];
+                while let Some(text) = items.next_element()? {
+                    texts.push(text);
+                }
+                Ok(Several(texts))
+            }
         }
+        from.deserialize_any(Texts)
     }
 }
 
 /// Number of times a turn may be used in one run.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
-#[serde(try_from = "CountOrWord")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Times {
     Count(u32),
     Always,
@@ -75,30 +124,31 @@ impl Times {
     }
 }
 
-#[derive(Deserialize)]
-#[serde(untagged)]
-enum CountOrWord {
-    Count(u32),
-    Word(String),
-}
-
-impl TryFrom<CountOrWord> for Times {
-    type Error = String;
-
-    fn try_from(written: CountOrWord) -> Result<Self, String> {
-        match written {
-            CountOrWord::Count(0) => Err("times: 0 is never".to_owned()),
-            CountOrWord::Count(times) => Ok(Self::Count(times)),
-            CountOrWord::Word(word) if word == "always" => Ok(Self::Always),
-            CountOrWord::Word(word) => Err(format!("`{word}` is neither a number nor `always`")),
-        }
+impl<'de> Deserialize<'de> for Times {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        Reader::run(from, "a number or `always`", |written| match written {
+            Written::Number(0) => Err("0 times is never; write a number from 1, or `always`".to_owned()),
+            Written::Number(times) => Ok(Self::Count(u32::try_from(times).unwrap_or(u32::MAX))),
+            Written::Text("always") => Ok(Self::Always),
+            Written::Text(word) => Err(format!("`{word}` is neither a number nor `always`")),
+            Written::Fraction(number) => Err(format!("`{number}` is neither a number nor `always`")),
+        })
     }
 }
 
 /// Duration: `200ms`, `1.5s`, `2m`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
-#[serde(try_from = "String")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Span(pub(super) Duration);
+
+impl<'de> Deserialize<'de> for Span {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        Reader::run(from, "a time such as `200ms`, `1.5s` or `2m`", |written| match written {
+            Written::Text(text) => Self::try_from(text.to_owned()),
+            Written::Number(number) => Self::try_from(number.to_string()),
+            Written::Fraction(number) => Self::try_from(number.to_string()),
+        })
+    }
+}
 
 impl TryFrom<String> for Span {
     type Error = String;
@@ -124,9 +174,19 @@ pub(super) struct UsageSaid {
     cost: Dollars,
 }
 
-#[derive(Clone, Copy, Debug, Default, PartialEq, Deserialize)]
-#[serde(try_from = "f64")]
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
 struct Dollars(u64);
+
+impl<'de> Deserialize<'de> for Dollars {
+    #[allow(clippy::cast_precision_loss, reason = "checked to be in range")]
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        Reader::run(from, "a cost in dollars", |written| match written {
+            Written::Number(dollars) => Self::try_from(dollars as f64),
+            Written::Fraction(dollars) => Self::try_from(dollars),
+            Written::Text(text) => Err(format!("`{text}` is no cost in dollars")),
+        })
+    }
+}
 
 impl TryFrom<f64> for Dollars {
     type Error = String;

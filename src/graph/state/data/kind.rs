@@ -76,7 +76,7 @@ pub(crate) enum Rule {
 
 /// An unknown kind of channel.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("`{0}` is not a kind of channel: {known}", known = Kind::ALL.map(|kind| kind.to_string()).join(", "))]
+#[error("`{0}` is not a kind of channel: {known}", known = known())]
 pub struct UnknownKind(String);
 
 /// Formats the name, with `:accumulate` or `:unguarded` if set: `topic:accumulate`.
@@ -108,8 +108,28 @@ impl Serialize for Kind {
 
 impl<'de> Deserialize<'de> for Kind {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
-        String::deserialize(from)?.parse().map_err(serde::de::Error::custom)
+        from.deserialize_str(KindVisitor)
     }
+}
+
+/// Reads a kind. Its error is raised where the word is read, so that a document's format adds the line.
+struct KindVisitor;
+
+impl serde::de::Visitor<'_> for KindVisitor {
+    type Value = Kind;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "a kind of channel: {}", known())
+    }
+
+    fn visit_str<E: serde::de::Error>(self, word: &str) -> Result<Kind, E> {
+        word.parse().map_err(E::custom)
+    }
+}
+
+/// Lists all kinds.
+pub(crate) fn known() -> String {
+    Kind::ALL.map(|kind| kind.to_string()).join(", ")
 }
 
 impl Kind {
