@@ -59,3 +59,17 @@ pub fn bounded(from: impl Read) -> io::Result<Vec<u8>> {
     }
     Ok(bytes)
 }
+
+/// Creates a folder of ours in somebody's repository, with a `.gitignore` of its own that hides all of it from git. A
+/// `.gitignore` that is there stays as it is.
+///
+/// # Errors
+/// If the folder or the file cannot be written.
+pub fn hide_from_git(folder: &Path) -> io::Result<()> {
+    let file = folder.join(".gitignore");
+    if file.try_exists()? {
+        return Ok(());
+    }
+    std::fs::create_dir_all(folder)?;
+    std::fs::write(file, "*\n")
+}

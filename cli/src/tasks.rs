@@ -26,6 +26,10 @@ pub(crate) struct Agents {
     /// Begin although files are changed; your changes are in no commit
     #[arg(long)]
     pub(crate) allow_dirty: bool,
+
+    /// Leave the checkout on the branch of the work at the end; without, it goes back to where it was
+    #[arg(long)]
+    pub(crate) stay: bool,
 }
 
 /// The arguments of `run tasks`.
@@ -86,15 +90,17 @@ pub(crate) fn profile(
     max_task_review_iterations: Option<u32>,
     max_parallel: Option<u32>,
 ) -> Result<Profile, Refusal> {
-    let Agents { profile, driver, dir, .. } = agents;
+    let Agents { profile, driver, dir, stay, .. } = agents;
     let driver = driver.map(|name| name.parse::<DriverName>()).transpose();
     let driver = driver.map_err(|error| Refusal::new(error.to_string()))?;
     let profile = match &profile {
         Some(file) => Profile::read(file).map_err(|error| of_profile(&error))?,
         None => Profile::default(),
     };
-    let overrides = Overrides { driver, working_dir: dir, max_task_review_iterations, max_parallel };
-    profile.with(overrides).map_err(|error| of_profile(&error))
+    let overrides = Overrides { driver, working_dir: dir, max_task_review_iterations, max_parallel, stay };
+    let profile = profile.with(overrides).map_err(|error| of_profile(&error))?;
+    let stay_on_branch = Some(profile.stay_on_branch.unwrap_or(false)); // a person's checkout goes back
+    Ok(Profile { stay_on_branch, ..profile })
 }
 
 fn of_profile(error: &ProfileError) -> Refusal {

@@ -24,6 +24,15 @@ pub(super) enum Activity<'a> {
         #[serde(skip_serializing_if = "Option::is_none")]
         phase: Option<u32>,
         attempt: u32,
+        /// Title of the task; empty if the turn belongs to none.
+        #[serde(skip_serializing_if = "str::is_empty")]
+        title: &'a str,
+        /// Position of the task among all tasks, from 1; 0 if there is only one.
+        #[serde(skip_serializing_if = "is_zero")]
+        position: usize,
+        /// The number of tasks; 0 if there is only one.
+        #[serde(skip_serializing_if = "is_zero")]
+        total: usize,
         directory: String,
         /// The part that holds for a whole session, where it is a new one.
         #[serde(skip_serializing_if = "Option::is_none")]
@@ -45,7 +54,19 @@ pub(super) enum Activity<'a> {
         output: Option<&'a str>,
     },
     /// A commit of work.
-    Commit { id: String, message: &'a str, task: &'a str, attempt: u32 },
+    Commit {
+        id: String,
+        message: &'a str,
+        task: &'a str,
+        attempt: u32,
+        /// Output of git and of its hooks.
+        #[serde(skip_serializing_if = "String::is_empty")]
+        output: String,
+    },
+}
+
+fn is_zero(number: &usize) -> bool {
+    *number == 0
 }
 
 impl Activity<'_> {
@@ -65,6 +86,9 @@ impl Turn {
             task: &self.task,
             phase: self.phase,
             attempt: self.attempt,
+            title: &self.about.title,
+            position: self.about.position,
+            total: self.about.total,
             directory: self.directory.display().to_string(),
             system: texts.system.as_ref(),
             template: self.prompt.name(),

@@ -88,11 +88,11 @@ async fn make<C: Send + Sync + 'static>(job: &CommitJob, key: &CommitKey, ctx: &
     };
     let (branch, message, key) = (job.base.at.branch.clone(), job.message.clone(), key.clone());
     let request = CommitRequest { branch, parent: job.base.at.commit.clone(), tree, message, key };
-    let committed = workspace.commit(&request).await.map_err(failed)?;
+    let (committed, output) = workspace.commit_with_output(&request).await.map_err(failed)?;
     let made = committed.commit().map(|made| made.commit.clone());
     if let Some(made) = &made {
         let (id, task) = (made.to_string(), job.task.as_str());
-        Activity::Commit { id, message: &job.message, task, attempt: job.attempt }.emit(ctx).await;
+        Activity::Commit { id, message: &job.message, task, attempt: job.attempt, output }.emit(ctx).await;
     }
     moved(&workspace, job, made).await
 }

@@ -283,6 +283,7 @@ fn turn(job: &DeveloperJob, key: String, prompt: Prompt, session: Session) -> Tu
         together: job.together.clone(),
         ends_with_budget: job.ends_with_budget,
         transcript: job.transcript.clone(),
+        about: (&job.brief).into(),
         files: job.brief.plan_file.iter().cloned().collect(),
         ..Turn::new::<WorkReport>(key, job.agent.clone(), prompt, &job.folder)
     }

@@ -12,7 +12,7 @@ use super::turn::{Answer, Turn};
 use crate::drivers::Usage;
 use crate::graph::{Ctx, Node, NodeError, NodeId, State, Writes};
 use crate::plan::FinalReview;
-use crate::workspace::TreeId;
+use crate::workspace::{Head, TreeId};
 
 /// Work to end.
 #[derive(Clone, Debug)]
@@ -31,6 +31,8 @@ pub struct FinalizeJob {
     pub outline: String,
     /// The folder for diffs that are too long for a prompt.
     pub long_diffs: PathBuf,
+    /// The position to which the checkout goes back at the end; none: it stays.
+    pub back: Option<Head>,
 }
 
 /// Ended work.
@@ -42,6 +44,8 @@ pub struct Finalized {
     pub review: Option<Result<FinalReview, String>>,
     /// The usage of the review.
     pub usage: Usage,
+    /// A notice for people if the checkout could not go back.
+    pub stays: Option<String>,
 }
 
 /// Returns a node that commits the last task and has all the work reviewed. The review is for people: nothing depends
@@ -60,20 +64,30 @@ where
 }
 
 pub(super) async fn perform<C: Agents>(job: FinalizeJob, ctx: Ctx<C>) -> Result<Finalized, NodeError> {
-    let moved = commit(&job.commit, &ctx).await?;
-    let nothing = || Finalized { moved: moved.clone(), review: None, usage: Usage::default() };
+    let mut ended = reviewed(&job, &ctx).await?;
+    let own = ended.moved.base.at.branch.clone();
+    if let (Some(back), Some(own)) = (&job.back, own) {
+        ended.stays = job.folder.go_back(&ctx, &own, back).await?;
+    }
+    Ok(ended)
+}
+
+/// Commits the last task, and has all of the work reviewed.
+async fn reviewed<C: Agents>(job: &FinalizeJob, ctx: &Ctx<C>) -> Result<Finalized, NodeError> {
+    let moved = commit(&job.commit, ctx).await?;
+    let nothing = || Finalized { moved: moved.clone(), review: None, usage: Usage::default(), stays: None };
     let Some(agent) = job.reviewer.clone().filter(|_| job.from != moved.base.tree) else { return Ok(nothing()) };
-    let changes = diff(&ctx, "diff", &job.folder, &job.long_diffs, [&job.from, &moved.base.tree]).await?;
+    let changes = diff(ctx, "diff", &job.folder, &job.long_diffs, [&job.from, &moved.base.tree]).await?;
     let prompt = Prompt::final_review(&job.goal, &job.outline, &changes);
     let files = changes.file().into_iter().collect();
     let turn = Turn::new::<FinalReview>("final review", agent, prompt, &job.folder);
     let turn = Turn { is_optional: true, files, ..turn };
-    let turned = turn.take::<FinalReview, C>(&ctx).await?;
+    let turned = turn.take::<FinalReview, C>(ctx).await?;
     let review = match turned.answer {
         _ if !turned.tampered.is_empty() => Err(tampering_message("the reviewer", &turned.tampered)),
         Answer::Given(review) => Ok(review),
         Answer::Unusable(why) => Err(why),
         Answer::SessionLost => Err("its session was lost".into()),
     };
-    Ok(Finalized { moved, review: Some(review), usage: turned.usage })
+    Ok(Finalized { moved, review: Some(review), usage: turned.usage, stays: None })
 }

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use crate::graph::{Ctx, NodeError};
 use crate::process::Key;
 use crate::workspace::{
-    CommitId, Fingerprint, HeadMove, LeftOut, Reset, SalvageKey, Standing, TreeId, Workspace, WorkspaceError,
+    CommitId, Fingerprint, Head, HeadMove, LeftOut, Reset, SalvageKey, Standing, TreeId, Workspace, WorkspaceError,
     WorkspaceOptions,
 };
 
@@ -99,6 +99,16 @@ impl Folder {
         let name = format!("work tree {}", workspace.git_dir().display());
         ctx.keep(&name, workspace.lock(&thread(ctx))).await?;
         Ok(workspace)
+    }
+
+    /// Ends the work on the branch of a run: the checkout goes back to where it was before. Returns a notice if it cannot.
+    pub(super) async fn go_back<C>(&self, ctx: &Ctx<C>, own: &str, to: &Head) -> Result<Option<String>, NodeError>
+    where
+        C: Send + Sync + 'static,
+    {
+        let back = |_| async { self.hold(ctx).await?.go_back(own, to).await.map_err(failed) };
+        let stays: Option<String> = ctx.effect("back", &(own, to), back).await?;
+        Ok(stays.map(|why| format!("the checkout stays on `{own}`: {why}")))
     }
 
     /// Returns the fingerprint of git's hooks and configuration, before somebody may change them.

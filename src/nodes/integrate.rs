@@ -261,10 +261,10 @@ impl IntegrateJob {
         }
         let (message, parent) = (part.message.clone(), Some(tip.clone()));
         let request = CommitRequest { branch: None, parent, tree: tree.clone(), message, key: key.clone() };
-        let committed = workspace.commit(&request).await.map_err(failed)?;
+        let (committed, output) = workspace.commit_with_output(&request).await.map_err(failed)?;
         let Some(made) = committed.commit() else { return Ok(Made { commit: None, tree: tree.clone() }) };
         let (id, task) = (made.commit.to_string(), part.id.as_str());
-        Activity::Commit { id, message: &part.message, task, attempt: part.attempt }.emit(ctx).await;
+        Activity::Commit { id, message: &part.message, task, attempt: part.attempt, output }.emit(ctx).await;
         Ok(Made { commit: Some(made.commit.clone()), tree: made.tree.clone() })
     }
 

@@ -125,7 +125,7 @@ pub use shell::{CommandError, CommandOutput, ShellCommand};
 pub use siblings::Siblings;
 pub use submit::{Submit, submitted};
 pub use subtask::{EndSubtask, EndedSubtask, Lane, Turnstile};
-pub use turn::{Answer, Cut, CutOff, Turn, Turned};
+pub use turn::{Answer, Cut, CutOff, Turn, TurnTask, Turned};
 pub use verifier::{PlannedVerifier, RanVerifier, RunVerifier, VerifierHost, planned_verifier, run_verifier};
 pub use verify::{Verified, VerifyJob, verify};
 pub use worktree::{Unready, Worktree, WorktreeJob, worktree};

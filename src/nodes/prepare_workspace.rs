@@ -38,6 +38,9 @@ pub struct Prepared {
     pub start: Base,
     /// Notices for a person: files that are left out.
     pub notices: Vec<String>,
+    /// The position of HEAD before; none: an earlier release prepared it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub before: Option<Head>,
 }
 
 /// Returns a node that prepares a repository: no unfinished git operation, no user changes in the way, HEAD on a new
@@ -87,14 +90,12 @@ where
     let mut notices: Vec<String> = snapshot.left_out.iter().map(LeftOut::to_string).collect();
     notices.extend(salvage_notice(&workspace, &thread(ctx)).await?);
     let start = Base { at, tree: snapshot.tree };
-    let Some((path, text)) = &job.plan else { return Ok(Prepared { base: start.clone(), start, notices }) };
-    if job.plan_waits {
-        return Ok(Prepared { base: start.clone(), start, notices });
-    }
+    let unwritten = Prepared { base: start.clone(), start: start.clone(), notices, before: Some(before.clone()) };
+    let Some((path, text)) = job.plan.as_ref().filter(|_| !job.plan_waits) else { return Ok(unwritten) };
     let written = super::plan_file::write(&job.folder.directory, &job.folder.directory.join(path), text);
     written.map_err(NodeError::permanent)?;
     let tree = job.folder.hold(ctx).await?.snapshot().await.map_err(failed)?.tree;
-    Ok(Prepared { base: Base { tree, ..start.clone() }, start, notices })
+    Ok(Prepared { base: Base { tree, ..start }, ..unwritten })
 }
 
 /// Returns a notice about work kept by an earlier run of the same name.

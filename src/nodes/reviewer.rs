@@ -189,6 +189,7 @@ fn turn(job: &ReviewerJob, kind: &str, changes: &Changes, key: String) -> Turn {
         attempt: job.attempt,
         files: changes.files.clone(),
         together: job.together.clone(),
+        about: (&job.brief).into(),
         ..Turn::new::<Review>(key, job.agent.clone(), Prompt::reviewer(&job.brief, &work), &job.folder)
     }
 }

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use super::agents::{AgentSpec, Agents};
 use super::folder::{Base, Folder};
-use super::prompts::Prompt;
+use super::prompts::{Brief, Prompt};
 use super::questions::SessionRefused;
 use super::siblings::Siblings;
 use super::submit::{Submit, submitted};
@@ -57,8 +57,29 @@ pub struct Turn {
     /// True if the turn is cut short when the budget of the run is used up, also outside of a group: nobody is asked
     /// then.
     pub ends_with_budget: bool,
+    /// The task for people who look on.
+    pub about: TurnTask,
     /// A file that gets the events of the agent, a line of JSON each; none: they are in the journal alone.
     pub transcript: Option<std::path::PathBuf>,
+}
+
+/// The task of a turn for people who look on.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct TurnTask {
+    /// Its title.
+    pub title: String,
+    /// Its position among all tasks, from 1; 0 if there is only one.
+    pub position: usize,
+    /// The number of tasks; 0 if there is only one.
+    pub total: usize,
+}
+
+impl From<&Brief> for TurnTask {
+    fn from(brief: &Brief) -> Self {
+        let Brief { title, position, total, .. } = brief;
+        let (position, total) = if *total > 1 { (*position, *total) } else { (0, 0) };
+        Self { title: title.clone(), position, total }
+    }
 }
 
 /// The result of a turn.
@@ -173,6 +194,7 @@ impl Turn {
             from: None,
             ends_with_budget: false,
             transcript: None,
+            about: TurnTask::default(),
         }
     }
 

@@ -158,6 +158,24 @@ impl Workspace {
         self.git(&["switch", "--quiet", "--no-guess"]).arg(name).done().await.map(drop)
     }
 
+    /// Switches from the branch `own` back to where HEAD was. Returns why it stays there, if it does: git would overwrite
+    /// changes, or the other branch is gone. A HEAD that is elsewhere, or was on no commit, stays where it is.
+    ///
+    /// # Errors
+    /// [`Git`](WorkspaceError::Git) if HEAD cannot be read.
+    pub async fn go_back(&self, own: &str, to: &Head) -> Result<Option<String>, WorkspaceError> {
+        if self.head().await?.branch() != Some(own) {
+            return Ok(None);
+        }
+        let switch = match to {
+            Head::Branch { name, .. } if name == own => return Ok(None),
+            Head::Branch { name, .. } => self.git(&["switch", "--quiet", "--no-guess"]).arg(name),
+            Head::Detached { commit } => self.git(&["switch", "--quiet", "--detach"]).arg(commit.as_str()),
+            Head::Unborn { .. } => return Ok(None),
+        };
+        Ok(switch.done().await.err().map(|error| error.to_string()))
+    }
+
     /// Restores HEAD to the position at the start of a task: on its branch, as [`own_branch`](Self::own_branch) does,
     /// or detached at its commit or a descendant. A HEAD on a branch at such a commit is detached there. No file
     /// changes, unless HEAD has to be switched back to a branch.

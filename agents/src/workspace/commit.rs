@@ -96,10 +96,19 @@ impl Workspace {
     /// [`Ongoing`](WorkspaceError::Ongoing) and [`IndexLocked`](WorkspaceError::IndexLocked) as in
     /// [`ensure_ready`](Self::ensure_ready).
     pub async fn commit(&self, request: &CommitRequest) -> Result<Committed, WorkspaceError> {
+        Ok(self.commit_with_output(request).await?.0)
+    }
+
+    /// The same, with what git and its hooks printed, if this call made the commit.
+    ///
+    /// # Errors
+    /// As [`commit`](Self::commit).
+    pub async fn commit_with_output(&self, request: &CommitRequest) -> Result<(Committed, String), WorkspaceError> {
+        let silent = |committed| (committed, String::new());
         self.ensure_ready().await?;
         let in_progress = self.commit_in_progress(request).await?;
         if let Some(made) = self.existing_commit(request, in_progress.as_ref()).await? {
-            return Ok(made);
+            return Ok(silent(made));
         }
         self.ensure_at(request).await?;
         let parent = match self.head_tree().await? {
@@ -108,24 +117,24 @@ impl Workspace {
         };
         if parent == request.tree {
             self.reset_index().await?;
-            return Ok(Committed::Nothing);
+            return Ok(silent(Committed::Nothing));
         }
         if in_progress.is_none() && !self.has_hooks().await? {
             let made = self.commit_plainly(request).await;
-            return self.result_or_existing(made, request, (&parent, None)).await;
+            return self.result_or_existing(made, request, (&parent, None)).await.map(silent);
         }
         let before = match in_progress {
             Some(files) => files,
             None => self.snapshot().await?.tree,
         };
         self.record_in_progress(request, &before).await?;
-        let made = match self.commit_with_hooks(request, &before).await {
-            Ok(()) => self.reset_index().await,
-            refused => refused,
+        let (made, output) = match self.commit_with_hooks(request, &before).await {
+            Ok(output) => (self.reset_index().await, output),
+            Err(refused) => (Err(refused), String::new()),
         };
         let made = self.result_or_existing(made, request, (&parent, Some(&before))).await;
         self.clear_in_progress().await?;
-        made
+        made.map(|made| (made, output))
     }
 
     /// Returns the result. A git that outlived a killed run may have made the commit meanwhile, so that this call
@@ -227,12 +236,12 @@ impl Workspace {
     /// appears only now does not run.
     async fn commit_plainly(&self, request: &CommitRequest) -> Result<(), WorkspaceError> {
         let message = request.key.sign(&request.message);
-        let scratch = self.git_commit(&request.tree, &message, &WITHOUT_HOOKS).await?;
+        let (scratch, _) = self.git_commit(&request.tree, &message, &WITHOUT_HOOKS).await?;
         self.put_fresh_index(scratch).await
     }
 
-    /// Commits with hooks; `before` is the snapshot before they run.
-    async fn commit_with_hooks(&self, request: &CommitRequest, before: &TreeId) -> Result<(), WorkspaceError> {
+    /// Commits with hooks, and returns what they printed; `before` is the snapshot before they run.
+    async fn commit_with_hooks(&self, request: &CommitRequest, before: &TreeId) -> Result<String, WorkspaceError> {
         let message = request.key.sign(&request.message);
         match self.git_commit(&request.tree, &message, &COMMIT).await {
             Err(refused @ WorkspaceError::HookRefused { .. }) => {
@@ -241,11 +250,12 @@ impl Workspace {
                     return Err(refused);
                 }
                 let formatted = self.carried(before, &request.tree, &after).await?;
-                self.git_commit(&formatted, &message, &COMMIT).await?;
-                self.include_hook_changes(&after, request).await
+                let (_, output) = self.git_commit(&formatted, &message, &COMMIT).await?;
+                self.include_hook_changes(&after, request).await?;
+                Ok(output)
             }
             Err(error) => Err(error),
-            Ok(_) => self.include_hook_changes(before, request).await,
+            Ok((_, output)) => self.include_hook_changes(before, request).await.map(|()| output),
         }
     }
 
@@ -267,12 +277,20 @@ impl Workspace {
         self.git_commit(&tree, &message, &amend).await.map(drop)
     }
 
-    /// Makes or amends the commit, and returns the index it was made from.
-    async fn git_commit(&self, tree: &TreeId, message: &str, args: &[&str]) -> Result<Scratch, WorkspaceError> {
+    /// Makes or amends the commit, and returns the index it was made from, with what was printed.
+    async fn git_commit(
+        &self,
+        tree: &TreeId,
+        message: &str,
+        args: &[&str],
+    ) -> Result<(Scratch, String), WorkspaceError> {
         let scratch = self.scratch_of(tree).await?;
         let answer = self.git(args).on(scratch.path()).input(message).with_hooks().run().await?;
         match answer.code {
-            Some(0) => Ok(scratch),
+            Some(0) => {
+                let printed = [String::from_utf8_lossy(&answer.stdout).trim(), answer.stderr.trim()].join("\n");
+                Ok((scratch, printed.trim().to_owned()))
+            }
             code => Err(self.failure(code, answer.stderr.trim().to_owned()).await?),
         }
     }

@@ -157,9 +157,10 @@ async fn moved(
     let base = |tree: TreeId| Base { at: at.clone(), tree };
     let attempt =
         Attempt { base: state.attempt.base.map(|was| base(was.tree)), session: None, cut: None, ..state.attempt };
+    let came_from = start.came_from.filter(|_| root == state.settings.repository); // another work tree goes nowhere else
     let mut settings = Settings { repository: root.clone(), ..state.settings };
     settings.profile.working_dir.clone_from(&root);
     let folder = Folder { directory: root, ..start.folder };
-    let start = Start { run: name.to_owned(), folder, base: base(start.base.tree) };
+    let start = Start { run: name.to_owned(), folder, base: base(start.base.tree), came_from };
     Ok(json!({ "settings": settings, "start": start, "attempt": attempt }))
 }

@@ -7,6 +7,7 @@ use crate::nodes::folder::{Base, Folder, failed, thread};
 use crate::nodes::prepare_workspace::{PrepareJob, prepare};
 use crate::nodes::step::step;
 use crate::nodes::worktree::{Unready, WorktreeJob, made_ready};
+use crate::workspace::Head;
 
 /// A task to start.
 #[derive(Clone, Debug)]
@@ -37,6 +38,8 @@ pub struct BegunTask {
     pub problem: Option<String>,
     /// Notices for people.
     pub notices: Vec<String>,
+    /// The position of HEAD before; none: the task has no checkout of its own.
+    pub before: Option<Head>,
 }
 
 /// Returns a node that prepares the folder of a task: `job` reads the task from the state, `done` creates the update.
@@ -63,15 +66,22 @@ async fn perform<C: Send + Sync + 'static>(job: BeginTaskJob, ctx: Ctx<C>) -> Re
             ctx.effect("ignore", &records, ignore).await?;
             let prepared = prepare(&job, &ctx).await?;
             let base = Some(prepared.base);
-            Ok(BegunTask { run, folder: job.folder, base, problem: None, notices: prepared.notices })
+            Ok(BegunTask {
+                run,
+                folder: job.folder,
+                base,
+                problem: None,
+                notices: prepared.notices,
+                before: prepared.before,
+            })
         }
         BeginTaskJob::Worktree(job) => {
             let made = made_ready(*job, ctx).await?;
             let problem = made.problem.map(Unready::into_words);
-            Ok(BegunTask { run, folder: made.folder, base: made.base, problem, notices: made.notices })
+            Ok(BegunTask { run, folder: made.folder, base: made.base, problem, notices: made.notices, before: None })
         }
         BeginTaskJob::Here(folder, base) => {
-            Ok(BegunTask { run, folder, base: Some(*base), problem: None, notices: vec![] })
+            Ok(BegunTask { run, folder, base: Some(*base), problem: None, notices: vec![], before: None })
         }
     }
 }

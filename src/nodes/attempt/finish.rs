@@ -8,7 +8,7 @@ use crate::graph::{Ctx, Node, NodeError, NodeId, State, Writes};
 use crate::nodes::commit::{CommitJob, Moved, commit};
 use crate::nodes::folder::tampering;
 use crate::nodes::step::step;
-use crate::workspace::{CommitId, KeptTree};
+use crate::workspace::{CommitId, Head, KeptTree};
 
 /// A task to end.
 #[derive(Clone, Debug)]
@@ -17,6 +17,8 @@ pub struct FinishJob {
     pub commit: CommitJob,
     /// Files of a turn that did not finish; none: they are recorded already.
     pub left: Option<LeftFiles>,
+    /// The position to which the checkout goes back once the work is committed; none: it stays.
+    pub back: Option<Head>,
 }
 
 /// Files that are not recorded yet.
@@ -35,6 +37,8 @@ pub struct FinishedTask {
     pub moved: Moved,
     /// Files that were recorded at the end.
     pub left: Option<KeptFiles>,
+    /// A notice for people if the checkout could not go back.
+    pub stays: Option<String>,
 }
 
 /// Files that were recorded at the end of a task.
@@ -64,11 +68,22 @@ where
 
 async fn perform<C: Send + Sync + 'static>(job: FinishJob, ctx: Ctx<C>) -> Result<FinishedTask, NodeError> {
     match &job.left {
-        None => Ok(FinishedTask { moved: commit(&job.commit, &ctx).await?, left: None }),
+        None => {
+            if job.back.is_some() && job.commit.tree.is_some() {
+                // The checkout has gone back before, if this decision follows one that ended the task.
+                job.commit.folder.restore_head(&ctx, "own head", &job.commit.base).await?;
+            }
+            let moved = commit(&job.commit, &ctx).await?;
+            let stays = match (&job.back, &moved.base.at.branch, &moved.made) {
+                (Some(back), Some(own), Some(_)) => job.commit.folder.go_back(&ctx, own, back).await?,
+                _ => None,
+            };
+            Ok(FinishedTask { moved, left: None, stays })
+        }
         Some(left) => {
             let kept = left.keep(&ctx).await?;
             let moved = Moved { made: None, base: job.commit.base.clone() };
-            Ok(FinishedTask { moved, left: Some(kept) })
+            Ok(FinishedTask { moved, left: Some(kept), stays: None })
         }
     }
 }

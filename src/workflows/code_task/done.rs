@@ -3,28 +3,30 @@
 use std::collections::BTreeMap;
 
 use super::attempt::{Attempt, AttemptLine, OutputChange};
-use super::children::Children;
+use super::children::{ChildResult, Children};
 use super::outcome::TaskOutcome;
 use super::state::{CodeTaskState, CodeTaskStateUpdate as Update, Start};
 use super::{decided, jobs, records, splitting};
 use crate::decide::{AttemptKind, DecisionRecord, Override};
 use crate::drivers::Usage;
+use crate::graph::overwrite;
 use crate::nodes::{
     AfterGivingUp, BegunTask, Cut, Developed, FinishedTask, GivenUp, JoinedChildren, KeptFiles, Moved, Recorded, Reply,
     SplitTask, TakenSnapshot, tampering_message,
 };
+use crate::spec::TaskSpec;
 use crate::workflows::Role;
 
 /// The built-in verifiers that are always required.
 const REQUIRED: [&str; 2] = ["build", "secrets"];
 
 pub(super) fn begin(state: &CodeTaskState, started: BegunTask) -> Update {
-    let BegunTask { run, folder, base, problem, mut notices } = started;
+    let BegunTask { run, folder, base, problem, mut notices, before } = started;
     notices.extend(unusual(state));
     let attempt = Attempt { problem: problem.clone(), ..state.attempt.clone() };
     let update = CodeTaskState::update().attempt(attempt).notices(notices);
     match base {
-        Some(base) => update.start(Some(Start { run, folder, base })),
+        Some(base) => update.start(Some(Start { run, folder, base, came_from: before })),
         None => update.outcome(Some(TaskOutcome::GaveUp)),
     }
 }
@@ -208,7 +210,14 @@ pub(super) fn ask(state: &CodeTaskState, reply: Reply) -> Update {
         answered(attempt).granted(granted.saturating_sub(1)).outcome(None)
     };
     match reply {
-        Reply::Raised(raised) => again(1, attempt).raised(raised),
+        Reply::Raised(raised) => match unfinished(state) {
+            Some((children, results)) => {
+                let attempt = Attempt { kind: AttemptKind::Children, problem: None, ..attempt };
+                let update = answered(attempt).raised(raised).outcome(None);
+                update.children(Some(children)).results(overwrite(results))
+            }
+            None => again(1, attempt).raised(raised),
+        },
         Reply::Task(AfterGivingUp::Retry { attempts, note }) => again(attempts, Attempt { note, ..attempt }),
         Reply::Task(AfterGivingUp::Split) => {
             let given = decided::person_override("SPLIT", "a person had it split", None);
@@ -220,6 +229,22 @@ pub(super) fn ask(state: &CodeTaskState, reply: Reply) -> Update {
         }
         Reply::Task(AfterGivingUp::Abort) => answered(attempt).outcome(Some(TaskOutcome::Cancelled)),
     }
+}
+
+/// Returns the children that a used-up budget has left, after those that have ended, and the results of these; none if no
+/// child was cut short. They go on one by one in the files of the task, which hold what they have done.
+fn unfinished(state: &CodeTaskState) -> Option<(Children, Vec<ChildResult>)> {
+    let children = state.children.as_ref()?;
+    let (spent, ended): (Vec<_>, Vec<_>) = state.results.iter().cloned().partition(|child| child.is_spent);
+    if spent.is_empty() {
+        return None;
+    }
+    let is_ended = |spec: &TaskSpec| ended.iter().any(|child| child.id == spec.id.as_str());
+    let first = ended.iter().filter_map(|child| children.specs.iter().find(|spec| spec.id.as_str() == child.id));
+    let rest = children.specs.iter().filter(|spec| !is_ended(spec));
+    let specs = first.chain(rest).cloned().collect();
+    let (joined, at_once, at, is_over) = (ended.len(), 1, None, false);
+    Some((Children { specs, joined, at_once, at, is_over, ..children.clone() }, ended))
 }
 
 /// Clears the obstacle after a person's answer.
@@ -234,14 +259,15 @@ fn decide_again(attempt: Attempt, given: Option<Override>) -> Update {
 }
 
 pub(super) fn finish(state: &CodeTaskState, finished: FinishedTask) -> Update {
-    let FinishedTask { moved: Moved { made, base }, left } = finished;
+    let FinishedTask { moved: Moved { made, base }, left, stays } = finished;
     if let Some(left) = left {
         return noted_late(state, left);
     }
     let Some(commit) = made else { return CodeTaskState::update().notices(new_notices(state, uncommitted(state))) };
     let name = base.at.branch.clone().unwrap_or_else(|| "HEAD".to_owned());
     let attempt = Attempt { base: Some(base), ..state.attempt.clone() };
-    CodeTaskState::update().attempt(attempt).notices(vec![format!("committed as {} on {name}", commit.short())])
+    let committed = format!("committed as {} on {name}", commit.short());
+    CodeTaskState::update().attempt(attempt).notices(std::iter::once(committed).chain(stays).collect::<Vec<_>>())
 }
 
 /// Returns a notice with the location of finished work that the task does not want committed.

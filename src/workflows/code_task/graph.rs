@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::child::update;
 use super::state::{CodeTaskState, CodeTaskStateUpdate as Update};
-use super::step::{AfterAsk, AfterExecute, AfterInput, AfterLoad, CodeStep};
+use super::step::{AfterExecute, AfterInput, AfterLoad, CodeStep};
 use super::task::CodeTask;
 use super::verifying::{VERIFIER, verifier};
 use super::{child, decided, done, jobs, records, verifying};
@@ -24,7 +24,11 @@ pub fn graph<C: Agents>() -> Compiled<C> {
         .add_node(CodeStep::Finish, finish_task(jobs::finish, done::finish).replayable())
         .add_conditional_edges(START, after_input)
         .add_conditional_edges(CodeStep::LoadSpec, after_load)
-        .add_conditional_edges(CodeStep::Ask, after_ask)
+        .add_conditional_edges_to(
+            CodeStep::Ask,
+            after_ask,
+            (child::CHILD, CodeStep::Execute, CodeStep::Snapshot, CodeStep::Decide, CodeStep::Finish),
+        )
         .add_edge(CodeStep::Finish, END)
         .compile()
         .map(|graph| graph.named("code-task").recursion_limit(u64::MAX)) // each loop has its own limit or interrupts
@@ -104,14 +108,17 @@ fn after_children(state: &CodeTaskState) -> Sends<CodeStep> {
     child::CHILD.each(child::jobs(state)).empty(none)
 }
 
-fn after_ask(state: &CodeTaskState) -> AfterAsk {
+/// Continues after an answer: with the children that a used-up budget has left, another attempt, or the decision.
+fn after_ask(state: &CodeTaskState) -> Sends<CodeStep> {
     let has_files = state.attempt.files.is_some();
-    match state.outcome {
-        Some(_) => AfterAsk::Finish,
-        None if !state.attempt.decides_now => AfterAsk::Execute,
-        None if has_files => AfterAsk::Decide,
-        None => AfterAsk::Snapshot,
-    }
+    let works = state.outcome.is_none() && !state.attempt.decides_now;
+    let next = match state.outcome {
+        Some(_) => CodeStep::Finish,
+        None if works => CodeStep::Execute,
+        None if has_files => CodeStep::Decide,
+        None => CodeStep::Snapshot,
+    };
+    child::CHILD.each(if works { child::jobs(state) } else { vec![] }).empty(next)
 }
 
 /// Runs a child. If it gives up, that is a result and does not fail the node.

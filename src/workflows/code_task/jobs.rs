@@ -206,7 +206,9 @@ pub(super) fn finish(state: &CodeTaskState) -> Job<FinishJob> {
         task: spec.id.to_string(),
         attempt: state.attempt.number,
     };
-    Ok(FinishJob { commit, left: left(state, folder)? })
+    let goes_back = state.is_first() && state.settings.profile.stay_on_branch == Some(false);
+    let back = state.start.as_ref().and_then(|start| start.came_from.clone()).filter(|_| goes_back);
+    Ok(FinishJob { commit, left: left(state, folder)?, back })
 }
 
 /// Returns the files of a turn that no decision followed.

@@ -4,7 +4,7 @@
 //! ```text
 //! START -> load_spec -> execute -> snapshot -> verify_stage -> verifier (one for each) -> verify_stage ..
 //!   -> decide -> record -> execute | make_children -> child (one for each) -> aggregate_children -> snapshot ..
-//!                       |  ask -> execute | decide | make_children
+//!                       |  ask -> execute | child | snapshot | decide | finish
 //!                       |  finish -> END
 //! ```
 //!
@@ -41,6 +41,6 @@ pub use read_task::ReadTask;
 pub use records::{finding_lines, run_folder};
 pub use start::{TaskStart, TaskStartError};
 pub use state::{CodeTaskState, CodeTaskStateUpdate, Settings, Start, TaskPlace, WorkPlace};
-pub use step::{AfterAsk, AfterDecide, AfterExecute, AfterInput, AfterLoad, CodeStep};
-pub use summary::{describe_question, label, summary};
+pub use step::{AfterDecide, AfterExecute, AfterInput, AfterLoad, CodeStep};
+pub use summary::{describe_question, label, question_commands, summary};
 pub use task::CodeTask;

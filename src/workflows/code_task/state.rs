@@ -17,6 +17,7 @@ use crate::nodes::{Base, Folder};
 use crate::spec::{RunSettings, TaskSpec};
 use crate::workflows::task_based::{add_up, later};
 use crate::workflows::{Profile, Role};
+use crate::workspace::Head;
 
 /// The state of a task at any depth.
 #[derive(State, Clone, Debug, Default, Serialize, Deserialize)]
@@ -132,4 +133,7 @@ pub struct Start {
     pub folder: Folder,
     /// The commit and files.
     pub base: Base,
+    /// The position of HEAD before; `None`: unknown.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub came_from: Option<Head>,
 }

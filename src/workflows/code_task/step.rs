@@ -87,19 +87,6 @@ pub enum AfterDecide {
     Finish,
 }
 
-/// The next step after an answer.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Labels)]
-pub enum AfterAsk {
-    /// Another attempt.
-    Execute,
-    /// A snapshot is taken for a person's decision.
-    Snapshot,
-    /// A person's decision is applied.
-    Decide,
-    /// The task ends.
-    Finish,
-}
-
 impl Route<CodeStep> for AfterInput {
     fn target(self) -> Target<CodeStep> {
         match self {
@@ -135,17 +122,6 @@ impl Route<CodeStep> for AfterDecide {
             Self::Execute => CodeStep::Execute.into(),
             Self::MakeChildren => CodeStep::MakeChildren.into(),
             Self::Ask => CodeStep::Ask.into(),
-            Self::Finish => CodeStep::Finish.into(),
-        }
-    }
-}
-
-impl Route<CodeStep> for AfterAsk {
-    fn target(self) -> Target<CodeStep> {
-        match self {
-            Self::Execute => CodeStep::Execute.into(),
-            Self::Snapshot => CodeStep::Snapshot.into(),
-            Self::Decide => CodeStep::Decide.into(),
             Self::Finish => CodeStep::Finish.into(),
         }
     }

@@ -6,6 +6,7 @@ use super::state::CodeTaskState;
 use super::task::CodeTask;
 use crate::drivers::{Account, dollars};
 use crate::nodes::GaveUp;
+use crate::workflows::made::Made;
 
 /// The maximum number of findings shown of the last attempt.
 const MAX_FINDINGS: usize = 10;
@@ -34,7 +35,26 @@ pub fn summary(state: &CodeTaskState) -> String {
     let account = Account { spent: state.usage, worked_ms: state.usage.ms, limits: state.budget() };
     lines.extend(account.lines().into_iter().map(|line| format!("budget: {line}")));
     lines.extend(state.notices.iter().map(|notice| format!("note: {notice}")));
+    lines.extend(made(state));
     lines.join("\n")
+}
+
+/// Returns the lines about the work of a task that has ended with a commit.
+fn made(state: &CodeTaskState) -> Vec<String> {
+    let Some(start) = state.start.as_ref().filter(|_| state.outcome.is_some() && state.is_first()) else {
+        return vec![];
+    };
+    let has_commit = state.position().is_ok_and(|base| base.at.commit != start.base.at.commit);
+    let repository = &state.settings.repository;
+    let (came_from, is_complete) = (start.came_from.as_ref(), state.is_done());
+    Made { repository, start: &start.base, came_from, commits: has_commit.into(), is_complete }.lines()
+}
+
+/// Returns the commands that decide on a task in place of the rules, without program and thread.
+pub fn question_commands(_: &CodeTaskState, question: &GaveUp) -> Vec<String> {
+    let done = "override DONE --why 'why it is done'";
+    let split = question.may_split.then_some("override SPLIT --why 'why it is to be split'");
+    std::iter::once(done).chain(split).map(str::to_owned).collect()
 }
 
 fn outcome_text(outcome: TaskOutcome) -> &'static str {

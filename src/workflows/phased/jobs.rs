@@ -317,6 +317,7 @@ pub(super) fn finalize(state: &ExecutionState) -> Job<EndPhasesJob> {
             goal: state.goal.clone().unwrap_or_default(),
             outline: state.plan()?.outline(),
             long_diffs: state.long_diffs(),
+            back: state.came_from.clone().filter(|_| state.profile.stay_on_branch == Some(false)),
         },
     })
 }

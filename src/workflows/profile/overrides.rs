@@ -20,6 +20,8 @@ pub struct Overrides {
     pub max_task_review_iterations: Option<u32>,
     /// The maximum number of parallel subtasks of a phase: `--max-parallel`.
     pub max_parallel: Option<u32>,
+    /// Set to end on the branch of the work: `--stay`.
+    pub stay: bool,
 }
 
 impl Profile {
@@ -54,6 +56,7 @@ impl Profile {
             }
             self.phased.max_parallel = most;
         }
+        self.stay_on_branch = if overrides.stay { Some(true) } else { self.stay_on_branch };
         Ok(self)
     }
 }

@@ -122,6 +122,7 @@ impl Profile {
     fn take_plan<'t>(&mut self, table: &mut Table<'t>, problems: &mut Problems<'t>) {
         set(&mut self.tracker, table.choice("tracker", problems));
         set(&mut self.plan_dir, table.text("plan_dir", problems, inside).map(|(_, path)| path));
+        self.stay_on_branch = table.flag("stay_on_branch", problems);
         set(&mut self.plan_in_repo, table.flag("plan_in_repo", problems));
         let context = table.choice("plan_context", problems);
         set(&mut self.plan_context, context);

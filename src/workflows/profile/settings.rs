@@ -56,6 +56,10 @@ pub struct Profile {
     pub retry_session: RetrySession,
     /// The kinds of reviews of each attempt, at least one. Default: `general`.
     pub review_types: Vec<String>,
+    /// Set to leave the checkout on the branch of the work at the end, or to false to have it go back to where it was.
+    /// Default: it stays, and on the command line it goes back.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub stay_on_branch: Option<bool>,
     /// Set to review all work at the end. Default: true. The result is only reported.
     pub final_review: bool,
     /// The time limit of a verify command. Default: ten minutes.
@@ -191,6 +195,7 @@ impl Default for Profile {
             tracker: Tracker::default(),
             plan_dir: PathBuf::from("docs/plans"),
             plan_in_repo: false,
+            stay_on_branch: None,
             plan_context: PlanContext::default(),
             on_exhausted: OnExhausted::default(),
             retry_session: RetrySession::default(),

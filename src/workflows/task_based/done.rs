@@ -144,7 +144,7 @@ fn attempts(profile: &Profile, plan: Option<&Plan>) -> u32 {
 }
 
 pub(crate) fn prepare(state: &ExecutionState, prepared: Prepared) -> Update {
-    let Prepared { base, start, notices } = prepared;
+    let Prepared { base, start, notices, before } = prepared;
     let update = match (state.plan_in_repo(), &state.plan_markdown) {
         (Some(path), Some(plan)) => {
             update().plan_path(Some(state.working_dir.join(path))).plan_hash(Some(crate::plan::hash(plan)))
@@ -152,6 +152,7 @@ pub(crate) fn prepare(state: &ExecutionState, prepared: Prepared) -> Update {
         _ => update(),
     };
     let reason = state.blocked(&state.tasks, state.index());
+    let update = if before.is_some() { update.came_from(before) } else { update };
     let update = update
         .tasks(started(state, state.index(), reason.is_some()))
         .start(Some(start))
@@ -342,12 +343,13 @@ pub(super) fn finalize(state: &ExecutionState, finalized: Finalized) -> Update {
 
 /// Completes a run.
 pub(crate) fn completed(update: Update, finalized: Finalized) -> Update {
-    let Finalized { moved, review, usage } = finalized;
-    let (review, notices) = match review {
+    let Finalized { moved, review, usage, stays } = finalized;
+    let (review, mut notices) = match review {
         Some(Ok(review)) => (Some(review), vec![]),
         Some(Err(why)) => (None, vec![format!("there is no final review: {why}")]),
         None => (None, vec![]),
     };
+    notices.extend(stays);
     spend(update, Role::Reviewer, usage, NewLimits::default())
         .task_base(Some(moved.base))
         .final_review(review)

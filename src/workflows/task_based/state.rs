@@ -14,7 +14,7 @@ use crate::workflows::phased::{
     PhaseChange, PhaseState, PhaseWork, SubtaskWork, WorkChange, change_phases, change_works,
 };
 use crate::workflows::{Profile, Role};
-use crate::workspace::TreeId;
+use crate::workspace::{Head, TreeId};
 
 /// The state of a run: the request, the plan, and the progress of each task.
 #[derive(State, Clone, Debug, Serialize, Deserialize)]
@@ -59,6 +59,8 @@ pub struct ExecutionState {
 
     /// The commit and files before the work; `None` until the repository is prepared.
     pub start: Option<Base>,
+    /// The position of HEAD before the work; `None`: unknown.
+    pub came_from: Option<Head>,
     /// The number of tasks; `None` until the plan is read. A plan without task headings is one task.
     pub total_tasks: Option<u32>,
     /// The tasks and their progress.
@@ -164,6 +166,7 @@ impl Default for ExecutionState {
             plan_ended: Default::default(),
             human_approved: Default::default(),
             start: Default::default(),
+            came_from: Default::default(),
             total_tasks: Default::default(),
             tasks: Default::default(),
             current_task_index: Default::default(),

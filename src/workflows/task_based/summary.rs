@@ -6,6 +6,7 @@ use super::state::{ExecutionState, RunOutcome};
 use super::tasks::{Mark, TaskLine};
 use crate::drivers::{Account, Usage, dollars};
 use crate::workflows::Role;
+use crate::workflows::made::Made;
 use crate::workflows::phased::phase_tree;
 
 /// The advice for an unknown cost.
@@ -33,7 +34,19 @@ pub fn summary(state: &ExecutionState) -> String {
         lines.push(format!("skipped: task {}", skipped.join(", ")));
     }
     lines.extend(state.notices.iter().map(|notice| format!("note: {notice}")));
+    lines.extend(made(state));
     lines.join("\n")
+}
+
+/// Returns the lines about the work of a run that has ended.
+fn made(state: &ExecutionState) -> Vec<String> {
+    let is_complete = state.outcome == Some(RunOutcome::Completed);
+    let is_over = is_complete || matches!(state.outcome, Some(RunOutcome::Cancelled | RunOutcome::Failed));
+    let Some(start) = state.start.as_ref().filter(|_| is_over) else { return vec![] };
+    let of_tasks = state.tasks.iter().filter(|line| line.commit.is_some()).count();
+    let subtasks = state.phases.iter().flat_map(|phase| &phase.subtasks);
+    let commits = of_tasks + subtasks.filter(|subtask| subtask.commit.is_some()).count();
+    Made { repository: &state.working_dir, start, came_from: state.came_from.as_ref(), commits, is_complete }.lines()
 }
 
 fn outcome_text(outcome: RunOutcome) -> &'static str {
@@ -66,14 +79,12 @@ fn roles(indent: &str, used: &BTreeMap<Role, Usage>) -> Vec<String> {
     used.map(|(role, usage)| format!("{indent}{}: {}", role.name(), spent(usage))).collect()
 }
 
-/// Returns tokens and cost: `1234 tokens, $0.0060`.
+/// Returns tokens and cost, as far as it is known: `1234 tokens, $0.0060`.
 fn spent(usage: &Usage) -> String {
     let tokens = format!("{} tokens", usage.tokens());
-    match (usage.cost, usage.unpriced) {
-        (0, 0) => tokens,
-        (0, _) => format!("{tokens}, cost unknown"),
-        (cost, 0) => format!("{tokens}, {}", dollars(cost)),
-        (cost, unpriced) => format!("{tokens}, {} and the unknown cost of {unpriced} tokens", dollars(cost)),
+    match usage.cost {
+        0 => tokens,
+        cost => format!("{tokens}, {}", dollars(cost)),
     }
 }
 
@@ -91,11 +102,12 @@ fn costs(state: &ExecutionState) -> Vec<String> {
     let account = Account { spent: *usage, worked_ms: usage.ms, limits };
     lines.extend(account.lines().into_iter().map(|line| format!("budget: {line}")));
     let unknown = state.profile.unknown_costs();
-    if unknown.is_empty() && usage.unpriced > 0 {
-        let tokens = usage.unpriced;
-        lines.push(format!("cost unknown: no server told what {tokens} tokens cost; {UNPRICED}"));
-    }
-    lines.extend(unknown.into_iter().map(|unknown| format!("cost unknown: {unknown}")));
+    let reason = match (unknown.is_empty(), usage.unpriced) {
+        (true, 0) => return lines,
+        (true, tokens) => format!("no server reported what {tokens} tokens cost; {UNPRICED}"),
+        (false, _) => unknown.join("; "),
+    };
+    lines.push(format!("cost unknown: {reason}"));
     lines
 }
 

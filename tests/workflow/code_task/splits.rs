@@ -167,6 +167,25 @@ async fn a_budget_is_shared_over_three_depths(#[values(20, 50, 80, 95, 110)] tok
     desk.tidy();
 }
 
+/// The budget ends before the second child: once it is raised, that child works, and nobody works again.
+#[tokio::test]
+async fn a_raised_budget_lets_the_children_go_on_that_it_had_left() {
+    let cast = agents(acts);
+    let mut desk = Desk::with(cast.clone(), CHECK, spec(), &Flags::default());
+    desk.settings.profile.budget = RunLimits { tokens: Some(60), ..RunLimits::default() };
+    assert_eq!(asks(&desk.run().await), "budget");
+    assert_eq!((cast.turns("tides.1").len(), cast.turns("tides.2").len()), (1, 0));
+    let raise = AfterBudget::Raise(Raise { tokens: Some(10_000), ..Raise::default() });
+    desk.thread.resume::<BudgetReached>(raise).await.unwrap();
+    assert_eq!(desk.outcome().await, Some(TaskOutcome::Done), "{:?}", desk.decisions().await);
+    let turns = ["tides", "tides.1", "tides.2"].map(|task| cast.turns(task).len());
+    assert_eq!(turns, [2, 1, 1]);
+    let results: Vec<_> = desk.state().await.results.iter().map(|child| (child.id.clone(), child.outcome)).collect();
+    assert_eq!(results, [("tides.1".to_owned(), TaskOutcome::Done), ("tides.2".to_owned(), TaskOutcome::Done)]);
+    assert_eq!(desk.repository.git(&["show", "superstep/clock:in.txt", "superstep/clock:out.txt"]), "right\nright\n");
+    desk.tidy();
+}
+
 #[tokio::test]
 async fn at_the_largest_depth_a_repeated_error_is_given_up() {
     let flags = Flags { policy: vec!["max_depth=0".into()], ..Flags::default() };
