@@ -36,8 +36,8 @@ pub(crate) async fn demo(args: Demo, app: fn() -> App) -> Result<Said, Refusal> 
         return Err(Refusal::new("`demo` prints text for people, and no JSON").help(help));
     }
     let place = Place::make()?;
-    let asks = !args.yes && stdin().is_terminal();
-    say(&place.introduction(asks));
+    let asks = !args.yes && has_input();
+    say(&place.introduction(asks, args.yes));
     let exit = place.play(args.yes, asks, app)?;
     if exit == Exit::Finished {
         say(&place.commits()?);
@@ -56,7 +56,7 @@ impl Place {
     fn make() -> Result<Self, Refusal> {
         checked("run git", Command::new("git").arg("--version").output())
             .map_err(|refusal| refusal.help("install git, or add its folder to PATH"))?;
-        let bin = std::env::args().next().unwrap_or_else(|| "superstep".into());
+        let bin = program();
         let place = Self { folder: new_folder()?, bin };
         place.fill().inspect_err(|_| _ = fs::remove_dir_all(&place.folder))?;
         Ok(place)
@@ -81,9 +81,13 @@ impl Place {
         self.folder.join("store")
     }
 
-    fn introduction(&self, asks: bool) -> String {
+    fn introduction(&self, asks: bool, yes: bool) -> String {
         let folder = self.folder.display();
-        let ask = if asks { "The run stops for your approval: type `approve` and press Enter.\n" } else { "" };
+        let ask = match (asks, yes) {
+            (true, _) => "The run stops for your approval: type `approve` and press Enter.\n",
+            (false, true) => "",
+            (false, false) => "The run stops for your approval: `demo --yes` approves the plan by itself.\n",
+        };
         format!(
             "A plan with two tasks, done by scripted agents: no key and no network are needed. The files, the checks and the\n\
              commits are real. Everything is in {folder}\n{ask}"
@@ -153,6 +157,23 @@ impl Place {
         let line = |(what, command): (&str, String)| format!("  {what}\n    {command}\n");
         format!("\nWhere to look next\n{}{PAGES}", commands.into_iter().map(line).collect::<String>())
     }
+}
+
+/// Returns this program, as a shell finds it from every folder.
+fn program() -> String {
+    let called = std::env::args().next().unwrap_or_else(|| "superstep".into());
+    let is_path = called.contains(std::path::MAIN_SEPARATOR);
+    let place = is_path.then(|| std::path::absolute(&called).ok()).flatten();
+    place.map_or(called, |place| place.display().to_string())
+}
+
+/// Returns true if answers can be read: from a terminal, a pipe or a file.
+fn has_input() -> bool {
+    use std::os::fd::AsFd;
+    use std::os::unix::fs::FileTypeExt;
+    let input = stdin().as_fd().try_clone_to_owned().map(fs::File::from);
+    let kind = input.and_then(|input| input.metadata()).map(|about| about.file_type());
+    stdin().is_terminal() || kind.is_ok_and(|kind| kind.is_fifo() || kind.is_file() || kind.is_socket())
 }
 
 const PAGES: &str = "\nIn the documentation of superstep

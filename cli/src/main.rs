@@ -19,7 +19,7 @@ use superstep::plan::Decision;
 use superstep::workflows::code_task::{self as code_task_graph, CodeStep, CodeTaskState};
 use superstep::workflows::demo::{approval, essay, map_reduce};
 use superstep::workflows::task_based::ExecutionState;
-use superstep::workflows::{phased, task_based};
+use superstep::workflows::{self, phased, task_based};
 
 fn main() -> ExitCode {
     app().main()
@@ -94,10 +94,18 @@ fn of_task() -> Entry<CodeTaskState, CodeStep, Crew> {
         .args(code_task::input)
         .outcome(code_task::ends)
         .asking::<GaveUp>(Exit::Halted)
+        .takes_one_input()
+        .never_blocks()
+        .cost(|state| state.usage.cost)
         .summary(code_task_graph::summary)
         .labels(code_task_graph::label)
+        .hides(&["load_spec", "snapshot", "verify_stage", "decide", "record", "aggregate_children"])
         .describes::<GaveUp>(code_task_graph::describe_question)
         .describes::<DecideTask>(|state, question| code_task_graph::describe_question(state, &question.about))
+        .describes::<BudgetReached>(workflows::describe_budget)
+        .suggests::<GaveUp>(code_task_graph::question_commands)
+        .suggests::<DecideTask>(|state, question| code_task_graph::question_commands(state, &question.about))
+        .suggests::<BudgetReached>(workflows::task_budget_commands)
         .what_if(task::what_if)
         .checks::<GaveUp>(GaveUp::problem_of)
         .checks::<DecideTask>(|question, answer| question.about.problem_of(answer))
@@ -113,11 +121,18 @@ fn of_task() -> Entry<CodeTaskState, CodeStep, Crew> {
 fn of_agents<N: NodeId>(entry: Entry<ExecutionState, N, Crew>) -> Entry<ExecutionState, N, Crew> {
     entry
         .outcome(tasks::ends)
+        .hides(&["plan_validator", "prepare_workspace", "plan_phases", "begin_phase", "retry_phase"])
+        .hides(&["set_up", "next_task_node"])
         .asking::<Halted>(Exit::Halted)
+        .takes_one_input()
+        .never_blocks()
+        .cost(|state| state.usage.cost)
         .summary(task_based::summary)
         .describes::<ApprovePlan>(task_based::describe_approval)
         .describes::<Halted>(task_based::describe_halt)
         .describes::<PlanChanged>(task_based::describe_change)
+        .describes::<BudgetReached>(workflows::describe_budget)
+        .suggests::<BudgetReached>(workflows::budget_commands)
         .edits::<ApprovePlan>(task_based::plan_to_edit, Decision::edit_plan)
         .edits::<Halted>(task_based::plan_to_edit, |markdown| AfterHalt::EditPlan { markdown })
         .decides::<Halted>()

@@ -238,10 +238,10 @@ fn errors_are_json_too() {
     let line = |error: &Value| format!("{} {}: {} -> {}", error["code"], error["kind"], error["error"], error["help"]);
     insta::assert_snapshot!(steady(&errors.iter().map(line).collect::<Vec<_>>().join("\n")), @r#"
     1 "unknown_thread": "there is no thread `e2`" -> "did you mean `e1`?"
-    1 "failed": "there is a thread `e1` already, of the graph `essay`: interrupted" -> "answer it with `superstep resume e1`, go on with `superstep proceed e1`, or leave out `--thread`"
+    1 "failed": "there is a thread `e1` already, of the graph `essay`: interrupted" -> "leave out `--thread`, or give the new run a name of its own; its questions, with the commands that answer them, are shown by `superstep status e1`"
     2 "unknown_channel": "the input has a key `topik`, and there is no such channel" -> "the channels are topic, text, review, notes, rounds"
     2 "usage": "--answer is not JSON: expected value at line 1 column 1" -> "give JSON, with quotes around text, and quote it for the shell: '{\"topic\": \"tides\"}' or '\"text\"'; or @FILE that holds it"
-    2 "mistyped_answer": "question ID (`approve`) takes another answer: it takes `Review`: data did not match any variant of untagged enum Review" -> "nothing was written; `superstep status e1` shows what the question takes"
+    2 "mistyped_answer": "question ID (`approve`) takes another answer: it takes `Review`: true, false or {\"revise\": text}" -> "nothing was written; `superstep status e1` shows what the question takes"
     2 "usage": "unrecognized subcommand 'frobnicate'" -> "Usage: superstep [OPTIONS] <COMMAND>\n\nFor more information, try '--help'."
     "#);
 }

@@ -4,9 +4,11 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
+use super::advice::{in_commands, next_steps, standing};
 use super::decide::{Reply, Verdict, known, name_of};
+use super::erased::AnyThread;
 use super::failure::Failure;
-use super::shapes::{Draft, OpenQuestion, QuestionShape};
+use super::shapes::{Draft, NextStep, OpenQuestion, QuestionShape, ThreadReport};
 use super::thread::TypedThread;
 use crate::checkpoint::ThreadId;
 use crate::graph::{Answer, InterruptId, NodeId, Question, RunError, State, Status};
@@ -15,7 +17,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> TypedThread<S, N, C> {
     async fn open(&self) -> Result<Vec<Question>, Failure> {
         match self.thread.status().await? {
             Status::Interrupted { questions } => Ok(questions),
-            _ => Err(no_open_question(&self.id)),
+            _ => Err(no_open_question(&self.report().await?)),
         }
     }
 
@@ -23,7 +25,11 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> TypedThread<S, N, C> {
     pub(super) async fn decide_answer(&self, to: Option<InterruptId>, reply: &Reply) -> Result<Answer, Failure> {
         let questions = self.open().await?;
         let question = chosen(&questions, to, &self.id)?;
-        let answer = self.answer(question, reply).ok_or_else(|| not_decidable(question, reply.verdict))?;
+        let Some(answer) = self.answer(question, reply) else {
+            let state = self.thread.state().await?;
+            let suggested = state.map(|state| self.settings.questions.suggestions(&state.values, question));
+            return Err(not_decidable(question, reply.verdict, &suggested.unwrap_or_default()));
+        };
         let wordless = Reply { feedback: None, ..reply.clone() };
         if reply.feedback.is_some() && self.answer(question, &wordless).as_ref() == Some(&answer) {
             return Err(feedback_unused(question, reply.verdict));
@@ -31,11 +37,14 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> TypedThread<S, N, C> {
         Ok(Answer::json(&answer).to(question.id()))
     }
 
-    /// Rejects an answer that the graph's own check refuses. An answer to no pending question passes: storing it
-    /// reports why.
-    pub(super) async fn check_answer(&self, to: Option<InterruptId>, answer: &Value) -> Result<(), Failure> {
-        let Ok(questions) = self.open().await else { return Ok(()) };
-        let Ok(question) = chosen(&questions, to, &self.id) else { return Ok(()) };
+    /// Rejects an answer where no question is open, or the graph's own check refuses it; `None` ends the question
+    /// without one. An answer to a question that is not open passes: storing it reports why.
+    pub(super) async fn check_answer(&self, to: Option<InterruptId>, answer: Option<&Value>) -> Result<(), Failure> {
+        let questions = match self.open().await {
+            Ok(questions) => questions,
+            Err(failure) => return if to.is_none() { Err(failure) } else { Ok(()) },
+        };
+        let (Ok(question), Some(answer)) = (chosen(&questions, to, &self.id), answer) else { return Ok(()) };
         match self.settings.questions.problem(question, answer) {
             Some(problem) => Err(Failure::usage(format!("question `{}`: {problem}", question.name()))
                 .hint("the question is still open; `{status}` shows it")),
@@ -71,7 +80,8 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> TypedThread<S, N, C> {
     /// Describes a question for display, in the program's own text if a state is given.
     pub(super) fn open_question(&self, question: &Question, state: Option<&Arc<S>>) -> OpenQuestion {
         let words = [Verdict::Approve, Verdict::Reject, Verdict::Revise];
-        let reply = |verdict| Reply { verdict, feedback: Some("..".into()), by: None };
+        let text = |verdict| (verdict != Verdict::Approve).then(|| "..".to_owned()); // `approve` takes none
+        let reply = |verdict| Reply { verdict, feedback: text(verdict), by: None };
         let fitting: Vec<(Verdict, Value)> =
             words.into_iter().filter_map(|verdict| Some((verdict, self.answer(question, &reply(verdict))?))).collect();
         let mut shape = QuestionShape::from(question);
@@ -85,13 +95,19 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> TypedThread<S, N, C> {
             means: fitting.iter().map(|(_, answer)| name_of(answer)).collect(),
             commands: vec![],
             text: state.and_then(|state| self.settings.questions.text(state, question)),
+            suggested: state.map(|state| self.settings.questions.suggestions(state, question)).unwrap_or_default(),
             editable: state.is_some_and(|state| self.settings.questions.draft(state, question).is_some()),
         }
     }
 }
 
-fn no_open_question(id: &ThreadId) -> Failure {
-    Failure::new(format!("thread `{id}` has no open question"))
+fn no_open_question(report: &ThreadReport) -> Failure {
+    let error = format!("thread `{}` has no open question: {}", report.thread, standing(report));
+    let failure = Failure::new(error).next(next_steps(report));
+    match &report.help {
+        Some(help) => failure.hint(in_commands(help)),
+        None => failure,
+    }
 }
 
 /// Selects the question to answer: the one named by `to`, else the only one.
@@ -100,7 +116,7 @@ fn chosen<'a>(questions: &'a [Question], to: Option<InterruptId>, id: &ThreadId)
     match open.collect::<Vec<_>>().as_slice() {
         [] => match to {
             Some(to) => Err(RunError::UnknownQuestion { question: to.to_string() }.into()),
-            None => Err(no_open_question(id)),
+            None => Err(Failure::new(format!("thread `{id}` has no open question"))), // an interrupted one has some
         },
         [question] => Ok(question),
         several => {
@@ -114,10 +130,14 @@ fn chosen<'a>(questions: &'a [Question], to: Option<InterruptId>, id: &ThreadId)
     }
 }
 
-fn not_decidable(question: &Question, verdict: Verdict) -> Failure {
+fn not_decidable(question: &Question, verdict: Verdict, suggested: &[String]) -> Failure {
     let (word, name) = (verdict.word(), question.name());
-    Failure::usage(format!("`{word}` cannot answer question `{name}`: it takes {}", question.answer_shape()))
-        .hint("answer with `{resume --answer JSON}`")
+    let failure =
+        Failure::usage(format!("`{word}` cannot answer question `{name}`: it takes {}", question.answer_shape()));
+    match suggested.first() {
+        Some(command) => failure.next(vec![NextStep::new("answer with", command)]),
+        None => failure.hint("answer with `{resume --answer JSON}`"),
+    }
 }
 
 /// Returns the error of feedback that the answer has no place for.

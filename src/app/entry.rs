@@ -38,6 +38,7 @@ pub struct Entry<S: State, N, C = ()> {
     pub(crate) presentation: Presentation<S>,
     pub(crate) about: Option<String>,
     pub(crate) examples: Vec<String>,
+    pub(crate) one_input: bool,
 }
 
 impl<S: State, N, C> std::fmt::Debug for Entry<S, N, C> {
@@ -56,6 +57,13 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Entry<S, N, C> {
     /// Adds an example to the help of `run GRAPH`: the arguments, without program and graph. Default: `--thread first`.
     pub fn example(mut self, arguments: impl Into<String>) -> Self {
         self.examples.push(arguments.into());
+        self
+    }
+
+    /// Refuses another input for a finished thread: its state is one piece of work, from beginning to end. Default: the
+    /// input continues the thread from its state.
+    pub fn takes_one_input(mut self) -> Self {
+        self.one_input = true;
         self
     }
 
@@ -142,6 +150,26 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Entry<S, N, C> {
         self
     }
 
+    /// Hides the ends of these nodes, and of nodes of these names in subgraphs, from a live view, unless they fail or ask:
+    /// steps that say nothing to a person. With `--log` they are shown.
+    pub fn hides(mut self, nodes: &[&'static str]) -> Self {
+        self.presentation.labels.hide(nodes);
+        self
+    }
+
+    /// Returns the cost so far from a state, in millionths of a dollar: a live view adds what agents use from then on.
+    pub fn cost(mut self, cost: fn(&S) -> u64) -> Self {
+        self.presentation.cost = Some(cost);
+        self
+    }
+
+    /// Prints no warning about nodes that block their thread: for nodes that are known not to, and only seem to on a busy
+    /// machine.
+    pub fn never_blocks(mut self) -> Self {
+        self.presentation.never_blocks = true;
+        self
+    }
+
     /// Formats a question as lines for people, from the state and the interrupt. Default: each field. Control
     /// characters are escaped.
     pub fn describes<I: Interrupt>(mut self, text: fn(&S, &I) -> String) -> Self {
@@ -153,6 +181,13 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Entry<S, N, C> {
     /// converts the saved text.
     pub fn edits<I: Interrupt>(mut self, text: fn(&S, &I) -> Option<String>, answer: fn(String) -> I::Resume) -> Self {
         self.questions.edit(text, answer);
+        self
+    }
+
+    /// Adds commands that answer a question, without program and thread, in the place of examples made from the shape of
+    /// its answers: `resume --answer '"later"'`, or a command of the program's own.
+    pub fn suggests<I: Interrupt>(mut self, commands: fn(&S, &I) -> Vec<String>) -> Self {
+        self.questions.suggest(commands);
         self
     }
 
@@ -239,6 +274,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Register for Result<Compiled
             presentation,
             about,
             examples,
+            one_input: false,
         }
     }
 }

@@ -13,7 +13,7 @@ use super::decide::Reply;
 use super::exit::Exit;
 use super::failure::Failure;
 use super::presentation::Labels;
-use super::shapes::{CheckpointReport, Draft, GraphLine, HistoryStep, ThreadReport};
+use super::shapes::{BlockingNode, CheckpointReport, Draft, GraphLine, HistoryStep, ReplacedValue, ThreadReport};
 use crate::checkpoint::{BoxFuture, CheckpointId, Checkpointer, ThreadId};
 use crate::graph::{Answer, CancellationToken, Event, InterruptId, RunError, SignalId, SignalRequest, Status, Verdict};
 
@@ -34,6 +34,8 @@ pub(crate) trait AnyGraph: Send + Sync {
     fn input(&self, json: &Value) -> Result<ErasedWrites, Failure>;
     /// Converts the graph's own arguments to input.
     fn read(&self, matches: &ArgMatches) -> Result<ParsedInput, Failure>;
+    /// Returns true if a finished thread takes no further input.
+    fn takes_one_input(&self) -> bool;
     fn thread(&self, store: Arc<dyn Checkpointer>, id: ThreadId) -> Arc<dyn AnyThread>;
 }
 
@@ -41,6 +43,8 @@ pub(crate) trait AnyThread: Send + Sync {
     fn run(&self, go: RunRequest, cancel: CancellationToken) -> Result<Box<dyn AnyRun>, Failure>;
     /// Returns the thread with these stop points, which its next run stores; unchanged if there are none.
     fn with_stops(self: Arc<Self>, stops: &StopArgs) -> Result<Arc<dyn AnyThread>, Failure>;
+    /// Returns the values that an input replaces in the state.
+    fn replaced<'a>(&'a self, input: &'a ErasedWrites) -> Call<'a, Vec<ReplacedValue>>;
     /// Stores an answer and runs nothing.
     fn record(&self, answer: Answer) -> Call<'_, ()>;
     /// Stores a signal and runs nothing.
@@ -49,11 +53,17 @@ pub(crate) trait AnyThread: Send + Sync {
     fn discard(&self, signal: SignalId) -> Call<'_, ()>;
     fn report(&self) -> Call<'_, ThreadReport>;
     fn labels(&self) -> Labels;
+    /// Returns the cost so far, in millionths of a dollar; 0 if the graph reports none, or has not started.
+    fn cost(&self) -> BoxFuture<'_, u64>;
+    /// Returns the nodes that have blocked their executor thread in this process.
+    fn blocking(&self) -> Vec<BlockingNode>;
+    /// Returns true if such nodes are not warned of.
+    fn never_blocks(&self) -> bool;
     /// Returns true if there are lines for a live view.
     fn has_board(&self) -> bool;
     fn status(&self) -> BoxFuture<'_, Result<Status, RunError>>;
-    /// Rejects an answer that the graph's own check refuses.
-    fn check<'a>(&'a self, to: Option<InterruptId>, answer: &'a Value) -> Call<'a, ()>;
+    /// Rejects an answer where no question is open, or that the graph's own check refuses.
+    fn check<'a>(&'a self, to: Option<InterruptId>, answer: Option<&'a Value>) -> Call<'a, ()>;
     /// Returns the text that a person edits to answer a question, and the question's id.
     fn draft(&self, to: Option<InterruptId>) -> Call<'_, Draft>;
     /// Converts an edited text to an answer.
@@ -101,6 +111,8 @@ pub(crate) struct ErasedWrites(pub Box<dyn Any + Send>);
 /// The kind of a run.
 pub(crate) enum RunRequest {
     Input(ErasedWrites),
+    /// An input in place of one that was never applied.
+    OtherInput(ErasedWrites),
     Answer(Box<Answer>),
     Proceed,
     /// Runs until the end of the superstep in which the token is cancelled.

@@ -16,10 +16,13 @@ pub(crate) fn event_json(event: &Event, labels: &Labels) -> Option<Value> {
     Some(json)
 }
 
-/// Converts an event to JSON and adds the current time.
+/// Converts an event to JSON and adds the current time, and whether it is about a step of the machinery.
 pub(crate) fn timed_event_json(event: &Event, labels: &Labels) -> Option<Value> {
     let mut json = event_json(event, labels)?;
     json["at"] = now().into();
+    if labels.is_machinery(&json) {
+        json["machinery"] = true.into();
+    }
     Some(json)
 }
 

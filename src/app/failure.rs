@@ -4,8 +4,10 @@ use std::error::Error;
 
 use serde::{Deserialize, Serialize};
 
+use super::advice;
 use super::caller::Caller;
 use super::exit::Exit;
+use super::shapes::NextStep;
 use crate::checkpoint::CheckpointError;
 use crate::checkpoint::panics::caught;
 use crate::graph::shape::error::ErrorShape;
@@ -76,6 +78,9 @@ pub(crate) struct Failure {
     /// The help, with `{verb}` in the place of a command of this program.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hint: Option<String>,
+    /// The next steps of the thread, which end the help.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub next: Vec<NextStep>,
 }
 
 fn one() -> u8 {
@@ -84,7 +89,7 @@ fn one() -> u8 {
 
 impl Failure {
     pub(crate) fn new(error: impl Into<String>) -> Self {
-        Self { error: error.into(), kind: None, causes: vec![], help: None, code: 1, hint: None }
+        Self { error: error.into(), kind: None, causes: vec![], help: None, code: 1, hint: None, next: vec![] }
     }
 
     /// Returns an error of wrong usage: exit code 2.
@@ -107,22 +112,19 @@ impl Failure {
         self
     }
 
-    /// Replaces the placeholders in the hint with full commands.
+    /// Ends the help with the next steps of the thread.
+    pub(crate) fn next(self, next: Vec<NextStep>) -> Self {
+        Self { next, ..self }
+    }
+
+    /// Replaces the placeholders in the hint with full commands, and adds the next steps.
     pub(crate) fn with_commands(mut self, caller: &Caller, thread: Option<&str>) -> Self {
-        let Some(hint) = self.hint.take() else { return self };
-        let mut help = String::new();
-        let mut rest = hint.as_str();
-        while let Some((before, verb, after)) = command(rest) {
-            let words = match thread {
-                Some(thread) if !OF_STORES.iter().any(|of_store| verb.starts_with(of_store)) => {
-                    caller.thread_command(verb, thread)
-                }
-                _ => caller.command(verb),
-            };
-            help.extend([before, &words]);
-            rest = after;
-        }
-        self.help = Some(help + rest);
+        let hint = self.hint.take().map(|hint| filled(&hint, caller, thread));
+        let next = advice::in_full(std::mem::take(&mut self.next), caller, thread.unwrap_or_default());
+        let next = (!next.is_empty()).then(|| advice::sentence(&next));
+        let help = [hint.or(self.help.take()), next];
+        let help = help.into_iter().flatten().collect::<Vec<_>>().join("; ");
+        self.help = (!help.is_empty()).then_some(help);
         self
     }
 
@@ -139,6 +141,22 @@ impl Failure {
     }
 }
 
+/// Replaces the placeholders in a hint with full commands.
+fn filled(hint: &str, caller: &Caller, thread: Option<&str>) -> String {
+    let (mut help, mut rest) = (String::new(), hint);
+    while let Some((before, verb, after)) = command(rest) {
+        let words = match thread {
+            Some(thread) if !OF_STORES.iter().any(|of_store| verb.starts_with(of_store)) => {
+                caller.thread_command(verb, thread)
+            }
+            _ => caller.command(verb),
+        };
+        help.extend([before, &words]);
+        rest = after;
+    }
+    help + rest
+}
+
 /// Commands that take no thread.
 const OF_STORES: [&str; 2] = ["threads", "repair"];
 
@@ -153,7 +171,7 @@ impl From<RunError> for Failure {
     fn from(error: RunError) -> Self {
         let ErrorShape { error: message, kind, causes, help, .. } = ErrorShape::from(&error);
         let mut failure = Self { kind: kind.map(Into::into), causes, help, ..Self::new(message) };
-        failure.hint = hint(&error).map(str::to_owned);
+        failure.hint = hint(&error).map(str::to_owned).or_else(|| failure.help.as_deref().map(advice::in_commands));
         if matches!(error, RunError::MistypedAnswer { .. }) {
             failure.code = 2;
         }
@@ -161,14 +179,22 @@ impl From<RunError> for Failure {
     }
 }
 
+/// Returns what is to be mended before the thread can go on; none if nothing is known of it.
+fn mended(error: &RunError) -> Option<&'static str> {
+    Some(match error {
+        RunError::QuestionChanged { .. } => "ask in the same order, or begin the step anew with `{retry}`",
+        RunError::ConcurrentUpdate { .. } => "give the channel a reducer, or write it from one node",
+        RunError::Refused { .. } => "mend the reducer or the write",
+        RunError::RecursionLimit { .. } => "check the loop's way out",
+        RunError::StateTooLarge { .. } => "keep large values elsewhere and what names them in the state",
+        RunError::Codec { .. } => "let the type write and read the value",
+        _ => return None,
+    })
+}
+
 /// Returns the help of the library with commands in the place of functions.
 fn hint(error: &RunError) -> Option<&'static str> {
     Some(match error {
-        RunError::Node { .. } | RunError::Panicked { .. } => "mend the cause, then `{proceed}`",
-        RunError::QuestionChanged { .. } => "ask in the same order, or begin the step anew with `{retry}`",
-        RunError::ConcurrentUpdate { .. } => "give the channel a reducer, or write it from one node, then `{retry}`",
-        RunError::Refused { .. } => "mend the reducer or the write, then `{retry}`",
-        RunError::RecursionLimit { .. } => "check the loop's way out; `{proceed}` goes on",
         RunError::UnknownThread { near, .. } if near.is_empty() => "`{threads}` lists the threads there are",
         RunError::EmptyInput { .. } => "begin a thread with `run GRAPH`",
         RunError::Unfinished { .. } => "`{status}` shows what is open; answer, or `{proceed}`",
@@ -178,9 +204,6 @@ fn hint(error: &RunError) -> Option<&'static str> {
         RunError::MistypedAnswer { .. } => "nothing was written; `{status}` shows what the question takes",
         RunError::AmbiguousAnswer { .. } => "say which one with `--interrupt ID`; `{status}` lists them",
         RunError::Foreign { .. } => "if you trust who made its file and what it holds, `{trust}`",
-        RunError::StateTooLarge { .. } => {
-            "keep large values elsewhere and what names them in the state, then begin the step anew with `{retry}`"
-        }
         RunError::InvalidUpdate { .. } => "`update --help` tells what an update takes",
         RunError::UnknownNode { .. } => "`graphs` lists the nodes of each graph",
         RunError::Checkpoint(CheckpointError::Locked { .. }) => "wait for that process, or end it",
@@ -201,9 +224,21 @@ fn hint(error: &RunError) -> Option<&'static str> {
         RunError::MailboxFull { .. } => "let the thread receive some, or discard one with `{signal} --discard ID`",
         RunError::AmbiguousUpdate => "say so with `--as-node NODE`",
         RunError::UnknownCheckpoint { .. } => "`{history}` lists the checkpoints there are",
-        RunError::Codec { .. } => "let the type write and read the value, then `{proceed}`, or `{retry}` the superstep",
-        _ => return None, // the library's own words will do
+        other => return mended(other), // the library's own words will do
     })
+}
+
+impl Failure {
+    /// Returns the error of a run, with the next steps of its thread if the run came so far as to need some.
+    pub(crate) fn of_run(error: RunError, next: Vec<NextStep>) -> Self {
+        let is_of_work = matches!(error, RunError::Node { .. } | RunError::Panicked { .. });
+        let (mended, was_refused) = (mended(&error).is_some(), hint(&error).is_some());
+        let failure = Self::from(error);
+        if is_of_work {
+            return Self { help: None, hint: None, ..failure }.next(next);
+        }
+        if was_refused && !mended { failure } else { failure.next(next) }
+    }
 }
 
 impl From<CheckpointError> for Failure {

@@ -276,11 +276,12 @@ pub(crate) async fn answer(thread: &dyn AnyThread, request: AnswerRequest) -> Re
     let to = question_id(interrupt)?;
     let mut answer = match says {
         AnswerInput::Json(value) => {
-            thread.check(to, &value).await?;
+            thread.check(to, Some(&value)).await?;
             let answer = Answer::json(&value);
             if let Some(to) = to { answer.to(to) } else { answer }
         }
         AnswerInput::Cancel => {
+            thread.check(to, None).await?;
             let answer = Answer::cancel();
             if let Some(to) = to { answer.to(to) } else { answer }
         }

@@ -7,12 +7,14 @@
 //! | `erased`; `typed`, `thread`, `run`, `answering`, `questions`, `presentation` | graphs without types; with types |
 //! | `args` | commands, options, help |
 //! | `commands` | from parsed arguments to text, JSON and an exit code |
+//! | `advice`, `examples` | the next step of a thread; examples of answers |
 //! | `stored` | a thread and its history, for commands that a program adds |
 //! | `driven`, `hooks` | graphs as a runner drives them; the hooks that it calls |
 //! | `service`, `local`, `control` | access to threads; in this process; through a socket in another one |
 //! | `shapes`, `journals`, `event_json`, `event_buffer` | JSON for programs |
 //! | `text`, `watch`, `log`, `print` | lines and trees for people |
 
+mod advice;
 mod answering;
 mod args;
 mod caller;
@@ -26,6 +28,7 @@ mod entry;
 mod erased;
 mod event_buffer;
 mod event_json;
+mod examples;
 mod exit;
 mod failure;
 mod graphs;

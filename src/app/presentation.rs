@@ -13,12 +13,16 @@ type Label = Arc<dyn Fn(&View) -> Option<String> + Send + Sync>;
 pub(crate) struct Presentation<S> {
     pub progress: Option<Progress<S>>,
     pub board: Option<fn(&S) -> Vec<String>>,
+    /// The cost so far, in millionths of a dollar.
+    pub cost: Option<fn(&S) -> u64>,
+    /// Set if no node is known to block its thread for long.
+    pub never_blocks: bool,
     pub labels: Labels,
 }
 
 impl<S> Default for Presentation<S> {
     fn default() -> Self {
-        Self { progress: None, board: None, labels: Labels::default() }
+        Self { progress: None, board: None, cost: None, never_blocks: false, labels: Labels::default() }
     }
 }
 
@@ -37,19 +41,32 @@ impl<S: State> Presentation<S> {
     }
 }
 
-/// Labels of tasks, by the type of their input.
+/// Labels of tasks, by the type of their input, and the nodes that a live view hides.
 #[derive(Clone, Default)]
-pub(crate) struct Labels(Vec<Label>);
+pub(crate) struct Labels {
+    labels: Vec<Label>,
+    /// Nodes whose ends people need not see.
+    machinery: Vec<&'static str>,
+}
 
 impl Labels {
+    pub(crate) fn hide(&mut self, nodes: &[&'static str]) {
+        self.machinery.extend(nodes);
+    }
+
+    /// Returns true if an event is about a step of the machinery.
+    pub(crate) fn is_machinery(&self, event: &serde_json::Value) -> bool {
+        event["node"].as_str().is_some_and(|node| self.machinery.contains(&node))
+    }
+
     pub(crate) fn add<T: 'static>(&mut self, label: fn(&T) -> String) {
-        self.0.push(Arc::new(move |input| input.get::<T>().map(label)));
+        self.labels.push(Arc::new(move |input| input.get::<T>().map(label)));
     }
 
     /// Returns the label of the task that an event starts; none if it starts none, or the task has no label.
     pub(crate) fn of(&self, event: &Event) -> Option<String> {
         let EventKind::TaskStart { input, .. } = &event.kind else { return None };
-        self.0.iter().find_map(|label| label(input))
+        self.labels.iter().find_map(|label| label(input))
     }
 }
 

@@ -7,6 +7,7 @@ use serde_json::Value;
 use crate::graph::{Interrupt, Question};
 
 type Text<S> = Arc<dyn Fn(&S, &Question) -> Option<String> + Send + Sync>;
+type Suggestions<S> = Arc<dyn Fn(&S, &Question) -> Option<Vec<String>> + Send + Sync>;
 type Answer = Arc<dyn Fn(String) -> Option<Value> + Send + Sync>;
 type Check = Arc<dyn Fn(&Question, &Value) -> Option<String> + Send + Sync>;
 
@@ -15,11 +16,12 @@ pub(crate) struct Questions<S> {
     described: Vec<(&'static str, Text<S>)>,
     edited: Vec<(&'static str, Text<S>, Answer)>,
     checked: Vec<(&'static str, Check)>,
+    suggested: Vec<(&'static str, Suggestions<S>)>,
 }
 
 impl<S> Default for Questions<S> {
     fn default() -> Self {
-        Self { described: vec![], edited: vec![], checked: vec![] }
+        Self { described: vec![], edited: vec![], checked: vec![], suggested: vec![] }
     }
 }
 
@@ -35,6 +37,11 @@ impl<S: 'static> Questions<S> {
         self.edited.push((I::NAME, Arc::new(text), Arc::new(answer)));
     }
 
+    pub(crate) fn suggest<I: Interrupt>(&mut self, commands: fn(&S, &I) -> Vec<String>) {
+        let commands = move |state: &S, question: &Question| Some(commands(state, &question.payload::<I>()?));
+        self.suggested.push((I::NAME, Arc::new(commands)));
+    }
+
     pub(crate) fn check<I: Interrupt>(&mut self, problem: fn(&I, &I::Resume) -> Option<String>) {
         let check = move |question: &Question, answer: &Value| {
             problem(&question.payload::<I>()?, &serde_json::from_value(answer.clone()).ok()?)
@@ -48,6 +55,12 @@ impl<S> Questions<S> {
     pub(crate) fn text(&self, state: &S, question: &Question) -> Option<String> {
         let (_, text) = self.described.iter().find(|(name, _)| *name == question.name())?;
         text(state, question)
+    }
+
+    /// Returns the registered commands that answer it, without program and thread; none are registered for most.
+    pub(crate) fn suggestions(&self, state: &S, question: &Question) -> Vec<String> {
+        let found = self.suggested.iter().find(|(name, _)| *name == question.name());
+        found.and_then(|(_, commands)| commands(state, question)).unwrap_or_default()
     }
 
     /// Returns the reason why an answer cannot be followed; none if it can, or is not of the question's type.

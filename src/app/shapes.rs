@@ -38,9 +38,15 @@ pub(crate) struct ThreadReport {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub running: Vec<RunningShape>,
     pub checkpoint: Option<u64>,
+    /// True if it failed because its finished tasks wrote what cannot be stored: only `retry` can help.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub refused: bool,
+    /// The next steps, with their commands.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub advice: Vec<NextStep>,
     #[serde(flatten)]
     pub origin: Origin,
-    /// Nodes that block their executor thread, during a run.
+    /// Nodes that block their executor thread, during a run and at its end.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub blocking: Vec<BlockingNode>,
     /// Stop points that are stored with the thread.
@@ -49,6 +55,29 @@ pub(crate) struct ThreadReport {
     /// Signals that no task has received.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub mailbox: Vec<SentShape>,
+}
+
+/// A command to type next, after the words that lead to it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct NextStep {
+    /// The purpose: `once its cause is mended, go on with`.
+    pub text: String,
+    /// The command about the thread: `proceed`, and in full where it is printed.
+    pub command: String,
+}
+
+impl NextStep {
+    pub(crate) fn new(text: impl Into<String>, command: impl Into<String>) -> Self {
+        Self { text: text.into(), command: command.into() }
+    }
+}
+
+/// A value of the state that an input replaces; without values if the channel is secret.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct ReplacedValue {
+    pub channel: String,
+    pub was: Option<Value>,
+    pub now: Option<Value>,
 }
 
 /// A running task, with the last action of its agent.
@@ -135,6 +164,9 @@ pub(crate) struct OpenQuestion {
     /// The question in the program's own text.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub text: Option<String>,
+    /// Commands of the program that answer it, until they are completed.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub suggested: Vec<String>,
     /// True if `edit` answers it.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub editable: bool,

@@ -37,6 +37,7 @@ impl StoreLocation {
 
     /// Opens the store, or creates it.
     pub(crate) fn open(&self) -> OpenResult {
+        self.hide();
         match self.kind {
             StoreKind::Sled => shared(SledCheckpointer::open(&self.path)),
             #[cfg(feature = "fjall")]
@@ -44,6 +45,12 @@ impl StoreLocation {
             #[cfg(not(feature = "fjall"))]
             StoreKind::Fjall => Err(without_fjall(&self.path)),
         }
+    }
+
+    /// Hides the folder `.superstep` around the store from git. Whether a store can be written, its opening says.
+    fn hide(&self) {
+        let around = self.path.parent().filter(|around| around.file_name().is_some_and(|name| name == ".superstep"));
+        _ = around.map(superstep_base::files::hide_from_git);
     }
 
     /// Opens the store in order to remove records from it, on a full disk too.

@@ -15,7 +15,9 @@ use super::local::json;
 use super::presentation::Labels;
 use super::run::TypedRun;
 use super::settings::GraphSettings;
-use super::shapes::{CheckpointReport, Draft, HistoryStep, Origin, StopShape, TaskReport, ThreadReport};
+use super::shapes::{
+    BlockingNode, CheckpointReport, Draft, HistoryStep, Origin, ReplacedValue, StopShape, TaskReport, ThreadReport,
+};
 use crate::checkpoint::{BoxFuture, CheckpointId, Checkpointer, ThreadId, about_thread, foreign};
 use crate::graph::shape::snapshot::{SnapshotShape, TaskShape};
 use crate::graph::shape::status::StatusShape;
@@ -45,6 +47,10 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> AnyThread for TypedThread<S,
         let mut thread = self.thread.clone().cancel_with(cancel).record_events();
         let request = match go {
             RunRequest::Input(writing) => Request::input(self.writes(writing)?),
+            RunRequest::OtherInput(writing) => {
+                thread = thread.discard_pending();
+                Request::input(self.writes(writing)?)
+            }
             RunRequest::Answer(answer) => Request::answers([*answer]),
             RunRequest::Proceed => Request::proceed(),
             RunRequest::Drained(drain) => {
@@ -81,6 +87,27 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> AnyThread for TypedThread<S,
         Ok(Arc::new(Self { graph, thread, id, store, settings }))
     }
 
+    fn replaced<'a>(&'a self, input: &'a ErasedWrites) -> Call<'a, Vec<ReplacedValue>> {
+        let writes = input.0.downcast_ref::<Writes<S>>().cloned();
+        Box::pin(async move {
+            let (schema, state) = (self.graph.schema(), self.thread.state().await?);
+            let (Some(state), Some(writes)) = (state, writes) else { return Ok(vec![]) };
+            let before = state.json(schema);
+            let mut replaced = vec![];
+            for write in &writes.0 {
+                let channel = &S::channels(schema)[S::channel_of(write)];
+                let now = S::encode_write(schema, write, serde_json::value::Serializer).ok();
+                let was = before.get(channel.name()).cloned();
+                if !channel.is_replaced() || was == now {
+                    continue;
+                }
+                let (was, now) = if channel.is_secret() { (None, None) } else { (was, now) };
+                replaced.push(ReplacedValue { channel: channel.name().to_owned(), was, now });
+            }
+            Ok(replaced)
+        })
+    }
+
     fn record(&self, answer: Answer) -> Call<'_, ()> {
         Box::pin(async move {
             self.thread.clone().max_supersteps(0).answer(answer).await?;
@@ -108,7 +135,11 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> AnyThread for TypedThread<S,
                 StatusShape::of(&status, &|question| self.open_question(question, Some(&snapshot.values)));
             position.next.clone_from(&snapshot.next);
             position.help = position.help.map(|help| help + UPDATE_HELP);
-            let blocks = if matches!(status, Status::Running) { self.graph.blocking_nodes() } else { vec![] };
+            for signal in &mut position.signals {
+                signal.takes = self.graph.signal_shape(&signal.name);
+            }
+            let is_refused = snapshot.tasks.iter().all(|task| task.error.is_none());
+            let blocking = if matches!(status, Status::Running) { self.blocking() } else { vec![] };
             Ok(ThreadReport {
                 thread: self.id.to_string(),
                 graph: self.graph.name().to_owned(),
@@ -118,13 +149,30 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> AnyThread for TypedThread<S,
                 board: self.settings.presentation.lines(&snapshot.values),
                 state: snapshot.json(self.graph.schema()),
                 checkpoint: Some(snapshot.id.0),
+                refused: is_refused && matches!(status, Status::Failed { .. }),
+                advice: vec![],
                 origin: self.origin().await?,
-                blocking: blocks.into_iter().map(Into::into).collect(),
+                blocking,
                 running: vec![],
                 stops: self.stops().await?,
                 mailbox: self.thread.mailbox().await?.iter().map(Into::into).collect(),
             })
         })
+    }
+
+    fn cost(&self) -> BoxFuture<'_, u64> {
+        Box::pin(async move {
+            let Some(cost) = self.settings.presentation.cost else { return 0 };
+            self.thread.state().await.ok().flatten().map_or(0, |state| cost(&state.values))
+        })
+    }
+
+    fn blocking(&self) -> Vec<BlockingNode> {
+        self.graph.blocking_nodes().into_iter().map(Into::into).collect()
+    }
+
+    fn never_blocks(&self) -> bool {
+        self.settings.presentation.never_blocks
     }
 
     fn labels(&self) -> Labels {
@@ -135,7 +183,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> AnyThread for TypedThread<S,
         self.settings.presentation.board.is_some()
     }
 
-    fn check<'a>(&'a self, to: Option<InterruptId>, answer: &'a Value) -> Call<'a, ()> {
+    fn check<'a>(&'a self, to: Option<InterruptId>, answer: Option<&'a Value>) -> Call<'a, ()> {
         Box::pin(self.check_answer(to, answer))
     }
 

@@ -22,15 +22,28 @@ pub(crate) struct Typed<S: State, N, C> {
     own: Option<GraphArgs<S>>,
     about: Option<String>,
     examples: Vec<String>,
+    one_input: bool,
     settings: Arc<GraphSettings<S>>,
 }
 
 impl<S: State, N: NodeId, C: Send + Sync + 'static> Typed<S, N, C> {
     pub(crate) fn new(name: &str, entry: Entry<S, N, C>, context: Arc<C>) -> Result<Self, CompileError> {
-        let Entry { graph, own, outcome, deciders, asking, summary, what_if, questions, presentation, about, examples } =
-            entry;
+        let Entry {
+            graph,
+            own,
+            outcome,
+            deciders,
+            asking,
+            summary,
+            what_if,
+            questions,
+            presentation,
+            about,
+            examples,
+            one_input,
+        } = entry;
         let settings = Arc::new(GraphSettings { outcome, deciders, asking, summary, what_if, questions, presentation });
-        Ok(Self { graph: graph?.named(name), context, own, about, examples, settings })
+        Ok(Self { graph: graph?.named(name), context, own, about, examples, one_input, settings })
     }
 }
 
@@ -110,6 +123,10 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> AnyGraph for Typed<S, N, C> 
             Ok(writes) => Ok(ParsedInput::Input(ErasedWrites(Box::new(writes)))),
             Err(error) => self.input_error(error),
         }
+    }
+
+    fn takes_one_input(&self) -> bool {
+        self.one_input
     }
 
     fn thread(&self, store: Arc<dyn Checkpointer>, id: ThreadId) -> Arc<dyn AnyThread> {

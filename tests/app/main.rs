@@ -2,6 +2,7 @@
 #![cfg(all(feature = "app", unix))]
 #![allow(clippy::unwrap_used)]
 
+mod advice;
 mod interrupts;
 mod journal;
 mod json;
@@ -79,7 +80,7 @@ fn a_failure_prints_how_to_retry() {
     assert_eq!(failed.code(), 1);
     insta::assert_snapshot!(failed.err(), @r"
     error: node `Build` failed in superstep 1: broken is in the way
-     help: mend the cause, then `own_tool retry r1`
+     help: once its cause is mended, go on with `own_tool proceed r1`
     ");
     assert_eq!(place.json(0, &["status", "r1"])["status"], "failed");
     let task = place.json(0, &["show", "r1", "--task", "Build"])["tasks"][0].clone();

@@ -39,7 +39,7 @@ fn a_finished_thread_is_not_retried() {
     assert_eq!(refused.code(), 1);
     insta::assert_snapshot!(refused.err(), @r"
     error: thread `r1` has finished: it has no unfinished superstep to begin anew
-     help: `own_tool replay r1 --mode live --from CHECKPOINT` runs it again from a checkpoint; `own_tool history r1` lists them
+     help: `own_tool replay r1 --mode live --from 5` runs its last superstep again; `own_tool history r1` lists the checkpoints
     ");
     assert_eq!(place.json(0, &["history", "r1"]), before);
 }
@@ -100,4 +100,36 @@ fn a_missing_checkpoint_is_reported() {
     assert!(verified["not_verified"][0]["why"].as_str().unwrap().contains("is lost"), "{verified}");
     let from = place.json(0, &["replay", "r1", "--from", "5"]);
     assert_eq!(from[0]["kind"], "checkpoint");
+}
+
+#[test]
+fn log_tells_the_story_of_any_graph_with_the_numbers_of_show() {
+    let place = Place::new();
+    std::fs::write(place.path("broken"), "").unwrap();
+    place.call(&["run", "release", "1.2.0", "--thread", "r1"]);
+    std::fs::remove_file(place.path("broken")).unwrap();
+    place.json(10, &["proceed", "r1"]);
+    place.json(0, &["approve", "r1", "--by", "ada"]);
+    let times = |text: String| {
+        let is_time = |word: &str| word.contains("-") && word.contains('T') && word.contains('Z');
+        let word = |word: &str| if is_time(word) { "TIME".to_owned() } else { word.to_owned() };
+        let line = |line: &str| line.split(' ').map(word).collect::<Vec<_>>().join(" ");
+        text.lines().map(line).collect::<Vec<_>>().join("\n")
+    };
+    insta::assert_snapshot!(times(place.call(&["log", "r1"]).out()), @r#"
+    Build (superstep 1, until TIME
+      attempt 1 failed at TIME node `Build` failed in superstep 1: broken is in the way
+      wrote log: ["built 1.2.0"]
+
+    Ask (superstep 2, until TIME
+      asks may_ship: {"version":"1.2.0"}
+      was answered "ship" by ada at TIME
+      wrote decision: ship
+
+    Ship (superstep 3, until TIME
+      wrote log: ["shipped 1.2.0"]
+    "#);
+    let shown = place.call(&["show", "r1", "--at", "3", "--task", "Ask"]).out();
+    assert!(shown.contains("after superstep 1, ") && shown.contains(" Ask (superstep 2): done"), "{shown}");
+    assert!(place.call(&["history", "r1", "--tasks"]).out().contains(" Ask (superstep 2): done"));
 }

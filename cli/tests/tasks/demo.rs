@@ -3,7 +3,7 @@
 use std::fs::{self, File};
 use std::io::{Read, Write};
 use std::path::Path;
-use std::process::Command;
+use std::process::{Command, Stdio};
 
 use rstest::rstest;
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
@@ -81,6 +81,39 @@ fn in_a_pipe_it_stops_and_names_the_command_that_approves() {
     assert!(next[0].contains(" approve tides --store "), "{next:#?}");
     assert_eq!(pasted(&machine, next[0]).code(), 0);
     assert_eq!(subjects(&pasted(&machine, next[1]).text()), COMMITS);
+}
+
+#[rstest]
+#[case::yes("yes\n", 0)]
+#[case::no("what?\nno\n", 12)]
+#[case::nothing("", 10)]
+fn answers_in_a_pipe_are_read(#[case] typed: &str, #[case] code: i32) {
+    let machine = tempfile::tempdir().unwrap();
+    let mut command = demo(&machine, &[]);
+    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = command.spawn().unwrap();
+    child.stdin.take().unwrap().write_all(typed.as_bytes()).unwrap();
+    let ended = RunOutput(child.wait_with_output().unwrap());
+    assert_eq!(ended.code(), code, "{}", ended.text());
+}
+
+#[test]
+fn its_commands_work_from_every_folder() {
+    let machine = tempfile::tempdir().unwrap();
+    std::os::unix::fs::symlink(env!("CARGO_BIN_EXE_superstep"), machine.path().join("superstep")).unwrap();
+    let mut relative = Command::new("./superstep");
+    relative.args(["demo", "--yes"]);
+    fresh(&machine, &mut relative);
+    let done = RunOutput(relative.output().unwrap());
+    assert_eq!(done.code(), 0, "{}", done.text());
+    let told = done.text();
+    for line in commands(&told).into_iter().filter(|line| !line.starts_with("rm ")) {
+        let mut shell = Command::new("sh");
+        shell.args(["-c", line]);
+        fresh(&machine, &mut shell);
+        let pasted = RunOutput(shell.current_dir("/").output().unwrap());
+        assert_eq!(pasted.code(), 0, "{line}: {}", pasted.text());
+    }
 }
 
 #[rstest]

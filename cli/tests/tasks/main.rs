@@ -8,6 +8,7 @@ mod code_task;
 mod demo;
 mod ground;
 mod kills;
+mod made;
 mod model;
 #[path = "../../../tests/support/model_server/mod.rs"]
 mod model_server;

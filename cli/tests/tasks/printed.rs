@@ -76,13 +76,13 @@ fn the_output_of_a_hook_is_printed_with_help() {
            no:
              \u{1b}[31mtoo red
            (help: mend what it complains about, then retry: the commit is made again)
-     help: mend the cause, then `superstep retry t`
+     help: once its cause is mended, go on with `superstep proceed t`
     ");
     assert!(out.contains("the commit:\n  no:\n    \\u{1b}[31mtoo red\n") && !out.contains("\\n"), "{out}");
     let status = place.call(&["status", "t"]).text();
     assert!(status.contains("the commit:\n  no:\n    \\u{1b}[31mtoo red\n") && !status.contains("\\n"), "{status}");
     std::fs::remove_file(hook).unwrap();
-    let done = place.call(&["retry", "t"]);
+    let done = place.call(&["proceed", "t"]);
     assert_eq!(done.code(), 0, "{}", done.text());
     assert_eq!(place.subjects("superstep/t").len(), 3);
 }

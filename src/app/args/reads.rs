@@ -175,7 +175,8 @@ pub(crate) struct Watch {
 /// Print the whole story of a thread: prompts, actions, reviews, checks, commits, cost
 ///
 /// Prints what happened in a thread from its first step on: what agents were asked, what they did and handed over and what
-/// that cost, the checks, the reviews, the commits, and what people were asked and said.
+/// that cost, the checks, the reviews, the commits, and what people were asked and said. Of a graph without agents it shows the
+/// values that each task wrote, its effects, and its failed attempts in order, with their times.
 #[derive(Args, Clone, Debug)]
 #[command(after_help = "Examples:\n  {bin} log first\n  {bin} log first --task 2 --attempt 1")]
 pub(crate) struct Log {

@@ -11,6 +11,9 @@ const THREAD: &str = "superstep-thread";
 const INTERACTIVE: &str = "superstep-interactive";
 const ASKS: &str = "Ask each open question here, take the answer from a line of standard input, and go on";
 
+const NAME: &str = "The thread's name: a new one, or that of a finished thread, which goes on from its state with the input. \
+                    Made from the graph's name and the time unless given";
+
 const RUN: &str = "\
 Example:
   {bin} run {graph} --thread first
@@ -22,7 +25,8 @@ pub(super) fn run(graphs: &[Box<dyn AnyGraph>]) -> Command {
         .about("Begin a thread of a graph and run it until it finishes, asks or fails")
         .long_about(
             "Begins a thread of a graph and runs it until it finishes, asks a person or fails. Everything it does is in \
-             the store; another process can answer, go on, or look at each step.",
+             the store; another process can answer, go on, or look at each step. With the name of a finished thread, goes on \
+             from its state with the new input, and says which values that replaces.",
         )
         .after_help(RUN)
         .subcommand_required(true)
@@ -48,10 +52,7 @@ fn of_graph(graph: &dyn AnyGraph, name: &str, call: &str) -> Command {
         .long("input")
         .value_name("JSON|@FILE")
         .help("What the graph begins with: an object with a key for each channel, or @FILE that holds one");
-    let thread = Arg::new(THREAD)
-        .long("thread")
-        .value_name("ID")
-        .help("The new thread's name; made from the graph's name and the time unless given");
+    let thread = Arg::new(THREAD).long("thread").value_name("ID").help(NAME);
     let (command, own) = graph.graph_args(Command::new(name.to_owned()).about(about));
     let own_names = own.iter().fold(command, |command, id| command.mut_arg(id, |arg| arg.conflicts_with(INPUT)));
     let after = format!("{}{}", channels(&line, own.is_empty()), examples(call, graph.examples()));

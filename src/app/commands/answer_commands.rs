@@ -1,9 +1,9 @@
 //! The commands that answer a question. Pure.
 
-use serde_json::Value;
 use superstep_base::shell::shell_word;
 
 use crate::app::caller::Caller;
+use crate::app::examples::example;
 use crate::app::shapes::OpenQuestion;
 
 /// Adds to each question of a thread the commands that answer it, each with these options.
@@ -18,8 +18,14 @@ pub(super) fn commands(caller: &Caller, thread: &str, questions: &mut [OpenQuest
         });
         asked.commands = words.collect();
         asked.commands.extend(asked.editable.then(|| command("edit", "")));
-        let others = others(asked).into_iter();
-        asked.commands.extend(others.map(|answer| command("resume", &format!(" --answer {}", shell_word(&answer)))));
+        let suggested = std::mem::take(&mut asked.suggested);
+        let others = if suggested.is_empty() { others(asked) } else { vec![] };
+        let others = others.iter().map(|answer| format!("resume --answer {}", shell_word(answer)));
+        asked.commands.extend(others.map(|words| command(&words, "")));
+        asked.commands.extend(suggested.into_iter().map(|words| match words.starts_with("resume ") {
+            true => command(&words, ""),
+            false => caller.thread_command(&format!("{words}{to}"), thread), // a program's own takes no options of ours
+        }));
     }
 }
 
@@ -44,20 +50,4 @@ fn others(asked: &OpenQuestion) -> Vec<String> {
 /// Returns the name of an answer: a word, or the first key of an object.
 fn named(shape: &str) -> &str {
     shape.trim_start_matches(['{', '"']).split('"').next().unwrap_or(shape)
-}
-
-/// Fills in a shape; `JSON` if the result is none.
-fn example(shape: &str) -> String {
-    let mut filled = String::new();
-    for part in shape.split_inclusive(|c: char| !c.is_ascii_alphabetic()) {
-        let (word, rest) = part
-            .split_at(part.len() - part.chars().last().filter(|c| !c.is_ascii_alphabetic()).map_or(0, char::len_utf8));
-        filled.push_str(match (word, filled.ends_with('"')) {
-            ("number" | "integer", false) => "1",
-            ("text", false) => "\"...\"",
-            (word, _) => word,
-        });
-        filled.push_str(rest);
-    }
-    if serde_json::from_str::<Value>(&filled).is_ok() { filled } else { "JSON".into() }
 }

@@ -38,12 +38,7 @@ impl Session {
         let request = AnswerRequest { thread: thread.clone(), says, interrupt, by, note };
         if record_only {
             let report: ThreadReport = self.call(ThreadRequest::Answer(request)).await?;
-            let mut output = self.thread_output(report, 0)?;
-            output.text.push_str(&format!(
-                "\nthe answer is stored. Go on with\n  {}\n",
-                self.caller.thread_command("proceed", &thread)
-            ));
-            return Ok(output);
+            return self.noted_output(report, 0, "the answer is stored");
         }
         let local = self.store_to_answer()?;
         let found = local.thread(&thread).await?;

@@ -50,16 +50,12 @@ impl Session {
     /// Returns the position of a thread after an external update.
     async fn edit_output(&self, thread: &dyn AnyThread, dropped: Vec<String>) -> Result<CommandOutput, Failure> {
         let report = thread.report().await?;
-        let go_on = self.caller.thread_command("proceed", &report.thread);
-        let ends = report.status == "finished";
-        let mut output = self.thread_output(report, 0)?;
-        if !dropped.is_empty() {
-            output.text.push_str(&format!("\ndropped: the finished results of {}\n", dropped.join(", ")));
-        }
+        let mut notes = vec![];
+        notes.extend((!dropped.is_empty()).then(|| format!("dropped: the finished results of {}", dropped.join(", "))));
+        notes.extend((report.status != "finished").then(|| "nothing has run yet".to_owned()));
+        let note = notes.join("\n");
+        let mut output = self.noted_output(report, 0, &note)?;
         output.json["dropped"] = json!(dropped);
-        if !ends {
-            output.text.push_str(&format!("\nnothing has run yet. Go on with\n  {go_on}\n"));
-        }
         Ok(output)
     }
 

@@ -2,8 +2,6 @@
 
 use std::io::stdin;
 
-use serde_json::Value;
-
 use super::editor::{EditedText, edit_text};
 use super::output::CommandOutput;
 use super::session::Session;
@@ -14,6 +12,7 @@ use crate::app::failure::Failure;
 use crate::app::print::{note, print_failure};
 use crate::app::service::{AnswerInput, AnswerRequest};
 use crate::app::shapes::OpenQuestion;
+use crate::app::watch::View;
 use crate::app::{local, signal, text};
 use crate::graph::Answer;
 
@@ -28,10 +27,16 @@ impl Session {
     ) -> Result<CommandOutput, Failure> {
         let mut output = self.follow(thread, name, go).await?;
         if !interaction.interactive {
+            self.note_unread(&output);
             return Ok(output);
         }
+        let mut shown = None;
         loop {
             let Some(asked) = thread.report().await?.position.questions.into_iter().next() else { return Ok(output) };
+            if shown.as_ref() != Some(&asked.id) {
+                note(&text::questions(std::slice::from_ref(&asked)));
+                shown = Some(asked.id.clone());
+            }
             let Some((answer, draft)) = read_answer(thread, name, asked).await? else { return Ok(output) };
             match keep_on_failure(draft, self.follow(thread, name, RunRequest::Answer(Box::new(answer))).await) {
                 Ok(next) => output = next,
@@ -39,6 +44,31 @@ impl Session {
             }
         }
     }
+
+    /// Names the option that takes answers from standard input, if somebody has written some there.
+    fn note_unread(&self, output: &CommandOutput) {
+        let asks = output.json["questions"].as_array().is_some_and(|questions| !questions.is_empty());
+        if asks && self.view != View::Quiet && holds_input() {
+            note("note: what is on standard input was not read: `--interactive` takes answers from it\n");
+        }
+    }
+}
+
+/// Returns true if standard input is a pipe or a file that holds something.
+#[cfg(unix)]
+fn holds_input() -> bool {
+    use std::os::unix::fs::FileTypeExt;
+    let Ok(input) = std::os::fd::AsFd::as_fd(&stdin()).try_clone_to_owned().map(std::fs::File::from) else {
+        return false;
+    };
+    let Ok(about) = input.metadata() else { return false };
+    let is_piped = about.file_type().is_fifo() && rustix::io::ioctl_fionread(&input).is_ok_and(|count| count > 0);
+    is_piped || (about.is_file() && about.len() > 0)
+}
+
+#[cfg(not(unix))]
+fn holds_input() -> bool {
+    false
 }
 
 /// Reports the fate of an answer that may have been written in an editor.
@@ -65,22 +95,27 @@ const USAGE: u8 = 2;
 /// An answer, and its text if it was written in an editor.
 type SpokenAnswer = (Answer, Option<EditedText>);
 
-/// Asks until there is a valid answer; none at the end of input or after cancellation.
+/// Asks until there is a valid answer; none at the end of input or after cancellation. The question is shown already.
 async fn read_answer(thread: &dyn AnyThread, name: &str, asked: OpenQuestion) -> Result<Option<SpokenAnswer>, Failure> {
-    note(&text::questions(std::slice::from_ref(&asked)));
     loop {
-        note(&format!("{}\n> ", ways(&asked)));
+        note(&format!("{}\n> ", prompt(&asked)));
         let Some(line) = line().await else { return Ok(None) };
         let mut draft = None;
-        let says = match line.trim() {
-            "edit" if asked.editable => match edit_text(&thread.draft(asked.id.parse().ok()).await?.text)? {
+        let says = match read(&line, &asked) {
+            Line::Nothing => continue,
+            Line::Help => {
+                note(&help(&asked));
+                continue;
+            }
+            Line::Misses(problem) => {
+                note(&format!("{problem}\n"));
+                continue;
+            }
+            Line::Edit => match edit_text(&thread.draft(asked.id.parse().ok()).await?.text)? {
                 Some(edited) => AnswerInput::Edited(draft.insert(edited).text.clone()),
                 None => continue,
             },
-            line => match read(line, &asked) {
-                Some(says) => says,
-                None => continue,
-            },
+            Line::Answer(says) => says,
         };
         let interrupt = Some(asked.id.clone());
         let request = AnswerRequest { thread: name.to_owned(), says, interrupt, by: None, note: None };
@@ -91,8 +126,8 @@ async fn read_answer(thread: &dyn AnyThread, name: &str, asked: OpenQuestion) ->
     }
 }
 
-/// Returns the ways in which the question can be answered.
-fn ways(asked: &OpenQuestion) -> String {
+/// Returns the line that asks for an answer.
+fn prompt(asked: &OpenQuestion) -> String {
     let ways = asked.words.iter().map(|word| match word.as_str() {
         "approve" => "approve, ".to_owned(),
         word => format!("{word} TEXT, "),
@@ -100,23 +135,58 @@ fn ways(asked: &OpenQuestion) -> String {
     let ways = ways.collect::<String>();
     let ways = if asked.editable { format!("{ways}edit, ") } else { ways };
     let meant = text::meant(asked).map(|meant| format!(" ({meant})")).unwrap_or_default();
-    format!("answer with {ways}or JSON as above{meant}; the end of input leaves it open")
+    format!("answer with {ways}or JSON{meant}; ? explains; the end of input leaves it open")
+}
+
+/// Explains the ways in which the question can be answered.
+fn help(asked: &OpenQuestion) -> String {
+    let word = |word: &String| match word.as_str() {
+        "approve" => "  approve, yes, y      go ahead\n",
+        "reject" => "  reject, no, n        do not; `reject TEXT` says why, where the question takes that\n",
+        "revise" => "  revise TEXT          do it again, and mind the text\n",
+        _ => "",
+    };
+    let words: String = asked.words.iter().map(word).collect();
+    let edit = if asked.editable {
+        "  edit                 change the text in $EDITOR; what is saved is the answer\n"
+    } else {
+        ""
+    };
+    let takes = text::clean(&asked.takes);
+    format!("{words}{edit}  any other line       JSON, or else a text; the question takes {takes}\n")
+}
+
+/// A line that a person typed.
+#[derive(Debug, PartialEq)]
+enum Line {
+    Nothing,
+    Help,
+    Edit,
+    Answer(AnswerInput),
+    /// No answer, with what is missing.
+    Misses(&'static str),
 }
 
 /// Parses a line: a plain word that fits the question, with or without text; JSON; else a string.
-fn read(line: &str, asked: &OpenQuestion) -> Option<AnswerInput> {
+fn read(line: &str, asked: &OpenQuestion) -> Line {
     let line = line.trim();
     let (word, rest) = line.split_once(char::is_whitespace).map_or((line, ""), |(word, rest)| (word, rest.trim()));
     let text = Some(rest.to_owned()).filter(|rest| !rest.is_empty());
-    let fits = asked.words.iter().any(|known| known == word);
-    let verdict = match (word, &text) {
-        ("", _) => return None,
-        ("approve", None) if fits => Verdict::Approve,
-        ("reject", _) if fits => Verdict::Reject,
-        ("revise", Some(_)) if fits => Verdict::Revise,
-        _ => return Some(AnswerInput::Json(serde_json::from_str(line).unwrap_or_else(|_| Value::from(line)))),
+    let fits = |verdict: Verdict| asked.words.iter().any(|known| known == verdict.word());
+    let verdict = match (word.to_lowercase().as_str(), &text) {
+        ("", _) => return Line::Nothing,
+        ("?" | "help", None) => return Line::Help,
+        ("edit", None) if asked.editable => return Line::Edit,
+        ("approve" | "yes" | "y", None) if fits(Verdict::Approve) => Verdict::Approve,
+        ("reject", _) | ("no" | "n", None) if fits(Verdict::Reject) => Verdict::Reject,
+        ("revise", Some(_)) if fits(Verdict::Revise) => Verdict::Revise,
+        ("revise", None) if fits(Verdict::Revise) => return Line::Misses("`revise` needs a text: revise TEXT"),
+        ("yes" | "y" | "no" | "n", None) if !asked.words.is_empty() => {
+            return Line::Misses("the question takes no yes or no of this kind: ? lists its answers");
+        }
+        _ => return Line::Answer(AnswerInput::Json(serde_json::from_str(line).unwrap_or_else(|_| line.into()))),
     };
-    Some(AnswerInput::Reply(Reply { verdict, feedback: text, by: None }))
+    Line::Answer(AnswerInput::Reply(Reply { verdict, feedback: text, by: None }))
 }
 
 /// Reads a line of standard input; none at its end, or after Ctrl-C. A detached thread reads it, so that the end of the
@@ -137,28 +207,69 @@ async fn line() -> Option<String> {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::Value;
+
     use super::*;
 
-    fn reply(verdict: Verdict, feedback: Option<&str>) -> AnswerInput {
-        AnswerInput::Reply(Reply { verdict, feedback: feedback.map(str::to_owned), by: None })
+    fn reply(verdict: Verdict, feedback: Option<&str>) -> Line {
+        Line::Answer(AnswerInput::Reply(Reply { verdict, feedback: feedback.map(str::to_owned), by: None }))
     }
 
-    fn parsed(line: &str) -> Option<AnswerInput> {
-        let words = ["approve", "reject", "revise"].map(str::to_owned).to_vec();
-        read(line, &OpenQuestion { words, ..OpenQuestion::default() })
+    fn json(value: impl Into<Value>) -> Line {
+        Line::Answer(AnswerInput::Json(value.into()))
+    }
+
+    fn asked(words: &[&str]) -> OpenQuestion {
+        let words = words.iter().map(|word| (*word).to_owned()).collect();
+        OpenQuestion { words, ..OpenQuestion::default() }
+    }
+
+    const ALL: [&str; 3] = ["approve", "reject", "revise"];
+
+    #[rstest::rstest]
+    #[case(" approve\n", reply(Verdict::Approve, None))]
+    #[case("yes\n", reply(Verdict::Approve, None))]
+    #[case("Y", reply(Verdict::Approve, None))]
+    #[case("reject", reply(Verdict::Reject, None))]
+    #[case("no", reply(Verdict::Reject, None))]
+    #[case("N\n", reply(Verdict::Reject, None))]
+    #[case("reject too long\n", reply(Verdict::Reject, Some("too long")))]
+    #[case("revise  shorter, please", reply(Verdict::Revise, Some("shorter, please")))]
+    #[case("revise", Line::Misses("`revise` needs a text: revise TEXT"))]
+    #[case("?", Line::Help)]
+    #[case("help\n", Line::Help)]
+    #[case("help me", json("help me"))]
+    #[case("yes, but later", json("yes, but later"))]
+    #[case("edit", json("edit"))]
+    #[case("skip", json("skip"))]
+    #[case("\"skip\"", json("skip"))]
+    #[case("{\"retry\": {}}", json(serde_json::json!({"retry": {}})))]
+    #[case(" \n", Line::Nothing)]
+    fn lines_are_read_as_they_are_meant(#[case] line: &str, #[case] means: Line) {
+        assert_eq!(read(line, &asked(&ALL)), means);
     }
 
     #[rstest::rstest]
-    #[case(" approve\n", Some(reply(Verdict::Approve, None)))]
-    #[case("reject", Some(reply(Verdict::Reject, None)))]
-    #[case("reject too long\n", Some(reply(Verdict::Reject, Some("too long"))))]
-    #[case("revise  shorter, please", Some(reply(Verdict::Revise, Some("shorter, please"))))]
-    #[case("revise", Some(AnswerInput::Json("revise".into())))]
-    #[case("skip", Some(AnswerInput::Json("skip".into())))]
-    #[case("\"skip\"", Some(AnswerInput::Json("skip".into())))]
-    #[case("{\"retry\": {}}", Some(AnswerInput::Json(serde_json::json!({"retry": {}}))))]
-    #[case(" \n", None)]
-    fn lines_are_read_as_they_are_meant(#[case] line: &str, #[case] means: Option<AnswerInput>) {
-        assert_eq!(parsed(line), means);
+    #[case::a_text("yes", &[], json("yes"))]
+    #[case::a_text_too("n", &[], json("n"))]
+    #[case::only_one_way("yes", &["reject"], Line::Misses("the question takes no yes or no of this kind: ? lists its answers"))]
+    fn yes_and_no_are_words_where_they_fit_and_text_where_nothing_else_is_asked_for(
+        #[case] line: &str,
+        #[case] words: &[&str],
+        #[case] means: Line,
+    ) {
+        assert_eq!(read(line, &asked(words)), means);
+    }
+
+    #[test]
+    fn help_explains_each_way() {
+        let question = OpenQuestion { editable: true, ..asked(&ALL) };
+        insta::assert_snapshot!(help(&question), @r"
+          approve, yes, y      go ahead
+          reject, no, n        do not; `reject TEXT` says why, where the question takes that
+          revise TEXT          do it again, and mind the text
+          edit                 change the text in $EDITOR; what is saved is the answer
+          any other line       JSON, or else a text; the question takes 
+        ");
     }
 }

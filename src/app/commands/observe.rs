@@ -10,8 +10,8 @@ use crate::app::args::Log;
 use crate::app::failure::Failure;
 use crate::app::print::try_print;
 use crate::app::service::ThreadRequest;
-use crate::app::shapes::ThreadReport;
-use crate::app::text::{self, Part, safe_json};
+use crate::app::shapes::{HistoryStep, ThreadReport};
+use crate::app::text::{self, Details, Part, safe_json};
 use crate::app::watch::{self, View};
 
 impl Session {
@@ -29,7 +29,7 @@ impl Session {
     }
 
     async fn watched(&self, thread: &str) -> Result<(), Failure> {
-        let watch = Mutex::new(watch::Watch::new(self.view, thread));
+        let watch = Mutex::new(watch::Watch::new(self.view, thread, 0));
         let shown = || watch.lock().unwrap_or_else(PoisonError::into_inner);
         let mut sink = |event: Value| {
             if self.view == View::Quiet {
@@ -65,7 +65,9 @@ impl Session {
         if events.is_empty() {
             return Err(nothing(&thread, &part));
         }
-        CommandOutput::new(text::story(&events), &events)
+        let history = ThreadRequest::History { thread, channel: None, limit: None, tasks: true };
+        let steps: Vec<HistoryStep> = self.call(history).await?;
+        CommandOutput::new(text::story(&events, Details::of(&steps)), &events)
     }
 }
 

@@ -4,6 +4,7 @@ use serde_json::{Value, json};
 
 use super::output::CommandOutput;
 use super::session::Session;
+use crate::app::advice;
 use crate::app::args::{Completions, Draw, Events, History, Show, Status, Threads};
 use crate::app::failure::Failure;
 use crate::app::print::try_print;
@@ -31,22 +32,7 @@ impl Session {
 
     pub(super) async fn status_of(&self, thread: String) -> Result<CommandOutput, Failure> {
         let report: ThreadReport = self.call(ThreadRequest::Status { thread }).await?;
-        let go_on = self.resume_help(&report);
-        let mut output = self.thread_output(report, 0)?;
-        output.text.push_str(&go_on);
-        Ok(output)
-    }
-
-    /// Returns the command that continues a thread without pending questions.
-    fn resume_help(&self, report: &ThreadReport) -> String {
-        let when = match report.status.as_str() {
-            _ if report.origin.is_untrusted() => return String::new(),
-            "pending" | "stopped" => "",
-            "failed" => "once its cause is mended, ",
-            "waiting" => "once the time has come, ",
-            _ => return String::new(),
-        };
-        format!("\n{when}go on with\n  {}\n", self.caller.thread_command("proceed", &report.thread))
+        self.thread_output(report, 0)
     }
 
     pub(super) async fn history(&self, args: History) -> Result<CommandOutput, Failure> {
@@ -56,7 +42,9 @@ impl Session {
         for task in steps.iter_mut().filter_map(|step| step.tasks.as_mut()).flatten() {
             self.add_commands(&name, &mut task.questions);
         }
-        CommandOutput::new(text::history(&steps), &steps)
+        let report: Option<ThreadReport> = self.call(ThreadRequest::Status { thread: name }).await.ok();
+        let next = report.map(|report| advice::lines(&self.next_steps(&report))).unwrap_or_default();
+        CommandOutput::new(format!("{}\n{next}", text::history(&steps)), &steps)
     }
 
     pub(super) async fn show(&self, args: Show) -> Result<CommandOutput, Failure> {

@@ -6,16 +6,19 @@ use super::custom::command_output;
 use super::json_input;
 use super::output::CommandOutput;
 use super::session::Session;
+use crate::app::advice::next_steps;
 use crate::app::args::{InteractiveArg, RunArgs, StopArgs};
-use crate::app::erased::{AnyThread, ParsedInput, RunRequest};
+use crate::app::erased::{AnyGraph, AnyThread, ErasedWrites, ParsedInput, RunRequest};
 use crate::app::event_buffer::EventBuffer;
 use crate::app::event_json::timed_event_json;
 use crate::app::exit::Exit;
 use crate::app::failure::Failure;
 use crate::app::local::Local;
+use crate::app::print::note;
 use crate::app::service::ThreadRequest;
-use crate::app::shapes::ThreadReport;
-use crate::app::{signal, time, watch};
+use crate::app::shapes::{ReplacedValue, ThreadReport};
+use crate::app::watch::View;
+use crate::app::{signal, text, time, watch};
 use crate::checkpoint::ThreadId;
 use crate::graph::{Event, RunError, ThreadInfo};
 
@@ -35,20 +38,51 @@ impl Session {
         }
         let local = self.store_or_new()?;
         let name = match args.thread {
-            Some(name) => self.unused_name(&local, name).await?,
+            Some(name) => name.to_owned(),
             None => new_name(&local, args.graph).await?,
         };
-        let thread = graph.thread(Arc::clone(&local.store), ThreadId::from(name.as_str())).with_stops(&args.stops)?;
-        self.run_interactive(&*thread, &name, RunRequest::Input(input), args.interaction).await
+        let thread = graph.thread(Arc::clone(&local.store), ThreadId::from(name.as_str()));
+        let (request, replaced) = match ThreadInfo::read(&*local.store, &ThreadId::from(name.as_str())).await? {
+            None => (RunRequest::Input(input), vec![]),
+            Some(info) if info.graph != args.graph => return Err(is_there(&info, info.standing.as_str())),
+            Some(info) => self.next_input(graph, &*thread, &info, input).await?,
+        };
+        let thread = thread.with_stops(&args.stops)?;
+        let mut output = self.run_interactive(&*thread, &name, request, args.interaction).await?;
+        if !replaced.is_empty() {
+            output.json["replaced"] = crate::app::local::json(&replaced)?;
+        }
+        Ok(output)
     }
 
-    /// Fails if a thread has this name.
-    async fn unused_name(&self, local: &Local, name: &str) -> Result<String, Failure> {
-        let Some(info) = ThreadInfo::read(&*local.store, &ThreadId::from(name)).await? else { return Ok(name.into()) };
-        let standing = info.standing;
-        Err(Failure::new(format!("there is a thread `{name}` already, of the graph `{}`: {standing}", info.graph))
-            .hint("answer it with `{resume}`, go on with `{proceed}`, or leave out `--thread`")
-            .with_commands(&self.caller, Some(name)))
+    /// Returns the run of a thread that exists, and the values that its input replaces.
+    async fn next_input(
+        &self,
+        graph: &dyn AnyGraph,
+        thread: &dyn AnyThread,
+        info: &ThreadInfo,
+        input: ErasedWrites,
+    ) -> Result<(RunRequest, Vec<ReplacedValue>), Failure> {
+        let report = thread.report().await?;
+        let name = &report.thread;
+        let is_unused = report.refused && report.next == [INPUT];
+        if is_unused {
+            return Ok((RunRequest::OtherInput(input), vec![])); // the one before was never applied
+        }
+        if report.status != "finished" || report.origin.is_untrusted() {
+            let failure = is_there(info, &report.status).next(next_steps(&report));
+            return Err(failure.with_commands(&self.caller, Some(name)));
+        }
+        if graph.takes_one_input() {
+            let error = format!("thread `{name}` has finished, and a thread of `{}` takes one input", report.graph);
+            let failure = Failure::new(error).help("leave out `--thread`, or give the new run a name of its own");
+            return Err(failure.next(next_steps(&report)).with_commands(&self.caller, Some(name)));
+        }
+        let replaced = thread.replaced(&input).await?;
+        if self.view != View::Quiet {
+            note(&text::replaced(name, &replaced));
+        }
+        Ok((RunRequest::Input(input), replaced))
     }
 
     pub(super) async fn proceed(
@@ -67,9 +101,11 @@ impl Session {
         let thread = local.thread(name).await?;
         if thread.report().await?.status == "finished" {
             let error = format!("thread `{name}` has finished: it has no unfinished superstep to begin anew");
-            return Err(Failure::new(error).hint(
-                "`{replay --mode live --from CHECKPOINT}` runs it again from a checkpoint; `{history}` lists them",
-            ));
+            let newest = thread.history(1, None).await?;
+            let before = newest.first().and_then(|step| step.parent).map_or("CHECKPOINT".into(), |id| id.to_string());
+            return Err(Failure::new(error).hint(format!(
+                "`{{replay --mode live --from {before}}}` runs its last superstep again; `{{history}}` lists the checkpoints"
+            )));
         }
         self.run_interactive(&*thread, name, RunRequest::Retry, interaction).await
     }
@@ -82,9 +118,7 @@ impl Session {
             "waiting" | "awaiting-signal" => Exit::Waiting,
             _ => Exit::Cancelled,
         };
-        let mut output = self.thread_output(report, exit.code())?;
-        output.text.push_str(&self.next_help(exit, &thread));
-        Ok(output)
+        self.noted_output(report, exit.code(), note_of(exit))
     }
 
     /// Runs a thread, shows its events, and reports its status at the end.
@@ -97,7 +131,7 @@ impl Session {
         let cancel = signal::cancel_on_signal();
         let running = self.control.runs(name, cancel.token.clone());
         let mut run = thread.run(go, cancel.token.clone())?;
-        let mut watch = watch::Watch::new(self.view, name);
+        let mut watch = watch::Watch::new(self.view, name, thread.cost().await);
         let mut buffer = EventBuffer::default();
         let mut ticks = tokio::time::interval(watch::TICK);
         let mut boards = tokio::time::interval(watch::BOARD);
@@ -128,41 +162,35 @@ impl Session {
         }
         watch.end();
         drop(running);
+        let blocking = thread.blocking();
+        if self.view != View::Quiet && !thread.never_blocks() {
+            note(&text::blocking(&blocking));
+        }
         let exit = match ended {
             Ok(exit) => exit,
             Err(error) => {
-                let broke = matches!(error, RunError::Node { .. } | RunError::Panicked { .. });
-                let failure = Failure::from(error);
-                let anew = broke && is_only_task(thread).await;
-                let failure = if anew { failure.hint("mend the cause, then `{retry}`") } else { failure };
-                return Err(failure.with_commands(&self.caller, Some(name)));
+                let next = thread.report().await.map(|report| next_steps(&report)).unwrap_or_default();
+                return Err(Failure::of_run(error, next).with_commands(&self.caller, Some(name)));
             }
         };
-        let report = thread.report().await?;
-        let is_over = report.status == "finished" || !report.questions.is_empty();
-        let mut output = self.thread_output(report, exit.code())?;
-        if !is_over {
-            output.text.push_str(&self.next_help(exit, name));
-        }
-        Ok(output)
-    }
-
-    /// Returns the next step after a run that neither finished nor interrupted.
-    fn next_help(&self, exit: Exit, name: &str) -> String {
-        let go_on = self.caller.thread_command("proceed", name);
-        match exit {
-            Exit::Cancelled => format!("\ncancelled; what is done is kept. Go on with\n  {go_on}\n"),
-            Exit::Halted => format!("\nto go on\n  {go_on}\n"),
-            Exit::Waiting => format!("\nonce the time or the signal has come, go on with\n  {go_on}\n"),
-            Exit::Finished | Exit::Failed | Exit::Asking | Exit::Rejected | Exit::Unverified => String::new(),
-        }
+        let report = ThreadReport { blocking, ..thread.report().await? };
+        let what = if report.status == "finished" { "" } else { note_of(exit) };
+        self.noted_output(report, exit.code(), what)
     }
 }
 
-/// Returns true if restarting the failed superstep would lose nothing: no results of siblings, no answers.
-async fn is_only_task(thread: &dyn AnyThread) -> bool {
-    let shown = thread.show(None).await;
-    shown.is_ok_and(|shown| matches!(&shown.tasks[..], [task] if task.answers.is_empty()))
+/// The name of the task that applies an input.
+const INPUT: &str = "__start__";
+
+/// Returns the error of a name that is taken.
+fn is_there(info: &ThreadInfo, standing: &str) -> Failure {
+    let error = format!("there is a thread `{}` already, of the graph `{}`: {standing}", info.id, info.graph);
+    Failure::new(error).help("leave out `--thread`, or give the new run a name of its own")
+}
+
+/// Returns the line about a run that was cancelled.
+fn note_of(exit: Exit) -> &'static str {
+    if exit == Exit::Cancelled { "cancelled; what is done is kept" } else { "" }
 }
 
 /// Returns a new name that sorts by time: the graph's, and milliseconds in base 36.

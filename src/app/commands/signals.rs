@@ -18,22 +18,15 @@ impl Session {
         let value = value.map_or(Ok(serde_json::Value::Null), |text| json_input::json("JSON", &text))?;
         let request = SignalInput { thread: thread.clone(), name: name.clone(), value, by, note, key: key.clone() };
         let sent: SignalReport = self.call(ThreadRequest::Signal(request)).await?;
-        let mut output = self.thread_output(sent.report.clone(), 0)?;
         let with = key.map(|key| format!(" with the key `{}`", clean(&key))).unwrap_or_default();
-        output.text.push_str(&format!("\nsignal `{name}`{with} is stored ({})\n", sent.signal));
-        if sent.report.status == "pending" {
-            output.text.push_str(&format!(
-                "unless a runner resumes it, go on with\n  {}\n",
-                self.caller.thread_command("proceed", &thread)
-            ));
-        }
+        let runner = if sent.report.status == "pending" { ": a runner resumes the thread, or you" } else { "" };
+        let note = format!("signal `{}`{with} is stored ({}){runner}", clean(&name), sent.signal);
+        let output = self.noted_output(sent.report.clone(), 0, &note)?;
         Ok(CommandOutput { json: crate::app::local::json(&sent)?, ..output })
     }
 
     async fn discard(&self, thread: String, signal: String) -> Result<CommandOutput, Failure> {
         let report: ThreadReport = self.call(ThreadRequest::Discard { thread, signal: signal.clone() }).await?;
-        let mut output = self.thread_output(report, 0)?;
-        output.text.push_str(&format!("\nsignal {} is discarded\n", clean(&signal)));
-        Ok(output)
+        self.noted_output(report, 0, &format!("signal {} is discarded", clean(&signal)))
     }
 }

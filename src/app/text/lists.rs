@@ -3,10 +3,11 @@
 use serde_json::Value;
 
 use super::block::{emitted, value};
+use super::brief::brief;
 use super::escape::{clean, clean_lines, safe_json};
+use super::report;
 use super::report::questions;
 use super::workflow::workflow_event;
-use super::{journal, report};
 use crate::app::shapes::{GraphLine, HistoryStep, TaskReport, ThreadLine};
 
 /// Formats threads, one per line.
@@ -63,14 +64,14 @@ pub(crate) fn history(steps: &[HistoryStep]) -> String {
             text.push_str(&value("value", held, 2));
         }
         for task in step.and_then(|step| step.tasks.as_ref()).into_iter().flatten() {
-            text.extend(task_lines(task));
+            text.extend(task_lines(task, step.map_or(0, |step| step.step) + 1));
         }
     }
     text
 }
 
-fn task_lines(task: &TaskReport) -> Vec<String> {
-    let shown = report::task(task);
+fn task_lines(task: &TaskReport, superstep: i64) -> Vec<String> {
+    let shown = report::task(task, superstep);
     shown.lines().filter(|line| !line.is_empty()).map(|line| format!("  {line}\n")).collect()
 }
 
@@ -94,7 +95,7 @@ fn event(event: &Value) -> String {
         }
         Some("asked") => format!("{} asks {}", text("node"), asked(&event["questions"])),
         Some("answered") => format!("{} was answered {}", text("node"), held("answer")),
-        Some("journal") => format!("{}: {}", text("node"), journal::brief(&event["entry"])),
+        Some("journal") => format!("{}: {}", text("node"), brief(&event["entry"])),
         Some("custom") if workflow_event(&event["value"], 0).is_some() => emitted(&event["value"], 6 + 2 * within),
         Some("custom" | "message") => format!("{} says {}", text("node"), emitted(&event["value"], 6 + 2 * within)),
         _ => safe_json(&event.to_string()).into_owned(),

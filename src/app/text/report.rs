@@ -5,8 +5,12 @@ use serde_json::Value;
 use super::block::value;
 use super::escape::{clean, clean_lines, safe_json};
 use super::journal::journal;
-use crate::app::shapes::{AnswerShape, CheckpointReport, OpenQuestion, Origin, StopShape, TaskReport, ThreadReport};
+use crate::app::shapes::{
+    AnswerShape, BlockingNode, CheckpointReport, OpenQuestion, Origin, ReplacedValue, StopShape, TaskReport,
+    ThreadReport,
+};
 use crate::app::time::now;
+use crate::app::watch::agent::time;
 use crate::app::watch::lines::running;
 
 /// Returns a thread's status, state and pending questions.
@@ -30,6 +34,33 @@ pub(crate) fn report(report: &ThreadReport) -> String {
         running(&report.running, now()).iter().for_each(|line| text.push_str(&format!("    {line}\n")));
     }
     text + &questions(&report.questions)
+}
+
+/// Returns a warning for each node that blocked its thread.
+pub(crate) fn blocking(nodes: &[BlockingNode]) -> String {
+    let line = |blocks: &BlockingNode| {
+        let (node, took) = (clean(&blocks.node), time(blocks.millis));
+        format!(
+            "warning: node `{node}` blocked its thread for {took}: other nodes waited; use async calls, or make it a \
+             `blocking` node\n"
+        )
+    };
+    nodes.iter().map(line).collect()
+}
+
+/// Returns the lines about a finished thread that goes on with an input.
+pub(crate) fn replaced(thread: &str, values: &[ReplacedValue]) -> String {
+    let thread = clean(thread);
+    if values.is_empty() {
+        return format!("thread {thread} has finished: it goes on with the input from its state\n");
+    }
+    let held = |value: &Option<Value>| value.as_ref().map(|value| safe_json(&value.to_string()).into_owned());
+    let line = |replaced: &ReplacedValue| match (held(&replaced.was), held(&replaced.now)) {
+        (Some(was), Some(now)) => format!("  {}: {was} -> {now}\n", clean(&replaced.channel)),
+        _ => format!("  {}\n", clean(&replaced.channel)),
+    };
+    let lines: String = values.iter().map(line).collect();
+    format!("thread {thread} has finished: it goes on with the input from its state, in which it replaces\n{lines}")
 }
 
 /// Marks an imported thread.
@@ -153,7 +184,7 @@ pub(crate) fn shown(shown: &CheckpointReport) -> String {
     let step = &shown.info;
     let parent = step.parent.map(|parent| format!(", after {parent}")).unwrap_or_default();
     let mut text = format!(
-        "{}: checkpoint {}{parent}\n  graph {}, superstep {}, made by {} at {}\n",
+        "{}: checkpoint {}{parent}\n  graph {}, after superstep {}, made by {} at {}\n",
         clean(&shown.thread),
         step.checkpoint,
         clean(&shown.graph),
@@ -166,21 +197,24 @@ pub(crate) fn shown(shown: &CheckpointReport) -> String {
         text.push_str(&format!("  next: {}\n", clean(&shown.next.join(", "))));
     }
     text.push_str(&fields(&shown.state));
-    shown.tasks.iter().for_each(|task| text.push_str(&self::task(task)));
+    shown.tasks.iter().for_each(|task| text.push_str(&self::task(task, step.step + 1)));
     text
 }
 
-pub(super) fn task(task: &TaskReport) -> String {
+/// Formats a task of a superstep, with its attempts in order.
+pub(super) fn task(task: &TaskReport, superstep: i64) -> String {
     let times = if task.attempts > 1 { format!(", {} attempts", task.attempts) } else { String::new() };
-    let mut text = format!("\ntask {} {}: {}{times}\n", clean(&task.id), clean(&task.node), task.status);
+    let (id, node) = (clean(&task.id), clean(&task.node));
+    let mut text = format!("\ntask {id} {node} (superstep {superstep}): {}{times}\n", task.status);
     let mut add = |name: &str, held: &Value| text.push_str(&value(name, held, 2));
     task.input.iter().for_each(|input| add("input", input));
-    task.error.iter().for_each(|error| add("error", &Value::from(error.as_str())));
     task.until.iter().for_each(|until| add("waits until", &Value::from(until.as_str())));
     for attempt in &task.failures {
         let nth = attempt.attempt.map(|nth| format!("attempt {nth} ")).unwrap_or_default();
         add(&format!("{nth}failed at {}", attempt.at), &Value::from(attempt.error.as_str()));
     }
+    let is_listed = task.failures.last().map(|last| &last.error) == task.error.as_ref();
+    task.error.iter().filter(|_| !is_listed).for_each(|error| add("error", &Value::from(error.as_str())));
     match &task.writes {
         Some(Value::Array(writes)) => writes.iter().filter_map(Value::as_object).for_each(|write| {
             write.iter().for_each(|(channel, written)| add(&format!("wrote {channel}"), written));

@@ -1,10 +1,14 @@
 //! The log of a thread, from its recorded events: prompts, actions and results of agents, checks, commits, questions
 //! and answers. Pure.
 
+use std::collections::HashMap;
+
 use serde_json::Value;
 
 use super::block::{emitted, value};
+use super::brief::brief;
 use super::escape::{clean, clean_lines, safe_json};
+use super::story_details::{Details, Failed};
 use super::workflow::workflow_event;
 use crate::app::watch::agent::{action, count, dollars, time};
 use crate::app::watch::running::EventView;
@@ -41,9 +45,11 @@ impl Place {
     }
 }
 
-/// Formats the events as lines for people.
-pub(crate) fn story(events: &[Value]) -> String {
-    let mut teller = StoryWriter::default();
+/// Formats the events as lines for people. Where no agent works, the values and the effects of each task are shown too.
+pub(crate) fn story(events: &[Value], details: Details) -> String {
+    let has_agents = events.iter().any(|event| turn_start(event).is_some());
+    let ends = details.ends(events);
+    let mut teller = StoryWriter { has_agents, ends, details, ..StoryWriter::default() };
     events.iter().for_each(|event| teller.on_event(event));
     teller.text + &teller.sum.line()
 }
@@ -88,6 +94,11 @@ struct StoryWriter {
     /// Working directory of the agent.
     directory: String,
     sum: Sum,
+    /// Set if agents work in the thread: their prompts and actions are the story then.
+    has_agents: bool,
+    /// The times at which the supersteps of the graph ended.
+    ends: HashMap<i64, String>,
+    details: Details,
 }
 
 /// The usage of all turns of agents.
@@ -121,9 +132,8 @@ impl StoryWriter {
             },
             "asked" => asked(&event["questions"]),
             "answered" => answered(event),
-            "failed" => format!("  failed: {}\n", clean_lines(seen.error().unwrap_or_default(), 4)),
-            "end" if self.has_said && self.node.as_deref() == Some(&seen.path) => String::new(),
-            "end" => wrote(&event["writes"]),
+            "journal" if !self.has_agents => self.recorded(&seen),
+            "failed" | "end" => self.ended(&seen),
             "gap" => format!("checkpoint {} and what came before it is not there any more\n", event["missing"]),
             _ => String::new(), // starts and checkpoints are seen by what follows
         };
@@ -133,6 +143,31 @@ impl StoryWriter {
         self.head(&seen);
         self.has_said |= seen.kind == "message";
         self.text.push_str(&lines);
+    }
+
+    /// Returns an effect or a recorded value, after the attempts that failed before.
+    fn recorded(&mut self, seen: &EventView<'_>) -> String {
+        let entry = &seen.event["entry"];
+        let attempt = entry["attempt"].as_u64().and_then(|attempt| u32::try_from(attempt).ok());
+        let before = attempt.map(|attempt| self.details.take_failures_before(&seen.path, attempt)).unwrap_or_default();
+        let at = entry["started_at"].as_str().map(|at| format!(" at {}", clean(at))).unwrap_or_default();
+        format!("{}  {}{at}\n", before.iter().map(failed).collect::<String>(), brief(entry))
+    }
+
+    /// Returns the attempts of a task that failed, in order, and its end.
+    fn ended(&mut self, seen: &EventView<'_>) -> String {
+        let failures = self.details.take_failures(&seen.path);
+        let mut lines: String = failures.iter().map(failed).collect();
+        let error = seen.error().unwrap_or_default();
+        let is_listed = failures.last().is_some_and(|last| last.error == error);
+        match seen.kind {
+            "failed" if is_listed => {}
+            "failed" => lines.push_str(&format!("  failed: {}\n", clean_lines(error, 4))),
+            _ if self.has_said && self.node.as_deref() == Some(&seen.path) => {}
+            _ if self.has_agents => lines.push_str(&wrote(&seen.event["writes"])),
+            _ => lines.push_str(&wrote_values(&seen.event["writes"])),
+        }
+        lines
     }
 
     /// Adds headings for the task and the node where they change.
@@ -148,7 +183,9 @@ impl StoryWriter {
         }
         if !seen.path.is_empty() && self.node.as_ref() != Some(&seen.path) {
             let blank = if self.text.is_empty() || is_headed { "" } else { "\n" };
-            self.text.push_str(&format!("{blank}{} (superstep {})\n", clean(&seen.node_path()), seen.step));
+            let end = self.ends.get(&seen.step).filter(|_| seen.above.is_empty());
+            let end = end.map(|end| format!(", until {end}")).unwrap_or_default();
+            self.text.push_str(&format!("{blank}{} (superstep {}{end})\n", clean(&seen.node_path()), seen.step));
             self.node = Some(seen.path.clone());
             self.has_said = false;
         }
@@ -230,7 +267,7 @@ fn tokens(usage: &Value) -> u64 {
 fn commit(commit: &Value) -> String {
     let id: String = commit["id"].as_str().unwrap_or_default().chars().take(9).collect();
     let subject = commit["message"].as_str().and_then(|message| message.lines().next()).unwrap_or_default();
-    format!("  commit {} {}\n", clean(&id), clean(subject))
+    format!("  commit {} {}\n{}", clean(&id), clean(subject), quoted(&commit["output"]))
 }
 
 fn checked(check: &Value) -> String {
@@ -257,6 +294,20 @@ fn answered(event: &Value) -> String {
     let at = text("at").map(|at| format!(" at {at}")).unwrap_or_default();
     let note = text("note").map(|note| format!(" ({note})")).unwrap_or_default();
     format!("  was answered {}{by}{at}{note}\n", safe_json(&event["answer"].to_string()))
+}
+
+/// Formats a failed attempt.
+fn failed(failed: &Failed) -> String {
+    let nth = failed.attempt.map(|nth| format!("attempt {nth} ")).unwrap_or_default();
+    format!("  {nth}failed at {}: {}\n", clean(&failed.at), clean_lines(&failed.error, 4))
+}
+
+/// Formats the values that a task wrote.
+fn wrote_values(writes: &Value) -> String {
+    let writes = writes.as_array().map(Vec::as_slice).unwrap_or_default();
+    let all = writes.iter().filter_map(Value::as_object).flatten();
+    let lines: String = all.map(|(channel, written)| value(&format!("wrote {channel}"), written, 2)).collect();
+    if lines.is_empty() { "  done\n".into() } else { lines }
 }
 
 /// Names the channels that a task wrote; `show` has the values.
@@ -310,7 +361,7 @@ mod tests {
 
     #[test]
     fn a_story_shows_a_run_from_beginning_to_end() {
-        insta::assert_snapshot!(story(&events()), @r#"
+        insta::assert_snapshot!(story(&events(), Details::default()), @r#"
         approval (superstep 3)
           asks approval: {"goal":"tides"}
           was answered "approve" by ada at 2026-01-31T09:30:00.250Z
@@ -351,7 +402,7 @@ mod tests {
     #[test]
     fn a_story_of_one_attempt_shows_it_alone() {
         let only = Part { task: Some("1".into()), attempt: Some(2) };
-        insta::assert_snapshot!(story(&part(events(), &only)), @r#"
+        insta::assert_snapshot!(story(&part(events(), &only), Details::default()), @r#"
         == task 1, attempt 2
         developer (superstep 3)
           developer (api, m) is asked by `developer`:
@@ -363,5 +414,42 @@ mod tests {
         "#);
         assert_eq!(part(events(), &only).len(), 2);
         assert_eq!(part(events(), &Part { task: Some("9".into()), attempt: None }), Vec::<Value>::new());
+    }
+
+    #[test]
+    fn a_story_of_any_graph_has_its_values_its_effects_and_its_attempts_in_order() {
+        let event = |kind: &str, more: Value| {
+            let mut event = json!({"kind": kind, "step": 2, "node": "Pay", "path": ["Pay:3-0"], "task": "3-0"});
+            more.as_object().unwrap().iter().for_each(|(key, value)| event[key] = value.clone());
+            event
+        };
+        let entry = json!({
+            "kind": "effect", "key": "charge", "arguments": {"cents": 500}, "result": "r-1", "attempt": 2, "started_at": "T1.5",
+        });
+        let events = vec![
+            event("start", json!({})),
+            event("journal", json!({"entry": entry})),
+            event("end", json!({"writes": [{"receipt": "r-1"}, {"paid": true}]})),
+            json!({"kind": "checkpoint", "checkpoint": 4, "step": 2, "next": []}),
+        ];
+        let failure =
+            |attempt: u32| json!({"attempt": attempt, "error": "the bank is down", "at": format!("T{attempt}")});
+        let step = json!({
+            "checkpoint": 3, "parent": 2, "step": 1, "source": "loop", "created_at": "T0", "next": ["Pay"],
+            "tasks": [{"id": "3-0", "node": "Pay", "status": "done", "attempts": 3, "error": null,
+                       "failures": [failure(1), failure(2)], "effects": 1, "writes": null, "questions": [], "answers": []}],
+        });
+        let end = json!({
+            "checkpoint": 4, "parent": 3, "step": 2, "source": "loop", "created_at": "T4", "next": [], "tasks": [],
+        });
+        let steps: Vec<crate::app::shapes::HistoryStep> = serde_json::from_value(json!([end, step])).unwrap();
+        insta::assert_snapshot!(story(&events, Details::of(&steps)), @r#"
+        Pay (superstep 2, until T4)
+          attempt 1 failed at T1: the bank is down
+          effect charge {"cents":500} came to "r-1" at T1.5
+          attempt 2 failed at T2: the bank is down
+          wrote receipt: r-1
+          wrote paid: true
+        "#);
     }
 }

@@ -24,16 +24,17 @@ pub(crate) enum Watch {
 }
 
 impl Watch {
-    pub(crate) fn new(view: View, thread: &str) -> Self {
+    /// Returns a display of a run; `cost` is that of the thread so far, in millionths of a dollar.
+    pub(crate) fn new(view: View, thread: &str, cost: u64) -> Self {
         let head = format!("thread {}", clean(thread));
         match view {
             View::Quiet => Self::Quiet,
-            View::Lines => {
+            View::Lines { shows_all } => {
                 print(&format!("{head}\n"));
-                Self::Lines(Lines::default())
+                Self::Lines(Lines::new(shows_all, cost))
             }
             View::Tree { colours } => {
-                let tree = Tree::new(colours);
+                let tree = Tree::new(colours, cost);
                 print(&format!("{}\n", tree.dim(&head)));
                 Self::Tree(tree)
             }

@@ -6,6 +6,7 @@ use serde_json::Value;
 
 use super::agent::{count, dollars, time};
 use super::running::{EventView, RunningTask, Tasks};
+use super::work::Work;
 use crate::app::shapes::RunningShape;
 use crate::app::text::{clean, clean_lines, emitted, safe_json, workflow_event};
 use crate::checkpoint::time::parsed;
@@ -21,9 +22,17 @@ pub(crate) struct Lines {
     tasks: Tasks,
     /// For each task: the time of its last line, and whether it has acted since.
     last_lines: HashMap<String, (u64, bool)>,
+    work: Work,
+    /// Set to show the steps of the machinery too.
+    shows_all: bool,
 }
 
 impl Lines {
+    /// Returns a display, which shows the steps of the machinery with `--log`.
+    pub(crate) fn new(shows_all: bool, cost: u64) -> Self {
+        Self { shows_all, work: Work::after(cost), ..Self::default() }
+    }
+
     /// Returns the lines for an event.
     pub(crate) fn on_event(&mut self, event: &Value) -> String {
         let seen = EventView::of(event);
@@ -38,7 +47,7 @@ impl Lines {
             "custom" => self.custom_line(&seen),
             "answered" => {
                 let answer = event["answer"].to_string();
-                format!("superstep {}: {} is answered {}\n", seen.step, clean(&seen.node_path()), safe_json(&answer))
+                format!("{}: {} is answered {}\n", counter(&seen), clean(&seen.node_path()), safe_json(&answer))
             }
             "message" => self.agent_line(&seen),
             "missed" => format!("{} events were missed\n", event["count"]),
@@ -49,11 +58,11 @@ impl Lines {
     /// Returns the line for a node's output.
     fn custom_line(&mut self, seen: &EventView<'_>) -> String {
         if let Some(line) = workflow_event(&seen.event["value"], 2) {
-            return format!("superstep {}: {line}\n", seen.step);
+            return format!("{}: {line}\n", counter(seen));
         }
         let label = self.tasks.of(seen).label.as_ref().map(|label| format!(" ({})", clean(label)));
         let (path, text) = (seen.node_path(), emitted(&seen.event["value"], 2));
-        format!("superstep {}: {}{} says {text}\n", seen.step, clean(&path), label.unwrap_or_default())
+        format!("{}: {}{} says {text}\n", counter(seen), clean(&path), label.unwrap_or_default())
     }
 
     fn task_line(&mut self, seen: &EventView<'_>) -> String {
@@ -62,18 +71,20 @@ impl Lines {
         let took = task.as_ref().map(|task| format!(" {}", time(seen.at.saturating_sub(task.began))));
         let about = task.as_ref().map(about).unwrap_or_default();
         let how = match seen.kind {
+            "end" if seen.is_machinery() && !self.shows_all => return String::new(),
             "failed" => format!("failed: {}", clean_lines(seen.error().unwrap_or_default(), 2)),
             "asked" => "asks".into(),
             _ => "done".to_owned(),
         };
-        format!("superstep {}: {} {how}{}{about}\n", seen.step, clean(&seen.node_path()), took.unwrap_or_default())
+        format!("{}: {} {how}{}{about}\n", counter(seen), clean(&seen.node_path()), took.unwrap_or_default())
     }
 
     /// Formats an agent's action: the first one at once, then one per interval.
     fn agent_line(&mut self, seen: &EventView<'_>) -> String {
+        let work = self.work.on_message(&seen.event["value"]);
         let task = self.tasks.of(seen);
         if !task.agent.apply(&seen.event["value"]) {
-            return String::new();
+            return work.into_iter().map(|line| format!("{line}\n")).collect();
         }
         let last = self.last_lines.entry(seen.path.clone()).or_insert((seen.at, false));
         last.1 = true;
@@ -99,6 +110,11 @@ impl Lines {
         }
         lines
     }
+}
+
+/// Returns the superstep of an event; those of a subgraph are indented under the task that runs it.
+fn counter(seen: &EventView<'_>) -> String {
+    format!("{}superstep {}", "  ".repeat(seen.above.len()), seen.step)
 }
 
 /// Formats `[task 1, attempt 2] developer: edit src/lib.rs`.
@@ -196,6 +212,43 @@ mod tests {
         [task 1, attempt 2] developer: $ cargo test
         superstep 4: developer done 1m15s (task 1, attempt 2, 4 actions, 3.1k tokens, $0.0110)
         "#);
+    }
+
+    #[test]
+    fn a_run_names_its_tasks_its_commits_and_its_cost() {
+        let mut lines = Lines::new(false, 1_000);
+        let turn = |task: &str, position: u32, attempt: u32| json!({"turn": {"role": "developer", "task": task, "attempt": attempt, "title": "Print it", "position": position, "total": 2}});
+        let used = json!({"finished": {"status": "done", "usage": {"input": 900, "cost": 4_000}}});
+        let commit =
+            json!({"commit": {"id": "d0c8a708aaaaaaaa", "message": "feat: print it\n\nx", "output": "fmt: ok\ndone"}});
+        let messages = [turn("1", 1, 1), used.clone(), turn("1", 1, 1), used.clone(), commit, turn("2", 2, 1), used];
+        let text: String = messages.iter().map(|message| lines.on_event(&event("message", 0, message))).collect();
+        insta::assert_snapshot!(text, @r"
+        == task 1 (1 of 2), attempt 1: Print it
+        commit d0c8a708a feat: print it; $0.0090 so far
+          | fmt: ok
+          | done
+        == task 2 (2 of 2), attempt 1: Print it
+        ");
+    }
+
+    #[test]
+    fn steps_of_the_machinery_are_shown_with_the_log_alone_and_those_of_subgraphs_are_indented() {
+        let event = |kind: &str, node: &str, quiet: bool| {
+            let mut event = json!({"kind": kind, "step": 2, "node": node, "path": ["Outer:3-0", format!("{node}:1-0")],
+                                   "namespace": ["Outer:3-0"], "at": 0, "error": "no"});
+            event["machinery"] = quiet.into();
+            event
+        };
+        let shown = |shows_all: bool| {
+            let mut lines = Lines::new(shows_all, 0);
+            [event("end", "record", true), event("failed", "record", true), event("end", "work", false)]
+                .iter()
+                .map(|event| lines.on_event(event))
+                .collect::<String>()
+        };
+        assert_eq!(shown(false), "  superstep 2: Outer/record failed: no\n  superstep 2: Outer/work done\n");
+        assert!(shown(true).starts_with("  superstep 2: Outer/record done\n"), "{}", shown(true));
     }
 
     #[test]

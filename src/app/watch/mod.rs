@@ -4,6 +4,7 @@
 //! | file | what it knows |
 //! |---|---|
 //! | `agent` | the progress of an agent, from its messages |
+//! | `work` | the tasks, commits and cost that agents come to, from their messages |
 //! | `running` | the running tasks |
 //! | `lines`, `tree` | the two displays |
 //! | `view`, `display` | the choice of one; the chosen display |
@@ -14,6 +15,7 @@ pub(crate) mod lines;
 pub(crate) mod running;
 mod tree;
 mod view;
+mod work;
 
 pub(crate) use display::{BOARD, TICK, Watch};
 pub(crate) use view::View;

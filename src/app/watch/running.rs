@@ -42,6 +42,11 @@ impl<'a> EventView<'a> {
         self.above.iter().copied().chain([self.node]).collect::<Vec<_>>().join("/")
     }
 
+    /// Returns true if its node is a step of the machinery, which people need not see.
+    pub(crate) fn is_machinery(&self) -> bool {
+        self.event["machinery"] == true
+    }
+
     /// Returns the label of the task that it starts.
     fn label(&self) -> Option<&str> {
         self.event["label"].as_str()

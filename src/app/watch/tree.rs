@@ -7,6 +7,7 @@ use serde_json::Value;
 
 use super::agent::time;
 use super::running::{EventView, RunningTask, Tasks};
+use super::work::Work;
 use crate::app::text::{clean, columns_of, emitted, workflow_event};
 
 const SPINNER: [&str; 10] = ["⠋", "⠙", "⠹", "⠸", "⠼", "⠴", "⠦", "⠧", "⠇", "⠏"];
@@ -35,12 +36,24 @@ pub(crate) struct Tree {
     board: Vec<String>,
     /// Lines of the terminal.
     height: usize,
+    work: Work,
 }
 
 impl Tree {
-    pub(crate) fn new(colours: bool) -> Self {
+    pub(crate) fn new(colours: bool, cost: u64) -> Self {
         let (tasks, says, board) = (Tasks::default(), HashMap::new(), vec![]);
-        Self { colours, width: 80, tasks, says, last_step: None, drawn: 0, now: 0, board, height: usize::MAX }
+        Self {
+            colours,
+            width: 80,
+            tasks,
+            says,
+            last_step: None,
+            drawn: 0,
+            now: 0,
+            board,
+            height: usize::MAX,
+            work: Work::after(cost),
+        }
     }
 
     /// Sets the size of the terminal.
@@ -72,7 +85,8 @@ impl Tree {
             }
             "message" => {
                 self.tasks.of(&seen).agent.apply(&event["value"]);
-                String::new()
+                let lines = self.work.on_message(&event["value"]);
+                if lines.is_empty() { String::new() } else { self.show(&indented(&lines), false) }
             }
             _ => String::new(),
         }
@@ -80,6 +94,9 @@ impl Tree {
 
     fn ended(&mut self, seen: &EventView<'_>) -> String {
         let task = self.tasks.end(seen);
+        if seen.kind == "end" && seen.is_machinery() {
+            return self.show("", false);
+        }
         let text = self.says.remove(&seen.path).filter(|(_, stays)| *stays).map(|(line, _)| line);
         let (mark, colour, words) = match seen.kind {
             "failed" => {
@@ -184,6 +201,11 @@ impl Tree {
     }
 }
 
+/// Indents lines as those of tasks are.
+fn indented(lines: &[String]) -> String {
+    lines.iter().map(|line| format!("     {line}\n")).collect()
+}
+
 fn columns(text: &str) -> usize {
     text.chars().map(columns_of).sum()
 }
@@ -211,7 +233,7 @@ mod tests {
 
     /// Renders a developer at work on a terminal of so many columns.
     fn shown(width: usize) -> String {
-        let mut tree = Tree::new(false);
+        let mut tree = Tree::new(false, 0);
         tree.widen(width, 24);
         let event = |kind: &str, at: u64, value: Value| json!({"kind": kind, "step": 4, "node": "developer", "path": ["developer:7-2"], "at": at, "value": value});
         tree.on_event(&event("start", 1_000, Value::Null));

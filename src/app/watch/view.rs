@@ -8,7 +8,10 @@ pub(crate) enum View {
     /// None: a program reads the output.
     Quiet,
     /// A line for each task, as it ends, and for actions of agents.
-    Lines,
+    Lines {
+        /// Set if steps of the machinery are shown too.
+        shows_all: bool,
+    },
     /// A live tree.
     Tree { colours: bool },
 }
@@ -24,7 +27,7 @@ impl View {
         let dumb = std::env::var_os("TERM").is_some_and(|term| term == "dumb");
         match (json, stdout().is_terminal() && !dumb && !log) {
             (true, _) => Self::Quiet,
-            (false, false) => Self::Lines,
+            (false, false) => Self::Lines { shows_all: log },
             (false, true) => Self::Tree { colours: std::env::var_os("NO_COLOR").is_none_or(|set| set.is_empty()) },
         }
     }

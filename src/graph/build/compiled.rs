@@ -241,6 +241,12 @@ impl<S: State, N: NodeId, C> CompiledGraph<S, N, C> {
     pub fn signals(&self) -> impl Iterator<Item = &'static str> {
         self.core.table.signals().into_iter()
     }
+
+    /// Returns the shape of a signal's value, for people; none if no node receives it.
+    #[cfg(feature = "app")]
+    pub(crate) fn signal_shape(&self, signal: &str) -> Option<String> {
+        self.core.table.receives(signal).map(|receives| (receives.shape)())
+    }
 }
 
 impl Table {

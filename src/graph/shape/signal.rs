@@ -17,6 +17,9 @@ pub(crate) struct AwaitedShape {
     /// The time until which it waits.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub until: Option<String>,
+    /// The shape of its value, where a command line knows it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub takes: Option<String>,
 }
 
 impl From<&AwaitedSignal> for AwaitedShape {
@@ -25,6 +28,7 @@ impl From<&AwaitedSignal> for AwaitedShape {
             name: signal.name.clone(),
             node: node_path(&signal.namespace, &signal.node),
             until: signal.until.map(time),
+            takes: None,
         }
     }
 }

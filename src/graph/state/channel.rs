@@ -201,6 +201,12 @@ impl Channel {
         self.secret
     }
 
+    /// Returns true if a write replaces the value.
+    #[cfg(feature = "app")]
+    pub(crate) fn is_replaced(&self) -> bool {
+        SETS.contains(&self.rule)
+    }
+
     /// Returns the message of a user's type or reducer, hidden if the channel is secret.
     pub(crate) fn redact(&self, reason: String) -> String {
         if self.secret { "why is not told, as the channel is secret".into() } else { reason }

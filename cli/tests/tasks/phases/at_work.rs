@@ -114,6 +114,11 @@ fn a_status_shows_the_stored_progress_of_subtasks_even_after_a_kill() {
       running:
         [task 2] run_subtask: at work for TIME
         [task 2, attempt 2] run_subtask/developer: at work for TIME, last write face.txt
+
+    see what it does with
+      superstep watch t
+    end its run with
+      superstep cancel t
     ");
     child.end();
     let status = place.json(&["status", "t"]);
@@ -140,7 +145,9 @@ fn events_of_phases_are_printed_with_their_subtask() {
     ] {
         assert!(log.lines().any(|known| known == line), "{line}: {log}");
     }
-    assert!(log.contains("run_subtask/set_up done 0.") && log.contains("s (task 1)\n"), "{log}");
+    let is_check = |line: &&str| line.starts_with("  superstep ") && line.contains(": run_subtask/verify done 0.");
+    assert!(log.lines().any(|line| is_check(&line)), "counters of a subgraph are indented: {log}");
+    assert!(!log.contains("set_up"), "steps of the machinery are hidden: {log}");
     assert!(!log.contains("says {"), "{log}");
     let events = place.text(&["events", "t"]);
     assert!(events.contains("  subtask 2 started, attempt 1: Face\n"), "{events}");

@@ -26,6 +26,9 @@ fn timeless(line: String) -> String {
     if let Some((asks, _)) = line.split_once("` (").filter(|(asks, _)| asks.contains(" asks `")) {
         return format!("{asks}`");
     }
+    if let Some((look, range)) = line.split_once(" log --patch ") {
+        return format!("{look} log --patch COMMIT{}", range.get(9..).unwrap_or_default());
+    }
     let Some((who, rest)) = line.split_once("at work for ") else { return line };
     let rest = rest.split_once(',').map(|(_, rest)| format!(",{rest}"));
     format!("{who}at work for TIME{}", rest.unwrap_or_default())
@@ -133,6 +136,9 @@ fn a_halt_shows_the_tree_and_the_possible_answers() {
       developer: 115 tokens, $0.0030
       cost: $0.0030
       tokens: 115
+
+    nothing is left to run; read what it did with
+      superstep log t
     ");
 }
 
@@ -159,6 +165,12 @@ fn the_end_shows_the_tree_and_the_report() {
       final review: approved. fine
       note: phase 1, subtask 1, attempt 1: changed files that it does not declare: same.txt
       note: subtask 2 runs once more on the integrated work: its changes collide with those of subtasks before it: same.txt; it does not declare same.txt
+      made: 4 commits on the branch superstep/t
+      look at it: git -C PLACE/repo log --patch COMMIT..superstep/t
+      merge it: git -C PLACE/repo switch main && git -C PLACE/repo merge superstep/t
+
+    nothing is left to run; read what it did with
+      superstep log t
     ");
 }
 

@@ -1,0 +1,208 @@
+//! The next step of a thread, by its status: one text for all commands that print or refuse a thread. Pure.
+
+use superstep_base::shell::shell_word;
+
+use super::caller::Caller;
+use super::examples::example;
+use super::shapes::{NextStep, ThreadReport};
+use crate::graph::shape::signal::AwaitedShape;
+
+/// Returns the next steps of a thread. The questions of an interrupted one have commands of their own.
+pub(crate) fn next_steps(report: &ThreadReport) -> Vec<NextStep> {
+    if report.origin.is_untrusted() {
+        return vec![NextStep::new("to let it run, if you trust who made it and what it holds", "trust")];
+    }
+    match report.status.as_str() {
+        "pending" | "stopped" => vec![NextStep::new("go on with", "proceed")],
+        "failed" if report.refused && report.next == ["__start__"] => vec![NextStep::new(
+            "its input was not applied; run it again with another one, as shown by",
+            format!("run {} --help", shell_word(&report.graph)),
+        )],
+        "failed" if report.refused => {
+            vec![NextStep::new("once its cause is mended, begin the superstep anew with", "retry")]
+        }
+        "failed" => vec![NextStep::new("once its cause is mended, go on with", "proceed")],
+        "needs-migration" => vec![NextStep::new("once the graph fits it again, go on with", "proceed")],
+        "waiting" => vec![NextStep::new("once the time has come, go on with", "proceed")],
+        "awaiting-signal" => awaiting(&report.signals, report.until.is_some()),
+        "interrupted" => {
+            vec![NextStep::new("its questions, with the commands that answer them, are shown by", "status")]
+        }
+        "running" => vec![NextStep::new("see what it does with", "watch"), NextStep::new("end its run with", "cancel")],
+        _ => vec![NextStep::new("nothing is left to run; read what it did with", "log")],
+    }
+}
+
+fn awaiting(signals: &[AwaitedShape], is_timed: bool) -> Vec<NextStep> {
+    let send = |signal: &AwaitedShape| {
+        let value = signal.takes.as_deref().map(|takes| format!(" {}", shell_word(&example(takes))));
+        let (name, value) = (shell_word(&signal.name), value.unwrap_or_default());
+        NextStep::new(format!("send the signal `{}` with", signal.name), format!("signal {name}{value}"))
+    };
+    let mut steps: Vec<NextStep> = vec![];
+    for step in signals.iter().map(send) {
+        if !steps.contains(&step) {
+            steps.push(step);
+        }
+    }
+    let what = if is_timed { "once it or the time has come, go on with" } else { "once it has come, go on with" };
+    steps.push(NextStep::new(what, "proceed"));
+    steps
+}
+
+/// Returns the status of a thread as the end of a sentence: `it has failed: no paper`.
+pub(crate) fn standing(report: &ThreadReport) -> String {
+    let because = |what: &str| match &report.reason {
+        Some(reason) => format!("{what}: {reason}"),
+        None => what.to_owned(),
+    };
+    match (report.status.as_str(), &report.until) {
+        ("finished", _) => "it has finished".into(),
+        ("failed", _) => because("it has failed"),
+        ("needs-migration", _) => because("it needs migration"),
+        ("stopped", _) => "it is stopped at a breakpoint".into(),
+        ("waiting", Some(until)) => format!("it waits until {until}"),
+        ("awaiting-signal", Some(until)) => format!("it waits for a signal, until {until}"),
+        ("awaiting-signal", None) => "it waits for a signal".into(),
+        ("interrupted", _) => "it waits for an answer".into(),
+        ("running", _) => "it is running".into(),
+        ("pending", _) => "it is unfinished, and nothing runs it".into(),
+        (status, _) => format!("it is {status}"),
+    }
+}
+
+/// Returns the steps as lines, with each command on a line of its own.
+pub(crate) fn lines(steps: &[NextStep]) -> String {
+    steps.iter().map(|NextStep { text, command }| format!("{text}\n  {command}\n")).collect()
+}
+
+/// Returns a sentence, without its full stop, and the steps after it.
+pub(crate) fn after(note: &str, steps: &[NextStep]) -> String {
+    let next = lines(steps);
+    match (note, next.is_empty()) {
+        ("", _) => next,
+        (_, true) => format!("{note}\n"),
+        (_, false) => {
+            let (first, rest) = next.split_at(1); // a letter
+            format!("{note}. {}{rest}", first.to_uppercase())
+        }
+    }
+}
+
+/// Returns the steps as a sentence: ``once its cause is mended, go on with `tool proceed first` ``.
+pub(crate) fn sentence(steps: &[NextStep]) -> String {
+    let step = |NextStep { text, command }: &NextStep| format!("{text} `{command}`");
+    steps.iter().map(step).collect::<Vec<_>>().join("; ")
+}
+
+/// Completes the commands.
+pub(crate) fn in_full(steps: Vec<NextStep>, caller: &Caller, thread: &str) -> Vec<NextStep> {
+    let full = |step: NextStep| {
+        let of_graph = step.command.starts_with("run ");
+        let command =
+            if of_graph { caller.command(&step.command) } else { caller.thread_command(&step.command, thread) };
+        NextStep { command, ..step }
+    };
+    steps.into_iter().map(full).collect()
+}
+
+/// Replaces functions of the library in a help text by placeholders of commands.
+pub(crate) fn in_commands(help: &str) -> String {
+    const COMMANDS: [(&str, &str); 6] = [
+        ("`thread.proceed()`", "`{proceed}`"),
+        ("`thread.retry()`", "`{retry}`"),
+        ("`proceed()`", "`{proceed}`"),
+        ("`retry()`", "`{retry}`"),
+        ("`thread.discard_signal(id)`", "`{signal --discard ID}`"),
+        ("`update_state_as`", "`{update --as-node NODE --values JSON}`"),
+    ];
+    COMMANDS.iter().fold(help.to_owned(), |help, (function, command)| help.replace(function, command))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    /// A thread named `t`, with the fields that matter.
+    fn report(fields: Value) -> ThreadReport {
+        let mut report = json!({
+            "thread": "t", "graph": "g", "status": "finished", "next": [], "questions": [], "step": 1, "state": {},
+            "checkpoint": 3, "foreign": false,
+        });
+        for (name, value) in fields.as_object().unwrap() {
+            report[name] = value.clone();
+        }
+        serde_json::from_value(report).unwrap()
+    }
+
+    fn caller() -> Caller {
+        Caller { bin: "tool".into(), store: None }
+    }
+
+    const SIGNAL: &str = "call";
+
+    #[rstest::rstest]
+    #[case(json!({"status": "finished"}), "nothing is left to run; read what it did with `tool log t`")]
+    #[case(json!({"status": "pending"}), "go on with `tool proceed t`")]
+    #[case(json!({"status": "stopped"}), "go on with `tool proceed t`")]
+    #[case(json!({"status": "failed"}), "once its cause is mended, go on with `tool proceed t`")]
+    #[case(
+        json!({"status": "failed", "refused": true}),
+        "once its cause is mended, begin the superstep anew with `tool retry t`"
+    )]
+    #[case(
+        json!({"status": "failed", "refused": true, "next": ["__start__"]}),
+        "its input was not applied; run it again with another one, as shown by `tool run g --help`"
+    )]
+    #[case(json!({"status": "needs-migration"}), "once the graph fits it again, go on with `tool proceed t`")]
+    #[case(json!({"status": "waiting", "until": "T"}), "once the time has come, go on with `tool proceed t`")]
+    #[case(
+        json!({"status": "awaiting-signal", "signals": [{"name": SIGNAL, "node": "A", "takes": "{\"by\": text}"}]}),
+        "send the signal `call` with `tool signal t call '{\"by\": \"...\"}'`; once it has come, go on with `tool proceed t`"
+    )]
+    #[case(
+        json!({"status": "awaiting-signal", "until": "T", "signals": [
+            {"name": SIGNAL, "node": "A"}, {"name": SIGNAL, "node": "B"}, {"name": "stop it", "node": "B"},
+        ]}),
+        "send the signal `call` with `tool signal t call`; send the signal `stop it` with `tool signal t 'stop it'`; \
+         once it or the time has come, go on with `tool proceed t`"
+    )]
+    #[case(
+        json!({"status": "interrupted"}),
+        "its questions, with the commands that answer them, are shown by `tool status t`"
+    )]
+    #[case(json!({"status": "running"}), "see what it does with `tool watch t`; end its run with `tool cancel t`")]
+    #[case(
+        json!({"status": "failed", "foreign": true, "trusted": false}),
+        "to let it run, if you trust who made it and what it holds `tool trust t`"
+    )]
+    fn each_status_has_one_advice(#[case] fields: Value, #[case] says: &str) {
+        let report = report(fields);
+        assert_eq!(sentence(&in_full(next_steps(&report), &caller(), "t")), says);
+    }
+
+    #[rstest::rstest]
+    #[case(json!({"status": "finished"}), "it has finished")]
+    #[case(json!({"status": "failed", "reason": "no paper"}), "it has failed: no paper")]
+    #[case(json!({"status": "needs-migration", "reason": "no node"}), "it needs migration: no node")]
+    #[case(json!({"status": "pending"}), "it is unfinished, and nothing runs it")]
+    #[case(json!({"status": "stopped"}), "it is stopped at a breakpoint")]
+    #[case(json!({"status": "waiting", "until": "T"}), "it waits until T")]
+    #[case(json!({"status": "awaiting-signal", "until": "T"}), "it waits for a signal, until T")]
+    #[case(json!({"status": "awaiting-signal"}), "it waits for a signal")]
+    #[case(json!({"status": "damaged"}), "it is damaged")]
+    fn a_status_ends_a_sentence(#[case] fields: Value, #[case] says: &str) {
+        assert_eq!(standing(&report(fields)), says);
+    }
+
+    #[test]
+    fn functions_of_the_library_are_commands_here() {
+        let help = "begin anew with `thread.retry()`, or move it on by hand with `update_state_as`; then `proceed()`";
+        assert_eq!(
+            in_commands(help),
+            "begin anew with `{retry}`, or move it on by hand with `{update --as-node NODE --values JSON}`; then `{proceed}`"
+        );
+    }
+}
