@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Holds what the compiler says to users who name an item whose feature is off: for each file in `expected`, a program that must
 # not compile, and each line of the file must be part of what is printed. Where it is not, all that was printed follows.
+# Then: no feature that superstep turns on changes the clients of a user's program, which `clients` is an example of.
 set -uo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")"
 
@@ -17,4 +18,15 @@ for file in expected/*.txt; do
         failed=1
     done <"$file"
 done
+
+if ! said="$(cargo run --quiet --locked --package superstep-own-clients 2>&1)"; then
+    printf 'clients: a program with clients of its own fails beside superstep:\n%s\n' "$said"
+    failed=1
+fi
+# rustls takes the cryptography of its one feature as the default of the whole program, and refuses to choose between two.
+tree="$(cargo tree --locked --package superstep --all-features --edges normal --prefix none --format '{p} {f}')"
+if grep --extended-regexp '^(rustls|hyper-rustls|tokio-rustls|quinn|reqwest) .*(ring|aws)' <<<"$tree" || grep '^reqwest ' <<<"$tree"; then
+    echo "clients: superstep chooses the TLS of the user's program (above)"
+    failed=1
+fi
 exit "$failed"

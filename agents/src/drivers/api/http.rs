@@ -1,14 +1,11 @@
 //! HTTP requests and streamed responses. Knows the protocol and its limits; must not know turns, tools or files.
 
-use std::sync::Arc;
 use std::time::Duration;
 
-use reqwest::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderValue, LOCATION};
-use reqwest::redirect::{Attempt, Policy};
-use reqwest::{Client, Response, StatusCode, Url};
-use rustls::{ClientConfig, RootCertStore};
-use rustls_platform_verifier::BuilderVerifierExt;
+use hyper::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderValue, LOCATION};
+use url::Url;
 
+use super::client::{Client, Response, causes};
 use super::config::ApiConfig;
 use super::key::{ApiKey, KeyFilter};
 use super::refusal::Server;
@@ -23,16 +20,14 @@ use crate::drivers::{DriverError, ErrorClass};
 const MAX_RESPONSE: usize = 64 * 1024 * 1024;
 /// Maximum size of the body of an error response that is read.
 const MAX_ERROR_BODY: usize = 64 * 1024;
-const CONNECT: Duration = Duration::from_secs(30);
 const HEAD: usize = 200;
 /// Data that ends an event stream.
 const DONE: &str = "[DONE]";
 
-/// Client of one server.
+/// Model behind one server.
 #[derive(Clone, Debug)]
 pub(super) struct Http {
     client: Client,
-    url: Url,
     pub(super) server: Server,
 }
 
@@ -52,8 +47,8 @@ impl Http {
             headers.insert(AUTHORIZATION, header(key, &config.key_env)?);
         }
         let client =
-            client(&url, headers).map_err(|why| fatal(format!("{} cannot be asked: {why}", server.address)))?;
-        Ok(Self { client, url, server })
+            Client::new(&url, headers).map_err(|why| fatal(format!("{} cannot be asked: {why}", server.address)))?;
+        Ok(Self { client, server })
     }
 
     /// Sends a request and streams the parts of the response into `transcript`. The connection is dropped with the
@@ -64,8 +59,8 @@ impl Http {
         idle: Duration,
         transcript: &mut Transcript,
     ) -> Result<Reply, DriverError> {
-        let sent = self.client.post(self.url.clone()).body(body).send();
-        let response = self.within(idle, sent).await?.map_err(|error| self.server.unreachable(error))?;
+        let sent = self.within(idle, self.client.post(body)).await?;
+        let response = sent.map_err(|error| self.server.unreachable(&causes(&*error)))?;
         let mut answer = ResponseReader::new(self, self.accepted(response, idle).await?, idle);
         while let Some(piece) = answer.next().await? {
             transcript.push(piece).await;
@@ -177,7 +172,7 @@ impl<'a> ResponseReader<'a> {
         match read {
             Ok(Some(bytes)) => self.piece(&bytes),
             Ok(None) => self.end(None),
-            Err(error) => self.end(Some(error)),
+            Err(error) => self.end(Some(causes(&*error))),
         }
     }
 
@@ -207,14 +202,14 @@ impl<'a> ResponseReader<'a> {
 
     /// Ends the response after the connection was closed or broke. A response with a finish reason is complete without
     /// the rest.
-    fn end(&mut self, error: Option<reqwest::Error>) -> Result<(), DriverError> {
+    fn end(&mut self, error: Option<String>) -> Result<(), DriverError> {
         self.is_over = true;
         if self.reply.finish.is_some() {
             return Ok(());
         }
         if let Some(error) = error {
             let cut = self.http.server.cut();
-            let why = self.http.server.unreachable(error).message;
+            let why = self.http.server.unreachable(&error).message;
             return Err(DriverError { message: format!("{}: {why}", cut.message), ..cut });
         }
         if self.shape == Some(ResponseKind::Json) {
@@ -291,41 +286,6 @@ fn header(key: &ApiKey, variable: &str) -> Result<HeaderValue, DriverError> {
         DriverError::new(ErrorClass::Auth, format!("the key in {variable} has letters that no key has"))
             .help("look for line ends and quotes in it")
     })
-}
-
-pub(super) fn client(url: &Url, headers: HeaderMap) -> Result<Client, String> {
-    let builder = Client::builder()
-        .tls_backend_preconfigured(tls(url).map_err(|error| error.to_string())?)
-        .redirect(Policy::custom(same_origin))
-        .connect_timeout(CONNECT)
-        .user_agent(concat!("superstep/", env!("CARGO_PKG_VERSION")))
-        .default_headers(headers);
-    // Servers on this machine are not behind a proxy.
-    let builder = if is_local(url) { builder.no_proxy() } else { builder };
-    builder.build().map_err(|error| error.without_url().to_string())
-}
-
-/// Returns a TLS configuration on ring with the system's root certificates, which are only loaded for https.
-fn tls(url: &Url) -> Result<ClientConfig, rustls::Error> {
-    let provider = Arc::new(rustls::crypto::ring::default_provider());
-    let builder = ClientConfig::builder_with_provider(provider).with_safe_default_protocol_versions()?;
-    match url.scheme() {
-        "https" => Ok(builder.with_platform_verifier()?.with_no_client_auth()),
-        _ => Ok(builder.with_root_certificates(RootCertStore::empty()).with_no_client_auth()),
-    }
-}
-
-/// Redirect policy: follows only redirects that repeat the request at the same origin.
-fn same_origin(attempt: Attempt<'_>) -> reqwest::redirect::Action {
-    let repeats = [StatusCode::TEMPORARY_REDIRECT, StatusCode::PERMANENT_REDIRECT].contains(&attempt.status());
-    let is_home = attempt.previous().first().is_some_and(|from| from.origin() == attempt.url().origin());
-    let follows = repeats && is_home && attempt.previous().len() <= 3;
-    if follows { attempt.follow() } else { attempt.stop() }
-}
-
-fn is_local(url: &Url) -> bool {
-    let host = url.host_str().unwrap_or_default().trim_matches(['[', ']']);
-    host == "localhost" || host.parse::<std::net::IpAddr>().is_ok_and(|address| address.is_loopback())
 }
 
 fn fatal(message: String) -> DriverError {

@@ -24,8 +24,8 @@ impl ApiKey {
     }
 
     /// Returns the value of the authorization header; `None` if the key contains characters that a header cannot hold.
-    pub(super) fn header(&self) -> Option<reqwest::header::HeaderValue> {
-        let mut value = reqwest::header::HeaderValue::from_str(&format!("Bearer {}", self.0)).ok()?;
+    pub(super) fn header(&self) -> Option<hyper::header::HeaderValue> {
+        let mut value = hyper::header::HeaderValue::from_str(&format!("Bearer {}", self.0)).ok()?;
         value.set_sensitive(true);
         Some(value)
     }

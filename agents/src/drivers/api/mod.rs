@@ -6,7 +6,9 @@
 //! a note about it).
 
 mod blocking;
+mod client;
 mod config;
+mod connect;
 mod driver;
 mod http;
 mod key;
@@ -15,6 +17,7 @@ mod refusal;
 mod reply;
 mod sse;
 mod surrogate;
+mod tls;
 mod transcript;
 mod turn;
 mod usage;

@@ -2,8 +2,8 @@
 
 use std::time::{Duration, SystemTime};
 
-use reqwest::StatusCode;
-use reqwest::header::{HeaderMap, HeaderName, RETRY_AFTER};
+use hyper::StatusCode;
+use hyper::header::{HeaderMap, HeaderName, RETRY_AFTER};
 use serde_json::Value;
 
 use super::key::KeyFilter;
@@ -61,16 +61,9 @@ impl Server {
     }
 
     /// Returns the error of a failed connection.
-    pub(super) fn unreachable(&self, error: reqwest::Error) -> DriverError {
-        let error = error.without_url();
-        let mut message = format!("{} cannot be reached: {error}", self.address);
-        let mut cause = std::error::Error::source(&error);
-        while let Some(source) = cause {
-            message.push_str(&format!(": {source}"));
-            cause = source.source();
-        }
-        let class = if error.is_builder() { ErrorClass::Fatal } else { ErrorClass::Transient };
-        DriverError::new(class, bounded(&self.key_filter.text(&message)))
+    pub(super) fn unreachable(&self, why: &str) -> DriverError {
+        let message = format!("{} cannot be reached: {why}", self.address);
+        DriverError::new(ErrorClass::Transient, bounded(&self.key_filter.text(&message)))
     }
 
     /// Returns the error of an interrupted response.

@@ -1,0 +1,10 @@
+//! TLS with ring and the system's root certificates. No crate feature chooses its cryptography: features of `rustls` and
+//! `reqwest` are shared with the user's program, and one that is turned on here would change or break the clients there.
+
+mod aead;
+mod provider;
+mod suites;
+#[cfg(test)]
+mod testing;
+
+pub(super) use provider::config;
