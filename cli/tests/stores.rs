@@ -89,10 +89,28 @@ fn the_wrong_kind_is_an_error_that_names_the_right_one() {
     place.call(10, "run essay --topic tides --thread first --store other");
     let error = place.call(1, "threads --store fjall:other");
     assert!(error.contains("name it by its path alone: `--store PATH`"), "{error}");
-    let error = place.call(2, "threads --read-only --store fjall:runs");
-    assert!(error.contains("a fjall store cannot be opened read-only"), "{error}");
     let error = place.call(1, "threads --store fjall:none");
     assert!(error.contains("there is no store at none"), "{error}");
+}
+
+#[rstest]
+#[case::sled("runs")]
+#[case::fjall("fjall:runs")]
+fn a_store_that_is_only_read_is_shown_or_its_holder_named(#[case] store: &str) {
+    let place = Place::with_essay(store);
+    let plain = place.json(&format!("history first --store {store}"));
+    assert_eq!(place.json(&format!("history first --read-only --store {store}")), plain);
+    assert!(
+        place.call(1, &format!("approve first --read-only --store {store}")).contains("it was opened to be read only")
+    );
+    let path = place.path("runs");
+    let holder: Box<dyn Checkpointer> = match store {
+        "runs" => Box::new(SledCheckpointer::open(path).unwrap()),
+        _ => Box::new(FjallCheckpointer::open(path).unwrap()),
+    };
+    let error = place.call(1, &format!("threads --read-only --store {store}"));
+    assert!(error.contains(&format!("is open already (pid {}, ", std::process::id())), "{error}");
+    drop(holder);
 }
 
 #[test]

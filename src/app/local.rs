@@ -44,17 +44,9 @@ pub(crate) enum Access {
 
 fn open_for_reading(store: &StoreLocation) -> Result<Arc<dyn Checkpointer>, CheckpointError> {
     match store.open() {
-        Err(error) if error.is_unwritable() => store.open_read_only().and_then(Result::ok).ok_or(error),
+        Err(error) if error.is_unwritable() => store.open_read_only().map_err(|_| error),
         opened => opened,
     }
-}
-
-fn not_read_only(store: &StoreLocation) -> Failure {
-    let kind = store.kind;
-    Failure::usage(format!(
-        "a {kind} store cannot be opened read-only: {kind} repairs the end of its journal when it opens it"
-    ))
-    .help("leave out `--read-only`, or look at a copy of the store's directory")
 }
 
 impl Local {
@@ -64,7 +56,7 @@ impl Local {
         match access {
             Access::Write => Self::create(graphs, store),
             Access::Remove => Self::opening(graphs, store.open_to_remove()),
-            Access::ReadOnly => Self::opening(graphs, store.open_read_only().ok_or_else(|| not_read_only(store))?),
+            Access::ReadOnly => Self::opening(graphs, store.open_read_only()),
             Access::Look => Self::opening(graphs, open_for_reading(store)),
         }
     }

@@ -70,11 +70,14 @@ impl StoreLocation {
         }
     }
 
-    /// Opens the store read-only; `None` if its kind cannot be.
-    pub(crate) fn open_read_only(&self) -> Option<OpenResult> {
+    /// Opens the store read-only.
+    pub(crate) fn open_read_only(&self) -> OpenResult {
         match self.kind {
-            StoreKind::Sled => Some(shared(SledCheckpointer::open_read_only(&self.path))),
-            StoreKind::Fjall => None,
+            StoreKind::Sled => shared(SledCheckpointer::open_read_only(&self.path)),
+            #[cfg(feature = "fjall")]
+            StoreKind::Fjall => shared(FjallCheckpointer::open_read_only(&self.path)),
+            #[cfg(not(feature = "fjall"))]
+            StoreKind::Fjall => Err(without_fjall(&self.path)),
         }
     }
 

@@ -149,6 +149,60 @@ async fn a_missing_file_is_named_and_nothing_is_created(#[case] name: &str, #[ca
     assert!(contents(&path).iter().map(|(name, _)| name).eq(before.iter().map(|(name, _)| name)));
 }
 
+/// Closes a store whose rows are all in tables.
+async fn compacted(path: &Path) {
+    filled(path).await;
+    FjallCheckpointer::compact(path).unwrap();
+}
+
+#[tokio::test]
+async fn a_missing_table_is_named_and_nothing_is_changed() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("store");
+    compacted(&path).await;
+    let tables = fs::read_dir(path.join("keyspaces/1/tables")).unwrap();
+    let current = fs::read(path.join("keyspaces/1/current")).unwrap();
+    let list = format!("keyspaces/1/v{}", u64::from_le_bytes(*current.first_chunk().unwrap()));
+    let files: Vec<PathBuf> = tables.map(|entry| entry.unwrap().path()).chain([path.join(list)]).collect();
+    assert!(files.len() > 1, "{files:?}");
+    for file in files {
+        let bytes = fs::read(&file).unwrap();
+        fs::remove_file(&file).unwrap();
+        let before = contents(&path);
+        let error = refused(&path).to_string();
+        let name = file.strip_prefix(&path).unwrap().display();
+        assert!(error.contains(&format!("is damaged: its file `{name}` is missing")), "{error}");
+        let changed = contents(&path).into_iter().zip(before).filter(|(now, before)| now != before);
+        assert!(changed.map(|((name, _), _)| name).all(|name| name.ends_with("holder")));
+        fs::write(&file, bytes).unwrap();
+    }
+    assert_eq!(everything(&FjallCheckpointer::open(&path).unwrap(), "t").await.1, 6);
+}
+
+#[rstest]
+#[case::nothing_in_tables(false)]
+#[case::older_commits_in_tables(true)]
+#[tokio::test]
+async fn a_journal_of_zeros_is_reported_and_not_changed(#[case] has_tables: bool) {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("store");
+    filled(&path).await;
+    if has_tables {
+        FjallCheckpointer::compact(&path).unwrap();
+        let store = FjallCheckpointer::open(&path).unwrap();
+        fill(&store, "t", 3..5).await;
+        store.close().await.unwrap();
+    }
+    let length = fs::metadata(path.join("0.jnl")).unwrap().len();
+    fs::write(path.join("0.jnl"), vec![0; length as usize]).unwrap();
+    let before = contents(&path);
+    let error = refused(&path).to_string();
+    assert!(error.contains("its log ends before the newest acknowledged commit"), "{error}");
+    assert!(FjallCheckpointer::open_read_only(&path).is_err());
+    let changed = contents(&path).into_iter().zip(before).filter(|(now, before)| now != before);
+    assert!(changed.map(|((name, _), _)| name).all(|name| name.ends_with("holder")));
+}
+
 #[tokio::test]
 async fn a_store_that_lost_its_small_files_is_not_taken_for_a_new_one() {
     let directory = tempfile::tempdir().unwrap();

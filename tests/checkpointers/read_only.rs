@@ -5,11 +5,11 @@ use std::path::{Path, PathBuf};
 
 use rstest::rstest;
 use superstep::checkpoint::{
-    CheckpointError, CheckpointId, Checkpointer, Claim, Commit, Head, Key, Order, Record, Retention, RowId,
-    SledCheckpointer, SledOptions, ThreadId, gc,
+    CheckpointError, CheckpointId, Checkpointer, Claim, Commit, FjallCheckpointer, FjallOptions, Head, Key, Order,
+    Record, Retention, RowId, SledCheckpointer, SledOptions, ThreadId, encode_record, gc,
 };
 
-use crate::filled::fill;
+use crate::filled::{fill, record};
 
 const FIRST: Key = Key::About;
 const LAST: Key = Key::Event { checkpoint: CheckpointId(u64::MAX), number: u64::MAX };
@@ -19,7 +19,7 @@ fn row(number: u64) -> Key {
 }
 
 /// Puts and deletes rows of all sizes at random, in commits of random size.
-async fn churn(store: &SledCheckpointer, thread: &str, seed: u64, commits: u64) {
+async fn churn(store: &dyn Checkpointer, thread: &str, seed: u64, commits: u64) {
     let mut random = seed;
     let mut next = |below: u64| {
         random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
@@ -43,7 +43,7 @@ async fn churn(store: &SledCheckpointer, thread: &str, seed: u64, commits: u64) 
 
 type Seen = Vec<(ThreadId, Option<Head>, Vec<Record>)>;
 
-async fn everything(store: &SledCheckpointer) -> Seen {
+async fn everything(store: &dyn Checkpointer) -> Seen {
     let mut seen = vec![];
     for thread in store.threads(None, 999).await.unwrap() {
         let all = store.scan(&thread, FIRST..=LAST, Order::Ascending, usize::MAX).await.unwrap();
@@ -58,7 +58,7 @@ async fn everything(store: &SledCheckpointer) -> Seen {
     seen
 }
 
-async fn delete(store: &SledCheckpointer, thread: &str) {
+async fn delete(store: &dyn Checkpointer, thread: &str) {
     let lease = store.claim(&thread.into(), Claim::IfFree).await.unwrap();
     store.delete_thread(&lease).await.unwrap();
 }
@@ -75,8 +75,10 @@ fn copy(from: &Path, to: &Path) {
 }
 
 fn files(store: &Path) -> Vec<(PathBuf, Vec<u8>)> {
-    let paths = fs::read_dir(store).unwrap().map(|entry| entry.unwrap().path());
-    let mut found: Vec<_> = paths.map(|path| (path.clone(), fs::read(path).unwrap_or_default())).collect();
+    let mut found = vec![];
+    for path in fs::read_dir(store).unwrap().map(|entry| entry.unwrap().path()) {
+        found.extend(if path.is_dir() { files(&path) } else { vec![(path.clone(), fs::read(&path).unwrap())] });
+    }
     found.sort();
     found
 }
@@ -110,6 +112,45 @@ async fn a_store_that_is_only_read_shows_the_same_records(#[values(1, 2, 3)] see
     SledCheckpointer::compact(&path).unwrap();
     let seen = everything(&SledCheckpointer::open(&path).unwrap()).await;
     assert!(everything(&SledCheckpointer::open_read_only(&path).unwrap()).await == seen);
+}
+
+#[tokio::test]
+async fn a_fjall_store_that_is_only_read_shows_the_same_records() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("store");
+    for round in 0..3 {
+        let store = FjallCheckpointer::open(&path).unwrap();
+        churn(&store, "t", 70 + round, 60).await;
+        fill(&store, &format!("large {round}"), 0..40).await;
+        if round > 0 {
+            delete(&store, &format!("large {}", round - 1)).await;
+        }
+        let seen = everything(&store).await;
+        let killed = directory.path().join(format!("killed {round}"));
+        copy(&path, &killed);
+        let error = FjallCheckpointer::open_read_only(&path).unwrap_err();
+        assert!(error.to_string().contains("is open already (by this process"), "{error}");
+        store.close().await.unwrap();
+        for path in [&killed, &path] {
+            let before = files(path);
+            let stores =
+                [FjallCheckpointer::open_read_only(path).unwrap(), FjallCheckpointer::open_read_only(path).unwrap()];
+            for store in &stores {
+                assert!(everything(store).await == seen, "round {round}");
+            }
+            let error = stores[0].claim(&"t".into(), Claim::IfFree).await.unwrap_err();
+            assert!(matches!(error, CheckpointError::NotWritable { .. }), "{error}");
+            assert!(FjallCheckpointer::open(path).unwrap_err().to_string().contains("a process that only reads it"));
+            drop(stores);
+            assert!(files(path) == before);
+        }
+        if round == 1 {
+            FjallCheckpointer::compact(&path).unwrap();
+            assert!(everything(&FjallCheckpointer::open_read_only(&path).unwrap()).await == seen);
+        }
+    }
+    assert!(FjallCheckpointer::open_read_only(directory.path().join("missing")).is_err());
+    assert!(!directory.path().join("missing").exists());
 }
 
 #[tokio::test]
@@ -208,13 +249,61 @@ async fn a_store_on_a_full_disk_can_be_read_and_compacted() {
     fill(&store, "t", 120..130).await;
 }
 
+/// Needs root to mount a file system of its own; does nothing if `mount` fails.
+#[tokio::test]
+async fn a_fjall_store_on_a_full_disk_can_be_read_swept_and_compacted() {
+    let directory = tempfile::tempdir().unwrap();
+    let Some(_mounted) = Mount::sized(directory.path(), 192) else { return };
+    let path = directory.path().join("store");
+    let store = FjallCheckpointer::open(&path).unwrap();
+    let lease = store.claim(&"t".into(), Claim::IfFree).await.unwrap();
+    let mut last = None;
+    let error = loop {
+        let number = last.map_or(0, |CheckpointId(last)| last + 1);
+        let head = Head { checkpoint: Some(CheckpointId(number)), next: number + 1, birth: 5 };
+        let puts = vec![
+            (Key::Checkpoint(CheckpointId(number)), encode_record(&record(number)).unwrap()),
+            (row(number), vec![number as u8; 1 << 20]),
+        ];
+        let commit = Commit { thread: "t".into(), epoch: lease.epoch(), expected: last, head, puts, deletes: vec![] };
+        match store.commit(commit).await {
+            Ok(()) => last = head.checkpoint,
+            Err(error) => break error,
+        }
+    };
+    drop(lease);
+    let words = error.to_string();
+    assert!(words.contains("no space is left on the disk") && !words.contains("Os {"), "{words}");
+    let _ = store.close().await;
+    let _ = fs::write(directory.path().join("filler"), vec![1; 192 << 20]); // only the reserve is left
+    let before = files(&path);
+    let store = FjallCheckpointer::open_read_only(&path).unwrap();
+    assert_eq!(store.head(&"t".into()).await.unwrap().unwrap().checkpoint, last);
+    drop(store);
+    assert!(files(&path) == before);
+    let options = FjallOptions { spend_reserve: true, ..FjallOptions::default() };
+    let store = FjallCheckpointer::open_with(&path, options).unwrap();
+    let swept = gc(&store, &"t".into(), &Retention::new().keep_last(2)).await.unwrap();
+    assert_eq!((swept.checkpoints as u64, swept.kept), (last.unwrap().0 - 1, 2));
+    store.close().await.unwrap();
+    let compacted = FjallCheckpointer::compact(&path).unwrap();
+    assert!(compacted.after * 2 < compacted.before, "{compacted}");
+    let store = FjallCheckpointer::open(&path).unwrap();
+    assert_eq!(store.head(&"t".into()).await.unwrap().unwrap().checkpoint, last);
+    fill(&store, "u", 0..30).await;
+}
+
 /// A mounted file system, unmounted on drop.
 struct Mount(PathBuf);
 
 impl Mount {
     fn at(path: &Path) -> Option<Self> {
+        Self::sized(path, 64)
+    }
+
+    fn sized(path: &Path, megabytes: u32) -> Option<Self> {
         let mut command = std::process::Command::new("mount");
-        command.args(["-t", "tmpfs", "-o", "size=64m", "tmpfs"]).arg(path);
+        command.args(["-t", "tmpfs", "-o", &format!("size={megabytes}m"), "tmpfs"]).arg(path);
         let done = command.stderr(std::process::Stdio::null()).status();
         done.is_ok_and(|status| status.success()).then(|| Self(path.into()))
     }

@@ -15,6 +15,9 @@ use crate::app::service::{EventSink, ThreadRequest, ThreadService};
 const PATIENCE: Duration = Duration::from_secs(1);
 /// The time that a reading command waits for others of its kind, which serve no requests.
 const QUEUE: Duration = Duration::from_secs(5);
+/// The time that a command which must not write waits for a command that writes while it opens the store. Whoever holds it
+/// longer is named at once.
+const GLANCE: Duration = Duration::from_millis(200);
 const PAUSE: Duration = Duration::from_millis(10);
 
 const NEEDED: &str = "this command needs the store for itself: wait for that process, end it, or name another store with \
@@ -63,6 +66,11 @@ impl Session {
         self.control.close().await;
     }
 
+    /// Returns the time to wait for another process, if it does not answer.
+    fn patience(&self, usual: Duration) -> Duration {
+        if self.read_only { GLANCE } else { usual }
+    }
+
     fn open_store(&self, help: &str, open: impl Fn() -> Result<OpenedStore, Failure>) -> Result<Local, Failure> {
         let began = Instant::now();
         loop {
@@ -73,7 +81,7 @@ impl Session {
                     }
                     return Ok(local);
                 }
-                OpenedStore::Locked(failure) if began.elapsed() >= PATIENCE => {
+                OpenedStore::Locked(failure) if began.elapsed() >= self.patience(PATIENCE) => {
                     return Err(failure.help(help));
                 }
                 OpenedStore::Locked(_) => std::thread::sleep(PAUSE), // nothing else runs here yet
@@ -90,7 +98,7 @@ impl Session {
             };
             match reach(&self.store.path).await {
                 Ok(Reached::ThreadService(service)) => return Ok(Box::new(service)),
-                Ok(Reached::Nobody) if began.elapsed() < QUEUE => sleep(PAUSE).await,
+                Ok(Reached::Nobody) if began.elapsed() < self.patience(QUEUE) => sleep(PAUSE).await,
                 Ok(Reached::Nobody) => {
                     return Err(locked.help(SILENT));
                 }

@@ -43,7 +43,6 @@ impl Lock {
     ///
     /// # Errors
     /// [`CheckpointError::Locked`] if a writer has locked it.
-    #[cfg(feature = "sled")]
     pub(in crate::checkpoint) fn share(store: &Path) -> Result<Option<Self>, CheckpointError> {
         let path = store.join(NAME);
         let file = match files::read(&path) {

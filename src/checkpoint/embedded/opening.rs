@@ -4,16 +4,18 @@
 use std::fs::{self, File};
 use std::io::{self, Read, Write};
 use std::path::Path;
+use std::sync::Arc;
 
 use super::commit_marker::{CommitMarker, MarkerFile};
 use super::delete;
 use super::directory::{keep_private, restrict, sync_directories, writable};
-use super::engine::Engine;
-use super::epoch::{EPOCH_SHIFT, raise_epoch};
+use super::engine::{Engine, Source, Tree};
+use super::epoch::{EPOCH_SHIFT, raise_epoch, read_store};
 use super::files::{self, Access, broken, io_at};
 use super::kind::StoreKind;
 use super::lock::Lock;
 use super::rows::STORE;
+use super::view::View;
 use crate::checkpoint::CheckpointError;
 
 type Result<T> = std::result::Result<T, CheckpointError>;
@@ -42,6 +44,33 @@ pub(in crate::checkpoint) struct LockedStore<'a> {
     /// Newest acknowledged commit, if it is known.
     pub(in crate::checkpoint) marker: Option<CommitMarker>,
     pub(in crate::checkpoint) marker_file: MarkerFile,
+}
+
+/// A store that was opened read-only.
+#[derive(Debug)]
+pub(in crate::checkpoint) struct ReadOnlyStore<S: Source> {
+    pub(in crate::checkpoint) view: View<S>,
+    /// `None` if no process has ever locked the store.
+    pub(in crate::checkpoint) lock: Option<Lock>,
+}
+
+impl<S: Source> ReadOnlyStore<S> {
+    /// Checks what is read, and hides threads whose deletion was interrupted.
+    pub(in crate::checkpoint) fn of(
+        path: &Path,
+        source: S,
+        marker: Option<&CommitMarker>,
+        lock: Option<Lock>,
+    ) -> Result<Self> {
+        let tree = source.snapshot();
+        marker.map_or(Ok(()), |marker| marker.check(&tree, path))?;
+        tree.get(STORE)?.map_or(Ok(()), |row| read_store(path, row.as_ref()).map(drop))?;
+        let deleted = delete::unfinished(&tree)?;
+        drop(tree);
+        let view = View::new(Arc::new(source));
+        deleted.into_iter().for_each(|name| view.hide_thread(name));
+        Ok(Self { view, lock })
+    }
 }
 
 impl LockedStore<'_> {

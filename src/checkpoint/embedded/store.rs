@@ -49,7 +49,6 @@ impl<E: Engine, R: Source> Store<E, R> {
     }
 
     /// Returns a store that refuses writes; `lock` is `None` if no process has ever locked it.
-    #[cfg(feature = "sled")]
     pub(in crate::checkpoint) fn read_only(
         path: &Path,
         view: View<R>,

@@ -1,6 +1,6 @@
 //! Compaction: writes every table anew without removed rows, and empties the journal.
 
-use std::fs::File;
+use std::fs::{self, File};
 use std::path::Path;
 
 use super::database::Database;
@@ -28,7 +28,7 @@ pub(super) fn compact(path: &Path) -> Result<Compacted> {
     engine.compact()?;
     drop(marker_file);
     drop(engine);
-    empty_journal(path)?;
+    empty_journals(path)?;
     restrict(path)?;
     let after = size(path);
     drop(lock); // last: no process may open it before
@@ -47,13 +47,15 @@ fn verify_all(database: &Database) -> Result<u64> {
     Ok(rows)
 }
 
-/// Empties the journal of a closed database whose rows are all in tables. With several journals, the next openings drop
-/// the older ones.
-fn empty_journal(path: &Path) -> Result<()> {
-    if let [(_, journal)] = journals(path)?.as_slice() {
-        let opened = files::open(journal, File::options().write(true));
-        let emptied = opened.and_then(|file| file.set_len(0).and_then(|()| file.sync_all()));
-        io_at(journal, "empty the file", emptied)?;
+/// Empties the journal of a closed database whose rows are all in tables, and removes older ones: oldest first, so that
+/// after a crash none is missing between others.
+fn empty_journals(path: &Path) -> Result<()> {
+    let journals = journals(path)?;
+    let Some(((_, newest), older)) = journals.split_last() else { return Ok(()) };
+    for (_, journal) in older {
+        io_at(journal, "remove the file", fs::remove_file(journal))?;
     }
-    Ok(())
+    let opened = files::open(newest, File::options().write(true));
+    let emptied = opened.and_then(|file| file.set_len(0).and_then(|()| file.sync_all()));
+    io_at(newest, "empty the file", emptied)
 }

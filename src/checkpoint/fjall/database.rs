@@ -8,8 +8,9 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::{fmt, io};
 
-use fjall::{Keyspace, KeyspaceCreateOptions, PersistMode, Readable, Slice, Snapshot};
+use fjall::{AbstractTree, Keyspace, KeyspaceCreateOptions, PersistMode, Readable, Slice, Snapshot};
 
+use super::copy::Copy;
 use super::journal;
 use super::options::FjallOptions;
 use crate::checkpoint::embedded::engine::{Engine, Row, RowIter, Rows, Source, Tree};
@@ -29,6 +30,8 @@ const MEMTABLE: u64 = 32 << 20;
 const JOURNALS: u64 = 128 << 20;
 /// Number of background threads: one writes tables while the other merges them.
 const WORKERS: usize = 2;
+/// Size in bytes of the tables that a compaction makes.
+const TABLE: u64 = 64_000_000;
 /// Size of the reserve in bytes: journal for the removals, and a table of what is left.
 const RESERVE: u64 = 8 << 20;
 
@@ -39,6 +42,8 @@ pub(super) struct Database {
     /// True if space is reserved for a full disk, or must not be.
     has_reserve: AtomicBool,
     faults: Faults,
+    /// The files that are open in place of those in `path`. Dropped last.
+    _copy: Option<Copy>,
 }
 
 /// Rows at one moment.
@@ -48,32 +53,46 @@ pub(super) struct At<'a> {
 }
 
 impl Database {
-    /// Opens or creates the database in the directory `path`, which exists and is locked.
+    /// Opens or creates the database in the directory `path`, which exists and is locked. With the reserve spent, nothing
+    /// works in the background: merging tables may need more space than there is, and its failure would end all writes.
     pub(super) fn open(path: &Path, options: &FjallOptions) -> Result<Self> {
-        let (db, rows) = guarded(path, || {
-            let db = fjall::Database::builder(path)
-                .cache_size(options.cache_bytes)
-                .max_journaling_size(JOURNALS)
-                .worker_threads(WORKERS)
-                .open()?;
-            let rows = db.keyspace(ROWS, || KeyspaceCreateOptions::default().max_memtable_size(MEMTABLE))?;
-            Ok((db, rows))
-        })?;
+        let workers = if options.spend_reserve { 0 } else { WORKERS };
+        let (db, rows) = open(path, path, options, workers)?;
         let has_reserve = AtomicBool::new(options.spend_reserve);
-        Ok(Self { path: path.into(), rows, db, has_reserve, faults: Faults::default() })
+        Ok(Self { path: path.into(), rows, db, has_reserve, faults: Faults::default(), _copy: None })
     }
 
-    /// Writes everything to tables, and the tables anew without removed rows.
+    /// Opens a copy of the database in the directory `path`, to read it.
+    pub(super) fn open_copy(path: &Path) -> Result<Self> {
+        let copy = Copy::of(path)?;
+        let (db, rows) = open(copy.path(), path, &FjallOptions::default(), 0)?;
+        let (has_reserve, faults) = (AtomicBool::new(true), Faults::default());
+        Ok(Self { path: path.into(), rows, db, has_reserve, faults, _copy: Some(copy) })
+    }
+
+    /// Writes everything to tables, and the tables anew without removed rows. Nothing else uses the database meanwhile.
     pub(super) fn compact(&self) -> Result<()> {
         guarded(&self.path, || {
-            self.rows.rotate_memtable()?;
-            while self.rows.sealed_memtable_count() > 0 {
-                self.db.persist(PersistMode::Buffer)?; // fails once a background thread has failed
-                std::thread::sleep(std::time::Duration::from_millis(5));
-            }
-            self.rows.major_compact()
+            let tree = &self.rows.tree;
+            // Nobody reads an older state.
+            let newest = tree.get_highest_seqno().map_or(0, |newest| newest + 1);
+            tree.flush_active_memtable(newest)?;
+            Ok(tree.major_compact(TABLE, newest)?)
         })
     }
+}
+
+/// Opens fjall in a directory; `store` is named in errors.
+fn open(directory: &Path, store: &Path, options: &FjallOptions, workers: usize) -> Result<(fjall::Database, Keyspace)> {
+    guarded(store, || {
+        let db = fjall::Database::builder(directory)
+            .cache_size(options.cache_bytes)
+            .max_journaling_size(JOURNALS)
+            .worker_threads_unchecked(workers)
+            .open()?;
+        let rows = db.keyspace(ROWS, || KeyspaceCreateOptions::default().max_memtable_size(MEMTABLE))?;
+        Ok((db, rows))
+    })
 }
 
 impl fmt::Debug for Database {
@@ -180,9 +199,23 @@ fn converted(path: &Path, error: fjall::Error) -> CheckpointError {
         Error::Storage(error) => broken(path, &format!("a table cannot be read: {error:?}")),
         Error::JournalRecovery(reason) => broken(path, &format!("its journal cannot be read: {reason:?}")),
         Error::InvalidVersion(_) => broken(path, "its file `version` holds no version of fjall 3"),
+        Error::Poisoned if space_left(path) < MEMTABLE => {
+            CheckpointError::DiskFull { what: "write a table of the store".into(), path: path.into() }
+        }
         Error::Poisoned => CheckpointError::Poisoned { reason: "an earlier write of the database failed".into() },
         other => broken(path, &format!("the embedded database reports {other:?}")),
     }
+}
+
+/// Returns the bytes that are left on the disk of a path. fjall does not tell why a write in the background failed.
+#[cfg(unix)]
+fn space_left(path: &Path) -> u64 {
+    rustix::fs::statvfs(path).map_or(u64::MAX, |disk| disk.f_bavail.saturating_mul(disk.f_frsize))
+}
+
+#[cfg(not(unix))]
+fn space_left(_path: &Path) -> u64 {
+    u64::MAX
 }
 
 /// Returns whether an error of reading shows damage: a file that is too short, or an impossible position in it.

@@ -127,7 +127,7 @@ fn entry(rest: &mut &[u8]) -> Option<u64> {
     }
 }
 
-fn take<'a, const COUNT: usize>(rest: &mut &'a [u8]) -> Option<&'a [u8; COUNT]> {
+pub(super) fn take<'a, const COUNT: usize>(rest: &mut &'a [u8]) -> Option<&'a [u8; COUNT]> {
     let (taken, left) = rest.split_first_chunk()?;
     *rest = left;
     Some(taken)

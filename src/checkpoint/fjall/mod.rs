@@ -4,6 +4,7 @@
 //! `open`.
 
 mod compact;
+mod copy;
 mod database;
 mod journal;
 mod leftovers;

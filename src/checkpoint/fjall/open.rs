@@ -10,9 +10,12 @@ use super::{leftovers, survey};
 use crate::checkpoint::CheckpointError;
 use crate::checkpoint::embedded::StoreKind;
 use crate::checkpoint::embedded::commit_marker::{CommitMarker, MarkerFile};
-use crate::checkpoint::embedded::files::{self, broken, io_at};
+use crate::checkpoint::embedded::engine::Source;
+use crate::checkpoint::embedded::files::{self, Access, broken, io_at};
 use crate::checkpoint::embedded::lock::Lock;
-use crate::checkpoint::embedded::opening::{LockedStore, OpenedStore, check_format, create_directory};
+use crate::checkpoint::embedded::opening::{
+    LockedStore, OpenedStore, ReadOnlyStore, check_format, create_directory, is_ours, no_store,
+};
 use crate::checkpoint::embedded::reserve;
 
 type Result<T> = std::result::Result<T, CheckpointError>;
@@ -23,9 +26,12 @@ pub(super) fn open(path: &Path, options: &FjallOptions) -> Result<OpenedStore<Da
         check(path)?; // a damaged store gets no file that it does not have
     }
     let lock = Lock::take(path)?;
-    let (is_old, marker) = check(path)?;
+    let Checked { is_old, marker, in_tables } = check(path)?;
     if marker.is_none() {
         leftovers::remove(path)?;
+    }
+    if let Some(marker) = marker.as_ref().filter(|_| in_tables) {
+        check_tables(path, marker)?;
     }
     if options.spend_reserve {
         reserve::spend(path)?;
@@ -38,20 +44,50 @@ pub(super) fn open(path: &Path, options: &FjallOptions) -> Result<OpenedStore<Da
     LockedStore { path, kind: StoreKind::Fjall, lock, is_old, marker, marker_file }.with(database, &[])
 }
 
-/// Checks that the files of a store are intact before fjall opens them; writes nothing. Returns whether a store was
-/// written here before, and its newest acknowledged commit.
-fn check(path: &Path) -> Result<(bool, Option<CommitMarker>)> {
+/// Opens the store in the directory `path` read-only: writes nothing there, and needs no write permission.
+pub(super) fn read(path: &Path) -> Result<ReadOnlyStore<Database>> {
+    if !is_ours(path) {
+        return Err(no_store("read the store", path));
+    }
+    files::check(path, Access::Read)?;
+    let lock = Lock::share(path)?;
+    let Some(marker) = check(path)?.marker else { return Err(no_store("read the store", path)) };
+    ReadOnlyStore::of(path, Database::open_copy(path)?, Some(&marker), lock)
+}
+
+/// The state of a store before fjall opens it.
+struct Checked {
+    /// True if a store was written here before.
+    is_old: bool,
+    /// Newest acknowledged commit.
+    marker: Option<CommitMarker>,
+    /// True if no journal holds a commit, so that the newest has to be in a table.
+    in_tables: bool,
+}
+
+/// Checks that the files of a store are intact before fjall opens them; writes nothing.
+fn check(path: &Path) -> Result<Checked> {
     let is_old = check_format(path, StoreKind::Fjall)?;
-    let marker = CommitMarker::read(path)?;
+    let (marker, mut in_tables) = (CommitMarker::read(path)?, false);
     match &marker {
-        Some(marker) => survey::check(path, marker.number)?,
+        Some(marker) => in_tables = !survey::check(path, marker.number)?,
         None if is_old || survey::holds_commits(path)? => {
             let reason = "its file `tip` is missing or empty, so whether its newest commits are there is unknown";
             return Err(broken(path, reason));
         }
         None => {}
     }
-    Ok((is_old, marker))
+    Ok(Checked { is_old, marker, in_tables })
+}
+
+/// Checks that the newest acknowledged commit is in the tables of a store, in a copy: fjall itself would cut off the
+/// journal before anybody could look.
+fn check_tables(path: &Path, marker: &CommitMarker) -> Result<()> {
+    match Database::open_copy(path) {
+        Ok(copy) => marker.check(&copy.snapshot(), path),
+        Err(error @ CheckpointError::DamagedStore { .. }) => Err(error),
+        Err(_) => Ok(()), // no space for a copy; the check is made again once the store is open
+    }
 }
 
 /// Creates fjall's own lock file if it is missing. It is empty, but fjall opens no database without it.

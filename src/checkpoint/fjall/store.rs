@@ -10,6 +10,7 @@ use super::options::FjallOptions;
 use crate::checkpoint::StoreFaults;
 use crate::checkpoint::embedded::build::{DirectoryStore, back_up};
 use crate::checkpoint::embedded::delegate::delegate;
+use crate::checkpoint::embedded::opening::ReadOnlyStore;
 use crate::checkpoint::embedded::repair::repair;
 use crate::checkpoint::embedded::store::Store;
 use crate::checkpoint::{BackedUp, CheckpointError, Checkpointer, Compacted, Repaired};
@@ -21,9 +22,6 @@ use crate::checkpoint::{BackedUp, CheckpointError, Checkpointer, Compacted, Repa
 /// Every acknowledged commit survives a crash and a power cut. Dropping it finishes the queue and unlocks the
 /// directory, which may block for the time of a sync; [`FjallCheckpointer::close`] does so on a blocking thread. Only
 /// the owner can read the directory (0700); its contents are not encrypted. Links inside it are not followed.
-///
-/// It cannot be opened read-only: fjall repairs the end of its journal when it opens it. To look at a store without
-/// changing it, open a copy of its directory.
 ///
 /// A store whose files a git repository tracks came with a clone: its threads may be read, but not run until a person
 /// [trusts](crate::checkpoint::trust) one of them, and with it the whole store in its tracked state.
@@ -58,6 +56,21 @@ impl FjallCheckpointer {
     pub fn open_with(path: impl AsRef<Path>, options: FjallOptions) -> Result<Self, CheckpointError> {
         let path = path.as_ref();
         Store::start(path, open::open(path, &options)?).map(Self)
+    }
+
+    /// Opens the store in the directory `path` read-only. Writes nothing there, not even a lock file, and needs no write
+    /// permission: use it for a read-only medium, a full disk, or a store in doubt. Other processes may read it at the
+    /// same time, but not write it. Writes are refused with [`CheckpointError::NotWritable`].
+    ///
+    /// fjall writes when it opens a store, so a copy is opened: links to its tables, and its journals, which may have
+    /// 128 MB. It is in the directory of temporary files or, if there is no space, in memory, and is removed on drop.
+    ///
+    /// # Errors
+    /// As [`FjallCheckpointer::open`]; [`CheckpointError::Io`] if there is no store.
+    pub fn open_read_only(path: impl AsRef<Path>) -> Result<Self, CheckpointError> {
+        let path = path.as_ref();
+        let ReadOnlyStore { view, lock } = open::read(path)?;
+        Store::read_only(path, view, lock).map(Self)
     }
 
     /// Finishes the queue and unlocks the directory, without blocking the caller's thread.

@@ -7,10 +7,10 @@
 //! is not modified, so that it can be repaired.
 
 use std::fs;
-use std::io::ErrorKind;
+use std::io::{ErrorKind, Read};
 use std::path::{Display, Path, PathBuf};
 
-use super::journal::{Extent, Rest, walk};
+use super::journal::{Extent, Rest, take, walk};
 use crate::checkpoint::CheckpointError;
 use crate::checkpoint::embedded::epoch::EPOCH_SHIFT;
 use crate::checkpoint::embedded::files::{self, broken, io_at};
@@ -20,11 +20,12 @@ type Result<T> = std::result::Result<T, CheckpointError>;
 /// Files without which fjall starts anew, or deletes what is there.
 const NEEDED: [&str; 3] = ["version", "keyspaces/0/current", "keyspaces/1/current"];
 
-/// Checks that the files of a store are there, and its journals intact up to the commit `acknowledged`.
+/// Checks that the files of a store are there, and its journals intact up to the commit `acknowledged`. Returns whether
+/// the journals hold a commit at all: if not, those in tables have to be looked at.
 ///
 /// # Errors
 /// [`CheckpointError::DamagedStore`] if they are not; [`CheckpointError::Io`] if they cannot be read.
-pub(super) fn check(store: &Path, acknowledged: u64) -> Result<()> {
+pub(super) fn check(store: &Path, acknowledged: u64) -> Result<bool> {
     if let Some(missing) = NEEDED.iter().find(|name| !store.join(name).is_file()) {
         return Err(broken(store, &format!("its file `{missing}` is missing")));
     }
@@ -42,7 +43,7 @@ pub(super) fn check(store: &Path, acknowledged: u64) -> Result<()> {
     if 0 < commit && commit < acknowledged {
         return Err(broken(store, "its journal ends before the newest acknowledged commit"));
     }
-    Ok(())
+    Ok(commit > 0)
 }
 
 /// Returns whether a store without a commit marker holds more than its creation wrote: the record of its first opening.
@@ -77,8 +78,51 @@ fn check_tables(store: &Path) -> Result<()> {
                 return Err(broken(store, &format!("its file `{}` is a directory", within(store, &table))));
             }
         }
+        if keyspace.join("current").exists() {
+            check_list(store, &keyspace)?;
+        }
     }
     Ok(())
+}
+
+/// Checks that the newest list of a keyspace's tables can be read, and all tables in it are there.
+fn check_list(store: &Path, keyspace: &Path) -> Result<()> {
+    let current = keyspace.join("current");
+    let mut number = [0; 8];
+    let mut file = io_at(&current, "open the file", files::read(&current))?;
+    if file.read_exact(&mut number).is_err() {
+        return Err(broken(store, &format!("its file `{}` is too short", within(store, &current))));
+    }
+    let list = keyspace.join(format!("v{}", u64::from_le_bytes(number)));
+    let missing = |path: &Path| broken(store, &format!("its file `{}` is missing", within(store, path)));
+    if !list.is_file() {
+        return Err(missing(&list));
+    }
+    let tables = tables_in(&list);
+    let tables = tables.ok_or_else(|| broken(store, &format!("its file `{}` cannot be read", within(store, &list))))?;
+    let mut paths = tables.into_iter().map(|table| keyspace.join("tables").join(table.to_string()));
+    paths.find(|path| !path.is_file()).map_or(Ok(()), |path| Err(missing(&path)))
+}
+
+/// Returns the numbers of the tables in a list: levels (one byte: how many) of runs (one byte) of tables (4 bytes), each
+/// with its number (8 bytes, least byte first) and 25 bytes more.
+fn tables_in(list: &Path) -> Option<Vec<u64>> {
+    let archive = sfa::Reader::new(list).ok()?;
+    let section = archive.toc().section(b"tables")?;
+    let mut bytes = vec![];
+    let mut file = files::read(list).ok()?;
+    std::io::Seek::seek(&mut file, std::io::SeekFrom::Start(section.pos())).ok()?;
+    file.take(section.len()).read_to_end(&mut bytes).ok()?;
+    let (mut rest, mut found) = (&bytes[..], vec![]);
+    for _ in 0..take::<1>(&mut rest)?[0] {
+        for _ in 0..take::<1>(&mut rest)?[0] {
+            for _ in 0..u32::from_le_bytes(*take(&mut rest)?) {
+                found.push(u64::from_le_bytes(*take(&mut rest)?));
+                take::<25>(&mut rest)?;
+            }
+        }
+    }
+    Some(found)
 }
 
 fn check_name(store: &Path, path: &Path) -> Result<()> {
@@ -90,7 +134,7 @@ fn check_name(store: &Path, path: &Path) -> Result<()> {
 }
 
 /// Returns the entries of a directory, and whether each is a directory; none if there is no such directory.
-fn entries(directory: &Path) -> Result<Vec<(PathBuf, bool)>> {
+pub(super) fn entries(directory: &Path) -> Result<Vec<(PathBuf, bool)>> {
     let list = match fs::read_dir(directory) {
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(vec![]),
         list => io_at(directory, "list the files", list)?,

@@ -4,7 +4,6 @@
 use std::fs;
 use std::io;
 use std::path::Path;
-use std::sync::Arc;
 use std::time::Duration;
 
 use super::disk::Disk;
@@ -14,17 +13,12 @@ use super::{small, survey, swap};
 use crate::checkpoint::CheckpointError;
 use crate::checkpoint::embedded::StoreKind;
 use crate::checkpoint::embedded::commit_marker::{CommitMarker, MarkerFile};
-use crate::checkpoint::embedded::delete;
-use crate::checkpoint::embedded::engine::{Source, Tree};
-use crate::checkpoint::embedded::epoch::read_store;
 use crate::checkpoint::embedded::files::{self, Access, broken, io_at};
 use crate::checkpoint::embedded::lock::Lock;
 use crate::checkpoint::embedded::opening::{
-    FORMAT_FILE, LockedStore, OpenedStore, check_format, create_directory, is_ours, no_store,
+    FORMAT_FILE, LockedStore, OpenedStore, ReadOnlyStore, check_format, create_directory, is_ours, no_store,
 };
 use crate::checkpoint::embedded::reserve;
-use crate::checkpoint::embedded::rows::STORE;
-use crate::checkpoint::embedded::view::View;
 
 type Result<T> = std::result::Result<T, CheckpointError>;
 
@@ -50,15 +44,8 @@ pub(super) fn open(path: &Path, options: &SledOptions) -> Result<OpenedStore<Dis
     LockedStore { path, kind: StoreKind::Sled, lock, is_old, marker, marker_file }.with(disk, UNSYNCED)
 }
 
-#[derive(Debug)]
-pub(super) struct ReadOnlyStore {
-    pub(super) view: View<Image>,
-    /// `None` if no process has ever locked the store.
-    pub(super) lock: Option<Lock>,
-}
-
 /// Opens the store in the directory `path` read-only: writes nothing, and needs no write permission.
-pub(super) fn read(path: &Path) -> Result<ReadOnlyStore> {
+pub(super) fn read(path: &Path) -> Result<ReadOnlyStore<Image>> {
     if !is_ours(path) {
         return Err(no_store("read the store", path));
     }
@@ -71,12 +58,7 @@ pub(super) fn read(path: &Path) -> Result<ReadOnlyStore> {
     check_format(path, StoreKind::Sled)?;
     let marker = check_beside_log(path)?;
     let image = Image::read(path, marker.as_ref().map(|marker| marker.number))?;
-    marker.map_or(Ok(()), |marker| marker.check(&image.snapshot(), path))?;
-    (&image).get(STORE)?.map_or(Ok(()), |row| read_store(path, &row).map(drop))?;
-    let deleted = delete::unfinished(&&image)?;
-    let view = View::new(Arc::new(image));
-    deleted.into_iter().for_each(|name| view.hide_thread(name));
-    Ok(ReadOnlyStore { view, lock })
+    ReadOnlyStore::of(path, image, marker.as_ref(), lock)
 }
 
 /// Checks that the files of a store are intact before sled opens them; writes nothing.

@@ -4,12 +4,13 @@ use std::path::Path;
 
 use super::disk::Disk;
 use super::image::Image;
-use super::open::{self, ReadOnlyStore};
+use super::open;
 use super::options::SledOptions;
 #[cfg(feature = "test-util")]
 use crate::checkpoint::StoreFaults;
 use crate::checkpoint::embedded::build::{DirectoryStore, back_up};
 use crate::checkpoint::embedded::delegate::delegate;
+use crate::checkpoint::embedded::opening::ReadOnlyStore;
 use crate::checkpoint::embedded::repair::repair;
 use crate::checkpoint::embedded::store::Store;
 use crate::checkpoint::{BackedUp, CheckpointError, Checkpointer, Repaired};
