@@ -6,6 +6,7 @@
 
 mod beside;
 mod depth;
+mod inside;
 mod joins;
 mod log;
 mod open;
@@ -38,13 +39,14 @@ use harness::Bench;
 
 type Path = (&'static str, fn(&Bench));
 
-const PATHS: [Path; 9] = [
+const PATHS: [Path; 10] = [
     ("log", log::run),
     ("beside", beside::run),
     ("turns", turns::run),
     ("open", open::run),
     ("width", width::run),
     ("depth", depth::run),
+    ("inside", inside::run),
     ("joins", joins::run),
     ("reduced", reduced::run),
     ("waiting", waiting::run),

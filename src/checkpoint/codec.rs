@@ -17,10 +17,10 @@ use super::id::ThreadId;
 use super::panics::{caught, serialize_panicked};
 
 /// Newest format of engine records; written by this release.
-pub const FORMAT: u8 = 4;
+pub const FORMAT: u8 = 5;
 
-/// Number of lists that records of formats 1, 2 and 3 may lack at their end.
-const MISSING_LISTS: [usize; 3] = [5, 4, 3];
+/// Number of lists that records of formats 1 to 4 may lack at their end.
+const MISSING_LISTS: [usize; 4] = [5, 4, 3, 0];
 
 /// Maximum nesting of arrays and maps in a user's value when it is written; as in `serde_json`.
 const ENCODE_DEPTH: usize = 128;
@@ -159,7 +159,7 @@ mod tests {
     #[test]
     fn record_of_a_newer_release_is_named() {
         let error = decode_record::<u64>(&thread(), "checkpoint #4", &[FORMAT + 1, 7]).unwrap_err();
-        assert_eq!(error.to_string(), "checkpoint #4 has format 5; this release reads up to 4");
+        assert_eq!(error.to_string(), "checkpoint #4 has format 6; this release reads up to 5");
     }
 
     #[rstest::rstest]

@@ -73,6 +73,7 @@ pub use repair::{LostCheckpoint, Repaired, RepairedThread};
 pub use retention::{Retention, Swept, SweptStore, SweptThread, gc, gc_all};
 pub(crate) use threads::foreign::{about_thread, of_store};
 pub use threads::foreign::{foreign, trust};
+pub(crate) use threads::references::log_name;
 pub use threads::tags::{tag, tags, untag};
 pub use transport::backup::{BackedUp, backup};
 pub use transport::copy::{Copied, copy_threads};

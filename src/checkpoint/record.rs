@@ -3,6 +3,8 @@
 //!
 //! All fields exist from the first release on; those marked reserved are filled by later ones.
 
+use std::sync::Arc;
+
 use serde::{Deserialize, Serialize};
 
 use super::id::CheckpointId;
@@ -156,6 +158,7 @@ pub struct CheckpointRecord {
 
 /// Location of a channel's value.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(from = "StoredSlot", into = "StoredSlot")]
 pub enum Slot {
     /// No value.
     #[default]
@@ -173,9 +176,71 @@ pub enum Slot {
     },
 }
 
+/// A [`Slot`] as it is stored.
+#[derive(Serialize, Deserialize)]
+enum StoredSlot {
+    Absent,
+    Row(RowId),
+    Log {
+        full: Option<RowId>,
+        full_bytes: u64,
+        ranges: Vec<LogRange>,
+    },
+    /// A log whose first entries are in those of enclosing graphs: namespaces, each with the number of its ranges. Since
+    /// format 5.
+    Shared {
+        full: Option<RowId>,
+        full_bytes: u64,
+        ranges: Vec<LogRange>,
+        logs: Vec<(Arc<str>, u32)>,
+    },
+}
+
+impl From<Slot> for StoredSlot {
+    fn from(slot: Slot) -> Self {
+        match slot {
+            Slot::Absent => Self::Absent,
+            Slot::Row(row) => Self::Row(row),
+            Slot::Log { full, full_bytes, ranges } => {
+                let shared = ranges.iter().map_while(|range| range.log.clone());
+                let mut logs: Vec<(Arc<str>, u32)> = vec![];
+                for log in shared {
+                    match logs.last_mut().filter(|(last, _)| *last == log) {
+                        Some((_, count)) => *count += 1,
+                        None => logs.push((log, 1)),
+                    }
+                }
+                match logs.is_empty() {
+                    true => Self::Log { full, full_bytes, ranges },
+                    false => Self::Shared { full, full_bytes, ranges, logs },
+                }
+            }
+        }
+    }
+}
+
+impl From<StoredSlot> for Slot {
+    fn from(stored: StoredSlot) -> Self {
+        match stored {
+            StoredSlot::Absent => Self::Absent,
+            StoredSlot::Row(row) => Self::Row(row),
+            StoredSlot::Log { full, full_bytes, ranges } => Self::Log { full, full_bytes, ranges },
+            StoredSlot::Shared { full, full_bytes, mut ranges, logs } => {
+                let logs = logs.into_iter().flat_map(|(log, count)| (0..count).map(move |_| log.clone()));
+                ranges.iter_mut().zip(logs).for_each(|(range, log)| range.log = Some(log));
+                Self::Log { full, full_bytes, ranges }
+            }
+        }
+    }
+}
+
 /// Consecutive entries of a log channel.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LogRange {
+    /// Namespace of the enclosing graph whose log holds them; `None`: they are in the channel's own. A subgraph over its
+    /// parent's state begins with the parent's entries.
+    #[serde(skip)]
+    pub log: Option<Arc<str>>,
     /// First entry.
     pub first: RowId,
     /// Last entry.

@@ -34,11 +34,12 @@ impl Store {
     }
 }
 
-/// A store that counts the bytes it returns and the events it stores.
+/// A store that counts the bytes it returns and stores, and its events.
 #[derive(Debug)]
 pub(crate) struct Counting {
     store: Arc<dyn Checkpointer>,
     read: AtomicUsize,
+    written: AtomicUsize,
     largest: AtomicUsize,
     events: AtomicUsize,
     broken: AtomicBool,
@@ -49,6 +50,7 @@ impl Counting {
         Arc::new(Self {
             store: Arc::clone(&store.store),
             read: AtomicUsize::new(0),
+            written: AtomicUsize::new(0),
             largest: AtomicUsize::new(0),
             events: AtomicUsize::new(0),
             broken: AtomicBool::new(false),
@@ -58,6 +60,11 @@ impl Counting {
     /// Returns the number of bytes read since the last call.
     pub(crate) fn read(&self) -> usize {
         self.read.swap(0, Ordering::SeqCst)
+    }
+
+    /// Returns the number of bytes written since the last call.
+    pub(crate) fn written(&self) -> usize {
+        self.written.swap(0, Ordering::SeqCst)
     }
 
     /// Returns the number of events stored so far.
@@ -89,6 +96,7 @@ impl Checkpointer for Counting {
     fn commit(&self, commit: Commit) -> Receipt {
         let events = commit.puts.iter().filter(|(key, _)| matches!(key, Key::Event { .. })).count();
         self.events.fetch_add(events, Ordering::SeqCst);
+        self.written.fetch_add(commit.puts.iter().map(|(_, value)| value.len()).sum(), Ordering::SeqCst);
         self.store.commit(commit)
     }
 

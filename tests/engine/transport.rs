@@ -298,3 +298,20 @@ async fn an_exported_thread_is_a_consistent_snapshot() {
     imported(&*elsewhere.store, &file.file).await.unwrap();
     assert_eq!(everything(&elsewhere.thread(&graph)).await, before);
 }
+
+#[tokio::test]
+async fn a_long_thread_is_exported_piece_by_piece() {
+    let store = Store::memory();
+    let graph = chain(Builder::new().add_node(id("a"), note("a")).add_node(id("b"), note("b")), &["a", "b"]);
+    for _ in 0..300 {
+        store.thread(&graph).invoke(start()).await.unwrap();
+    }
+    let counting = Counting::new(&store);
+    let mut file = vec![];
+    let exported = export_thread(&*counting, &"t".into(), &ExportOptions::new(), &mut file).await.unwrap();
+    assert_eq!(exported.checkpoints, 1200);
+    assert!(counting.largest() < 32 << 10, "{} bytes at once", counting.largest());
+    let other = Store::memory();
+    imported(&*other.store, &file).await.unwrap();
+    assert_eq!(other.thread(&graph).state().await.unwrap().unwrap().values.notes.len(), 600);
+}

@@ -41,6 +41,29 @@ impl Reach {
         reach
     }
 
+    /// Returns what is reached without any record: those of these checkpoints are added with [`add`](Self::add).
+    pub(in crate::checkpoint) fn of(checkpoints: BTreeSet<CheckpointId>, newest: CheckpointId) -> Self {
+        Self { checkpoints, newest, ..Self::default() }
+    }
+
+    /// Adds what a record refers to, apart from checkpoints.
+    pub(in crate::checkpoint) fn add(&mut self, reference: Reference) {
+        let log = match &reference {
+            Reference::Written { log, .. } | Reference::Entries { log, .. } => Some(log.clone()),
+            Reference::Row(_) | Reference::Shape(_) | Reference::Checkpoint(_) | Reference::Optional(_) => None,
+        };
+        self.follow(reference, &mut vec![]);
+        if let Some(spans) = log.and_then(|log| self.logs.get_mut(&log)).filter(|spans| spans.len().is_power_of_two()) {
+            join(spans); // most are parts of others
+        }
+    }
+
+    /// Ends the adding.
+    pub(in crate::checkpoint) fn finish(mut self) -> Self {
+        self.logs.values_mut().for_each(join);
+        self
+    }
+
     fn follow(&mut self, reference: Reference, open: &mut Vec<CheckpointId>) {
         match reference {
             Reference::Row(row) => _ = self.rows.insert(row),

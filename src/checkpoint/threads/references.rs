@@ -1,6 +1,6 @@
 //! References between records: the one place that knows which record refers to which. Pure.
 
-use super::thread_records::ThreadRecords;
+use super::thread_records::{StoredCheckpoint, ThreadRecords};
 use crate::checkpoint::{
     ChannelShape, CheckpointId, CheckpointRecord, ControlRecord, Key, LogRange, RowId, SendRecord, Slot, Source,
     TaskRecord, TaskStatus, WriteRecord,
@@ -25,7 +25,7 @@ pub(in crate::checkpoint) enum Reference {
 
 /// Collects the references of one checkpoint, each with the record that contains it.
 struct Collect<'a> {
-    channels: Vec<&'a ChannelShape>,
+    channels: &'a [&'a ChannelShape],
     namespace: &'a str,
     by: Key,
     found: Vec<(Key, Reference)>,
@@ -36,36 +36,53 @@ impl ThreadRecords {
     /// is unknown.
     pub(in crate::checkpoint) fn references(&self, id: CheckpointId) -> Vec<(Key, Reference)> {
         let Some(made) = self.checkpoints.get(&id) else { return vec![] };
-        let record = &made.record;
-        let mut all = Collect {
-            channels: self.channels(record).collect(),
-            namespace: &record.namespace,
-            by: made.key(id),
-            found: vec![],
-        };
-        all.add(Reference::Shape(record.shape));
-        record.base.into_iter().for_each(|base| all.add(Reference::Checkpoint(base)));
-        record.channels.iter().for_each(|(channel, slot)| all.slot(*channel, slot));
-        let own = all.channels.len() - record.carried.len();
-        (own as u32..).zip(&record.carried).for_each(|(channel, carried)| all.slot(channel, &carried.slot));
-        all.control(&record.control);
-        record.children.iter().for_each(|(_, child)| all.add(Reference::Checkpoint(*child)));
-        if !made.root {
-            // The result of a subgraph over its parent's state is computed from its whole activation.
-            let before = record.parent.filter(|_| record.source != Source::Input);
-            before.into_iter().for_each(|parent| all.add(Reference::Checkpoint(parent)));
-            caller(&record.namespace).into_iter().for_each(|caller| all.add(Reference::Optional(caller)));
-        }
+        let channels: Vec<&ChannelShape> = self.channels(&made.record).collect();
+        let mut found = of_checkpoint(id, made, &channels);
         for (task, record) in self.tasks_of(id) {
-            all.by = Key::Task { checkpoint: id, task };
-            all.task(record);
+            found.extend(of_task((id, task), record, &made.record.namespace, &channels));
         }
         for ((checkpoint, task, call), child) in self.children.range((id, 0, 0)..=(id, u32::MAX, u32::MAX)) {
-            all.by = Key::Child { checkpoint: *checkpoint, task: *task, call: *call };
-            all.add(Reference::Checkpoint(*child));
+            let by = Key::Child { checkpoint: *checkpoint, task: *task, call: *call };
+            found.push((by, Reference::Checkpoint(*child)));
         }
-        all.found
+        found
     }
+}
+
+/// Returns the references of a checkpoint's own record; `channels` are those behind its indexes.
+pub(in crate::checkpoint) fn of_checkpoint(
+    id: CheckpointId,
+    made: &StoredCheckpoint,
+    channels: &[&ChannelShape],
+) -> Vec<(Key, Reference)> {
+    let record = &made.record;
+    let mut all = Collect { channels, namespace: &record.namespace, by: made.key(id), found: vec![] };
+    all.add(Reference::Shape(record.shape));
+    record.base.into_iter().for_each(|base| all.add(Reference::Checkpoint(base)));
+    record.channels.iter().for_each(|(channel, slot)| all.slot(*channel, slot));
+    let own = channels.len() - record.carried.len();
+    (own as u32..).zip(&record.carried).for_each(|(channel, carried)| all.slot(channel, &carried.slot));
+    all.control(&record.control);
+    record.children.iter().for_each(|(_, child)| all.add(Reference::Checkpoint(*child)));
+    if !made.root {
+        // The result of a subgraph over its parent's state is computed from its whole activation.
+        let before = record.parent.filter(|_| record.source != Source::Input);
+        before.into_iter().for_each(|parent| all.add(Reference::Checkpoint(parent)));
+        caller(&record.namespace).into_iter().for_each(|caller| all.add(Reference::Optional(caller)));
+    }
+    all.found
+}
+
+/// Returns the references of a task's record; `namespace` and `channels` are those of its checkpoint.
+pub(in crate::checkpoint) fn of_task(
+    (checkpoint, task): (CheckpointId, u32),
+    record: &TaskRecord,
+    namespace: &str,
+    channels: &[&ChannelShape],
+) -> Vec<(Key, Reference)> {
+    let mut all = Collect { channels, namespace, by: Key::Task { checkpoint, task }, found: vec![] };
+    all.task(record);
+    all.found
 }
 
 impl ThreadRecords {
@@ -86,7 +103,11 @@ impl Collect<'_> {
     }
 
     fn log(&self, channel: u32) -> String {
-        log_name(self.namespace, self.channels.get(channel as usize).map_or("", |channel| &channel.name))
+        self.log_in(self.namespace, channel)
+    }
+
+    fn log_in(&self, namespace: &str, channel: u32) -> String {
+        log_name(namespace, self.channels.get(channel as usize).map_or("", |channel| &channel.name))
     }
 
     fn slot(&mut self, channel: u32, slot: &Slot) {
@@ -96,7 +117,8 @@ impl Collect<'_> {
             Slot::Log { full, ranges, .. } => {
                 full.iter().for_each(|row| self.add(Reference::Row(*row)));
                 for range in ranges {
-                    self.add(Reference::Entries { log: self.log(channel), range: *range });
+                    let log = self.log_in(range.log.as_deref().unwrap_or(self.namespace), channel);
+                    self.add(Reference::Entries { log, range: range.clone() });
                 }
             }
         }
@@ -133,7 +155,7 @@ impl Collect<'_> {
 }
 
 /// Returns the name of a channel's log: each subgraph has its own.
-pub(in crate::checkpoint) fn log_name(namespace: &str, channel: &str) -> String {
+pub(crate) fn log_name(namespace: &str, channel: &str) -> String {
     if namespace.is_empty() { channel.to_owned() } else { format!("{namespace}\u{0}{channel}") }
 }
 

@@ -1,8 +1,6 @@
 //! Consistent snapshot of all records of a thread. Knows the contract only.
 
-use std::ops::RangeInclusive;
-
-use super::pages::{LAST, structure};
+use super::pages::LAST;
 use super::thread_records::ThreadRecords;
 use crate::checkpoint::unknown_thread::unknown_thread;
 use crate::checkpoint::{CheckpointError, Checkpointer, Head, Key, Order, Record, ThreadId};
@@ -25,26 +23,7 @@ impl ThreadSnapshot {
         store: &dyn Checkpointer,
         thread: &ThreadId,
     ) -> Result<Self, CheckpointError> {
-        Self::within(store, thread, Key::About..=LAST).await
-    }
-
-    /// Reads only the engine's own records of a thread; the values they refer to can be read later.
-    ///
-    /// # Errors
-    /// As [`read`](Self::read).
-    pub(in crate::checkpoint) async fn structure(
-        store: &dyn Checkpointer,
-        thread: &ThreadId,
-    ) -> Result<Self, CheckpointError> {
-        Self::within(store, thread, structure()).await
-    }
-
-    async fn within(
-        store: &dyn Checkpointer,
-        thread: &ThreadId,
-        range: RangeInclusive<Key>,
-    ) -> Result<Self, CheckpointError> {
-        let records = store.scan(thread, range, Order::Ascending, usize::MAX).await?;
+        let records = store.scan(thread, Key::About..=LAST, Order::Ascending, usize::MAX).await?;
         let Some(head) = store.head(thread).await? else { return Err(unknown_thread(store, thread).await) };
         let decoded = ThreadRecords::of(thread, records.iter().map(|(key, bytes)| (key, bytes.as_slice())))?;
         let newest = decoded.roots().next().map(|(id, _)| id);

@@ -143,7 +143,7 @@ fn check_slots(decoded: &ThreadRecords, record: &CheckpointRecord, next: u64) ->
             Slot::Row(row) => !channels[at] && row.checkpoint.0 < next,
             Slot::Log { full, full_bytes, ranges } => {
                 let full = full.is_none_or(|row| row.checkpoint.0 < next);
-                channels[at] && full && *full_bytes <= MOST >> 20 && ranges_fit(ranges, next)
+                channels[at] && full && *full_bytes <= MOST >> 20 && ranges_fit(ranges, &record.namespace, next)
             }
         };
         ensure(fits, || "it says of a value where none can be".into())?;
@@ -151,9 +151,14 @@ fn check_slots(decoded: &ThreadRecords, record: &CheckpointRecord, next: u64) ->
     Ok(())
 }
 
-fn ranges_fit(ranges: &[LogRange], next: u64) -> bool {
+fn ranges_fit(ranges: &[LogRange], namespace: &str, next: u64) -> bool {
+    let encloses = |log: &str| namespace.strip_prefix(log).is_some_and(|rest| rest.starts_with('/'));
     let fits = |range: &LogRange| {
-        range.first <= range.last && range.last.checkpoint.0 < next && range.count <= MANY && range.bytes <= MOST >> 20
+        range.log.as_deref().is_none_or(encloses)
+            && range.first <= range.last
+            && range.last.checkpoint.0 < next
+            && range.count <= MANY
+            && range.bytes <= MOST >> 20
     };
     ranges.iter().all(fits)
 }

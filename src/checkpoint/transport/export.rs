@@ -8,13 +8,14 @@ use std::path::Path;
 use serde::Serialize;
 
 use super::file::{Header, Names, Writer};
-use super::redact::redact;
+use super::structure::{Outline, Size, Structure};
 use crate::checkpoint::threads::pages::{self, Pages};
 use crate::checkpoint::threads::reach::Reach;
-use crate::checkpoint::threads::snapshot::ThreadSnapshot;
-use crate::checkpoint::threads::thread_records::ThreadRecords;
 use crate::checkpoint::time::now;
-use crate::checkpoint::{CheckpointError, Checkpointer, Head, Key, Record, Shape, ThreadId, is_chunk};
+use crate::checkpoint::unknown_thread::unknown_thread;
+use crate::checkpoint::{
+    AboutRecord, CheckpointError, Checkpointer, Head, Key, Record, Shape, ThreadId, decode_record, is_chunk,
+};
 
 /// Options of an export.
 #[derive(Clone, Debug, Default)]
@@ -65,8 +66,8 @@ impl fmt::Display for Exported {
 }
 
 /// Writes a thread, as of one moment, to a file: checkpoints, subgraphs, journals, events, tags. A run may hold it
-/// meanwhile. Values are read twice, a few at a time, so that a thread of any size needs little memory: only the
-/// engine's own records are held.
+/// meanwhile. Records are read several times, a few at a time, so that a thread of any size and length needs little
+/// memory.
 ///
 /// **Secrets.** Channels marked `#[channel(secret)]` are left out, in every subgraph and in the writes of unfinished
 /// tasks too; it is enough that any version of the graph marks the channel. Nothing else is left out: input to workers
@@ -83,26 +84,49 @@ pub async fn export_thread(
     options: &ExportOptions,
     out: impl Write,
 ) -> Result<Exported, CheckpointError> {
-    let ThreadSnapshot { head, mut records } = ThreadSnapshot::structure(store, thread).await?;
+    let Some(head) = store.head(thread).await? else { return Err(unknown_thread(store, thread).await) };
     let Some(newest) = head.checkpoint else {
         return Err(CheckpointError::BadImport { reason: format!("thread `{thread}` has no checkpoint yet") });
     };
-    let mut decoded = decode(thread, &records)?;
-    let redacted = if options.secrets { vec![] } else { redact(&decoded, &mut records)? };
-    if !redacted.is_empty() {
-        decoded = decode(thread, &records)?;
-    }
-    let reach = reach(&decoded);
-    records.retain(|(key, _)| reach.keeps(key));
+    let structure = Structure::read(store, thread, newest).await?;
+    // All that was read has a smaller number.
+    let head = Head { next: store.head(thread).await?.map_or(head.next, |now| now.next), ..head };
+    let outline = Outline::of(&structure, options.secrets).await?;
+    let reach = outline.reach(&structure).await?;
+    let mut size = Size::default();
+    outline
+        .each(&structure, |key, bytes| {
+            if reach.keeps(key) {
+                size.add((key, bytes));
+            }
+            Ok(())
+        })
+        .await?;
     let values = Values::survey(store, thread, reach).await?;
-    let head = Head { checkpoint: Some(newest), ..head };
-    let header = header(thread, head, &decoded, (&records, &values), options, redacted);
+    let header = header(thread, head, &structure, (size, &values), (options, outline.secrets()))?;
     let mut file = Writer::begin(&header, out).map_err(unwritten)?;
-    records.iter().try_for_each(|(key, bytes)| file.put(key, bytes)).map_err(unwritten)?;
+    let mut written = Size::default();
+    outline
+        .each(&structure, |key, bytes| {
+            if !values.reach.keeps(key) {
+                return Ok(());
+            }
+            written.add((key, bytes));
+            file.put(key, bytes).map_err(unwritten)
+        })
+        .await?;
+    if written != size {
+        return Err(changed(thread, "records"));
+    }
     values.write(store, thread, &mut file).await?;
     file.end().map_err(unwritten)?;
     let Header { checkpoints, records, bytes, redacted, .. } = header;
     Ok(Exported { checkpoints, records, bytes, redacted })
+}
+
+fn changed(thread: &ThreadId, what: &str) -> CheckpointError {
+    let reason = format!("{what} of thread `{thread}` were removed while it was exported; export it again");
+    CheckpointError::BadImport { reason }
 }
 
 fn unwritten(error: io::Error) -> CheckpointError {
@@ -166,8 +190,7 @@ impl Values {
         if written == self.records {
             return Ok(());
         }
-        let reason = format!("values of thread `{thread}` were removed while it was exported; export it again");
-        Err(CheckpointError::BadImport { reason })
+        Err(changed(thread, "values"))
     }
 
     fn holds(&self, key: &Key) -> bool {
@@ -184,42 +207,28 @@ impl Values {
     }
 }
 
-fn decode(thread: &ThreadId, records: &[Record]) -> Result<ThreadRecords, CheckpointError> {
-    ThreadRecords::of(thread, records.iter().map(|(key, bytes)| (key, bytes.as_slice())))
-}
-
-/// Returns what checkpoints and tags refer to, without leftovers of secret channels or failed attempts.
-fn reach(decoded: &ThreadRecords) -> Reach {
-    let roots = decoded.roots().map(|(id, _)| id).chain(decoded.tags.values().map(|tag| tag.checkpoint));
-    Reach::from(decoded, roots)
-}
-
 fn header(
     thread: &ThreadId,
     head: Head,
-    decoded: &ThreadRecords,
-    (records, values): (&[Record], &Values),
-    options: &ExportOptions,
-    redacted: Vec<String>,
-) -> Header {
-    Header {
+    structure: &Structure<'_>,
+    (size, values): (Size, &Values),
+    (options, redacted): (&ExportOptions, Vec<String>),
+) -> Result<Header, CheckpointError> {
+    let about = structure.one(&Key::About).map(|bytes| decode_record::<AboutRecord>(thread, Key::About, bytes));
+    Ok(Header {
         thread: thread.to_string(),
-        graph: decoded.about.as_ref().map(|about| about.graph.clone()),
+        graph: about.transpose()?.map(|about| about.graph),
         exported_at: now(),
         release: env!("CARGO_PKG_VERSION").into(),
         head: head.checkpoint.unwrap_or_default().0,
         next: head.next,
-        checkpoints: records.iter().filter(|(key, _)| is_checkpoint(key)).count(),
-        records: records.len() + values.records,
-        bytes: records.iter().map(|(_, bytes)| bytes.len() as u64).sum::<u64>() + values.bytes,
-        shapes: decoded.shapes.iter().map(|(fingerprint, shape)| names(*fingerprint, shape)).collect(),
+        checkpoints: size.checkpoints,
+        records: size.records + values.records,
+        bytes: size.bytes + values.bytes,
+        shapes: structure.shapes.iter().map(|(fingerprint, shape)| names(*fingerprint, shape)).collect(),
         secrets: options.secrets,
         redacted,
-    }
-}
-
-fn is_checkpoint(key: &Key) -> bool {
-    matches!(key, Key::Checkpoint(_) | Key::Nested(_))
+    })
 }
 
 fn names(fingerprint: u64, shape: &Shape) -> Names {

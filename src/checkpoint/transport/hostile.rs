@@ -126,7 +126,7 @@ async fn what_is_in_order_comes_in() {
 }
 
 fn entries(count: u32) -> Slot {
-    let range = LogRange { first: row(1), last: row(2), count, bytes: 9 };
+    let range = LogRange { log: None, first: row(1), last: row(2), count, bytes: 9 };
     Slot::Log { full: None, full_bytes: 0, ranges: vec![range] }
 }
 

@@ -12,3 +12,4 @@ mod file;
 mod hostile;
 pub(super) mod import;
 mod redact;
+mod structure;

@@ -5,59 +5,49 @@
 
 use std::collections::BTreeSet;
 
-use crate::checkpoint::threads::thread_records::ThreadRecords;
-use crate::checkpoint::{CheckpointError, CheckpointRecord, Key, Record, Slot, TaskRecord, WriteRecord, encode_record};
+use crate::checkpoint::{ChannelShape, CheckpointRecord, Slot, TaskRecord, WriteRecord};
 
-/// Removes secret channels from records; returns their names.
-///
-/// # Errors
-/// If a record cannot be encoded.
-pub(super) fn redact(decoded: &ThreadRecords, records: &mut [Record]) -> Result<Vec<String>, CheckpointError> {
-    let secret = secret_names(decoded);
-    if secret.is_empty() {
-        return Ok(vec![]);
+/// Names of secret channels.
+#[derive(Debug, Default)]
+pub(super) struct Secrets(BTreeSet<String>);
+
+impl Secrets {
+    /// Adds the secret ones among channels.
+    pub(super) fn note<'a>(&mut self, channels: impl IntoIterator<Item = &'a ChannelShape>) {
+        let secret = channels.into_iter().filter(|channel| channel.secret && !self.0.contains(&channel.name));
+        let names: Vec<String> = secret.map(|channel| channel.name.clone()).collect();
+        self.0.extend(names);
     }
-    for (key, bytes) in records {
-        match key {
-            Key::Checkpoint(id) | Key::Nested(id) => {
-                let Some(made) = decoded.checkpoints.get(id) else { continue };
-                *bytes = encode_record(&checkpoint(&secret_indexes(decoded, &made.record, &secret), &made.record))?;
-            }
-            Key::Task { checkpoint, task: number } => {
-                let Some(made) = decoded.checkpoints.get(checkpoint) else { continue };
-                let Some(record) = decoded.tasks.get(&(*checkpoint, *number)) else { continue };
-                *bytes = encode_record(&task(&secret_indexes(decoded, &made.record, &secret), record))?;
-            }
-            _ => {}
+
+    pub(super) fn names(&self) -> Vec<String> {
+        self.0.iter().cloned().collect()
+    }
+
+    /// Removes secret channels from a checkpoint; `channels` are those behind its indexes. Returns whether there are any.
+    pub(super) fn remove(&self, channels: &[&ChannelShape], record: &mut CheckpointRecord) -> bool {
+        let secret = self.indexes(channels);
+        let own = record.channels.iter_mut().filter(|(at, _)| secret.contains(at));
+        own.for_each(|(_, slot)| *slot = Slot::Absent);
+        let carried = record.carried.iter_mut().filter(|carried| carried.channel.secret);
+        carried.for_each(|carried| carried.slot = Slot::Absent);
+        record.control.start.iter_mut().flatten().for_each(|write| forget(&secret, write));
+        !secret.is_empty()
+    }
+
+    /// Removes secret channels from a task's writes; `channels` are those of its checkpoint. Returns whether there are any.
+    pub(super) fn remove_writes(&self, channels: &[&ChannelShape], record: &mut TaskRecord) -> bool {
+        let secret = self.indexes(channels);
+        record.writes.iter_mut().for_each(|write| forget(&secret, write));
+        !secret.is_empty()
+    }
+
+    fn indexes(&self, channels: &[&ChannelShape]) -> BTreeSet<u32> {
+        if self.0.is_empty() {
+            return BTreeSet::new();
         }
+        let channels = (0..).zip(channels);
+        channels.filter(|(_, channel)| self.0.contains(&channel.name)).map(|(at, _)| at).collect()
     }
-    Ok(secret.into_iter().map(str::to_owned).collect())
-}
-
-fn secret_names(decoded: &ThreadRecords) -> BTreeSet<&str> {
-    let shapes = decoded.shapes.values().flat_map(|shape| &shape.channels);
-    let carried = decoded.checkpoints.values().flat_map(|made| &made.record.carried).map(|carried| &carried.channel);
-    shapes.chain(carried).filter(|channel| channel.secret).map(|channel| channel.name.as_str()).collect()
-}
-
-fn secret_indexes(decoded: &ThreadRecords, record: &CheckpointRecord, secret: &BTreeSet<&str>) -> BTreeSet<u32> {
-    let channels = (0..).zip(decoded.channels(record));
-    channels.filter(|(_, channel)| secret.contains(channel.name.as_str())).map(|(at, _)| at).collect()
-}
-
-fn checkpoint(secret: &BTreeSet<u32>, record: &CheckpointRecord) -> CheckpointRecord {
-    let mut record = record.clone();
-    let own = record.channels.iter_mut().filter(|(at, _)| secret.contains(at));
-    own.for_each(|(_, slot)| *slot = Slot::Absent);
-    record.carried.iter_mut().filter(|carried| carried.channel.secret).for_each(|carried| carried.slot = Slot::Absent);
-    record.control.start.iter_mut().flatten().for_each(|write| forget(secret, write));
-    record
-}
-
-fn task(secret: &BTreeSet<u32>, record: &TaskRecord) -> TaskRecord {
-    let mut record = record.clone();
-    record.writes.iter_mut().for_each(|write| forget(secret, write));
-    record
 }
 
 /// Removes the value of a write to a secret channel; a write without a row is one of a channel that is never stored.

@@ -15,6 +15,7 @@ mod graph_scope;
 mod journal;
 mod keep;
 mod known;
+mod lent;
 mod limits;
 pub(crate) mod permits;
 mod places;
@@ -35,6 +36,7 @@ pub use verify_result::{Divergence, NotVerified, Verdict, Verified, WhatIf};
 pub(crate) use exit::{Budgets, Exit};
 pub(crate) use graph_scope::{GraphScope, JournalScope, QuestionScope};
 pub(crate) use known::{Answers, EarlierQuestion, Known};
+pub(crate) use lent::Lent;
 pub(crate) use limits::Limits;
 pub(crate) use permits::Permits;
 #[cfg(feature = "test-util")]

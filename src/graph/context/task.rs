@@ -9,6 +9,7 @@ use tokio::sync::Notify;
 use super::exit::Exit;
 use super::graph_scope::{GraphScope, QuestionOwner};
 use super::known::Answers;
+use super::lent::Lent;
 use super::permits::Permits;
 use super::shared::Shared;
 use crate::checkpoint::{CheckpointId, EffectKind, Key, ReceiveRecord};
@@ -47,6 +48,8 @@ pub(crate) struct TaskCtx {
     pub answers: Answers,
     /// The newest checkpoints of the graph's subgraphs with state of their own.
     pub children: Kept,
+    /// Tasks with subgraphs only: where the values of their state are, if they are stored.
+    pub lends: Option<Arc<Lent>>,
     /// The concurrency limits that the task counts towards.
     pub permits: Option<Arc<Permits>>,
     /// Tasks of the root graph only: the journal, once there is one.

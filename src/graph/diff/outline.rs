@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 use crate::checkpoint::{BoxFuture, CheckpointId, LogRange, Slot};
 use crate::graph::build::Table;
 use crate::graph::error::RunError;
-use crate::graph::persist::save::log_name;
+use crate::graph::persist::save::log_with;
 use crate::graph::persist::{LogEntries, Reading};
 use crate::graph::records::{Mapping, Reader, START_NODE, Tasks};
 use crate::graph::state::{Channel, Mask, Stored};
@@ -150,8 +150,10 @@ impl Face for CheckpointFace {
 impl CheckpointFace {
     async fn entries(&self, channel: usize, range: &LogRange) -> Result<LogEntries, RunError> {
         let Facts { reader, path, .. } = &self.facts;
-        let now = log_name(&self.table, path, channel);
-        let log = self.mapping.source(channel as u32).map_or(&now, |source| &source.log);
-        reader.entries(log, &self.table.schema.channels()[channel], range).await
+        let log = match self.mapping.source(channel as u32) {
+            Some(source) => source.log_with(range),
+            None => log_with(&self.table, path, channel, range),
+        };
+        reader.entries(&log, &self.table.schema.channels()[channel], range).await
     }
 }

@@ -99,6 +99,7 @@ impl Reader {
                 line: if same { record.line } else { NEW_LINE }, // logs are another graph's
                 freed: vec![],
                 unknown: carried,
+                behind: Mask::default(),
                 stale,
                 pending_rewrites: owed,
                 tails,
@@ -118,7 +119,7 @@ impl Reader {
         let most = RowId { checkpoint: CheckpointId(u64::MAX), task: u32::MAX, slot: u32::MAX };
         for (at, slot) in position.channels.slots.iter().enumerate() {
             let Slot::Log { ranges, .. } = slot else { continue };
-            let Some(range) = ranges.last() else { continue };
+            let Some(range) = ranges.last().filter(|range| range.log.is_none()) else { continue };
             let key = |row| Key::Log { channel: log_name(table, path, at), row };
             if self.goes_on(key(range.last)..=key(most)).await? {
                 return Ok(true);

@@ -1,7 +1,7 @@
 //! Lists of `append` channels, read from their entries.
 
 use super::log_entries::LogEntries;
-use super::save::log_name;
+use super::save::{log_name, log_with};
 use super::settled::{LoadedChannels, Reading, channel};
 use crate::checkpoint::panics::caught;
 use crate::checkpoint::{ChannelShape, CheckpointId, Key, LogRange, RowId, Slot};
@@ -30,18 +30,20 @@ impl Reader {
         }
         settled.sizes[at] += ranges.iter().map(|range| range.bytes).sum::<u64>();
         let (full, ranges, known) = (*full, ranges.clone(), &table.schema.channels()[at]);
-        let now = log_name(table, path, at);
         let Some(source) = mapping.source(at as u32) else {
             for range in &ranges {
                 let read = self.added(table, path, (mapping.at, at), range, &mut settled.state).await?;
-                if how == Reading::Whole {
-                    settled.chunk(at, read.chunks(&now, known.stored()));
+                if how == Reading::Whole && range.log.is_none() {
+                    settled.chunk(at, read.chunks(&log_name(table, path, at), known.stored()));
                 }
             }
             return Ok(());
         };
-        let entries = self.all_entries(&source.log, known, &ranges).await?;
-        let entries = || entries.iter().flat_map(LogEntries::iter);
+        let mut read = Vec::with_capacity(ranges.len());
+        for range in &ranges {
+            read.push(self.entries(&source.log_with(range), known, range).await?);
+        }
+        let entries = || read.iter().flat_map(LogEntries::iter);
         let unreadable = |misread| self.unreadable(&channel(table, at), mapping.at, misread);
         if mapping.folds(at, known) {
             settled.stale.insert(at);
@@ -52,9 +54,12 @@ impl Reader {
         let (writes, misread) = decoded(table, at, entries());
         self.applied(table, known, &mut settled.state, writes.into_iter())?;
         misread.map_or(Ok(()), |misread| Err(unreadable(misread)))?;
-        if source.log != now {
-            let copy = |(row, bytes): (_, &[u8])| (Key::Log { channel: now.clone(), row }, bytes.to_vec());
-            settled.owed.extend(entries().map(copy));
+        for (range, entries) in ranges.iter().zip(&read) {
+            let now = log_with(table, path, at, range);
+            if source.log_with(range) != now {
+                let copy = |(row, bytes): (_, &[u8])| (Key::Log { channel: now.clone(), row }, bytes.to_vec());
+                settled.owed.extend(entries.iter().map(copy));
+            }
         }
         Ok(())
     }
@@ -68,7 +73,7 @@ impl Reader {
         range: &LogRange,
         state: &mut AnyState,
     ) -> Result<LogEntries, RunError> {
-        let (log, known) = (log_name(table, path, at), &table.schema.channels()[at]);
+        let (log, known) = (log_with(table, path, at, range), &table.schema.channels()[at]);
         let read = self.entries(&log, known, range).await?;
         let (writes, misread) = decoded(table, at, read.iter());
         self.applied(table, known, state, writes.into_iter())?;
@@ -84,23 +89,13 @@ impl Reader {
         (newer, added): (&AnyState, &[LogRange]),
         state: &mut AnyState,
     ) -> Result<bool, RunError> {
-        let (log, known) = (log_name(table, path, at), &table.schema.channels()[at]);
-        let entries = self.all_entries(&log, known, added).await?;
+        let known = &table.schema.channels()[at];
+        let mut entries = Vec::with_capacity(added.len());
+        for range in added {
+            entries.push(self.entries(&log_with(table, path, at, range), known, range).await?);
+        }
         let (writes, misread) = decoded(table, at, entries.iter().flat_map(LogEntries::iter));
         Ok(misread.is_none() && table.schema.reset_without(state, at, newer, &writes))
-    }
-
-    async fn all_entries(
-        &self,
-        log: &str,
-        channel: &Channel,
-        ranges: &[LogRange],
-    ) -> Result<Vec<LogEntries>, RunError> {
-        let mut entries = Vec::with_capacity(ranges.len());
-        for range in ranges {
-            entries.push(self.entries(log, channel, range).await?);
-        }
-        Ok(entries)
     }
 
     fn applied(

@@ -1,8 +1,9 @@
 //! Encoding a run: writes become rows, tasks and positions become records. Decoding is in `load`.
 
+pub(super) use crate::checkpoint::log_name as log_of;
 use crate::checkpoint::{
-    AboutRecord, CheckpointId, CheckpointRecord, ControlRecord, JoinRecord, Key, RowId, SendRecord, Slot, TaskRecord,
-    TaskStatus, WriteRecord, chunk_key, encode_record,
+    AboutRecord, CheckpointId, CheckpointRecord, ControlRecord, JoinRecord, Key, LogRange, RowId, SendRecord, Slot,
+    TaskRecord, TaskStatus, WriteRecord, chunk_key, encode_record,
 };
 use crate::graph::build::Table;
 use crate::graph::error::RunError;
@@ -24,8 +25,9 @@ pub(crate) fn log_name(table: &Table, path: &str, channel: usize) -> String {
     log_of(path, table.channel(channel))
 }
 
-pub(crate) fn log_of(path: &str, name: &str) -> String {
-    if path.is_empty() { name.to_owned() } else { format!("{path}\u{0}{name}") }
+/// Returns the log that holds entries of a channel: its own, or that of an enclosing graph.
+pub(crate) fn log_with(table: &Table, path: &str, channel: usize, range: &LogRange) -> String {
+    log_of(range.log.as_deref().unwrap_or(path), table.channel(channel))
 }
 
 pub(crate) fn sends(table: &Table, sends: &[(u32, Packet)], puts: &mut Puts) -> Result<Vec<SendRecord>, RunError> {

@@ -1,6 +1,6 @@
 //! Which present channel each stored channel belongs to. Pure: knows names only.
 
-use crate::checkpoint::ChannelShape;
+use crate::checkpoint::{ChannelShape, LogRange, log_name};
 use crate::graph::state::Channel;
 
 /// A stored channel: what it was, and the log that its entries are in.
@@ -8,6 +8,14 @@ use crate::graph::state::Channel;
 pub(crate) struct StoredChannel {
     pub channel: ChannelShape,
     pub log: String,
+}
+
+impl StoredChannel {
+    /// Returns the log that holds entries of the channel: its own, or that of an enclosing graph.
+    pub(crate) fn log_with(&self, range: &LogRange) -> String {
+        let enclosing = range.log.as_deref().map(|namespace| log_name(namespace, &self.channel.name));
+        enclosing.unwrap_or_else(|| self.log.clone())
+    }
 }
 
 /// The present counterpart of a stored channel.

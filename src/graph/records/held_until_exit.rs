@@ -67,7 +67,11 @@ impl Recorder {
     pub(crate) fn free(&self, rows: &mut Vec<RowId>) {
         if self.durability() == Durability::Exit {
             let mut inner = self.lock();
-            rows.iter().for_each(|row| drop(inner.held.remove(&Key::Row(*row))));
+            for row in rows.iter().map(|row| Key::Row(*row)) {
+                if !inner.replaced.kept.contains(&row) {
+                    inner.held.remove(&row);
+                }
+            }
         }
         rows.clear();
     }

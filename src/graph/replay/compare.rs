@@ -7,11 +7,13 @@ use crate::graph::build::Table;
 use crate::graph::context::Difference;
 use crate::graph::error::RunError;
 use crate::graph::records::START_NODE;
-use crate::graph::state::{AnyState, AnyWrite, Canon, Stored, value};
+use crate::graph::state::{AnyState, AnyWrite, Canon, Codec, Stored, ValueError, value};
 use crate::graph::superstep::task::planned;
 use crate::graph::superstep::{Finished, Packet, Position};
 
 const SECRET: &str = "(secret)";
+/// Maximum number of stored bytes of a list of numbers that a difference shows.
+const SHOWN: usize = 64 << 10;
 
 /// Compares two results of a task; routes only if `routed`. `unsaved`: channels whose recorded values are not stored.
 pub(crate) fn results(
@@ -63,29 +65,53 @@ pub(crate) fn writes(
     }
     for (recorded, now) in recorded.iter().zip(now) {
         let at = now.channel();
-        let [was, is] = [recorded, now].map(|write| table.schema.canon_write(write));
         let what = || format!("write to `{}`", table.channel(at));
-        if let Some(difference) = values(table, at, what, &was?, &is?) {
+        let [was, is] = [recorded, now].map(|write| table.schema.encode_write(write));
+        let form = |write: &AnyWrite| table.schema.canon_write(write);
+        if let Some(difference) = values(table, at, what, (was, is), || Ok([form(recorded)?, form(now)?]))? {
             return Ok(Some(difference));
         }
     }
     Ok(None)
 }
 
+/// A value as it is stored; an error if it cannot be.
+type Encoded = Result<Vec<u8>, ValueError>;
+
+/// Compares two values of a channel: as bytes, and only if these differ in their canonical `forms`, which take many times
+/// as much memory.
 fn values(
     table: &Table,
     channel: usize,
     what: impl Fn() -> String,
-    recorded: &Canon,
-    now: &Canon,
-) -> Option<Difference> {
-    if recorded == now {
-        return None;
+    encoded: (Encoded, Encoded),
+    forms: impl FnOnce() -> Result<[Canon; 2], ValueError>,
+) -> Result<Option<Difference>, RunError> {
+    let channel = &table.schema.channels()[channel];
+    if let (Ok(was), Ok(is)) = &encoded {
+        if was == is {
+            return Ok(None);
+        }
+        // Numbers, and lists of them, have one encoding.
+        if channel.value_codec() == Codec::Bincode && was.len().max(is.len()) > SHOWN && !channel.is_secret() {
+            return Ok(Some(Difference::new(what(), described(was, is), described(is, was))));
+        }
     }
-    if table.schema.channels()[channel].is_secret() {
-        return Some(Difference::new(what(), SECRET, SECRET));
+    drop(encoded);
+    let [was, is] = forms()?;
+    if was == is {
+        return Ok(None);
     }
-    Some(Difference::new(what(), recorded.json(), now.json()))
+    if channel.is_secret() {
+        return Ok(Some(Difference::new(what(), SECRET, SECRET)));
+    }
+    Ok(Some(Difference::new(what(), was.json(), is.json())))
+}
+
+/// Describes a value that is too large to be shown.
+fn described(value: &[u8], other: &[u8]) -> String {
+    let same = value.iter().zip(other).take_while(|(one, other)| one == other).count();
+    format!("{} bytes as stored, others from byte {same} on", value.len())
 }
 
 pub(crate) fn targets(table: &Table, recorded: &Finished, now: &Finished) -> Option<Difference> {
@@ -110,6 +136,12 @@ fn sends(
     let form = |sends: &[(u32, Packet)]| -> Result<Vec<(u32, Canon)>, RunError> {
         sends.iter().map(|(node, packet)| Ok((*node, value::canon(&packet.payload.encode()?)?))).collect()
     };
+    let bytes = |sends: &[(u32, Packet)]| -> Result<Vec<(u32, Vec<u8>)>, RunError> {
+        sends.iter().map(|(node, packet)| Ok((*node, packet.payload.encode()?))).collect()
+    };
+    if bytes(recorded)? == bytes(now)? {
+        return Ok(None);
+    }
     let (was, is) = (form(recorded)?, form(now)?);
     if was == is {
         return Ok(None);
@@ -120,38 +152,54 @@ fn sends(
     Ok(Some(Difference::new(what, json(was), json(is))))
 }
 
-/// Returns the first channel whose value differs. Channels kept as logs are left out: their entries were compared as
+/// Returns the first channel whose value differs, apart from those that are the `same` for sure. Channels kept as logs are left out: their entries were compared as
 /// writes. So is a secret without a recorded value, which an export may have dropped.
-pub(crate) fn states(table: &Table, recorded: &Position, now: &Position) -> Result<Option<Difference>, RunError> {
+pub(crate) fn states(
+    table: &Table,
+    recorded: &Position,
+    now: &Position,
+    same: impl Fn(usize) -> bool,
+) -> Result<Option<Difference>, RunError> {
     for (at, channel) in table.schema.channels().iter().enumerate() {
         let was_left_out = channel.is_secret() && recorded.channels.slots.get(at) == Some(&Slot::Absent);
-        if was_left_out || !matches!(channel.stored(), Stored::Value | Stored::Full) {
+        if was_left_out || same(at) || !matches!(channel.stored(), Stored::Value | Stored::Full) {
             continue;
         }
-        let form = |pos: &Position| match table.schema.is_set(&pos.state, at) {
-            true => table.schema.canon_channel(&pos.state, at).map(Some),
-            false => Ok(None),
-        };
-        let (was, is) = (form(recorded)?, form(now)?);
-        if was != is {
-            let what = || format!("channel `{}`", channel.name());
-            let [was, is] = [was, is].map(|value| value.unwrap_or(Canon::Nil));
-            return Ok(Some(
-                values(table, at, what, &was, &is).unwrap_or_else(|| Difference::new(what(), "set", "empty")),
-            ));
+        if let Some(difference) = channels(table, at, &recorded.state, &now.state)? {
+            return Ok(Some(difference));
         }
     }
     Ok(None)
 }
 
+/// Compares a channel of two states.
+fn channels(table: &Table, at: usize, recorded: &AnyState, now: &AnyState) -> Result<Option<Difference>, RunError> {
+    let what = || format!("channel `{}`", table.channel(at));
+    let schema = &table.schema;
+    let form = |state: &AnyState| schema.canon_channel(state, at);
+    match (schema.is_set(recorded, at), schema.is_set(now, at)) {
+        (false, false) => Ok(None),
+        (true, true) => {
+            let encoded = (schema.encode_channel(recorded, at), schema.encode_channel(now, at));
+            values(table, at, what, encoded, || Ok([form(recorded)?, form(now)?]))
+        }
+        (is_set, _) => {
+            let value = form(if is_set { recorded } else { now })?;
+            Ok(Some(match value {
+                Canon::Nil if is_set => Difference::new(what(), "set", "empty"),
+                Canon::Nil => Difference::new(what(), "empty", "set"),
+                _ if schema.channels()[at].is_secret() => Difference::new(what(), SECRET, SECRET),
+                value if is_set => Difference::new(what(), value.json(), Value::Null),
+                value => Difference::new(what(), Value::Null, value.json()),
+            }))
+        }
+    }
+}
+
 pub(crate) fn changed_channels(table: &Table, recorded: &AnyState, now: &AnyState) -> Result<Vec<String>, RunError> {
     let mut names = vec![];
     for (at, channel) in table.schema.channels().iter().enumerate() {
-        let form = |state: &AnyState| match table.schema.is_set(state, at) {
-            true => table.schema.canon_channel(state, at).map(Some),
-            false => Ok(None),
-        };
-        if channel.stored() != Stored::Never && form(recorded)? != form(now)? {
+        if channel.stored() != Stored::Never && channels(table, at, recorded, now)?.is_some() {
             names.push(format!("`{}`", channel.name()));
         }
     }

@@ -250,15 +250,18 @@ impl Run {
         let applied = self.apply(&mut tasks, &mut vec![]);
         let names = Arc::clone(&self.scope.names);
         let spot = Spot { checkpoint, step: number, namespace: &names };
-        if let Err(error) = applied {
-            if self.is_of_unsaved(&error) {
+        let changed = match applied {
+            Ok(changed) => changed,
+            Err(error) if self.is_of_unsaved(&error) => {
                 let why = "several of its tasks write a channel that is never saved, and may have run in several runs";
                 comparison.skips(spot, &nodes, why);
                 return Ok(());
             }
-            comparison.differs(spot, &nodes, Difference::new("results", "applied", error.to_string()));
-            return Ok(());
-        }
+            Err(error) => {
+                comparison.differs(spot, &nodes, Difference::new("results", "applied", error.to_string()));
+                return Ok(());
+            }
+        };
         if let ([task], [Some(recorded)]) = (&tasks[..], recorded)
             && let TaskState::Done(now) = &task.state
             && (task.node != START_NODE || step.records.contains_key(&task.key))
@@ -267,7 +270,11 @@ impl Run {
         {
             return Ok(());
         }
-        if let Some(difference) = compare::states(&self.table, after, &self.pos)?
+        let before = &step.before.channels;
+        let is_same = |at: usize| {
+            !changed.contains(at) && !before.behind.contains(at) && before.slots.get(at) == after.channels.slots.get(at)
+        };
+        if let Some(difference) = compare::states(&self.table, after, &self.pos, is_same)?
             && comparison.parts(spot, &nodes, difference)
         {
             return Ok(());

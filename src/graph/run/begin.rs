@@ -26,6 +26,7 @@ impl Run {
             self.enter(&recorder);
             if dropped {
                 self.pos.channels.line = self.pos.meta.id;
+                self.input.lent = None; // the state may have changed
             }
             self.adopt(&mut puts)?;
             let made_by = (self.pos.meta.id, START_KEY);
@@ -69,10 +70,14 @@ impl Run {
         any
     }
 
-    /// Stores a state that was copied from the parent.
+    /// Stores a state that was copied from the parent: where the parent has a value, its location.
     fn adopt(&mut self, puts: &mut Puts) -> Result<(), RunError> {
         if !std::mem::take(&mut self.input.adopted) {
             return Ok(());
+        }
+        let lent = self.input.lent.take();
+        if let (Some(lent), Some(recorder)) = (&lent, self.recorder()) {
+            lent.rows().for_each(|row| recorder.keep(&Key::Row(row)));
         }
         let channels = self.table.schema.channels();
         self.pos.channels.pending_rewrites.clear();
@@ -83,6 +88,14 @@ impl Run {
             }
             if !self.table.schema.is_kept(&self.pos.state, at) {
                 gone.insert(at); // a state of its own that it kept may have a value there
+                continue;
+            }
+            self.pos.channels.tails.remove(&at);
+            let known = lent.as_ref().and_then(|lent| lent.slot(&self.table.schema, at));
+            if let Some((slot, bytes)) = known.filter(|(slot, _)| *slot != Slot::Absent) {
+                self.pos.channels.moved.insert(at);
+                self.pos.weigh(at, bytes);
+                self.pos.channels.slots[at] = slot;
                 continue;
             }
             let row = adopted_row(self.pos.meta.id, at);

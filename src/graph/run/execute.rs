@@ -15,8 +15,8 @@ use super::job::{BeforeHandler, Job};
 use super::perform::{Performed, Running, start};
 use super::state::Run;
 use crate::checkpoint::panics::caught;
-use crate::checkpoint::{HandledRecord, TaskStatus, encode_record};
-use crate::graph::context::{Attempt, AttemptProgress, Permits, TaskCtx, TaskPosition};
+use crate::checkpoint::{HandledRecord, Slot, TaskStatus, encode_record};
+use crate::graph::context::{Attempt, AttemptProgress, Lent, Permits, TaskCtx, TaskPosition};
 use crate::graph::error::RunError;
 use crate::graph::records::{NEW_LINE, START_KEY, START_NODE};
 use crate::graph::superstep::position::with_returned;
@@ -152,11 +152,12 @@ impl Run {
             task: task.key,
             version: self.pos.control.version,
         };
+        let lends = self.lent(at.node);
         let permits = Permits::of(row.execution.group.iter().chain(&self.shared.budget.running).cloned());
         if let Some(mut used) = self.reusable.context.take()
             && let Some(ctx) = Arc::get_mut(&mut used)
         {
-            (ctx.at, ctx.attempt, ctx.answers) = (at, attempt, answers);
+            (ctx.at, ctx.attempt, ctx.answers, ctx.lends) = (at, attempt, answers, lends);
             (ctx.children, ctx.permits, ctx.journal) = (self.pos.kept(), permits, known(task.journal.clone()));
             if !Arc::ptr_eq(&ctx.facts, &row.facts) {
                 ctx.facts = Arc::clone(&row.facts);
@@ -172,10 +173,30 @@ impl Run {
             attempt,
             answers,
             children: self.pos.kept(),
+            lends,
             permits,
             journal: known(task.journal.clone()),
             progress: AttemptProgress::default(),
         })
+    }
+
+    /// Returns where the values of the state are, for a task that may run a subgraph over it.
+    fn lent(&self, node: u32) -> Option<Arc<Lent>> {
+        if node == START_NODE || self.table.row(node).children.is_empty() {
+            return None;
+        }
+        self.recorder()?;
+        let mut slots = self.pos.channels.slots.clone();
+        for behind in self.pos.channels.behind.iter().chain(self.pos.channels.stale.iter()) {
+            slots[behind] = Slot::Absent;
+        }
+        Some(Arc::new(Lent {
+            state: self.pos.state.clone(),
+            schema: self.table.schema.clone(),
+            namespace: self.scope.path.as_str().into(),
+            slots,
+            sizes: self.pos.channels.sizes.clone(),
+        }))
     }
 
     fn before_handler(&self, at: usize) -> Option<BeforeHandler> {

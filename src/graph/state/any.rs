@@ -124,6 +124,11 @@ impl AnyState {
         self.any().downcast_ref()
     }
 
+    /// Returns true if both are copies of one state, which has not changed since.
+    pub(crate) fn is(&self, other: &Self) -> bool {
+        std::ptr::addr_eq(Arc::as_ptr(&self.0), Arc::as_ptr(&other.0))
+    }
+
     /// Returns true if there are other copies of it.
     pub(crate) fn is_shared(&self) -> bool {
         Arc::strong_count(&self.0) > 1

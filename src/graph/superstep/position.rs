@@ -58,6 +58,8 @@ pub(crate) struct StoredChannels {
     pub freed: Vec<RowId>,
     /// Values of channels that this version of the graph does not have.
     pub unknown: Vec<CarriedRecord>,
+    /// Channels that a command changed in memory: it is stored beside the checkpoint, not in the slots.
+    pub behind: Mask,
     /// Channels whose rule another version of the graph had: their values are rewritten with the next checkpoint.
     pub stale: Mask,
     /// Records that the next checkpoint stores for the same reason.
@@ -79,6 +81,7 @@ impl StoredChannels {
             line: CheckpointId(0),
             freed: vec![],
             unknown: vec![],
+            behind: Mask::default(),
             stale: Mask::default(),
             pending_rewrites: vec![],
             tails: BTreeMap::new(),
@@ -294,12 +297,12 @@ impl Position {
 pub(crate) fn extend(ranges: &mut Vec<LogRange>, line: CheckpointId, row: RowId, size: u64) {
     match ranges.last_mut() {
         // The result of a fork's source is stored under the checkpoint of its task, before this line.
-        Some(range) if range.last.checkpoint >= line && row > range.last => {
+        Some(range) if range.log.is_none() && range.last.checkpoint >= line && row > range.last => {
             range.last = row;
             range.count += 1;
             range.bytes += size;
         }
-        _ => ranges.push(LogRange { first: row, last: row, count: 1, bytes: size }),
+        _ => ranges.push(LogRange { log: None, first: row, last: row, count: 1, bytes: size }),
     }
 }
 

@@ -20,7 +20,7 @@ impl Position {
             _ if overwrite => *slot = Slot::Row(row),
             Slot::Log { ranges, .. } if channel.logged => extend(ranges, self.channels.line, row, size),
             _ if channel.logged => {
-                let range = LogRange { first: row, last: row, count: 1, bytes: size };
+                let range = LogRange { log: None, first: row, last: row, count: 1, bytes: size };
                 *slot = Slot::Log { full: None, full_bytes: 0, ranges: vec![range] };
             }
             _ => {

@@ -150,6 +150,9 @@ pub(crate) fn add_command(table: &Table, pos: &mut Position, command: &Finished)
     let mut state = pos.state.clone();
     if apply_writes(table, &mut state, command.writes.0.iter().cloned(), &mut Merge::default()).is_ok() {
         pos.state = state;
+        for write in &command.writes.0 {
+            pos.channels.behind.insert(write.channel());
+        }
     }
     let control: &mut Control<Packet> = &mut pos.control;
     let mut applying = control.begin(&table.wiring, &[]);

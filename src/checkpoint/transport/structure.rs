@@ -1,0 +1,277 @@
+//! The engine's own records of a thread, read again and again one page at a time. Knows the contract and the records.
+//!
+//! Those of the newest superstep may change while a run holds the thread: they are read once, and held. Older ones do not
+//! change, so a thread of any length needs little memory.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::ops::RangeInclusive;
+use std::sync::Arc;
+
+use super::redact::Secrets;
+use crate::checkpoint::threads::pages::{Pages, structure};
+use crate::checkpoint::threads::reach::Reach;
+use crate::checkpoint::threads::references::{Reference, of_checkpoint, of_task};
+use crate::checkpoint::threads::thread_records::StoredCheckpoint;
+use crate::checkpoint::{
+    ChannelShape, CheckpointError, CheckpointId, CheckpointRecord, Checkpointer, Key, Order, Shape, TaskRecord,
+    ThreadId, decode_record, encode_record,
+};
+
+type Result<T> = std::result::Result<T, CheckpointError>;
+
+/// The records of a thread as of one moment.
+pub(super) struct Structure<'a> {
+    store: &'a dyn Checkpointer,
+    thread: &'a ThreadId,
+    /// Newest checkpoint of the root graph.
+    newest: CheckpointId,
+    /// What is not read again: the records of the thread as a whole, and those of the newest superstep.
+    held: BTreeMap<Key, Vec<u8>>,
+    pub(super) shapes: BTreeMap<u64, Shape>,
+}
+
+impl<'a> Structure<'a> {
+    pub(super) async fn read(store: &'a dyn Checkpointer, thread: &'a ThreadId, newest: CheckpointId) -> Result<Self> {
+        let last = CheckpointId(u64::MAX);
+        let mut held = BTreeMap::new();
+        // What refers to others is read before them.
+        let ranges: [RangeInclusive<Key>; 4] = [
+            Key::Child { checkpoint: newest, task: 0, call: 0 }..=structure().into_inner().1,
+            Key::Task { checkpoint: newest, task: 0 }..=Key::Task { checkpoint: last, task: u32::MAX },
+            Key::About..=Key::Checkpoint(CheckpointId(0)),
+            Key::Nested(newest)..=Key::Nested(last),
+        ];
+        for range in ranges {
+            held.extend(store.scan(thread, range, Order::Ascending, usize::MAX).await?);
+        }
+        let root = Key::Checkpoint(newest);
+        let record = store.get(thread, vec![root.clone()]).await?.pop().flatten();
+        held.insert(root, record.ok_or_else(|| CheckpointError::damaged(thread, newest, "it is missing"))?);
+        let mut shapes = BTreeMap::new();
+        for (key, bytes) in &held {
+            if let Key::Shape(fingerprint) = key {
+                shapes.insert(*fingerprint, decode_record(thread, key, bytes)?);
+            }
+        }
+        Ok(Self { store, thread, newest, held, shapes })
+    }
+
+    /// Returns a record of the thread as a whole.
+    pub(super) fn one(&self, key: &Key) -> Option<&[u8]> {
+        self.held.get(key).map(Vec::as_slice)
+    }
+
+    /// Calls a function with each record, in the order of keys.
+    pub(super) async fn each(&self, mut take: impl FnMut(&Key, &[u8]) -> Result<()>) -> Result<()> {
+        let mut held = self.held.iter().peekable();
+        let mut pages = Pages::of(self.store, self.thread, structure());
+        while let Some(page) = pages.next().await? {
+            for (key, bytes) in page.iter().filter(|(key, _)| self.is_older(key)) {
+                while let Some((key, bytes)) = held.next_if(|(held, _)| *held < key) {
+                    take(key, bytes)?;
+                }
+                take(key, bytes)?;
+            }
+        }
+        held.try_for_each(|(key, bytes)| take(key, bytes))
+    }
+
+    fn is_older(&self, key: &Key) -> bool {
+        checkpoint_of(key).is_some_and(|id| id < self.newest)
+    }
+
+    /// Returns the channels behind the indexes of a checkpoint and its tasks.
+    fn channels<'b>(&'b self, shape: u64, carried: &'b [ChannelShape]) -> Vec<&'b ChannelShape> {
+        let shape = self.shapes.get(&shape).into_iter().flat_map(|shape| &shape.channels);
+        shape.chain(carried).collect()
+    }
+
+    fn decode<T: serde::de::DeserializeOwned>(&self, key: &Key, bytes: &[u8]) -> Result<T> {
+        decode_record(self.thread, key, bytes)
+    }
+}
+
+/// Returns the checkpoint that a record belongs to.
+fn checkpoint_of(key: &Key) -> Option<CheckpointId> {
+    match key {
+        Key::Checkpoint(id) | Key::Nested(id) => Some(*id),
+        Key::Task { checkpoint, .. } | Key::Child { checkpoint, .. } => Some(*checkpoint),
+        Key::Effect { checkpoint, .. } | Key::Event { checkpoint, .. } => Some(*checkpoint),
+        Key::Row(row) | Key::Log { row, .. } => Some(row.checkpoint),
+        Key::Head | Key::About | Key::Tag(_) | Key::Shape(_) | Key::Signal { .. } => None,
+    }
+}
+
+/// What the records of a thread's checkpoints say in common, in little memory.
+#[derive(Default)]
+pub(super) struct Outline {
+    checkpoints: BTreeMap<CheckpointId, Outlined>,
+    /// Channels that the graph of a checkpoint does not declare.
+    carried: HashMap<CheckpointId, Vec<ChannelShape>>,
+    /// References to checkpoints from before the oldest one of the root graph: what is left of removed supersteps.
+    early: Vec<(CheckpointId, CheckpointId)>,
+    secrets: Secrets,
+}
+
+struct Outlined {
+    shape: u64,
+    namespace: Arc<str>,
+}
+
+impl Outline {
+    /// Reads all records once.
+    pub(super) async fn of(structure: &Structure<'_>, with_secrets: bool) -> Result<Self> {
+        let mut outline = Self::default();
+        if !with_secrets {
+            outline.secrets.note(structure.shapes.values().flat_map(|shape| &shape.channels));
+        }
+        let mut oldest = CheckpointId(u64::MAX);
+        structure
+            .each(|key, bytes| {
+                let references = match key {
+                    Key::Checkpoint(id) | Key::Nested(id) => {
+                        let is_root = matches!(key, Key::Checkpoint(_));
+                        let record: CheckpointRecord = structure.decode(key, bytes)?;
+                        oldest = if is_root { oldest.min(*id) } else { oldest };
+                        outline.note(*id, &record, with_secrets);
+                        let made = StoredCheckpoint { root: is_root, record };
+                        let carried: Vec<ChannelShape> =
+                            made.record.carried.iter().map(|carried| carried.channel.clone()).collect();
+                        of_checkpoint(*id, &made, &structure.channels(made.record.shape, &carried))
+                    }
+                    Key::Task { checkpoint, task } => {
+                        of_task((*checkpoint, *task), &structure.decode(key, bytes)?, "", &[])
+                    }
+                    Key::Child { .. } => vec![(key.clone(), Reference::Checkpoint(structure.decode(key, bytes)?))],
+                    _ => vec![],
+                };
+                let Some(from) = checkpoint_of(key) else { return Ok(()) };
+                for (_, reference) in references {
+                    match reference {
+                        Reference::Checkpoint(to) | Reference::Optional(to) if to < oldest => {
+                            outline.early.push((from, to));
+                        }
+                        _ => {}
+                    }
+                }
+                Ok(())
+            })
+            .await?;
+        outline.keep_reached(oldest);
+        Ok(outline)
+    }
+
+    fn note(&mut self, id: CheckpointId, record: &CheckpointRecord, with_secrets: bool) {
+        let last = self.checkpoints.last_key_value().map(|(_, last)| &last.namespace);
+        let known = last.filter(|last| ***last == *record.namespace).cloned();
+        let namespace = known.unwrap_or_else(|| record.namespace.as_str().into());
+        self.checkpoints.insert(id, Outlined { shape: record.shape, namespace });
+        if record.carried.is_empty() {
+            return;
+        }
+        let carried: Vec<ChannelShape> = record.carried.iter().map(|carried| carried.channel.clone()).collect();
+        if !with_secrets {
+            self.secrets.note(&carried);
+        }
+        self.carried.insert(id, carried);
+    }
+
+    /// Drops the checkpoints that no one of the root graph leads to: all are from before the oldest.
+    fn keep_reached(&mut self, oldest: CheckpointId) {
+        let mut reached: BTreeSet<CheckpointId> = BTreeSet::new();
+        loop {
+            let leads = |from: &CheckpointId| *from >= oldest || reached.contains(from);
+            let more: Vec<CheckpointId> = self
+                .early
+                .iter()
+                .filter(|(from, to)| leads(from) && !reached.contains(to))
+                .map(|(_, to)| *to)
+                .collect();
+            if more.is_empty() {
+                break;
+            }
+            reached.extend(more);
+        }
+        self.checkpoints.retain(|id, _| *id >= oldest || reached.contains(id));
+        self.early = vec![];
+    }
+
+    /// Returns the names of secret channels.
+    pub(super) fn secrets(&self) -> Vec<String> {
+        self.secrets.names()
+    }
+
+    /// Calls a function with each record that is exported, without secrets.
+    pub(super) async fn each(
+        &self,
+        structure: &Structure<'_>,
+        mut take: impl FnMut(&Key, &[u8]) -> Result<()>,
+    ) -> Result<()> {
+        structure
+            .each(|key, bytes| {
+                let Some(id) = checkpoint_of(key) else { return take(key, bytes) };
+                let Some(outlined) = self.checkpoints.get(&id) else { return Ok(()) };
+                let channels = structure.channels(outlined.shape, self.carried.get(&id).map_or(&[], Vec::as_slice));
+                if self.secrets.names().is_empty() {
+                    return take(key, bytes);
+                }
+                match key {
+                    Key::Checkpoint(_) | Key::Nested(_) => {
+                        let mut record: CheckpointRecord = structure.decode(key, bytes)?;
+                        self.secrets.remove(&channels, &mut record);
+                        take(key, &encode_record(&record)?)
+                    }
+                    Key::Task { .. } => {
+                        let mut record: TaskRecord = structure.decode(key, bytes)?;
+                        self.secrets.remove_writes(&channels, &mut record);
+                        take(key, &encode_record(&record)?)
+                    }
+                    _ => take(key, bytes),
+                }
+            })
+            .await
+    }
+
+    /// Returns what the exported records refer to.
+    pub(super) async fn reach(&self, structure: &Structure<'_>) -> Result<Reach> {
+        let mut reach = Reach::of(self.checkpoints.keys().copied().collect(), structure.newest);
+        self.each(structure, |key, bytes| {
+            let Some((id, outlined)) = checkpoint_of(key).and_then(|id| Some((id, self.checkpoints.get(&id)?))) else {
+                return Ok(());
+            };
+            let channels = structure.channels(outlined.shape, self.carried.get(&id).map_or(&[], Vec::as_slice));
+            let references = match key {
+                Key::Checkpoint(_) | Key::Nested(_) => {
+                    let root = matches!(key, Key::Checkpoint(_));
+                    let made = StoredCheckpoint { root, record: structure.decode(key, bytes)? };
+                    of_checkpoint(id, &made, &channels)
+                }
+                Key::Task { checkpoint, task } => {
+                    let record = structure.decode(key, bytes)?;
+                    of_task((*checkpoint, *task), &record, &outlined.namespace, &channels)
+                }
+                _ => vec![],
+            };
+            references.into_iter().for_each(|(_, reference)| reach.add(reference));
+            Ok(())
+        })
+        .await?;
+        Ok(reach.finish())
+    }
+}
+
+/// Number and size of records.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Size {
+    pub(super) checkpoints: usize,
+    pub(super) records: usize,
+    pub(super) bytes: u64,
+}
+
+impl Size {
+    pub(super) fn add(&mut self, (key, bytes): (&Key, &[u8])) {
+        self.checkpoints += usize::from(matches!(key, Key::Checkpoint(_) | Key::Nested(_)));
+        self.records += 1;
+        self.bytes += bytes.len() as u64;
+    }
+}
