@@ -25,7 +25,7 @@ pub(super) struct Structure<'a> {
     thread: &'a ThreadId,
     /// Newest checkpoint of the root graph.
     newest: CheckpointId,
-    /// What is not read again: the records of the thread as a whole, and those of the newest superstep.
+    /// Records that are not read again: those of the thread as a whole, and of the newest superstep.
     held: BTreeMap<Key, Vec<u8>>,
     pub(super) shapes: BTreeMap<u64, Shape>,
 }
@@ -102,7 +102,7 @@ fn checkpoint_of(key: &Key) -> Option<CheckpointId> {
     }
 }
 
-/// What the records of a thread's checkpoints say in common, in little memory.
+/// Facts of a thread's checkpoints that need little memory.
 #[derive(Default)]
 pub(super) struct Outline {
     checkpoints: BTreeMap<CheckpointId, Outlined>,

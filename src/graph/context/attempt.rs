@@ -28,7 +28,7 @@ impl TaskCtx {
             attempt: Attempt { number: attempt, beat, ..self.attempt },
             answers: self.answers.clone(),
             children: self.children.clone(),
-            lends: self.lends.clone(),
+            locations: self.locations.clone(),
             permits: self.permits.clone(),
             journal: self.journal.clone(),
             progress,

@@ -9,9 +9,9 @@ use tokio::sync::Notify;
 use super::exit::Exit;
 use super::graph_scope::{GraphScope, QuestionOwner};
 use super::known::Answers;
-use super::lent::Lent;
 use super::permits::Permits;
 use super::shared::Shared;
+use super::state_locations::StateLocations;
 use crate::checkpoint::{CheckpointId, EffectKind, Key, ReceiveRecord};
 use crate::graph::error::{HandedUp, RunError};
 use crate::graph::interrupt::{DeclaredQuestion, Question, SignalDeclarations};
@@ -48,8 +48,8 @@ pub(crate) struct TaskCtx {
     pub answers: Answers,
     /// The newest checkpoints of the graph's subgraphs with state of their own.
     pub children: Kept,
-    /// Tasks with subgraphs only: where the values of their state are, if they are stored.
-    pub lends: Option<Arc<Lent>>,
+    /// Tasks with subgraphs only: locations of the values of their state, if they are stored.
+    pub locations: Option<Arc<StateLocations>>,
     /// The concurrency limits that the task counts towards.
     pub permits: Option<Arc<Permits>>,
     /// Tasks of the root graph only: the journal, once there is one.

@@ -26,7 +26,7 @@ impl Run {
             self.enter(&recorder);
             if dropped {
                 self.pos.channels.line = self.pos.meta.id;
-                self.input.lent = None; // the state may have changed
+                self.input.locations = None; // the state may have changed
             }
             self.adopt(&mut puts)?;
             let made_by = (self.pos.meta.id, START_KEY);
@@ -75,9 +75,9 @@ impl Run {
         if !std::mem::take(&mut self.input.adopted) {
             return Ok(());
         }
-        let lent = self.input.lent.take();
-        if let (Some(lent), Some(recorder)) = (&lent, self.recorder()) {
-            lent.rows().for_each(|row| recorder.keep(&Key::Row(row)));
+        let locations = self.input.locations.take();
+        if let (Some(locations), Some(recorder)) = (&locations, self.recorder()) {
+            locations.rows().for_each(|row| recorder.keep(&Key::Row(row)));
         }
         let channels = self.table.schema.channels();
         self.pos.channels.pending_rewrites.clear();
@@ -91,7 +91,7 @@ impl Run {
                 continue;
             }
             self.pos.channels.tails.remove(&at);
-            let known = lent.as_ref().and_then(|lent| lent.slot(&self.table.schema, at));
+            let known = locations.as_ref().and_then(|locations| locations.slot(&self.table.schema, at));
             if let Some((slot, bytes)) = known.filter(|(slot, _)| *slot != Slot::Absent) {
                 self.pos.channels.moved.insert(at);
                 self.pos.weigh(at, bytes);

@@ -148,7 +148,7 @@ fn fresh(
     let input = match begin {
         ChildInput::Input(writes) => writes,
         ChildInput::State(state) => {
-            run.input.lent = ctx.lends.clone().filter(|lent| lent.state.is(&state));
+            run.input.locations = ctx.locations.clone().filter(|locations| locations.state.is(&state));
             run.pos.state = state;
             run.child.delta = Some(Delta::default());
             run.input.adopted = true;

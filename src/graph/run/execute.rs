@@ -16,7 +16,7 @@ use super::perform::{Performed, Running, start};
 use super::state::Run;
 use crate::checkpoint::panics::caught;
 use crate::checkpoint::{HandledRecord, Slot, TaskStatus, encode_record};
-use crate::graph::context::{Attempt, AttemptProgress, Lent, Permits, TaskCtx, TaskPosition};
+use crate::graph::context::{Attempt, AttemptProgress, Permits, StateLocations, TaskCtx, TaskPosition};
 use crate::graph::error::RunError;
 use crate::graph::records::{NEW_LINE, START_KEY, START_NODE};
 use crate::graph::superstep::position::with_returned;
@@ -152,12 +152,12 @@ impl Run {
             task: task.key,
             version: self.pos.control.version,
         };
-        let lends = self.lent(at.node);
+        let locations = self.locations(at.node);
         let permits = Permits::of(row.execution.group.iter().chain(&self.shared.budget.running).cloned());
         if let Some(mut used) = self.reusable.context.take()
             && let Some(ctx) = Arc::get_mut(&mut used)
         {
-            (ctx.at, ctx.attempt, ctx.answers, ctx.lends) = (at, attempt, answers, lends);
+            (ctx.at, ctx.attempt, ctx.answers, ctx.locations) = (at, attempt, answers, locations);
             (ctx.children, ctx.permits, ctx.journal) = (self.pos.kept(), permits, known(task.journal.clone()));
             if !Arc::ptr_eq(&ctx.facts, &row.facts) {
                 ctx.facts = Arc::clone(&row.facts);
@@ -173,7 +173,7 @@ impl Run {
             attempt,
             answers,
             children: self.pos.kept(),
-            lends,
+            locations,
             permits,
             journal: known(task.journal.clone()),
             progress: AttemptProgress::default(),
@@ -181,7 +181,7 @@ impl Run {
     }
 
     /// Returns where the values of the state are, for a task that may run a subgraph over it.
-    fn lent(&self, node: u32) -> Option<Arc<Lent>> {
+    fn locations(&self, node: u32) -> Option<Arc<StateLocations>> {
         if node == START_NODE || self.table.row(node).children.is_empty() {
             return None;
         }
@@ -190,7 +190,7 @@ impl Run {
         for behind in self.pos.channels.behind.iter().chain(self.pos.channels.stale.iter()) {
             slots[behind] = Slot::Absent;
         }
-        Some(Arc::new(Lent {
+        Some(Arc::new(StateLocations {
             state: self.pos.state.clone(),
             schema: self.table.schema.clone(),
             namespace: self.scope.path.as_str().into(),

@@ -8,7 +8,7 @@ use tracing::Span;
 use super::delta::Delta;
 use crate::checkpoint::{CheckpointId, CheckpointRecord, TaskRecord};
 use crate::graph::build::{StopOverrides, Table};
-use crate::graph::context::{Exit, GraphScope, Lent, Shared, TaskCtx};
+use crate::graph::context::{Exit, GraphScope, Shared, StateLocations, TaskCtx};
 use crate::graph::node::{Name, Target};
 use crate::graph::records::{Caller, Puts, Recorder};
 use crate::graph::state::{AnyState, Merge};
@@ -72,8 +72,8 @@ pub(crate) struct FirstInput {
     pub raw: Option<Arc<Map<String, Value>>>,
     /// Set if the state is the parent's and has to be stored.
     pub adopted: bool,
-    /// Where the parent has the values of that state.
-    pub lent: Option<Arc<Lent>>,
+    /// Locations of the parent's values in the store.
+    pub locations: Option<Arc<StateLocations>>,
 }
 
 /// Records for the next commit, and the parent of the next checkpoint.

@@ -2,6 +2,7 @@
 //! `reqwest` are shared with the user's program, and one that is turned on here would change or break the clients there.
 
 mod aead;
+mod primitives;
 mod provider;
 mod suites;
 #[cfg(test)]

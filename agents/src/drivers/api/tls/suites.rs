@@ -8,7 +8,7 @@ use rustls::crypto::{CipherSuiteCommon, KeyExchangeAlgorithm};
 use rustls::{CipherSuite, SignatureScheme, SupportedCipherSuite, Tls12CipherSuite, Tls13CipherSuite};
 
 use super::aead::{Chacha12, Gcm12, Tls13};
-use super::provider::{HMAC_SHA256, HMAC_SHA384, Hash, Hmac, SHA256, SHA384};
+use super::primitives::{HMAC_SHA256, HMAC_SHA384, Hash, Hmac, SHA256, SHA384};
 
 /// Records that one key may encrypt with AES-GCM; ChaCha20 has no such limit.
 const GCM_LIMIT: u64 = 1 << 24;

@@ -1,4 +1,4 @@
-//! What a task lends to a subgraph over its state: where the values are, so that they are not stored again. Knows no run.
+//! Locations of a task's state in the store, for subgraphs over it: they do not store its values again. Knows no run.
 
 use std::sync::Arc;
 
@@ -6,7 +6,7 @@ use crate::checkpoint::{RowId, Slot};
 use crate::graph::state::{AnySchema, AnyState, Channel};
 
 /// A state, and the locations of its values in the store.
-pub(crate) struct Lent {
+pub(crate) struct StateLocations {
     pub state: AnyState,
     pub schema: AnySchema,
     /// Namespace of the graph whose logs the slots name, where they name no other.
@@ -16,7 +16,7 @@ pub(crate) struct Lent {
     pub sizes: Vec<u64>,
 }
 
-impl Lent {
+impl StateLocations {
     /// Returns the location of a channel's value, for a graph inside this one: [`Slot::Absent`] if it is not stored as it
     /// is in memory, `None` if that graph stores the channel in another way.
     pub(crate) fn slot(&self, schema: &AnySchema, at: usize) -> Option<(Slot, u64)> {
