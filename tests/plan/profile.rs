@@ -57,6 +57,7 @@ fn the_documented_profile_is_read_and_names_every_key() {
         tools: read.tools.clone(),
         budget: read.budget,
         prices: read.prices.clone(),
+        stay_on_branch: Some(false),
         phased: Phased {
             plan_context: PlanContext::Section,
             worktree: read.phased.worktree.clone(),

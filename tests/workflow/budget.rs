@@ -199,7 +199,7 @@ async fn a_model_has_the_price_of_the_profile() {
     assert!(lines[..2].iter().all(|line| line.starts_with("    ")), "of the task: {lines:?}");
     insta::assert_snapshot!(lines[2..].join("\n"), @r#"
     developer: 1100 tokens, $0.0045
-    reviewer: 1100 tokens, cost unknown
+    reviewer: 1100 tokens
     cost: $0.0045
     tokens: 2200
     cost unknown: cli:codex (architect, reviewer) reports tokens and no cost; add `[prices."odd"]` to the profile
