@@ -8,6 +8,7 @@ mod phases;
 mod profile;
 mod proposal;
 mod traps;
+mod written;
 
 use proptest::prelude::*;
 use rstest::rstest;

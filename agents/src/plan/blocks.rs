@@ -24,11 +24,18 @@ pub(super) struct Block {
 pub(super) enum Kind {
     Heading(Vec<Line>),
     Paragraph(Vec<Line>),
-    /// The items, each a sequence of blocks.
-    List(Vec<Vec<Block>>),
+    List(List),
     Code(Code),
     /// A rule, quote, table or other block whose content is not read.
     Opaque,
+}
+
+#[derive(Debug)]
+pub(super) struct List {
+    /// The number of the first item; `None` for bullets.
+    pub(super) first: Option<u64>,
+    /// The items, each a sequence of blocks.
+    pub(super) items: Vec<Vec<Block>>,
 }
 
 #[derive(Debug, Default)]
@@ -89,7 +96,7 @@ impl<'m> Reader<'m> {
             Tag::Heading { .. } => Kind::Heading(self.inline(line)),
             Tag::Paragraph => Kind::Paragraph(self.inline(line)),
             Tag::CodeBlock(kind) => Kind::Code(self.code(kind, &self.text[range.clone()])),
-            Tag::List(_) if depth < MAX_DEPTH => Kind::List(self.items(depth)),
+            Tag::List(first) if depth < MAX_DEPTH => Kind::List(List { first: *first, items: self.items(depth) }),
             _ => self.skip(),
         }
     }

@@ -6,6 +6,7 @@ use super::error::PlanProblem;
 use super::heading_label::Label;
 use super::headings::{Headings, LabelledHeading};
 use super::id::TaskId;
+use super::numbered::Numbered;
 use super::warning::PlanWarning;
 
 /// Returns every problem with the headings, in document order.
@@ -14,20 +15,21 @@ pub(super) fn problems(headings: &Headings) -> Vec<PlanProblem> {
     let first_line = headings.tasks().next().map_or(1, |task| task.heading.line);
     let mut first_lines = HashMap::new();
     let mut known = HashSet::new();
+    let opens_numbers = headings.all.iter().filter_map(LabelledHeading::id).any(|id| id.parent().is_none());
     let mut problems = Vec::new();
     for labelled in headings.all.iter().filter(|labelled| labelled.heading.level <= expected) {
         let (level, line) = (labelled.heading.level, labelled.heading.line);
         match &labelled.label {
-            Label::Phase { id } => _ = known.insert(id),
+            Label::Phase { id } => _ = known.insert(id.clone()),
             Label::Task { id, .. } if level == expected => {
                 problems.extend(duplicate(id, line, &mut first_lines));
-                problems.extend(orphan(id, line, &known));
-                known.insert(id);
+                problems.extend(orphan(id, line, &known, opens_numbers));
+                known.insert(id.clone());
             }
             Label::Task { id, .. } if level > 1 => {
                 problems.push(PlanProblem::MixedLevels { id: id.clone(), line, level, expected, first_line });
             }
-            Label::Task { .. } | Label::AlmostTask | Label::Other => {}
+            Label::Task { .. } | Label::AlmostTask | Label::Other => known.extend(number(labelled)),
         }
     }
     problems
@@ -38,9 +40,17 @@ fn duplicate<'h>(id: &'h TaskId, line: usize, first_lines: &mut HashMap<&'h Task
     (first_line != line).then(|| PlanProblem::Duplicate { id: id.clone(), line, first_line })
 }
 
-fn orphan(id: &TaskId, line: usize, known: &HashSet<&TaskId>) -> Option<PlanProblem> {
+/// Returns a problem if nothing before the task opens the number above it, in a plan that opens such numbers. Others only
+/// count in two parts: `1.1`, `1.2`, `2.1`.
+fn orphan(id: &TaskId, line: usize, known: &HashSet<TaskId>, opens_numbers: bool) -> Option<PlanProblem> {
     let parent = id.parent()?;
-    (!known.contains(&parent)).then(|| PlanProblem::Orphan { id: id.clone(), parent, line })
+    (opens_numbers && !known.contains(&parent)).then(|| PlanProblem::Orphan { id: id.clone(), parent, line })
+}
+
+/// Returns the number of a heading such as `Milestone 2` or `2. Storage`.
+fn number(labelled: &LabelledHeading) -> Option<TaskId> {
+    let number = Numbered::of(labelled.heading.text.trim())?.number;
+    number.iter().map(u64::to_string).collect::<Vec<_>>().join(".").parse().ok()
 }
 
 /// Returns every warning about the headings, in document order.
@@ -80,8 +90,12 @@ fn of_task<'h>(
     last: &mut HashMap<Option<TaskId>, &'h TaskId>,
 ) -> Vec<PlanWarning> {
     let previous = last.insert(id.parent(), id);
-    let jump =
-        is_jump(previous, id).then(|| PlanWarning::NumberJump { line, id: id.clone(), previous: previous.cloned() });
+    let is_first_below = previous.is_none() && id.parent().is_some();
+    let jump = (!is_first_below && is_jump(previous, id)).then(|| PlanWarning::NumberJump {
+        line,
+        id: id.clone(),
+        previous: previous.cloned(),
+    });
     let untitled = title.is_empty().then(|| PlanWarning::NoTitle { line, id: id.clone() });
     jump.into_iter().chain(untitled).collect()
 }

@@ -79,6 +79,11 @@ fn looks_like_a_path(word: &str) -> bool {
     word.contains('/') || word.contains('*') || has_extension
 }
 
+/// True for a text such as `Create: …`, the beginning of a line of files.
+pub(super) fn starts_with_kind(text: &str) -> bool {
+    text.split_once([':', '：']).is_some_and(|(word, _)| is_kind(word.trim()))
+}
+
 fn is_kind(word: &str) -> bool {
     let word = word.trim_end_matches(':');
     KINDS.iter().any(|kind| word.eq_ignore_ascii_case(kind))

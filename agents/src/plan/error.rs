@@ -57,6 +57,12 @@ pub enum PlanProblem {
     /// There is no plan.
     #[error("the plan is empty")]
     Empty,
+    /// The text is no markdown.
+    #[error("the plan is {found}, no markdown")]
+    NotMarkdown {
+        /// The format of the text.
+        found: &'static str,
+    },
     /// Two tasks have one id.
     #[error("line {line}: task `{id}` was already opened on line {first_line}")]
     Duplicate {
@@ -166,7 +172,7 @@ impl PlanProblem {
     /// Returns the line that the problem is about, from 1; 0 for the whole plan.
     pub fn line(&self) -> usize {
         match self {
-            Self::Empty => 0,
+            Self::Empty | Self::NotMarkdown { .. } => 0,
             Self::Duplicate { line, .. }
             | Self::Orphan { line, .. }
             | Self::MixedLevels { line, .. }
@@ -183,6 +189,9 @@ impl PlanProblem {
     pub fn help(&self) -> &'static str {
         match self {
             Self::Empty => "write at least what is to be done; headings `### Task 1: title` cut it into tasks",
+            Self::NotMarkdown { .. } => {
+                "write the plan as markdown with a heading `### Task 1: title` for each task, or have the tool that made it export markdown"
+            }
             Self::Duplicate { .. } => "give each task a number of its own; below phases, write `1.1`, `1.2`, `2.1`",
             Self::Orphan { .. } => {
                 "put the heading of that task or phase before it, or number this task without the point"

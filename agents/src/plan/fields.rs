@@ -3,11 +3,11 @@
 
 use super::blocks::{Block, Code, Kind};
 use super::command::{self, VerifyCommand};
-use super::declared;
 use super::dependency_ids::{self, Needs};
 use super::field_labels::{Field, LabelledLine};
 use super::inline::{Line, Piece};
 use super::warning::PlanWarning;
+use super::{declared, own_items, spans, table};
 
 /// The labelled parts of a section.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -48,6 +48,19 @@ struct OpenLabel {
     is_over: bool,
     /// Set if the text so far announces more, such as with a trailing comma.
     continues: bool,
+    /// Text of `Depends on` whose bracket the next line may close.
+    unread: String,
+    /// The last line that was read for the label.
+    last_line: usize,
+    /// Set right after a block of code.
+    is_after_code: bool,
+}
+
+impl OpenLabel {
+    /// True if what starts at this line belongs to the label even though something was read for it.
+    fn is_going_on(&self, line: usize) -> bool {
+        !self.is_used || self.continues || self.is_after_code || line == self.last_line + 1
+    }
 }
 
 impl Reader {
@@ -57,19 +70,43 @@ impl Reader {
                 self.close();
                 self.lines(lines, true, true);
             }
+            Kind::Paragraph(lines) if self.table(lines) => {}
             Kind::Paragraph(lines) => self.lines(lines, false, !in_list),
-            Kind::List(items) => self.list(items),
+            Kind::List(list) => self.list(&list.items, block.line),
             Kind::Code(code) => self.code(code, block.line),
             Kind::Opaque => self.end(),
         }
     }
 
+    /// Reads the rows of a table below `Files` or `Verify`; returns false for another paragraph.
+    fn table(&mut self, lines: &[Line]) -> bool {
+        let open = self.open.as_ref().filter(|open| !open.is_over && !open.is_used);
+        let Some(open @ (Field::Files | Field::Verify)) = open.map(|open| open.field) else { return false };
+        let Some(rows) = table::rows(lines) else { return false };
+        for row in rows {
+            match open {
+                Field::Files => {
+                    row.iter().filter(|cell| table::is_code(cell)).take(1).for_each(|cell| self.declares(cell))
+                }
+                _ => _ = self.spans(&row.concat()),
+            }
+        }
+        self.used(open == Field::Verify && !self.fields.verify.is_empty());
+        self.end();
+        true
+    }
+
     /// Reads a paragraph or heading. A line with a label opens a part and ends the one before it.
     fn lines(&mut self, lines: &[Line], is_heading: bool, plain_labels: bool) {
+        let parts: Vec<Line> = match is_heading {
+            true => lines.to_vec(),
+            false => lines.iter().flat_map(Line::at_labels).collect(),
+        };
         let mut before = Vec::new();
         let mut is_labelled = false;
-        for line in lines {
-            match LabelledLine::of(line, is_heading, plain_labels, lines.len() == 1) {
+        for line in &parts {
+            match LabelledLine::of(line, is_heading, plain_labels, parts.len() == 1) {
+                Some(labelled) if labelled.field.is_none() && is_labelled && self.names_files(line) => self.more(line),
                 Some(labelled) => {
                     self.prose(&std::mem::take(&mut before));
                     self.close();
@@ -85,32 +122,57 @@ impl Reader {
 
     fn open(&mut self, labelled: LabelledLine, line: &Line, is_heading: bool) {
         let Some(field) = labelled.field else { return };
-        let (line, text) = (line.line, line.text());
-        self.open = Some(OpenLabel { field, line, text, is_heading, is_used: false, is_over: false, continues: false });
+        self.open = Some(OpenLabel {
+            field,
+            line: line.line,
+            text: line.text(),
+            is_heading,
+            is_used: false,
+            is_over: false,
+            continues: false,
+            unread: String::new(),
+            last_line: line.line,
+            is_after_code: false,
+        });
         if field == Field::DependsOn {
             self.fields.needs.get_or_insert_default();
         }
-        self.rest(field, &labelled.rest, line);
+        self.rest(field, &labelled.rest, line.line);
+    }
+
+    /// True for a line such as `**Create:** …` below `Files`.
+    fn names_files(&self, line: &Line) -> bool {
+        self.open.as_ref().is_some_and(|open| open.field == Field::Files && !open.is_over)
+            && declared::starts_with_kind(&line.prose())
     }
 
     /// Reads a further line of the paragraph that a label opened.
     fn more(&mut self, line: &Line) {
-        let Some(open) = &self.open else { return };
+        let Some(open) = &mut self.open else { return };
+        open.last_line = line.line;
+        let is_done = open.is_used && !open.continues;
         match (open.field, self.fields.acceptance.last_mut().filter(|_| open.is_used)) {
             (Field::Acceptance, Some(text)) => *text = format!("{text} {}", line.text()),
-            (Field::DependsOn | Field::Files, _) if open.is_used && !open.continues => self.end(),
+            (Field::DependsOn, _) if is_done => self.end(),
+            (Field::Files, _) if is_done && !line.starts_with_code() && !declared::starts_with_kind(&line.prose()) => {
+                self.end();
+            }
+            (Field::Verify, _) if is_done && !line.starts_with_code() => {
+                self.warnings.extend(line.pieces.iter().filter(|piece| piece.is_code).map(not_a_command));
+            }
             (field, _) => self.rest(field, &line.pieces, line.line),
         }
     }
 
     /// Reads the text of a line after its label.
     fn rest(&mut self, field: Field, pieces: &[Piece], line: usize) {
-        let text = Line { line: 0, pieces: pieces.to_vec() }.text();
+        let text = Line { pieces: pieces.to_vec(), ..Line::default() }.text();
         match field {
             Field::Acceptance => self.accept(&text),
             Field::Verify => {
                 let found = self.spans(pieces) || is_none(&text);
                 self.used(found);
+                self.continues(text.ends_with([':', '：']));
             }
             Field::Changes => self.fields.changes_nothing |= is_none(&text),
             Field::DependsOn => self.depends_on(&text, &text, line),
@@ -123,16 +185,21 @@ impl Reader {
         if text.is_empty() {
             return;
         }
-        let needs = self.fields.needs.get_or_insert_default();
-        if !is_none(&dependency_ids::without_remarks(text)) {
-            needs.read(text, line);
+        if let Some(open) = &mut self.open {
+            open.unread = format!("{} {text}", open.unread).trim().to_owned();
+            if dependency_ids::is_open(&open.unread) {
+                (open.is_used, open.continues) = (true, true);
+                return;
+            }
         }
+        let text = self.open.as_mut().map_or_else(|| text.to_owned(), |open| std::mem::take(&mut open.unread));
+        self.fields.needs.get_or_insert_default().read(&text, line);
         self.used(true);
-        self.continues(whole);
+        self.continues(dependency_ids::continues(whole));
     }
 
     fn declares(&mut self, pieces: &[Piece]) {
-        let text = Line { line: 0, pieces: pieces.to_vec() }.text();
+        let text = Line { pieces: pieces.to_vec(), ..Line::default() }.text();
         let has_code = pieces.iter().any(|piece| piece.is_code);
         if text.is_empty() {
             return;
@@ -148,12 +215,12 @@ impl Reader {
             self.fields.files = known;
         }
         self.used(true);
-        self.continues(&text);
+        self.continues(dependency_ids::continues(&text));
     }
 
-    fn continues(&mut self, text: &str) {
+    fn continues(&mut self, continues: bool) {
         if let Some(open) = &mut self.open {
-            open.continues = dependency_ids::continues(text);
+            open.continues = continues;
         }
     }
 
@@ -184,35 +251,50 @@ impl Reader {
         }
     }
 
-    fn list(&mut self, items: &[Vec<Block>]) {
-        let open = self.open.as_ref().filter(|open| !open.is_over);
-        let takes_list = open.is_some_and(|open| !open.is_used || open.continues);
-        match open.map(|open| open.field) {
-            Some(Field::DependsOn) if takes_list && !has_label(items) => {
-                for item in items {
+    /// Reads a list: its first items may belong to the open label, the others are steps, labels or notes.
+    fn list(&mut self, items: &[Vec<Block>], line: usize) {
+        let field = self.open.as_ref().filter(|open| !open.is_over).map(|open| open.field);
+        let own = field.filter(|_| self.takes_list(items, line)).map_or(0, |field| own_items::count(items, field));
+        let (own, rest) = items.split_at(own);
+        match field {
+            Some(Field::DependsOn) => {
+                for item in own {
                     let line = item.first().map_or(0, |block| block.line);
                     let text = text_of(item);
                     self.depends_on(dependency_ids::of_item(&text), &text, line);
                 }
-                self.end();
             }
-            Some(Field::Files) if takes_list && !has_label(items) => {
-                items.iter().for_each(|item| self.file_item(item));
-                self.end();
-            }
+            Some(Field::Files) => own.iter().for_each(|item| self.file_item(item)),
             Some(Field::Acceptance) => {
-                self.fields.acceptance.extend(items.iter().map(|item| text_of(item)).filter(|text| !text.is_empty()));
-                self.end();
+                self.fields.acceptance.extend(own.iter().map(|item| text_of(item)).filter(|text| !text.is_empty()));
             }
-            Some(Field::Verify) => items.iter().for_each(|item| self.verify_item(item)),
-            Some(Field::Changes | Field::DependsOn | Field::Files) | None => {
-                for item in items {
-                    self.close();
-                    item.iter().for_each(|block| self.block(block, true));
-                }
-                self.close();
-            }
+            Some(Field::Verify) => own.iter().for_each(|item| self.verify_item(item)),
+            Some(Field::Changes) | None => {}
         }
+        match field {
+            Some(Field::Verify) if rest.is_empty() => {}
+            _ if rest.is_empty() => self.end(),
+            _ => self.unlabelled(rest),
+        }
+    }
+
+    /// True if a list at this line may belong to the open label.
+    fn takes_list(&self, items: &[Vec<Block>], line: usize) -> bool {
+        let Some(open) = self.open.as_ref().filter(|open| !open.is_over) else { return false };
+        match open.field {
+            Field::DependsOn | Field::Files => !open.is_used || open.continues,
+            Field::Acceptance => open.is_heading || open.is_going_on(line),
+            Field::Verify => !open.is_used || open.continues || own_items::are_code(items),
+            Field::Changes => false,
+        }
+    }
+
+    fn unlabelled(&mut self, items: &[Vec<Block>]) {
+        for item in items {
+            self.close();
+            item.iter().for_each(|block| self.block(block, true));
+        }
+        self.close();
     }
 
     fn file_item(&mut self, item: &[Block]) {
@@ -221,26 +303,38 @@ impl Reader {
                 Kind::Paragraph(lines) | Kind::Heading(lines) => {
                     lines.iter().take(1).for_each(|line| self.declares(&line.pieces));
                 }
-                Kind::List(items) => items.iter().for_each(|item| self.file_item(item)),
+                Kind::List(list) => list.items.iter().for_each(|item| self.file_item(item)),
                 Kind::Code(_) | Kind::Opaque => {}
             }
         }
     }
 
+    /// Reads an item of a `Verify` list: its first command, and what belongs to it.
     fn verify_item(&mut self, item: &[Block]) {
         let before = self.fields.verify.len();
+        let mut announces = true;
         for block in item {
             match &block.kind {
                 Kind::Paragraph(lines) | Kind::Heading(lines) => {
                     let pieces: Vec<Piece> = lines.iter().flat_map(|line| line.pieces.iter().cloned()).collect();
-                    self.spans(&pieces);
+                    if announces || lines.first().is_some_and(Line::starts_with_code) {
+                        self.spans(&pieces);
+                    } else {
+                        self.warnings.extend(pieces.iter().filter(|piece| piece.is_code).map(not_a_command));
+                    }
+                    let ends_open = lines.last().is_some_and(|line| line.text().ends_with([':', '：']));
+                    announces = ends_open || self.fields.verify.len() == before;
                 }
-                Kind::Code(code) => self.commands(code, block.line),
-                Kind::List(items) => items.iter().for_each(|item| self.verify_item(item)),
-                Kind::Opaque => {}
+                Kind::Code(code) if announces => self.commands(code, block.line),
+                Kind::Code(code) => self.warnings.extend(block_is_no_command(code, block.line)),
+                Kind::List(list) if announces || own_items::are_code(&list.items) => {
+                    list.items.iter().for_each(|item| self.verify_item(item));
+                }
+                Kind::List(_) | Kind::Opaque => {}
             }
         }
         self.used(true);
+        self.continues(text_of(item).ends_with([':', '：']));
         if self.fields.verify.len() == before {
             let line = item.first().map_or(0, |block| block.line);
             self.warnings.push(PlanWarning::NoCommand { line, text: text_of(item) });
@@ -248,12 +342,17 @@ impl Reader {
     }
 
     fn code(&mut self, code: &Code, line: usize) {
-        match self.open.as_ref().map(|open| (open.field, open.is_over)) {
-            Some((Field::Verify, false)) => self.commands(code, line),
-            Some((Field::Verify, true)) if command::is_shell(code) => {
-                self.warnings.push(block_is_no_command(code, line));
+        match self.open.as_ref().filter(|open| open.field == Field::Verify) {
+            Some(open) if !open.is_over && open.is_going_on(line) => {
+                self.continues(false);
+                self.commands(code, line);
+                self.open.iter_mut().for_each(|open| open.is_after_code = true);
             }
-            _ => self.end(),
+            Some(_) => {
+                self.warnings.extend(block_is_no_command(code, line).filter(|_| command::is_shell(code)));
+                self.open.iter_mut().for_each(|open| open.is_over = true);
+            }
+            None => self.end(),
         }
     }
 
@@ -262,25 +361,17 @@ impl Reader {
         if command::is_shell(code) {
             self.fields.verify.extend(command::of_block(code));
         } else {
-            self.warnings.push(block_is_no_command(code, line));
+            self.warnings.extend(block_is_no_command(code, line));
         }
     }
 
-    /// Reads the first code span of a line or item, and those joined to it, as commands, and warns about the others.
-    /// Returns whether there was code.
+    /// Reads the code of a line or item that reads as commands, and warns about the rest. Returns whether there was code.
     fn spans(&mut self, pieces: &[Piece]) -> bool {
-        let (mut taken, mut is_joined) = (false, true);
-        for piece in pieces {
-            match piece.is_code {
-                false => is_joined = !taken || is_joined && joins(&piece.text),
-                true if is_joined => {
-                    taken = true;
-                    self.fields.verify.extend(command::of_text(&piece.text, piece.line));
-                }
-                true => self.warnings.push(not_a_command(piece)),
-            }
-        }
-        taken
+        let (commands, others) = spans::commands(pieces);
+        let is_used = !(commands.is_empty() && others.is_empty());
+        self.fields.verify.extend(commands.iter().filter_map(|piece| command::of_text(&piece.text, piece.line)));
+        self.warnings.extend(others.into_iter().map(not_a_command));
+        is_used
     }
 
     /// Adds a criterion, unless the text introduces a list or means "none".
@@ -306,7 +397,13 @@ impl Reader {
     }
 
     fn close(&mut self) {
-        let Some(open) = self.open.take().filter(|open| !open.is_used) else { return };
+        let Some(open) = self.open.take() else { return };
+        if !open.unread.is_empty() {
+            self.fields.needs.get_or_insert_default().read(&open.unread, open.last_line);
+        }
+        if open.is_used {
+            return;
+        }
         match open.field {
             Field::Verify => self.warnings.push(PlanWarning::NoCommand { line: open.line, text: open.text }),
             Field::DependsOn => {
@@ -321,42 +418,42 @@ fn not_a_command(piece: &Piece) -> PlanWarning {
     PlanWarning::NotACommand { line: piece.line, text: piece.text.clone() }
 }
 
-fn block_is_no_command(code: &Code, line: usize) -> PlanWarning {
-    let text = code.lines.first().map(|(_, text)| text.trim().to_owned()).unwrap_or_default();
-    PlanWarning::NotACommand { line, text }
-}
-
-/// True if `between` only joins two commands of one line.
-fn joins(between: &str) -> bool {
-    let words = between.split(|c: char| c.is_whitespace() || ",;.&+/".contains(c));
-    words.filter(|word| !word.is_empty()).all(|word| matches!(word, "and" | "then"))
+/// Returns the warning about a block that is not read; `None` for an empty one.
+fn block_is_no_command(code: &Code, line: usize) -> Option<PlanWarning> {
+    let text = code.lines.iter().map(|(_, text)| text.trim()).find(|text| !text.is_empty())?.to_owned();
+    Some(PlanWarning::NotACommand { line, text })
 }
 
 /// True for `none` in its usual spellings.
 fn is_none(text: &str) -> bool {
     let text = text.trim_matches(|c: char| c.is_whitespace() || ".*_`()".contains(c)).to_lowercase();
-    ["none", "nothing", "no", "no files", "no changes", "no file changes", "n/a", "-", "–", "—"]
-        .contains(&text.as_str())
+    [
+        "none",
+        "nothing",
+        "no",
+        "no files",
+        "no changes",
+        "no file changes",
+        "n/a",
+        "-",
+        "–",
+        "—",
+        "无",
+        "無",
+        "なし",
+        "없음",
+    ]
+    .contains(&text.as_str())
 }
 
 fn text_of(item: &[Block]) -> String {
     let texts = item.iter().map(|block| match &block.kind {
         Kind::Paragraph(lines) | Kind::Heading(lines) => lines.iter().map(Line::text).collect::<Vec<_>>().join(" "),
-        Kind::List(items) => items.iter().map(|item| text_of(item)).collect::<Vec<_>>().join("; "),
+        Kind::List(list) => list.items.iter().map(|item| text_of(item)).collect::<Vec<_>>().join("; "),
         Kind::Code(code) => {
             code.lines.iter().map(|(_, text)| format!("`{}`", text.trim())).collect::<Vec<_>>().join(" ")
         }
         Kind::Opaque => String::new(),
     });
     texts.filter(|text| !text.is_empty()).collect::<Vec<_>>().join(" ").trim().to_owned()
-}
-
-/// True if an item opens a labelled part.
-fn has_label(items: &[Vec<Block>]) -> bool {
-    let opens =
-        |line: &Line| LabelledLine::of(line, false, false, false).is_some_and(|labelled| labelled.field.is_some());
-    items.iter().filter_map(|item| item.first()).any(|block| match &block.kind {
-        Kind::Paragraph(lines) | Kind::Heading(lines) => lines.first().is_some_and(opens),
-        Kind::List(_) | Kind::Code(_) | Kind::Opaque => false,
-    })
 }

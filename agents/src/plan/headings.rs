@@ -1,6 +1,7 @@
 //! The headings of a plan: the tasks and phases among them, and the level of the tasks.
 
 use super::heading_label::Label;
+use super::id::TaskId;
 use super::outline::{Heading, Outline};
 
 pub(super) struct LabelledHeading {
@@ -51,6 +52,14 @@ impl LabelledHeading {
 
     pub(super) fn is_task(&self) -> bool {
         matches!(self.label, Label::Task { .. })
+    }
+
+    /// Returns the number of a task or phase.
+    pub(super) fn id(&self) -> Option<&TaskId> {
+        match &self.label {
+            Label::Task { id, .. } | Label::Phase { id } => Some(id),
+            Label::AlmostTask | Label::Other => None,
+        }
     }
 
     fn is_phase(&self) -> bool {

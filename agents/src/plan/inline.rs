@@ -3,11 +3,13 @@
 use pulldown_cmark::{Event, Tag};
 
 /// A line of a paragraph.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Line {
     /// The line number, from 1.
     pub(super) line: usize,
     pub(super) pieces: Vec<Piece>,
+    /// True after the box of a task list.
+    pub(super) has_box: bool,
 }
 
 /// A run of text of one kind within a line.
@@ -37,6 +39,33 @@ impl Line {
         self.pieces.iter().take_while(|piece| !piece.is_code).map(|piece| piece.text.as_str()).collect()
     }
 
+    /// True if the line starts with code.
+    pub(super) fn starts_with_code(&self) -> bool {
+        self.pieces.iter().find(|piece| !piece.text.trim().is_empty()).is_some_and(|piece| piece.is_code)
+    }
+
+    /// Cuts the line before each bold label after the first: `**Owner:** Ada. **Depends on:** 1`.
+    pub(super) fn at_labels(&self) -> Vec<Self> {
+        let mut parts = vec![Self { line: self.line, has_box: self.has_box, pieces: Vec::new() }];
+        for (at, piece) in self.pieces.iter().enumerate() {
+            let next = self.pieces.get(at + 1).map_or("", |next| next.text.as_str());
+            let is_label =
+                piece.is_strong && !piece.is_code && (piece.text.trim_end().ends_with(':') || next.starts_with(':'));
+            if is_label && at > 0 && !self.pieces[at - 1].is_strong {
+                parts.iter_mut().for_each(Self::trim_separator);
+                parts.push(Self { line: self.line, ..Self::default() });
+            }
+            parts.last_mut().into_iter().for_each(|part| part.pieces.push(piece.clone()));
+        }
+        parts
+    }
+
+    fn trim_separator(&mut self) {
+        if let Some(last) = self.pieces.last_mut().filter(|piece| !piece.is_code) {
+            last.text.truncate(last.text.trim_end_matches([' ', '·', '|', '•', '—', '–', ';', ',']).len());
+        }
+    }
+
     fn push(&mut self, piece: Piece) {
         match self.pieces.last_mut() {
             Some(last) if !last.is_code && !piece.is_code && last.is_strong == piece.is_strong => {
@@ -52,6 +81,7 @@ impl Line {
         let rest = ["[ ]", "[x]", "[X]"].iter().find_map(|mark| first.text.strip_prefix(mark));
         let Some(rest) = rest.filter(|rest| rest.is_empty() || rest.starts_with(' ')) else { return self };
         first.text = rest.trim_start().to_owned();
+        self.has_box = true;
         if first.text.is_empty() {
             self.pieces.remove(0);
         }
@@ -69,7 +99,7 @@ pub(super) struct Inline {
 
 impl Inline {
     pub(super) fn new(line: usize) -> Self {
-        Self { lines: vec![Line { line, pieces: Vec::new() }], nested: 0, strong: 0 }
+        Self { lines: vec![Line { line, ..Line::default() }], nested: 0, strong: 0 }
     }
 
     /// True inside emphasis, a link or an image.
@@ -84,7 +114,7 @@ impl Inline {
             Event::Text(text) => self.write(text, false, line),
             Event::Code(code) => self.write(code, true, line),
             Event::InlineHtml(html) if !html.starts_with("<!--") => self.write(html, false, line),
-            Event::SoftBreak | Event::HardBreak => self.lines.push(Line { line: line + 1, pieces: Vec::new() }),
+            Event::SoftBreak | Event::HardBreak => self.lines.push(Line { line: line + 1, ..Line::default() }),
             _ => {}
         }
     }

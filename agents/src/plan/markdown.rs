@@ -11,8 +11,8 @@ pub(super) fn line(text: &str, reads_back: impl Fn(&str) -> bool) -> String {
 pub(super) fn is_plain_item(text: &str) -> bool {
     let blocks = blocks::blocks(&format!("- {text}\n"));
     let [block] = blocks.as_slice() else { return false };
-    let Kind::List(items) = &block.kind else { return false };
-    let [item] = items.as_slice() else { return false };
+    let Kind::List(list) = &block.kind else { return false };
+    let [item] = list.items.as_slice() else { return false };
     match item.as_slice() {
         [only] => {
             matches!(&only.kind, Kind::Paragraph(lines) if matches!(lines.as_slice(), [one] if one.text() == text))

@@ -12,17 +12,26 @@
 //!   `task 3`, `Task3` or `Task 3 - title` (with a [`PlanWarning`]).
 //! - The first of them sets the level of all. A task heading at a lower level is part of the section around it (with a
 //!   warning); one at a higher level is a [`PlanProblem`]. Level 1 is the title.
-//! - The order in the document is the order of execution. Two tasks with one id, and a `3.1` without a task or phase 3
-//!   before it, are problems; a gap in the numbers is a warning.
+//! - The order in the document is the order of execution. Two tasks with one id are a problem, and so is a `3.1` that no
+//!   heading 3 comes before in a plan that opens such numbers; a plan may also count in two parts alone: `1.1`, `1.2`,
+//!   `2.1`. A gap in the numbers is a warning.
 //! - A task's section runs from its heading to the next heading of the same or a higher level.
 //! - `Phase N` headings group tasks: the text that opens a phase belongs to the excerpt of each of its tasks.
-//! - A plan without task headings is one task: the whole plan.
+//! - A plan without task headings is one task: the whole plan. Headings, list items, lines and rows that differ only in a
+//!   rising number, in any language (`## 任务 1：…`, `- [ ] T001 …`, `1. …`), and lists of boxes, are warned about then.
+//!   In a plan with tasks, so are headings at their level.
+//! - A text that is no markdown (JSON, YAML, TOML, HTML, AsciiDoc, …) is a problem.
 //! - Front matter between two `---` or `+++` lines is skipped, unless it holds a task heading: then it is read as text.
 //!
 //! # Sections
 //!
 //! A label is a heading (`#### Verification`), or the start of a line of a paragraph (`**Verify:**`, `**Verify**:`,
-//! `Verify:`), also in a list of labels, but there only in bold; never in quotes, code or HTML.
+//! `Verify:`), also in a list of labels, but there only in bold; never in quotes, code or HTML. In bold, several may
+//! share a line.
+//!
+//! A label ends where a reader sees it end: at other text, at the next label or heading, at the first step of a list
+//! (`- [ ] **Step 1: …**`, `步骤 1：…`, or a box after items without one), and, if its line has a value, at the next empty
+//! line, unless the line ends with a colon.
 //!
 //! - `Acceptance` (also `Acceptance criteria`): the items of the list that follows, or the text on the line; below a
 //!   heading without a list, its paragraphs.
@@ -31,10 +40,14 @@
 //!   backslash continues a line; if some lines start with `$ `, the others are output. Blocks in a language that is not
 //!   a shell, and unclosed fences, are not commands.
 //! - Prose is never a command. On a line or in an item the first code span is one, with those joined to it by `,` or
-//!   `and`: in `` `curl x` returns `{}` `` the second is not. A warning names code that only looks like a command.
+//!   `and`: in `` `curl x` returns `{}` `` the second is not. Code that names something is none: a path alone
+//!   (`src/generated/`, `README.md`; `./check` and `scripts/x.sh` are programs), a name, a value, an address. A warning
+//!   names code that only looks like a command.
+//! - Below `Verify` and `Files`, a table is read row by row.
 //! - `Changes`: `none` declares that the task changes no file.
-//! - `Depends on`: the ids of the tasks it depends on, on the line or in the list that follows, or `none`. Remarks in
-//!   brackets are ignored; anything else is a [`PlanProblem`].
+//! - `Depends on`: the ids of the tasks it depends on, on the line or in the list that follows, or `none`; also ranges
+//!   (`Tasks 1–7`), phases (`Phase 2`), `all previous tasks`, and a number for the tasks below it. Other words beside
+//!   them are remarks, with a warning, as are numbers in brackets; a text without any id is a [`PlanProblem`].
 //! - `Files`: the paths and globs that the task may touch, in code or plain, on the line or in the list that follows.
 //!   Words such as `Create:` and line numbers at the end are ignored.
 //!
@@ -67,6 +80,7 @@ mod error;
 mod extract;
 mod field_labels;
 mod fields;
+mod foreign;
 mod globs;
 mod head;
 mod heading_label;
@@ -75,7 +89,9 @@ mod id;
 mod inline;
 mod issue;
 mod markdown;
+mod numbered;
 mod outline;
+mod own_items;
 mod parse;
 mod phases;
 mod phasing;
@@ -84,9 +100,13 @@ mod proposal;
 mod proposal_check;
 mod proposal_problem;
 mod render;
+mod resolve;
 mod review;
 mod source;
+mod spans;
+mod table;
 mod task;
+mod unread;
 mod warning;
 mod work;
 

@@ -9,7 +9,7 @@ use super::headings::Headings;
 use super::id::TaskId;
 use super::task::{Entry, Plan};
 use super::warning::PlanWarning;
-use super::{check, dependencies, head, phases, source};
+use super::{check, dependencies, foreign, head, phases, resolve, source, unread};
 
 impl Plan {
     /// Reads a plan.
@@ -18,9 +18,17 @@ impl Plan {
     ///
     /// [`PlanError::Invalid`] with every problem at once: an empty plan, two tasks with the same number, a number
     /// before that of its parent, tasks at two levels, hidden characters in a command, dependencies on unknown tasks or
-    /// in a cycle, a phase without tasks.
+    /// in a cycle, a phase without tasks, a text that is no markdown.
     pub fn parse(markdown: impl Into<String>) -> Result<Self, PlanError> {
         let markdown = markdown.into();
+        if let Some(found) = foreign::format(&markdown) {
+            return Err(PlanError::Invalid { problems: vec![PlanProblem::NotMarkdown { found }] });
+        }
+        Self::parse_stored(markdown)
+    }
+
+    /// Reads a plan that was read before: its format is not checked again.
+    pub(super) fn parse_stored(markdown: String) -> Result<Self, PlanError> {
         let text = source::with_line_feeds(&markdown);
         if text[source::body(&text).start..].trim().is_empty() {
             return Err(PlanError::Invalid { problems: vec![PlanProblem::Empty] });
@@ -47,6 +55,11 @@ fn hidden(fields: &Fields) -> impl Iterator<Item = PlanProblem> {
     fields.verify.iter().filter_map(found).map(|(line, character)| PlanProblem::HiddenCharacter { line, character })
 }
 
+fn remarks(fields: &Fields) -> impl Iterator<Item = PlanWarning> {
+    let remarks = fields.needs.iter().flat_map(|needs| &needs.remarks);
+    remarks.map(|(text, line)| PlanWarning::Remark { line: *line, text: text.clone() })
+}
+
 /// Builds the plan without its markdown.
 fn build(text: &str, headings: &Headings) -> Plan {
     let end = text.len();
@@ -59,7 +72,11 @@ fn build(text: &str, headings: &Headings) -> Plan {
         entries.push(whole_plan(title.clone(), end));
     }
     let mut warnings = check::warnings(headings);
-    warnings.extend(read_fields(&mut entries, &blocks::blocks(text)));
+    let blocks = blocks::blocks(text);
+    warnings.extend(read_fields(&mut entries, &blocks));
+    resolve::dependencies(&mut entries, headings);
+    warnings.extend(entries.iter().flat_map(|entry| remarks(&entry.fields)));
+    warnings.extend(unread::warnings(headings, &blocks));
     warnings.sort_by_key(PlanWarning::line);
     let preamble = if has_headings { 0..preamble_end(headings, first_task) } else { 0..0 };
     if !has_headings {

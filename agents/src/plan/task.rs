@@ -190,7 +190,7 @@ impl TryFrom<String> for Plan {
     type Error = PlanError;
 
     fn try_from(markdown: String) -> Result<Self, PlanError> {
-        Self::parse(markdown)
+        Self::parse_stored(markdown)
     }
 }
 

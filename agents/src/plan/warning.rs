@@ -74,6 +74,33 @@ pub enum PlanWarning {
         /// The code, or its first line.
         text: String,
     },
+    /// Headings, list items or lines differ only in a rising number, and none of them is read as a task.
+    #[error(
+        "line {line}: {count} {what}, from `{first}` to `{last}`, are not read as tasks{}; a task is a heading `### Task 1: title`",
+        if *is_whole { ", so the whole plan is one task" } else { "" }
+    )]
+    NotTasks {
+        /// The line of the first, from 1.
+        line: usize,
+        /// How many there are.
+        count: usize,
+        /// Their kind: `headings`, `list items`, `lines`.
+        what: &'static str,
+        /// The text of the first.
+        first: String,
+        /// The text of the last.
+        last: String,
+        /// True if the plan has no task headings.
+        is_whole: bool,
+    },
+    /// A part of a `Depends on` line is not read as a dependency.
+    #[error("line {line}: `{text}` in `Depends on` is read as a remark, not as a dependency")]
+    Remark {
+        /// The line, from 1.
+        line: usize,
+        /// The remark.
+        text: String,
+    },
     /// A command is outside of every task's section.
     #[error("line {line}: this command stands in no task's section, so no task is verified by it")]
     OutsideTask {
@@ -123,6 +150,8 @@ impl PlanWarning {
             | Self::NoCommand { line, .. }
             | Self::NotACommand { line, .. }
             | Self::OutsideTask { line }
+            | Self::NotTasks { line, .. }
+            | Self::Remark { line, .. }
             | Self::Overlap { line, .. }
             | Self::OrderContradicted { line, .. } => *line,
         }
