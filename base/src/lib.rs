@@ -3,6 +3,8 @@
 //! which makes no promise about this crate.
 
 pub mod backoff;
+#[cfg(feature = "composed")]
+pub mod composed;
 pub mod files;
 mod fnv;
 pub mod near;

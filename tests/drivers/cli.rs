@@ -415,6 +415,32 @@ async fn a_turn_that_ended_has_ended_even_if_it_cannot_be_stored() {
     ErrorClass::Auth
 )]
 #[case::codex_old(true, "echo \"error: unexpected argument '--output-schema' found\" >&2; exit 2", ErrorClass::Fatal)]
+#[case::codex_lacks_a_variable(
+    true,
+    r#"echo '{"type":"turn.failed","error":{"message":"Missing environment variable: `MY_PROVIDER_KEY`. Check it."}}'"#,
+    ErrorClass::Fatal
+)]
+#[case::codex_lacks_a_provider(true, "echo 'Error: Model provider `mine` not found' >&2; exit 1", ErrorClass::Fatal)]
+#[case::codex_panics(
+    true,
+    "echo 'thread main panicked\nnote: run with `RUST_BACKTRACE=1` environment variable to display a backtrace' >&2; exit 101",
+    ErrorClass::Transient
+)]
+#[case::claude_with_a_bad_key(
+    false,
+    r#"echo '{"type":"result","subtype":"success","is_error":true,"api_error_status":null,"result":"Invalid API key · Please run /login"}'; exit 1"#,
+    ErrorClass::Auth
+)]
+#[case::claude_expired(
+    false,
+    r#"echo '{"type":"result","subtype":"success","is_error":true,"api_error_status":401,"result":"API Error: OAuth token has expired."}'; exit 1"#,
+    ErrorClass::Auth
+)]
+#[case::claude_with_an_unknown_model(
+    false,
+    r#"echo '{"type":"result","subtype":"success","is_error":true,"api_error_status":404,"result":"There is an issue with the selected model (x). It may not exist or you may not have access to it."}'; exit 1"#,
+    ErrorClass::Fatal
+)]
 #[case::silent(true, "exit 0", ErrorClass::Transient)]
 #[case::a_signal(false, "kill -KILL $$", ErrorClass::Transient)]
 #[tokio::test]
@@ -424,6 +450,33 @@ async fn failures_have_their_class(#[case] codex: bool, #[case] body: &str, #[ca
     let error = run(driver, resume(stage.request(), "x")).await.1.unwrap_err();
     assert_eq!(error.class, class, "{error}");
     assert_eq!(error.retry_after, body.contains("12s").then_some(Duration::from_secs(12)));
+}
+
+#[rstest]
+#[case::variable(
+    true,
+    r#"echo '{"type":"turn.failed","error":{"message":"Missing environment variable: `MY_PROVIDER_KEY`."}}'"#,
+    r#"set `MY_PROVIDER_KEY` where superstep runs, and let the agent see it with `pass = ["MY_PROVIDER_KEY"]` in the profile"#
+)]
+#[case::login(
+    false,
+    r#"echo '{"type":"result","subtype":"success","is_error":true,"api_error_status":401,"result":"API Error: no"}'; exit 1"#,
+    r#"log in with the agent's own program, or set its key in the environment; `pass = ["NAME"]` in the profile lets it see a variable"#
+)]
+#[case::model(
+    false,
+    r#"echo '{"type":"result","subtype":"success","is_error":true,"api_error_status":404,"result":"model: x"}'; exit 1"#,
+    r#"name a model that the agent knows with `model = "NAME"` in the profile"#
+)]
+#[tokio::test]
+async fn an_agent_that_cannot_work_as_configured_says_what_to_set(
+    #[case] codex: bool,
+    #[case] body: &str,
+    #[case] help: &str,
+) {
+    let stage = Stage::with(body);
+    let driver = if codex { stage.codex() } else { stage.claude() };
+    assert_eq!(run(driver, stage.request()).await.1.unwrap_err().help, help);
 }
 
 #[rstest]

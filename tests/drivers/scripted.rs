@@ -355,3 +355,24 @@ fn a_missing_scenario_is_an_error() {
     name a file with a scenario, as in `scripted:demo.yaml`
     ");
 }
+
+#[tokio::test]
+async fn line_ends_and_forms_of_letters_do_not_keep_a_turn_from_fitting() {
+    let place = tempfile::tempdir().unwrap();
+    let (windows, unix) = (place.path().join("windows.txt"), place.path().join("unix.txt"));
+    fs::write(&windows, "one\r\ntwo\r\n").unwrap();
+    fs::write(&unix, "one\ntwo\n").unwrap();
+    let scenario = "
+turns:
+- contains: \"first\\nr\u{e9}sum\u{e9}.md\"
+  steps:
+  - edit: {path: windows.txt, old: \"one\\ntwo\", new: \"1\\n2\"}
+  - edit: {path: unix.txt, old: \"one\\r\\ntwo\", new: \"1\\r\\n2\"}
+";
+    let driver = Scripted::parse("s.yaml", scenario).unwrap();
+    let mut request = request("developer", place.path());
+    request.prompt = "first\r\nre\u{301}sume\u{301}.md\r\n".into();
+    finish(&driver, request).await.unwrap();
+    let read = |file| fs::read_to_string(file).unwrap();
+    assert_eq!((read(&windows), read(&unix)), ("1\r\n2\r\n".to_owned(), "1\n2\n".to_owned()));
+}

@@ -1,6 +1,8 @@
 //! Paths and globs of files: which paths a pattern covers, and which patterns overlap. Pure; when in doubt, two
 //! patterns overlap.
 
+use superstep_base::composed::composed;
+
 /// The maximum number of readings of a pattern with braces; a pattern with more covers everything.
 const READINGS: usize = 64;
 
@@ -28,9 +30,10 @@ enum Sign {
 }
 
 impl Pattern {
-    /// Reads a path or glob. Case does not count.
+    /// Reads a path or glob. Case does not count, nor does the Unicode form of a letter.
     pub(super) fn new(text: &str) -> Self {
         let text = text.trim_start_matches("./").trim_start_matches('/').replace('\\', "/").to_lowercase();
+        let text = composed(&text);
         let readings = match expanded(&text) {
             Some(texts) => texts.iter().flat_map(|text| readings(text)).collect(),
             None => vec![vec![Part::Any]],
@@ -47,7 +50,7 @@ impl Pattern {
 /// True if a path or glob covers a path: it is equal, a folder around it, or matches it.
 pub fn covers(pattern: &str, path: &str) -> bool {
     let pattern = Pattern::new(pattern);
-    let path = literal(&path.trim_start_matches("./").to_lowercase());
+    let path = literal(&composed(&path.trim_start_matches("./").to_lowercase()));
     pattern.readings.iter().any(|reading| {
         let is_folder = is_literal(reading) && path.starts_with(reading);
         is_folder || meet(reading, &path, &parts_meet)
@@ -253,6 +256,8 @@ mod tests {
     #[case("*.rs", "src/b.rs", true)]
     #[case("app/[id]/page.tsx", "app/[id]/page.tsx", true)]
     #[case("src/a.rs", "src/a.rs.orig", false)]
+    #[case::composed("docs/r\u{e9}sum\u{e9}.md", "docs/re\u{301}sume\u{301}.md", true)]
+    #[case::decomposed("docs/re\u{301}sume\u{301}.md", "docs/r\u{e9}sum\u{e9}.md", true)]
     #[case("./src/{a,b}.rs", "src/b.rs", true)]
     fn a_pattern_covers_a_path(#[case] pattern: &str, #[case] path: &str, #[case] expected: bool) {
         assert_eq!(covers(pattern, path), expected);

@@ -1,7 +1,8 @@
 //! [`CliAgent`]: its settings, and running its program for a turn.
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::io;
+use std::path::Path;
 use std::time::Duration;
 
 use futures::future::BoxFuture;
@@ -105,6 +106,13 @@ impl CliAgent {
     /// Sets the time it may take to exit after its result or a request to end. Default: 5 seconds.
     pub fn grace(self, grace: Duration) -> Self {
         Self { grace, ..self }
+    }
+
+    /// Returns the program that has to be installed and is not on the agent's `PATH`: its own, or the command it runs in.
+    pub fn missing_program(&self) -> Option<String> {
+        let program = self.prefix.first().unwrap_or(&self.program);
+        let is_there = is_installed(Path::new(program), self.environment.get("PATH"));
+        (!is_there).then(|| program.to_string_lossy().into_owned())
     }
 
     async fn run_turn(self, request: AgentRequest, sender: Sender) -> Result<Finished, DriverError> {
@@ -230,6 +238,31 @@ impl CliAgent {
             Dialect::Claude => "install it with `npm install -g @anthropic-ai/claude-code` and log in with `claude`",
         };
         DriverError::new(ErrorClass::Fatal, message).help(help)
+    }
+}
+
+/// Returns whether a program can be started: by its path, or by its name in a folder of `PATH`.
+fn is_installed(program: &Path, path: Option<&OsStr>) -> bool {
+    let runs = |file: &Path| {
+        let suffixes = if cfg!(windows) { &["exe", "cmd", "bat"][..] } else { &[][..] };
+        is_executable(file) || suffixes.iter().any(|suffix| is_executable(&file.with_extension(suffix)))
+    };
+    if program.components().count() > 1 {
+        return runs(program);
+    }
+    path.is_some_and(|path| std::env::split_paths(path).any(|folder| runs(&folder.join(program))))
+}
+
+fn is_executable(file: &Path) -> bool {
+    let Ok(about) = std::fs::metadata(file) else { return false };
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::PermissionsExt;
+        about.is_file() && about.permissions().mode() & 0o111 != 0
+    }
+    #[cfg(not(unix))]
+    {
+        about.is_file()
     }
 }
 

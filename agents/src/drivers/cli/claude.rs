@@ -197,5 +197,6 @@ fn failed(turn: &Turn, message: &Value, kind: &str) -> DriverError {
     if error.refusal || (is_request && turn.has_answers()) {
         return DriverError { class: ErrorClass::Content, refusal: true, ..error };
     }
-    DriverError { class: by_status.or(by_name).unwrap_or(error.class), ..error }
+    let class = by_status.or(by_name).unwrap_or(error.class);
+    failure::of_class(error, class)
 }

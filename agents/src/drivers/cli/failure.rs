@@ -6,7 +6,7 @@ use crate::drivers::error::tells_refusal;
 use crate::drivers::{DriverError, ErrorClass};
 
 /// Phrases and the class they indicate; the first match counts.
-const WORDS: [(ErrorClass, &[&str]); 5] = [
+const WORDS: [(ErrorClass, &[&str]); 6] = [
     (
         ErrorClass::SessionLost,
         &[
@@ -18,12 +18,56 @@ const WORDS: [(ErrorClass, &[&str]); 5] = [
             "conversation not found",
         ],
     ),
+    // Settings that no wait mends.
+    (
+        ErrorClass::Fatal,
+        &[
+            "environment variable",
+            "env var",
+            "model provider `",
+            "unknown model",
+            "invalid model",
+            "model not found",
+            "no such model",
+            "unsupported model",
+            "issue with the selected model",
+            "may not have access to it",
+            "error loading config",
+            "failed to load config",
+            "failed to parse config",
+            "invalid configuration",
+            "invalid settings",
+        ],
+    ),
     (
         ErrorClass::Auth,
         &[
             "not logged in",
+            "not authenticated",
+            "login required",
+            "please log in",
+            "please login",
+            "please sign in",
+            "sign in again",
+            "log in again",
             "/login",
             "codex login",
+            "no api key",
+            "missing api key",
+            "api key not found",
+            "api key is required",
+            "api key is missing",
+            "missing bearer",
+            "invalid x-api-key",
+            "invalid bearer",
+            "token has expired",
+            "token expired",
+            "token could not be refreshed",
+            "refresh token",
+            "oauth",
+            "could not load credentials",
+            "unable to locate credentials",
+            "could not resolve authentication",
             "unauthorized",
             "authentication",
             "invalid api key",
@@ -57,7 +101,9 @@ const WORDS: [(ErrorClass, &[&str]); 5] = [
 
 /// Classifies an error text; unknown ones are transient.
 pub(super) fn read(words: &str) -> DriverError {
-    let lower = words.to_lowercase();
+    // The hint of a Rust program that panicked names a variable too.
+    let lines = words.lines().filter(|line| !line.contains("RUST_BACKTRACE"));
+    let lower = lines.collect::<Vec<_>>().join("\n").to_lowercase();
     let is_said = |said: &str| lower.contains(said);
     let found = WORDS.iter().find(|(_, said)| said.iter().any(|word| is_said(word)));
     let class = found.map_or(ErrorClass::Transient, |(class, _)| *class);
@@ -66,9 +112,46 @@ pub(super) fn read(words: &str) -> DriverError {
     let error = DriverError { refusal, ..DriverError::new(class, words) };
     match class {
         ErrorClass::RateLimited => wait(&lower).into_iter().fold(error, DriverError::retry_after),
-        ErrorClass::Auth => error.help("log in with the agent's own program, or set its key in the environment"),
-        _ => error,
+        _ => of_class(error, class),
     }
+}
+
+/// Gives a failure this class, with what a person can set if it cannot work as it is configured.
+pub(super) fn of_class(error: DriverError, class: ErrorClass) -> DriverError {
+    let help = match class {
+        ErrorClass::Auth | ErrorClass::Fatal if error.help.is_empty() => help(class, &error.message),
+        _ => None,
+    };
+    let error = DriverError { class, ..error };
+    help.into_iter().fold(error, DriverError::help)
+}
+
+/// Returns what to set for an agent that cannot work as it is configured.
+fn help(class: ErrorClass, words: &str) -> Option<String> {
+    match (variable(words), class) {
+        (Some(name), _) => Some(format!(
+            "set `{name}` where superstep runs, and let the agent see it with `pass = [\"{name}\"]` in the profile"
+        )),
+        (None, ErrorClass::Auth) => Some(
+            "log in with the agent's own program, or set its key in the environment; `pass = [\"NAME\"]` in the profile lets it \
+             see a variable"
+                .to_owned(),
+        ),
+        (None, _) if words.to_lowercase().contains("model") => {
+            Some("name a model that the agent knows with `model = \"NAME\"` in the profile".to_owned())
+        }
+        (None, _) => None,
+    }
+}
+
+/// Returns the name of an environment variable in a text: `OPENAI_API_KEY`.
+fn variable(words: &str) -> Option<&str> {
+    let names = words.split(|c: char| !(c.is_ascii_alphanumeric() || c == '_'));
+    let is_name = |name: &&str| {
+        let is_upper = name.chars().all(|c| c.is_ascii_uppercase() || c.is_ascii_digit() || c == '_');
+        is_upper && name.len() > 3 && name.contains('_') && name.starts_with(|c: char| c.is_ascii_uppercase())
+    };
+    names.into_iter().find(is_name)
 }
 
 /// Parses `try again in 12s`, `retry after 3 minutes`, `in 1.5 seconds`.

@@ -1,5 +1,7 @@
 //! Selects the scenario turn for a request. Pure, apart from the log.
 
+use superstep_base::composed::comparable;
+
 use super::log::{Entry, EntryKind, Log};
 use super::scenario::{Conditions, Scenario, SessionKind, Turn};
 use crate::drivers::{AgentRequest, DriverError, ErrorClass, Finished, Session};
@@ -70,7 +72,12 @@ impl Conditions {
         if let Some(session) = self.session.filter(|session| *session != kind) {
             return Some(format!("is for a {session} session"));
         }
-        let missing = self.contains.iter().find(|text| !request.prompt.contains(text.as_str()))?;
+        if self.contains.iter().all(|text| request.prompt.contains(text.as_str())) {
+            return None;
+        }
+        // A file of Windows or macOS says the same in other characters.
+        let prompt = comparable(&request.prompt);
+        let missing = self.contains.iter().find(|text| !prompt.contains(&comparable(text)))?;
         Some(format!("asks for `{missing}` in the prompt"))
     }
 }

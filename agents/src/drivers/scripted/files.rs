@@ -34,20 +34,31 @@ impl EditFile {
     pub(super) fn done(&self, folder: &Path) -> io::Result<()> {
         let path = beneath(&self.path, folder)?;
         let text = fs::read_to_string(&path)?;
-        match self.edited(&text) {
+        let edited = edited(&text, &self.old, &self.new).or_else(|| self.with_line_ends_of(&text));
+        match edited {
             Some(edited) => fs::write(path, edited),
             None => Err(io::Error::other(format!("`{}` does not stand there", shortened(&self.old)))),
         }
     }
 
-    /// Returns the text after the edit, also if it was done before.
-    fn edited(&self, text: &str) -> Option<String> {
-        let was_done = !self.new.is_empty() && text.contains(&self.new);
-        if was_done && (self.new.contains(&self.old) || !text.contains(&self.old)) {
-            return Some(text.to_owned());
-        }
-        text.contains(&self.old).then(|| text.replacen(&self.old, &self.new, 1))
+    /// Returns the text after the edit if only its line ends differ from those of the scenario.
+    fn with_line_ends_of(&self, text: &str) -> Option<String> {
+        let lines = |written: &str| written.replace("\r\n", "\n");
+        let ends = |written: &str| match text.contains("\r\n") {
+            true => lines(written).replace('\n', "\r\n"),
+            false => lines(written),
+        };
+        edited(text, &ends(&self.old), &ends(&self.new))
     }
+}
+
+/// Returns the text after the edit, also if it was done before.
+fn edited(text: &str, old: &str, new: &str) -> Option<String> {
+    let was_done = !new.is_empty() && text.contains(new);
+    if was_done && (new.contains(old) || !text.contains(old)) {
+        return Some(text.to_owned());
+    }
+    text.contains(old).then(|| text.replacen(old, new, 1))
 }
 
 fn shortened(text: &str) -> String {
