@@ -74,6 +74,7 @@ pub(crate) fn input(args: CodeTask) -> Result<CodeTaskStateUpdate, Box<dyn Error
         let dry = start.dry_run_blocking().map_err(|error| of_start(&error))?;
         return Err(Instead(Said::new(dry.text(), &dry)?).into());
     }
+    start.ensure_programs_blocking().map_err(|error| of_start(&error))?;
     Ok(start.input_blocking().map_err(|error| of_start(&error))?)
 }
 

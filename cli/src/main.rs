@@ -55,7 +55,7 @@ fn app() -> App {
                     .about("A plan, carried out task by task by coding agents, with your approval")
                     .example("--plan plan.md --driver cli:claude --thread tides")
                     .example("--issue issue.md --profile superstep.toml --thread tides")
-                    .args(tasks::input),
+                    .args_of_thread(tasks::input),
             ),
             Crew::new(),
         )
@@ -66,7 +66,7 @@ fn app() -> App {
                     .about("A plan, carried out phase by phase by coding agents side by side, with your approval")
                     .example("--plan plan.md --driver cli:claude --thread tides")
                     .example("--issue issue.md --profile superstep.toml --max-parallel 8 --thread tides")
-                    .args(tasks::phases_input)
+                    .args_of_thread(tasks::phases_input)
                     .progress(phased::progress)
                     .board(phased::board)
                     .labels(phased::label),

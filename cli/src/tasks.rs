@@ -5,8 +5,10 @@ use std::path::PathBuf;
 use clap::Args;
 use superstep::app::{Exit, Refusal};
 use superstep::drivers::DriverName;
-use superstep::workflows::task_based::{ExecutionState, ExecutionStateUpdate, RunOutcome, Start, StartError};
-use superstep::workflows::{Overrides, Profile, ProfileError};
+use superstep::workflows::task_based::{
+    ExecutionState, ExecutionStateUpdate, RunOutcome, Start, StartError, ensure_programs,
+};
+use superstep::workflows::{Overrides, Profile, ProfileError, Role};
 
 /// The arguments that all workflows of coding agents share.
 #[derive(Args)]
@@ -56,8 +58,8 @@ pub(crate) struct Tasks {
 }
 
 /// Reads everything that can be wrong before anything is stored.
-pub(crate) fn input(args: Tasks) -> Result<ExecutionStateUpdate, Refusal> {
-    start(args, None)
+pub(crate) fn input(args: Tasks, thread: Option<&str>) -> Result<ExecutionStateUpdate, Refusal> {
+    start(args, None, (thread, false))
 }
 
 /// The arguments of `run phases`.
@@ -72,15 +74,22 @@ pub(crate) struct Phases {
 }
 
 /// The same for `run phases`.
-pub(crate) fn phases_input(args: Phases) -> Result<ExecutionStateUpdate, Refusal> {
-    start(args.tasks, args.max_parallel)
+pub(crate) fn phases_input(args: Phases, thread: Option<&str>) -> Result<ExecutionStateUpdate, Refusal> {
+    start(args.tasks, args.max_parallel, (thread, true))
 }
 
-fn start(args: Tasks, max_parallel: Option<u32>) -> Result<ExecutionStateUpdate, Refusal> {
+fn start(
+    args: Tasks,
+    max_parallel: Option<u32>,
+    (thread, in_phases): (Option<&str>, bool),
+) -> Result<ExecutionStateUpdate, Refusal> {
     let Tasks { plan, issue, agents, max_task_reviews, branch } = args;
     let allow_dirty = agents.allow_dirty;
     let profile = profile(agents, max_task_reviews, max_parallel)?;
-    let start = Start { plan, issue, profile, allow_dirty, branch };
+    let roles: Vec<Role> = Role::ALL.into_iter().filter(|role| plan.is_none() || *role != Role::Architect).collect();
+    ensure_programs(&profile, &roles).map_err(|error| of_start(&error))?;
+    let thread = thread.map(str::to_owned);
+    let start = Start { plan, issue, profile, allow_dirty, branch, thread, in_phases };
     start.input_blocking().map_err(|error| of_start(&error))
 }
 

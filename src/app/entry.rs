@@ -13,7 +13,8 @@ use super::presentation::Presentation;
 use super::questions::Questions;
 use crate::graph::{CompileError, CompiledGraph, Interrupt, NodeId, State, TaskSnapshot, Writes};
 
-type InputReader<S> = Arc<dyn Fn(&ArgMatches) -> Result<Writes<S>, Box<dyn Error + Send + Sync>> + Send + Sync>;
+type InputReader<S> =
+    Arc<dyn Fn(&ArgMatches, Option<&str>) -> Result<Writes<S>, Box<dyn Error + Send + Sync>> + Send + Sync>;
 
 /// The decisions that other values of a policy would have given.
 pub(crate) type WhatIf<S> = fn(&S, &[(String, String)]) -> Result<Said, Refusal>;
@@ -98,9 +99,24 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Entry<S, N, C> {
         W: Into<Writes<S>> + 'static,
         E: Into<Box<dyn Error + Send + Sync>> + 'static,
     {
-        let read = move |matches: &ArgMatches| {
+        let read = move |matches: &ArgMatches, _: Option<&str>| {
             let args = A::from_arg_matches(matches)?;
             input(args).map(Into::into).map_err(Into::into)
+        };
+        self.own = Some(GraphArgs { augment: A::augment_args, read: Arc::new(read) });
+        self
+    }
+
+    /// As [`args`](Self::args), for an input that depends on the name of the thread, if `--thread` gives one.
+    pub fn args_of_thread<A, W, E>(mut self, input: fn(A, Option<&str>) -> Result<W, E>) -> Self
+    where
+        A: Args + 'static,
+        W: Into<Writes<S>> + 'static,
+        E: Into<Box<dyn Error + Send + Sync>> + 'static,
+    {
+        let read = move |matches: &ArgMatches, thread: Option<&str>| {
+            let args = A::from_arg_matches(matches)?;
+            input(args, thread).map(Into::into).map_err(Into::into)
         };
         self.own = Some(GraphArgs { augment: A::augment_args, read: Arc::new(read) });
         self

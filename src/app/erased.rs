@@ -33,7 +33,7 @@ pub(crate) trait AnyGraph: Send + Sync {
     /// Converts JSON to input.
     fn input(&self, json: &Value) -> Result<ErasedWrites, Failure>;
     /// Converts the graph's own arguments to input.
-    fn read(&self, matches: &ArgMatches) -> Result<ParsedInput, Failure>;
+    fn read(&self, matches: &ArgMatches, thread: Option<&str>) -> Result<ParsedInput, Failure>;
     /// Returns true if a finished thread takes no further input.
     fn takes_one_input(&self) -> bool;
     fn thread(&self, store: Arc<dyn Checkpointer>, id: ThreadId) -> Arc<dyn AnyThread>;

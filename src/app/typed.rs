@@ -115,11 +115,11 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> AnyGraph for Typed<S, N, C> 
         Ok(ErasedWrites(Box::new(Writes::<S>::from_json(self.graph.schema(), json)?)))
     }
 
-    fn read(&self, matches: &ArgMatches) -> Result<ParsedInput, Failure> {
+    fn read(&self, matches: &ArgMatches, thread: Option<&str>) -> Result<ParsedInput, Failure> {
         let Some(own) = &self.own else {
             return self.input(&Value::Object(serde_json::Map::new())).map(ParsedInput::Input);
         };
-        match (own.read)(matches) {
+        match (own.read)(matches, thread) {
             Ok(writes) => Ok(ParsedInput::Input(ErasedWrites(Box::new(writes)))),
             Err(error) => self.input_error(error),
         }

@@ -168,3 +168,39 @@ async fn a_task_can_start_on_an_unborn_branch() {
     let made = workspace.commit(&request_now(&workspace).await).await.unwrap();
     assert_eq!(made.commit().unwrap().key, key(1));
 }
+
+#[rstest]
+#[case::above("superstep", "superstep/t", Some("superstep"))]
+#[case::far_above("superstep", "superstep/a/b", Some("superstep"))]
+#[case::below("superstep/t/x", "superstep/t", Some("superstep/t/x"))]
+#[case::itself("superstep/t", "superstep/t", None)]
+#[case::beside("superstep/t2", "superstep/t", None)]
+#[tokio::test]
+async fn a_branch_that_git_cannot_have_beside_another_is_found_before(
+    #[case] known: &str,
+    #[case] wanted: &str,
+    #[case] expected: Option<&str>,
+) {
+    let repo = Repo::new();
+    repo.git(&["branch", known]);
+    let found = repo.open().await.ensure_room_for(wanted).await;
+    let other = found.map_err(|error| match error {
+        WorkspaceError::BranchInTheWay { other, .. } => other,
+        error => error.to_string(),
+    });
+    assert_eq!(other.err().as_deref(), expected);
+}
+
+#[tokio::test]
+async fn a_failure_of_libgit2_is_told_in_words_without_its_codes() {
+    let repo = Repo::new();
+    let workspace = repo.open().await;
+    let tip = repo.tip().to_string();
+    std::fs::remove_file(repo.root().join(".git/objects").join(&tip[..2]).join(&tip[2..])).unwrap();
+    let error = workspace.head_tree().await.unwrap_err();
+    let causes = std::iter::successors(Some(&error as &dyn std::error::Error), |error| error.source());
+    let texts: Vec<String> = causes.map(ToString::to_string).collect();
+    assert_eq!(texts.len(), 1, "{texts:?}");
+    assert!(texts[0].starts_with("cannot read HEAD: an object of the repository is missing or damaged ("), "{texts:?}");
+    assert!(!texts[0].contains("class=") && format!("{error:?}").contains("Odb"), "{error:?}");
+}

@@ -212,3 +212,60 @@ async fn a_linked_work_tree_has_worktrees_too() {
     linked.remove_worktree(PLACE).await.unwrap();
     assert_eq!((known(&repo), linked.root().join("a.txt").exists()), (1, true));
 }
+
+#[tokio::test]
+async fn a_commit_in_a_worktree_runs_hooks_that_only_the_main_one_has() {
+    let repo = Repo::new();
+    repo.git(&["config", "core.hooksPath", ".hooks"]);
+    repo.write(".hooks/.gitignore", "*\n").write(".hooks/pre-commit", "#!/bin/sh\ntouch \"$HOME/ran\"\n");
+    executable(&repo.root().join(".hooks/pre-commit"));
+    let worktree = created(&repo).await;
+    fs::write(worktree.root().join("x.txt"), "x").unwrap();
+    let before = worktree.fingerprint().await.unwrap();
+    worktree.commit(&request_now(&worktree).await).await.unwrap();
+    assert!(repo.home().join("ran").exists());
+    repo.write(".hooks/pre-commit", "#!/bin/sh\nexit 1\n");
+    assert_eq!(before.changes(&worktree.fingerprint().await.unwrap()).len(), 1, "a changed hook is noticed there too");
+}
+
+#[tokio::test]
+async fn commits_are_found_in_a_shallow_clone() {
+    let repo = Repo::new();
+    for n in 1..4 {
+        repo.write("a.txt", n.to_string()).commit_all("more");
+    }
+    let clone = repo.beside("clone");
+    let from = format!("file://{}", repo.root().display());
+    repo.git(&["clone", "--quiet", "--depth", "1", &from, clone.to_str().unwrap()]);
+    let workspace = Workspace::open_with(&clone, repo.options()).await.unwrap();
+    let base = workspace.head().await.unwrap().commit().cloned().unwrap();
+    let worktree = workspace.detached_worktree(PLACE, &base).await.unwrap();
+    fs::write(worktree.root().join("x.txt"), "x").unwrap();
+    let request = request_now(&worktree).await;
+    let made = worktree.commit(&request).await.unwrap().commit().unwrap().commit.clone();
+    let found = worktree.find_commit(&request.key, Some(&base)).await.unwrap();
+    assert_eq!(found.map(|found| found.commit), Some(made));
+    assert!(workspace.detached_worktree(PLACE, &base).await.is_ok(), "its HEAD comes after the base");
+}
+
+#[tokio::test]
+async fn a_survey_names_what_work_in_a_repository_will_meet() {
+    let repo = Repo::new();
+    repo.write(".gitignore", ".env\nnode_modules/\ntarget/\n.superstep/\n")
+        .write(".gitattributes", "*.bin filter=lfs diff=lfs\n");
+    repo.write(".env", "KEY=1")
+        .write("node_modules/x/y.js", "")
+        .write("target/out", "")
+        .write("web/node_modules/z.js", "");
+    repo.hook("commit-msg", "exit 0").write(".git/hooks/pre-commit", "#!/bin/sh\nexit 1\n");
+    let survey = repo.open().await.survey().await.unwrap();
+    assert_eq!(survey.idle_hooks, [".git/hooks/pre-commit"]);
+    assert_eq!(survey.missing_filters, ["lfs"]);
+    assert_eq!(survey.ignored, [".env", "node_modules/", "web/node_modules/"]);
+    assert_eq!((survey.submodules, survey.missing_hooks), (vec![], None));
+    repo.git(&["config", "filter.lfs.clean", "cat"]);
+    repo.git(&["config", "core.hooksPath", ".husky/_"]);
+    let survey = repo.open().await.survey().await.unwrap();
+    assert_eq!(survey.missing_filters, Vec::<String>::new());
+    assert!(survey.missing_hooks.is_some_and(|folder| folder.ends_with(".husky/_")));
+}

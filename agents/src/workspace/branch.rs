@@ -4,8 +4,9 @@ use std::path::{Path, PathBuf};
 
 use super::error::WorkspaceError;
 use super::head::Head;
+use super::history;
 use super::id::CommitId;
-use super::place::Workspace;
+use super::place::{Fault, Workspace};
 use super::references::find_branch;
 use super::standing::Standing;
 
@@ -106,6 +107,24 @@ impl Workspace {
             Ok(find_branch(repository, &name)?.map(CommitId::from))
         })
         .await
+    }
+
+    /// Checks that a branch of this name can be created: the name is valid, and no branch that exists is its beginning,
+    /// or begins with it and `/`. The branch itself may exist.
+    ///
+    /// # Errors
+    /// [`BadBranch`](WorkspaceError::BadBranch), [`BranchInTheWay`](WorkspaceError::BranchInTheWay).
+    pub async fn ensure_room_for(&self, name: &str) -> Result<(), WorkspaceError> {
+        self.branch_at(name).await?;
+        let name = name.to_owned();
+        let other = self.objects("read the branches", {
+            let name = name.clone();
+            move |repository, _| in_the_way(repository, &name)
+        });
+        match other.await? {
+            Some(other) => Err(WorkspaceError::BranchInTheWay { branch: name, other }),
+            None => Ok(()),
+        }
     }
 
     /// Creates a branch at a commit and switches to it. Conflicting changes are not overwritten.
@@ -233,10 +252,28 @@ impl Workspace {
     pub(super) async fn descends(&self, tip: &CommitId, base: &CommitId) -> Result<bool, WorkspaceError> {
         let (tip, base) = (tip.clone(), base.clone());
         self.objects("read the history", move |repository, _| {
-            Ok(tip == base || repository.graph_descendant_of(tip.oid()?, base.oid()?)?)
+            Ok(tip == base || history::descends(repository, tip.oid()?, base.oid()?)?)
         })
         .await
     }
+}
+
+/// Returns a branch that git cannot have beside `name`.
+fn in_the_way(repository: &git2::Repository, name: &str) -> Result<Option<String>, Fault> {
+    for (at, _) in name.match_indices('/') {
+        if find_branch(repository, &name[..at])?.is_some() {
+            return Ok(Some(name[..at].to_owned()));
+        }
+    }
+    let below = format!("{name}/");
+    for branch in repository.branches(Some(git2::BranchType::Local))? {
+        let (branch, _) = branch?;
+        let known = String::from_utf8_lossy(branch.name_bytes()?).into_owned();
+        if known.starts_with(&below) {
+            return Ok(Some(known));
+        }
+    }
+    Ok(None)
 }
 
 fn is_empty(path: &Path) -> bool {

@@ -4,11 +4,12 @@
 use std::fs;
 use std::path::Path;
 
-use git2::{Repository, Sort};
+use git2::Repository;
 use serde::{Deserialize, Serialize};
 
 use super::error::WorkspaceError;
 use super::head::Head;
+use super::history;
 use super::id::{CommitId, TreeId};
 use super::index::Scratch;
 use super::message::CommitKey;
@@ -357,15 +358,10 @@ fn made_since(repository: &Repository, since: Option<&CommitId>) -> Result<Vec<M
         Err(error) if super::place::is_unborn(&error) => return Ok(vec![]),
         Err(error) => return Err(error.into()),
     };
-    let mut walk = repository.revwalk()?;
-    walk.set_sorting(Sort::TOPOLOGICAL | Sort::REVERSE)?;
-    walk.push(head)?;
-    if let Some(since) = since {
-        walk.hide(since.oid()?)?;
-    }
+    let since = since.map(CommitId::oid).transpose()?;
     let mut made = Vec::new();
-    for id in walk {
-        let commit = repository.find_commit(id?)?;
+    for id in history::commits_since(repository, head, since)? {
+        let commit = repository.find_commit(id)?;
         if let Some(key) = CommitKey::read(&String::from_utf8_lossy(commit.message_bytes())) {
             made.push(MadeCommit { commit: commit.id().into(), tree: commit.tree_id().into(), key });
         }

@@ -4,6 +4,7 @@ use std::io;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use super::git_cause::GitCause;
 use super::holder::Holder;
 use super::id::CommitId;
 use super::ongoing::Ongoing;
@@ -31,12 +32,34 @@ pub enum WorkspaceError {
         dir: PathBuf,
     },
     /// The repository cannot be read.
-    #[error("cannot open the repository at `{}`: {}", dir.display(), source.message())]
+    #[error("cannot open the repository at `{}`: {cause}", dir.display())]
     Unreadable {
         /// The repository.
         dir: PathBuf,
         /// Cause.
-        source: git2::Error,
+        cause: GitCause,
+    },
+    /// `.git` is a symbolic link, which libgit2 does not follow.
+    #[error("`{}` is a symbolic link, which cannot be used here", path.display())]
+    LinkedGitDir {
+        /// The link.
+        path: PathBuf,
+    },
+    /// The index is in a form that cannot be read, such as split or sparse.
+    #[error("the index of `{}` is split or sparse, and cannot be read here: {cause}", root.display())]
+    IndexForm {
+        /// The work tree.
+        root: PathBuf,
+        /// Cause.
+        cause: GitCause,
+    },
+    /// The program of a filter that the repository requires is not installed.
+    #[error("the repository requires the filter `{filter}`, whose program `{program}` is not installed")]
+    FilterMissing {
+        /// The filter.
+        filter: String,
+        /// Its program.
+        program: String,
     },
     /// The git program cannot be started.
     #[error("cannot run the program `{}`: {source}", program.display())]
@@ -87,6 +110,14 @@ pub enum WorkspaceError {
         branch: String,
         /// Its commit.
         commit: CommitId,
+    },
+    /// Git cannot have both branches, because the name of one is the beginning of the other's.
+    #[error("the branch `{other}` is in the way of the branch `{branch}`: git cannot have both")]
+    BranchInTheWay {
+        /// The branch to create.
+        branch: String,
+        /// The branch that exists.
+        other: String,
     },
     /// The name of a branch is invalid.
     #[error("`{branch}` cannot be the name of a branch")]
@@ -243,12 +274,12 @@ pub enum WorkspaceError {
         holder: Holder,
     },
     /// Reading or writing the repository failed.
-    #[error("cannot {doing}: {}", source.message())]
+    #[error("cannot {doing}: {cause}")]
     Git {
         /// Operation.
         doing: &'static str,
         /// Cause.
-        source: git2::Error,
+        cause: GitCause,
     },
     /// Reading or writing a file failed.
     #[error("cannot {doing} `{}`: {source}", path.display())]
@@ -272,6 +303,16 @@ impl WorkspaceError {
             Self::Unreadable { .. } => {
                 "`git fsck` checks it; repositories with SHA-256 ids or reftables cannot be read here"
             }
+            Self::LinkedGitDir { .. } => {
+                "put a file in its place with the line `gitdir: FOLDER`, where FOLDER is what the link leads to"
+            }
+            Self::IndexForm { .. } => {
+                "`git update-index --no-split-index` writes a split one anew, `git sparse-checkout reapply --no-sparse-index` a \
+                 sparse one"
+            }
+            Self::FilterMissing { .. } => {
+                "install it, or turn the filter off with `git config filter.NAME.required false`"
+            }
             Self::GitMissing { .. } => "install git, and put it on the PATH",
             Self::GitTooOld { .. } => "install a newer git",
             Self::Ongoing { what, .. } => what.help(),
@@ -279,6 +320,9 @@ impl WorkspaceError {
             Self::Dirty { .. } => "commit or stash them first, or allow a dirty work tree",
             Self::InTheWay { .. } => "commit, stash or move them first",
             Self::BranchTaken { .. } => "choose another name for the branch, or delete or rename that one",
+            Self::BranchInTheWay { .. } => {
+                "choose another name with `--branch NAME`, or rename the branch that is in the way with `git branch -m OLD NEW`"
+            }
             Self::BadBranch { .. } => "`git help check-ref-format` has the rules",
             Self::WorktreeTaken { .. } => "move that folder away",
             Self::NotAWorktree { .. } => "`git worktree list` shows them",
@@ -301,7 +345,10 @@ impl WorkspaceError {
             Self::NoSuchObject { .. } => "git may have removed it as unused; begin the task anew",
             Self::Busy { .. } => "wait for it, stop it, or use a work tree of its own",
             Self::NotForward { .. } => "put the branch back to where the run left it",
-            Self::GitFailed { .. } | Self::Git { .. } | Self::Io { .. } => return None,
+            Self::Git { .. } => {
+                "look at what it names; `git fsck` checks the repository, and `--log` prints the cause in full"
+            }
+            Self::GitFailed { .. } | Self::Io { .. } => return None,
         })
     }
 }

@@ -211,7 +211,7 @@ fn resolved(place: &Place, file: &Path, path: &str) -> PathBuf {
     }
 }
 
-fn hooks_folder(place: &Place) -> PathBuf {
+pub(super) fn hooks_folder(place: &Place) -> PathBuf {
     let configured = || -> Result<Option<String>, git2::Error> {
         let mut config = Config::new()?;
         if let Ok(system) = Config::find_system() {
@@ -227,9 +227,31 @@ fn hooks_folder(place: &Place) -> PathBuf {
     };
     match configured() {
         // Relative to the top of the work tree, where hooks run.
-        Ok(Some(path)) => resolved(place, &place.root.join(".git"), &path),
+        Ok(Some(path)) => {
+            let own = resolved(place, &place.root.join(".git"), &path);
+            borrowed(place, &path, &own).unwrap_or(own)
+        }
         Ok(None) | Err(_) => place.common_dir.join("hooks"),
     }
+}
+
+/// Returns the folder of hooks of the main work tree, if the path is relative and a linked work tree has no such folder:
+/// it is in no commit, as that of husky.
+fn borrowed(place: &Place, path: &str, own: &Path) -> Option<PathBuf> {
+    let is_relative = Path::new(path).is_relative() && !path.starts_with('~');
+    let main = place.common_dir.parent().filter(|_| place.common_dir.file_name().is_some_and(|name| name == ".git"))?;
+    let theirs = lexical(&main.join(path));
+    (is_relative && main != place.root && !own.exists() && theirs.is_dir()).then_some(theirs)
+}
+
+/// Returns the setting with which a commit in a linked work tree runs hooks that only the main work tree has.
+pub(super) fn borrowed_hooks(place: &Place) -> Option<String> {
+    if place.git_dir == place.common_dir {
+        return None;
+    }
+    let folder = hooks_folder(place);
+    let is_inside = folder.starts_with(&place.root) || folder.starts_with(&place.common_dir);
+    (!is_inside && folder.is_dir()).then(|| format!("core.hooksPath={}", folder.display()))
 }
 
 /// Parses key-value lines, ignoring the setting that every call of git passes.
@@ -285,7 +307,7 @@ fn digest(file: &Path) -> Option<String> {
 }
 
 /// Returns `x` for an executable file.
-fn runs(file: &Path) -> &'static str {
+pub(super) fn runs(file: &Path) -> &'static str {
     #[cfg(unix)]
     {
         use std::os::unix::fs::PermissionsExt;

@@ -94,8 +94,7 @@ impl Workspace {
     ) -> Result<T, WorkspaceError> {
         let place = Arc::clone(&self.0);
         let worked = tokio::task::spawn_blocking(move || {
-            let repository =
-                open(&place).map_err(|source| WorkspaceError::Unreadable { dir: place.root.clone(), source })?;
+            let repository = open(&place).map_err(|source| unreadable(&place.root, source))?;
             work(&repository, &place).map_err(|fault| fault.into_error(doing))
         });
         join(worked.await, &self.0.root)
@@ -141,10 +140,24 @@ fn find(dir: &Path, options: WorkspaceOptions) -> Result<Place, WorkspaceError> 
 fn unopened(dir: &Path, source: git2::Error) -> WorkspaceError {
     let dir = dir.to_owned();
     match source.code() {
-        ErrorCode::NotFound => WorkspaceError::NoRepository { dir },
+        ErrorCode::NotFound => match linked_git_dir(&dir) {
+            Some(path) => WorkspaceError::LinkedGitDir { path },
+            None => WorkspaceError::NoRepository { dir },
+        },
         ErrorCode::Owner => WorkspaceError::NotYours { dir },
-        _ => WorkspaceError::Unreadable { dir, source },
+        _ => unreadable(&dir, source),
     }
+}
+
+/// Returns the nearest `.git` above a folder, if it is a symbolic link to a folder.
+fn linked_git_dir(dir: &Path) -> Option<PathBuf> {
+    let nearest = dir.ancestors().map(|above| above.join(".git")).find(|path| path.symlink_metadata().is_ok())?;
+    (nearest.is_symlink() && nearest.is_dir()).then_some(nearest)
+}
+
+fn unreadable(dir: &Path, source: git2::Error) -> WorkspaceError {
+    tracing::warn!(dir = %dir.display(), error = ?source, "libgit2 failed");
+    WorkspaceError::Unreadable { dir: dir.to_owned(), cause: source.into() }
 }
 
 /// Programs whose version was checked, each with the `PATH` of its lookup: a run opens its workspace at every step, but

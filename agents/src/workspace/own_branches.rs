@@ -7,6 +7,7 @@ use std::path::Path;
 use git2::{BranchType, Oid, Repository};
 
 use super::error::WorkspaceError;
+use super::history;
 use super::id::CommitId;
 use super::place::{Fault, Place, Workspace};
 use super::references::reference_name;
@@ -72,7 +73,7 @@ fn is_used(place: &Place, path: &Path, name: &str) -> bool {
 /// Stores commits newer than the start of the task.
 fn store(repository: &Repository, standing: &Standing, (thread, name): (&str, &str), tip: Oid) -> Result<(), Fault> {
     let Some(base) = standing.commit.as_ref().map(CommitId::oid).transpose()? else { return Ok(()) };
-    if tip != base && !repository.graph_descendant_of(base, tip)? {
+    if tip != base && !history::descends(repository, base, tip)? {
         let short = &tip.to_string()[..12];
         let kept = reference_name(thread, &["branches", &format!("{name}-{short}")]);
         repository.reference(&kept, tip, true, "superstep: salvage")?;
@@ -114,7 +115,7 @@ impl HeadLog {
             return Ok(true);
         }
         for made in self.made.iter().filter(|made| repository.find_commit(**made).is_ok()) {
-            if repository.graph_descendant_of(tip, *made)? {
+            if history::descends(repository, tip, *made)? {
                 return Ok(true);
             }
         }

@@ -66,7 +66,10 @@ pub(super) enum Fault {
 impl Fault {
     pub(super) fn into_error(self, doing: &'static str) -> WorkspaceError {
         match self {
-            Self::Git(source) => WorkspaceError::Git { doing, source },
+            Self::Git(error) => {
+                tracing::warn!(doing, ?error, "libgit2 failed");
+                WorkspaceError::Git { doing, cause: error.into() }
+            }
             Self::Workspace(error) => error,
         }
     }

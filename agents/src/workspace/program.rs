@@ -138,7 +138,9 @@ impl<'a> Call<'a> {
 
     fn program(&self) -> Program {
         let settings = ALWAYS.iter().chain(if self.hooks { &[][..] } else { &PLAIN[..] });
-        let settings = settings.flat_map(|setting| ["-c", *setting]);
+        let hooks = if self.hooks { super::guard::borrowed_hooks(self.place) } else { None };
+        let settings: Vec<&str> =
+            settings.copied().chain(hooks.as_deref()).flat_map(|setting| ["-c", setting]).collect();
         let program = Program::new(&self.place.options.program).args(settings).args(&self.args);
         let program = program.directory(&self.place.root).environment(self.environment()).stdin(self.input.as_slice());
         // Git leaves nothing half done, and a hook may be in the middle of something.

@@ -3,11 +3,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use git2::{Repository, Sort};
+use git2::Repository;
 use serde::{Deserialize, Serialize};
 
 use super::error::WorkspaceError;
 use super::head::{Head, head_of};
+use super::history;
 use super::id::CommitId;
 use super::place::{Fault, Workspace};
 use super::references::find_branch;
@@ -203,18 +204,13 @@ fn moved(repository: &Repository, base: Option<&CommitId>, tip: Option<&CommitId
     };
     let tip = at.oid()?;
     if let Some(base) = base
-        && !repository.graph_descendant_of(tip, base.oid()?)?
+        && !history::descends(repository, tip, base.oid()?)?
     {
         return Ok(HeadMove::Moved { commit: Some(at.clone()) });
     }
-    let mut walk = repository.revwalk()?;
-    walk.set_sorting(Sort::TOPOLOGICAL | Sort::REVERSE)?;
-    walk.push(tip)?;
-    if let Some(base) = base {
-        walk.hide(base.oid()?)?;
-    }
-    let commits = walk.map(|id| id.map(CommitId::from)).collect::<Result<_, _>>()?;
-    Ok(HeadMove::Ahead { commits })
+    let base = base.map(CommitId::oid).transpose()?;
+    let commits = history::commits_since(repository, tip, base)?;
+    Ok(HeadMove::Ahead { commits: commits.into_iter().map(CommitId::from).collect() })
 }
 
 fn strays(repository: &Repository, standing: &Standing) -> Result<Vec<String>, Fault> {

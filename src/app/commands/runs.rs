@@ -27,7 +27,7 @@ impl Session {
         let graph = self.graphs.named(args.graph)?;
         let input = match args.input {
             Some(text) => ParsedInput::Input(graph.input(&json_input::json("--input", text)?)?),
-            None => graph.read(args.own)?,
+            None => graph.read(args.own, args.thread)?,
         };
         let input = match input {
             ParsedInput::Input(input) => input,

@@ -10,9 +10,11 @@ use crate::decide::{Kind, Override};
 use crate::drivers::{DriverName, Scripted};
 use crate::spec::{Flags, Mode, RunSettings, SpecError, TaskSpec, VerifierConfig, VerifierEntry};
 use crate::verifiers::VerifierRegistry;
-use crate::workflows::task_based::{StartError, blocking, has_models, new_branch, ready, with_scenarios};
+use crate::workflows::task_based::{
+    StartError, blocking, ensure_programs, has_models, new_branch, ready, with_scenarios,
+};
 use crate::workflows::{Profile, Role};
-use crate::workspace::{Workspace, WorkspaceError};
+use crate::workspace::{Workspace, WorkspaceError, branch_name};
 
 /// The name of the verifiers' configuration file.
 const VERIFIERS: &str = "verifiers.yml";
@@ -162,6 +164,23 @@ impl TaskStart {
         blocking(self.input())
     }
 
+    /// Checks that the program of the agent that does the task is installed. Not for a [`Crew`](crate::nodes::Crew) with
+    /// drivers of its own under the names of programs.
+    ///
+    /// # Errors
+    /// As [`read`](Self::read), and [`NoProgram`](StartError::NoProgram) or [`NoKey`](StartError::NoKey).
+    pub fn ensure_programs_blocking(&self) -> Result<(), TaskStartError> {
+        let this = self.clone();
+        blocking(async {
+            let ReadTask { spec, settings } = this.read().await?;
+            let own = spec.do_agent.driver.as_ref().and_then(|name| name.parse::<DriverName>().ok());
+            let mut profile = settings.profile;
+            let driver = own.unwrap_or_else(|| profile.agent(Role::Developer).driver);
+            profile.agents.entry(Role::Developer).or_default().driver = Some(driver);
+            Ok(ensure_programs(&profile, &[Role::Developer])?)
+        })
+    }
+
     /// Reads the task and its verifiers, and returns a preview. Runs and stores nothing.
     ///
     /// # Errors
@@ -186,8 +205,9 @@ impl TaskStart {
         if workspace.is_tracked(&settings.records).await? {
             return Err(TaskStartError::TrackedRecords { folder: settings.records });
         }
-        if let Some(branch) = &spec.git.branch {
-            new_branch(&workspace, branch).await?;
+        match &spec.git.branch {
+            Some(branch) => new_branch(&workspace, branch).await?,
+            None => workspace.ensure_room_for(&branch_name("run")).await?,
         }
         let (most, is_split) =
             (spec.policy.max_depth, decision.as_ref().is_some_and(|over| over.decision == Kind::Split));

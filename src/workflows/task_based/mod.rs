@@ -11,6 +11,7 @@
 //! to `finalize`. `jobs` makes each node's job from the state, `done` an update from its result; both are pure.
 
 mod blocked;
+pub(crate) mod concerns;
 mod decided;
 mod describe;
 pub(crate) mod done;
@@ -29,7 +30,7 @@ pub(crate) use tasks::{add_up, later};
 
 pub use describe::{describe_approval, describe_change, describe_halt, plan_to_edit};
 pub use graph::graph;
-pub use start::{Start, StartError};
+pub use start::{Start, StartError, ensure_programs};
 pub(crate) use start::{blocking, has_models, new_branch, ready, with_scenarios};
 pub use state::{AgenticStatus, DeveloperSession, ExecutionState, ExecutionStateUpdate, RunOutcome, Standing};
 pub use step::Step;

@@ -2,8 +2,9 @@
 
 use std::path::{Path, PathBuf};
 
+use super::concerns;
 use super::state::{ExecutionState, ExecutionStateUpdate};
-use crate::drivers::{DriverName, ScenarioError, Scripted};
+use crate::drivers::{CliAgent, DriverName, ScenarioError, Scripted};
 use crate::plan::{Issue, IssueError, Plan, PlanError};
 use crate::workflows::{Profile, Role, Tracker};
 use crate::workspace::{Workspace, WorkspaceError, WorkspaceOptions, branch_name};
@@ -21,6 +22,10 @@ pub struct Start {
     pub allow_dirty: bool,
     /// The branch of the work; `None`: one named after the issue or the thread.
     pub branch: Option<String>,
+    /// The name of the thread, if it is known: the branch named after it must be free.
+    pub thread: Option<String>,
+    /// Set for a run in phases, whose subtasks work in work trees of their own.
+    pub in_phases: bool,
 }
 
 /// The reason why a run cannot start.
@@ -60,6 +65,22 @@ pub enum StartError {
     NoModel {
         /// The role of the agent.
         role: &'static str,
+    },
+    /// The program of an agent is not installed.
+    #[error("the program `{program}`, which the {role} needs, is not installed: it is in no folder of `PATH`")]
+    NoProgram {
+        /// The role of the agent.
+        role: &'static str,
+        /// The program.
+        program: String,
+    },
+    /// The key of an agent's server is not set.
+    #[error("the variable `{variable}`, with the key that the {role} needs, is not set")]
+    NoKey {
+        /// The role of the agent.
+        role: &'static str,
+        /// The variable.
+        variable: String,
     },
     /// There are changed files, and HEAD is on the branch of another run, which may have left them.
     #[error("{source}; they are on `{branch}`, the branch of another run, which may have left them")]
@@ -101,6 +122,17 @@ impl StartError {
             Self::NoModel { .. } => Some(
                 "write `model = \"NAME\"` at the top of the profile, or below `[agents.ROLE]`, and give it with `--profile FILE`",
             ),
+            Self::NoProgram { program, .. } if program == "claude" => Some(
+                "install it with `npm install -g @anthropic-ai/claude-code` and log in with `claude`, or name another agent with `--driver`",
+            ),
+            Self::NoProgram { program, .. } if program == "codex" => Some(
+                "install it with `npm install -g @openai/codex` and log in with `codex login`, or name another agent with `--driver`",
+            ),
+            Self::NoKey { .. } => Some(
+                "set it to the key of the server, name another variable with `api_key_env` in `[api]` of the profile, or another \
+                 server with `base_url`",
+            ),
+            Self::NoProgram { .. } => Some("install it, or change `command_prefix` in the profile"),
             Self::Workspace(WorkspaceError::Dirty { .. }) => {
                 Some("commit or stash them first, or begin with `--allow-dirty`: your changes are in no commit then")
             }
@@ -116,7 +148,9 @@ impl StartError {
     /// Returns whether the request itself is invalid, regardless of the state of the repository.
     pub fn is_usage(&self) -> bool {
         match self {
-            Self::Workspace(error) => matches!(error, WorkspaceError::BadBranch { .. }),
+            Self::Workspace(error) => {
+                matches!(error, WorkspaceError::BadBranch { .. } | WorkspaceError::BranchInTheWay { .. })
+            }
             Self::Io(_) | Self::Leftovers { .. } => false,
             _ => true,
         }
@@ -139,7 +173,7 @@ impl Start {
     /// # Errors
     /// Every problem that can be detected now.
     pub async fn input(self) -> Result<ExecutionStateUpdate, StartError> {
-        let Self { plan, issue, profile, allow_dirty, branch } = self;
+        let Self { plan, issue, profile, allow_dirty, branch, thread, in_phases } = self;
         if issue.is_some() && profile.tracker == Tracker::None {
             return Err(StartError::NoTracker);
         }
@@ -157,8 +191,9 @@ impl Start {
             None => (None, None, None),
         };
         let workspace = ready(&profile.working_dir, path.as_slice(), allow_dirty).await?;
-        free(&workspace, branch.as_deref(), issue.as_ref()).await?;
-        let notices = of_another_run(&workspace).await.iter().map(|branch| begins_on(branch)).collect::<Vec<_>>();
+        free(&workspace, branch.as_deref(), issue.as_ref(), thread.as_deref()).await?;
+        let mut notices = of_another_run(&workspace).await.iter().map(|branch| begins_on(branch)).collect::<Vec<_>>();
+        notices.extend(concerns::of(&workspace, &profile, in_phases).await?);
         let root = workspace.root().to_owned();
         Ok(ExecutionState::update()
             .profile_id(profile.name.clone())
@@ -197,6 +232,40 @@ fn begins_on(branch: &str) -> String {
         "the work begins on `{branch}`, the branch of another run, on top of its commits; to begin elsewhere, reject the \
          plan, `git switch` to the branch you want, and run again"
     )
+}
+
+/// Checks that the program of each agent is installed, and that there is a key for OpenAI's server. Not for a [`Crew`](crate::nodes::Crew) with drivers of its own
+/// under the names of programs.
+///
+/// # Errors
+/// [`NoProgram`](StartError::NoProgram), [`NoKey`](StartError::NoKey).
+pub fn ensure_programs(profile: &Profile, roles: &[Role]) -> Result<(), StartError> {
+    for role in roles {
+        let agent = match profile.agent(*role).driver {
+            DriverName::Codex => CliAgent::codex(),
+            DriverName::Claude => CliAgent::claude(),
+            DriverName::Api { provider } => {
+                ensure_key(profile, provider.as_deref(), *role)?;
+                continue;
+            }
+            DriverName::Scripted(_) => continue,
+        };
+        if let Some(program) = agent.behind(&profile.tools.command_prefix).missing_program() {
+            return Err(StartError::NoProgram { role: role.name(), program });
+        }
+    }
+    Ok(())
+}
+
+/// Checks that there is a key for OpenAI's own server; others may need none.
+fn ensure_key(profile: &Profile, provider: Option<&str>, role: Role) -> Result<(), StartError> {
+    let endpoint = profile.api.endpoint(provider).unwrap_or_default();
+    let is_set = |name: &str| std::env::var(name).is_ok_and(|value| !value.trim().is_empty());
+    if endpoint.base_url.is_some() || is_set("OPENAI_BASE_URL") {
+        return Ok(());
+    }
+    let variable = endpoint.api_key_env.unwrap_or_else(|| "OPENAI_API_KEY".to_owned());
+    if is_set(&variable) { Ok(()) } else { Err(StartError::NoKey { role: role.name(), variable }) }
 }
 
 /// Checks that each agent with an `api` driver has a model.
@@ -250,6 +319,7 @@ pub(crate) async fn ready(folder: &Path, apart: &[PathBuf], allow_dirty: bool) -
     let workspace = Workspace::open_with(&root, options).await?;
     workspace.ensure_unheld().await?;
     workspace.ensure_ready().await?;
+    workspace.ensure_supported().await?;
     if !allow_dirty && let Err(source) = workspace.ensure_clean().await {
         return Err(match of_another_run(&workspace).await {
             Some(branch) => StartError::Leftovers { branch, source },
@@ -262,10 +332,17 @@ pub(crate) async fn ready(folder: &Path, apart: &[PathBuf], allow_dirty: bool) -
 
 /// Checks that the branch of the work is free: a requested one must be new; one named after the issue must be new or
 /// hold no work yet.
-async fn free(workspace: &Workspace, wanted: Option<&str>, issue: Option<&Issue>) -> Result<(), StartError> {
-    let Some(branch) = wanted.map(str::to_owned).or_else(|| issue.map(|issue| branch_name(&issue.id))) else {
-        return Ok(());
+async fn free(
+    workspace: &Workspace,
+    wanted: Option<&str>,
+    issue: Option<&Issue>,
+    thread: Option<&str>,
+) -> Result<(), StartError> {
+    let named_after = issue.map(|issue| issue.id.as_str()).or(thread);
+    let Some(branch) = wanted.map(str::to_owned).or_else(|| named_after.map(branch_name)) else {
+        return Ok(workspace.ensure_room_for(&branch_name("run")).await?);
     };
+    workspace.ensure_room_for(&branch).await?;
     if wanted.is_some() {
         return new_branch(workspace, &branch).await;
     }
@@ -278,6 +355,7 @@ async fn free(workspace: &Workspace, wanted: Option<&str>, issue: Option<&Issue>
 
 /// Checks that the branch does not exist.
 pub(crate) async fn new_branch(workspace: &Workspace, branch: &str) -> Result<(), StartError> {
+    workspace.ensure_room_for(branch).await?;
     match workspace.branch_at(branch).await? {
         Some(commit) => Err(WorkspaceError::BranchTaken { branch: branch.to_owned(), commit }.into()),
         None => Ok(()),
