@@ -53,6 +53,6 @@ fn the_first_commands_of_the_page_end_in_what_it_shows() {
         ended[3].1.lines().filter_map(|line| line.split_once(' ')).map(|(_, rest)| rest).collect();
     assert_eq!(
         subjects,
-        ["feat(unknown): complete task 2", "feat(unknown): complete task 1", "Begin with the tides of two days"]
+        ["feat: Choose a day (task 2)", "feat: Print the table (task 1)", "Begin with the tides of two days"]
     );
 }

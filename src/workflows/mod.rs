@@ -11,6 +11,8 @@ pub mod task_based;
 
 pub use budget::{budget_commands, describe_budget, task_budget_commands};
 pub use profile::{
-    AgentProfile, AgentSettings, Api, Endpoint, OnExhausted, OnSubtaskFailure, Overrides, Phased, PlanContext, Profile,
-    ProfileError, ProfileProblem, RetrySession, Role, Tools, Tracker, TurnLimits, WorktreeSettings,
+    AgentProfile, AgentSettings, Api, CommitTemplate, Endpoint, OnExhausted, OnSubtaskFailure, Overrides, Phased,
+    PlanContext, Profile, ProfileError, ProfileProblem, RetrySession, Role, Tools, Tracker, TurnLimits,
+    WorktreeSettings,
 };
+pub(crate) use profile::{CommitSlots, of_lone_task};

@@ -99,7 +99,7 @@ fn figures_of_the_readme_are_those_of_the_page_of_figures() {
 fn recording_shows_a_run_and_no_folder_of_whoever_made_it() {
     let recording = read("docs/recording.svg");
     assert!(recording.len() < 150_000, "{} bytes", recording.len());
-    for shown in ["superstep run tasks", "superstep approve tides", "rejected (major)", "complete task 2"] {
+    for shown in ["superstep run tasks", "superstep approve tides", "rejected (major)", "Choose a day"] {
         assert!(recording.contains(shown), "{shown}");
     }
     for folder in ["/home", "/root", "/Users", "/work"] {

@@ -106,7 +106,7 @@ async fn requested_changes_reach_the_architect_in_its_session() {
     let state = decide(&scene, Decision::approve()).await.finished().unwrap();
     assert_eq!(state.total_tasks, Some(2));
     let subjects = scene.repository.subjects("superstep/CLK-7");
-    assert_eq!(subjects[1..], ["feat(CLK-7): complete task 1", "feat(CLK-7): complete task 2"]);
+    assert_eq!(subjects[1..], ["feat(CLK-7): Part 1 (task 1)", "feat(CLK-7): Part 2 (task 2)"]);
 }
 
 #[rstest]

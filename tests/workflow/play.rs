@@ -201,7 +201,7 @@ fn commits(scene: &Scene) -> Vec<(String, String, u32)> {
     let commit = |line: &str| {
         let words: Vec<&str> = line.splitn(5, ' ').collect();
         let &[id, thread, task, attempt, subject] = words.as_slice() else { panic!("{line}") };
-        assert_eq!((thread, subject), ("clock", format!("feat(unknown): complete task {task}").as_str()));
+        assert_eq!((thread, subject), ("clock", format!("feat: Part {task} (task {task})").as_str()));
         (id.to_owned(), task.to_owned(), attempt.parse().unwrap())
     };
     log.lines().map(commit).collect()

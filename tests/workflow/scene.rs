@@ -84,7 +84,7 @@ pub(crate) fn retry(attempts: u32, note: &str) -> AfterHalt {
 }
 
 pub(crate) fn done(task: usize) -> String {
-    format!("feat(unknown): complete task {task}")
+    format!("feat: Part {task} (task {task})")
 }
 
 pub(crate) fn marks(state: &ExecutionState) -> Vec<Mark> {

@@ -22,7 +22,7 @@ async fn three_tasks_end_in_three_commits() {
     assert_eq!(repository.subjects("main"), ["begin"]);
     assert_eq!(
         repository.subjects("superstep/clock"),
-        ["begin", "feat(unknown): complete task 1", "feat(unknown): complete task 2", "feat(unknown): complete task 3"]
+        ["begin", "feat: Part 1 (task 1)", "feat: Part 2 (task 2)", "feat: Part 3 (task 3)"]
     );
     assert_eq!(repository.git(&["status", "--porcelain"]), "");
     assert_eq!((agent.count("developer"), agent.count("reviewer")), (3, 4), "with the review of everything");

@@ -23,13 +23,13 @@ fn an_answer_of_another_shape_is_wrong_usage_and_writes_nothing(#[case] answer: 
 }
 
 #[rstest]
-#[case::accept(r#""accept""#, 0, json!("completed"), &["done", "done"], &["1", "2"])]
-#[case::skip(r#""skip""#, 0, json!("completed"), &["skipped", "done"], &["2"])]
+#[case::accept(r#""accept""#, 0, json!("completed"), &["done", "done"], &["Face (task 1)", "Hands (task 2)"])]
+#[case::skip(r#""skip""#, 0, json!("completed"), &["skipped", "done"], &["Hands (task 2)"])]
 #[case::abort(r#""abort""#, 13, json!("cancelled"), &["halted", "pending"], &[])]
-#[case::retry(r#"{"retry":{"attempts":1,"note":"mind the gap"}}"#, 0, json!("completed"), &["done", "done"], &["1", "2"])]
+#[case::retry(r#"{"retry":{"attempts":1,"note":"mind the gap"}}"#, 0, json!("completed"), &["done", "done"], &["Face (task 1)", "Hands (task 2)"])]
 #[case::edit_plan(
     r##"{"edit_plan":{"markdown":"# Clock\n\n### Task 1: Face\n\nRound.\n\n### Task 7: Bell\n\nA bell.\n"}}"##,
-    0, json!("completed"), &["done", "done"], &["1", "7"])]
+    0, json!("completed"), &["done", "done"], &["Face (task 1)", "Bell (task 7)"])]
 fn every_answer_to_a_halt_is_followed(
     #[case] answer: &str,
     #[case] code: i32,
@@ -42,7 +42,7 @@ fn every_answer_to_a_halt_is_followed(
     assert_eq!(called.code(), code, "{}", called.text());
     assert_eq!(place.state()["outcome"], outcome);
     assert_eq!(place.marks(), marks);
-    let subjects: Vec<String> = commits.iter().map(|id| format!("feat(unknown): complete task {id}")).collect();
+    let subjects: Vec<String> = commits.iter().map(|commit| format!("feat: {commit}")).collect();
     assert_eq!(place.subjects("superstep/t")[1..], subjects);
     assert_eq!(place.subjects("main"), ["begin"]);
 }
@@ -101,7 +101,7 @@ fn a_plan_of_an_architect_is_committed_with_the_first_task_on_request(#[case] pr
     assert_eq!(start.code(), 10, "{}", start.text());
     let done = place.call(&["approve", "t"]);
     assert_eq!(done.code(), 0, "{}", done.text());
-    let subjects = ["begin", "feat(CLOCK-7): complete task 1", "feat(CLOCK-7): complete task 2"];
+    let subjects = ["begin", "feat(CLOCK-7): Face (task 1)", "feat(CLOCK-7): Hands (task 2)"];
     assert_eq!(place.subjects("superstep/CLOCK-7"), subjects);
     let committed = |commit: &str| place.git(&["show", "--format=", "--name-only", commit]);
     assert_eq!((&*committed("superstep/CLOCK-7~1"), &*committed("superstep/CLOCK-7")), (files, "more.txt\n"));

@@ -52,7 +52,7 @@ fn subjects(told: &str) -> Vec<&str> {
 }
 
 const COMMITS: [&str; 3] =
-    ["feat(unknown): complete task 2", "feat(unknown): complete task 1", "Begin with the tides of two days"];
+    ["feat: Choose a day (task 2)", "feat: Print the table (task 1)", "Begin with the tides of two days"];
 
 #[test]
 fn without_a_question_it_ends_in_commits_and_in_commands_that_work() {

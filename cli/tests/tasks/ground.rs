@@ -112,7 +112,7 @@ fn a_run_can_start_at_a_head_without_a_branch_or_commit(#[case] before: &[&str])
     let done = place.call(&["approve", "t"]);
     assert_eq!(done.code(), 0, "{}", done.text());
     let subjects = place.subjects("superstep/t");
-    let made = ["feat(unknown): complete task 1", "feat(unknown): complete task 2"];
+    let made = ["feat: Face (task 1)", "feat: Hands (task 2)"];
     assert_eq!(subjects[subjects.len() - 2..], made);
     assert_eq!(place.subjects("main"), ["begin"]);
 }
@@ -153,4 +153,61 @@ fn a_thread_starts_once() {
     assert_eq!(again.code(), 1, "{}", again.text());
     assert!(again.text().contains("there is a thread `t` already"), "{}", again.text());
     assert_eq!(place.call(&["approve", "t"]).code(), 0);
+}
+
+#[rstest]
+#[case::above(&["branch", "superstep"], &[], "the branch `superstep` is in the way of the branch `superstep/t`")]
+#[case::below(&["branch", "superstep/t/x"], &[], "the branch `superstep/t/x` is in the way of the branch `superstep/t`")]
+#[case::chosen(&["branch", "work"], &["--branch", "work/tides"], "the branch `work` is in the way of the branch `work/tides`")]
+#[case::taken(&["branch", "work"], &["--branch", "work"], "the branch `work` is there already")]
+#[case::invalid(&["branch", "x"], &["--branch", "a..b"], "`a..b` cannot be the name of a branch")]
+fn a_branch_that_cannot_be_made_is_refused_before_the_approval(
+    #[case] before: &[&str],
+    #[case] flags: &[&str],
+    #[case] problem: &str,
+    #[values("tasks", "phases")] kind: &str,
+) {
+    let place = Place::new("");
+    place.git(before);
+    let run = ["run", kind, "--plan", "PLAN.md", "--profile", "p.toml", "--dir", "repo", "--thread", "t"];
+    let start = place.call(&[&run[..], flags].concat());
+    let text = start.text();
+    assert!([1, 2].contains(&start.code()), "{} {text}", start.code());
+    assert!(text.contains(problem) && text.contains("help: ") && text.matches(problem).count() == 1, "{text}");
+    assert!(!text.contains("class="), "{text}");
+}
+
+#[test]
+fn an_agent_that_is_not_installed_is_refused_before_anything_is_stored() {
+    let place = Place::new("");
+    place.write("p.toml", "driver = 'cli:claude'\n[tools]\ncommand_prefix = ['no-such-sandbox']\n");
+    let start = place.run(&["--plan", "PLAN.md"]);
+    let text = start.text();
+    assert_eq!(start.code(), 2, "{text}");
+    assert!(text.contains("the program `no-such-sandbox`, which the developer needs, is not installed"), "{text}");
+    assert!(text.contains("install it, or change `command_prefix` in the profile"), "{text}");
+    assert!(!place.path().join("store").exists() && !place.path().join(".superstep/store").exists());
+}
+
+#[test]
+fn what_the_work_will_meet_is_said_at_the_approval() {
+    let place = Place::new("");
+    place.write("repo/.git/info/exclude", ".env\n");
+    place.write("repo/.env", "KEY=1");
+    place.write("repo/.git/hooks/pre-commit", "#!/bin/sh\nexit 1\n");
+    place.profile("[tools]\npass = ['NO_SUCH_VARIABLE']\n");
+    let warnings = |kind: &str, thread: &str| {
+        let words = ["run", kind, "--plan", "PLAN.md", "--profile", "p.toml", "--dir", "repo", "--thread", thread];
+        place.call(&words).text()
+    };
+    let (tasks, phases) = (warnings("tasks", "a"), warnings("phases", "b"));
+    for text in [&tasks, &phases] {
+        assert!(text.contains("the hook `.git/hooks/pre-commit` is not executable"), "{text}");
+        assert!(
+            text.contains("the profile passes `NO_SUCH_VARIABLE` to agents and checks, and it is not set"),
+            "{text}"
+        );
+    }
+    let lacks = "the work trees of subtasks lack what git ignores: `.env`";
+    assert!(!tasks.contains(lacks) && phases.contains(lacks), "{tasks}\n{phases}");
 }

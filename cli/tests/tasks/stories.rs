@@ -85,7 +85,7 @@ fn the_log_prints_a_whole_run_or_one_attempt() {
         "  says rejected (major): no\n",
         "== task 1, attempt 3\n",
         "mind the gap",
-        "feat(unknown): complete task 1\n",
+        "feat: Face (task 1)\n",
         "\nin all: ",
     ] {
         assert!(log.contains(part), "{part}: {log}");

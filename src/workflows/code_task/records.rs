@@ -10,6 +10,7 @@ use crate::findings::{Counts, Finding, FindingKind, Severity, VerifierOutput};
 use crate::graph::NodeError;
 use crate::nodes::{CommitJob, Keep, RecordJob};
 use crate::spec::Attempts;
+use crate::workflows::of_lone_task;
 use crate::workspace::{KeptTree, TreeId, escaped, reference_name};
 
 /// Returns the name of the run for paths.
@@ -72,16 +73,23 @@ pub(super) fn reference(state: &CodeTaskState, attempt: u32) -> String {
     reference_name(run, &parts)
 }
 
-/// Returns the message of an attempt's commit: `[TASK] attempt N: DECISION`.
+/// Returns the message of an attempt's commit: `[TASK] attempt N: DECISION`, or `feat: TITLE` for the last one.
 pub(super) fn message(state: &CodeTaskState) -> Result<String, NodeError> {
     let (spec, decision) = (state.spec()?, state.decision.as_ref());
     let (made, reason) = decision
         .map_or(("GIVE_UP".to_owned(), ""), |made| (made.decision.kind.to_string(), made.decision.reason.as_str()));
     let Counts { error, warning, info } = Counts::of(&state.outputs);
+    let attempt = format!("[{}] attempt {}: {made}", spec.id, state.attempt.number);
+    let is_done = decision.is_some_and(|made| made.decision.kind == Kind::Done);
+    let template = &state.settings.profile.commit_template;
+    let (subject, body) = match is_done && !template.is_of_old_runs() {
+        true => (of_lone_task(template, &spec.title, &spec.id.to_string()), attempt),
+        false => (attempt, spec.title.clone()),
+    };
     let mut lines = vec![
-        format!("[{}] attempt {}: {made}", spec.id, state.attempt.number),
+        subject,
         String::new(),
-        spec.title.clone(),
+        body,
         String::new(),
         format!("Findings: {error} errors, {warning} warnings, {info} infos"),
         format!("Reason: {}", reason.replace('\n', " ")),

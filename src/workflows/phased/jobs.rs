@@ -11,7 +11,7 @@ use crate::nodes::{
 };
 use crate::plan::Task;
 use crate::workflows::task_based::ExecutionState;
-use crate::workflows::{OnExhausted, OnSubtaskFailure, PlanContext, Role, task_based};
+use crate::workflows::{CommitSlots, OnExhausted, OnSubtaskFailure, PlanContext, Role, task_based};
 use crate::workspace::CommitId;
 
 type Job<T> = Result<T, NodeError>;
@@ -209,13 +209,12 @@ fn integration(state: &ExecutionState, at: CommitId) -> WorktreeJob {
 /// Returns the completed subtasks that are not integrated yet, in plan order.
 fn parts(state: &ExecutionState) -> Job<Vec<Part>> {
     let (plan, phase) = (state.plan()?, state.this_phase());
-    let issue = state.issue.as_ref().map_or("unknown", |issue| issue.id.as_str());
+    let issue = state.issue.as_ref().map(|issue| issue.id.as_str());
     let part = |task: Task<'_>| {
         let subtask = phase.subtask(task.id.as_str())?;
         let (id, work) = (&subtask.subtask_id, state.work(&subtask.subtask_id));
         let is_done = subtask.status == PhaseStatus::Completed && !state.phase.integrated.contains(id);
         let verify = if work.accepted { &[] } else { task.verify };
-        let body = if task.title.is_empty() { String::new() } else { format!("\n\n{}", task.title) };
         is_done.then_some(())?;
         Some(Part {
             id: id.clone(),
@@ -224,7 +223,7 @@ fn parts(state: &ExecutionState) -> Job<Vec<Part>> {
             tree: work.tree?,
             declared: task.files.to_vec(),
             verify: verify.iter().map(ToString::to_string).collect(),
-            message: format!("feat({issue}): complete task {id}{body}"),
+            message: state.profile.commit_template.fill(CommitSlots { issue, title: task.title, task: id }),
             phase: phase.phase_index + 1,
             attempt: subtask.attempt,
             at: work.at,

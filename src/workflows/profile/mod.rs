@@ -5,6 +5,7 @@
 
 mod api;
 mod choices;
+mod commit_template;
 mod error;
 mod overrides;
 mod phased;
@@ -14,6 +15,8 @@ mod table;
 
 pub use api::{Api, Endpoint};
 pub use choices::{OnExhausted, OnSubtaskFailure, PlanContext, RetrySession, Role, Tracker};
+pub use commit_template::CommitTemplate;
+pub(crate) use commit_template::{CommitSlots, of_lone_task};
 pub use error::{ProfileError, ProfileProblem};
 pub use overrides::Overrides;
 pub use phased::{Phased, WorktreeSettings};

@@ -8,6 +8,7 @@ use toml::de::DeTable;
 
 use super::api::{self, Api, Endpoint};
 use super::choices::Role;
+use super::commit_template::CommitTemplate;
 use super::error::ProfileError;
 use super::settings::{AgentSettings, Profile, Tools, TurnLimits};
 use super::table::{Problems, Table, set};
@@ -57,6 +58,8 @@ impl Profile {
         self.take_reviews(&mut table, problems);
         set(&mut self.name, table.text("name", problems, owned).map(|(_, name)| name));
         set(&mut self.working_dir, table.text("working_dir", problems, path).map(|(_, path)| path));
+        let template = table.text("commit_template", problems, CommitTemplate::parse);
+        set(&mut self.commit_template, template.map(|(_, template)| template));
         self.tools = table.table("tools", problems).map(|table| tools(table, problems)).unwrap_or_default();
         self.api = table.table("api", problems).map(|table| api(table, problems)).unwrap_or_default();
         for (at, key, driver) in drivers {

@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use super::api::Api;
 use super::choices::{OnExhausted, PlanContext, RetrySession, Role, Tracker};
+use super::commit_template::CommitTemplate;
 use super::phased::Phased;
 use crate::drivers::{DriverName, Limits, Price, RetrySettings, RunLimits};
 use crate::plan::TaskProgress;
@@ -78,6 +79,9 @@ pub struct Profile {
     pub tools: Tools,
     /// The settings of phased execution.
     pub phased: Phased,
+    /// The template of commit messages. Default: `feat({issue}): {title} (task {task})`.
+    #[serde(default = "CommitTemplate::of_old_runs")]
+    pub commit_template: CommitTemplate,
 }
 
 /// The settings of a role: the table `[agents.ROLE]`.
@@ -209,6 +213,7 @@ impl Default for Profile {
             api: Api::default(),
             tools: Tools::default(),
             phased: Phased::default(),
+            commit_template: CommitTemplate::default(),
         }
     }
 }

@@ -10,7 +10,7 @@ use crate::nodes::{
     PrepareJob, ReviewerJob, Salvage, VerifyJob,
 };
 use crate::plan::{Decision, Issue};
-use crate::workflows::{OnExhausted, RetrySession, Role};
+use crate::workflows::{CommitSlots, OnExhausted, RetrySession, Role};
 
 type Job<T> = Result<T, NodeError>;
 
@@ -37,7 +37,8 @@ pub(crate) fn architect(state: &ExecutionState) -> Job<ArchitectJob> {
 fn of_plan(state: &ExecutionState) -> Job<Issue> {
     let plan = state.plan()?;
     let title = plan.title().unwrap_or("the plan below").to_owned();
-    Ok(Issue { id: "unknown".into(), title, description: state.goal.clone().unwrap_or_default() })
+    let id = if state.profile.commit_template.is_of_old_runs() { "unknown" } else { "plan" };
+    Ok(Issue { id: id.into(), title, description: state.goal.clone().unwrap_or_default() })
 }
 
 pub(crate) fn approval(state: &ExecutionState) -> Job<ApprovalJob> {
@@ -46,6 +47,7 @@ pub(crate) fn approval(state: &ExecutionState) -> Job<ApprovalJob> {
         Err(_) => ApprovePlan::default(),
     };
     question.goal = question.goal.or_else(|| state.goal.clone());
+    question.warnings.extend(state.notices.iter().cloned());
     question.warnings.extend(open_shell(state));
     question.warnings.extend(state.profile.unknown_costs());
     question.problems.clone_from(&state.plan_problems);
@@ -172,13 +174,13 @@ pub(super) fn commit(state: &ExecutionState) -> Job<CommitJob> {
         base.tree = start.tree.clone(); // so that the first commit holds the plan too
     }
     let tree = state.task_tree.clone().unwrap_or_else(|| base.tree.clone());
-    let issue = state.issue.as_ref().map_or("unknown", |issue| issue.id.as_str());
-    let body = if line.title.is_empty() { String::new() } else { format!("\n\n{}", line.title) };
+    let issue = state.issue.as_ref().map(|issue| issue.id.as_str());
+    let message = state.profile.commit_template.fill(CommitSlots { issue, title: &line.title, task: &line.id });
     Ok(CommitJob {
         folder: state.folder(),
         tree: (line.mark != Mark::Skipped).then_some(tree),
         base,
-        message: format!("feat({issue}): complete task {}{body}", line.id),
+        message,
         task: line.id,
         attempt: line.attempts,
     })

@@ -14,7 +14,7 @@ async fn work_that_verifies_is_done_in_one_attempt() {
     desk.run().await;
     assert_eq!(desk.decisions().await, ["DONE by done"]);
     assert_eq!(desk.outcome().await, Some(TaskOutcome::Done));
-    assert_eq!(desk.commits(), ["[tides] attempt 1: DONE"]);
+    assert_eq!(desk.commits(), ["feat: Tides"]);
     assert_eq!(desk.repository.git(&["show", "superstep/clock:tides.txt"]), "in, out\n");
     desk.tidy();
 }
@@ -167,7 +167,7 @@ async fn a_key_in_a_build_that_fails_is_found_and_kept_off_the_branch() {
         .map(|output| output["verifier"].as_str().unwrap())
         .collect();
     assert_eq!(failed, ["build", "secrets"]);
-    assert_eq!(desk.commits(), ["[tides] attempt 3: DONE"]);
+    assert_eq!(desk.commits(), ["feat: Tides"]);
     let refs = desk.refs();
     assert_eq!(refs, ["attempt-1 [tides] attempt 1: RETRY", "attempt-2 [tides] attempt 2: RETRY"]);
 }

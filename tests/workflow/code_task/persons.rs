@@ -43,7 +43,7 @@ async fn an_override_is_an_attempt_with_its_author_reason_and_original() {
     assert_eq!((&decision["decision"], &decision["rule"]), (&"DONE".into(), &"override".into()));
     let given = &decision["override"];
     assert_eq!((&given["by"], &given["why"], &given["was"]), (&"Ada".into(), &"I looked".into(), &"GIVE_UP".into()));
-    assert_eq!(desk.commits(), ["[tides] attempt 2: DONE"]);
+    assert_eq!(desk.commits(), ["feat: Tides"]);
 }
 
 #[rstest]
@@ -162,5 +162,5 @@ async fn a_task_is_a_node_of_another_graph_and_interrupts_it() {
     let again = AfterGivingUp::Retry { attempts: 1, note: "be bold".into() };
     let ended = thread.resume::<GaveUp>(again).await.unwrap();
     assert!(ended.finished().unwrap().is_ready);
-    assert_eq!(desk.commits(), ["[tides] attempt 2: DONE"]);
+    assert_eq!(desk.commits(), ["feat: Tides"]);
 }

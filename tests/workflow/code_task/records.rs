@@ -21,7 +21,7 @@ async fn every_attempt_has_its_files_and_its_reference() {
     let expected: Vec<String> =
         (1..=2).flat_map(|nth| files.map(|file| format!("clock/attempt-{nth}/{file}"))).collect();
     assert_eq!(desk.records(), expected);
-    assert_eq!(desk.refs(), ["attempt-1 [tides] attempt 1: RETRY", "attempt-2 [tides] attempt 2: DONE"]);
+    assert_eq!(desk.refs(), ["attempt-1 [tides] attempt 1: RETRY", "attempt-2 feat: Tides"]);
     assert_eq!(desk.repository.git(&["show", "refs/superstep/clock/attempt-1:tides.txt"]), "error: the tide is late\n");
     assert_eq!(desk.repository.git(&["status", "--porcelain"]), "");
     assert_eq!(desk.repository.git(&["ls-tree", "-r", "--name-only", "superstep/clock"]), "README.md\ntides.txt\n");
@@ -58,7 +58,7 @@ async fn attempts_can_be_commits_of_the_branch() {
     spec.git.attempts = Attempts::Branch;
     let desk = Desk::with(twice(), CHECK, spec, &Flags::default());
     desk.run().await;
-    assert_eq!(desk.commits(), ["[tides] attempt 1: RETRY", "[tides] attempt 2: DONE"]);
+    assert_eq!(desk.commits(), ["[tides] attempt 1: RETRY", "feat: Tides"]);
     desk.tidy();
 }
 
@@ -91,7 +91,7 @@ async fn an_attempt_that_cannot_be_on_the_branch_has_a_reference(#[case] first: 
     }
     desk.run().await;
     assert_eq!(desk.decisions().await, ["RETRY by retry", "DONE by done"]);
-    assert_eq!(desk.commits(), ["[tides] attempt 2: DONE"]);
+    assert_eq!(desk.commits(), ["feat: Tides"]);
     assert_eq!(desk.refs(), ["attempt-1 [tides] attempt 1: RETRY"]);
     let state = desk.state().await;
     let is_noticed = state.notices.iter().any(|notice| notice.contains("attempt 1 is not on the branch"));
@@ -111,6 +111,6 @@ async fn children_run_in_parallel_even_if_attempts_are_commits_of_the_branch(#[v
     assert_eq!(desk.decisions().await, ["RETRY by retry", "SPLIT by repeated", "DONE by done"]);
     assert_eq!(desk.state().await.children.unwrap().at_once, at_once);
     // The second attempt did not change the files: there is nothing to commit on the branch.
-    assert_eq!(desk.commits(), ["[tides] attempt 1: RETRY", "[tides] attempt 3: DONE"]);
+    assert_eq!(desk.commits(), ["[tides] attempt 1: RETRY", "feat: Tides"]);
     desk.tidy();
 }

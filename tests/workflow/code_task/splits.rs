@@ -38,7 +38,7 @@ async fn a_repeated_error_is_split_into_a_child_for_each_cause(#[case] flags: Fl
     assert_eq!(desk.decisions().await, ["RETRY by retry", "SPLIT by repeated", "DONE by done"], "{:#?}", state.results);
     let children: Vec<_> = state.results.iter().map(|child| (child.id.as_str(), child.outcome)).collect();
     assert_eq!(children, [("tides.1", TaskOutcome::Done), ("tides.2", TaskOutcome::Done)]);
-    assert_eq!(desk.commits(), ["[tides] attempt 3: DONE"]);
+    assert_eq!(desk.commits(), ["feat: Tides"]);
     let message = desk.repository.git(&["log", "-1", "--format=%B", "superstep/clock"]);
     assert!(
         message.contains("Superstep-Child: tides.1 DONE") && message.contains("Superstep-Child: tides.2 DONE"),

@@ -111,7 +111,7 @@ async fn run(thread: &Phases, folder: &Path, subtasks: usize, max_parallel: u32)
 
 fn subjects(subtasks: usize) -> Vec<String> {
     let begin = std::iter::once("begin".to_owned());
-    begin.chain((1..=subtasks).map(|n| format!("feat(unknown): complete task {n}"))).collect()
+    begin.chain((1..=subtasks).map(|n| format!("feat: Part {n} (task {n})"))).collect()
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -81,7 +81,7 @@ async fn a_plan_is_in_the_first_commit_and_not_in_the_checkout_before() {
     });
     let (scene, outcome) = start_run(seen).await;
     assert_eq!(outcome.finished().unwrap().outcome, Some(RunOutcome::Completed));
-    assert_eq!(scene.commits(), ["feat(CLOCK-7): complete task 1", "feat(CLOCK-7): complete task 2"]);
+    assert_eq!(scene.commits(), ["feat(CLOCK-7): One (task 1)", "feat(CLOCK-7): Two (task 2)"]);
     assert_eq!(scene.changes(), [format!("{PLAN} part-1.txt"), "part-2.txt".into()]);
     scene.is_over().await;
 }

@@ -185,5 +185,5 @@ fn word(status: PhaseStatus) -> &'static str {
 }
 
 pub(crate) fn done(id: &str) -> String {
-    format!("feat(unknown): complete task {id}")
+    format!("feat: Part {id} (task {id})")
 }

@@ -42,7 +42,7 @@ fn a_run_ends_with_the_code_of_its_outcome(
         let called = place.call(&["resume", "t", "--answer", answer]);
         assert_eq!(called.code(), ended, "{}", called.text());
     }
-    let done: Vec<String> = tasks.iter().map(|id| format!("feat(unknown): complete task {id}")).collect();
+    let done: Vec<String> = tasks.iter().map(|id| format!("feat: {} (task {id})", title(id))).collect();
     assert_eq!(place.subjects("superstep/t")[1..], done);
     place.is_tidy();
 }
@@ -97,4 +97,14 @@ fn a_file_in_the_way_of_the_branch_ends_with_1_and_retry_continues() {
     let done = place.call(&["retry", "t"]);
     assert_eq!(done.code(), 0, "{}", done.text());
     place.is_tidy();
+}
+
+/// The titles of the tasks of the plan.
+fn title(id: &str) -> &'static str {
+    match id {
+        "1" => "Hands",
+        "2" => "Face",
+        "3" => "Dial",
+        _ => "Case",
+    }
 }

@@ -26,7 +26,7 @@ impl Referee<'_> {
         if tree != self.now.tip {
             self.lines[at].is_committed = true;
             let (task, attempt) = (id(at), self.lines[at].attempt);
-            let commit = format!("feat(unknown): complete task {task}: {task} {} {attempt}", self.number());
+            let commit = format!("feat: Part {task} (task {task}): {task} {} {attempt}", self.number());
             self.now.commits.push(commit);
         }
         self.now.tip = tree;
