@@ -274,7 +274,9 @@ fn a_profile_is_stored_and_read_back_even_without_newer_settings() {
     let read = profile(example());
     let stored = serde_json::to_string(&read).unwrap();
     assert_eq!(serde_json::from_str::<Profile>(&stored).unwrap(), read);
-    assert_eq!(serde_json::from_str::<Profile>("{}").unwrap(), Profile::default());
+    let former = serde_json::from_str::<Profile>("{}").unwrap();
+    assert_ne!(former.commit_template, Profile::default().commit_template, "a run goes on as it was started");
+    assert_eq!(Profile { commit_template: Profile::default().commit_template, ..former }, Profile::default());
 }
 
 #[test]

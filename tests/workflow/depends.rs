@@ -110,7 +110,7 @@ async fn a_task_is_done_after_its_dependencies_even_if_the_plan_lists_it_first()
 #[tokio::test]
 async fn phase_headings_alone_cause_no_question() {
     let scene = Scene::new(Agent::willing());
-    let markdown = "# P\n\n## Phase 1\n\n### Task 1: A\n\nA.\n\n## Phase 2\n\n### Task 2: B\n\nB.\n";
+    let markdown = "# P\n\n## Phase 1\n\n### Task 1: Part 1\n\nA.\n\n## Phase 2\n\n### Task 2: Part 2\n\nB.\n";
     let outcome = scene.thread.invoke(scene.input(markdown, profile())).await.unwrap();
     assert_eq!(outcome.questions()[0].payload::<ApprovePlan>().unwrap().phases, [["1"], ["2"]]);
     let only = Decision::approve_only(["2".parse().unwrap()]);

@@ -123,7 +123,7 @@ fn edited() -> String {
 #[case::the_task(edited(), &["1", "2", "2", "2", "3"], &[1, 2, 3])]
 #[case::without_it("# P\n\n### Task 1: Part 1\n\nA.\n\n### Task 3: Part 3\n\nC.\n".into(), &["1", "2", "2", "3"], &[1, 3])]
 #[case::another_before_it(
-    "# P\n\n### Task 1: Part 1\n\nA.\n\n### Task 9: New\n\nN.\n\n### Task 2: Part 2\n\nB.\n".into(),
+    "# P\n\n### Task 1: Part 1\n\nA.\n\n### Task 9: Part 9\n\nN.\n\n### Task 2: Part 2\n\nB.\n".into(),
     &["1", "2", "2", "9", "2"], &[1, 9, 2]
 )]
 #[tokio::test]
@@ -210,7 +210,7 @@ async fn a_new_task_before_the_current_one_is_done_after_it(
 ) {
     let scene = Scene::new(stubborn("2", 99));
     let file = approved_from_file(&scene, 2).await;
-    let more = plan(2).replace("### Task 2", "### Task 9: New\n\nN.\n\n### Task 2");
+    let more = plan(2).replace("### Task 2", "### Task 9: Part 9\n\nN.\n\n### Task 2");
     std::fs::write(file.path(), more).unwrap();
     scene.halted(answer).await;
     let outcome = scene.thread.resume::<PlanChanged>(WhichPlan::Adopt).await.unwrap();
@@ -242,5 +242,5 @@ async fn a_plan_without_tasks_is_one_task_with_its_own_limit() {
     assert_eq!((asks(&outcome), scene.agent.count("developer")), ("halted", 3));
     assert_eq!(outcome.state().total_tasks, Some(1));
     assert!(scene.halted(AfterHalt::Accept).await.finished().is_some());
-    assert_eq!(scene.commits(), [done(1)]);
+    assert_eq!(scene.commits(), ["feat: Clock (task 1)"]);
 }

@@ -5,7 +5,7 @@ use super::id::TaskId;
 /// The dependencies of a task.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Needs {
-    /// What the text names, each with its line.
+    /// The tasks that the text names, each with its line.
     pub(super) named: Vec<(Named, usize)>,
     /// Each id once, in the order of the text; empty until [`named`](Self::named) is resolved.
     pub(super) ids: Vec<TaskId>,

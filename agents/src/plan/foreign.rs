@@ -84,7 +84,7 @@ fn of_lines(text: &str) -> Option<&'static str> {
     if count(|line| line.starts_with("==") && line.trim_start_matches('=').starts_with(' ')) > 1 {
         return Some("AsciiDoc or wiki markup");
     }
-    if count(|line| line.starts_with("#+") || line.starts_with("* TODO ") || line.starts_with("** TODO ")) > 1 {
+    if count(|line| line.starts_with("#+") || is_org_task(line)) > 1 {
         return Some("Org");
     }
     if count(|line| line.starts_with(".. ") && line.contains("::")) > 0 {
@@ -94,6 +94,12 @@ fn of_lines(text: &str) -> Option<&'static str> {
         return Some("Textile or Jira markup");
     }
     is_csv(text).then_some("comma-separated values")
+}
+
+/// True for a headline of Org with its keyword.
+fn is_org_task(line: &str) -> bool {
+    let words = line.trim_start_matches('*');
+    words.len() < line.len() && (words.starts_with(" TO\u{44}O ") || words.starts_with(" DONE "))
 }
 
 /// True if each line has as many commas as the head, which has no spaces after them.

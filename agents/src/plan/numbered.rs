@@ -4,7 +4,7 @@
 /// The beginning of a numbered text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Numbered {
-    /// What comes before the number, lower case; empty if the text begins with the number.
+    /// The text before the number, lower case; empty if it begins with the number.
     pub(super) word: String,
     /// The parts of the number: `[3, 1]` for `3.1`.
     pub(super) number: Vec<u64>,

@@ -35,8 +35,10 @@ struct Group {
     first: String,
     last: String,
     number: Vec<u64>,
-    /// How many it takes.
+    /// The number of texts from which on it is warned about.
     least: usize,
+    /// True if a word comes before the number, or a box: a plain list may be anything.
+    is_named: bool,
 }
 
 impl Group {
@@ -56,6 +58,7 @@ struct Groups {
 impl Groups {
     fn add(&mut self, what: &'static str, level: usize, text: &str, line: usize, number: Numbered) {
         let least = if what == "headings" && !number.word.is_empty() { MANY - 1 } else { MANY };
+        let is_named = !number.word.is_empty();
         let key = (what, level, number.word);
         let number = number.number;
         match self.open.get_mut(&key) {
@@ -64,16 +67,16 @@ impl Groups {
             }
             _ => {
                 let (first, last) = (shortened(text), shortened(text));
-                let group = Group { what, line, count: 1, first, last, number, least };
+                let group = Group { what, line, count: 1, first, last, number, least, is_named };
                 self.done.extend(self.open.insert(key, group));
             }
         }
     }
 
-    /// Returns the largest group, the first of equals.
+    /// Returns the largest group, one with words before the numbers first; of equals the first.
     fn largest(self) -> Option<Group> {
         let groups = self.done.into_iter().chain(self.open.into_values()).filter(|group| group.count >= group.least);
-        groups.max_by_key(|group| (group.count, std::cmp::Reverse(group.line)))
+        groups.max_by_key(|group| (group.is_named, group.count, std::cmp::Reverse(group.line)))
     }
 }
 

@@ -82,7 +82,7 @@ pub enum PlanWarning {
     NotTasks {
         /// The line of the first, from 1.
         line: usize,
-        /// How many there are.
+        /// Their number.
         count: usize,
         /// Their kind: `headings`, `list items`, `lines`.
         what: &'static str,

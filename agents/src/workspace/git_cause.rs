@@ -47,6 +47,12 @@ impl fmt::Display for GitCause {
             _ if lower.contains("no space left") => "the disk is full",
             _ if lower.contains("permission denied") => "a file of the repository may not be read or written",
             _ if lower.contains("read-only file system") => "the file system is read-only",
+            _ if ["cannot be peeled", "cannot retrieve", "object not found"]
+                .iter()
+                .any(|text| lower.contains(text)) =>
+            {
+                "an object of the repository is missing or damaged"
+            }
             (_, ErrorCode::Locked) => "another git program holds a lock",
             (ErrorClass::Odb | ErrorClass::Object | ErrorClass::Zlib | ErrorClass::Sha1, _) => {
                 "an object of the repository is missing or damaged"

@@ -36,7 +36,7 @@ const NEEDED: [&str; 14] = [
 /// The maximum number of ignored files and folders that are looked at.
 const LOOKED_AT: usize = 20_000;
 
-/// What work in a repository will meet.
+/// The peculiarities of a repository that work in it will meet.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Survey {
     /// Hooks that git passes over because they are not executable.

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct CommitTemplate(String);
 
-/// What a message is made of.
+/// The values of the slots.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct CommitSlots<'a> {
     /// The id of the issue.

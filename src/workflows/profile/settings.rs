@@ -80,7 +80,7 @@ pub struct Profile {
     /// The settings of phased execution.
     pub phased: Phased,
     /// The template of commit messages. Default: `feat({issue}): {title} (task {task})`.
-    #[serde(default = "CommitTemplate::of_old_runs")]
+    #[serde(default = "CommitTemplate::of_old_runs", skip_serializing_if = "CommitTemplate::is_of_old_runs")]
     pub commit_template: CommitTemplate,
 }
 

@@ -261,7 +261,8 @@ pub fn ensure_programs(profile: &Profile, roles: &[Role]) -> Result<(), StartErr
 fn ensure_key(profile: &Profile, provider: Option<&str>, role: Role) -> Result<(), StartError> {
     let endpoint = profile.api.endpoint(provider).unwrap_or_default();
     let is_set = |name: &str| std::env::var(name).is_ok_and(|value| !value.trim().is_empty());
-    if endpoint.base_url.is_some() || is_set("OPENAI_BASE_URL") {
+    let has_model = profile.agent(role).model.is_some();
+    if !has_model || endpoint.base_url.is_some() || is_set("OPENAI_BASE_URL") {
         return Ok(());
     }
     let variable = endpoint.api_key_env.unwrap_or_else(|| "OPENAI_API_KEY".to_owned());
