@@ -191,8 +191,9 @@ impl Start {
             None => (None, None, None),
         };
         let workspace = ready(&profile.working_dir, path.as_slice(), allow_dirty).await?;
-        free(&workspace, branch.as_deref(), issue.as_ref(), thread.as_deref()).await?;
+        let taken = free(&workspace, branch.as_deref(), issue.as_ref(), thread.as_deref()).await?;
         let mut notices = of_another_run(&workspace).await.iter().map(|branch| begins_on(branch)).collect::<Vec<_>>();
+        notices.extend(taken);
         notices.extend(concerns::of(&workspace, &profile, in_phases).await?);
         let root = workspace.root().to_owned();
         Ok(ExecutionState::update()
@@ -338,19 +339,23 @@ async fn free(
     wanted: Option<&str>,
     issue: Option<&Issue>,
     thread: Option<&str>,
-) -> Result<(), StartError> {
+) -> Result<Option<String>, StartError> {
     let named_after = issue.map(|issue| issue.id.as_str()).or(thread);
     let Some(branch) = wanted.map(str::to_owned).or_else(|| named_after.map(branch_name)) else {
-        return Ok(workspace.ensure_room_for(&branch_name("run")).await?);
+        return Ok(workspace.ensure_room_for(&branch_name("run")).await.map(|()| None)?);
     };
     workspace.ensure_room_for(&branch).await?;
     if wanted.is_some() {
-        return new_branch(workspace, &branch).await;
+        return new_branch(workspace, &branch).await.map(|()| None);
     }
     let (found, head) = (workspace.branch_at(&branch).await?, workspace.head().await?);
     match found.filter(|commit| head.commit() != Some(commit)) {
+        // A thread of this name may exist, which is the better answer.
+        Some(commit) if issue.is_none() => Ok(Some(format!(
+            "the branch `{branch}` is there already, at commit {commit}, so the work cannot begin; choose another name with `--branch`"
+        ))),
         Some(commit) => Err(WorkspaceError::BranchTaken { branch, commit }.into()),
-        None => Ok(()),
+        None => Ok(None),
     }
 }
 
