@@ -7,8 +7,9 @@ use syn::meta::ParseNestedMeta;
 use syn::{DeriveInput, Error, LitStr, Result, Type};
 
 use crate::problems::Problems;
+use crate::stub;
 
-pub(crate) fn expand(input: &DeriveInput) -> Result<TokenStream> {
+pub(crate) fn expand(input: &DeriveInput) -> TokenStream {
     let mut problems = Problems::default();
     problems.no_generics(&input.generics, "a question");
     let mut words = Words::default();
@@ -16,17 +17,23 @@ pub(crate) fn expand(input: &DeriveInput) -> Result<TokenStream> {
         problems.check(attribute.parse_nested_meta(|meta| words.read(&meta)));
     }
     let (ident, name) = (&input.ident, words.name.unwrap_or_else(|| snake_case(&input.ident.unraw().to_string())));
-    let Some(resume) = words.resume else {
+    if words.resume.is_none() && problems.count() == 0 {
         problems.at(ident, "the type of its answer is missing: write `#[interrupt(resume = bool)]` above it");
-        return problems.or(TokenStream::new());
-    };
-    problems.or(quote! {
-        #[automatically_derived]
-        impl ::superstep::graph::Interrupt for #ident {
-            type Resume = #resume;
-            const NAME: &'static str = #name;
+    }
+    // A stub needs some type: most questions are answered by yes or no.
+    let resume = words.resume.unwrap_or_else(|| syn::parse_quote!(bool));
+    let items = |header: TokenStream| {
+        quote! {
+            #[automatically_derived]
+            #[diagnostic::do_not_recommend]
+            #header {
+                type Resume = #resume;
+                const NAME: &'static str = #name;
+            }
         }
-    })
+    };
+    let expansion = items(quote!(impl ::superstep::graph::Interrupt for #ident));
+    problems.or_stub(expansion, || items(stub::message(input, &quote!(::superstep::graph::Interrupt))))
 }
 
 #[derive(Default)]

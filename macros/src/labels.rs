@@ -3,15 +3,15 @@
 use proc_macro2::TokenStream;
 use quote::quote;
 use syn::ext::IdentExt;
-use syn::{DeriveInput, Ident, Result, Variant};
+use syn::{DeriveInput, Ident, Variant};
 
-use crate::enums;
 use crate::problems::Problems;
+use crate::{enums, stub};
 
-pub(crate) fn expand(input: &DeriveInput) -> Result<TokenStream> {
+pub(crate) fn expand(input: &DeriveInput) -> TokenStream {
     let mut problems = Problems::default();
     let variants = enums::variants(input, "the outcome of a router", &mut problems);
-    problems.or(impls(&input.ident, &variants))
+    problems.or_stub(impls(&input.ident, &variants), || stub::outcomes(input))
 }
 
 /// Returns the impls that name and list the variants.

@@ -6,13 +6,13 @@ use syn::ext::IdentExt;
 use syn::meta::ParseNestedMeta;
 use syn::{DeriveInput, Error, Fields, Ident, LitStr, Result, Variant};
 
-use crate::enums;
 use crate::problems::Problems;
+use crate::{enums, stub};
 
 /// The names of the virtual nodes before the first node and after the last.
 const VIRTUAL: [&str; 2] = ["__start__", "__end__"];
 
-pub(crate) fn expand(input: &DeriveInput) -> Result<TokenStream> {
+pub(crate) fn expand(input: &DeriveInput) -> TokenStream {
     let mut problems = Problems::default();
     let variants = enums::variants(input, "a node id", &mut problems);
     no_attributes_on(input, &mut problems);
@@ -24,7 +24,7 @@ pub(crate) fn expand(input: &DeriveInput) -> Result<TokenStream> {
     let texts: Vec<_> = names.into_iter().map(|name| name.text).collect();
     let (as_ref, iterator) = (enums::as_ref(&input.ident, &variants, &texts), enums::iterator(&input.ident, &variants));
     let value = value_impls(&input.ident, &variants, &texts);
-    problems.or(quote!(#value #as_ref #iterator))
+    problems.or_stub(quote!(#value #as_ref #iterator), || stub::node_id(input))
 }
 
 /// A node's name, and where it is given.

@@ -1,18 +1,23 @@
 //! The problems of one item, so that all are reported at once. Knows no derive.
 
-use quote::ToTokens;
+use proc_macro2::TokenStream;
+use quote::{ToTokens, quote};
 use syn::{Error, Generics, Result};
 
 /// The problems of an item so far.
 #[derive(Default)]
-pub(crate) struct Problems(Option<Error>);
+pub(crate) struct Problems {
+    all: Option<Error>,
+    count: usize,
+}
 
 impl Problems {
     /// Adds a problem.
     pub(crate) fn add(&mut self, problem: Error) {
-        match &mut self.0 {
+        self.count += 1;
+        match &mut self.all {
             Some(all) => all.combine(problem),
-            None => self.0 = Some(problem),
+            None => self.all = Some(problem),
         }
     }
 
@@ -33,8 +38,16 @@ impl Problems {
         }
     }
 
-    /// Returns the value if there is no problem.
-    pub(crate) fn or<T>(self, value: T) -> Result<T> {
-        self.0.map_or(Ok(value), Err)
+    /// Returns the number of problems so far.
+    pub(crate) fn count(&self) -> usize {
+        self.count
+    }
+
+    /// Returns the expansion if there is no problem. Otherwise returns the problems, beside a stub with the same items and
+    /// without bodies: what uses the item then compiles, and the mistake is the only error.
+    pub(crate) fn or_stub(self, expansion: TokenStream, stub: impl FnOnce() -> TokenStream) -> TokenStream {
+        let Some(problems) = self.all.map(Error::into_compile_error) else { return expansion };
+        let stub = stub();
+        quote!(#problems #stub)
     }
 }

@@ -4,14 +4,14 @@ use proc_macro2::TokenStream;
 use quote::{ToTokens, format_ident, quote, quote_spanned};
 use syn::punctuated::Punctuated;
 use syn::spanned::Spanned;
-use syn::{Attribute, DeriveInput, Expr, Fields, Path, Result, Token, Type, TypePath, Variant};
+use syn::{Attribute, DeriveInput, Expr, Fields, Path, Token, Type, TypePath, Variant};
 
 use crate::problems::Problems;
-use crate::{enums, labels};
+use crate::{enums, labels, stub};
 
 const TO: &str = "`#[to(Step::Pay)]`, `#[to(Step::Pay, Step::Ship)]` or `#[to(END)]`";
 
-pub(crate) fn expand(input: &DeriveInput) -> Result<TokenStream> {
+pub(crate) fn expand(input: &DeriveInput) -> TokenStream {
     let mut problems = Problems::default();
     let variants = enums::variants(input, "the outcome of a router", &mut problems);
     for attribute in attributes(&input.attrs, "to") {
@@ -20,7 +20,7 @@ pub(crate) fn expand(input: &DeriveInput) -> Result<TokenStream> {
     let arms: Vec<Arm<'_>> = variants.iter().map(|variant| Arm::of(variant, &mut problems)).collect();
     let node = node(input, &arms, &mut problems);
     let (labels, route) = (labels::impls(&input.ident, &variants), node.map(|node| route(input, &arms, &node)));
-    problems.or(quote!(#labels #route))
+    problems.or_stub(quote!(#labels #route), || stub::route(input))
 }
 
 fn attributes<'a>(all: &'a [Attribute], word: &str) -> impl Iterator<Item = &'a Attribute> {
@@ -122,6 +122,7 @@ fn route(input: &DeriveInput, arms: &[Arm<'_>], node: &Type) -> TokenStream {
     let targets = arms.iter().map(|arm| arm.target(node));
     quote! {
         #[automatically_derived]
+        #[diagnostic::do_not_recommend]
         impl ::superstep::graph::Route<#node> for #name {
             #[allow(unused_variables, deprecated)]
             fn target(self) -> ::superstep::graph::Target<#node> {

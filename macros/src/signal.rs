@@ -8,8 +8,9 @@ use syn::{DeriveInput, Error, LitStr, Result};
 
 use crate::interrupt::snake_case;
 use crate::problems::Problems;
+use crate::stub;
 
-pub(crate) fn expand(input: &DeriveInput) -> Result<TokenStream> {
+pub(crate) fn expand(input: &DeriveInput) -> TokenStream {
     let mut problems = Problems::default();
     problems.no_generics(&input.generics, "a signal");
     let mut name = None;
@@ -17,12 +18,17 @@ pub(crate) fn expand(input: &DeriveInput) -> Result<TokenStream> {
         problems.check(attribute.parse_nested_meta(|meta| read(&meta, &mut name)));
     }
     let (ident, name) = (&input.ident, name.unwrap_or_else(|| snake_case(&input.ident.unraw().to_string())));
-    problems.or(quote! {
-        #[automatically_derived]
-        impl ::superstep::graph::Signal for #ident {
-            const NAME: &'static str = #name;
+    let items = |header: TokenStream| {
+        quote! {
+            #[automatically_derived]
+            #[diagnostic::do_not_recommend]
+            #header {
+                const NAME: &'static str = #name;
+            }
         }
-    })
+    };
+    let expansion = items(quote!(impl ::superstep::graph::Signal for #ident));
+    problems.or_stub(expansion, || items(stub::message(input, &quote!(::superstep::graph::Signal))))
 }
 
 fn read(meta: &ParseNestedMeta<'_>, name: &mut Option<String>) -> Result<()> {

@@ -65,6 +65,8 @@ pub use interrupt::{
     Answer, AnswerInfo, AnyQuestion, AskError, AwaitedSignal, Interrupt, InterruptId, Interrupted, Question,
     SentSignal, Signal, SignalId, SignalRequest,
 };
+#[doc(hidden)]
+pub use node::AsyncBody;
 pub use node::{
     Blocking, CachePolicy, Chooser, Command, Declared, END, Ended, Failure, Input, IntoCommand, Name, Node,
     NodeDefaults, NodeExt, NodeId, NodeOptions, Outcomes, OverContext, OverState, RetryPolicy, Route, Router, START,

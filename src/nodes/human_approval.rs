@@ -45,6 +45,7 @@ pub struct TaskToApprove {
     pub verify: Vec<String>,
 }
 
+#[diagnostic::do_not_recommend]
 impl Interrupt for ApprovePlan {
     type Resume = Decision;
     const NAME: &'static str = "approval";

@@ -296,6 +296,7 @@ impl From<Raise> for RunLimits {
     }
 }
 
+#[diagnostic::do_not_recommend]
 impl Interrupt for BudgetReached {
     type Resume = AfterBudget;
     const NAME: &'static str = "budget";

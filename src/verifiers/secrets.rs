@@ -13,6 +13,7 @@ const DIFF: usize = 64 * 1024 * 1024;
 /// Finds keys and tokens in the lines that an attempt adds, including the keys of this process.
 pub(super) struct Secrets;
 
+#[diagnostic::do_not_recommend]
 impl Verifier for Secrets {
     fn diff_limit(&self, set: usize) -> usize {
         set.max(DIFF)

@@ -10,7 +10,7 @@ use crate::problems::Problems;
 use crate::types;
 
 /// Methods of the update type that a setter would hide.
-const METHODS: [&str; 4] = ["written", "clone", "into", "into_command"];
+pub(super) const METHODS: [&str; 4] = ["written", "clone", "into", "into_command"];
 
 /// One channel of the state.
 pub(super) struct Channel {
@@ -42,15 +42,18 @@ pub(super) struct Channel {
     pub(super) new: bool,
     /// The doc comments of the field.
     pub(super) docs: Vec<Attribute>,
+    /// Set if the field has a problem, so that its rule and types may not be what was meant.
+    pub(super) is_broken: bool,
 }
 
 impl Channel {
     /// Reads a field that has a name.
     pub(super) fn of(index: usize, field: &Field, name: &Ident, problems: &mut Problems) -> Self {
+        let before = problems.count();
         let attributes = Attributes::of(&field.attrs, problems);
         let (rule, rule_span) = attributes.rule();
         let write = attributes.write_type().cloned().or_else(|| rule.write_type(&field.ty));
-        let channel = Self {
+        let mut channel = Self {
             index,
             field: name.clone(),
             name: name.unraw().to_string(),
@@ -67,9 +70,11 @@ impl Channel {
             was: attributes.was().to_vec(),
             new: attributes.is_new(),
             docs: field.attrs.iter().filter(|attribute| attribute.path().is_ident("doc")).cloned().collect(),
+            is_broken: false,
         };
         channel.check(problems);
         channel.check_upgrade(&attributes, problems);
+        channel.is_broken = problems.count() > before;
         channel
     }
 

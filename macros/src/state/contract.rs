@@ -22,6 +22,7 @@ pub(super) fn contract(names: &Names<'_>, channels: &[Channel], removed: &[LitSt
         }
 
         #[automatically_derived]
+        #[diagnostic::do_not_recommend]
         #[allow(deprecated)]
         impl ::superstep::graph::State for #state {
             type Schema = ();

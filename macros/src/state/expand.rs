@@ -3,14 +3,14 @@
 use proc_macro2::TokenStream;
 use quote::quote;
 use syn::punctuated::Punctuated;
-use syn::{Data, DeriveInput, Field, Fields, Result, Token};
+use syn::{Data, DeriveInput, Field, Fields, Token};
 
 use super::channel::Channel;
 use super::names::Names;
-use super::{contract, face, past};
+use super::{contract, face, past, stub};
 use crate::problems::Problems;
 
-pub(crate) fn expand(input: &DeriveInput) -> Result<TokenStream> {
+pub(crate) fn expand(input: &DeriveInput) -> TokenStream {
     let mut problems = Problems::default();
     problems.no_generics(&input.generics, "a state");
     for attribute in input.attrs.iter().filter(|attribute| attribute.path().is_ident("channel")) {
@@ -21,7 +21,7 @@ pub(crate) fn expand(input: &DeriveInput) -> Result<TokenStream> {
     past::check(&channels, &removed, &mut problems);
     let names = Names::of(input);
     let (face, contract) = (face::face(&names, &channels), contract::contract(&names, &channels, &removed));
-    problems.or(quote!(#face #contract))
+    problems.or_stub(quote!(#face #contract), || stub::stub(input, &names, &channels))
 }
 
 fn channels(input: &DeriveInput, problems: &mut Problems) -> Vec<Channel> {

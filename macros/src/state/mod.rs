@@ -7,6 +7,7 @@
 //! | `names` | the types of the expansion |
 //! | `arms`, `setter` | what the expansion holds for each channel |
 //! | `contract`, `face` | what the engine sees, what users see |
+//! | `stub` | the same items without bodies, beside an error |
 //! | `expand` | all of it |
 
 mod arms;
@@ -19,5 +20,6 @@ mod names;
 mod past;
 mod rule;
 mod setter;
+mod stub;
 
 pub(crate) use expand::expand;

@@ -23,6 +23,20 @@ pub(super) fn setter(channel: &Channel, write: &Ident, vis: &Visibility) -> Toke
     }
 }
 
+/// Returns the setter without a body. One of a broken channel takes anything.
+pub(super) fn stub(channel: &Channel, is_generic: bool, vis: &Visibility) -> TokenStream {
+    let field = &channel.field;
+    let Argument { generics, takes, .. } = match is_generic || channel.is_broken {
+        true => Argument { generics: quote!(<__T>), takes: quote!(__T), gives: TokenStream::new() },
+        false => Argument::of(channel),
+    };
+    quote! {
+        #vis fn #field #generics (self, _: #takes) -> Self {
+            ::core::unimplemented!()
+        }
+    }
+}
+
 /// The argument of a setter, and its conversion.
 struct Argument {
     generics: TokenStream,

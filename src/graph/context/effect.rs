@@ -1,13 +1,16 @@
 //! Side effects that happen once: their results are on disk before they are used. Knows the journal, not what an effect does.
 
-use std::future::{Future, IntoFuture};
+use std::future::Future;
+use std::pin::Pin;
 use std::sync::Arc;
+use std::task::{Context, Poll};
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use super::ctx::Ctx;
 use super::effect_scope;
+use super::lazy::Lazy;
 use super::shared::Staged;
 use super::task::{Raised, TaskCtx};
 use crate::checkpoint::{CheckpointError, Commit, EffectEnd, EffectKind, EffectRecord};
@@ -23,7 +26,10 @@ type Probe<'a, T> = Box<dyn FnOnce(String) -> Boxed<'a, Result<Option<T>, NodeEr
 
 /// A side effect that is about to happen, unless it has happened: await it. Made by [`Ctx::effect`].
 #[must_use = "an effect happens when it is awaited"]
-pub struct Effect<'a, C, F, T> {
+pub struct Effect<'a, C, F, T>(Lazy<'a, NewEffect<'a, C, F, T>, Result<T, NodeError>>);
+
+/// An effect that was not polled yet.
+struct NewEffect<'a, C, F, T> {
     ctx: &'a Ctx<C>,
     key: String,
     arguments: Result<Canon, RunError>,
@@ -33,7 +39,10 @@ pub struct Effect<'a, C, F, T> {
 
 impl<C, F, T> std::fmt::Debug for Effect<'_, C, F, T> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "Effect({} of {:?})", self.key, self.ctx)
+        match self.0.new() {
+            Some(new) => write!(f, "Effect({} of {:?})", new.key, new.ctx),
+            None => f.write_str("Effect(started)"),
+        }
     }
 }
 
@@ -91,28 +100,43 @@ impl<C: Send + Sync + 'static> Ctx<C> {
     {
         let key = key.into();
         let arguments = Canon::of(|| format!("arguments of effect `{key}`"), arguments).map_err(RunError::from);
-        Effect { ctx: self, key, arguments, body, probe: None }
+        Effect(Lazy::New(NewEffect { ctx: self, key, arguments, body, probe: None }))
     }
 }
 
 impl<'a, C, F, T> Effect<'a, C, F, T> {
     /// Asks the world whether the effect has happened, when it may have: the task ran before, and no record tells. It gets
     /// the idempotency key; what it finds counts as the result, and the effect is not done again.
-    pub fn probe<P, Fut, E>(mut self, probe: P) -> Self
+    pub fn probe<P, Fut, E>(self, probe: P) -> Self
     where
         P: FnOnce(String) -> Fut + Send + 'a,
         Fut: Future<Output = Result<Option<T>, E>> + Send + 'a,
         E: Into<NodeError>,
     {
-        self.probe = Some(Box::new(|key| {
-            let found = probe(key);
-            Box::pin(async move { found.await.map_err(E::into) })
-        }));
-        self
+        Self(self.0.set(|new| {
+            new.probe = Some(Box::new(|key| {
+                let found = probe(key);
+                Box::pin(async move { found.await.map_err(E::into) })
+            }));
+        }))
     }
 }
 
-impl<'a, C, F, Fut, T, E> IntoFuture for Effect<'a, C, F, T>
+impl<'a, C, F, Fut, T, E> Effect<'a, C, F, T>
+where
+    C: Send + Sync + 'static,
+    F: FnOnce(String) -> Fut + Send + 'a,
+    Fut: Future<Output = Result<T, E>> + Send + 'a,
+    T: Serialize + DeserializeOwned + Send + 'a,
+    E: Into<NodeError>,
+{
+    /// Returns the effect as a boxed future.
+    pub fn into_future(self) -> Boxed<'a, Result<T, NodeError>> {
+        Box::pin(self)
+    }
+}
+
+impl<'a, C, F, Fut, T, E> Future for Effect<'a, C, F, T>
 where
     C: Send + Sync + 'static,
     F: FnOnce(String) -> Fut + Send + 'a,
@@ -121,9 +145,21 @@ where
     E: Into<NodeError>,
 {
     type Output = Result<T, NodeError>;
-    type IntoFuture = Boxed<'a, Self::Output>;
 
-    fn into_future(self) -> Self::IntoFuture {
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        self.0.poll(cx, NewEffect::run)
+    }
+}
+
+impl<'a, C, F, Fut, T, E> NewEffect<'a, C, F, T>
+where
+    C: Send + Sync + 'static,
+    F: FnOnce(String) -> Fut + Send + 'a,
+    Fut: Future<Output = Result<T, E>> + Send + 'a,
+    T: Serialize + DeserializeOwned + Send + 'a,
+    E: Into<NodeError>,
+{
+    fn run(self) -> Boxed<'a, Result<T, NodeError>> {
         Box::pin(async move {
             let Self { ctx, key, arguments, body, probe } = self;
             let task = &*ctx.0;

@@ -15,6 +15,7 @@ mod graph_scope;
 mod journal;
 mod keep;
 mod known;
+mod lazy;
 mod limits;
 pub(crate) mod permits;
 mod places;

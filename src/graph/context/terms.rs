@@ -1,11 +1,14 @@
 //! Questions with terms: a time, a default, several people who answer.
 
-use std::future::IntoFuture;
+use std::future::Future;
+use std::pin::Pin;
 use std::sync::Arc;
+use std::task::{Context, Poll};
 use std::time::Duration;
 
 use super::asking::Answered;
 use super::ctx::Ctx;
+use super::lazy::Lazy;
 use super::recorded::PLAIN;
 use super::task::TaskCtx;
 use crate::checkpoint::{EffectKind, TermsRecord};
@@ -15,7 +18,10 @@ use crate::graph::state::{Boxed, value};
 
 /// A question on its way, with its terms: await it. Made by [`Ctx::ask`].
 #[must_use = "a question is asked when it is awaited"]
-pub struct Ask<'a, C, I: Interrupt> {
+pub struct Ask<'a, C, I: Interrupt>(Lazy<'a, NewAsk<'a, C, I>, Result<I::Resume, AskError>>);
+
+/// A question that was not polled yet.
+struct NewAsk<'a, C, I: Interrupt> {
     ctx: &'a Ctx<C>,
     question: I,
     key: Option<String>,
@@ -27,7 +33,10 @@ pub struct Ask<'a, C, I: Interrupt> {
 
 impl<C, I: Interrupt> std::fmt::Debug for Ask<'_, C, I> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "Ask({} of {:?})", I::NAME, self.ctx)
+        match self.0.new() {
+            Some(new) => write!(f, "Ask({} of {:?})", I::NAME, new.ctx),
+            None => write!(f, "Ask({})", I::NAME),
+        }
     }
 }
 
@@ -57,56 +66,71 @@ impl<C: Send + Sync + 'static> Ctx<C> {
     /// [`AskError::Interrupted`] is no failure: pass it on with `?`. The others say why there is no answer.
     pub fn ask<I: Interrupt>(&self, question: I) -> Ask<'_, C, I> {
         let (key, expires, default, approvers) = (None, None, None, vec![]);
-        Ask { ctx: self, question, key, expires, default, approvals: 1, approvers }
+        Ask(Lazy::New(NewAsk { ctx: self, question, key, expires, default, approvals: 1, approvers }))
     }
 }
 
 impl<C, I: Interrupt> Ask<'_, C, I> {
     /// Names the question within the task, as [`Ctx::interrupt_as`] does.
-    pub fn key(mut self, key: impl Into<String>) -> Self {
-        self.key = Some(key.into());
-        self
+    pub fn key(self, key: impl Into<String>) -> Self {
+        Self(self.0.set(|ask| ask.key = Some(key.into())))
     }
 
     /// Lets the question expire, counted from when it is asked first, across processes. From then on the next
     /// [`proceed`](crate::graph::Thread::proceed), or a [runner](crate::graph::runner()) by itself, answers it with its
     /// [default](Self::default), by `expiry`; without a default the node gets [`AskError::Expired`].
-    pub fn expires_after(mut self, time: Duration) -> Self {
-        self.expires = Some(time);
-        self
+    pub fn expires_after(self, time: Duration) -> Self {
+        Self(self.0.set(|ask| ask.expires = Some(time)))
     }
 
     /// Sets the answer that counts once the question has expired.
-    pub fn default(mut self, answer: I::Resume) -> Self {
-        self.default = Some(answer);
-        self
+    pub fn default(self, answer: I::Resume) -> Self {
+        Self(self.0.set(|ask| ask.default = Some(answer)))
     }
 
     /// Asks several people: the first answer that so many of them give is the answer. Each answers once, under a name
     /// ([`Answer::by`](crate::graph::Answer::by)). 1 unless set, 0 counts as 1.
-    pub fn approvals(mut self, count: u32) -> Self {
-        self.approvals = count.max(1);
-        self
+    pub fn approvals(self, count: u32) -> Self {
+        Self(self.0.set(|ask| ask.approvals = count.max(1)))
     }
 
     /// Lets only these people answer. Once no answer can get enough [approvals](Self::approvals) from those who are left, the
     /// node gets [`AskError::Disagreed`].
-    pub fn approvers(mut self, names: impl IntoIterator<Item = impl Into<String>>) -> Self {
-        self.approvers = names.into_iter().map(Into::into).collect();
-        self.approvers.sort_unstable();
-        self.approvers.dedup();
-        self
+    pub fn approvers(self, names: impl IntoIterator<Item = impl Into<String>>) -> Self {
+        Self(self.0.set(|ask| {
+            ask.approvers = names.into_iter().map(Into::into).collect();
+            ask.approvers.sort_unstable();
+            ask.approvers.dedup();
+        }))
     }
 }
 
-impl<'a, C: Send + Sync + 'static, I: Interrupt + Sync> IntoFuture for Ask<'a, C, I>
+impl<'a, C: Send + Sync + 'static, I: Interrupt + Sync> Ask<'a, C, I>
+where
+    I::Resume: Sync,
+{
+    /// Returns the question as a boxed future.
+    pub fn into_future(self) -> Boxed<'a, Result<I::Resume, AskError>> {
+        Box::pin(self)
+    }
+}
+
+impl<C: Send + Sync + 'static, I: Interrupt + Sync> Future for Ask<'_, C, I>
 where
     I::Resume: Sync,
 {
     type Output = Result<I::Resume, AskError>;
-    type IntoFuture = Boxed<'a, Self::Output>;
 
-    fn into_future(self) -> Self::IntoFuture {
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        self.0.poll(cx, NewAsk::run)
+    }
+}
+
+impl<'a, C: Send + Sync + 'static, I: Interrupt + Sync> NewAsk<'a, C, I>
+where
+    I::Resume: Sync,
+{
+    fn run(self) -> Boxed<'a, Result<I::Resume, AskError>> {
         Box::pin(async move {
             let task = &*self.ctx.0;
             let terms = match task.terms(&self).await {
@@ -130,7 +154,7 @@ where
 
 impl TaskCtx {
     /// The terms of a question, with the time that the first attempt noted.
-    async fn terms<C, I: Interrupt>(&self, ask: &Ask<'_, C, I>) -> Result<Arc<TermsRecord>, RunError> {
+    async fn terms<C, I: Interrupt>(&self, ask: &NewAsk<'_, C, I>) -> Result<Arc<TermsRecord>, RunError> {
         let many = ask.approvers.len();
         if many > 0 && (ask.approvals as usize) > many {
             let what = format!(

@@ -50,6 +50,7 @@ pub trait Interrupt: Serialize + DeserializeOwned + Send + 'static {
 #[serde(transparent)]
 pub struct AnyQuestion(pub Value);
 
+#[diagnostic::do_not_recommend]
 impl Interrupt for AnyQuestion {
     type Resume = Value;
     const NAME: &'static str = "any";

@@ -55,9 +55,8 @@ use crate::graph::state::{AnyState, Boxed, Misread, Payload, State, reading};
     message = "`{Self}` is not a node over `{S}`",
     label = "this is not a node of this graph",
     note = "a node is `async fn(Arc<{S}>, Ctx<{C}>) -> Result<{S}Update, impl Into<NodeError>>`",
-    note = "a worker is added with `add_worker`; it gets options by `worker(search).retry(..)`",
-    note = "check: is it `async`? does it take `Arc<{S}>` first and `Ctx<{C}>` second? does it return a `Result`?",
-    note = "its future is `Send`: it holds no `Rc`, no borrow of a `RefCell` and no lock guard across an `.await`"
+    note = "check: is it `async`? does it take `Arc<{S}>` first, not `&{S}`, and `Ctx<{C}>` second? does it return a `Result`?",
+    note = "a worker is added with `add_worker`; it gets options by `worker(search).retry(..)`"
 )]
 pub trait Node<S: State, N, C>: Send + Sync + 'static {
     /// Runs the node once.
@@ -78,16 +77,41 @@ pub trait Node<S: State, N, C>: Send + Sync + 'static {
     }
 }
 
-impl<S: State, N, C, F, Fut, O, E> Node<S, N, C> for F
+/// The shape of a body: an async function from a state or payload and a context to a result. What the result holds, and
+/// whether the future is `Send`, are bounds of their own, so that the compiler names them when they do not hold.
+#[doc(hidden)]
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not the body of a node or worker that takes `{A}`",
+    label = "this is not an async function of `Arc<{A}>` and `Ctx<{C}>`",
+    note = "a body is `async fn(Arc<{A}>, Ctx<{C}>) -> Result<_, impl Into<NodeError>>`"
+)]
+pub trait AsyncBody<A, C>: Fn(Arc<A>, Ctx<C>) -> Self::Future {
+    type Ok;
+    type Error;
+    type Future: Future<Output = Result<Self::Ok, Self::Error>>;
+}
+
+#[diagnostic::do_not_recommend]
+impl<A, C, F, Fut, O, E> AsyncBody<A, C> for F
 where
+    F: Fn(Arc<A>, Ctx<C>) -> Fut,
+    Fut: Future<Output = Result<O, E>>,
+{
+    type Ok = O;
+    type Error = E;
+    type Future = Fut;
+}
+
+impl<S: State, N, C, F, Fut> Node<S, N, C> for F
+where
+    F: AsyncBody<S, C, Future = Fut, Ok: IntoCommand<S, N>, Error: Into<NodeError>>,
+    // Known to no other type of ours or a user's, unlike `AsyncBody`: so they can implement `Node` themselves.
     F: Fn(Arc<S>, Ctx<C>) -> Fut + Send + Sync + 'static,
-    Fut: Future<Output = Result<O, E>> + Send + 'static,
-    O: IntoCommand<S, N>,
-    E: Into<NodeError>,
+    Fut: Future<Output = Result<<F as AsyncBody<S, C>>::Ok, <F as AsyncBody<S, C>>::Error>> + Send + 'static,
 {
     fn run(&self, state: Arc<S>, ctx: Ctx<C>) -> Boxed<'static, Ended<S, N>> {
         let ended = self(state, ctx);
-        Box::pin(async move { ended.await.map(O::into_command).map_err(E::into) })
+        Box::pin(async move { ended.await.map(IntoCommand::into_command).map_err(Into::into) })
     }
 
     fn begin(&self, state: Arc<S>, ctx: Ctx<C>) -> Boxed<'static, AnyEnded>
@@ -95,14 +119,16 @@ where
         N: NodeId,
     {
         let ended = self(state, ctx);
-        Box::pin(async move { ended.await.map(|ok| ok.into_command().into()).map_err(E::into) })
+        Box::pin(async move { ended.await.map(|ok| ok.into_command().into()).map_err(Into::into) })
     }
 }
 
 /// A node that is started by sends, with a payload instead of the state.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a worker that takes `{I}`",
-    note = "a worker is `async fn(Arc<{I}>, Ctx<{C}>) -> Result<{S}Update, impl Into<NodeError>>`"
+    label = "this is not a worker of this graph",
+    note = "a worker is `async fn(Arc<{I}>, Ctx<{C}>) -> Result<{S}Update, impl Into<NodeError>>`",
+    note = "check: is it `async`? does it take `Arc<{I}>` first, not `&{I}`, and `Ctx<{C}>` second? does it return a `Result`?"
 )]
 pub trait Work<S: State, N, C, I>: Send + Sync + 'static {
     /// Runs the worker once.
@@ -123,16 +149,15 @@ pub trait Work<S: State, N, C, I>: Send + Sync + 'static {
     }
 }
 
-impl<S: State, N, C, I, F, Fut, O, E> Work<S, N, C, I> for F
+impl<S: State, N, C, I, F, Fut> Work<S, N, C, I> for F
 where
+    F: AsyncBody<I, C, Future = Fut, Ok: IntoCommand<S, N>, Error: Into<NodeError>>,
     F: Fn(Arc<I>, Ctx<C>) -> Fut + Send + Sync + 'static,
-    Fut: Future<Output = Result<O, E>> + Send + 'static,
-    O: IntoCommand<S, N>,
-    E: Into<NodeError>,
+    Fut: Future<Output = Result<<F as AsyncBody<I, C>>::Ok, <F as AsyncBody<I, C>>::Error>> + Send + 'static,
 {
     fn run(&self, payload: Arc<I>, ctx: Ctx<C>) -> Boxed<'static, Ended<S, N>> {
         let ended = self(payload, ctx);
-        Box::pin(async move { ended.await.map(O::into_command).map_err(E::into) })
+        Box::pin(async move { ended.await.map(IntoCommand::into_command).map_err(Into::into) })
     }
 
     fn begin(&self, payload: Arc<I>, ctx: Ctx<C>) -> Boxed<'static, AnyEnded>
@@ -140,7 +165,7 @@ where
         N: NodeId,
     {
         let ended = self(payload, ctx);
-        Box::pin(async move { ended.await.map(|ok| ok.into_command().into()).map_err(E::into) })
+        Box::pin(async move { ended.await.map(|ok| ok.into_command().into()).map_err(Into::into) })
     }
 }
 

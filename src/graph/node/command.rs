@@ -141,18 +141,21 @@ pub trait IntoCommand<S: State, N> {
     fn into_command(self) -> Command<S, N>;
 }
 
+#[diagnostic::do_not_recommend]
 impl<S: State, N> IntoCommand<S, N> for Command<S, N> {
     fn into_command(self) -> Self {
         self
     }
 }
 
+#[diagnostic::do_not_recommend]
 impl<S: State, N> IntoCommand<S, N> for Writes<S> {
     fn into_command(self) -> Command<S, N> {
         Command::update(self)
     }
 }
 
+#[diagnostic::do_not_recommend]
 impl<S: State, N> IntoCommand<S, N> for () {
     fn into_command(self) -> Command<S, N> {
         Command::of(AnyCommand::default())

@@ -81,6 +81,7 @@ impl Hash for Name {
     }
 }
 
+#[diagnostic::do_not_recommend]
 impl NodeId for Name {
     fn name(&self) -> &str {
         self.as_str()

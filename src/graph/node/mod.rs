@@ -15,6 +15,8 @@ mod route;
 mod slow;
 
 pub use blocking::{Blocking, blocking};
+#[doc(hidden)]
+pub use body::AsyncBody;
 pub use body::{Input, Node, Work};
 pub use command::{Command, END, Ended, IntoCommand, START, Sends, Target, Worker};
 pub use defaults::NodeDefaults;

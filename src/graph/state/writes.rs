@@ -112,6 +112,7 @@ impl<V, W> IntoPut<V, W, ByReduce> for W {
     }
 }
 
+#[diagnostic::do_not_recommend]
 impl<V, W> IntoPut<V, W, ByOverwrite> for Overwrite<V> {
     fn into_put(self) -> Put<V, W> {
         Put::Overwrite(self.0)
@@ -134,6 +135,7 @@ impl<V, T, I: IntoIterator<Item: Into<T>>> IntoList<V, T> for I {
     }
 }
 
+#[diagnostic::do_not_recommend]
 impl<V, T> IntoList<V, T> for Overwrite<V> {
     fn into_list(self) -> Put<V, Vec<T>> {
         Put::Overwrite(self.0)
@@ -157,6 +159,7 @@ impl<V, T, I: IntoIterator<Item = T>> IntoItems<V, T> for I {
     }
 }
 
+#[diagnostic::do_not_recommend]
 impl<V, T> IntoItems<V, T> for Overwrite<V> {
     fn into_items(self) -> Put<V, Vec<T>> {
         Put::Overwrite(self.0)
@@ -173,24 +176,28 @@ pub trait IntoText {
     fn into_text(self) -> Option<String>;
 }
 
+#[diagnostic::do_not_recommend]
 impl IntoText for Option<String> {
     fn into_text(self) -> Option<String> {
         self
     }
 }
 
+#[diagnostic::do_not_recommend]
 impl IntoText for String {
     fn into_text(self) -> Option<String> {
         Some(self)
     }
 }
 
+#[diagnostic::do_not_recommend]
 impl IntoText for &String {
     fn into_text(self) -> Option<String> {
         Some(self.clone())
     }
 }
 
+#[diagnostic::do_not_recommend]
 impl IntoText for &str {
     fn into_text(self) -> Option<String> {
         Some(self.to_owned())

@@ -44,6 +44,7 @@ impl<T: State, M: NodeId, C: Send + Sync + 'static> CompiledGraph<T, M, C> {
     }
 }
 
+#[diagnostic::do_not_recommend]
 impl<S: State, N: NodeId, M: NodeId, C: Send + Sync + 'static> Child<S, N, C> for CompiledGraph<S, M, C> {
     fn describe(&self) -> AnyChild {
         self.core.clone().described()

@@ -87,6 +87,7 @@ pub enum AfterDecide {
     Finish,
 }
 
+#[diagnostic::do_not_recommend]
 impl Route<CodeStep> for AfterInput {
     fn target(self) -> Target<CodeStep> {
         match self {
@@ -97,6 +98,7 @@ impl Route<CodeStep> for AfterInput {
     }
 }
 
+#[diagnostic::do_not_recommend]
 impl Route<CodeStep> for AfterLoad {
     fn target(self) -> Target<CodeStep> {
         match self {
@@ -106,6 +108,7 @@ impl Route<CodeStep> for AfterLoad {
     }
 }
 
+#[diagnostic::do_not_recommend]
 impl Route<CodeStep> for AfterExecute {
     fn target(self) -> Target<CodeStep> {
         match self {
@@ -116,6 +119,7 @@ impl Route<CodeStep> for AfterExecute {
     }
 }
 
+#[diagnostic::do_not_recommend]
 impl Route<CodeStep> for AfterDecide {
     fn target(self) -> Target<CodeStep> {
         match self {

@@ -62,6 +62,7 @@ pub enum AfterPhasesApproval {
     Reject,
 }
 
+#[diagnostic::do_not_recommend]
 impl Route<PhaseStep> for AfterStart {
     fn target(self) -> Target<PhaseStep> {
         match self {
@@ -71,6 +72,7 @@ impl Route<PhaseStep> for AfterStart {
     }
 }
 
+#[diagnostic::do_not_recommend]
 impl Route<PhaseStep> for AfterPlanReview {
     fn target(self) -> Target<PhaseStep> {
         match self {
@@ -80,6 +82,7 @@ impl Route<PhaseStep> for AfterPlanReview {
     }
 }
 
+#[diagnostic::do_not_recommend]
 impl Route<PhaseStep> for AfterPhasesApproval {
     fn target(self) -> Target<PhaseStep> {
         match self {
@@ -92,6 +95,7 @@ impl Route<PhaseStep> for AfterPhasesApproval {
     }
 }
 
+#[diagnostic::do_not_recommend]
 impl Route<PhaseStep> for AfterPlanPhases {
     fn target(self) -> Target<PhaseStep> {
         match self {
@@ -101,6 +105,7 @@ impl Route<PhaseStep> for AfterPlanPhases {
     }
 }
 
+#[diagnostic::do_not_recommend]
 impl Route<PhaseStep> for AfterIntegration {
     fn target(self) -> Target<PhaseStep> {
         match self {
@@ -111,6 +116,7 @@ impl Route<PhaseStep> for AfterIntegration {
     }
 }
 
+#[diagnostic::do_not_recommend]
 impl Route<PhaseStep> for AfterPhaseReview {
     fn target(self) -> Target<PhaseStep> {
         match self {
@@ -122,6 +128,7 @@ impl Route<PhaseStep> for AfterPhaseReview {
     }
 }
 
+#[diagnostic::do_not_recommend]
 impl Route<PhaseStep> for AfterPhaseHalt {
     fn target(self) -> Target<PhaseStep> {
         match self {

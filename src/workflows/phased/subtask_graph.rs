@@ -31,6 +31,7 @@ enum Next {
     End,
 }
 
+#[diagnostic::do_not_recommend]
 impl Route<SubtaskStep> for Next {
     fn target(self) -> Target<SubtaskStep> {
         match self {

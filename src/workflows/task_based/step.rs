@@ -40,6 +40,7 @@ pub enum Step {
     Halt,
 }
 
+#[diagnostic::do_not_recommend]
 impl Route<Step> for AfterStart {
     fn target(self) -> Target<Step> {
         match self {
@@ -49,6 +50,7 @@ impl Route<Step> for AfterStart {
     }
 }
 
+#[diagnostic::do_not_recommend]
 impl Route<Step> for AfterPlanReview {
     fn target(self) -> Target<Step> {
         match self {
@@ -58,6 +60,7 @@ impl Route<Step> for AfterPlanReview {
     }
 }
 
+#[diagnostic::do_not_recommend]
 impl Route<Step> for AfterApproval {
     fn target(self) -> Target<Step> {
         match self {
@@ -68,6 +71,7 @@ impl Route<Step> for AfterApproval {
     }
 }
 
+#[diagnostic::do_not_recommend]
 impl Route<Step> for AfterVerify {
     fn target(self) -> Target<Step> {
         match self {
@@ -78,6 +82,7 @@ impl Route<Step> for AfterVerify {
     }
 }
 
+#[diagnostic::do_not_recommend]
 impl Route<Step> for AfterTaskReview {
     fn target(self) -> Target<Step> {
         match self {
@@ -89,6 +94,7 @@ impl Route<Step> for AfterTaskReview {
     }
 }
 
+#[diagnostic::do_not_recommend]
 impl Route<Step> for AfterHalting {
     fn target(self) -> Target<Step> {
         match self {
@@ -101,6 +107,7 @@ impl Route<Step> for AfterHalting {
     }
 }
 
+#[diagnostic::do_not_recommend]
 impl Route<Step> for AfterBegin {
     fn target(self) -> Target<Step> {
         match self {

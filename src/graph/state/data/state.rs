@@ -113,6 +113,7 @@ impl fmt::Debug for DataState {
     }
 }
 
+#[diagnostic::do_not_recommend]
 impl State for DataState {
     type Schema = DataSchema;
     type Write = DataWrite;
