@@ -11,7 +11,9 @@ use super::exit::Exit;
 use super::failure::Refusal;
 use super::presentation::Presentation;
 use super::questions::Questions;
-use crate::graph::{CompileError, CompiledGraph, Interrupt, NodeId, State, TaskSnapshot, Writes};
+use crate::graph::{
+    CompileError, CompiledGraph, DataState, Interrupt, Name, NodeId, SpecError, State, TaskSnapshot, Writes,
+};
 
 type InputReader<S> =
     Arc<dyn Fn(&ArgMatches, Option<&str>) -> Result<Writes<S>, Box<dyn Error + Send + Sync>> + Send + Sync>;
@@ -25,10 +27,14 @@ pub(crate) struct GraphArgs<S: State> {
     pub read: InputReader<S>,
 }
 
+/// The problems of a graph that does not compile, each with its help.
+#[derive(Debug)]
+pub(crate) struct Uncompiled(pub Vec<String>);
+
 /// A graph with its command-line settings. Made from a [`CompiledGraph`] by the methods of [`Register`].
 #[must_use = "give it to `App::graph`"]
 pub struct Entry<S: State, N, C = ()> {
-    pub(crate) graph: Result<CompiledGraph<S, N, C>, CompileError>,
+    pub(crate) graph: Result<CompiledGraph<S, N, C>, Uncompiled>,
     pub(crate) own: Option<GraphArgs<S>>,
     pub(crate) outcome: Option<fn(&S) -> Exit>,
     pub(crate) deciders: Vec<(&'static str, Decider)>,
@@ -269,29 +275,50 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Register for Entry<S, N, C> 
     }
 }
 
+fn plain<S: State, N, C>(graph: Result<CompiledGraph<S, N, C>, Uncompiled>) -> Entry<S, N, C> {
+    let (own, outcome, summary, what_if, about) = (None, None, None, None, None);
+    let (deciders, asking, examples, questions) = (vec![], vec![], vec![], Questions::default());
+    let presentation = Presentation::default();
+    Entry {
+        graph,
+        own,
+        outcome,
+        deciders,
+        asking,
+        summary,
+        what_if,
+        questions,
+        presentation,
+        about,
+        examples,
+        one_input: false,
+    }
+}
+
+fn with_help(problem: impl std::fmt::Display, help: &str) -> String {
+    format!("{problem} (help: {help})")
+}
+
 impl<S: State, N: NodeId, C: Send + Sync + 'static> Register for Result<CompiledGraph<S, N, C>, CompileError> {
     type State = S;
     type Node = N;
     type Context = C;
 
     fn entry(self) -> Entry<S, N, C> {
-        let (own, outcome, summary, what_if, about) = (None, None, None, None, None);
-        let (deciders, asking, examples, questions) = (vec![], vec![], vec![], Questions::default());
-        let presentation = Presentation::default();
-        Entry {
-            graph: self,
-            own,
-            outcome,
-            deciders,
-            asking,
-            summary,
-            what_if,
-            questions,
-            presentation,
-            about,
-            examples,
-            one_input: false,
-        }
+        let problems = |error: CompileError| error.problems().iter().map(|it| with_help(it, &it.help())).collect();
+        plain(self.map_err(|error| Uncompiled(problems(error))))
+    }
+}
+
+/// A graph that is a document: [`GraphSpec::compile`](crate::graph::GraphSpec::compile).
+impl<C: Send + Sync + 'static> Register for Result<CompiledGraph<DataState, Name, C>, SpecError> {
+    type State = DataState;
+    type Node = Name;
+    type Context = C;
+
+    fn entry(self) -> Entry<DataState, Name, C> {
+        let problems = |error: SpecError| error.problems().iter().map(|it| with_help(it, &it.help())).collect();
+        plain(self.map_err(|error| Uncompiled(problems(error))))
     }
 }
 
@@ -301,6 +328,6 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Register for CompiledGraph<S
     type Context = C;
 
     fn entry(self) -> Entry<S, N, C> {
-        Ok(self).entry()
+        plain(Ok(self))
     }
 }

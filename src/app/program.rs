@@ -16,7 +16,7 @@ use super::commands::Session;
 use super::control::Control;
 use super::custom::{Additions, CustomCommand, Performer, first, with_args};
 use super::custom_output::Said;
-use super::entry::{Entry, Register};
+use super::entry::{Entry, Register, Uncompiled};
 use super::failure::{Failure, Refusal};
 use super::graphs::Graphs;
 use super::print::{page, print, print_failure, print_json, show_help, take_write_error};
@@ -98,9 +98,7 @@ impl App {
         let entry: Entry<G::State, G::Node, G::Context> = graph.entry();
         match Typed::new(&name, entry, context.into()) {
             Ok(typed) => self.graphs.0.push(Box::new(typed)),
-            Err(error) => {
-                let problems = error.problems().iter().map(|problem| format!("{problem} (help: {})", problem.help()));
-                let causes = problems.collect();
+            Err(Uncompiled(causes)) => {
                 self.errors.push(Failure { causes, ..Failure::new(format!("graph `{name}` does not compile")) });
             }
         }

@@ -7,14 +7,14 @@ use clap::{ArgMatches, Command};
 use serde_json::Value;
 
 use super::custom_output::Instead;
-use super::entry::{Entry, GraphArgs};
+use super::entry::{Entry, GraphArgs, Uncompiled};
 use super::erased::{AnyGraph, AnyThread, ErasedWrites, Format, ParsedInput};
 use super::failure::{Failure, Refusal};
 use super::settings::GraphSettings;
 use super::shapes::{ChannelLine, GraphLine};
 use super::thread::TypedThread;
 use crate::checkpoint::{Checkpointer, ThreadId};
-use crate::graph::{CompileError, CompiledGraph, NodeId, State, Writes};
+use crate::graph::{CompiledGraph, NodeId, State, Writes};
 
 pub(crate) struct Typed<S: State, N, C> {
     graph: CompiledGraph<S, N, C>,
@@ -27,7 +27,7 @@ pub(crate) struct Typed<S: State, N, C> {
 }
 
 impl<S: State, N: NodeId, C: Send + Sync + 'static> Typed<S, N, C> {
-    pub(crate) fn new(name: &str, entry: Entry<S, N, C>, context: Arc<C>) -> Result<Self, CompileError> {
+    pub(crate) fn new(name: &str, entry: Entry<S, N, C>, context: Arc<C>) -> Result<Self, Uncompiled> {
         let Entry {
             graph,
             own,

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use serde_json::{Value, json};
+use superstep::app::{App, Register};
 use superstep::graph::{AnyQuestion, DataState, GraphSpec, Kind, Registry, Writes};
 use superstep::prelude::*;
 
@@ -40,7 +41,7 @@ async fn classify(state: Arc<DataState>, _: Ctx) -> Update {
 async fn plan(state: Arc<DataState>, _: Ctx) -> Update {
     Ok(state.update(&json!({ "queries": ["logs", "docs"] }))?)
 }
-async fn search(query: Value, _: Ctx) -> Result<Value, NodeError> {
+async fn search(query: Arc<Value>, _: Ctx) -> Result<Value, NodeError> {
     Ok(json!({ "notes": [format!("found {query}")] }))
 }
 async fn ask(state: Arc<DataState>, ctx: Ctx) -> Update {
@@ -183,4 +184,29 @@ fn an_error_in_a_document_has_its_line_and_the_words_there_are(
     let toml = "[channels]\ntopic = \"last_value\"\nlog = \"apend\"\n[nodes]\n";
     let error = toml::from_str::<GraphSpec>(toml).unwrap_err().to_string();
     assert!(error.contains("line 3") && error.contains("`apend` is not a kind of channel: "), "{error}");
+}
+
+#[test]
+fn a_document_is_a_graph_of_the_command_line_as_any_other() {
+    let store = tempfile::tempdir().unwrap();
+    let store = store.path().join("runs.sled").display().to_string();
+    let run = |spec: &GraphSpec| {
+        let app = App::new().graph("support", spec.compile(&registry()));
+        app.run_with([
+            "tool",
+            "run",
+            "support",
+            "--thread",
+            "t",
+            "--input",
+            r#"{"question": "my bill"}"#,
+            "--store",
+            &store,
+        ])
+    };
+    let mut broken = spec();
+    broken.nodes.insert("lost".into(), "nobody".into());
+    assert_eq!((run(&broken), run(&spec())), (1, 10), "it asks which bill");
+    let app = App::new().graph("support", spec().compile(&registry()).unwrap().about("Answers questions."));
+    assert_eq!(app.run_with(["tool", "resume", "t", "--answer", "\"May\"", "--store", &store]), 0);
 }

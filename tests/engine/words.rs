@@ -119,6 +119,80 @@ fn fan_out(_: &Pad) -> Sends<Step> {
     SEARCH.each([])
 }
 
+/// Returns a graph of all nodes with a loop that nothing leads to, and a node beside it.
+fn with_an_island() -> StateGraph<Pad, Step> {
+    let graph = StateGraph::<Pad, Step>::new().add_node(Step::Plan, nothing).add_node(Step::Search, nothing);
+    let graph = graph.add_node(Step::Write, nothing).add_node(Step::Review, nothing).add_node(Step::Publish, nothing);
+    let graph = graph.add_node(Step::Forgotten, nothing).add_edge(Step::Plan, Step::Search);
+    graph.add_edge(Step::Write, Step::Review).add_conditional_edges_to(
+        Step::Review,
+        publish_or_not,
+        [Step::Write, Step::Publish],
+    )
+}
+
+#[test]
+fn an_edge_that_is_lost_hides_no_node_that_nothing_leads_to() {
+    let graph = with_an_island().add_edge(START, Step::Plan).add_edge(END, Step::Forgotten);
+    insta::assert_snapshot!(graph.compile().unwrap_err(), @r"
+    an edge starts at END
+     help: END is where paths end: start the edge at a node
+    error: nothing leads to node `Publish`
+     help: lead an edge to `Publish`, declare the command that goes there with `.goes_to(Publish)`, or remove it
+    error: nothing leads to node `Review`
+     help: lead an edge to `Review`, declare the command that goes there with `.goes_to(Review)`, or remove it
+    error: nothing leads to node `Write`
+     help: lead an edge to `Write`, declare the command that goes there with `.goes_to(Write)`, or remove it
+    ");
+    let graph = with_an_island();
+    insta::assert_snapshot!(graph.compile().unwrap_err(), @r"
+    nothing follows START
+     help: add `.add_edge(START, <first node>)`
+    error: nothing leads to node `Publish`
+     help: lead an edge to `Publish`, declare the command that goes there with `.goes_to(Publish)`, or remove it
+    error: nothing leads to node `Review`
+     help: lead an edge to `Review`, declare the command that goes there with `.goes_to(Review)`, or remove it
+    error: nothing leads to node `Write`
+     help: lead an edge to `Write`, declare the command that goes there with `.goes_to(Write)`, or remove it
+    ");
+}
+
+#[test]
+fn an_edge_to_end_beside_a_router_is_a_lint() {
+    let graph = || {
+        let graph = StateGraph::<Pad, Name>::new().add_node(id("a"), nothing).add_node(id("b"), nothing);
+        graph.add_edge(START, id("a")).add_edge(id("a"), END)
+    };
+    assert!(graph().add_edge(id("a"), id("b")).compile().is_ok(), "two edges: both fire");
+    assert!(graph().add_conditional_edges_to(id("a"), |_: &Pad| id("b"), [id("b")]).compile().is_ok(), "from data");
+    let graph = || {
+        let graph = StateGraph::<Pad, Only>::new().add_node(Only::A, nothing).add_edge(Only::A, END);
+        graph.add_edge(START, Only::A).add_conditional_edges_to(Only::A, |_: &Pad| Only::A, (Only::A, END))
+    };
+    insta::assert_snapshot!(graph().compile().unwrap_err(), @r"
+    `A` has a router and an edge to END, which ends nothing: the router decides
+     help: remove the edge, and let the router choose END where the path is to end; or `.allow(Lint::EndBesideRouter)`
+    ");
+    assert!(graph().allow(Lint::EndBesideRouter).compile().is_ok());
+}
+
+#[derive(NodeId)]
+enum Only {
+    A,
+}
+
+#[test]
+fn a_sequence_ends_where_it_ends() {
+    let again = |pad: &Pad| if pad.notes.len() < 3 { Target::Node(Only::A) } else { Target::End };
+    let graph = StateGraph::<Pad, Only>::new().add_node(Only::A, nothing).add_sequence([Only::A]);
+    let edges =
+        |graph: CompiledGraph<Pad, Only>| graph.edges().map(|(from, to, _)| format!("{from} {to}")).collect::<Vec<_>>();
+    assert_eq!(edges(graph.compile().unwrap()), ["START A"]);
+    let graph = StateGraph::<Pad, Only>::new().add_node(Only::A, nothing).add_sequence([Only::A]);
+    let graph = graph.add_conditional_edges_to(Only::A, again, (Only::A, END));
+    assert!(graph.compile().is_ok(), "a router goes on from there, and no edge to END is beside it");
+}
+
 fn publish_or_not(_: &Pad) -> Step {
     Step::Publish
 }

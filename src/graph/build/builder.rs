@@ -153,7 +153,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> StateGraph<S, N, C> {
     /// Returns an empty graph over a state whose channels are known only at run time. Lints are off for such a graph.
     pub fn with_schema(schema: S::Schema) -> Self {
         let allowed = if N::all().is_empty() {
-            [Lint::Unreachable, Lint::TrappedLoop, Lint::ConditionalJoin].into()
+            [Lint::Unreachable, Lint::TrappedLoop, Lint::ConditionalJoin, Lint::EndBesideRouter].into()
         } else {
             BTreeSet::new()
         };
@@ -238,14 +238,14 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> StateGraph<S, N, C> {
         self
     }
 
-    /// Adds edges from START through the nodes, one after the other, to END.
+    /// Adds edges from START through the nodes, one after the other. A run ends after the last, unless something else leads on
+    /// from there: an edge, a router, a command.
     pub fn add_sequence(mut self, nodes: impl IntoIterator<Item = N>) -> Self {
         let mut from = Edges::Start;
         for node in nodes.into_iter().map(|node| node.to_name()) {
             self.parts.edges.push((from, Target::Node(node.clone())));
             from = Edges::One(node);
         }
-        self.parts.edges.push((from, Target::End));
         self
     }
 

@@ -11,6 +11,8 @@ pub enum Lint {
     TrappedLoop,
     /// A join with a source that a router may skip: the join may never fire.
     ConditionalJoin,
+    /// An edge to END from a node with a router: the edge ends nothing, as the router decides where the path leads.
+    EndBesideRouter,
     /// A graph that can interrupt, run without a checkpointer: its questions cannot be answered.
     Unresumable,
 }
@@ -63,6 +65,8 @@ pub enum Problem {
     EndlessLoop { path: Vec<String> },
     /// [`Lint::ConditionalJoin`].
     ConditionalJoin { source: String, target: String },
+    /// [`Lint::EndBesideRouter`].
+    EndBesideRouter { node: String },
     /// An input or output channel that the state does not have.
     UnknownChannel { channel: String },
     /// The former name of a node is that of another one.
@@ -80,20 +84,9 @@ impl Problem {
             Self::Unreachable { .. } => Some(Lint::Unreachable),
             Self::TrappedLoop { .. } | Self::EndlessLoop { .. } => Some(Lint::TrappedLoop),
             Self::ConditionalJoin { .. } => Some(Lint::ConditionalJoin),
+            Self::EndBesideRouter { .. } => Some(Lint::EndBesideRouter),
             _ => None,
         }
-    }
-
-    /// True if it hides an edge into some node, so that reachability cannot be checked.
-    pub(crate) fn loses_an_edge(&self) -> bool {
-        matches!(
-            self,
-            Self::NoEntry
-                | Self::UnknownTarget { .. }
-                | Self::UnknownSource { .. }
-                | Self::UnknownJoinNode { .. }
-                | Self::EndAsSource
-        )
     }
 
     /// Returns the suggested fix.
@@ -142,6 +135,10 @@ impl Problem {
                 "join after the paths meet again, let `{target}` `.defer()`, or `.allow(Lint::ConditionalJoin)` if a \
                  router always leads to `{source}` in the end"
             ),
+            Self::EndBesideRouter { .. } => {
+                "remove the edge, and let the router choose END where the path is to end; or `.allow(Lint::EndBesideRouter)`"
+                    .into()
+            }
             Self::UnknownChannel { .. } => "use the name of a field of the state".into(),
             Self::RenamedNode { was, .. } => format!("give the node `{was}` another name, or remove the `.renamed`"),
             Self::RenamedTwice { .. } => "keep one of the two: a stored thread goes on at one node".into(),
@@ -185,6 +182,9 @@ impl fmt::Display for Problem {
             }
             Self::ConditionalJoin { source, target } => {
                 write!(f, "the join into `{target}` may wait for ever: a router can pass `{source}` by")
+            }
+            Self::EndBesideRouter { node } => {
+                write!(f, "`{node}` has a router and an edge to END, which ends nothing: the router decides")
             }
             Self::UnknownChannel { channel } => write!(f, "the state has no channel `{channel}`"),
             Self::RenamedNode { was, now } => write!(f, "`{was}` is renamed to `{now}`, and is still a node"),

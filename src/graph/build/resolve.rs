@@ -13,6 +13,7 @@ use super::problem::{CompileError, Lint, Problem};
 use super::renames::{past, renames};
 use super::rows::{asks, declared, rows};
 use super::table::{Branch, Exits, GraphChannels, GraphIdentity, QuestionSupport, Row, Table, index_of};
+use super::validate::LostEdges;
 use crate::graph::node::{Choose, Declared, Name, NodeId, Sends, Target};
 use crate::graph::state::type_name::{distinct_names, short};
 use crate::graph::state::{AnySchema, Mask, State};
@@ -25,7 +26,15 @@ fn compile(parts: GraphParts, ids: NodeIds) -> Result<Table, CompileError> {
     let mut problems = vec![];
     let nodes = rows(nodes, &ids.all, (&defaults, &renamed, schema.is_data_defined()), &mut problems);
     let is_closed = !ids.all.is_empty();
-    let mut resolver = Resolver { nodes, entry: Exits::default(), joins: vec![], edges: vec![], problems, is_closed };
+    let mut resolver = Resolver {
+        nodes,
+        entry: Exits::default(),
+        joins: vec![],
+        edges: vec![],
+        lost: LostEdges::default(),
+        problems,
+        is_closed,
+    };
     calls.into_iter().for_each(|(node, child)| resolver.call(&node, child));
     edges.into_iter().for_each(|(from, to)| resolver.edge(&from, &to));
     branches.into_iter().for_each(|branch| resolver.branch(branch));
@@ -33,14 +42,14 @@ fn compile(parts: GraphParts, ids: NodeIds) -> Result<Table, CompileError> {
     let before = resolver.stops(stops.before);
     let after = resolver.stops(stops.after);
     resolver.questions();
-    let Resolver { mut nodes, entry, joins, edges, mut problems, .. } = resolver;
-    if entry.routers.is_empty() && edges.iter().all(|edge| edge.from.is_some()) {
+    let Resolver { mut nodes, entry, joins, edges, mut lost, mut problems, .. } = resolver;
+    lost.has_no_entry = entry.routers.is_empty() && edges.iter().all(|edge| edge.from.is_some());
+    if lost.has_no_entry {
         problems.push(Problem::NoEntry);
     }
     let renamed = renames(&nodes, renamed, &mut problems);
     let outline = outline(&nodes, edges, &joins);
-    let has_all_edges = !problems.iter().any(Problem::loses_an_edge);
-    problems.extend(outline.lints(&allowed, has_all_edges));
+    problems.extend(outline.lints(&allowed, &lost));
     let input = mask(&schema, input, &mut problems);
     let output = mask(&schema, output, &mut problems);
     for row in &mut nodes {
@@ -72,6 +81,7 @@ struct Resolver {
     entry: Exits,
     joins: Vec<Join>,
     edges: Vec<Edge>,
+    lost: LostEdges,
     problems: Vec<Problem>,
     is_closed: bool,
 }
@@ -92,8 +102,8 @@ impl Resolver {
         if let Edges::Join(sources) = from {
             return self.join(sources, to);
         }
-        let Some(source) = self.source(from, to) else { return };
         let label = source_name(from);
+        let Some(source) = self.source(from, to) else { return self.lose(&label, to) };
         let to = &resolve_empty(to);
         let targets = self.targets(&label, to);
         if targets.iter().any(|target| target.sent) {
@@ -109,6 +119,12 @@ impl Resolver {
                 self.exits(source).targets.push(node as u32);
             }
         }
+    }
+
+    /// Notes where an edge leads whose source is unknown.
+    fn lose(&mut self, label: &str, to: &Target<Name>) {
+        let targets = self.targets(label, to);
+        self.lost.into.extend(targets.into_iter().filter_map(|target| target.node));
     }
 
     /// Adds a router that starts the workers each time the edge fires.
@@ -152,10 +168,14 @@ impl Resolver {
         if let Target::Node(node) = to
             && self.join_node(node, &name).is_none()
         {
+            self.lost.has_unknown_target = true;
             return;
         }
         for target in self.targets(&name, &resolve_empty(to)) {
             let Some(node) = target.node else { continue };
+            if known.is_empty() {
+                self.lost.into.push(node);
+            }
             if target.sent {
                 self.only_sent(&name, node);
             } else {
@@ -187,7 +207,10 @@ impl Resolver {
     fn branch(&mut self, branch: AddedBranch) {
         let AddedBranch { from, name, choose, declared, closed } = branch;
         let label = source_name(&from);
-        let Some(source) = self.source(&from, &Target::End) else { return };
+        let Some(source) = self.source(&from, &Target::End) else {
+            let Declared::Only(outcomes) = declared else { return self.lost.has_unknown_target = true };
+            return outcomes.iter().for_each(|(_, target)| self.lose(&label, target));
+        };
         if let Some(name) = name {
             self.branch_name(source, &label, &name);
         }
@@ -302,6 +325,7 @@ impl Resolver {
         if node.name() == "__start__" {
             self.problems.push(Problem::StartAsTarget { from: from.to_owned() });
         } else {
+            self.lost.has_unknown_target = true;
             self.problems.push(Problem::UnknownTarget { from: from.to_owned(), to: node.name().to_owned() });
         }
         None

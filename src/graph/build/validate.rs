@@ -7,21 +7,34 @@ use crate::graph::view::{EdgeKind, Outline};
 
 impl Outline {
     /// Returns the lints' problems, in node order.
-    ///
-    /// If edges are missing because of other problems, every node counts as reachable.
-    pub(crate) fn lints(&self, allowed: &BTreeSet<Lint>, has_all_edges: bool) -> Vec<Problem> {
-        let mut paths = Paths::of(self);
-        if !has_all_edges {
-            paths.reached.fill(true);
-        }
-        let found =
-            [self.unreachable(&paths), self.trapped(&paths), self.endless(&paths), self.conditional_joins()].concat();
+    pub(crate) fn lints(&self, allowed: &BTreeSet<Lint>, lost: &LostEdges) -> Vec<Problem> {
+        let paths = Paths::of(self, lost);
+        let joins = [self.conditional_joins(), self.ends_beside_routers()].concat();
+        let found = [self.unreachable(&paths, lost), self.trapped(&paths), self.endless(&paths), joins].concat();
         found.into_iter().filter(|problem| problem.lint().is_none_or(|lint| !allowed.contains(&lint))).collect()
     }
 
-    fn unreachable(&self, paths: &Paths) -> Vec<Problem> {
-        let missed = self.nodes.iter().zip(&paths.reached).filter(|(node, reached)| !**reached && !node.is_missing);
-        missed.map(|(node, _)| Problem::Unreachable { node: node.name.clone() }).collect()
+    /// Finds nodes without a path from START. If the target of an edge is unknown, it may be any node: then those alone are
+    /// reported to which no edge at all leads, as what follows them may be reached once the edge is mended.
+    fn unreachable(&self, paths: &Paths, lost: &LostEdges) -> Vec<Problem> {
+        let is_missed = |node: &usize| !paths.reached[*node] && !self.nodes[*node].is_missing;
+        let has_edges = |node: usize| paths.after.iter().any(|after| after.contains(&node));
+        let missed =
+            (0..self.nodes.len()).filter(is_missed).filter(|&node| !lost.has_unknown_target || !has_edges(node));
+        missed.map(|node| Problem::Unreachable { node: self.nodes[node].name.clone() }).collect()
+    }
+
+    fn ends_beside_routers(&self) -> Vec<Problem> {
+        let routed = |node: usize| {
+            let mut from = self.edges.iter().filter(|edge| edge.from == Some(node));
+            from.any(|edge| matches!(edge.kind, EdgeKind::Routed | EdgeKind::Sent))
+        };
+        let ends = |node: usize| {
+            let mut from = self.edges.iter().filter(|edge| edge.from == Some(node));
+            from.any(|edge| edge.kind == EdgeKind::Always && edge.to.is_none())
+        };
+        let found = (0..self.nodes.len()).filter(|&node| ends(node) && routed(node));
+        found.map(|node| Problem::EndBesideRouter { node: self.nodes[node].name.clone() }).collect()
     }
 
     /// Finds nodes on a loop without a path to END.
@@ -90,6 +103,17 @@ impl Outline {
     }
 }
 
+/// The edges that other problems hide.
+#[derive(Debug, Default)]
+pub(crate) struct LostEdges {
+    /// Set if nothing follows START: it may be meant to lead to any node that nothing else leads to.
+    pub has_no_entry: bool,
+    /// Nodes with an edge from an unknown node: they count as reachable.
+    pub into: Vec<usize>,
+    /// Set if an edge leads to an unknown node.
+    pub has_unknown_target: bool,
+}
+
 /// The successors of each node, and reachability.
 struct Paths {
     after: Vec<Vec<usize>>,
@@ -100,7 +124,7 @@ struct Paths {
 }
 
 impl Paths {
-    fn of(outline: &Outline) -> Self {
+    fn of(outline: &Outline, lost: &LostEdges) -> Self {
         let count = outline.nodes.len();
         let (mut after, mut before) = (vec![vec![]; count], vec![vec![]; count]);
         let joins = outline.joins.iter().flat_map(|(sources, to)| sources.iter().map(move |from| (*from, *to)));
@@ -112,7 +136,10 @@ impl Paths {
         let entry = outline.edges.iter().filter(|edge| edge.from.is_none()).filter_map(|edge| edge.to);
         let to_end = outline.edges.iter().filter(|edge| edge.to.is_none()).filter_map(|edge| edge.from);
         let dead = (0..count).filter(|&node| after[node].is_empty());
-        let (reached, ends) = (reachable(&after, entry), reachable(&before, to_end.chain(dead)));
+        let ends = reachable(&before, to_end.chain(dead));
+        let first = (0..count).filter(|&node| lost.has_no_entry && before[node].is_empty());
+        let entry: Vec<usize> = entry.chain(lost.into.iter().copied()).chain(first).collect();
+        let reached = if entry.is_empty() { vec![true; count] } else { reachable(&after, entry.into_iter()) };
         Self { after, reached, ends }
     }
 }

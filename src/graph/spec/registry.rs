@@ -11,7 +11,7 @@ use crate::graph::error::NodeError;
 use crate::graph::node::{Command, Ended, IntoCommand, Name, Node, NodeOptions, Work};
 use crate::graph::state::{Boxed, DataSchema, DataState, Writes};
 
-type Worker<C> = Arc<dyn Fn(Value, Ctx<C>) -> Boxed<'static, Result<Value, NodeError>> + Send + Sync>;
+type Worker<C> = Arc<dyn Fn(Arc<Value>, Ctx<C>) -> Boxed<'static, Result<Value, NodeError>> + Send + Sync>;
 
 pub(crate) enum Entry<C> {
     Node(Arc<dyn Node<DataState, Name, C>>),
@@ -49,7 +49,7 @@ impl<C: Send + Sync + 'static> Registry<C> {
     /// Adds a worker: it gets an item of a list, and returns an object with a key for each channel to write.
     pub fn worker<F, Fut, E>(mut self, name: impl Into<String>, work: F) -> Self
     where
-        F: Fn(Value, Ctx<C>) -> Fut + Send + Sync + 'static,
+        F: Fn(Arc<Value>, Ctx<C>) -> Fut + Send + Sync + 'static,
         Fut: Future<Output = Result<Value, E>> + Send + 'static,
         E: Into<NodeError>,
     {
@@ -89,7 +89,7 @@ pub(crate) struct SharedWorker<C> {
 
 impl<C: Send + Sync + 'static> Work<DataState, Name, C, Value> for SharedWorker<C> {
     fn run(&self, payload: Arc<Value>, ctx: Ctx<C>) -> Boxed<'static, Ended<DataState, Name>> {
-        let (done, schema) = ((self.work)(Value::clone(&payload), ctx), self.schema.clone());
+        let (done, schema) = ((self.work)(payload, ctx), self.schema.clone());
         Box::pin(async move {
             let writes = Writes::from_json(&schema, &done.await?).map_err(NodeError::permanent)?;
             let command: Command<DataState, Name> = writes.into_command();
