@@ -2,6 +2,9 @@
 #![cfg(all(feature = "agents", feature = "sled", unix))]
 #![allow(clippy::unwrap_used)]
 
+#[path = "support/model_server/mod.rs"]
+mod model_server;
+
 use std::collections::BTreeMap;
 use std::fs;
 use std::io::Read;
@@ -9,8 +12,11 @@ use std::path::PathBuf;
 use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
+use model_server::{Answer, Hang, How, ModelServer};
 use rstest::rstest;
+use serde_json::json;
 use tempfile::TempDir;
+use tokio::io::AsyncWriteExt;
 
 const PLAN: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures/task-based-execution-plan.md");
 const TASKS: usize = 11;
@@ -275,6 +281,80 @@ fn a_stopped_runner_takes_its_command_with_it_and_goes_on_later() {
     fs::write(place.path("go"), "").unwrap();
     assert_eq!(place.code(&line, &["--approve"]), Some(0));
     assert_eq!(place.starts()[&0], [1, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11]);
+}
+
+// --- the chat ---
+
+/// Types lines into the chat; returns what it printed and its exit code.
+async fn typed(server: &ModelServer, place: &TempDir, lines: &str) -> (String, Option<i32>) {
+    let mut chat = tokio::process::Command::from(example("chat"));
+    chat.current_dir(place).env("OPENAI_BASE_URL", server.url()).env_remove("OPENAI_API_KEY");
+    let mut chat = chat.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    chat.stdin.take().unwrap().write_all(lines.as_bytes()).await.unwrap();
+    let ended = chat.wait_with_output().await.unwrap();
+    (stdout(&ended) + &stderr(&ended), ended.status.code())
+}
+
+fn asks_for_mail() -> Answer {
+    Answer::call("send_mail", json!({ "to": "ada", "text": "at nine" }))
+}
+
+#[tokio::test]
+async fn a_chat_calls_tools_streams_and_remembers() {
+    let place = tempfile::tempdir().unwrap();
+    let server = ModelServer::start([
+        Answer::call("tide", json!({ "port": "Brest" })),
+        Answer::text("At nine.").how(How { piece: 2, ..How::default() }),
+        Answer::text("You asked about Brest."),
+    ])
+    .await;
+    assert_eq!(typed(&server, &place, "When is high tide?\n").await, ("> At nine.\n> ".to_owned(), Some(0)));
+    assert_eq!(typed(&server, &place, "What did I ask?\n").await.0, "> You asked about Brest.\n> ");
+    let sent = server.requests().pop().unwrap();
+    assert_eq!(sent.roles(), "system user assistant tool assistant user");
+    assert_eq!(sent.messages()[3]["content"], "high tide in Brest is at nine");
+    assert_eq!(sent.offers(), ["tide", "send_mail"]);
+}
+
+#[rstest]
+#[case::allowed("y", "sent to ada: at nine")]
+#[case::forbidden("n", "error: the user does not allow it")]
+#[tokio::test]
+async fn a_mail_waits_for_its_approval_in_any_process(#[case] word: &str, #[case] result: &str) {
+    let place = tempfile::tempdir().unwrap();
+    let server = ModelServer::start([asks_for_mail(), Answer::text("Done.")]).await;
+    let (asked, code) = typed(&server, &place, "Mail Ada.\n").await;
+    assert!(code == Some(0) && asked.contains("allow ") && asked.contains("send_mail"), "{asked}");
+    let (answered, _) = typed(&server, &place, &format!("{word}\n")).await;
+    assert!(answered.contains("Done."), "{answered}");
+    let requests = server.requests();
+    assert_eq!((requests.len(), requests[1].last().as_str()), (2, result));
+}
+
+#[tokio::test]
+async fn a_chat_goes_on_after_a_failure_and_a_kill() {
+    let place = tempfile::tempdir().unwrap();
+    let silent = How { hang: Some(Hang::Silent), ..How::default() };
+    let server = ModelServer::start([
+        Answer::call("tide", json!({ "port": "Brest" })),
+        Answer::refusal(401, "no such key"),
+        Answer::text("never said").how(silent),
+        Answer::refusal(429, "slowly"),
+        Answer::text("At nine."),
+    ])
+    .await;
+    let (failed, code) = typed(&server, &place, "When is high tide?\n").await;
+    assert!(code == Some(1) && failed.contains("no such key"), "{failed}");
+
+    let mut killed = tokio::process::Command::from(example("chat"));
+    killed.current_dir(&place).env("OPENAI_BASE_URL", server.url()).stdin(Stdio::piped()).stdout(Stdio::piped());
+    let mut killed = killed.spawn().unwrap();
+    server.wait_for(3).await;
+    killed.kill().await.unwrap();
+
+    let (told, code) = typed(&server, &place, "").await;
+    assert_eq!((told.as_str(), code), ("At nine.\n> ", Some(0)));
+    assert_eq!(server.requests().last().unwrap().roles(), "system user assistant tool", "the tool ran once");
 }
 
 // --- killed ---

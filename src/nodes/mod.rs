@@ -54,6 +54,8 @@ mod halt;
 mod halt_phase;
 mod human_approval;
 mod integrate;
+#[cfg(unix)]
+mod message;
 mod next_task;
 mod outage;
 mod part;

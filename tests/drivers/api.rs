@@ -1,5 +1,6 @@
 //! The driver `api` against a scripted server: real HTTP, real files, sessions that outlive their process.
 
+mod completion;
 mod errors;
 mod foreign;
 mod sessions;

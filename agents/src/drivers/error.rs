@@ -98,6 +98,11 @@ impl DriverError {
         Self::new(ErrorClass::Transient, "the agent ended without a result").transcript(transcript)
     }
 
+    /// Returns whether the same request may succeed later: the condition of a retry policy.
+    pub fn is_temporary(&self) -> bool {
+        matches!(self.class, ErrorClass::Transient | ErrorClass::RateLimited)
+    }
+
     /// Sets the hint.
     #[must_use]
     pub fn help(self, help: impl Into<String>) -> Self {

@@ -1,5 +1,6 @@
 //! Retry policies. Knows no node and no clock.
 
+use std::error::Error;
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
@@ -59,6 +60,17 @@ impl RetryPolicy {
     pub fn backoff(mut self, factor: f64, longest: Duration) -> Self {
         (self.factor, self.longest) = (factor, longest);
         self
+    }
+
+    /// Limits the policy to errors of one type that match; of several policies the first that matches is used.
+    ///
+    /// ```
+    /// # use superstep::prelude::*;
+    /// use std::io::{Error, ErrorKind};
+    /// let busy = RetryPolicy::attempts(5).when_error(|error: &Error| error.kind() == ErrorKind::ConnectionReset);
+    /// ```
+    pub fn when_error<E: Error + 'static>(self, fits: impl Fn(&E) -> bool + Send + Sync + 'static) -> Self {
+        self.when(move |error| error.source().downcast_ref().is_some_and(&fits))
     }
 
     /// Limits the policy to matching failures; of several policies the first that matches is used.

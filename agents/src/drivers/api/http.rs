@@ -9,10 +9,9 @@ use super::client::{Client, Response, causes};
 use super::config::ApiConfig;
 use super::key::{ApiKey, KeyFilter};
 use super::refusal::Server;
-use super::reply::{Piece, Reply};
+use super::reply::{Reply, ReplyPiece};
 use super::sse::EventReader;
 use super::surrogate;
-use super::transcript::Transcript;
 use super::wire::Chunk;
 use crate::drivers::{DriverError, ErrorClass};
 
@@ -51,21 +50,12 @@ impl Http {
         Ok(Self { client, server })
     }
 
-    /// Sends a request and streams the parts of the response into `transcript`. The connection is dropped with the
-    /// future; `idle` is the maximum time without data.
-    pub(super) async fn send(
-        &self,
-        body: Vec<u8>,
-        idle: Duration,
-        transcript: &mut Transcript,
-    ) -> Result<Reply, DriverError> {
+    /// Sends a request and returns the reader of its response, with which the connection is dropped; `idle` is the
+    /// maximum time without data.
+    pub(super) async fn send(&self, body: Vec<u8>, idle: Duration) -> Result<ResponseReader<'_>, DriverError> {
         let sent = self.within(idle, self.client.post(body)).await?;
         let response = sent.map_err(|error| self.server.unreachable(&causes(&*error)))?;
-        let mut answer = ResponseReader::new(self, self.accepted(response, idle).await?, idle);
-        while let Some(piece) = answer.next().await? {
-            transcript.push(piece).await;
-        }
-        Ok(answer.reply)
+        Ok(ResponseReader::new(self, self.accepted(response, idle).await?, idle))
     }
 
     async fn within<T>(&self, idle: Duration, work: impl Future<Output = T>) -> Result<T, DriverError> {
@@ -97,7 +87,7 @@ impl Http {
 }
 
 /// Reader of one streamed response.
-struct ResponseReader<'a> {
+pub(super) struct ResponseReader<'a> {
     http: &'a Http,
     response: Response,
     idle: Duration,
@@ -152,7 +142,7 @@ impl<'a> ResponseReader<'a> {
     }
 
     /// Returns the content of the next chunk; `None` at the end.
-    async fn next(&mut self) -> Result<Option<Piece>, DriverError> {
+    pub(super) async fn next(&mut self) -> Result<Option<ReplyPiece>, DriverError> {
         loop {
             if let Some(data) = self.waiting.pop_front() {
                 if data.trim() == DONE {
@@ -238,7 +228,7 @@ impl<'a> ResponseReader<'a> {
         !self.is_declared && !self.has_events
     }
 
-    fn chunk(&mut self, data: &str) -> Result<Piece, DriverError> {
+    fn chunk(&mut self, data: &str) -> Result<ReplyPiece, DriverError> {
         let read = serde_json::from_str(data);
         let read = read.or_else(|error| surrogate::marked(data).map_or(Err(error), |data| serde_json::from_str(&data)));
         let chunk: Chunk = read
@@ -250,6 +240,11 @@ impl<'a> ResponseReader<'a> {
             return Err(self.http.server.unreadable("without a choice", data));
         }
         self.reply.take(chunk).map_err(|_| self.too_large())
+    }
+
+    /// Returns what was read.
+    pub(super) fn into_reply(self) -> Reply {
+        self.reply
     }
 
     fn too_large(&self) -> DriverError {

@@ -66,6 +66,12 @@ impl Server {
         DriverError::new(ErrorClass::Transient, bounded(&self.key_filter.text(&message)))
     }
 
+    /// Returns the error of a response that the server's content filter ended.
+    pub(super) fn filtered(&self) -> DriverError {
+        let message = format!("{} stopped the answer with its content filter", self.address);
+        DriverError { refusal: true, ..DriverError::new(ErrorClass::Content, message) }
+    }
+
     /// Returns the error of an interrupted response.
     pub(super) fn cut(&self) -> DriverError {
         DriverError::new(ErrorClass::Transient, format!("{} ended in the middle of its answer", self.address))

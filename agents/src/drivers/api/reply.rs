@@ -2,8 +2,9 @@
 
 use serde_json::{Map, Value};
 
+use super::key::KeyFilter;
 use super::surrogate::Joiner;
-use super::wire::{CallDelta, Choice, Chunk, Function, ToolCall, text_of};
+use super::wire::{CallDelta, Choice, Chunk, Function, WireCall, text_of};
 
 /// Maximum size of a reply in bytes of text and arguments.
 const LARGEST: usize = 8 * 1024 * 1024;
@@ -13,7 +14,7 @@ const MOST_CALLS: usize = 256;
 #[derive(Debug, Default)]
 pub(super) struct Reply {
     pub(super) text: String,
-    pub(super) calls: Vec<ToolCall>,
+    pub(super) calls: Vec<WireCall>,
     pub(super) finish: Option<String>,
     pub(super) usage: Option<Value>,
     pub(super) thought: usize,
@@ -24,7 +25,7 @@ pub(super) struct Reply {
 
 /// Text added by a chunk.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(super) struct Piece {
+pub(super) struct ReplyPiece {
     pub(super) text: String,
     pub(super) thinking: String,
 }
@@ -35,7 +36,7 @@ pub(super) struct TooLarge;
 
 impl Reply {
     /// Adds a chunk. Only the first choice is used.
-    pub(super) fn take(&mut self, chunk: Chunk) -> Result<Piece, TooLarge> {
+    pub(super) fn take(&mut self, chunk: Chunk) -> Result<ReplyPiece, TooLarge> {
         if let Some(usage) = chunk.usage.filter(Value::is_object) {
             self.usage = Some(usage);
         }
@@ -53,7 +54,7 @@ impl Reply {
         self.text.len() + self.thought + calls.sum::<usize>()
     }
 
-    fn choice(&mut self, choice: Choice) -> Piece {
+    fn choice(&mut self, choice: Choice) -> ReplyPiece {
         if let Some(finish) = choice.finish_reason.filter(|reason| !reason.is_empty()) {
             self.finish = Some(finish);
         }
@@ -69,7 +70,7 @@ impl Reply {
         for call in delta.tool_calls.unwrap_or_default() {
             self.call(call, is_whole);
         }
-        Piece { text, thinking }
+        ReplyPiece { text, thinking }
     }
 
     fn call(&mut self, delta: CallDelta, is_whole: bool) {
@@ -111,9 +112,18 @@ impl Reply {
 
     fn begin(&mut self, index: Option<u64>) -> usize {
         let function = Function::default();
-        self.calls.push(ToolCall { id: String::new(), kind: "function".to_owned(), function, more: Map::new() });
+        self.calls.push(WireCall { id: String::new(), kind: "function".to_owned(), function, more: Map::new() });
         self.indexes.push(index);
         self.calls.len() - 1
+    }
+
+    /// Removes keys from the completed reply.
+    pub(super) fn hide(&mut self, keys: &KeyFilter) {
+        keys.from(&mut self.text);
+        for call in &mut self.calls {
+            keys.from(&mut call.function.name);
+            keys.from(&mut call.function.arguments);
+        }
     }
 
     /// Completes the reply; calls without ids get generated ones.

@@ -1,7 +1,8 @@
 //! Streams the model's output as events, with keys removed.
 
-use super::key::{KeyFilter, KeyStreamFilter};
-use super::reply::Piece;
+use super::key::KeyFilter;
+use super::piece::{Piece, PieceFilter};
+use super::reply::ReplyPiece;
 use crate::drivers::{AgentEvent, Sender};
 
 /// Number of bytes at the end of a transcript that an error carries.
@@ -18,34 +19,35 @@ pub(super) fn append_bounded(transcript: &mut String, text: &str) {
 /// Output of one request, sent as events while it arrives.
 pub(super) struct Transcript {
     sender: Sender,
-    text_filter: KeyStreamFilter,
-    thinking_filter: KeyStreamFilter,
+    filter: PieceFilter,
     pub(super) text: String,
 }
 
 impl Transcript {
     pub(super) fn new(key_filter: &KeyFilter, sender: Sender) -> Self {
-        let filter = || KeyStreamFilter::new(key_filter.clone());
-        Self { sender, text_filter: filter(), thinking_filter: filter(), text: String::new() }
+        Self { sender, filter: PieceFilter::new(key_filter), text: String::new() }
     }
 
-    pub(super) async fn push(&mut self, piece: Piece) {
-        let (thinking, text) = (self.thinking_filter.push(&piece.thinking), self.text_filter.push(&piece.text));
-        self.send(thinking, text).await;
+    pub(super) async fn push(&mut self, piece: ReplyPiece) {
+        let shown = self.filter.push(&piece);
+        self.send(shown).await;
     }
 
     pub(super) async fn finish(&mut self) {
-        let (thinking, text) = (self.thinking_filter.finish(), self.text_filter.finish());
-        self.send(thinking, text).await;
+        let shown = self.filter.finish();
+        self.send(shown).await;
     }
 
-    async fn send(&mut self, thinking: String, text: String) {
-        if !thinking.is_empty() {
-            self.sender.tell(AgentEvent::Thinking(thinking)).await;
-        }
-        if !text.is_empty() {
-            append_bounded(&mut self.text, &text);
-            self.sender.tell(AgentEvent::Text(text)).await;
+    async fn send(&mut self, pieces: Vec<Piece>) {
+        for piece in pieces {
+            let event = match piece {
+                Piece::Thinking(text) => AgentEvent::Thinking(text),
+                Piece::Text(text) => {
+                    append_bounded(&mut self.text, &text);
+                    AgentEvent::Text(text)
+                }
+            };
+            self.sender.tell(event).await;
         }
     }
 }

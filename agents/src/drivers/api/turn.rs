@@ -2,19 +2,20 @@
 //! limit. Every message is stored before the next step, and the next step depends only on stored messages.
 
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
-use serde_json::Value;
 use serde_json::value::{RawValue, to_raw_value};
+use serde_json::{Map, Value};
 use superstep_base::Fnv;
 
 use super::blocking::blocking;
+use super::http::Http;
 use super::key::KeyFilter;
 use super::parts::Parts;
 use super::reply::Reply;
 use super::transcript::{Transcript, append_bounded};
 use super::usage;
-use super::wire::{self, Assistant, ToolCall};
+use super::wire::{self, Assistant, WireCall};
 use crate::drivers::error::tells_refusal;
 use crate::drivers::sessions::{Messages, OpenTurn, TurnRequest};
 use crate::drivers::tools::{ToolAnswer, Toolbox, beginning};
@@ -121,11 +122,11 @@ impl<'a> Turn<'a> {
     /// Sends a request to the model and stores its reply.
     async fn ask(&mut self, model: &str) -> Result<Assistant, DriverError> {
         let messages = wire::mended_messages(&self.open.messages.joined);
-        let body = wire::body(model, &messages, &self.offers);
+        let body = wire::body(model, &messages, &self.offers, &Map::new());
         let (size, began) = (body.len(), Instant::now());
         let mut transcript = Transcript::new(&self.key_filter, self.sender.clone());
         let idle = self.request.limits.idle;
-        let sent = self.parts.http.send(body, idle, &mut transcript).await;
+        let sent = received(&self.parts.http, body, idle, &mut transcript).await;
         transcript.finish().await;
         append_bounded(self.transcript, &transcript.text);
         let mut reply = sent.map_err(|error| self.with_session_blame(error))?;
@@ -134,7 +135,7 @@ impl<'a> Turn<'a> {
         if reply.finish.as_deref() == Some("content_filter") && reply.calls.is_empty() {
             self.open.log.spent(used).await?;
             self.sender.tell(AgentEvent::Usage(self.open.usage)).await;
-            return Err(self.filtered());
+            return Err(self.parts.http.server.filtered());
         }
         let message = self.message(&mut reply);
         self.store(to_raw(&message)?, Some(used)).await?;
@@ -151,28 +152,17 @@ impl<'a> Turn<'a> {
         DriverError { refusal, ..error }
     }
 
-    fn filtered(&self) -> DriverError {
-        let message = format!("{} stopped the answer with its content filter", self.parts.http.server.address);
-        DriverError { refusal: true, ..DriverError::new(ErrorClass::Content, message) }
-    }
-
     fn used(&self, reply: &Reply, body_size: usize, began: Instant) -> Usage {
-        let used = reply.usage.as_ref().and_then(usage::reported);
-        let used = used.unwrap_or_else(|| usage::estimated(body_size, reply.size()));
-        let ms = u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX);
-        Usage { ms, ..usage::priced(used, self.parts.price) }
+        usage::of(reply, body_size, began.elapsed(), self.parts.price)
     }
 
     /// Returns the message to store: without keys, its calls with ids.
     fn message(&self, reply: &mut Reply) -> Assistant {
         reply.close(&self.call_prefix());
+        reply.hide(&self.key_filter);
         let mut calls = std::mem::take(&mut reply.calls);
-        for call in &mut calls {
-            self.key_filter.from(&mut call.function.name);
-            self.key_filter.from(&mut call.function.arguments);
-            wire::mend(&mut call.function.arguments);
-        }
-        Assistant::new(self.key_filter.text(&reply.text).into_owned(), calls)
+        calls.iter_mut().for_each(|call| wire::mend(&mut call.function.arguments));
+        Assistant::new(std::mem::take(&mut reply.text), calls)
     }
 
     /// Returns a prefix for call ids that is unique in a session.
@@ -214,12 +204,12 @@ impl<'a> Turn<'a> {
     }
 
     /// Returns the submitted object of a call of the submit tool.
-    fn submitted(&self, call: &ToolCall) -> Option<Value> {
+    fn submitted(&self, call: &WireCall) -> Option<Value> {
         self.request.submit.as_ref().filter(|submit| submit.name == call.function.name)?;
         serde_json::from_str(&wire::as_written(&call.function.arguments)).ok().filter(Value::is_object)
     }
 
-    async fn answer(&mut self, call: &ToolCall, submits: bool, may_be_done: bool) -> Result<(), DriverError> {
+    async fn answer(&mut self, call: &WireCall, submits: bool, may_be_done: bool) -> Result<(), DriverError> {
         let (id, name) = (call.id.clone(), call.function.name.clone());
         let raw = wire::as_written(&call.function.arguments);
         let arguments = serde_json::from_str(&raw).unwrap_or_else(|_| Value::String(raw.to_string()));
@@ -269,6 +259,20 @@ impl<'a> Turn<'a> {
     async fn notice(&self, text: &str) {
         self.sender.tell(AgentEvent::Notice(text.to_owned())).await;
     }
+}
+
+/// Sends a request, and its response into the transcript.
+async fn received(
+    http: &Http,
+    body: Vec<u8>,
+    idle: Duration,
+    transcript: &mut Transcript,
+) -> Result<Reply, DriverError> {
+    let mut response = http.send(body, idle).await?;
+    while let Some(piece) = response.next().await? {
+        transcript.push(piece).await;
+    }
+    Ok(response.into_reply())
 }
 
 fn open_tools(directory: &std::path::Path, access: Access) -> Result<Toolbox, DriverError> {

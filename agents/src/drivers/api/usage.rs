@@ -1,14 +1,24 @@
 //! Usage of a reply: reported by the server, or estimated. Pure.
 
+use std::time::Duration;
+
 use serde_json::Value;
 
+use super::reply::Reply;
 use crate::drivers::{Price, Usage};
 
 /// Bytes of English or code per token, roughly.
 const BYTES: u64 = 4;
 
+/// Returns the usage of a reply to a request of this size.
+pub(super) fn of(reply: &Reply, body_size: usize, took: Duration, price: Option<Price>) -> Usage {
+    let used = reply.usage.as_ref().and_then(reported).unwrap_or_else(|| estimated(body_size, reply.size()));
+    let ms = u64::try_from(took.as_millis()).unwrap_or(u64::MAX);
+    Usage { ms, ..priced(used, price) }
+}
+
 /// Reads the usage that a server reports; `None` without input and output tokens.
-pub(super) fn reported(usage: &Value) -> Option<Usage> {
+fn reported(usage: &Value) -> Option<Usage> {
     let number = |path: &str| usage.pointer(path).and_then(Value::as_u64);
     let (read, output) = (number("/prompt_tokens")?, number("/completion_tokens")?);
     let cached = number("/prompt_tokens_details/cached_tokens").or_else(|| number("/prompt_cache_hit_tokens"));
@@ -17,13 +27,13 @@ pub(super) fn reported(usage: &Value) -> Option<Usage> {
 }
 
 /// Estimates the usage from byte counts.
-pub(super) fn estimated(read: usize, written: usize) -> Usage {
+fn estimated(read: usize, written: usize) -> Usage {
     let tokens = |bytes: usize| u64::try_from(bytes).unwrap_or(u64::MAX).div_ceil(BYTES);
     Usage { input: tokens(read), output: tokens(written), requests: 1, estimated: true, ..Usage::default() }
 }
 
 /// Adds the cost by price, if none was reported.
-pub(super) fn priced(usage: Usage, price: Option<Price>) -> Usage {
+fn priced(usage: Usage, price: Option<Price>) -> Usage {
     let Some(price) = price.filter(|_| usage.cost == 0) else { return usage };
     Usage { cost: price.of(&usage), estimated: true, ..usage }
 }

@@ -17,19 +17,19 @@ pub(super) struct Assistant {
     #[serde(default)]
     pub(super) content: Option<String>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub(super) tool_calls: Vec<ToolCall>,
+    pub(super) tool_calls: Vec<WireCall>,
 }
 
 impl Assistant {
-    pub(super) fn new(content: String, tool_calls: Vec<ToolCall>) -> Self {
+    pub(super) fn new(content: String, tool_calls: Vec<WireCall>) -> Self {
         let content = (!content.is_empty() || tool_calls.is_empty()).then_some(content);
         Self { role: "assistant".to_owned(), content, tool_calls }
     }
 }
 
-/// Tool call; unknown fields are sent back unchanged.
+/// Tool call, as it is sent; unknown fields are sent back unchanged.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub(super) struct ToolCall {
+pub(super) struct WireCall {
     pub(super) id: String,
     #[serde(rename = "type")]
     pub(super) kind: String,
@@ -88,7 +88,7 @@ pub(super) fn mended_messages(joined: &str) -> Cow<'_, str> {
 fn mended_message(message: &RawValue) -> Option<String> {
     let mut message: Assistant =
         serde_json::from_str(message.get()).ok().filter(|said: &Assistant| said.role == "assistant")?;
-    let is_broken = |call: &ToolCall| !is_object(&call.function.arguments);
+    let is_broken = |call: &WireCall| !is_object(&call.function.arguments);
     if !message.tool_calls.iter().any(is_broken) {
         return None;
     }
@@ -110,19 +110,21 @@ pub(super) fn tool_result(id: &str, text: &str) -> Value {
 
 /// Returns the tool definitions of a request.
 pub(super) fn offers(tools: &[ToolSpec], submit: Option<&SubmitTool>) -> Vec<Value> {
-    let offer = |name: &str, description: &str, schema: &Value| {
-        json!({
-            "type": "function",
-            "function": { "name": name, "description": description, "parameters": schema },
-        })
-    };
     let tools = tools.iter().map(|tool| offer(tool.name, tool.description, &tool.schema));
     tools.chain(submit.map(|tool| offer(&tool.name, &tool.description, &tool.schema))).collect()
 }
 
-/// Returns the body of a request; messages are passed as stored JSON.
-pub(super) fn body(model: &str, messages: &str, tools: &[Value]) -> Vec<u8> {
-    let mut rest = json!({ "model": model, "stream": true, "stream_options": { "include_usage": true } });
+/// Returns the definition of a tool.
+pub(super) fn offer(name: &str, description: &str, schema: &Value) -> Value {
+    json!({ "type": "function", "function": { "name": name, "description": description, "parameters": schema } })
+}
+
+/// Returns the body of a request; messages are passed as stored JSON. `options` are further fields, which may replace
+/// `stream_options` and no other field of ours.
+pub(super) fn body(model: &str, messages: &str, tools: &[Value], options: &Map<String, Value>) -> Vec<u8> {
+    let mut rest = json!({ "stream_options": { "include_usage": true } });
+    options.iter().filter(|(name, _)| *name != "messages").for_each(|(name, value)| rest[name] = value.clone());
+    (rest["model"], rest["stream"]) = (model.into(), true.into());
     if !tools.is_empty() {
         rest["tools"] = tools.into();
     }
