@@ -102,8 +102,14 @@ pub mod readme {}
 pub mod guide {
     #[doc = include_str!("../docs/guide/install.md")]
     pub mod install {}
+    #[doc = include_str!("../docs/guide/chat.md")]
+    pub mod chat {}
     #[doc = include_str!("../docs/guide/define.md")]
     pub mod define {}
+    #[doc = include_str!("../docs/guide/requests.md")]
+    pub mod requests {}
+    #[doc = include_str!("../docs/guide/streaming.md")]
+    pub mod streaming {}
     #[doc = include_str!("../docs/guide/approve.md")]
     pub mod approve {}
     #[doc = include_str!("../docs/guide/questions.md")]
@@ -112,6 +118,10 @@ pub mod guide {
     pub mod signals {}
     #[doc = include_str!("../docs/guide/effects.md")]
     pub mod effects {}
+    #[doc = include_str!("../docs/guide/failures.md")]
+    pub mod failures {}
+    #[doc = include_str!("../docs/guide/supervisor.md")]
+    pub mod supervisor {}
     #[doc = include_str!("../docs/guide/debug.md")]
     pub mod debug {}
     #[doc = include_str!("../docs/guide/testing.md")]
@@ -122,6 +132,10 @@ pub mod guide {
     pub mod store {}
     #[doc = include_str!("../docs/guide/documents.md")]
     pub mod documents {}
+    #[doc = include_str!("../docs/guide/runner.md")]
+    pub mod runner {}
+    #[doc = include_str!("../docs/guide/merging.md")]
+    pub mod merging {}
     #[doc = include_str!("../docs/guide/service.md")]
     pub mod service {}
     #[doc = include_str!("../docs/guide/limits.md")]

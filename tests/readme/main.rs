@@ -3,6 +3,8 @@
 #![allow(clippy::unwrap_used, clippy::print_stdout, reason = "it is what the pages show")]
 
 mod code;
+mod graphs;
+mod jobs;
 mod links;
 
 use std::path::{Path, PathBuf};
@@ -122,6 +124,46 @@ fn recording_shows_a_run_and_no_folder_of_whoever_made_it() {
 #[case::failed("testing", snippet("failed"))]
 fn the_guide_shows_compiled_snippets(#[case] page: &str, #[case] code: String) {
     assert_shows(&format!("docs/guide/{page}.md"), &code);
+}
+
+#[rstest::rstest]
+#[case::shop("failures", "shop")]
+#[case::compensate("failures", "compensate")]
+#[case::failed("failures", "failed")]
+#[case::again("failures", "again")]
+#[case::emit("streaming", "emit")]
+#[case::follow("streaming", "follow")]
+#[case::feed("streaming", "feed")]
+#[case::sse("streaming", "sse")]
+#[case::recorded("streaming", "recorded")]
+#[case::context("runner", "context")]
+#[case::runner("runner", "runner")]
+fn the_guide_shows_snippets_that_are_run(#[case] page: &str, #[case] name: &str) {
+    assert_shows(&format!("docs/guide/{page}.md"), &cut(include_str!("jobs.rs"), name));
+}
+
+#[rstest::rstest]
+#[case::requests("requests", "requests")]
+#[case::team("supervisor", "team")]
+#[case::researcher("supervisor", "researcher")]
+#[case::handoff("supervisor", "handoff")]
+#[case::order("testing", "order")]
+#[case::tests("testing", "tests")]
+fn the_guide_shows_graphs_that_are_run(#[case] page: &str, #[case] name: &str) {
+    assert_shows(&format!("docs/guide/{page}.md"), &cut(include_str!("graphs.rs"), name));
+}
+
+#[rstest::rstest]
+#[case::state("state")]
+#[case::tools("tools")]
+#[case::nodes("nodes")]
+#[case::graph("graph")]
+#[case::chat("chat")]
+fn the_page_on_chats_shows_the_compiled_example(#[case] name: &str) {
+    let program = include_str!("../../examples/chat.rs");
+    assert_shows("docs/guide/chat.md", &cut(program, name));
+    let lines = program.lines().filter(|line| !line.trim().is_empty() && !line.trim().starts_with("//"));
+    assert!(lines.count() <= 110);
 }
 
 #[test]
