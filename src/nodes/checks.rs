@@ -5,10 +5,11 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use super::activity::Activity;
+use super::check_command::CheckCommand;
 use super::folder::Folder;
 use super::siblings::{Group, Siblings};
 use crate::graph::{Ctx, NodeError};
-use crate::process::{Environment, Program, Redactor};
+use crate::process::RunEnd;
 
 /// The number of bytes that are kept of the end of a command's output.
 const KEPT: usize = 8 * 1024;
@@ -149,22 +150,20 @@ impl Checks<'_> {
         }
     }
 
-    /// Runs the command to its end. If it must be stopped, its process group is asked to end, then killed.
+    /// Runs the command to its end, or until it must be stopped.
     async fn ended<C>(&self, command: &str, group: Option<&Group>, ctx: &Ctx<C>) -> Result<Check, NodeError>
     where
         C: Send + Sync + 'static,
     {
-        let pass: Vec<&str> = self.pass.iter().map(String::as_str).collect();
-        let environment = Environment::allowed().keep(&pass);
-        let redactor = Redactor::new(environment.secrets());
-        let program = Program::new("sh").args(["-c", command]).environment(environment);
-        let program = program.directory(&self.folder.directory).keep(KEPT);
-        match program.run_until(self.stop(group), || ctx.heartbeat()).await {
-            Ok(Ok(output)) => {
-                let said = redactor.redact(&[output.stdout, output.stderr].concat());
-                Ok(Check { command: command.to_owned(), code: output.code, output: said, stopped: false })
+        let environment = CheckCommand::environment(self.pass);
+        let program = CheckCommand { line: command, directory: &self.folder.directory, environment, kept: [0, KEPT] };
+        let redactor = program.redactor();
+        match program.run(self.stop(group), || ctx.heartbeat()).await {
+            Ok(RunEnd { how: Ok(status), out, err }) => {
+                let said = redactor.redact(&[out.text(), err.text()].concat());
+                Ok(Check { command: command.to_owned(), code: status.code(), output: said, stopped: false })
             }
-            Ok(Err(stop)) => Ok(stop.ended(command)),
+            Ok(RunEnd { how: Err(stop), .. }) => Ok(stop.ended(command)),
             Err(error) => Err(NodeError::permanent(format!("cannot run `{command}`: {error}"))),
         }
     }

@@ -42,6 +42,7 @@ mod architect;
 mod attempt;
 mod budget;
 mod changes;
+mod check_command;
 mod checks;
 mod collision;
 mod commit;

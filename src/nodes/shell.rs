@@ -84,8 +84,8 @@ impl ShellCommand {
         self
     }
 
-    /// Runs the command until it has ended and its outputs are closed; `alive` is called at each output. If the future
-    /// is dropped before, the command's process group is killed.
+    /// Runs the command until it has ended; `alive` is called at each output. What it left running in the background is
+    /// killed then. If the future is dropped before, the command's process group is killed.
     ///
     /// # Errors
     /// [`CommandError`] if it cannot be started, or its outputs cannot be read. A code other than 0 is no error.

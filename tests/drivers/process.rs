@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use rstest::rstest;
-use superstep::process::{Environment, OutputItem, Program, Redactor, Running, Stopped, Watch};
+use superstep::process::{Environment, Output, OutputItem, Program, Redactor, Running, Stopped, Watch};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
@@ -28,13 +28,17 @@ async fn all(running: &mut Running) -> Vec<OutputItem> {
     lines
 }
 
+#[rstest]
+#[case::silent("sleep 1000 > /dev/null 2>&1 & echo started")]
+#[case::that_hold_its_outputs("sleep 1000 & echo started")]
+#[case::that_ignore_a_request("(trap '' TERM HUP; sleep 1000) & echo started")]
 #[tokio::test]
-async fn children_of_a_program_end_with_it() {
+async fn children_of_a_program_end_with_it(#[case] line: &str) {
     let folder = tempfile::tempdir().unwrap();
     let pipe = Alive::in_folder(folder.path());
-    let program = shell("exec 3> alive; sleep 1000 > /dev/null 2>&1 & echo started").directory(folder.path());
+    let program = shell(&format!("exec 3> alive; {line}")).directory(folder.path());
     let (output, pipe) = tokio::join!(program.run(|| ()), pipe.opened());
-    assert_eq!(output.unwrap().stdout, "started\n");
+    assert_eq!(output.unwrap(), Output { code: Some(0), stdout: "started\n".into(), stderr: String::new() });
     pipe.closed().await;
 }
 

@@ -24,11 +24,14 @@ async fn output(line: &str) -> VerifierOutput {
     ran(line).await.0.output
 }
 
+#[rstest]
+#[case::alone("echo all is well")]
+#[case::leaving_a_process("sleep 1000 & echo all is well")]
 #[tokio::test]
-async fn a_command_that_succeeds_passes() {
-    let output = output("echo all is well").await;
+async fn a_command_that_succeeds_passes(#[case] line: &str) {
+    let output = output(line).await;
     assert_eq!(text(&output), "info pass");
-    assert_eq!(output.evidence.command.as_deref(), Some("echo all is well"));
+    assert_eq!(output.evidence.command.as_deref(), Some(line));
     assert!(output.required, "it has a command");
 }
 

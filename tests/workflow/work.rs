@@ -214,7 +214,9 @@ async fn an_answer_is_repeated_in_a_new_session_if_the_old_one_is_lost() {
 
 #[rstest]
 #[case::verified("true", &["1", "2"])]
+#[case::leaving_a_process("sleep 1000 & true", &["1", "2"])]
 #[case::failing("test -e two.txt", &["1", "1", "2"])]
+#[case::failing_beside_a_process("sleep 1000 & test -e two.txt", &["1", "1", "2"])]
 #[tokio::test]
 async fn a_failing_command_skips_the_reviewer_and_counts(#[case] command: &str, #[case] worked: &[&str]) {
     let agent = Agent::crew(

@@ -15,6 +15,6 @@ mod running;
 pub use environment::Environment;
 pub use keys::Key;
 pub use output::{Output, Tail};
-pub use program::{Bounds, How, Program, Ran};
+pub use program::{Bounds, How, Program, Ran, RunEnd};
 pub use redactor::Redactor;
 pub use running::{Exit, OutputItem, Running, Stopped, Watch};

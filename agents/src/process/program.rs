@@ -1,6 +1,8 @@
 //! A program with its arguments, input, environment and limits.
 
+use std::convert::Infallible;
 use std::ffi::OsString;
+use std::future::pending;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::pin::Pin;
@@ -11,7 +13,7 @@ use futures::future::{MaybeDone, maybe_done};
 use tokio::io::AsyncWriteExt;
 use tokio::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command};
 use tokio::runtime::Handle;
-use tokio::time::timeout;
+use tokio::time::{sleep, timeout};
 
 use super::cgroup::Cgroup;
 use super::environment::Environment;
@@ -23,6 +25,12 @@ const KEPT: usize = 8 * 1024;
 
 /// The time a program may take to exit after SIGTERM.
 const GRACE: Duration = Duration::from_secs(2);
+
+/// The time for which the outputs of a program that has exited may stay open before the rest of its group is killed.
+const SETTLE: Duration = Duration::from_millis(100);
+
+/// The time for which its outputs are read after that.
+const LINGER: Duration = Duration::from_millis(500);
 
 /// A program with its arguments, standard input, environment and working directory.
 ///
@@ -86,6 +94,30 @@ pub struct Ran {
     pub out: Tail,
     /// The end of what it wrote to its standard error.
     pub err: Tail,
+}
+
+/// The result of a program that ran until it exited or was stopped.
+#[derive(Debug)]
+pub struct RunEnd<T> {
+    /// Its exit status, or the reason why it was stopped.
+    pub how: Result<ExitStatus, T>,
+    /// What was kept of its standard output.
+    pub out: Tail,
+    /// What was kept of its standard error.
+    pub err: Tail,
+}
+
+/// The end of a program that is waited for.
+enum End<T> {
+    Exited(ExitStatus),
+    TooMuch,
+    Stopped(T),
+}
+
+struct Awaited<T> {
+    end: End<T>,
+    out: Tail,
+    err: Tail,
 }
 
 impl Program {
@@ -167,49 +199,31 @@ impl Program {
         self.asked_to_end()
     }
 
-    /// Runs it until it has exited and its outputs are closed; calls `alive` on each write. If the future is dropped
-    /// before, the program is killed with all processes of its group.
+    /// Runs it until it has exited; calls `alive` on each write. What it left running in its group is killed then, also
+    /// if that still holds its outputs open. If the future is dropped before, the program is killed with its group.
     ///
     /// # Errors
     /// If it cannot be started, or its outputs cannot be read. An exit code other than 0 is not an error.
     pub async fn run(&self, alive: impl Fn()) -> io::Result<Output> {
-        let mut group = self.spawn()?;
-        let [out, err] = self.tails(u64::MAX);
-        self.talk(pipes(&mut group), &out, &err, alive).await?;
-        self.ended(group, [&out, &err]).await
+        let RunEnd { how, out, err } = self.run_until(pending::<Infallible>(), alive).await?;
+        match how {
+            Ok(status) => Ok(Output::new(status, &out, &err)),
+            Err(never) => match never {},
+        }
     }
 
     /// Runs it as [`run`](Self::run) does, unless `stop` is ready before: then its group gets SIGTERM, is killed if it
-    /// does not exit in time, and the value of `stop` is returned instead of the output.
+    /// does not exit in time, and the value of `stop` is returned in place of the exit status.
     ///
     /// # Errors
     /// As [`run`](Self::run).
-    pub async fn run_until<T>(&self, stop: impl Future<Output = T>, alive: impl Fn()) -> io::Result<Result<Output, T>> {
-        let mut group = self.spawn()?;
-        let [out, err] = self.tails(u64::MAX);
-        let mut talk = Box::pin(maybe_done(self.talk(pipes(&mut group), &out, &err, alive)));
-        let stopped = tokio::select! {
-            biased;
-            why = stop => Some(why),
-            () = &mut talk => None,
-        };
-        let Some(why) = stopped else {
-            talk.as_mut().take_output().transpose()?;
-            return self.ended(group, [&out, &err]).await.map(Ok);
-        };
-        // It may still write while it ends, and blocks if nobody reads.
-        let (ended, _) = tokio::join!(group.end(Duration::ZERO, GRACE), timeout(GRACE, talk));
-        ended.map(|_| Err(why))
-    }
-
-    /// Waits for the exit of a program that has closed its outputs.
-    async fn ended(&self, mut group: Group, [out, err]: [&Tail; 2]) -> io::Result<Output> {
-        // Waited for last: until then the group's id cannot be reused.
-        let status = group.wait().await?;
-        if self.watched {
-            group.kill(); // also ends what it left running
+    pub async fn run_until<T>(&self, stop: impl Future<Output = T>, alive: impl Fn()) -> io::Result<RunEnd<T>> {
+        let Awaited { end, out, err } = self.clone().asked_to_end().awaited((u64::MAX, LINGER), stop, alive).await?;
+        match end {
+            End::Exited(status) => Ok(RunEnd { how: Ok(status), out, err }),
+            End::Stopped(why) => Ok(RunEnd { how: Err(why), out, err }),
+            End::TooMuch => Err(ReadError::TooMuch.into()),
         }
-        Ok(Output::new(status, out, err))
     }
 
     /// Runs it until it has exited or exceeds its bounds, then kills the rest of its group.
@@ -217,27 +231,44 @@ impl Program {
     /// # Errors
     /// As [`run`](Self::run); exceeding the bounds is no error.
     pub async fn run_within(&self, bounds: &Bounds) -> io::Result<Ran> {
-        self.run_alive_within(bounds, || ()).await
+        let Bounds { time, output, linger } = *bounds;
+        let Awaited { end, out, err } = self.awaited((output, linger), sleep(time), || ()).await?;
+        let how = match end {
+            End::Exited(status) => How::Exited(status),
+            End::Stopped(()) => How::TooLong,
+            End::TooMuch => How::TooMuch,
+        };
+        Ok(Ran { how, out, err })
     }
 
-    /// Runs it as [`run_within`](Self::run_within) does, and calls `alive` on each write.
-    ///
-    /// # Errors
-    /// As [`run_within`](Self::run_within).
-    pub async fn run_alive_within(&self, bounds: &Bounds, alive: impl Fn()) -> io::Result<Ran> {
+    /// Runs it until it has exited, wrote too much, or `stop` is ready, and ends what is left of its group. Its outputs
+    /// are read for `linger` after that: a process outside its group may hold them open.
+    async fn awaited<T>(
+        &self,
+        (most, linger): (u64, Duration),
+        stop: impl Future<Output = T>,
+        alive: impl Fn(),
+    ) -> io::Result<Awaited<T>> {
         let mut running = StopOnDrop { group: Some(self.spawn()?), is_graceful: !self.watched };
         let Some(group) = &mut running.group else { return Err(io::Error::other("it was not started")) };
-        let [out, err] = self.tails(bounds.output);
+        let [out, err] = self.tails(most);
         let mut talk = Box::pin(maybe_done(self.talk(pipes(group), &out, &err, alive)));
-        let how = timeout(bounds.time, ended(group, &mut talk)).await.unwrap_or(Ok(How::TooLong));
-        if self.is_graceful && !matches!(how, Ok(How::Exited(_))) {
-            group.end(Duration::ZERO, GRACE).await?;
+        let end = tokio::select! {
+            biased;
+            why = stop => Ok(End::Stopped(why)),
+            end = ended(group, &mut talk) => end,
+        };
+        if matches!(end, Ok(End::Exited(_))) {
+            // A filter between the program and its output may be behind it.
+            let _ = timeout(SETTLE, &mut talk).await;
+        } else if self.is_graceful {
+            end_while_reading(group, &mut talk).await?;
         }
         group.kill();
         // Reads what was written before the kill.
-        let _ = timeout(bounds.linger, async { tokio::join!(&mut talk, group.wait()) }).await;
+        let _ = timeout(linger, async { tokio::join!(&mut talk, group.wait()) }).await;
         drop(talk);
-        Ok(Ran { how: how?, out, err })
+        Ok(Awaited { end: end?, out, err })
     }
 
     fn tails(&self, most: u64) -> [Tail; 2] {
@@ -356,20 +387,31 @@ pub(super) fn pipes(group: &mut Group) -> Pipes {
     (stdin.take(), stdout.take(), stderr.take())
 }
 
+/// Ends a program. Its outputs are read meanwhile: it may still write, and blocks if nobody reads.
+async fn end_while_reading<F>(group: &mut Group, talk: &mut Pin<Box<MaybeDone<F>>>) -> io::Result<()>
+where
+    F: Future<Output = Result<(), ReadError>>,
+{
+    tokio::select! {
+        ended = group.end(Duration::ZERO, GRACE) => ended.map(drop),
+        () = async { talk.await; pending().await } => Ok(()),
+    }
+}
+
 /// Waits for the program's exit or too much output. Checks the output first: the closed pipe would end the program.
-async fn ended<F>(group: &mut Group, talk: &mut Pin<Box<MaybeDone<F>>>) -> io::Result<How>
+async fn ended<T, F>(group: &mut Group, talk: &mut Pin<Box<MaybeDone<F>>>) -> io::Result<End<T>>
 where
     F: Future<Output = Result<(), ReadError>>,
 {
     tokio::select! {
         biased;
         () = &mut *talk => {}
-        status = group.wait() => return status.map(How::Exited),
+        status = group.wait() => return status.map(End::Exited),
     }
     match talk.as_mut().output_mut() {
-        Some(Err(ReadError::TooMuch)) => Ok(How::TooMuch),
+        Some(Err(ReadError::TooMuch)) => Ok(End::TooMuch),
         Some(Err(ReadError::Io(error))) => Err(io::Error::new(error.kind(), error.to_string())),
-        Some(Ok(())) | None => group.wait().await.map(How::Exited),
+        Some(Ok(())) | None => group.wait().await.map(End::Exited),
     }
 }
 

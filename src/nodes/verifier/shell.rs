@@ -1,11 +1,13 @@
-//! A command verifier: configured, or discovered in the files of the attempt; run in its own process group, and asked
-//! to end before it is killed. Knows processes; `findings` knows the meaning of their output.
+//! A command verifier: configured, or discovered in the files of the attempt. `findings` knows the meaning of its
+//! output.
 
 use std::io;
 use std::os::unix::process::ExitStatusExt;
+use std::process::ExitStatus;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
+use tokio::time::sleep;
 
 use super::code::Timed;
 use super::command::{MAKEFILES, Purpose, Top, discovered};
@@ -14,15 +16,14 @@ use super::result::{VerifierResult, failed_report};
 use crate::findings::{Exit, Finding, FindingKind, ReportReader, ShellOutput, VerifierReport};
 use crate::graph::{Ctx, NodeError};
 use crate::nodes::activity::Activity;
+use crate::nodes::check_command::CheckCommand;
 use crate::nodes::folder::failed;
-use crate::process::{Bounds, Environment, How, Program, Ran, Redactor};
+use crate::process::{Environment, Redactor, RunEnd};
 use crate::spec::VerifierEntry;
 use crate::workspace::{TreeId, Workspace};
 
 /// The number of bytes that are kept of the beginning and of the end of each output.
 const KEPT: usize = 5 * 1024 * 1024;
-/// The time for which the outputs may stay open after the command has ended.
-const LINGER: Duration = Duration::from_millis(500);
 /// The maximum size of a file in which a command is looked for, in bytes.
 const LONGEST_FILE: usize = 1024 * 1024;
 
@@ -94,11 +95,9 @@ where
 {
     Activity::Check { command }.emit(ctx).await;
     let environment = environment(job);
-    let redactor = Redactor::new(environment.secrets());
-    let program = Program::new("sh").args(["-c", command]).environment(environment).directory(&job.folder.directory);
-    let program = program.keep(KEPT).keep_head(KEPT).asked_to_end();
-    let bounds = Bounds { time: limit(job), output: u64::MAX, linger: LINGER };
-    let ran = program.run_alive_within(&bounds, || ctx.heartbeat()).await;
+    let program = CheckCommand { line: command, directory: &job.folder.directory, environment, kept: [KEPT; 2] };
+    let redactor = program.redactor();
+    let ran = program.run(sleep(limit(job)), || ctx.heartbeat()).await;
     let (report, code) = read(job, command, ran);
     let report = shown(report, &redactor);
     let output = report.evidence.log.as_deref().filter(|_| code != Some(0));
@@ -106,11 +105,9 @@ where
     Ok(report)
 }
 
-/// Returns the command's environment: no keys but those that the profile passes.
+/// Returns the command's environment.
 fn environment(job: &RunVerifier) -> Environment {
-    let pass: Vec<&str> = job.host.pass.iter().map(String::as_str).collect();
-    Environment::allowed()
-        .keep(&pass)
+    CheckCommand::environment(&job.host.pass)
         .set("SUPERSTEP_TASK_ID", &job.task.id)
         .set("SUPERSTEP_ATTEMPT", job.attempt.to_string())
         .set("SUPERSTEP_BASE", job.base.tree.as_str())
@@ -118,12 +115,12 @@ fn environment(job: &RunVerifier) -> Environment {
 }
 
 /// Parses the output of the command; returns the report and its exit code.
-fn read(job: &RunVerifier, command: &str, ran: io::Result<Ran>) -> (VerifierReport, Option<i32>) {
-    let Ran { how, out, err } = match ran {
+fn read(job: &RunVerifier, command: &str, ran: io::Result<RunEnd<()>>) -> (VerifierReport, Option<i32>) {
+    let RunEnd { how, out, err } = match ran {
         Ok(ran) => ran,
         Err(error) => return (failed_report(format!("`{command}` cannot be run: {error}")), None),
     };
-    let exit = exit(&how, job);
+    let exit = exit(how, job);
     let normalizer = job.normalizer();
     let reader = ReportReader::new(&job.entry.id, command, &normalizer);
     let reader = reader.max_findings(job.entry.config.max_findings as usize);
@@ -132,10 +129,10 @@ fn read(job: &RunVerifier, command: &str, ran: io::Result<Ran>) -> (VerifierRepo
     (report, if let Exit::Code(code) = exit { Some(code) } else { None })
 }
 
-fn exit(how: &How, job: &RunVerifier) -> Exit {
+fn exit(how: Result<ExitStatus, ()>, job: &RunVerifier) -> Exit {
     match how {
-        How::Exited(status) => status.code().map_or_else(|| Exit::Signal(status.signal()), Exit::Code),
-        How::TooMuch | How::TooLong => Exit::TimedOut(limit(job)),
+        Ok(status) => status.code().map_or_else(|| Exit::Signal(status.signal()), Exit::Code),
+        Err(()) => Exit::TimedOut(limit(job)),
     }
 }
 

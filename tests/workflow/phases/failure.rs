@@ -202,6 +202,15 @@ async fn every_failure_of_a_subtask_halts(
     stage.agrees().await;
 }
 
+#[tokio::test]
+async fn a_command_that_leaves_a_process_ends_with_its_shell() {
+    let stage = Stage::new(&Cast::developers(|call| async move { Ok(call.part()) }));
+    let profile = phased(|phased| phased.worktree.setup = vec!["sleep 1000 & true".into()]);
+    let state = done(stage.run(&verified(&three(), "2b", "sleep 1000 & test -e part-2b.txt"), profile).await);
+    assert_eq!(state.outcome, Some(RunOutcome::Completed));
+    stage.agrees().await;
+}
+
 /// A command that ignores SIGTERM, with a child in the background; both hold a pipe open.
 const STUBBORN: &str = "trap '' TERM; exec 3> $ALIVE; (trap '' TERM; sleep 600) & sleep 600";
 
