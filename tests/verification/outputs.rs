@@ -149,7 +149,7 @@ fn go_build_is_read() {
     error BUILD_FAIL tides.go:6  unused declared but not used
     error BUILD_FAIL tides.go:7  undefined: undeclared
     error BUILD_FAIL tides.go:11  cannot use "high" (untyped string constant) as int value in variable declaration
-    error BUILD_FAIL tides.go:12  too many arguments in call to Level
+    error BUILD_FAIL tides.go:12  too many arguments in call to Level: have (string, int), want (int)
     "#);
 }
 
@@ -180,8 +180,8 @@ fn java_trace_is_read() {
 fn javac_is_read() {
     insta::assert_snapshot!(shown("javac"), @r#"
     error BUILD_FAIL src/tides/Tides.java:5  incompatible types: String cannot be converted to int
-    error BUILD_FAIL src/tides/Tides.java:6  cannot find symbol: variable missing
-    error BUILD_FAIL src/tides/Tides.java:6  cannot find symbol: method absent()
+    error BUILD_FAIL src/tides/Tides.java:6  cannot find symbol: variable missing, location: class Tides
+    error BUILD_FAIL src/tides/Tides.java:6  cannot find symbol: method absent(), location: class Tides
     error BUILD_FAIL src/tides/Tides.java:7  incompatible types: String cannot be converted to int
     "#);
 }

@@ -154,6 +154,128 @@ fn other_lines_are_not_diagnostics(#[case] output: &str) {
     assert_eq!(read(output), "");
 }
 
+/// What precedes a place, or an output of several lines, is no part of it.
+#[rstest]
+#[case::time("[12:00:01] ")]
+#[case::time_without_brackets("12:00:01.123 ")]
+#[case::moment("2026-11-25T12:00:01.1234567Z ")]
+#[case::moment_and_level("[2026-11-25 12:00:01,123 INFO build] ")]
+#[case::syslog("Nov 25 12:00:01 ")]
+#[case::seconds("[   12.345678] ")]
+#[case::progress("[ 50%] ")]
+#[case::step("[3/7] ")]
+#[case::azure("##[error]")]
+#[case::azure_with_a_time("2026-11-25T12:00:01.1234567Z ##[error]")]
+#[case::docker("#12 1.234 ")]
+#[case::compose("web-1  | ")]
+#[case::turbo("web:build: ")]
+#[case::pnpm("packages/web build: ")]
+#[case::msbuild("     2>")]
+#[case::colours("\u{1b}[31m\u{1b}[1m")]
+fn what_a_log_prints_before_a_line_is_no_part_of_it(
+    #[case] prefix: &str,
+    #[values(
+        "src/a.c:3:5: error: no tide",
+        "error[E0425]: cannot find value `high`\n --> src/a.rs:3:5\n  |\n3 | high\n  | ^^^^ not found in this scope\n",
+        "/home/ada/tides/a.js\n  3:5  error  'high' is not defined  no-undef\n",
+        "src/a.ts(3,5): error TS2304: Cannot find name 'high'."
+    )]
+    output: &str,
+) {
+    let with_prefix: String = output.lines().map(|line| format!("{prefix}{line}\n")).collect();
+    assert_eq!(read(&with_prefix), read(output));
+    assert!(read(output).contains(" 3 "));
+}
+
+#[rstest]
+#[case::level("ERROR: ", "src/a.c 3 no tide")]
+#[case::level_in("ERROR in ", "src/a.c 3 no tide")]
+#[case::level_in_brackets("[ERROR] ", "src/a.c 3 no tide")]
+#[case::warning("warning: ", "warning src/a.c 3 no tide")]
+#[case::note("note: ", "")]
+#[case::tool("eslint: ", "src/a.c 3 no tide")]
+#[case::tool_in_brackets("[lint] ", "src/a.c 3 no tide")]
+#[case::time_and_tool("12:00:01 [lint] error: ", "src/a.c 3 no tide")]
+#[case::item("✖ ", "src/a.c 3 no tide")]
+#[case::old_npm("npm ERR! ", "src/a.c 3 no tide")]
+fn what_a_tool_prints_before_a_place_is_no_part_of_it(#[case] prefix: &str, #[case] expected: &str) {
+    assert_eq!(read(&format!("{prefix}src/a.c:3:5: no tide")), expected);
+}
+
+#[rstest]
+#[case::ctest(
+    "16/26 Test #16: tides .........***Failed    0.71 sec\n\nThe following tests FAILED:\n\t 16 - tides (Failed)\n\t 17 - moons (SEGFAULT)   slow\nErrors while running CTest\n",
+    "tides: the test failed\nmoons: the test failed: SEGFAULT"
+)]
+#[case::googletest(
+    "[ RUN      ] Tides.High\na_test.cc:3: Failure\nExpected equality of these values:\n  high()\n    Which is: 3\n  2\n[  FAILED  ] Tides.High (0 ms)\n[  FAILED  ] 1 test, listed below:\n[  FAILED  ] Tides.High\n",
+    "a_test.cc 3 Tides.High: Expected equality of these values:; high(); Which is: 3; 2"
+)]
+#[case::surefire(
+    "[ERROR] Tests run: 1, Failures: 1, Errors: 0, Skipped: 0, Time elapsed: 0.03 s <<< FAILURE! -- in tides.TidesTest\n[ERROR] tides.TidesTest.high -- Time elapsed: 0.01 s <<< FAILURE!\norg.opentest4j.AssertionFailedError: expected: <1> but was: <2>\n\tat org.junit.jupiter.api.Assertions.fail(Assertions.java:5)\n\tat tides.TidesTest.high(TidesTest.java:3)\n\n",
+    "TidesTest.java 3 tides.TidesTest.high: org.opentest4j.AssertionFailedError: expected: <1> but was: <2>"
+)]
+#[case::gradle(
+    "TidesTest > high() FAILED\n    java.lang.AssertionError: no tide\n        at tides.TidesTest.high(TidesTest.java:3)\n\n1 test completed, 1 failed\n",
+    "TidesTest.java 3 TidesTest > high(): java.lang.AssertionError: no tide"
+)]
+#[case::dotnet(
+    "  Failed Tides.High [12 ms]\n  Error Message:\n   no tide\n  Stack Trace:\n     at Tides.Tests.High() in /home/ada/tides/Tests.cs:line 3\n",
+    "Tests.cs 3 Tides.High: no tide"
+)]
+#[case::annotation("::error file=src/a.c,line=3,col=5::no tide", "src/a.c 3 no tide")]
+#[case::old_kotlin("e: /home/ada/tides/A.kt: (3, 5): Unresolved reference: x", "A.kt 3 Unresolved reference: x")]
+#[case::kotlin_warning("w: file:///home/ada/tides/A.kt:3:5 unused", "warning A.kt 3 unused")]
+fn failures_of_more_tools_are_read(#[case] output: &str, #[case] expected: &str) {
+    assert_eq!(read(output), expected);
+}
+
+/// The words below a message name the symbol: another symbol is another error, another line is not.
+#[rstest]
+#[case::maven(
+    "[ERROR] /home/ada/tides/A.java:[LINE,9] cannot find symbol\n[ERROR]   symbol:   variable NAME\n[ERROR]   location: class A\n"
+)]
+#[case::javac(
+    "A.java:LINE: error: cannot find symbol\n    int x = y;\n            ^\n  symbol:   variable NAME\n  location: class A\n1 error\n"
+)]
+#[case::javac_elsewhere(
+    "A.java:LINE: error: cannot find symbol\n    int x = y;\n            ^\n  symbol:   variable x\n  location: class NAME\n1 error\n"
+)]
+#[case::scala(
+    "[error] /home/ada/tides/A.scala:LINE:5: type mismatch;\n[error]  found   : NAME\n[error]  required: Int\n"
+)]
+#[case::tsc(
+    "a.ts(LINE,5): error TS2345: Argument of type 'A' is not assignable to parameter of type 'B'.\n  Property 'NAME' is missing in type 'A' but required in type 'B'.\n"
+)]
+#[case::go(
+    "./a.go:LINE:5: cannot use a as B value in assignment: A does not implement B (wrong type for method)\n\t\thave NAME()\n\t\twant high(int)\n"
+)]
+#[case::kotlin(
+    "e: file:///home/ada/tides/A.kt:LINE:5 None of the following candidates is applicable:\nfun NAME(): Int\n\nFAILURE: Build failed\n"
+)]
+#[case::surefire(
+    "[ERROR] tides.TidesTest.NAME  Time elapsed: 0.0LINE s  <<< FAILURE!\njava.lang.AssertionError: no tide\n\tat tides.TidesTest.run(TidesTest.java:LINE)\n"
+)]
+#[case::gradle("TidesTest > NAME() FAILED\n    java.lang.AssertionError at TidesTest.java:LINE\n")]
+#[case::ctest("The following tests FAILED:\n\t LINE - NAME (Failed)\nErrors while running CTest\n")]
+#[case::googletest("[ RUN      ] Tides.NAME\na_test.cc:LINE: Failure\nno tide\n[  FAILED  ] Tides.NAME (0 ms)\n")]
+#[case::dotnet(
+    "  Failed Tides.NAME [LINE ms]\n  Error Message:\n   no tide\n  Stack Trace:\n     at Tides.Run() in /home/ada/tides/Tests.cs:line LINE\n"
+)]
+fn another_symbol_is_another_error(#[case] output: &str) {
+    let fingerprints = |name: &str, line: &str| -> Vec<_> {
+        let text = output.replace("NAME", name).replace("LINE", line);
+        let normalizer = Normalizer::new(["/home/ada/tides"]);
+        let output = ShellOutput { stdout: text.as_bytes(), stderr: b"", exit: Exit::Code(1) };
+        let findings = ReportReader::new("build", "make", &normalizer).read(&output).findings;
+        findings.into_iter().map(|finding| (finding.fingerprint, finding.message.contains(name))).collect()
+    };
+    let first = fingerprints("highTide", "3");
+    assert!(first.len() == 1 && first[0].1, "the message names it: {first:?}");
+    assert_eq!(fingerprints("highTide", "14"), first, "on another line");
+    assert_ne!(fingerprints("lowTide", "3")[0].0, first[0].0);
+}
+
 #[test]
 fn thirty_errors_of_one_kind_stay_thirty_findings_with_one_fingerprint() {
     let output: String = (1..=30).map(|line| format!("a.c:{line}:5: error: ‘x’ undeclared\n")).collect();

@@ -39,7 +39,7 @@ fn message(line: &str) -> Option<(Severity, &str)> {
 }
 
 /// Returns whether the text before a severity is the name of a tool: `cc1plus`, `/usr/bin/ld`, `rust-lld`.
-fn is_tool(tool: &str) -> bool {
+pub(super) fn is_tool(tool: &str) -> bool {
     !tool.is_empty() && tool.len() < 80 && !tool.contains(|c: char| c.is_whitespace() || "\"'`(){}[]<>=,;".contains(c))
 }
 

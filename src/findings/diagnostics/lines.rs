@@ -2,15 +2,16 @@
 
 use super::block::Block;
 use super::diagnostic::Diagnostic;
-use super::{shapes, twice};
+use super::{prefix, shapes, twice};
 use crate::findings::Normalizer;
 
 /// Returns the diagnostics that the lines show, in order, each once. The paths of files stay as they were printed; `normalizer`
 /// tells those of the repository from others.
 pub(in crate::findings) fn read<'a>(lines: &[&'a str], normalizer: &Normalizer) -> Vec<Diagnostic<'a>> {
     let (mut found, mut at) = (vec![], 0);
+    let lines: Vec<&'a str> = lines.iter().map(|line| prefix::strip(line)).collect();
     while at < lines.len() {
-        at += step(&Block::new(lines, at, normalizer), &mut found);
+        at += step(&Block::new(&lines, at, normalizer), &mut found);
     }
     twice::without(found)
 }

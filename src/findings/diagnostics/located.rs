@@ -3,6 +3,7 @@
 
 use std::borrow::Cow;
 
+use super::bare::is_tool;
 use super::block::Block;
 use super::diagnostic::{Diagnostic, Place};
 use super::place::{Located, located, severity};
@@ -16,7 +17,15 @@ const TRAIL: usize = 40;
 const TRAILS: [&str; 5] =
     ["required from", "required by", "recursively required", "in instantiation of", "in ‘constexpr’ expansion"];
 /// Names of the details that javac adds to a message.
-const DETAILS: [&str; 5] = ["symbol:", "required:", "found:", "found   :", "reason:"];
+const DETAILS: [&str; 6] = ["symbol:", "location:", "required:", "found:", "found   :", "reason:"];
+/// Names of the details that go adds.
+const TYPES: [&str; 2] = ["have ", "want "];
+/// Marks that build tools print before each line of a message.
+const MARKS: [&str; 6] = ["[ERROR] ", "[WARNING] ", "[error] ", "[warning] ", "[warn] ", "[WARN] "];
+/// Marks of npm, and of items of a list.
+const ITEMS: [&str; 11] = ["npm ERR! ", "npm error ", "> ", "- ", "* ", "× ", "✗ ", "✘ ", "✖ ", "» ", "→ "];
+/// The maximum length of a name before a place, in bytes.
+const NAME: usize = 60;
 
 /// Shells, which print their own name in place of a script's.
 const SHELLS: [&str; 5] = ["sh", "bash", "dash", "zsh", "ksh"];
@@ -29,9 +38,10 @@ struct Message<'a> {
 }
 
 pub(super) fn read<'a>(block: &Block<'a, '_>, found: &mut Vec<Diagnostic<'a>>) -> usize {
-    let Some((located, rest)) = begin(block.first()) else { return 0 };
+    let Some(Beginning { located, rest, severity }) = begin(block.first()) else { return 0 };
     let message = message(rest);
     let message = if message.text.is_empty() { below(block, message) } else { message };
+    let message = Message { severity: message.severity.or(severity), ..message };
     let is_indented = block.first().starts_with([' ', '\t']);
     if message.text.is_empty() || (message.severity.is_none() && is_indented && !located.has_column) {
         return 0;
@@ -54,8 +64,8 @@ fn own<'a>(block: &Block<'a, '_>, place: Place<'a>) -> Place<'a> {
         return place;
     }
     let led_here = |line: &'a str| {
-        let (located, text) = begin(line)?;
-        let is_origin = text.starts_with("required from here") || text.ends_with("requested here");
+        let Beginning { located, rest, .. } = begin(line)?;
+        let is_origin = rest.starts_with("required from here") || rest.ends_with("requested here");
         (is_origin && block.is_own(located.place.file)).then_some(located.place)
     };
     let is_other = |line: &&str| line.contains(" error: ") || line.contains(" warning: ");
@@ -63,21 +73,78 @@ fn own<'a>(block: &Block<'a, '_>, place: Place<'a>) -> Place<'a> {
     above.or_else(|| block.after(TRAIL).take_while(|line| !is_other(line)).find_map(led_here)).unwrap_or(place)
 }
 
-/// Reads a place and the separator between it and its message.
-fn begin(line: &str) -> Option<(Located<'_>, &str)> {
-    let maven = line.strip_prefix("[ERROR] ").or_else(|| line.strip_prefix("[WARNING] "));
-    if let Some(line) = maven {
-        return maven_place(line);
+/// A place at the beginning of a line, and what follows.
+struct Beginning<'a> {
+    located: Located<'a>,
+    rest: &'a str,
+    /// The severity before the place.
+    severity: Option<Severity>,
+}
+
+/// Reads a place, with what a tool prints before it, and the separator between it and its message.
+fn begin(line: &str) -> Option<Beginning<'_>> {
+    if let Some((located, rest)) = direct(line) {
+        let severity = line.starts_with("w: ").then_some(Severity::Warning);
+        return Some(Beginning { located, rest, severity });
     }
-    let line = line.strip_prefix("[error] ").unwrap_or(line);
-    if let Some(kotlin) = line.strip_prefix("e: ") {
-        let located = located(kotlin.strip_prefix("file://").unwrap_or(kotlin))?;
-        return Some((located, located.rest.trim_start_matches([':', ' '])));
+    let (severity, line) = after_name(line.trim_start())?;
+    let (inner, line) = match after_name(line) {
+        Some((inner, after)) if direct(line).is_none() => (inner, after),
+        _ => (None, line),
+    };
+    let severity = inner.or(severity);
+    let (located, rest) = direct(line)?;
+    let is_message = located.has_column || severity.is_some() || message(rest).severity.is_some();
+    is_message.then_some(Beginning { located, rest, severity })
+}
+
+/// Reads what a tool prints before a place: `[lint] `, `ERROR in `, `warning: `, `eslint: `, `✖ `, with its severity.
+fn after_name(line: &str) -> Option<(Option<Severity>, &str)> {
+    if let Some(rest) = ITEMS.iter().find_map(|item| line.strip_prefix(item)) {
+        return Some((None, rest.trim_start()));
+    }
+    if let Some((name, rest)) = line.strip_prefix(['[', '(']).and_then(|inside| inside.split_once([']', ')'])) {
+        let is_name = name.len() < NAME && name.starts_with(|c: char| c.is_ascii_alphabetic());
+        return is_name.then(|| (severity(&format!("{name}:")).map(|(severity, _)| severity), rest.trim_start()));
+    }
+    if let Some((severity, rest)) = severity(line).filter(|(_, rest)| rest.starts_with([':', ' '])) {
+        let rest = rest.trim_start_matches([':', ' ']);
+        return Some((Some(severity), rest.strip_prefix("in ").unwrap_or(rest)));
+    }
+    let (name, rest) = line.split_once(": ")?;
+    (name.len() < NAME && is_tool(name) && !name.contains('/')).then_some((None, rest.trim_start()))
+}
+
+/// Reads a place at the start of the line, and the separator between it and its message.
+fn direct(line: &str) -> Option<(Located<'_>, &str)> {
+    if let Some(line) = MARKS.iter().find_map(|mark| line.strip_prefix(mark)) {
+        return maven_place(line).or_else(|| direct(line));
+    }
+    if let Some(kotlin) = line.strip_prefix("e: ").or_else(|| line.strip_prefix("w: ")) {
+        return kotlin_place(kotlin.strip_prefix("file://").unwrap_or(kotlin));
     }
     let line = line.strip_prefix("vet: ").unwrap_or(line);
     let located = located(line.strip_prefix("file://").unwrap_or(line))?;
     let rest = located.rest.strip_prefix(':').or_else(|| located.rest.strip_prefix(" - "))?;
     (rest.starts_with(' ') || located.rest.starts_with(" - ")).then(|| (located, rest.trim_start()))
+}
+
+/// Reads `/a/Main.kt:3:5 text`, and `/a/Main.kt: (3, 5): text` of older compilers.
+fn kotlin_place(line: &str) -> Option<(Located<'_>, &str)> {
+    let (located, rest) = match line.split_once(": (") {
+        Some((file, position)) if !file.contains(": ") => {
+            let (position, rest) = position.split_once(')')?;
+            let line = position.split(',').next()?.trim().parse().ok()?;
+            (Located { place: Place { file, line }, has_column: true, rest }, rest)
+        }
+        _ => located(line).map(|located| (located, located.rest))?,
+    };
+    Some((located, rest.trim_start_matches([':', ' '])))
+}
+
+/// Returns the line without the mark that a build tool prints before each line of a message.
+pub(super) fn unmarked(line: &str) -> &str {
+    MARKS.iter().find_map(|mark| line.strip_prefix(mark)).unwrap_or(line)
 }
 
 /// Reads `/a/Main.java:[5,9] text`.
@@ -161,24 +228,47 @@ fn rule_severity(code: &str) -> Option<(Severity, Option<&str>)> {
 fn diagnostic<'a>(block: &Block<'a, '_>, place: Place<'a>, message: &Message<'a>) -> Diagnostic<'a> {
     // Only compilers with templates print severities and the path to a place.
     let place = if message.severity.is_some() { own(block, place) } else { place };
-    let shown = block.while_after(SHOWN, |line| line.starts_with([' ', '\t']) || line.starts_with('|'));
-    let details: Vec<&str> = block.after(shown).filter_map(detail).collect();
+    let shown = block.while_after(SHOWN, |line| unmarked(line).starts_with([' ', '\t', '|']));
+    let details = details(block, shown, message);
     let text = match details.is_empty() {
         true => Cow::Borrowed(message.text),
+        false if message.text.ends_with(['.', ':', ';']) => {
+            Cow::Owned(format!("{} {}", message.text, details.join(" ")))
+        }
         false => Cow::Owned(format!("{}: {}", message.text, details.join(", "))),
     };
     let diagnostic = Diagnostic::error(text).of(message.severity.unwrap_or(Severity::Error)).code(message.code);
     Diagnostic { shown: block.span(1 + shown), ..diagnostic.at(Some(place)) }
 }
 
+/// Returns the lines below a message that belong to its text: those with a known name, all lines that tsc indents, and
+/// what follows a colon at the end of a message of kotlinc.
+fn details<'a>(block: &Block<'a, '_>, shown: usize, message: &Message<'a>) -> Vec<&'a str> {
+    if message.code.is_some_and(|code| code.starts_with("TS")) {
+        return block.after(shown).take_while(|line| !line.trim().is_empty()).map(str::trim).collect();
+    }
+    if message.text.ends_with(':') && block.first().starts_with(['e', 'w']) {
+        return block.after(SHOWN).take_while(|line| is_continuation(line)).map(str::trim).collect();
+    }
+    block.after(shown).filter_map(detail).collect()
+}
+
+fn is_continuation(line: &str) -> bool {
+    !line.trim().is_empty() && !["e: ", "w: ", "> ", "FAILURE", "[", "*"].iter().any(|start| line.starts_with(start))
+}
+
 fn detail(line: &str) -> Option<&str> {
-    let line = line.trim();
-    let name = DETAILS.iter().find(|name| line.starts_with(**name))?;
+    let line = unmarked(line).trim();
+    let name = DETAILS.iter().chain(&TYPES).find(|name| line.starts_with(**name))?;
     Some(if *name == "symbol:" { line[name.len()..].trim() } else { line })
 }
 
 /// Reads `deploy.sh: line 3: text`, and the compact format of eslint.
 pub(super) fn read_shell<'a>(block: &Block<'a, '_>, found: &mut Vec<Diagnostic<'a>>) -> usize {
+    if let Some(diagnostic) = annotation(block.first()) {
+        found.push(diagnostic);
+        return 1;
+    }
     let Some((place, rest)) = line_in_words(block.first()) else { return 0 };
     let (severity, text) = compact(rest);
     let (text, code) = in_round_brackets(text);
@@ -194,6 +284,16 @@ fn line_in_words(line: &str) -> Option<(Place<'_>, &str)> {
     let name = file.rsplit('/').next().unwrap_or(file);
     let is_file = !file.contains([' ', ':']) && !SHELLS.contains(&name);
     is_file.then_some((Place { file, line: number }, rest))
+}
+
+/// Reads `::error file=src/a.c,line=3,col=5::text`, by which a step of GitHub reports a message.
+fn annotation(line: &str) -> Option<Diagnostic<'_>> {
+    let (severity, rest) = severity(line.trim_start().strip_prefix("::")?)?;
+    let (properties, text) = rest.strip_prefix(' ')?.split_once("::")?;
+    let property = |name: &str| properties.split(',').find_map(|one| one.trim().strip_prefix(name)?.strip_prefix('='));
+    let line = property("line").and_then(|line| line.parse().ok()).unwrap_or(0);
+    let place = property("file").map(|file| Place { file, line });
+    (severity != Severity::Info).then(|| Diagnostic::error(text.trim()).of(severity).at(place))
 }
 
 /// Reads `col 5, Error - text`; a message without it is an error.

@@ -11,12 +11,14 @@ mod lines;
 mod linker;
 mod located;
 mod place;
+mod prefix;
 mod pytest;
 mod python;
 mod rust_json;
 mod rust_tests;
 mod rustc;
 mod shapes;
+mod test_runners;
 mod throwable;
 mod twice;
 

@@ -8,3 +8,4 @@ mod scan;
 mod word;
 
 pub use folders::Normalizer;
+pub(super) use number::moment;

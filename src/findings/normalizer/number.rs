@@ -29,6 +29,19 @@ pub(super) fn read(text: &str) -> Number<'_> {
     moment.map_or_else(|| plain(text), Number::Volatile)
 }
 
+/// Returns the length in bytes of the date or time of day at the start of a text: `2026-11-25T12:00:01Z`, `12:00:01`,
+/// `Nov 25 12:00:01`.
+pub(in crate::findings) fn moment(text: &str) -> Option<usize> {
+    date(text).or_else(|| clock(text)).or_else(|| day_and_clock(text))
+}
+
+fn day_and_clock(text: &str) -> Option<usize> {
+    let month = text.get(..3).filter(|month| word::is_date(month, &text[3..]))?.len();
+    let rest = text[month..].trim_start_matches(' ');
+    let rest = rest[digits(rest)..].strip_prefix(' ')?;
+    Some(text.len() - rest.len() + clock(rest)?)
+}
+
 fn plain(text: &str) -> Number<'_> {
     let number = numeral(text);
     let rest = &text[number..];
