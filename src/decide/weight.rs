@@ -89,12 +89,12 @@ fn is_missing(entry: &VerifierEntry, outputs: &[VerifierOutput]) -> bool {
     entry.gate.required != Required::No && outputs.iter().all(|output| output.verifier != entry.id)
 }
 
-/// Returns `true` if a stage may run after these outputs: nothing failed in earlier stages, and no blocker failed in
-/// the stage itself.
+/// Returns `true` if a stage may run after these outputs: nothing failed in earlier stages. What failed in the stage
+/// itself stops none of its other verifiers.
 #[must_use]
 pub fn may_run<'o>(stage: Stage, outputs: impl IntoIterator<Item = &'o VerifierOutput>, verifiers: &Verifiers) -> bool {
     let stops = |output: &VerifierOutput| match verifiers.get(&output.verifier) {
-        Some(entry) => entry.place.stage < stage || entry.gate.criticality == Criticality::Blocker,
+        Some(entry) => entry.place.stage < stage,
         None => true,
     };
     !failed(outputs, verifiers).any(stops)

@@ -91,9 +91,9 @@ pub struct Gate {
 #[serde(rename_all = "lowercase")]
 #[strum(serialize_all = "lowercase")]
 pub enum Criticality {
-    /// If it fails, no further verifier runs, not even in its own stage.
+    /// If it fails, later stages do not run; the other verifiers of its own stage do.
     Blocker,
-    /// If it fails, later stages do not run.
+    /// The same: the word says how grave a failure is to a reader.
     Standard,
     /// Its errors count as warnings, unless it is required.
     Advisory,

@@ -96,6 +96,41 @@ async fn a_copy_is_dated_by_the_clock_of_the_thread() {
     assert_eq!(about.created_at, 5000);
 }
 
+/// A body that reads the name of its thread agrees in a thread of another name, and is compared where it ran itself.
+#[tokio::test]
+async fn verify_of_a_copy_does_not_blame_the_name_of_its_thread() {
+    fn named(extra: &'static str) -> Graph {
+        let body = move |_: Arc<Pad>, ctx: Ctx| async move {
+            Ok::<_, NodeError>(Pad::update().notes([format!("{}{extra}", ctx.thread().unwrap())]))
+        };
+        let builder = Builder::new().add_node(id("a"), body.replayable()).add_node(id("b"), body.replayable());
+        chain(builder, &["a", "b"])
+    }
+    let store = Store::memory();
+    let thread =
+        |extra: &'static str, name: &str| named(extra).with_shared_checkpointer(store.store.clone()).thread(name);
+    let before = std::time::UNIX_EPOCH + Duration::from_secs(5);
+    thread("", "first").clock(move || before).invoke(start()).await.unwrap();
+    let made = thread("", "first").history().await.unwrap().all().await.unwrap();
+    let at = made.iter().find(|made| made.next == ["b"]).unwrap().id;
+    thread("", "first").copy_to("copy", at).await.unwrap();
+    let copy = || thread("", "copy");
+    let end = copy().proceed().await.unwrap().finished().unwrap();
+    assert_eq!(end.notes, ["first", "copy"]);
+    let verified = copy().verify().await.unwrap();
+    assert_eq!((verified.divergence, verified.not_verified.len()), (None, 1), "only the part that ran elsewhere");
+    let changed = thread("!", "copy").verify().await.unwrap();
+    assert_eq!(changed.divergence.unwrap().node, "b");
+    assert_eq!(thread("!", "first").verify().await.unwrap().divergence.unwrap().node, "a");
+
+    let mut file = vec![];
+    export_thread(&*store.store, &"copy".into(), &ExportOptions::new(), &mut file).await.unwrap();
+    import_thread(&*store.store, &*file, &ImportOptions::new().named("other")).await.unwrap();
+    trust(&*store.store, &"other".into()).await.unwrap();
+    let verified = thread("", "other").verify().await.unwrap();
+    assert_eq!((verified.divergence, verified.not_verified.len()), (None, 2));
+}
+
 #[rstest]
 #[tokio::test]
 async fn an_updated_copy_has_no_results_of_its_checkpoint(#[values(Store::memory(), Store::disk())] store: Store) {

@@ -234,9 +234,42 @@ async fn a_long_diff_is_counted_and_written_to_a_file() {
     assert_eq!((cut.text, cut.bytes), (None, whole.bytes));
     let file = repo.beside("task.diff");
     workspace.write_diff(&before, &now, &file).await.unwrap();
-    assert_eq!(fs::read_to_string(&file).unwrap(), whole.text.unwrap());
+    let without_ids =
+        |text: &str| text.lines().filter(|line| !line.starts_with("index ")).collect::<Vec<_>>().join("\n");
+    assert_eq!(without_ids(&fs::read_to_string(&file).unwrap()), without_ids(&whole.text.unwrap()));
     let error = workspace.write_diff(&before, &now, &repo.beside("no/folder")).await.unwrap_err();
     assert!(matches!(error, WorkspaceError::Io { .. }), "{error}");
+}
+
+#[tokio::test]
+async fn a_written_diff_is_one_that_git_applies() {
+    let repo = Repo::new();
+    let workspace = repo.open().await;
+    let noise = |seed: u32| (0..3000_u32).map(|nth| (nth.wrapping_mul(nth ^ seed) >> 3) as u8).collect::<Vec<_>>();
+    repo.write("changed.png", noise(1))
+        .write("gone.png", noise(2))
+        .write("old.png", noise(3))
+        .write("both.png", noise(4));
+    repo.write("text", "a\nb\nc\n")
+        .write("was-a-file", "x\n")
+        .write("run.sh", "#!/bin/sh\n")
+        .write("to-text", [0, 1, 2]);
+    symlink("text", repo.root().join("was-a-link")).unwrap();
+    let before = snap(&workspace).await;
+    repo.write("changed.png", noise(5)).remove("gone.png").remove("old.png").write("moved.png", noise(3));
+    repo.write("new.png", noise(6)).write("empty", "").write("text", "a\nB\nc").write("to-text", "text\n");
+    repo.remove("both.png").write("ä b\t.png", [noise(4), vec![0, 1, 2]].concat());
+    executable(&repo.root().join("run.sh"));
+    repo.remove("was-a-file").remove("was-a-link").write("was-a-link", "x\n");
+    symlink("text", repo.root().join("was-a-file")).unwrap();
+    let now = snap(&workspace).await;
+    for (from, to) in [(&before, &now), (&now, &before)] {
+        let file = repo.beside("task.diff");
+        workspace.write_diff(from, to, &file).await.unwrap();
+        repo.git(&["read-tree", from.as_str()]);
+        repo.git(&["apply", "--cached", file.to_str().unwrap()]);
+        assert_eq!(repo.git(&["write-tree"]), to.as_str());
+    }
 }
 
 #[tokio::test]

@@ -131,7 +131,8 @@ impl Workspace {
         .await
     }
 
-    /// Writes the full text of [`diff`](Self::diff) to a file.
+    /// Writes the full differences of two trees to a file, in the form that `git apply` takes: as [`diff`](Self::diff),
+    /// with the content of binary files and the whole ids of all.
     ///
     /// # Errors
     /// [`NoSuchObject`](WorkspaceError::NoSuchObject) if a tree does not exist, [`Io`](WorkspaceError::Io) if the file
@@ -139,7 +140,7 @@ impl Workspace {
     pub async fn write_diff(&self, from: &TreeId, to: &TreeId, file: &Path) -> Result<(), WorkspaceError> {
         let (from, to, file) = (from.clone(), to.clone(), file.to_owned());
         self.objects("compare two trees", move |repository, _| {
-            let diff = compared(repository, &from, &to)?;
+            let diff = compared_for(repository, &from, &to, Purpose::Apply)?;
             let failed = |source| WorkspaceError::Io { doing: "write", path: file.clone(), source };
             let mut text = BufWriter::new(anew(&file).map_err(failed)?);
             let mut written = Ok(());
@@ -164,10 +165,32 @@ fn anew(file: &Path) -> io::Result<File> {
     File::options().write(true).create_new(true).open(file)
 }
 
+/// The purpose of a text.
+#[derive(Clone, Copy, PartialEq)]
+enum Purpose {
+    Read,
+    /// `git apply` takes it.
+    Apply,
+}
+
 fn compared<'a>(repository: &'a Repository, from: &TreeId, to: &TreeId) -> Result<git2::Diff<'a>, Fault> {
+    compared_for(repository, from, to, Purpose::Read)
+}
+
+fn compared_for<'a>(
+    repository: &'a Repository,
+    from: &TreeId,
+    to: &TreeId,
+    purpose: Purpose,
+) -> Result<git2::Diff<'a>, Fault> {
     let (from, to) = (tree(repository, from)?, tree(repository, to)?);
     let mut options = DiffOptions::new();
-    options.include_typechange(true).indent_heuristic(true).id_abbrev(12);
+    options.indent_heuristic(true);
+    match purpose {
+        // A file that becomes a link is removed and made again: git's own patches say so, too.
+        Purpose::Apply => options.show_binary(true).id_abbrev(40),
+        Purpose::Read => options.include_typechange(true).id_abbrev(12),
+    };
     let mut diff = repository.diff_tree_to_tree(Some(&from), Some(&to), Some(&mut options))?;
     diff.find_similar(Some(DiffFindOptions::new().renames(true).rename_limit(500)))?;
     Ok(diff)
@@ -228,7 +251,11 @@ fn print(diff: &git2::Diff<'_>, to: &mut Bounded) -> Result<(), git2::Error> {
 }
 
 fn each_piece(diff: &git2::Diff<'_>, mut take: impl FnMut(&[u8]) -> bool) -> Result<(), git2::Error> {
-    diff.print(DiffFormat::Patch, |_, _, line| {
+    diff.print(DiffFormat::Patch, |delta, _, line| {
+        // A binary file that has only another name or mode: git refuses a patch of its content.
+        if line.origin_value() == DiffLineType::Binary && delta.old_file().id() == delta.new_file().id() {
+            return true;
+        }
         let is_content =
             matches!(line.origin_value(), DiffLineType::Context | DiffLineType::Addition | DiffLineType::Deletion);
         let mark = [line.origin() as u8];

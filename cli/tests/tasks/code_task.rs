@@ -358,6 +358,8 @@ fn a_rewound_task_continues_in_a_separate_work_tree() {
     let continued = place.call(&["proceed", "t-1"]);
     assert_eq!(continued.code(), 0, "{}", continued.text());
     assert_eq!(decisions(&place, "t-1"), [(1, "RETRY".into()), (2, "DONE".into())]);
+    let verified = place.call(&["replay", "t-1", "--mode", "verify"]);
+    assert_eq!((verified.code(), verified.text().contains("no difference")), (0, true), "{}", verified.text());
     assert_eq!(place.git(&["show", "superstep/t-1:a.txt"]), "high\n");
     assert_eq!(place.subjects("superstep/t-1").len(), 2);
     let after: Vec<String> = branches(&place).into_iter().filter(|line| !line.starts_with("superstep/t-1 ")).collect();

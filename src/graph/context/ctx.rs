@@ -63,8 +63,11 @@ impl<C> Ctx<C> {
         &self.0.facts.name
     }
 
-    /// Returns the thread; none for a run without one.
+    /// Returns the thread; none for a run without one. A replay of a copied or imported thread gives the name of the copy.
     pub fn thread(&self) -> Option<&ThreadId> {
+        if let Some(comparison) = &self.0.shared.replay {
+            comparison.reads_thread();
+        }
         self.0.shared.thread.as_ref()
     }
 

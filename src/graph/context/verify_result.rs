@@ -6,7 +6,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use serde::Serialize;
 use serde_json::Value;
 
-use crate::checkpoint::CheckpointId;
+use crate::checkpoint::{AboutRecord, CheckpointId};
 use crate::graph::records::Reader;
 
 /// The result of comparing a thread with its present graph.
@@ -173,6 +173,8 @@ pub(crate) struct Comparison {
     pub reader: Reader,
     /// Set if the run continues after a difference, as far as it can.
     pub goes_on: bool,
+    /// Time from which on the thread has its name, in milliseconds since 1970: earlier checkpoints were copied or imported.
+    pub named_at: u64,
     found: Mutex<Found>,
 }
 
@@ -185,6 +187,8 @@ struct Found {
     lost: bool,
     /// A reason why a difference may be due to something that is not recorded.
     doubt: Option<&'static str>,
+    /// Set for a superstep that ran in a thread of another name.
+    ran_elsewhere: bool,
 }
 
 /// The findings at one moment, to go back to.
@@ -220,8 +224,22 @@ impl Spot<'_> {
 }
 
 impl Comparison {
-    pub(crate) fn new(reader: Reader, goes_on: bool) -> Self {
-        Self { reader, goes_on, found: Mutex::default() }
+    pub(crate) fn new(reader: Reader, goes_on: bool, about: Option<&AboutRecord>) -> Self {
+        let imported_at = about.and_then(|about| about.foreign.as_ref()).map_or(0, |foreign| foreign.imported_at);
+        let named_at = about.map_or(0, |about| about.created_at).max(imported_at);
+        Self { reader, goes_on, named_at, found: Mutex::default() }
+    }
+
+    /// Starts a superstep whose results were stored at a time, in milliseconds since 1970.
+    pub(crate) fn begins(&self, stored_at: Option<u64>) {
+        self.lock().ran_elsewhere = stored_at.is_some_and(|at| at < self.named_at);
+    }
+
+    /// Notes that the body read the name of the thread, which may be another than in the record.
+    pub(crate) fn reads_thread(&self) {
+        if self.lock().ran_elsewhere {
+            self.doubts("it read the name of its thread, which was another one when it ran");
+        }
     }
 
     pub(crate) fn count(&self) {

@@ -128,6 +128,7 @@ impl Run {
             true => unsaved.states(&self.table.schema, &saved, reads.as_ref()),
             false => vec![saved.clone()],
         };
+        comparison.doubted(); // of a body before
         let (before, mut first) = (comparison.mark(), None);
         for state in states {
             comparison.go_back_to(&before);

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use super::unsaved::Unsaved;
 use super::walk::Walk;
+use crate::checkpoint::about_thread;
 use crate::graph::context::{Comparison, GraphScope, Spot, Verified, WhatIf};
 use crate::graph::error::RunError;
 use crate::graph::node::NodeId;
@@ -93,7 +94,8 @@ impl ThreadCore {
         let table = Arc::clone(&self.graph.table);
         let line_begins = line.first().cloned();
         let walk = Walk::new(Arc::clone(&table), reader.clone(), line, true);
-        let comparison = Arc::new(Comparison::new(reader, goes_on));
+        let about = about_thread(&*reader.store, &reader.thread).await?;
+        let comparison = Arc::new(Comparison::new(reader, goes_on, about.as_ref()));
         if self.at.is_none()
             && let Some((id, first)) = line_begins.filter(|(_, first)| first.parent.is_some())
         {

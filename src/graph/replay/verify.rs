@@ -115,6 +115,7 @@ impl Run {
         unsaved: &mut Unsaved,
     ) -> Result<(), RunError> {
         let saved = self.pos.state.clone();
+        comparison.begins(step.after.as_ref().map(|after| after.meta.created_at));
         self.limit();
         (self.step.planned, self.step.open_questions, self.step.has_failed) = (true, None, false);
         self.load_journals(step, &comparison.reader).await?;
