@@ -1,6 +1,7 @@
 //! Hooks of the command `runner`: a shell command or a URL that gets questions and stops as JSON.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use serde_json::Value;
 
@@ -8,20 +9,20 @@ use super::failure::Failure;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Hook {
-    Command(Arc<str>),
+    Command(Arc<str>, Duration),
     Address(Arc<str>),
 }
 
 impl Hook {
-    /// Parses a hook.
-    pub(crate) fn new(text: &str) -> Result<Self, Failure> {
+    /// Parses a hook; `limit` is the time limit of a command.
+    pub(crate) fn new(text: &str, limit: Duration) -> Result<Self, Failure> {
         if !cfg!(all(feature = "agents", unix)) {
             return Err(
                 Failure::usage("this program is built without hooks").help("build it with the feature `agents`")
             );
         }
         let is_address = text.starts_with("http://") || text.starts_with("https://");
-        Ok(if is_address { Self::Address(text.into()) } else { Self::Command(text.into()) })
+        Ok(if is_address { Self::Address(text.into()) } else { Self::Command(text.into(), limit) })
     }
 
     /// Calls the hook: a command gets the JSON on standard input and its parts as variables; a URL gets it by POST.
@@ -33,7 +34,7 @@ impl Hook {
             Self::Address(url) => {
                 crate::drivers::api::post(url, json.to_string()).await.map_err(|why| failed("http..", why))
             }
-            Self::Command(line) => command(line, json).await.map_err(|why| failed(line, why)),
+            Self::Command(line, limit) => command(line, json, *limit).await.map_err(|why| failed(line, why)),
         }
     }
 
@@ -44,23 +45,20 @@ impl Hook {
 }
 
 #[cfg(all(feature = "agents", unix))]
-async fn command(line: &str, json: &Value) -> Result<(), String> {
-    use std::time::Duration;
-
+async fn command(line: &str, json: &Value, time: Duration) -> Result<(), String> {
     use crate::process::{Bounds, How, Program};
 
-    const BOUNDS: Bounds =
-        Bounds { time: Duration::from_secs(300), output: 1 << 20, linger: Duration::from_millis(100) };
+    let bounds = Bounds { time, output: 1 << 20, linger: Duration::from_millis(100) };
     let mut program = Program::new("sh").args(["-c", line]).stdin(json.to_string());
     for (name, value) in variables(json) {
         program = program.env(name, value);
     }
-    let ran = program.run_within(&BOUNDS).await.map_err(|error| error.to_string())?;
+    let ran = program.run_within(&bounds).await.map_err(|error| error.to_string())?;
     match ran.how {
         How::Exited(status) if status.success() => Ok(()),
         How::Exited(status) => Err(status.to_string()),
         How::TooMuch => Err("it wrote more than a mebibyte".into()),
-        How::TooLong => Err("it took longer than 5 minutes".into()),
+        How::TooLong => Err(format!("it took longer than {} s, its `--hook-timeout`", time.as_secs())),
     }
 }
 

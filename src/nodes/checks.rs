@@ -70,11 +70,21 @@ enum Stop {
 }
 
 impl Stop {
-    /// Returns the end of a command that was stopped.
-    fn ended(self, command: &str) -> Check {
+    /// Returns the end of a command that was stopped, which waited for `children`.
+    fn ended(self, command: &str, children: &[String]) -> Check {
         let (output, stopped) = match self {
             Self::Group(why) => (why, true),
-            Self::TooLong(limit) => (format!("it took longer than {} s and was killed", limit.as_secs()), false),
+            Self::TooLong(limit) => {
+                let limit = limit.as_secs();
+                let running = match children {
+                    [] => String::new(),
+                    all => format!("; it waited for `{}`", all.join("`, `")),
+                };
+                (
+                    format!("it took longer than {limit} s (`verify_timeout` in the profile) and was killed{running}"),
+                    false,
+                )
+            }
         };
         Check { command: command.to_owned(), code: None, output, stopped }
     }
@@ -128,7 +138,7 @@ impl Checks<'_> {
         };
         Activity::Check { command }.emit(ctx).await;
         let check = match group.as_ref().and_then(Group::stopped) {
-            Some(why) => Stop::Group(why).ended(command),
+            Some(why) => Stop::Group(why).ended(command, &[]),
             None => self.ended(command, group.as_ref(), ctx).await?,
         };
         let output = (!check.passed()).then_some(check.output.as_str());
@@ -159,11 +169,14 @@ impl Checks<'_> {
         let program = CheckCommand { line: command, directory: &self.folder.directory, environment, kept: [0, KEPT] };
         let redactor = program.redactor();
         match program.run(self.stop(group), || ctx.heartbeat()).await {
-            Ok(RunEnd { how: Ok(status), out, err }) => {
+            Ok(RunEnd { how: Ok(status), out, err, .. }) => {
                 let said = redactor.redact(&[out.text(), err.text()].concat());
                 Ok(Check { command: command.to_owned(), code: status.code(), output: said, stopped: false })
             }
-            Ok(RunEnd { how: Err(stop), .. }) => Ok(stop.ended(command)),
+            Ok(RunEnd { how: Err(stop), children, .. }) => {
+                let children: Vec<String> = children.iter().map(|child| redactor.redact(child)).collect();
+                Ok(stop.ended(command, &children))
+            }
             Err(error) => Err(NodeError::permanent(format!("cannot run `{command}`: {error}"))),
         }
     }

@@ -198,6 +198,22 @@ async fn a_hook_gets_no_keys_and_has_no_terminal_and_its_time_is_limited() {
     let error = workspace.commit(&request).await.unwrap_err();
     assert!(matches!(error, WorkspaceError::TimedOut { .. }), "{error}");
     assert_eq!(repo.count(), 2);
+    let help = error.help().unwrap();
+    assert!(help.contains("git config superstep.commitTimeout"), "{help}");
+    if cfg!(target_os = "linux") {
+        assert!(error.to_string().contains("; it waited for `/bin/sh .git/hooks/pre-commit`"), "{error}");
+    }
+}
+
+#[tokio::test]
+async fn time_limits_of_git_are_settings_of_its_configuration() {
+    let repo = Repo::new();
+    repo.git(&["config", "superstep.commitTimeout", "1s"]);
+    repo.git(&["config", "superstep.timeout", "3m"]);
+    repo.hook("pre-commit", "sleep 60").write("a.txt", "changed\n");
+    let workspace = repo.open().await;
+    let error = workspace.commit(&request_now(&workspace).await).await.unwrap_err();
+    assert!(error.to_string().contains("did not end within 1 s"), "{error}");
 }
 
 #[rstest]

@@ -131,6 +131,8 @@ async fn a_hanging_git_is_killed_with_its_children() {
     let workspace = Workspace::open_with(repo.root(), options).await.unwrap();
     let error = workspace.dirt().await.unwrap_err();
     assert!(matches!(error, WorkspaceError::TimedOut { .. }), "{error}");
+    let help = error.help().unwrap();
+    assert!(!help.contains("hook") && help.contains("git config superstep.timeout"), "{help}");
     let left = Command::new("pgrep").args(["-f", "sleep 77"]).output();
     assert!(left.map_or(true, |left| left.stdout.is_empty()));
 }

@@ -3,6 +3,7 @@
 //! none of them.
 
 mod cgroup;
+mod children;
 mod environment;
 mod group;
 mod keys;

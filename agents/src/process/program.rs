@@ -101,10 +101,12 @@ pub struct Ran {
 pub struct RunEnd<T> {
     /// Its exit status, or the reason why it was stopped.
     pub how: Result<ExitStatus, T>,
-    /// What was kept of its standard output.
+    /// The end of its standard output.
     pub out: Tail,
-    /// What was kept of its standard error.
+    /// The end of its standard error.
     pub err: Tail,
+    /// The command lines of the programs that it had started and that still ran when it was stopped, if known.
+    pub children: Vec<String>,
 }
 
 /// The end of a program that is waited for.
@@ -118,6 +120,7 @@ struct Awaited<T> {
     end: End<T>,
     out: Tail,
     err: Tail,
+    children: Vec<String>,
 }
 
 impl Program {
@@ -205,7 +208,7 @@ impl Program {
     /// # Errors
     /// If it cannot be started, or its outputs cannot be read. An exit code other than 0 is not an error.
     pub async fn run(&self, alive: impl Fn()) -> io::Result<Output> {
-        let RunEnd { how, out, err } = self.run_until(pending::<Infallible>(), alive).await?;
+        let RunEnd { how, out, err, .. } = self.run_until(pending::<Infallible>(), alive).await?;
         match how {
             Ok(status) => Ok(Output::new(status, &out, &err)),
             Err(never) => match never {},
@@ -218,12 +221,14 @@ impl Program {
     /// # Errors
     /// As [`run`](Self::run).
     pub async fn run_until<T>(&self, stop: impl Future<Output = T>, alive: impl Fn()) -> io::Result<RunEnd<T>> {
-        let Awaited { end, out, err } = self.clone().asked_to_end().awaited((u64::MAX, LINGER), stop, alive).await?;
-        match end {
-            End::Exited(status) => Ok(RunEnd { how: Ok(status), out, err }),
-            End::Stopped(why) => Ok(RunEnd { how: Err(why), out, err }),
-            End::TooMuch => Err(ReadError::TooMuch.into()),
-        }
+        let awaited = self.clone().asked_to_end().awaited((u64::MAX, LINGER), stop, alive).await?;
+        let Awaited { end, out, err, children } = awaited;
+        let how = match end {
+            End::Exited(status) => Ok(status),
+            End::Stopped(why) => Err(why),
+            End::TooMuch => return Err(ReadError::TooMuch.into()),
+        };
+        Ok(RunEnd { how, out, err, children })
     }
 
     /// Runs it until it has exited or exceeds its bounds, then kills the rest of its group.
@@ -231,14 +236,20 @@ impl Program {
     /// # Errors
     /// As [`run`](Self::run); exceeding the bounds is no error.
     pub async fn run_within(&self, bounds: &Bounds) -> io::Result<Ran> {
+        Ok(self.run_watched_within(bounds).await?.0)
+    }
+
+    /// Runs it as [`run_within`](Self::run_within) does, and returns the command lines of the programs that still ran
+    /// when it was stopped, if known.
+    pub(crate) async fn run_watched_within(&self, bounds: &Bounds) -> io::Result<(Ran, Vec<String>)> {
         let Bounds { time, output, linger } = *bounds;
-        let Awaited { end, out, err } = self.awaited((output, linger), sleep(time), || ()).await?;
+        let Awaited { end, out, err, children } = self.awaited((output, linger), sleep(time), || ()).await?;
         let how = match end {
             End::Exited(status) => How::Exited(status),
             End::Stopped(()) => How::TooLong,
             End::TooMuch => How::TooMuch,
         };
-        Ok(Ran { how, out, err })
+        Ok((Ran { how, out, err }, children))
     }
 
     /// Runs it until it has exited, wrote too much, or `stop` is ready, and ends what is left of its group. Its outputs
@@ -258,6 +269,10 @@ impl Program {
             why = stop => Ok(End::Stopped(why)),
             end = ended(group, &mut talk) => end,
         };
+        let mut children = vec![];
+        if matches!(end, Ok(End::Stopped(_))) {
+            children = group.children();
+        }
         if matches!(end, Ok(End::Exited(_))) {
             // A filter between the program and its output may be behind it.
             let _ = timeout(SETTLE, &mut talk).await;
@@ -268,7 +283,7 @@ impl Program {
         // Reads what was written before the kill.
         let _ = timeout(linger, async { tokio::join!(&mut talk, group.wait()) }).await;
         drop(talk);
-        Ok(Awaited { end: end?, out, err })
+        Ok(Awaited { end: end?, out, err, children })
     }
 
     fn tails(&self, most: u64) -> [Tail; 2] {

@@ -8,6 +8,7 @@ use super::git_cause::GitCause;
 use super::holder::Holder;
 use super::id::CommitId;
 use super::ongoing::Ongoing;
+use super::options::COMMIT_TIMEOUT;
 
 /// A problem with the repository or the git program.
 #[derive(Debug, thiserror::Error)]
@@ -243,13 +244,17 @@ pub enum WorkspaceError {
         /// End of its output.
         output: String,
     },
-    /// The git program, or a hook, did not end in time and was killed.
-    #[error("`git {command}` did not end within {} s and was stopped", limit.as_secs())]
+    /// The git program did not end in time and was stopped, with what it waited for.
+    #[error("`git {command}` did not end within {} s and was stopped{}", limit.as_secs(), running(waited_for.as_deref()))]
     TimedOut {
         /// Its arguments.
         command: String,
         /// Time limit.
         limit: Duration,
+        /// The programs that it had started and waited for, such as a hook; `None` if there was none, or it is not known.
+        waited_for: Option<String>,
+        /// Key of git's configuration that sets the limit.
+        setting: &'static str,
     },
     /// No salvaged work has this name.
     #[error("there is no salvaged work `{reference}`")]
@@ -340,7 +345,18 @@ impl WorkspaceError {
                 "`git config --global user.name \"Your Name\"`, and the same for `user.email`"
             }
             Self::SigningFailed { .. } => "unlock the key, or turn `commit.gpgSign` off, then retry",
-            Self::TimedOut { .. } => "a hook that waits for input, or a slow one? raise the time limit, or mend it",
+            Self::TimedOut { waited_for: Some(_), setting: COMMIT_TIMEOUT, .. } => {
+                "mend that program, which may wait for input, or raise the limit: `git config superstep.commitTimeout 30m`"
+            }
+            Self::TimedOut { setting: COMMIT_TIMEOUT, .. } => {
+                "if the repository is large or slow, raise the limit: `git config superstep.commitTimeout 30m`"
+            }
+            Self::TimedOut { waited_for: Some(_), .. } => {
+                "mend that program, which may wait for input, or raise the limit: `git config superstep.timeout 10m`"
+            }
+            Self::TimedOut { .. } => {
+                "if the repository is large or slow, raise the limit: `git config superstep.timeout 10m`"
+            }
             Self::NoSuchSalvage { .. } => "`salvage` lists what there is",
             Self::NoSuchObject { .. } => "git may have removed it as unused; begin the task anew",
             Self::Busy { .. } => "wait for it, stop it, or use a work tree of its own",
@@ -351,6 +367,11 @@ impl WorkspaceError {
             Self::GitFailed { .. } | Self::Io { .. } => return None,
         })
     }
+}
+
+/// Names the programs that were waited for.
+fn running(waited_for: Option<&str>) -> String {
+    waited_for.map_or_else(String::new, |commands| format!("; it waited for `{commands}`"))
 }
 
 /// Lists the first few files.

@@ -4,12 +4,13 @@ use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use git2::{ErrorCode, Repository};
 
 use super::error::WorkspaceError;
 use super::id::TreeId;
-use super::options::WorkspaceOptions;
+use super::options::{COMMIT_LIMIT, COMMIT_TIMEOUT, LIMIT, TIMEOUT, WorkspaceOptions};
 use super::paths;
 use super::place::{Fault, Place, Workspace, is_unborn, join};
 use super::program::Call;
@@ -123,7 +124,7 @@ impl Workspace {
     }
 }
 
-fn find(dir: &Path, options: WorkspaceOptions) -> Result<Place, WorkspaceError> {
+fn find(dir: &Path, mut options: WorkspaceOptions) -> Result<Place, WorkspaceError> {
     let repository = Repository::discover(dir).map_err(|source| unopened(dir, source))?;
     let Some(root) = repository.workdir() else {
         return Err(WorkspaceError::Bare { dir: repository.path().to_owned() });
@@ -134,7 +135,22 @@ fn find(dir: &Path, options: WorkspaceOptions) -> Result<Place, WorkspaceError> 
     let root = canonical(root)?;
     let (git_dir, common_dir) = (canonical(repository.path())?, canonical(repository.commondir())?);
     let apart = options.apart.iter().filter_map(|file| paths::inside(&root, file)).collect();
+    options.limit.get_or_insert_with(|| configured(&repository, TIMEOUT, LIMIT));
+    options.commit_limit.get_or_insert_with(|| configured(&repository, COMMIT_TIMEOUT, COMMIT_LIMIT));
     Ok(Place { root, git_dir, common_dir, options, apart, separate_git_dir: None })
+}
+
+/// Returns the time limit that git's configuration names: whole seconds, or a text such as `90s`, `10m`, `1h`.
+fn configured(repository: &Repository, key: &str, default: Duration) -> Duration {
+    let text = repository.config().and_then(|config| config.get_string(key));
+    text.ok().as_deref().and_then(seconds).map_or(default, Duration::from_secs)
+}
+
+fn seconds(text: &str) -> Option<u64> {
+    let (number, factor) = [("s", 1), ("m", 60), ("h", 3600), ("", 1)]
+        .into_iter()
+        .find_map(|(unit, factor)| Some((text.trim().strip_suffix(unit)?, factor)))?;
+    number.trim_end().parse::<u64>().ok().filter(|number| *number > 0)?.checked_mul(factor)
 }
 
 fn unopened(dir: &Path, source: git2::Error) -> WorkspaceError {

@@ -4,6 +4,15 @@ use std::ffi::{OsStr, OsString};
 use std::path::PathBuf;
 use std::time::Duration;
 
+/// Key of git's configuration with the time limit of a call of git.
+pub(super) const TIMEOUT: &str = "superstep.timeout";
+/// Key of git's configuration with the time limit of a commit with its hooks.
+pub(super) const COMMIT_TIMEOUT: &str = "superstep.commitTimeout";
+/// Time limit of a call of git, unless another is set.
+pub(super) const LIMIT: Duration = Duration::from_secs(120);
+/// Time limit of a commit with its hooks, unless another is set.
+pub(super) const COMMIT_LIMIT: Duration = Duration::from_secs(600);
+
 use crate::process::Environment;
 
 /// Variables passed to git beside the generally allowed ones. No keys, and no `GIT_DIR` or `GIT_INDEX_FILE` of a
@@ -47,8 +56,8 @@ pub struct WorkspaceOptions {
     pub(super) env: Vec<(OsString, OsString)>,
     pub(super) without: Vec<OsString>,
     pub(super) largest: u64,
-    pub(super) limit: Duration,
-    pub(super) commit_limit: Duration,
+    pub(super) limit: Option<Duration>,
+    pub(super) commit_limit: Option<Duration>,
     pub(super) lock_wait: Duration,
 }
 
@@ -60,8 +69,8 @@ impl Default for WorkspaceOptions {
             env: vec![],
             without: vec![],
             largest: 10 * 1024 * 1024,
-            limit: Duration::from_secs(120),
-            commit_limit: Duration::from_secs(600),
+            limit: None,
+            commit_limit: None,
             lock_wait: Duration::from_secs(2),
         }
     }
@@ -105,15 +114,16 @@ impl WorkspaceOptions {
         self
     }
 
-    /// Sets the time limit of a call of git. Default: 2 minutes.
+    /// Sets the time limit of a call of git. Default: `superstep.timeout` of git's configuration, or else 2 minutes.
     pub fn limit(mut self, time: Duration) -> Self {
-        self.limit = time;
+        self.limit = Some(time);
         self
     }
 
-    /// Sets the time limit of a commit with its hooks. Default: 10 minutes.
+    /// Sets the time limit of a commit with its hooks. Default: `superstep.commitTimeout` of git's configuration, or else
+    /// 10 minutes.
     pub fn commit_limit(mut self, time: Duration) -> Self {
-        self.commit_limit = time;
+        self.commit_limit = Some(time);
         self
     }
 

@@ -14,8 +14,9 @@ use std::time::Duration;
 use tokio::task::spawn_blocking;
 
 use super::error::WorkspaceError;
+use super::options::{COMMIT_LIMIT, COMMIT_TIMEOUT, LIMIT, TIMEOUT};
 use super::place::{Place, join};
-use crate::process::{Bounds, Environment, How, Program, Ran};
+use crate::process::{Bounds, Environment, How, Program, Ran, Redactor};
 
 /// Number of bytes kept of the error output of git or a hook.
 const STDERR_BYTES: usize = 8 * 1024;
@@ -95,9 +96,12 @@ impl<'a> Call<'a> {
     pub(super) async fn run(self) -> Result<CallOutput, WorkspaceError> {
         let options = &self.place.options;
         self.ensure_allowed().await?;
-        let limit = if self.hooks { options.commit_limit } else { options.limit };
+        let limit = match self.hooks {
+            true => options.commit_limit.unwrap_or(COMMIT_LIMIT),
+            false => options.limit.unwrap_or(LIMIT),
+        };
         let bounds = Bounds { time: limit, output: STDOUT_BYTES, linger: LINGER };
-        let ran = self.program().run_within(&bounds).await;
+        let ran = self.program().run_watched_within(&bounds).await;
         if self.hooks {
             // Changes by trusted hooks are trusted.
             self.run_blocking(|place| {
@@ -107,11 +111,15 @@ impl<'a> Call<'a> {
             .await?;
         }
         let unusable = |source| WorkspaceError::GitMissing { program: options.program.clone(), source };
-        let Ran { how, out, err } = ran.map_err(unusable)?;
+        let (Ran { how, out, err }, children) = ran.map_err(unusable)?;
         match how {
             How::Exited(status) => Ok(CallOutput { code: status.code(), stdout: out.take(), stderr: err.text() }),
             How::TooMuch => Err(unusable(io::Error::other("its answer is too long"))),
-            How::TooLong => Err(WorkspaceError::TimedOut { command: self.shown(), limit }),
+            How::TooLong => {
+                let setting = if self.hooks { COMMIT_TIMEOUT } else { TIMEOUT };
+                let waited_for = (!children.is_empty()).then(|| Redactor::keys().redact(&children.join("`, `")));
+                Err(WorkspaceError::TimedOut { command: self.shown(), limit, waited_for, setting })
+            }
         }
     }
 

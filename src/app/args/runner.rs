@@ -45,4 +45,8 @@ pub(crate) struct Runner {
     /// Call this after each run, whatever it ended with
     #[arg(long, value_name = "COMMAND|URL")]
     pub on_stop: Option<String>,
+
+    /// End a command of these after so long
+    #[arg(long, value_name = "TIME", value_parser = span, default_value = "5m")]
+    pub hook_timeout: Duration,
 }

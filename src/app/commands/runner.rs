@@ -26,8 +26,8 @@ use crate::graph::{RunnerQuestion, RunnerReport, RunnerStop, StatusKind, Until};
 
 impl Session {
     pub(super) async fn runner(&self, args: Runner) -> Result<CommandOutput, Failure> {
-        let asked = args.on_question.as_deref().map(Hook::new).transpose()?;
-        let stopped = args.on_stop.as_deref().map(Hook::new).transpose()?;
+        let asked = args.on_question.as_deref().map(|text| Hook::new(text, args.hook_timeout)).transpose()?;
+        let stopped = args.on_stop.as_deref().map(|text| Hook::new(text, args.hook_timeout)).transpose()?;
         let local = self.store_or_new()?;
         let mut runner =
             crate::graph::Runner::over(self.driven(&local)).max_threads(args.max_threads).max_resumes(args.max_resumes);

@@ -116,7 +116,7 @@ fn environment(job: &RunVerifier) -> Environment {
 
 /// Parses the output of the command; returns the report and its exit code.
 fn read(job: &RunVerifier, command: &str, ran: io::Result<RunEnd<()>>) -> (VerifierReport, Option<i32>) {
-    let RunEnd { how, out, err } = match ran {
+    let RunEnd { how, out, err, .. } = match ran {
         Ok(ran) => ran,
         Err(error) => return (failed_report(format!("`{command}` cannot be run: {error}")), None),
     };
