@@ -8,6 +8,8 @@ pub mod composed;
 pub mod files;
 mod fnv;
 pub mod near;
+mod printable;
 pub mod shell;
 
 pub use fnv::Fnv;
+pub use printable::Printable;

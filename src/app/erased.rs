@@ -45,6 +45,8 @@ pub(crate) trait AnyThread: Send + Sync {
     fn with_stops(self: Arc<Self>, stops: &StopArgs) -> Result<Arc<dyn AnyThread>, Failure>;
     /// Returns the values that an input replaces in the state.
     fn replaced<'a>(&'a self, input: &'a ErasedWrites) -> Call<'a, Vec<ReplacedValue>>;
+    /// Returns the thread whose next run stops after this many supersteps.
+    fn with_max_supersteps(self: Arc<Self>, limit: Option<u64>) -> Arc<dyn AnyThread>;
     /// Stores an answer and runs nothing.
     fn record(&self, answer: Answer) -> Call<'_, ()>;
     /// Stores a signal and runs nothing.

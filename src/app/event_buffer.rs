@@ -42,7 +42,8 @@ mod tests {
     fn end(namespace: &[&str], node: &str, error: Option<&str>) -> Event {
         let (node, task): (Arc<str>, _) = (node.into(), Default::default());
         let writes = crate::graph::View::of_payload(Arc::new(()));
-        event(namespace, EventKind::TaskEnd { node, task, error: error.map(str::to_owned), writes, questions: vec![] })
+        let error = error.map(str::to_owned);
+        event(namespace, EventKind::TaskEnd { node, task, error, writes, questions: vec![], dropped: vec![] })
     }
 
     fn names(events: &[Event]) -> Vec<String> {

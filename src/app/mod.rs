@@ -47,6 +47,7 @@ mod shapes;
 mod signal;
 mod store_location;
 mod stored;
+mod supersteps;
 mod text;
 mod thread;
 mod time;

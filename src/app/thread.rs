@@ -42,6 +42,15 @@ const UPDATE_HELP: &str = "; by hand here: `update THREAD --as-node NODE`";
 /// The events that a watched run emits.
 const RUN_MODES: [Mode; 5] = [Mode::Tasks, Mode::Checkpoints, Mode::Custom, Mode::Messages, Mode::Stored];
 
+impl<S: State, N: NodeId, C: Send + Sync + 'static> TypedThread<S, N, C> {
+    /// Returns the same thread with another handle.
+    fn with_thread(&self, thread: Thread<S, N, C>) -> Arc<dyn AnyThread> {
+        let (graph, id, store, settings) =
+            (self.graph.clone(), self.id.clone(), Arc::clone(&self.store), Arc::clone(&self.settings));
+        Arc::new(Self { graph, thread, id, store, settings })
+    }
+}
+
 impl<S: State, N: NodeId, C: Send + Sync + 'static> AnyThread for TypedThread<S, N, C> {
     fn run(&self, go: RunRequest, cancel: CancellationToken) -> Result<Box<dyn AnyRun>, Failure> {
         let mut thread = self.thread.clone().cancel_with(cancel).record_events();
@@ -82,9 +91,14 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> AnyThread for TypedThread<S,
         if !stops.no_stops {
             thread = thread.interrupt_before(before).interrupt_after(after);
         }
-        let (graph, id, store, settings) =
-            (self.graph.clone(), self.id.clone(), Arc::clone(&self.store), Arc::clone(&self.settings));
-        Ok(Arc::new(Self { graph, thread, id, store, settings }))
+        Ok(self.with_thread(thread))
+    }
+
+    fn with_max_supersteps(self: Arc<Self>, limit: Option<u64>) -> Arc<dyn AnyThread> {
+        match limit {
+            Some(limit) => self.with_thread(self.thread.clone().max_supersteps(limit)),
+            None => self,
+        }
     }
 
     fn replaced<'a>(&'a self, input: &'a ErasedWrites) -> Call<'a, Vec<ReplacedValue>> {

@@ -20,7 +20,7 @@ use super::panics::{caught, serialize_panicked};
 pub const FORMAT: u8 = 5;
 
 /// Number of lists that records of formats 1 to 4 may lack at their end.
-const MISSING_LISTS: [usize; 4] = [5, 4, 3, 0];
+const MISSING_LISTS: [usize; 4] = [5, 4, 3, 1];
 
 /// Maximum nesting of arrays and maps in a user's value when it is written; as in `serde_json`.
 const ENCODE_DEPTH: usize = 128;

@@ -6,6 +6,8 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use superstep_base::Printable;
+
 use super::id::{CheckpointId, ThreadId};
 
 /// A failure of a checkpointer. Nothing of a refused commit is stored.
@@ -14,13 +16,13 @@ use super::id::{CheckpointId, ThreadId};
 #[non_exhaustive]
 pub enum CheckpointError {
     /// Another run holds the thread.
-    #[error("thread `{thread}` is being run by another caller")]
+    #[error("thread `{thread}` is being run by another caller", thread = Printable(thread))]
     ThreadBusy {
         /// The thread.
         thread: ThreadId,
     },
     /// The lease was lost to a later claim.
-    #[error("the lease on thread `{thread}` was lost: it has epoch {held}, the store is at {current}")]
+    #[error("the lease on thread `{thread}` was lost: it has epoch {held}, the store is at {current}", thread = Printable(thread))]
     StaleLease {
         /// The thread.
         thread: ThreadId,
@@ -30,7 +32,7 @@ pub enum CheckpointError {
         current: u64,
     },
     /// The head is not where the commit expected it.
-    #[error("the head of thread `{thread}` moved: expected checkpoint {expected:?}, found {found:?}")]
+    #[error("the head of thread `{thread}` moved: expected checkpoint {expected:?}, found {found:?}", thread = Printable(thread))]
     HeadMoved {
         /// The thread.
         thread: ThreadId,
@@ -40,7 +42,7 @@ pub enum CheckpointError {
         found: Option<CheckpointId>,
     },
     /// A record cannot be read.
-    #[error("damaged record {what} of thread `{thread}`: {reason}")]
+    #[error("damaged record {what} of thread `{thread}`: {reason}", what = Printable(what), thread = Printable(thread), reason = Printable(reason))]
     Damaged {
         /// The thread, or empty if it is unknown.
         thread: String,
@@ -50,7 +52,7 @@ pub enum CheckpointError {
         reason: String,
     },
     /// The store as a whole cannot be read, or its newest commits are missing.
-    #[error("the store at {} is damaged: {reason}", path.display())]
+    #[error("the store at {} is damaged: {reason}", Printable(path.display()), reason = Printable(reason))]
     DamagedStore {
         /// The store.
         path: PathBuf,
@@ -58,7 +60,7 @@ pub enum CheckpointError {
         reason: String,
     },
     /// A record was written by a release that this one does not know.
-    #[error("{what} has format {found}; this release reads up to {known}")]
+    #[error("{what} has format {found}; this release reads up to {known}", what = Printable(what))]
     Format {
         /// The record or store.
         what: String,
@@ -68,7 +70,7 @@ pub enum CheckpointError {
         known: u16,
     },
     /// A value or record is larger than the store accepts.
-    #[error("{what} has {bytes} bytes, more than the limit of {limit}")]
+    #[error("{what} has {bytes} bytes, more than the limit of {limit}", what = Printable(what))]
     TooLarge {
         /// The value or record.
         what: String,
@@ -78,7 +80,7 @@ pub enum CheckpointError {
         limit: usize,
     },
     /// A value nests more deeply than can be read back.
-    #[error("{what} nests deeper than the limit of {limit}")]
+    #[error("{what} nests deeper than the limit of {limit}", what = Printable(what))]
     TooDeep {
         /// The value.
         what: String,
@@ -86,7 +88,7 @@ pub enum CheckpointError {
         limit: usize,
     },
     /// A value could not be encoded or decoded.
-    #[error("{what}: {reason}")]
+    #[error("{what}: {reason}", what = Printable(what), reason = Printable(reason))]
     Codec {
         /// The value.
         what: String,
@@ -94,7 +96,7 @@ pub enum CheckpointError {
         reason: String,
     },
     /// The store is read-only here.
-    #[error("the store at {} cannot be locked and written: {reason}", path.display())]
+    #[error("the store at {} cannot be locked and written: {reason}", Printable(path.display()), reason = Printable(reason))]
     NotWritable {
         /// The store.
         path: PathBuf,
@@ -102,7 +104,7 @@ pub enum CheckpointError {
         reason: String,
     },
     /// The disk is full. Acknowledged commits are stored.
-    #[error("cannot {what} at {}: no space is left on the disk", path.display())]
+    #[error("cannot {what} at {}: no space is left on the disk", Printable(path.display()), what = Printable(what))]
     DiskFull {
         /// Operation: "sync the store".
         what: String,
@@ -110,7 +112,7 @@ pub enum CheckpointError {
         path: PathBuf,
     },
     /// The store's directory contains links or files that would make it unsafe to open. Nothing was opened or changed.
-    #[error("the store at {} is not safe to open: {reason}", path.display())]
+    #[error("the store at {} is not safe to open: {reason}", Printable(path.display()), reason = Printable(reason))]
     UnsafeStore {
         /// The store.
         path: PathBuf,
@@ -118,7 +120,7 @@ pub enum CheckpointError {
         reason: String,
     },
     /// The directory holds a store of another kind. Nothing was opened or changed.
-    #[error("the store at {} is a {found} store, and was opened as a {opened} store", path.display())]
+    #[error("the store at {} is a {found} store, and was opened as a {opened} store", Printable(path.display()))]
     OtherStore {
         /// The store.
         path: PathBuf,
@@ -128,7 +130,7 @@ pub enum CheckpointError {
         opened: &'static str,
     },
     /// Another process has the store open.
-    #[error("the store at {} is open already ({holder})", path.display())]
+    #[error("the store at {} is open already ({holder})", Printable(path.display()), holder = Printable(holder))]
     Locked {
         /// The store.
         path: PathBuf,
@@ -136,19 +138,19 @@ pub enum CheckpointError {
         holder: String,
     },
     /// An earlier commit could not be made durable, so the store has stopped.
-    #[error("the store stopped after a failed commit: {reason}")]
+    #[error("the store stopped after a failed commit: {reason}", reason = Printable(reason))]
     Poisoned {
         /// The failure.
         reason: Arc<str>,
     },
     /// A file cannot be imported, or a thread cannot be exported. Nothing was written.
-    #[error("not a thread that can be carried over: {reason}")]
+    #[error("not a thread that can be carried over: {reason}", reason = Printable(reason))]
     BadImport {
         /// Reason.
         reason: String,
     },
     /// The thread does not exist.
-    #[error("there is no thread `{thread}`{}", question(near))]
+    #[error("there is no thread `{thread}`{}", question(near), thread = Printable(thread))]
     UnknownThread {
         /// The thread.
         thread: ThreadId,
@@ -156,19 +158,19 @@ pub enum CheckpointError {
         near: Vec<ThreadId>,
     },
     /// The store does not support signals.
-    #[error("the store of thread `{thread}` takes no signals")]
+    #[error("the store of thread `{thread}` takes no signals", thread = Printable(thread))]
     NoMailbox {
         /// The thread.
         thread: ThreadId,
     },
     /// The thread already exists.
-    #[error("there is a thread `{thread}` already")]
+    #[error("there is a thread `{thread}` already", thread = Printable(thread))]
     ThreadExists {
         /// The thread.
         thread: ThreadId,
     },
     /// The thread has no such checkpoint.
-    #[error("thread `{thread}` has no checkpoint {checkpoint}")]
+    #[error("thread `{thread}` has no checkpoint {checkpoint}", thread = Printable(thread))]
     UnknownCheckpoint {
         /// The thread.
         thread: ThreadId,
@@ -176,7 +178,7 @@ pub enum CheckpointError {
         checkpoint: CheckpointId,
     },
     /// A name is not allowed.
-    #[error("{what} needs a name: {reason}")]
+    #[error("{what} needs a name: {reason}", what = Printable(what), reason = Printable(reason))]
     InvalidName {
         /// The thing to name.
         what: String,
@@ -184,13 +186,13 @@ pub enum CheckpointError {
         reason: String,
     },
     /// The backend of a checkpointer failed: its database, its connection. For your own checkpointers.
-    #[error("the store's backend failed: {source}")]
+    #[error("the store's backend failed: {source}", source = Printable(source))]
     Backend {
         /// Error of the backend.
         source: Arc<dyn Error + Send + Sync>,
     },
     /// A system call failed.
-    #[error("cannot {what} at {}: {source}", path.display())]
+    #[error("cannot {what} at {}: {source}", Printable(path.display()), what = Printable(what), source = Printable(source))]
     Io {
         /// Operation: "create the store".
         what: String,

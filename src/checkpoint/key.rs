@@ -3,6 +3,7 @@
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
+use superstep_base::Printable;
 
 use super::id::CheckpointId;
 
@@ -113,7 +114,7 @@ impl fmt::Display for Key {
         match self {
             Self::Head => f.write_str("head"),
             Self::About => f.write_str("record about the thread"),
-            Self::Tag(name) => write!(f, "tag `{name}`"),
+            Self::Tag(name) => write!(f, "tag `{}`", Printable(name)),
             Self::Shape(fingerprint) => write!(f, "shape {fingerprint:016x}"),
             Self::Checkpoint(id) => write!(f, "checkpoint {id:?}"),
             Self::Nested(id) => write!(f, "nested checkpoint {id:?}"),
@@ -121,14 +122,28 @@ impl fmt::Display for Key {
             Self::Child { checkpoint, task, call } => write!(f, "child {task}/{call} of checkpoint {checkpoint:?}"),
             Self::Row(row) => write!(f, "row {row}"),
             Self::Log { channel, row } => match chunked_log(channel) {
-                Some(log) => write!(f, "chunk of log entries up to {row} of channel `{log}`"),
-                None => write!(f, "log entry {row} of channel `{channel}`"),
+                Some(log) => write!(f, "chunk of log entries up to {row} of {}", LogName(log)),
+                None => write!(f, "log entry {row} of {}", LogName(channel)),
             },
             Self::Effect { checkpoint, task, key } => {
-                write!(f, "effect `{key}` of task {task} of checkpoint {checkpoint:?}")
+                write!(f, "effect `{}` of task {task} of checkpoint {checkpoint:?}", Printable(key))
             }
             Self::Event { checkpoint, number } => write!(f, "event {number} of checkpoint {checkpoint:?}"),
             Self::Signal { order, id } => write!(f, "signal {}", signal_name(*order, *id)),
+        }
+    }
+}
+
+/// A log as people read it: its channel, and the subgraph it is in.
+struct LogName<'a>(&'a str);
+
+impl fmt::Display for LogName<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0.split_once('\0') {
+            Some((path, channel)) => {
+                write!(f, "channel `{}` of the subgraph `{}`", Printable(channel), Printable(path))
+            }
+            None => write!(f, "channel `{}`", Printable(self.0)),
         }
     }
 }

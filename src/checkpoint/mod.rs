@@ -65,8 +65,8 @@ pub use lease::{Claim, Lease, Leases};
 pub use memory::MemoryCheckpointer;
 pub use record::{
     AboutRecord, AnswerRecord, CarriedRecord, ChannelShape, CheckpointRecord, ControlRecord, FailureRecord,
-    ForeignRecord, HandledRecord, JoinRecord, LogRange, QuestionRecord, SendRecord, Shape, Slot, Source, StopRecord,
-    TagRecord, TaskRecord, TaskStatus, WriteRecord,
+    ForeignRecord, GotoRecord, HandledRecord, JoinRecord, LogRange, QuestionRecord, SendRecord, Shape, Slot, Source,
+    StopRecord, TagRecord, TaskRecord, TaskStatus, WriteRecord,
 };
 #[cfg(any(feature = "sled", feature = "fjall"))]
 pub use repair::{LostCheckpoint, Repaired, RepairedThread};

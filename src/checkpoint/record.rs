@@ -154,6 +154,24 @@ pub struct CheckpointRecord {
     pub metadata: Vec<(String, String)>,
     /// Reserved: kinds of journals stored for this superstep.
     pub journals: Vec<u8>,
+    /// The part of `control` that commands scheduled. Since format 5.
+    pub gotos: Vec<GotoRecord>,
+}
+
+/// Pending nodes and sends that one command scheduled with its `goto`.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct GotoRecord {
+    /// The node that returned the command, `u32::MAX` for START; [`Self::CALLER`] for a command given to a run.
+    pub by: u32,
+    /// The nodes it scheduled.
+    pub nodes: Vec<u32>,
+    /// The first of its sends in `control`, and their number.
+    pub sends: (u32, u32),
+}
+
+impl GotoRecord {
+    /// The caller of a run, who is no node.
+    pub const CALLER: u32 = (1 << 24) - 2;
 }
 
 /// Location of a channel's value.

@@ -41,3 +41,13 @@ fn a_stop_point_at_an_unknown_node_is_refused() {
     ");
     assert_eq!(place.call(&["status", "r1"]).code(), 1, "no thread was made");
 }
+
+#[test]
+fn a_run_stops_after_as_many_supersteps_as_it_may_have() {
+    let place = Place::new();
+    let run = ["run", "release", "1.2.0", "--thread", "r1", "--max-supersteps", "1"];
+    let stopped = place.json(11, &run);
+    assert_eq!((&stopped["status"], &stopped["step"]), (&json!("pending"), &json!(1)));
+    assert_eq!(place.json(10, &["proceed", "r1"])["status"], json!("interrupted"));
+    assert_eq!(place.call(&["run", "release", "1.2.0", "--max-supersteps", "0"]).code(), 2);
+}

@@ -22,6 +22,7 @@ pub(crate) fn record(number: u64) -> CheckpointRecord {
         children: vec![],
         metadata: vec![],
         journals: vec![],
+        gotos: vec![],
     }
 }
 

@@ -233,6 +233,23 @@ async fn an_interrupted_deletion_is_finished_or_undone() {
     assert!([0, 30].contains(&read(&store, "t").await.unwrap()));
 }
 
+#[tokio::test]
+async fn a_commit_that_the_file_tip_does_not_name_is_not_acknowledged() {
+    let directory = tempfile::tempdir().unwrap();
+    let store = SledCheckpointer::open(directory.path()).unwrap();
+    write(&store, "t", 3).await;
+    let lease = store.claim(&"t".into(), Claim::IfFree).await.unwrap();
+    let next = |number| commit(&lease, number, vec![(Key::Checkpoint(CheckpointId(number)), value(number))]);
+    store.faults().fail_next_marker();
+    let error = store.commit(next(3)).await.unwrap_err().to_string();
+    assert!(error.contains("cannot write the file at") && error.contains("/tip: chosen to fail"), "{error}");
+    assert_eq!(read(&store, "t").await.unwrap(), 3, "it is not shown either");
+    assert!(matches!(store.commit(next(3)).await, Err(CheckpointError::Poisoned { .. })));
+    drop(store);
+    let store = SledCheckpointer::open(directory.path()).unwrap();
+    assert!([3, 4].contains(&read(&store, "t").await.unwrap()));
+}
+
 // --- damage ---
 
 const COMMITS: u64 = 60;

@@ -109,3 +109,73 @@ async fn concurrent_calls_and_their_body_take_their_own_answers(
     let one = format!("{}, {}", answered("x.1"), answered("y.2"));
     assert_eq!(converse(&store, &graph, seed).await, [format!("{one} | {one}")]);
 }
+
+async fn ask(ctx: Ctx) -> Result<(), NodeError> {
+    ctx.interrupt(Approve)?;
+    Ok(())
+}
+
+/// A node that starts a task of its own, which asks after so many milliseconds, and ends without it.
+fn spawning(after: Option<u64>) -> impl Fn(Arc<Pad>, Ctx) -> Boxed<'static, Ended> + Clone + use<> {
+    move |_, ctx| {
+        Box::pin(async move {
+            tokio::spawn(async move {
+                if let Some(after) = after {
+                    tokio::time::sleep(Duration::from_millis(after)).await;
+                }
+                ask(ctx).await
+            });
+            Ok(Pad::update().notes(["on"]))
+        })
+    }
+}
+
+#[rstest]
+#[case::at_once(None)]
+#[case::later(Some(20))]
+#[tokio::test(start_paused = true)]
+async fn a_question_of_a_task_that_the_node_does_not_await_is_an_error(
+    #[case] after: Option<u64>,
+    #[values(false, true)] inside: bool,
+    #[values(false, true)] is_last: bool,
+) {
+    let nodes = Builder::new().add_node(id("a"), spawning(after).asks::<Approve>()).add_node(id("b"), slow);
+    let mut graph = if is_last { chain(nodes, &["b", "a"]) } else { chain(nodes, &["a", "b"]) };
+    if inside {
+        graph = chain(Builder::new().add_subgraph(id("outer"), graph), &["outer"]);
+    }
+    let error = Store::memory().thread(&graph).invoke(start()).await.unwrap_err();
+    assert_eq!(error.to_string(), "node `a` went on although its question `approve` has no answer");
+}
+
+async fn slow(_: Arc<Pad>, _: Ctx) -> Ended {
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    Ok(Pad::update())
+}
+
+#[tokio::test]
+async fn a_question_of_a_task_that_the_node_awaits_is_the_nodes_own() {
+    let node = |_: Arc<Pad>, ctx: Ctx| async move {
+        tokio::spawn(ask(ctx)).await??;
+        Ok::<_, NodeError>(Pad::update().notes(["on"]))
+    };
+    let graph = chain(Builder::new().add_node(id("a"), node.asks::<Approve>()), &["a"]);
+    let store = Store::memory();
+    assert_eq!(store.thread(&graph).invoke(start()).await.unwrap().questions().len(), 1);
+    assert_eq!(store.thread(&graph).resume::<Approve>(true).await.unwrap().state().notes, ["on"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_task_that_only_outlives_its_node_is_no_error() {
+    let node = |_: Arc<Pad>, ctx: Ctx| async move {
+        tokio::spawn(async move {
+            tokio::time::sleep(Duration::from_secs(60)).await;
+            ctx.emit("late").await;
+        });
+        Ok::<_, NodeError>(Pad::update().notes(["on"]))
+    };
+    let graph = chain(Builder::new().add_node(id("a"), node), &["a"]);
+    let began = tokio::time::Instant::now();
+    assert_eq!(Store::memory().thread(&graph).invoke(start()).await.unwrap().state().notes, ["on"]);
+    assert!(began.elapsed() < Duration::from_secs(1));
+}

@@ -3,10 +3,11 @@
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, UNIX_EPOCH};
 
-use superstep::graph::{MemoryCache, Name, NodeCache};
+use rstest::rstest;
+use superstep::graph::{Lint, MemoryCache, Name, NodeCache, NodeOptions};
 use superstep::prelude::*;
 
-use crate::pad::{Builder, Graph, Pad, Tally, chain, id, note, start, tallied};
+use crate::pad::{Builder, Ended, Graph, Pad, Tally, chain, id, note, start, tallied};
 use crate::stores::Store;
 
 fn cached(node: impl Node<Pad, Name, ()>) -> impl Node<Pad, Name, ()> {
@@ -43,11 +44,18 @@ async fn graphs_that_share_a_cache_have_separate_results() {
     }
 }
 
+#[rstest]
+#[case::with_a_key(CachePolicy::default().key("inner"), 1)]
+#[case::without_one(CachePolicy::default(), 4)]
 #[tokio::test]
-async fn runs_threads_calls_and_builds_of_one_graph_share_results() {
+async fn runs_threads_and_calls_of_a_build_share_results_and_builds_with_a_key(
+    #[case] policy: CachePolicy,
+    #[case] ran: usize,
+) {
     let (cache, tally): (Arc<dyn NodeCache>, _) = (Arc::new(MemoryCache::default()), Tally::default());
     let build = || {
-        let inner = lone(tallied(&tally, "inner"));
+        let inner = tallied(&tally, "inner").cache(policy).reads(["title"]);
+        let inner = chain(Builder::new().add_node(id("a"), inner), &["a"]);
         let twice = move |_: Arc<Pad>, ctx: Ctx| {
             let inner = inner.clone();
             async move {
@@ -63,7 +71,70 @@ async fn runs_threads_calls_and_builds_of_one_graph_share_results() {
         let stored = Store::memory().thread(&build()).invoke(start()).await.unwrap();
         assert_eq!(stored.state().notes, ["inner", "inner"]);
     }
-    assert_eq!(tally.count(), 1);
+    assert_eq!(tally.count(), ran);
+}
+
+/// A body that notes what it captured.
+fn captured(word: String) -> impl Fn(Arc<Pad>, Ctx) -> std::future::Ready<Ended> + Clone {
+    move |_, _| std::future::ready(Ok(Pad::update().notes([word.clone()])))
+}
+
+#[rstest]
+#[case::without_a_key(|_: &'static str| CachePolicy::default())]
+#[case::with_a_key(|word: &'static str| CachePolicy::default().key(word))]
+#[tokio::test]
+async fn closures_of_one_function_have_separate_results(#[case] policy: fn(&'static str) -> CachePolicy) {
+    let cache: Arc<dyn NodeCache> = Arc::new(MemoryCache::default());
+    for word in ["east", "west"] {
+        let node = captured(word.to_owned()).cache(policy(word));
+        let graph = chain(Builder::new().add_node(id("a"), node), &["a"]).with_cache(Arc::clone(&cache));
+        for _ in 0..2 {
+            assert_eq!(notes(&graph).await, [word]);
+            assert_eq!(notes(&graph.clone()).await, [word]);
+        }
+    }
+}
+
+#[tokio::test]
+async fn closures_in_one_function_that_capture_nothing_have_separate_results() {
+    let cache: Arc<dyn NodeCache> = Arc::new(MemoryCache::default());
+    let one = |_: Arc<Pad>, _: Ctx| async { Ok::<_, NodeError>(Pad::update().notes(["one"])) };
+    let two = |_: Arc<Pad>, _: Ctx| async { Ok::<_, NodeError>(Pad::update().notes(["two"])) };
+    for (graph, word) in [(lone(one), "one"), (lone(two), "two"), (lone(one), "one")] {
+        assert_eq!(notes(&graph.with_cache(Arc::clone(&cache))).await, [word]);
+    }
+}
+
+#[tokio::test]
+async fn subgraphs_of_one_shape_have_separate_results() {
+    let cache: Arc<dyn NodeCache> = Arc::new(MemoryCache::default());
+    for word in ["one", "two"] {
+        let inner = chain(Builder::new().add_node(id("inner"), note(word)), &["inner"]);
+        let options = NodeOptions::default().cache(CachePolicy::default());
+        let graph = Builder::new().add_subgraph_with(id("a"), inner, options).add_edge(START, id("a"));
+        assert_eq!(notes(&graph.compile().unwrap().with_cache(Arc::clone(&cache))).await, [word]);
+    }
+}
+
+async fn nothing(_: Arc<Pad>, _: Ctx) -> Result<(), NodeError> {
+    Ok(())
+}
+
+#[rstest]
+#[case::alone(false)]
+#[case::beside_a_sibling(true)]
+#[tokio::test]
+async fn the_routers_after_a_cached_node_choose_anew(#[case] beside: bool) {
+    let cache: Arc<dyn NodeCache> = Arc::new(MemoryCache::default());
+    for (router, word) in [((|_| id("b")) as fn(&Pad) -> Name, "b"), (|_| id("c"), "c")] {
+        let nodes = Builder::new().add_node(id("a"), nothing.cache(CachePolicy::default()).reads(["title"]));
+        let nodes = nodes.add_node(id("b"), note("b")).add_node(id("c"), note("c")).add_node(id("d"), nothing);
+        let nodes = nodes.add_edge(START, id("a")).add_conditional_edges_to(id("a"), router, [id("b"), id("c")]);
+        let nodes = if beside { nodes.add_edge(START, id("d")) } else { nodes.allow(Lint::Unreachable) };
+        let graph = nodes.compile().unwrap().with_cache(Arc::clone(&cache));
+        assert_eq!(notes(&graph).await, [word]);
+        assert_eq!(notes(&graph).await, [word]);
+    }
 }
 
 #[derive(State, Clone, Debug, Default, Serialize, Deserialize)]

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use rstest::rstest;
-use superstep::graph::{Boxed, CallError, NodeOptions, Persistence};
+use superstep::graph::{Answer, Boxed, CallError, NodeOptions, Persistence};
 use superstep::prelude::*;
 
 use crate::pad::*;
@@ -351,4 +351,48 @@ async fn a_drawing_marks_next_and_interrupted_nodes_at_every_depth() {
     "#);
     thread.resume::<Approve>(true).await.unwrap();
     assert_eq!(marks(thread.mermaid(1).await.unwrap()), "");
+}
+
+/// A subgraph whose node `c` writes, and whose node `up` hands a command to the graph around it.
+fn handing_up(persistence: Persistence, is_mapped: bool) -> Graph {
+    let up = |_: Arc<Pad>, ctx: Ctx| async move {
+        ctx.interrupt(Approve)?;
+        let command: Command<Pad, superstep::graph::Name> = Command::update(Pad::update().notes(["up"])).goto(id("z"));
+        Ok::<_, NodeError>(Command::<Pad, superstep::graph::Name>::parent(command))
+    };
+    let nodes = Builder::new().add_node(id("c"), note("c")).add_node(id("up"), up.asks::<Approve>());
+    let inside = chain(nodes, &["c", "up"]).persistence(persistence);
+    let builder = Builder::new().add_node(id("z"), note("z"));
+    let builder = match is_mapped {
+        true => builder.add_subgraph(id("inside"), inside.mapped(|_: &Pad| start(), |_: &Pad| Pad::update())),
+        false => builder.add_subgraph(id("inside"), inside),
+    };
+    builder.add_edge(START, id("inside")).compile().unwrap()
+}
+
+#[rstest]
+#[tokio::test]
+async fn a_task_that_hands_a_command_up_ends_and_names_what_is_dropped(
+    #[values(Persistence::Inherit, Persistence::PerThread)] persistence: Persistence,
+    #[values(true, false)] is_mapped: bool,
+    #[values(Store::memory(), Store::disk())] store: Store,
+) {
+    let thread = || store.thread(&handing_up(persistence, is_mapped));
+    thread().invoke(start()).await.unwrap();
+    let mut events = thread().stream_deep(Request::answers([Answer::new::<Approve>(&true)]), [Mode::Tasks]);
+    let (mut running, mut dropped) = (vec![], vec![]);
+    while let Some(event) = events.next().await {
+        let path = event.task().map(|task| task.path.to_vec());
+        match event.kind {
+            EventKind::TaskStart { .. } => running.push(path),
+            EventKind::TaskEnd { node, dropped: channels, error, .. } => {
+                running.retain(|known| *known != path);
+                dropped.extend(channels.into_iter().map(|channel| format!("{node}: {channel}, {error:?}")));
+            }
+            _ => {}
+        }
+    }
+    let end = events.outcome().await.unwrap().finished().unwrap();
+    assert_eq!((running, dropped), (vec![], vec!["up: notes, None".to_owned()]));
+    assert_eq!(end.notes, ["up", "z"]);
 }

@@ -7,6 +7,7 @@ use std::sync::atomic::Ordering::SeqCst;
 use std::time::Duration;
 
 use rstest::rstest;
+use superstep::checkpoint::{ExportOptions, ImportOptions, Retention, export_thread, gc, import_thread, trust};
 use superstep::graph::{DataSchema, DataState, Kind, Name, NodeOptions, Target, Worker, Writes};
 use superstep::prelude::*;
 
@@ -249,4 +250,119 @@ async fn a_channel_that_the_parent_emptied_is_stored_empty(#[values(Store::memor
     assert_eq!(words, [None, None]);
     let verified = thread.verify().await.unwrap();
     assert!(verified.divergence.is_none(), "{verified:?}");
+}
+
+/// `m` runs the diary and notes its number of words, inside this many subgraphs that keep nothing themselves.
+fn nested_keeper(depth: usize, asks: bool) -> Graph {
+    let child =
+        diary().mapped(|_: &Pad| Pad::update(), |child: &Pad| Pad::update().notes([child.notes.len().to_string()]));
+    let builder = Builder::new().add_subgraph(id("m"), child);
+    let inner = match asks {
+        true => chain(builder.add_node(id("ask"), approval.asks::<Approve>()), &["m", "ask"]),
+        false => chain(builder, &["m"]),
+    };
+    (0..depth).fold(inner, |inner, _| chain(Builder::new().add_subgraph(id("mid"), inner), &["mid"]))
+}
+
+fn way(depth: usize) -> Vec<&'static str> {
+    std::iter::repeat_n("mid", depth).chain(["m"]).collect()
+}
+
+#[rstest]
+#[tokio::test]
+async fn inside_subgraphs_without_state_of_their_own_it_is_kept_for_the_thread(
+    #[values(1, 2)] depth: usize,
+    #[values(Durability::Sync, Durability::Async, Durability::Exit)] durability: Durability,
+    #[values(Store::memory(), Store::disk())] store: Store,
+) {
+    let graph = nested_keeper(depth, false);
+    for count in [2, 4, 6] {
+        let end = store.thread(&graph).durability(durability).invoke(start()).await.unwrap();
+        assert_eq!(end.state().notes.last().unwrap(), &count.to_string());
+    }
+    let inside = store.thread(&graph).subgraph(&diary(), way(depth));
+    assert_eq!(inside.state().await.unwrap().unwrap().values.notes.join(""), "cdcdcd");
+    assert!(store.thread(&graph).verify().await.unwrap().agrees());
+
+    let (mut file, other) = (vec![], Store::memory());
+    export_thread(&*store.store, &"t".into(), &ExportOptions::new(), &mut file).await.unwrap();
+    import_thread(&*other.store, &file[..], &ImportOptions::new()).await.unwrap();
+    trust(&*other.store, &"t".into()).await.unwrap();
+    gc(&*other.store, &"t".into(), &Retention::new().keep_last(1)).await.unwrap();
+    let end = other.thread(&graph).durability(durability).invoke(start()).await.unwrap();
+    assert_eq!(end.state().notes.last().unwrap(), "8");
+}
+
+#[rstest]
+#[tokio::test]
+async fn a_fork_has_the_old_state_inside_other_subgraphs_too(#[values(Store::memory(), Store::disk())] store: Store) {
+    let graph = nested_keeper(1, false);
+    noted(&store, &graph).await;
+    let mid = newest(&store, &graph).await;
+    noted(&store, &graph).await;
+    let forked = store.thread(&graph).at(mid).invoke(start()).await.unwrap().finished().unwrap();
+    assert_eq!(forked.notes, ["2", "4"]);
+    assert_eq!(noted(&store, &graph).await, ["2", "4", "6"]);
+}
+
+#[rstest]
+#[tokio::test]
+async fn an_update_between_runs_reaches_it_inside_other_subgraphs(
+    #[values(1, 2)] depth: usize,
+    #[values(Store::memory(), Store::disk())] store: Store,
+) {
+    let graph = nested_keeper(depth, false);
+    noted(&store, &graph).await;
+    let inside = store.thread(&graph).subgraph(&diary(), way(depth));
+    inside.update_state_as(id("d"), Pad::update().notes(["by hand"])).await.unwrap();
+    assert_eq!(inside.state().await.unwrap().unwrap().values.notes.join(" "), "c d by hand");
+    assert_eq!(noted(&store, &graph).await, ["2", "5"]);
+    assert_eq!(noted(&store, &graph).await, ["2", "5", "7"]);
+}
+
+#[rstest]
+#[tokio::test]
+async fn new_input_in_place_of_a_question_beside_it_keeps_it(
+    #[values(0, 1, 2)] depth: usize,
+    #[values(Store::memory(), Store::disk())] store: Store,
+) {
+    let graph = nested_keeper(depth, true);
+    for _ in 0..2 {
+        let thread = store.thread(&graph).discard_pending();
+        assert_eq!(thread.invoke(start()).await.unwrap().questions().len(), 1);
+    }
+    let end = store.thread(&graph).resume::<Approve>(true).await.unwrap().finished().unwrap();
+    assert_eq!(end.notes.iter().rev().nth(1).unwrap(), "4");
+}
+
+#[rstest]
+#[tokio::test(flavor = "multi_thread")]
+async fn concurrent_workers_share_it_through_subgraphs_that_keep_nothing(
+    #[values(Store::memory(), Store::disk())] store: Store,
+) {
+    let child = nested_keeper(0, false);
+    let called = child.clone();
+    let work = move |_: Arc<u32>, ctx: Ctx| {
+        let called = called.clone();
+        async move {
+            tokio::task::yield_now().await;
+            let words = ctx.call(&called, Pad::update()).await?.notes.join("").parse()?;
+            Ok::<_, NodeError>(Jobs::update().done([words]))
+        }
+    };
+    let graph = StateGraph::<Jobs, Part>::new()
+        .add_node(Part::Split, |_: Arc<Jobs>, _: Ctx| async { Ok::<_, NodeError>(()) })
+        .add_worker(WORK, work)
+        .calls(&Part::Work, &child)
+        .add_edge(START, Part::Split)
+        .add_conditional_edges_to(Part::Split, |jobs: &Jobs| WORK.each(0..jobs.count), WORK)
+        .compile()
+        .unwrap()
+        .with_shared_checkpointer(Arc::clone(&store.store));
+    for (count, lengths) in
+        [(3, "[2, 2, 2]"), (1, "[2, 2, 2, 4]"), (2, "[2, 2, 2, 4, 6, 6]"), (1, "[2, 2, 2, 4, 6, 6, 8]")]
+    {
+        let end = graph.thread("t").invoke(Jobs::update().count(count)).await.unwrap().finished().unwrap();
+        assert_eq!(format!("{:?}", end.done), lengths);
+    }
 }

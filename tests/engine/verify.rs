@@ -817,3 +817,31 @@ async fn what_runs_anew_after_an_update_from_the_past_is_compared() {
     let verified = store.thread(&graph).verify().await.unwrap().to_string();
     assert!(verified.contains(": 1 body") && !verified.contains("ended before"), "{verified}");
 }
+
+/// A node whose first attempt pays and fails; `pays`: later attempts pay too.
+fn retrying(pays: bool) -> Graph {
+    let body = move |_: Arc<Pad>, ctx: Ctx| -> Body {
+        Box::pin(async move {
+            if pays || ctx.attempt() == 1 {
+                ctx.effect("pay", &7, |_| async { Ok::<_, NodeError>(1) }).await?;
+            }
+            if ctx.attempt() == 1 {
+                return Err("busy".into());
+            }
+            Ok(Pad::update().notes(["done"]))
+        })
+    };
+    let body = body.retry(RetryPolicy::attempts(2).pause(std::time::Duration::ZERO)).replayable();
+    chain(Builder::new().add_node(id("shop"), body), &["shop"])
+}
+
+#[tokio::test]
+async fn an_effect_of_a_failed_attempt_that_is_gone_is_listed_as_not_compared() {
+    let store = Store::memory();
+    store.thread(&retrying(true)).invoke(start()).await.unwrap();
+    let same = store.thread(&retrying(true)).verify().await.unwrap();
+    assert!(same.agrees() && !same.to_string().contains("pay"), "{same}");
+    let gone = store.thread(&retrying(false)).verify().await.unwrap();
+    let listed = "effect `pay` was recorded by an attempt that failed, and did not happen now";
+    assert!(gone.agrees() && gone.to_string().contains(listed), "{gone}");
+}

@@ -9,6 +9,8 @@ use crate::app::shapes::GraphLine;
 const INPUT: &str = "superstep-input";
 const THREAD: &str = "superstep-thread";
 const INTERACTIVE: &str = "superstep-interactive";
+const MAX_SUPERSTEPS: &str = "superstep-max-supersteps";
+const MAX_HELP: &str = "Stop after this many supersteps, those of subgraphs included; `proceed` goes on";
 const ASKS: &str = "Ask each open question here, take the answer from a line of standard input, and go on";
 
 const NAME: &str = "The thread's name: a new one, or that of a finished thread, which goes on from its state with the input. \
@@ -60,8 +62,14 @@ fn of_graph(graph: &dyn AnyGraph, name: &str, call: &str) -> Command {
         .arg(input)
         .arg(thread)
         .args(StopArgs::of_run())
+        .arg(max_supersteps())
         .arg(Arg::new(INTERACTIVE).long("interactive").action(ArgAction::SetTrue).help(ASKS))
         .after_help(after)
+}
+
+fn max_supersteps() -> Arg {
+    let number = clap::value_parser!(u64).range(1..);
+    Arg::new(MAX_SUPERSTEPS).long("max-supersteps").value_name("N").value_parser(number).help(MAX_HELP)
 }
 
 /// Returns the help of `--input`; a graph with arguments of its own is rarely started with it.
@@ -89,6 +97,7 @@ pub(crate) struct RunArgs<'a> {
     pub thread: Option<&'a str>,
     pub interaction: InteractiveArg,
     pub stops: StopArgs,
+    pub max_supersteps: Option<u64>,
     /// The source of the graph's own arguments.
     pub own: &'a ArgMatches,
 }
@@ -104,7 +113,8 @@ impl<'a> RunArgs<'a> {
     pub(super) fn named(graph: &'a str, own: &'a ArgMatches) -> Self {
         let text = |id: &str| own.get_one::<String>(id).map(String::as_str);
         let interaction = InteractiveArg { interactive: own.get_flag(INTERACTIVE) };
-        Self { graph, input: text(INPUT), thread: text(THREAD), interaction, stops: StopArgs::read(own), own }
+        let (stops, max_supersteps) = (StopArgs::read(own), own.get_one(MAX_SUPERSTEPS).copied());
+        Self { graph, input: text(INPUT), thread: text(THREAD), interaction, stops, max_supersteps, own }
     }
 }
 

@@ -17,6 +17,7 @@ use crate::app::local::Local;
 use crate::app::print::note;
 use crate::app::service::ThreadRequest;
 use crate::app::shapes::{ReplacedValue, ThreadReport};
+use crate::app::supersteps::SuperstepCounter;
 use crate::app::watch::View;
 use crate::app::{signal, text, time, watch};
 use crate::checkpoint::ThreadId;
@@ -47,7 +48,7 @@ impl Session {
             Some(info) if info.graph != args.graph => return Err(is_there(&info, info.standing.as_str())),
             Some(info) => self.next_input(graph, &*thread, &info, input).await?,
         };
-        let thread = thread.with_stops(&args.stops)?;
+        let thread = thread.with_stops(&args.stops)?.with_max_supersteps(args.max_supersteps);
         let mut output = self.run_interactive(&*thread, &name, request, args.interaction).await?;
         if !replaced.is_empty() {
             output.json["replaced"] = crate::app::local::json(&replaced)?;
@@ -137,7 +138,11 @@ impl Session {
         let mut boards = tokio::time::interval(watch::BOARD);
         let has_board = self.view.is_tree() && thread.has_board();
         let labels = thread.labels();
-        let emit = |watch: &mut watch::Watch, event: &Event| {
+        let mut supersteps = SuperstepCounter::default();
+        let mut emit = |watch: &mut watch::Watch, event: &Event| {
+            if let Some(line) = supersteps.on_event(event) {
+                watch.note(&line);
+            }
             let Some(json) = timed_event_json(event, &labels) else { return };
             running.record(&json);
             watch.on_event(&json);

@@ -7,7 +7,7 @@ use serde_json::Value;
 use super::lines::Lines;
 use super::tree::Tree;
 use super::view::View;
-use crate::app::print::{height, print, width};
+use crate::app::print::{height, note, print, width};
 use crate::app::text::clean;
 use crate::app::time;
 
@@ -51,6 +51,14 @@ impl Watch {
                 tree.on_event(event)
             }
         });
+    }
+
+    /// Shows a line on standard error.
+    pub(crate) fn note(&mut self, line: &str) {
+        if let Self::Tree(tree) = self {
+            show(&tree.erased());
+        }
+        note(line);
     }
 
     /// Redraws as time passes.

@@ -74,7 +74,7 @@ impl Lines {
             "end" if seen.is_machinery() && !self.shows_all => return String::new(),
             "failed" => format!("failed: {}", clean_lines(seen.error().unwrap_or_default(), 2)),
             "asked" => "asks".into(),
-            _ => "done".to_owned(),
+            _ => seen.dropped().map_or("done".to_owned(), |dropped| clean(&dropped).into_owned()),
         };
         format!("{}: {} {how}{}{about}\n", counter(seen), clean(&seen.node_path()), took.unwrap_or_default())
     }

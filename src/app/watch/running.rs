@@ -52,6 +52,12 @@ impl<'a> EventView<'a> {
         self.event["label"].as_str()
     }
 
+    /// Returns the channels whose values a command for the graph around it dropped.
+    pub(crate) fn dropped(&self) -> Option<String> {
+        let channels: Vec<&str> = self.event["dropped"].as_array()?.iter().filter_map(Value::as_str).collect();
+        Some(format!("hands over; what its subgraph wrote to {} is dropped", channels.join(", ")))
+    }
+
     /// Returns the error, if it failed.
     pub(crate) fn error(&self) -> Option<&str> {
         self.event["error"].as_str()

@@ -104,7 +104,9 @@ impl Tree {
                 ("✗", RED, format!("failed: {}", clean(why)))
             }
             "asked" => ("?", YELLOW, "asks".into()),
-            _ => ("✓", GREEN, text.unwrap_or_default()),
+            _ => {
+                ("✓", GREEN, text.or_else(|| seen.dropped()).map(|text| clean(&text).into_owned()).unwrap_or_default())
+            }
         };
         let task = task.unwrap_or_else(|| Tasks::default().of(seen).clone());
         let line = self.line(&task, &self.paint(colour, mark), &words, seen.at);
@@ -177,7 +179,7 @@ impl Tree {
     }
 
     /// Returns the control sequence that erases the last drawing.
-    fn erased(&mut self) -> String {
+    pub(crate) fn erased(&mut self) -> String {
         match std::mem::take(&mut self.drawn) {
             0 => String::new(),
             lines => format!("\x1b[{lines}A\x1b[J"),

@@ -2,7 +2,8 @@
 //! know what the row is.
 //!
 //! An embedded database takes damage near the end of its log for a torn end, and silently drops everything after it. The
-//! marker is written after each sync, after the reply, so the row it names must be in the log. It is synced only when
+//! marker is written after each sync and before the reply, so the row it names must be in the log, and a commit whose
+//! marker cannot be written is not acknowledged: it could be lost without notice. It is synced only when
 //! it is first created (the system keeps it over a kill), so after a power cut it may name an older batch, which must
 //! be in the log as well. A store that contains anything has a marker.
 //!
@@ -12,7 +13,8 @@
 
 use std::fs::File;
 use std::io::{self, ErrorKind, Read, Seek, SeekFrom, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 use super::engine::Tree;
@@ -86,39 +88,58 @@ impl CommitMarker {
 
 /// File that contains the marker.
 #[derive(Debug)]
-pub(in crate::checkpoint) struct MarkerFile(Mutex<File>);
+pub(in crate::checkpoint) struct MarkerFile {
+    file: Mutex<File>,
+    path: PathBuf,
+    /// Set by tests.
+    fails: AtomicBool,
+}
 
 impl MarkerFile {
     /// Opens or creates the file in a store's directory.
     pub(in crate::checkpoint) fn open(store: &Path) -> Result<Self, CheckpointError> {
         let path = store.join(NAME);
         let opened = files::open(&path, File::options().read(true).write(true).create(true).truncate(false));
-        io_at(&path, "open the file", opened).map(|file| Self(Mutex::new(file)))
+        let file = Mutex::new(io_at(&path, "open the file", opened)?);
+        Ok(Self { file, path, fails: AtomicBool::new(false) })
     }
 
-    pub(in crate::checkpoint) fn sync(&self, store: &Path) -> Result<(), CheckpointError> {
-        io_at(&store.join(NAME), "sync the file", self.with_file(|file| file.sync_all()))
+    pub(in crate::checkpoint) fn sync(&self) -> Result<(), CheckpointError> {
+        io_at(&self.path, "sync the file", self.with_file(|file| file.sync_all()))
     }
 
     /// Writes the marker of a commit.
-    pub(in crate::checkpoint) fn write(&self, number: u64, key: &[u8]) {
+    ///
+    /// # Errors
+    /// [`CheckpointError::DiskFull`], [`CheckpointError::Io`].
+    pub(in crate::checkpoint) fn write(&self, number: u64, key: &[u8]) -> Result<(), CheckpointError> {
         let mut bytes = MAGIC.to_vec();
         bytes.extend(number.to_le_bytes());
         bytes.extend((key.len() as u32).to_le_bytes());
         bytes.extend_from_slice(key);
         bytes.extend(crc32c::crc32c(&bytes).to_le_bytes());
         if bytes.len() > SLOT {
-            return;
+            return Ok(()); // no key is that long
         }
-        // The second slot first: that of an earlier release is where the first slot is. A failure is harmless: the
-        // commit is durable without the marker, and the older marker remains true.
-        let _ = [SLOT as u64, 0].into_iter().try_for_each(|slot| {
-            self.with_file(|file| file.seek(SeekFrom::Start(slot)).and_then(|_| file.write_all(&bytes)))
+        // The second slot first: that of an earlier release is where the first slot is.
+        let fails = self.fails.swap(false, Ordering::SeqCst);
+        let chosen = if fails { Err(io::Error::other("chosen to fail")) } else { Ok(()) };
+        let written = chosen.and_then(|()| {
+            [SLOT as u64, 0].into_iter().try_for_each(|slot| {
+                self.with_file(|file| file.seek(SeekFrom::Start(slot)).and_then(|_| file.write_all(&bytes)))
+            })
         });
+        io_at(&self.path, "write the file", written)
+    }
+
+    /// Makes the next write fail.
+    #[cfg(feature = "test-util")]
+    pub(in crate::checkpoint) fn fail_next_write(&self) {
+        self.fails.store(true, Ordering::SeqCst);
     }
 
     fn with_file<T>(&self, action: impl FnOnce(&mut File) -> io::Result<T>) -> io::Result<T> {
-        action(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
+        action(&mut self.file.lock().unwrap_or_else(PoisonError::into_inner))
     }
 }
 
@@ -144,8 +165,8 @@ mod tests {
         assert_eq!(read(store.path()), None);
         let marker_file = MarkerFile::open(store.path()).unwrap();
         assert_eq!(read(store.path()), None);
-        marker_file.write(7, b"a long name");
-        marker_file.write(8, b"name");
+        marker_file.write(7, b"a long name").unwrap();
+        marker_file.write(8, b"name").unwrap();
         assert_eq!(read(store.path()), Some((8, b"name".to_vec())));
     }
 
@@ -153,7 +174,7 @@ mod tests {
     fn no_number_makes_a_slot_one_of_an_earlier_release() {
         let store = tempfile::tempdir().unwrap();
         for number in (1 << 40)..(1 << 40) + 40 {
-            MarkerFile::open(store.path()).unwrap().write(number, b"name");
+            MarkerFile::open(store.path()).unwrap().write(number, b"name").unwrap();
             assert_eq!(read(store.path()), Some((number, b"name".to_vec())));
         }
     }
@@ -163,7 +184,7 @@ mod tests {
     #[case::second(SLOT)]
     fn a_damaged_slot_leaves_the_other(#[case] slot: usize) {
         let store = tempfile::tempdir().unwrap();
-        MarkerFile::open(store.path()).unwrap().write(8, b"name");
+        MarkerFile::open(store.path()).unwrap().write(8, b"name").unwrap();
         let path = store.path().join(NAME);
         let mut bytes = fs::read(&path).unwrap();
         bytes[slot + 20] ^= 1;
@@ -181,7 +202,7 @@ mod tests {
         bytes.extend(crc32c::crc32c(&bytes).to_le_bytes());
         fs::write(store.path().join(NAME), &bytes).unwrap();
         assert_eq!(read(store.path()), Some((9, b"name".to_vec())));
-        MarkerFile::open(store.path()).unwrap().write(10, b"n");
+        MarkerFile::open(store.path()).unwrap().write(10, b"n").unwrap();
         assert_eq!(read(store.path()), Some((10, b"n".to_vec())));
     }
 }

@@ -7,7 +7,7 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
-use super::batch::{Batch, Newest};
+use super::batch::Batch;
 use super::commit_marker::MarkerFile;
 use super::delete::Deletion;
 use super::engine::Engine;
@@ -57,11 +57,8 @@ impl<E: Engine> Shared<E> {
         self.engine.maintain();
         let mut recent = Recent::default();
         while let Some(requests) = self.queue.next() {
-            let (answers, newest) = self.execute(requests, &mut recent);
+            let answers = self.execute(requests, &mut recent);
             self.queue.answer(answers);
-            if let Some((number, key)) = newest {
-                self.marker_file.write(number, &key);
-            }
             self.engine.maintain();
         }
     }
@@ -73,16 +70,13 @@ impl<E: Engine> Shared<E> {
         }
     }
 
-    fn execute(&self, requests: Vec<Request>, recent: &mut Recent) -> (Vec<Outcome>, Option<Newest>) {
+    fn execute(&self, requests: Vec<Request>, recent: &mut Recent) -> Vec<Outcome> {
         let mut batch = Batch::new(&*self.engine, &self.leases, recent);
         let mut answers: Vec<_> = requests.into_iter().map(|request| self.take(request, &mut batch)).collect();
-        match self.write(batch) {
-            Ok(newest) => (answers, newest),
-            Err(error) => {
-                answers.iter_mut().filter(|(.., result)| result.is_ok()).for_each(|(.., ok)| *ok = Err(error.clone()));
-                (answers, None)
-            }
+        if let Err(error) = self.write(batch) {
+            answers.iter_mut().filter(|(.., result)| result.is_ok()).for_each(|(.., ok)| *ok = Err(error.clone()));
         }
+        answers
     }
 
     fn take(&self, request: Request, batch: &mut Batch<'_, E>) -> Outcome {
@@ -101,16 +95,18 @@ impl<E: Engine> Shared<E> {
         (thread, answer, result)
     }
 
-    fn write(&self, batch: Batch<'_, E>) -> Result<Option<Newest>> {
-        let Some(change) = batch.finish() else { return Ok(None) };
+    fn write(&self, batch: Batch<'_, E>) -> Result<()> {
+        let Some(change) = batch.finish() else { return Ok(()) };
         if E::SHOWS_UNSYNCED {
             self.view.hold(change.before);
         }
         self.engine.write(change.rows).map_err(|error| self.stop(&error))?;
+        let (number, key) = change.newest;
+        self.marker_file.write(number, &key).map_err(|error| self.stop(&error))?;
         if E::SHOWS_UNSYNCED {
             self.view.release();
         }
-        Ok(Some(change.newest))
+        Ok(())
     }
 
     fn delete(&self, thread: &ThreadId, epoch: u64) -> Result<()> {
@@ -118,7 +114,7 @@ impl<E: Engine> Shared<E> {
         let deletion = Deletion::of(thread);
         let number = self.next_number();
         deletion.mark(&*self.engine, self.epoch, number).map_err(|error| self.stop(&error))?;
-        self.marker_file.write(number, STORE);
+        self.marker_file.write(number, STORE).map_err(|error| self.stop(&error))?;
         deletion.hide(&self.view);
         deletion.finish(&*self.engine).map_err(|error| self.stop(&error))?;
         deletion.show(&self.view);

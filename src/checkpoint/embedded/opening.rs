@@ -86,10 +86,10 @@ impl LockedStore<'_> {
     fn prepare(&self, engine: &impl Engine, files: &[&str]) -> Result<u64> {
         self.marker.as_ref().map_or(Ok(()), |marker| marker.check(&engine.snapshot(), self.path))?;
         let epoch = raise_epoch(engine, self.path, self.is_old)?;
-        self.marker_file.write(epoch << EPOCH_SHIFT, STORE);
+        self.marker_file.write(epoch << EPOCH_SHIFT, STORE)?;
         delete::finish_all(engine)?;
         if !self.is_old {
-            self.marker_file.sync(self.path)?;
+            self.marker_file.sync()?;
             write_format(self.path, self.kind)?;
         }
         restrict(self.path)?;

@@ -19,6 +19,8 @@ pub struct StoreFaults(Option<Weak<dyn Faulty>>);
 trait Faulty: Debug + Send + Sync {
     fn faults(&self) -> &Faults;
 
+    fn fail_next_marker(&self);
+
     /// Flips the last bit of a row; returns whether the row exists.
     fn flip_a_bit(&self, key: &[u8]) -> bool;
 }
@@ -26,6 +28,10 @@ trait Faulty: Debug + Send + Sync {
 impl<E: Engine> Faulty for Shared<E> {
     fn faults(&self) -> &Faults {
         self.engine.faults()
+    }
+
+    fn fail_next_marker(&self) {
+        self.marker_file.fail_next_write();
     }
 
     fn flip_a_bit(&self, key: &[u8]) -> bool {
@@ -50,6 +56,11 @@ impl StoreFaults {
     /// Makes the next sync fail; returns whether the store is open.
     pub fn fail_next_sync(&self) -> bool {
         self.store().map(|store| store.faults().fail_next_sync()).is_some()
+    }
+
+    /// Makes the next write of the file `tip` fail, which names the newest commit; returns whether the store is open.
+    pub fn fail_next_marker(&self) -> bool {
+        self.store().map(|store| store.fail_next_marker()).is_some()
     }
 
     /// Runs `action` while no sync can start; `None` if the store is not open.

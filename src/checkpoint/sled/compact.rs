@@ -76,7 +76,7 @@ fn build(old: &Disk, new: &Path, epoch: u64) -> Result<u64> {
         drop(disk); // sled writes on drop, and may panic on a full disk
         Ok(())
     })?;
-    MarkerFile::open(new)?.write(epoch << EPOCH_SHIFT, STORE);
+    MarkerFile::open(new)?.write(epoch << EPOCH_SHIFT, STORE)?;
     wait_until_closed(new)?;
     sync_directories(new, &["db", "conf", "blobs"])?;
     Ok(rows)

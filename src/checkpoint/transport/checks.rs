@@ -8,8 +8,8 @@ use crate::checkpoint::codec::DECODE_DEPTH;
 use crate::checkpoint::threads::references::Reference;
 use crate::checkpoint::threads::thread_records::{StoredCheckpoint, ThreadRecords};
 use crate::checkpoint::{
-    CheckpointId, CheckpointRecord, Commit, ControlRecord, Key, LogRange, Record, RowId, Shape, Slot, Source,
-    TaskRecord, WriteRecord, is_chunk,
+    CheckpointId, CheckpointRecord, Commit, ControlRecord, GotoRecord, Key, LogRange, Record, RowId, Shape, Slot,
+    Source, TaskRecord, WriteRecord, is_chunk,
 };
 
 type CheckResult = Result<(), String>;
@@ -119,14 +119,17 @@ fn check_checkpoint(decoded: &ThreadRecords, id: CheckpointId, made: &StoredChec
         check_inside(decoded, path, child)?;
     }
     check_slots(decoded, record, next)?;
-    check_control(decoded, record, &record.control, next)
+    check_control(decoded, record, &record.control, next)?;
+    check_gotos(decoded, record)
 }
 
-/// Checks that a subgraph's namespace is inside that of the checkpoint that points at it, so that pointers form no
-/// cycle.
+/// Checks that a subgraph's namespace is deeper than that of the checkpoint that points at it, so that pointers form no
+/// cycle. The one need not begin with the other: a subgraph with state of its own may be inside one without, and a node
+/// on the way may have had another name.
 fn check_inside(decoded: &ThreadRecords, path: &str, child: CheckpointId) -> CheckResult {
     let Some(made) = decoded.checkpoints.get(&child) else { return Ok(()) };
-    let inside = made.record.namespace.strip_prefix(path).is_some_and(|rest| rest.starts_with('/'));
+    let depth = |path: &str| path.matches('/').count();
+    let inside = depth(&made.record.namespace) > depth(path);
     ensure(!made.root && inside, || format!("checkpoint {child} is not inside it"))
 }
 
@@ -187,6 +190,18 @@ fn check_control(
     ensure(ready && deferred && joins && sends && last, || "what is to run next is not of its graph".into())?;
     let channels = decoded.channels(record).count();
     ensure(writes_fit(control.start.iter().flatten(), channels, next), || "its input is not of its graph".into())
+}
+
+fn check_gotos(decoded: &ThreadRecords, record: &CheckpointRecord) -> CheckResult {
+    let nodes = decoded.shapes.get(&record.shape).map_or(0, |shape| shape.nodes.len());
+    let node = |at: &u32| (*at as usize) < nodes;
+    let fits = |goto: &GotoRecord| {
+        let by = node(&goto.by) || [START, GotoRecord::CALLER].contains(&goto.by);
+        let (first, count) = goto.sends;
+        let last = first.checked_add(count);
+        by && goto.nodes.iter().all(node) && last.is_some_and(|last| last as usize <= record.control.sends.len())
+    };
+    ensure(record.gotos.iter().all(fits), || "what its commands scheduled is not of its graph".into())
 }
 
 fn writes_fit<'a>(mut writes: impl Iterator<Item = &'a WriteRecord>, channels: usize, next: u64) -> bool {

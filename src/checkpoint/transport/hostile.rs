@@ -5,8 +5,8 @@ use super::import::{ImportOptions, import_thread};
 use crate::checkpoint::threads::references::log_name;
 use crate::checkpoint::{
     ChannelShape, CheckpointError, CheckpointId, CheckpointRecord, Checkpointer, ControlRecord, EffectKind,
-    EffectRecord, Key, LogRange, MemoryCheckpointer, Record, RowId, SendRecord, Shape, Slot, Source, TagRecord,
-    TaskRecord, WriteRecord, encode_record,
+    EffectRecord, GotoRecord, Key, LogRange, MemoryCheckpointer, Record, RowId, SendRecord, Shape, Slot, Source,
+    TagRecord, TaskRecord, WriteRecord, encode_record,
 };
 
 fn shape() -> Shape {
@@ -41,6 +41,7 @@ fn checkpoint(parent: Option<u64>, namespace: &str) -> CheckpointRecord {
         children: vec![],
         metadata: vec![],
         journals: vec![],
+        gotos: vec![],
     }
 }
 
@@ -160,6 +161,11 @@ type Change = fn(&mut File);
 #[case::row_is_missing(|f: &mut File| f.second.channels = vec![(0, Slot::Row(row(2)))])]
 #[case::node_out_of_range(|f: &mut File| f.second.control.ready = vec![(2, 3)])]
 #[case::send_to_nowhere(|f: &mut File| f.second.control.sends = vec![SendRecord { node: 9, payload: row(1) }])]
+#[case::goto_to_nowhere(|f: &mut File| f.second.gotos = vec![GotoRecord { by: 0, nodes: vec![9], sends: (0, 0) }])]
+#[case::goto_of_no_node(|f: &mut File| f.second.gotos = vec![GotoRecord { by: 9, nodes: vec![1], sends: (0, 0) }])]
+#[case::goto_to_sends_that_are_missing(
+    |f: &mut File| f.second.gotos = vec![GotoRecord { by: 0, nodes: vec![], sends: (0, u32::MAX) }]
+)]
 #[case::join_out_of_range(|f: &mut File| f.second.control.joins = vec![(1, Default::default())])]
 #[case::last_ran_out_of_range(|f: &mut File| f.second.control.last_ran = Some((1, 5, false)))]
 #[case::target_out_of_range(|f: &mut File| f.task.targets = vec![u32::MAX])]

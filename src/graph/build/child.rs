@@ -11,7 +11,8 @@ pub enum Persistence {
     /// activations. Each attempt of a retry policy starts the subgraph anew, as in LangGraph.
     #[default]
     Inherit,
-    /// For the whole thread: each activation starts with the state that the last one ended with.
+    /// For the whole thread: each activation starts with the state that the last one ended with, also inside a subgraph
+    /// that keeps nothing itself, at any depth.
     PerThread,
     /// Not saved: a resumed subgraph starts over.
     Stateless,

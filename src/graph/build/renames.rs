@@ -42,10 +42,10 @@ pub(crate) fn past(schema: &AnySchema, renamed: &BTreeMap<String, String>) -> Ve
 }
 
 impl Table {
-    /// Returns the current name for a stored one, with its handler prefix and call number.
+    /// Returns the current name for a stored one, with its handler prefix, its call number, and what is below it.
     pub(crate) fn name_now(&self, name: String) -> String {
         let (handler, rest) = name.strip_prefix(HANDLER).map_or(("", name.as_str()), |rest| (HANDLER, rest));
-        let (node, call) = rest.find('#').map_or((rest, ""), |at| rest.split_at(at));
+        let (node, call) = rest.find(['#', '/']).map_or((rest, ""), |at| rest.split_at(at));
         match self.identity.renamed.get(node) {
             Some(now) if self.named(node).is_none() => format!("{handler}{now}{call}"),
             _ => name,

@@ -10,6 +10,7 @@ use super::validate::is_reserved;
 use crate::graph::context::{NodeMeta, permits};
 use crate::graph::node::{MissingBody, Name, NodeDefaults, RowOptions};
 use crate::graph::records::HANDLER;
+use crate::graph::records::clock::random;
 
 /// True if a node, or its subgraph, can interrupt.
 pub(crate) fn asks(row: &Row) -> bool {
@@ -73,6 +74,8 @@ fn row(node: AddedNode, first: Arc<str>, (defaults, by_position): (&NodeDefaults
     };
     let handler = facts(format!("{HANDLER}{name}").into(), format!("{HANDLER}{first}").into(), true);
     let facts = facts(Arc::clone(&name), first, false);
+    let unkeyed = options.execution.cache.is_some_and(|policy| policy.key.is_none());
+    let instance = (unkeyed && body.holds_values()).then(|| [random(), random()]);
     Row {
         name,
         facts,
@@ -82,7 +85,7 @@ fn row(node: AddedNode, first: Arc<str>, (defaults, by_position): (&NodeDefaults
         reads: None,
         exits: Exits::default(),
         children,
-        execution: RowExecution { group, simple, longest: Arc::default() },
+        execution: RowExecution { group, simple, instance, longest: Arc::default() },
     }
 }
 

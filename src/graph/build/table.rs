@@ -79,6 +79,8 @@ pub(crate) struct RowExecution {
     pub group: Option<Arc<Semaphore>>,
     /// Set if its body needs no clock, cache or handler.
     pub simple: bool,
+    /// Tells its results in a cache from those of another build, if its body holds values that no key stands for.
+    pub instance: Option<[u64; 2]>,
     /// The longest polls that blocked their thread.
     pub longest: Arc<Longest>,
 }

@@ -29,6 +29,9 @@ impl<C> Ctx<C> {
     /// In a loop, or beside others in a `join!`, use [`interrupt_as`](Self::interrupt_as). LangGraph: `interrupt`, which goes by
     /// position alone, as graphs read from data do here.
     ///
+    /// A node asks while its body runs. In a task of your own (`tokio::spawn`), await it and pass its error on: a question
+    /// that is asked once the body has ended fails the run with [`RunError::QuestionIgnored`].
+    ///
     /// ```
     /// # use std::sync::Arc;
     /// # use superstep::prelude::*;

@@ -38,6 +38,9 @@ impl TaskCtx {
     /// Stops the task. What was raised first says how it ended; what branches that ran at the same time ask and wait for
     /// is kept beside it, and an error is reported in any case.
     pub(crate) fn raise(&self, raised: Raised) {
+        if self.progress.has_ended() {
+            return self.raise_late(raised);
+        }
         if let Some(scope) = self.effect_scope() {
             scope.stop();
         }
@@ -68,5 +71,33 @@ impl TaskCtx {
         let text = caught(|| error.source().to_string()).ok()?;
         let state = self.state();
         state.subgraphs.failures.iter().find(|failure| failure.to_string() == text).cloned()
+    }
+}
+
+impl TaskCtx {
+    /// Notes that the body has ended. What somebody who still holds its context raises from then on fails the run.
+    pub(crate) fn end(self: &Arc<Self>) {
+        self.progress.end();
+        if Arc::strong_count(self) > 1 {
+            let held = Arc::downgrade(self);
+            self.shared.stragglers.add(held);
+        }
+    }
+
+    /// Notes what was raised after the body had ended.
+    fn raise_late(&self, raised: Raised) {
+        let node = Arc::clone(&self.facts.name);
+        let error = match raised {
+            Raised::Ask(question) => RunError::QuestionIgnored { node, question: question.name },
+            Raised::Sleep(_) => RunError::QuestionIgnored { node, question: "of how long to sleep".into() },
+            Raised::Inside | Raised::Stopped(_) => {
+                RunError::QuestionIgnored { node, question: "of its subgraph".into() }
+            }
+            Raised::Signal(signal) => RunError::SignalIgnored { node, signal },
+            Raised::Wrong(error) => error,
+            Raised::Parent(..) => RunError::NoParentGraph { node },
+        };
+        tracing::error!(node = %self.facts.name, %error, "a task that a node spawned asks after the node has ended");
+        self.shared.stragglers.fail(error);
     }
 }

@@ -1,6 +1,5 @@
 //! How a node receives signals: from the thread's mailbox, each once, in order; and which tasks wait for them.
 
-use std::collections::BTreeMap;
 use std::time::Duration;
 
 use super::ctx::Ctx;
@@ -55,7 +54,8 @@ impl<C: Send + Sync + 'static> Ctx<C> {
     }
 
     /// Returns the next signal of this type as [`receive`](Self::receive) does; none if none has come within this time, across
-    /// processes. The time counts from the first attempt. With [`Duration::ZERO`] it returns what is there now.
+    /// processes. The time counts from the first attempt, and for a signal the time at which it was sent: one that was sent
+    /// later stays in the mailbox, also if nobody ran the thread meanwhile. With [`Duration::ZERO`] it returns what is there now.
     ///
     /// # Errors
     /// As [`receive`](Self::receive).
@@ -70,6 +70,8 @@ struct Wait<'a> {
     name: &'static str,
     /// The key of the entry, for people.
     key: String,
+    /// In milliseconds since 1970.
+    until: Option<u64>,
 }
 
 impl TaskCtx {
@@ -96,7 +98,7 @@ impl TaskCtx {
             return Err(wrong(RunError::NoCheckpointer { what: "a node that receives signals" }));
         };
         let until = self.until(&key, within).await.map_err(wrong)?;
-        let wait = Wait { recorder, name: T::NAME, key };
+        let wait = Wait { recorder, name: T::NAME, key, until };
         loop {
             let Some((pending, signal)) = self.first::<T>(&wait).await? else { break };
             if let Some(signal) = self.take(&wait, &mut entry, pending, signal).map_err(wrong)? {
@@ -128,9 +130,9 @@ impl TaskCtx {
         self.recorded(EffectKind::Sleep, (key, PLAIN), until).await.map(Some)
     }
 
-    /// The first signal of the type that no task has.
+    /// The first signal of the type that came in time and that no task has.
     async fn first<T: Signal>(&self, wait: &Wait<'_>) -> Result<Option<(PendingSignal, T)>, Box<Raised>> {
-        let pending = wait.recorder.first_pending(wait.name).await.map_err(|error| wrong(error.into()))?;
+        let pending = wait.recorder.first_pending(wait.name, wait.until).await.map_err(|error| wrong(error.into()))?;
         let Some(pending) = pending else { return Ok(None) };
         match reading::decode::<T>(&pending.record.value) {
             Ok(signal) => Ok(Some((pending, signal))),
@@ -173,13 +175,4 @@ impl TaskCtx {
 
 fn wrong(error: RunError) -> Box<Raised> {
     Box::new(Raised::Wrong(error))
-}
-
-/// Returns the number of signals of each type.
-pub(crate) fn counted(pending_signals: &[PendingSignal]) -> BTreeMap<&str, usize> {
-    let mut counts = BTreeMap::new();
-    for pending in pending_signals {
-        *counts.entry(pending.record.name.as_str()).or_default() += 1;
-    }
-    counts
 }

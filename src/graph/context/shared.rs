@@ -10,6 +10,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::exit::Budgets;
 use super::limits::Limits;
+use super::stragglers::Stragglers;
 use super::verify_result::Comparison;
 use crate::checkpoint::ThreadId;
 use crate::graph::error::{NodeError, RunError};
@@ -33,6 +34,7 @@ pub(crate) struct Shared {
     pub environment: Environment,
     /// Replays only: the recorded run.
     pub replay: Option<Arc<Comparison>>,
+    pub stragglers: Stragglers,
 }
 
 /// The listeners of a run.

@@ -1,7 +1,7 @@
 //! A task as its body sees it: its identity, its answers, and what its attempt has done so far.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
-use std::sync::atomic::AtomicU32;
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use tokio::sync::Notify;
@@ -89,6 +89,8 @@ pub(crate) struct AttemptProgress {
     /// The number of questions, and of subgraph calls.
     pub asked: AtomicU32,
     pub calls: AtomicU32,
+    /// Set once the body has ended: what is raised then comes too late.
+    ended: AtomicBool,
     raised: OnceLock<Box<Raised>>,
     state: OnceLock<Box<Mutex<AttemptState>>>,
 }
@@ -109,8 +111,18 @@ impl AttemptProgress {
         self.raised.set(Box::new(raised))
     }
 
+    /// Notes that the body has ended.
+    pub(crate) fn end(&self) {
+        self.ended.store(true, Ordering::SeqCst);
+    }
+
+    pub(crate) fn has_ended(&self) -> bool {
+        self.ended.load(Ordering::SeqCst)
+    }
+
     /// Empties it for the next task.
     pub(crate) fn reset(&mut self) {
+        *self.ended.get_mut() = false;
         (*self.asked.get_mut(), *self.calls.get_mut()) = (0, 0);
         self.raised.take();
         self.state.take();
@@ -208,6 +220,13 @@ impl TaskCtx {
     pub(crate) fn kept(&self, name: &str) -> Option<CheckpointId> {
         let kept = self.children.as_ref()?.iter().find(|(known, _)| known == name)?;
         Some(kept.1)
+    }
+
+    /// Returns the subgraphs with state of their own that are below the subgraph of this name.
+    pub(crate) fn kept_below(&self, name: &str) -> Vec<(String, CheckpointId)> {
+        let below =
+            |(known, id): &(String, CheckpointId)| Some((known.strip_prefix(name)?.strip_prefix('/')?.to_owned(), *id));
+        self.children.iter().flat_map(|kept| kept.iter()).filter_map(below).collect()
     }
 
     pub(crate) fn state(&self) -> std::sync::MutexGuard<'_, AttemptState> {

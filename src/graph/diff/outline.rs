@@ -78,15 +78,21 @@ async fn inside(
         }
     }
     for (name, at) in kept {
-        let node = name.split('#').next().and_then(|node| table.named(node));
-        let children = node.map_or(&[][..], |node| &table.row(node).children);
-        if let Some(child) = called(reader, children, *at).await?
+        if let Some(child) = called(reader, &kept_children(table, name), *at).await?
             && !found.iter().any(|(known, ..)| known == name)
         {
             found.push((name.clone(), *at, child));
         }
     }
     Ok(found)
+}
+
+/// Returns the subgraphs that state of this name may belong to.
+fn kept_children(table: &Table, name: &str) -> Vec<AnyChild> {
+    let mut way = name.split('/').map(|part| part.split('#').next().unwrap_or_default());
+    let node = way.next().and_then(|node| table.named(node));
+    let first = node.map_or(vec![], |node| table.row(node).children.clone());
+    way.fold(first, |children, node| children.iter().flat_map(|child| child.0.children(node)).cloned().collect())
 }
 
 /// Returns the subgraph of a node that wrote a checkpoint.

@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use superstep_base::Printable;
+
 use super::unreadable::Unreadable;
 
 /// The reason why a paused thread cannot resume with this version of the graph. State, history and status stay readable.
@@ -31,34 +33,43 @@ pub enum Incompatibility {
 
 impl fmt::Display for Incompatibility {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Node { node } => write!(f, "its node `{node}` no longer exists"),
-            Self::Join { sources, target, added } if added.is_empty() => {
+        Printable(Text(self)).fmt(f)
+    }
+}
+
+/// The text of an incompatibility with names as they are stored.
+struct Text<'a>(&'a Incompatibility);
+
+impl fmt::Display for Text<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0 {
+            Incompatibility::Node { node } => write!(f, "its node `{node}` no longer exists"),
+            Incompatibility::Join { sources, target, added } if added.is_empty() => {
                 write!(f, "its half-filled join of {} into `{target}` no longer exists", listed(sources))
             }
-            Self::Join { sources, target, added } => {
+            Incompatibility::Join { sources, target, added } => {
                 let added = listed(added);
                 write!(f, "its half-filled join of {} into `{target}` waits for {added} too now", listed(sources))
             }
-            Self::NotStartable { node, reason } => write!(f, "its task of `{node}` cannot start: {reason}"),
-            Self::Rule { channel, stored, expected } => {
+            Incompatibility::NotStartable { node, reason } => write!(f, "its task of `{node}` cannot start: {reason}"),
+            Incompatibility::Rule { channel, stored, expected } => {
                 write!(
                     f,
                     "a task has left a change to channel `{channel}` by the rule `{stored}`, which is `{expected}` now"
                 )
             }
-            Self::Channel { stored, new, .. } => {
+            Incompatibility::Channel { stored, new, .. } => {
                 let new = listed(new);
                 write!(
                     f,
                     "the state has no channel `{stored}`, which the thread has written, and has {new}, which it never stored"
                 )
             }
-            Self::Pinned { stored, now } => {
+            Incompatibility::Pinned { stored, now } => {
                 write!(f, "the graph is pinned to version {now:016x}, and version {stored:016x} stored it")
             }
-            Self::Value(unreadable) => unreadable.fmt(f),
-            Self::Inside { node, misfit } => write!(f, "in the subgraph of `{node}`, {misfit}"),
+            Incompatibility::Value(unreadable) => unreadable.fmt(f),
+            Incompatibility::Inside { node, misfit } => write!(f, "in the subgraph of `{node}`, {misfit}"),
         }
     }
 }

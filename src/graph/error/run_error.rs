@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use superstep_base::Printable;
+
 use super::incompatibility::Incompatibility;
 use super::node_error::{ErrorClass, SharedNodeError};
 use super::unreadable::Unreadable;
@@ -40,47 +42,46 @@ pub enum RunError {
     #[error("a panic while {doing}: {message}")]
     Panic { doing: &'static str, message: String },
     /// A node returned `Ok` although its question has no answer.
-    #[error("node `{node}` went on although its question `{question}` has no answer")]
+    #[error("node `{node}` went on although its question `{question}` has no answer", question = Printable(question))]
     QuestionIgnored { node: Arc<str>, question: String },
     /// A node returned `Ok` although the signal it waits for has not arrived.
-    #[error("node `{node}` went on although the signal `{signal}` has not come")]
+    #[error("node `{node}` went on although the signal `{signal}` has not come", signal = Printable(signal))]
     SignalIgnored { node: Arc<str>, signal: String },
     /// A node receives a signal it did not declare.
-    #[error("node `{node}` receives `{signal}` ({}) without declaring it", short(type_name))]
+    #[error("node `{node}` receives `{signal}` ({}) without declaring it", short(type_name), signal = Printable(signal))]
     UndeclaredSignal { node: Arc<str>, signal: &'static str, type_name: &'static str },
     /// No node of the graph receives such a signal. Nothing was sent.
-    #[error("no node of the graph receives a signal `{signal}`")]
+    #[error("no node of the graph receives a signal `{signal}`", signal = Printable(signal))]
     UnknownSignal { signal: String, declared: Vec<String> },
     /// A signal has the wrong type for its name: one to be sent, or one in the mailbox.
-    #[error("signal `{signal}`{} is of another type: {reason}", id.map(|id| format!(" ({id})")).unwrap_or_default())]
+    #[error("signal `{signal}`{} is of another type: {reason}", id.map(|id| format!(" ({id})")).unwrap_or_default(), signal = Printable(signal), reason = Printable(reason))]
     MistypedSignal { id: Option<SignalId>, signal: String, reason: String },
     /// The thread has reached its limit of unreceived signals. Nothing was sent.
-    #[error("the mailbox of thread `{thread}` is full: {limit} signals wait there")]
+    #[error("the mailbox of thread `{thread}` is full: {limit} signals wait there", thread = Printable(thread))]
     MailboxFull { thread: ThreadId, limit: usize },
     /// There is no such signal in the mailbox.
-    #[error("signal {id} is not in the mailbox of thread `{thread}`")]
+    #[error("signal {id} is not in the mailbox of thread `{thread}`", thread = Printable(thread))]
     NoSuchSignal { thread: ThreadId, id: SignalId },
     /// A node asked a question that is closed without an answer, through a method that returns only answers.
-    #[error("node `{node}` has no answer: {reason}")]
+    #[error("node `{node}` has no answer: {reason}", reason = Printable(reason))]
     QuestionClosed { node: Arc<str>, reason: String },
     /// The question has expired: its default, if it has one, is the answer.
     #[error("question {id} has expired")]
     QuestionExpired { id: InterruptId },
     /// The person may not answer the question.
-    #[error("question {id} does not take this answer: {reason}")]
+    #[error("question {id} does not take this answer: {reason}", reason = Printable(reason))]
     NotAnApprover { id: InterruptId, reason: String },
     /// A node asked a question it did not declare.
-    #[error("node `{node}` asked `{question}` ({}) without declaring it", short(type_name))]
+    #[error("node `{node}` asked `{question}` ({}) without declaring it", short(type_name), question = Printable(question))]
     UndeclaredQuestion { node: Arc<str>, question: &'static str, type_name: &'static str },
     /// A node asked a question by the name of another declared type.
-    #[error("node `{node}` asked `{question}` as `{type_name}`, and declares it as `{declared}`")]
+    #[error("node `{node}` asked `{question}` as `{type_name}`, and declares it as `{declared}`", question = Printable(question))]
     QuestionNameTaken { node: Arc<str>, question: &'static str, type_name: &'static str, declared: &'static str },
     /// A node asks another question than the one that was answered; payloads as JSON, if they can be read.
     #[error(
         "question {place} of node `{node}` was `{before}`{} before the pause and is `{now}`{} now",
         payload(before_payload),
-        payload(now_payload)
-    )]
+        payload(now_payload), now = Printable(now))]
     QuestionChanged {
         node: Arc<str>,
         place: usize,
@@ -90,25 +91,25 @@ pub enum RunError {
         now_payload: Option<String>,
     },
     /// The body of an effect called a subgraph.
-    #[error("the body of effect `{key}` of node `{node}` calls a subgraph")]
+    #[error("the body of effect `{key}` of node `{node}` calls a subgraph", key = Printable(key))]
     CallInEffect { node: Arc<str>, key: String },
     /// An effect or recorded value is requested with other arguments than recorded.
-    #[error("`{key}` of node `{node}` was recorded for {recorded} and is asked for {now} now")]
+    #[error("`{key}` of node `{node}` was recorded for {recorded} and is asked for {now} now", key = Printable(key), recorded = Printable(recorded), now = Printable(now))]
     NonDeterministic { node: Arc<str>, key: String, recorded: String, now: String },
     /// Two effects or recorded values of one attempt have the same key.
-    #[error("node `{node}` used the key `{key}` twice in one attempt")]
+    #[error("node `{node}` used the key `{key}` twice in one attempt", key = Printable(key))]
     EffectTwice { node: Arc<str>, key: String },
     /// A replay diverged from the record.
-    #[error("{what} of node `{node}` was {recorded} and is {now} now")]
+    #[error("{what} of node `{node}` was {recorded} and is {now} now", what = Printable(what), recorded = Printable(recorded), now = Printable(now))]
     Diverged { node: Arc<str>, what: String, recorded: String, now: String },
     /// A replay reached an effect or value that was never recorded.
-    #[error("node `{node}` comes to {what}, of which nothing was recorded")]
+    #[error("node `{node}` comes to {what}, of which nothing was recorded", what = Printable(what))]
     NotRecorded { node: Arc<str>, what: String, now: String },
     /// Two tasks of one superstep wrote a channel that takes one write. LangGraph: `InvalidUpdateError`.
-    #[error("channel `{channel}` was written more than once in superstep {step}, by {}", nodes.join(" and "))]
+    #[error("channel `{channel}` was written more than once in superstep {step}, by {}", nodes.join(" and "), channel = Printable(channel))]
     ConcurrentUpdate { channel: String, step: i64, nodes: Vec<String> },
     /// A reducer returned an error.
-    #[error("channel `{channel}` refused a write of {} in superstep {step}: {reason}", nodes.join(" and "))]
+    #[error("channel `{channel}` refused a write of {} in superstep {step}: {reason}", nodes.join(" and "), channel = Printable(channel), reason = Printable(reason))]
     Refused { channel: String, step: i64, nodes: Vec<String>, reason: String },
     /// A router, command or send leads to a node that does not exist.
     #[error("`{from}` leads to `{to}`, which is not a node")]
@@ -120,7 +121,7 @@ pub enum RunError {
     #[error("`{from}` sends to END")]
     SendToEnd { from: Arc<str> },
     /// A send goes to a node that does not take its payload, or an edge to one that takes only payloads.
-    #[error("`{from}` cannot start `{to}`: {reason}")]
+    #[error("`{from}` cannot start `{to}`: {reason}", reason = Printable(reason))]
     NotStartable { from: Arc<str>, to: String, reason: String },
     /// A command for the enclosing graph, which does not exist.
     #[error("node `{node}` returned a command for the parent graph, but its graph has none")]
@@ -132,34 +133,34 @@ pub enum RunError {
     #[error("no end after {limit} superstep{}", if *limit == 1 { "" } else { "s" })]
     RecursionLimit { limit: u64 },
     /// A setting of the run is invalid.
-    #[error("{what}")]
+    #[error("{what}", what = Printable(what))]
     InvalidConfig { what: String },
     /// The graph can interrupt, or the operation needs a store, and there is no checkpointer.
-    #[error("{what} needs a checkpointer")]
+    #[error("{what} needs a checkpointer", what = Printable(what))]
     NoCheckpointer { what: &'static str },
     /// There is nothing to resume. LangGraph: `EmptyInputError`.
-    #[error("thread `{thread}` has never run")]
+    #[error("thread `{thread}` has never run", thread = Printable(thread))]
     EmptyInput { thread: ThreadId },
     /// There is no such thread.
-    #[error("there is no thread `{thread}`")]
+    #[error("there is no thread `{thread}`", thread = Printable(thread))]
     UnknownThread { thread: ThreadId, near: Vec<ThreadId> },
     /// New input while questions are pending or a superstep is unfinished. V4.
-    #[error("thread `{thread}` is not at rest: {reason}")]
+    #[error("thread `{thread}` is not at rest: {reason}", thread = Printable(thread), reason = Printable(reason))]
     Unfinished { thread: ThreadId, reason: String },
     /// No such checkpoint.
-    #[error("thread `{thread}` has no checkpoint {checkpoint}")]
+    #[error("thread `{thread}` has no checkpoint {checkpoint}", thread = Printable(thread))]
     UnknownCheckpoint { thread: ThreadId, checkpoint: CheckpointId },
     /// The answer fits no pending question. V2.
-    #[error("no open question {question}")]
+    #[error("no open question {question}", question = Printable(question))]
     UnknownQuestion { question: String },
     /// The question was answered before. V2.
     #[error("question {id} was answered already")]
     AlreadyAnswered { id: InterruptId },
     /// Several questions are pending and the answer does not name one. V2.
-    #[error("{count} questions are open{named}: say which one the answer is for")]
+    #[error("{count} questions are open{named}: say which one the answer is for", named = Printable(named))]
     AmbiguousAnswer { count: usize, named: String },
     /// The answer is of the wrong type. V2.
-    #[error("question {id} (`{question}`) takes another answer: {reason}")]
+    #[error("question {id} (`{question}`) takes another answer: {reason}", question = Printable(question), reason = Printable(reason))]
     MistypedAnswer { id: InterruptId, question: String, reason: String },
     /// `update_state` cannot infer the node of the update.
     #[error("it is not clear which node the update is from")]
@@ -168,28 +169,27 @@ pub enum RunError {
     #[error("`{node}` is not a node")]
     UnknownNode { node: String },
     /// An update is invalid.
-    #[error("{what}")]
+    #[error("{what}", what = Printable(what))]
     InvalidUpdate { what: String },
     /// A stored value cannot be decoded, or a new one not be encoded.
-    #[error("{what}: {reason}")]
+    #[error("{what}: {reason}", what = Printable(what), reason = Printable(reason))]
     Codec { what: String, reason: String },
     /// A stored value does not fit this version of the code.
     #[error(transparent)]
     Unreadable(Box<Unreadable>),
     /// A task or a superstep exceeds a limit.
-    #[error("`{from}` brings {what} to {count}, more than the limit of {limit}")]
+    #[error("`{from}` brings {what} to {count}, more than the limit of {limit}", what = Printable(what))]
     TooMany { from: Arc<str>, what: &'static str, count: usize, limit: usize },
     /// All values of a state together exceed the limit of the run.
-    #[error("the state has {bytes} bytes, {most} of them in channel `{channel}`, more than the limit of {limit}")]
+    #[error("the state has {bytes} bytes, {most} of them in channel `{channel}`, more than the limit of {limit}", channel = Printable(channel))]
     StateTooLarge { bytes: u64, limit: u64, channel: String, most: u64 },
     /// The thread was imported and is read-only.
     #[error(
         "thread `{thread}` was made elsewhere and imported: it may be shown and replayed from its records, not run, answered or \
-         forked"
-    )]
+         forked", thread = Printable(thread))]
     Foreign { thread: ThreadId },
     /// A paused thread that this version of the graph cannot resume. Nothing was written; it stays readable.
-    #[error("thread `{thread}` was stored by another version of the graph: {}", list(misfits))]
+    #[error("thread `{thread}` was stored by another version of the graph: {}", list(misfits), thread = Printable(thread))]
     NeedsMigration { thread: ThreadId, misfits: Vec<Incompatibility> },
     /// The store failed.
     #[error(transparent)]

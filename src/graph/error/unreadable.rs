@@ -2,6 +2,8 @@
 
 use std::cmp::Ordering;
 
+use superstep_base::Printable;
+
 use crate::checkpoint::{CheckpointId, ThreadId};
 
 /// A stored value that this version of the code cannot read.
@@ -9,7 +11,11 @@ use crate::checkpoint::{CheckpointId, ThreadId};
 #[non_exhaustive]
 #[error(
     "{what} at checkpoint {checkpoint} of thread `{thread}`: stored as `{stored}` (version {stored_version}), cannot be \
-     read as `{expected}` (version {expected_version}): {reason}"
+     read as `{expected}` (version {expected_version}): {reason}",
+    what = Printable(what),
+    thread = Printable(thread),
+    stored = Printable(stored),
+    reason = Printable(reason)
 )]
 pub struct Unreadable {
     /// The kind of value: a channel, the payload of a worker.

@@ -2,6 +2,7 @@
 
 use std::any::{TypeId, type_name};
 use std::future::Future;
+use std::hash::{Hash, Hasher};
 use std::marker::PhantomData;
 use std::sync::Arc;
 
@@ -75,6 +76,15 @@ pub trait Node<S: State, N, C>: Send + Sync + 'static {
     fn options(&self) -> NodeOptions<S, N, C> {
         NodeOptions::default()
     }
+
+    /// Returns true if the body holds values, such as the captures of a closure, and so is not known by its type alone.
+    #[doc(hidden)]
+    fn holds_values(&self) -> bool
+    where
+        Self: Sized,
+    {
+        size_of::<Self>() > 0
+    }
 }
 
 /// The shape of a body: an async function from a state or payload and a context to a result. What the result holds, and
@@ -147,6 +157,15 @@ pub trait Work<S: State, N, C, I>: Send + Sync + 'static {
     fn options(&self) -> NodeOptions<S, N, C> {
         NodeOptions::default()
     }
+
+    /// Returns true if the body holds values, such as the captures of a closure, and so is not known by its type alone.
+    #[doc(hidden)]
+    fn holds_values(&self) -> bool
+    where
+        Self: Sized,
+    {
+        size_of::<Self>() > 0
+    }
 }
 
 impl<S: State, N, C, I, F, Fut> Work<S, N, C, I> for F
@@ -191,9 +210,16 @@ pub(crate) trait Body: Send + Sync {
     fn by_edges(&self) -> bool;
     fn payload(&self, bytes: &[u8]) -> Result<Arc<dyn Payload>, Misread>;
 
+    /// Returns a hash of its type, which tells apart what [`type_name`](Self::type_name) does not: two closures of one
+    /// function.
+    fn type_hash(&self) -> u64;
+
     fn type_name(&self) -> &'static str {
         std::any::type_name::<Self>()
     }
+
+    /// Returns true if it holds values, and so is not known by its type alone.
+    fn holds_values(&self) -> bool;
 
     /// True for the placeholder of a node that was never added.
     fn is_missing(&self) -> bool {
@@ -224,6 +250,14 @@ impl Body for MissingBody {
     fn is_missing(&self) -> bool {
         true
     }
+
+    fn type_hash(&self) -> u64 {
+        0
+    }
+
+    fn holds_values(&self) -> bool {
+        false
+    }
 }
 
 /// A node with the type of its run's context.
@@ -245,6 +279,14 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static, T: Node<S, N, C>> Body for S
 
     fn payload(&self, _: &[u8]) -> Result<Arc<dyn Payload>, Misread> {
         Err(Misread::unreadable("the node takes the state, not a payload"))
+    }
+
+    fn type_hash(&self) -> u64 {
+        type_hash::<T>()
+    }
+
+    fn holds_values(&self) -> bool {
+        self.0.holds_values()
     }
 }
 
@@ -274,6 +316,14 @@ where
 
     fn payload(&self, bytes: &[u8]) -> Result<Arc<dyn Payload>, Misread> {
         decoded::<I>(bytes)
+    }
+
+    fn type_hash(&self) -> u64 {
+        type_hash::<T>()
+    }
+
+    fn holds_values(&self) -> bool {
+        self.0.holds_values()
     }
 }
 
@@ -314,6 +364,20 @@ where
     fn payload(&self, bytes: &[u8]) -> Result<Arc<dyn Payload>, Misread> {
         decoded::<I>(bytes)
     }
+
+    fn type_hash(&self) -> u64 {
+        0 // it counts as one that holds values, which is known by more than its type
+    }
+
+    fn holds_values(&self) -> bool {
+        true
+    }
+}
+
+fn type_hash<T: 'static>() -> u64 {
+    let mut hasher = std::hash::DefaultHasher::new();
+    TypeId::of::<T>().hash(&mut hasher);
+    hasher.finish()
 }
 
 fn typed<I: Payload>(payload: &Arc<dyn Payload>) -> Option<Arc<I>> {

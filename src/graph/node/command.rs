@@ -71,8 +71,12 @@ impl<S: State, N> Command<S, N> {
         self
     }
 
-    /// Ends the subgraph with a command for the enclosing graph, which becomes the result of the subgraph's node. Changes
-    /// of the subgraph are dropped. LangGraph: `Command(graph=Command.PARENT)`.
+    /// Ends the subgraph with a command for the enclosing graph, which becomes the result of the subgraph's node: a handoff,
+    /// for example. As in LangGraph (`Command(graph=Command.PARENT)`), what the subgraph's nodes wrote before is dropped, since
+    /// the command takes the place of the subgraph's result. Put into the command what the enclosing graph is to keep:
+    /// `Command::parent(Command::update(Draft::update().notes(draft.notes.clone())).goto(Step::Write))`. The end of the
+    /// task names the channels whose writes are dropped ([`EventKind::TaskEnd`](crate::graph::EventKind::TaskEnd)), and a
+    /// warning is logged.
     pub fn parent<P: State, M: NodeId>(command: Command<P, M>) -> Self {
         let (types, given) = (TypeId::of::<(P, M)>(), type_name::<Command<P, M>>());
         let parent = Box::new(HandedUp { command: Arc::new(command.command), types, given });

@@ -2,22 +2,51 @@
 
 use std::time::Duration;
 
+use superstep_base::Fnv;
+
 use super::retry::RetryPolicy;
 
 /// The time for which a node's result may be taken from the cache instead of running it. LangGraph: `CachePolicy`.
 ///
 /// The input is the whole state, untracked channels included, or what [`reads`](crate::graph::NodeExt::reads) names, or the payload of a
-/// send; if it cannot be serialized, the node runs each time.
+/// send; if it cannot be serialized, the node runs each time. Neither the run's context nor the captures of a closure are
+/// part of it: results of a body that captures anything are shared by clones of one compiled graph only, and are lost with
+/// the process, unless it has a [`key`](Self::key).
 #[derive(Clone, Copy, Debug, Default)]
 #[must_use]
 pub struct CachePolicy {
     pub(crate) ttl: Option<Duration>,
+    pub(crate) key: Option<u64>,
 }
 
 impl CachePolicy {
     /// Returns a policy whose results are kept for so long.
     pub fn ttl(ttl: Duration) -> Self {
-        Self { ttl: Some(ttl) }
+        Self { ttl: Some(ttl), key: None }
+    }
+
+    /// Returns a policy whose results are shared by all bodies of this type with this key, in every build of the graph and,
+    /// with a cache on disk, in every process. The key stands for what the body captures:
+    ///
+    /// ```
+    /// # use std::sync::Arc;
+    /// # use superstep::prelude::*;
+    /// # #[derive(State, Clone, Debug, Default, Serialize, Deserialize)] struct Draft { text: String }
+    /// # #[derive(NodeId)] enum Step { Translate }
+    /// fn translate(language: String) -> impl Node<Draft, Step, ()> {
+    ///     let policy = CachePolicy::default().key(&language);
+    ///     let body = move |draft: Arc<Draft>, _: Ctx| {
+    ///         let text = format!("{}: {language}", draft.text);
+    ///         async move { Ok::<_, NodeError>(Draft::update().text(text)) }
+    ///     };
+    ///     body.cache(policy)
+    /// }
+    /// ```
+    pub fn key(mut self, key: impl AsRef<str>) -> Self {
+        let mut hash = Fnv::new();
+        hash.mix(key.as_ref().as_bytes());
+        self.key = Some(hash.finish());
+        self
     }
 }
 

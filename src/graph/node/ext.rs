@@ -45,6 +45,10 @@ where
     fn options(&self) -> NodeOptions<S, N, C> {
         self.options.clone()
     }
+
+    fn holds_values(&self) -> bool {
+        self.body.holds_values()
+    }
 }
 
 #[diagnostic::do_not_recommend]
@@ -62,6 +66,10 @@ where
 
     fn options(&self) -> NodeOptions<S, N, C> {
         self.options.clone()
+    }
+
+    fn holds_values(&self) -> bool {
+        self.body.holds_values()
     }
 }
 
@@ -137,9 +145,11 @@ options! {
     fn timeout(limit: Duration);
     /// Limits the time an attempt may be silent; see [`NodeOptions::idle_timeout`].
     fn idle_timeout(limit: Duration);
-    /// Takes the result from the graph's cache, if it has one; see [`NodeOptions::cache`].
+    /// Takes the result from the graph's cache, if it has one. A body that captures values shares its results with other
+    /// builds of the graph only by a key for them; see [`NodeOptions::cache`].
     fn cache(policy: CachePolicy);
-    /// Delays the node until no edge starts another; see [`NodeOptions::defer`].
+    /// Delays the node until no edge starts another; then all deferred nodes that wait run at once. See
+    /// [`NodeOptions::defer`].
     fn defer();
     /// Limits the concurrent tasks of a group of nodes; see [`NodeOptions::group`].
     fn group(name: impl Into<String>, limit: usize);

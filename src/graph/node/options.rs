@@ -122,7 +122,8 @@ impl<S: State, N, C> NodeOptions<S, N, C> {
     }
 
     /// Takes the result from the graph's cache if the node has run on equal input before. The graph gets its cache by
-    /// [`with_cache`](crate::graph::CompiledGraph::with_cache); without one the node always runs.
+    /// [`with_cache`](crate::graph::CompiledGraph::with_cache); without one the node always runs. What a closure captures is
+    /// not part of the input: see [`CachePolicy::key`].
     pub fn cache(mut self, policy: CachePolicy) -> Self {
         self.row.execution.cache = Some(policy);
         self
@@ -150,7 +151,9 @@ impl<S: State, N, C> NodeOptions<S, N, C> {
 
     /// Delays the node until a superstep starts no other node by an edge. Sends do not count: while workers are to run, the
     /// node runs beside them, and again after them if an edge leads from the worker to it. To wait for a fan-out, let only
-    /// the last workers lead to it. LangGraph: `defer=True`.
+    /// the last workers lead to it. Once nothing else starts, all deferred nodes that wait are released at once and run in the
+    /// same superstep, whether or not one leads to another: one that is to run after another deferred node is not deferred
+    /// itself, and starts by an edge from it. LangGraph: `defer=True`.
     pub fn defer(mut self) -> Self {
         self.row.defer = true;
         self

@@ -16,7 +16,8 @@ type Predicate = dyn Fn(&NodeError) -> bool + Send + Sync;
 ///
 /// The defaults are LangGraph's: 3 attempts in all, 500 ms before the second, twice as long each time, at most 128 s, plus
 /// up to 1 s at random. Without [`when`](Self::when) it applies to every failure that is not permanent. Attempts are
-/// counted anew when a thread resumes; the count is not stored.
+/// counted anew when a thread resumes; the count is not stored. The time of the next attempt is: a process that resumes
+/// the thread in a pause waits for the rest of it.
 ///
 /// ```
 /// # use std::time::Duration;
@@ -87,6 +88,13 @@ impl RetryPolicy {
     pub(crate) fn delay(&self, next: u32) -> Duration {
         let pause = backoff(self.initial, self.factor, next.saturating_sub(2), self.longest);
         if self.jitter { pause + Duration::from_millis(random() % 1000) } else { pause }
+    }
+}
+
+impl RetryPolicy {
+    /// Returns the longest pause that it can make.
+    pub(crate) fn longest_delay(&self) -> Duration {
+        self.longest.max(self.initial) + Duration::from_millis(if self.jitter { 1000 } else { 0 })
     }
 }
 

@@ -2,14 +2,14 @@
 
 pub(super) use crate::checkpoint::log_name as log_of;
 use crate::checkpoint::{
-    AboutRecord, CheckpointId, CheckpointRecord, ControlRecord, JoinRecord, Key, LogRange, RowId, SendRecord, Slot,
-    TaskRecord, TaskStatus, WriteRecord, chunk_key, encode_record,
+    AboutRecord, CheckpointId, CheckpointRecord, ControlRecord, GotoRecord, JoinRecord, Key, LogRange, RowId,
+    SendRecord, Slot, TaskRecord, TaskStatus, WriteRecord, chunk_key, encode_record,
 };
 use crate::graph::build::Table;
 use crate::graph::error::RunError;
 use crate::graph::records::{Durability, Puts, Recorder};
 use crate::graph::state::{AnyWrites, Mask, Stored, value};
-use crate::graph::superstep::{Control, Finished, Packet, Position, StoredWrites, Task};
+use crate::graph::superstep::{Control, Finished, Goto, Packet, Position, StoredWrites, Task};
 
 /// Returns the key of a row. Entries of a log have a key range of their own; an overwrite of a log is a value, not an
 /// entry.
@@ -153,6 +153,7 @@ fn record(table: &Table, pos: &mut Position, path: &str, epoch: u64, whole: bool
         children: pos.children.clone(),
         metadata: pos.meta.metadata.clone(),
         journals: vec![],
+        gotos: gotos(&pos.control),
     }
 }
 
@@ -173,4 +174,13 @@ fn control(control: &Control<Packet>, start: Option<Vec<WriteRecord>>) -> Contro
         sends: control.sends.iter().map(|(node, packet)| SendRecord { node: *node, payload: packet.row }).collect(),
         last_ran: control.last_ran.map(|last| (last.version, last.node, last.tied)),
     }
+}
+
+fn gotos(control: &Control<Packet>) -> Vec<GotoRecord> {
+    let record = |goto: &Goto| GotoRecord {
+        by: goto.by,
+        nodes: goto.nodes.clone(),
+        sends: (goto.sends.start, goto.sends.len() as u32),
+    };
+    control.gotos.iter().map(record).collect()
 }

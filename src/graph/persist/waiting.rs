@@ -1,12 +1,12 @@
 //! Pending tasks, from records. Those of a node that is gone, or that is started in another way now, are noted as
 //! incompatible and left out.
 
-use crate::checkpoint::{CheckpointRecord, JoinRecord, Key, SendRecord};
+use crate::checkpoint::{CheckpointRecord, GotoRecord, JoinRecord, Key, SendRecord};
 use crate::graph::build::{Join, Table};
 use crate::graph::error::{Incompatibility, RunError};
-use crate::graph::records::{Mapping, Reader, SENT, START_NODE};
+use crate::graph::records::{COMMAND_KEY, Mapping, Reader, SENT, START_NODE};
 use crate::graph::state::Mask;
-use crate::graph::superstep::{Control, Deferred, JoinState, LastRan, Packet, Trigger};
+use crate::graph::superstep::{Control, Deferred, Goto, JoinState, LastRan, Packet, Trigger};
 
 const BY_SENDS: &str = "only sends start it now";
 const BY_EDGES: &str = "no send starts it now";
@@ -37,16 +37,19 @@ impl Reader {
             Ok(node) => LastRan { version, node, tied },
             Err(_) => LastRan { version, node: START_NODE, tied: true },
         });
-        control.sends = self.waiting_sends(table, &stored.sends, mapping).await?;
+        let (sends, left) = self.waiting_sends(table, &stored.sends, mapping).await?;
+        control.sends = sends;
+        control.gotos = record.gotos.iter().filter_map(|goto| read_goto(mapping, &left, goto)).collect();
         Ok(control)
     }
 
+    /// Reads the pending sends that can be started. Returns their stored places as well.
     async fn waiting_sends(
         &self,
         table: &Table,
         sends: &[SendRecord],
         mapping: &Mapping,
-    ) -> Result<Vec<(u32, Packet)>, RunError> {
+    ) -> Result<(Vec<(u32, Packet)>, Vec<u32>), RunError> {
         let (mut packets, mut left) = (vec![], vec![]);
         let rows = self.rows(sends.iter().map(|send| Key::Row(send.payload)).collect()).await?;
         for ((place, send), bytes) in (0u32..).zip(sends).zip(rows) {
@@ -59,9 +62,9 @@ impl Reader {
             }
         }
         if left.len() < sends.len() {
-            mapping.note_sends(left);
+            mapping.note_sends(left.clone());
         }
-        Ok(packets)
+        Ok((packets, left))
     }
 
     /// Reads the sends of a finished task.
@@ -123,6 +126,15 @@ pub(crate) fn by_edge(table: &Table, mapping: &Mapping, at: u32, planned: Option
         None => mapping.note(misfit),
     }
     None
+}
+
+/// Reads what a command scheduled; `left` are the places of the sends that can be started.
+fn read_goto(mapping: &Mapping, left: &[u32], stored: &GotoRecord) -> Option<Goto> {
+    let by = if stored.by == COMMAND_KEY { stored.by } else { mapping.node(stored.by).ok()? };
+    let nodes = stored.nodes.iter().filter_map(|at| mapping.node(*at).ok()).collect();
+    let (first, count) = stored.sends;
+    let place = |at: u32| left.partition_point(|place| *place < at) as u32;
+    Some(Goto { by, nodes, sends: place(first)..place(first.saturating_add(count)) })
 }
 
 /// Triggers a node, deferred or not as it is declared in this version of the graph.

@@ -1,6 +1,6 @@
 //! Reserved task keys, slots and numbers in records.
 
-use crate::checkpoint::CheckpointId;
+use crate::checkpoint::{CheckpointId, GotoRecord};
 
 /// The prefix of the name of a node's error handler.
 pub(crate) const HANDLER: &str = "__error_handler__";
@@ -31,7 +31,7 @@ pub(crate) const SENT: u32 = 1 << 24;
 pub(crate) const START_KEY: u32 = SENT - 1;
 
 /// The key of what a command from outside did.
-pub(crate) const COMMAND_KEY: u32 = SENT - 2;
+pub(crate) const COMMAND_KEY: u32 = GotoRecord::CALLER;
 
 /// The key of what was written from outside to make a checkpoint of a subgraph.
 pub(crate) const UPDATE_KEY: u32 = SENT * 3;

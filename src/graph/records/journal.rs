@@ -140,11 +140,11 @@ impl Journal {
         self.lock().taken.retain(|key| !key.starts_with(prefix));
     }
 
-    /// In a replay: an effect under this prefix that was recorded and not asked for: its key and arguments.
-    pub(crate) fn left_out(&self, prefix: &str) -> Option<(String, String)> {
+    /// In a replay: the effects under this prefix that were recorded and not asked for: their keys and arguments.
+    pub(crate) fn left_out(&self, prefix: &str) -> Vec<(String, String)> {
         let inner = self.lock();
-        let mut left = inner.entries.iter().filter(|(key, _)| key.starts_with(prefix) && !inner.taken.contains(*key));
-        left.next().map(|(key, entry)| (key[prefix.len()..].to_owned(), entry.record.shown.clone()))
+        let left = inner.entries.iter().filter(|(key, _)| key.starts_with(prefix) && !inner.taken.contains(*key));
+        left.map(|(key, entry)| (key[prefix.len()..].to_owned(), entry.record.shown.clone())).collect()
     }
 
     /// Returns true if it was copied for a fork whose tasks continue.

@@ -3,7 +3,9 @@
 
 use std::collections::HashSet;
 
-use crate::checkpoint::{CheckpointError, Checkpointer, Key, Order, SignalRecord, ThreadId, decode_record};
+use crate::checkpoint::{
+    CheckpointError, Checkpointer, Key, Order, ReceiveRecord, SignalRecord, ThreadId, decode_record,
+};
 use crate::graph::interrupt::{KEYED, SignalId};
 
 /// The maximum number of signals in the mailbox of one thread.
@@ -17,6 +19,19 @@ pub(crate) const SIGNAL_BYTES: usize = 1 << 20;
 pub(crate) struct PendingSignal {
     pub id: SignalId,
     pub record: SignalRecord,
+}
+
+impl PendingSignal {
+    /// Returns true if a wait for signals of this name, until a time in milliseconds since 1970, takes it: one that was sent
+    /// later is none of it, whenever the task runs.
+    pub(crate) fn is_for(&self, name: &str, until: Option<u64>) -> bool {
+        self.record.name == name && until.is_none_or(|until| self.record.at <= until)
+    }
+
+    /// Returns true if a task that waits takes it.
+    pub(crate) fn is_awaited(&self, awaited: &ReceiveRecord) -> bool {
+        self.is_for(&awaited.name, awaited.until)
+    }
 }
 
 /// Returns the signals of a thread, in the order in which they were sent.

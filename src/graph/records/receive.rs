@@ -18,15 +18,19 @@ impl Recorder {
         Ok(pending_signals)
     }
 
-    /// Returns the first signal of this name that this run has not taken.
-    pub(crate) async fn first_pending(&self, name: &str) -> Result<Option<PendingSignal>, CheckpointError> {
+    /// Returns the first signal of this name, sent until a time, that this run has not taken.
+    pub(crate) async fn first_pending(
+        &self,
+        name: &str,
+        until: Option<u64>,
+    ) -> Result<Option<PendingSignal>, CheckpointError> {
         let (mut after, mut limit) = (None, PAGE);
         loop {
             let page = signals_after(&**self.store(), self.lease().thread(), after, limit).await?;
             after = page.last().map(|last| last.id).filter(|_| page.len() == limit);
             let inner = self.lock();
             let is_free = |pending: &PendingSignal| !inner.mail.taken.contains(&pending.id);
-            let found = page.into_iter().find(|pending| pending.record.name == name && is_free(pending));
+            let found = page.into_iter().find(|pending| pending.is_for(name, until) && is_free(pending));
             if found.is_some() || after.is_none() {
                 return Ok(found);
             }

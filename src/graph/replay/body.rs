@@ -250,10 +250,17 @@ impl Run {
         match judged {
             Ok(BodyOutcome::Done(now)) => {
                 let stale = step.stale.contains(&self.step.tasks[at].key);
-                match unused_record(ctx, step.records.get(&self.step.tasks[at].key), stale) {
-                    Some(difference) => Err(self.note(at, comparison, difference)),
-                    None => Ok(Some(now)),
+                let record = step.records.get(&self.step.tasks[at].key);
+                if let Some(difference) = unused_record(ctx, record, stale) {
+                    return Err(self.note(at, comparison, difference));
                 }
+                let left_out =
+                    if ctx.journal().is_copy() { vec![] } else { ctx.journal().left_out(&ctx.own_effects()) };
+                for (key, _) in left_out {
+                    let why = format!("effect `{key}` was recorded by an attempt that failed, and did not happen now");
+                    comparison.skips(self.spot(), &self.node_name(self.step.tasks[at].node), &why);
+                }
+                Ok(Some(now))
             }
             Ok(BodyOutcome::Asked(questions, _)) => {
                 let asked = questions.first().map_or_else(|| "asks".into(), |asked| asked.name().to_owned());
@@ -301,7 +308,7 @@ pub(super) fn unknown(what: &str, unsaved: &Unsaved, schema: &AnySchema) -> Stri
 fn unused_record(ctx: &TaskCtx, record: Option<&TaskRecord>, stale: bool) -> Option<Difference> {
     // a failed attempt may have recorded effects that the last one did not need
     let one_way = record.is_none_or(|record| record.failures.is_empty()) && !ctx.journal().is_copy();
-    if let Some(entry) = ctx.journal().left_out(&ctx.own_effects()).filter(|_| one_way) {
+    if let Some(entry) = ctx.journal().left_out(&ctx.own_effects()).into_iter().next().filter(|_| one_way) {
         return Some(Difference::new(format!("effect `{}`", entry.0), parse_json(entry.1), ()));
     }
     if stale {

@@ -84,13 +84,15 @@ impl Run {
         if let Err((error, nodes)) = write(&table, state, &mut self.reusable.merge, self.child.delta.as_mut(), tasks) {
             return Err(self.not_written(error, &nodes));
         }
+        self.note_written(tasks);
+        let state = &self.pos.state;
         let unseen = self.child.caller.is_some()
             && !shows(&table, table.channels.output.as_ref(), self.reusable.merge.written(), state);
         if unseen {
             self.child.last_shown.get_or_insert_with(|| state.clone());
         }
         let mut changed = Mask::default();
-        table.schema.end_step(state, self.reusable.merge.written(), &mut changed);
+        table.schema.end_step(&mut self.pos.state, self.reusable.merge.written(), &mut changed);
         self.pos.empty_slots(&changed);
         if let Some(delta) = &mut self.child.delta {
             changed.iter().for_each(|channel| delta.forget(channel));
@@ -268,7 +270,7 @@ impl Run {
     }
 }
 
-/// Fires the edges of a node, and the targets that its routers and gotos chose.
+/// Fires the edges of a node, and the targets that its routers and gotos chose. Its sends are added by the caller.
 pub(crate) fn fire(table: &Table, control: &mut Control<Packet>, applying: &mut Applying, node: u32, done: &Finished) {
     let exits = table.exits(node);
     if done.routing.fires {
@@ -276,6 +278,9 @@ pub(crate) fn fire(table: &Table, control: &mut Control<Packet>, applying: &mut 
         exits.arrivals.iter().for_each(|&(join, bit)| control.arrive(&table.wiring, applying, join, bit));
     }
     done.routing.targets.iter().for_each(|&target| control.trigger(&table.wiring, applying, target));
+    let (targets, sends) = (&done.routing.targets, done.routing.sends.len());
+    let (chosen, sent) = (done.routing.chosen.0 as usize, done.routing.chosen.1 as usize);
+    control.note_goto(node, &targets[..chosen.min(targets.len())], sent.min(sends) as u32);
 }
 
 /// Applies all writes in canonical order. The error names the nodes that wrote the channel.

@@ -171,6 +171,7 @@ impl Run {
         let control = &mut self.pos.control;
         let mut applying = control.begin(&table.wiring, &[]);
         finished.routing.targets.iter().for_each(|&node| control.trigger(&table.wiring, &mut applying, node));
+        control.note_goto(COMMAND_KEY, &finished.routing.targets, finished.routing.sends.len() as u32);
         control.sends.extend(finished.routing.sends.iter().cloned());
         control.end(&table.wiring, &applying, false);
         self.step.planned = false;

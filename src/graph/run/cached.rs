@@ -1,5 +1,7 @@
 //! Task results in the node cache: encoded results by encoded input.
 
+use std::sync::Arc;
+
 use bincode::Options;
 use serde::{Deserialize, Serialize};
 
@@ -7,6 +9,7 @@ use super::job::Job;
 use crate::checkpoint::{CheckpointId, RowId};
 use crate::graph::build::Table;
 use crate::graph::error::RunError;
+use crate::graph::node::CachePolicy;
 use crate::graph::records::NodeCache;
 use crate::graph::records::cache::prefix;
 use crate::graph::state::{AnyState, AnyWrite, AnyWrites, Mask, Payload};
@@ -16,17 +19,20 @@ use crate::graph::superstep::{Finished, Packet, Routing};
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct CachedResult {
     writes: Vec<(String, bool, Vec<u8>)>,
+    /// Nodes and sends that the body chose itself; its routers choose anew.
     targets: Vec<String>,
     sends: Vec<(String, Vec<u8>)>,
+    /// JSON that routers read beneath the state.
+    returned: Option<String>,
 }
 
-/// Returns the cache key of a job: the node's name, the graph, and the whole input. None if the node is not cached.
+/// Returns the cache key of a job: the node's name, the graph, the body, and the whole input. None if the node is not cached.
 pub(crate) fn key(job: &Job) -> Option<Vec<u8>> {
     let row = job.table.row(job.ctx.at.node);
     job.ctx.shared.environment.cache.as_ref()?;
-    let _policy = row.options.execution.cache?;
+    let policy = row.options.execution.cache?;
     let mut key = prefix(&row.name);
-    place(job, &mut key);
+    place(job, policy, &mut key);
     match &job.payload {
         Some(payload) => {
             key.push(1);
@@ -37,13 +43,22 @@ pub(crate) fn key(job: &Job) -> Option<Vec<u8>> {
     Some(key)
 }
 
-/// Adds the graph and the type of the body to a key, which distinguishes nodes of one name. A graph used in several
-/// places shares its results.
-fn place(job: &Job, key: &mut Vec<u8>) {
+/// Adds the graph and the body to a key, which distinguishes nodes of one name. A graph used in several places shares its
+/// results.
+fn place(job: &Job, policy: CachePolicy, key: &mut Vec<u8>) {
+    let row = job.table.row(job.ctx.at.node);
     key.extend(job.table.identity.fingerprint.to_le_bytes());
-    for word in [&job.table.identity.name, job.table.row(job.ctx.at.node).body.type_name()] {
+    for word in [&job.table.identity.name, row.body.type_name()] {
         key.extend(word.as_bytes());
         key.push(0);
+    }
+    match policy.key {
+        Some(given) => key.extend([1].into_iter().chain(given.to_le_bytes())),
+        None => {
+            let [high, low] = row.execution.instance.unwrap_or_default();
+            key.push(0);
+            [row.body.type_hash(), high, low].iter().for_each(|part| key.extend(part.to_le_bytes()));
+        }
     }
 }
 
@@ -91,10 +106,13 @@ impl CachedResult {
             Ok((channel, write.overwrites(), table.schema.encode_write(write)?))
         };
         let send = |(node, packet): &(u32, Packet)| Ok((name(node), packet.payload.encode()?));
+        let (targets, sends) = finished.routing.chosen;
+        let sends = finished.routing.sends.iter().take(sends as usize);
         Ok(Self {
             writes: finished.writes.0.iter().map(write).collect::<Result<_, RunError>>()?,
-            targets: finished.routing.targets.iter().map(name).collect(),
-            sends: finished.routing.sends.iter().map(send).collect::<Result<_, RunError>>()?,
+            targets: finished.routing.targets.iter().take(targets as usize).map(name).collect(),
+            sends: sends.map(send).collect::<Result<_, RunError>>()?,
+            returned: finished.returned.as_ref().and_then(|returned| serde_json::to_string(&**returned).ok()),
         })
     }
 
@@ -106,17 +124,20 @@ impl CachedResult {
             let at = channels.iter().position(|channel| channel.name() == name)?;
             writes.push(table.schema.decode_write(at, overwrite, &bytes).ok()?);
         }
-        let targets = self.targets.iter().map(|name| table.named(name)).collect::<Option<_>>()?;
+        let targets: Vec<u32> = self.targets.iter().map(|name| table.named(name)).collect::<Option<_>>()?;
         let mut sends = vec![];
         for (name, bytes) in self.sends {
             let node = table.named(&name)?;
-            let payload: std::sync::Arc<dyn Payload> = table.row(node).body.payload(&bytes).ok()?;
+            let payload: Arc<dyn Payload> = table.row(node).body.payload(&bytes).ok()?;
             let slot = RowId::SENDS + sends.len() as u32;
             sends.push((node, Packet { payload, row: RowId { checkpoint: made_by.0, task: made_by.1, slot } }));
         }
+        let returned = self.returned.and_then(|returned| serde_json::from_str(&returned).ok()).map(Arc::new);
+        let chosen = (targets.len() as u32, sends.len() as u32);
         Some(Finished {
             writes: AnyWrites(writes),
-            routing: Routing { targets, sends, is_done: true, ..Routing::default() },
+            routing: Routing { targets, sends, chosen, ..Routing::default() },
+            returned,
             cached: true,
             ..Finished::default()
         })

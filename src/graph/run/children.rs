@@ -3,37 +3,69 @@
 use std::sync::Arc;
 
 use super::state::Run;
-use crate::checkpoint::CheckpointId;
+use crate::checkpoint::{BoxFuture, CheckpointId};
 use crate::graph::build::{GraphCore, Persistence};
 use crate::graph::context::{GraphScope, TaskCtx};
 use crate::graph::error::RunError;
-use crate::graph::records::{BY_HANDLER, HANDLER, Mapping, NEW_LINE, Reader, START_NODE};
+use crate::graph::records::{BY_HANDLER, HANDLER, Mapping, NEW_LINE, Reader, SENT, START_NODE};
 use crate::graph::superstep::Position;
+use crate::graph::view::AnyChild;
 
 impl Run {
     /// Keeps the pointers of subgraphs with state of their own whose tasks are about to be dropped.
     pub(crate) async fn keep_children(&mut self, reader: &Reader, mapping: &Mapping) -> Result<(), RunError> {
         let table = Arc::clone(&self.table);
-        let per_thread =
-            |node: u32| node != START_NODE && table.row(node).children.iter().any(|child| child.0.is_per_thread());
-        if !(0..table.nodes.len()).any(|node| per_thread(node as u32)) {
+        if !table.nodes.iter().any(|row| has_lasting(&row.children)) {
             return Ok(());
         }
         self.plan();
+        let mut found = vec![];
         for (task, call, id) in reader.children(self.pos.meta.id).await? {
             let Ok(task) = mapping.task(task) else { continue };
-            let Some(task) = self.step.tasks.iter().find(|known| known.key == task && per_thread(known.node)) else {
-                continue;
-            };
-            let name = &table.row(task.node).name;
-            let name = match call.checked_sub(BY_HANDLER) {
-                Some(call) => numbered(&format!("{HANDLER}{name}"), call),
-                None => numbered(name, call),
-            };
-            self.pos.keep_child(name, id);
+            let Some(task) = self.step.tasks.iter().find(|known| known.key == task) else { continue };
+            if task.node != START_NODE && has_lasting(&table.row(task.node).children) {
+                lasting_children(reader, called_name(&table.row(task.node).name, call), id, &mut found).await?;
+            }
         }
+        found.into_iter().for_each(|(name, id)| self.pos.keep_child(name, id));
         Ok(())
     }
+}
+
+/// Returns true if any of these subgraphs, or of those below them, has state of its own.
+fn has_lasting(children: &[AnyChild]) -> bool {
+    let below = |child: &AnyChild| {
+        let nodes = child.0.outline().nodes.iter();
+        nodes.map(|node| child.0.children(&node.name)).any(has_lasting)
+    };
+    children.iter().any(|child| child.0.is_per_thread() || below(child))
+}
+
+/// Collects the newest checkpoints of subgraphs with state of their own: the subgraph that is at this checkpoint, or
+/// those below it.
+fn lasting_children<'a>(
+    reader: &'a Reader,
+    name: String,
+    id: CheckpointId,
+    found: &'a mut Vec<(String, CheckpointId)>,
+) -> BoxFuture<'a, Result<(), RunError>> {
+    Box::pin(async move {
+        let Some(record) = reader.record(id).await? else { return Ok(()) };
+        if is_lasting(&record.namespace) {
+            found.push((name, id));
+            return Ok(());
+        }
+        found.extend(record.children.iter().map(|(inner, at)| (below(&name, inner), *at)));
+        let shape = reader.shape(&record).await?;
+        for (task, call, at) in reader.children(id).await? {
+            let sent = task.checked_sub(SENT).and_then(|place| record.control.sends.get(place as usize));
+            let node = sent.map_or(task, |send| send.node);
+            if let Some(node) = shape.nodes.get(node as usize) {
+                lasting_children(reader, below(&name, &called_name(node, call)), at, found).await?;
+            }
+        }
+        Ok(())
+    })
 }
 
 /// Loads the position that a subgraph with state of its own starts from. One of several tasks of a worker takes a copy;
@@ -49,8 +81,8 @@ pub(crate) async fn load_kept(
     let path = record.namespace.clone();
     let (mut pos, mapping) = reader.position(&child.table, id, record).await?;
     mapping.check_pin(reader)?;
-    if apart || own_part(&path) != own_part(&scope.path) {
-        return Ok((pos, scope, true)); // its node may have another name now
+    if apart || path != scope.path {
+        return Ok((pos, scope, true)); // a node on the way may have another name now, or run more than once at a time
     }
     if reader.has_later_entries(&child.table, &path, &pos).await? {
         pos.channels.line = NEW_LINE;
@@ -75,10 +107,25 @@ pub(crate) async fn base_version(
     Ok(record.control.version)
 }
 
-/// Returns the node and call in the last part of a path.
-fn own_part(path: &str) -> &str {
-    let last = path.rsplit('/').next().unwrap_or_default();
-    last.split(['~', ':']).next().unwrap_or_default()
+/// Returns true if the subgraph of this path has state of its own.
+fn is_lasting(path: &str) -> bool {
+    !path.rsplit('/').next().unwrap_or_default().contains(':')
+}
+
+/// Returns a path without the tasks that run its subgraphs, apart from workers: tasks of one worker run concurrently.
+pub(crate) fn lasting_path(path: &str) -> String {
+    let part = |part: &str| match part.split_once(':') {
+        Some((name, task)) if is_of_worker(task) => format!("{name}~{task}"),
+        Some((name, _)) => name.to_owned(),
+        None => part.to_owned(),
+    };
+    path.split('/').map(part).collect::<Vec<_>>().join("/")
+}
+
+/// Returns true if a send started the task in this part of a path: `checkpoint.task`, the task as a hexadecimal number.
+fn is_of_worker(task: &str) -> bool {
+    let number = task.rsplit('.').next().unwrap_or_default();
+    u32::from_str_radix(number, 16).is_ok_and(|number| number >= SENT)
 }
 
 /// Returns the number under which a task's record points at its subgraph.
@@ -89,6 +136,19 @@ pub(crate) fn pointer_number(ctx: &Arc<TaskCtx>, call: u32) -> u32 {
 /// Returns the name that the state is stored under; calls after the first of one task are numbered.
 pub(crate) fn own_name(ctx: &Arc<TaskCtx>, call: u32) -> String {
     numbered(&ctx.facts.name, call)
+}
+
+/// Returns the name that the state of a subgraph inside another is stored under.
+pub(crate) fn below(outer: &str, inner: &str) -> String {
+    format!("{outer}/{inner}")
+}
+
+/// Returns the same for a call that a task's record points at.
+fn called_name(node: &str, call: u32) -> String {
+    match call.checked_sub(BY_HANDLER) {
+        Some(call) => numbered(&format!("{HANDLER}{node}"), call),
+        None => numbered(node, call),
+    }
 }
 
 fn numbered(name: &str, call: u32) -> String {

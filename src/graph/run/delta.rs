@@ -24,6 +24,11 @@ impl Delta {
         }
     }
 
+    /// Returns the changed channels.
+    pub(crate) fn channels(&self) -> Mask {
+        self.writes.iter().map(AnyWrite::channel).chain(self.touched.iter()).collect()
+    }
+
     /// Drops the changes of a channel that was emptied.
     pub(crate) fn forget(&mut self, channel: usize) {
         self.touched.remove(channel);
@@ -32,15 +37,24 @@ impl Delta {
 
     /// Reads the changes of an activation up to this checkpoint, including those of `update_state`.
     pub(crate) async fn read(table: &Table, reader: &Reader, id: CheckpointId) -> Result<Self, RunError> {
+        Self::read_of(table, reader, id, |_| true).await
+    }
+
+    /// Reads the changes that tasks with these keys made.
+    pub(crate) async fn read_of(
+        table: &Table,
+        reader: &Reader,
+        id: CheckpointId,
+        counts: impl Fn(u32) -> bool,
+    ) -> Result<Self, RunError> {
         let line = line(reader, id).await?;
         let mut delta = Self::default();
         for (at, made) in line.iter().enumerate() {
             let mapping = reader.mapping(table, made.id, &made.record).await?;
             let applied = line.get(at + 1).is_some_and(LineEntry::applies_results);
-            let results = made
-                .tasks
-                .iter()
-                .filter(|(key, task)| **key != UPDATE_KEY && applied && task.status == TaskStatus::Done);
+            let results = made.tasks.iter().filter(|(key, task)| {
+                **key != UPDATE_KEY && counts(**key) && applied && task.status == TaskStatus::Done
+            });
             for task in made.external_update().into_iter().chain(results.map(|(_, task)| task)) {
                 let done = reader.finished(table, &made.record.namespace, task, &mapping).await?;
                 done.writes.0.iter().for_each(|write| delta.record(&table.schema, write));

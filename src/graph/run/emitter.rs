@@ -97,6 +97,17 @@ impl Emitter<'_> {
         self.ended(origin, error, &AnyWrites::default(), vec![]).await;
     }
 
+    /// Emits the end of a task that handed a command to the graph around its own.
+    pub(crate) async fn handed_up(&self, origin: impl FnOnce() -> EventOrigin, dropped: Vec<String>) {
+        if !self.wants(Mode::Tasks) {
+            return;
+        }
+        let EventOrigin { step, node, task } = origin();
+        let writes = View::of_writes(AnyWrites::default(), self.table.schema.clone());
+        let end = EventKind::TaskEnd { node, task, error: None, writes, questions: vec![], dropped };
+        self.send(step, end).await;
+    }
+
     /// Emits the questions of a task, the state they were asked in, and the task's end.
     pub(crate) async fn interrupted(
         &self,
@@ -125,7 +136,7 @@ impl Emitter<'_> {
         }
         let EventOrigin { step, node, task } = origin();
         let writes = View::of_writes(writes.clone(), self.table.schema.clone());
-        self.send(step, EventKind::TaskEnd { node, task, error, writes, questions }).await;
+        self.send(step, EventKind::TaskEnd { node, task, error, writes, questions, dropped: vec![] }).await;
     }
 
     /// Emits a state; `state` is called only if a listener wants it.

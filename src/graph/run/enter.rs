@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::children::{base_version, last_checkpoint, load_kept, own_name, pointer_number};
+use super::children::{base_version, last_checkpoint, lasting_path, load_kept, own_name, pointer_number};
 use super::delta::Delta;
 use super::state::Run;
 use crate::checkpoint::{CheckpointId, Slot};
@@ -40,9 +40,9 @@ pub(crate) fn graph_scope(ctx: &Arc<TaskCtx>, persistence: Persistence, call: u3
     let path = match persistence {
         // tasks of one worker run concurrently
         Persistence::PerThread if task.at.task >= SENT => {
-            format!("{}/{own}~{}.{:x}", above.path, task.at.checkpoint, task.at.task)
+            format!("{}/{own}~{}.{:x}", lasting_path(&above.path), task.at.checkpoint, task.at.task)
         }
-        Persistence::PerThread => format!("{}/{own}", above.path),
+        Persistence::PerThread => format!("{}/{own}", lasting_path(&above.path)),
         _ => format!("{}/{own}:{}.{:x}", above.path, task.at.checkpoint, task.at.task),
     };
     let keeps_own = persistence == Persistence::PerThread;
@@ -93,7 +93,9 @@ pub(crate) async fn open(
         return Ok(run);
     }
     let Some(id) = last_checkpoint(ctx, child.persistence, call) else {
-        return fresh(child, (Position::empty(&child.table), false), begin(), ctx, scope, caller);
+        let mut pos = Position::empty(&child.table);
+        pos.children = child.table.children_now(ctx.kept_below(&own_name(ctx, call)));
+        return fresh(child, (pos, false), begin(), ctx, scope, caller);
     };
     let (pos, scope, apart) = load_kept(child, &reader, id, scope, task.at.task >= SENT).await?;
     let scope = Arc::new(GraphScope::clone(&scope).since_version(pos.control.version));
@@ -128,7 +130,7 @@ async fn resume(
     run.wake_due();
     run.wake_signalled().await?;
     mapping.check(reader)?;
-    run.child.has_shown = true;
+    (run.child.has_shown, run.child.is_resumed) = (true, true);
     run.emit_values().await;
     Ok(run)
 }

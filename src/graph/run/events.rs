@@ -154,6 +154,11 @@ impl Run {
         match ending {
             Ending::Cached => self.emit_result(at, &node, true).await,
             Ending::RunsAgain => {}
+            Ending::HandedUp => {
+                if let Some(emitter) = self.emitter() {
+                    emitter.handed_up(|| self.origin(at), self.dropped_channels().await).await;
+                }
+            }
             Ending::Done { handled_failure, by_handler } => {
                 self.emit_handled_failure(at, handled_failure).await;
                 let node = if by_handler { self.handler_name(at) } else { node };

@@ -10,17 +10,17 @@ use tokio::task::{Id, JoinError, JoinSet};
 use tracing::Instrument;
 
 use super::cached;
-use super::finish::Ending;
-use super::job::{BeforeHandler, Job};
+use super::job::{BeforeHandler, BeforeRetry, Job, NextAttempt};
 use super::perform::{Performed, Running, start};
 use super::state::Run;
 use crate::checkpoint::panics::caught;
-use crate::checkpoint::{HandledRecord, Slot, TaskStatus, encode_record};
+use crate::checkpoint::{HandledRecord, Slot, TaskRecord, TaskStatus, encode_record};
 use crate::graph::context::{Attempt, AttemptProgress, Permits, StateLocations, TaskCtx, TaskPosition};
 use crate::graph::error::RunError;
 use crate::graph::records::{NEW_LINE, START_KEY, START_NODE};
 use crate::graph::superstep::position::with_returned;
-use crate::graph::superstep::{Finished, Resolve, Task, TaskState};
+use crate::graph::superstep::task::note_failure;
+use crate::graph::superstep::{Finished, Resolve, RetryRecord, Task, TaskState};
 
 /// Time of a first poll above which a task counts as computing rather than waiting.
 const QUICK: Duration = Duration::from_micros(50);
@@ -90,7 +90,7 @@ impl Run {
             let job = self.job(at);
             let ending = match caught(|| cached::find(&job)) {
                 Ok(None) => continue,
-                Ok(Some(result)) => self.done(at, Box::new(result), None).map(|()| Ending::Cached)?,
+                Ok(Some(result)) => self.done_from_cache(at, Box::new(result))?,
                 Err(panic) => self.panicked_in(at, format!("its cache key: {panic}"))?,
             };
             self.emit_end(at, ending).await;
@@ -116,6 +116,7 @@ impl Run {
 
     fn job(&mut self, at: usize) -> Job {
         let ctx = self.context(at);
+        let before_retry = self.before_retry(at);
         let task = &self.step.tasks[at];
         Job {
             table: Arc::clone(&self.table),
@@ -125,6 +126,8 @@ impl Run {
             first_call: task.record.first_call,
             handled: task.record.handled.clone(),
             before_handler: self.before_handler(at),
+            before_retry,
+            not_before: task.starts.not_before,
         }
     }
 
@@ -132,8 +135,9 @@ impl Run {
     pub(crate) async fn keep_attempts(&mut self) -> Result<(), RunError> {
         let Some(recorder) = self.recorder().cloned().filter(|_| self.pos.start.is_none()) else { return Ok(()) };
         let dropped = |task: &&Task| task.starts.all > 0 && matches!(task.state, TaskState::Ready);
-        let record =
-            |task: &Task| -> Result<_, RunError> { Ok((self.task_key(task.key), encode_record(&task.to_record())?)) };
+        let record = |task: &Task| -> Result<_, RunError> {
+            Ok((self.task_key(task.key), encode_record(&task.dropped_record())?))
+        };
         let puts = self.step.tasks.iter().filter(dropped).map(record).collect::<Result<_, _>>()?;
         recorder.commit(puts, None).await?;
         Ok(())
@@ -212,6 +216,25 @@ impl Run {
             record.error = Some(error.to_string());
             record.handled = Some(HandledRecord { error: error.to_string() });
             let bytes = encode_record(&record);
+            Box::pin(async move { Ok(recorder.commit(vec![(key, bytes?)], None).await?) })
+        }))
+    }
+
+    /// Returns what stores the pause between two attempts, so that it holds across processes.
+    fn before_retry(&mut self, at: usize) -> Option<BeforeRetry> {
+        if self.table.row(self.step.tasks[at].node).options.execution.retry.is_empty() {
+            return None;
+        }
+        let recorder = Arc::clone(self.recorder()?);
+        let key = self.task_key(self.step.tasks[at].key);
+        let before = self.step.tasks[at].to_record();
+        let between = RetryRecord::default();
+        self.step.tasks[at].retry = Some(Arc::clone(&between));
+        Some(Box::new(move |next| {
+            let record = between_attempts(before.clone(), next);
+            let bytes = encode_record(&record);
+            *between.lock().unwrap_or_else(PoisonError::into_inner) = Some(record);
+            let (recorder, key) = (Arc::clone(&recorder), key.clone());
             Box::pin(async move { Ok(recorder.commit(vec![(key, bytes?)], None).await?) })
         }))
     }
@@ -406,4 +429,20 @@ impl Pool {
 
 async fn poll_once<F: Future + Unpin>(future: &mut F) -> Poll<F::Output> {
     poll_fn(|cx| Poll::Ready(Pin::new(&mut *future).poll(cx))).await
+}
+
+/// Returns the record of a task between two attempts.
+fn between_attempts(before: TaskRecord, next: NextAttempt) -> TaskRecord {
+    let first = before.attempts;
+    let failed = next.failures.len() as u32;
+    let mut record = TaskRecord {
+        status: TaskStatus::Pending,
+        attempts: first + failed.saturating_sub(1),
+        attempt: failed,
+        wake: Some(next.not_before),
+        first_call: next.first_call,
+        ..before
+    };
+    (first..).zip(next.failures).for_each(|(attempt, failure)| note_failure(&mut record, attempt, failure));
+    record
 }

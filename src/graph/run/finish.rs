@@ -34,6 +34,7 @@ impl Run {
         let Performed { ended, ctx, attempts, details } = performed;
         let Details { handled, cache_key, failures } = details.map(|details| *details).unwrap_or_default();
         self.scope.beat();
+        ctx.end();
         self.step.tasks[at].starts.all += attempts.saturating_sub(1);
         self.step.tasks[at].starts.last = ctx.attempt.number;
         let handled_failure =
@@ -70,7 +71,9 @@ impl Run {
             },
             Err(error) => {
                 self.leave(&ctx);
-                self.fail(at, error).map(|()| Ending::Failed { handled_failure, answered })
+                let is_handed_up = matches!(error, RunError::HandUp(_));
+                self.fail(at, error)?;
+                Ok(if is_handed_up { Ending::HandedUp } else { Ending::Failed { handled_failure, answered } })
             }
         }
     }
@@ -195,15 +198,21 @@ impl Run {
         Ok(())
     }
 
-    /// Caches a result with its own routing, unless its routers fail.
+    /// Caches what a body returned.
     fn keep_in_cache(&self, at: usize, key: Vec<u8>, result: &Finished) {
         let Some(cache) = &self.shared.environment.cache else { return };
-        let (writes, returned) = (result.writes.clone(), result.returned.clone());
-        let mut whole = Finished { writes, returned, ..Finished::default() };
-        (whole.routing.targets, whole.routing.sends) = (result.routing.targets.clone(), result.routing.sends.clone());
-        if result.routing.is_done || self.route(at, &mut whole).is_ok() {
-            CachedResult::keep(&self.table, self.step.tasks[at].node, (&**cache, self.shared.now()), key, &whole);
+        CachedResult::keep(&self.table, self.step.tasks[at].node, (&**cache, self.shared.now()), key, result);
+    }
+
+    /// Ends a task with a result from the cache.
+    pub(crate) fn done_from_cache(&mut self, at: usize, mut result: Box<Finished>) -> Result<Ending, RunError> {
+        if self.step.tasks.len() > 1 {
+            if let Err(error) = self.route(at, &mut result) {
+                return self.fail(at, error).map(|()| Ending::Failed { handled_failure: None, answered: false });
+            }
+            result.routing.is_done = true;
         }
+        self.done(at, result, None).map(|()| Ending::Cached)
     }
 
     /// Records that an error handler runs; returns the failure the first time.
@@ -298,9 +307,19 @@ enum RaisedOutcome {
 pub(crate) enum Ending {
     Cached,
     RunsAgain,
-    Done { handled_failure: Option<HandledFailure>, by_handler: bool },
-    Asked { handled_failure: Option<HandledFailure> },
-    Failed { handled_failure: Option<HandledFailure>, answered: bool },
+    Done {
+        handled_failure: Option<HandledFailure>,
+        by_handler: bool,
+    },
+    Asked {
+        handled_failure: Option<HandledFailure>,
+    },
+    Failed {
+        handled_failure: Option<HandledFailure>,
+        answered: bool,
+    },
+    /// With a command for the graph around the task's own.
+    HandedUp,
 }
 
 /// A failure that an error handler took; `answered`: the failed attempt had used answers.

@@ -14,6 +14,7 @@ mod events;
 mod execute;
 mod failing;
 mod finish;
+mod handing_up;
 mod job;
 mod migrate;
 pub(crate) mod perform;

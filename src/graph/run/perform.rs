@@ -11,14 +11,14 @@ use tokio::sync::Notify;
 use tokio::time::Instant;
 use tracing::{Instrument, Span};
 
-use super::job::Job;
+use super::job::{Job, NextAttempt};
 use super::{cached, trace};
 use crate::checkpoint::panics::caught;
 use crate::checkpoint::{FailureRecord, panics};
 use crate::graph::build::Table;
 use crate::graph::context::{Raised, TaskCtx};
-use crate::graph::error::NodeError;
-use crate::graph::node::{AnyEnded, Failure, TimedBody};
+use crate::graph::error::{NodeError, RunError};
+use crate::graph::node::{AnyEnded, Failure, RetryPolicy, TimedBody};
 use crate::graph::state::{AnyState, Boxed, Payload};
 
 /// The end of a body: a result, an error, or a panic's message.
@@ -182,6 +182,10 @@ async fn handled(mut job: Job, details: &mut Details) -> Performed {
 async fn attempts(job: &Job, failures: &mut Vec<FailureRecord>) -> Performed {
     let options = &job.table.row(job.ctx.at.node).options;
     let (mut tried, mut called, mut ctx) = (0, job.first_call, Arc::clone(&job.ctx));
+    if let Some(left) = job.not_before.and_then(|time| time.checked_sub(ctx.shared.now())) {
+        let longest = options.execution.retry.iter().map(RetryPolicy::longest_delay).max();
+        pause(Duration::from_millis(left).min(longest.unwrap_or_default())).await; // the clock may have been set back
+    }
     loop {
         tried += 1;
         let beat = options.execution.idle_timeout.map(|_| Arc::new(Notify::new()));
@@ -207,8 +211,21 @@ async fn attempts(job: &Job, failures: &mut Vec<FailureRecord>) -> Performed {
         failures.push(FailureRecord { error: error.to_string(), at: ctx.shared.now() });
         trace::retry(&ctx, error);
         called = ctx.called();
-        pause(policy.delay(tried + 1)).await;
+        let delay = policy.delay(tried + 1);
+        if let Err(refused) = store_pause(job, &ctx, failures, delay).await {
+            ctx.raise(Raised::Wrong(refused));
+            return Performed::plain(Ok(Err(NodeError::permanent("its failure could not be stored"))), ctx, tried);
+        }
+        pause(delay).await;
     }
+}
+
+/// Stores when the next attempt starts. A pause of less than a millisecond has no such time.
+async fn store_pause(job: &Job, ctx: &TaskCtx, failures: &[FailureRecord], delay: Duration) -> Result<(), RunError> {
+    let length = u64::try_from(delay.as_millis()).unwrap_or(u64::MAX);
+    let Some(before_retry) = job.before_retry.as_ref().filter(|_| length > 0) else { return Ok(()) };
+    let not_before = ctx.shared.now().saturating_add(length);
+    before_retry(NextAttempt { failures: failures.to_vec(), not_before, first_call: ctx.called() }).await
 }
 
 #[derive(Debug, thiserror::Error)]

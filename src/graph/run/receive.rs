@@ -1,12 +1,9 @@
 //! Signals that reach the tasks of a run.
 
-use std::collections::BTreeMap;
-
 use super::state::Run;
 use crate::checkpoint::ReceiveRecord;
-use crate::graph::context::receive::counted;
 use crate::graph::error::RunError;
-use crate::graph::records::Journal;
+use crate::graph::records::{Journal, PendingSignal};
 use crate::graph::superstep::{Task, TaskState};
 
 impl Run {
@@ -27,7 +24,7 @@ impl Run {
         }
         let Some(recorder) = self.shared.recorder.clone() else { return Ok(false) };
         let pending_signals = recorder.pending_signals().await?;
-        let mut left = counted(&pending_signals);
+        let mut left: Vec<&PendingSignal> = pending_signals.iter().collect();
         let mut woken = false;
         for task in &mut self.step.tasks {
             let journal = self.scope.journal.journal.as_ref().or(task.journal.as_ref()).cloned();
@@ -38,14 +35,14 @@ impl Run {
 }
 
 /// Wakes a task if a signal that it waits for is left.
-fn wake(task: &mut Task, journal: Option<&Journal>, left: &mut BTreeMap<&str, usize>) -> bool {
+fn wake(task: &mut Task, journal: Option<&Journal>, left: &mut Vec<&PendingSignal>) -> bool {
     let TaskState::Asked { fresh, .. } = &mut task.state else { return false };
     let mut arrived = false;
     for awaited in &task.record.receives {
         if journal.is_some_and(|journal| journal.has(&awaited.entry)) {
             arrived = true;
-        } else if let Some(count) = left.get_mut(awaited.name.as_str()).filter(|count| **count > 0) {
-            *count -= 1;
+        } else if let Some(at) = left.iter().position(|pending| pending.is_awaited(awaited)) {
+            left.remove(at);
             arrived = true;
         }
     }

@@ -18,7 +18,7 @@ impl Run {
         if self.table.row(task.node).exits.routers.is_empty() {
             return Ok(());
         }
-        let (writes, returned) = (std::mem::take(&mut result.writes), result.returned.take());
+        let (writes, returned) = (std::mem::take(&mut result.writes), result.returned.clone());
         // A replay runs a superstep over several states.
         let mut own = RouterView::default();
         let mut shared = self.step.router_view.lock().unwrap_or_else(PoisonError::into_inner);

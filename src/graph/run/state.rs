@@ -11,7 +11,7 @@ use crate::graph::build::{StopOverrides, Table};
 use crate::graph::context::{Exit, GraphScope, Shared, StateLocations, TaskCtx};
 use crate::graph::node::{Name, Target};
 use crate::graph::records::{Caller, Puts, Recorder};
-use crate::graph::state::{AnyState, Merge};
+use crate::graph::state::{AnyState, Mask, Merge};
 use crate::graph::superstep::{Position, RouterView, Task};
 
 /// A run of a graph or of a subgraph.
@@ -116,6 +116,10 @@ pub(crate) struct ChildState {
     pub last_shown: Option<AnyState>,
     /// Set once a superstep wrote an output channel.
     pub has_shown: bool,
+    /// The channels that its nodes have written in this run.
+    pub written: Mask,
+    /// Set if an earlier run started it.
+    pub is_resumed: bool,
 }
 
 /// The checkpoint that holds the pointer to a subgraph with state of its own, and the name of that pointer.

@@ -60,7 +60,12 @@ fn kind(kind: &EventKind) -> Value {
         EventKind::TaskEnd { node, questions, .. } if !questions.is_empty() => {
             json!({ "kind": "asked", "node": &**node, "questions": question_shapes(questions) })
         }
-        EventKind::TaskEnd { node, writes, .. } => json!({ "kind": "end", "node": &**node, "writes": writes.json() }),
+        EventKind::TaskEnd { node, writes, dropped, .. } if dropped.is_empty() => {
+            json!({ "kind": "end", "node": &**node, "writes": writes.json() })
+        }
+        EventKind::TaskEnd { node, writes, dropped, .. } => {
+            json!({ "kind": "end", "node": &**node, "writes": writes.json(), "dropped": dropped })
+        }
         EventKind::Checkpoint(made) => {
             let mut out = checkpoint(made);
             out["ran"] = json!(made.ran);

@@ -15,7 +15,7 @@ use crate::graph::error::RunError;
 use crate::graph::interrupt::Interrupted;
 use crate::graph::node::{AnyCommand, AnyEnded, Command, Ended, Node, NodeId};
 use crate::graph::replay::child;
-use crate::graph::run::children::{own_name, pointer_number};
+use crate::graph::run::children::{below, own_name, pointer_number};
 use crate::graph::run::enter::open;
 use crate::graph::run::{ChildInput, Run, StateMode, trace};
 use crate::graph::state::{AnyState, AnyWrites, Boxed, IntoWrites, State, Writes};
@@ -256,7 +256,12 @@ fn run_child<'a>(
                 Raised::Inside
             }
             Ok(exit @ (Exit::Stopped | Exit::Cancelled | Exit::Drained | Exit::Budget(_))) => Raised::Stopped(exit),
-            Err(error) => return Err(raise(ctx, error)),
+            Err(error) => {
+                if matches!(error, RunError::HandUp(_)) {
+                    Box::pin(run.warn_of_dropped()).await;
+                }
+                return Err(raise(ctx, error));
+            }
         };
         ctx.raise(raised);
         Err(Interrupted::new().into())
@@ -276,6 +281,11 @@ fn leave(child: &GraphCore, run: Run, ctx: &Arc<TaskCtx>, call: u32) -> Left {
     if let Some(recorder) = run.recorder().filter(|_| child.persistence == Persistence::PerThread) {
         ctx.state().subgraphs.children.push((own_name(ctx, call), run.pos.meta.id));
         recorder.ended(&run.scope.path);
+    }
+    if child.persistence == Persistence::Inherit && !run.pos.children.is_empty() {
+        let own = own_name(ctx, call);
+        let below = run.pos.children.iter().map(|(name, at)| (below(&own, name), *at));
+        ctx.state().subgraphs.children.extend(below);
     }
     if run.recorder().is_some() && child.persistence == Persistence::Inherit && run.child.delta.is_none() {
         let pointer = Key::Child { checkpoint: ctx.at.checkpoint, task: ctx.at.task, call: pointer_number(ctx, call) };

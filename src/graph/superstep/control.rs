@@ -4,6 +4,7 @@
 //! Knows no state, store or clock.
 
 use std::collections::BTreeMap;
+use std::ops::Range;
 
 use crate::graph::build::Wiring;
 use crate::graph::records::START_NODE;
@@ -40,6 +41,17 @@ pub(crate) struct LastRan {
     pub tied: bool,
 }
 
+/// Pending nodes and sends that one command scheduled. An update that takes the command's place does not choose them
+/// anew, as it does what edges and routers scheduled.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Goto {
+    /// The node that returned the command, or `COMMAND_KEY` for one given to the run.
+    pub by: u32,
+    pub nodes: Vec<u32>,
+    /// Their places among all sends.
+    pub sends: Range<u32>,
+}
+
 /// The dynamic part. `P` is what a send carries.
 #[derive(Clone, Debug)]
 pub(crate) struct Control<P> {
@@ -49,12 +61,15 @@ pub(crate) struct Control<P> {
     /// The joins at which a source has arrived, or that fired lately.
     pub joins: BTreeMap<u32, JoinState>,
     pub sends: Vec<(u32, P)>,
+    /// The part of `ready`, `deferred` and `sends` that commands scheduled.
+    pub gotos: Vec<Goto>,
     pub last_ran: Option<LastRan>,
 }
 
 impl<P> Default for Control<P> {
     fn default() -> Self {
-        Self { version: 0, ready: vec![], deferred: vec![], joins: BTreeMap::new(), sends: vec![], last_ran: None }
+        let (ready, deferred, joins) = (vec![], vec![], BTreeMap::new());
+        Self { version: 0, ready, deferred, joins, sends: vec![], gotos: vec![], last_ran: None }
     }
 }
 
@@ -132,6 +147,16 @@ impl<P> Control<P> {
         applying.earlier = 0;
         self.ready.clear();
         self.sends.clear();
+        self.gotos.clear();
+    }
+
+    /// Notes that a command led to these nodes, and to this number of sends, which are added next.
+    pub(crate) fn note_goto(&mut self, by: u32, nodes: &[u32], sends: u32) {
+        if nodes.is_empty() && sends == 0 {
+            return;
+        }
+        let first = self.sends.len() as u32;
+        self.gotos.push(Goto { by, nodes: nodes.to_vec(), sends: first..first + sends });
     }
 
     /// An edge, a router or a goto leads to `node`.

@@ -11,8 +11,9 @@ mod stored_writes;
 pub(crate) mod task;
 mod unknown_channels;
 
-pub(crate) use control::{Applying, Control, Deferred, JoinState, LastRan, Trigger};
+pub(crate) use control::{Applying, Control, Deferred, Goto, JoinState, LastRan, Trigger};
 pub(crate) use log_tail::{ENTRIES, LogTail, is_chunked};
+pub(crate) use past::RetryRecord;
 pub(crate) use position::{Finished, Packet, Position, Routing, Start, StoredChannels};
 pub(crate) use router_view::RouterView;
 pub(crate) use stored_writes::StoredWrites;

@@ -1,7 +1,7 @@
 //! The past of a task, as it is stored. Most tasks have none, and no memory for one.
 
 use std::ops::{Deref, DerefMut};
-use std::sync::LazyLock;
+use std::sync::{Arc, LazyLock, Mutex};
 
 use crate::checkpoint::TaskRecord;
 
@@ -32,6 +32,9 @@ impl From<TaskRecord> for Past {
     }
 }
 
+/// The record of a task between two attempts, once one has failed that is followed by another.
+pub(crate) type RetryRecord = Arc<Mutex<Option<TaskRecord>>>;
+
 /// The starts of a task's body.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Starts {
@@ -39,4 +42,7 @@ pub(crate) struct Starts {
     pub all: u32,
     /// The last attempt of its run, from 1.
     pub last: u32,
+    /// The time before which it does not start, in milliseconds since 1970: an attempt in an earlier run failed, and that run
+    /// ended in the pause before the next.
+    pub not_before: Option<u64>,
 }

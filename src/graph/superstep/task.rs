@@ -1,8 +1,8 @@
 //! One task of a superstep: its state, and what its end means.
 
-use std::sync::Arc;
+use std::sync::{Arc, PoisonError};
 
-use super::past::{Past, Starts};
+use super::past::{Past, RetryRecord, Starts};
 use super::position::{Finished, Packet, Position};
 use crate::checkpoint::{CheckpointId, FailureRecord, TaskRecord, TaskStatus};
 use crate::graph::build::{Branch, Table};
@@ -37,6 +37,8 @@ pub(crate) struct Task {
     pub asked: Vec<Question>,
     /// Tasks of the root graph only.
     pub journal: Option<Arc<Journal>>,
+    /// Tasks with a retry policy only.
+    pub retry: Option<RetryRecord>,
 }
 
 pub(crate) enum TaskState {
@@ -71,6 +73,7 @@ impl Task {
             record: Past::default(),
             asked: vec![],
             journal: None,
+            retry: None,
         }
     }
 
@@ -117,9 +120,17 @@ impl Task {
         TaskRecord { attempts: self.starts.all, attempt: self.starts.last, ..TaskRecord::clone(&self.record) }
     }
 
+    /// Returns the record to store if the run drops the task before its end.
+    pub(crate) fn dropped_record(&self) -> TaskRecord {
+        let between =
+            self.retry.as_ref().and_then(|retry| retry.lock().unwrap_or_else(PoisonError::into_inner).clone());
+        between.unwrap_or_else(|| TaskRecord { wake: self.starts.not_before, ..self.to_record() })
+    }
+
     /// Restores the past from a record.
-    pub(crate) fn restore(&mut self, record: TaskRecord) {
-        self.starts = Starts { all: record.attempts, last: record.attempt };
+    pub(crate) fn restore(&mut self, mut record: TaskRecord) {
+        let not_before = if record.status == TaskStatus::Pending { record.wake.take() } else { None };
+        self.starts = Starts { all: record.attempts, last: record.attempt, not_before };
         self.record = without_result(record).into();
     }
 
@@ -134,17 +145,21 @@ impl Task {
         (first..).zip(failures).for_each(|(attempt, failure)| self.note_failure_of(attempt, failure));
     }
 
-    /// Notes that an attempt failed. Beyond the limit, the oldest failures are dropped.
     fn note_failure_of(&mut self, attempt: u32, failure: FailureRecord) {
-        if self.record.failures.len() >= FAILURES_KEPT {
-            self.record.failures.remove(0);
-        }
-        if self.record.failed.len() >= FAILURES_KEPT {
-            self.record.failed.remove(0);
-        }
-        self.record.failures.push(failure);
-        self.record.failed.push(attempt);
+        note_failure(&mut self.record, attempt, failure);
     }
+}
+
+/// Notes that an attempt failed. Beyond the limit, the oldest failures are dropped.
+pub(crate) fn note_failure(record: &mut TaskRecord, attempt: u32, failure: FailureRecord) {
+    if record.failures.len() >= FAILURES_KEPT {
+        record.failures.remove(0);
+    }
+    if record.failed.len() >= FAILURES_KEPT {
+        record.failed.remove(0);
+    }
+    record.failures.push(failure);
+    record.failed.push(attempt);
 }
 
 /// Returns the past of a task without its result.

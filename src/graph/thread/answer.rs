@@ -20,20 +20,23 @@ pub(crate) struct MatchedAnswer {
     root: u32,
     answer: Answer,
     bytes: Vec<u8>,
+    /// The time of the answer, in milliseconds since 1970: checked against the terms, and stored.
+    at: u64,
 }
 
 impl ThreadCore {
-    /// Checks all answers against the pending questions; writes nothing.
+    /// Checks all answers, given at a time, against the pending questions; writes nothing.
     pub(crate) async fn matching(
         &self,
         reader: &Reader,
         records: &Tasks,
         answers: Vec<Answer>,
+        now: u64,
     ) -> Result<Vec<MatchedAnswer>, RunError> {
         let mut questions = Questions::of(reader, records);
         let mut matched: Vec<MatchedAnswer> = vec![];
         for answer in answers {
-            matched.push(self.matched(reader, records, answer, &mut questions).await?);
+            matched.push(self.matched(reader, records, (answer, now), &mut questions).await?);
         }
         Ok(matched)
     }
@@ -54,7 +57,7 @@ impl ThreadCore {
         let unasked = TaskRecord::default();
         for (slot, matched) in (0u32..).zip(matched) {
             let row = RowId { checkpoint: made_by, task: matched.question.task, slot: RowId::ANSWERS + slot };
-            let now = self.environment.host.now();
+            let now = matched.at;
             let of_root = tasks.changed.get(&(run.pos.meta.id, matched.root)).or(records.get(&matched.root));
             let of_root = of_root.unwrap_or(&unasked);
             let matched = match effect_of(of_root, &matched.question, &matched.answer, matched.bytes.clone(), now)? {
@@ -85,7 +88,7 @@ impl ThreadCore {
         &self,
         reader: &Reader,
         records: &Tasks,
-        answer: Answer,
+        (answer, now): (Answer, u64),
         questions: &mut Questions<'_>,
     ) -> Result<MatchedAnswer, RunError> {
         let (question, root) = match questions.find(&answer) {
@@ -97,14 +100,14 @@ impl ThreadCore {
         if let Some(name) = answer.name.filter(|name| *name != question.name) {
             return Err(mistyped(format!("the answer is one to `{name}`")));
         }
-        check(&records[&root], &question, id, &answer, self.environment.host.now())?;
+        check(&records[&root], &question, id, &answer, now)?;
         let mut bytes = answer.bytes.clone()?;
         let asks = self.graph.table.asked(&question.namespace, &question.node, &question.name);
         if let Some(asks) = asks.filter(|_| answer.closing.is_none()) {
             let taken = (asks.take)(&answer, bytes);
             bytes = taken.map_err(|reason| mistyped(format!("it takes `{}`: {reason}", short(asks.answer))))?;
         }
-        Ok(MatchedAnswer { question, root, answer, bytes })
+        Ok(MatchedAnswer { question, root, answer, bytes, at: now })
     }
 }
 
@@ -226,7 +229,7 @@ impl<'a> AnsweredTasks<'a> {
         (matched, row, at): (MatchedAnswer, RowId, u64),
         puts: &mut Puts,
     ) -> Result<(), RunError> {
-        let MatchedAnswer { question, root: task, answer, bytes } = matched;
+        let MatchedAnswer { question, root: task, answer, bytes, .. } = matched;
         puts.push((Key::Row(row), bytes));
         let mut key = (root, task);
         let mut record = match self.changed.remove(&key) {

@@ -98,6 +98,6 @@ impl<S: State, N> StateUpdate<S, N> {
 pub struct Updated {
     /// The new checkpoint.
     pub checkpoint: CheckpointId,
-    /// Nodes whose finished results the update dropped (V9).
+    /// Nodes whose finished results the update dropped (V9), and nodes that a command had scheduled and that do not run.
     pub dropped: Vec<String>,
 }

@@ -23,6 +23,7 @@ pub(crate) mod past;
 mod request;
 mod resting;
 mod run_request;
+mod scheduled;
 mod scope;
 mod secrets;
 pub(crate) mod snapshot;

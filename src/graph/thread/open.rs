@@ -9,7 +9,7 @@ use super::handle::{Thread, ThreadCore};
 use crate::checkpoint::unknown_thread::near_threads;
 use crate::checkpoint::{AboutRecord, Checkpointer, Claim, Head, ThreadId, about_thread, of_store};
 use crate::graph::context::permits::semaphore;
-use crate::graph::context::{BudgetUse, Budgets, Environment, EventOptions, Shared};
+use crate::graph::context::{BudgetUse, Budgets, Environment, EventOptions, Shared, Stragglers};
 use crate::graph::error::RunError;
 use crate::graph::node::NodeId;
 use crate::graph::records::{Clock, Reader, Recorder, clock};
@@ -65,6 +65,7 @@ impl ThreadCore {
             },
             environment,
             replay: None,
+            stragglers: Stragglers::default(),
         }
     }
 

@@ -1,6 +1,6 @@
 //! Tasks of a checkpoint that wait for a time or a signal, read from their records, without a graph.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::HashSet;
 use std::time::SystemTime;
 
 use super::handle::ThreadCore;
@@ -60,17 +60,15 @@ impl ArrivedSignals {
     /// Returns true if one of the signals that a task waits for has arrived.
     pub(crate) fn signals(&self, task: u32, record: &TaskRecord) -> bool {
         record.receives.iter().any(|awaited| {
-            let sent = self.pending_signals.iter().any(|pending| pending.record.name == awaited.name);
+            let sent = self.pending_signals.iter().any(|pending| pending.is_awaited(awaited));
             sent || self.received.contains(&(task, awaited.entry.clone()))
         })
     }
 
     /// Returns the first signal that a task waits for.
     pub(crate) fn first<'a>(&self, mut records: impl Iterator<Item = &'a TaskRecord>) -> Option<SignalId> {
-        let awaits = |name: &str, record: &TaskRecord| record.receives.iter().any(|awaited| awaited.name == name);
-        let names: BTreeMap<&str, SignalId> =
-            self.pending_signals.iter().rev().map(|pending| (pending.record.name.as_str(), pending.id)).collect();
-        records.find_map(|record| names.iter().find(|(name, _)| awaits(name, record)).map(|(_, id)| *id))
+        let first = |awaited| self.pending_signals.iter().find(|pending| pending.is_awaited(awaited));
+        records.find_map(|record| record.receives.iter().find_map(first)).map(|pending| pending.id)
     }
 }
 

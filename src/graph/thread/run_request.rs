@@ -12,6 +12,7 @@ use super::request::{AnyRequest, Kind};
 use super::snapshot::add_command;
 use super::trace::ended;
 use super::unfinished::{counted, unfinished};
+use super::votes::with_expired;
 use crate::checkpoint::{Source, TaskStatus, encode_record};
 use crate::graph::context::{Exit, GraphScope, Shared};
 use crate::graph::error::RunError;
@@ -101,6 +102,7 @@ impl ThreadCore {
         let mut run = Box::pin(self.prepared(request, shared)).await?;
         run.stops.overrides = self.stops_over(run.recorder().map_or(&[], |recorder| recorder.stops()));
         let exit = run.drive().await?;
+        run.shared.stragglers.wait().await?;
         if matches!(exit, Exit::Interrupted | Exit::Waiting(_) | Exit::Awaiting(_)) {
             run.check_results()?;
             Box::pin(run.emit_interrupted()).await;
@@ -259,9 +261,11 @@ impl ThreadCore {
         }
         let mapped_at = run.pos.meta.id;
         self.drop_undeclared_questions(&mut records);
-        let answers = self.with_expired(&reader, &records, answers, travels || forks);
+        let now = self.environment.host.now(); // one time for all checks, or an answer in time might be stored late
+        let answers = if travels || forks { answers } else { with_expired(&reader, &records, answers, now) };
         if !answers.is_empty() {
-            self.answered(&mut run, &reader, &mut records, answers, forks.then_some(&mapping)).await?;
+            let given = (answers, now);
+            self.answered(&mut run, &reader, &mut records, given, forks.then_some(&mapping)).await?;
         } else if travels && !forks {
             self.forget(&run, &reader, &records, &mapping).await?;
         }
@@ -385,10 +389,10 @@ impl ThreadCore {
         run: &mut Run,
         reader: &Reader,
         records: &mut Tasks,
-        answers: Vec<Answer>,
+        (answers, now): (Vec<Answer>, u64),
         forks: Option<&Mapping>,
     ) -> Result<(), RunError> {
-        let matched = self.matching(reader, records, answers).await?;
+        let matched = self.matching(reader, records, answers, now).await?;
         if let Some(mapping) = forks {
             let way = (run.pos.meta.id, !run.is_at_head());
             run.fork(Source::Fork, vec![]).await?;

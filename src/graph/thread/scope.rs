@@ -82,8 +82,8 @@ pub(crate) enum Above {
     Head,
     /// The tasks that run the subgraph and those around it, outermost first.
     Task(Vec<Caller>),
-    /// The checkpoint above, at which a subgraph with state of its own ended last.
-    Ended(CheckpointId),
+    /// The checkpoint above, at which a subgraph with state of its own ended last, and its name there.
+    Ended(CheckpointId, String),
 }
 
 /// A loaded run, with the reader and mapping it was loaded with.
@@ -145,14 +145,15 @@ impl ThreadCore {
         }
         let Some(mut at) = head.and_then(|head| head.checkpoint) else { return Ok(None) };
         let mut above = Above::Head;
-        for names in &self.scope.names {
-            let Some((below, caller)) = reader.below(at, names).await? else { return Ok(None) };
-            above = match (caller, above) {
-                (None, _) => Above::Ended(at),
+        let mut way = &self.scope.names[..];
+        while !way.is_empty() {
+            let Some(below) = reader.below(at, way).await? else { return Ok(None) };
+            above = match (below.caller, above) {
+                (None, _) => Above::Ended(at, below.name),
                 (Some(caller), Above::Task(callers)) => Above::Task([callers, vec![caller]].concat()),
-                (Some(caller), Above::Head | Above::Ended(_)) => Above::Task(vec![caller]),
+                (Some(caller), Above::Head | Above::Ended(..)) => Above::Task(vec![caller]),
             };
-            at = below;
+            (at, way) = (below.at, &way[below.steps..]);
         }
         Ok(Some((at, above)))
     }
@@ -218,21 +219,10 @@ impl ThreadCore {
                 run.outbox.beside = self.closed_questions(&reader, &callers, run.shared.now()).await?;
                 run.child.caller = callers.last().copied();
             }
-            Some(Above::Ended(above)) => run.child.pointer = self.parent_pointer(&reader, above).await?,
+            Some(Above::Ended(above, name)) => run.child.pointer = parent_pointer(&reader, above, name).await?,
             Some(Above::Head) | None => {}
         }
         Ok(Scoped { run, loaded: Some((reader, mapping)), is_head })
-    }
-
-    async fn parent_pointer(
-        &self,
-        reader: &Reader,
-        above: CheckpointId,
-    ) -> Result<Option<Box<ParentPointer>>, RunError> {
-        let (Some(record), Some(name)) = (reader.record(above).await?, self.scope.nodes.last()) else {
-            return Ok(None);
-        };
-        Ok(Some(Box::new(ParentPointer { id: above, record, name: name.clone() })))
     }
 
     /// Returns the records of the tasks around a subgraph that is updated externally: its questions are closed and its
@@ -275,14 +265,29 @@ impl ThreadCore {
     }
 }
 
+async fn parent_pointer(
+    reader: &Reader,
+    above: CheckpointId,
+    name: String,
+) -> Result<Option<Box<ParentPointer>>, RunError> {
+    let Some(record) = reader.record(above).await? else { return Ok(None) };
+    Ok(Some(Box::new(ParentPointer { id: above, record, name })))
+}
+
+/// The newest checkpoint of a subgraph, seen from one above it.
+struct Below {
+    at: CheckpointId,
+    caller: Option<Caller>,
+    /// The name that its state is stored under, if it has state of its own.
+    name: String,
+    /// The number of nodes on the way to it.
+    steps: usize,
+}
+
 impl Reader {
-    /// Returns the newest checkpoint of the subgraph that a task of this node runs, or of one that keeps its own state.
-    async fn below(
-        &self,
-        at: CheckpointId,
-        names: &[String],
-    ) -> Result<Option<(CheckpointId, Option<Caller>)>, RunError> {
-        let Some(record) = self.record(at).await? else { return Ok(None) };
+    /// Returns the newest checkpoint of the first subgraph on this way that a task runs, or that has state of its own.
+    async fn below(&self, at: CheckpointId, way: &[Vec<String>]) -> Result<Option<Below>, RunError> {
+        let (Some(record), Some(names)) = (self.record(at).await?, way.first()) else { return Ok(None) };
         let shape = self.shape(&record).await?;
         let of_node = |(task, ..): &Called| {
             let sent = task.checked_sub(SENT).and_then(|place| record.control.sends.get(place as usize));
@@ -291,11 +296,21 @@ impl Reader {
         };
         let called: Vec<Called> = self.children(at).await?.into_iter().filter(of_node).collect();
         if let Some((task, call, id)) = self.active_child(&self.tasks(at).await?, called).await? {
-            return Ok(Some((id, Some(Caller { checkpoint: at, task, call }))));
+            let caller = Some(Caller { checkpoint: at, task, call });
+            return Ok(Some(Below { at: id, caller, name: String::new(), steps: 1 }));
         }
-        let own = record.children.iter().find(|(name, _)| names.contains(name));
-        Ok(own.map(|(_, id)| (*id, None)))
+        let own = |steps: usize| {
+            let (name, at) = record.children.iter().find(|(name, _)| leads_along(name, &way[..steps]))?;
+            Some(Below { at: *at, caller: None, name: name.clone(), steps })
+        };
+        Ok((1..=way.len()).find_map(own))
     }
+}
+
+/// Returns true if the state of a subgraph at the end of this way may be stored under this name.
+fn leads_along(name: &str, way: &[Vec<String>]) -> bool {
+    let parts: Vec<&str> = name.split('/').collect();
+    parts.len() == way.len() && parts.iter().zip(way).all(|(part, names)| names.iter().any(|name| name == part))
 }
 
 impl Scoped {

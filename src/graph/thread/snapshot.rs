@@ -157,6 +157,7 @@ pub(crate) fn add_command(table: &Table, pos: &mut Position, command: &Finished)
     let control: &mut Control<Packet> = &mut pos.control;
     let mut applying = control.begin(&table.wiring, &[]);
     command.routing.targets.iter().for_each(|&node| control.trigger(&table.wiring, &mut applying, node));
+    control.note_goto(COMMAND_KEY, &command.routing.targets, command.routing.sends.len() as u32);
     control.sends.extend(command.routing.sends.iter().cloned());
     control.end(&table.wiring, &applying, false);
 }

@@ -35,7 +35,7 @@ pub(crate) fn task_snapshot(
         state,
         attempts: task.starts.all,
         failures: failures(task),
-        wake: task.record.wake.filter(|_| !task.is_done()).map(system_time),
+        wake: task.record.wake.or(task.starts.not_before).filter(|_| !task.is_done()).map(system_time),
         awaits: awaited(task),
         effects: task.record.effects,
         ledger: Ledger::of(table, reader, pos, (pos.meta.id, mapping.stored_task(task.key)), task, is_root),

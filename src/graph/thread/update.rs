@@ -5,6 +5,7 @@ use std::sync::Arc;
 use super::edit::{AnyUpdate, By, StateUpdate, Updated};
 use super::handle::{Thread, ThreadCore};
 use super::last_end::end_to_keep;
+use super::scheduled::{Attribution, Scheduled};
 use super::scope::Scoped;
 use super::travel;
 use crate::checkpoint::{CheckpointId, SendRecord, Source, TaskRecord, TaskStatus, encode_record};
@@ -26,6 +27,9 @@ const UPDATING: &str = "updating a thread";
 impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
     /// Writes the state as if the node that ran last had returned the update. With [`at`](Self::at): on a new branch.
     ///
+    /// The edges and routers of that node choose anew what runs next. What nodes scheduled with
+    /// [`Command`](crate::graph::Command)s stays pending, because an update has no command. (LangGraph drops it.)
+    ///
     /// # Errors
     /// [`RunError::AmbiguousUpdate`] if it is not clear which node that is; any error of its routers, the reducers or
     /// the store.
@@ -33,7 +37,9 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
         self.update(StateUpdate::new(values)).await
     }
 
-    /// Writes the state as if this node had returned the update.
+    /// Writes the state as if this node had returned the update. What it scheduled with a
+    /// [`Command`](crate::graph::Command) stays pending, and so does what others did if it has no edge or router that says
+    /// where the graph continues; what is dropped otherwise is in [`Updated::dropped`].
     ///
     /// # Errors
     /// As [`update_state`](Self::update_state); [`RunError::UnknownNode`].
@@ -199,7 +205,9 @@ async fn copy(scoped: &mut Scoped) -> Result<(), RunError> {
 async fn nodes(scoped: &mut Scoped, updates: Vec<AnyUpdate>) -> Result<Vec<String>, RunError> {
     let alone = updates.len() == 1;
     let mut named = vec![];
+    let mut is_inferred = true;
     for update in updates {
+        is_inferred &= matches!(update.by, By::Inferred);
         let (node, writes) = (attributed_node(&scoped.run, &update.by, alone)?, update.values.unwrap_or_default());
         let writes = if node == START_NODE { scoped.run.taken(writes) } else { writes };
         named.push((node, Finished { writes, returned: update.returned, ..Finished::default() }));
@@ -209,13 +217,17 @@ async fn nodes(scoped: &mut Scoped, updates: Vec<AnyUpdate>) -> Result<Vec<Strin
     let notes = scoped.notes_results();
     let run = &mut scoped.run;
     run.pos.control.deferred = deferred; // triggers of a command are dropped with the pending tasks
-    let dropped: Vec<String> = run
+    let nodes = named.iter().map(|(node, _)| *node).collect();
+    let scheduled = Scheduled::of(run, &Attribution::new(run, nodes, is_inferred));
+    let mut dropped: Vec<String> = run
         .step
         .tasks
         .iter()
         .filter(|task| scoped.is_head && task.is_done() && !named.iter().any(|(node, _)| *node == task.node))
         .map(|task| run.node_name(task.node).to_string())
         .collect();
+    let pending = scheduled.dropped.iter().map(|node| run.node_name(*node).to_string());
+    dropped.extend(pending.filter(|name| !dropped.contains(name)).collect::<Vec<_>>());
     // Stored, but not part of the state: log entries must not merge with them.
     if run.pos.start.is_some() || run.step.tasks.iter().any(|task| task.is_done()) {
         run.pos.channels.line = NEW_LINE;
@@ -243,7 +255,7 @@ async fn nodes(scoped: &mut Scoped, updates: Vec<AnyUpdate>) -> Result<Vec<Strin
         results.push((node, finished));
     }
     run.outbox.update = (!run.is_root()).then(|| external_writes(&results).into());
-    apply(run, results, made_by, &mut puts)?;
+    apply(run, results, scheduled, made_by, &mut puts)?;
     scoped.checkpoint(Source::Update, puts).await?;
     Ok(dropped)
 }
@@ -313,7 +325,13 @@ fn named_error(run: &Run, error: ApplyError, node: u32) -> RunError {
     named(&run.table, run.pos.meta.step + 1, error, vec![format!("`{}`", run.node_name(node))])
 }
 
-fn apply(run: &mut Run, results: Vec<(u32, Finished)>, made_by: CheckpointId, puts: &mut Puts) -> Result<(), RunError> {
+fn apply(
+    run: &mut Run,
+    results: Vec<(u32, Finished)>,
+    scheduled: Scheduled,
+    made_by: CheckpointId,
+    puts: &mut Puts,
+) -> Result<(), RunError> {
     let table = Arc::clone(&run.table);
     run.reusable.merge.clear();
     let mut applying = run.pos.control.begin(&table.wiring, &[]);
@@ -330,6 +348,7 @@ fn apply(run: &mut Run, results: Vec<(u32, Finished)>, made_by: CheckpointId, pu
     }
     table.schema.end_step(&mut run.pos.state, run.reusable.merge.written(), &mut changed);
     run.pos.empty_slots(&changed);
+    scheduled.restore(run, &mut applying);
     for (node, finished) in results {
         fire(&table, &mut run.pos.control, &mut applying, node, &finished);
         run.pos.control.sends.extend(finished.routing.sends);

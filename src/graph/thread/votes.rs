@@ -1,7 +1,6 @@
 //! Answers to questions with terms: an answer may be one of several approvals, come too late, or close the question.
 //! Pure, except for records.
 
-use super::handle::ThreadCore;
 use crate::checkpoint::{QuestionRecord, TaskRecord, TermsRecord, VoteRecord};
 use crate::graph::error::RunError;
 use crate::graph::interrupt::terms::{terms_of, votes_of};
@@ -107,7 +106,7 @@ fn is_hopeless(terms: &TermsRecord, votes: &[&VoteRecord]) -> bool {
 }
 
 /// Returns the answers to questions that have expired.
-pub(crate) fn expired(reader: &Reader, records: &Tasks, now: u64) -> Vec<Answer> {
+fn expired(reader: &Reader, records: &Tasks, now: u64) -> Vec<Answer> {
     let mut answers = vec![];
     for record in records.values() {
         for asked in record.questions.iter().filter(|asked| !asked.answered) {
@@ -122,18 +121,8 @@ pub(crate) fn expired(reader: &Reader, records: &Tasks, now: u64) -> Vec<Answer>
     answers
 }
 
-impl ThreadCore {
-    /// Adds the answers to questions that have expired, unless the run starts a branch.
-    pub(crate) fn with_expired(
-        &self,
-        reader: &Reader,
-        records: &Tasks,
-        mut answers: Vec<Answer>,
-        branches: bool,
-    ) -> Vec<Answer> {
-        if !branches {
-            answers.extend(expired(reader, records, self.environment.host.now()));
-        }
-        answers
-    }
+/// Adds the answers to questions that have expired.
+pub(crate) fn with_expired(reader: &Reader, records: &Tasks, mut answers: Vec<Answer>, now: u64) -> Vec<Answer> {
+    answers.extend(expired(reader, records, now));
+    answers
 }

@@ -142,6 +142,9 @@ pub enum EventKind {
         writes: View,
         /// Its open questions.
         questions: Vec<Question>,
+        /// Channels to which its subgraph had written, if it handed a command to the graph around it
+        /// ([`Command::parent`](crate::graph::Command::parent)): what was written is dropped.
+        dropped: Vec<String>,
     },
     /// A checkpoint was made.
     Checkpoint(Box<CheckpointView>),
