@@ -146,6 +146,7 @@ fn an_override_after_the_end_records_a_decision_and_keeps_the_commits() {
     assert_eq!(record["override"]["by"], "Ada");
     let called = place.call(&["override", "t", "DONE", "--why", "the right year after all"]);
     assert_eq!(called.code(), 0, "{}", called.text());
+    assert_eq!(place.git(&["symbolic-ref", "--short", "HEAD"]), "main\n", "the checkout is where it was");
     assert_eq!(decisions(&place, "t").len(), 4);
 }
 

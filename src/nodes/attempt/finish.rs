@@ -69,13 +69,14 @@ where
 async fn perform<C: Send + Sync + 'static>(job: FinishJob, ctx: Ctx<C>) -> Result<FinishedTask, NodeError> {
     match &job.left {
         None => {
-            if job.back.is_some() && job.commit.tree.is_some() {
+            let back = job.back.as_ref().filter(|_| job.commit.tree.is_some()); // what is in no commit stays in the files
+            if back.is_some() {
                 // The checkout has gone back before, if this decision follows one that ended the task.
                 job.commit.folder.restore_head(&ctx, "own head", &job.commit.base).await?;
             }
             let moved = commit(&job.commit, &ctx).await?;
-            let stays = match (&job.back, &moved.base.at.branch, &moved.made) {
-                (Some(back), Some(own), Some(_)) => job.commit.folder.go_back(&ctx, own, back).await?,
+            let stays = match (back, &moved.base.at.branch) {
+                (Some(back), Some(own)) => job.commit.folder.go_back(&ctx, own, back).await?,
                 _ => None,
             };
             Ok(FinishedTask { moved, left: None, stays })
