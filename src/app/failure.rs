@@ -77,11 +77,15 @@ pub(crate) struct Failure {
     pub code: u8,
     /// The help, with `{verb}` in the place of a command of this program.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub hint: Option<String>,
+    pub hint: Option<Box<str>>,
     /// The next steps of the thread, which end the help.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub next: Vec<NextStep>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub next: Option<Box<NextSteps>>,
 }
+
+/// The next steps of a thread, apart from a failure, which stays small.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct NextSteps(Vec<NextStep>);
 
 fn one() -> u8 {
     1
@@ -89,7 +93,7 @@ fn one() -> u8 {
 
 impl Failure {
     pub(crate) fn new(error: impl Into<String>) -> Self {
-        Self { error: error.into(), kind: None, causes: vec![], help: None, code: 1, hint: None, next: vec![] }
+        Self { error: error.into(), kind: None, causes: vec![], help: None, code: 1, hint: None, next: None }
     }
 
     /// Returns an error of wrong usage: exit code 2.
@@ -108,19 +112,20 @@ impl Failure {
     }
 
     pub(crate) fn hint(mut self, hint: impl Into<String>) -> Self {
-        self.hint = Some(hint.into());
+        self.hint = Some(hint.into().into_boxed_str());
         self
     }
 
     /// Ends the help with the next steps of the thread.
     pub(crate) fn next(self, next: Vec<NextStep>) -> Self {
-        Self { next, ..self }
+        Self { next: Some(Box::new(NextSteps(next))), ..self }
     }
 
     /// Replaces the placeholders in the hint with full commands, and adds the next steps.
     pub(crate) fn with_commands(mut self, caller: &Caller, thread: Option<&str>) -> Self {
         let hint = self.hint.take().map(|hint| filled(&hint, caller, thread));
-        let next = advice::in_full(std::mem::take(&mut self.next), caller, thread.unwrap_or_default());
+        let next = self.next.take().map(|next| next.0).unwrap_or_default();
+        let next = advice::in_full(next, caller, thread.unwrap_or_default());
         let next = (!next.is_empty()).then(|| advice::sentence(&next));
         let help = [hint.or(self.help.take()), next];
         let help = help.into_iter().flatten().collect::<Vec<_>>().join("; ");
@@ -171,7 +176,8 @@ impl From<RunError> for Failure {
     fn from(error: RunError) -> Self {
         let ErrorShape { error: message, kind, causes, help, .. } = ErrorShape::from(&error);
         let mut failure = Self { kind: kind.map(Into::into), causes, help, ..Self::new(message) };
-        failure.hint = hint(&error).map(str::to_owned).or_else(|| failure.help.as_deref().map(advice::in_commands));
+        let own = || failure.help.as_deref().map(advice::in_commands);
+        failure.hint = hint(&error).map(str::to_owned).or_else(own).map(String::into_boxed_str);
         if matches!(error, RunError::MistypedAnswer { .. }) {
             failure.code = 2;
         }
