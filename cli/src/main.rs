@@ -3,6 +3,7 @@
 mod code_task;
 mod demo;
 mod demo_run;
+mod forks;
 mod salvage;
 mod task;
 mod tasks;
@@ -12,7 +13,7 @@ use std::process::ExitCode;
 use superstep::app::{App, Entry, Exit, Register};
 use superstep::graph::NodeId;
 use superstep::nodes::{
-    AfterHalt, AgentQuestion, ApprovePlan, BudgetReached, Crew, DecideTask, GaveUp, Halted, PlanChanged,
+    AfterHalt, AgentQuestion, ApprovePlan, BranchMoved, BudgetReached, Crew, DecideTask, GaveUp, Halted, PlanChanged,
     ReviewUnavailable, SessionRefused,
 };
 use superstep::plan::Decision;
@@ -107,8 +108,11 @@ fn of_task() -> Entry<CodeTaskState, CodeStep, Crew> {
         .suggests::<DecideTask>(|state, question| code_task_graph::question_commands(state, &question.about))
         .suggests::<BudgetReached>(workflows::task_budget_commands)
         .what_if(task::what_if)
+        .forks(forks::code_task)
         .checks::<GaveUp>(GaveUp::problem_of)
         .checks::<DecideTask>(|question, answer| question.about.problem_of(answer))
+        .describes::<BranchMoved>(|_, question| question.describe())
+        .decides::<BranchMoved>()
         .decides::<GaveUp>()
         .decides::<DecideTask>()
         .decides::<AgentQuestion>()
@@ -123,6 +127,7 @@ fn of_agents<N: NodeId>(entry: Entry<ExecutionState, N, Crew>) -> Entry<Executio
         .outcome(tasks::ends)
         .hides(&["plan_validator", "prepare_workspace", "plan_phases", "begin_phase", "retry_phase"])
         .hides(&["set_up", "next_task_node"])
+        .forks(forks::tasks)
         .asking::<Halted>(Exit::Halted)
         .takes_one_input()
         .never_blocks()
@@ -135,6 +140,8 @@ fn of_agents<N: NodeId>(entry: Entry<ExecutionState, N, Crew>) -> Entry<Executio
         .suggests::<BudgetReached>(workflows::budget_commands)
         .edits::<ApprovePlan>(task_based::plan_to_edit, Decision::edit_plan)
         .edits::<Halted>(task_based::plan_to_edit, |markdown| AfterHalt::EditPlan { markdown })
+        .describes::<BranchMoved>(|_, question| question.describe())
+        .decides::<BranchMoved>()
         .decides::<Halted>()
         .decides::<PlanChanged>()
         .decides::<AgentQuestion>()

@@ -130,8 +130,9 @@ impl Decide for crate::workflows::demo::essay::Approve {
 mod agents {
     use super::{Decide, Reply, Verdict};
     use crate::nodes::{
-        AfterBudget, AfterGivingUp, AfterHalt, AfterRefusal, AgentQuestion, AgentReply, BudgetReached, DecideTask,
-        GaveUp, Halted, PlanChanged, ReviewUnavailable, SessionRefused, WhichPlan, WithoutReview, WrittenOverride,
+        AfterBudget, AfterGivingUp, AfterHalt, AfterMove, AfterRefusal, AgentQuestion, AgentReply, BranchMoved,
+        BudgetReached, DecideTask, GaveUp, Halted, PlanChanged, ReviewUnavailable, SessionRefused, WhichPlan,
+        WithoutReview, WrittenOverride,
     };
 
     impl Decide for Halted {
@@ -192,6 +193,16 @@ mod agents {
             match reply.verdict {
                 Verdict::Approve => Some(AfterRefusal::Fresh),
                 Verdict::Reject => Some(AfterRefusal::Abort),
+                Verdict::Revise => None,
+            }
+        }
+    }
+
+    impl Decide for BranchMoved {
+        fn decide(&self, reply: &Reply) -> Option<AfterMove> {
+            match reply.verdict {
+                Verdict::Approve => Some(AfterMove::Keep),
+                Verdict::Reject => Some(AfterMove::Abort),
                 Verdict::Revise => None,
             }
         }

@@ -9,8 +9,10 @@ use super::custom_output::Said;
 use super::decide::{Decide, Decider, decider};
 use super::exit::Exit;
 use super::failure::Refusal;
+use super::forks::{ForkPoint, ForkWrites, Forks};
 use super::presentation::Presentation;
 use super::questions::Questions;
+use crate::checkpoint::BoxFuture;
 use crate::graph::{
     CompileError, CompiledGraph, DataState, Interrupt, Name, NodeId, SpecError, State, TaskSnapshot, Writes,
 };
@@ -41,6 +43,7 @@ pub struct Entry<S: State, N, C = ()> {
     pub(crate) asking: Vec<(&'static str, Exit)>,
     pub(crate) summary: Option<fn(&S) -> String>,
     pub(crate) what_if: Option<WhatIf<S>>,
+    pub(crate) forks: Option<Forks<S>>,
     pub(crate) questions: Questions<S>,
     pub(crate) presentation: Presentation<S>,
     pub(crate) about: Option<String>,
@@ -150,6 +153,13 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Entry<S, N, C> {
     /// the values.
     pub fn what_if(mut self, what_if: WhatIf<S>) -> Self {
         self.what_if = Some(what_if);
+        self
+    }
+
+    /// Sets what a fork writes that the command line makes, with `fork`, `update --at` or a live replay: for example a place
+    /// of its own for what it does outside of the store.
+    pub fn forks(mut self, writes: fn(ForkPoint<S>) -> BoxFuture<'static, Result<ForkWrites, Refusal>>) -> Self {
+        self.forks = Some(writes);
         self
     }
 
@@ -287,6 +297,7 @@ fn plain<S: State, N, C>(graph: Result<CompiledGraph<S, N, C>, Uncompiled>) -> E
         asking,
         summary,
         what_if,
+        forks: None,
         questions,
         presentation,
         about,

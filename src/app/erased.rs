@@ -12,6 +12,7 @@ use super::custom_output::Said;
 use super::decide::Reply;
 use super::exit::Exit;
 use super::failure::Failure;
+use super::forks::ForkWrites;
 use super::presentation::Labels;
 use super::shapes::{BlockingNode, CheckpointReport, Draft, GraphLine, HistoryStep, ReplacedValue, ThreadReport};
 use crate::checkpoint::{BoxFuture, CheckpointId, Checkpointer, ThreadId};
@@ -87,6 +88,8 @@ pub(crate) trait AnyThread: Send + Sync {
     fn diff(&self, from: CheckpointId, to: CheckpointId) -> Call<'_, (Value, String)>;
     fn show(&self, at: Option<CheckpointId>) -> Call<'_, CheckpointReport>;
     fn update(&self, at: Option<CheckpointId>, node: Option<String>, values: ErasedWrites) -> Call<'_, Vec<String>>;
+    /// Returns what a fork at a checkpoint writes, as a part of this thread or as a new one; none if the graph writes nothing.
+    fn fork_writes<'a>(&'a self, at: CheckpointId, new: Option<&'a str>) -> Call<'a, Option<ForkWrites>>;
     /// Starts a new branch at a checkpoint.
     fn fork(&self, at: CheckpointId, values: Option<ErasedWrites>) -> Call<'_, Vec<String>>;
     /// Copies the thread as of a checkpoint into a new one.

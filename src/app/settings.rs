@@ -3,6 +3,7 @@
 use super::decide::Decider;
 use super::entry::WhatIf;
 use super::exit::Exit;
+use super::forks::Forks;
 use super::presentation::Presentation;
 use super::questions::Questions;
 
@@ -12,6 +13,7 @@ pub(crate) struct GraphSettings<S> {
     pub asking: Vec<(&'static str, Exit)>,
     pub summary: Option<fn(&S) -> String>,
     pub what_if: Option<WhatIf<S>>,
+    pub forks: Option<Forks<S>>,
     pub questions: Questions<S>,
     pub presentation: Presentation<S>,
 }

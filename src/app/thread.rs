@@ -10,6 +10,7 @@ use super::decide::Reply;
 use super::erased::{AnyRun, AnyThread, Call, ErasedWrites, Format, RunRequest};
 use super::event_json::{event_json, gap};
 use super::failure::Failure;
+use super::forks::{ForkPoint, ForkWrites};
 use super::journals::{add_journals, load_event_texts};
 use super::local::json;
 use super::presentation::Labels;
@@ -321,6 +322,17 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> AnyThread for TypedThread<S,
                 };
             }
             self.apply_update(at, update).await
+        })
+    }
+
+    fn fork_writes<'a>(&'a self, at: CheckpointId, new: Option<&'a str>) -> Call<'a, Option<ForkWrites>> {
+        Box::pin(async move {
+            let Some(forks) = self.settings.forks else { return Ok(None) };
+            let there = self.at(Some(at)).state().await?.ok_or_else(|| never_ran(&self.id))?;
+            let newest = self.thread.state().await?.ok_or_else(|| never_ran(&self.id))?;
+            let thread = new.map_or_else(|| self.id.to_string(), str::to_owned);
+            let (at, newest) = (Arc::clone(&there.values), Arc::clone(&newest.values));
+            Ok(Some(forks(ForkPoint { at, newest, thread, is_new_thread: new.is_some() }).await?))
         })
     }
 

@@ -36,13 +36,15 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Typed<S, N, C> {
             asking,
             summary,
             what_if,
+            forks,
             questions,
             presentation,
             about,
             examples,
             one_input,
         } = entry;
-        let settings = Arc::new(GraphSettings { outcome, deciders, asking, summary, what_if, questions, presentation });
+        let settings =
+            Arc::new(GraphSettings { outcome, deciders, asking, summary, what_if, forks, questions, presentation });
         Ok(Self { graph: graph?.named(name), context, own, about, examples, one_input, settings })
     }
 }

@@ -4,9 +4,10 @@ use serde::{Deserialize, Serialize};
 
 use super::activity::Activity;
 use super::folder::{Base, Folder, failed, thread};
+use super::questions::BranchMoved;
 use super::step::step;
-use crate::graph::{Ctx, Node, NodeError, NodeId, State, Writes};
-use crate::workspace::{CommitId, CommitKey, CommitRequest, MadeCommit, Standing, TreeId, Workspace};
+use crate::graph::{Ctx, Node, NodeError, NodeExt, NodeId, State, WithOptions, Writes};
+use crate::workspace::{BranchMove, CommitId, CommitKey, CommitRequest, MadeCommit, Standing, TreeId, Workspace};
 
 /// Work to commit.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -33,13 +34,20 @@ pub struct Moved {
     pub made: Option<CommitId>,
     /// The base of the next task.
     pub base: Base,
+    /// Set if nothing was committed, because somebody else moved the branch.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) moved: Option<BranchMove>,
+    /// True if a person ended the run for that reason.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_aborted: bool,
 }
 
 /// Returns a node that commits exactly the reviewed files, once: `job` reads the work from the state, `done` creates
-/// the update from the commit. The user's earlier changes are never committed.
+/// the update from the commit. The user's earlier changes are never committed, and commits that people made meanwhile
+/// stay beneath it.
 ///
 /// The node fails if a hook refuses the commit; run again, it commits again.
-pub fn commit_task<S, N, C, A, D, E, W>(job: A, done: D) -> impl Node<S, N, C>
+pub fn commit_task<S, N, C, A, D, E, W>(job: A, done: D) -> WithOptions<impl Node<S, N, C>, S, N, C>
 where
     S: State,
     N: NodeId,
@@ -49,20 +57,40 @@ where
     E: Into<NodeError> + 'static,
     W: Into<Writes<S>> + 'static,
 {
-    step(job, |job: CommitJob, ctx: Ctx<C>| async move { commit(&job, &ctx).await }, done)
+    step(job, |job: CommitJob, ctx: Ctx<C>| async move { commit(&job, &ctx).await }, done).asks::<BranchMoved>()
 }
 
-/// Commits, unless the commit exists.
+/// Commits, unless the commit exists. If the branch was moved, a person is asked first.
 pub(super) async fn commit<C: Send + Sync + 'static>(job: &CommitJob, ctx: &Ctx<C>) -> Result<Moved, NodeError> {
-    let key = CommitKey { thread: thread(ctx), task: job.task.clone(), phase: None, attempt: job.attempt };
+    let mut job = job.clone();
+    let mut moved = commit_once(&job, "commit", ctx).await?;
+    for nth in 1.. {
+        let Some(away) = moved.moved.take() else { break };
+        let key = format!("commit/{nth}");
+        let at = job.base.at.clone();
+        match job.folder.arrive_at(ctx, &key, &job.base, Some(away), at).await? {
+            // The reviewed files are compared with those at the start of the task: neither has the new commits.
+            Some(arrival) => job.base.at = arrival.base.at,
+            None => return Ok(Moved { is_aborted: true, ..moved }),
+        }
+        moved = commit_once(&job, &key, ctx).await?;
+    }
+    Ok(moved)
+}
+
+async fn commit_once<C>(job: &CommitJob, key: &str, ctx: &Ctx<C>) -> Result<Moved, NodeError>
+where
+    C: Send + Sync + 'static,
+{
+    let commit = CommitKey { thread: thread(ctx), task: job.task.clone(), phase: None, attempt: job.attempt };
     let probe = |_| async {
         let workspace = job.folder.hold(ctx).await?;
-        match found(&workspace, job, &key).await? {
-            Some(_) => make(job, &key, ctx).await.map(Some),
+        match found(&workspace, job, &commit).await? {
+            Some(_) => make(job, &commit, ctx).await.map(Some),
             None => Ok::<_, NodeError>(None),
         }
     };
-    ctx.effect("commit", job, |_| make(job, &key, ctx)).probe(probe).await
+    ctx.effect(key, job, |_| make(job, &commit, ctx)).probe(probe).await
 }
 
 async fn found(workspace: &Workspace, job: &CommitJob, key: &CommitKey) -> Result<Option<MadeCommit>, NodeError> {
@@ -72,8 +100,15 @@ async fn found(workspace: &Workspace, job: &CommitJob, key: &CommitKey) -> Resul
 /// Creates the commit, or finishes one that was interrupted by a kill.
 async fn make<C: Send + Sync + 'static>(job: &CommitJob, key: &CommitKey, ctx: &Ctx<C>) -> Result<Moved, NodeError> {
     let workspace = job.folder.hold(ctx).await?;
-    let Some(tree) = &job.tree else { return moved(&workspace, job, None).await };
-    let tree = match found(&workspace, job, key).await? {
+    let made = found(&workspace, job, key).await?;
+    let at = match position(&workspace, job, key, made.is_some()).await? {
+        Ok(at) => at,
+        Err(away) => {
+            return Ok(Moved { made: None, base: job.base.clone(), moved: Some(away), is_aborted: false });
+        }
+    };
+    let Some(tree) = &job.tree else { return moved(&workspace, at, None).await };
+    let tree = match made {
         Some(made) => made.tree,
         None => {
             let leaked = job.folder.leaked(&job.base.tree, tree).await?;
@@ -86,20 +121,42 @@ async fn make<C: Send + Sync + 'static>(job: &CommitJob, key: &CommitKey, ctx: &
             workspace.onto_head(&job.base.tree, tree).await.map_err(failed)?
         }
     };
-    let (branch, message, key) = (job.base.at.branch.clone(), job.message.clone(), key.clone());
-    let request = CommitRequest { branch, parent: job.base.at.commit.clone(), tree, message, key };
+    let (branch, parent, message, key) = (at.branch.clone(), at.commit.clone(), job.message.clone(), key.clone());
+    let request = CommitRequest { branch, parent, tree, message, key };
     let (committed, output) = workspace.commit_with_output(&request).await.map_err(failed)?;
     let made = committed.commit().map(|made| made.commit.clone());
     if let Some(made) = &made {
         let (id, task) = (made.to_string(), job.task.as_str());
         Activity::Commit { id, message: &job.message, task, attempt: job.attempt, output }.emit(ctx).await;
     }
-    moved(&workspace, job, made).await
+    moved(&workspace, at, made).await
+}
+
+/// Returns the position to commit at: that of the task, or after commits that people made meanwhile. Otherwise returns
+/// how somebody else moved the branch.
+async fn position(
+    workspace: &Workspace,
+    job: &CommitJob,
+    key: &CommitKey,
+    is_made: bool,
+) -> Result<Result<Standing, BranchMove>, NodeError> {
+    let at = &job.base.at;
+    if let Some(commit) = workspace.started_commit(key).await.map_err(failed)? {
+        return Ok(Ok(Standing { commit, ..at.clone() }));
+    }
+    if is_made || at.branch.is_none() {
+        return Ok(Ok(at.clone()));
+    }
+    if let Some(away) = workspace.foreign_move(at).await.map_err(failed)? {
+        return Ok(Err(away));
+    }
+    let head = workspace.own_head(at).await.map_err(failed)?;
+    Ok(Ok(Standing { commit: head.commit().cloned(), ..at.clone() }))
 }
 
 /// Returns the base of the next task: the commit, with the files as they are now.
-async fn moved(workspace: &Workspace, job: &CommitJob, made: Option<CommitId>) -> Result<Moved, NodeError> {
+async fn moved(workspace: &Workspace, at: Standing, made: Option<CommitId>) -> Result<Moved, NodeError> {
     let tree = workspace.snapshot().await.map_err(failed)?.tree;
-    let commit = made.clone().or_else(|| job.base.at.commit.clone());
-    Ok(Moved { made, base: Base { at: Standing { commit, ..job.base.at.clone() }, tree } })
+    let commit = made.clone().or(at.commit.clone());
+    Ok(Moved { made, base: Base { at: Standing { commit, ..at }, tree }, moved: None, is_aborted: false })
 }

@@ -1,21 +1,23 @@
 //! The node that has an agent work on a task. Knows turns and trees, must not know the review.
 
+use std::ops::{Deref, DerefMut};
 use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
 use super::agents::{AgentSpec, Agents};
+use super::arrival::{Arrival, Notes};
 use super::changes::{diff, tree_now};
 use super::folder::{After, Base, Folder, Kept, TamperCheck};
 use super::prompts::{Brief, Feedback, Prompt};
-use super::questions::{AgentQuestion, AgentReply, BudgetReached, SessionRefused};
+use super::questions::{AgentQuestion, AgentReply, BranchMoved, BudgetReached, SessionRefused};
 use super::siblings::Siblings;
 use super::step::step;
 use super::turn::{Answer, Cut, CutOff, NextStep, Turn, TurnOutcome, Turned};
 use crate::drivers::{Access, NewLimits, Session, SessionRef, Usage};
 use crate::graph::{Ctx, Node, NodeError, NodeExt, NodeId, State, WithOptions, Writes};
 use crate::plan::{WorkReport, WorkStatus};
-use crate::workspace::TreeId;
+use crate::workspace::{Standing, TreeId};
 
 /// The maximum number of questions to a person in one attempt.
 const QUESTIONS: u32 = 20;
@@ -80,6 +82,8 @@ pub struct Developed {
     pub raised: NewLimits,
     /// Set if the work was cut short by its group.
     pub cut: Option<Cut>,
+    /// The base of the task, if people made commits meanwhile: it is on top of them.
+    pub base: Option<Base>,
 }
 
 /// A person's decision on a task whose session the server refused.
@@ -116,11 +120,37 @@ where
     E: Into<NodeError> + 'static,
     W: Into<Writes<S>> + 'static,
 {
-    step(job, perform, done).asks::<AgentQuestion>().asks::<SessionRefused>().asks::<BudgetReached>()
+    let node = step(job, perform, done).asks::<AgentQuestion>().asks::<SessionRefused>().asks::<BudgetReached>();
+    node.asks::<BranchMoved>()
 }
 
-async fn perform<C: Agents>(mut job: DeveloperJob, ctx: Ctx<C>) -> Result<Developed, NodeError> {
-    job.folder.restore_head(&ctx, "stand", &job.base).await?;
+/// A job with the notices of its turns.
+struct Work {
+    job: DeveloperJob,
+    notes: Notes,
+}
+
+impl Deref for Work {
+    type Target = DeveloperJob;
+
+    fn deref(&self) -> &DeveloperJob {
+        &self.job
+    }
+}
+
+impl DerefMut for Work {
+    fn deref_mut(&mut self) -> &mut DeveloperJob {
+        &mut self.job
+    }
+}
+
+async fn perform<C: Agents>(job: DeveloperJob, ctx: Ctx<C>) -> Result<Developed, NodeError> {
+    let start = job.base.at.clone();
+    let mut job = Work { job, notes: Notes::default() };
+    let Some(arrival) = job.folder.arrive(&ctx, "stand", &job.base).await? else {
+        return Ok(Developed::aborted());
+    };
+    job.arrive(&arrival, &ctx).await?;
     let salvaged = match &job.kept {
         Some(kept) => Some(job.folder.keep(&ctx, "keep", kept).await?),
         None => None,
@@ -133,17 +163,52 @@ async fn perform<C: Agents>(mut job: DeveloperJob, ctx: Ctx<C>) -> Result<Develo
     let AttemptOutcome { turned, session_lost, then } = work(&mut job, kept.as_deref(), &ctx).await?;
     let model = job.agent.model.clone().filter(|model| before.as_ref() != Some(model));
     let (usage, raised) = (turned.usage, turned.raised);
-    let base = Base { at: turned.at.unwrap_or_else(|| job.base.at.clone()), tree: job.base.tree.clone() };
+    let base = turned.at.unwrap_or_else(|| job.base.clone());
     let seen = TamperCheck { tampered: turned.tampered, is_shared: job.together.is_some() };
-    let after = job.folder.after_as(&ctx, "after", &base, seen).await?;
+    let mut after = job.folder.after_as(&ctx, "after", &base, seen).await?;
+    job.notes.add(std::mem::take(&mut after.notices));
+    after.notices = job.notes.take();
     let report = match turned.answer {
         Answer::Given(report) => Ok(report),
         Answer::Unusable(why) => Err(why),
         Answer::SessionLost => Err("the session was lost".into()),
     };
+    let at = Standing { commit: base.at.commit.clone(), ..start.clone() };
+    let base = (at != start).then_some(Base { at, tree: base.tree });
     let cut = turned.cut;
     let (session, given_up) = (turned.session, GivenUp::of(then));
-    Ok(Developed { report, session, usage, after, salvaged, session_lost, model, given_up, raised, cut })
+    Ok(Developed { report, session, usage, after, salvaged, session_lost, model, given_up, raised, cut, base })
+}
+
+impl Work {
+    /// Puts the commits that people made beneath the work.
+    async fn arrive<C: Agents>(&mut self, arrival: &Arrival, ctx: &Ctx<C>) -> Result<(), NodeError> {
+        self.notes.add(arrival.notices.clone());
+        if let Some(reset) = self.job.reset.take() {
+            self.job.reset = Some(arrival.carry(ctx, "reset/commits", &self.job.folder, &reset).await?);
+        }
+        self.job.base = arrival.base.clone();
+        Ok(())
+    }
+}
+
+impl Developed {
+    /// Returns the result if a person ended the run before any work, because its branch was moved.
+    fn aborted() -> Self {
+        Self {
+            report: Err("the run was ended".into()),
+            session: None,
+            usage: Usage::default(),
+            after: After::default(),
+            salvaged: None,
+            session_lost: false,
+            model: None,
+            given_up: Some(GivenUp::Abort),
+            raised: NewLimits::default(),
+            cut: None,
+            base: None,
+        }
+    }
 }
 
 /// The result of the turns of an attempt.
@@ -154,11 +219,7 @@ struct AttemptOutcome {
 }
 
 /// Takes turns until the work is submitted; questions in between are asked of a person.
-async fn work<C: Agents>(
-    job: &mut DeveloperJob,
-    salvaged: Option<&str>,
-    ctx: &Ctx<C>,
-) -> Result<AttemptOutcome, NodeError> {
+async fn work<C: Agents>(job: &mut Work, salvaged: Option<&str>, ctx: &Ctx<C>) -> Result<AttemptOutcome, NodeError> {
     let mut worked = begin(job, salvaged, ctx).await?;
     let mut answers = String::new();
     for nth in 1..=QUESTIONS {
@@ -185,7 +246,7 @@ async fn work<C: Agents>(
 
 /// Takes the turn with a person's answer: in the same session, or with the full prompt if that is lost.
 async fn reply<C: Agents>(
-    job: &mut DeveloperJob,
+    job: &mut Work,
     salvaged: Option<&str>,
     (nth, answer, answers): (u32, &str, &str),
     session: Option<SessionRef>,
@@ -210,13 +271,9 @@ async fn reply<C: Agents>(
 }
 
 /// Takes the first turn of an attempt: in the previous session, or with the full prompt.
-async fn begin<C: Agents>(
-    job: &mut DeveloperJob,
-    salvaged: Option<&str>,
-    ctx: &Ctx<C>,
-) -> Result<AttemptOutcome, NodeError> {
+async fn begin<C: Agents>(job: &mut Work, salvaged: Option<&str>, ctx: &Ctx<C>) -> Result<AttemptOutcome, NodeError> {
     let anew = Prompt::developer(&job.brief, &job.feedback, salvaged);
-    let fresh = |job: &DeveloperJob, key: &str| turn(job, key.into(), anew.clone(), Session::New);
+    let fresh = |job: &Work, key: &str| turn(job, key.into(), anew.clone(), Session::New);
     let from = job.from.clone();
     let ended = from.as_ref().and_then(|from| from.session.clone());
     let Some(session) = ended.or_else(|| job.session.clone()) else {
@@ -244,7 +301,7 @@ async fn begin<C: Agents>(
 /// Takes a turn. If the server refuses its session, a person is asked; a new session gets the full prompt `anew` and
 /// the changes so far.
 async fn take<C: Agents>(
-    job: &mut DeveloperJob,
+    job: &mut Work,
     taken: Turn,
     anew: &Prompt,
     ctx: &Ctx<C>,
@@ -261,7 +318,7 @@ async fn take<C: Agents>(
 }
 
 /// Returns the turn that continues the work of an abandoned session.
-async fn continued<C: Agents>(job: &DeveloperJob, key: String, anew: &Prompt, ctx: &Ctx<C>) -> Result<Turn, NodeError> {
+async fn continued<C: Agents>(job: &Work, key: String, anew: &Prompt, ctx: &Ctx<C>) -> Result<Turn, NodeError> {
     let tree = tree_now(ctx, &format!("{key}/files"), &job.folder).await?;
     if tree == job.base.tree {
         return Ok(turn(job, key, anew.clone(), Session::New));
@@ -273,7 +330,7 @@ async fn continued<C: Agents>(job: &DeveloperJob, key: String, anew: &Prompt, ct
     Ok(turn)
 }
 
-fn turn(job: &DeveloperJob, key: String, prompt: Prompt, session: Session) -> Turn {
+fn turn(job: &Work, key: String, prompt: Prompt, session: Session) -> Turn {
     Turn {
         session,
         access: job.access.clone(),
@@ -285,6 +342,7 @@ fn turn(job: &DeveloperJob, key: String, prompt: Prompt, session: Session) -> Tu
         transcript: job.transcript.clone(),
         about: (&job.brief).into(),
         files: job.brief.plan_file.iter().cloned().collect(),
+        notes: job.notes.clone(),
         ..Turn::new::<WorkReport>(key, job.agent.clone(), prompt, &job.folder)
     }
 }

@@ -5,12 +5,13 @@ use std::path::PathBuf;
 use super::agents::{AgentSpec, Agents};
 use super::changes::diff;
 use super::commit::{CommitJob, Moved, commit};
-use super::folder::{Folder, tampering_message};
+use super::folder::{Base, Folder, tampering_message};
 use super::prompts::Prompt;
+use super::questions::BranchMoved;
 use super::step::step;
 use super::turn::{Answer, Turn};
 use crate::drivers::Usage;
-use crate::graph::{Ctx, Node, NodeError, NodeId, State, Writes};
+use crate::graph::{Ctx, Node, NodeError, NodeExt, NodeId, State, WithOptions, Writes};
 use crate::plan::FinalReview;
 use crate::workspace::{Head, TreeId};
 
@@ -48,9 +49,17 @@ pub struct Finalized {
     pub stays: Option<String>,
 }
 
+impl Finalized {
+    /// Returns the result if a person ended the run, because its branch was moved.
+    pub(super) fn aborted(base: Base) -> Self {
+        let moved = Moved { made: None, base, moved: None, is_aborted: true };
+        Self { moved, review: None, usage: Usage::default(), stays: None }
+    }
+}
+
 /// Returns a node that commits the last task and has all the work reviewed. The review is for people: nothing depends
 /// on it, and the node does not fail without it.
-pub fn finalize<S, N, C, A, D, E, W>(job: A, done: D) -> impl Node<S, N, C>
+pub fn finalize<S, N, C, A, D, E, W>(job: A, done: D) -> WithOptions<impl Node<S, N, C>, S, N, C>
 where
     S: State,
     N: NodeId,
@@ -60,13 +69,13 @@ where
     E: Into<NodeError> + 'static,
     W: Into<Writes<S>> + 'static,
 {
-    step(job, perform, done)
+    step(job, perform, done).asks::<BranchMoved>()
 }
 
 pub(super) async fn perform<C: Agents>(job: FinalizeJob, ctx: Ctx<C>) -> Result<Finalized, NodeError> {
     let mut ended = reviewed(&job, &ctx).await?;
     let own = ended.moved.base.at.branch.clone();
-    if let (Some(back), Some(own)) = (&job.back, own) {
+    if let (Some(back), Some(own), false) = (&job.back, own, ended.moved.is_aborted) {
         ended.stays = job.folder.go_back(&ctx, &own, back).await?;
     }
     Ok(ended)
@@ -76,7 +85,8 @@ pub(super) async fn perform<C: Agents>(job: FinalizeJob, ctx: Ctx<C>) -> Result<
 async fn reviewed<C: Agents>(job: &FinalizeJob, ctx: &Ctx<C>) -> Result<Finalized, NodeError> {
     let moved = commit(&job.commit, ctx).await?;
     let nothing = || Finalized { moved: moved.clone(), review: None, usage: Usage::default(), stays: None };
-    let Some(agent) = job.reviewer.clone().filter(|_| job.from != moved.base.tree) else { return Ok(nothing()) };
+    let reviewer = job.reviewer.clone().filter(|_| job.from != moved.base.tree && !moved.is_aborted);
+    let Some(agent) = reviewer else { return Ok(nothing()) };
     let changes = diff(ctx, "diff", &job.folder, &job.long_diffs, [&job.from, &moved.base.tree]).await?;
     let prompt = Prompt::final_review(&job.goal, &job.outline, &changes);
     let files = changes.file().into_iter().collect();

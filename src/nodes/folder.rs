@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use crate::graph::{Ctx, NodeError};
 use crate::process::Key;
 use crate::workspace::{
-    CommitId, Fingerprint, Head, HeadMove, LeftOut, Reset, SalvageKey, Standing, TreeId, Workspace, WorkspaceError,
+    BranchMove, CommitId, Fingerprint, Head, LeftOut, Reset, SalvageKey, Standing, TreeId, Workspace, WorkspaceError,
     WorkspaceOptions,
 };
 
@@ -53,8 +53,36 @@ pub struct After {
     pub tampered: Vec<String>,
     /// The files.
     pub tree: Option<TreeId>,
-    /// Notices for a person: commits taken back, files left out.
+    /// Notices for a person: commits taken back, branches that were moved, files left out.
     pub notices: Vec<String>,
+    /// What was changed and no commit will contain, with the reason: a line each.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub left_out: Vec<String>,
+    /// Position of HEAD after a person's decision.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) at: Option<Standing>,
+    /// The move of the run's branch by somebody else, found after a person's decision.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) moved: Option<BranchMove>,
+}
+
+/// The traces of an agent after one request.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(untagged)]
+pub(super) enum AfterRequest {
+    /// Changes of git's hooks and configuration.
+    Tampered(Vec<String>),
+    /// The same, with notices about what was put back.
+    Folded { tampered: Vec<String>, notices: Vec<String> },
+}
+
+impl AfterRequest {
+    pub(super) fn into_parts(self) -> (Vec<String>, Vec<String>) {
+        match self {
+            Self::Tampered(tampered) => (tampered, vec![]),
+            Self::Folded { tampered, notices } => (tampered, notices),
+        }
+    }
 }
 
 /// The findings about the time in which an agent or a command worked.
@@ -133,6 +161,33 @@ impl Folder {
         ctx.effect(format!("{key}/after"), &guard.digest(), |_| self.differs(ctx, guard)).await
     }
 
+    /// The same after a request of an agent that works at `at`: commits that it made are taken back at once, so that later
+    /// ones are known to be a person's.
+    pub(super) async fn after_request<C>(
+        &self,
+        ctx: &Ctx<C>,
+        key: &str,
+        guard: &Fingerprint,
+        at: &Standing,
+    ) -> Result<AfterRequest, NodeError>
+    where
+        C: Send + Sync + 'static,
+    {
+        let look = |_| async {
+            let tampered = self.differs(ctx, guard).await?;
+            if !tampered.is_empty() {
+                return Ok(AfterRequest::Tampered(tampered));
+            }
+            let folded = async { self.fold(ctx, &self.hold_workspace(ctx).await?, at).await };
+            match folded.await {
+                Ok(notices) => Ok(AfterRequest::Folded { tampered, notices }),
+                Err(WorkspaceError::Tampered { changes }) => Ok(AfterRequest::Tampered(changes)),
+                Err(error) => Err(failed(error)),
+            }
+        };
+        ctx.effect(format!("{key}/after"), &guard.digest(), look).await
+    }
+
     /// Returns the present differences.
     pub(super) async fn differs<C>(&self, ctx: &Ctx<C>, guard: &Fingerprint) -> Result<Vec<String>, NodeError>
     where
@@ -180,17 +235,34 @@ impl Folder {
         ctx.effect(key, &base.at, look).await
     }
 
-    /// Settles the files after a person has decided: they may hold the person's changes, and traces of an agent after
-    /// which git could not be run. Commits are taken back into the files.
+    /// Takes a snapshot of the files after a person has decided: they may hold the person's changes, and traces of an agent
+    /// after which git could not be run. `at` is the position of HEAD then, on top of commits of people.
     pub(super) async fn snapshot_after_decision<C: Send + Sync + 'static>(
         &self,
         ctx: &Ctx<C>,
         base: &Base,
     ) -> Result<After, NodeError> {
-        // Branches that moved since then were moved by a person.
-        let base = Base { at: Standing { others: BTreeMap::new(), ..base.at.clone() }, tree: base.tree.clone() };
-        let look = |_| async { self.effects_since(ctx, &base).await.map_err(failed) };
-        ctx.effect("settle", &base.at, look).await
+        let at = Standing { others: BTreeMap::new(), ..base.at.clone() };
+        let look = |_| async { self.settled_files(ctx, &base.at).await.map_err(failed) };
+        ctx.effect("settle", &at, look).await
+    }
+
+    async fn settled_files<C: Send + Sync + 'static>(
+        &self,
+        ctx: &Ctx<C>,
+        at: &Standing,
+    ) -> Result<After, WorkspaceError> {
+        let workspace = self.hold_workspace(ctx).await?;
+        workspace.ensure_ready().await?;
+        let moved = workspace.foreign_move(at).await?;
+        let at = match moved {
+            Some(_) => at.clone(),
+            None => Standing { commit: workspace.own_head(at).await?.commit().cloned(), ..at.clone() },
+        };
+        let snapshot = workspace.snapshot().await?;
+        let notices = snapshot.left_out.iter().map(LeftOut::to_string).collect();
+        let left_out = vec![];
+        Ok(After { tampered: vec![], tree: Some(snapshot.tree), notices, left_out, at: Some(at), moved })
     }
 
     async fn effects_since<C: Send + Sync + 'static>(
@@ -199,15 +271,15 @@ impl Folder {
         base: &Base,
     ) -> Result<After, WorkspaceError> {
         let workspace = self.hold_workspace(ctx).await?;
-        let movement = workspace.fold(&base.at).await?;
+        let folded = self.fold(ctx, &workspace, &base.at).await?;
         let snapshot = workspace.snapshot().await?;
-        let mut notices: Vec<String> = snapshot.left_out.iter().map(LeftOut::to_string).collect();
-        if movement.head != HeadMove::None {
-            notices.push("commits that were made during the work were taken back into the files".into());
+        let mut all = snapshot.left_out;
+        if let Some(since) = base.at.started {
+            all.extend(workspace.unseen(since).await?);
         }
-        notices
-            .extend(movement.others.iter().map(|branch| format!("the branch {branch} was put back to where it was")));
-        Ok(After { tampered: vec![], tree: Some(snapshot.tree), notices })
+        let left_out = LeftOut::lines(&all);
+        let notices = left_out.iter().cloned().chain(folded).collect();
+        Ok(After { tree: Some(snapshot.tree), notices, left_out, ..After::default() })
     }
 
     /// Keeps the work of an attempt and returns its reference; `effect` is the key within the node.
@@ -226,31 +298,18 @@ impl Folder {
         ctx.effect(effect, kept, keep).await
     }
 
-    /// Puts HEAD on the branch of the work, or detaches it at its commit, as a person may have moved it. Returns the
-    /// start of the task with the current positions of the other branches, which their owner may have moved.
-    pub(super) async fn restore_head<C: Send + Sync + 'static>(
-        &self,
-        ctx: &Ctx<C>,
-        key: &str,
-        base: &Base,
-    ) -> Result<Standing, NodeError> {
-        let restore_head = |_| async {
-            let now = self.checkout_head(ctx, base).await?;
-            Ok::<_, NodeError>(Standing { others: now.others, ..base.at.clone() })
-        };
-        ctx.effect(key, &base.at, restore_head).await
-    }
-
-    /// The same without a journal entry; returns the current positions of all.
+    /// Puts HEAD on the branch of the work again, or detaches it at its commit: a person may have been elsewhere after a
+    /// kill. A branch that somebody else moved is left to the next arrival.
     pub(super) async fn checkout_head<C: Send + Sync + 'static>(
         &self,
         ctx: &Ctx<C>,
         base: &Base,
-    ) -> Result<Standing, NodeError> {
+    ) -> Result<(), NodeError> {
         let workspace = self.hold(ctx).await?;
-        workspace.own_head(&base.at).await.map_err(failed)?;
-        let others: Vec<&str> = base.at.others.keys().map(String::as_str).collect();
-        workspace.standing(&others).await.map_err(failed)
+        if workspace.foreign_move(&base.at).await.map_err(failed)?.is_none() {
+            workspace.own_head(&base.at).await.map_err(failed)?;
+        }
+        Ok(())
     }
 
     /// Returns the keys of this process that the files contain and the base does not, each as a line with file and line

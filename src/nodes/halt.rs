@@ -1,9 +1,9 @@
 //! The node that asks a person about a task that did not pass. Knows the question, must not know its cause.
 
-use super::changes::listed;
+use super::changes::{listed, tree_now};
 use super::folder::{After, Base, Folder, Kept};
 use super::plan_file::{Adopted, FileChange, PlanFile};
-use super::questions::{AfterHalt, Halted, PlanChanged, Salvage};
+use super::questions::{AfterHalt, BranchMoved, Halted, PlanChanged, Salvage};
 use super::step::step;
 use crate::graph::{Ctx, Node, NodeError, NodeExt, NodeId, State, WithOptions, Writes};
 use crate::plan::Plan;
@@ -43,6 +43,8 @@ pub struct Halting {
     pub tree: Option<TreeId>,
     /// Notices for a person.
     pub notices: Vec<String>,
+    /// The base of the task, if people made commits meanwhile: it is on top of them.
+    pub base: Option<Base>,
 }
 
 /// Returns a node that asks about a task that did not pass: `job` reads the question from the state, `done` creates the
@@ -58,7 +60,7 @@ where
     E: Into<NodeError> + 'static,
     W: Into<Writes<S>> + 'static,
 {
-    step(job, perform, done).asks::<Halted>().asks::<PlanChanged>()
+    step(job, perform, done).asks::<Halted>().asks::<PlanChanged>().asks::<BranchMoved>()
 }
 
 async fn perform<C: Send + Sync + 'static>(mut job: HaltJob, ctx: Ctx<C>) -> Result<Halting, NodeError> {
@@ -81,7 +83,7 @@ async fn perform<C: Send + Sync + 'static>(mut job: HaltJob, ctx: Ctx<C>) -> Res
         _ => None,
     };
     let was_asked = job.unattended.is_none();
-    let mut halting = Halting { decision, was_asked, adopted, salvaged, tree: None, notices: vec![] };
+    let mut halting = Halting { decision, was_asked, adopted, salvaged, tree: None, notices: vec![], base: None };
     if halting.decision != AfterHalt::Abort {
         prepare_files(&job, &mut halting, &ctx).await?;
     }
@@ -94,10 +96,16 @@ async fn prepare_files<C: Send + Sync + 'static>(
     halting: &mut Halting,
     ctx: &Ctx<C>,
 ) -> Result<(), NodeError> {
-    let After { tree, notices, .. } = job.folder.snapshot_after_decision(ctx, &job.base).await?;
-    (halting.tree, halting.notices) = (tree, notices);
+    let After { tree, notices, at, moved, .. } = job.folder.snapshot_after_decision(ctx, &job.base).await?;
+    let (at, was_moved) = (at.unwrap_or_else(|| job.base.at.clone()), moved.is_some());
+    let Some(arrival) = job.folder.arrive_at(ctx, "settle", &job.base, moved, at).await? else {
+        (halting.decision, halting.was_asked) = (AfterHalt::Abort, true);
+        return Ok(());
+    };
+    (halting.base, halting.notices) = (arrival.new_base(), notices);
+    halting.tree = if was_moved { Some(tree_now(ctx, "settle/files", &job.folder).await?) } else { tree };
     let Some(tree) = halting.tree.clone().filter(|_| job.is_put_aside(halting)) else { return Ok(()) };
-    let Base { at, tree: base } = &job.base;
+    let Base { at, tree: base } = &arrival.base;
     if tree != *base && job.kept.as_ref().is_none_or(|kept| kept.tree != tree) {
         let (task, attempt) = (job.question.task.clone(), job.question.attempts);
         let kept = Kept { task, attempt, commit: at.commit.clone(), tree };

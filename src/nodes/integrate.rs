@@ -1,7 +1,6 @@
 //! The node that integrates the work of several subtasks, one commit after the other on a private reference. Knows
 //! commits and checks, must not know what follows from a collision.
 
-use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
@@ -137,6 +136,13 @@ enum Carried {
     Conflict(Vec<String>),
 }
 
+/// The commits of people on top of the commits before, with the files.
+#[derive(Serialize, Deserialize)]
+enum Joined {
+    At(CommitId, TreeId),
+    Conflict(Vec<String>),
+}
+
 /// A commit with its files; none if there was nothing to commit.
 #[derive(Serialize, Deserialize)]
 struct Made {
@@ -172,8 +178,12 @@ impl IntegrateJob {
         ctx: &Ctx<C>,
     ) -> Result<Option<Collision>, Stop> {
         let id = &part.id;
+        if let Some(collision) = self.add_commits(part, all, so_far, ctx).await? {
+            return Ok(Some(collision));
+        }
         let between = [&part.from, &all.tree, &part.tree];
-        let carry = |_| async { self.carried(part, &all.tree).await };
+        let is_first = all.tree == self.tree || (part.commits.is_some() && all.commits.is_empty());
+        let carry = |_| async { self.carried(part, &all.tree, is_first).await };
         let (carried, files) = ctx.effect(format!("{id}/carry"), &between, carry).await?;
         let undeclared = undeclared(&files, &part.declared);
         if self.is_strict && !part.accepted && !undeclared.is_empty() {
@@ -207,11 +217,49 @@ impl IntegrateJob {
         Ok(None)
     }
 
+    /// Adds the commits that people made in the worktree of a part, as they are.
+    async fn add_commits<C: Send + Sync + 'static>(
+        &self,
+        part: &Part,
+        all: &mut Integrated,
+        so_far: &mut IntegrationState,
+        ctx: &Ctx<C>,
+    ) -> Result<Option<Collision>, Stop> {
+        let Some(commits) = &part.commits else { return Ok(None) };
+        let join = |_| safely(self.join_commits(part, &all.tip, commits, ctx));
+        match ctx.effect(format!("{}/commits", part.id), &(&all.tip, commits), join).await?.done()? {
+            Joined::At(tip, tree) => (all.tip, all.tree, so_far.has_files) = (tip, tree, false),
+            Joined::Conflict(files) => {
+                return Ok(Some(Collision::Conflict { files, undeclared: vec![], is_with_setup: false }));
+            }
+        }
+        Ok(None)
+    }
+
+    async fn join_commits<C: Send + Sync + 'static>(
+        &self,
+        part: &Part,
+        tip: &CommitId,
+        commits: &CommitId,
+        ctx: &Ctx<C>,
+    ) -> Result<Joined, NodeError> {
+        let workspace = self.hold_workspace(tip, ctx).await?;
+        let message = format!("Merge the commits made meanwhile in the worktree of task {}\n", part.id);
+        let joined = match workspace.joined(tip, commits, &message).await {
+            Err(WorkspaceError::Conflict { files }) => return Ok(Joined::Conflict(files)),
+            joined => joined.map_err(failed)?,
+        };
+        workspace.detach_at(&joined).await.map_err(failed)?;
+        self.mark(tip, &joined).await?;
+        let tree = workspace.tree_of(&joined).await.map_err(failed)?;
+        Ok(Joined::At(joined, tree))
+    }
+
     /// Rebases a part. Returns the files with its change, and the names of the files that it changed.
-    async fn carried(&self, part: &Part, onto: &TreeId) -> Result<(Carried, Vec<String>), NodeError> {
+    async fn carried(&self, part: &Part, onto: &TreeId, is_first: bool) -> Result<(Carried, Vec<String>), NodeError> {
         let workspace = self.worktree.repository.open().await?;
         let files = workspace.changed_files(&part.from, &part.tree).await.map_err(failed)?;
-        let carried = match (&self.plan, *onto == self.tree) {
+        let carried = match (&self.plan, is_first) {
             (Some((path, text)), true) => workspace.with_file(onto, path, text).await.map_err(failed)?,
             _ => onto.clone(),
         };
@@ -358,7 +406,7 @@ impl IntegrateJob {
     async fn back(&self, tip: &CommitId, tree: &TreeId) -> Result<(), NodeError> {
         let workspace = self.worktree.folder().open().await?;
         let at = detached(tip);
-        workspace.fold(&at).await.map_err(failed)?;
+        workspace.fold(&at, None).await.map_err(failed)?;
         workspace.reset_to(tree).await.map_err(failed)?;
         Ok(())
     }
@@ -376,5 +424,5 @@ impl IntegrateJob {
 
 /// Returns a detached HEAD without branches.
 fn detached(tip: &CommitId) -> Standing {
-    Standing { branch: None, commit: Some(tip.clone()), others: BTreeMap::new(), known: BTreeSet::new() }
+    Standing { commit: Some(tip.clone()), ..Standing::default() }
 }

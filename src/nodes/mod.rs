@@ -36,9 +36,11 @@
 //! ```
 
 mod activity;
+mod advance;
 mod agent_turn;
 mod agents;
 mod architect;
+mod arrival;
 mod attempt;
 mod budget;
 mod changes;
@@ -85,9 +87,11 @@ mod verify;
 mod whole_file;
 mod worktree;
 
+pub use advance::Advance;
 pub use agent_turn::{AgentCall, AgentTurn, AskedOfAgent};
 pub use agents::{AgentSpec, Agents, Purse};
 pub use architect::{ArchitectJob, Architected, architect};
+pub use arrival::Notes;
 pub use attempt::{
     AfterGivingUp, AskJob, Asking, BeginTaskJob, BegunTask, ChildWork, ChildrenJob, DecideTask, FinishJob,
     FinishedTask, GaveUp, JoinedChildren, Keep, KeptFiles, LeftFiles, RecordJob, Recorded, Reply, SnapshotJob,
@@ -110,8 +114,8 @@ pub use integrate::{Commit, IntegrateJob, Integrated, integrate};
 pub use next_task::next_task_node;
 pub use part::Part;
 pub use phase::{
-    Advance, BeginPhaseJob, BegunPhase, EndPhasesJob, KeptPart, PlanPhasesJob, PlannedPhases, RetryPhaseJob,
-    ReviewPhaseJob, begin_phase, end_phases, plan_phases, retry_phase, review_phase,
+    BeginPhaseJob, BegunPhase, EndPhasesJob, KeptPart, PlanPhasesJob, PlannedPhases, RetryPhaseJob, ReviewPhaseJob,
+    begin_phase, end_phases, plan_phases, retry_phase, review_phase,
 };
 pub use phase_event::{PhaseEvent, Place};
 pub use plan_file::{Adopted, PlanFile};
@@ -119,8 +123,8 @@ pub use plan_validator::{PlanReviewed, plan_validator};
 pub use prepare_workspace::{PrepareJob, Prepared, prepare_workspace};
 pub use prompts::{Brief, BriefPhase, BriefTask, Diff, Feedback, Prompt, Section, ToSplit, Work};
 pub use questions::{
-    AfterBudget, AfterHalt, AfterRefusal, AgentQuestion, AgentReply, BudgetReached, Halted, HaltedPhasePlace,
-    PlanChanged, Raise, ReviewUnavailable, Salvage, SessionRefused, WhichPlan, WithoutReview,
+    AfterBudget, AfterHalt, AfterMove, AfterRefusal, AgentQuestion, AgentReply, BranchMoved, BudgetReached, Halted,
+    HaltedPhasePlace, PlanChanged, Raise, ReviewUnavailable, Salvage, SessionRefused, WhichPlan, WithoutReview,
 };
 pub use reviewer::{Reviewed, ReviewerJob, Verdict, reviewer};
 pub use run_command::run_command;

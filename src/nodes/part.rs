@@ -30,6 +30,9 @@ pub struct Part {
     pub attempt: u32,
     /// The commit at its start.
     pub at: Option<CommitId>,
+    /// The last commit that people made in its worktree; none: there is none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub commits: Option<CommitId>,
     /// True for the work of the run on the integrated tree.
     pub second: bool,
     /// True if a person accepted it: commands that fail with it do not count any more.

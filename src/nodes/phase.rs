@@ -5,30 +5,18 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
+use super::advance::{Advance, Advanced, advanced};
 use super::agents::Agents;
 use super::contents::{Content, Contents};
 use super::finalize::{FinalizeJob, Finalized, perform as finalized};
 use super::folder::{Base, Folder, failed, thread};
 use super::phase_event::PhaseEvent;
-use super::questions::{BudgetReached, ReviewUnavailable, SessionRefused};
+use super::questions::{BranchMoved, BudgetReached, ReviewUnavailable, SessionRefused};
 use super::reviewer::{Reviewed, ReviewerJob, perform as reviewed};
 use super::step::step;
 use super::worktree::{reopened, sweep};
 use crate::graph::{Ctx, Node, NodeError, NodeExt, NodeId, State, WithOptions, Writes};
 use crate::workspace::{CommitId, SalvageKey, SalvagePhase, Standing, TreeId};
-
-/// A move of the run's branch to approved work.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Advance {
-    /// The branch.
-    pub branch: String,
-    /// The commit that it is at.
-    pub from: CommitId,
-    /// The commit that it moves to.
-    pub to: CommitId,
-    /// The event that tells of it.
-    pub event: Option<PhaseEvent>,
-}
 
 /// Work of a subtask to keep in git.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -69,7 +57,7 @@ pub struct PlannedPhases {
 /// phases.
 ///
 /// The node fails as [`begin_phase`] does.
-pub fn plan_phases<S, N, C, A, D, E, W>(job: A, done: D) -> impl Node<S, N, C>
+pub fn plan_phases<S, N, C, A, D, E, W>(job: A, done: D) -> WithOptions<impl Node<S, N, C>, S, N, C>
 where
     S: State,
     N: NodeId,
@@ -80,14 +68,17 @@ where
     W: Into<Writes<S>> + 'static,
 {
     let perform = |job: PlanPhasesJob, ctx: Ctx<C>| async move {
-        advance(job.advance.as_ref().map(|(advance, _)| advance), &job.repository, &ctx).await?;
+        let advance = job.advance.as_ref().map(|(advance, _)| advance);
+        let Advanced::To(to) = advanced(advance, &job.repository, &ctx).await? else {
+            return Err(NodeError::permanent("its branch was moved, and a person ended the run"));
+        };
         swept(Some(&job.sweep), &job.repository, &ctx).await?;
-        let Some((Advance { to, .. }, at)) = job.advance else { return Ok(PlannedPhases { base: None }) };
+        let Some((to, (_, at))) = to.zip(job.advance) else { return Ok(PlannedPhases { base: None }) };
         let look = |_| async { job.repository.open().await?.tree_of(&to).await.map_err(failed) };
         let tree = ctx.effect("files", &to, look).await?;
         Ok(PlannedPhases { base: Some(Base { at: Standing { commit: Some(to.clone()), ..at }, tree }) })
     };
-    step(job, perform, done)
+    step(job, perform, done).asks::<BranchMoved>()
 }
 
 /// A phase to start or continue.
@@ -101,6 +92,8 @@ pub struct BeginPhaseJob {
     pub sweep: Option<PathBuf>,
     /// Branch and position without an advance.
     pub at: Standing,
+    /// The files at that position.
+    pub tree: TreeId,
     /// The home of agents, in which prompts find the plan, and the plan.
     pub plan: (PathBuf, String),
     /// The event to emit at the start.
@@ -114,13 +107,15 @@ pub struct BegunPhase {
     pub base: Base,
     /// The plan, as prompts refer to it.
     pub plan: Content,
+    /// True if a person ended the run, because its branch was moved: the phase did not start.
+    pub is_aborted: bool,
 }
 
 /// Returns a node that starts a phase: moves the run's branch to the approved work, and updates the files of the work
 /// tree. `job` reads the phase from the state, `done` creates the update.
 ///
 /// The node fails, and moves nothing, if somebody else changed files that it has to update.
-pub fn begin_phase<S, N, C, A, D, E, W>(job: A, done: D) -> impl Node<S, N, C>
+pub fn begin_phase<S, N, C, A, D, E, W>(job: A, done: D) -> WithOptions<impl Node<S, N, C>, S, N, C>
 where
     S: State,
     N: NodeId,
@@ -130,17 +125,21 @@ where
     E: Into<NodeError> + 'static,
     W: Into<Writes<S>> + 'static,
 {
-    step(job, |job: BeginPhaseJob, ctx: Ctx<C>| async move { start_phase(job, &ctx).await }, done)
+    let start = |job: BeginPhaseJob, ctx: Ctx<C>| async move { start_phase(job, &ctx).await };
+    step(job, start, done).asks::<BranchMoved>()
 }
 
 async fn start_phase<C: Send + Sync + 'static>(job: BeginPhaseJob, ctx: &Ctx<C>) -> Result<BegunPhase, NodeError> {
-    advance(job.advance.as_ref(), &job.repository, ctx).await?;
+    let Advanced::To(to) = advanced(job.advance.as_ref(), &job.repository, ctx).await? else {
+        let base = Base { at: job.at, tree: job.tree };
+        return Ok(BegunPhase { base, plan: Content::default(), is_aborted: true });
+    };
     swept(job.sweep.as_ref(), &job.repository, ctx).await?;
     let (home, text) = &job.plan;
     let hash = crate::plan::hash(text);
     let put = |_| async { Contents::at(home).put(text).map_err(NodeError::permanent) };
     let plan = ctx.effect("plan", &hash, put).await?;
-    let commit = job.advance.as_ref().map(|advance| &advance.to).or(job.at.commit.as_ref()).cloned();
+    let commit = to.or_else(|| job.at.commit.clone());
     let Some(commit) = commit else {
         let message = "a phase needs a commit to begin at, and this repository has none";
         return Err(NodeError::permanent(format!("{message} (help: commit once, then `retry`)")));
@@ -153,24 +152,7 @@ async fn start_phase<C: Send + Sync + 'static>(job: BeginPhaseJob, ctx: &Ctx<C>)
         Ok::<_, NodeError>(tree)
     };
     let tree = ctx.effect("begin", &commit, begin).await?;
-    Ok(BegunPhase { base: Base { at: Standing { commit: Some(commit), ..job.at }, tree }, plan })
-}
-
-/// Moves the run's branch forward, and updates the files of the work tree.
-async fn advance<C>(advance: Option<&Advance>, repository: &Folder, ctx: &Ctx<C>) -> Result<(), NodeError>
-where
-    C: Send + Sync + 'static,
-{
-    let Some(advance) = advance else { return Ok(()) };
-    let go = |_| async {
-        let workspace = repository.hold(ctx).await?;
-        workspace.advance(&advance.branch, &advance.from, &advance.to).await.map_err(failed)?;
-        if let Some(event) = advance.event.clone() {
-            event.emit(ctx).await;
-        }
-        Ok::<_, NodeError>(())
-    };
-    ctx.effect("advance", advance, go).await
+    Ok(BegunPhase { base: Base { at: Standing { commit: Some(commit), ..job.at }, tree }, plan, is_aborted: false })
 }
 
 /// Removes unused worktrees.
@@ -301,7 +283,7 @@ pub struct EndPhasesJob {
 /// has all the work reviewed. `job` reads the phases from the state, `done` creates the update.
 ///
 /// The node fails as [`begin_phase`] does.
-pub fn end_phases<S, N, C, A, D, E, W>(job: A, done: D) -> impl Node<S, N, C>
+pub fn end_phases<S, N, C, A, D, E, W>(job: A, done: D) -> WithOptions<impl Node<S, N, C>, S, N, C>
 where
     S: State,
     N: NodeId,
@@ -311,12 +293,16 @@ where
     E: Into<NodeError> + 'static,
     W: Into<Writes<S>> + 'static,
 {
-    let perform = |job: EndPhasesJob, ctx: Ctx<C>| async move {
+    let perform = |mut job: EndPhasesJob, ctx: Ctx<C>| async move {
         let repository = job.all.folder.clone();
-        advance(job.advance.as_ref(), &repository, &ctx).await?;
+        match advanced(job.advance.as_ref(), &repository, &ctx).await? {
+            Advanced::To(Some(to)) => job.all.commit.base.at.commit = Some(to),
+            Advanced::To(None) => {}
+            Advanced::Aborted => return Ok(Finalized::aborted(job.all.commit.base)),
+        }
         swept(Some(&job.sweep), &repository, &ctx).await?;
         forgotten(&job.reference, &repository, &ctx).await?;
         finalized(job.all, ctx).await
     };
-    step(job, perform, done)
+    step(job, perform, done).asks::<BranchMoved>()
 }

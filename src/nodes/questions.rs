@@ -8,6 +8,7 @@ use crate::drivers::{Account, RunLimits};
 use crate::graph::Interrupt;
 use crate::nodes::attempt::WrittenOverride;
 use crate::plan::Comment;
+use crate::workspace::{BranchMove, CommitId};
 
 /// Asks how to continue with a task that did not pass.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, Interrupt)]
@@ -143,6 +144,52 @@ pub enum WhichPlan {
     Adopt,
     /// Ask again, and show the difference.
     Diff,
+}
+
+/// Asks how to continue after somebody else moved the branch that the run works on or integrates into.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, Interrupt)]
+#[interrupt(resume = AfterMove, name = "branch_moved")]
+pub struct BranchMoved {
+    /// The branch.
+    pub branch: String,
+    /// Its commit where the run left it; none: it had none.
+    pub old: Option<CommitId>,
+    /// Its commit now; none: it is deleted.
+    pub new: Option<CommitId>,
+    /// The reason why the answer before could not be followed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub problem: Option<String>,
+}
+
+/// The decision on a branch that was moved.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum AfterMove {
+    /// Continue on top of its new commits; a deleted branch is made again where the run left it.
+    Keep,
+    /// End the run, and leave the branch as it is.
+    Abort,
+}
+
+impl From<BranchMove> for BranchMoved {
+    fn from(BranchMove { branch, old, new }: BranchMove) -> Self {
+        Self { branch, old, new, problem: None }
+    }
+}
+
+impl BranchMoved {
+    /// Describes the question for the person who answers it.
+    pub fn describe(&self) -> String {
+        let Self { branch, old, new, problem } = self;
+        let moved = BranchMove { branch: branch.clone(), old: old.clone(), new: new.clone() };
+        let mut lines = vec![format!("{moved}, by somebody else than this run")];
+        lines.extend(problem.iter().map(|problem| format!("the answer before could not be followed: {problem}")));
+        lines.push(match new {
+            Some(_) => "`keep` continues on top of its commits, `abort` ends the run; neither moves it back".into(),
+            None => "`keep` makes it again where the run left it, `abort` ends the run".into(),
+        });
+        lines.join("\n")
+    }
 }
 
 /// A question of a developer that is blocked.

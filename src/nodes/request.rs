@@ -9,7 +9,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::agents::Agents;
 use super::budget::{self, Overdraft, Spent};
-use super::folder::thread;
+use super::folder::{Base, thread};
 use super::outage::{Progress, RetryContext, outage_message, wait_until};
 use super::prompts::Parts;
 use super::questions::{AfterRefusal, SessionRefused};
@@ -54,7 +54,11 @@ impl Turn {
         let mut ended_before = Usage::default();
         loop {
             let failure = Mutex::new(None);
-            let (recorded, mut around) = self.guarded::<T, C>(ctx, &progress, question.is_some(), &failure).await?;
+            let guarded = self.guarded::<T, C>(ctx, &progress, question.is_some(), &failure).await?;
+            let Some((recorded, mut around)) = guarded else {
+                let around = RequestState { raised, used: ended_before, is_aborted: true, ..RequestState::default() };
+                return Ok((RequestEnd::Refused("the branch of the run was moved".into(), NextStep::Abort), around));
+            };
             let failure = failure.into_inner().unwrap_or_else(PoisonError::into_inner);
             let recorded = recorded.without(self.counted());
             let used = recorded.used();
@@ -172,27 +176,43 @@ impl Turn {
     }
 
     /// Sends the request once, and checks whether git was tampered with during it: changes that a person makes while
-    /// nothing runs are allowed.
+    /// nothing runs are allowed. None: a person ended the run, because its branch was moved.
     async fn guarded<T: Submit, C: Agents>(
-        &self,
+        &mut self,
         ctx: &Ctx<C>,
         progress: &Progress,
         asks: bool,
         failure: &Mutex<Option<DriverError>>,
-    ) -> Result<(Recorded, RequestState), NodeError> {
+    ) -> Result<Option<(Recorded, RequestState)>, NodeError> {
         let key = self.key_of(progress);
-        let Some(folder) = &self.guard else {
+        let Some(folder) = self.guard.clone() else {
             let around = RequestState::default();
-            return Ok((self.once::<T, C>(ctx, key, (progress, asks), failure).await?, around));
+            return Ok(Some((self.once::<T, C>(ctx, key, (progress, asks), failure).await?, around)));
         };
         let at = match &self.at {
-            Some(base) => Some(folder.restore_head(ctx, &format!("{key}/stand"), base).await?),
+            Some(base) => match folder.arrive(ctx, &format!("{key}/stand"), base).await? {
+                Some(arrival) => Some(arrival),
+                None => return Ok(None),
+            },
             None => None,
         };
+        if let Some(arrival) = &at {
+            self.notes.add(arrival.notices.clone());
+            self.at = Some(arrival.base.clone());
+        }
         let before = folder.guard(ctx, &key).await?;
         let recorded = self.once::<T, C>(ctx, key.clone(), (progress, asks), failure).await?;
-        let tampered = folder.tampered(ctx, &key, &before).await?;
-        Ok((recorded, RequestState { tampered, at, ..RequestState::default() }))
+        let tampered = match &at {
+            Some(arrival) => {
+                let after = folder.after_request(ctx, &key, &before, &arrival.turn).await?;
+                let (tampered, notices) = after.into_parts();
+                self.notes.add(notices);
+                tampered
+            }
+            None => folder.tampered(ctx, &key, &before).await?,
+        };
+        let at = at.map(|arrival| Base { at: arrival.turn, tree: arrival.base.tree });
+        Ok(Some((recorded, RequestState { tampered, at, ..RequestState::default() })))
     }
 
     /// Sends the request under the turn's first name. A new failure is put into `failure`.

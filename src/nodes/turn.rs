@@ -4,6 +4,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::agents::{AgentSpec, Agents};
+use super::arrival::Notes;
 use super::folder::{Base, Folder};
 use super::prompts::{Brief, Prompt};
 use super::questions::SessionRefused;
@@ -11,7 +12,6 @@ use super::siblings::Siblings;
 use super::submit::{Submit, submitted};
 use crate::drivers::{Access, Finished, NewLimits, Session, SessionRef, Status, Usage};
 use crate::graph::{Ctx, NodeError};
-use crate::workspace::Standing;
 
 /// A turn: the agent, its prompt and its folder.
 #[derive(Clone, Debug)]
@@ -61,6 +61,8 @@ pub struct Turn {
     pub about: TurnTask,
     /// A file that gets the events of the agent, a line of JSON each; none: they are in the journal alone.
     pub transcript: Option<std::path::PathBuf>,
+    /// Notices for people that the turn adds: branches that were moved around it.
+    pub notes: Notes,
 }
 
 /// The task of a turn for people who look on.
@@ -93,8 +95,9 @@ pub struct Turned<T> {
     pub usage: Usage,
     /// Changes of git's hooks and configuration meanwhile. If there are any, no git command may be run.
     pub tampered: Vec<String>,
-    /// The branches before the last request, if the turn has the base of its task.
-    pub at: Option<Standing>,
+    /// The base of its task with the branches before the last request, if the turn has one: on top of commits that people
+    /// made meanwhile.
+    pub at: Option<Base>,
     /// The limits of the run that a person set.
     pub raised: NewLimits,
     /// True if a person ended the run instead of raising its budget; there is no answer then.
@@ -195,6 +198,7 @@ impl Turn {
             ends_with_budget: false,
             transcript: None,
             about: TurnTask::default(),
+            notes: Notes::default(),
         }
     }
 
@@ -282,6 +286,7 @@ impl Turn {
         let mut again = self.again::<T>(&first, &why);
         let (second, mut around) = again.ask::<T, C>(ctx, question, refusals).await?;
         self.agent.model = again.agent.model;
+        self.at = again.at;
         around.raised = around.raised.later(raised);
         let second = match second {
             RequestEnd::Finished(second) => second,
@@ -334,7 +339,7 @@ pub(super) enum RequestEnd {
 #[derive(Default)]
 pub(super) struct RequestState {
     pub(super) tampered: Vec<String>,
-    pub(super) at: Option<Standing>,
+    pub(super) at: Option<Base>,
     pub(super) raised: NewLimits,
     /// The usage of turns that ended without an answer, and do not continue.
     pub(super) used: Usage,

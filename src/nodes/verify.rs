@@ -4,9 +4,10 @@ use std::time::Duration;
 
 use super::checks::{Check, Checks};
 use super::folder::{After, Base, Folder, TamperCheck};
+use super::questions::BranchMoved;
 use super::siblings::Siblings;
 use super::step::step;
-use crate::graph::{Ctx, Node, NodeError, NodeId, State, Writes};
+use crate::graph::{Ctx, Node, NodeError, NodeExt, NodeId, State, WithOptions, Writes};
 use crate::workspace::TreeId;
 
 /// The number of changed files that are named.
@@ -32,7 +33,7 @@ pub struct VerifyJob {
 }
 
 /// Result of the commands.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Verified {
     /// The results. After a command that fails no other is run.
     pub checks: Vec<Check>,
@@ -42,13 +43,17 @@ pub struct Verified {
     pub tree: Option<TreeId>,
     /// Notices for a person.
     pub notices: Vec<String>,
+    /// The base of the task, if people made commits meanwhile: it is on top of them.
+    pub base: Option<Base>,
+    /// True if a person ended the run, because its branch was moved.
+    pub is_aborted: bool,
 }
 
 /// Returns a node that runs commands: `job` reads them from the state, `done` creates the update from their results.
 /// They get only the usual variables of this process.
 ///
 /// The node fails if a command cannot be started; a failing command is a result.
-pub fn verify<S, N, C, A, D, E, W>(job: A, done: D) -> impl Node<S, N, C>
+pub fn verify<S, N, C, A, D, E, W>(job: A, done: D) -> WithOptions<impl Node<S, N, C>, S, N, C>
 where
     S: State,
     N: NodeId,
@@ -58,7 +63,7 @@ where
     E: Into<NodeError> + 'static,
     W: Into<Writes<S>> + 'static,
 {
-    step(job, perform, done)
+    step(job, perform, done).asks::<BranchMoved>()
 }
 
 async fn perform<C: Send + Sync + 'static>(job: VerifyJob, ctx: Ctx<C>) -> Result<Verified, NodeError> {
@@ -72,12 +77,19 @@ where
 {
     if let Some(leak) = leak(job, prefix, ctx).await? {
         ctx.emit(leak.line()).await;
-        return Ok(Verified { checks: vec![leak], tampered: vec![], tree: None, notices: vec![] });
+        return Ok(Verified { checks: vec![leak], ..Verified::default() });
     }
     if job.commands.is_empty() {
-        return Ok(Verified { checks: vec![], tampered: vec![], tree: None, notices: vec![] });
+        return Ok(Verified::default());
     }
-    let at = job.folder.restore_head(ctx, &format!("{prefix}stand"), &job.base).await?;
+    let stand = format!("{prefix}stand");
+    let Some(arrival) = job.folder.arrive(ctx, &stand, &job.base).await? else {
+        return Ok(Verified { is_aborted: true, ..Verified::default() });
+    };
+    let mut judged = job.tree.clone();
+    if let Some(tree) = &mut judged {
+        *tree = arrival.carry(ctx, &format!("{stand}/tree"), &job.folder, tree).await?;
+    }
     let before = job.folder.guard(ctx, &format!("{prefix}checks")).await?;
     let checks = match prefix {
         "" => job.checks().run("check", ctx).await?,
@@ -85,15 +97,16 @@ where
         _ => job.checks().failure(&format!("{prefix}check"), ctx).await?.into_iter().collect(),
     };
     let tampered = job.folder.tampered(ctx, &format!("{prefix}checks"), &before).await?;
-    let base = Base { at, ..job.base.clone() };
+    let base = Base { at: arrival.turn.clone(), tree: arrival.base.tree.clone() };
     let seen = TamperCheck { tampered, is_shared: job.together.is_some() };
     let left = job.folder.after_as(ctx, &format!("{prefix}after"), &base, seen).await?;
-    let After { tampered, mut tree, mut notices } = left;
-    if let Some(judged) = job.tree.as_ref().filter(|judged| tree.as_ref().is_some_and(|left| left != *judged)) {
+    let After { tampered, mut tree, mut notices, .. } = left;
+    notices.extend(arrival.notices.clone());
+    if let Some(judged) = judged.as_ref().filter(|judged| tree.as_ref().is_some_and(|left| left != *judged)) {
         notices.push(undone(&job.folder.undo(ctx, &format!("{prefix}undo"), judged).await?));
         tree = Some(judged.clone());
     }
-    Ok(Verified { checks, tampered, tree, notices })
+    Ok(Verified { checks, tampered, tree, notices, base: arrival.new_base(), is_aborted: false })
 }
 
 impl VerifyJob {

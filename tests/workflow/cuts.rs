@@ -105,7 +105,7 @@ async fn the_users_branch_is_restored_wherever_the_start_is_cut() {
             |_, folder, _| {
                 write(folder, "part.txt", "x\n");
                 let git = |args: &[&str]| std::process::Command::new("git").args(args).current_dir(folder).status();
-                for args in [&["add", "."][..], &["commit", "-q", "-m", "mine"], &["branch", "-f", "main"]] {
+                for args in [&["switch", "-q", "main"][..], &["add", "."], &["commit", "-q", "-m", "mine"]] {
                     assert!(git(args).unwrap().success());
                 }
                 work()

@@ -64,41 +64,6 @@ async fn a_person_may_change_hooks_while_a_developer_waits_for_an_answer() {
     assert!(repository.git(&["show", "superstep/clock:part-1.txt"]).contains("Blue."));
 }
 
-/// Adds a commit to `main`, whatever HEAD is.
-fn commit_on_main(repository: &Repository) -> String {
-    let commit = repository.git(&["commit-tree", "-m", "mine", "-p", "main", "main^{tree}"]).trim().to_owned();
-    repository.git(&["update-ref", "refs/heads/main", &commit]);
-    commit
-}
-
-#[rstest]
-#[case::again(retry(1, ""))]
-#[case::skipped(AfterHalt::Skip)]
-#[tokio::test]
-async fn a_person_may_commit_on_their_branch_meanwhile_and_agents_may_not(#[case] answer: AfterHalt) {
-    let agent = Agent::crew(
-        |call, folder, nth| {
-            if nth > 1 {
-                std::process::Command::new("git")
-                    .args(["update-ref", "refs/heads/main", "HEAD"])
-                    .current_dir(folder)
-                    .status()
-                    .unwrap();
-            }
-            part(folder, format!("{}-{nth}", call.task))
-        },
-        |call, nth| if nth < 2 { crate::agent::rejected(&call.task) } else { approved() },
-    );
-    let scene = Scene::new(agent);
-    let plan = plan(2).replace("Write part 2.", "Write part 2.\n\n**Verify:** `true`");
-    let outcome = scene.run(&plan, profile()).await;
-    assert_eq!(asks(&outcome), "halted");
-    let mine = commit_on_main(&scene.repository);
-    let state = scene.halted(answer).await.finished().unwrap();
-    assert_eq!(scene.repository.git(&["rev-parse", "main"]).trim(), mine);
-    assert!(state.notices.iter().any(|notice| notice.contains("branch main was put back")), "{:?}", state.notices);
-}
-
 #[tokio::test]
 async fn a_person_may_be_on_another_branch_when_a_failed_turn_is_retried() {
     let failed = std::sync::atomic::AtomicBool::new(false);

@@ -24,6 +24,7 @@ mod model;
 #[path = "../support/model_server/mod.rs"]
 mod model_server;
 mod outages;
+mod people;
 mod phases;
 mod play;
 mod reference;

@@ -126,13 +126,129 @@ async fn changes_of_head_by_an_agent_are_folded_into_its_task(
     agent(&repo);
     let files = workspace.snapshot().await.unwrap().tree;
 
-    let movement = workspace.fold(&standing).await.unwrap();
+    let movement = workspace.fold(&standing, Some("t")).await.unwrap();
     assert!(is_expected(&movement.head), "{movement:?}");
     assert!(workspace.movement(&standing).await.unwrap().is_none());
     assert_eq!(workspace.standing(&["main"]).await.unwrap(), standing);
     assert_eq!(workspace.snapshot().await.unwrap().tree, files);
     workspace.commit(&request_now(&workspace).await).await.unwrap();
     assert_eq!(repo.status(), "");
+}
+
+/// A new commit on top of `main`, made in a work tree beside the run's.
+fn commit_beside(repo: &Repo, name: &str) -> String {
+    let beside = repo.beside("beside");
+    if !beside.exists() {
+        repo.git(&["worktree", "add", "-q", "--force", beside.to_str().unwrap(), "main"]);
+    }
+    std::fs::write(beside.join(name), name).unwrap();
+    repo.git_in(&beside, &["add", "-A"]);
+    repo.git_in(&beside, &["commit", "-qm", name]);
+    repo.git_in(&beside, &["rev-parse", "HEAD"])
+}
+
+fn other_commit(repo: &Repo, parent: &str) -> String {
+    repo.git(&["commit-tree", "-m", "other", "-p", parent, &format!("{parent}^{{tree}}")])
+}
+
+#[rstest]
+#[case::a_commit_in_another_work_tree(|repo: &Repo| { commit_beside(repo, "mine"); })]
+#[case::amends_in_another_work_tree(|repo: &Repo| { commit_beside(repo, "mine"); repo.git_in(&repo.beside("beside"), &["commit", "-q", "--amend", "-m", "other"]); })]
+#[case::rebases_in_another_work_tree(|repo: &Repo| { commit_beside(repo, "mine"); repo.git_in(&repo.beside("beside"), &["rebase", "-q", "--onto", "main~2", "main~1", "main"]); })]
+#[case::update_ref(|repo: &Repo| { let new = other_commit(repo, "main"); repo.git(&["update-ref", "refs/heads/main", &new]); })]
+#[case::branch_force(|repo: &Repo| { repo.git(&["branch", "-q", "-f", "main", "main~1"]); })]
+#[case::fetch(|repo: &Repo| { let new = other_commit(repo, "main"); repo.git(&["fetch", "-q", ".", &format!("{new}:refs/heads/main")]); })]
+#[case::push(|repo: &Repo| { let new = other_commit(repo, "main"); repo.git(&["push", "-q", ".", &format!("{new}:refs/heads/main")]); })]
+#[case::deletion(|repo: &Repo| { repo.git(&["branch", "-q", "-D", "main"]); })]
+#[case::rename(|repo: &Repo| { repo.git(&["branch", "-q", "-m", "main", "trunk"]); })]
+#[tokio::test]
+async fn a_branch_that_somebody_else_moves_is_left_and_named(#[case] person: fn(&Repo)) {
+    let repo = Repo::new();
+    repo.write("second.txt", "").commit_all("second");
+    let workspace = repo.open().await;
+    workspace.own_branch("superstep/t", None).await.unwrap();
+    let standing = workspace.watched(workspace.standing(&["main"]).await.unwrap()).await.unwrap();
+    let old = repo.git(&["rev-parse", "main"]);
+    person(&repo);
+    commits(&repo);
+    let heads = repo.git(&["for-each-ref", "refs/heads/main"]);
+    let new = repo.git(&["for-each-ref", "--format=%(objectname)", "refs/heads/main"]);
+
+    let folded = workspace.fold(&standing, Some("t")).await.unwrap();
+    assert_eq!(repo.git(&["for-each-ref", "refs/heads/main"]), heads);
+    let [left] = folded.left.as_slice() else { panic!("{folded:?}") };
+    assert_eq!((left.branch.as_str(), left.old.as_ref().unwrap().as_str()), ("main", old.as_str()));
+    assert_eq!(left.new.as_ref().map(|new| new.as_str()).unwrap_or_default(), new);
+    assert!(folded.put_back.is_empty() && folded.own.is_none(), "{folded:?}");
+    let kept = folded.taken_back.unwrap().unwrap();
+    assert_eq!(repo.git(&["log", "--format=%s", &format!("{old}..{kept}")]).lines().count(), 2, "{kept}");
+}
+
+#[tokio::test]
+async fn what_an_agent_commits_on_the_users_branch_is_kept_and_what_others_did_there_stays() {
+    let repo = Repo::new();
+    let workspace = repo.open().await;
+    workspace.own_branch("superstep/t", None).await.unwrap();
+    let standing = workspace.watched(workspace.standing(&["main"]).await.unwrap()).await.unwrap();
+    let old = repo.tip().to_string();
+    let persons = other_commit(&repo, "main");
+    repo.git(&["update-ref", "refs/heads/main", &persons]);
+    repo.git(&["switch", "-q", "main"]);
+    commits(&repo);
+    let agents = repo.tip().to_string();
+
+    let folded = workspace.fold(&standing, Some("t")).await.unwrap();
+    assert_eq!(repo.git(&["rev-parse", "main"]), persons);
+    let [back] = folded.put_back.as_slice() else { panic!("{folded:?}") };
+    assert_eq!(back.moved.new.as_ref().unwrap().as_str(), agents);
+    assert_eq!(repo.git(&["rev-parse", back.kept.as_ref().unwrap()]), agents);
+    assert!(back.kept.as_ref().unwrap().starts_with("refs/superstep/t/branches/main-"));
+    let [left] = folded.left.as_slice() else { panic!("{folded:?}") };
+    assert_eq!(left.to_string(), format!("the branch `main` was moved from {old} to {persons}"));
+}
+
+#[rstest]
+#[case::update_ref_elsewhere(|repo: &Repo, new: &str| { repo.git_in(&repo.beside("beside"), &["update-ref", "refs/heads/superstep/t", new]); }, false)]
+#[case::then_the_agent_commits(|repo: &Repo, new: &str| { repo.git_in(&repo.beside("beside"), &["update-ref", "refs/heads/superstep/t", new]); commits(repo); }, true)]
+#[tokio::test]
+async fn the_branch_of_the_run_is_left_where_somebody_else_put_it(
+    #[case] acts: fn(&Repo, &str),
+    #[case] has_agents_commits: bool,
+) {
+    let repo = Repo::new();
+    let workspace = repo.open().await;
+    workspace.own_branch("superstep/t", None).await.unwrap();
+    commit_beside(&repo, "mine");
+    let standing = workspace.watched(workspace.standing(&["main"]).await.unwrap()).await.unwrap();
+    let new = other_commit(&repo, "superstep/t");
+    acts(&repo, &new);
+    let folded = workspace.fold(&standing, Some("t")).await.unwrap();
+    assert_eq!(repo.git(&["rev-parse", "superstep/t"]), new);
+    assert_eq!(folded.own.clone().unwrap().new.unwrap().as_str(), new);
+    assert_eq!(folded.taken_back.is_some(), has_agents_commits, "{folded:?}");
+    assert_eq!(workspace.foreign_move(&standing).await.unwrap(), folded.own);
+}
+
+#[rstest]
+#[case::a_commit(|repo: &Repo| { commits(repo); }, true)]
+#[case::a_merge(|repo: &Repo| { commit_beside(repo, "mine"); repo.git(&["merge", "-q", "--no-ff", "-m", "merged", "main"]); }, true)]
+#[case::a_visit_elsewhere(|repo: &Repo| { repo.git(&["switch", "-q", "-c", "else"]); commits(repo); repo.git(&["switch", "-q", "superstep/t"]); repo.git(&["merge", "-q", "else"]); }, true)]
+#[case::an_amend(|repo: &Repo| { repo.git(&["commit", "-q", "--amend", "-m", "other"]); }, false)]
+#[case::a_reset(|repo: &Repo| { repo.git(&["reset", "-q", "--hard", "HEAD~1"]); }, false)]
+#[case::a_rebase(|repo: &Repo| { commits(repo); repo.git(&["rebase", "-q", "--onto", "HEAD~4", "HEAD~3"]); }, false)]
+#[case::a_deletion(|repo: &Repo| { repo.git(&["switch", "-q", "--detach"]); repo.git(&["branch", "-q", "-D", "superstep/t"]); }, false)]
+#[case::a_push_from_elsewhere(|repo: &Repo| { let new = other_commit(repo, "HEAD"); commit_beside(repo, "mine"); repo.git_in(&repo.beside("beside"), &["update-ref", "refs/heads/superstep/t", &new]); }, false)]
+#[tokio::test]
+async fn commits_on_top_in_the_work_tree_are_no_foreign_move(#[case] person: fn(&Repo), #[case] is_on_top: bool) {
+    let repo = Repo::new();
+    repo.write("second.txt", "").commit_all("second");
+    let workspace = repo.open().await;
+    workspace.own_branch("superstep/t", None).await.unwrap();
+    repo.write("third.txt", "").commit_all("third");
+    let standing = workspace.standing(&["main"]).await.unwrap();
+    assert_eq!(workspace.foreign_move(&standing).await.unwrap(), None);
+    person(&repo);
+    assert_eq!(workspace.foreign_move(&standing).await.unwrap().is_none(), is_on_top);
 }
 
 #[tokio::test]
@@ -143,7 +259,7 @@ async fn another_history_or_an_unfinished_merge_is_not_folded() {
     let workspace = repo.open().await;
     let standing = workspace.standing(&[]).await.unwrap();
     repo.git(&["switch", "-q", "old"]);
-    let error = workspace.fold(&standing).await.unwrap_err();
+    let error = workspace.fold(&standing, Some("t")).await.unwrap_err();
     assert!(
         matches!(&error, WorkspaceError::HeadElsewhere { expected, .. } if expected == "on `main`, or after it"),
         "{error}"
@@ -152,7 +268,7 @@ async fn another_history_or_an_unfinished_merge_is_not_folded() {
     repo.write("a.txt", "third").commit_all("third");
     repo.git(&["switch", "-q", "main"]);
     repo.try_git(&["merge", "old"]);
-    let error = workspace.fold(&standing).await.unwrap_err();
+    let error = workspace.fold(&standing, Some("t")).await.unwrap_err();
     assert!(matches!(error, WorkspaceError::Ongoing { .. }), "{error}");
 }
 
@@ -163,7 +279,7 @@ async fn a_task_can_start_on_an_unborn_branch() {
     let standing = workspace.standing(&[]).await.unwrap();
     assert_eq!(standing.commit, None);
     commits(&repo);
-    assert!(is_ahead(&workspace.fold(&standing).await.unwrap().head));
+    assert!(is_ahead(&workspace.fold(&standing, Some("t")).await.unwrap().head));
     assert_eq!(workspace.head().await.unwrap().commit(), None);
     let made = workspace.commit(&request_now(&workspace).await).await.unwrap();
     assert_eq!(made.commit().unwrap().key, key(1));

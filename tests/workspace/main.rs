@@ -16,4 +16,5 @@ mod opening;
 mod own_branches;
 mod repo;
 mod snapshots;
+mod unseen;
 mod worktrees;

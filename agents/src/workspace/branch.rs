@@ -8,7 +8,7 @@ use super::history;
 use super::id::CommitId;
 use super::place::{Fault, Workspace};
 use super::references::find_branch;
-use super::standing::Standing;
+use super::standing::{BranchMove, Standing};
 
 /// The current branch.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -211,6 +211,36 @@ impl Workspace {
             (None, None) => {}
         }
         self.head().await
+    }
+
+    /// Continues on a branch that somebody else moved: HEAD is put on it, and the files get its new commits, unless the
+    /// branch was moved in this work tree. A deleted branch is created again at its former commit.
+    ///
+    /// # Errors
+    /// [`Conflict`](WorkspaceError::Conflict) if the files have changes in the same lines. Those of
+    /// [`own_branch`](Self::own_branch).
+    pub async fn follow(&self, moved: &BranchMove) -> Result<(), WorkspaceError> {
+        self.ensure_ready().await?;
+        let (Some(old), branch) = (&moved.old, moved.branch.as_str()) else { return Ok(()) };
+        let Some(new) = &moved.new else { return self.create_again(branch, old).await };
+        let is_elsewhere = self.head().await?.branch() != Some(branch);
+        if is_elsewhere || self.is_moved_here(moved).await? {
+            return self.own_branch(branch, Some(new)).await.map(drop);
+        }
+        let (from, to) = (self.tree_of(old).await?, self.tree_of(new).await?);
+        let now = self.snapshot().await?.tree;
+        let files = self.carried(&from, &now, &to).await?;
+        self.reset_to(&files).await?;
+        self.reset_index().await
+    }
+
+    /// Creates a branch again, with HEAD on it. Files that are as in HEAD's commit become those of the branch.
+    async fn create_again(&self, branch: &str, at: &CommitId) -> Result<(), WorkspaceError> {
+        let head = self.head().await?;
+        if head.commit().is_some_and(|commit| commit != at) && head.branch() != Some(branch) {
+            return self.new_branch(branch, at).await;
+        }
+        self.set_head(Some(branch), Some(at)).await
     }
 
     /// Detaches HEAD at its commit, which must be `base` or a descendant.

@@ -5,9 +5,10 @@ use std::{fs, io};
 
 use super::error::WorkspaceError;
 use super::index::Scratch;
-use super::left_out::{LeftOut, reason_to_leave_out};
+use super::left_out::{LeftOut, Reason, reason_to_leave_out};
 use super::paths::{RepoPath, as_path, components, shown};
 use super::place::{Place, Workspace};
+use super::program::CallOutput;
 
 /// Folder of stores, which git never sees.
 const STORE: &[u8] = b".superstep";
@@ -83,9 +84,25 @@ impl Workspace {
             ["status", "--porcelain=v1", "-z", "--untracked-files=all", "--no-renames", "--ignore-submodules=all"];
         let status = self.git(&status);
         let status = if let Some(scratch) = scratch { status.on(scratch.path()) } else { status };
-        let output = status.done().await?;
-        self.read("sort the changes", move |_, place| Ok(parse_status(place, &output))).await
+        let answer = status.run().await?;
+        if answer.code != Some(0) {
+            let (command, output) = ("status".to_owned(), answer.stderr.trim().to_owned());
+            return Err(WorkspaceError::GitFailed { command, code: answer.code, output });
+        }
+        let CallOutput { stdout, stderr, .. } = answer;
+        self.read("sort the changes", move |_, place| {
+            let mut changes = parse_status(place, &stdout);
+            changes.left_out.extend(stderr.lines().filter_map(unreadable));
+            Ok(changes)
+        })
+        .await
     }
+}
+
+/// Parses git's warning about a folder: `warning: could not open directory 'PATH/': REASON`.
+fn unreadable(line: &str) -> Option<LeftOut> {
+    let (path, why) = line.strip_prefix("warning: could not open directory '")?.rsplit_once("': ")?;
+    Some(LeftOut { path: path.to_owned(), reason: Reason::Unreadable { why: why.to_owned() } })
 }
 
 /// Parses lines of `XY path`: X compares the index with HEAD, Y the file with the index.

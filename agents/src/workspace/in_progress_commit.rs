@@ -36,6 +36,19 @@ impl Workspace {
         .await
     }
 
+    /// Returns the parent of a commit that was started and interrupted by a kill: HEAD may be at the commit already.
+    ///
+    /// # Errors
+    /// [`Io`](WorkspaceError::Io) if the blocking task fails.
+    pub async fn started_commit(&self, key: &CommitKey) -> Result<Option<Option<CommitId>>, WorkspaceError> {
+        let key = key.clone();
+        self.run_blocking(move |place| {
+            let in_progress: InProgressCommit = serde_json::from_slice(&fs::read(note(&place)).ok()?).ok()?;
+            (in_progress.key == key).then_some(in_progress.parent)
+        })
+        .await
+    }
+
     /// Records the start of a commit.
     pub(super) async fn record_in_progress(
         &self,

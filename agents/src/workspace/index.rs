@@ -9,6 +9,12 @@ use super::id::TreeId;
 use super::paths::{RepoPath, as_path, with_zeros};
 use super::place::{Fault, Place, Workspace};
 
+/// The reason of a path that no commit can contain.
+pub(super) const NOT_ALLOWED: &str = "its path is not allowed in a repository";
+
+/// Number of files that git may refuse before a snapshot fails.
+const MOST_REFUSED: usize = 100;
+
 /// Temporary index, removed on drop.
 #[derive(Debug)]
 pub(super) struct Scratch(PathBuf);
@@ -47,13 +53,48 @@ impl Workspace {
         Ok(scratch)
     }
 
-    /// Adds files of the work tree to an index.
-    pub(super) async fn stage(&self, scratch: &Scratch, files: &[RepoPath]) -> Result<(), WorkspaceError> {
+    /// Adds files of the work tree to an index. A path that git does not allow is left out; returns git's warnings.
+    pub(super) async fn stage(&self, scratch: &Scratch, files: &[RepoPath]) -> Result<String, WorkspaceError> {
         if files.is_empty() {
-            return Ok(());
+            return Ok(String::new());
         }
         let stage = self.git(&["update-index", "--add", "--replace", "-z", "--stdin"]).input(with_zeros(files));
-        stage.on(scratch.path()).done().await.map(drop)
+        let answer = stage.on(scratch.path()).run().await?;
+        match answer.code {
+            Some(0) => Ok(answer.stderr),
+            code => {
+                let (command, output) = ("update-index".to_owned(), answer.stderr.trim().to_owned());
+                Err(WorkspaceError::GitFailed { command, code, output })
+            }
+        }
+    }
+
+    /// Adds files of the work tree to an index, and returns those that git refuses, each with its message: their paths are
+    /// not allowed, or they cannot be read.
+    pub(super) async fn stage_allowed(
+        &self,
+        scratch: &Scratch,
+        files: Vec<RepoPath>,
+    ) -> Result<Vec<(RepoPath, String)>, WorkspaceError> {
+        let (mut left, mut refused) = (vec![files], vec![]);
+        while let Some(mut files) = left.pop() {
+            let output = match self.stage(scratch, &files).await {
+                Ok(warnings) => {
+                    let not_allowed = warnings.lines().filter_map(|line| line.strip_prefix("Ignoring path "));
+                    refused.extend(not_allowed.map(|path| (path.as_bytes().to_vec(), NOT_ALLOWED.to_owned())));
+                    continue;
+                }
+                Err(WorkspaceError::GitFailed { output, code: Some(_), .. }) if refused.len() < MOST_REFUSED => output,
+                Err(error) => return Err(error),
+            };
+            let half = files.len() / 2;
+            let second = files.split_off(half);
+            match (files.is_empty(), second.len()) {
+                (true, 1) => refused.extend(second.into_iter().map(|file| (file, first_line(&output)))),
+                _ => left.extend([second, files]),
+            }
+        }
+        Ok(refused)
     }
 
     /// Removes files from an index.
@@ -104,6 +145,12 @@ impl Workspace {
         self.wait_unlocked().await?;
         self.run_blocking(move |place| replace_index(&place, &scratch)).await?
     }
+}
+
+/// Returns the first line of git's message without its prefix.
+fn first_line(output: &str) -> String {
+    let line = output.lines().next().unwrap_or("no reason");
+    line.trim_start_matches("error: ").trim_start_matches("fatal: ").to_owned()
 }
 
 /// Replaces the user's index under git's lock.

@@ -38,6 +38,30 @@ pub enum Reason {
     },
     /// It is a git repository of its own.
     Repository,
+    /// It is inside a submodule.
+    Submodule {
+        /// The submodule.
+        of: String,
+    },
+    /// Git ignores it.
+    Ignored,
+    /// A flag of the index hides its changes from git.
+    Hidden {
+        /// The flag.
+        flag: String,
+    },
+    /// It was excluded from the work: the plan of the run, or a file that the profile brings.
+    Apart,
+    /// Git cannot read it.
+    Unreadable {
+        /// Message of git.
+        why: String,
+    },
+    /// Git refuses its path or its content.
+    Refused {
+        /// Message of git.
+        why: String,
+    },
 }
 
 impl fmt::Display for LeftOut {
@@ -48,7 +72,34 @@ impl fmt::Display for LeftOut {
             Reason::PrivateKey => f.write_str("it looks like a private key"),
             Reason::TooLarge { bytes } => write!(f, "it is too large ({} MB)", bytes.div_ceil(1_000_000)),
             Reason::Repository => f.write_str("it is a git repository of its own"),
+            Reason::Submodule { of } => write!(f, "it is inside the submodule `{of}`, which has commits of its own"),
+            Reason::Ignored => f.write_str("git ignores it"),
+            Reason::Hidden { flag } => write!(f, "its flag `{flag}` in the index hides changes from git"),
+            Reason::Apart => {
+                f.write_str("it is the plan of the run or a file that the profile brings, no part of the work")
+            }
+            Reason::Unreadable { why } => write!(f, "git cannot read it: {why}"),
+            Reason::Refused { why } => write!(f, "git refuses it: {why}"),
         }
+    }
+}
+
+impl LeftOut {
+    /// Returns a line for each file, for people; ignored files, of which there may be many, share one.
+    pub fn lines(all: &[Self]) -> Vec<String> {
+        const SHOWN: usize = 20;
+        let (ignored, others): (Vec<&Self>, Vec<&Self>) = all.iter().partition(|one| one.reason == Reason::Ignored);
+        let mut lines: Vec<String> = others.iter().take(SHOWN).map(ToString::to_string).collect();
+        if others.len() > SHOWN {
+            lines.push(format!("{} more files are left out", others.len() - SHOWN));
+        }
+        let names: Vec<String> = ignored.iter().take(SHOWN).map(|one| format!("`{}`", one.path)).collect();
+        let more = ignored.len().saturating_sub(SHOWN);
+        let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+        if !names.is_empty() {
+            lines.push(format!("changed, but ignored by git and so in no commit: {}{more}", names.join(", ")));
+        }
+        lines
     }
 }
 

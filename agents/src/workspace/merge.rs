@@ -3,10 +3,10 @@
 use std::path::Path;
 
 use git2::build::TreeUpdateBuilder;
-use git2::{DiffFile, DiffOptions, ErrorCode, FileMode, IndexConflict, MergeOptions, Oid, Repository, Tree};
+use git2::{DiffFile, DiffOptions, ErrorCode, FileFavor, FileMode, IndexConflict, MergeOptions, Oid, Repository, Tree};
 
 use super::error::WorkspaceError;
-use super::id::TreeId;
+use super::id::{CommitId, TreeId};
 use super::objects::tree;
 use super::paths::{as_bytes, as_path, shown};
 use super::place::{Fault, Workspace};
@@ -51,6 +51,31 @@ impl Workspace {
 }
 
 impl Workspace {
+    /// Returns the tree `onto` with the changes between two commits applied; `from` is `None` before the first. Where both
+    /// sides changed the same lines, those of the later commit win.
+    ///
+    /// # Errors
+    /// [`NoSuchObject`](WorkspaceError::NoSuchObject) if tree or commits do not exist.
+    pub async fn with_commits(
+        &self,
+        onto: &TreeId,
+        from: Option<&CommitId>,
+        to: &CommitId,
+    ) -> Result<TreeId, WorkspaceError> {
+        let from = match from {
+            Some(from) => self.tree_of(from).await?,
+            None => self.empty_tree().await?,
+        };
+        let to = self.tree_of(to).await?;
+        match self.carried(&from, onto, &to).await {
+            Err(WorkspaceError::Conflict { .. }) => {}
+            carried => return carried,
+        }
+        let trees = [from, onto.clone(), to.clone()];
+        let later = self.objects("merge trees", move |repository, _| favoring_later(repository, &trees)).await?;
+        Ok(later.unwrap_or(to))
+    }
+
     /// Returns a tree with a file added or replaced. `path` is relative to the top of the work tree.
     ///
     /// # Errors
@@ -65,6 +90,15 @@ impl Workspace {
         })
         .await
     }
+}
+
+/// Applies the change between the first and the last tree to the second.
+pub(super) fn merge_change(repository: &Repository, trees: [Oid; 3]) -> Result<TreeId, Fault> {
+    let [from, onto, to] = trees.map(TreeId::from);
+    if from == onto {
+        return Ok(to);
+    }
+    carried(repository, [&from, &onto, &to])
 }
 
 fn carried(repository: &Repository, [from, onto, to]: [&TreeId; 3]) -> Result<TreeId, Fault> {
@@ -124,6 +158,15 @@ fn merged(repository: &Repository, [from, onto, to]: [&Tree<'_>; 3]) -> Result<T
     files.sort();
     files.dedup();
     Err(WorkspaceError::Conflict { files }.into())
+}
+
+/// Merges trees, with the lines of `to` where both sides changed the same; `None` if whole files conflict.
+fn favoring_later(repository: &Repository, [from, onto, to]: &[TreeId; 3]) -> Result<Option<TreeId>, Fault> {
+    let mut options = MergeOptions::new();
+    options.find_renames(false).file_favor(FileFavor::Theirs);
+    let trees = [&tree(repository, from)?, &tree(repository, onto)?, &tree(repository, to)?];
+    let mut index = repository.merge_trees(trees[0], trees[1], trees[2], Some(&options))?;
+    if index.has_conflicts() { Ok(None) } else { Ok(Some(index.write_tree_to(repository)?.into())) }
 }
 
 fn name_of(conflict: &IndexConflict) -> Option<String> {

@@ -4,7 +4,9 @@ use serde::{Deserialize, Serialize};
 
 use super::error::WorkspaceError;
 use super::id::TreeId;
-use super::left_out::LeftOut;
+use super::index::NOT_ALLOWED;
+use super::left_out::{LeftOut, Reason};
+use super::paths::shown;
 use super::place::Workspace;
 
 /// All files at one moment.
@@ -22,12 +24,18 @@ impl Workspace {
     /// change. Submodules are taken from the index.
     ///
     /// # Errors
-    /// [`GitFailed`](WorkspaceError::GitFailed) if a file cannot be read.
+    /// [`GitFailed`](WorkspaceError::GitFailed) if git fails. A file that git refuses is left out.
     pub async fn snapshot(&self) -> Result<Snapshot, WorkspaceError> {
         let scratch = self.scratch().await?;
         let mut changes = self.changes(Some(&scratch)).await?;
         self.unstage(&scratch, &changes.removed).await?;
-        self.stage(&scratch, &changes.written).await?;
+        let refused = self.stage_allowed(&scratch, std::mem::take(&mut changes.written)).await?;
+        for (path, why) in refused {
+            if why != NOT_ALLOWED {
+                changes.as_in_head.push(path.clone());
+            }
+            changes.left_out.push(LeftOut { path: shown(&path), reason: Reason::Refused { why } });
+        }
         changes.as_in_head.retain(|path| !path.ends_with(b"/"));
         self.as_in_head(&scratch, changes.as_in_head).await?;
         changes.left_out.sort();

@@ -1,20 +1,22 @@
-//! Commits that agents make by themselves: detects how HEAD moved since the start of a task, and moves it back without
-//! touching a file.
+//! Positions of HEAD and the branches, and how they moved since. Reads only.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
 
 use git2::Repository;
 use serde::{Deserialize, Serialize};
 
 use super::error::WorkspaceError;
 use super::head::{Head, head_of};
+use super::head_log::{self, HeadLog};
 use super::history;
 use super::id::CommitId;
-use super::place::{Fault, Workspace};
+use super::place::{Fault, Place, Workspace};
 use super::references::find_branch;
+use super::unseen::file_time;
 
 /// Position of HEAD and branches at the start of a task.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Standing {
     /// Branch of HEAD; `None` if HEAD is detached.
     pub branch: Option<String>,
@@ -26,6 +28,38 @@ pub struct Standing {
     /// Names of all branches, if HEAD is detached: any other was created since.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     pub known: BTreeSet<String>,
+    /// All branches, at the start of a turn.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub all: BTreeMap<String, CommitId>,
+    /// Time at the start of a turn by the file system, in nanoseconds since 1970: later changes of files are not before it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub started: Option<u64>,
+    /// Length of the reflog of HEAD at the start of a turn, in bytes: later lines were written during the turn.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub logged: Option<u64>,
+}
+
+/// A branch that was moved, created or deleted.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct BranchMove {
+    /// The branch.
+    pub branch: String,
+    /// Its commit before; `None`: it did not exist.
+    pub old: Option<CommitId>,
+    /// Its commit now; `None`: it is deleted.
+    pub new: Option<CommitId>,
+}
+
+impl fmt::Display for BranchMove {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { branch, old, new } = self;
+        match (old, new) {
+            (Some(old), Some(new)) => write!(f, "the branch `{branch}` was moved from {old} to {new}"),
+            (Some(old), None) => write!(f, "the branch `{branch}`, which was at {old}, was deleted"),
+            (None, Some(new)) => write!(f, "the branch `{branch}` was created at {new}"),
+            (None, None) => write!(f, "the branch `{branch}` does not exist"),
+        }
+    }
 }
 
 /// Movement of HEAD and the branches since the start of a task.
@@ -34,7 +68,7 @@ pub struct Movement {
     /// Movement of HEAD.
     pub head: HeadMove,
     /// Other branches that moved or were deleted.
-    pub others: Vec<String>,
+    pub others: Vec<BranchMove>,
 }
 
 /// Movement of HEAD.
@@ -84,10 +118,58 @@ impl Workspace {
             let head = head_of(repository)?;
             let others = others.into_iter().filter(|name| head.branch() != Some(name));
             let others = some_branches(repository, others)?;
-            let known = if head.branch().is_none() { all_branches(repository)? } else { BTreeSet::new() };
-            Ok(Standing { branch: head.branch().map(str::to_owned), commit: head.commit().cloned(), others, known })
+            let is_detached = head.branch().is_none();
+            let known = if is_detached { all_branches(repository)?.into_keys().collect() } else { BTreeSet::new() };
+            let (branch, commit) = (head.branch().map(str::to_owned), head.commit().cloned());
+            Ok(Standing { branch, commit, others, known, ..Standing::default() })
         })
         .await
+    }
+
+    /// Adds the positions of all branches and the length of HEAD's reflog, from which [`fold`](Self::fold) reads later
+    /// who moved a branch, and the time.
+    ///
+    /// # Errors
+    /// [`Git`](WorkspaceError::Git) if a branch cannot be read, [`Io`](WorkspaceError::Io) for the reflog.
+    pub async fn watched(&self, standing: Standing) -> Result<Standing, WorkspaceError> {
+        self.read("read the branches", move |repository, place| {
+            let all = all_branches(repository)?;
+            let failed = |source| WorkspaceError::Io { doing: "write", path: place.git_dir.clone(), source };
+            let (logged, started) = (head_log::length(place).map_err(failed)?, file_time(place).map_err(failed)?);
+            Ok(Standing { all, logged: Some(logged), started: Some(started), ..standing })
+        })
+        .await
+    }
+
+    /// Returns how the branch of `standing` moved other than by commits in this work tree, which HEAD's reflog shows;
+    /// `None` if it did not, or HEAD was detached.
+    ///
+    /// # Errors
+    /// [`Git`](WorkspaceError::Git) if it cannot be read.
+    pub async fn foreign_move(&self, standing: &Standing) -> Result<Option<BranchMove>, WorkspaceError> {
+        let standing = standing.clone();
+        self.read("read the branches", move |repository, place| {
+            let (Some(branch), Some(old)) = (&standing.branch, &standing.commit) else { return Ok(None) };
+            let (from, tip) = (old.oid()?, find_branch(repository, branch)?);
+            let moved = BranchMove { branch: branch.clone(), old: Some(old.clone()), new: tip.map(CommitId::from) };
+            let Some(tip) = tip else { return Ok(Some(moved)) };
+            if tip == from {
+                return Ok(None);
+            }
+            let is_after = repository.graph_descendant_of(tip, from)?;
+            let is_ours = is_after && is_seen(repository, place, &moved)?;
+            Ok((!is_ours).then_some(moved))
+        })
+        .await
+    }
+
+    /// Returns whether the reflog of HEAD shows the move of a branch: then the files of this work tree follow it.
+    ///
+    /// # Errors
+    /// [`Git`](WorkspaceError::Git) if it cannot be read.
+    pub async fn is_moved_here(&self, moved: &BranchMove) -> Result<bool, WorkspaceError> {
+        let moved = moved.clone();
+        self.read("read the reflog", move |repository, place| is_seen(repository, place, &moved)).await
     }
 
     /// Returns the movement of HEAD since `standing`.
@@ -102,71 +184,7 @@ impl Workspace {
                 to if to.branch() != standing.branch.as_deref() => HeadMove::Switched { to },
                 to => moved(repository, standing.commit.as_ref(), to.commit())?,
             };
-            Ok(Movement { head, others: strays(repository, &standing)? })
-        })
-        .await
-    }
-
-    /// Moves HEAD and the branches back to `standing`, and leaves files and index unchanged: commits of an agent become
-    /// uncommitted work of its task, and remain in the reflog. If HEAD was detached, a branch that was created and
-    /// switched to since is deleted.
-    ///
-    /// # Errors
-    /// [`HeadElsewhere`](WorkspaceError::HeadElsewhere) if HEAD is at a commit of another history, so that the files
-    /// are not those of the task. [`Ongoing`](WorkspaceError::Ongoing) if a merge or similar operation is in progress.
-    pub async fn fold(&self, standing: &Standing) -> Result<Movement, WorkspaceError> {
-        self.ensure_ready().await?;
-        let movement = self.movement(standing).await?;
-        self.ensure_foldable(standing, &movement.head).await?;
-        if movement.head != HeadMove::None {
-            self.set_head(standing.branch.as_deref(), standing.commit.as_ref()).await?;
-        }
-        if let HeadMove::Switched { to: Head::Branch { name, .. } } = &movement.head {
-            self.delete_new_branch(standing, name).await?;
-        }
-        self.put_back(standing, &movement.others).await?;
-        Ok(movement)
-    }
-
-    async fn ensure_foldable(&self, standing: &Standing, head: &HeadMove) -> Result<(), WorkspaceError> {
-        let at = match head {
-            HeadMove::None | HeadMove::Ahead { .. } | HeadMove::Moved { .. } => return Ok(()),
-            HeadMove::Switched { to } => to.commit(),
-            HeadMove::Detached { commit } => Some(commit),
-        };
-        let is_after = match (at, &standing.commit) {
-            (Some(at), Some(base)) => self.descends(at, base).await?,
-            (_, base) => base.is_none(),
-        };
-        let expected = || match (&standing.branch, &standing.commit) {
-            (Some(branch), _) => format!("on `{branch}`, or after it"),
-            (None, Some(commit)) => format!("detached at {commit}, or after it"),
-            (None, None) => "detached".to_owned(),
-        };
-        if is_after { Ok(()) } else { Err(strayed(expected(), &self.head().await?)) }
-    }
-
-    /// Deletes a branch that is not in `standing.known`. If that is empty, new ones cannot be recognized.
-    async fn delete_new_branch(&self, standing: &Standing, name: &str) -> Result<(), WorkspaceError> {
-        if standing.known.is_empty() || standing.known.contains(name) {
-            return Ok(());
-        }
-        let reference = format!("refs/heads/{name}");
-        self.objects("delete a branch", move |repository, _| match repository.find_reference(&reference) {
-            Err(error) if error.code() == git2::ErrorCode::NotFound => Ok(()),
-            found => Ok(found?.delete()?),
-        })
-        .await
-    }
-
-    async fn put_back(&self, standing: &Standing, others: &[String]) -> Result<(), WorkspaceError> {
-        let back: Vec<_> = others.iter().filter_map(|name| standing.others.get_key_value(name)).collect();
-        let back: Vec<_> = back.into_iter().map(|(name, commit)| (name.clone(), commit.clone())).collect();
-        self.objects("set branches back", move |repository, _| {
-            for (name, commit) in back {
-                repository.reference(&format!("refs/heads/{name}"), commit.oid()?, true, "superstep: fold")?;
-            }
-            Ok(())
+            Ok(Movement { head, others: moved_branches(repository, &standing.others)? })
         })
         .await
     }
@@ -185,20 +203,29 @@ fn some_branches(
     Ok(found)
 }
 
-fn all_branches(repository: &Repository) -> Result<BTreeSet<String>, Fault> {
-    let mut names = BTreeSet::new();
+fn all_branches(repository: &Repository) -> Result<BTreeMap<String, CommitId>, Fault> {
+    let mut found = BTreeMap::new();
     for branch in repository.branches(Some(git2::BranchType::Local))? {
         let (branch, _) = branch?;
-        names.extend(branch.name().ok().flatten().map(str::to_owned));
+        if let (Ok(Some(name)), Ok(commit)) = (branch.name(), branch.get().peel_to_commit()) {
+            found.insert(name.to_owned(), commit.id().into());
+        }
     }
-    Ok(names)
+    Ok(found)
 }
 
-fn strayed(expected: String, found: &Head) -> WorkspaceError {
-    WorkspaceError::HeadElsewhere { expected, found: found.to_string() }
+fn is_seen(repository: &Repository, place: &Place, moved: &BranchMove) -> Result<bool, Fault> {
+    let head = head_of(repository)?;
+    let [old, new] = [&moved.old, &moved.new].map(|commit| commit.as_ref().map(CommitId::oid).transpose());
+    let log = HeadLog::read(place, None, head.branch());
+    Ok(log.origin(&moved.branch, old?, new?).is_some())
 }
 
-fn moved(repository: &Repository, base: Option<&CommitId>, tip: Option<&CommitId>) -> Result<HeadMove, Fault> {
+pub(super) fn moved(
+    repository: &Repository,
+    base: Option<&CommitId>,
+    tip: Option<&CommitId>,
+) -> Result<HeadMove, Fault> {
     let Some(at) = tip.filter(|tip| Some(*tip) != base) else {
         return Ok(if tip == base { HeadMove::None } else { HeadMove::Moved { commit: None } });
     };
@@ -213,12 +240,17 @@ fn moved(repository: &Repository, base: Option<&CommitId>, tip: Option<&CommitId
     Ok(HeadMove::Ahead { commits: commits.into_iter().map(CommitId::from).collect() })
 }
 
-fn strays(repository: &Repository, standing: &Standing) -> Result<Vec<String>, Fault> {
-    let mut strays = Vec::new();
-    for (name, commit) in &standing.others {
-        if find_branch(repository, name)?.map(CommitId::from).as_ref() != Some(commit) {
-            strays.push(name.clone());
+/// Returns the branches that are not at their commits any more.
+pub(super) fn moved_branches(
+    repository: &Repository,
+    before: &BTreeMap<String, CommitId>,
+) -> Result<Vec<BranchMove>, Fault> {
+    let mut found = Vec::new();
+    for (name, old) in before {
+        let new = find_branch(repository, name)?.map(CommitId::from);
+        if new.as_ref() != Some(old) {
+            found.push(BranchMove { branch: name.clone(), old: Some(old.clone()), new });
         }
     }
-    Ok(strays)
+    Ok(found)
 }

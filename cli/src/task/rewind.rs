@@ -161,6 +161,7 @@ async fn moved(
     let mut settings = Settings { repository: root.clone(), ..state.settings };
     settings.profile.working_dir.clone_from(&root);
     let folder = Folder { directory: root, ..start.folder };
-    let start = Start { run: name.to_owned(), folder, base: base(start.base.tree), came_from };
+    let with_commits = start.with_commits;
+    let start = Start { run: name.to_owned(), folder, base: base(start.base.tree), came_from, with_commits };
     Ok(json!({ "settings": settings, "start": start, "attempt": attempt }))
 }

@@ -6,6 +6,7 @@ mod agents;
 mod answers;
 mod code_task;
 mod demo;
+mod forks;
 mod ground;
 mod kills;
 mod made;

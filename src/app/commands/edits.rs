@@ -8,6 +8,7 @@ use super::session::Session;
 use crate::app::args::{Delete, Fork, Update};
 use crate::app::erased::AnyThread;
 use crate::app::failure::Failure;
+use crate::app::forks::merged;
 use crate::app::local::Local;
 use crate::checkpoint::{CheckpointId, ThreadId};
 use crate::graph::{RunError, ThreadInfo};
@@ -18,33 +19,58 @@ impl Session {
         let values = json_input::json("--values", &values)?;
         let local = self.local()?;
         let graph = self.graphs.of_thread(&name, &local.info(&name).await?.graph)?;
-        let writing = graph.input(&values)?;
+        graph.input(&values)?;
         let thread = local.thread(&name).await?;
+        let own = match at {
+            Some(at) => thread.fork_writes(CheckpointId(at), None).await?,
+            None => None,
+        };
+        let values = own.map_or(values.clone(), |own| merged(own.values, Some(values)));
+        let writing = graph.input(&values)?;
         let dropped = thread.update(at.map(CheckpointId), as_node, writing).await?;
         self.edit_output(&*thread, dropped).await
     }
 
     pub(super) async fn fork(&self, args: Fork) -> Result<CommandOutput, Failure> {
         let Fork { thread: name, at, to, values } = args;
-        let values = values.map(|text| json_input::json("--values", &text)).transpose()?;
+        let mut values = values.map(|text| json_input::json("--values", &text)).transpose()?;
         let local = self.local()?;
         let graph = self.graphs.of_thread(&name, &local.info(&name).await?.graph)?;
-        let writing = values.map(|values| graph.input(&values)).transpose()?;
+        values.as_ref().map(|values| graph.input(values)).transpose()?;
         let mut thread = local.thread(&name).await?;
+        if let Some(to) = &to {
+            forkable(&local, &name, to).await?;
+        }
+        let mut about = String::new();
+        if let Some(own) = thread.fork_writes(CheckpointId(at), to.as_deref()).await? {
+            values = Some(merged(own.values, values));
+            about = own.text;
+        }
+        let writing = values.map(|values| graph.input(&values)).transpose()?;
         let Some(to) = to else {
             let dropped = thread.fork(CheckpointId(at), writing).await?;
-            return self.edit_output(&*thread, dropped).await;
+            return self.fork_output(&*thread, dropped, &about).await;
         };
-        forkable(&local, &name, &to).await?;
         thread.copy_to(&to, CheckpointId(at)).await?;
         thread = local.thread(&to).await?;
         match thread.fork(CheckpointId(at), writing).await {
-            Ok(dropped) => self.edit_output(&*thread, dropped).await,
+            Ok(dropped) => self.fork_output(&*thread, dropped, &about).await,
             Err(failure) => {
                 local.delete(&ThreadId::from(to.as_str())).await?; // half a fork is none
                 Err(failure)
             }
         }
+    }
+
+    async fn fork_output(
+        &self,
+        thread: &dyn AnyThread,
+        dropped: Vec<String>,
+        about: &str,
+    ) -> Result<CommandOutput, Failure> {
+        let mut output = self.edit_output(thread, dropped).await?;
+        output.text.push_str(about);
+        Ok(output)
     }
 
     /// Returns the position of a thread after an external update.

@@ -77,6 +77,15 @@ impl Session {
         self.gap(&line, args);
         let first = line.first().map(|step| step.checkpoint);
         let mut at = first.map(CheckpointId);
+        if let Some(from) = at
+            && let Some(own) = thread.fork_writes(from, None).await?
+        {
+            let local = self.local()?;
+            let graph = self.graphs.of_thread(&args.thread, &local.info(&args.thread).await?.graph)?;
+            thread.fork(from, Some(graph.input(&own.values)?)).await?;
+            print(&own.text);
+            at = None;
+        }
         if !args.step {
             return self.follow(&**thread, &args.thread, RunRequest::Live { at, step: false }).await;
         }

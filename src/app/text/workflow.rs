@@ -5,9 +5,17 @@ use serde_json::Value;
 use super::escape::clean_lines;
 use super::phase::phase_event;
 
-/// Formats an event of a phase, subtask, verifier or decision as a line, its further lines indented; else none.
+/// Formats an event of a phase, subtask, verifier, decision or a note as a line, its further lines indented; else none.
 pub(crate) fn workflow_event(value: &Value, indent: usize) -> Option<String> {
-    phase_event(value, indent).or_else(|| decision_event(value, indent)).or_else(|| verifier_event(value, indent))
+    phase_event(value, indent)
+        .or_else(|| decision_event(value, indent))
+        .or_else(|| verifier_event(value, indent))
+        .or_else(|| note_event(value, indent))
+}
+
+fn note_event(value: &Value, indent: usize) -> Option<String> {
+    let fields = value.as_object().filter(|fields| fields.len() == 1)?;
+    Some(clean_lines(&format!("note: {}", fields.get("note")?.as_str()?), indent))
 }
 
 fn verifier_event(value: &Value, indent: usize) -> Option<String> {
@@ -45,6 +53,13 @@ mod tests {
         insta::assert_snapshot!(decision_event(&made, 2).unwrap(), @"tides, attempt 2: SPLIT, repeated: twice");
         assert_eq!(decision_event(&json!({"decision": "SPLIT"}), 2), None);
         assert_eq!(decision_event(&json!("decision"), 2), None);
+    }
+
+    #[test]
+    fn a_note_is_a_line() {
+        let note = json!({"note": "the branch `main` was moved"});
+        insta::assert_snapshot!(workflow_event(&note, 2).unwrap(), @"note: the branch `main` was moved");
+        assert_eq!(workflow_event(&json!({"note": 3}), 2), None);
     }
 
     #[test]

@@ -4,9 +4,10 @@ use serde::{Deserialize, Serialize};
 
 use super::record::keep_tree;
 use super::snapshot::{SnapshotJob, TakenSnapshot, taken};
-use crate::graph::{Ctx, Node, NodeError, NodeId, State, Writes};
+use crate::graph::{Ctx, Node, NodeError, NodeExt, NodeId, State, WithOptions, Writes};
 use crate::nodes::commit::{CommitJob, Moved, commit};
 use crate::nodes::folder::tampering;
+use crate::nodes::questions::BranchMoved;
 use crate::nodes::step::step;
 use crate::workspace::{CommitId, Head, KeptTree};
 
@@ -53,7 +54,7 @@ pub struct KeptFiles {
 /// Returns a node that ends a task: `job` reads the task from the state, `done` creates the update.
 ///
 /// The node fails if a hook refuses the commit; run again, it commits again.
-pub fn finish_task<S, N, C, A, D, E, W>(job: A, done: D) -> impl Node<S, N, C>
+pub fn finish_task<S, N, C, A, D, E, W>(job: A, done: D) -> WithOptions<impl Node<S, N, C>, S, N, C>
 where
     S: State,
     N: NodeId,
@@ -63,7 +64,7 @@ where
     E: Into<NodeError> + 'static,
     W: Into<Writes<S>> + 'static,
 {
-    step(job, perform, done)
+    step(job, perform, done).asks::<BranchMoved>()
 }
 
 async fn perform<C: Send + Sync + 'static>(job: FinishJob, ctx: Ctx<C>) -> Result<FinishedTask, NodeError> {
@@ -72,7 +73,7 @@ async fn perform<C: Send + Sync + 'static>(job: FinishJob, ctx: Ctx<C>) -> Resul
             let back = job.back.as_ref().filter(|_| job.commit.tree.is_some()); // what is in no commit stays in the files
             if back.is_some() {
                 // The checkout has gone back before, if this decision follows one that ended the task.
-                job.commit.folder.restore_head(&ctx, "own head", &job.commit.base).await?;
+                job.commit.folder.arrive_without_asking(&ctx, "own head", &job.commit.base).await?;
             }
             let moved = commit(&job.commit, &ctx).await?;
             let stays = match (back, &moved.base.at.branch) {
@@ -83,7 +84,8 @@ async fn perform<C: Send + Sync + 'static>(job: FinishJob, ctx: Ctx<C>) -> Resul
         }
         Some(left) => {
             let kept = left.keep(&ctx).await?;
-            let moved = Moved { made: None, base: job.commit.base.clone() };
+            let base = job.commit.base.clone();
+            let moved = Moved { made: None, base, moved: None, is_aborted: false };
             Ok(FinishedTask { moved, left: Some(kept), stays: None })
         }
     }

@@ -6,9 +6,10 @@ use std::path::PathBuf;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::graph::{Ctx, Node, NodeError, NodeId, State, Writes};
+use crate::graph::{Ctx, Node, NodeError, NodeExt, NodeId, State, WithOptions, Writes};
 use crate::nodes::commit::{CommitJob, Moved, commit};
 use crate::nodes::folder::{Base, Folder, failed, refusal};
+use crate::nodes::questions::BranchMoved;
 use crate::nodes::step::step;
 use crate::nodes::whole_file::write_whole;
 use crate::workspace::{CommitId, KeptTree, TreeId};
@@ -64,12 +65,15 @@ pub struct Recorded {
     pub at: Option<Base>,
     /// The message of a hook that refused the commit on the branch.
     pub refused: Option<String>,
+    /// True if a person ended the run, because its branch was moved.
+    #[serde(default)]
+    pub is_aborted: bool,
 }
 
 /// Returns a node that records an attempt: `job` reads it from the state, `done` creates the update from its commit.
 ///
 /// The node fails if a hook refuses the commit, or a file cannot be written; run again, it tries again.
-pub fn record<S, N, C, A, D, E, W>(job: A, done: D) -> impl Node<S, N, C>
+pub fn record<S, N, C, A, D, E, W>(job: A, done: D) -> WithOptions<impl Node<S, N, C>, S, N, C>
 where
     S: State,
     N: NodeId,
@@ -79,7 +83,7 @@ where
     E: Into<NodeError> + 'static,
     W: Into<Writes<S>> + 'static,
 {
-    step(job, perform, done)
+    step(job, perform, done).asks::<BranchMoved>()
 }
 
 async fn perform<C: Send + Sync + 'static>(mut job: RecordJob, ctx: Ctx<C>) -> Result<Recorded, NodeError> {
@@ -100,8 +104,13 @@ impl RecordJob {
             Keep::Nowhere => Ok(Recorded::default()),
             Keep::Reference(kept) => self.referenced(kept, ctx).await,
             Keep::Branch { commit: job, or, is_last } => match commit(job, ctx).await {
-                Ok(Moved { made: None, base }) => Ok(Recorded { at: Some(base), ..self.referenced(or, ctx).await? }),
-                Ok(Moved { made, base }) => Ok(Recorded { commit: made, at: Some(base), ..Recorded::default() }),
+                Ok(Moved { is_aborted: true, .. }) => {
+                    Ok(Recorded { is_aborted: true, ..self.referenced(or, ctx).await? })
+                }
+                Ok(Moved { made: None, base, .. }) => {
+                    Ok(Recorded { at: Some(base), ..self.referenced(or, ctx).await? })
+                }
+                Ok(Moved { made, base, .. }) => Ok(Recorded { commit: made, at: Some(base), ..Recorded::default() }),
                 Err(error) => match refusal(&error).filter(|_| !is_last) {
                     Some(refused) => Ok(Recorded { refused: Some(refused), ..self.referenced(or, ctx).await? }),
                     None => Err(error),

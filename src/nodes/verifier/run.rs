@@ -19,24 +19,26 @@ use crate::spec::Mode;
 /// If the repository cannot be read, or the store fails.
 pub async fn run_verifier<C: Agents>(job: &RunVerifier, ctx: &Ctx<C>) -> Result<RanVerifier, NodeError> {
     let look = job.look(ctx).await?;
-    let at = {
-        let _alone = look.lock().await;
-        job.folder.restore_head(ctx, &job.key("stand"), &job.base).await?
-    };
+    let alone = look.lock().await;
+    let arrival = job.folder.arrive_without_asking(ctx, &job.key("stand"), &job.base).await?;
+    let tree = arrival.carry(ctx, &job.key("stand/tree"), &job.folder, &job.tree).await?;
+    let job = &RunVerifier { base: arrival.base.clone(), tree, ..job.clone() };
+    drop(alone);
     let mut result = match job.entry.mode {
         Mode::Model => model::asked(job, ctx).await?,
         mode @ (Mode::Shell | Mode::Code) => guarded(job, mode, ctx).await?,
     };
-    let base = Base { at, ..job.base.clone() };
+    let base = Base { at: arrival.turn.clone(), ..job.base.clone() };
     let _alone = look.lock().await;
     let seen = TamperCheck { tampered: std::mem::take(&mut result.tampered), is_shared: true };
-    let After { tampered, tree, notices } = job.folder.after_as(ctx, &job.key("left"), &base, seen).await?;
+    let After { tampered, tree, mut notices, .. } = job.folder.after_as(ctx, &job.key("left"), &base, seen).await?;
     if let Some(left) = tree.filter(|left| *left != job.tree) {
         result.report.push(undone::put_back(job, &left, result.has_found, ctx).await?);
     }
     if !tampered.is_empty() {
         result.report.push(failure(tampering_message("the verifier", &tampered)));
     }
+    notices.extend(arrival.notices);
     let VerifierResult { usage, raised, is_spent, .. } = result;
     Ok(RanVerifier { output: outcome::output(job, result), usage, raised, notices, tampered, is_spent })
 }

@@ -47,7 +47,7 @@ fn place(state: &CodeTaskState, start: &Start, id: &str) -> WorkPlace {
         None => {
             let at = state.base().map_or_else(|_| start.base.at.clone(), |base| base.at);
             let tree = children.tree.unwrap_or_else(|| start.base.tree.clone());
-            WorkPlace::Here(Box::new(Start { base: Base { at, tree }, ..start.clone() }))
+            WorkPlace::Here(Box::new(Start { base: Base { at, tree }, with_commits: None, ..start.clone() }))
         }
     }
 }

@@ -11,8 +11,8 @@ use crate::decide::{AttemptKind, DecisionRecord, Override};
 use crate::drivers::Usage;
 use crate::graph::overwrite;
 use crate::nodes::{
-    AfterGivingUp, BegunTask, Cut, Developed, FinishedTask, GivenUp, JoinedChildren, KeptFiles, Moved, Recorded, Reply,
-    SplitTask, TakenSnapshot, tampering_message,
+    AfterGivingUp, Base, BegunTask, Cut, Developed, FinishedTask, GivenUp, JoinedChildren, KeptFiles, Moved, Recorded,
+    Reply, SplitTask, TakenSnapshot, tampering_message,
 };
 use crate::spec::TaskSpec;
 use crate::workflows::Role;
@@ -26,7 +26,7 @@ pub(super) fn begin(state: &CodeTaskState, started: BegunTask) -> Update {
     let attempt = Attempt { problem: problem.clone(), ..state.attempt.clone() };
     let update = CodeTaskState::update().attempt(attempt).notices(notices);
     match base {
-        Some(base) => update.start(Some(Start { run, folder, base, came_from: before })),
+        Some(base) => update.start(Some(Start { run, folder, base, came_from: before, with_commits: None })),
         None => update.outcome(Some(TaskOutcome::GaveUp)),
     }
 }
@@ -43,7 +43,7 @@ fn unusual(state: &CodeTaskState) -> Vec<String> {
 }
 
 pub(super) fn execute(state: &CodeTaskState, developed: Developed) -> Update {
-    let Developed { report, session, usage, after, model, given_up, raised, cut, session_lost, .. } = developed;
+    let Developed { report, session, usage, after, model, given_up, raised, cut, session_lost, base, .. } = developed;
     let tampered = (!after.tampered.is_empty()).then(|| tampering_message("the agent", &after.tampered));
     let spent = match &cut {
         Some(Cut::Spent(cut)) => Some(cut.clone()),
@@ -72,7 +72,7 @@ pub(super) fn execute(state: &CodeTaskState, developed: Developed) -> Update {
         problem,
         tampered,
         given_up,
-        base: state.attempt.base.clone(),
+        base: base.as_ref().map_or_else(|| state.attempt.base.clone(), |base| moved_position(state, base)),
         files: None,
         note: kept.0,
         report: kept.1,
@@ -84,13 +84,23 @@ pub(super) fn execute(state: &CodeTaskState, developed: Developed) -> Update {
         GivenUp::Skip => TaskOutcome::GaveUp,
         GivenUp::Abort => TaskOutcome::Cancelled,
     });
-    costing(Role::Developer, usage)
+    let update = costing(Role::Developer, usage);
+    let update = match (&state.start, base) {
+        (Some(start), Some(base)) => update.start(Some(Start { with_commits: Some(base.tree), ..start.clone() })),
+        _ => update,
+    };
+    update
         .attempt(attempt)
         .outputs(OutputChange::Clear)
         .obstacle(None)
         .outcome(outcome)
         .raised(raised)
         .notices(new_notices(state, notices))
+}
+
+/// Returns the position of the work after commits of people; its files are compared with later ones as before.
+fn moved_position(state: &CodeTaskState, base: &Base) -> Option<Base> {
+    state.position().ok().map(|position| Base { at: base.at.clone(), ..position })
 }
 
 pub(super) fn costing(role: Role, usage: Usage) -> Update {
@@ -113,7 +123,7 @@ pub(super) fn snapshot(state: &CodeTaskState, taken: TakenSnapshot) -> Update {
 }
 
 pub(super) fn record(state: &CodeTaskState, recorded: Recorded) -> Update {
-    let Recorded { commit, reference, at, refused } = recorded;
+    let Recorded { commit, reference, at, refused, is_aborted } = recorded;
     let made = state.decision.as_ref();
     let mut before = Usage::default();
     state.attempts.iter().for_each(|line| before += line.usage);
@@ -132,7 +142,7 @@ pub(super) fn record(state: &CodeTaskState, recorded: Recorded) -> Update {
     let notice = |why: String| format!("attempt {} is not on the branch: {why}", state.attempt.number);
     let notices = new_notices(state, refused.map(notice).into_iter().collect());
     let update = CodeTaskState::update().attempts(vec![line]).decision(decision).notices(notices);
-    let update = update.outcome(decided::outcome(state));
+    let update = update.outcome(if is_aborted { Some(TaskOutcome::Cancelled) } else { decided::outcome(state) });
     match at {
         Some(base) => update.attempt(Attempt { base: Some(base), ..state.attempt.clone() }),
         None => update,
@@ -259,7 +269,10 @@ fn decide_again(attempt: Attempt, given: Option<Override>) -> Update {
 }
 
 pub(super) fn finish(state: &CodeTaskState, finished: FinishedTask) -> Update {
-    let FinishedTask { moved: Moved { made, base }, left, stays } = finished;
+    let FinishedTask { moved: Moved { made, base, is_aborted, .. }, left, stays } = finished;
+    if is_aborted {
+        return CodeTaskState::update().outcome(Some(TaskOutcome::Cancelled));
+    }
     if let Some(left) = left {
         return noted_late(state, left);
     }

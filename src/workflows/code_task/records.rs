@@ -131,7 +131,7 @@ pub(super) fn record(state: &CodeTaskState) -> Result<RecordJob, NodeError> {
     };
     Ok(RecordJob {
         folder: state.checkout(),
-        base: start.base.clone(),
+        base: state.base()?,
         tree: files.tree,
         keep,
         directory: directory(state, number),

@@ -136,4 +136,7 @@ pub struct Start {
     /// The position of HEAD before; `None`: unknown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub came_from: Option<Head>,
+    /// The files before the task with the commits that people made meanwhile; `None`: there are none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub with_commits: Option<crate::workspace::TreeId>,
 }

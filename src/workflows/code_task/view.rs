@@ -20,10 +20,11 @@ impl CodeTaskState {
         self.start.as_ref().ok_or_else(|| NodeError::permanent("the folder was not made ready before the task began"))
     }
 
-    /// Returns the position of the work, with the files from before the task.
+    /// Returns the position of the work, with the files from before the task and the commits of people.
     pub(super) fn base(&self) -> Result<Base, NodeError> {
-        let start = &self.start()?.base;
-        Ok(Base { tree: start.tree.clone(), ..self.position()? })
+        let start = self.start()?;
+        let tree = start.with_commits.clone().unwrap_or_else(|| start.base.tree.clone());
+        Ok(Base { tree, ..self.position()? })
     }
 
     /// Returns the position of the work: its start, or its last commit.

@@ -9,7 +9,7 @@ use crate::graph::overwrite;
 use crate::nodes::{BegunPhase, Collision, Finalized, Integrated, PlannedPhases, Reviewed, Verdict, tampering_message};
 use crate::plan::Comment;
 use crate::workflows::Role;
-use crate::workflows::task_based::done::{completed, spend};
+use crate::workflows::task_based::done::{cancelled, completed, spend};
 use crate::workflows::task_based::{
     AgenticStatus, ExecutionState, ExecutionStateUpdate as Update, Mark, RunOutcome, TaskLine, open_comments,
 };
@@ -69,6 +69,9 @@ fn carry_over(work: &PhaseWork, phase: &PhaseState) -> PhaseWork {
 }
 
 pub(super) fn begin(state: &ExecutionState, prepared: BegunPhase) -> Update {
+    if prepared.is_aborted {
+        return update().phase(PhaseWork { standing: PhaseStanding::Aborted, ..state.phase.clone() });
+    }
     let is_next = matches!(state.phase.standing, PhaseStanding::Approved | PhaseStanding::LeftOut);
     let update = if is_next { closed(state, update()) } else { update() };
     let (index, mut work) = match state.next_phase().filter(|_| is_next) {
@@ -133,6 +136,9 @@ fn closed(state: &ExecutionState, update: Update) -> Update {
 
 /// Returns the reason why the subtasks of the phase cannot be integrated.
 pub(super) fn obstacle(state: &ExecutionState) -> Option<PhaseStanding> {
+    if state.phase.standing == PhaseStanding::Aborted {
+        return Some(PhaseStanding::Aborted);
+    }
     let phase = state.this_phase();
     let works = || phase.subtasks.iter().filter_map(|subtask| state.works.get(&subtask.subtask_id));
     if works().any(|work| work.failure == Some(SubtaskFailure::Aborted)) {
@@ -381,6 +387,9 @@ pub(super) fn restart(state: &ExecutionState, work: PhaseWork, salvage: Vec<Stri
 }
 
 pub(super) fn finalize(state: &ExecutionState, finalized: Finalized) -> Update {
+    if finalized.moved.is_aborted {
+        return cancelled(update()).phase(PhaseWork { standing: PhaseStanding::Aborted, ..state.phase.clone() });
+    }
     let base = Some(finalized.moved.base.clone());
     let work = PhaseWork { standing: PhaseStanding::Working, base, ..state.phase.clone() };
     let is_open = matches!(state.phase.standing, PhaseStanding::Approved | PhaseStanding::LeftOut);

@@ -50,6 +50,7 @@ pub(super) fn begin(state: &ExecutionState) -> Job<BeginPhaseJob> {
         advance: advance(state, &base),
         sweep: is_next.then(|| state.worktrees()),
         at: base.at,
+        tree: base.tree,
         plan: (state.home(), plan.markdown().to_owned()),
         event,
     })
@@ -71,6 +72,9 @@ fn advance(state: &ExecutionState, base: &Base) -> Option<Advance> {
 pub(super) fn subtasks(state: &ExecutionState) -> Vec<Subtask> {
     let phase = state.this_phase();
     let Ok(plan) = state.plan() else { return vec![] };
+    if state.phase.standing == PhaseStanding::Aborted {
+        return vec![];
+    }
     if !state.unmet(&phase).is_empty() {
         return vec![]; // a person decides first
     }
@@ -227,6 +231,7 @@ fn parts(state: &ExecutionState) -> Job<Vec<Part>> {
             phase: phase.phase_index + 1,
             attempt: subtask.attempt,
             at: work.at,
+            commits: work.commits,
             second: work.second,
             accepted: work.accepted,
         })

@@ -135,6 +135,11 @@ fn update(subtask: &Subtask, run: SubtaskRun, started: Option<String>, ended: En
     let work = SubtaskWork {
         from: progress.base.as_ref().map(|base| base.tree.clone()),
         tree,
+        commits: progress
+            .base
+            .as_ref()
+            .and_then(|base| base.at.commit.clone())
+            .filter(|at| subtask.at.as_ref() != Some(at)),
         at: progress.base.as_ref().and_then(|base| base.at.commit.clone()),
         salvage,
         second: subtask.second,

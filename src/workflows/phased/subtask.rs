@@ -83,6 +83,9 @@ pub struct Progress {
     pub comments: Vec<Comment>,
     /// The failures of the last attempt.
     pub failures: Vec<String>,
+    /// The changes of the last attempt that no commit will contain, with the reason.
+    #[serde(default)]
+    pub left_out: Vec<String>,
     /// The point at which the last turn exceeded the budget.
     pub from: Option<CutOff>,
     /// The models that a person chose.

@@ -6,6 +6,7 @@ use super::subtask::{Progress, SubtaskRun, SubtaskRunUpdate as Update, SubtaskSt
 use crate::drivers::Usage;
 use crate::nodes::{Check, Cut, Developed, GivenUp, Reviewed, Unready, Verdict, Verified, Worktree, tampering_message};
 use crate::workflows::Role;
+use crate::workflows::task_based::done::{changed_nothing, no_changes};
 use crate::workflows::task_based::open_comments;
 
 /// The number of consecutive attempts without changes that fails a subtask.
@@ -26,8 +27,8 @@ pub(super) fn set_up(run: &SubtaskRun, made: Worktree) -> Update {
 }
 
 pub(super) fn developer(run: &SubtaskRun, worked: Developed) -> Update {
-    let Developed { report, session, usage, after, session_lost, model, given_up, cut, .. } = worked;
-    let mut notices = after.notices;
+    let Developed { report, session, usage, after, session_lost, model, given_up, cut, base, .. } = worked;
+    let (mut notices, left_out) = (after.notices, after.left_out);
     let id = &run.subtask.brief.id;
     if session_lost {
         notices.push(format!("subtask {id}: the session was lost; a new one began"));
@@ -54,19 +55,21 @@ pub(super) fn developer(run: &SubtaskRun, worked: Developed) -> Update {
     let attempts = before.attempts + u32::from(!spent);
     let tree = after.tree.or(before.tree.clone());
     let session = session.or_else(|| before.session.clone());
-    let next = Progress { session, attempts, tree, models, from, standing, ..before };
+    let base = base.or(before.base.clone());
+    let next = Progress { session, attempts, tree, models, from, standing, base, left_out, ..before };
     spend(progress(next), Role::Developer, usage).notices(notices)
 }
 
 pub(super) fn verify(run: &SubtaskRun, verified: Verified) -> Update {
-    let Verified { checks, tampered, tree, notices } = verified;
+    let Verified { checks, tampered, tree, notices, base, .. } = verified;
     let before = run.progress.clone();
     let tree = tree.or_else(|| before.tree.clone());
-    let is_empty = tree.as_ref() == before.base.as_ref().map(|base| &base.tree) && !run.subtask.changes_nothing;
+    let base = base.or(before.base.clone());
+    let is_empty = tree.as_ref() == base.as_ref().map(|base| &base.tree) && !run.subtask.changes_nothing;
     let empty = if is_empty { before.empty + 1 } else { 0 };
     let mut failures: Vec<String> = checks.iter().filter(|check| !check.passed()).map(Check::report).collect();
     if is_empty {
-        failures.push("The attempt changed no file.".into());
+        failures.push(changed_nothing(&before.left_out));
     }
     let judged = before.judged + u32::from(!failures.is_empty());
     let stopped = checks.iter().find(|check| check.stopped).map(|check| check.output.clone());
@@ -79,13 +82,13 @@ pub(super) fn verify(run: &SubtaskRun, verified: Verified) -> Update {
     } else if failures.is_empty() {
         Standing::Verified
     } else if empty >= EMPTY {
-        Standing::Failed(format!("{EMPTY} attempts in a row changed no file"))
+        Standing::Failed(no_changes(EMPTY, &before.left_out))
     } else if judged >= run.subtask.profile.max_task_review_iterations {
         Standing::Failed(used_up(judged, &failures))
     } else {
         Standing::Working
     };
-    progress(Progress { checks, tree, empty, failures, judged, standing, ..before }).notices(notices)
+    progress(Progress { checks, tree, empty, failures, judged, standing, base, ..before }).notices(notices)
 }
 
 pub(super) fn reviewer(run: &SubtaskRun, reviewed: Reviewed) -> Update {

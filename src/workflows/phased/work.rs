@@ -159,6 +159,9 @@ pub struct SubtaskWork {
     pub tree: Option<TreeId>,
     /// The commit it started from.
     pub at: Option<CommitId>,
+    /// The last commit that people made in its worktree meanwhile; `None`: there is none.
+    #[serde(default)]
+    pub commits: Option<CommitId>,
     /// The reference that holds its saved work.
     pub salvage: Option<String>,
     /// The progress with which it waits for a larger budget.

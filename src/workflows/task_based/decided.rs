@@ -1,7 +1,7 @@
 //! The state update for a person's decision on a task that did not pass. Pure.
 
 use super::blocked::blocked;
-use super::done::{begin, count, put, update};
+use super::done::{begin, count, put, rebased, update};
 use super::state::{AgenticStatus, ExecutionState, ExecutionStateUpdate as Update, RunOutcome, Standing};
 use super::tasks::{Mark, TaskLine, Unfinished, carry_over, next_open};
 use super::unfinished::{SortedNotes, sort, take};
@@ -11,7 +11,7 @@ use crate::plan::Plan;
 use crate::workflows::OnExhausted;
 
 pub(super) fn halt(state: &ExecutionState, halting: Halting) -> Update {
-    let Halting { decision, was_asked, adopted, salvaged, tree, notices } = halting;
+    let Halting { decision, was_asked, adopted, salvaged, tree, notices, base } = halting;
     let edited = match &decision {
         AfterHalt::EditPlan { markdown } => Some(markdown.clone()),
         _ => adopted.as_ref().map(|adopted| adopted.plan.clone()),
@@ -20,6 +20,7 @@ pub(super) fn halt(state: &ExecutionState, halting: Halting) -> Update {
     let salvage = current.salvage.clone();
     let update = update().halts(state.halts + 1).notices(state.new_notices(notices));
     let update = update.task_tree(tree.or_else(|| state.task_tree.clone()));
+    let update = rebased(update, base);
     let update = adopted.into_iter().fold(update, |update, adopted| update.plan_hash(Some(adopted.hash)));
     let (update, adoption) = match edited.filter(|edited| state.plan_markdown.as_ref() != Some(edited)) {
         Some(markdown) => {

@@ -11,8 +11,8 @@ use crate::drivers::{NewLimits, Usage};
 use crate::graph::overwrite;
 use crate::graph::reducers::Change;
 use crate::nodes::{
-    Adopted, Approved, Architected, Developed, Finalized, GivenUp, Moved, PlanFile, PlanReviewed, Prepared, Reviewed,
-    Verdict, Verified, tampering_message,
+    Adopted, Approved, Architected, Base, Developed, Finalized, GivenUp, Moved, PlanFile, PlanReviewed, Prepared,
+    Reviewed, Verdict, Verified, tampering_message,
 };
 use crate::plan::{Comment, Decision, Plan, Review};
 use crate::workflows::phased::ended_phase;
@@ -179,8 +179,13 @@ fn waiting_or_running(update: Update, reason: Option<String>) -> Update {
     }
 }
 
+/// Sets the base of the task, if it changed: people made commits meanwhile.
+pub(super) fn rebased(update: Update, base: Option<Base>) -> Update {
+    if base.is_some() { update.task_base(base) } else { update }
+}
+
 pub(super) fn developer(state: &ExecutionState, worked: Developed) -> Update {
-    let Developed { report, session, usage, after, salvaged, session_lost, model, given_up, raised, .. } = worked;
+    let Developed { report, session, usage, after, salvaged, session_lost, model, given_up, raised, base, .. } = worked;
     let line = TaskLine { attempts: state.line().attempts + 1, mark: Mark::Running, ..state.line() };
     let mut notices = after.notices;
     if session_lost {
@@ -195,7 +200,9 @@ pub(super) fn developer(state: &ExecutionState, worked: Developed) -> Update {
         ([], Some(GivenUp::Abort)) => Standing::Aborted,
         (changed, _) => Standing::Tampered(tampering_message("the agent", changed)),
     };
-    spend(update(), Role::Developer, usage, raised)
+    let update = rebased(update(), base);
+    let update = if after.left_out == state.left_out { update } else { update.left_out(after.left_out) };
+    spend(update, Role::Developer, usage, raised)
         .driver_session_id(session.as_ref().map(|session| session.id.clone()))
         .developer_session(session.map(|session| DeveloperSession { task_index: state.current_task_index, session }))
         .task_tree(after.tree.or_else(|| state.task_tree.clone()))
@@ -209,25 +216,26 @@ pub(super) fn developer(state: &ExecutionState, worked: Developed) -> Update {
 }
 
 pub(super) fn verify(state: &ExecutionState, verified: Verified) -> Update {
-    let Verified { checks, tampered, tree, notices } = verified;
+    let Verified { checks, tampered, tree, notices, base, is_aborted } = verified;
     let tree = tree.or_else(|| state.task_tree.clone());
-    let is_empty = tree.as_ref() == state.task_base.as_ref().map(|base| &base.tree);
+    let is_empty = tree.as_ref() == base.as_ref().or(state.task_base.as_ref()).map(|base| &base.tree);
     let is_empty = is_empty && !super::jobs::changes_nothing(state).unwrap_or(false);
     let empty_attempts = if is_empty { state.empty_attempts + 1 } else { 0 };
     let failed = checks.iter().filter(|check| !check.passed()).map(crate::nodes::Check::report);
     let mut failures: Vec<String> = failed.collect();
     if is_empty {
-        failures.push("The attempt changed no file.".into());
+        failures.push(changed_nothing(&state.left_out));
     }
     let standing = match &state.standing {
         stuck if state.is_stuck() => stuck.clone(),
+        _ if is_aborted => Standing::Aborted,
         _ if !tampered.is_empty() => Standing::Tampered(tampering_message("a check", &tampered)),
-        _ if empty_attempts >= EMPTY => Standing::Halted(format!("{EMPTY} attempts in a row changed no file")),
+        _ if empty_attempts >= EMPTY => Standing::Halted(no_changes(EMPTY, &state.left_out)),
         _ if failures.is_empty() => Standing::Verified,
         _ => Standing::Failed,
     };
     let judged = u32::from(!failures.is_empty());
-    let update = update()
+    let update = rebased(update(), base)
         .task_tree(tree)
         .checks(checks)
         .failures(failures)
@@ -240,6 +248,22 @@ pub(super) fn verify(state: &ExecutionState, verified: Verified) -> Update {
         update
     } else {
         halted(update, state.line())
+    }
+}
+
+/// Returns the problem of an attempt without changes that could be committed.
+pub(crate) fn changed_nothing(left_out: &[String]) -> String {
+    match left_out {
+        [] => "The attempt changed no file.".to_owned(),
+        _ => format!("The attempt changed no file that can be committed: {}.", left_out.join("; ")),
+    }
+}
+
+/// Returns the reason why a task is halted after attempts without changes.
+pub(crate) fn no_changes(attempts: u32, left_out: &[String]) -> String {
+    match left_out {
+        [] => format!("{attempts} attempts in a row changed no file"),
+        _ => format!("{attempts} attempts in a row changed no file that can be committed: {}", left_out.join("; ")),
     }
 }
 
@@ -319,6 +343,9 @@ fn closed(state: &ExecutionState, moved: &Moved) -> TaskLine {
 }
 
 pub(super) fn next_task(state: &ExecutionState, moved: Moved) -> Update {
+    if moved.is_aborted {
+        return halted(update().standing(Standing::Aborted), state.line());
+    }
     let index = state.next_index().unwrap_or(state.index() + 1);
     let mut unfinished = state.unfinished.clone();
     let known = take(&mut unfinished, state.tasks.get(index).map_or("", |line| &line.id));
@@ -337,8 +364,17 @@ pub(super) fn next_task(state: &ExecutionState, moved: Moved) -> Update {
 }
 
 pub(super) fn finalize(state: &ExecutionState, finalized: Finalized) -> Update {
+    if finalized.moved.is_aborted {
+        let line = TaskLine { mark: Mark::Halted, ..state.line() };
+        return cancelled(update()).tasks(put(line));
+    }
     let line = closed(state, &finalized.moved);
     completed(update(), finalized).tasks(put(line)).developer_session(None).driver_session_id(None)
+}
+
+/// Ends a run whose branch was moved.
+pub(crate) fn cancelled(update: Update) -> Update {
+    update.standing(Standing::Aborted).outcome(Some(RunOutcome::Cancelled)).agentic_status(AgenticStatus::Cancelled)
 }
 
 /// Completes a run.

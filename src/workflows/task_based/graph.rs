@@ -73,7 +73,7 @@ pub(crate) fn after_approval(state: &ExecutionState) -> AfterApproval {
 }
 
 fn after_begin(state: &ExecutionState) -> AfterBegin {
-    route_begin(matches!(state.standing, Standing::Halted(_)))
+    route_begin(matches!(state.standing, Standing::Halted(_) | Standing::Aborted))
 }
 
 fn after_verify(state: &ExecutionState) -> AfterVerify {

@@ -15,6 +15,7 @@ pub(crate) mod concerns;
 mod decided;
 mod describe;
 pub(crate) mod done;
+mod fork;
 pub(crate) mod graph;
 pub(crate) mod jobs;
 mod start;
@@ -29,6 +30,7 @@ pub(crate) use done::open as open_comments;
 pub(crate) use tasks::{add_up, later};
 
 pub use describe::{describe_approval, describe_change, describe_halt, plan_to_edit};
+pub use fork::fork;
 pub use graph::graph;
 pub use start::{Start, StartError, ensure_programs};
 pub(crate) use start::{blocking, has_models, new_branch, ready, with_scenarios};

@@ -95,6 +95,8 @@ pub struct ExecutionState {
     pub open_comments: Vec<Comment>,
     /// The other problems with the last attempt.
     pub failures: Vec<String>,
+    /// The changes of the last attempt that no commit will contain, with the reason.
+    pub left_out: Vec<String>,
     /// A person's note to the developer.
     pub note: String,
     /// The last review.
@@ -183,6 +185,7 @@ impl Default for ExecutionState {
             checks: Default::default(),
             open_comments: Default::default(),
             failures: Default::default(),
+            left_out: Default::default(),
             note: Default::default(),
             last_review: Default::default(),
             standing: Default::default(),

@@ -2,7 +2,7 @@
 //! real commands.
 
 mod attempts;
-mod desk;
+pub(crate) mod desk;
 mod kills;
 mod obstacles;
 mod persons;

@@ -284,7 +284,6 @@ async fn commits_of_agents_are_reverted_and_branches_of_others_stay(#[case] fail
         let folder = call.folder();
         git(folder, &["add", "."]);
         git(folder, &["commit", "-q", "-m", "mine"]);
-        git(folder, &["update-ref", "refs/heads/main", "HEAD"]);
         git(folder, &["branch", "of-my-own"]);
         let user = common(folder).parent().unwrap().to_owned();
         git(&user, &["branch", &format!("of-a-person-{}", call.task)]);

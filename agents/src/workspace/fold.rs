@@ -1,0 +1,220 @@
+//! Commits that agents make by themselves: HEAD and the branches that they moved are put back, without touching a file.
+//! Only moves that the reflog of HEAD shows are an agent's; branches that others moved are left as they are.
+
+use std::fs;
+
+use git2::{ErrorCode, Oid, Repository};
+
+use super::error::WorkspaceError;
+use super::head::{Head, head_of};
+use super::head_log::HeadLog;
+use super::id::CommitId;
+use super::place::{Fault, Place, Workspace};
+use super::references::{find_branch, reference_name};
+use super::standing::{BranchMove, HeadMove, Standing, moved_branches};
+use super::worktree::entries;
+
+const LOG: &str = "superstep: fold";
+
+/// Result of [`Workspace::fold`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Folded {
+    /// Movement of HEAD since the start of the turn.
+    pub head: HeadMove,
+    /// Set if commits on HEAD or its branch were taken back: their private reference, if there are any.
+    pub taken_back: Option<Option<String>>,
+    /// Other branches that were moved in this work tree and are back where they were.
+    pub put_back: Vec<PutBack>,
+    /// Other branches that somebody else moved, and that are left as they are.
+    pub left: Vec<BranchMove>,
+    /// Set if somebody else moved HEAD's branch, which is left as it is.
+    pub own: Option<BranchMove>,
+}
+
+/// A branch that was put back.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PutBack {
+    /// Its move by the agent.
+    pub moved: BranchMove,
+    /// Private reference of its commits; `None` if there are no new ones.
+    pub kept: Option<String>,
+}
+
+/// A turn whose moves are folded.
+struct Turn<'a> {
+    repository: &'a Repository,
+    place: &'a Place,
+    standing: &'a Standing,
+    /// Thread whose references keep the commits; `None`: they are not kept.
+    thread: Option<&'a str>,
+    log: HeadLog,
+}
+
+impl Workspace {
+    /// Puts HEAD and the branches that were moved in this work tree since `standing` back, and leaves files and index
+    /// unchanged: commits of an agent become uncommitted work of its task, and are kept as
+    /// `refs/superstep/THREAD/branches/NAME-COMMIT`. If HEAD was detached, a branch that was created and switched to
+    /// since is deleted.
+    ///
+    /// A branch counts as moved here if the reflog of HEAD shows that it was checked out and moved to where it is now.
+    /// Any other branch is left as it is, HEAD's own too.
+    ///
+    /// # Errors
+    /// [`HeadElsewhere`](WorkspaceError::HeadElsewhere) if HEAD is at a commit of another history, so that the files
+    /// are not those of the task. [`Ongoing`](WorkspaceError::Ongoing) if a merge or similar operation is in progress.
+    pub async fn fold(&self, standing: &Standing, thread: Option<&str>) -> Result<Folded, WorkspaceError> {
+        self.ensure_ready().await?;
+        let head = self.movement(standing).await?.head;
+        self.ensure_foldable(standing, &head).await?;
+        let (standing, thread) = (standing.clone(), thread.map(str::to_owned));
+        self.read("put branches back", move |repository, place| {
+            let now = head_of(repository)?;
+            let log = HeadLog::read(place, standing.logged, now.branch());
+            let turn = Turn { repository, place, standing: &standing, thread: thread.as_deref(), log };
+            let (taken_back, own) = match &standing.branch {
+                Some(branch) => turn.fold_branch(branch, &head)?,
+                None => (turn.fold_detached(&head)?, None),
+            };
+            if let HeadMove::Switched { to: Head::Branch { name, .. } } = &head {
+                turn.delete_new(name)?;
+            }
+            let (put_back, left) = turn.put_others_back()?;
+            Ok(Folded { head, taken_back, put_back, left, own })
+        })
+        .await
+    }
+
+    async fn ensure_foldable(&self, standing: &Standing, head: &HeadMove) -> Result<(), WorkspaceError> {
+        let at = match head {
+            HeadMove::None | HeadMove::Ahead { .. } | HeadMove::Moved { .. } => return Ok(()),
+            HeadMove::Switched { to } => to.commit(),
+            HeadMove::Detached { commit } => Some(commit),
+        };
+        let is_after = match (at, &standing.commit) {
+            (Some(at), Some(base)) => self.descends(at, base).await?,
+            (_, base) => base.is_none(),
+        };
+        let expected = || match (&standing.branch, &standing.commit) {
+            (Some(branch), _) => format!("on `{branch}`, or after it"),
+            (None, Some(commit)) => format!("detached at {commit}, or after it"),
+            (None, None) => "detached".to_owned(),
+        };
+        if is_after {
+            return Ok(());
+        }
+        Err(WorkspaceError::HeadElsewhere { expected: expected(), found: self.head().await?.to_string() })
+    }
+}
+
+/// Reference to the commits that were taken back, if there are any.
+type Kept = Option<String>;
+
+impl Turn<'_> {
+    /// Puts HEAD on its branch, and the branch back as far as it was moved here.
+    fn fold_branch(&self, branch: &str, head: &HeadMove) -> Result<(Option<Kept>, Option<BranchMove>), Fault> {
+        let (base, tip) = (self.base()?, find_branch(self.repository, branch)?);
+        let seen = if tip == base { None } else { self.log.origin(branch, base, tip) };
+        let mut kept = match head {
+            HeadMove::Detached { commit } => self.keep("HEAD", Some(commit.oid()?), base)?,
+            _ => None,
+        };
+        if let Some(origin) = seen {
+            kept = self.keep(branch, tip, origin)?.or(kept);
+            self.set(branch, tip, origin)?;
+        }
+        let reference = format!("refs/heads/{branch}");
+        if matches!(head, HeadMove::Switched { .. } | HeadMove::Detached { .. }) {
+            self.repository.set_head(&reference)?;
+        }
+        let at = seen.unwrap_or(tip);
+        let [old, new] = [base, at].map(|commit| commit.map(CommitId::from));
+        let own = (at != base).then(|| BranchMove { branch: branch.to_owned(), old, new });
+        let is_left = seen.is_none() && own.is_some();
+        Ok(((*head != HeadMove::None && !is_left).then_some(kept), own))
+    }
+
+    /// Detaches HEAD at its commit again.
+    fn fold_detached(&self, head: &HeadMove) -> Result<Option<Kept>, Fault> {
+        let (Some(base), false) = (self.base()?, *head == HeadMove::None) else { return Ok(None) };
+        let now = head_of(self.repository)?;
+        let kept = self.keep("HEAD", now.commit().map(CommitId::oid).transpose()?, Some(base))?;
+        self.repository.set_head_detached(base)?;
+        Ok(Some(kept))
+    }
+
+    /// Deletes a branch that is not in `standing.known`. If that is empty, new ones cannot be recognized.
+    fn delete_new(&self, name: &str) -> Result<(), Fault> {
+        let known = &self.standing.known;
+        if known.is_empty() || known.contains(name) {
+            return Ok(());
+        }
+        match self.repository.find_reference(&format!("refs/heads/{name}")) {
+            Err(error) if error.code() == ErrorCode::NotFound => Ok(()),
+            found => Ok(found?.delete()?),
+        }
+    }
+
+    fn put_others_back(&self) -> Result<(Vec<PutBack>, Vec<BranchMove>), Fault> {
+        let before = if self.standing.all.is_empty() { &self.standing.others } else { &self.standing.all };
+        let (mut put_back, mut left) = (vec![], vec![]);
+        for moved in moved_branches(self.repository, before)? {
+            if self.standing.branch.as_ref() == Some(&moved.branch) {
+                continue;
+            }
+            let [old, new] = [&moved.old, &moved.new].map(|commit| commit.as_ref().map(CommitId::oid).transpose());
+            let (old, new) = (old?, new?);
+            let origin = self.log.origin(&moved.branch, old, new);
+            let Some(origin) = origin.filter(|_| !is_used_elsewhere(self.place, &moved.branch)) else {
+                left.push(moved);
+                continue;
+            };
+            let (branch, at) = (moved.branch.clone(), origin.map(CommitId::from));
+            let kept = self.keep(&branch, new, origin)?;
+            self.set(&branch, new, origin)?;
+            if at != moved.old {
+                left.push(BranchMove { branch: branch.clone(), old: moved.old, new: at.clone() });
+            }
+            put_back.push(PutBack { moved: BranchMove { branch, old: at, new: moved.new }, kept });
+        }
+        Ok((put_back, left))
+    }
+
+    fn base(&self) -> Result<Option<Oid>, Fault> {
+        Ok(self.standing.commit.as_ref().map(CommitId::oid).transpose()?)
+    }
+
+    /// Points a private reference at the commits that are on a branch and not in its origin.
+    fn keep(&self, name: &str, tip: Option<Oid>, origin: Option<Oid>) -> Result<Kept, Fault> {
+        let (Some(thread), Some(tip)) = (self.thread, tip) else { return Ok(None) };
+        let is_old = match origin {
+            Some(origin) => tip == origin || self.repository.graph_descendant_of(origin, tip)?,
+            None => false,
+        };
+        if is_old {
+            return Ok(None);
+        }
+        let short = &tip.to_string()[..12];
+        let kept = reference_name(thread, &["branches", &format!("{name}-{short}")]);
+        self.repository.reference(&kept, tip, true, "superstep: salvage")?;
+        Ok(Some(kept))
+    }
+
+    /// Moves a branch, unless somebody else moved it meanwhile.
+    fn set(&self, branch: &str, from: Option<Oid>, to: Option<Oid>) -> Result<(), Fault> {
+        let name = format!("refs/heads/{branch}");
+        match (from, to) {
+            (Some(from), Some(to)) => self.repository.reference_matching(&name, to, true, from, LOG).map(drop)?,
+            (None, Some(to)) => self.repository.reference(&name, to, false, LOG).map(drop)?,
+            (_, None) => self.repository.find_reference(&name)?.delete()?,
+        }
+        Ok(())
+    }
+}
+
+/// Returns whether another work tree has the branch checked out.
+fn is_used_elsewhere(place: &Place, branch: &str) -> bool {
+    let folders = entries(place).into_iter().chain([place.common_dir.clone()]);
+    let mut heads =
+        folders.filter(|folder| *folder != place.git_dir).filter_map(|folder| fs::read(folder.join("HEAD")).ok());
+    heads.any(|head| head.trim_ascii() == format!("ref: refs/heads/{branch}").as_bytes())
+}

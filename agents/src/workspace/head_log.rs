@@ -1,0 +1,110 @@
+//! Reflog of a work tree's HEAD: which branches were checked out there, and how they moved meanwhile. Git writes it in
+//! the work tree in which a branch is moved and in no other, so it shows who moved a branch.
+
+use std::collections::BTreeMap;
+use std::{fs, io};
+
+use git2::Oid;
+
+use super::place::Place;
+
+/// Moves of a branch while it was checked out, newest first: the commits before and after each; `None`: it did not exist.
+type Moves = Vec<(Option<Oid>, Option<Oid>)>;
+
+/// Moves of branches in a work tree.
+#[derive(Debug, Default)]
+pub(super) struct HeadLog {
+    moves: BTreeMap<String, Moves>,
+    /// Set if the log is read from its first line on, so that earlier moves may be missing.
+    is_whole: bool,
+}
+
+/// A line of the log: `OLD NEW WHO TIME`, a tab, and the action.
+struct Line<'a> {
+    old: Option<Oid>,
+    new: Option<Oid>,
+    action: &'a str,
+}
+
+impl HeadLog {
+    /// Reads the lines after the first `since` bytes. `branch` is the branch that HEAD is on now.
+    pub(super) fn read(place: &Place, since: Option<u64>, branch: Option<&str>) -> Self {
+        let text = fs::read(place.git_dir.join("logs").join("HEAD")).unwrap_or_default();
+        let since = since.and_then(|since| usize::try_from(since).ok());
+        // A log that became shorter was rewritten.
+        let since = since.filter(|since| *since <= text.len());
+        let new = String::from_utf8_lossy(&text[since.unwrap_or(0)..]).into_owned();
+        Self { moves: moves(&new, branch), is_whole: since.is_none() }
+    }
+
+    /// Returns the commit of a branch before the moves seen here (`None`: it did not exist), if these alone moved it from
+    /// there to `tip`. The moves are followed back to `from`, the commit of the branch at the start, or to the first.
+    pub(super) fn origin(&self, name: &str, from: Option<Oid>, tip: Option<Oid>) -> Option<Option<Oid>> {
+        let mut at = tip;
+        let moves = self.moves.get(name).filter(|moves| !moves.is_empty())?;
+        for (old, new) in moves {
+            if *new != at {
+                return None;
+            }
+            at = *old;
+            if at == from {
+                return Some(from);
+            }
+        }
+        (!self.is_whole).then_some(at)
+    }
+}
+
+/// Returns the length of the log, which is created if it does not exist: git writes only to one that does where reflogs
+/// are turned off.
+pub(super) fn length(place: &Place) -> io::Result<u64> {
+    let file = place.git_dir.join("logs").join("HEAD");
+    fs::create_dir_all(file.parent().unwrap_or(&file))?;
+    Ok(fs::File::options().append(true).create(true).open(&file)?.metadata()?.len())
+}
+
+/// Follows the log back from the present branch, because a line names only the branch that HEAD left.
+fn moves(log: &str, branch: Option<&str>) -> BTreeMap<String, Moves> {
+    let mut found: BTreeMap<String, Moves> = BTreeMap::new();
+    let mut branch = branch.map(str::to_owned);
+    let mut rebased: Option<(String, Option<Oid>)> = None;
+    for Line { old, new, action } in log.lines().rev().filter_map(parse) {
+        let renamed = action.strip_prefix("Branch: renamed refs/heads/").and_then(|names| names.split_once(" to "));
+        let is_rebase = action.starts_with("rebase") || action.starts_with("pull");
+        if let Some((from, _)) =
+            action.strip_prefix("checkout: moving from ").and_then(|names| names.split_once(" to "))
+        {
+            branch = (!is_id(from)).then(|| from.to_owned());
+        } else if let Some((from, _)) = renamed {
+            branch = Some(from.to_owned());
+        } else if let Some((_, to)) = action.split_once(": returning to refs/heads/").filter(|_| is_rebase) {
+            rebased = Some((to.to_owned(), new));
+            branch = None;
+        } else if is_rebase && (action.contains("(start): ") || action.starts_with("rebase: checkout")) {
+            if let Some((name, end)) = rebased.take() {
+                add(&mut found, &name, (old, end));
+                branch = Some(name);
+            }
+        } else if let Some(name) = &branch {
+            add(&mut found, name, (old, new));
+        }
+    }
+    found
+}
+
+fn add(found: &mut BTreeMap<String, Moves>, name: &str, (old, new): (Option<Oid>, Option<Oid>)) {
+    if old != new {
+        found.entry(name.to_owned()).or_default().push((old, new));
+    }
+}
+
+fn is_id(name: &str) -> bool {
+    name.len() == 40 && name.bytes().all(|byte| byte.is_ascii_hexdigit())
+}
+
+fn parse(line: &str) -> Option<Line<'_>> {
+    let (about, action) = line.split_once('\t').unwrap_or((line, ""));
+    let mut ids = about.split(' ').map(|id| Oid::from_str(id).ok());
+    let mut next = || ids.next()?.map(|id| (!id.is_zero()).then_some(id));
+    Some(Line { old: next()?, new: next()?, action })
+}

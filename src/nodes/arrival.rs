@@ -1,0 +1,272 @@
+//! The arrival of a node in the work tree of the run: HEAD is put on its branch, commits that people made meanwhile stay
+//! beneath the work, and a person is asked about a branch that somebody else moved. Knows no agent.
+
+use std::collections::BTreeSet;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+
+use super::folder::{Base, Folder, failed, thread};
+use super::questions::{AfterMove, BranchMoved};
+use crate::graph::{Ctx, NodeError};
+use crate::workspace::{BranchMove, CommitId, Folded, Standing, TreeId, Workspace, WorkspaceError, reference_name};
+
+/// Notices for people from several steps of a node, in order. Clones share them.
+#[derive(Clone, Debug, Default)]
+pub struct Notes(Arc<Mutex<Vec<String>>>);
+
+impl Notes {
+    /// Adds notices, each once.
+    pub(super) fn add(&self, notices: impl IntoIterator<Item = String>) {
+        let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        for notice in notices {
+            if !all.contains(&notice) {
+                all.push(notice);
+            }
+        }
+    }
+
+    pub(super) fn take(&self) -> Vec<String> {
+        std::mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+/// Result of an arrival; none: a person ended the run, because its branch was moved.
+pub(super) type Arrived = Option<Arrival>;
+
+/// The position of the work when a node starts.
+#[derive(Clone, Debug)]
+pub(super) struct Arrival {
+    /// The base of the task, on top of the commits of people.
+    pub(super) base: Base,
+    /// The same position, with those of all branches at the start of a turn.
+    pub(super) turn: Standing,
+    /// The commits of people: from the former base to the new one.
+    commits: Option<(Option<CommitId>, CommitId)>,
+    /// Notices for people: branches that were moved.
+    pub(super) notices: Vec<String>,
+}
+
+/// The recorded position of an arrival.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+struct Stood {
+    #[serde(flatten)]
+    at: Standing,
+    /// Set if somebody else moved the branch of the run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    moved: Option<BranchMoved>,
+}
+
+impl From<Standing> for Stood {
+    fn from(at: Standing) -> Self {
+        Self { at, moved: None }
+    }
+}
+
+impl Arrival {
+    /// Returns the base, if it has changed.
+    pub(super) fn new_base(&self) -> Option<Base> {
+        self.commits.is_some().then(|| self.base.clone())
+    }
+
+    /// Returns files from before the arrival with the changes of people's commits.
+    pub(super) async fn carry<C: Send + Sync + 'static>(
+        &self,
+        ctx: &Ctx<C>,
+        key: &str,
+        folder: &Folder,
+        tree: &TreeId,
+    ) -> Result<TreeId, NodeError> {
+        let Some(commits) = &self.commits else { return Ok(tree.clone()) };
+        folder.with_commits(ctx, key, tree, commits).await
+    }
+}
+
+impl Folder {
+    /// Arrives for the work on a task: puts HEAD on the branch of the work, or detaches it at its commit. Commits that
+    /// people made since `base` are not part of the task from now on. If the branch was moved in another way, a person is
+    /// asked [`BranchMoved`].
+    pub(super) async fn arrive<C: Send + Sync + 'static>(
+        &self,
+        ctx: &Ctx<C>,
+        key: &str,
+        base: &Base,
+    ) -> Result<Arrived, NodeError> {
+        let stood = ctx.effect(key, &base.at, |_| self.stand(ctx, &base.at)).await?;
+        self.arrived(ctx, key, base, stood).await
+    }
+
+    /// Arrives without a question: a branch that was moved is left to the next node that can ask.
+    pub(super) async fn arrive_without_asking<C: Send + Sync + 'static>(
+        &self,
+        ctx: &Ctx<C>,
+        key: &str,
+        base: &Base,
+    ) -> Result<Arrival, NodeError> {
+        let stood: Stood = ctx.effect(key, &base.at, |_| self.stand(ctx, &base.at)).await?;
+        self.settled(ctx, key, base, stood.at).await
+    }
+
+    /// Arrives where the position was found by an effect of the node's own.
+    pub(super) async fn arrive_at<C: Send + Sync + 'static>(
+        &self,
+        ctx: &Ctx<C>,
+        key: &str,
+        base: &Base,
+        moved: Option<BranchMove>,
+        at: Standing,
+    ) -> Result<Arrived, NodeError> {
+        self.arrived(ctx, key, base, Stood { at, moved: moved.map(Into::into) }).await
+    }
+
+    async fn arrived<C: Send + Sync + 'static>(
+        &self,
+        ctx: &Ctx<C>,
+        key: &str,
+        base: &Base,
+        mut stood: Stood,
+    ) -> Result<Arrived, NodeError> {
+        for nth in 1.. {
+            let Some(question) = stood.moved.take() else { break };
+            match ctx.interrupt(question.clone())? {
+                AfterMove::Abort => return Ok(None),
+                AfterMove::Keep => {}
+            }
+            let keep = |_| self.keep_moved(ctx, &base.at, &question);
+            stood = ctx.effect(format!("{key}/moved/{nth}"), &question, keep).await?;
+        }
+        Ok(Some(self.settled(ctx, key, base, stood.at).await?))
+    }
+
+    /// Puts the commits of people beneath the work.
+    async fn settled<C: Send + Sync + 'static>(
+        &self,
+        ctx: &Ctx<C>,
+        key: &str,
+        base: &Base,
+        at: Standing,
+    ) -> Result<Arrival, NodeError> {
+        let notices = moved_meanwhile(&base.at, &at);
+        let new = at.commit.clone().filter(|commit| base.at.commit.as_ref() != Some(commit));
+        let commits = new.map(|new| (base.at.commit.clone(), new));
+        let tree = match &commits {
+            Some(commits) => self.with_commits(ctx, &format!("{key}/commits"), &base.tree, commits).await?,
+            None => base.tree.clone(),
+        };
+        let position = Standing { commit: at.commit.clone(), ..base.at.clone() };
+        Ok(Arrival { base: Base { at: position, tree }, turn: at, commits, notices })
+    }
+
+    async fn with_commits<C: Send + Sync + 'static>(
+        &self,
+        ctx: &Ctx<C>,
+        key: &str,
+        tree: &TreeId,
+        (from, to): &(Option<CommitId>, CommitId),
+    ) -> Result<TreeId, NodeError> {
+        let carry = |_| async { self.open().await?.with_commits(tree, from.as_ref(), to).await.map_err(failed) };
+        ctx.effect(key, &(tree, from, to), carry).await
+    }
+
+    /// Puts HEAD where the work continues, unless somebody else moved the branch.
+    async fn stand<C: Send + Sync + 'static>(&self, ctx: &Ctx<C>, at: &Standing) -> Result<Stood, NodeError> {
+        let workspace = self.hold(ctx).await?;
+        if let Some(moved) = workspace.foreign_move(at).await.map_err(failed)? {
+            return Ok(Stood { at: at.clone(), moved: Some(moved.into()) });
+        }
+        workspace.own_head(at).await.map_err(failed)?;
+        let stood = position(&workspace, at).await.map_err(failed)?;
+        if let (None, Some(commit)) = (&at.branch, stood.commit.as_ref().filter(|_| stood.commit != at.commit)) {
+            // No branch has them.
+            let reference = reference_name(&thread(ctx), &["branches", &format!("HEAD-{}", commit.short())]);
+            workspace.set_reference(&reference, None, commit).await.map_err(failed)?;
+        }
+        for notice in moved_meanwhile(at, &stood) {
+            note_once(ctx, notice).await;
+        }
+        Ok(stood.into())
+    }
+
+    /// Continues on top of a branch that was moved, if it has not been moved again.
+    async fn keep_moved<C: Send + Sync + 'static>(
+        &self,
+        ctx: &Ctx<C>,
+        at: &Standing,
+        question: &BranchMoved,
+    ) -> Result<Stood, NodeError> {
+        let workspace = self.hold(ctx).await?;
+        let Some(moved) = workspace.foreign_move(at).await.map_err(failed)? else { return self.stand(ctx, at).await };
+        if moved.new != question.new {
+            return Ok(Stood { at: at.clone(), moved: Some(moved.into()) });
+        }
+        match workspace.follow(&moved).await {
+            Ok(()) => {}
+            Err(error @ (WorkspaceError::Conflict { .. } | WorkspaceError::InTheWay { .. })) => {
+                let problem = Some(format!("{error}; commit or undo your changes in these files, then answer again"));
+                return Ok(Stood { at: at.clone(), moved: Some(BranchMoved { problem, ..moved.into() }) });
+            }
+            Err(error) => return Err(failed(error)),
+        }
+        ctx.keep_event(&json!({ "note": format!("{moved}; the work continues there") })).await;
+        Ok(position(&workspace, at).await.map_err(failed)?.into())
+    }
+
+    /// Puts back what an agent moved during its turn; returns notices about it, and about branches that others moved.
+    pub(super) async fn fold<C: Send + Sync + 'static>(
+        &self,
+        ctx: &Ctx<C>,
+        workspace: &Workspace,
+        at: &Standing,
+    ) -> Result<Vec<String>, WorkspaceError> {
+        let folded = workspace.fold(at, Some(&thread(ctx))).await?;
+        let notices = notices_of(&folded);
+        for notice in &notices {
+            note_once(ctx, notice.clone()).await;
+        }
+        Ok(notices)
+    }
+}
+
+/// Emits a notice for the log, once in a process: each arrival finds the same moves.
+async fn note_once<C: Send + Sync + 'static>(ctx: &Ctx<C>, notice: String) {
+    let noted = ctx.kept("notes", || Arc::new(Mutex::new(BTreeSet::<String>::new()))).await;
+    let is_new = noted.is_none_or(|noted| noted.lock().unwrap_or_else(PoisonError::into_inner).insert(notice.clone()));
+    if is_new {
+        ctx.keep_event(&json!({ "note": notice })).await;
+    }
+}
+
+/// Returns the position of HEAD and of all branches.
+async fn position(workspace: &Workspace, at: &Standing) -> Result<Standing, WorkspaceError> {
+    let others: Vec<&str> = at.others.keys().map(String::as_str).collect();
+    let now = workspace.standing(&others).await?;
+    workspace.watched(Standing { commit: now.commit, others: now.others, ..at.clone() }).await
+}
+
+/// Returns a notice for each branch that moved while no agent worked.
+fn moved_meanwhile(before: &Standing, now: &Standing) -> Vec<String> {
+    let moved = |(branch, old): (&String, &CommitId)| {
+        let new = now.others.get(branch).cloned();
+        let is_other = now.branch.as_ref() != Some(branch) && new.as_ref() != Some(old);
+        is_other.then(|| left(&BranchMove { branch: branch.clone(), old: Some(old.clone()), new }))
+    };
+    before.others.iter().filter_map(moved).collect()
+}
+
+fn left(moved: &BranchMove) -> String {
+    format!("{moved}, not by this run, which leaves it there")
+}
+
+fn notices_of(folded: &Folded) -> Vec<String> {
+    let kept =
+        |kept: &Option<String>| kept.as_ref().map(|kept| format!("; they are kept as `{kept}`")).unwrap_or_default();
+    let taken_back = folded.taken_back.iter().map(|commits| {
+        format!("commits that were made during the work were taken back into the files{}", kept(commits))
+    });
+    let put_back = folded.put_back.iter().map(|back| {
+        let commits = back.kept.as_ref().map(|kept| format!("; its commits are kept as `{kept}`")).unwrap_or_default();
+        format!("{} during the work, and was put back{commits}", back.moved)
+    });
+    taken_back.chain(put_back).chain(folded.left.iter().map(left)).collect()
+}
