@@ -109,6 +109,7 @@ fn of_task() -> Entry<CodeTaskState, CodeStep, Crew> {
         .suggests::<BudgetReached>(workflows::task_budget_commands)
         .what_if(task::what_if)
         .forks(forks::code_task)
+        .repository(|state| state.settings.repository.clone())
         .checks::<GaveUp>(GaveUp::problem_of)
         .checks::<DecideTask>(|question, answer| question.about.problem_of(answer))
         .describes::<BranchMoved>(|_, question| question.describe())
@@ -124,6 +125,7 @@ fn of_task() -> Entry<CodeTaskState, CodeStep, Crew> {
 /// questions.
 fn of_agents<N: NodeId>(entry: Entry<ExecutionState, N, Crew>) -> Entry<ExecutionState, N, Crew> {
     entry
+        .repository(|state| state.working_dir.clone())
         .outcome(tasks::ends)
         .hides(&["plan_validator", "prepare_workspace", "plan_phases", "begin_phase", "retry_phase"])
         .hides(&["set_up", "next_task_node"])

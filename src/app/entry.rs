@@ -1,6 +1,7 @@
 //! Registration of a graph: input arguments, exit codes, texts and answers of its questions. Still typed.
 
 use std::error::Error;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use clap::{ArgMatches, Args, Command};
@@ -173,6 +174,12 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Entry<S, N, C> {
     /// Adds lines above the running tasks of a live view, computed from the state every second.
     pub fn board(mut self, lines: fn(&S) -> Vec<String>) -> Self {
         self.presentation.board = Some(lines);
+        self
+    }
+
+    /// Names the git repository that a thread works in: what is kept for the thread there is removed with it.
+    pub fn repository(mut self, of: fn(&S) -> PathBuf) -> Self {
+        self.presentation.repository = Some(of);
         self
     }
 

@@ -2,6 +2,7 @@
 //! erased; everything above uses JSON.
 
 use std::any::Any;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use clap::{ArgMatches, Command};
@@ -62,6 +63,8 @@ pub(crate) trait AnyThread: Send + Sync {
     fn blocking(&self) -> Vec<BlockingNode>;
     /// Returns true if such nodes are not warned of.
     fn never_blocks(&self) -> bool;
+    /// Returns the git repository that the thread works in.
+    fn repository(&self) -> BoxFuture<'_, Option<PathBuf>>;
     /// Returns true if there are lines for a live view.
     fn has_board(&self) -> bool;
     fn status(&self) -> BoxFuture<'_, Result<Status, RunError>>;

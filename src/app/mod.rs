@@ -41,6 +41,7 @@ mod presentation;
 mod print;
 mod program;
 mod questions;
+mod repository;
 mod run;
 mod service;
 mod settings;

@@ -1,6 +1,8 @@
-//! Display of a graph's threads besides their state: progress of subgraphs, labels of tasks, lines of a live view.
+//! Display of a graph's threads besides their state: progress of subgraphs, labels of tasks, lines of a live view, the
+//! repository of their work.
 //! Still typed.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use super::shapes::{RunningShape, ThreadReport};
@@ -18,11 +20,20 @@ pub(crate) struct Presentation<S> {
     /// Set if no node is known to block its thread for long.
     pub never_blocks: bool,
     pub labels: Labels,
+    /// The git repository that the graph works in.
+    pub repository: Option<fn(&S) -> PathBuf>,
 }
 
 impl<S> Default for Presentation<S> {
     fn default() -> Self {
-        Self { progress: None, board: None, cost: None, never_blocks: false, labels: Labels::default() }
+        Self {
+            progress: None,
+            board: None,
+            cost: None,
+            never_blocks: false,
+            labels: Labels::default(),
+            repository: None,
+        }
     }
 }
 

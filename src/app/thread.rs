@@ -1,5 +1,6 @@
 //! A typed thread behind [`AnyThread`].
 
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use serde_json::Value;
@@ -188,6 +189,13 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> AnyThread for TypedThread<S,
 
     fn never_blocks(&self) -> bool {
         self.settings.presentation.never_blocks
+    }
+
+    fn repository(&self) -> BoxFuture<'_, Option<PathBuf>> {
+        Box::pin(async move {
+            let repository = self.settings.presentation.repository?;
+            Some(repository(&self.now().await.ok()?.values))
+        })
     }
 
     fn labels(&self) -> Labels {

@@ -73,6 +73,8 @@ pub use repair::{LostCheckpoint, Repaired, RepairedThread};
 pub use retention::{Retention, Swept, SweptStore, SweptThread, gc, gc_all};
 pub(crate) use threads::foreign::{about_thread, of_store};
 pub use threads::foreign::{foreign, trust};
+#[cfg(feature = "agents")]
+pub(crate) use threads::hex_ids::hex_ids;
 pub(crate) use threads::references::log_name;
 pub use threads::tags::{tag, tags, untag};
 pub use transport::backup::{BackedUp, backup};

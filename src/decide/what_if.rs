@@ -24,6 +24,15 @@ pub struct Recorded {
     pub record: DecisionRecord,
 }
 
+impl Recorded {
+    /// Returns a digest by which a changed record is detected.
+    pub fn digest(&self) -> String {
+        let text = serde_json::to_vec(self).unwrap_or_default();
+        let hash = ring::digest::digest(&ring::digest::SHA256, &text);
+        hash.as_ref().iter().map(|byte| format!("{byte:02x}")).collect()
+    }
+}
+
 /// The recorded and the hypothetical decision on an attempt.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WhatIf {

@@ -63,6 +63,8 @@ pub(super) enum Activity<'a> {
         #[serde(skip_serializing_if = "String::is_empty")]
         output: String,
     },
+    /// A notice for a person.
+    Notice(String),
 }
 
 fn is_zero(number: &usize) -> bool {

@@ -14,6 +14,7 @@ use super::questions::{AgentQuestion, AgentReply, BranchMoved, BudgetReached, Se
 use super::siblings::Siblings;
 use super::step::step;
 use super::turn::{Answer, Cut, CutOff, NextStep, Turn, TurnOutcome, Turned};
+use super::worktree::store;
 use crate::drivers::{Access, NewLimits, Session, SessionRef, Usage};
 use crate::graph::{Ctx, Node, NodeError, NodeExt, NodeId, State, WithOptions, Writes};
 use crate::plan::{WorkReport, WorkStatus};
@@ -175,7 +176,7 @@ async fn perform<C: Agents>(job: DeveloperJob, ctx: Ctx<C>) -> Result<Developed,
     };
     let at = Standing { commit: base.at.commit.clone(), ..start.clone() };
     let base = (at != start).then_some(Base { at, tree: base.tree });
-    let cut = turned.cut;
+    let cut = turned.cut.or_else(|| after.left.clone().map(Cut::Failed));
     let (session, given_up) = (turned.session, GivenUp::of(then));
     Ok(Developed { report, session, usage, after, salvaged, session_lost, model, given_up, raised, cut, base })
 }
@@ -234,6 +235,9 @@ async fn work<C: Agents>(job: &mut Work, salvaged: Option<&str>, ctx: &Ctx<C>) -
             question: report.question.clone().unwrap_or_default(),
             summary: report.summary.clone(),
         };
+        if job.together.is_some() {
+            store(&job.folder, None, ctx).await?;
+        }
         let AgentReply::Reply { text } = ctx.interrupt(question.clone())?;
         answers.push_str(&format!("\nAsked \"{}\", a person answered: {text}", question.question));
         let (usage, raised, session_lost) = (turned.usage, turned.raised, worked.session_lost);

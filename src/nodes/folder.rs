@@ -7,6 +7,7 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
+use super::kept_objects::keep_recorded;
 use crate::graph::{Ctx, NodeError};
 use crate::process::Key;
 use crate::workspace::{
@@ -64,6 +65,9 @@ pub struct After {
     /// The move of the run's branch by somebody else, found after a person's decision.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) moved: Option<BranchMove>,
+    /// The reason why git cannot work there: a merge or a lock that was left. Nothing else is known then.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub left: Option<String>,
 }
 
 /// The traces of an agent after one request.
@@ -101,12 +105,32 @@ impl Folder {
     /// # Errors
     /// As [`Workspace::open`].
     pub async fn open(&self) -> Result<Workspace, NodeError> {
-        self.opened().await.map_err(failed)
+        Workspace::open_with(&self.directory, self.options()).await.map_err(failed)
     }
 
-    async fn opened(&self) -> Result<Workspace, WorkspaceError> {
-        let options = self.apart.iter().fold(WorkspaceOptions::new(), WorkspaceOptions::apart);
+    /// Opens the repository, and keeps what is made in it for the run's thread: git would remove it as unused.
+    ///
+    /// # Errors
+    /// As [`Workspace::open`].
+    pub(super) async fn open_for<C>(&self, ctx: &Ctx<C>) -> Result<Workspace, WorkspaceError> {
+        let options = match ctx.thread() {
+            Some(thread) => self.options().thread(thread.as_str()),
+            None => self.options(),
+        };
         Workspace::open_with(&self.directory, options).await
+    }
+
+    /// Ends the keeping of a thread's trees and commits at the end of its work: its branch has them now. It is no effect:
+    /// records of earlier versions have none, and repeating it does no harm.
+    pub(super) async fn objects_unneeded<C>(&self, ctx: &Ctx<C>) -> Result<(), NodeError> {
+        let Some((_, thread)) = ctx.store() else { return Ok(()) };
+        let workspace = self.open().await?;
+        workspace.remove_references(thread.as_str(), "worktrees").await.map_err(failed)?;
+        workspace.keep_only(thread.as_str(), [].into()).await.map_err(failed)
+    }
+
+    fn options(&self) -> WorkspaceOptions {
+        self.apart.iter().fold(WorkspaceOptions::new(), WorkspaceOptions::apart)
     }
 
     /// Opens the repository and locks it for the run: other runs are refused in this work tree until this one ends, is
@@ -123,9 +147,13 @@ impl Folder {
         &self,
         ctx: &Ctx<C>,
     ) -> Result<Workspace, WorkspaceError> {
-        let workspace = self.opened().await?;
+        let workspace = self.open_for(ctx).await?;
         let name = format!("work tree {}", workspace.git_dir().display());
         ctx.keep(&name, workspace.lock(&thread(ctx))).await?;
+        ctx.keep("git objects", keep_recorded(ctx, &workspace)).await?;
+        for notice in workspace.removed_locks() {
+            ctx.emit_message(serde_json::json!({ "notice": notice })).await;
+        }
         Ok(workspace)
     }
 
@@ -182,6 +210,8 @@ impl Folder {
             match folded.await {
                 Ok(notices) => Ok(AfterRequest::Folded { tampered, notices }),
                 Err(WorkspaceError::Tampered { changes }) => Ok(AfterRequest::Tampered(changes)),
+                // What follows the turn reports it.
+                Err(error) if is_left(&error) => Ok(AfterRequest::Folded { tampered, notices: vec![] }),
                 Err(error) => Err(failed(error)),
             }
         };
@@ -229,6 +259,10 @@ impl Folder {
                 Err(WorkspaceError::Tampered { changes }) if is_shared => {
                     Ok(After { tampered: changes, ..After::default() })
                 }
+                Err(error) if is_shared && is_left(&error) => {
+                    let left = Some(format!("its work left git in the middle of something: {error}"));
+                    Ok(After { left, ..After::default() })
+                }
                 effects_since => effects_since.map_err(failed),
             }
         };
@@ -262,7 +296,7 @@ impl Folder {
         let snapshot = workspace.snapshot().await?;
         let notices = snapshot.left_out.iter().map(LeftOut::to_string).collect();
         let left_out = vec![];
-        Ok(After { tampered: vec![], tree: Some(snapshot.tree), notices, left_out, at: Some(at), moved })
+        Ok(After { tree: Some(snapshot.tree), notices, left_out, at: Some(at), moved, ..After::default() })
     }
 
     async fn effects_since<C: Send + Sync + 'static>(
@@ -347,6 +381,14 @@ impl Folder {
         };
         ctx.effect("reset", tree, reset).await
     }
+}
+
+/// Returns whether whoever worked in a work tree left it so that git cannot go on there.
+fn is_left(error: &WorkspaceError) -> bool {
+    matches!(
+        error,
+        WorkspaceError::Ongoing { .. } | WorkspaceError::Locked { .. } | WorkspaceError::HeadElsewhere { .. }
+    )
 }
 
 /// Returns the sentence about changes of git's hooks and configuration.

@@ -183,7 +183,7 @@ impl IntegrateJob {
         }
         let between = [&part.from, &all.tree, &part.tree];
         let is_first = all.tree == self.tree || (part.commits.is_some() && all.commits.is_empty());
-        let carry = |_| async { self.carried(part, &all.tree, is_first).await };
+        let carry = |_| async { self.carried(part, &all.tree, is_first, ctx).await };
         let (carried, files) = ctx.effect(format!("{id}/carry"), &between, carry).await?;
         let undeclared = undeclared(&files, &part.declared);
         if self.is_strict && !part.accepted && !undeclared.is_empty() {
@@ -256,8 +256,14 @@ impl IntegrateJob {
     }
 
     /// Rebases a part. Returns the files with its change, and the names of the files that it changed.
-    async fn carried(&self, part: &Part, onto: &TreeId, is_first: bool) -> Result<(Carried, Vec<String>), NodeError> {
-        let workspace = self.worktree.repository.open().await?;
+    async fn carried<C>(
+        &self,
+        part: &Part,
+        onto: &TreeId,
+        is_first: bool,
+        ctx: &Ctx<C>,
+    ) -> Result<(Carried, Vec<String>), NodeError> {
+        let workspace = self.worktree.repository.open_for(ctx).await.map_err(failed)?;
         let files = workspace.changed_files(&part.from, &part.tree).await.map_err(failed)?;
         let carried = match (&self.plan, is_first) {
             (Some((path, text)), true) => workspace.with_file(onto, path, text).await.map_err(failed)?,
@@ -359,7 +365,7 @@ impl IntegrateJob {
     ) -> Result<Verified, Stop> {
         let commands = so_far.verify.clone();
         let between = (&so_far.ready, tree);
-        let set_up = |_| safely(self.set_up(tree, &so_far.ready, &commands));
+        let set_up = |_| safely(self.set_up(tree, &so_far.ready, &commands, ctx));
         let files = ctx.effect(format!("{key}files"), &between, set_up).await?.done()?;
         let job = VerifyJob {
             folder: self.worktree.folder(),
@@ -375,11 +381,17 @@ impl IntegrateJob {
 
     /// Checks out the files of a commit for the commands, with the files of the setup; returns all of them. On a
     /// conflict, the commit's files win.
-    async fn set_up(&self, tree: &TreeId, ready: &TreeId, commands: &[String]) -> Result<TreeId, NodeError> {
+    async fn set_up<C>(
+        &self,
+        tree: &TreeId,
+        ready: &TreeId,
+        commands: &[String],
+        ctx: &Ctx<C>,
+    ) -> Result<TreeId, NodeError> {
         if commands.is_empty() {
             return Ok(tree.clone());
         }
-        let workspace = self.worktree.folder().open().await?;
+        let workspace = self.worktree.folder().open_for(ctx).await.map_err(failed)?;
         let files = match workspace.carried(&self.tree, tree, ready).await {
             Err(WorkspaceError::Conflict { .. }) => tree.clone(),
             carried => carried.map_err(failed)?,

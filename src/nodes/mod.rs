@@ -57,6 +57,7 @@ mod halt;
 mod halt_phase;
 mod human_approval;
 mod integrate;
+mod kept_objects;
 #[cfg(unix)]
 mod message;
 mod next_task;
@@ -139,4 +140,7 @@ pub use worktree::{Unready, Worktree, WorktreeJob, worktree};
 
 pub(crate) use folder::tampering_message;
 #[cfg(feature = "app")]
+pub(crate) use kept_objects::keep_remaining;
+#[cfg(feature = "app")]
 pub(crate) use turn_texts::read_texts;
+pub(crate) use worktree::restored;

@@ -9,7 +9,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::agents::Agents;
 use super::budget::{self, Overdraft, Spent};
-use super::folder::{Base, thread};
+use super::folder::{Base, failed as git_failed, thread};
 use super::outage::{Progress, RetryContext, outage_message, wait_until};
 use super::prompts::Parts;
 use super::questions::{AfterRefusal, SessionRefused};
@@ -23,6 +23,10 @@ use crate::drivers::{
     AgentEvent, AgentRequest, Driver, DriverError, ErrorClass, Finished, Ledger, NewLimits, Place, Session, Usage,
 };
 use crate::graph::{Ctx, NodeError};
+use crate::workspace::LockNote;
+
+/// Time after which a lock of git is not one of an agent any more.
+const AGENT_LIMIT: Duration = Duration::from_secs(24 * 3600);
 
 /// The parts of a request that its answer depends on: a recorded answer fits no other request.
 #[derive(Serialize)]
@@ -238,11 +242,13 @@ impl Turn {
         };
         let first = &progress.turn;
         let body = |turn: String| async move {
+            let mut note = None;
             if let Some(folder) = &self.guard {
-                folder.hold(ctx).await?;
+                let workspace = folder.hold(ctx).await?;
                 if let Some(base) = &self.at {
                     folder.checkout_head(ctx, base).await?; // also after a kill
                 }
+                note = Some(workspace.note_agent(AGENT_LIMIT).await.map_err(git_failed)?);
             }
             let (turn, texts) = (first.clone().unwrap_or(turn), self.texts().await?);
             let start_message = self.recorded_texts(ctx.thread().is_some()).await?;
@@ -255,6 +261,7 @@ impl Turn {
             let cancel = group.as_ref().map(Group::token).unwrap_or_default();
             let ended =
                 self.run::<T, C>(ctx, &ledger, turn.clone(), (texts, start_message), (cancel, &mut furthest)).await;
+            note.into_iter().for_each(LockNote::remove);
             if let Some(why) = group.and_then(|group| group.stopped()).filter(|_| ended.is_err()) {
                 return Ok(Recorded::Stopped { why, used: ledger.used_by(&turn) });
             }

@@ -9,6 +9,7 @@ use super::folder::{Folder, failed, thread};
 use super::phase::{KeptPart, keep_one};
 use super::phase_event::{PhaseEvent, Place};
 use super::siblings::Siblings;
+use super::worktree::{store, unstore};
 use crate::checkpoint::time::{now, rfc3339};
 use crate::graph::{Ctx, NodeError};
 use crate::workspace::{Standing, TreeId};
@@ -113,7 +114,7 @@ impl Lane {
         C: Send + Sync + 'static,
     {
         self.stop_others(end, ctx).await?;
-        end.files_now().await
+        end.files_now(ctx).await
     }
 
     /// Stops the siblings of a failed subtask.
@@ -146,6 +147,9 @@ impl Lane {
             _ => None,
         };
         if end.is_paused {
+            if let (Some(worktree), Some(tree)) = (&end.worktree, &tree) {
+                store(worktree, Some(tree), ctx).await?;
+            }
             return Ok(EndedSubtask { at: rfc3339(now()), tree, files, salvage });
         }
         if let Some(worktree) = &end.worktree {
@@ -153,6 +157,7 @@ impl Lane {
                 repository.remove_branches_of(&worktree.directory, at, &thread(ctx)).await.map_err(failed)?;
             }
             repository.remove_worktree(&worktree.directory).await.map_err(failed)?;
+            unstore(&repository, &worktree.directory, ctx).await?;
         }
         let place = Place { reason: end.error.clone(), ..self.place.clone() };
         let event = match &end.error {
@@ -165,11 +170,12 @@ impl Lane {
 
 impl EndSubtask {
     /// Takes a snapshot of the worktree; none if it is gone.
-    async fn files_now(&self) -> Result<Option<TreeId>, NodeError> {
+    async fn files_now<C>(&self, ctx: &Ctx<C>) -> Result<Option<TreeId>, NodeError> {
         let worktree = self.worktree.as_ref().filter(|worktree| is_there(&worktree.directory));
         let Some(worktree) = worktree else { return Ok(None) };
         // Its agent may have changed which programs git runs.
-        let repository = Folder { apart: worktree.apart.clone(), ..self.repository.clone() }.open().await?;
+        let repository = Folder { apart: worktree.apart.clone(), ..self.repository.clone() };
+        let repository = repository.open_for(ctx).await.map_err(failed)?;
         let guarded = repository.guarded_worktree(&worktree.directory).await.map_err(failed)?;
         Ok(Some(guarded.snapshot().await.map_err(failed)?.tree))
     }

@@ -100,8 +100,13 @@ where
     let base = Base { at: arrival.turn.clone(), tree: arrival.base.tree.clone() };
     let seen = TamperCheck { tampered, is_shared: job.together.is_some() };
     let left = job.folder.after_as(ctx, &format!("{prefix}after"), &base, seen).await?;
-    let After { tampered, mut tree, mut notices, .. } = left;
+    let After { tampered, mut tree, mut notices, left, .. } = left;
     notices.extend(arrival.notices.clone());
+    let mut checks = checks;
+    if let Some(output) = left {
+        checks.push(Check { command: "git".into(), code: Some(1), output, stopped: false });
+        return Ok(Verified { checks, tampered, tree: judged, notices, ..Verified::default() });
+    }
     if let Some(judged) = judged.as_ref().filter(|judged| tree.as_ref().is_some_and(|left| left != *judged)) {
         notices.push(undone(&job.folder.undo(ctx, &format!("{prefix}undo"), judged).await?));
         tree = Some(judged.clone());

@@ -6,12 +6,15 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
+use super::activity::Activity;
 use super::checks::{Check, Checks};
 use super::folder::{Base, Folder, failed, tampering_message};
 use super::siblings::Siblings;
 use super::step::step;
 use crate::graph::{Ctx, Node, NodeError, NodeId, State, Writes};
-use crate::workspace::{CommitId, Furnishings, LeftOut, Snapshot, TreeId, Workspace, WorkspaceError};
+use crate::workspace::{
+    CommitId, Furnishings, KeptTree, LeftOut, Snapshot, TreeId, Workspace, WorkspaceError, reference_name,
+};
 
 /// A worktree to prepare.
 #[derive(Clone, Debug)]
@@ -139,6 +142,7 @@ where
         }
         snapshot => snapshot.map_err(failed)?,
     };
+    store(folder, Some(&snapshot.tree), ctx).await?;
     let notices = snapshot.left_out.iter().map(LeftOut::to_string).collect();
     Ok(WorktreeStart::Base(Base { at, tree: snapshot.tree }, notices))
 }
@@ -203,6 +207,62 @@ where
         }
     }
     Ok(job.files(&folder.hold(ctx).await?, ctx).await.map_err(failed)?.tree)
+}
+
+/// Returns the reference that keeps the files of a worktree while its work waits.
+fn reference_of(thread: &str, path: &Path) -> String {
+    reference_name(thread, &["worktrees", &path.file_name().unwrap_or_default().to_string_lossy()])
+}
+
+/// Stores the files of a worktree, from which [`restored`] makes it again if it is removed while its work waits. It is
+/// no effect: records of earlier versions have none.
+pub(super) async fn store<C>(folder: &Folder, tree: Option<&TreeId>, ctx: &Ctx<C>) -> Result<(), NodeError> {
+    let Some((_, thread)) = ctx.store() else { return Ok(()) };
+    let workspace = folder.open_for(ctx).await.map_err(failed)?;
+    let tree = match tree {
+        Some(tree) => tree.clone(),
+        None => workspace.snapshot().await.map_err(failed)?.tree,
+    };
+    let kept = KeptTree {
+        reference: reference_of(thread.as_str(), &folder.directory),
+        parent: workspace.head().await.map_err(failed)?.commit().cloned(),
+        tree,
+        message: "files of a subtask at work\n".into(),
+        at: 0,
+    };
+    workspace.keep_tree(&kept).await.map(drop).map_err(failed)
+}
+
+/// Removes what [`store`] stored of a worktree, once its work has ended.
+pub(super) async fn unstore<C>(repository: &Workspace, path: &Path, ctx: &Ctx<C>) -> Result<(), NodeError> {
+    let Some((_, thread)) = ctx.store() else { return Ok(()) };
+    repository.remove_reference(&reference_of(thread.as_str(), path)).await.map_err(failed)
+}
+
+/// Makes a worktree again that was removed while its work waited, with the files that were stored last, or that are
+/// still there.
+pub(crate) async fn restored<C: Send + Sync + 'static>(job: &WorktreeJob, ctx: &Ctx<C>) -> Result<(), NodeError> {
+    let Some((_, thread)) = ctx.store() else { return Ok(()) };
+    let repository = job.repository.open_for(ctx).await.map_err(failed)?;
+    let stored = repository.reference(&reference_of(thread.as_str(), &job.path)).await.map_err(failed)?;
+    let Some(stored) = stored else { return Ok(()) };
+    if repository.has_worktree(&job.path).await.map_err(failed)? {
+        return Ok(());
+    }
+    let tree = match repository.guarded_worktree(&job.path).await {
+        Ok(there) if has_files(&job.path) => there.snapshot().await.map_err(failed)?.tree,
+        Ok(_) | Err(_) => repository.tree_of(&stored).await.map_err(failed)?,
+    };
+    prepared(job, ctx).await?;
+    job.folder().open_for(ctx).await.map_err(failed)?.reset_files(&tree).await.map_err(failed)?;
+    let place = job.path.display();
+    Activity::Notice(format!("the worktree {place} was gone; it was made again with the stored files")).emit(ctx).await;
+    Ok(())
+}
+
+/// Returns whether a folder has files of its own beside what git and the run put there.
+fn has_files(folder: &Path) -> bool {
+    std::fs::read_dir(folder).is_ok_and(|mut entries| entries.next().is_some())
 }
 
 /// Opens a worktree at a commit; creates it if missing.

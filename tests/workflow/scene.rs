@@ -62,7 +62,10 @@ impl Scene {
 
     pub(crate) fn refs(&self) -> Vec<String> {
         let refs = self.repository.git(&["for-each-ref", "--format=%(refname)", "refs/superstep"]);
-        refs.lines().map(|name| name.trim_start_matches("refs/superstep/clock/").to_owned()).collect()
+        refs.lines()
+            .filter(|name| !of_run(name))
+            .map(|name| name.trim_start_matches("refs/superstep/clock/").to_owned())
+            .collect()
     }
 
     pub(crate) fn file(&self, name: &str) -> Option<String> {
@@ -97,4 +100,10 @@ pub(crate) fn asks(outcome: &RunResult) -> &str {
         [question] => question.name(),
         _ => panic!("{outcome:?}"),
     }
+}
+
+/// Returns whether a reference keeps what a run still needs; it goes with the end of the run.
+pub(crate) fn of_run(reference: &str) -> bool {
+    let name = reference.split(' ').next().unwrap_or_default();
+    name.ends_with("/objects") || name.contains("/worktrees/")
 }

@@ -12,6 +12,8 @@ mod furnishing;
 mod guard;
 mod guarded;
 mod integrating;
+mod kept_objects;
+mod locks;
 mod opening;
 mod own_branches;
 mod repo;

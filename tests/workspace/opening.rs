@@ -75,18 +75,6 @@ async fn an_operation_in_progress_is_reported(#[case] args: &[&str], #[case] exp
 }
 
 #[tokio::test]
-async fn a_locked_index_is_waited_for_and_then_named() {
-    let repo = Repo::new();
-    let options = repo.options().lock_wait(Duration::from_millis(30));
-    let workspace = Workspace::open_with(repo.root(), options).await.unwrap();
-    repo.write(".git/index.lock", "");
-    let error = workspace.ensure_ready().await.unwrap_err();
-    assert!(matches!(&error, WorkspaceError::IndexLocked { path } if path.ends_with(".git/index.lock")), "{error}");
-    repo.remove(".git/index.lock");
-    workspace.ensure_ready().await.unwrap();
-}
-
-#[tokio::test]
 async fn one_run_at_a_time_works_in_a_work_tree() {
     let repo = Repo::new();
     let (one, two) = (repo.open().await, repo.open().await);

@@ -2,6 +2,7 @@
 //! in a cgroup where possible, so that all its descendants end with it. The only module that starts programs; it knows
 //! none of them.
 
+mod alive;
 mod cgroup;
 mod children;
 mod environment;
@@ -13,6 +14,7 @@ mod program;
 mod redactor;
 mod running;
 
+pub use alive::{Life, ProcessId, has_variable, may_use};
 pub use environment::Environment;
 pub use keys::Key;
 pub use output::{Output, Tail};

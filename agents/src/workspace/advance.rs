@@ -8,6 +8,7 @@ use std::{fs, io};
 use git2::{Repository, Tree};
 
 use super::error::WorkspaceError;
+use super::git_locks::taking;
 use super::head::Head;
 use super::id::{CommitId, TreeId};
 use super::objects::tree;
@@ -117,9 +118,11 @@ impl Workspace {
 
     async fn move_branch(&self, branch: &str, from: &CommitId, to: &CommitId) -> Result<(), WorkspaceError> {
         let (reference, from, to) = (format!("refs/heads/{branch}"), from.clone(), to.clone());
-        self.read("move the branch", move |repository, _| {
-            repository.reference_matching(&reference, to.oid()?, true, from.oid()?, "superstep: advance")?;
-            Ok(())
+        self.read("move the branch", move |repository, place| {
+            taking(place, &[&reference], || {
+                repository.reference_matching(&reference, to.oid()?, true, from.oid()?, "superstep: advance")?;
+                Ok(())
+            })
         })
         .await
     }

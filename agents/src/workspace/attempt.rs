@@ -11,7 +11,7 @@ use super::id::{CommitId, TreeId};
 use super::objects::tree;
 use super::paths::as_bytes;
 use super::place::{Fault, Workspace};
-use super::references::private;
+use super::references::{private, put};
 
 /// Tree to store as a commit.
 #[derive(Clone, Debug)]
@@ -37,9 +37,9 @@ impl Workspace {
     /// [`BadReference`](WorkspaceError::BadReference) if the reference is not below `refs/superstep/`.
     pub async fn keep_tree(&self, kept: &KeptTree) -> Result<CommitId, WorkspaceError> {
         let (reference, kept) = (private(&kept.reference)?, kept.clone());
-        self.objects("keep the files", move |repository, _| {
+        self.objects("keep the files", move |repository, place| {
             let commit = write(repository, &kept)?;
-            repository.reference(&reference, commit, true, "superstep: attempt")?;
+            put(repository, place, &reference, (commit, "superstep: attempt"))?;
             Ok(commit.into())
         })
         .await

@@ -2,12 +2,15 @@
 
 use std::path::{Path, PathBuf};
 
+use git2::Repository;
+
 use super::error::WorkspaceError;
+use super::git_locks::taking;
 use super::head::Head;
 use super::history;
 use super::id::CommitId;
-use super::place::{Fault, Workspace};
-use super::references::find_branch;
+use super::place::{Fault, Place, Workspace};
+use super::references::{delete, find_branch, put};
 use super::standing::{BranchMove, Standing};
 
 /// The current branch.
@@ -71,7 +74,7 @@ impl Workspace {
         let Some(start) = before.commit() else {
             return Err(WorkspaceError::NoCommitYet { root: self.0.root.clone() });
         };
-        let add = self.git(&["worktree", "add", "--quiet"]);
+        let add = self.git(&["worktree", "add", "--quiet"]).taking(&[]);
         match self.branch_at(name).await? {
             Some(tip) => {
                 self.ensure_ours(name, &tip, &before, left_at).await?;
@@ -137,16 +140,19 @@ impl Workspace {
             return Err(WorkspaceError::BranchTaken { branch: name.to_owned(), commit });
         }
         let switch = self.git(&["switch", "--quiet", "--no-track", "--create"]).arg(name).arg(at.as_str());
-        switch.done().await.map(drop)
+        switch.taking(&["index", "HEAD"]).done().await.map(drop)
     }
 
     async fn begin_branch(&self, name: &str, at: Option<&CommitId>) -> Result<(), WorkspaceError> {
         let (reference, at) = (format!("refs/heads/{name}"), at.cloned());
-        self.read("make a branch", move |repository, _| {
+        self.read("make a branch", move |repository, place| {
             if let Some(at) = at {
-                repository.reference(&reference, at.oid()?, false, "superstep: begin")?;
+                let at = at.oid()?;
+                taking(place, &[&reference], || {
+                    Ok(repository.reference(&reference, at, false, "superstep: begin").map(drop)?)
+                })?;
             }
-            Ok(repository.set_head(&reference)?)
+            taking(place, &["HEAD"], || Ok(repository.set_head(&reference)?))
         })
         .await
     }
@@ -172,9 +178,12 @@ impl Workspace {
         }
         if before.commit() == Some(tip) {
             let reference = format!("refs/heads/{name}");
-            return self.read("switch branches", move |repository, _| Ok(repository.set_head(&reference)?)).await;
+            let switch = move |repository: &Repository, place: &Place| {
+                taking(place, &["HEAD"], || Ok(repository.set_head(&reference)?))
+            };
+            return self.read("switch branches", switch).await;
         }
-        self.git(&["switch", "--quiet", "--no-guess"]).arg(name).done().await.map(drop)
+        self.git(&["switch", "--quiet", "--no-guess"]).arg(name).taking(&["index", "HEAD"]).done().await.map(drop)
     }
 
     /// Switches from the branch `own` back to where HEAD was. Returns why it stays there, if it does: git would overwrite
@@ -192,7 +201,7 @@ impl Workspace {
             Head::Detached { commit } => self.git(&["switch", "--quiet", "--detach"]).arg(commit.as_str()),
             Head::Unborn { .. } => return Ok(None),
         };
-        Ok(switch.done().await.err().map(|error| error.to_string()))
+        Ok(switch.taking(&["index", "HEAD"]).done().await.err().map(|error| error.to_string()))
     }
 
     /// Restores HEAD to the position at the start of a task: on its branch, as [`own_branch`](Self::own_branch) does,
@@ -203,6 +212,7 @@ impl Workspace {
     /// Those of [`own_branch`](Self::own_branch). [`HeadElsewhere`](WorkspaceError::HeadElsewhere) if HEAD is to be
     /// detached and is at a commit of another history.
     pub async fn own_head(&self, standing: &Standing) -> Result<Head, WorkspaceError> {
+        self.clear_leftovers().await?;
         match (&standing.branch, &standing.commit) {
             (Some(branch), left_at) => {
                 self.own_branch(branch, left_at.as_ref()).await?;
@@ -261,19 +271,19 @@ impl Workspace {
     /// Sets a branch to a commit, or removes it, with HEAD on it. Without a branch, HEAD is detached at the commit.
     pub(super) async fn set_head(&self, branch: Option<&str>, to: Option<&CommitId>) -> Result<(), WorkspaceError> {
         let (reference, to) = (branch.map(|name| format!("refs/heads/{name}")), to.cloned());
-        self.read("set HEAD", move |repository, _| {
-            let Some(reference) = reference else {
-                if let Some(to) = to {
-                    repository.set_head_detached(to.oid()?)?;
+        self.read("set HEAD", move |repository, place| {
+            let to = to.as_ref().map(CommitId::oid).transpose()?;
+            match (&reference, to) {
+                (None, None) => Ok(()),
+                (None, Some(to)) => taking(place, &["HEAD"], || Ok(repository.set_head_detached(to)?)),
+                (Some(reference), to) => {
+                    match to {
+                        Some(to) => put(repository, place, reference, (to, "superstep: fold"))?,
+                        None => delete(repository, place, reference)?,
+                    }
+                    taking(place, &["HEAD"], || Ok(repository.set_head(reference)?))
                 }
-                return Ok(());
-            };
-            if let Some(to) = to {
-                repository.reference(&reference, to.oid()?, true, "superstep: fold")?;
-            } else if let Ok(mut found) = repository.find_reference(&reference) {
-                found.delete()?;
             }
-            Ok(repository.set_head(&reference)?)
         })
         .await
     }

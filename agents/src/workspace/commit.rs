@@ -94,7 +94,7 @@ impl Workspace {
     /// [`HookRefused`](WorkspaceError::HookRefused), [`IdentityMissing`](WorkspaceError::IdentityMissing),
     /// [`SigningFailed`](WorkspaceError::SigningFailed), [`TimedOut`](WorkspaceError::TimedOut): nothing was committed.
     /// [`HeadElsewhere`](WorkspaceError::HeadElsewhere) if HEAD is not at `parent` on `branch`,
-    /// [`Ongoing`](WorkspaceError::Ongoing) and [`IndexLocked`](WorkspaceError::IndexLocked) as in
+    /// [`Ongoing`](WorkspaceError::Ongoing) and [`Locked`](WorkspaceError::Locked) as in
     /// [`ensure_ready`](Self::ensure_ready).
     pub async fn commit(&self, request: &CommitRequest) -> Result<Committed, WorkspaceError> {
         Ok(self.commit_with_output(request).await?.0)
@@ -105,6 +105,14 @@ impl Workspace {
     /// # Errors
     /// As [`commit`](Self::commit).
     pub async fn commit_with_output(&self, request: &CommitRequest) -> Result<(Committed, String), WorkspaceError> {
+        let (committed, output) = self.committed(request).await?;
+        if let Some(made) = committed.commit() {
+            self.keep_made(made.commit.as_str()).await?;
+        }
+        Ok((committed, output))
+    }
+
+    async fn committed(&self, request: &CommitRequest) -> Result<(Committed, String), WorkspaceError> {
         let silent = |committed| (committed, String::new());
         self.ensure_ready().await?;
         let in_progress = self.commit_in_progress(request).await?;
@@ -286,7 +294,7 @@ impl Workspace {
         args: &[&str],
     ) -> Result<(Scratch, String), WorkspaceError> {
         let scratch = self.scratch_of(tree).await?;
-        let answer = self.git(args).on(scratch.path()).input(message).with_hooks().run().await?;
+        let answer = self.git(args).on(scratch.path()).input(message).with_hooks().taking(&["HEAD"]).run().await?;
         match answer.code {
             Some(0) => {
                 let printed = [String::from_utf8_lossy(&answer.stdout).trim(), answer.stderr.trim()].join("\n");

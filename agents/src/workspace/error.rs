@@ -1,7 +1,7 @@
 //! Errors of a workspace. The message describes the problem; `help()` the remedy.
 
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use super::git_cause::GitCause;
@@ -86,11 +86,16 @@ pub enum WorkspaceError {
         /// The work tree.
         root: PathBuf,
     },
-    /// Another git program is writing the index, or was killed while it did.
-    #[error("the index is locked by `{}`", path.display())]
-    IndexLocked {
+    /// Another git program is changing the repository, or was killed while it did.
+    #[error(
+        "another git program has held the lock `{}` for {}, or was killed; if none runs, `rm {}` removes it",
+        path.display(), for_people(*age), quoted(path)
+    )]
+    Locked {
         /// The lock.
         path: PathBuf,
+        /// Time since it was taken.
+        age: Duration,
     },
     /// There are uncommitted changes.
     #[error("the work tree has changes that are not committed: {}", listed(files))]
@@ -321,7 +326,7 @@ impl WorkspaceError {
             Self::GitMissing { .. } => "install git, and put it on the PATH",
             Self::GitTooOld { .. } => "install a newer git",
             Self::Ongoing { what, .. } => what.help(),
-            Self::IndexLocked { .. } => "wait for the other git program; if none runs any more, delete the file",
+            Self::Locked { .. } => "wait for the other git program, or remove the lock that it left, then retry",
             Self::Dirty { .. } => "commit or stash them first, or allow a dirty work tree",
             Self::InTheWay { .. } => "commit, stash or move them first",
             Self::BranchTaken { .. } => "choose another name for the branch, or delete or rename that one",
@@ -382,6 +387,23 @@ fn listed(files: &[String]) -> String {
         0 => names.join(", "),
         more => format!("{} and {more} more", names.join(", ")),
     }
+}
+
+/// Returns a duration in its largest unit.
+fn for_people(time: Duration) -> String {
+    match time.as_secs() {
+        seconds @ 0..120 => format!("{seconds} s"),
+        seconds @ 120..7200 => format!("{} minutes", seconds / 60),
+        seconds @ 7200..172_800 => format!("{} hours", seconds / 3600),
+        seconds => format!("{} days", seconds / 86_400),
+    }
+}
+
+/// Returns a path as a word of a shell.
+fn quoted(path: &Path) -> String {
+    let path = path.display().to_string();
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "/._-+@%,:=".contains(c);
+    if path.chars().all(is_plain) { path } else { format!("'{}'", path.replace('\'', r"'\''")) }
 }
 
 fn place_of(commit: Option<&CommitId>) -> String {

@@ -3,14 +3,15 @@
 
 use std::fs;
 
-use git2::{ErrorCode, Oid, Repository};
+use git2::{Oid, Repository};
 
 use super::error::WorkspaceError;
+use super::git_locks::taking;
 use super::head::{Head, head_of};
 use super::head_log::HeadLog;
 use super::id::CommitId;
 use super::place::{Fault, Place, Workspace};
-use super::references::{find_branch, reference_name};
+use super::references::{delete, find_branch, put, reference_name};
 use super::standing::{BranchMove, HeadMove, Standing, moved_branches};
 use super::worktree::entries;
 
@@ -124,7 +125,7 @@ impl Turn<'_> {
         }
         let reference = format!("refs/heads/{branch}");
         if matches!(head, HeadMove::Switched { .. } | HeadMove::Detached { .. }) {
-            self.repository.set_head(&reference)?;
+            taking(self.place, &["HEAD"], || Ok(self.repository.set_head(&reference)?))?;
         }
         let at = seen.unwrap_or(tip);
         let [old, new] = [base, at].map(|commit| commit.map(CommitId::from));
@@ -138,7 +139,7 @@ impl Turn<'_> {
         let (Some(base), false) = (self.base()?, *head == HeadMove::None) else { return Ok(None) };
         let now = head_of(self.repository)?;
         let kept = self.keep("HEAD", now.commit().map(CommitId::oid).transpose()?, Some(base))?;
-        self.repository.set_head_detached(base)?;
+        taking(self.place, &["HEAD"], || Ok(self.repository.set_head_detached(base)?))?;
         Ok(Some(kept))
     }
 
@@ -148,10 +149,7 @@ impl Turn<'_> {
         if known.is_empty() || known.contains(name) {
             return Ok(());
         }
-        match self.repository.find_reference(&format!("refs/heads/{name}")) {
-            Err(error) if error.code() == ErrorCode::NotFound => Ok(()),
-            found => Ok(found?.delete()?),
-        }
+        delete(self.repository, self.place, &format!("refs/heads/{name}"))
     }
 
     fn put_others_back(&self) -> Result<(Vec<PutBack>, Vec<BranchMove>), Fault> {
@@ -195,19 +193,18 @@ impl Turn<'_> {
         }
         let short = &tip.to_string()[..12];
         let kept = reference_name(thread, &["branches", &format!("{name}-{short}")]);
-        self.repository.reference(&kept, tip, true, "superstep: salvage")?;
+        put(self.repository, self.place, &kept, (tip, "superstep: salvage"))?;
         Ok(Some(kept))
     }
 
     /// Moves a branch, unless somebody else moved it meanwhile.
     fn set(&self, branch: &str, from: Option<Oid>, to: Option<Oid>) -> Result<(), Fault> {
         let name = format!("refs/heads/{branch}");
-        match (from, to) {
-            (Some(from), Some(to)) => self.repository.reference_matching(&name, to, true, from, LOG).map(drop)?,
-            (None, Some(to)) => self.repository.reference(&name, to, false, LOG).map(drop)?,
-            (_, None) => self.repository.find_reference(&name)?.delete()?,
-        }
-        Ok(())
+        let Some(to) = to else { return delete(self.repository, self.place, &name) };
+        taking(self.place, &[&name], || match from {
+            Some(from) => Ok(self.repository.reference_matching(&name, to, true, from, LOG).map(drop)?),
+            None => Ok(self.repository.reference(&name, to, false, LOG).map(drop)?),
+        })
     }
 }
 

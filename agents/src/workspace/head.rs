@@ -1,12 +1,12 @@
 //! Position of HEAD, and readiness of a work tree.
 
 use std::fmt;
-use std::path::PathBuf;
 
 use git2::{Reference, Repository};
 use serde::{Deserialize, Serialize};
 
 use super::error::WorkspaceError;
+use super::git_locks::Locks;
 use super::id::CommitId;
 use super::ongoing::Ongoing;
 use super::place::{Fault, Workspace, is_unborn};
@@ -83,7 +83,7 @@ impl Workspace {
     /// only for a short time.
     ///
     /// # Errors
-    /// [`Ongoing`](WorkspaceError::Ongoing), [`IndexLocked`](WorkspaceError::IndexLocked).
+    /// [`Ongoing`](WorkspaceError::Ongoing), [`Locked`](WorkspaceError::Locked).
     pub async fn ensure_ready(&self) -> Result<(), WorkspaceError> {
         if let Some(what) = self.ongoing().await? {
             return Err(WorkspaceError::Ongoing { what, root: self.0.root.clone() });
@@ -92,19 +92,8 @@ impl Workspace {
     }
 
     /// Waits for the index lock of other git programs.
-    pub(super) async fn wait_unlocked(&self) -> Result<(), WorkspaceError> {
-        let lock = self.index_lock();
-        let wait = async {
-            while lock.exists() {
-                tokio::time::sleep(std::time::Duration::from_millis(20)).await;
-            }
-        };
-        let waited = tokio::time::timeout(self.0.options.lock_wait, wait).await;
-        waited.map_err(|_| WorkspaceError::IndexLocked { path: lock.clone() })
-    }
-
-    fn index_lock(&self) -> PathBuf {
-        self.0.git_dir.join("index.lock")
+    async fn wait_unlocked(&self) -> Result<(), WorkspaceError> {
+        self.run_blocking(|place| Locks::of(&place, &["index"]).wait(&place)).await?
     }
 }
 

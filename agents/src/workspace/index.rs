@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::{fs, io};
 
 use super::error::WorkspaceError;
+use super::git_locks::{locked, taking};
 use super::id::TreeId;
 use super::paths::{RepoPath, as_path, with_zeros};
 use super::place::{Fault, Place, Workspace};
@@ -121,8 +122,8 @@ impl Workspace {
         String::from_utf8_lossy(&id).trim().parse()
     }
 
-    /// Resets the user's index to HEAD: nothing is staged any more; files are not changed. A kill leaves no lock
-    /// behind, because git never writes the user's index itself.
+    /// Resets the user's index to HEAD: nothing is staged any more; files are not changed. A kill leaves at most a
+    /// lock that was noted.
     pub(super) async fn reset_index(&self) -> Result<(), WorkspaceError> {
         let scratch = self.scratch().await?;
         let read = match self.head_tree().await? {
@@ -142,8 +143,11 @@ impl Workspace {
 
     /// Replaces the user's index by one that git has refreshed.
     pub(super) async fn put_fresh_index(&self, scratch: Scratch) -> Result<(), WorkspaceError> {
-        self.wait_unlocked().await?;
-        self.run_blocking(move |place| replace_index(&place, &scratch)).await?
+        self.run_blocking(move |place| {
+            taking(&place, &["index"], || Ok(replace_index(&place, &scratch)?))
+                .map_err(|fault| fault.into_error("write the index"))
+        })
+        .await?
     }
 }
 
@@ -153,17 +157,20 @@ fn first_line(output: &str) -> String {
     line.trim_start_matches("error: ").trim_start_matches("fatal: ").to_owned()
 }
 
-/// Replaces the user's index under git's lock.
+/// Replaces the user's index as git does: the new one is written into the lock, which then becomes the index.
 fn replace_index(place: &Place, scratch: &Scratch) -> Result<(), WorkspaceError> {
     let (index, lock) = (place.git_dir.join("index"), place.git_dir.join("index.lock"));
-    match fs::File::create_new(&lock) {
-        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
-            return Err(WorkspaceError::IndexLocked { path: lock });
+    match copy_with_time(scratch.path(), &lock) {
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => return Err(locked(lock)),
+        copied => {
+            let replaced = copied.and_then(|()| fs::rename(&lock, &index));
+            replaced.map_err(|source| {
+                // Without it the repository stays locked.
+                let _ = fs::remove_file(&lock);
+                WorkspaceError::Io { doing: "write", path: index, source }
+            })
         }
-        locked => locked.map_err(|source| WorkspaceError::Io { doing: "write", path: lock.clone(), source })?,
-    };
-    let replaced = fs::rename(scratch.path(), &index).and_then(|()| fs::remove_file(&lock));
-    replaced.map_err(|source| WorkspaceError::Io { doing: "write", path: index, source })
+    }
 }
 
 fn copy_index(place: &Place) -> Result<Scratch, WorkspaceError> {
@@ -172,6 +179,8 @@ fn copy_index(place: &Place) -> Result<Scratch, WorkspaceError> {
     let folder = own_folder(place).map_err(|source| failed(&place.git_dir, source))?;
     let name = format!("index-{}-{}", std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed));
     let scratch = Scratch(folder.join(name));
+    // Leftover of a killed process with the same id.
+    let _ = fs::remove_file(scratch.path());
     match copy_with_time(&place.git_dir.join("index"), scratch.path()) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => Err(failed(scratch.path(), error)),
         Ok(()) | Err(_) => Ok(scratch),
@@ -183,8 +192,6 @@ fn copy_index(place: &Place) -> Result<Scratch, WorkspaceError> {
 fn copy_with_time(from: &Path, to: &Path) -> io::Result<()> {
     let mut from = fs::File::open(from)?;
     let written = from.metadata()?.modified()?;
-    // Leftover of a killed process with the same id.
-    let _ = fs::remove_file(to);
     let mut to = fs::File::options().write(true).create_new(true).open(to)?;
     io::copy(&mut from, &mut to)?;
     to.set_modified(written)

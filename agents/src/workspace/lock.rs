@@ -8,8 +8,10 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use super::error::WorkspaceError;
 use super::holder::Holder;
 use super::index::{own_folder, sweep};
+use super::left_locks::remove_left;
 use super::place::{Place, Workspace};
 use super::trust;
+use super::worktree::remove_broken_entries;
 
 /// Time for retries: a run that has just ended, or a check, may hold the lock for a moment.
 const PATIENCE: Duration = Duration::from_millis(300);
@@ -48,6 +50,8 @@ impl Workspace {
             }
             sign(&mut file, thread).map_err(failed)?;
             sweep(&place);
+            remove_left(&place);
+            remove_broken_entries(&place);
             trust::begin(&place);
             Ok(WorkspaceLock { file, git_dir: place.git_dir.clone() })
         })

@@ -9,7 +9,7 @@ use super::error::WorkspaceError;
 use super::id::{CommitId, TreeId};
 use super::objects::tree;
 use super::paths::{as_bytes, as_path, shown};
-use super::place::{Fault, Workspace};
+use super::place::{Fault, Place, Workspace};
 
 impl Workspace {
     /// Returns HEAD's tree with the change from `from` to `to` applied. `from` is a snapshot of the start of a task,
@@ -46,7 +46,10 @@ impl Workspace {
             return Ok(onto.clone());
         }
         let (from, onto, to) = (from.clone(), onto.clone(), to.clone());
-        self.objects("merge trees", move |repository, _| carried(repository, [&from, &onto, &to])).await
+        let merge = move |repository: &Repository, _: &Place| carried(repository, [&from, &onto, &to]);
+        let tree = self.objects("merge trees", merge).await?;
+        self.keep_made(tree.as_str()).await?;
+        Ok(tree)
     }
 }
 
@@ -82,13 +85,15 @@ impl Workspace {
     /// [`NoSuchObject`](WorkspaceError::NoSuchObject) if the tree does not exist.
     pub async fn with_file(&self, onto: &TreeId, path: &Path, text: &str) -> Result<TreeId, WorkspaceError> {
         let (onto, path, text) = (onto.clone(), path.to_owned(), text.to_owned());
-        self.objects("write a tree", move |repository, _| {
+        let write = move |repository: &Repository, _: &Place| {
             let blob = repository.blob(text.as_bytes())?;
             let mut update = TreeUpdateBuilder::new();
             update.upsert(as_bytes(&path), blob, FileMode::Blob);
-            Ok(update.create_updated(repository, &tree(repository, &onto)?)?.into())
-        })
-        .await
+            Ok(TreeId::from(update.create_updated(repository, &tree(repository, &onto)?)?))
+        };
+        let tree = self.objects("write a tree", write).await?;
+        self.keep_made(tree.as_str()).await?;
+        Ok(tree)
     }
 }
 

@@ -4,7 +4,8 @@
 //! - **State.** [`Workspace::open`], [`head`](Workspace::head), [`ensure_ready`](Workspace::ensure_ready),
 //!   [`ensure_clean`](Workspace::ensure_clean).
 //! - **Branches of a run.** [`own_branch`](Workspace::own_branch) in place, [`own_worktree`](Workspace::own_worktree)
-//!   in a linked work tree; [`lock`](Workspace::lock) excludes other runs.
+//!   in a linked work tree; [`lock`](Workspace::lock) excludes other runs and removes the locks of
+//!   git that killed runs have left, as [`removed_locks`](Workspace::removed_locks) reports.
 //! - **Work trees without a branch.** [`detached_worktree`](Workspace::detached_worktree) creates one,
 //!   [`furnish`](Workspace::furnish) copies and links files into it, [`remove_worktree`](Workspace::remove_worktree)
 //!   removes it, [`remove_branches_of`](Workspace::remove_branches_of) the branches created in it.
@@ -14,6 +15,9 @@
 //!   finds it by its trailers. [`onto_head`](Workspace::onto_head) leaves the user's own changes out of it;
 //!   [`fold`](Workspace::fold) undoes commits that agents made by themselves; [`carried`](Workspace::carried) combines
 //!   changes; [`advance`](Workspace::advance) fast-forwards the branch of the user's checkout, with its files.
+//! - **Garbage collection.** A work tree that is opened [for a thread](WorkspaceOptions::thread) keeps the trees and
+//!   commits that are made in it under a reference, until [`keep_only`](Workspace::keep_only)
+//!   removes it.
 //! - **Discarding.** [`salvage`](Workspace::salvage) stores the files, [`reset_to`](Workspace::reset_to) resets them to
 //!   a tree, [`restore`](Workspace::restore) brings salvaged work back.
 //! - **Trust.** [`fingerprint`](Workspace::fingerprint) detects changes of hooks and configuration. Compare it after an
@@ -64,6 +68,7 @@ mod error;
 mod fold;
 mod furnish;
 mod git_cause;
+mod git_locks;
 mod guard;
 mod guarded;
 mod head;
@@ -73,9 +78,12 @@ mod holder;
 mod id;
 mod in_progress_commit;
 mod index;
+mod kept_objects;
 mod keys;
+mod left_locks;
 mod left_out;
 mod lock;
+mod lock_note;
 mod merge;
 mod message;
 mod names;
@@ -115,6 +123,7 @@ pub use id::{CommitId, TreeId};
 pub use keys::LeakedKey;
 pub use left_out::{LeftOut, Reason};
 pub use lock::WorkspaceLock;
+pub use lock_note::LockNote;
 pub use message::CommitKey;
 pub use names::{branch_name, escaped};
 pub use ongoing::Ongoing;

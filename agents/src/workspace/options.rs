@@ -59,6 +59,7 @@ pub struct WorkspaceOptions {
     pub(super) limit: Option<Duration>,
     pub(super) commit_limit: Option<Duration>,
     pub(super) lock_wait: Duration,
+    pub(super) thread: Option<String>,
 }
 
 impl Default for WorkspaceOptions {
@@ -71,7 +72,8 @@ impl Default for WorkspaceOptions {
             largest: 10 * 1024 * 1024,
             limit: None,
             commit_limit: None,
-            lock_wait: Duration::from_secs(2),
+            lock_wait: Duration::from_secs(10),
+            thread: None,
         }
     }
 }
@@ -127,9 +129,16 @@ impl WorkspaceOptions {
         self
     }
 
-    /// Sets the time to wait for the index lock of another git program. Default: 2 s.
+    /// Sets the time to wait for a lock of another git program. Default: 10 s.
     pub fn lock_wait(mut self, time: Duration) -> Self {
         self.lock_wait = time;
+        self
+    }
+
+    /// Keeps every tree and commit that is made for a thread, under `refs/superstep/THREAD/objects`: git's garbage
+    /// collection would remove them, because no branch has them.
+    pub fn thread(mut self, name: impl Into<String>) -> Self {
+        self.thread = Some(name.into());
         self
     }
 

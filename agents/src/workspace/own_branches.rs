@@ -10,7 +10,7 @@ use super::error::WorkspaceError;
 use super::history;
 use super::id::CommitId;
 use super::place::{Fault, Place, Workspace};
-use super::references::reference_name;
+use super::references::{delete, put, reference_name};
 use super::standing::Standing;
 use super::worktree::{entries, entries_of};
 
@@ -38,8 +38,8 @@ impl Workspace {
             let mut gone = vec![];
             for (name, tip) in new_branches(repository, &standing)? {
                 if log.knows(repository, &name, tip)? && !is_used(place, &path, &name) {
-                    store(repository, &standing, (&thread, &name), tip)?;
-                    repository.find_reference(&format!("refs/heads/{name}"))?.delete()?;
+                    store((repository, place), &standing, (&thread, &name), tip)?;
+                    delete(repository, place, &format!("refs/heads/{name}"))?;
                     gone.push(name);
                 }
             }
@@ -71,12 +71,17 @@ fn is_used(place: &Place, path: &Path, name: &str) -> bool {
 }
 
 /// Stores commits newer than the start of the task.
-fn store(repository: &Repository, standing: &Standing, (thread, name): (&str, &str), tip: Oid) -> Result<(), Fault> {
+fn store(
+    (repository, place): (&Repository, &Place),
+    standing: &Standing,
+    (thread, name): (&str, &str),
+    tip: Oid,
+) -> Result<(), Fault> {
     let Some(base) = standing.commit.as_ref().map(CommitId::oid).transpose()? else { return Ok(()) };
     if tip != base && !history::descends(repository, base, tip)? {
         let short = &tip.to_string()[..12];
         let kept = reference_name(thread, &["branches", &format!("{name}-{short}")]);
-        repository.reference(&kept, tip, true, "superstep: salvage")?;
+        put(repository, place, &kept, (tip, "superstep: salvage"))?;
     }
     Ok(())
 }

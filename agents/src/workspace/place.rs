@@ -64,6 +64,14 @@ pub(super) enum Fault {
 }
 
 impl Fault {
+    /// Returns whether a lock of git was taken.
+    pub(super) fn is_locked(&self) -> bool {
+        match self {
+            Self::Git(error) => error.code() == ErrorCode::Locked,
+            Self::Workspace(error) => matches!(error, WorkspaceError::Locked { .. }),
+        }
+    }
+
     pub(super) fn into_error(self, doing: &'static str) -> WorkspaceError {
         match self {
             Self::Git(error) => {

@@ -14,6 +14,8 @@ use std::time::Duration;
 use tokio::task::spawn_blocking;
 
 use super::error::WorkspaceError;
+use super::git_locks::{Locks, locked, named_in};
+use super::lock_note::{LockNote, VARIABLE};
 use super::options::{COMMIT_LIMIT, COMMIT_TIMEOUT, LIMIT, TIMEOUT};
 use super::place::{Place, join};
 use crate::process::{Bounds, Environment, How, Program, Ran, Redactor};
@@ -26,9 +28,10 @@ const STDOUT_BYTES: u64 = 256 * 1024 * 1024;
 const LINGER: Duration = Duration::from_millis(500);
 
 /// Settings of every call: no configured monitor, no background work, and retries while another git is finishing.
-const ALWAYS: [&str; 6] = [
+const ALWAYS: [&str; 7] = [
     "core.fsmonitor=false",
-    "core.filesRefLockTimeout=2000",
+    "core.filesRefLockTimeout=10000",
+    "core.packedRefsTimeout=10000",
     "gc.auto=0",
     "maintenance.auto=false",
     "submodule.recurse=false",
@@ -45,6 +48,7 @@ pub(super) struct Call<'a> {
     input: Vec<u8>,
     index: Option<&'a Path>,
     hooks: bool,
+    locks: Option<Locks>,
 }
 
 /// Result of a call.
@@ -57,7 +61,14 @@ pub(super) struct CallOutput {
 
 impl<'a> Call<'a> {
     pub(super) fn new(place: &'a Arc<Place>, args: &[&str]) -> Self {
-        Self { place, args: args.iter().map(OsString::from).collect(), input: vec![], index: None, hooks: false }
+        Self {
+            place,
+            args: args.iter().map(OsString::from).collect(),
+            input: vec![],
+            index: None,
+            hooks: false,
+            locks: None,
+        }
     }
 
     pub(super) fn arg(mut self, arg: impl Into<OsString>) -> Self {
@@ -82,6 +93,12 @@ impl<'a> Call<'a> {
         self
     }
 
+    /// Waits for the locks of these files, and notes them and all others that git may leave behind if it is killed.
+    pub(super) fn taking(mut self, files: &[&str]) -> Self {
+        self.locks = Some(Locks::of(self.place, files).with_all(self.place));
+        self
+    }
+
     /// Runs it and returns its output; a nonzero exit code is an error.
     pub(super) async fn done(self) -> Result<Vec<u8>, WorkspaceError> {
         let command = self.shown();
@@ -101,7 +118,15 @@ impl<'a> Call<'a> {
             false => options.limit.unwrap_or(LIMIT),
         };
         let bounds = Bounds { time: limit, output: STDOUT_BYTES, linger: LINGER };
-        let ran = self.program().run_watched_within(&bounds).await;
+        let note = self.noted(limit).await?;
+        let ran = self.program(note.as_ref()).run_watched_within(&bounds).await;
+        if let Some(note) = note {
+            self.run_blocking(move |place| {
+                note.end(place);
+                Ok(())
+            })
+            .await?;
+        }
         if self.hooks {
             // Changes by trusted hooks are trusted.
             self.run_blocking(|place| {
@@ -113,7 +138,13 @@ impl<'a> Call<'a> {
         let unusable = |source| WorkspaceError::GitMissing { program: options.program.clone(), source };
         let (Ran { how, out, err }, children) = ran.map_err(unusable)?;
         match how {
-            How::Exited(status) => Ok(CallOutput { code: status.code(), stdout: out.take(), stderr: err.text() }),
+            How::Exited(status) => {
+                let answer = CallOutput { code: status.code(), stdout: out.take(), stderr: err.text() };
+                match named_in(&answer.stderr).filter(|_| answer.code == Some(128)) {
+                    Some(lock) => Err(locked(self.place.root.join(lock))),
+                    None => Ok(answer),
+                }
+            }
             How::TooMuch => Err(unusable(io::Error::other("its answer is too long"))),
             How::TooLong => {
                 let setting = if self.hooks { COMMIT_TIMEOUT } else { TIMEOUT };
@@ -123,10 +154,21 @@ impl<'a> Call<'a> {
         }
     }
 
-    /// Runs work on files, on a blocking thread.
-    async fn run_blocking(&self, run_blocking: fn(&Place) -> Result<(), WorkspaceError>) -> Result<(), WorkspaceError> {
+    /// Notes the locks that it takes.
+    async fn noted(&self, limit: Duration) -> Result<Option<LockNote>, WorkspaceError> {
+        let Some(locks) = self.locks.clone() else { return Ok(None) };
         let place = Arc::clone(self.place);
-        join(spawn_blocking(move || run_blocking(&place)).await, &self.place.root)
+        let noted = spawn_blocking(move || locks.noted(&place, limit)).await;
+        join(noted, &self.place.root).map(Some)
+    }
+
+    /// Runs work on files, on a blocking thread.
+    async fn run_blocking(
+        &self,
+        work: impl FnOnce(&Place) -> Result<(), WorkspaceError> + Send + 'static,
+    ) -> Result<(), WorkspaceError> {
+        let place = Arc::clone(self.place);
+        join(spawn_blocking(move || work(&place)).await, &self.place.root)
     }
 
     async fn ensure_allowed(&self) -> Result<(), WorkspaceError> {
@@ -144,13 +186,15 @@ impl<'a> Call<'a> {
         args.join(" ")
     }
 
-    fn program(&self) -> Program {
+    fn program(&self, note: Option<&LockNote>) -> Program {
         let settings = ALWAYS.iter().chain(if self.hooks { &[][..] } else { &PLAIN[..] });
         let hooks = if self.hooks { super::guard::borrowed_hooks(self.place) } else { None };
         let settings: Vec<&str> =
             settings.copied().chain(hooks.as_deref()).flat_map(|setting| ["-c", setting]).collect();
+        let environment = self.environment();
+        let environment = note.iter().fold(environment, |environment, note| environment.set(VARIABLE, note.id()));
         let program = Program::new(&self.place.options.program).args(settings).args(&self.args);
-        let program = program.directory(&self.place.root).environment(self.environment()).stdin(self.input.as_slice());
+        let program = program.directory(&self.place.root).environment(environment).stdin(self.input.as_slice());
         // Git leaves nothing half done, and a hook may be in the middle of something.
         program.keep(STDERR_BYTES).keep_output(usize::try_from(STDOUT_BYTES).unwrap_or(usize::MAX)).unwatched()
     }

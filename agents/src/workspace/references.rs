@@ -3,9 +3,10 @@
 use git2::{BranchType, ErrorCode, Repository};
 
 use super::error::WorkspaceError;
+use super::git_locks::taking;
 use super::id::CommitId;
 use super::names::{PRIVATE, escaped};
-use super::place::{Fault, Workspace};
+use super::place::{Fault, Place, Workspace};
 
 /// Returns the name of a private reference of a thread: `refs/superstep/THREAD/NAME`. Each part of the name is escaped
 /// as in [`branch_name`](super::branch_name).
@@ -42,7 +43,7 @@ impl Workspace {
         to: &CommitId,
     ) -> Result<(), WorkspaceError> {
         let (name, expected, to) = (private(name)?, expected.cloned(), to.clone());
-        self.objects("set a reference", move |repository, _| {
+        self.objects("set a reference", move |repository, place| {
             let commit = repository.find_commit(to.oid()?).map_err(|_| to.missing())?.id();
             let now = found(repository, &name)?;
             if now.as_ref() == Some(&to) {
@@ -52,11 +53,13 @@ impl Workspace {
                 return Err(WorkspaceError::ReferenceMoved { reference: name, expected, found: now }.into());
             }
             const LOG: &str = "superstep: set";
-            match &expected {
-                Some(old) => repository.reference_matching(&name, commit, true, old.oid()?, LOG)?,
-                None => repository.reference(&name, commit, false, LOG)?,
-            };
-            Ok(())
+            taking(place, &[&name], || {
+                match &expected {
+                    Some(old) => repository.reference_matching(&name, commit, true, old.oid()?, LOG)?,
+                    None => repository.reference(&name, commit, false, LOG)?,
+                };
+                Ok(())
+            })
         })
         .await
     }
@@ -67,11 +70,7 @@ impl Workspace {
     /// [`BadReference`](WorkspaceError::BadReference) if it is not below `refs/superstep/`.
     pub async fn remove_reference(&self, name: &str) -> Result<(), WorkspaceError> {
         let name = private(name)?;
-        self.objects("remove a reference", move |repository, _| match repository.find_reference(&name) {
-            Err(error) if error.code() == ErrorCode::NotFound => Ok(()),
-            reference => Ok(reference?.delete()?),
-        })
-        .await
+        self.objects("remove a reference", move |repository, place| delete(repository, place, &name)).await
     }
 }
 
@@ -80,11 +79,33 @@ pub(super) fn private(name: &str) -> Result<String, WorkspaceError> {
     if is_ours { Ok(name.to_owned()) } else { Err(WorkspaceError::BadReference { reference: name.to_owned() }) }
 }
 
-fn found(repository: &Repository, name: &str) -> Result<Option<CommitId>, Fault> {
+pub(super) fn found(repository: &Repository, name: &str) -> Result<Option<CommitId>, Fault> {
     match repository.find_reference(name) {
         Err(error) if error.code() == ErrorCode::NotFound => Ok(None),
         reference => Ok(Some(reference?.peel_to_commit()?.id().into())),
     }
+}
+
+/// Points a reference at a commit, wherever it was.
+pub(super) fn put(
+    repository: &Repository,
+    place: &Place,
+    name: &str,
+    (to, log): (git2::Oid, &str),
+) -> Result<(), Fault> {
+    taking(place, &[name], || Ok(repository.reference(name, to, true, log).map(drop)?))
+}
+
+/// Deletes a reference, if it exists.
+pub(super) fn delete(repository: &Repository, place: &Place, name: &str) -> Result<(), Fault> {
+    match repository.find_reference(name) {
+        Err(error) if error.code() == ErrorCode::NotFound => return Ok(()),
+        found => drop(found?),
+    }
+    taking(place, &[name, "packed-refs"], || match repository.find_reference(name) {
+        Err(error) if error.code() == ErrorCode::NotFound => Ok(()),
+        found => Ok(found?.delete()?),
+    })
 }
 
 pub(super) fn find_branch(repository: &Repository, name: &str) -> Result<Option<git2::Oid>, Fault> {

@@ -8,9 +8,13 @@ use super::error::WorkspaceError;
 use super::id::{CommitId, TreeId};
 use super::names::{read_salvage_name, salvage_folder, salvage_name};
 use super::paths::{RepoPath, shown};
-use super::place::{Fault, Workspace};
+use super::place::{Fault, Place, Workspace};
+use super::references::{found, put};
 use super::reset::{Reset, Steps, differing};
 use super::salvage_key::{SalvageKey, SalvagePhase};
+
+/// Message in the log of references.
+const LOG: &str = "superstep: salvage";
 
 /// Salvaged work of an attempt.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -45,12 +49,12 @@ impl Workspace {
         tree: &TreeId,
     ) -> Result<Salvaged, WorkspaceError> {
         let (key, base, tree) = (key.clone(), base.cloned(), tree.clone());
-        self.objects("salvage the work", move |repository, _| {
+        self.objects("salvage the work", move |repository, place| {
             let reference = salvage_name(&key);
             if !is_kept(repository, &reference, base.as_ref(), &tree)? {
-                rename_earlier(repository, &reference)?;
+                store_earlier(repository, place, &reference)?;
                 let commit = write(repository, &key, base.as_ref(), &tree)?;
-                repository.reference(&reference, commit, true, "superstep: salvage")?;
+                put(repository, place, &reference, (commit, LOG))?;
             }
             read_salvaged(repository, reference, &key)
         })
@@ -136,11 +140,17 @@ fn is_kept(repository: &Repository, name: &str, base: Option<&CommitId>, tree: &
     Ok(found.tree_id() == tree.oid()? && parent.as_ref() == base)
 }
 
-/// Renames an existing reference to `…-earlier-N`.
-fn rename_earlier(repository: &Repository, name: &str) -> Result<(), Fault> {
-    let Ok(mut found) = repository.find_reference(name) else { return Ok(()) };
-    let free = (1..).map(|nth| format!("{name}-earlier-{nth}")).find(|name| repository.find_reference(name).is_err());
-    found.rename(&free.unwrap_or_default(), false, "superstep: salvage")?;
+/// Stores the commit of an existing reference as `…-earlier-N`. The reference itself is replaced afterwards, so that a
+/// kill in between loses neither; then the commit is found there.
+fn store_earlier(repository: &Repository, place: &Place, name: &str) -> Result<(), Fault> {
+    let Some(commit) = found(repository, name)?.map(|commit| commit.oid()).transpose()? else { return Ok(()) };
+    for earlier in (1..).map(|nth| format!("{name}-earlier-{nth}")) {
+        match found(repository, &earlier)? {
+            Some(stored) if stored.oid()? != commit => {}
+            Some(_) => return Ok(()),
+            None => return put(repository, place, &earlier, (commit, LOG)),
+        }
+    }
     Ok(())
 }
 

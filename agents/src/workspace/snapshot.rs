@@ -40,6 +40,8 @@ impl Workspace {
         self.as_in_head(&scratch, changes.as_in_head).await?;
         changes.left_out.sort();
         changes.left_out.dedup();
-        Ok(Snapshot { tree: self.write_tree(&scratch).await?, left_out: changes.left_out })
+        let tree = self.write_tree(&scratch).await?;
+        self.keep_made(tree.as_str()).await?;
+        Ok(Snapshot { tree, left_out: changes.left_out })
     }
 }

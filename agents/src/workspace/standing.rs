@@ -114,7 +114,7 @@ impl Workspace {
     /// [`Git`](WorkspaceError::Git) if it cannot be read.
     pub async fn standing(&self, others: &[&str]) -> Result<Standing, WorkspaceError> {
         let others: Vec<String> = others.iter().map(|&name| name.to_owned()).collect();
-        self.read("read the branches", move |repository, _| {
+        let standing = self.read("read the branches", move |repository, _| {
             let head = head_of(repository)?;
             let others = others.into_iter().filter(|name| head.branch() != Some(name));
             let others = some_branches(repository, others)?;
@@ -122,8 +122,12 @@ impl Workspace {
             let known = if is_detached { all_branches(repository)?.into_keys().collect() } else { BTreeSet::new() };
             let (branch, commit) = (head.branch().map(str::to_owned), head.commit().cloned());
             Ok(Standing { branch, commit, others, known, ..Standing::default() })
-        })
-        .await
+        });
+        let standing = standing.await?;
+        if let Some(commit) = &standing.commit {
+            self.keep_made(commit.as_str()).await?;
+        }
+        Ok(standing)
     }
 
     /// Adds the positions of all branches and the length of HEAD's reflog, from which [`fold`](Self::fold) reads later

@@ -9,6 +9,7 @@ use super::error::WorkspaceError;
 use super::id::CommitId;
 use super::paths::lexical;
 use super::place::{Place, Workspace};
+use crate::process::may_use;
 
 /// File in git's folder of a work tree, written once all files are checked out.
 const COMPLETE: &str = "superstep/complete";
@@ -57,8 +58,39 @@ impl Workspace {
                 // From now on it counts as incomplete.
                 remove(&entry.join(COMPLETE))?;
             }
-            remove_folder(&path)?;
-            entries.iter().try_for_each(|entry| remove(entry))
+            remove_folder(&path, ".git")?;
+            // Without the file `gitdir`, a folder of git's belongs to no work tree.
+            entries.iter().try_for_each(|entry| remove_folder(entry, "gitdir"))?;
+            remove_broken_entries(&place);
+            Ok(())
+        })
+        .await?
+    }
+
+    /// Returns whether there is a complete linked work tree at `path`, which is relative to the top of this work tree.
+    ///
+    /// # Errors
+    /// [`Io`](WorkspaceError::Io) if the blocking task fails.
+    pub async fn has_worktree(&self, path: impl AsRef<Path>) -> Result<bool, WorkspaceError> {
+        let path = self.worktree_path(path.as_ref()).await?;
+        Ok(matches!(self.state_of(&path).await?, State::Complete))
+    }
+
+    /// Removes the locks in a work tree that was created by [`detached_worktree`](Self::detached_worktree) and that no
+    /// process uses: an agent that left them was killed.
+    pub(super) async fn clear_leftovers(&self) -> Result<(), WorkspaceError> {
+        self.run_blocking(|place| {
+            if !place.git_dir.join(COMPLETE).exists() || place.git_dir == place.common_dir {
+                return Ok(());
+            }
+            for file in fs::read_dir(&place.git_dir).into_iter().flatten().filter_map(Result::ok) {
+                let file = file.path();
+                let is_lock = file.extension().is_some_and(|end| end == "lock");
+                if is_lock && !may_use(&file, &[&place.root, &place.git_dir]) {
+                    remove(&file)?;
+                }
+            }
+            Ok(())
         })
         .await?
     }
@@ -133,7 +165,8 @@ impl Workspace {
     async fn add_worktree(&self, path: &Path, at: &CommitId) -> Result<(), WorkspaceError> {
         let mut tries = 0;
         loop {
-            let add = self.git(&["worktree", "add", "--quiet", "--force", "--detach"]).arg(path).arg(at.as_str());
+            let add =
+                self.git(&["worktree", "add", "--quiet", "--force", "--detach"]).arg(path).arg(at.as_str()).taking(&[]);
             match add.done().await {
                 Err(WorkspaceError::GitFailed { .. }) if tries < TRIES => {
                     tries += 1;
@@ -214,7 +247,7 @@ fn is_partial(place: &Place, path: &Path, entries: &[PathBuf]) -> bool {
     let is_initializing =
         |entry: &PathBuf| fs::read(entry.join("locked")).is_ok_and(|why| why.starts_with(b"initializing"));
     let is_named = !entries.is_empty() || leads_to(path).is_some_and(|entry| is_entry(place, &entry));
-    is_named && (is_stored(place, path) || is_free(path) || entries.iter().any(is_initializing))
+    is_stored(place, path) || is_named && (is_free(path) || entries.iter().any(is_initializing))
 }
 
 /// Returns whether it is in the folder of stores, which contains no files of people.
@@ -239,13 +272,25 @@ fn resolved(path: &Path) -> PathBuf {
     }
 }
 
-/// Removes a work tree's folder; its `.git` last, so that it is recognized until then.
-fn remove_folder(path: &Path) -> Result<(), WorkspaceError> {
+/// Removes git's folders of work trees that a kill has left without a work tree: their file `gitdir` is missing or
+/// incomplete. One that another git is just making remains.
+pub(super) fn remove_broken_entries(place: &Place) {
+    for entry in entries(place) {
+        let is_broken = path_of(&entry).is_none() && entry.is_dir();
+        if is_broken && !may_use(&entry.join("gitdir"), &[&place.root, &place.common_dir]) {
+            // A failure is retried next time.
+            let _ = remove(&entry);
+        }
+    }
+}
+
+/// Removes a folder; the file by which it is recognized last.
+fn remove_folder(path: &Path, last: &str) -> Result<(), WorkspaceError> {
     let is_folder = path.symlink_metadata().is_ok_and(|about| about.is_dir());
     if is_folder {
         writable(path);
         for entry in fs::read_dir(path).into_iter().flatten().filter_map(Result::ok) {
-            if entry.file_name() != ".git" {
+            if entry.file_name() != *last {
                 remove(&entry.path())?;
             }
         }

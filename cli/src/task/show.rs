@@ -1,6 +1,6 @@
 //! `task show`: the attempts of a task with decisions, findings and costs, and those of its children.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use clap::Args;
 use serde::Serialize;
@@ -8,8 +8,9 @@ use superstep::app::{Found, Refusal, Said};
 use superstep::decide::Recorded;
 use superstep::drivers::{Usage, dollars};
 use superstep::spec::TaskSpec;
-use superstep::workflows::code_task::{AttemptLine, CodeTaskState, TaskOutcome, finding_lines, run_folder};
+use superstep::workflows::code_task::{AttemptLine, CodeTaskState, TaskOutcome, digests, finding_lines, run_folder};
 
+use super::records::Known;
 use super::{records, state};
 
 /// The arguments of `task show`.
@@ -44,6 +45,7 @@ struct ShownAttempt {
 /// Lists the attempts of a task and of its children.
 pub(crate) async fn show(_: Show, found: Found) -> Result<Said, Refusal> {
     let state = state::task(&found)?;
+    records::of_task(&state)?; // a changed record is an error
     let shown = of_state(&state)?;
     let mut lines = vec![];
     shown.tell("", &mut lines);
@@ -78,10 +80,12 @@ fn of_line(line: &AttemptLine) -> ShownAttempt {
 fn children(state: &CodeTaskState) -> Result<Vec<ShownTask>, Refusal> {
     let specs = state.children.iter().flat_map(|children| &children.specs);
     let folder = run_folder(state).join("children");
+    let digests = digests(state);
     let child = |spec: &TaskSpec| {
         let id = spec.id.as_str();
         let result = state.results.iter().find(|result| result.id == id);
-        let mut shown = of_records(id, &folder.join(id))?;
+        let known = result.map(|_| Known { digests: &digests, path: format!("children/{id}/") });
+        let mut shown = of_records(id, &folder.join(id), known.as_ref())?;
         shown.title.clone_from(&spec.title);
         shown.outcome = result.map(|result| result.outcome);
         shown.usage = result.map(|result| result.usage);
@@ -91,16 +95,17 @@ fn children(state: &CodeTaskState) -> Result<Vec<ShownTask>, Refusal> {
 }
 
 /// A task as its records tell of it.
-fn of_records(id: &str, folder: &Path) -> Result<ShownTask, Refusal> {
+fn of_records(id: &str, folder: &Path, known: Option<&Known<'_>>) -> Result<ShownTask, Refusal> {
     let below = records::children(folder);
+    let child = |(id, folder): &(String, PathBuf)| of_records(id, folder, known.map(|known| known.child(id)).as_ref());
     let title = records::spec(folder).and_then(|text| TaskSpec::parse(&text, "spec.md").ok()).map(|spec| spec.title);
     Ok(ShownTask {
         task: id.to_owned(),
         title: title.unwrap_or_default(),
         outcome: None,
         usage: None,
-        attempts: records::attempts(folder)?.iter().map(of_record).collect(),
-        children: below.iter().map(|(id, folder)| of_records(id, folder)).collect::<Result<_, _>>()?,
+        attempts: records::attempts(folder, known)?.iter().map(of_record).collect(),
+        children: below.iter().map(child).collect::<Result<_, _>>()?,
     })
 }
 

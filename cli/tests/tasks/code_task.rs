@@ -422,3 +422,39 @@ fn what_if_decides_with_other_limits_from_the_records() {
     let unknown = place.call(&[&what_if[..], &["max_attempt=1"]].concat());
     assert_eq!((unknown.code(), unknown.text().contains("max_attempts")), (2, true), "{}", unknown.text());
 }
+
+#[rstest]
+#[case::the_decision("decision.json", "\"RETRY\"", "\"DONE\"")]
+#[case::the_reports("verifier_outputs.json", "no tides", "nothing")]
+fn a_forged_record_is_detected(#[case] file: &str, #[case] from: &str, #[case] to: &str) {
+    let place = done();
+    let path = place.path().join("repo/runs/t/attempt-1").join(file);
+    let text = std::fs::read_to_string(&path).unwrap();
+    assert!(text.contains(from), "{text}");
+    std::fs::write(&path, text.replace(from, to)).unwrap();
+    for words in
+        [&["task", "show", "t"][..], &["replay", "t", "--mode", "what-if", "--override-policy", "max_attempts=1"]]
+    {
+        let called = place.call(words);
+        assert_eq!(called.code(), 1, "{}", called.text());
+        assert!(called.text().contains("repo/runs/t/attempt-1: this record was changed"), "{}", called.text());
+    }
+    std::fs::write(&path, text).unwrap();
+    assert_eq!(place.call(&["task", "show", "t"]).code(), 0);
+}
+
+#[rstest]
+#[case::plainly("runs/t/attempt-1/decision.json")]
+#[case::around("./runs//t/./attempt-7/decision.json")]
+fn an_agent_cannot_write_records(#[case] path: &str) {
+    let place = Place::new(&FIXES.replace(
+        "steps: [write: {path: a.txt, content: \"high",
+        &format!("steps: [write: {{path: {path}, content: \"{{}}\"}}, write: {{path: a.txt, content: \"high"),
+    ));
+    place.write("tides.md", TASK);
+    place.write("verifiers.yml", VERIFIERS);
+    let called = run(&place, &[]);
+    assert!(called.text().contains("records, which only superstep writes"), "{}", called.text());
+    assert!(record(&place, "t/attempt-1/decision.json")["decision"].is_string());
+    assert!(!place.path().join("repo/runs/t/attempt-7/decision.json").exists() || path.starts_with("runs"));
+}

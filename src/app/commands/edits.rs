@@ -10,6 +10,7 @@ use crate::app::erased::AnyThread;
 use crate::app::failure::Failure;
 use crate::app::forks::merged;
 use crate::app::local::Local;
+use crate::app::repository::{repository_of, sweep_repository};
 use crate::checkpoint::{CheckpointId, ThreadId};
 use crate::graph::{RunError, ThreadInfo};
 
@@ -91,8 +92,10 @@ impl Session {
         if !local.store.threads(None, usize::MAX).await?.contains(&id) {
             local.info(&args.thread).await?; // says which names are near
         }
+        let repository = repository_of(&local, &id).await;
         local.delete(&id).await?; // a damaged one too
-        CommandOutput::new(format!("deleted {}\n", args.thread), &json!({ "deleted": args.thread }))
+        let note = sweep_repository(&local, &id, repository).await.unwrap_or_default();
+        CommandOutput::new(format!("deleted {}\n{note}", args.thread), &json!({ "deleted": args.thread }))
     }
 }
 

@@ -6,6 +6,7 @@ use super::output::CommandOutput;
 use super::session::Session;
 use crate::app::args::{Gc, Tag};
 use crate::app::failure::Failure;
+use crate::app::repository::{repository_of, sweep_repository};
 use crate::app::text::clean;
 use crate::checkpoint::{CheckpointId, Retention, gc, gc_all, tag, tags, untag};
 
@@ -13,17 +14,25 @@ impl Session {
     pub(super) async fn gc(&self, args: Gc) -> Result<CommandOutput, Failure> {
         let local = self.store_to_clean()?;
         let policy = policy(&args);
+        let mut changed = vec![];
         let (mut text, mut json) = match &args.thread {
             None => {
                 let swept = gc_all(&*local.store, &policy).await?;
+                let threads = swept.threads.iter().filter(|thread| thread.swept.records > 0);
+                changed.extend(threads.map(|thread| thread.thread.clone()));
                 (swept.to_string(), crate::app::local::json(&swept)?)
             }
             Some(thread) => {
                 let id = local.info(thread).await?.id;
                 let swept = gc(&*local.store, &id, &policy).await?;
+                changed.push(id);
                 (swept.to_string(), json!({ "threads": [{ "thread": thread, "swept": swept }] }))
             }
         };
+        for id in &changed {
+            let note = sweep_repository(&local, id, repository_of(&local, id).await).await;
+            text.extend(note.map(|note| format!("\n{}", note.trim_end())));
+        }
         if args.compact {
             self.close_store(local).await; // compaction wants the store for itself
             let compacted = self.store.compact()?;

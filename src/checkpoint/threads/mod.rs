@@ -4,6 +4,8 @@
 //! Knows records and keys. Must not know states, nodes, or the type of a user's value.
 
 pub(super) mod foreign;
+#[cfg(feature = "agents")]
+pub(super) mod hex_ids;
 pub(super) mod insert;
 pub(super) mod pages;
 pub(super) mod reach;

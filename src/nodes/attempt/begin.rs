@@ -2,12 +2,13 @@
 
 use std::path::PathBuf;
 
+use crate::drivers::tools::mark_records;
 use crate::graph::{Ctx, Node, NodeError, NodeId, State, Writes};
 use crate::nodes::folder::{Base, Folder, failed, thread};
 use crate::nodes::prepare_workspace::{PrepareJob, prepare};
 use crate::nodes::step::step;
 use crate::nodes::worktree::{Unready, WorktreeJob, made_ready};
-use crate::workspace::Head;
+use crate::workspace::{Head, escaped};
 
 /// A task to start.
 #[derive(Clone, Debug)]
@@ -62,7 +63,11 @@ async fn perform<C: Send + Sync + 'static>(job: BeginTaskJob, ctx: Ctx<C>) -> Re
     let run = thread(&ctx);
     match job {
         BeginTaskJob::Checkout { prepare: job, records } => {
-            let ignore = |_| async { ignored(&job.folder, &records).await };
+            let of_run = records.join(escaped(&run));
+            let ignore = |_| async {
+                ignored(&job.folder, &records).await?;
+                Ok::<_, NodeError>(mark_records(&job.folder.directory, &of_run)?)
+            };
             ctx.effect("ignore", &records, ignore).await?;
             let prepared = prepare(&job, &ctx).await?;
             let base = Some(prepared.base);

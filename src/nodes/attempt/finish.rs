@@ -68,22 +68,31 @@ where
 }
 
 async fn perform<C: Send + Sync + 'static>(job: FinishJob, ctx: Ctx<C>) -> Result<FinishedTask, NodeError> {
+    let finished = finished(&job, &ctx).await?;
+    // The parent of a child still needs its files.
+    if ctx.namespace().is_empty() {
+        job.commit.folder.objects_unneeded(&ctx).await?;
+    }
+    Ok(finished)
+}
+
+async fn finished<C: Send + Sync + 'static>(job: &FinishJob, ctx: &Ctx<C>) -> Result<FinishedTask, NodeError> {
     match &job.left {
         None => {
             let back = job.back.as_ref().filter(|_| job.commit.tree.is_some()); // what is in no commit stays in the files
             if back.is_some() {
                 // The checkout has gone back before, if this decision follows one that ended the task.
-                job.commit.folder.arrive_without_asking(&ctx, "own head", &job.commit.base).await?;
+                job.commit.folder.arrive_without_asking(ctx, "own head", &job.commit.base).await?;
             }
-            let moved = commit(&job.commit, &ctx).await?;
+            let moved = commit(&job.commit, ctx).await?;
             let stays = match (back, &moved.base.at.branch) {
-                (Some(back), Some(own)) => job.commit.folder.go_back(&ctx, own, back).await?,
+                (Some(back), Some(own)) => job.commit.folder.go_back(ctx, own, back).await?,
                 _ => None,
             };
             Ok(FinishedTask { moved, left: None, stays })
         }
         Some(left) => {
-            let kept = left.keep(&ctx).await?;
+            let kept = left.keep(ctx).await?;
             let base = job.commit.base.clone();
             let moved = Moved { made: None, base, moved: None, is_aborted: false };
             Ok(FinishedTask { moved, left: Some(kept), stays: None })

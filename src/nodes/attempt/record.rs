@@ -1,11 +1,12 @@
 //! The node that records an attempt: a commit of its files, and records for people and programs. Knows git and files;
 //! the records are opaque JSON.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use crate::drivers::tools::mark_records;
 use crate::graph::{Ctx, Node, NodeError, NodeExt, NodeId, State, WithOptions, Writes};
 use crate::nodes::commit::{CommitJob, Moved, commit};
 use crate::nodes::folder::{Base, Folder, failed, refusal};
@@ -127,6 +128,8 @@ impl RecordJob {
     /// Writes the files, each atomically.
     async fn write(&self) -> Result<(), NodeError> {
         std::fs::create_dir_all(&self.directory)?;
+        let below = self.directory.strip_prefix(&self.folder.directory).ok().and_then(Path::parent);
+        below.map_or(Ok(()), |below| mark_records(&self.folder.directory, below))?;
         let patch = self.directory.join("diff.patch");
         self.folder.open().await?.write_diff(&self.base.tree, &self.tree, &patch).await.map_err(failed)?;
         let file = |name: &str| self.directory.join(name);

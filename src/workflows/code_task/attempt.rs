@@ -84,6 +84,9 @@ pub struct AttemptLine {
     pub findings: Vec<String>,
     /// The usage since the last attempt: of the agent, the verifiers, the splitter and the children.
     pub usage: Usage,
+    /// The digest of its record in `runs/RUN`; `None`: an earlier version recorded it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub record: Option<String>,
 }
 
 /// A change to the list of verifier reports.

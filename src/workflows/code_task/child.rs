@@ -76,6 +76,7 @@ pub(crate) fn update(child: &CodeTaskState) -> Update {
         is_spent: child.attempt.is_spent,
         usage: child.usage,
         findings: records::some_findings(&child.outputs),
+        records: records::digests(child),
     };
     let mut notices = child.notices.clone();
     notices.extend(child.attempt.tampered.clone());

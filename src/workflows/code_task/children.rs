@@ -1,5 +1,7 @@
 //! The children of a task: their specs and their results. Plain data.
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 
 use super::outcome::TaskOutcome;
@@ -71,4 +73,7 @@ pub struct ChildResult {
     pub usage: Usage,
     /// The errors and warnings of its last attempt, one per line.
     pub findings: Vec<String>,
+    /// The digests of its records and those of its children, by their paths below its own folder of records.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub records: BTreeMap<String, String>,
 }

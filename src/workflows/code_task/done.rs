@@ -7,7 +7,7 @@ use super::children::{ChildResult, Children};
 use super::outcome::TaskOutcome;
 use super::state::{CodeTaskState, CodeTaskStateUpdate as Update, Start};
 use super::{decided, jobs, records, splitting};
-use crate::decide::{AttemptKind, DecisionRecord, Override};
+use crate::decide::{self, AttemptKind, DecisionRecord, Override};
 use crate::drivers::Usage;
 use crate::graph::overwrite;
 use crate::nodes::{
@@ -136,9 +136,12 @@ pub(super) fn record(state: &CodeTaskState, recorded: Recorded) -> Update {
         reference,
         findings: records::some_findings(&state.outputs),
         usage: state.usage.since(before),
+        record: None,
     };
     let commit = commit.map(|commit| commit.to_string());
     let decision = state.decision.clone().map(|made| DecisionRecord { commit, ..made });
+    let record = decision.clone().map(|record| decide::Recorded { outputs: state.outputs.clone(), record }.digest());
+    let line = AttemptLine { record, ..line };
     let notice = |why: String| format!("attempt {} is not on the branch: {why}", state.attempt.number);
     let notices = new_notices(state, refused.map(notice).into_iter().collect());
     let update = CodeTaskState::update().attempts(vec![line]).decision(decision).notices(notices);

@@ -40,7 +40,7 @@ pub use fork::fork;
 pub use graph::{code_task_agent, graph};
 pub use outcome::TaskOutcome;
 pub use read_task::ReadTask;
-pub use records::{finding_lines, run_folder};
+pub use records::{digests, finding_lines, run_folder};
 pub use start::{TaskStart, TaskStartError};
 pub use state::{CodeTaskState, CodeTaskStateUpdate, Settings, Start, TaskPlace, WorkPlace};
 pub use step::{AfterDecide, AfterExecute, AfterInput, AfterLoad, CodeStep};

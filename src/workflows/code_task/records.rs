@@ -1,9 +1,11 @@
 //! The records of attempts: folders, messages, lines. Pure.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use serde_json::Value;
 
+use super::children::ChildResult;
 use super::state::CodeTaskState;
 use crate::decide::Kind;
 use crate::findings::{Counts, Finding, FindingKind, Severity, VerifierOutput};
@@ -22,6 +24,17 @@ pub(super) fn run(state: &CodeTaskState) -> String {
 /// Returns the folder with the records of a run: `runs/RUN` in the user's checkout.
 pub fn run_folder(state: &CodeTaskState) -> PathBuf {
     state.settings.repository.join(&state.settings.records).join(run(state))
+}
+
+/// Returns the digests of the records of a task and its children, by their paths below its folder of records.
+pub fn digests(state: &CodeTaskState) -> BTreeMap<String, String> {
+    let own =
+        state.attempts.iter().filter_map(|line| Some((format!("attempt-{}", line.past.number), line.record.clone()?)));
+    let of_child = |child: &ChildResult| {
+        let folder = format!("children/{}", child.id);
+        child.records.iter().map(|(path, digest)| (format!("{folder}/{path}"), digest.clone())).collect::<Vec<_>>()
+    };
+    own.chain(state.results.iter().flat_map(of_child)).collect()
 }
 
 /// Returns the errors and warnings of verifiers, one per line: verifier, severity, place, message, fingerprint.

@@ -6,9 +6,10 @@ use super::state::{Omission, PhaseChange, PhaseStatus, SubtaskState};
 use super::step::PhaseStep;
 use super::subtask::{Progress, Subtask, SubtaskRun, SubtaskStanding};
 use super::subtask_graph::{self, SubtaskStep};
+use super::subtask_jobs;
 use super::work::{ENDED, SubtaskFailure, SubtaskWork, WorkChange};
 use crate::graph::{CompileError, CompiledGraph, Ctx, NodeError, Worker};
-use crate::nodes::{Agents, EndSubtask, EndedSubtask, KeptPart};
+use crate::nodes::{Agents, EndSubtask, EndedSubtask, KeptPart, restored};
 use crate::workflows::task_based::{ExecutionState, ExecutionStateUpdate as Update};
 
 pub(super) const RUN_SUBTASK: Worker<PhaseStep, Subtask> = Worker::new(PhaseStep::RunSubtask);
@@ -36,6 +37,8 @@ pub(super) async fn run<C: Agents>(
         None => {
             let started = lane.begin(&ctx).await?;
             let own = with_start_time(&subtask, &started);
+            let input = SubtaskRun { subtask: own.clone(), ..SubtaskRun::default() };
+            restored(&subtask_jobs::set_up(&input)?, &ctx).await?;
             let run = ctx.call(&graph, SubtaskRun::update().subtask(own)).await?;
             (Some(started), Arc::unwrap_or_clone(run))
         }

@@ -135,7 +135,10 @@ impl Desk {
     /// Returns the private references without their common part, each with the subject of its commit.
     pub(crate) fn refs(&self) -> Vec<String> {
         let refs = self.repository.git(&["for-each-ref", "--format=%(refname) %(subject)", "refs/superstep"]);
-        refs.lines().map(|name| name.trim_start_matches("refs/superstep/clock/").to_owned()).collect()
+        refs.lines()
+            .filter(|name| !crate::scene::of_run(name))
+            .map(|name| name.trim_start_matches("refs/superstep/clock/").to_owned())
+            .collect()
     }
 
     /// Returns the subjects on the branch of the run, oldest first, without the first.

@@ -99,7 +99,10 @@ impl Phases {
     /// Returns the references of kept work, without their common part.
     pub(crate) fn salvage(&self) -> Vec<String> {
         let refs = self.git(&["for-each-ref", "--format=%(refname)", "refs/superstep/clock"]);
-        refs.lines().map(|name| name.trim_start_matches("refs/superstep/clock/").to_owned()).collect()
+        refs.lines()
+            .filter(|name| !crate::scene::of_run(name))
+            .map(|name| name.trim_start_matches("refs/superstep/clock/").to_owned())
+            .collect()
     }
 
     /// Returns a file of a reference, or `None` if there is none.

@@ -245,7 +245,10 @@ impl<C: Agents> Stage<C> {
     /// Returns the references that keep work, without their common part.
     pub(crate) fn refs(&self) -> Vec<String> {
         let refs = self.repository.git(&["for-each-ref", "--format=%(refname)", "refs/superstep"]);
-        refs.lines().map(|name| name.trim_start_matches("refs/superstep/clock/").to_owned()).collect()
+        refs.lines()
+            .filter(|name| !crate::scene::of_run(name))
+            .map(|name| name.trim_start_matches("refs/superstep/clock/").to_owned())
+            .collect()
     }
 
     /// Returns the files that differ from those of `main`.

@@ -5,21 +5,27 @@ use std::path::{Path, PathBuf};
 use std::{fs, io};
 
 use super::step::{EditFile, MoveFile, WriteFile};
-use crate::drivers::tools::RelativePath;
+use crate::drivers::tools::{Records, RelativePath, refusal};
 
 /// Returns the path in a folder, after checking that no part of it is a link.
 fn beneath(at: &RelativePath, folder: &Path) -> io::Result<PathBuf> {
-    let mut path = folder.to_owned();
+    let (mut path, records) = (folder.to_owned(), Records::below(folder));
     for name in at.names() {
         path.push(name);
         match fs::symlink_metadata(&path) {
             Ok(found) if found.is_symlink() => return Err(io::Error::other("there is a symbolic link on the way")),
+            Ok(found) if found.is_dir() && records.has(&path) => return Err(refusal()),
             Ok(_) => {}
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}
             Err(error) => return Err(error),
         }
     }
     Ok(path)
+}
+
+/// Fails if records are in a folder that is to be moved or deleted.
+fn ensure_no_records(path: &Path, folder: &Path) -> io::Result<()> {
+    if Records::below(folder).are_below(path) { Err(refusal()) } else { Ok(()) }
 }
 
 impl WriteFile {
@@ -72,6 +78,7 @@ impl MoveFile {
         if !from.exists() && to.exists() {
             return Ok(());
         }
+        ensure_no_records(&from, folder)?;
         with_folder(&to)?;
         fs::rename(from, to)
     }
@@ -80,6 +87,7 @@ impl MoveFile {
 /// Removes a file, or a folder with its contents; does nothing if it does not exist.
 pub(super) fn delete(path: &RelativePath, folder: &Path) -> io::Result<()> {
     let path = beneath(path, folder)?;
+    ensure_no_records(&path, folder)?;
     let removed = if path.is_dir() { fs::remove_dir_all(path) } else { fs::remove_file(path) };
     match removed {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),

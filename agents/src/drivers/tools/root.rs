@@ -10,7 +10,9 @@ use rustix::fs::{AtFlags, FileType, Mode, OFlags, Stat, fstat, mkdirat, open, op
 use rustix::io::Errno;
 
 use super::path::RelativePath;
+use super::records::{Records, refusal};
 use super::refusal::Refusal;
+use super::text::short;
 
 /// Flags for folders on the way: no links.
 const FOLDER: OFlags = OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
@@ -37,6 +39,20 @@ impl Root {
             Ok(()) | Err(Errno::EXIST) => enter(folder, name),
             Err(error) => Err(error),
         })
+    }
+
+    /// Refuses to write below a folder of records.
+    pub(super) fn ensure_no_records(&self, names: &[String], records: &Records) -> Result<(), Refusal> {
+        let mut folder = enter(self.0.as_fd(), ".").map_err(|error| failed(".", error))?;
+        for name in names {
+            // What is missing or no folder is reported by the work itself.
+            let Ok(inner) = enter(folder.as_fd(), name) else { return Ok(()) };
+            folder = inner;
+            if records.has_open(&folder) {
+                return Err(Refusal::new(format!("`{}`: {}", short(&names.join("/")), refusal())));
+            }
+        }
+        Ok(())
     }
 
     fn walk(

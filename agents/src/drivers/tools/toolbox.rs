@@ -10,6 +10,7 @@ use super::arguments::{Change, Line, NewFile, Piece, Place, Search, parse};
 use super::blocking::{KeepAlive, blocking};
 use super::limits::ToolLimits;
 use super::path::RelativePath;
+use super::records::Records;
 use super::refusal::Refusal;
 use super::root::Root;
 use super::shell::UNCONFINED;
@@ -137,15 +138,21 @@ impl Toolbox {
             }
             "write" => {
                 let new: NewFile = parse(arguments)?;
+                let directory = self.directory.clone();
                 blocking(keep_alive, move |_| {
-                    edit::write(&root, &RelativePath::parse(&new.path)?, &new.content, &limits)
+                    let at = RelativePath::parse(&new.path)?;
+                    root.ensure_no_records(at.names(), &Records::below(&directory))?;
+                    edit::write(&root, &at, &new.content, &limits)
                 })
                 .await
             }
             "edit" => {
                 let change: Change = parse(arguments)?;
+                let directory = self.directory.clone();
                 blocking(keep_alive, move |_| {
-                    edit::edit(&root, &RelativePath::parse(&change.path)?, &change.old, &change.new, &limits)
+                    let at = RelativePath::parse(&change.path)?;
+                    root.ensure_no_records(at.names(), &Records::below(&directory))?;
+                    edit::edit(&root, &at, &change.old, &change.new, &limits)
                 })
                 .await
             }

@@ -206,3 +206,39 @@ fn a_signal_ends_the_agents_and_the_run_continues(#[values("TERM", "INT")] signa
     assert_eq!(sorted(stage.requests()), with_repeats(&requests, &paused));
     assert_eq!(stage.end(), end);
 }
+
+#[test]
+fn git_collects_nothing_that_a_killed_run_of_phases_needs() {
+    let (end, _) = undisturbed("");
+    let stage = Stage::new("");
+    stage.begin();
+    let mut words = ["approve", "t"];
+    let places: [&[&str]; 3] = [
+        &["phase-2-attempt-1-task-2a", "phase-2-attempt-1-task-2b", "phase-2-attempt-1-task-2c"],
+        &["phase-2-attempt-1-integration"],
+        &["phase-3-attempt-1-task-3b-2"],
+    ];
+    for place in places {
+        stage.collect_garbage();
+        stage.killed_at(&words, place);
+        words[0] = "proceed";
+    }
+    stage.collect_garbage();
+    stage.ends(&words, 0);
+    assert_eq!(stage.end(), end);
+}
+
+#[test]
+fn a_worktree_that_is_gone_while_its_subtask_waits_is_made_again() {
+    let (end, _) = undisturbed("");
+    let stage = Stage::new("");
+    stage.begin();
+    stage.play("blocked-phase-2-attempt-1-task-2a");
+    stage.ends(&["approve", "t"], 10);
+    stage.collect_garbage();
+    stage.remove_worktrees();
+    stage.collect_garbage();
+    stage.ends(&["resume", "t", "--answer", r#"{"reply":{"text":"Arabic"}}"#], 0);
+    assert_eq!(stage.resumed(), ["s-phase-2-attempt-1-task-2a"]);
+    assert_eq!(stage.end()[0], end[0]);
+}

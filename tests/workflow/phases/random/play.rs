@@ -197,7 +197,8 @@ fn commits(repository: &Repository) -> Vec<String> {
 fn kept_work(repository: &Repository) -> BTreeMap<String, Files> {
     let names = repository.git(&["for-each-ref", "--format=%(refname)", "refs/superstep/clock"]);
     let short = |name: &str| name.trim_start_matches("refs/superstep/clock/").to_owned();
-    names.lines().map(|name| (short(name), unpacked(repository, name))).collect()
+    let kept = names.lines().filter(|name| !crate::scene::of_run(name));
+    kept.map(|name| (short(name), unpacked(repository, name))).collect()
 }
 
 fn unpacked(repository: &Repository, reference: &str) -> Files {

@@ -164,6 +164,18 @@ impl Stage {
         values.filter_map(Value::as_u64).collect()
     }
 
+    /// Has git remove all objects that nothing refers to.
+    pub(super) fn collect_garbage(&self) {
+        self.0.git(&["reflog", "expire", "--expire=now", "--expire-unreachable=now", "--all"]);
+        self.0.git(&["gc", "--quiet", "--prune=now"]);
+    }
+
+    /// Removes all worktrees of subtasks, as a person who cleans up does.
+    pub(super) fn remove_worktrees(&self) {
+        fs::remove_dir_all(self.path("repo/.superstep/worktrees")).unwrap();
+        self.0.git(&["worktree", "prune"]);
+    }
+
     /// Runs to the approval.
     pub(super) fn begin(&self) {
         let words = ["run", "phases", "--dir", "repo", "--profile", "p.toml", "--thread", "t", "--plan", "PLAN.md"];

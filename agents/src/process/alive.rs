@@ -1,0 +1,193 @@
+//! Processes of this machine: whether one still lives, and which use a file. Knows `/proc`; where there is none,
+//! nothing is known.
+
+use std::path::{Path, PathBuf};
+use std::{fs, io};
+
+use serde::{Deserialize, Serialize};
+
+/// A process, told apart from a later one with the same number, and from processes of other machines and containers.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ProcessId {
+    /// Name of the machine.
+    host: String,
+    /// Id of the boot of the machine.
+    boot: String,
+    /// Namespace of process numbers.
+    namespace: String,
+    number: u32,
+    /// Time of its start, in clock ticks since the boot.
+    started: u64,
+}
+
+/// Whether a process lives.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Life {
+    /// It lives.
+    Alive,
+    /// It has ended.
+    Ended,
+    /// It may be a process of another machine or container.
+    Unknown,
+}
+
+impl ProcessId {
+    /// Returns the id of this process; `None` if the system does not list processes.
+    pub fn own() -> Option<Self> {
+        let number = std::process::id();
+        Some(Self {
+            host: text("/proc/sys/kernel/hostname")?,
+            boot: text("/proc/sys/kernel/random/boot_id")?,
+            namespace: fs::read_link("/proc/self/ns/pid").ok()?.display().to_string(),
+            number,
+            started: started(number)?,
+        })
+    }
+
+    /// Returns whether this is the process that calls.
+    pub fn is_own(&self) -> bool {
+        Self::own().as_ref() == Some(self)
+    }
+
+    /// Returns whether it lives. A process of an earlier boot of this machine has ended.
+    pub fn life(&self) -> Life {
+        let Some(here) = Self::own() else { return Life::Unknown };
+        if self.boot != here.boot {
+            return if self.host == here.host { Life::Ended } else { Life::Unknown };
+        }
+        if self.namespace != here.namespace {
+            return Life::Unknown;
+        }
+        if started(self.number) == Some(self.started) { Life::Alive } else { Life::Ended }
+    }
+}
+
+/// Returns whether a process has this environment variable, as it and its descendants got it at their start.
+pub fn has_variable(name: &str, value: &str) -> bool {
+    let line = format!("{name}={value}");
+    let has = |process: &PathBuf| {
+        let all = fs::read(process.join("environ")).unwrap_or_default();
+        all.split(|byte| *byte == 0).any(|one| one == line.as_bytes())
+    };
+    processes().any(|process| has(&process))
+}
+
+/// Returns whether another process may be using a file of git's: it has the file open, or is a git program that works
+/// in one of the folders. Git closes some of its locks while it waits for an editor. A git program of which the system
+/// shows nothing counts.
+pub fn may_use(file: &Path, folders: &[&Path]) -> bool {
+    let own = std::process::id().to_string();
+    let others = processes().filter(|process| process.file_name().is_some_and(|name| *name != *own));
+    others.into_iter().any(|process| has_open(&process, file) || is_git_in(&process, folders))
+}
+
+fn has_open(process: &Path, file: &Path) -> bool {
+    let open = fs::read_dir(process.join("fd")).into_iter().flatten().filter_map(Result::ok);
+    let mut named = open.filter(|one| fs::read_link(one.path()).is_ok_and(|to| to.file_name() == file.file_name()));
+    named.any(|one| is_same(&one.path(), file))
+}
+
+#[cfg(unix)]
+fn is_same(one: &Path, other: &Path) -> bool {
+    use std::os::unix::fs::MetadataExt;
+    let id = |path: &Path| fs::metadata(path).map(|about| (about.dev(), about.ino())).ok();
+    id(one).is_some_and(|one| id(other) == Some(one))
+}
+
+#[cfg(not(unix))]
+fn is_same(_: &Path, _: &Path) -> bool {
+    true
+}
+
+fn is_git_in(process: &Path, folders: &[&Path]) -> bool {
+    /// Commands that lock nothing, and may run for hours.
+    const READERS: [&str; 11] = [
+        "fsmonitor--daemon",
+        "credential-cache--daemon",
+        "daemon",
+        "log",
+        "show",
+        "diff",
+        "blame",
+        "grep",
+        "cat-file",
+        "status",
+        "check-ignore",
+    ];
+    let name = fs::read_to_string(process.join("comm")).unwrap_or_default();
+    if !name.trim_end().starts_with("git") || has_ended(process) {
+        return false;
+    }
+    let arguments = fs::read(process.join("cmdline")).unwrap_or_default();
+    if arguments.split(|byte| *byte == 0).any(|word| READERS.iter().any(|reader| word == reader.as_bytes())) {
+        return false;
+    }
+    match fs::read_link(process.join("cwd")) {
+        Ok(directory) => folders.iter().any(|folder| directory.starts_with(folder)),
+        Err(error) => error.kind() == io::ErrorKind::PermissionDenied, // otherwise it has ended meanwhile
+    }
+}
+
+/// Returns whether only its exit code is left of it.
+fn has_ended(process: &Path) -> bool {
+    let stat = fs::read_to_string(process.join("stat")).unwrap_or_default();
+    stat.rsplit_once(") ").is_none_or(|(_, rest)| rest.starts_with(['Z', 'X']))
+}
+
+/// Returns the folders of all processes.
+fn processes() -> impl Iterator<Item = PathBuf> {
+    let entries = fs::read_dir("/proc").into_iter().flatten().filter_map(Result::ok);
+    let is_number = |name: &str| name.bytes().all(|byte| byte.is_ascii_digit());
+    entries.filter(move |entry| entry.file_name().to_str().is_some_and(is_number)).map(|entry| entry.path())
+}
+
+/// Returns the start of a process that has not ended: the 22nd field, the second of which may contain spaces.
+fn started(number: u32) -> Option<u64> {
+    let process = PathBuf::from(format!("/proc/{number}"));
+    if has_ended(&process) {
+        return None;
+    }
+    let stat = text(process.join("stat"))?;
+    stat.rsplit_once(") ")?.1.split(' ').nth(19)?.parse().ok()
+}
+
+fn text(file: impl AsRef<Path>) -> Option<String> {
+    Some(fs::read_to_string(file).ok()?.trim_end().to_owned())
+}
+
+#[cfg(all(test, target_os = "linux"))]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use std::process::{Command, Stdio};
+
+    use super::*;
+
+    #[test]
+    fn a_number_that_another_process_has_by_now_is_not_the_process() {
+        let own = ProcessId::own().unwrap();
+        assert!(own.is_own() && own.life() == Life::Alive);
+        assert_eq!(ProcessId { started: own.started + 1, ..own.clone() }.life(), Life::Ended);
+        assert_eq!(
+            ProcessId { boot: "earlier".into(), ..own.clone() }.life(),
+            Life::Ended,
+            "the machine was started anew"
+        );
+        let elsewhere = ProcessId { host: "other".into(), boot: "theirs".into(), ..own.clone() };
+        assert_eq!(elsewhere.life(), Life::Unknown);
+        assert_eq!(ProcessId { namespace: "pid:[1]".into(), ..own }.life(), Life::Unknown);
+    }
+
+    #[test]
+    fn an_open_file_and_a_variable_are_found_while_their_process_lives() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("index.lock");
+        let stdin = fs::File::create_new(&file).unwrap();
+        assert!(!may_use(&file, &[]), "this process does not count");
+        let mark = folder.path().display().to_string();
+        let mut sleep = Command::new("sleep").arg("60").env("MARK", &mark).stdin(Stdio::from(stdin)).spawn().unwrap();
+        assert!(may_use(&file, &[]) && has_variable("MARK", &mark));
+        sleep.kill().unwrap();
+        sleep.wait().unwrap();
+        assert!(!may_use(&file, &[]) && !has_variable("MARK", &mark));
+    }
+}

@@ -1,0 +1,125 @@
+//! Locks of git that a call takes: `index.lock`, `HEAD.lock`, `refs/….lock` and others. They are waited for, noted durably
+//! for the case that the call is killed, and named if they are somebody else's.
+
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+use std::{fs, thread};
+
+use super::error::WorkspaceError;
+use super::left_locks::remove_left;
+use super::lock_note::LockNote;
+use super::place::{Fault, Place, Workspace};
+
+/// Interval at which a lock is looked at.
+const LOOK: Duration = Duration::from_millis(20);
+/// Interval at which it is examined whether the lock is one of a killed run. That reads the open files of all processes.
+const EXAMINE: Duration = Duration::from_millis(500);
+/// Time limit of a call of libgit2, and of a file that this program writes by itself.
+const OWN_LIMIT: Duration = Duration::from_secs(600);
+
+/// Locks that a call takes or may take, relative to git's folder of the repository.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Locks {
+    /// Locks that the call takes: they have to be free.
+    needed: Vec<String>,
+    /// Locks that a hook of the call may take, and `refs`: all locks below it.
+    possible: Vec<String>,
+}
+
+impl Locks {
+    /// Returns the locks of files: `index`, `HEAD` and others of the work tree, `refs/…` and `packed-refs` of the
+    /// repository.
+    pub(super) fn of(place: &Place, files: &[&str]) -> Self {
+        Self { needed: files.iter().filter_map(|file| relative(place, file)).collect(), possible: vec![] }
+    }
+
+    /// Adds all locks that programs of git take.
+    pub(super) fn with_all(mut self, place: &Place) -> Self {
+        const FILES: [&str; 8] =
+            ["index", "HEAD", "ORIG_HEAD", "AUTO_MERGE", "config.worktree", "config", "packed-refs", "shallow"];
+        self.possible = FILES.iter().filter_map(|file| relative(place, file)).chain(["refs".to_owned()]).collect();
+        self
+    }
+
+    fn all(&self) -> impl Iterator<Item = &String> {
+        self.needed.iter().chain(&self.possible)
+    }
+
+    /// Returns the first lock that is not free.
+    fn taken(&self, place: &Place) -> Option<PathBuf> {
+        self.needed.iter().map(|lock| place.common_dir.join(lock)).find(|lock| lock.symlink_metadata().is_ok())
+    }
+
+    /// Waits until the locks are free. Those of killed runs are removed.
+    pub(super) fn wait(&self, place: &Place) -> Result<(), WorkspaceError> {
+        let begin = Instant::now();
+        let mut examined: Option<Instant> = None;
+        while let Some(lock) = self.taken(place) {
+            if examined.is_none_or(|at| at.elapsed() > EXAMINE) {
+                examined = Some(Instant::now());
+                remove_left(place);
+            } else if begin.elapsed() >= place.options.lock_wait {
+                return Err(locked(lock));
+            } else {
+                thread::sleep(LOOK.min(place.options.lock_wait));
+            }
+        }
+        Ok(())
+    }
+
+    /// Waits until the locks are free, and notes them for a program that runs up to `limit`.
+    pub(super) fn noted(&self, place: &Place, limit: Duration) -> Result<LockNote, WorkspaceError> {
+        if !self.possible.is_empty() {
+            remove_left(place);
+        }
+        self.wait(place)?;
+        LockNote::write(place, self.all().cloned().collect(), limit)
+    }
+}
+
+impl Workspace {
+    /// Notes that an agent works here for up to `limit`, so that locks of git are recognized that it leaves behind if it
+    /// is killed together with this process.
+    ///
+    /// # Errors
+    /// [`Io`](WorkspaceError::Io) if the note cannot be written.
+    pub async fn note_agent(&self, limit: Duration) -> Result<LockNote, WorkspaceError> {
+        self.run_blocking(move |place| Locks::default().with_all(&place).noted(&place, limit)).await?
+    }
+}
+
+/// Does work of this process that takes the locks of files, and repeats it if somebody else was faster.
+pub(super) fn taking<T>(place: &Place, files: &[&str], work: impl Fn() -> Result<T, Fault>) -> Result<T, Fault> {
+    let (locks, begin) = (Locks::of(place, files), Instant::now());
+    loop {
+        let note = locks.noted(place, OWN_LIMIT)?;
+        let worked = work();
+        note.remove();
+        match worked {
+            Err(fault) if fault.is_locked() && begin.elapsed() < place.options.lock_wait => thread::sleep(LOOK),
+            worked => return worked,
+        }
+    }
+}
+
+/// Returns the error about a lock that is not ours.
+pub(super) fn locked(path: PathBuf) -> WorkspaceError {
+    let age = fs::symlink_metadata(&path).and_then(|about| about.modified()).ok();
+    WorkspaceError::Locked { age: age.and_then(|at| at.elapsed().ok()).unwrap_or_default(), path }
+}
+
+/// Returns the lock that git could not take, as its message names it.
+pub(super) fn named_in(message: &str) -> Option<PathBuf> {
+    let (_, rest) = message.split_once("Unable to create '")?;
+    let (path, _) = rest.split_once(".lock': File exists")?;
+    Some(PathBuf::from(format!("{path}.lock")))
+}
+
+/// Returns the lock of a file, relative to git's folder of the repository; `None` if it is outside.
+fn relative(place: &Place, file: &str) -> Option<String> {
+    const SHARED: [&str; 3] = ["config", "packed-refs", "shallow"];
+    let is_shared = file.starts_with("refs/") || SHARED.contains(&file);
+    let folder = if is_shared { &place.common_dir } else { &place.git_dir };
+    let lock = folder.join(format!("{file}.lock"));
+    lock.strip_prefix(&place.common_dir).ok().and_then(Path::to_str).map(str::to_owned)
+}

@@ -1,0 +1,176 @@
+//! Trees and commits that a thread needs and no branch has: they are kept from git's garbage collection by the reference
+//! `refs/superstep/THREAD/objects`. It points to a chain of commits, each of which has one of the trees, or one of the
+//! commits as its second parent.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::PathBuf;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use git2::{ErrorCode, ObjectType, Oid, Repository, Signature};
+
+use super::error::WorkspaceError;
+use super::git_locks::taking;
+use super::place::{Fault, Place, Workspace};
+use super::references::{delete, found, reference_name};
+
+const LOG: &str = "superstep: keep";
+/// Number of attempts if others add objects at the same time.
+const TRIES: u32 = 100;
+
+/// A chain: its newest commit, and the objects in it.
+#[derive(Clone, Default)]
+struct Chain {
+    tip: Option<Oid>,
+    objects: BTreeSet<Oid>,
+}
+
+/// Chains that were read, by repository and reference.
+static READ: Mutex<BTreeMap<(PathBuf, String), Chain>> = Mutex::new(BTreeMap::new());
+
+fn read() -> MutexGuard<'static, BTreeMap<(PathBuf, String), Chain>> {
+    READ.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Returns the reference that keeps a thread's objects.
+fn objects_of(thread: &str) -> String {
+    reference_name(thread, &["objects"])
+}
+
+impl Workspace {
+    /// Returns whether objects of a thread are kept.
+    ///
+    /// # Errors
+    /// [`Git`](WorkspaceError::Git) if the reference cannot be read.
+    pub async fn keeps_objects(&self, thread: &str) -> Result<bool, WorkspaceError> {
+        Ok(self.reference(&objects_of(thread)).await?.is_some())
+    }
+
+    /// Keeps those of these objects for a thread that are trees or commits of the repository; all others are ignored.
+    ///
+    /// # Errors
+    /// [`Git`](WorkspaceError::Git) if the reference cannot be set.
+    pub async fn keep_objects(&self, thread: &str, ids: BTreeSet<String>) -> Result<(), WorkspaceError> {
+        let name = objects_of(thread);
+        self.objects("keep objects", move |repository, place| add(repository, place, &name, existing(repository, &ids)))
+            .await
+    }
+
+    /// Keeps only these objects for a thread; without any, the reference is removed.
+    ///
+    /// # Errors
+    /// [`Git`](WorkspaceError::Git) if the reference cannot be set.
+    pub async fn keep_only(&self, thread: &str, ids: BTreeSet<String>) -> Result<(), WorkspaceError> {
+        let name = objects_of(thread);
+        self.objects("keep objects", move |repository, place| {
+            let objects = existing(repository, &ids);
+            delete(repository, place, &name)?;
+            add(repository, place, &name, objects)
+        })
+        .await
+    }
+
+    /// Removes the references of a thread below `refs/superstep/THREAD/FOLDER/`.
+    ///
+    /// # Errors
+    /// [`Git`](WorkspaceError::Git) if a reference cannot be removed.
+    pub async fn remove_references(&self, thread: &str, folder: &str) -> Result<(), WorkspaceError> {
+        let below = reference_name(thread, &[folder]);
+        self.objects("remove references", move |repository, place| {
+            let mut names = vec![];
+            for reference in repository.references_glob(&format!("{below}/*"))? {
+                names.push(String::from_utf8_lossy(reference?.name_bytes()).into_owned());
+            }
+            names.iter().try_for_each(|name| delete(repository, place, name))
+        })
+        .await
+    }
+
+    /// Keeps an object for the thread that this work tree was opened for, if there is one.
+    pub(super) async fn keep_made(&self, id: &str) -> Result<(), WorkspaceError> {
+        let Some(thread) = self.0.options.thread.clone() else { return Ok(()) };
+        self.keep_objects(&thread, BTreeSet::from([id.to_owned()])).await
+    }
+}
+
+fn existing(repository: &Repository, ids: &BTreeSet<String>) -> Vec<Oid> {
+    let kind = |id: Oid| repository.find_object(id, None).ok().and_then(|object| object.kind());
+    let is_kept = |id: &Oid| matches!(kind(*id), Some(ObjectType::Tree | ObjectType::Commit));
+    ids.iter().filter_map(|id| Oid::from_str(id).ok()).filter(is_kept).collect()
+}
+
+/// Adds objects to a chain, unless they are in it.
+fn add(repository: &Repository, place: &Place, name: &str, objects: Vec<Oid>) -> Result<(), Fault> {
+    for _ in 0..TRIES {
+        let mut chain = chain(repository, place, name)?;
+        let before = chain.tip;
+        for object in &objects {
+            chain.add(repository, *object)?;
+        }
+        let Some(tip) = chain.tip.filter(|tip| before != Some(*tip)) else { return Ok(()) };
+        let set = taking(place, &[name], || {
+            match before {
+                Some(before) => repository.reference_matching(name, tip, true, before, LOG)?,
+                None => repository.reference(name, tip, false, LOG)?,
+            };
+            Ok(())
+        });
+        match set {
+            Err(Fault::Git(error)) if [ErrorCode::Modified, ErrorCode::Exists].contains(&error.code()) => {}
+            set => {
+                set?;
+                read().insert((place.common_dir.clone(), name.to_owned()), chain);
+                return Ok(());
+            }
+        }
+    }
+    Err(git2::Error::from_str("other programs change the reference all the time").into())
+}
+
+/// Returns the chain as it is now; only commits that were not read before are read.
+fn chain(repository: &Repository, place: &Place, name: &str) -> Result<Chain, Fault> {
+    let tip = found(repository, name)?.map(|commit| commit.oid()).transpose()?;
+    let known = read().get(&(place.common_dir.clone(), name.to_owned())).cloned().unwrap_or_default();
+    let mut chain = Chain { tip, objects: BTreeSet::new() };
+    let mut next = tip;
+    while let Some(at) = next {
+        if known.tip == Some(at) {
+            chain.objects.extend(known.objects);
+            break;
+        }
+        let commit = repository.find_commit(at)?;
+        chain.objects.insert(commit.tree_id());
+        chain.objects.extend(commit.parent_id(1).ok());
+        next = commit.parent_id(0).ok();
+    }
+    Ok(chain)
+}
+
+impl Chain {
+    fn add(&mut self, repository: &Repository, id: Oid) -> Result<(), Fault> {
+        if !self.objects.insert(id) {
+            return Ok(());
+        }
+        let object = repository.find_object(id, None)?;
+        let commit = object.as_commit();
+        let tree = object.peel_to_tree()?;
+        // The first parent is the chain, also at its beginning.
+        let before = self.tip.map(|tip| repository.find_commit(tip)).transpose()?;
+        let first = match (&before, commit) {
+            (None, Some(_)) => Some(Self::begin(repository)?),
+            _ => before,
+        };
+        let parents: Vec<_> = first.iter().chain(commit).collect();
+        let who = Signature::now("superstep", "superstep@localhost")?;
+        let message = format!("keep {id}\n");
+        self.tip = Some(repository.commit(None, &who, &who, &message, &tree, &parents)?);
+        Ok(())
+    }
+
+    /// Returns an empty commit at the beginning of a chain.
+    fn begin<'a>(repository: &'a Repository) -> Result<git2::Commit<'a>, Fault> {
+        let who = Signature::now("superstep", "superstep@localhost")?;
+        let tree = repository.find_tree(repository.treebuilder(None)?.write()?)?;
+        let commit = repository.commit(None, &who, &who, "keep objects of a thread\n", &tree, &[])?;
+        Ok(repository.find_commit(commit)?)
+    }
+}
