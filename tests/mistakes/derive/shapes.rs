@@ -2,21 +2,21 @@
 #![allow(non_camel_case_types)]
 use superstep_macros::{Labels, NodeId, State};
 
-#[derive(State)]
+#[derive(State, Clone)]
 struct Tuple(u32);
 
-#[derive(State)]
+#[derive(State, Clone)]
 struct Nothing;
 
-#[derive(State)]
+#[derive(State, Clone)]
 enum Either {}
 
-#[derive(State)]
+#[derive(State, Clone, Copy)]
 union Both {
     a: u32,
 }
 
-#[derive(State)]
+#[derive(State, Clone)]
 #[channel(append)]
 struct Generic<T> {
     #[channel(apend)]
