@@ -211,7 +211,7 @@ fn shown(token: &Token) -> String {
 pub(super) fn of_item(text: &str) -> &str {
     let ends_ids = |at: &usize| {
         let after = text[*at..].split_whitespace().skip(1).find(|word| !is_task(word));
-        !after.is_some_and(|word| bare(word).parse::<TaskId>().is_ok())
+        after.is_none_or(|word| bare(word).parse::<TaskId>().is_err())
     };
     let end = [": ", " - ", " – ", " — "].iter().filter_map(|mark| text.find(mark)).filter(ends_ids).min();
     end.map_or(text, |end| &text[..end])

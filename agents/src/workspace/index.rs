@@ -161,7 +161,7 @@ fn first_line(output: &str) -> String {
 fn replace_index(place: &Place, scratch: &Scratch) -> Result<(), WorkspaceError> {
     let (index, lock) = (place.git_dir.join("index"), place.git_dir.join("index.lock"));
     match copy_with_time(scratch.path(), &lock) {
-        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => return Err(locked(lock)),
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Err(locked(lock)),
         copied => {
             let replaced = copied.and_then(|()| fs::rename(&lock, &index));
             replaced.map_err(|source| {

@@ -98,8 +98,7 @@ impl Workspace {
     async fn needed(&self) -> Result<Vec<String>, WorkspaceError> {
         let list = ["ls-files", "--others", "--ignored", "--exclude-standard", "--directory", "-z"];
         let output = self.git(&list).done().await?;
-        let names =
-            output.split(|byte| *byte == 0).take(LOOKED_AT).filter(|name| !name.is_empty()).map(|name| shown(name));
+        let names = output.split(|byte| *byte == 0).take(LOOKED_AT).filter(|name| !name.is_empty()).map(shown);
         Ok(names.filter(|name| is_needed(name)).collect())
     }
 }
@@ -110,7 +109,7 @@ fn is_needed(path: &str) -> bool {
         Some(start) => name.len() > start.len() && name.starts_with(start),
         None => name == *needed,
     };
-    !path.starts_with(".superstep/") && NEEDED.iter().any(|needed| is(&needed))
+    !path.starts_with(".superstep/") && NEEDED.iter().any(is)
 }
 
 fn idle_hooks(place: &Place, folder: &Path) -> Vec<String> {
