@@ -50,7 +50,7 @@ pub(super) struct Arrival {
 
 /// The recorded position of an arrival.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-struct Stood {
+struct RecordedPosition {
     #[serde(flatten)]
     at: Standing,
     /// Set if somebody else moved the branch of the run.
@@ -58,7 +58,7 @@ struct Stood {
     moved: Option<BranchMoved>,
 }
 
-impl From<Standing> for Stood {
+impl From<Standing> for RecordedPosition {
     fn from(at: Standing) -> Self {
         Self { at, moved: None }
     }
@@ -104,7 +104,7 @@ impl Folder {
         key: &str,
         base: &Base,
     ) -> Result<Arrival, NodeError> {
-        let stood: Stood = ctx.effect(key, &base.at, |_| self.stand(ctx, &base.at)).await?;
+        let stood: RecordedPosition = ctx.effect(key, &base.at, |_| self.stand(ctx, &base.at)).await?;
         self.settled(ctx, key, base, stood.at).await
     }
 
@@ -117,7 +117,7 @@ impl Folder {
         moved: Option<BranchMove>,
         at: Standing,
     ) -> Result<Arrived, NodeError> {
-        self.arrived(ctx, key, base, Stood { at, moved: moved.map(Into::into) }).await
+        self.arrived(ctx, key, base, RecordedPosition { at, moved: moved.map(Into::into) }).await
     }
 
     async fn arrived<C: Send + Sync + 'static>(
@@ -125,7 +125,7 @@ impl Folder {
         ctx: &Ctx<C>,
         key: &str,
         base: &Base,
-        mut stood: Stood,
+        mut stood: RecordedPosition,
     ) -> Result<Arrived, NodeError> {
         for nth in 1.. {
             let Some(question) = stood.moved.take() else { break };
@@ -170,10 +170,14 @@ impl Folder {
     }
 
     /// Puts HEAD where the work continues, unless somebody else moved the branch.
-    async fn stand<C: Send + Sync + 'static>(&self, ctx: &Ctx<C>, at: &Standing) -> Result<Stood, NodeError> {
+    async fn stand<C: Send + Sync + 'static>(
+        &self,
+        ctx: &Ctx<C>,
+        at: &Standing,
+    ) -> Result<RecordedPosition, NodeError> {
         let workspace = self.hold(ctx).await?;
         if let Some(moved) = workspace.foreign_move(at).await.map_err(failed)? {
-            return Ok(Stood { at: at.clone(), moved: Some(moved.into()) });
+            return Ok(RecordedPosition { at: at.clone(), moved: Some(moved.into()) });
         }
         workspace.own_head(at).await.map_err(failed)?;
         let stood = position(&workspace, at).await.map_err(failed)?;
@@ -194,17 +198,17 @@ impl Folder {
         ctx: &Ctx<C>,
         at: &Standing,
         question: &BranchMoved,
-    ) -> Result<Stood, NodeError> {
+    ) -> Result<RecordedPosition, NodeError> {
         let workspace = self.hold(ctx).await?;
         let Some(moved) = workspace.foreign_move(at).await.map_err(failed)? else { return self.stand(ctx, at).await };
         if moved.new != question.new {
-            return Ok(Stood { at: at.clone(), moved: Some(moved.into()) });
+            return Ok(RecordedPosition { at: at.clone(), moved: Some(moved.into()) });
         }
         match workspace.follow(&moved).await {
             Ok(()) => {}
             Err(error @ (WorkspaceError::Conflict { .. } | WorkspaceError::InTheWay { .. })) => {
                 let problem = Some(format!("{error}; commit or undo your changes in these files, then answer again"));
-                return Ok(Stood { at: at.clone(), moved: Some(BranchMoved { problem, ..moved.into() }) });
+                return Ok(RecordedPosition { at: at.clone(), moved: Some(BranchMoved { problem, ..moved.into() }) });
             }
             Err(error) => return Err(failed(error)),
         }

@@ -56,7 +56,7 @@ pub struct After {
     pub tree: Option<TreeId>,
     /// Notices for a person: commits taken back, branches that were moved, files left out.
     pub notices: Vec<String>,
-    /// What was changed and no commit will contain, with the reason: a line each.
+    /// Changes that no commit will contain, with the reason: a line each.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub left_out: Vec<String>,
     /// Position of HEAD after a person's decision.
