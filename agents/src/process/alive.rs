@@ -20,7 +20,7 @@ pub struct ProcessId {
     started: u64,
 }
 
-/// Whether a process lives.
+/// State of a process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Life {
     /// It lives.
