@@ -39,7 +39,7 @@ struct NewEffect<'a, C, F, T> {
 
 impl<C, F, T> std::fmt::Debug for Effect<'_, C, F, T> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self.0.new() {
+        match self.0.settings() {
             Some(new) => write!(f, "Effect({} of {:?})", new.key, new.ctx),
             None => f.write_str("Effect(started)"),
         }

@@ -16,7 +16,7 @@ impl<S, T> Unpin for Lazy<'_, S, T> {}
 
 impl<'a, S, T> Lazy<'a, S, T> {
     /// Returns the settings, until the first poll.
-    pub(super) fn new(&self) -> Option<&S> {
+    pub(super) fn settings(&self) -> Option<&S> {
         match self {
             Self::New(settings) => Some(settings),
             Self::Running(_) | Self::Ended => None,

@@ -33,7 +33,7 @@ struct NewAsk<'a, C, I: Interrupt> {
 
 impl<C, I: Interrupt> std::fmt::Debug for Ask<'_, C, I> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self.0.new() {
+        match self.0.settings() {
             Some(new) => write!(f, "Ask({} of {:?})", I::NAME, new.ctx),
             None => write!(f, "Ask({})", I::NAME),
         }
