@@ -32,7 +32,7 @@ async fn work(root: &Path, options: WorkspaceOptions, base: &CommitId) -> Result
     fs::write(linked.root().join("y.txt"), "y\n").unwrap();
     let request = request_now(&linked).await;
     linked.commit(&request).await?;
-    linked.fold(&at).await?;
+    linked.fold(&at, None).await?;
     linked.reset_to(&user.tree_of(base).await?).await?;
     user.remove_worktree(place).await?;
     user.remove_reference(&reference).await?;
