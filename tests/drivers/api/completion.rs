@@ -179,7 +179,7 @@ async fn malformed_arguments_are_kept_and_sent_back_as_an_object() {
     let broken = Call { id: None, name: "tide".to_owned(), arguments: json!("{\"port\": ") };
     let server = ModelServer::start([Answer { calls: vec![broken], ..Answer::default() }, Answer::text("sorry")]).await;
     let user = Message::user("When?");
-    let message = complete(&server, request(&[user.clone()])).await.1.unwrap().message;
+    let message = complete(&server, request(std::slice::from_ref(&user))).await.1.unwrap().message;
     let call = message.tool_calls[0].clone();
     assert_eq!(call.arguments, "{\"port\": ");
     assert!(call.parse::<Value>().is_err() && !call.id.is_empty());
