@@ -192,6 +192,7 @@ async fn a_noted_lock_that_a_living_process_may_use_is_left_alone() {
     set(taken + Duration::from_secs(24 * 3600));
     refused("it was taken later").await;
     set(taken);
+    let workspace = Workspace::open_with(repo.root(), repo.options()).await.unwrap();
     workspace.reset_to(&workspace.head_tree().await.unwrap().unwrap()).await.unwrap();
     let lock = repo.root().canonicalize().unwrap().join(".git/index.lock");
     assert_eq!(workspace.removed_locks(), [format!("the lock {} of a killed run was removed", lock.display())]);
