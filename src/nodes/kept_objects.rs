@@ -1,7 +1,9 @@
 //! What keeps a thread's trees and commits in git: everything that is made in a run, and what older records name. Knows
 //! records only as text that may contain ids.
 
-use crate::checkpoint::{Checkpointer, ThreadId, hex_ids};
+use crate::checkpoint::hex_ids;
+#[cfg(feature = "app")]
+use crate::checkpoint::{Checkpointer, ThreadId};
 use crate::graph::Ctx;
 use crate::workspace::{Workspace, WorkspaceError};
 
