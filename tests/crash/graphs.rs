@@ -186,7 +186,7 @@ impl Drawing {
     fn cached(&mut self, plan: &mut Plan, options: Options) -> Options {
         self.has(Feature::Cache);
         plan.cached = true;
-        options.cache(CachePolicy::default()).reads([] as [&str; 0])
+        options.cache(CachePolicy::default().key(&plan.name)).reads([] as [&str; 0])
     }
 
     /// Adds a handler, which makes the body's calls.
