@@ -148,6 +148,55 @@ async fn a_question_of_a_task_that_the_node_does_not_await_is_an_error(
     assert_eq!(error.to_string(), "node `a` went on although its question `approve` has no answer");
 }
 
+#[rstest]
+#[tokio::test(start_paused = true)]
+async fn a_question_of_a_task_that_a_failed_attempt_spawned_is_an_error(
+    #[values(None, Some(5))] after: Option<u64>,
+    #[values(false, true)] handled: bool,
+) {
+    let (tally, spawn) = (Tally::default(), spawning(after));
+    let node = move |pad: Arc<Pad>, ctx: Ctx| {
+        let fails = tally.add("") == 1;
+        let spawned = fails.then(|| spawn(pad, ctx));
+        async move {
+            let Some(spawned) = spawned else { return Ok(Pad::update().notes(["on"])) };
+            spawned.await.and(Err(NodeError::from("busy")))
+        }
+    };
+    let node = match handled {
+        true => node.on_error(|_: Arc<Pad>, _: Failure, _: Ctx| async { Ok::<_, NodeError>(Pad::update()) }),
+        false => node.retry(RetryPolicy::attempts(2).pause(Duration::from_millis(20))),
+    };
+    let graph = chain(Builder::new().add_node(id("a"), node.asks::<Approve>()).add_node(id("b"), slow), &["a", "b"]);
+    let error = Store::memory().thread(&graph).invoke(start()).await.unwrap_err();
+    assert_eq!(error.to_string(), "node `a` went on although its question `approve` has no answer");
+}
+
+/// A node that leaves a task which holds its context and never ends.
+async fn held(_: Arc<Pad>, ctx: Ctx) -> Ended {
+    tokio::spawn(async move {
+        std::future::pending::<()>().await;
+        drop(ctx);
+    });
+    Ok(Pad::update().notes(["on"]))
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_run_that_declares_no_question_waits_for_no_task_that_it_leaves() {
+    let graph = chain(Builder::new().add_node(id("a"), held), &["a"]);
+    let began = tokio::time::Instant::now();
+    Store::memory().thread(&graph).invoke(start()).await.unwrap();
+    assert_eq!(began.elapsed(), Duration::ZERO);
+}
+
+#[test]
+fn a_runtime_without_timers_runs_a_node_that_leaves_a_task() {
+    let graph = chain(Builder::new().add_node(id("a"), held.asks::<Approve>()), &["a"]);
+    let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+    let end = runtime.block_on(async { Store::memory().thread(&graph).invoke(start()).await.unwrap() });
+    assert_eq!(end.state().notes, ["on"]);
+}
+
 async fn slow(_: Arc<Pad>, _: Ctx) -> Ended {
     tokio::time::sleep(Duration::from_secs(1)).await;
     Ok(Pad::update())

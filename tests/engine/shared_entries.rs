@@ -125,6 +125,27 @@ async fn what_a_subgraph_refers_to_is_kept_by_every_way_of_a_thread(
     assert_eq!(end.title, "41 of 160");
 }
 
+#[rstest]
+#[tokio::test]
+async fn a_subgraph_with_state_of_its_own_inside_another_is_exported_whole(#[values(1, 2)] depth: usize) {
+    let write = || Builder::new().add_node(id("c"), note("c"));
+    let keeper = chain(write(), &["c"]).persistence(Persistence::PerThread);
+    let innermost = chain(write().add_subgraph(id("keeper"), keeper), &["c", "keeper"]);
+    let within = |graph: Graph, _| chain(write().add_subgraph(id("mid"), graph), &["c", "mid"]);
+    let (graph, store, other) = ((0..depth).fold(innermost, within), Store::memory(), Store::memory());
+    for _ in 0..3 {
+        store.thread(&graph).invoke(Pad::update().sum(1)).await.unwrap();
+    }
+    let mut file = vec![];
+    export_thread(&*store.store, &"t".into(), &ExportOptions::new(), &mut file).await.unwrap();
+    import_thread(&*other.store, &file[..], &ImportOptions::new()).await.unwrap();
+    let moved = other.thread(&graph);
+    assert_eq!(states(&moved).await, states(&store.thread(&graph)).await);
+    moved.trust().await.unwrap();
+    let end = moved.invoke(Pad::update().sum(1)).await.unwrap().finished().unwrap();
+    assert_eq!(end.notes.len(), 4 * (depth + 2));
+}
+
 #[tokio::test]
 async fn a_store_with_shared_entries_is_repaired_whole() {
     let directory = tempfile::tempdir().unwrap();

@@ -128,9 +128,13 @@ fn check_checkpoint(decoded: &ThreadRecords, id: CheckpointId, made: &StoredChec
 /// on the way may have had another name.
 fn check_inside(decoded: &ThreadRecords, path: &str, child: CheckpointId) -> CheckResult {
     let Some(made) = decoded.checkpoints.get(&child) else { return Ok(()) };
-    let depth = |path: &str| path.matches('/').count();
     let inside = depth(&made.record.namespace) > depth(path);
     ensure(!made.root && inside, || format!("checkpoint {child} is not inside it"))
+}
+
+/// Returns the number of graphs around the graph of a path.
+fn depth(path: &str) -> usize {
+    path.matches('/').count()
 }
 
 fn check_slots(decoded: &ThreadRecords, record: &CheckpointRecord, next: u64) -> CheckResult {
@@ -155,7 +159,8 @@ fn check_slots(decoded: &ThreadRecords, record: &CheckpointRecord, next: u64) ->
 }
 
 fn ranges_fit(ranges: &[LogRange], namespace: &str, next: u64) -> bool {
-    let encloses = |log: &str| namespace.strip_prefix(log).is_some_and(|rest| rest.starts_with('/'));
+    // The one need not begin with the other, as in `check_inside`.
+    let encloses = |log: &str| (log.is_empty() || log.starts_with('/')) && depth(log) < depth(namespace);
     let fits = |range: &LogRange| {
         range.log.as_deref().is_none_or(encloses)
             && range.first <= range.last

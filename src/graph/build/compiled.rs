@@ -265,6 +265,11 @@ impl Table {
         own.or_else(|| children.find_map(|child| child.0.receives(signal)))
     }
 
+    /// Returns true if a node declares a question or a signal, here or in a subgraph.
+    pub(crate) fn declares_waits(&self) -> bool {
+        self.questions.declared || !self.signals().is_empty()
+    }
+
     pub(crate) fn signals(&self) -> BTreeSet<&'static str> {
         let own = self.nodes.iter().flat_map(|row| row.options.declared.receives.keys().copied());
         let children = self.nodes.iter().flat_map(|row| &row.children);

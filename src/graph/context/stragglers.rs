@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 
+use crate::checkpoint::panics::caught;
 use crate::graph::error::RunError;
 
 /// The time for which the end of a run waits for them.
@@ -41,22 +42,27 @@ impl Stragglers {
         self.lock().error.clone().map_or(Ok(()), Err)
     }
 
-    /// Waits a moment for those that are left at the end of a run.
+    /// Waits for those that are left at the end of a run: until the runtime has run other tasks, and for a moment more if the
+    /// graph declares anything that they might ask or wait for.
     ///
     /// # Errors
     /// What was raised after its body had ended.
-    pub(crate) async fn wait(&self) -> Result<(), RunError> {
+    pub(crate) async fn wait(&self, may_ask: impl FnOnce() -> bool) -> Result<(), RunError> {
         for _ in 0..YIELDS {
             if !self.are_left() {
                 return self.check();
             }
             tokio::task::yield_now().await;
         }
+        if !may_ask() {
+            return self.check();
+        }
         for _ in 0..GRACE.as_millis() / PAUSE.as_millis() {
             if !self.are_left() {
                 break;
             }
-            tokio::time::sleep(PAUSE).await;
+            let Ok(pause) = caught(|| tokio::time::sleep(PAUSE)) else { break }; // a runtime without timers
+            pause.await;
         }
         self.check()
     }

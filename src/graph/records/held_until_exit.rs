@@ -60,7 +60,9 @@ impl Recorder {
 
     /// With durability `exit`: stores a record even if the run moves on from its checkpoint.
     pub(crate) fn keep(&self, key: &Key) {
-        self.lock().replaced.kept.insert(key.clone());
+        if self.durability() == Durability::Exit {
+            self.lock().replaced.kept.insert(key.clone());
+        }
     }
 
     /// With durability `exit`: a value that nothing refers to any more is not stored.

@@ -51,7 +51,7 @@ impl Run {
                     result.children = self.leave(&ctx);
                 }
                 let kept = self.done(at, result, cache_key.filter(|_| handled.is_none()));
-                self.reusable.context = Some(ctx);
+                self.reuse(ctx);
                 match kept {
                     Ok(()) => Ok(Ending::Done { handled_failure, by_handler: handled.is_some() }),
                     Err(error) => self.fail(at, error).map(|()| Ending::Failed { handled_failure, answered }),
@@ -75,6 +75,14 @@ impl Run {
                 self.fail(at, error)?;
                 Ok(if is_handed_up { Ending::HandedUp } else { Ending::Failed { handled_failure, answered } })
             }
+        }
+    }
+
+    /// Keeps a context for the next task, without the state: one that is shared would be copied by the next write.
+    fn reuse(&mut self, mut ctx: Arc<TaskCtx>) {
+        if let Some(unshared) = Arc::get_mut(&mut ctx) {
+            unshared.locations = None;
+            self.reusable.context = Some(ctx);
         }
     }
 

@@ -162,11 +162,13 @@ async fn handled(mut job: Job, details: &mut Details) -> Performed {
         Err(panic) => Arc::new(NodeError::permanent(format!("panicked: {panic}"))),
         Ok(Ok(_)) => return performed,
     };
+    if job.handled.is_none() {
+        performed.ctx.end();
+    }
     if let Some(before_handler) = job.before_handler.take()
         && let Err(refused) = before_handler(&error).await
     {
-        performed.ctx.raise(Raised::Wrong(refused));
-        return Performed { ended: Ok(Err(NodeError::permanent("its failure could not be stored"))), ..performed };
+        return not_stored(&performed.ctx, performed.attempts, refused);
     }
     let answered = performed.ctx.answered();
     let ctx = performed.ctx.retried(performed.attempts, Some(&row.handler), None);
@@ -211,13 +213,21 @@ async fn attempts(job: &Job, failures: &mut Vec<FailureRecord>) -> Performed {
         failures.push(FailureRecord { error: error.to_string(), at: ctx.shared.now() });
         trace::retry(&ctx, error);
         called = ctx.called();
+        ctx.end();
         let delay = policy.delay(tried + 1);
         if let Err(refused) = store_pause(job, &ctx, failures, delay).await {
-            ctx.raise(Raised::Wrong(refused));
-            return Performed::plain(Ok(Err(NodeError::permanent("its failure could not be stored"))), ctx, tried);
+            return not_stored(&ctx, tried, refused);
         }
         pause(delay).await;
     }
+}
+
+/// The end of a task after an attempt whose failure the store refused. That attempt has ended, so the task needs another
+/// context.
+fn not_stored(ended: &TaskCtx, attempts: u32, refused: RunError) -> Performed {
+    let ctx = ended.retried(attempts, None, None);
+    ctx.raise(Raised::Wrong(refused));
+    Performed::plain(Ok(Err(NodeError::permanent("its failure could not be stored"))), ctx, attempts)
 }
 
 /// Stores when the next attempt starts. A pause of less than a millisecond has no such time.

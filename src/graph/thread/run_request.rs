@@ -102,7 +102,7 @@ impl ThreadCore {
         let mut run = Box::pin(self.prepared(request, shared)).await?;
         run.stops.overrides = self.stops_over(run.recorder().map_or(&[], |recorder| recorder.stops()));
         let exit = run.drive().await?;
-        run.shared.stragglers.wait().await?;
+        run.shared.stragglers.wait(|| run.table.declares_waits()).await?;
         if matches!(exit, Exit::Interrupted | Exit::Waiting(_) | Exit::Awaiting(_)) {
             run.check_results()?;
             Box::pin(run.emit_interrupted()).await;
