@@ -115,10 +115,10 @@ async fn a_kill_at_any_system_call_on_a_lock_leaves_none_that_a_person_has_to_re
     }
 }
 
-/// Changes the time of a lock.
-fn aged(lock: &Path, seconds: u64) {
+/// Changes the time of a file.
+fn aged(file: &Path, seconds: u64) {
     let at = SystemTime::now() - Duration::from_secs(seconds);
-    fs::File::options().write(true).open(lock).unwrap().set_modified(at).unwrap();
+    fs::File::options().write(true).open(file).unwrap().set_modified(at).unwrap();
 }
 
 #[rstest::rstest]
@@ -187,11 +187,14 @@ async fn a_noted_lock_that_a_living_process_may_use_is_left_alone() {
     editing.kill().unwrap();
     editing.wait().unwrap();
     // A lock that was taken long after the call was not left by it.
-    let taken = fs::metadata(&lock).unwrap().modified().unwrap();
-    let set = |at| fs::File::options().write(true).open(&lock).unwrap().set_modified(at).unwrap();
-    set(taken + Duration::from_secs(24 * 3600));
+    let note = fs::read_dir(repo.root().join(".git/superstep/locks")).unwrap().next().unwrap().unwrap().path();
+    let (noted, text) = (fs::metadata(&note).unwrap().modified().unwrap(), fs::read(&note).unwrap());
+    aged(&note, 24 * 3600);
     refused("it was taken later").await;
-    set(taken);
+    fs::write(&note, text).unwrap();
+    fs::File::options().write(true).open(&note).unwrap().set_modified(noted).unwrap();
+    // A new index has the time of the older file that git has refreshed.
+    aged(&lock, 60);
     let workspace = Workspace::open_with(repo.root(), repo.options()).await.unwrap();
     workspace.reset_to(&workspace.head_tree().await.unwrap().unwrap()).await.unwrap();
     let lock = repo.root().canonicalize().unwrap().join(".git/index.lock");
@@ -206,10 +209,14 @@ async fn a_lock_that_a_killed_agent_leaves_is_removed_and_one_from_before_its_tu
     let options = repo.options().lock_wait(Duration::from_millis(50));
     let workspace = Workspace::open_with(repo.root(), options).await.unwrap();
     let lock = repo.root().join(".git/refs/stash.lock");
+    repo.write(".git/refs/stash.lock", "");
+    let written = SystemTime::now();
+    while written.elapsed().unwrap() < Duration::from_millis(50) {
+        tokio::time::sleep(Duration::from_millis(10)).await; // the times of files are not exact
+    }
     let note = workspace.note_agent(Duration::from_secs(60)).await.unwrap();
-    repo.write(".git/index.lock", "").write(".git/refs/stash.lock", "");
+    repo.write(".git/index.lock", "");
     assert!(workspace.ensure_ready().await.is_err(), "the agent works");
-    aged(&lock, 60);
     drop(note);
     workspace.ensure_ready().await.unwrap();
     assert!(lock.exists());

@@ -2,7 +2,8 @@
 
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime};
 
 use rstest::rstest;
 use superstep::workspace::{Workspace, WorkspaceError};
@@ -228,16 +229,21 @@ async fn a_commit_in_a_worktree_runs_hooks_that_only_the_main_one_has() {
     assert_eq!(before.changes(&worktree.fingerprint().await.unwrap()).len(), 1, "a changed hook is noticed there too");
 }
 
-#[tokio::test]
-async fn commits_are_found_in_a_shallow_clone() {
-    let repo = Repo::new();
+/// Clones without history.
+async fn shallow(repo: &Repo) -> Workspace {
     for n in 1..4 {
         repo.write("a.txt", n.to_string()).commit_all("more");
     }
     let clone = repo.beside("clone");
     let from = format!("file://{}", repo.root().display());
     repo.git(&["clone", "--quiet", "--depth", "1", &from, clone.to_str().unwrap()]);
-    let workspace = Workspace::open_with(&clone, repo.options()).await.unwrap();
+    Workspace::open_with(&clone, repo.options()).await.unwrap()
+}
+
+#[tokio::test]
+async fn commits_are_found_in_a_shallow_clone() {
+    let repo = Repo::new();
+    let workspace = shallow(&repo).await;
     let base = workspace.head().await.unwrap().commit().cloned().unwrap();
     let worktree = workspace.detached_worktree(PLACE, &base).await.unwrap();
     fs::write(worktree.root().join("x.txt"), "x").unwrap();
@@ -246,6 +252,49 @@ async fn commits_are_found_in_a_shallow_clone() {
     let found = worktree.find_commit(&request.key, Some(&base)).await.unwrap();
     assert_eq!(found.map(|found| found.commit), Some(made));
     assert!(workspace.detached_worktree(PLACE, &base).await.is_ok(), "its HEAD comes after the base");
+}
+
+#[tokio::test]
+async fn branches_that_an_agent_moves_are_folded_in_a_worktree_of_a_shallow_clone() {
+    let repo = Repo::new();
+    let workspace = shallow(&repo).await;
+    let base = workspace.head().await.unwrap().commit().cloned().unwrap();
+    let linked = workspace.own_worktree("../linked", "one", None).await.unwrap();
+    repo.git_in(linked.root(), &["branch", "side"]);
+    let standing = linked.watched(linked.standing(&["side"]).await.unwrap()).await.unwrap();
+    for branch in ["side", "one"] {
+        repo.git_in(linked.root(), &["switch", "-q", branch]);
+        repo.git_in(linked.root(), &["commit", "-q", "--allow-empty", "-m", branch]);
+    }
+    assert_eq!(linked.foreign_move(&standing).await.unwrap(), None);
+    let folded = linked.fold(&standing, Some("t")).await.unwrap();
+    assert_eq!(repo.git_in(linked.root(), &["rev-parse", "side"]), base.as_str());
+    let [back] = folded.put_back.as_slice() else { panic!("{folded:?}") };
+    assert!(back.kept.is_some(), "{folded:?}");
+}
+
+#[rstest]
+#[case::without_a_path(None, 600, |_: &Path| (), false)]
+#[case::with_an_empty_path(Some(""), 600, |_: &Path| (), false)]
+#[case::just_made(None, 0, |_: &Path| (), true)]
+#[case::locked(None, 600, |entry: &Path| fs::write(entry.join("locked"), "on a disk that is away").unwrap(), true)]
+#[case::unreadable(None, 600, |entry: &Path| fs::create_dir(entry.join("gitdir")).unwrap(), true)]
+#[tokio::test]
+async fn an_old_record_of_no_work_tree_is_removed(
+    #[case] gitdir: Option<&str>,
+    #[case] age: u64,
+    #[case] change: fn(&Path),
+    #[case] stays: bool,
+) {
+    let repo = Repo::new();
+    let user = repo.open().await;
+    repo.write(".git/worktrees/left/HEAD", repo.tip().to_string());
+    let entry = repo.root().join(".git/worktrees/left");
+    gitdir.map(|text| fs::write(entry.join("gitdir"), text).unwrap());
+    change(&entry);
+    fs::File::open(&entry).unwrap().set_modified(SystemTime::now() - Duration::from_secs(age)).unwrap();
+    drop(user.lock("t").await.unwrap());
+    assert_eq!(entry.exists(), stays);
 }
 
 #[tokio::test]

@@ -119,12 +119,27 @@ fn is_git_in(process: &Path, folders: &[&Path]) -> bool {
         return false;
     }
     let arguments = fs::read(process.join("cmdline")).unwrap_or_default();
-    if arguments.split(|byte| *byte == 0).any(|word| READERS.iter().any(|reader| word == reader.as_bytes())) {
+    if READERS.iter().any(|reader| subcommand(&arguments) == Some(reader.as_bytes())) {
         return false;
     }
     match fs::read_link(process.join("cwd")) {
         Ok(directory) => folders.iter().any(|folder| directory.starts_with(folder)),
         Err(error) => error.kind() == io::ErrorKind::PermissionDenied, // otherwise it has ended meanwhile
+    }
+}
+
+/// Returns the command in the command line of a git program: `commit` in `git -C folder commit -m diff`.
+fn subcommand(arguments: &[u8]) -> Option<&[u8]> {
+    /// Options whose value is the next argument.
+    const WITH_VALUE: [&[u8]; 7] =
+        [b"-C", b"-c", b"--git-dir", b"--work-tree", b"--namespace", b"--config-env", b"--super-prefix"];
+    let mut words = arguments.split(|byte| *byte == 0).skip(1);
+    loop {
+        match words.next()? {
+            option if WITH_VALUE.contains(&option) => drop(words.next()),
+            option if option.starts_with(b"-") => {}
+            command => return Some(command),
+        }
     }
 }
 
@@ -175,6 +190,25 @@ mod tests {
         let elsewhere = ProcessId { host: "other".into(), boot: "theirs".into(), ..own.clone() };
         assert_eq!(elsewhere.life(), Life::Unknown);
         assert_eq!(ProcessId { namespace: "pid:[1]".into(), ..own }.life(), Life::Unknown);
+    }
+
+    #[test]
+    fn only_the_command_of_a_git_says_that_it_locks_nothing() {
+        let of = |line: &str| subcommand(line.replace(' ', "\0").as_bytes()).map(|word| word.to_vec());
+        for line in ["git commit -m diff", "git -C diff commit", "git -c log --git-dir show --no-pager commit status"] {
+            assert_eq!(of(line).as_deref(), Some(b"commit".as_slice()), "{line}");
+        }
+        assert_eq!(of("git --git-dir=x -p log commit").as_deref(), Some(b"log".as_slice()));
+        assert_eq!([of("git"), of("git --version"), of("git -C")], [None, None, None]);
+
+        let folder = tempfile::tempdir().unwrap();
+        fs::create_dir(folder.path().join("diff")).unwrap();
+        let mut git = Command::new("git");
+        git.args(["-C", "diff", "hash-object", "--stdin"]).current_dir(&folder).stdin(Stdio::piped());
+        let mut git = git.stdout(Stdio::null()).spawn().unwrap();
+        assert!(may_use(&folder.path().join("index.lock"), &[&folder.path().canonicalize().unwrap()]));
+        git.kill().unwrap();
+        git.wait().unwrap();
     }
 
     #[test]

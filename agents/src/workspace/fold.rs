@@ -9,6 +9,7 @@ use super::error::WorkspaceError;
 use super::git_locks::taking;
 use super::head::{Head, head_of};
 use super::head_log::HeadLog;
+use super::history;
 use super::id::CommitId;
 use super::place::{Fault, Place, Workspace};
 use super::references::{delete, find_branch, put, reference_name};
@@ -185,7 +186,7 @@ impl Turn<'_> {
     fn keep(&self, name: &str, tip: Option<Oid>, origin: Option<Oid>) -> Result<Kept, Fault> {
         let (Some(thread), Some(tip)) = (self.thread, tip) else { return Ok(None) };
         let is_old = match origin {
-            Some(origin) => tip == origin || self.repository.graph_descendant_of(origin, tip)?,
+            Some(origin) => tip == origin || history::descends(self.repository, origin, tip)?,
             None => false,
         };
         if is_old {

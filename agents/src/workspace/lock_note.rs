@@ -132,8 +132,8 @@ impl Noted {
         let mut found = vec![];
         self.locks.iter().for_each(|lock| locks_at(lock, &mut found));
         found.retain(|lock| {
-            let at = lock.symlink_metadata().and_then(|about| about.modified());
-            at.is_ok_and(|at| self.times[0] <= at && at <= self.times[1])
+            let at = lock.symlink_metadata().ok().and_then(|about| changed(&about));
+            at.is_some_and(|at| self.times[0] <= at && at <= self.times[1])
         });
         found
     }
@@ -157,6 +157,19 @@ impl Content {
         };
         !is_calling && !has_variable(VARIABLE, &id(path))
     }
+}
+
+/// Returns when a file was last changed. A new index has the modification time of an older file.
+#[cfg(unix)]
+fn changed(about: &fs::Metadata) -> Option<SystemTime> {
+    use std::os::unix::fs::MetadataExt;
+    let since = Duration::new(about.ctime().try_into().ok()?, about.ctime_nsec().try_into().ok()?);
+    SystemTime::UNIX_EPOCH.checked_add(since)
+}
+
+#[cfg(not(unix))]
+fn changed(about: &fs::Metadata) -> Option<SystemTime> {
+    about.modified().ok()
 }
 
 /// Adds a lock, or all locks in a folder.

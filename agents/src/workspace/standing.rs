@@ -160,7 +160,7 @@ impl Workspace {
             if tip == from {
                 return Ok(None);
             }
-            let is_after = repository.graph_descendant_of(tip, from)?;
+            let is_after = history::descends(repository, tip, from)?;
             let is_ours = is_after && is_seen(repository, place, &moved)?;
             Ok((!is_ours).then_some(moved))
         })

@@ -3,6 +3,7 @@
 
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 use std::{fs, io};
 
 use super::error::WorkspaceError;
@@ -15,6 +16,8 @@ use crate::process::may_use;
 const COMPLETE: &str = "superstep/complete";
 /// Attempts at creating a work tree while others are created.
 const TRIES: u32 = 5;
+/// Age from which a folder of git's without a work tree is not one that is just being made.
+const BROKEN: Duration = Duration::from_secs(300);
 
 impl Workspace {
     /// Creates a linked work tree at `path` with HEAD detached at the commit `at`, or opens the existing one if its
@@ -171,7 +174,7 @@ impl Workspace {
                 Err(WorkspaceError::GitFailed { .. }) if tries < TRIES => {
                     tries += 1;
                     self.remove_worktree(path).await?;
-                    tokio::time::sleep(std::time::Duration::from_millis(50 * u64::from(tries))).await;
+                    tokio::time::sleep(Duration::from_millis(50 * u64::from(tries))).await;
                 }
                 added => return added.map(drop),
             }
@@ -273,15 +276,29 @@ fn resolved(path: &Path) -> PathBuf {
 }
 
 /// Removes git's folders of work trees that a kill has left without a work tree: their file `gitdir` is missing or
-/// incomplete. One that another git is just making remains.
+/// empty. One that another git is just making remains.
 pub(super) fn remove_broken_entries(place: &Place) {
     for entry in entries(place) {
-        let is_broken = path_of(&entry).is_none() && entry.is_dir();
-        if is_broken && !may_use(&entry.join("gitdir"), &[&place.root, &place.common_dir]) {
+        if is_broken(&entry) && !may_use(&entry.join("gitdir"), &[&place.root, &place.common_dir]) {
             // A failure is retried next time.
             let _ = remove(&entry);
         }
     }
+}
+
+/// Returns whether it names no work tree, and has not for a while. One that is locked belongs to somebody; one that
+/// cannot be read now may be complete.
+fn is_broken(entry: &Path) -> bool {
+    let is_empty = match fs::read(entry.join("gitdir")) {
+        Ok(text) => text.trim_ascii().is_empty(),
+        Err(error) => error.kind() == io::ErrorKind::NotFound,
+    };
+    let is_old = |about: fs::Metadata| {
+        let age = about.modified().ok().and_then(|at| at.elapsed().ok());
+        about.is_dir() && age.is_some_and(|age| age >= BROKEN)
+    };
+    let is_locked = entry.join("locked").symlink_metadata().is_ok();
+    is_empty && !is_locked && entry.symlink_metadata().is_ok_and(is_old)
 }
 
 /// Removes a folder; the file by which it is recognized last.
