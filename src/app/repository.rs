@@ -17,10 +17,27 @@ pub(crate) async fn sweep_repository(local: &Local, id: &ThreadId, repository: O
     use crate::workspace::Workspace;
 
     let workspace = Workspace::open(repository?).await.ok()?;
-    let swept = crate::nodes::keep_remaining(&*local.store, id, &workspace).await;
-    let error = swept.err()?;
-    let text = format!("note: git still keeps files of {id} under refs/superstep: {error}\n");
-    Some(super::text::clean(text.trim_end()).into_owned() + "\n")
+    note(id, crate::nodes::keep_remaining(&*local.store, id, &workspace).await)
+}
+
+/// Stops keeping objects of git for a thread that was deleted. Returns a note as [`sweep_repository`].
+#[cfg(feature = "agents")]
+pub(crate) async fn clear_repository(id: &ThreadId, repository: Option<PathBuf>) -> Option<String> {
+    use crate::workspace::Workspace;
+
+    let workspace = Workspace::open(repository?).await.ok()?;
+    note(id, crate::nodes::keep_nothing(id, &workspace).await)
+}
+
+#[cfg(feature = "agents")]
+fn note(id: &ThreadId, swept: Result<(), crate::workspace::WorkspaceError>) -> Option<String> {
+    let text = format!("note: git still keeps files of {id} under refs/superstep: {}", swept.err()?);
+    Some(super::text::clean(&text).into_owned() + "\n")
+}
+
+#[cfg(not(feature = "agents"))]
+pub(crate) async fn clear_repository(_: &ThreadId, _: Option<PathBuf>) -> Option<String> {
+    None
 }
 
 #[cfg(not(feature = "agents"))]

@@ -35,3 +35,15 @@ pub(crate) async fn keep_remaining(
     let Ok(ids) = hex_ids(store, thread).await else { return Ok(()) };
     workspace.keep_only(thread.as_str(), ids).await
 }
+
+/// Ends the keeping of everything for a thread that was deleted. Its salvaged work is a person's, and remains.
+///
+/// # Errors
+/// Those of git.
+#[cfg(feature = "app")]
+pub(crate) async fn keep_nothing(thread: &ThreadId, workspace: &Workspace) -> Result<(), WorkspaceError> {
+    for folder in ["worktrees", "integrated"] {
+        workspace.remove_references(thread.as_str(), folder).await?;
+    }
+    workspace.keep_only(thread.as_str(), [].into()).await
+}

@@ -195,6 +195,17 @@ fn a_text_that_answers_nothing_is_kept() {
 }
 
 #[test]
+fn git_keeps_only_the_salvaged_work_of_a_deleted_thread() {
+    let place = Place::halted();
+    for name in ["task-1/attempt-9", "worktrees/phase-1-attempt-1-task-1", "integrated/phase-1"] {
+        place.git(&["update-ref", &format!("refs/superstep/t/{name}"), "HEAD"]);
+    }
+    assert_eq!(place.call(&["delete", "t"]).code(), 0);
+    let left = place.git(&["for-each-ref", "--format=%(refname)", "refs/superstep/t"]);
+    assert!(left.contains("task-1/attempt-9") && left.lines().all(|name| name.contains("/task-")), "{left}");
+}
+
+#[test]
 fn a_run_on_another_runs_branch_reports_it_and_its_leftovers() {
     let place = Place::halted();
     assert_eq!(place.call(&["resume", "t", "--answer", "\"abort\""]).code(), 13);

@@ -10,7 +10,7 @@ use crate::app::erased::AnyThread;
 use crate::app::failure::Failure;
 use crate::app::forks::merged;
 use crate::app::local::Local;
-use crate::app::repository::{repository_of, sweep_repository};
+use crate::app::repository::{clear_repository, repository_of};
 use crate::checkpoint::{CheckpointId, ThreadId};
 use crate::graph::{RunError, ThreadInfo};
 
@@ -94,7 +94,7 @@ impl Session {
         }
         let repository = repository_of(&local, &id).await;
         local.delete(&id).await?; // a damaged one too
-        let note = sweep_repository(&local, &id, repository).await.unwrap_or_default();
+        let note = clear_repository(&id, repository).await.unwrap_or_default();
         CommandOutput::new(format!("deleted {}\n{note}", args.thread), &json!({ "deleted": args.thread }))
     }
 }
