@@ -7,11 +7,13 @@ use std::sync::Arc;
 
 use rstest::rstest;
 use superstep::checkpoint::{
-    CheckpointError, Checkpointer, Claim, Commit, FjallCheckpointer, Head, Key, Order, StoreKind,
+    CheckpointError, Checkpointer, Claim, Commit, FjallCheckpointer, FjallOptions, Head, Key, Order, Retention, RowId,
+    StoreKind, gc,
 };
 use superstep::prelude::*;
 
 use crate::filled::{everything, fill};
+use crate::read_only::Mount;
 
 async fn filled(path: &Path) {
     let store = FjallCheckpointer::open(path).unwrap();
@@ -348,4 +350,67 @@ async fn compaction_reclaims_space_and_keeps_every_record() {
     }
     assert_eq!(FjallCheckpointer::open(&path).unwrap().threads(None, 9).await.unwrap().len(), 3);
     assert!(FjallCheckpointer::compact(directory.path().join("none")).is_err());
+}
+
+/// Fills a store, and splits its journal as a database does that cannot write tables as fast as it is written to.
+async fn with_full_journals(path: &Path, journals: u64) {
+    let mut ends = vec![];
+    for nth in 0..journals {
+        let store = FjallCheckpointer::open(path).unwrap();
+        fill(&store, "t", nth * 2..nth * 2 + 2).await;
+        store.close().await.unwrap();
+        ends.push(journal_end(path) as usize);
+    }
+    let journal = fs::read(path.join("0.jnl")).unwrap();
+    let mut start = 0;
+    for (nth, end) in ends.into_iter().enumerate() {
+        fs::write(path.join(format!("{nth}.jnl")), &journal[start..end]).unwrap();
+        start = end;
+    }
+}
+
+/// With little space, nothing works in the background.
+#[rstest]
+#[case::much_space(None)]
+#[case::little_space(Some(120))]
+#[tokio::test]
+async fn a_store_with_many_full_journals_can_be_swept_and_compacted(#[case] megabytes: Option<u32>) {
+    let directory = tempfile::tempdir().unwrap();
+    let mounted = megabytes.map(|megabytes| Mount::sized(directory.path(), megabytes));
+    if matches!(mounted, Some(None)) {
+        return; // only root may mount a file system
+    }
+    let path = directory.path().join("store");
+    with_full_journals(&path, 6).await;
+    let options = FjallOptions { spend_reserve: true, ..FjallOptions::default() };
+    let store = FjallCheckpointer::open_with(&path, options).unwrap();
+    let swept = gc(&store, &"t".into(), &Retention::new().keep_last(2)).await.unwrap();
+    assert_eq!((swept.checkpoints, swept.kept), (10, 2));
+    let left = everything(&store, "t").await;
+    store.close().await.unwrap();
+    FjallCheckpointer::compact(&path).unwrap();
+    let store = FjallCheckpointer::open(&path).unwrap();
+    assert_eq!(everything(&store, "t").await, left);
+}
+
+#[tokio::test]
+async fn records_leave_memory_when_nothing_works_in_the_background() {
+    let directory = tempfile::tempdir().unwrap();
+    let Some(_mounted) = Mount::sized(directory.path(), 120) else { return };
+    let path = directory.path().join("store");
+    let options = FjallOptions { spend_reserve: true, ..FjallOptions::default() };
+    let store = FjallCheckpointer::open_with(&path, options).unwrap();
+    let lease = store.claim(&"t".into(), Claim::IfFree).await.unwrap();
+    for number in 0..36 {
+        let id = CheckpointId(number);
+        let puts = vec![(Key::Row(RowId { checkpoint: id, task: 0, slot: 0 }), vec![7; 1 << 20])];
+        let (expected, head) =
+            (number.checked_sub(1).map(CheckpointId), Head { checkpoint: Some(id), next: number + 1, birth: 5 });
+        let commit = Commit { thread: "t".into(), epoch: lease.epoch(), expected, head, puts, deletes: vec![] };
+        store.commit(commit).await.unwrap();
+    }
+    assert_ne!(fs::read_dir(path.join("keyspaces/1/tables")).unwrap().count(), 0);
+    drop(lease);
+    store.close().await.unwrap();
+    assert_eq!(everything(&FjallCheckpointer::open(&path).unwrap(), "t").await.1, 36);
 }

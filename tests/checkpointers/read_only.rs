@@ -1,7 +1,9 @@
 //! Stores opened read-only: they show the same records as writable ones, write nothing and need no space.
 
 use std::fs;
+use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
 
 use rstest::rstest;
 use superstep::checkpoint::{
@@ -293,24 +295,68 @@ async fn a_fjall_store_on_a_full_disk_can_be_read_swept_and_compacted() {
     fill(&store, "u", 0..30).await;
 }
 
+const CHILD_STORE: &str = "SUPERSTEP_TEST_READ_STORE";
+
+/// Opens a store read-only until its input ends.
+#[test]
+fn child_reads() {
+    let Some(path) = std::env::var_os(CHILD_STORE) else { return };
+    let _store = FjallCheckpointer::open_read_only(path).unwrap();
+    println!("\nreading");
+    std::io::stdin().read_line(&mut String::new()).unwrap();
+}
+
+/// Starts a process that has opened the store.
+fn reader(store: &Path, temporary: &Path) -> Child {
+    let mut command = Command::new(std::env::current_exe().unwrap());
+    command.args(["--exact", "read_only::child_reads", "--nocapture"]);
+    command.env(CHILD_STORE, store).env("TMPDIR", temporary).stdin(Stdio::piped()).stdout(Stdio::piped());
+    let mut child = command.spawn().unwrap();
+    let printed = BufReader::new(child.stdout.as_mut().unwrap()).lines();
+    assert!(printed.map_while(Result::ok).any(|line| line == "reading"));
+    child
+}
+
+#[tokio::test]
+async fn a_copy_of_a_killed_reader_is_removed_by_the_next() {
+    let directory = tempfile::tempdir().unwrap();
+    let [path, temporary] = ["store", "temporary"].map(|name| directory.path().join(name));
+    fs::create_dir(&temporary).unwrap();
+    let store = FjallCheckpointer::open(&path).unwrap();
+    fill(&store, "t", 0..3).await;
+    store.close().await.unwrap();
+    let copies = || fs::read_dir(&temporary).unwrap().count();
+    let (mut killed, mut living) = (reader(&path, &temporary), reader(&path, &temporary));
+    killed.kill().unwrap();
+    killed.wait().unwrap();
+    assert_eq!(copies(), 2);
+    let mut next = reader(&path, &temporary);
+    assert_eq!(copies(), 2);
+    for child in [&mut living, &mut next] {
+        drop(child.stdin.take());
+        assert!(child.wait().unwrap().success());
+    }
+    assert_eq!(copies(), 0);
+}
+
 /// A mounted file system, unmounted on drop.
-struct Mount(PathBuf);
+pub(crate) struct Mount(PathBuf);
 
 impl Mount {
     fn at(path: &Path) -> Option<Self> {
         Self::sized(path, 64)
     }
 
-    fn sized(path: &Path, megabytes: u32) -> Option<Self> {
-        let mut command = std::process::Command::new("mount");
+    pub(crate) fn sized(path: &Path, megabytes: u32) -> Option<Self> {
+        let mut command = Command::new("mount");
         command.args(["-t", "tmpfs", "-o", &format!("size={megabytes}m"), "tmpfs"]).arg(path);
-        let done = command.stderr(std::process::Stdio::null()).status();
+        let done = command.stderr(Stdio::null()).status();
         done.is_ok_and(|status| status.success()).then(|| Self(path.into()))
     }
 }
 
 impl Drop for Mount {
     fn drop(&mut self) {
-        let _ = std::process::Command::new("umount").arg("-l").arg(&self.0).status();
+        let _ = Command::new("umount").arg("-l").arg(&self.0).status();
     }
 }

@@ -11,7 +11,7 @@ use crate::checkpoint::CheckpointError;
 use crate::checkpoint::time::{date, now};
 
 /// File that is locked and names the process.
-const NAME: &str = "holder";
+pub(in crate::checkpoint) const NAME: &str = "holder";
 
 /// Description of processes that only read.
 const READ: &str = "by a process that only reads it";
@@ -37,6 +37,13 @@ impl Lock {
             }
             Err(TryLockError::Error(error)) => io_at(&path, "lock the file", Err(error)),
         }
+    }
+
+    /// Locks a directory that a process locked before and no longer does; `None` if it is locked, or never was.
+    #[cfg_attr(not(feature = "fjall"), allow(dead_code, reason = "for copies that fjall opens"))]
+    pub(in crate::checkpoint) fn take_abandoned(directory: &Path) -> Option<Self> {
+        let file = files::read(&directory.join(NAME)).ok()?;
+        file.try_lock().ok().map(|()| Self(file))
     }
 
     /// Locks the directory against writers, shared with other readers; `None` if no process has ever locked it.

@@ -34,6 +34,20 @@ pub(in crate::checkpoint) fn spend(store: &Path) -> Result<(), CheckpointError> 
     }
 }
 
+/// Returns the number of bytes that can still be written on the disk of a directory, if the system says so.
+#[cfg(unix)]
+#[cfg_attr(not(feature = "fjall"), allow(dead_code, reason = "for fjall, which works in the background"))]
+pub(in crate::checkpoint) fn free(directory: &Path) -> Option<u64> {
+    let disk = rustix::fs::statvfs(directory).ok()?;
+    Some(disk.f_bavail.saturating_mul(disk.f_frsize))
+}
+
+#[cfg(not(unix))]
+#[cfg_attr(not(feature = "fjall"), allow(dead_code, reason = "for fjall, which works in the background"))]
+pub(in crate::checkpoint) fn free(_directory: &Path) -> Option<u64> {
+    None
+}
+
 fn fill(path: &Path, bytes: u64) -> io::Result<()> {
     let file = files::open(path, File::options().write(true).create_new(true))?;
     files::set_mode(path, 0o600)?;

@@ -5,14 +5,17 @@
 //! be hidden from them meanwhile. It panics on some damaged files, so every call to it is guarded.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::{fmt, io};
 
+use fjall::compaction::Leveled;
 use fjall::{AbstractTree, Keyspace, KeyspaceCreateOptions, PersistMode, Readable, Slice, Snapshot};
 
 use super::copy::Copy;
 use super::journal;
 use super::options::FjallOptions;
+use crate::checkpoint::embedded::compacted::size;
 use crate::checkpoint::embedded::engine::{Engine, Row, RowIter, Rows, Source, Tree};
 use crate::checkpoint::embedded::faults::Faults;
 use crate::checkpoint::embedded::files::{broken, io_at};
@@ -30,6 +33,10 @@ const MEMTABLE: u64 = 32 << 20;
 const JOURNALS: u64 = 128 << 20;
 /// Number of background threads: one writes tables while the other merges them.
 const WORKERS: usize = 2;
+/// Number of full memtables with which fjall lets no batch return until a worker has written them.
+const BLOCKING_MEMTABLES: usize = 4;
+/// Number of runs on the first level from which fjall delays batches; with 30, none returns until a worker has merged them.
+const SLOW_RUNS: usize = 20;
 /// Size in bytes of the tables that a compaction makes.
 const TABLE: u64 = 64_000_000;
 /// Size of the reserve in bytes: journal for the removals, and a table of what is left.
@@ -41,6 +48,8 @@ pub(super) struct Database {
     db: fjall::Database,
     /// True if space is reserved for a full disk, or must not be.
     has_reserve: AtomicBool,
+    /// True if fjall's threads write and merge tables; else every write does it that has to.
+    has_workers: bool,
     faults: Faults,
     /// The files that are open in place of those in `path`. Dropped last.
     _copy: Option<Copy>,
@@ -53,13 +62,17 @@ pub(super) struct At<'a> {
 }
 
 impl Database {
-    /// Opens or creates the database in the directory `path`, which exists and is locked. With the reserve spent, nothing
-    /// works in the background: merging tables may need more space than there is, and its failure would end all writes.
+    /// Opens or creates the database in the directory `path`, which exists and is locked. With the reserve spent and
+    /// little space, nothing works in the background: merging tables may need more space than there is, and its failure
+    /// would end all writes.
     pub(super) fn open(path: &Path, options: &FjallOptions) -> Result<Self> {
-        let workers = if options.spend_reserve { 0 } else { WORKERS };
-        let (db, rows) = open(path, path, options, workers)?;
+        let has_workers = !options.spend_reserve || has_space(path);
+        let (db, rows) = open(path, path, options, if has_workers { WORKERS } else { 0 })?;
         let has_reserve = AtomicBool::new(options.spend_reserve);
-        Ok(Self { path: path.into(), rows, db, has_reserve, faults: Faults::default(), _copy: None })
+        let faults = Faults::default();
+        let database = Self { path: path.into(), rows, db, has_reserve, has_workers, faults, _copy: None };
+        guarded(path, || database.work())?;
+        Ok(database)
     }
 
     /// Opens a copy of the database in the directory `path`, to read it.
@@ -67,7 +80,27 @@ impl Database {
         let copy = Copy::of(path)?;
         let (db, rows) = open(copy.path(), path, &FjallOptions::default(), 0)?;
         let (has_reserve, faults) = (AtomicBool::new(true), Faults::default());
-        Ok(Self { path: path.into(), rows, db, has_reserve, faults, _copy: Some(copy) })
+        Ok(Self { path: path.into(), rows, db, has_reserve, has_workers: false, faults, _copy: Some(copy) })
+    }
+
+    /// Does what fjall's threads would do, if there are none: writes what fills memory, if there is space for it, and
+    /// all that fjall would let the next batch wait for, forever.
+    fn work(&self) -> fjall::Result<()> {
+        if self.has_workers {
+            return Ok(());
+        }
+        let (tree, unread) = (&self.rows.tree, self.db.supervisor.snapshot_tracker.get_seqno_safe_to_gc());
+        let size = tree.active_memtable().size();
+        if size > MEMTABLE && reserve::free(&self.path).is_none_or(|free| free > size) {
+            tree.flush_active_memtable(unread)?;
+        }
+        if tree.sealed_memtable_count() >= BLOCKING_MEMTABLES {
+            tree.flush(&tree.get_flush_lock(), unread)?;
+        }
+        if tree.l0_run_count() >= SLOW_RUNS {
+            tree.compact(Arc::new(Leveled::default()), unread)?;
+        }
+        Ok(())
     }
 
     /// Writes everything to tables, and the tables anew without removed rows. Nothing else uses the database meanwhile.
@@ -80,6 +113,11 @@ impl Database {
             Ok(tree.major_compact(TABLE, newest)?)
         })
     }
+}
+
+/// Returns whether there is space for the journals and for all tables to be merged.
+fn has_space(store: &Path) -> bool {
+    reserve::free(store).is_some_and(|free| free > size(store).saturating_add(JOURNALS))
 }
 
 /// Opens fjall in a directory; `store` is named in errors.
@@ -148,7 +186,8 @@ impl Engine for Database {
                     None => batch.remove(&self.rows, key),
                 }
             }
-            batch.commit()
+            batch.commit()?;
+            self.work()
         })
     }
 
