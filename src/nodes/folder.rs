@@ -76,15 +76,20 @@ pub struct After {
 pub(super) enum AfterRequest {
     /// Changes of git's hooks and configuration.
     Tampered(Vec<String>),
-    /// The same, with notices about what was put back.
-    Folded { tampered: Vec<String>, notices: Vec<String> },
+    /// The same, with notices about what was put back, and the end of the request in HEAD's reflog.
+    Folded {
+        tampered: Vec<String>,
+        notices: Vec<String>,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        until: Option<u64>,
+    },
 }
 
 impl AfterRequest {
-    pub(super) fn into_parts(self) -> (Vec<String>, Vec<String>) {
+    pub(super) fn into_parts(self) -> (Vec<String>, Vec<String>, Option<u64>) {
         match self {
-            Self::Tampered(tampered) => (tampered, vec![]),
-            Self::Folded { tampered, notices } => (tampered, notices),
+            Self::Tampered(tampered) => (tampered, vec![], None),
+            Self::Folded { tampered, notices, until } => (tampered, notices, until),
         }
     }
 }
@@ -206,12 +211,16 @@ impl Folder {
             if !tampered.is_empty() {
                 return Ok(AfterRequest::Tampered(tampered));
             }
-            let folded = async { self.fold(ctx, &self.hold_workspace(ctx).await?, at).await };
+            let folded = async {
+                let workspace = self.hold_workspace(ctx).await?;
+                let until = workspace.end_of_turn().await?;
+                Ok((self.fold(ctx, &workspace, at).await?, until))
+            };
             match folded.await {
-                Ok(notices) => Ok(AfterRequest::Folded { tampered, notices }),
+                Ok((notices, until)) => Ok(AfterRequest::Folded { tampered, notices, until: Some(until) }),
                 Err(WorkspaceError::Tampered { changes }) => Ok(AfterRequest::Tampered(changes)),
                 // What follows the turn reports it.
-                Err(error) if is_left(&error) => Ok(AfterRequest::Folded { tampered, notices: vec![] }),
+                Err(error) if is_left(&error) => Ok(AfterRequest::Folded { tampered, notices: vec![], until: None }),
                 Err(error) => Err(failed(error)),
             }
         };

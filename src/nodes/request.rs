@@ -23,7 +23,7 @@ use crate::drivers::{
     AgentEvent, AgentRequest, Driver, DriverError, ErrorClass, Finished, Ledger, NewLimits, Place, Session, Usage,
 };
 use crate::graph::{Ctx, NodeError};
-use crate::workspace::LockNote;
+use crate::workspace::{LockNote, Standing};
 
 /// Time after which a lock of git is not one of an agent any more.
 const AGENT_LIMIT: Duration = Duration::from_secs(24 * 3600);
@@ -206,16 +206,15 @@ impl Turn {
         }
         let before = folder.guard(ctx, &key).await?;
         let recorded = self.once::<T, C>(ctx, key.clone(), (progress, asks), failure).await?;
-        let tampered = match &at {
-            Some(arrival) => {
-                let after = folder.after_request(ctx, &key, &before, &arrival.turn).await?;
-                let (tampered, notices) = after.into_parts();
-                self.notes.add(notices);
-                tampered
-            }
-            None => folder.tampered(ctx, &key, &before).await?,
+        let Some(arrival) = at else {
+            let tampered = folder.tampered(ctx, &key, &before).await?;
+            return Ok(Some((recorded, RequestState { tampered, ..RequestState::default() })));
         };
-        let at = at.map(|arrival| Base { at: arrival.turn, tree: arrival.base.tree });
+        let after = folder.after_request(ctx, &key, &before, &arrival.turn).await?;
+        let (tampered, notices, logged_until) = after.into_parts();
+        self.notes.add(notices);
+        // What a person commits from now on, while the turn waits for an answer, is not the agent's.
+        let at = Some(Base { at: Standing { logged_until, ..arrival.turn }, tree: arrival.base.tree });
         Ok(Some((recorded, RequestState { tampered, at, ..RequestState::default() })))
     }
 

@@ -106,6 +106,25 @@ async fn a_rejected_turn_is_retried_as_often_as_a_person_says() {
 }
 
 #[rstest]
+#[case::skipped(AfterRefusal::Skip)]
+#[case::fresh(AfterRefusal::Fresh)]
+#[case::aborted(AfterRefusal::Abort)]
+#[tokio::test]
+async fn a_commit_that_a_person_makes_while_a_turn_waits_stays(#[case] decision: AfterRefusal) {
+    let scene = Scene::new(refused("developer", |call, nth| call.task == "1" && nth == 1));
+    assert_eq!(asks(&scene.run(&plan(2), profile()).await), "session_refused");
+    write(&scene.repository.path(), "mine.txt", "a person's\n");
+    scene.repository.git(&["add", "mine.txt"]);
+    scene.repository.git(&["commit", "-q", "-m", "person: mine"]);
+    let mine = scene.repository.git(&["rev-parse", "HEAD"]);
+    answer(&scene, decision).await.finished().unwrap();
+    let branches = scene.repository.git(&["branch", "--format=%(refname:short)", "--contains", &mine]);
+    assert!(branches.lines().any(|branch| branch == "superstep/clock"), "{branches}");
+    assert_eq!(scene.repository.git(&["show", "superstep/clock:mine.txt"]), "a person's");
+    agrees(&scene).await;
+}
+
+#[rstest]
 #[tokio::test]
 async fn a_rejected_task_is_skipped_or_ends_the_run(
     #[values("developer", "reviewer")] role: &'static str,

@@ -71,7 +71,7 @@ impl Workspace {
         let (standing, thread) = (standing.clone(), thread.map(str::to_owned));
         self.read("put branches back", move |repository, place| {
             let now = head_of(repository)?;
-            let log = HeadLog::read(place, standing.logged, now.branch());
+            let log = HeadLog::read(place, [standing.logged, standing.logged_until], now.branch());
             let turn = Turn { repository, place, standing: &standing, thread: thread.as_deref(), log };
             let (taken_back, own) = match &standing.branch {
                 Some(branch) => turn.fold_branch(branch, &head)?,
@@ -138,8 +138,11 @@ impl Turn<'_> {
     /// Detaches HEAD at its commit again.
     fn fold_detached(&self, head: &HeadMove) -> Result<Option<Kept>, Fault> {
         let (Some(base), false) = (self.base()?, *head == HeadMove::None) else { return Ok(None) };
-        let now = head_of(self.repository)?;
-        let kept = self.keep("HEAD", now.commit().map(CommitId::oid).transpose()?, Some(base))?;
+        let at = head_of(self.repository)?.commit().map(CommitId::oid).transpose()?;
+        if self.standing.logged_until.is_some() && at != self.log.last() {
+            return Ok(None);
+        }
+        let kept = self.keep("HEAD", at, Some(base))?;
         taking(self.place, &["HEAD"], || Ok(self.repository.set_head_detached(base)?))?;
         Ok(Some(kept))
     }

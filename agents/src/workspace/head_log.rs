@@ -15,6 +15,7 @@ type Moves = Vec<(Option<Oid>, Option<Oid>)>;
 #[derive(Debug, Default)]
 pub(super) struct HeadLog {
     moves: BTreeMap<String, Moves>,
+    last: Option<Oid>,
     /// Set if the log is read from its first line on, so that earlier moves may be missing.
     is_whole: bool,
 }
@@ -27,14 +28,22 @@ struct Line<'a> {
 }
 
 impl HeadLog {
-    /// Reads the lines after the first `since` bytes. `branch` is the branch that HEAD is on now.
-    pub(super) fn read(place: &Place, since: Option<u64>, branch: Option<&str>) -> Self {
+    /// Reads the lines after the first `since` bytes, up to the first `until` bytes. `branch` is the branch that HEAD is
+    /// on now.
+    pub(super) fn read(place: &Place, [since, until]: [Option<u64>; 2], branch: Option<&str>) -> Self {
         let text = fs::read(place.git_dir.join("logs").join("HEAD")).unwrap_or_default();
-        let since = since.and_then(|since| usize::try_from(since).ok());
         // A log that became shorter was rewritten.
-        let since = since.filter(|since| *since <= text.len());
+        let within = |at: Option<u64>| at.and_then(|at| usize::try_from(at).ok()).filter(|at| *at <= text.len());
+        let since = within(since);
+        let later = within(until).map_or(0, |until| String::from_utf8_lossy(&text[until..]).lines().count());
         let new = String::from_utf8_lossy(&text[since.unwrap_or(0)..]).into_owned();
-        Self { moves: moves(&new, branch), is_whole: since.is_none() }
+        let last = new.lines().rev().nth(later).and_then(parse).and_then(|line| line.new);
+        Self { moves: moves(&new, later, branch), last, is_whole: since.is_none() }
+    }
+
+    /// Returns the commit of HEAD after the last line.
+    pub(super) fn last(&self) -> Option<Oid> {
+        self.last
     }
 
     /// Returns the commit of a branch before the moves seen here (`None`: it did not exist), if these alone moved it from
@@ -63,12 +72,14 @@ pub(super) fn length(place: &Place) -> io::Result<u64> {
     Ok(fs::File::options().append(true).create(true).open(&file)?.metadata()?.len())
 }
 
-/// Follows the log back from the present branch, because a line names only the branch that HEAD left.
-fn moves(log: &str, branch: Option<&str>) -> BTreeMap<String, Moves> {
+/// Follows the log back from the present branch, because a line names only the branch that HEAD left. Moves in the last
+/// `later` lines are left out.
+fn moves(log: &str, later: usize, branch: Option<&str>) -> BTreeMap<String, Moves> {
     let mut found: BTreeMap<String, Moves> = BTreeMap::new();
     let mut branch = branch.map(str::to_owned);
     let mut rebased: Option<(String, Option<Oid>)> = None;
-    for Line { old, new, action } in log.lines().rev().filter_map(parse) {
+    for (nth, line) in log.lines().rev().enumerate() {
+        let Some(Line { old, new, action }) = parse(line) else { continue };
         let renamed = action.strip_prefix("Branch: renamed refs/heads/").and_then(|names| names.split_once(" to "));
         let is_rebase = action.starts_with("rebase") || action.starts_with("pull");
         if let Some((from, _)) =
@@ -82,10 +93,12 @@ fn moves(log: &str, branch: Option<&str>) -> BTreeMap<String, Moves> {
             branch = None;
         } else if is_rebase && (action.contains("(start): ") || action.starts_with("rebase: checkout")) {
             if let Some((name, end)) = rebased.take() {
-                add(&mut found, &name, (old, end));
+                if nth >= later {
+                    add(&mut found, &name, (old, end));
+                }
                 branch = Some(name);
             }
-        } else if let Some(name) = &branch {
+        } else if let Some(name) = branch.as_ref().filter(|_| nth >= later) {
             add(&mut found, name, (old, new));
         }
     }

@@ -37,6 +37,10 @@ pub struct Standing {
     /// Length of the reflog of HEAD at the start of a turn, in bytes: later lines were written during the turn.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub logged: Option<u64>,
+    /// Length of the reflog of HEAD at the end of a turn, in bytes: later lines are not of the turn. `None`: the turn has
+    /// not ended.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub logged_until: Option<u64>,
 }
 
 /// A branch that was moved, created or deleted.
@@ -145,6 +149,18 @@ impl Workspace {
         .await
     }
 
+    /// Returns the length of HEAD's reflog at the end of a turn, for [`Standing::logged_until`].
+    ///
+    /// # Errors
+    /// [`Io`](WorkspaceError::Io) for the reflog.
+    pub async fn end_of_turn(&self) -> Result<u64, WorkspaceError> {
+        self.read("read the reflog", |_, place| {
+            let failed = |source| WorkspaceError::Io { doing: "write", path: place.git_dir.clone(), source };
+            Ok(head_log::length(place).map_err(failed)?)
+        })
+        .await
+    }
+
     /// Returns how the branch of `standing` moved other than by commits in this work tree, which HEAD's reflog shows;
     /// `None` if it did not, or HEAD was detached.
     ///
@@ -221,7 +237,7 @@ fn all_branches(repository: &Repository) -> Result<BTreeMap<String, CommitId>, F
 fn is_seen(repository: &Repository, place: &Place, moved: &BranchMove) -> Result<bool, Fault> {
     let head = head_of(repository)?;
     let [old, new] = [&moved.old, &moved.new].map(|commit| commit.as_ref().map(CommitId::oid).transpose());
-    let log = HeadLog::read(place, None, head.branch());
+    let log = HeadLog::read(place, [None, None], head.branch());
     Ok(log.origin(&moved.branch, old?, new?).is_some())
 }
 

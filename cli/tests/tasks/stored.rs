@@ -18,6 +18,12 @@ use crate::place::RunOutput;
 /// Where fixtures are recorded: a thread of agents names the folder of its repository.
 const PLACE: &str = "/tmp/superstep-fixture";
 
+/// Cases of which a rule is another one now, so that `verify` reports a difference, with the rule.
+const CHANGED: [(&str, &str); 1] = [(
+    "code_task_split",
+    "a verifier that fails as a blocker stops the later stages, and no longer the rest of its own",
+)];
+
 /// A folder as the earlier version left it, for this process alone.
 struct Stored {
     archive: PathBuf,
@@ -94,6 +100,15 @@ impl Stored {
         serde_json::from_slice(&called.0.stdout).unwrap()
     }
 
+    /// Returns the position of a thread. One that waited for a time when it was recorded may have reached it.
+    fn now(&self, store: &str, thread: &str, recorded: &Value) -> Value {
+        let mut found = self.standing(store, thread);
+        if recorded["status"] == "waiting" && found["status"] == "pending" {
+            found["status"] = json!("waiting");
+        }
+        found
+    }
+
     /// Returns what `standing` of the recorder notes of a thread.
     fn standing(&self, store: &str, thread: &str) -> Value {
         let shown = self.json(store, &["status", thread]);
@@ -126,13 +141,14 @@ impl Stored {
     fn read(&self) {
         let home = self.store("store");
         for (thread, about) in self.threads() {
-            assert_eq!(self.standing(home, thread), about["begin"], "{thread}");
+            assert_eq!(self.now(home, thread, &about["begin"]), about["begin"], "{thread}");
             for words in [&["show", thread][..], &["log", thread], &["events", thread], &["history", thread, "--tasks"]]
             {
                 self.expect(0, home, words);
             }
             let verified = self.call(home, &["replay", thread, "--mode", "verify"]);
-            assert!([0, 15].contains(&verified.code()), "{thread}: {}", verified.text());
+            let is_changed = CHANGED.iter().any(|(case, _)| self.folder.ends_with(case));
+            assert!(is_changed || [0, 15].contains(&verified.code()), "{thread}: {}", verified.text());
         }
     }
 
@@ -182,13 +198,19 @@ impl Stored {
             let history = self.json(home, &["history", thread]);
             assert_eq!(self.json(&copied, &["history", thread]), history, "{thread}");
             self.expect(0, &imported, &["import", &format!("{thread}.superstep"), "--thread", thread, "--trust"]);
-            assert_eq!(self.standing(&imported, thread), about["begin"], "{thread}");
+            assert_eq!(self.now(&imported, thread, &about["begin"]), about["begin"], "{thread}");
         }
     }
 
     /// Continues each thread to its end, each in a folder as it was.
     fn resume(&self, store: &str) {
         for (thread, about) in self.threads() {
+            if about["begin"]["status"] == "waiting" && self.standing(store, thread)["status"] == "pending" {
+                // The time for which it waited has passed since it was recorded.
+                self.expect(0, store, &["proceed", thread]);
+                assert_eq!(self.standing(store, thread)["status"], "finished", "{thread}");
+                continue;
+            }
             for command in about["then"].as_array().unwrap() {
                 let (code, words) = command.as_array().unwrap().split_first().unwrap();
                 let words: Vec<&str> = words.iter().map(|word| word.as_str().unwrap()).collect();

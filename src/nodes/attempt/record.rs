@@ -69,6 +69,9 @@ pub struct Recorded {
     /// True if a person ended the run, because its branch was moved.
     #[serde(default)]
     pub is_aborted: bool,
+    /// True if the digest of its record belongs into the store. An earlier version stored none.
+    #[serde(default)]
+    pub has_digest: bool,
 }
 
 /// Returns a node that records an attempt: `job` reads it from the state, `done` creates the update from its commit.
@@ -88,14 +91,16 @@ where
 }
 
 async fn perform<C: Send + Sync + 'static>(mut job: RecordJob, ctx: Ctx<C>) -> Result<Recorded, NodeError> {
-    let recorded = job.kept(&ctx).await?;
+    let mut recorded = job.kept(&ctx).await?;
     job.decision["commit"] = recorded.commit.as_ref().map_or(Value::Null, |commit| commit.to_string().into());
     let message = serde_json::json!({ "decision": job.decision });
     let write = |_| async {
         ctx.keep_event(&message).await;
-        job.write().await
+        job.write().await.map(Some)
     };
-    ctx.effect("artifacts", &job.decision, write).await?;
+    // The effect of an earlier version had no result.
+    let written: Option<bool> = ctx.effect("artifacts", &job.decision, write).await?;
+    recorded.has_digest = written.unwrap_or_default();
     Ok(recorded)
 }
 
@@ -125,8 +130,8 @@ impl RecordJob {
         Ok(Recorded { commit: Some(commit), reference: Some(kept.reference.clone()), ..Recorded::default() })
     }
 
-    /// Writes the files, each atomically.
-    async fn write(&self) -> Result<(), NodeError> {
+    /// Writes the files, each atomically. Returns that the digest of the record belongs into the store.
+    async fn write(&self) -> Result<bool, NodeError> {
         std::fs::create_dir_all(&self.directory)?;
         let below = self.directory.strip_prefix(&self.folder.directory).ok().and_then(Path::parent);
         below.map_or(Ok(()), |below| mark_records(&self.folder.directory, below))?;
@@ -137,7 +142,10 @@ impl RecordJob {
         write_whole(&file("verifier_outputs.json"), &pretty(&self.outputs)?)?;
         write_whole(&file("decision.json"), &pretty(&self.decision)?)?;
         let transcript = file("agent.ndjson");
-        if transcript.exists() { Ok(()) } else { Ok(write_whole(&transcript, "")?) }
+        if !transcript.exists() {
+            write_whole(&transcript, "")?;
+        }
+        Ok(true)
     }
 }
 

@@ -123,7 +123,7 @@ pub(super) fn snapshot(state: &CodeTaskState, taken: TakenSnapshot) -> Update {
 }
 
 pub(super) fn record(state: &CodeTaskState, recorded: Recorded) -> Update {
-    let Recorded { commit, reference, at, refused, is_aborted } = recorded;
+    let Recorded { commit, reference, at, refused, is_aborted, has_digest } = recorded;
     let made = state.decision.as_ref();
     let mut before = Usage::default();
     state.attempts.iter().for_each(|line| before += line.usage);
@@ -140,7 +140,8 @@ pub(super) fn record(state: &CodeTaskState, recorded: Recorded) -> Update {
     };
     let commit = commit.map(|commit| commit.to_string());
     let decision = state.decision.clone().map(|made| DecisionRecord { commit, ..made });
-    let record = decision.clone().map(|record| decide::Recorded { outputs: state.outputs.clone(), record }.digest());
+    let digest = |record| decide::Recorded { outputs: state.outputs.clone(), record }.digest();
+    let record = decision.clone().filter(|_| has_digest).map(digest);
     let line = AttemptLine { record, ..line };
     let notice = |why: String| format!("attempt {} is not on the branch: {why}", state.attempt.number);
     let notices = new_notices(state, refused.map(notice).into_iter().collect());
