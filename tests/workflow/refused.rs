@@ -118,9 +118,9 @@ async fn a_commit_that_a_person_makes_while_a_turn_waits_stays(#[case] decision:
     scene.repository.git(&["commit", "-q", "-m", "person: mine"]);
     let mine = scene.repository.git(&["rev-parse", "HEAD"]);
     answer(&scene, decision).await.finished().unwrap();
-    let branches = scene.repository.git(&["branch", "--format=%(refname:short)", "--contains", &mine]);
+    let branches = scene.repository.git(&["branch", "--format=%(refname:short)", "--contains", mine.trim()]);
     assert!(branches.lines().any(|branch| branch == "superstep/clock"), "{branches}");
-    assert_eq!(scene.repository.git(&["show", "superstep/clock:mine.txt"]), "a person's");
+    assert_eq!(scene.repository.git(&["show", "superstep/clock:mine.txt"]), "a person's\n");
     agrees(&scene).await;
 }
 
