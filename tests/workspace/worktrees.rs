@@ -290,7 +290,9 @@ async fn an_old_record_of_no_work_tree_is_removed(
     let user = repo.open().await;
     repo.write(".git/worktrees/left/HEAD", repo.tip().to_string());
     let entry = repo.root().join(".git/worktrees/left");
-    gitdir.map(|text| fs::write(entry.join("gitdir"), text).unwrap());
+    if let Some(text) = gitdir {
+        fs::write(entry.join("gitdir"), text).unwrap();
+    }
     change(&entry);
     fs::File::open(&entry).unwrap().set_modified(SystemTime::now() - Duration::from_secs(age)).unwrap();
     drop(user.lock("t").await.unwrap());
