@@ -103,22 +103,26 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Entry<S, N, C> {
     /// App::new().graph("essay", graph().args(input))
     /// # }
     /// ```
-    pub fn args<A, W, E>(mut self, input: fn(A) -> Result<W, E>) -> Self
+    pub fn args<A, W, E>(self, input: fn(A) -> Result<W, E>) -> Self
     where
         A: Args + 'static,
         W: Into<Writes<S>> + 'static,
         E: Into<Box<dyn Error + Send + Sync>> + 'static,
     {
-        let read = move |matches: &ArgMatches, _: Option<&str>| {
-            let args = A::from_arg_matches(matches)?;
-            input(args).map(Into::into).map_err(Into::into)
-        };
-        self.own = Some(GraphArgs { augment: A::augment_args, read: Arc::new(read) });
-        self
+        self.with_args(move |args, _| input(args))
     }
 
     /// As [`args`](Self::args), for an input that depends on the name of the thread, if `--thread` gives one.
-    pub fn args_of_thread<A, W, E>(mut self, input: fn(A, Option<&str>) -> Result<W, E>) -> Self
+    pub fn args_of_thread<A, W, E>(self, input: fn(A, Option<&str>) -> Result<W, E>) -> Self
+    where
+        A: Args + 'static,
+        W: Into<Writes<S>> + 'static,
+        E: Into<Box<dyn Error + Send + Sync>> + 'static,
+    {
+        self.with_args(input)
+    }
+
+    fn with_args<A, W, E>(mut self, input: impl Fn(A, Option<&str>) -> Result<W, E> + Send + Sync + 'static) -> Self
     where
         A: Args + 'static,
         W: Into<Writes<S>> + 'static,

@@ -253,12 +253,12 @@ fn moved_meanwhile(before: &Standing, now: &Standing) -> Vec<String> {
     let moved = |(branch, old): (&String, &CommitId)| {
         let new = now.others.get(branch).cloned();
         let is_other = now.branch.as_ref() != Some(branch) && new.as_ref() != Some(old);
-        is_other.then(|| left(&BranchMove { branch: branch.clone(), old: Some(old.clone()), new }))
+        is_other.then(|| left_notice(&BranchMove { branch: branch.clone(), old: Some(old.clone()), new }))
     };
     before.others.iter().filter_map(moved).collect()
 }
 
-fn left(moved: &BranchMove) -> String {
+fn left_notice(moved: &BranchMove) -> String {
     format!("{moved}, not by this run, which leaves it there")
 }
 
@@ -272,5 +272,5 @@ fn notices_of(folded: &Folded) -> Vec<String> {
         let commits = back.kept.as_ref().map(|kept| format!("; its commits are kept as `{kept}`")).unwrap_or_default();
         format!("{} during the work, and was put back{commits}", back.moved)
     });
-    taken_back.chain(put_back).chain(folded.left.iter().map(left)).collect()
+    taken_back.chain(put_back).chain(folded.left.iter().map(left_notice)).collect()
 }

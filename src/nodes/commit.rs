@@ -107,7 +107,7 @@ async fn make<C: Send + Sync + 'static>(job: &CommitJob, key: &CommitKey, ctx: &
             return Ok(Moved { made: None, base: job.base.clone(), moved: Some(away), is_aborted: false });
         }
     };
-    let Some(tree) = &job.tree else { return moved(&workspace, at, None).await };
+    let Some(tree) = &job.tree else { return next_base(&workspace, at, None).await };
     let tree = match made {
         Some(made) => made.tree,
         None => {
@@ -129,7 +129,7 @@ async fn make<C: Send + Sync + 'static>(job: &CommitJob, key: &CommitKey, ctx: &
         let (id, task) = (made.to_string(), job.task.as_str());
         Activity::Commit { id, message: &job.message, task, attempt: job.attempt, output }.emit(ctx).await;
     }
-    moved(&workspace, at, made).await
+    next_base(&workspace, at, made).await
 }
 
 /// Returns the position to commit at: that of the task, or after commits that people made meanwhile. Otherwise returns
@@ -155,7 +155,7 @@ async fn position(
 }
 
 /// Returns the base of the next task: the commit, with the files as they are now.
-async fn moved(workspace: &Workspace, at: Standing, made: Option<CommitId>) -> Result<Moved, NodeError> {
+async fn next_base(workspace: &Workspace, at: Standing, made: Option<CommitId>) -> Result<Moved, NodeError> {
     let tree = workspace.snapshot().await.map_err(failed)?.tree;
     let commit = made.clone().or(at.commit.clone());
     Ok(Moved { made, base: Base { at: Standing { commit, ..at }, tree }, moved: None, is_aborted: false })

@@ -1,12 +1,13 @@
-//! Processes of this machine: whether one still lives, and which use a file. Knows `/proc`; where there is none,
-//! nothing is known.
+//! Processes of this machine: whether one still lives, which it started, and which use a file. Knows `/proc`; where
+//! there is none, nothing is known.
 
 use std::path::{Path, PathBuf};
 use std::{fs, io};
 
 use serde::{Deserialize, Serialize};
 
-/// A process, told apart from a later one with the same number, and from processes of other machines and containers.
+/// Identity of a process among all processes: later ones with the same number, and those of other machines and
+/// containers, have another.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ProcessId {
     /// Name of the machine.
@@ -143,10 +144,28 @@ fn subcommand(arguments: &[u8]) -> Option<&[u8]> {
     }
 }
 
+/// Returns the command lines of the programs that a process started and that still run.
+pub(super) fn children_of(number: u32) -> Vec<String> {
+    let number = number.to_string();
+    let is_child = |process: &PathBuf| stat_field(process, PARENT).as_ref() == Some(&number);
+    processes().filter(is_child).filter_map(|process| command_line(&process)).collect()
+}
+
+/// Returns the command line; `None` for a process that has ended.
+fn command_line(process: &Path) -> Option<String> {
+    /// The maximum length in bytes.
+    const LONGEST: usize = 200;
+    let words = fs::read(process.join("cmdline")).ok()?;
+    let words: Vec<_> = words.split(|byte| *byte == 0).map(String::from_utf8_lossy).collect();
+    let line = words.join(" ");
+    let end = (0..=line.len().min(LONGEST)).rev().find(|end| line.is_char_boundary(*end)).unwrap_or(0);
+    let line = line[..end].trim();
+    (!line.is_empty()).then(|| line.to_owned())
+}
+
 /// Returns whether only its exit code is left of it.
 fn has_ended(process: &Path) -> bool {
-    let stat = fs::read_to_string(process.join("stat")).unwrap_or_default();
-    stat.rsplit_once(") ").is_none_or(|(_, rest)| rest.starts_with(['Z', 'X']))
+    stat_field(process, STATE).is_none_or(|state| state.starts_with(['Z', 'X']))
 }
 
 /// Returns the folders of all processes.
@@ -156,14 +175,24 @@ fn processes() -> impl Iterator<Item = PathBuf> {
     entries.filter(move |entry| entry.file_name().to_str().is_some_and(is_number)).map(|entry| entry.path())
 }
 
-/// Returns the start of a process that has not ended: the 22nd field, the second of which may contain spaces.
+/// Fields of `/proc/PID/stat` after the name of the process.
+const STATE: usize = 0;
+const PARENT: usize = 1;
+const START: usize = 19;
+
+/// Returns a field of `NUMBER (NAME) STATE PARENT ..`; a name may contain brackets and spaces.
+fn stat_field(process: &Path, field: usize) -> Option<String> {
+    let stat = text(process.join("stat"))?;
+    Some(stat.rsplit_once(") ")?.1.split(' ').nth(field)?.to_owned())
+}
+
+/// Returns the start of a process that has not ended.
 fn started(number: u32) -> Option<u64> {
     let process = PathBuf::from(format!("/proc/{number}"));
     if has_ended(&process) {
         return None;
     }
-    let stat = text(process.join("stat"))?;
-    stat.rsplit_once(") ")?.1.split(' ').nth(19)?.parse().ok()
+    stat_field(&process, START)?.parse().ok()
 }
 
 fn text(file: impl AsRef<Path>) -> Option<String> {

@@ -7,8 +7,8 @@ use std::time::Duration;
 use tokio::process::{Child, Command};
 use tokio::time::{Instant, sleep};
 
+use super::alive;
 use super::cgroup::Cgroup;
-use super::children;
 
 /// The interval at which a child is polled for its exit.
 const POLL_INTERVAL: Duration = Duration::from_millis(20);
@@ -40,7 +40,7 @@ impl Group {
 
     /// Returns the command lines of the programs that the child has started and that still run.
     pub(super) fn children(&self) -> Vec<String> {
-        self.child.id().map(children::of).unwrap_or_default()
+        self.child.id().map(alive::children_of).unwrap_or_default()
     }
 
     /// Waits for the child. Afterwards its group id may be reused, so that no signal may be sent to it.

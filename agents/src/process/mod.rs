@@ -4,7 +4,6 @@
 
 mod alive;
 mod cgroup;
-mod children;
 mod environment;
 mod group;
 mod keys;

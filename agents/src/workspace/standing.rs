@@ -134,8 +134,8 @@ impl Workspace {
         Ok(standing)
     }
 
-    /// Adds the positions of all branches and the length of HEAD's reflog, from which [`fold`](Self::fold) reads later
-    /// who moved a branch, and the time.
+    /// Adds the time, the positions of all branches and the length of HEAD's reflog. [`fold`](Self::fold) compares with
+    /// them to find the branches that were moved in this work tree.
     ///
     /// # Errors
     /// [`Git`](WorkspaceError::Git) if a branch cannot be read, [`Io`](WorkspaceError::Io) for the reflog.
@@ -202,7 +202,7 @@ impl Workspace {
             let head = match head_of(repository)? {
                 Head::Detached { commit } if standing.branch.is_some() => HeadMove::Detached { commit },
                 to if to.branch() != standing.branch.as_deref() => HeadMove::Switched { to },
-                to => moved(repository, standing.commit.as_ref(), to.commit())?,
+                to => head_move(repository, standing.commit.as_ref(), to.commit())?,
             };
             Ok(Movement { head, others: moved_branches(repository, &standing.others)? })
         })
@@ -241,7 +241,7 @@ fn is_seen(repository: &Repository, place: &Place, moved: &BranchMove) -> Result
     Ok(log.origin(&moved.branch, old?, new?).is_some())
 }
 
-pub(super) fn moved(
+pub(super) fn head_move(
     repository: &Repository,
     base: Option<&CommitId>,
     tip: Option<&CommitId>,

@@ -1,4 +1,4 @@
-//! What work in a repository will meet: hooks that do not run, and what a new work tree lacks. Reads, changes nothing,
+//! Problems that a run would meet in a repository: hooks that do not run, files that a new work tree lacks. Reads only;
 //! runs no program of the repository.
 
 use std::collections::BTreeSet;
@@ -15,7 +15,7 @@ use super::place::{Fault, Place, Workspace};
 /// Hooks that run at a commit.
 const HOOKS: [&str; 4] = ["pre-commit", "prepare-commit-msg", "commit-msg", "post-commit"];
 
-/// Names of files and folders that programs need and repositories ignore. A trailing `*` stands for more letters.
+/// Names of files and folders that programs need and repositories ignore. A trailing `*` matches any further letters.
 const NEEDED: [&str; 14] = [
     ".env",
     ".env.*",

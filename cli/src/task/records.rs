@@ -57,8 +57,8 @@ fn of_line(folder: &Path, line: &AttemptLine) -> Result<Recorded, Refusal> {
     if is_known { Ok(recorded) } else { Err(changed(folder)) }
 }
 
-/// Returns the attempts that are recorded in a folder, in order; none if it is not there. `known`: what the store knows
-/// of them; none: nothing yet, because the task is not over.
+/// Returns the attempts that are recorded in a folder, in order; none if it is not there. `known` is
+/// what the store has of them; `None` while the task is not over.
 pub(super) fn attempts(folder: &Path, known: Option<&Known<'_>>) -> Result<Vec<Recorded>, Refusal> {
     let checked = |(number, folder): &(u32, PathBuf)| {
         let recorded = read(folder)?;

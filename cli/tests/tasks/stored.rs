@@ -15,7 +15,7 @@ use superstep::checkpoint::{
 
 use crate::place::RunOutput;
 
-/// Where fixtures are recorded: a thread of agents names the folder of its repository.
+/// The folder in which fixtures are recorded. Threads of agents contain the path of their repository.
 const PLACE: &str = "/tmp/superstep-fixture";
 
 /// Cases of which a rule is another one now, so that `verify` reports a difference, with the rule.

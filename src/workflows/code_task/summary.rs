@@ -35,12 +35,12 @@ pub fn summary(state: &CodeTaskState) -> String {
     let account = Account { spent: state.usage, worked_ms: state.usage.ms, limits: state.budget() };
     lines.extend(account.lines().into_iter().map(|line| format!("budget: {line}")));
     lines.extend(state.notices.iter().map(|notice| format!("note: {notice}")));
-    lines.extend(made(state));
+    lines.extend(work_lines(state));
     lines.join("\n")
 }
 
 /// Returns the lines about the work of a task that has ended with a commit.
-fn made(state: &CodeTaskState) -> Vec<String> {
+fn work_lines(state: &CodeTaskState) -> Vec<String> {
     let Some(start) = state.start.as_ref().filter(|_| state.outcome.is_some() && state.is_first()) else {
         return vec![];
     };

@@ -34,12 +34,12 @@ pub fn summary(state: &ExecutionState) -> String {
         lines.push(format!("skipped: task {}", skipped.join(", ")));
     }
     lines.extend(state.notices.iter().map(|notice| format!("note: {notice}")));
-    lines.extend(made(state));
+    lines.extend(work_lines(state));
     lines.join("\n")
 }
 
 /// Returns the lines about the work of a run that has ended.
-fn made(state: &ExecutionState) -> Vec<String> {
+fn work_lines(state: &ExecutionState) -> Vec<String> {
     let is_complete = state.outcome == Some(RunOutcome::Completed);
     let is_over = is_complete || matches!(state.outcome, Some(RunOutcome::Cancelled | RunOutcome::Failed));
     let Some(start) = state.start.as_ref().filter(|_| is_over) else { return vec![] };

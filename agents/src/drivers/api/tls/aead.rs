@@ -110,8 +110,7 @@ fn secrets(algorithm: &'static Algorithm, key: AeadKey, iv: Iv) -> ConnectionTra
     }
 }
 
-/// Returns the start of the nonces: the salt of the handshake, then the explicit part, to which rustls adds the number
-/// of the record.
+/// Returns the first nonce: the salt of the handshake and the explicit part. rustls adds the record's number to it.
 fn gcm_iv(salt: &[u8], explicit: &[u8]) -> Iv {
     let mut iv = [0; NONCE_LEN];
     iv.iter_mut().zip(salt.iter().chain(explicit)).for_each(|(to, from)| *to = *from);
