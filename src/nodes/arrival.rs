@@ -165,7 +165,10 @@ impl Folder {
         tree: &TreeId,
         (from, to): &(Option<CommitId>, CommitId),
     ) -> Result<TreeId, NodeError> {
-        let carry = |_| async { self.open().await?.with_commits(tree, from.as_ref(), to).await.map_err(failed) };
+        let carry = |_| async {
+            let workspace = self.open_for(ctx).await.map_err(failed)?;
+            workspace.with_commits(tree, from.as_ref(), to).await.map_err(failed)
+        };
         ctx.effect(key, &(tree, from, to), carry).await
     }
 

@@ -30,8 +30,8 @@ pub(super) fn metered<C: Agents>(
 
 /// Opens the ledger of the run. It is kept without limits too, to know the usage of killed turns.
 pub(super) fn ledger<C: Agents>(ctx: &Ctx<C>, agent: &AgentSpec) -> Result<Ledger, DriverError> {
-    let hidden = agent.home.as_deref().map(superstep_base::files::hide_from_git);
-    _ = hidden; // a folder that cannot be written is reported by what opens it
+    // A folder that cannot be written is reported by what opens it.
+    _ = agent.home.as_deref().map(superstep_base::files::hide_from_git);
     let ledger = match &agent.home {
         Some(home) => Ledger::open(file(home, &thread(ctx), ctx.birth()))?,
         None if agent.purse.limits.is_none() => Ledger::new(),

@@ -11,7 +11,7 @@ use git2::{ErrorCode, ObjectType, Oid, Repository, Signature};
 use super::error::WorkspaceError;
 use super::git_locks::taking;
 use super::place::{Fault, Place, Workspace};
-use super::references::{delete, found, reference_name};
+use super::references::{delete, found, put, reference_name};
 
 const LOG: &str = "superstep: keep";
 /// Number of attempts if others add objects at the same time.
@@ -62,9 +62,15 @@ impl Workspace {
     pub async fn keep_only(&self, thread: &str, ids: BTreeSet<String>) -> Result<(), WorkspaceError> {
         let name = objects_of(thread);
         self.objects("keep objects", move |repository, place| {
-            let objects = existing(repository, &ids);
-            delete(repository, place, &name)?;
-            add(repository, place, &name, objects)
+            let mut chain = Chain::default();
+            for object in existing(repository, &ids) {
+                chain.add(repository, object)?;
+            }
+            match chain.tip {
+                // In one step: at no moment are the objects without a reference.
+                Some(tip) => put(repository, place, &name, (tip, LOG)),
+                None => delete(repository, place, &name),
+            }
         })
         .await
     }

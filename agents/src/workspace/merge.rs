@@ -76,7 +76,9 @@ impl Workspace {
         }
         let trees = [from, onto.clone(), to.clone()];
         let later = self.objects("merge trees", move |repository, _| favoring_later(repository, &trees)).await?;
-        Ok(later.unwrap_or(to))
+        let tree = later.unwrap_or(to);
+        self.keep_made(tree.as_str()).await?;
+        Ok(tree)
     }
 
     /// Returns a tree with a file added or replaced. `path` is relative to the top of the work tree.

@@ -96,7 +96,7 @@ async fn perform<C: Send + Sync + 'static>(mut job: RecordJob, ctx: Ctx<C>) -> R
     let message = serde_json::json!({ "decision": job.decision });
     let write = |_| async {
         ctx.keep_event(&message).await;
-        job.write().await.map(Some)
+        job.write().await.map(|()| Some(true))
     };
     // The effect of an earlier version had no result.
     let written: Option<bool> = ctx.effect("artifacts", &job.decision, write).await?;
@@ -130,8 +130,8 @@ impl RecordJob {
         Ok(Recorded { commit: Some(commit), reference: Some(kept.reference.clone()), ..Recorded::default() })
     }
 
-    /// Writes the files, each atomically. Returns that the digest of the record belongs into the store.
-    async fn write(&self) -> Result<bool, NodeError> {
+    /// Writes the files, each atomically.
+    async fn write(&self) -> Result<(), NodeError> {
         std::fs::create_dir_all(&self.directory)?;
         let below = self.directory.strip_prefix(&self.folder.directory).ok().and_then(Path::parent);
         below.map_or(Ok(()), |below| mark_records(&self.folder.directory, below))?;
@@ -142,10 +142,7 @@ impl RecordJob {
         write_whole(&file("verifier_outputs.json"), &pretty(&self.outputs)?)?;
         write_whole(&file("decision.json"), &pretty(&self.decision)?)?;
         let transcript = file("agent.ndjson");
-        if !transcript.exists() {
-            write_whole(&transcript, "")?;
-        }
-        Ok(true)
+        if transcript.exists() { Ok(()) } else { Ok(write_whole(&transcript, "")?) }
     }
 }
 
