@@ -1,14 +1,15 @@
 //! The arguments of `run tasks` and `run phases`, and the exit code of their runs.
 
+use std::error::Error;
 use std::path::PathBuf;
 
 use clap::Args;
-use superstep::app::{Exit, Refusal};
+use superstep::app::{Exit, Instead, Refusal, Said};
 use superstep::drivers::DriverName;
 use superstep::workflows::task_based::{
     ExecutionState, ExecutionStateUpdate, RunOutcome, Start, StartError, ensure_programs,
 };
-use superstep::workflows::{Overrides, Profile, ProfileError, Role};
+use superstep::workflows::{Overrides, Profile, ProfileError};
 
 /// The arguments that all workflows of coding agents share.
 #[derive(Args)]
@@ -55,10 +56,17 @@ pub(crate) struct Tasks {
     /// The branch of the work; without, superstep/ISSUE or superstep/THREAD
     #[arg(long, value_name = "NAME")]
     branch: Option<String>,
+
+    /// Check plan and repository, print what the approval would show, and run nothing
+    #[arg(long)]
+    dry_run: bool,
 }
 
+/// The error is a refusal, or the text of a dry run.
+type Given = Result<ExecutionStateUpdate, Box<dyn Error + Send + Sync>>;
+
 /// Reads everything that can be wrong before anything is stored.
-pub(crate) fn input(args: Tasks, thread: Option<&str>) -> Result<ExecutionStateUpdate, Refusal> {
+pub(crate) fn input(args: Tasks, thread: Option<&str>) -> Given {
     start(args, None, (thread, false))
 }
 
@@ -74,23 +82,22 @@ pub(crate) struct Phases {
 }
 
 /// The same for `run phases`.
-pub(crate) fn phases_input(args: Phases, thread: Option<&str>) -> Result<ExecutionStateUpdate, Refusal> {
+pub(crate) fn phases_input(args: Phases, thread: Option<&str>) -> Given {
     start(args.tasks, args.max_parallel, (thread, true))
 }
 
-fn start(
-    args: Tasks,
-    max_parallel: Option<u32>,
-    (thread, in_phases): (Option<&str>, bool),
-) -> Result<ExecutionStateUpdate, Refusal> {
-    let Tasks { plan, issue, agents, max_task_reviews, branch } = args;
+fn start(args: Tasks, max_parallel: Option<u32>, (thread, in_phases): (Option<&str>, bool)) -> Given {
+    let Tasks { plan, issue, agents, max_task_reviews, branch, dry_run } = args;
     let allow_dirty = agents.allow_dirty;
     let profile = profile(agents, max_task_reviews, max_parallel)?;
-    let roles: Vec<Role> = Role::ALL.into_iter().filter(|role| plan.is_none() || *role != Role::Architect).collect();
-    ensure_programs(&profile, &roles).map_err(|error| of_start(&error))?;
     let thread = thread.map(str::to_owned);
     let start = Start { plan, issue, profile, allow_dirty, branch, thread, in_phases };
-    start.input_blocking().map_err(|error| of_start(&error))
+    if dry_run {
+        let dry = start.dry_run_blocking().map_err(|error| of_start(&error))?;
+        return Err(Instead(Said::new(dry.text(), &dry)?).into());
+    }
+    ensure_programs(&start.profile, &start.roles()).map_err(|error| of_start(&error))?;
+    Ok(start.input_blocking().map_err(|error| of_start(&error))?)
 }
 
 /// Returns the profile with what the command line says.

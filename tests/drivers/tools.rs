@@ -374,7 +374,8 @@ async fn a_command_runs_behind_the_prefix_in_the_folder() {
     let folder = folder();
     let sandbox = script(folder.path(), "sandbox", r#"printf '%s|' "$@"; shift; exec "$@""#);
     let prefix = vec![sandbox.to_str().unwrap().to_owned(), "--strict".to_owned()];
-    let with = Toolbox::open(&work(&folder), Access { write: false, shell: Some(Shell { prefix }) }).unwrap();
+    let with =
+        Toolbox::open(&work(&folder), Access { write: false, shell: Some(Shell { prefix, timeout: None }) }).unwrap();
     let answer = call(&with, "shell", json!({ "command": "ls -d src; echo \"$((1 + 1))\" >&2; exit 3" })).await;
     assert_eq!(
         answer.text,
@@ -405,6 +406,19 @@ async fn a_command_is_killed_with_its_children() {
     );
     assert!(!answer.ok && answer.text.contains("took longer than 2s"), "{}", answer.text);
     pipe.closed().await;
+}
+
+#[tokio::test]
+async fn a_command_ends_at_its_cpu_time() {
+    let folder = folder();
+    let access = Access { write: true, shell: Some(Shell { prefix: vec![], timeout: Some(Duration::from_secs(1)) }) };
+    let tools = Toolbox::open(&work(&folder), access).unwrap();
+    let busy = call(&tools, "shell", json!({ "command": "while :; do :; done" })).await;
+    assert!(!busy.ok && busy.text.starts_with("error: killed: it "), "{}", busy.text);
+    let cpu = Duration::from_secs(1);
+    let tools = self::tools(&folder).limits(ToolLimits { cpu, ..ToolLimits::default() });
+    let busy = call(&tools, "shell", json!({ "command": "while :; do :; done" })).await;
+    assert!(busy.text.starts_with("error: killed: it used more than 1s of CPU time"), "{}", busy.text);
 }
 
 #[tokio::test]

@@ -89,13 +89,14 @@ fn the_profile_of_the_issue_is_read() {
         "name = \"x\"\ndriver = \"api\"\nmodel = \"m\"\nworking_dir = \".\"\nmax_task_review_iterations = 10\n\
          plan_context = \"full\"\non_exhausted = \"skip\"\nretry_session = \"fresh_reset\"\nreview_types = [\"general\", \"security\"]\n\
          final_review = false\n[api]\nbase_url = \"http://127.0.0.1:1/v1/\"\napi_key_env = \"K\"\n[tools]\nshell = true\n\
-         command_prefix = [\"sandbox\", \"-x\"]\n[agents.developer]\nmodel = \"d\"\n",
+         command_prefix = [\"sandbox\", \"-x\"]\ncommand_timeout = \"90s\"\n[agents.developer]\nmodel = \"d\"\n",
     );
     assert_eq!(read.max_task_review_iterations, 10);
     assert_eq!((read.plan_context, read.on_exhausted), (PlanContext::Full, OnExhausted::Skip));
     assert_eq!(read.retry_session, RetrySession::FreshReset);
     assert_eq!(read.api.default.base_url.as_deref(), Some("http://127.0.0.1:1/v1"));
     assert_eq!(read.tools.command_prefix, ["sandbox", "-x"]);
+    assert_eq!(read.tools.command_timeout.map(|time| time.as_secs()), Some(90));
     assert_eq!(read.agent(Role::Developer).model.as_deref(), Some("d"));
 }
 
@@ -103,10 +104,13 @@ fn the_profile_of_the_issue_is_read() {
 #[case::unknown("modle = 'm'\n", "p.toml:1: modle: this key is unknown; did you mean `model`?")]
 #[case::unknown_far("zzz = 1\n", "p.toml:1: zzz: this key is unknown")]
 #[case::nested("\n[tools]\nshel = true\n", "p.toml:3: tools.shel: this key is unknown; did you mean `shell`?")]
-#[case::dotted("tools.x = 1\n", "p.toml:1: tools.x: this key is unknown; there are `shell`, `command_prefix`, `pass`")]
+#[case::dotted(
+    "tools.x = 1\n",
+    "p.toml:1: tools.x: this key is unknown; there are `shell`, `command_prefix`, `pass`, `command_timeout`"
+)]
 #[case::inline(
     "\ntools = { x = 1 }\n",
-    "p.toml:2: tools.x: this key is unknown; there are `shell`, `command_prefix`, `pass`"
+    "p.toml:2: tools.x: this key is unknown; there are `shell`, `command_prefix`, `pass`, `command_timeout`"
 )]
 #[case::role(
     "[agents.reviever]\nmodel = 'm'\n",

@@ -7,23 +7,30 @@ use std::path::Path;
 use rstest::rstest;
 use superstep::findings::{Exit, Finding, Normalizer, ReportReader, Severity, ShellOutput};
 
-fn findings(run: &str, tool: &str) -> Vec<Finding> {
-    let root = if run == "first" { "/home/ada/tides" } else { "/tmp/tmp.8fQzKw1Xyz/tides" };
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("tests/verification/outputs/{run}/{tool}.txt"));
-    let stdout = std::fs::read(path).unwrap();
+fn read(root: &str, stdout: &[u8]) -> Vec<Finding> {
     let normalizer = Normalizer::new([root]);
-    let output = ShellOutput { stdout: &stdout, stderr: b"", exit: Exit::Code(1) };
+    let output = ShellOutput { stdout, stderr: b"", exit: Exit::Code(1) };
     ReportReader::new("build", "make", &normalizer).read(&output).findings
 }
 
+fn findings(run: &str, tool: &str) -> Vec<Finding> {
+    let root = if run == "first" { "/home/ada/tides" } else { "/tmp/tmp.8fQzKw1Xyz/tides" };
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("tests/verification/outputs/{run}/{tool}.txt"));
+    read(root, &std::fs::read(path).unwrap())
+}
+
 fn shown(tool: &str) -> String {
+    listed(findings("first", tool))
+}
+
+fn listed(findings: Vec<Finding>) -> String {
     let line = |finding: Finding| {
         let file = finding.evidence.file.unwrap_or_else(|| "-".to_owned());
         let lines = finding.evidence.lines.map_or(String::new(), |lines| format!(":{lines}"));
         let kind = serde_json::to_value(&finding.kind).unwrap();
         format!("{} {} {file}{lines}  {}\n", finding.severity, kind.as_str().unwrap(), finding.message)
     };
-    findings("first", tool).into_iter().map(line).collect()
+    findings.into_iter().map(line).collect()
 }
 
 fn fingerprints(run: &str, tool: &str) -> BTreeSet<String> {
@@ -359,6 +366,59 @@ fn vitest_is_read() {
     "#);
 }
 
+#[test]
+fn cmake_is_read() {
+    insta::assert_snapshot!(shown("cmake"), @r#"error BUILD_FAIL CMakeLists.txt:3  By not providing "FindHarbours.cmake" in CMAKE_MODULE_PATH this project has asked CMake to find a package configuration file provided by "Harbours", but CMake did not find one. Could not find a package configuration file provided by "Harbours" with any of the following names: HarboursConfig.cmake harbours-config.cmake Add the installation prefix of "Harbours" to CMAKE_PREFIX_PATH or set "Harbours_DIR" to a directory containing one of the above files. If "Harbours" provides a separate development package or SDK, be sure it has been installed."#);
+}
+
+#[test]
+fn cmake_own_is_read() {
+    insta::assert_snapshot!(shown("cmake_own"), @r#"
+    warning BUILD_FAIL CMakeLists.txt:6  old
+    error BUILD_FAIL CMakeLists.txt:7  include could not find requested file: missing.cmake
+    error BUILD_FAIL CMakeLists.txt:9  Cannot specify link libraries for target "tide" which is not built by this project.
+    "#);
+}
+
+#[test]
+fn minitest_is_read() {
+    insta::assert_snapshot!(shown("minitest"), @r"
+    error TEST_FAIL test/tides_test.rb:4  TidesTest#test_brest: ArgumentError: no such harbour: Brest
+    error TEST_FAIL test/tides_test.rb:3  TidesTest#test_high: Expected: 3; Actual: 2
+    ");
+}
+
+#[test]
+fn mocha_is_read() {
+    insta::assert_snapshot!(shown("mocha"), @r"
+    error TEST_FAIL test/tides.js:4  Tides > high is at noon: AssertionError [ERR_ASSERTION]: Expected values to be strictly equal:; 2 !== 3; -2; +3
+    error TEST_FAIL test/tides.js:2  Tides > finds Brest: Error: no such harbour: Brest
+    error TEST_FAIL test/tides.js:6  Tides > deep > has depths: AssertionError [ERR_ASSERTION]: Expected values to be strictly deep-equal:; + actual - expected; [; 1,; +   2; -   3; ]; [; 1; -  2; +  3; ]
+    ");
+}
+
+#[test]
+fn phpunit_is_read() {
+    insta::assert_snapshot!(shown("phpunit"), @r"
+    error TEST_FAIL tests/TidesTest.php:5  TidesTest::testBrest: InvalidArgumentException: no such harbour: Brest
+    error TEST_FAIL tests/TidesTest.php:4  TidesTest::testHigh: Failed asserting that 2 is identical to 3.
+    ");
+}
+
+#[test]
+fn rspec_is_read() {
+    insta::assert_snapshot!(shown("rspec"), @r#"
+    error TEST_FAIL spec/tides_spec.rb:3  Tides is high at noon: it("is high at noon") { expect(1 + 1).to eq 3 }; expected: 3; got: 2
+    error TEST_FAIL spec/tides_spec.rb:1  Tides finds Brest: def harbour(name) = raise(ArgumentError, "no such harbour: #{name}"); ArgumentError:; no such harbour: Brest
+    "#);
+}
+
+#[test]
+fn a_failure_of_exunit_is_read() {
+    let text = "\n  1) test high is at noon (TidesTest)\n     test/tides_test.exs:4\n     Assertion with == failed\n     code:  assert 1 + 1 == 3\n     left:  2\n     right: 3\n     stacktrace:\n       test/tides_test.exs:5: (test)\n\nFinished in 0.03 seconds\n";
+    insta::assert_snapshot!(listed(read("/home/ada/tides", text.as_bytes())), @"error TEST_FAIL test/tides_test.exs:5  test high is at noon (TidesTest): Assertion with == failed; code:  assert 1 + 1 == 3; left:  2; right: 3");
+}
+
 #[rstest]
 fn lines_and_folders_do_not_count(
     #[values(
@@ -366,6 +426,8 @@ fn lines_and_folders_do_not_count(
         "cargo_json",
         "cargo_test",
         "clang",
+        "cmake",
+        "cmake_own",
         "eslint",
         "eslint_compact",
         "eslint_unix",
@@ -381,16 +443,20 @@ fn lines_and_folders_do_not_count(
         "jest",
         "ld",
         "make",
+        "minitest",
+        "mocha",
         "mypy",
         "nextest",
         "node_test",
         "node_test_spec",
         "node_trace",
+        "phpunit",
         "pytest",
         "pytest_import",
         "pytest_short",
         "pytest_summary",
         "python_syntax",
+        "rspec",
         "ruff",
         "rust_link",
         "traceback",

@@ -118,7 +118,7 @@ fn read(output: &str) -> String {
 )]
 #[case::mocha(
     "  1) tides\n       high:\n     AssertionError: expected 3 to equal 2\n      at Context.<anonymous> (test/a.js:3:5)\n",
-    "test/a.js 3 AssertionError: expected 3 to equal 2"
+    "test/a.js 3 tides > high: AssertionError: expected 3 to equal 2"
 )]
 #[case::node_promise(
     "Uncaught Error: no tide\n    at async read (file:///home/ada/tides/a.mjs:3:5)\n",

@@ -118,6 +118,8 @@ pub struct Access {
 pub struct Shell {
     /// Command and arguments placed before `sh -c COMMAND`: a sandbox.
     pub prefix: Vec<String>,
+    /// Maximum time of one command, and CPU time of each of its processes; `None`: that of the driver.
+    pub timeout: Option<Duration>,
 }
 
 /// Limits of one turn.

@@ -35,6 +35,26 @@ fn a_review_is_printed_in_a_line() {
 }
 
 #[test]
+fn a_dry_run_prints_the_approval_and_stores_nothing() {
+    let place = Place::new("");
+    let plan = "# Clock\n\n## 任务 1：表盘\n\nA face.\n\n## 任务 2：指针\n\nHands.\n\n## 任务 3：外壳\n\nA case.\n";
+    place.write("PLAN.md", plan);
+    for graph in ["tasks", "phases"] {
+        let command = ["run", graph, "--plan", "PLAN.md", "--dir", "repo", "--dry-run"];
+        let dry = place.call(&command);
+        assert_eq!(dry.code(), 0, "{}", dry.text());
+        assert!(dry.text().contains("warnings:\n  - line 3: "), "{}", dry.text());
+        assert!(dry.text().contains("  | ## 任务 1：表盘\n"), "{}", dry.text());
+        let question = place.json(&command);
+        assert_eq!(question["tasks"].as_array().map(Vec::len), Some(1), "{question}");
+        assert!(!place.path().join(".superstep").exists(), "nothing is stored");
+    }
+    place.write("PLAN.md", "PK\u{3}\u{4}");
+    let refused = place.call(&["run", "tasks", "--plan", "PLAN.md", "--dir", "repo", "--dry-run"]);
+    assert_eq!(refused.code(), 2, "{}", refused.text());
+}
+
+#[test]
 fn a_failed_check_is_printed_in_a_line() {
     let place = Place::new("");
     place.write("PLAN.md", "# Clock\n\n### Task 1: Face\n\nA face.\n\n**Verify:** `test -e hands.txt`\n");

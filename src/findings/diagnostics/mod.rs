@@ -3,6 +3,7 @@
 
 mod bare;
 mod block;
+mod cmake;
 mod diagnostic;
 mod eslint;
 mod go;
@@ -10,6 +11,7 @@ mod javascript;
 mod lines;
 mod linker;
 mod located;
+mod numbered;
 mod place;
 mod prefix;
 mod pytest;

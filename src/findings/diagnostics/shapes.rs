@@ -4,8 +4,8 @@
 use super::block::Block;
 use super::diagnostic::Diagnostic;
 use super::{
-    bare, eslint, go, javascript, linker, located, pytest, python, rust_json, rust_tests, rustc, test_runners,
-    throwable,
+    bare, cmake, eslint, go, javascript, linker, located, numbered, pytest, python, rust_json, rust_tests, rustc,
+    test_runners, throwable,
 };
 
 /// Reads diagnostics that start on the first line of a block; returns the number of lines read, 0 if none starts there.
@@ -15,7 +15,7 @@ const LETTERS: &str = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ";
 const ANY: &str = "";
 
 /// Every shape, with the first characters and the properties that its lines must have; the first match reads.
-const SHAPES: [(Shape, &str, u8); 14] = [
+const SHAPES: [(Shape, &str, u8); 16] = [
     (rust_json::read, "{", 0),
     (rust_tests::read, "t-FSTLA", 0),
     (rustc::read, "ewnfhirABCDEFGHIJKLMNOPQRSTUVWXYZ", 0),
@@ -23,6 +23,8 @@ const SHAPES: [(Shape, &str, u8); 14] = [
     (pytest::read, "_FE", 0),
     (go::read, "-pf", 0),
     (javascript::read, "●✖Fn", 0),
+    (numbered::read, "0123456789", 0),
+    (cmake::read, "C", COLON),
     (test_runners::read, ANY, CAPITAL),
     (throwable::read, LETTERS, CAPITAL),
     (eslint::read, ANY, 0),

@@ -6,7 +6,7 @@ use super::children::Children;
 use super::outcome::TaskOutcome;
 use super::state::{CodeTaskState, Start, WorkPlace};
 use super::{records, splitting};
-use crate::drivers::{Access, Shell};
+use crate::drivers::Access;
 use crate::graph::NodeError;
 use crate::nodes::{
     AskJob, Asking, BeginTaskJob, ChildWork, ChildrenJob, CommitJob, DeveloperJob, Feedback, FinishJob, Folder, GaveUp,
@@ -92,11 +92,8 @@ fn access(state: &CodeTaskState) -> Job<Access> {
         options.allowed_tools.is_empty() || options.allowed_tools.iter().any(is_one)
     };
     let may_write = options.permission_mode != Some(PermissionMode::Plan);
-    let shell = tools.shell && may_write && is_named(TOOLS[2]);
-    Ok(Access {
-        write: may_write && is_named(TOOLS[1]),
-        shell: shell.then(|| Shell { prefix: tools.command_prefix.clone() }),
-    })
+    let has_shell = may_write && is_named(TOOLS[2]);
+    Ok(Access { write: may_write && is_named(TOOLS[1]), shell: tools.shell().filter(|_| has_shell) })
 }
 
 /// Returns the problems of the last attempt, as feedback.

@@ -1,7 +1,7 @@
 //! The job of each node of a subtask, built from its state. Pure.
 
 use super::subtask::SubtaskRun;
-use crate::drivers::{Access, Shell};
+use crate::drivers::Access;
 use crate::graph::NodeError;
 use crate::nodes::{AgentSpec, Base, Check, DeveloperJob, Feedback, Folder, ReviewerJob, VerifyJob, WorktreeJob};
 use crate::workflows::agent::{Circumstances, agent};
@@ -38,7 +38,7 @@ pub(super) fn developer(run: &SubtaskRun) -> Job<DeveloperJob> {
     Ok(DeveloperJob {
         agent: agent_of(run, Role::Developer),
         folder: folder(run)?,
-        access: Access { write: true, shell: tools.shell.then(|| Shell { prefix: tools.command_prefix.clone() }) },
+        access: Access { write: true, shell: tools.shell() },
         brief: subtask.brief.clone(),
         attempt: subtask.turns + progress.attempts + 1,
         feedback: feedback(run),

@@ -184,6 +184,7 @@ fn tools<'t>(mut table: Table<'t>, problems: &mut Problems<'t>) -> Tools {
         shell: table.flag("shell", problems).unwrap_or_default(),
         command_prefix: table.texts("command_prefix", problems).map(|(_, prefix)| prefix).unwrap_or_default(),
         pass: passed(&mut table, problems),
+        command_timeout: table.time("command_timeout", problems),
     };
     table.end(problems);
     tools

@@ -10,7 +10,7 @@ use super::api::Api;
 use super::choices::{OnExhausted, PlanContext, RetrySession, Role, Tracker};
 use super::commit_template::CommitTemplate;
 use super::phased::Phased;
-use crate::drivers::{DriverName, Limits, Price, RetrySettings, RunLimits};
+use crate::drivers::{DriverName, Limits, Price, RetrySettings, RunLimits, Shell};
 use crate::plan::TaskProgress;
 
 /// The configuration of a workflow with coding agents.
@@ -113,6 +113,17 @@ pub struct Tools {
     pub command_prefix: Vec<String>,
     /// Additional environment variables of checks and of agents that are programs. Default: none.
     pub pass: Vec<String>,
+    /// The maximum time of a shell command of an agent behind `api`, and CPU time of each of its processes; `None`: ten
+    /// minutes.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub command_timeout: Option<Duration>,
+}
+
+impl Tools {
+    /// Returns the shell that agents get, if they may run commands.
+    pub(crate) fn shell(&self) -> Option<Shell> {
+        self.shell.then(|| Shell { prefix: self.command_prefix.clone(), timeout: self.command_timeout })
+    }
 }
 
 /// The limits of an agent's turn: the table `[limits]`.

@@ -3,7 +3,7 @@
 use super::state::{ExecutionState, Standing};
 use super::tasks::Mark;
 use crate::drivers::tools::UNCONFINED;
-use crate::drivers::{Access, DriverName, Shell};
+use crate::drivers::{Access, DriverName};
 use crate::graph::NodeError;
 use crate::nodes::{
     AfterHalt, ApprovalJob, ApprovePlan, ArchitectJob, CommitJob, DeveloperJob, FinalizeJob, HaltJob, Halted, Kept,
@@ -97,7 +97,7 @@ pub(super) fn developer(state: &ExecutionState) -> Job<DeveloperJob> {
     Ok(DeveloperJob {
         agent: state.agent(Role::Developer),
         folder: state.folder(),
-        access: Access { write: true, shell: tools.shell.then(|| Shell { prefix: tools.command_prefix.clone() }) },
+        access: Access { write: true, shell: tools.shell() },
         brief: state.brief()?,
         attempt: line.attempts + 1,
         feedback: state.feedback(),

@@ -15,6 +15,7 @@ pub(crate) mod concerns;
 mod decided;
 mod describe;
 pub(crate) mod done;
+mod dry_run;
 mod fork;
 pub(crate) mod graph;
 pub(crate) mod jobs;
@@ -30,6 +31,7 @@ pub(crate) use done::open as open_comments;
 pub(crate) use tasks::{add_up, later};
 
 pub use describe::{describe_approval, describe_change, describe_halt, plan_to_edit};
+pub use dry_run::DryPlan;
 pub use fork::fork;
 pub use graph::graph;
 pub use start::{Start, StartError, ensure_programs};

@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use super::concerns;
+use super::dry_run::DryPlan;
 use super::state::{ExecutionState, ExecutionStateUpdate};
 use crate::drivers::{CliAgent, DriverName, ScenarioError, Scripted};
 use crate::plan::{Issue, IssueError, Plan, PlanError};
@@ -173,29 +174,10 @@ impl Start {
     /// # Errors
     /// Every problem that can be detected now.
     pub async fn input(self) -> Result<ExecutionStateUpdate, StartError> {
-        let Self { plan, issue, profile, allow_dirty, branch, thread, in_phases } = self;
-        if issue.is_some() && profile.tracker == Tracker::None {
-            return Err(StartError::NoTracker);
-        }
-        let plan = plan.map(|file| read_plan(&file)).transpose()?;
-        let issue = issue.map(Issue::read).transpose()?;
-        if plan.is_none() && issue.is_none() {
-            return Err(StartError::Nothing);
-        }
-        let roles: Vec<Role> =
-            Role::ALL.into_iter().filter(|role| plan.is_none() || *role != Role::Architect).collect();
-        has_models(&profile, &roles)?;
-        let profile = with_scenarios(profile)?;
-        let (path, hash, plan) = match plan {
-            Some(PlanSource { path, hash, plan }) => (Some(path), Some(hash), Some(plan)),
-            None => (None, None, None),
-        };
-        let workspace = ready(&profile.working_dir, path.as_slice(), allow_dirty).await?;
-        let taken = free(&workspace, branch.as_deref(), issue.as_ref(), thread.as_deref()).await?;
-        let mut notices = of_another_run(&workspace).await.iter().map(|branch| begins_on(branch)).collect::<Vec<_>>();
-        notices.extend(taken);
-        notices.extend(concerns::of(&workspace, &profile, in_phases).await?);
-        let root = workspace.root().to_owned();
+        let (allow_dirty, branch) = (self.allow_dirty, self.branch.clone());
+        has_models(&self.profile, &self.roles())?;
+        let Checked { plan, issue, profile, root, notices } = self.checked().await?;
+        let (path, hash, plan) = parts(plan);
         Ok(ExecutionState::update()
             .profile_id(profile.name.clone())
             .issue(issue)
@@ -210,6 +192,63 @@ impl Start {
             .max_task_review_iterations(profile.max_task_review_iterations)
             .profile(profile))
     }
+
+    /// Makes the checks of [`input`](Self::input) but those of models and programs, and returns what the approval would
+    /// show. Runs and stores nothing. Blocks, inside a runtime too.
+    ///
+    /// # Errors
+    /// As [`input`](Self::input), without [`NoModel`](StartError::NoModel).
+    pub fn dry_run_blocking(self) -> Result<DryPlan, StartError> {
+        blocking(async {
+            let Checked { plan, issue, profile, root, notices } = self.checked().await?;
+            let (plan_path, plan_hash, plan) = parts(plan);
+            let plan_markdown = plan.map(|plan| plan.markdown().to_owned());
+            let (working_dir, profile_id) = (root, profile.name.clone());
+            let given = ExecutionState { plan_path, plan_hash, plan_markdown, issue, notices, ..Default::default() };
+            let state = ExecutionState { working_dir, profile_id, profile, ..given };
+            DryPlan::of(&state).map_err(|error| std::io::Error::other(error.to_string()).into())
+        })
+    }
+
+    /// Returns the roles that have work.
+    #[must_use]
+    pub fn roles(&self) -> Vec<Role> {
+        Role::ALL.into_iter().filter(|role| self.plan.is_none() || *role != Role::Architect).collect()
+    }
+
+    async fn checked(self) -> Result<Checked, StartError> {
+        let Self { plan, issue, profile, allow_dirty, branch, thread, in_phases } = self;
+        if issue.is_some() && profile.tracker == Tracker::None {
+            return Err(StartError::NoTracker);
+        }
+        let plan = plan.map(|file| read_plan(&file)).transpose()?;
+        let issue = issue.map(Issue::read).transpose()?;
+        if plan.is_none() && issue.is_none() {
+            return Err(StartError::Nothing);
+        }
+        let profile = with_scenarios(profile)?;
+        let path: Option<&PathBuf> = plan.as_ref().map(|plan| &plan.path);
+        let workspace = ready(&profile.working_dir, path.map_or(&[], std::slice::from_ref), allow_dirty).await?;
+        let taken = free(&workspace, branch.as_deref(), issue.as_ref(), thread.as_deref()).await?;
+        let mut notices = of_another_run(&workspace).await.iter().map(|branch| begins_on(branch)).collect::<Vec<_>>();
+        notices.extend(taken);
+        notices.extend(concerns::of(&workspace, &profile, in_phases).await?);
+        Ok(Checked { plan, issue, profile, root: workspace.root().to_owned(), notices })
+    }
+}
+
+/// The input of a run, read and checked.
+struct Checked {
+    plan: Option<PlanSource>,
+    issue: Option<Issue>,
+    profile: Profile,
+    root: PathBuf,
+    notices: Vec<String>,
+}
+
+fn parts(plan: Option<PlanSource>) -> (Option<PathBuf>, Option<String>, Option<Plan>) {
+    let Some(PlanSource { path, hash, plan }) = plan else { return (None, None, None) };
+    (Some(path), Some(hash), Some(plan))
 }
 
 /// Blocks on a future in a separate thread, which works inside a runtime too.

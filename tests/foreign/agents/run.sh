@@ -82,7 +82,7 @@ call proceed clock || fail "the killed run does not come to its end: code $?"
 
 # What came of it.
 subjects=$(git log --reverse --format=%s superstep/clock)
-expected=$(printf 'begin\nfeat: TITLE1\nfeat: TITLE2\nfeat: TITLE3')
+expected=$(printf 'begin\nfeat: Part 1 (task 1)\nfeat: Part 2 (task 2)\nfeat: Part 3 (task 3)')
 [ "$subjects" = "$expected" ] || fail "these are the commits: $subjects"
 for file in part-1.txt part-2.txt more-2.txt part-3.txt; do
     git cat-file -e "superstep/clock:$file" || fail "$file is missing"

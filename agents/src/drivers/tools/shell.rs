@@ -1,7 +1,9 @@
 //! Tool `shell`: runs a command behind the configured prefix, in its own process group, with limits and without keys in
 //! its environment.
 
+use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
+use std::process::ExitStatus;
 
 use tokio::time::Duration;
 
@@ -12,6 +14,9 @@ use crate::process::{Bounds, Environment, How, Program, Ran, Tail};
 /// Warning for people before an agent gets a shell without a sandbox.
 pub const UNCONFINED: &str = "the agent may run commands without a sandbox: they reach everything this user reaches; set \
                               `command_prefix` to run them in one";
+
+/// The signal `SIGXCPU`.
+const OUT_OF_CPU_TIME: i32 = 24;
 
 /// Time for reading output after the command has ended and its group was killed.
 const AFTER: Duration = Duration::from_secs(1);
@@ -33,7 +38,9 @@ pub(super) async fn run(
 
 /// Returns the program `prefix… sh -c LINE`, started by a shell that first limits its CPU time.
 fn command(prefix: &[String], line: &str, directory: &Path, limits: &ToolLimits) -> Program {
-    let limited = format!("ulimit -t {} && exec \"$@\"", limits.cpu.as_secs().max(1));
+    let cpu = limits.cpu.as_secs().max(1);
+    // A second less than the limit that kills without a word.
+    let limited = format!("ulimit -t {} && ulimit -S -t {cpu} && exec \"$@\"", cpu + 1);
     let program = Program::new("/bin/sh").args(["-c", &limited, "sh"]).args(prefix).args(["sh", "-c", line]);
     program.directory(directory).environment(Environment::allowed()).keep(limits.answer / 3)
 }
@@ -41,6 +48,9 @@ fn command(prefix: &[String], line: &str, directory: &Path, limits: &ToolLimits)
 fn describe(ran: &Ran, limits: &ToolLimits) -> Result<String, Refusal> {
     let written = format!("{}{}", text("", &ran.out), text("standard error:\n", &ran.err));
     match ran.how {
+        How::Exited(status) if is_out_of_cpu_time(status) => {
+            Err(Refusal(format!("killed: it used more than {:?} of CPU time\n{written}", limits.cpu)))
+        }
         How::Exited(status) => match status.code() {
             Some(0) => Ok(format!("exit code 0\n{written}")),
             Some(code) => Err(Refusal(format!("exit code {code}\n{written}"))),
@@ -49,6 +59,11 @@ fn describe(ran: &Ran, limits: &ToolLimits) -> Result<String, Refusal> {
         How::TooMuch => Err(Refusal(format!("killed: it wrote more than {} bytes\n{written}", limits.output))),
         How::TooLong => Err(Refusal(format!("killed: it took longer than {:?}\n{written}", limits.command))),
     }
+}
+
+/// Returns whether the shell, or its last command, was killed for its CPU time.
+fn is_out_of_cpu_time(status: ExitStatus) -> bool {
+    status.signal() == Some(OUT_OF_CPU_TIME) || status.code() == Some(128 + OUT_OF_CPU_TIME)
 }
 
 fn text(title: &str, output: &Tail) -> String {

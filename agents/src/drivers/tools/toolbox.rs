@@ -158,8 +158,9 @@ impl Toolbox {
             }
             _ => {
                 let line: Line = parse(arguments)?;
-                let prefix = self.access.shell.as_ref().map_or(&[][..], |shell| &shell.prefix);
-                shell::run(prefix, &line.command, &self.directory, &limits).await
+                let allowed = self.access.shell.clone().unwrap_or_default();
+                let limits = allowed.timeout.map_or(limits, |time| ToolLimits { command: time, cpu: time, ..limits });
+                shell::run(&allowed.prefix, &line.command, &self.directory, &limits).await
             }
         }
     }
