@@ -7,7 +7,7 @@ use super::questions::{AfterHalt, BranchMoved, Halted, PlanChanged, Salvage};
 use super::step::step;
 use crate::graph::{Ctx, Node, NodeError, NodeExt, NodeId, State, WithOptions, Writes};
 use crate::plan::Plan;
-use crate::workspace::TreeId;
+use crate::workspace::{Head, TreeId};
 
 /// A task that did not pass.
 #[derive(Clone, Debug)]
@@ -26,6 +26,8 @@ pub struct HaltJob {
     pub closed: Vec<String>,
     /// The decision where nobody is asked.
     pub unattended: Option<AfterHalt>,
+    /// The position to which the checkout goes back if the run ends; none: it stays, with the files of the task.
+    pub back: Option<Head>,
 }
 
 /// The decision on a task.
@@ -84,10 +86,34 @@ async fn perform<C: Send + Sync + 'static>(mut job: HaltJob, ctx: Ctx<C>) -> Res
     };
     let was_asked = job.unattended.is_none();
     let mut halting = Halting { decision, was_asked, adopted, salvaged, tree: None, notices: vec![], base: None };
-    if halting.decision != AfterHalt::Abort {
-        prepare_files(&job, &mut halting, &ctx).await?;
+    match (&halting.decision, &job.back) {
+        (AfterHalt::Abort, None) => {}
+        (AfterHalt::Abort, Some(back)) => leave(&job, back, &mut halting, &ctx).await?,
+        _ => prepare_files(&job, &mut halting, &ctx).await?,
     }
     Ok(halting)
+}
+
+/// Ends the run: the files of the task, which git keeps, are reset, and the checkout goes back to where it was before. It
+/// stays where somebody moved the branch or changed the files since.
+async fn leave<C: Send + Sync + 'static>(
+    job: &HaltJob,
+    back: &Head,
+    halting: &mut Halting,
+    ctx: &Ctx<C>,
+) -> Result<(), NodeError> {
+    let After { tree, notices, at, moved, .. } = job.folder.snapshot_after_decision(ctx, &job.base).await?;
+    halting.notices = notices;
+    let (None, Some(tree), Some(own)) = (moved, tree, &job.base.at.branch) else { return Ok(()) };
+    let at = at.unwrap_or_else(|| job.base.at.clone());
+    let Some(arrival) = job.folder.arrive_at(ctx, "settle", &job.base, None, at).await? else { return Ok(()) };
+    if tree != arrival.base.tree && job.kept.as_ref().is_none_or(|kept| kept.tree != tree) {
+        halting.notices.push(format!("the checkout stays on `{own}`: it has changes that are kept nowhere else"));
+        return Ok(());
+    }
+    job.folder.reset(ctx, &arrival.base.tree).await?;
+    halting.notices.extend(job.folder.go_back(ctx, own, back).await?);
+    Ok(())
 }
 
 /// Prepares the files for what comes next.

@@ -13,7 +13,7 @@ use super::questions::{AfterHalt, BudgetReached, Halted, PlanChanged, Salvage};
 use super::step::step;
 use crate::drivers::NewLimits;
 use crate::graph::{Ctx, Node, NodeError, NodeExt, NodeId, State, WithOptions, Writes};
-use crate::workspace::TreeId;
+use crate::workspace::{Head, TreeId};
 
 /// A phase that did not pass.
 #[derive(Clone, Debug)]
@@ -40,6 +40,8 @@ pub struct HaltPhaseJob {
     pub unfit: Option<String>,
     /// Answer without asking a person.
     pub unattended: Option<AfterHalt>,
+    /// The branch of the run, and the position to which the checkout goes back if the run ends; none: it stays.
+    pub back: Option<(String, Head)>,
 }
 
 /// The decision on a phase.
@@ -55,6 +57,8 @@ pub struct HaltedPhase {
     pub salvage: Vec<String>,
     /// The limits of the run that a person set.
     pub raised: NewLimits,
+    /// A notice for people if the checkout could not go back.
+    pub stays: Option<String>,
 }
 
 /// Returns a node that asks about a phase: `job` reads the question from the state, `done` creates the update from the
@@ -88,11 +92,21 @@ async fn perform<C: Agents>(job: HaltPhaseJob, ctx: Ctx<C>) -> Result<HaltedPhas
         Some(file) if decision != AfterHalt::Abort => adopt(file, &ctx).await?,
         _ => None,
     };
+    let mut stays = None;
     if decision == AfterHalt::Abort {
-        forgotten(&job.reference, &job.repository, &ctx).await?;
+        stays = leave(&job, &ctx).await?;
     }
     let (was_asked, raised) = (job.unattended.is_none(), NewLimits::default());
-    Ok(HaltedPhase { decision: Some(decision), was_asked, adopted, salvage, raised })
+    Ok(HaltedPhase { decision: Some(decision), was_asked, adopted, salvage, raised, stays })
+}
+
+/// Ends the run: nothing refers to the integration any more, and the checkout goes back to where it was before.
+async fn leave<C: Agents>(job: &HaltPhaseJob, ctx: &Ctx<C>) -> Result<Option<String>, NodeError> {
+    forgotten(&job.reference, &job.repository, ctx).await?;
+    match &job.back {
+        Some((own, back)) => job.repository.go_back(ctx, own, back).await,
+        None => Ok(None),
+    }
 }
 
 /// Returns why accepted work cannot be committed: it contains keys of this process, or there is none.
@@ -116,12 +130,12 @@ async fn budget<C: Agents>(job: &HaltPhaseJob, ctx: &Ctx<C>) -> Result<HaltedPha
     let account = budget::account(ctx, "account", &job.agent).await?;
     let spent = Spent { agent: &job.agent, task: "", key: "budget", account };
     let raised = budget::raised(ctx, spent).await?;
-    let mut salvage = vec![];
+    let (mut salvage, mut stays) = (vec![], None);
     if raised.is_none() {
         salvage = keep(&job.kept, &job.repository, ctx).await?;
         swept(Some(&job.sweep), &job.repository, ctx).await?;
-        forgotten(&job.reference, &job.repository, ctx).await?;
+        stays = leave(job, ctx).await?;
     }
     let decision = if raised.is_none() { Some(AfterHalt::Abort) } else { None };
-    Ok(HaltedPhase { decision, was_asked: true, adopted: None, salvage, raised: raised.unwrap_or_default() })
+    Ok(HaltedPhase { decision, was_asked: true, adopted: None, salvage, raised: raised.unwrap_or_default(), stays })
 }

@@ -45,6 +45,49 @@ fn the_checkout_is_where_it_was_and_the_lines_work(#[case] more: &[&str], #[case
 }
 
 #[test]
+fn the_checkout_is_where_it_was_after_an_abort_too_and_all_work_is_kept() {
+    let place = Place::halted();
+    let aborted = place.call(&["resume", "t", "--answer", "\"abort\""]);
+    assert_eq!(aborted.code(), 13, "{}", aborted.text());
+    assert_eq!((branch(&place), place.git(&["status", "--porcelain"])), ("main".to_owned(), String::new()));
+    let text = aborted.text();
+    let shows = text.lines().find_map(|line| line.strip_prefix("  unfinished work: ")).unwrap();
+    let shown = typed(&place, shows).text();
+    assert!(shown.contains("+face"), "{shown}");
+    let replayed = place.call(&["replay", "t", "--mode", "verify"]);
+    assert_eq!(replayed.code(), 0, "{}", replayed.text());
+    let history = place.json(&["history", "t"]);
+    let asked = history.as_array().unwrap().iter().find(|line| line["next"] == serde_json::json!(["halt"])).unwrap();
+    let at = asked["checkpoint"].as_u64().unwrap().to_string();
+    assert_eq!(place.call(&["fork", "t", "--at", &at, "--to", "second"]).code(), 0);
+    assert_eq!(place.call(&["proceed", "second"]).code(), 11);
+    let accepted = place.call(&["resume", "second", "--answer", "\"accept\""]);
+    assert_eq!(accepted.code(), 0, "{}", accepted.text());
+    assert_eq!(branch(&place), "main");
+}
+
+#[rstest]
+#[case::as_told(&["--stay"], "", "?? face.txt\n")]
+#[case::for_the_files_of_a_person(&[], "notes.txt", "?? face.txt\n?? notes.txt\n")]
+fn an_aborted_run_keeps_its_files_in_the_checkout(#[case] more: &[&str], #[case] written: &str, #[case] files: &str) {
+    let place = Place::new(crate::place::REJECTS_FIRST);
+    assert_eq!(place.run(&[&["--plan", "PLAN.md"], more].concat()).code(), 10);
+    assert_eq!(place.call(&["approve", "t"]).code(), 11);
+    if !written.is_empty() {
+        place.write(&format!("repo/{written}"), "a person's\n");
+    }
+    let aborted = place.call(&["reject", "t"]);
+    assert_eq!(aborted.code(), 13, "{}", aborted.text());
+    assert_eq!((branch(&place), place.git(&["status", "--porcelain"])), ("superstep/t".to_owned(), files.to_owned()));
+    assert_eq!(
+        aborted.text().contains("the checkout stays on `superstep/t`"),
+        !written.is_empty(),
+        "{}",
+        aborted.text()
+    );
+}
+
+#[test]
 fn the_store_is_hidden_from_git_from_its_first_moment() {
     let place = Place::new("");
     let repo = place.path().join("repo");

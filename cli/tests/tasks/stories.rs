@@ -207,7 +207,9 @@ fn git_keeps_only_the_salvaged_work_of_a_deleted_thread() {
 
 #[test]
 fn a_run_on_another_runs_branch_reports_it_and_its_leftovers() {
-    let place = Place::halted();
+    let place = Place::new(REJECTS_FIRST);
+    assert_eq!(place.run(&["--plan", "PLAN.md", "--stay"]).code(), 10);
+    assert_eq!(place.call(&["approve", "t"]).code(), 11);
     assert_eq!(place.call(&["resume", "t", "--answer", "\"abort\""]).code(), 13);
     let other = ["run", "tasks", "--dir", "repo", "--profile", "p.toml", "--plan", "PLAN.md", "--thread", "u"];
     let refused = place.call(&other);

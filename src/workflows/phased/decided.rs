@@ -12,8 +12,8 @@ use crate::workflows::OnExhausted;
 use crate::workflows::task_based::{AgenticStatus, ExecutionState, ExecutionStateUpdate as Update, RunOutcome};
 
 pub(super) fn halt(state: &ExecutionState, halted: HaltedPhase) -> Update {
-    let HaltedPhase { decision, was_asked, adopted, salvage, raised } = halted;
-    let update = update().raised(raised).halts(state.halts + 1);
+    let HaltedPhase { decision, was_asked, adopted, salvage, raised, stays } = halted;
+    let update = update().raised(raised).halts(state.halts + 1).notices(stays.into_iter().collect::<Vec<_>>());
     let running = |update: Update| update.outcome(None).agentic_status(AgenticStatus::Running);
     let mut change = Change::of(state, &salvage);
     let Some(decision) = decision else {

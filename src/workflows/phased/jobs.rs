@@ -245,6 +245,7 @@ pub(super) fn retry(state: &ExecutionState) -> Job<RetryPhaseJob> {
 
 pub(super) fn halt(state: &ExecutionState) -> Job<HaltPhaseJob> {
     let (phase, base) = (state.this_phase(), state.phase_base()?);
+    let own = base.at.branch.clone();
     let (subtask, reason) = match &state.phase.standing {
         PhaseStanding::Halted { subtask, reason, .. } => (subtask.clone(), reason.clone()),
         _ => (None, ENDED.to_owned()),
@@ -282,6 +283,7 @@ pub(super) fn halt(state: &ExecutionState) -> Job<HaltPhaseJob> {
         accepted,
         unfit: unfit(state),
         unattended: unattended(state),
+        back: own.zip(task_based::jobs::back(state)),
     })
 }
 
@@ -321,7 +323,7 @@ pub(super) fn finalize(state: &ExecutionState) -> Job<EndPhasesJob> {
             goal: state.goal.clone().unwrap_or_default(),
             outline: state.plan()?.outline(),
             long_diffs: state.long_diffs(),
-            back: state.came_from.clone().filter(|_| state.profile.stay_on_branch == Some(false)),
+            back: task_based::jobs::back(state),
         },
     })
 }

@@ -11,6 +11,7 @@ use crate::nodes::{
 };
 use crate::plan::{Decision, Issue};
 use crate::workflows::{CommitSlots, OnExhausted, RetrySession, Role};
+use crate::workspace::Head;
 
 type Job<T> = Result<T, NodeError>;
 
@@ -196,8 +197,13 @@ pub(super) fn finalize(state: &ExecutionState) -> Job<FinalizeJob> {
         goal: state.goal.clone().unwrap_or_default(),
         outline: state.plan()?.outline(),
         long_diffs: state.long_diffs(),
-        back: state.came_from.clone().filter(|_| state.profile.stay_on_branch == Some(false)),
+        back: back(state),
     })
+}
+
+/// Returns the position to which the checkout goes back at the end; none: it stays.
+pub(crate) fn back(state: &ExecutionState) -> Option<Head> {
+    state.came_from.clone().filter(|_| state.profile.stay_on_branch == Some(false))
 }
 
 pub(super) fn halt(state: &ExecutionState) -> Job<HaltJob> {
@@ -225,5 +231,5 @@ pub(super) fn halt(state: &ExecutionState) -> Job<HaltJob> {
     };
     let closed = state.tasks.iter().filter(|line| line.mark.is_closed()).map(|line| line.id.clone()).collect();
     let (folder, file) = (state.folder(), state.plan_file());
-    Ok(HaltJob { question, kept: kept(state), folder, base, file, closed, unattended })
+    Ok(HaltJob { question, kept: kept(state), folder, base, file, closed, unattended, back: back(state) })
 }

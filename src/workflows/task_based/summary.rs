@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use superstep_base::shell::shell_word;
+
 use super::state::{ExecutionState, RunOutcome};
 use super::tasks::{Mark, TaskLine};
 use crate::drivers::{Account, Usage, dollars};
@@ -38,7 +40,7 @@ pub fn summary(state: &ExecutionState) -> String {
     lines.join("\n")
 }
 
-/// Returns the lines about the work of a run that has ended.
+/// Returns the lines about the work of a run that has ended, and about what it left unfinished.
 fn work_lines(state: &ExecutionState) -> Vec<String> {
     let is_complete = state.outcome == Some(RunOutcome::Completed);
     let is_over = is_complete || matches!(state.outcome, Some(RunOutcome::Cancelled | RunOutcome::Failed));
@@ -46,7 +48,15 @@ fn work_lines(state: &ExecutionState) -> Vec<String> {
     let of_tasks = state.tasks.iter().filter(|line| line.commit.is_some()).count();
     let subtasks = state.phases.iter().flat_map(|phase| &phase.subtasks);
     let commits = of_tasks + subtasks.filter(|subtask| subtask.commit.is_some()).count();
-    Made { repository: &state.working_dir, start, came_from: state.came_from.as_ref(), commits, is_complete }.lines()
+    let made =
+        Made { repository: &state.working_dir, start, came_from: state.came_from.as_ref(), commits, is_complete }
+            .lines();
+    let mut lines = made;
+    for kept in state.salvage.iter().chain(&state.phase.salvage).filter(|_| !is_complete) {
+        let folder = shell_word(&state.working_dir.display().to_string());
+        lines.push(format!("unfinished work: git -C {folder} show {}", shell_word(kept)));
+    }
+    lines
 }
 
 fn outcome_text(outcome: RunOutcome) -> &'static str {

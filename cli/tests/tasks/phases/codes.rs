@@ -44,6 +44,7 @@ fn a_run_ends_with_the_code_of_its_outcome(
     }
     let done: Vec<String> = tasks.iter().map(|id| format!("feat: {} (task {id})", title(id))).collect();
     assert_eq!(place.subjects("superstep/t")[1..], done);
+    assert_eq!(place.git(&["symbolic-ref", "--short", "HEAD"]), "main\n", "the checkout is where it was");
     place.is_tidy();
 }
 
