@@ -22,22 +22,24 @@ use crate::graph::state::{Boxed, Canon, reading, value};
 /// The maximum number of bytes of its arguments that an entry shows.
 const SHOWN: usize = 2048;
 
-type Probe<'a, T> = Box<dyn FnOnce(String) -> Boxed<'a, Result<Option<T>, NodeError>> + Send + 'a>;
+/// What is called with the idempotency key. It has no type of its own: the compiler suggests a missing `.await` only
+/// where it knows the whole type of a future, and a closure's is open until the function around it is checked.
+type Call<'a, T> = Box<dyn FnOnce(String) -> Boxed<'a, Result<T, NodeError>> + Send + 'a>;
 
 /// A side effect that is about to happen, unless it has happened: await it. Made by [`Ctx::effect`].
 #[must_use = "an effect happens when it is awaited"]
-pub struct Effect<'a, C, F, T>(Lazy<'a, NewEffect<'a, C, F, T>, Result<T, NodeError>>);
+pub struct Effect<'a, C, T>(Lazy<'a, NewEffect<'a, C, T>, Result<T, NodeError>>);
 
 /// An effect that was not polled yet.
-struct NewEffect<'a, C, F, T> {
+struct NewEffect<'a, C, T> {
     ctx: &'a Ctx<C>,
     key: String,
     arguments: Result<Canon, RunError>,
-    body: F,
-    probe: Option<Probe<'a, T>>,
+    body: Call<'a, T>,
+    probe: Option<Call<'a, Option<T>>>,
 }
 
-impl<C, F, T> std::fmt::Debug for Effect<'_, C, F, T> {
+impl<C, T> std::fmt::Debug for Effect<'_, C, T> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self.0.settings() {
             Some(new) => write!(f, "Effect({} of {:?})", new.key, new.ctx),
@@ -91,7 +93,7 @@ impl<C: Send + Sync + 'static> Ctx<C> {
         key: impl Into<String>,
         arguments: &(impl Serialize + ?Sized),
         body: F,
-    ) -> Effect<'a, C, F, T>
+    ) -> Effect<'a, C, T>
     where
         F: FnOnce(String) -> Fut + Send + 'a,
         Fut: Future<Output = Result<T, E>> + Send + 'a,
@@ -100,11 +102,24 @@ impl<C: Send + Sync + 'static> Ctx<C> {
     {
         let key = key.into();
         let arguments = Canon::of(|| format!("arguments of effect `{key}`"), arguments).map_err(RunError::from);
-        Effect(Lazy::New(NewEffect { ctx: self, key, arguments, body, probe: None }))
+        Effect(Lazy::New(NewEffect { ctx: self, key, arguments, body: called(body), probe: None }))
     }
 }
 
-impl<'a, C, F, T> Effect<'a, C, F, T> {
+/// Returns the call without the types of its closure, future and error.
+fn called<'a, F, Fut, T, E>(call: F) -> Call<'a, T>
+where
+    F: FnOnce(String) -> Fut + Send + 'a,
+    Fut: Future<Output = Result<T, E>> + Send + 'a,
+    E: Into<NodeError>,
+{
+    Box::new(|key| {
+        let result = call(key);
+        Box::pin(async move { result.await.map_err(E::into) })
+    })
+}
+
+impl<'a, C, T> Effect<'a, C, T> {
     /// Asks the world whether the effect has happened, when it may have: the task ran before, and no record tells. It gets
     /// the idempotency key; what it finds counts as the result, and the effect is not done again.
     pub fn probe<P, Fut, E>(self, probe: P) -> Self
@@ -113,22 +128,14 @@ impl<'a, C, F, T> Effect<'a, C, F, T> {
         Fut: Future<Output = Result<Option<T>, E>> + Send + 'a,
         E: Into<NodeError>,
     {
-        Self(self.0.set(|new| {
-            new.probe = Some(Box::new(|key| {
-                let found = probe(key);
-                Box::pin(async move { found.await.map_err(E::into) })
-            }));
-        }))
+        Self(self.0.set(|new| new.probe = Some(called(probe))))
     }
 }
 
-impl<'a, C, F, Fut, T, E> Effect<'a, C, F, T>
+impl<'a, C, T> Effect<'a, C, T>
 where
     C: Send + Sync + 'static,
-    F: FnOnce(String) -> Fut + Send + 'a,
-    Fut: Future<Output = Result<T, E>> + Send + 'a,
     T: Serialize + DeserializeOwned + Send + 'a,
-    E: Into<NodeError>,
 {
     /// Returns the effect as a boxed future.
     pub fn into_future(self) -> Boxed<'a, Result<T, NodeError>> {
@@ -136,13 +143,10 @@ where
     }
 }
 
-impl<'a, C, F, Fut, T, E> Future for Effect<'a, C, F, T>
+impl<'a, C, T> Future for Effect<'a, C, T>
 where
     C: Send + Sync + 'static,
-    F: FnOnce(String) -> Fut + Send + 'a,
-    Fut: Future<Output = Result<T, E>> + Send + 'a,
     T: Serialize + DeserializeOwned + Send + 'a,
-    E: Into<NodeError>,
 {
     type Output = Result<T, NodeError>;
 
@@ -151,13 +155,10 @@ where
     }
 }
 
-impl<'a, C, F, Fut, T, E> NewEffect<'a, C, F, T>
+impl<'a, C, T> NewEffect<'a, C, T>
 where
     C: Send + Sync + 'static,
-    F: FnOnce(String) -> Fut + Send + 'a,
-    Fut: Future<Output = Result<T, E>> + Send + 'a,
     T: Serialize + DeserializeOwned + Send + 'a,
-    E: Into<NodeError>,
 {
     fn run(self) -> Boxed<'a, Result<T, NodeError>> {
         Box::pin(async move {
@@ -185,7 +186,7 @@ where
                 Some(known) => known,
                 None => {
                     task.starts(&entry);
-                    let ended = task.in_effect((&key, ""), async { body(idempotency).await.map_err(E::into) }).await;
+                    let ended = task.in_effect((&key, ""), async { body(idempotency).await }).await;
                     task.journal().stop(&entry.key);
                     match ended? {
                         Ok(result) => (result, EffectEnd::Done),
