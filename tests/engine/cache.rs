@@ -1,10 +1,16 @@
 //! The node cache: the results it returns, and the tasks that share them.
 
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, UNIX_EPOCH};
 
+use futures::FutureExt;
 use rstest::rstest;
-use superstep::graph::{Lint, MemoryCache, Name, NodeCache, NodeOptions};
+use serde_json::json;
+use superstep::graph::{
+    CompiledGraph, DataState, GraphSpec, Input, IntoCommand, Lint, MemoryCache, Name, NodeCache, NodeOptions, Registry,
+    Worker, Writes, blocking, worker,
+};
 use superstep::prelude::*;
 
 use crate::pad::{Builder, Ended, Graph, Pad, Tally, chain, id, note, start, tallied};
@@ -114,6 +120,114 @@ async fn subgraphs_of_one_shape_have_separate_results() {
         let graph = Builder::new().add_subgraph_with(id("a"), inner, options).add_edge(START, id("a"));
         assert_eq!(notes(&graph.compile().unwrap().with_cache(Arc::clone(&cache))).await, [word]);
     }
+}
+
+/// The forms of a node whose body is a closure without captures.
+#[derive(Clone, Copy, Debug)]
+enum Form {
+    Node,
+    Worker,
+    Either,
+    Blocking,
+    Subgraph,
+    Mapped,
+    InsideOfASubgraph,
+}
+
+/// A graph with a cached node `a` of this body.
+fn formed<F, Fut>(form: Form, body: F, policy: CachePolicy) -> Graph
+where
+    F: Fn(Arc<Pad>, Ctx) -> Fut + Copy + Send + Sync + 'static,
+    Fut: Future<Output = Ended> + Send + 'static,
+{
+    let options = || NodeOptions::default().cache(policy);
+    let inner = |cached: bool| {
+        let options = if cached { options() } else { NodeOptions::default() };
+        let either = move |input: Input<Pad, Pad>, ctx: Ctx| {
+            let (Input::State(pad) | Input::Payload(pad)) = input;
+            async move { body(pad, ctx).await.map(IntoCommand::<Pad, Name>::into_command) }
+        };
+        chain(Builder::new().add_either(id("a"), either, options), &["a"])
+    };
+    let builder = match form {
+        Form::Node => Builder::new().add_node(id("a"), body.cache(policy)),
+        Form::Either => return inner(true),
+        Form::Blocking => {
+            let function = move |pad: Arc<Pad>, ctx: Ctx| body(pad, ctx).now_or_never().unwrap();
+            Builder::new().add_node(id("a"), blocking(function).cache(policy))
+        }
+        Form::Worker => {
+            let to = || Worker::<Name, Pad>::new(id("a"));
+            let builder = Builder::new().add_worker(to(), worker(body).cache(policy));
+            return builder.add_edge(START, to().each([Pad::default()])).compile().unwrap();
+        }
+        Form::Subgraph => Builder::new().add_subgraph_with(id("a"), inner(false), options()),
+        Form::Mapped => {
+            let mapped = inner(false).mapped(|_: &Pad| start(), |pad: &Pad| Pad::update().notes(pad.notes.clone()));
+            Builder::new().add_subgraph_with(id("a"), mapped, options())
+        }
+        Form::InsideOfASubgraph => Builder::new().add_subgraph(id("a"), inner(true)),
+    };
+    chain(builder, &["a"])
+}
+
+#[rstest]
+#[tokio::test]
+async fn bodies_of_one_function_have_separate_results_in_each_form_of_a_node(
+    #[values(
+        Form::Node,
+        Form::Worker,
+        Form::Either,
+        Form::Blocking,
+        Form::Subgraph,
+        Form::Mapped,
+        Form::InsideOfASubgraph
+    )]
+    form: Form,
+    #[values(None, Some("key"))] key: Option<&'static str>,
+) {
+    let cache: Arc<dyn NodeCache> = Arc::new(MemoryCache::default());
+    let policy = key.map_or_else(CachePolicy::default, |key| CachePolicy::default().key(key));
+    let one = |_: Arc<Pad>, _: Ctx| std::future::ready(Ok(Pad::update().notes(["one"])));
+    let two = |_: Arc<Pad>, _: Ctx| std::future::ready(Ok(Pad::update().notes(["two"])));
+    for (graph, word) in [(formed(form, one, policy), "one"), (formed(form, two, policy), "two")] {
+        let graph = graph.with_cache(Arc::clone(&cache));
+        for _ in 0..2 {
+            assert_eq!(notes(&graph).await, [word]);
+        }
+    }
+}
+
+/// A data-defined graph with the registered body `a`.
+fn read_from_data(registry: &Registry) -> CompiledGraph<DataState, Name> {
+    let spec = json!({
+        "channels": { "notes": "append" },
+        "nodes": { "a": "a" },
+        "edges": [{ "from": "START", "to": "a" }, { "from": "a", "to": "END" }],
+    });
+    serde_json::from_value::<GraphSpec>(spec).unwrap().compile(registry).unwrap()
+}
+
+#[tokio::test]
+async fn registered_bodies_of_one_function_have_separate_results_and_share_them_over_builds() {
+    static RAN: [AtomicUsize; 2] = [const { AtomicUsize::new(0) }; 2];
+    let (cache, policy): (Arc<dyn NodeCache>, _) = (Arc::new(MemoryCache::default()), CachePolicy::default());
+    let one = |state: Arc<DataState>, _: Ctx| async move {
+        RAN[0].fetch_add(1, Ordering::SeqCst);
+        Ok::<_, NodeError>(state.update(&json!({ "notes": ["one"] }))?)
+    };
+    let two = |state: Arc<DataState>, _: Ctx| async move {
+        RAN[1].fetch_add(1, Ordering::SeqCst);
+        Ok::<_, NodeError>(state.update(&json!({ "notes": ["two"] }))?)
+    };
+    let registries =
+        [(Registry::new().node("a", one.cache(policy)), "one"), (Registry::new().node("a", two.cache(policy)), "two")];
+    for (registry, word) in registries.iter().chain(&registries) {
+        let graph = read_from_data(registry).with_cache(Arc::clone(&cache));
+        let outcome = graph.invoke(Writes::default()).await.unwrap();
+        assert_eq!(outcome.state().value("notes"), Some(&json!([word])));
+    }
+    assert_eq!([0, 1].map(|at| RAN[at].load(Ordering::SeqCst)), [1, 1]);
 }
 
 async fn nothing(_: Arc<Pad>, _: Ctx) -> Result<(), NodeError> {

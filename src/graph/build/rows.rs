@@ -3,19 +3,27 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use superstep_base::Fnv;
+
 use super::builder::AddedNode;
 use super::problem::Problem;
-use super::table::{Exits, Row, RowExecution};
+use super::table::{Exits, Row, RowExecution, Table};
 use super::validate::is_reserved;
 use crate::graph::context::{NodeMeta, permits};
-use crate::graph::node::{MissingBody, Name, NodeDefaults, RowOptions};
+use crate::graph::node::{Body, BodyType, CachePolicy, MissingBody, Name, NodeDefaults, RowOptions};
 use crate::graph::records::HANDLER;
 use crate::graph::records::clock::random;
+use crate::graph::view::AnyChild;
 
 /// True if a node, or its subgraph, can interrupt.
 pub(crate) fn asks(row: &Row) -> bool {
     let own = row.facts.asks.as_ref().is_none_or(|asks| !asks.is_empty());
     own || row.children.iter().any(|child| child.0.can_ask())
+}
+
+/// True if a node, or its subgraph, can interrupt or wait for a signal.
+pub(crate) fn may_wait(row: &Row) -> bool {
+    asks(row) || !row.facts.receives.is_empty() || row.children.iter().any(|child| !child.0.signals().is_empty())
 }
 
 /// Returns the names and types of the questions that a node and its subgraphs declare.
@@ -74,8 +82,7 @@ fn row(node: AddedNode, first: Arc<str>, (defaults, by_position): (&NodeDefaults
     };
     let handler = facts(format!("{HANDLER}{name}").into(), format!("{HANDLER}{first}").into(), true);
     let facts = facts(Arc::clone(&name), first, false);
-    let unkeyed = options.execution.cache.is_some_and(|policy| policy.key.is_none());
-    let instance = (unkeyed && body.holds_values()).then(|| [random(), random()]);
+    let cache_key = options.execution.cache.map(|policy| cache_key(policy, &*body, &children));
     Row {
         name,
         facts,
@@ -85,8 +92,38 @@ fn row(node: AddedNode, first: Arc<str>, (defaults, by_position): (&NodeDefaults
         reads: None,
         exits: Exits::default(),
         children,
-        execution: RowExecution { group, simple, instance, longest: Arc::default() },
+        execution: RowExecution { group, simple, cache_key, longest: Arc::default() },
     }
+}
+
+/// Returns what tells the results of a body in a cache from those of another body of this name: its type, the types below
+/// it, and what it holds. That is named by the policy's key; without one, it is of this build alone.
+fn cache_key(policy: CachePolicy, body: &dyn Body, children: &[AnyChild]) -> Vec<u8> {
+    let body_type = body.body_type();
+    let mut hash = Fnv::new();
+    mix_body(&mut hash, body_type, children);
+    let (tag, held) = match policy.key {
+        Some(given) => (1, given.to_le_bytes().to_vec()),
+        None if body_type.holds_values => {
+            (2, [random(), random()].iter().flat_map(|part| part.to_le_bytes()).collect())
+        }
+        None => (0, vec![]),
+    };
+    [body_type.name.as_bytes(), &[0], &hash.finish().to_le_bytes(), &[tag], &held].concat()
+}
+
+/// Returns a hash of the bodies of a graph and of those below it.
+pub(crate) fn bodies(table: &Table) -> u64 {
+    let mut hash = Fnv::new();
+    hash.mix(&table.identity.fingerprint.to_le_bytes());
+    table.nodes.iter().for_each(|row| mix_body(&mut hash, row.body.body_type(), &row.children));
+    hash.finish()
+}
+
+fn mix_body(hash: &mut Fnv, body_type: BodyType, children: &[AnyChild]) {
+    hash.mix(body_type.name.as_bytes());
+    hash.mix(&body_type.hash.to_le_bytes());
+    children.iter().for_each(|child| hash.mix(&child.0.bodies().to_le_bytes()));
 }
 
 /// True if the body needs no timer, cache or error handler around it.

@@ -79,8 +79,8 @@ pub(crate) struct RowExecution {
     pub group: Option<Arc<Semaphore>>,
     /// Set if its body needs no clock, cache or handler.
     pub simple: bool,
-    /// Tells its results in a cache from those of another build, if its body holds values that no key stands for.
-    pub instance: Option<[u64; 2]>,
+    /// The part of its cache keys that stands for the body, if it has a cache policy.
+    pub cache_key: Option<Vec<u8>>,
     /// The longest polls that blocked their thread.
     pub longest: Arc<Longest>,
 }

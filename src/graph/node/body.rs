@@ -2,12 +2,12 @@
 
 use std::any::{TypeId, type_name};
 use std::future::Future;
-use std::hash::{Hash, Hasher};
 use std::marker::PhantomData;
 use std::sync::Arc;
 
 use serde::de::DeserializeOwned;
 
+use super::body_type::BodyType;
 use super::command::{AnyCommand, AnyEnded, Ended, IntoCommand, other_types};
 use super::id::NodeId;
 use super::options::NodeOptions;
@@ -77,13 +77,10 @@ pub trait Node<S: State, N, C>: Send + Sync + 'static {
         NodeOptions::default()
     }
 
-    /// Returns true if the body holds values, such as the captures of a closure, and so is not known by its type alone.
+    /// Returns the type of the body, without the wrappers around it.
     #[doc(hidden)]
-    fn holds_values(&self) -> bool
-    where
-        Self: Sized,
-    {
-        size_of::<Self>() > 0
+    fn body_type(&self) -> BodyType {
+        BodyType::of::<Self>(size_of_val(self))
     }
 }
 
@@ -158,13 +155,10 @@ pub trait Work<S: State, N, C, I>: Send + Sync + 'static {
         NodeOptions::default()
     }
 
-    /// Returns true if the body holds values, such as the captures of a closure, and so is not known by its type alone.
+    /// Returns the type of the body, without the wrappers around it.
     #[doc(hidden)]
-    fn holds_values(&self) -> bool
-    where
-        Self: Sized,
-    {
-        size_of::<Self>() > 0
+    fn body_type(&self) -> BodyType {
+        BodyType::of::<Self>(size_of_val(self))
     }
 }
 
@@ -210,16 +204,7 @@ pub(crate) trait Body: Send + Sync {
     fn by_edges(&self) -> bool;
     fn payload(&self, bytes: &[u8]) -> Result<Arc<dyn Payload>, Misread>;
 
-    /// Returns a hash of its type, which tells apart what [`type_name`](Self::type_name) does not: two closures of one
-    /// function.
-    fn type_hash(&self) -> u64;
-
-    fn type_name(&self) -> &'static str {
-        std::any::type_name::<Self>()
-    }
-
-    /// Returns true if it holds values, and so is not known by its type alone.
-    fn holds_values(&self) -> bool;
+    fn body_type(&self) -> BodyType;
 
     /// True for the placeholder of a node that was never added.
     fn is_missing(&self) -> bool {
@@ -251,12 +236,8 @@ impl Body for MissingBody {
         true
     }
 
-    fn type_hash(&self) -> u64 {
-        0
-    }
-
-    fn holds_values(&self) -> bool {
-        false
+    fn body_type(&self) -> BodyType {
+        BodyType::of::<Self>(0)
     }
 }
 
@@ -281,12 +262,8 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static, T: Node<S, N, C>> Body for S
         Err(Misread::unreadable("the node takes the state, not a payload"))
     }
 
-    fn type_hash(&self) -> u64 {
-        type_hash::<T>()
-    }
-
-    fn holds_values(&self) -> bool {
-        self.0.holds_values()
+    fn body_type(&self) -> BodyType {
+        self.0.body_type()
     }
 }
 
@@ -318,12 +295,8 @@ where
         decoded::<I>(bytes)
     }
 
-    fn type_hash(&self) -> u64 {
-        type_hash::<T>()
-    }
-
-    fn holds_values(&self) -> bool {
-        self.0.holds_values()
+    fn body_type(&self) -> BodyType {
+        self.0.body_type()
     }
 }
 
@@ -332,7 +305,7 @@ pub(crate) struct EitherBody<F, I, S, N, C>(pub(crate) F, pub(crate) PhantomData
 impl<S: State, N: NodeId, C, F, I, Fut> Body for EitherBody<F, I, S, N, C>
 where
     C: Send + Sync + 'static,
-    F: Fn(Input<S, I>, Ctx<C>) -> Fut + Send + Sync,
+    F: Fn(Input<S, I>, Ctx<C>) -> Fut + Send + Sync + 'static,
     Fut: Future<Output = Ended<S, N>> + Send + 'static,
     I: Payload + DeserializeOwned,
 {
@@ -365,19 +338,9 @@ where
         decoded::<I>(bytes)
     }
 
-    fn type_hash(&self) -> u64 {
-        0 // it counts as one that holds values, which is known by more than its type
+    fn body_type(&self) -> BodyType {
+        BodyType::of::<F>(size_of::<F>())
     }
-
-    fn holds_values(&self) -> bool {
-        true
-    }
-}
-
-fn type_hash<T: 'static>() -> u64 {
-    let mut hasher = std::hash::DefaultHasher::new();
-    TypeId::of::<T>().hash(&mut hasher);
-    hasher.finish()
 }
 
 fn typed<I: Payload>(payload: &Arc<dyn Payload>) -> Option<Arc<I>> {

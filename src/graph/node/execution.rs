@@ -26,7 +26,8 @@ impl CachePolicy {
     }
 
     /// Returns a policy whose results are shared by all bodies of this type with this key, in every build of the graph and,
-    /// with a cache on disk, in every process. The key stands for what the body captures:
+    /// with a cache on disk, in every process of the program. The key stands for what the body captures; it need not name the
+    /// body, as two closures have two types:
     ///
     /// ```
     /// # use std::sync::Arc;

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::body::{Node, Work};
+use super::body_type::BodyType;
 use super::command::{AnyEnded, Ended, IntoCommand, Target};
 use super::execution::CachePolicy;
 use super::id::NodeId;
@@ -46,8 +47,8 @@ where
         self.options.clone()
     }
 
-    fn holds_values(&self) -> bool {
-        self.body.holds_values()
+    fn body_type(&self) -> BodyType {
+        self.body.body_type()
     }
 }
 
@@ -68,8 +69,8 @@ where
         self.options.clone()
     }
 
-    fn holds_values(&self) -> bool {
-        self.body.holds_values()
+    fn body_type(&self) -> BodyType {
+        self.body.body_type()
     }
 }
 

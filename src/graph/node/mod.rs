@@ -4,6 +4,7 @@
 
 mod blocking;
 pub(crate) mod body;
+mod body_type;
 pub(crate) mod command;
 mod defaults;
 mod execution;
@@ -28,6 +29,7 @@ pub use retry::RetryPolicy;
 pub use route::{Chooser, Declared, Outcomes, OverContext, OverState, Route, Router};
 
 pub(crate) use body::{Body, EitherBody, MissingBody, StateBody, WorkBody};
+pub(crate) use body_type::BodyType;
 pub(crate) use command::{AnyCommand, AnyEnded};
 pub(crate) use options::RowOptions;
 pub(crate) use route::Choose;

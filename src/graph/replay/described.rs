@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::recorded_events::emit_subgraph;
 use crate::checkpoint::{BoxFuture, CheckpointId};
-use crate::graph::build::rows::declared;
+use crate::graph::build::rows::{bodies, declared};
 use crate::graph::build::{GraphCore, Persistence};
 use crate::graph::diff::outline::face;
 use crate::graph::error::{Incompatibility, RunError};
@@ -34,6 +34,10 @@ impl Inner for Described {
 
     fn fingerprint(&self) -> u64 {
         self.0.table.identity.fingerprint
+    }
+
+    fn bodies(&self) -> u64 {
+        bodies(&self.0.table)
     }
 
     fn children(&self, node: &str) -> &[AnyChild] {

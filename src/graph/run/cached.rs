@@ -9,7 +9,6 @@ use super::job::Job;
 use crate::checkpoint::{CheckpointId, RowId};
 use crate::graph::build::Table;
 use crate::graph::error::RunError;
-use crate::graph::node::CachePolicy;
 use crate::graph::records::NodeCache;
 use crate::graph::records::cache::prefix;
 use crate::graph::state::{AnyState, AnyWrite, AnyWrites, Mask, Payload};
@@ -30,9 +29,11 @@ pub(crate) struct CachedResult {
 pub(crate) fn key(job: &Job) -> Option<Vec<u8>> {
     let row = job.table.row(job.ctx.at.node);
     job.ctx.shared.environment.cache.as_ref()?;
-    let policy = row.options.execution.cache?;
     let mut key = prefix(&row.name);
-    place(job, policy, &mut key);
+    key.extend(job.table.identity.fingerprint.to_le_bytes());
+    key.extend(job.table.identity.name.as_bytes());
+    key.push(0);
+    key.extend(row.execution.cache_key.as_ref()?);
     match &job.payload {
         Some(payload) => {
             key.push(1);
@@ -41,25 +42,6 @@ pub(crate) fn key(job: &Job) -> Option<Vec<u8>> {
         None => state_key(&job.table, &job.state, row.reads.as_ref(), &mut key)?,
     }
     Some(key)
-}
-
-/// Adds the graph and the body to a key, which distinguishes nodes of one name. A graph used in several places shares its
-/// results.
-fn place(job: &Job, policy: CachePolicy, key: &mut Vec<u8>) {
-    let row = job.table.row(job.ctx.at.node);
-    key.extend(job.table.identity.fingerprint.to_le_bytes());
-    for word in [&job.table.identity.name, row.body.type_name()] {
-        key.extend(word.as_bytes());
-        key.push(0);
-    }
-    match policy.key {
-        Some(given) => key.extend([1].into_iter().chain(given.to_le_bytes())),
-        None => {
-            let [high, low] = row.execution.instance.unwrap_or_default();
-            key.push(0);
-            [row.body.type_hash(), high, low].iter().for_each(|part| key.extend(part.to_le_bytes()));
-        }
-    }
 }
 
 fn state_key(table: &Table, state: &AnyState, reads: Option<&Mask>, key: &mut Vec<u8>) -> Option<()> {

@@ -70,8 +70,8 @@ fn add<C: Send + Sync + 'static>(
 ) -> Draft<C> {
     match registry.find(body) {
         Some(Entry::Node(found)) => graph.add_node(node.into(), SharedNode(Arc::clone(found))),
-        Some(Entry::Worker(work)) => {
-            let worker = SharedWorker { work: Arc::clone(work), schema: schema.clone() };
+        Some(Entry::Worker(worker)) => {
+            let worker = SharedWorker { worker: worker.clone(), schema: schema.clone() };
             graph.add_worker(Worker::<Name, Value>::new(node.into()), worker)
         }
         None => {

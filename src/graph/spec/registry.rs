@@ -8,14 +8,26 @@ use serde_json::Value;
 
 use crate::graph::context::Ctx;
 use crate::graph::error::NodeError;
-use crate::graph::node::{Command, Ended, IntoCommand, Name, Node, NodeOptions, Work};
+use crate::graph::node::{BodyType, Command, Ended, IntoCommand, Name, Node, NodeOptions, Work};
 use crate::graph::state::{Boxed, DataSchema, DataState, Writes};
 
-type Worker<C> = Arc<dyn Fn(Arc<Value>, Ctx<C>) -> Boxed<'static, Result<Value, NodeError>> + Send + Sync>;
+type WorkFn<C> = dyn Fn(Arc<Value>, Ctx<C>) -> Boxed<'static, Result<Value, NodeError>> + Send + Sync;
 
 pub(crate) enum Entry<C> {
     Node(Arc<dyn Node<DataState, Name, C>>),
-    Worker(Worker<C>),
+    Worker(RegisteredWorker<C>),
+}
+
+/// A worker without its type.
+pub(crate) struct RegisteredWorker<C> {
+    work: Arc<WorkFn<C>>,
+    body_type: BodyType,
+}
+
+impl<C> Clone for RegisteredWorker<C> {
+    fn clone(&self) -> Self {
+        Self { work: Arc::clone(&self.work), body_type: self.body_type }
+    }
 }
 
 /// Bodies of nodes by name, for [`GraphSpec::compile`](super::GraphSpec::compile).
@@ -53,11 +65,12 @@ impl<C: Send + Sync + 'static> Registry<C> {
         Fut: Future<Output = Result<Value, E>> + Send + 'static,
         E: Into<NodeError>,
     {
-        let work: Worker<C> = Arc::new(move |item, ctx| {
+        let body_type = BodyType::of::<F>(size_of::<F>());
+        let work: Arc<WorkFn<C>> = Arc::new(move |item, ctx| {
             let done = work(item, ctx);
             Box::pin(async move { done.await.map_err(Into::into) })
         });
-        self.0.insert(name.into(), Entry::Worker(work));
+        self.0.insert(name.into(), Entry::Worker(RegisteredWorker { work, body_type }));
         self
     }
 
@@ -80,21 +93,29 @@ impl<C: Send + Sync + 'static> Node<DataState, Name, C> for SharedNode<C> {
     fn options(&self) -> NodeOptions<DataState, Name, C> {
         self.0.options()
     }
+
+    fn body_type(&self) -> BodyType {
+        self.0.body_type()
+    }
 }
 
 pub(crate) struct SharedWorker<C> {
-    pub work: Worker<C>,
+    pub worker: RegisteredWorker<C>,
     pub schema: DataSchema,
 }
 
 impl<C: Send + Sync + 'static> Work<DataState, Name, C, Value> for SharedWorker<C> {
     fn run(&self, payload: Arc<Value>, ctx: Ctx<C>) -> Boxed<'static, Ended<DataState, Name>> {
-        let (done, schema) = ((self.work)(payload, ctx), self.schema.clone());
+        let (done, schema) = ((self.worker.work)(payload, ctx), self.schema.clone());
         Box::pin(async move {
             let writes = Writes::from_json(&schema, &done.await?).map_err(NodeError::permanent)?;
             let command: Command<DataState, Name> = writes.into_command();
             Ok(command)
         })
+    }
+
+    fn body_type(&self) -> BodyType {
+        self.worker.body_type
     }
 }
 

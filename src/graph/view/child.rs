@@ -32,6 +32,8 @@ pub(crate) trait Inner: Send + Sync {
     /// Returns true if its state outlives the task it runs in.
     fn is_per_thread(&self) -> bool;
     fn fingerprint(&self) -> u64;
+    /// A hash of its bodies and of those below it.
+    fn bodies(&self) -> u64;
     fn children(&self, node: &str) -> &[AnyChild];
     /// The questions that nodes here and further down declare: names and types.
     fn declared(&self) -> Vec<(&'static str, &'static str)>;
