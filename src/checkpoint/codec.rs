@@ -40,6 +40,18 @@ pub fn encode_record<T: Serialize>(record: &T) -> Result<Vec<u8>, CheckpointErro
     Ok(bytes)
 }
 
+/// Encodes a changed record in the format that it is stored in: what later formats added stays unknown.
+///
+/// # Errors
+/// As [`encode_record`].
+pub(crate) fn encode_again<T: Serialize>(stored: &[u8], record: &T) -> Result<Vec<u8>, CheckpointError> {
+    let mut bytes = encode_record(record)?;
+    if let (Some(format), Some(stored)) = (bytes.first_mut(), stored.first()) {
+        *format = *stored;
+    }
+    Ok(bytes)
+}
+
 /// Decodes an engine record; `thread` and `what` name it in errors.
 ///
 /// # Errors

@@ -51,7 +51,7 @@ pub use self::sled::{SledCheckpointer, SledOptions};
 pub use checkpointer::{BoxFuture, Checkpointer, Commit, Head, Order, Receipt, Record};
 pub(crate) use chunk::{Chunk, OpenChunk, chunk_key, is_chunk};
 pub use codec::{FORMAT, decode_record, encode_record};
-pub(crate) use codec::{encode_value, value_deserializer};
+pub(crate) use codec::{encode_again, encode_value, value_deserializer};
 pub use effect_record::{EffectEnd, EffectKind, EffectRecord, EffectRun};
 pub use error::CheckpointError;
 pub use event_record::{EventRecord, EventRecordKind};

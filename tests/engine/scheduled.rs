@@ -3,7 +3,11 @@
 use std::sync::Arc;
 
 use rstest::rstest;
-use superstep::graph::{Boxed, Durability, Name, StateUpdate, Updated};
+use superstep::checkpoint::{
+    CheckpointRecord, Claim, Commit, ExportOptions, ImportOptions, Key, Order, decode_record, encode_record,
+    export_thread, import_thread, trust,
+};
+use superstep::graph::{Boxed, CancellationToken, Durability, Lint, Name, StateUpdate, Updated};
 use superstep::prelude::*;
 
 use crate::pad::*;
@@ -82,6 +86,27 @@ fn chained() -> Graph {
     nodes.add_edge(id("w"), id("last")).add_edge(id("last"), END).compile().unwrap()
 }
 
+/// Stores the checkpoints of a thread again as format 4 had them: without the list of what commands scheduled.
+async fn as_format_4(store: &Store, thread: &str) {
+    let (store, thread) = (&store.store, thread.into());
+    let (first, last) = (Key::Checkpoint(CheckpointId(0)), Key::Nested(CheckpointId(u64::MAX)));
+    let mut puts = vec![];
+    for (key, bytes) in store.scan(&thread, first..=last, Order::Ascending, usize::MAX).await.unwrap() {
+        if !matches!(key, Key::Checkpoint(_) | Key::Nested(_)) {
+            continue;
+        }
+        let record: CheckpointRecord = decode_record(&thread, &key, &bytes).unwrap();
+        let mut bytes = encode_record(&CheckpointRecord { gotos: vec![], ..record }).unwrap();
+        assert_eq!((bytes[0], bytes.pop()), (5, Some(0)));
+        bytes[0] = 4;
+        puts.push((key, bytes));
+    }
+    let head = store.head(&thread).await.unwrap().unwrap();
+    let lease = store.claim(&thread, Claim::IfFree).await.unwrap();
+    let epoch = lease.epoch();
+    store.commit(Commit { thread, epoch, expected: head.checkpoint, head, puts, deletes: vec![] }).await.unwrap();
+}
+
 /// Runs a graph up to the checkpoint after the node that returns a command.
 async fn stopped(thread: PadThread, after: &str) -> PadThread {
     thread.clone().interrupt_after([id(after)]).invoke(start()).await.unwrap();
@@ -113,8 +138,16 @@ async fn an_update_does_not_drop_what_a_command_scheduled(
     #[values(Store::memory(), Store::disk())] store: Store,
     #[values(Durability::Sync, Durability::Exit)] durability: Durability,
     #[values(true, false)] is_named: bool,
+    #[values(true, false)] is_older: bool,
 ) {
-    let thread = stopped(store.thread(&graph).durability(durability), "a").await;
+    if is_older && durability == Durability::Exit {
+        return; // it stored neither what was scheduled nor by which task
+    }
+    let mut thread = stopped(store.thread(&graph).durability(durability), "a").await;
+    if is_older {
+        as_format_4(&store, "t").await;
+        thread = store.thread(&graph).durability(durability);
+    }
     let update = StateUpdate::new(edit());
     let update = if is_named { update.as_node(id("a")) } else { update };
     let updated = thread.update(update).await.unwrap();
@@ -127,10 +160,17 @@ async fn an_update_does_not_drop_what_a_command_scheduled(
 
 #[rstest]
 #[tokio::test]
-async fn on_a_new_branch_it_is_pending_as_well(#[values(Store::memory(), Store::disk())] store: Store) {
+async fn on_a_new_branch_it_is_pending_as_well(
+    #[values(Store::memory(), Store::disk())] store: Store,
+    #[values(true, false)] is_older: bool,
+) {
     for (graph, next, notes) in [(one(), "z", "a edit z"), (sent(), "worker worker", "sends edit one two")] {
-        let thread = graph.clone().with_shared_checkpointer(Arc::clone(&store.store)).thread(next);
-        thread.invoke(start()).await.unwrap();
+        let thread = || graph.clone().with_shared_checkpointer(Arc::clone(&store.store)).thread(next);
+        thread().invoke(start()).await.unwrap();
+        if is_older {
+            as_format_4(&store, next).await;
+        }
+        let thread = thread();
         let made = thread.history().await.unwrap().all().await.unwrap();
         let before = made.iter().find(|made| made.next.join(" ") == next).unwrap().id;
         thread.clone().at(before).update_state(edit()).await.unwrap();
@@ -147,6 +187,81 @@ async fn it_is_pending_after_several_updates_in_a_row(#[values(Store::memory(), 
     let thread = store.thread(&graph);
     thread.update_state(edit()).await.unwrap();
     assert_eq!(rest(&thread).await, ("edge y z".into(), "a edit edit edit edge y z".into()));
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Change {
+    CopyOfTheThread,
+    Fork,
+    CopyOfTheCheckpoint,
+    OtherVersion,
+}
+
+/// Returns the graph again, with nodes added, if its version is to be another one.
+fn changed_graph(change: Change) -> Graph {
+    let nodes = Builder::new().add_node(id("a"), leads("a", &["y", "z"]));
+    let nodes = nodes.add_node(id("y"), note("y")).add_node(id("z"), note("z")).add_node(id("edge"), note("edge"));
+    let nodes = match change {
+        Change::OtherVersion => nodes.add_node(id("0"), note("0")).add_edge(id("0"), END).allow(Lint::Unreachable),
+        Change::CopyOfTheThread | Change::Fork | Change::CopyOfTheCheckpoint => nodes,
+    };
+    nodes.add_edge(START, id("a")).add_edge(id("a"), id("edge")).compile().unwrap()
+}
+
+#[rstest]
+#[tokio::test]
+async fn an_older_thread_has_it_pending_after_its_checkpoint_was_copied(
+    #[values(Change::CopyOfTheThread, Change::Fork, Change::CopyOfTheCheckpoint, Change::OtherVersion)] change: Change,
+    #[values(true, false)] is_copy_older: bool,
+) {
+    let (store, graph) = (Store::memory(), several());
+    drop(stopped(store.thread(&graph), "a").await);
+    as_format_4(&store, "t").await;
+    let graph = changed_graph(change);
+    let head = store.thread(&graph).state().await.unwrap().unwrap().id;
+    let (cancelled, mut name) = (CancellationToken::new(), "t");
+    cancelled.cancel();
+    match change {
+        Change::CopyOfTheThread => {
+            store.thread(&graph).copy_to("u", head).await.unwrap();
+            name = "u";
+        }
+        Change::Fork => drop(store.thread(&graph).at(head).cancel_with(cancelled).proceed().await.unwrap()),
+        Change::OtherVersion => drop(store.thread(&graph).cancel_with(cancelled).proceed().await.unwrap()),
+        Change::CopyOfTheCheckpoint => drop(store.thread(&graph).update(StateUpdate::copy()).await.unwrap()),
+    }
+    if is_copy_older {
+        as_format_4(&store, name).await;
+    }
+    let thread = graph.with_shared_checkpointer(Arc::clone(&store.store)).thread(name);
+    thread.update_state(edit()).await.unwrap();
+    assert_eq!(rest(&thread).await, ("edge y z".into(), "a edit edge y z".into()));
+}
+
+#[derive(State, Clone, Debug, Default, Serialize, Deserialize)]
+struct Keyed {
+    #[channel(secret)]
+    key: String,
+    #[channel(append)]
+    notes: Vec<String>,
+}
+
+#[tokio::test]
+async fn an_older_thread_has_it_pending_after_it_was_exported_without_secrets() {
+    let noted = |_: Arc<Keyed>, _: Ctx| async { Ok::<_, NodeError>(Keyed::update().notes(["z"])) };
+    let leads = |_: Arc<Keyed>, _: Ctx| async { Ok::<_, NodeError>(Command::<Keyed, Name>::to(id("z"))) };
+    let graph = StateGraph::<Keyed, Name>::new().add_node(id("a"), leads).add_node(id("z"), noted);
+    let graph = graph.add_edge(START, id("a")).compile().unwrap();
+    let (store, imported, mut file) = (Store::memory(), Store::memory(), vec![]);
+    let thread = |store: &Store| graph.clone().with_shared_checkpointer(Arc::clone(&store.store)).thread("t");
+    thread(&store).interrupt_after([id("a")]).invoke(Keyed::update().key("k")).await.unwrap();
+    as_format_4(&store, "t").await;
+    export_thread(&*store.store, &"t".into(), &ExportOptions::new(), &mut file).await.unwrap();
+    import_thread(&*imported.store, &file[..], &ImportOptions::new()).await.unwrap();
+    trust(&*imported.store, &"t".into()).await.unwrap();
+    thread(&imported).update_state(Keyed::update().notes(["edit"])).await.unwrap();
+    let ended = thread(&imported).proceed().await.unwrap().finished().unwrap();
+    assert_eq!(ended.notes, ["edit", "z"]);
 }
 
 #[tokio::test]

@@ -14,7 +14,7 @@ use crate::checkpoint::threads::references::{Reference, of_checkpoint, of_task};
 use crate::checkpoint::threads::thread_records::StoredCheckpoint;
 use crate::checkpoint::{
     ChannelShape, CheckpointError, CheckpointId, CheckpointRecord, Checkpointer, Key, Order, Shape, TaskRecord,
-    ThreadId, decode_record, encode_record,
+    ThreadId, decode_record, encode_again,
 };
 
 type Result<T> = std::result::Result<T, CheckpointError>;
@@ -219,12 +219,12 @@ impl Outline {
                     Key::Checkpoint(_) | Key::Nested(_) => {
                         let mut record: CheckpointRecord = structure.decode(key, bytes)?;
                         self.secrets.remove(&channels, &mut record);
-                        take(key, &encode_record(&record)?)
+                        take(key, &encode_again(bytes, &record)?)
                     }
                     Key::Task { .. } => {
                         let mut record: TaskRecord = structure.decode(key, bytes)?;
                         self.secrets.remove_writes(&channels, &mut record);
-                        take(key, &encode_record(&record)?)
+                        take(key, &encode_again(bytes, &record)?)
                     }
                     _ => take(key, bytes),
                 }

@@ -6,6 +6,7 @@ pub(crate) mod active_child;
 pub(crate) mod cache;
 pub(crate) mod caller;
 mod checkpoint_info;
+mod checkpoint_reader;
 pub(crate) mod child_copies;
 pub(crate) mod claims;
 pub(crate) mod clock;

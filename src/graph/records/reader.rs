@@ -6,9 +6,7 @@ use std::sync::Arc;
 
 use super::known_values::KnownValues;
 use super::recorder::Recorder;
-use crate::checkpoint::{
-    CheckpointId, CheckpointRecord, Checkpointer, Key, Order, TaskRecord, ThreadId, decode_record,
-};
+use crate::checkpoint::{CheckpointId, Checkpointer, Key, Order, TaskRecord, ThreadId, decode_record};
 use crate::graph::error::RunError;
 
 /// The records of a checkpoint's tasks, by their keys.
@@ -79,13 +77,6 @@ impl Reader {
 
     pub(crate) async fn one(&self, key: Key) -> Result<Option<Vec<u8>>, RunError> {
         Ok(self.get(vec![key]).await?.pop().flatten())
-    }
-
-    /// A checkpoint's record; root checkpoints and those of subgraphs share their numbers.
-    pub(crate) async fn record(&self, id: CheckpointId) -> Result<Option<CheckpointRecord>, RunError> {
-        let found = self.get(vec![Key::Checkpoint(id), Key::Nested(id)]).await?;
-        let Some(bytes) = found.into_iter().flatten().next() else { return Ok(None) };
-        Ok(Some(decode_record(&self.thread, "checkpoint", &bytes)?))
     }
 
     pub(crate) async fn child(

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use super::handle::{Thread, ThreadCore};
 use crate::checkpoint::{
     AboutRecord, CheckpointId, CheckpointRecord, Checkpointer, Claim, Commit, Head, Key, Lease, Order, Record,
-    ThreadId, decode_record, encode_record,
+    ThreadId, decode_record, encode_again, encode_record,
 };
 use crate::graph::error::RunError;
 use crate::graph::node::NodeId;
@@ -91,7 +91,7 @@ impl Copy<'_> {
             }
             Key::Checkpoint(id) if id == at => {
                 let record: CheckpointRecord = decode_record(&self.reader.thread, &key, &bytes)?;
-                Ok((key, encode_record(&CheckpointRecord { line: CheckpointId(self.head.next), ..record })?))
+                Ok((key, encode_again(&bytes, &CheckpointRecord { line: CheckpointId(self.head.next), ..record })?))
             }
             _ => Ok((key, bytes)),
         }
