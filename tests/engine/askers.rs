@@ -144,8 +144,47 @@ async fn a_question_of_a_task_that_the_node_does_not_await_is_an_error(
     if inside {
         graph = chain(Builder::new().add_subgraph(id("outer"), graph), &["outer"]);
     }
-    let error = Store::memory().thread(&graph).invoke(start()).await.unwrap_err();
+    let store = Store::memory();
+    let error = store.thread(&graph).invoke(start()).await.unwrap_err();
     assert_eq!(error.to_string(), "node `a` went on although its question `approve` has no answer");
+    let state = store.thread(&graph).state().await.unwrap().unwrap();
+    let next = [if inside { "outer" } else { "a" }];
+    assert_eq!(state.next, next);
+    let status = store.thread(&graph).status().await.unwrap();
+    assert!(matches!(&status, Status::Failed { reason } if *reason == error.to_string()), "{status:?}");
+}
+
+/// Siblings, sends and durations of questions: the superstep is not stored.
+#[rstest]
+#[tokio::test(start_paused = true)]
+async fn a_question_lost_beside_siblings_leaves_their_superstep_unfinished(
+    #[values(None, Some(20))] after: Option<u64>,
+    #[values(Durability::Sync, Durability::Exit)] durability: Durability,
+) {
+    let (store, tally) = (Store::memory(), Tally::default());
+    let nodes = Builder::new().add_node(id("a"), spawning(after).asks::<Approve>());
+    let nodes = nodes.add_node(id("b"), tallied(&tally, "b")).add_node(id("c"), slow);
+    let graph = fan(nodes, &["a", "b", "c"]);
+    let error = store.thread(&graph).durability(durability).invoke(start()).await.unwrap_err();
+    assert_eq!(error.to_string(), "node `a` went on although its question `approve` has no answer");
+    let status = store.thread(&graph).status().await.unwrap();
+    assert!(matches!(&status, Status::Failed { reason } if *reason == error.to_string()), "{status:?}");
+    store.thread(&graph).proceed().await.unwrap_err();
+    assert_eq!(tally.count(), 1);
+}
+
+/// A node that leaves a task with its context in each of many supersteps.
+#[tokio::test(start_paused = true)]
+async fn contexts_that_many_nodes_leave_behind_delay_a_run_by_little() {
+    let leaves = |pad: Arc<Pad>, ctx: Ctx| async move {
+        drop(held(Arc::clone(&pad), ctx).await?);
+        let command = Command::<Pad, Name>::update(Pad::update().sum(1));
+        Ok::<_, NodeError>(if pad.sum < 100 { command.goto(id("a")) } else { command })
+    };
+    let graph = chain(Builder::new().add_node(id("a"), leaves.asks::<Approve>()), &["a"]);
+    let began = tokio::time::Instant::now();
+    Store::memory().thread(&graph).invoke(start()).await.unwrap();
+    assert!(began.elapsed() < Duration::from_secs(2), "{:?}", began.elapsed());
 }
 
 #[rstest]

@@ -1,12 +1,15 @@
 //! Error handlers: separate tasks that replace a failed body, over kills and answers.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use rstest::rstest;
 use superstep::checkpoint::FailingCheckpointer;
-use superstep::graph::{Boxed, Failure, Persistence};
+use superstep::graph::{Boxed, CancellationToken, Failure, Persistence};
 use superstep::prelude::*;
+use tokio::sync::watch;
 
+use crate::effects::World;
 use crate::pad::*;
 use crate::stores::Store;
 
@@ -136,4 +139,137 @@ async fn an_update_as_a_node_whose_handler_waits_follows_its_edges(
     store.thread(&graph).update_state_as(id("a"), Pad::update().notes(["by hand"])).await.unwrap();
     let fork = store.thread(&graph).at(head).answer(Answer::new::<Approve>(&true).to(sibling)).await.unwrap();
     assert_eq!(fork.finished().unwrap().notes, ["by hand", "approved: true", "b"]);
+}
+
+/// The end of a run while an error handler runs.
+#[derive(Clone, Copy, Debug)]
+enum Stop {
+    Cancelled,
+    /// Cancelled, and the handler panics when it is dropped.
+    PanicsOnDrop,
+    Killed,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Around {
+    Nothing,
+    Siblings,
+    Subgraph,
+}
+
+struct PanicOnDrop(bool);
+
+impl Drop for PanicOnDrop {
+    fn drop(&mut self) {
+        assert!(!self.0, "dropped");
+    }
+}
+
+/// A node that pays and fails, with a handler that refunds, and waits at a gate before it is interrupted and after.
+struct Refund {
+    world: World,
+    bodies: Tally,
+    /// The gates that the handler has come to.
+    reached: Tally,
+    open: [watch::Receiver<bool>; 2],
+    stop: Stop,
+}
+
+impl Refund {
+    fn graph(self, attempts: u32, around: Around) -> Graph {
+        let (paid, bodies) = (self.world.clone(), self.bodies.clone());
+        let body = move |_: Arc<Pad>, ctx: Ctx| {
+            let paid = paid.clone();
+            let times = bodies.add("body");
+            async move {
+                ctx.effect("pay", &(), |key| async move { Ok::<_, NodeError>(paid.happens("pay", &key)) }).await?;
+                Err::<PadUpdate, _>(NodeError::transient(format!("failure {times}")))
+            }
+        };
+        let refund = Arc::new(self);
+        let handler = move |_: Arc<Pad>, _: Failure, ctx: Ctx| Arc::clone(&refund).handle(ctx);
+        let node = body.retry(RetryPolicy::attempts(attempts).pause(Duration::from_millis(1)));
+        let nodes = Builder::new().add_node(id("a"), node.on_error(handler).asks::<Approve>());
+        match around {
+            Around::Nothing => chain(nodes, &["a"]),
+            Around::Siblings => fan(nodes.add_node(id("b"), note("b")).add_node(id("c"), note("c")), &["a", "b", "c"]),
+            Around::Subgraph => chain(Builder::new().add_subgraph(id("s"), chain(nodes, &["a"])), &["s"]),
+        }
+    }
+
+    async fn handle(self: Arc<Self>, ctx: Ctx) -> Ended {
+        let world = self.world.clone();
+        ctx.effect("refund", &(), |key| async move { Ok::<_, NodeError>(world.happens("refund", &key)) }).await?;
+        self.wait(0).await?;
+        ctx.interrupt(Approve)?;
+        self.wait(1).await?;
+        Ok(Pad::update().notes(["refunded"]))
+    }
+
+    async fn wait(&self, gate: usize) -> Result<(), NodeError> {
+        let mut open = self.open[gate].clone();
+        if !*open.borrow() {
+            self.reached.add("gate");
+            let mut on_drop = PanicOnDrop(matches!(self.stop, Stop::PanicsOnDrop));
+            open.wait_for(|open| *open).await?;
+            on_drop.0 = false;
+        }
+        Ok(())
+    }
+}
+
+/// Starts a run and stops it once the handler waits at a gate.
+async fn stop_at_gate(
+    run: impl FnOnce(PadThread) -> Boxed<'static, ()>,
+    thread: PadThread,
+    reached: &Tally,
+    stop: Stop,
+) {
+    let (token, before) = (CancellationToken::new(), reached.count());
+    let run = tokio::spawn(run(thread.cancel_with(token.clone())));
+    while reached.count() == before {
+        tokio::time::sleep(Duration::from_millis(1)).await;
+    }
+    match stop {
+        Stop::Cancelled | Stop::PanicsOnDrop => token.cancel(),
+        Stop::Killed => run.abort(),
+    }
+    drop(run.await);
+}
+
+#[rstest]
+#[tokio::test]
+async fn a_run_stopped_while_a_handler_runs_resumes_the_handler_and_not_the_body(
+    #[values(Stop::Cancelled, Stop::PanicsOnDrop, Stop::Killed)] stop: Stop,
+    #[values(Around::Nothing, Around::Siblings, Around::Subgraph)] around: Around,
+    #[values(1, 2)] attempts: u32,
+    #[values(Store::memory(), Store::disk())] store: Store,
+) {
+    let (world, bodies, reached) = (World::default(), Tally::default(), Tally::default());
+    let ((first, one), (second, two)) = (watch::channel(false), watch::channel(false));
+    let refund =
+        Refund { world: world.clone(), bodies: bodies.clone(), reached: reached.clone(), open: [one, two], stop };
+    let graph = refund.graph(attempts, around);
+    let thread = || store.thread(&graph);
+    let invoke =
+        |thread: PadThread| -> Boxed<'static, ()> { Box::pin(async move { drop(thread.invoke(start()).await) }) };
+    stop_at_gate(invoke, thread(), &reached, stop).await;
+    if !matches!(around, Around::Subgraph) {
+        let state = thread().state().await.unwrap().unwrap();
+        let failures: Vec<&str> = state.tasks[0].failures.iter().map(|failure| &*failure.error).collect();
+        assert_eq!(failures[..attempts as usize], ["failure 1", "failure 2"][..attempts as usize]);
+    }
+    first.send(true).unwrap();
+    let outcome = thread().proceed().await.unwrap();
+    assert_eq!(outcome.questions().len(), 1);
+    let resume = |thread: PadThread| -> Boxed<'static, ()> {
+        Box::pin(async move { drop(thread.resume::<Approve>(true).await) })
+    };
+    stop_at_gate(resume, thread(), &reached, stop).await;
+    second.send(true).unwrap();
+    let ended = thread().proceed().await.unwrap().finished().unwrap();
+    let notes: Vec<&str> = ended.notes.iter().map(|note| &**note).filter(|note| *note == "refunded").collect();
+    assert_eq!((notes, bodies.count()), (vec!["refunded"], attempts as usize));
+    assert_eq!(world.happened(), ["pay", "refund"]);
+    assert!(thread().verify().await.unwrap().agrees());
 }

@@ -9,15 +9,18 @@ use std::time::Duration;
 use crate::checkpoint::panics::caught;
 use crate::graph::error::RunError;
 
-/// The time for which the end of a run waits for them.
+/// The time for which a run waits for them, at most, each time.
 const GRACE: Duration = Duration::from_millis(100);
 const PAUSE: Duration = Duration::from_millis(2);
+/// The number of pauses of a whole run: one that leaves a context behind in each of many supersteps does not wait in each.
+const PAUSES: u32 = 500;
 /// The number of times that the runtime may run other tasks first.
 const YIELDS: u32 = 16;
 
 /// The contexts of a run's ended tasks that somebody still holds, and the first error that came of one.
 #[derive(Default)]
 pub(crate) struct Stragglers {
+    are_noted: AtomicBool,
     has_failed: AtomicBool,
     inner: Mutex<Inner>,
 }
@@ -26,12 +29,23 @@ pub(crate) struct Stragglers {
 struct Inner {
     contexts: Vec<Weak<dyn Any + Send + Sync>>,
     error: Option<RunError>,
+    pauses: u32,
 }
 
 impl Stragglers {
     /// Notes a context that somebody holds although its body has ended.
     pub(crate) fn add(&self, ctx: Weak<dyn Any + Send + Sync>) {
-        self.lock().contexts.push(ctx);
+        let contexts = &mut self.lock().contexts;
+        if contexts.len() == contexts.capacity() {
+            contexts.retain(|ctx| ctx.strong_count() > 0); // a context that was dropped keeps its memory until then
+        }
+        contexts.push(ctx);
+        self.are_noted.store(true, Ordering::Relaxed);
+    }
+
+    /// Returns true if any context was noted.
+    pub(crate) fn are_noted(&self) -> bool {
+        self.are_noted.load(Ordering::Relaxed)
     }
 
     /// Fails if something was raised after its body had ended.
@@ -42,35 +56,48 @@ impl Stragglers {
         self.lock().error.clone().map_or(Ok(()), Err)
     }
 
-    /// Waits for those that are left at the end of a run: until the runtime has run other tasks, and for a moment more if the
-    /// graph declares anything that they might ask or wait for.
+    /// Waits for those that are left at the end of a run, as [`wait_while`](Self::wait_while) does.
     ///
     /// # Errors
     /// What was raised after its body had ended.
     pub(crate) async fn wait(&self, may_ask: impl FnOnce() -> bool) -> Result<(), RunError> {
+        self.wait_while(|| self.are_left(), may_ask).await;
+        self.check()
+    }
+
+    /// Waits until the runtime has run other tasks, and for a moment more if `may_ask`: the tasks that are left may ask or
+    /// wait for something.
+    pub(crate) async fn wait_while(&self, are_left: impl Fn() -> bool, may_ask: impl FnOnce() -> bool) {
         for _ in 0..YIELDS {
-            if !self.are_left() {
-                return self.check();
+            if !are_left() {
+                return;
             }
             tokio::task::yield_now().await;
         }
         if !may_ask() {
-            return self.check();
+            return;
         }
         for _ in 0..GRACE.as_millis() / PAUSE.as_millis() {
-            if !self.are_left() {
-                break;
+            if !are_left() || !self.may_pause() {
+                return;
             }
-            let Ok(pause) = caught(|| tokio::time::sleep(PAUSE)) else { break }; // a runtime without timers
+            // A runtime without timers panics, and cannot be asked whether it has any.
+            let Ok(pause) = caught(|| tokio::time::sleep(PAUSE)) else { return };
             pause.await;
         }
-        self.check()
     }
 
-    fn are_left(&self) -> bool {
+    /// Returns true if somebody holds a context, and nothing was raised.
+    pub(crate) fn are_left(&self) -> bool {
         let mut inner = self.lock();
         inner.contexts.retain(|ctx| ctx.strong_count() > 0);
         inner.error.is_none() && !inner.contexts.is_empty()
+    }
+
+    fn may_pause(&self) -> bool {
+        let pauses = &mut self.lock().pauses;
+        *pauses += 1;
+        *pauses <= PAUSES
     }
 
     /// Notes what was raised after its body had ended.

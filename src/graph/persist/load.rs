@@ -99,7 +99,6 @@ impl Reader {
                 line: if same { record.line } else { NEW_LINE }, // logs are another graph's
                 freed: vec![],
                 unknown: carried,
-                behind: Mask::default(),
                 stale,
                 pending_rewrites: owed,
                 tails,

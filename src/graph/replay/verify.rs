@@ -272,9 +272,7 @@ impl Run {
             return Ok(());
         }
         let before = &step.before.channels;
-        let is_same = |at: usize| {
-            !changed.contains(at) && !before.behind.contains(at) && before.slots.get(at) == after.channels.slots.get(at)
-        };
+        let is_same = |at: usize| !changed.contains(at) && before.slots.get(at) == after.channels.slots.get(at);
         if let Some(difference) = compare::states(&self.table, after, &self.pos, is_same)?
             && comparison.parts(spot, &nodes, difference)
         {

@@ -9,18 +9,18 @@ use std::time::{Duration, Instant};
 use tokio::task::{Id, JoinError, JoinSet};
 use tracing::Instrument;
 
+use super::attempt_records::AttemptRecords;
 use super::cached;
-use super::job::{BeforeHandler, BeforeRetry, Job, NextAttempt};
+use super::job::Job;
 use super::perform::{Performed, Running, start};
 use super::state::Run;
 use crate::checkpoint::panics::caught;
-use crate::checkpoint::{HandledRecord, Slot, TaskRecord, TaskStatus, encode_record};
+use crate::checkpoint::{Key, Slot, encode_record};
 use crate::graph::context::{Attempt, AttemptProgress, Permits, StateLocations, TaskCtx, TaskPosition};
 use crate::graph::error::RunError;
 use crate::graph::records::{NEW_LINE, START_KEY, START_NODE};
 use crate::graph::superstep::position::with_returned;
-use crate::graph::superstep::task::note_failure;
-use crate::graph::superstep::{Finished, Resolve, RetryRecord, Task, TaskState};
+use crate::graph::superstep::{Finished, Resolve, TaskState};
 
 /// Time of a first poll above which a task counts as computing rather than waiting.
 const QUICK: Duration = Duration::from_micros(50);
@@ -76,6 +76,7 @@ impl Run {
                 }
             },
         };
+        drop(running); // with what it holds of the context
         self.settle(0, performed).await?;
         Ok(true)
     }
@@ -116,7 +117,7 @@ impl Run {
 
     fn job(&mut self, at: usize) -> Job {
         let ctx = self.context(at);
-        let before_retry = self.before_retry(at);
+        let records = self.attempt_records(at);
         let task = &self.step.tasks[at];
         Job {
             table: Arc::clone(&self.table),
@@ -125,8 +126,7 @@ impl Run {
             ctx,
             first_call: task.record.first_call,
             handled: task.record.handled.clone(),
-            before_handler: self.before_handler(at),
-            before_retry,
+            records,
             not_before: task.starts.not_before,
         }
     }
@@ -134,11 +134,12 @@ impl Run {
     /// Stores the attempts of tasks that a cancelled run dropped.
     pub(crate) async fn keep_attempts(&mut self) -> Result<(), RunError> {
         let Some(recorder) = self.recorder().cloned().filter(|_| self.pos.start.is_none()) else { return Ok(()) };
-        let dropped = |task: &&Task| task.starts.all > 0 && matches!(task.state, TaskState::Ready);
-        let record = |task: &Task| -> Result<_, RunError> {
-            Ok((self.task_key(task.key), encode_record(&task.dropped_record())?))
-        };
-        let puts = self.step.tasks.iter().filter(dropped).map(record).collect::<Result<_, _>>()?;
+        let (mut puts, checkpoint) = (vec![], self.pos.meta.id);
+        for task in &mut self.step.tasks {
+            if task.starts.all > 0 && matches!(task.state, TaskState::Ready) {
+                puts.push((Key::Task { checkpoint, task: task.key }, encode_record(&task.dropped_record())?));
+            }
+        }
         recorder.commit(puts, None).await?;
         Ok(())
     }
@@ -191,9 +192,7 @@ impl Run {
         }
         self.recorder()?;
         let mut slots = self.pos.channels.slots.clone();
-        for behind in self.pos.channels.behind.iter().chain(self.pos.channels.stale.iter()) {
-            slots[behind] = Slot::Absent;
-        }
+        self.pos.channels.stale.iter().for_each(|stale| slots[stale] = Slot::Absent);
         Some(Arc::new(StateLocations {
             state: self.pos.state.clone(),
             schema: self.table.schema.clone(),
@@ -203,40 +202,15 @@ impl Run {
         }))
     }
 
-    fn before_handler(&self, at: usize) -> Option<BeforeHandler> {
-        if self.step.tasks[at].record.handled.is_some() {
-            return None; // noted in an earlier run
-        }
-        let recorder = Arc::clone(self.recorder()?);
-        let task = &self.step.tasks[at];
-        let mut record = task.to_record();
-        let key = self.task_key(self.step.tasks[at].key);
-        Some(Box::new(move |error| {
-            record.status = TaskStatus::Pending;
-            record.error = Some(error.to_string());
-            record.handled = Some(HandledRecord { error: error.to_string() });
-            let bytes = encode_record(&record);
-            Box::pin(async move { Ok(recorder.commit(vec![(key, bytes?)], None).await?) })
-        }))
-    }
-
-    /// Returns what stores the pause between two attempts, so that it holds across processes.
-    fn before_retry(&mut self, at: usize) -> Option<BeforeRetry> {
-        if self.table.row(self.step.tasks[at].node).options.execution.retry.is_empty() {
+    /// Returns what stores the attempts of a task while it runs, if another attempt or an error handler may follow one.
+    fn attempt_records(&mut self, at: usize) -> Option<AttemptRecords> {
+        let options = &self.table.row(self.step.tasks[at].node).options;
+        if options.execution.retry.is_empty() && options.on_error.is_none() {
             return None;
         }
         let recorder = Arc::clone(self.recorder()?);
         let key = self.task_key(self.step.tasks[at].key);
-        let before = self.step.tasks[at].to_record();
-        let between = RetryRecord::default();
-        self.step.tasks[at].retry = Some(Arc::clone(&between));
-        Some(Box::new(move |next| {
-            let record = between_attempts(before.clone(), next);
-            let bytes = encode_record(&record);
-            *between.lock().unwrap_or_else(PoisonError::into_inner) = Some(record);
-            let (recorder, key) = (Arc::clone(&recorder), key.clone());
-            Box::pin(async move { Ok(recorder.commit(vec![(key, bytes?)], None).await?) })
-        }))
+        Some(AttemptRecords::of(&mut self.step.tasks[at], recorder, key))
     }
 
     /// Polls each task once in place; unfinished tasks go to the pool, and all once first polls are slow.
@@ -262,6 +236,7 @@ impl Run {
                 let first = poll_once(&mut running).await;
                 first_polls.note();
                 if let Poll::Ready(performed) = first {
+                    drop(running);
                     self.settle(at, performed).await?;
                     continue;
                 }
@@ -429,20 +404,4 @@ impl Pool {
 
 async fn poll_once<F: Future + Unpin>(future: &mut F) -> Poll<F::Output> {
     poll_fn(|cx| Poll::Ready(Pin::new(&mut *future).poll(cx))).await
-}
-
-/// Returns the record of a task between two attempts.
-fn between_attempts(before: TaskRecord, next: NextAttempt) -> TaskRecord {
-    let first = before.attempts;
-    let failed = next.failures.len() as u32;
-    let mut record = TaskRecord {
-        status: TaskStatus::Pending,
-        attempts: first + failed.saturating_sub(1),
-        attempt: failed,
-        wake: Some(next.not_before),
-        first_call: next.first_call,
-        ..before
-    };
-    (first..).zip(next.failures).for_each(|(attempt, failure)| note_failure(&mut record, attempt, failure));
-    record
 }

@@ -35,6 +35,7 @@ impl Run {
     }
 
     pub(crate) fn panicked_in(&mut self, at: usize, message: String) -> Result<Ending, RunError> {
+        self.step.tasks[at].catch_up();
         let error = self.panicked(self.node_name(self.step.tasks[at].node), message);
         self.fail(at, error).map(|()| Ending::Failed { handled_failure: None, answered: false })
     }

@@ -8,6 +8,7 @@ use super::state::Run;
 use super::waiting::Waits;
 use crate::checkpoint::panics::caught;
 use crate::checkpoint::{CheckpointId, FailureRecord, HandledRecord, Key};
+use crate::graph::build::rows::may_wait;
 use crate::graph::context::{Exit, Known, Raised, SubgraphCalls, TaskCtx};
 use crate::graph::error::{HandedUp, NodeError, RunError, SharedNodeError};
 use crate::graph::interrupt::Question;
@@ -18,6 +19,10 @@ use crate::graph::superstep::{Finished, Resolve, Task, TaskState};
 impl Run {
     /// Finishes a task: updates the run, queues records, and emits events.
     pub(crate) async fn settle(&mut self, at: usize, performed: Performed) -> Result<(), RunError> {
+        let is_held = Arc::strong_count(&performed.ctx) > 1 || self.shared.stragglers.are_noted();
+        if is_held && matches!(performed.ended, Ok(Ok(_))) {
+            Box::pin(self.outlast_holders(at, &performed.ctx)).await;
+        }
         let ending = match caught(|| self.take(at, performed)) {
             Ok(ending) => ending?,
             Err(panic) => self.panicked_in(at, panic)?,
@@ -29,17 +34,32 @@ impl Run {
         Ok(())
     }
 
+    /// Waits until nobody else holds the context of a body that returned a result, or of its earlier attempts: what a task
+    /// that it spawned asks belongs to it, and fails it before its superstep is stored.
+    async fn outlast_holders(&self, at: usize, ctx: &Arc<TaskCtx>) {
+        let (stragglers, row) = (&self.shared.stragglers, self.table.row(self.step.tasks[at].node));
+        let is_held = || ctx.progress.raised().is_none() && (Arc::strong_count(ctx) > 1 || stragglers.are_left());
+        stragglers.wait_while(is_held, || may_wait(row)).await;
+        if let Err(error) = stragglers.check() {
+            ctx.raise(Raised::Wrong(error));
+        }
+    }
+
     /// The synchronous part of `settle`: updates the run and queues records.
     pub(crate) fn take(&mut self, at: usize, performed: Performed) -> Result<Ending, RunError> {
         let Performed { ended, ctx, attempts, details } = performed;
+        match details {
+            Some(_) => self.step.tasks[at].latest = None, // they say more
+            None => self.step.tasks[at].catch_up(),
+        }
         let Details { handled, cache_key, failures } = details.map(|details| *details).unwrap_or_default();
         self.scope.beat();
         ctx.end();
         self.step.tasks[at].starts.all += attempts.saturating_sub(1);
         self.step.tasks[at].starts.last = ctx.attempt.number;
+        self.step.tasks[at].note_failures(attempts, failures);
         let handled_failure =
             handled.as_ref().and_then(|(error, answered)| self.note_handled_failure(at, error, *answered));
-        self.step.tasks[at].note_failures(attempts, failures);
         self.take_journal(at, &ctx)?;
         let answered = ctx.answered();
         if ctx.left_anything() {

@@ -3,6 +3,7 @@
 //! The rules are in `superstep`; the store is known through `records` only.
 
 pub(crate) mod apply;
+mod attempt_records;
 mod begin;
 mod cached;
 pub(crate) mod catch_panics;

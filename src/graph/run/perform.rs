@@ -11,7 +11,7 @@ use tokio::sync::Notify;
 use tokio::time::Instant;
 use tracing::{Instrument, Span};
 
-use super::job::{Job, NextAttempt};
+use super::job::Job;
 use super::{cached, trace};
 use crate::checkpoint::panics::caught;
 use crate::checkpoint::{FailureRecord, panics};
@@ -148,7 +148,7 @@ async fn perform(job: Job) -> Performed {
 }
 
 /// Runs the attempts, then the error handler if they failed.
-async fn handled(mut job: Job, details: &mut Details) -> Performed {
+async fn handled(job: Job, details: &mut Details) -> Performed {
     let performed = match &job.handled {
         Some(before) => Performed::plain(Ok(Err(NodeError::permanent(before.error.clone()))), Arc::clone(&job.ctx), 0),
         None => attempts(&job, &mut details.failures).await,
@@ -165,8 +165,8 @@ async fn handled(mut job: Job, details: &mut Details) -> Performed {
     if job.handled.is_none() {
         performed.ctx.end();
     }
-    if let Some(before_handler) = job.before_handler.take()
-        && let Err(refused) = before_handler(&error).await
+    if let Some(records) = job.records.as_ref().filter(|_| job.handled.is_none())
+        && let Err(refused) = records.before_handler(details.failures.clone(), &error, job.ctx.shared.now()).await
     {
         return not_stored(&performed.ctx, performed.attempts, refused);
     }
@@ -233,9 +233,9 @@ fn not_stored(ended: &TaskCtx, attempts: u32, refused: RunError) -> Performed {
 /// Stores when the next attempt starts. A pause of less than a millisecond has no such time.
 async fn store_pause(job: &Job, ctx: &TaskCtx, failures: &[FailureRecord], delay: Duration) -> Result<(), RunError> {
     let length = u64::try_from(delay.as_millis()).unwrap_or(u64::MAX);
-    let Some(before_retry) = job.before_retry.as_ref().filter(|_| length > 0) else { return Ok(()) };
+    let Some(records) = job.records.as_ref().filter(|_| length > 0) else { return Ok(()) };
     let not_before = ctx.shared.now().saturating_add(length);
-    before_retry(NextAttempt { failures: failures.to_vec(), not_before, first_call: ctx.called() }).await
+    records.before_attempt(failures, not_before, ctx.called()).await
 }
 
 #[derive(Debug, thiserror::Error)]

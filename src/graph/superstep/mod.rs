@@ -13,7 +13,7 @@ mod unknown_channels;
 
 pub(crate) use control::{Applying, Control, Deferred, Goto, JoinState, LastRan, Trigger};
 pub(crate) use log_tail::{ENTRIES, LogTail, is_chunked};
-pub(crate) use past::RetryRecord;
+pub(crate) use past::{LatestRecord, Past, Starts};
 pub(crate) use position::{Finished, Packet, Position, Routing, Start, StoredChannels};
 pub(crate) use router_view::RouterView;
 pub(crate) use stored_writes::StoredWrites;

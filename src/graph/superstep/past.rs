@@ -8,9 +8,9 @@ use crate::checkpoint::TaskRecord;
 static NONE: LazyLock<TaskRecord> = LazyLock::new(TaskRecord::default);
 
 /// The record of a task that has questions, answers, failures or a journal; empty otherwise. Allocated when it is first
-/// changed.
+/// changed; clones share it until then.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Past(Option<Box<TaskRecord>>);
+pub(crate) struct Past(Option<Arc<TaskRecord>>);
 
 impl Deref for Past {
     type Target = TaskRecord;
@@ -22,18 +22,19 @@ impl Deref for Past {
 
 impl DerefMut for Past {
     fn deref_mut(&mut self) -> &mut TaskRecord {
-        self.0.get_or_insert_default()
+        Arc::make_mut(self.0.get_or_insert_default())
     }
 }
 
 impl From<TaskRecord> for Past {
     fn from(record: TaskRecord) -> Self {
-        Self(Some(Box::new(record)))
+        Self(Some(Arc::new(record)))
     }
 }
 
-/// The record of a task between two attempts, once one has failed that is followed by another.
-pub(crate) type RetryRecord = Arc<Mutex<Option<TaskRecord>>>;
+/// The record that was stored of a task while its body runs: once an attempt has failed that another one, or the error
+/// handler, follows.
+pub(crate) type LatestRecord = Arc<Mutex<Option<TaskRecord>>>;
 
 /// The starts of a task's body.
 #[derive(Clone, Copy, Debug, Default)]

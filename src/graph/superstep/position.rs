@@ -58,8 +58,6 @@ pub(crate) struct StoredChannels {
     pub freed: Vec<RowId>,
     /// Values of channels that this version of the graph does not have.
     pub unknown: Vec<CarriedRecord>,
-    /// Channels that a command changed in memory: it is stored beside the checkpoint, not in the slots.
-    pub behind: Mask,
     /// Channels whose rule another version of the graph had: their values are rewritten with the next checkpoint.
     pub stale: Mask,
     /// Records that the next checkpoint stores for the same reason.
@@ -81,7 +79,6 @@ impl StoredChannels {
             line: CheckpointId(0),
             freed: vec![],
             unknown: vec![],
-            behind: Mask::default(),
             stale: Mask::default(),
             pending_rewrites: vec![],
             tails: BTreeMap::new(),

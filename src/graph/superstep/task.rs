@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, PoisonError};
 
-use super::past::{Past, RetryRecord, Starts};
+use super::past::{LatestRecord, Past, Starts};
 use super::position::{Finished, Packet, Position};
 use crate::checkpoint::{CheckpointId, FailureRecord, TaskRecord, TaskStatus};
 use crate::graph::build::{Branch, Table};
@@ -37,8 +37,8 @@ pub(crate) struct Task {
     pub asked: Vec<Question>,
     /// Tasks of the root graph only.
     pub journal: Option<Arc<Journal>>,
-    /// Tasks with a retry policy only.
-    pub retry: Option<RetryRecord>,
+    /// Tasks with a retry policy or an error handler only.
+    pub latest: Option<LatestRecord>,
 }
 
 pub(crate) enum TaskState {
@@ -73,7 +73,7 @@ impl Task {
             record: Past::default(),
             asked: vec![],
             journal: None,
-            retry: None,
+            latest: None,
         }
     }
 
@@ -121,10 +121,18 @@ impl Task {
     }
 
     /// Returns the record to store if the run drops the task before its end.
-    pub(crate) fn dropped_record(&self) -> TaskRecord {
-        let between =
-            self.retry.as_ref().and_then(|retry| retry.lock().unwrap_or_else(PoisonError::into_inner).clone());
-        between.unwrap_or_else(|| TaskRecord { wake: self.starts.not_before, ..self.to_record() })
+    pub(crate) fn dropped_record(&mut self) -> TaskRecord {
+        self.catch_up();
+        TaskRecord { wake: self.starts.not_before, ..self.to_record() }
+    }
+
+    /// Restores what was stored while its body ran, if the body did not end.
+    pub(crate) fn catch_up(&mut self) {
+        let latest = self.latest.take();
+        let record = latest.and_then(|latest| latest.lock().unwrap_or_else(PoisonError::into_inner).take());
+        if let Some(record) = record {
+            self.restore(record);
+        }
     }
 
     /// Restores the past from a record.

@@ -10,8 +10,8 @@ use crate::checkpoint::{CheckpointId, CheckpointRecord, Slot, TaskRecord, TaskSt
 use crate::graph::build::Table;
 use crate::graph::error::RunError;
 use crate::graph::records::{COMMAND_KEY, Mapping, Reader, Tasks};
-use crate::graph::state::{AnyState, Mask, Merge, State};
-use crate::graph::superstep::position::{apply_writes, merged};
+use crate::graph::state::{AnyState, Mask, State};
+use crate::graph::superstep::position::merged;
 use crate::graph::superstep::task::planned;
 use crate::graph::superstep::{Control, Finished, Packet, Position};
 use crate::graph::view::untyped::typed_json;
@@ -145,15 +145,9 @@ impl Reader {
     }
 }
 
-/// Applies a command to the position of the checkpoint at which it is stored.
+/// Schedules what a command scheduled that is stored beside the position's checkpoint. It has no writes: a command with some
+/// makes a checkpoint.
 pub(crate) fn add_command(table: &Table, pos: &mut Position, command: &Finished) {
-    let mut state = pos.state.clone();
-    if apply_writes(table, &mut state, command.writes.0.iter().cloned(), &mut Merge::default()).is_ok() {
-        pos.state = state;
-        for write in &command.writes.0 {
-            pos.channels.behind.insert(write.channel());
-        }
-    }
     let control: &mut Control<Packet> = &mut pos.control;
     let mut applying = control.begin(&table.wiring, &[]);
     command.routing.targets.iter().for_each(|&node| control.trigger(&table.wiring, &mut applying, node));
