@@ -12,4 +12,4 @@ mod printable;
 pub mod shell;
 
 pub use fnv::Fnv;
-pub use printable::Printable;
+pub use printable::{Printable, PrintableLines};

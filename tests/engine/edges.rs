@@ -62,10 +62,10 @@ fn warnings_are_reported_with_problems() {
 
 #[test]
 fn a_name_that_the_engine_reserves_is_refused() {
-    for name in ["", "a|b", "a:b", "a/b", "a#1", "a\0b", "__mine"] {
+    for name in ["", "a|b", "a:b", "a/b", "a#1", "a\0b", "a\nb", "\u{1b}[2J", "a\u{9b}", "__mine"] {
         let problems = Builder::new().add_node(id(name), note("a")).add_sequence([id(name)]).compile().unwrap_err();
         let message = problems.problems()[0].to_string();
-        assert_eq!(message, format!("`{name}` cannot be the name of a node"));
+        assert_eq!(message, format!("`{}` cannot be the name of a node", name.escape_default()));
     }
     Builder::new().add_node(id("ümläut € _1"), note("a")).add_sequence([id("ümläut € _1")]).compile().unwrap();
 }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use rstest::rstest;
-use superstep::graph::{AnyQuestion, Incompatibility, Name};
+use superstep::graph::{AnyQuestion, GraphSpec, Incompatibility, Name, Registry};
 use superstep::prelude::*;
 
 use crate::pad::*;
@@ -236,7 +236,7 @@ fn compile_reports_every_unknown_name_of_a_graph_read_from_data() {
         .interrupt_before([id("f")]);
     insta::assert_snapshot!(graph.compile().unwrap_err(), @r"
     `a:b` cannot be the name of a node
-     help: choose a name without `|`, `:`, `/`, `#` and NUL that does not begin with `__`
+     help: choose a name without `|`, `:`, `/`, `#` and control characters that does not begin with `__`
     error: `a` leads to `c`, which is not a node
      help: add the node `c`, or correct the name
     error: an edge to `a` starts at `d`, which is not a node
@@ -516,4 +516,59 @@ async fn the_error_for_a_channel_of_another_type_names_both_types() {
     assert_eq!(new.thread("t").invoke(Numbered::update().title(1)).await.unwrap_err().to_string(), error);
     let expected = "channel `title` at checkpoint 4 of thread `t`: stored as `String` (version 1), cannot be read as `u32` (version 1): ";
     assert!(error.starts_with(expected), "{error}");
+}
+
+/// Every variant of an error that a program's own texts, names from a store or from a file can reach.
+#[rstest]
+#[case::a_target(RunError::UnknownTarget { from: HOSTILE.into(), to: HOSTILE.into() })]
+#[case::an_undeclared_target(RunError::UndeclaredTarget { from: HOSTILE.into(), to: HOSTILE.into() })]
+#[case::a_send(RunError::NotStartable { from: HOSTILE.into(), to: HOSTILE.into(), reason: HOSTILE.into() })]
+#[case::a_node(RunError::UnknownNode { node: HOSTILE.into() })]
+#[case::a_panic(RunError::Panicked { node: HOSTILE.into(), namespace: [HOSTILE.into()].into(), step: 1, message: HOSTILE.into() })]
+#[case::a_panic_elsewhere(RunError::Panic { doing: "reading", message: HOSTILE.into() })]
+#[case::writers(RunError::ConcurrentUpdate { channel: HOSTILE.into(), step: 1, nodes: vec![HOSTILE.into()] })]
+#[case::signals(RunError::UnknownSignal { signal: HOSTILE.into(), declared: vec![HOSTILE.into()] })]
+#[case::threads(RunError::UnknownThread { thread: HOSTILE.into(), near: vec![HOSTILE.into()] })]
+#[case::a_changed_question(RunError::QuestionChanged {
+    node: HOSTILE.into(), place: 0, before: HOSTILE.into(), before_payload: Some(HOSTILE.into()), now: "now", now_payload: None,
+})]
+fn no_control_character_is_left_in_the_text_or_the_help_of_an_error(#[case] error: RunError) {
+    let printed = format!("{error} {} {error:?}", error.help().unwrap());
+    assert!(printed.chars().all(|c| c == '\n' || !c.is_control()), "{printed:?}");
+    assert!(printed.contains(r"\u{1b}[2J\u{0}"), "{printed}");
+}
+
+const HOSTILE: &str = "a\u{1b}[2J\0b\rc";
+
+#[tokio::test]
+async fn no_control_character_of_a_node_is_left_in_the_error_of_its_run() {
+    let fails = |_: Arc<Pad>, _: Ctx| async { Err::<(), _>(NodeError::from(HOSTILE)) };
+    let panics = |_: Arc<Pad>, _: Ctx| async { panic!("{HOSTILE}\nsecond line") as Result<(), NodeError> };
+    for (graph, text) in [
+        (lone(fails), r"node `a` failed in superstep 1: a\u{1b}[2J\u{0}b\rc"),
+        (lone(panics), "node `a` panicked in superstep 1: a\\u{1b}[2J\\u{0}b\\rc\nsecond line"),
+        (lone(going(HOSTILE)), r"`a` leads to `a\u{1b}[2J\u{0}b\rc`, which is not a node"),
+    ] {
+        let store = Store::memory();
+        let error = store.thread(&graph).invoke(start()).await.unwrap_err();
+        assert_eq!(error.to_string(), text);
+        let status = store.thread(&graph).status().await.unwrap();
+        assert!(matches!(&status, Status::Failed { reason } if reason == text), "{status:?}");
+    }
+}
+
+#[test]
+fn no_control_character_is_left_in_the_problems_of_a_graph() {
+    let nodes = Builder::new().add_node(id(HOSTILE), nothing).add_edge(START, id(HOSTILE));
+    let error = nodes.add_edge(id(HOSTILE), id("b\0")).compile().unwrap_err().to_string();
+    insta::assert_snapshot!(error, @r"
+    `a\u{1b}[2J\u{0}b\rc` cannot be the name of a node
+     help: choose a name without `|`, `:`, `/`, `#` and control characters that does not begin with `__`
+    error: `a\u{1b}[2J\u{0}b\rc` leads to `b\u{0}`, which is not a node
+     help: add the node `b\u{0}`, or correct the name
+    ");
+    let spec = serde_json::json!({ "channels": { "x\u{1b}": "append" }, "nodes": { "a\0": "b\u{1b}" }, "edges": [] });
+    let spec: GraphSpec = serde_json::from_value(spec).unwrap();
+    let error = spec.compile(&Registry::<()>::new()).unwrap_err().to_string();
+    assert!(error.chars().all(|c| c == '\n' || !c.is_control()), "{error:?}");
 }

@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use superstep_base::Printable;
+
 /// A check that can be turned off with [`StateGraph::allow`](crate::graph::StateGraph::allow).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Lint {
@@ -91,11 +93,15 @@ impl Problem {
 
     /// Returns the suggested fix.
     pub fn help(&self) -> String {
+        Printable(self.suggestion()).to_string()
+    }
+
+    fn suggestion(&self) -> String {
         match self {
             Self::NotAdded { node } => format!("add `.add_node({node}, <body>)`, or delete the variant"),
             Self::AddedTwice { node } => format!("remove one of the two, or give `{node}` another id"),
             Self::ReservedName { .. } => {
-                "choose a name without `|`, `:`, `/`, `#` and NUL that does not begin with `__`".into()
+                "choose a name without `|`, `:`, `/`, `#` and control characters that does not begin with `__`".into()
             }
             Self::NoEntry => "add `.add_edge(START, <first node>)`".into(),
             Self::UnknownTarget { to, .. } => format!("add the node `{to}`, or correct the name"),
@@ -149,47 +155,58 @@ impl Problem {
 
 impl fmt::Display for Problem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::NotAdded { node } => write!(f, "node `{node}` is in the enum but was never added"),
-            Self::AddedTwice { node } => write!(f, "node `{node}` was added twice"),
-            Self::ReservedName { node } => write!(f, "`{node}` cannot be the name of a node"),
-            Self::NoEntry => write!(f, "nothing follows START"),
-            Self::UnknownTarget { from, to } => write!(f, "`{from}` leads to `{to}`, which is not a node"),
-            Self::UnknownSource { from, to } => write!(f, "an edge to `{to}` starts at `{from}`, which is not a node"),
-            Self::UnknownJoinNode { node, join } => write!(f, "the join {join} names `{node}`, which is not a node"),
-            Self::EndAsSource => write!(f, "an edge starts at END"),
-            Self::StartAsTarget { from } => write!(f, "`{from}` leads to START"),
-            Self::JoinOfOne { target } => write!(f, "the join into `{target}` has fewer than two sources"),
-            Self::BranchTwice { from, name } => write!(f, "`{from}` has two routers named `{name}`"),
-            Self::UnknownCaller { node } => write!(f, "a graph is called from `{node}`, which is not a node"),
-            Self::UnknownBreakpoint { node } => write!(f, "a breakpoint is set at `{node}`, which is not a node"),
-            Self::EdgeToWorker { from, worker, takes } => {
+        Printable(Text(self)).fmt(f)
+    }
+}
+
+/// The text of a problem with names as they are.
+struct Text<'a>(&'a Problem);
+
+impl fmt::Display for Text<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0 {
+            Problem::NotAdded { node } => write!(f, "node `{node}` is in the enum but was never added"),
+            Problem::AddedTwice { node } => write!(f, "node `{node}` was added twice"),
+            Problem::ReservedName { node } => write!(f, "`{node}` cannot be the name of a node"),
+            Problem::NoEntry => write!(f, "nothing follows START"),
+            Problem::UnknownTarget { from, to } => write!(f, "`{from}` leads to `{to}`, which is not a node"),
+            Problem::UnknownSource { from, to } => {
+                write!(f, "an edge to `{to}` starts at `{from}`, which is not a node")
+            }
+            Problem::UnknownJoinNode { node, join } => write!(f, "the join {join} names `{node}`, which is not a node"),
+            Problem::EndAsSource => write!(f, "an edge starts at END"),
+            Problem::StartAsTarget { from } => write!(f, "`{from}` leads to START"),
+            Problem::JoinOfOne { target } => write!(f, "the join into `{target}` has fewer than two sources"),
+            Problem::BranchTwice { from, name } => write!(f, "`{from}` has two routers named `{name}`"),
+            Problem::UnknownCaller { node } => write!(f, "a graph is called from `{node}`, which is not a node"),
+            Problem::UnknownBreakpoint { node } => write!(f, "a breakpoint is set at `{node}`, which is not a node"),
+            Problem::EdgeToWorker { from, worker, takes } => {
                 write!(f, "an edge leads from `{from}` to `{worker}`, which only a send of `{takes}` can start")
             }
-            Self::SendToNode { from, node, sent } => {
+            Problem::SendToNode { from, node, sent } => {
                 write!(f, "`{from}` sends a `{sent}` to `{node}`, which takes the state and no payload")
             }
-            Self::WrongPayload { from, worker, takes, sent } => {
+            Problem::WrongPayload { from, worker, takes, sent } => {
                 write!(f, "`{from}` sends a `{sent}` to `{worker}`, which takes a `{takes}`")
             }
-            Self::QuestionTwice { name, first, second } => {
+            Problem::QuestionTwice { name, first, second } => {
                 write!(f, "the questions `{first}` and `{second}` are both named `{name}`")
             }
-            Self::Unreachable { node } => write!(f, "nothing leads to node `{node}`"),
-            Self::TrappedLoop { path, .. } => write!(f, "no way leads out of the loop {}", path.join(" -> ")),
-            Self::EndlessLoop { path } => {
+            Problem::Unreachable { node } => write!(f, "nothing leads to node `{node}`"),
+            Problem::TrappedLoop { path, .. } => write!(f, "no way leads out of the loop {}", path.join(" -> ")),
+            Problem::EndlessLoop { path } => {
                 write!(f, "the loop {} never ends: its edges fire every time", path.join(" -> "))
             }
-            Self::ConditionalJoin { source, target } => {
+            Problem::ConditionalJoin { source, target } => {
                 write!(f, "the join into `{target}` may wait for ever: a router can pass `{source}` by")
             }
-            Self::EndBesideRouter { node } => {
+            Problem::EndBesideRouter { node } => {
                 write!(f, "`{node}` has a router and an edge to END, which ends nothing: the router decides")
             }
-            Self::UnknownChannel { channel } => write!(f, "the state has no channel `{channel}`"),
-            Self::RenamedNode { was, now } => write!(f, "`{was}` is renamed to `{now}`, and is still a node"),
-            Self::RenamedTwice { was } => write!(f, "`{was}` is renamed to two nodes"),
-            Self::RenamedToNothing { was, now } => write!(f, "`{was}` is renamed to `{now}`, which is not a node"),
+            Problem::UnknownChannel { channel } => write!(f, "the state has no channel `{channel}`"),
+            Problem::RenamedNode { was, now } => write!(f, "`{was}` is renamed to `{now}`, and is still a node"),
+            Problem::RenamedTwice { was } => write!(f, "`{was}` is renamed to two nodes"),
+            Problem::RenamedToNothing { was, now } => write!(f, "`{was}` is renamed to `{now}`, which is not a node"),
         }
     }
 }

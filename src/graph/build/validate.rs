@@ -245,7 +245,7 @@ fn path_back(previous: &[Option<usize>], start: usize, last: usize) -> Vec<usize
     path
 }
 
-/// True if a name is reserved for the engine, or contains a separator of names.
+/// True if a name is reserved for the engine, or contains a separator of names or what a terminal would act on.
 pub(crate) fn is_reserved(name: &str) -> bool {
-    name.is_empty() || name.starts_with("__") || name.contains(['|', ':', '/', '#', '\0'])
+    name.is_empty() || name.starts_with("__") || name.contains(|c: char| "|:/#".contains(c) || c.is_control())
 }

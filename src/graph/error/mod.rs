@@ -6,6 +6,7 @@ mod incompatibility;
 mod into_node_error;
 pub(crate) mod node_error;
 mod run_error;
+mod run_error_text;
 mod unreadable;
 
 pub use incompatibility::Incompatibility;

@@ -4,6 +4,8 @@ use std::error::Error;
 use std::fmt;
 use std::sync::Arc;
 
+use superstep_base::PrintableLines;
+
 use crate::checkpoint::panics::caught;
 
 /// The class of a failure, for retry policies.
@@ -79,7 +81,7 @@ impl Error for SharedNodeError {
 impl fmt::Display for NodeError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let text = caught(|| with_causes(&*self.source));
-        f.write_str(&text.unwrap_or_else(unprintable))
+        PrintableLines(text.unwrap_or_else(unprintable)).fmt(f)
     }
 }
 

@@ -1,5 +1,7 @@
-//! The errors of runs. Ids are turned into names before they get here; Display says what and where.
+//! The errors of runs, and what to do about each. Ids are turned into names before they get here. The texts are in
+//! `run_error_text`.
 
+use std::error::Error;
 use std::sync::Arc;
 
 use superstep_base::Printable;
@@ -11,7 +13,6 @@ use crate::checkpoint::error::meant;
 use crate::checkpoint::{CheckpointError, CheckpointId, ThreadId};
 use crate::graph::interrupt::{InterruptId, SignalId};
 use crate::graph::state::ValueError;
-use crate::graph::state::type_name::short;
 
 /// The writer of START's input, in error messages.
 pub(crate) const INPUT: &str = "the input";
@@ -20,68 +21,48 @@ pub(crate) const INPUT: &str = "the input";
 ///
 /// Display says what and where, [`help`](Self::help) suggests a fix. `V2` and the like are numbers of deliberate
 /// differences from LangGraph; [`coming_from_langgraph`](crate::coming_from_langgraph) lists them.
-#[derive(Clone, thiserror::Error, strum::IntoStaticStr)]
+#[derive(Clone, strum::IntoStaticStr)]
 #[strum(serialize_all = "snake_case")]
 #[non_exhaustive]
 #[allow(missing_docs, reason = "the fields are the names that the message prints")]
 pub enum RunError {
     /// A node failed, after its retries.
-    #[error("node `{node}`{} failed in superstep {step}: {error}", inside(namespace))]
     Node {
         node: Arc<str>,
         /// The nodes whose subgraphs it is in, outermost first.
         namespace: Arc<[String]>,
         step: i64,
-        #[source]
         error: SharedNodeError,
     },
     /// A node panicked.
-    #[error("node `{node}`{} panicked in superstep {step}: {message}", inside(namespace))]
     Panicked { node: Arc<str>, namespace: Arc<[String]>, step: i64, message: String },
     /// User code panicked outside of a node: a method of a state, a filter, a store.
-    #[error("a panic while {doing}: {message}")]
     Panic { doing: &'static str, message: String },
     /// A node returned `Ok` although its question has no answer.
-    #[error("node `{node}` went on although its question `{question}` has no answer", question = Printable(question))]
     QuestionIgnored { node: Arc<str>, question: String },
     /// A node returned `Ok` although the signal it waits for has not arrived.
-    #[error("node `{node}` went on although the signal `{signal}` has not come", signal = Printable(signal))]
     SignalIgnored { node: Arc<str>, signal: String },
     /// A node receives a signal it did not declare.
-    #[error("node `{node}` receives `{signal}` ({}) without declaring it", short(type_name), signal = Printable(signal))]
     UndeclaredSignal { node: Arc<str>, signal: &'static str, type_name: &'static str },
     /// No node of the graph receives such a signal. Nothing was sent.
-    #[error("no node of the graph receives a signal `{signal}`", signal = Printable(signal))]
     UnknownSignal { signal: String, declared: Vec<String> },
     /// A signal has the wrong type for its name: one to be sent, or one in the mailbox.
-    #[error("signal `{signal}`{} is of another type: {reason}", id.map(|id| format!(" ({id})")).unwrap_or_default(), signal = Printable(signal), reason = Printable(reason))]
     MistypedSignal { id: Option<SignalId>, signal: String, reason: String },
     /// The thread has reached its limit of unreceived signals. Nothing was sent.
-    #[error("the mailbox of thread `{thread}` is full: {limit} signals wait there", thread = Printable(thread))]
     MailboxFull { thread: ThreadId, limit: usize },
     /// There is no such signal in the mailbox.
-    #[error("signal {id} is not in the mailbox of thread `{thread}`", thread = Printable(thread))]
     NoSuchSignal { thread: ThreadId, id: SignalId },
     /// A node asked a question that is closed without an answer, through a method that returns only answers.
-    #[error("node `{node}` has no answer: {reason}", reason = Printable(reason))]
     QuestionClosed { node: Arc<str>, reason: String },
     /// The question has expired: its default, if it has one, is the answer.
-    #[error("question {id} has expired")]
     QuestionExpired { id: InterruptId },
     /// The person may not answer the question.
-    #[error("question {id} does not take this answer: {reason}", reason = Printable(reason))]
     NotAnApprover { id: InterruptId, reason: String },
     /// A node asked a question it did not declare.
-    #[error("node `{node}` asked `{question}` ({}) without declaring it", short(type_name), question = Printable(question))]
     UndeclaredQuestion { node: Arc<str>, question: &'static str, type_name: &'static str },
     /// A node asked a question by the name of another declared type.
-    #[error("node `{node}` asked `{question}` as `{type_name}`, and declares it as `{declared}`", question = Printable(question))]
     QuestionNameTaken { node: Arc<str>, question: &'static str, type_name: &'static str, declared: &'static str },
     /// A node asks another question than the one that was answered; payloads as JSON, if they can be read.
-    #[error(
-        "question {place} of node `{node}` was `{before}`{} before the pause and is `{now}`{} now",
-        payload(before_payload),
-        payload(now_payload), now = Printable(now))]
     QuestionChanged {
         node: Arc<str>,
         place: usize,
@@ -91,113 +72,93 @@ pub enum RunError {
         now_payload: Option<String>,
     },
     /// The body of an effect called a subgraph.
-    #[error("the body of effect `{key}` of node `{node}` calls a subgraph", key = Printable(key))]
     CallInEffect { node: Arc<str>, key: String },
     /// An effect or recorded value is requested with other arguments than recorded.
-    #[error("`{key}` of node `{node}` was recorded for {recorded} and is asked for {now} now", key = Printable(key), recorded = Printable(recorded), now = Printable(now))]
     NonDeterministic { node: Arc<str>, key: String, recorded: String, now: String },
     /// Two effects or recorded values of one attempt have the same key.
-    #[error("node `{node}` used the key `{key}` twice in one attempt", key = Printable(key))]
     EffectTwice { node: Arc<str>, key: String },
     /// A replay diverged from the record.
-    #[error("{what} of node `{node}` was {recorded} and is {now} now", what = Printable(what), recorded = Printable(recorded), now = Printable(now))]
     Diverged { node: Arc<str>, what: String, recorded: String, now: String },
     /// A replay reached an effect or value that was never recorded.
-    #[error("node `{node}` comes to {what}, of which nothing was recorded", what = Printable(what))]
     NotRecorded { node: Arc<str>, what: String, now: String },
     /// Two tasks of one superstep wrote a channel that takes one write. LangGraph: `InvalidUpdateError`.
-    #[error("channel `{channel}` was written more than once in superstep {step}, by {}", nodes.join(" and "), channel = Printable(channel))]
     ConcurrentUpdate { channel: String, step: i64, nodes: Vec<String> },
     /// A reducer returned an error.
-    #[error("channel `{channel}` refused a write of {} in superstep {step}: {reason}", nodes.join(" and "), channel = Printable(channel), reason = Printable(reason))]
     Refused { channel: String, step: i64, nodes: Vec<String>, reason: String },
     /// A router, command or send leads to a node that does not exist.
-    #[error("`{from}` leads to `{to}`, which is not a node")]
     UnknownTarget { from: Arc<str>, to: String },
     /// A command leads to a node not declared with `.goes_to`, or a router to one not among its declared targets.
-    #[error("`{from}` leads to `{to}`, which is not among its declared targets")]
     UndeclaredTarget { from: Arc<str>, to: String },
     /// A send goes to END.
-    #[error("`{from}` sends to END")]
     SendToEnd { from: Arc<str> },
     /// A send goes to a node that does not take its payload, or an edge to one that takes only payloads.
-    #[error("`{from}` cannot start `{to}`: {reason}", reason = Printable(reason))]
     NotStartable { from: Arc<str>, to: String, reason: String },
     /// A command for the enclosing graph, which does not exist.
-    #[error("node `{node}` returned a command for the parent graph, but its graph has none")]
     NoParentGraph { node: Arc<str> },
     /// A command for an enclosing graph of another type.
-    #[error("node `{node}` returned a command for a parent of another type ({given})")]
     WrongParent { node: Arc<str>, given: &'static str },
     /// The run did not end within the limit. Its state so far is stored. LangGraph: `GraphRecursionError`.
-    #[error("no end after {limit} superstep{}", if *limit == 1 { "" } else { "s" })]
     RecursionLimit { limit: u64 },
     /// A setting of the run is invalid.
-    #[error("{what}", what = Printable(what))]
     InvalidConfig { what: String },
     /// The graph can interrupt, or the operation needs a store, and there is no checkpointer.
-    #[error("{what} needs a checkpointer", what = Printable(what))]
     NoCheckpointer { what: &'static str },
     /// There is nothing to resume. LangGraph: `EmptyInputError`.
-    #[error("thread `{thread}` has never run", thread = Printable(thread))]
     EmptyInput { thread: ThreadId },
     /// There is no such thread.
-    #[error("there is no thread `{thread}`", thread = Printable(thread))]
     UnknownThread { thread: ThreadId, near: Vec<ThreadId> },
     /// New input while questions are pending or a superstep is unfinished. V4.
-    #[error("thread `{thread}` is not at rest: {reason}", thread = Printable(thread), reason = Printable(reason))]
     Unfinished { thread: ThreadId, reason: String },
     /// No such checkpoint.
-    #[error("thread `{thread}` has no checkpoint {checkpoint}", thread = Printable(thread))]
     UnknownCheckpoint { thread: ThreadId, checkpoint: CheckpointId },
     /// The answer fits no pending question. V2.
-    #[error("no open question {question}", question = Printable(question))]
     UnknownQuestion { question: String },
     /// The question was answered before. V2.
-    #[error("question {id} was answered already")]
     AlreadyAnswered { id: InterruptId },
     /// Several questions are pending and the answer does not name one. V2.
-    #[error("{count} questions are open{named}: say which one the answer is for", named = Printable(named))]
     AmbiguousAnswer { count: usize, named: String },
     /// The answer is of the wrong type. V2.
-    #[error("question {id} (`{question}`) takes another answer: {reason}", question = Printable(question), reason = Printable(reason))]
     MistypedAnswer { id: InterruptId, question: String, reason: String },
     /// `update_state` cannot infer the node of the update.
-    #[error("it is not clear which node the update is from")]
     AmbiguousUpdate,
     /// `update_state` named an unknown node.
-    #[error("`{node}` is not a node")]
     UnknownNode { node: String },
     /// An update is invalid.
-    #[error("{what}", what = Printable(what))]
     InvalidUpdate { what: String },
     /// A stored value cannot be decoded, or a new one not be encoded.
-    #[error("{what}: {reason}", what = Printable(what), reason = Printable(reason))]
     Codec { what: String, reason: String },
     /// A stored value does not fit this version of the code.
-    #[error(transparent)]
     Unreadable(Box<Unreadable>),
     /// A task or a superstep exceeds a limit.
-    #[error("`{from}` brings {what} to {count}, more than the limit of {limit}", what = Printable(what))]
     TooMany { from: Arc<str>, what: &'static str, count: usize, limit: usize },
     /// All values of a state together exceed the limit of the run.
-    #[error("the state has {bytes} bytes, {most} of them in channel `{channel}`, more than the limit of {limit}", channel = Printable(channel))]
     StateTooLarge { bytes: u64, limit: u64, channel: String, most: u64 },
     /// The thread was imported and is read-only.
-    #[error(
-        "thread `{thread}` was made elsewhere and imported: it may be shown and replayed from its records, not run, answered or \
-         forked", thread = Printable(thread))]
     Foreign { thread: ThreadId },
     /// A paused thread that this version of the graph cannot resume. Nothing was written; it stays readable.
-    #[error("thread `{thread}` was stored by another version of the graph: {}", list(misfits), thread = Printable(thread))]
     NeedsMigration { thread: ThreadId, misfits: Vec<Incompatibility> },
     /// The store failed.
-    #[error(transparent)]
-    Checkpoint(#[from] CheckpointError),
+    Checkpoint(CheckpointError),
     /// A command for the enclosing graph; never visible outside the engine.
     #[doc(hidden)]
-    #[error("a command for the enclosing graph")]
     HandUp(HandedUp),
+}
+
+impl Error for RunError {
+    fn source(&self) -> Option<&(dyn Error + 'static)> {
+        match self {
+            Self::Node { error, .. } => Some(error),
+            Self::Unreadable(error) => error.source(),
+            Self::Checkpoint(error) => error.source(),
+            _ => None,
+        }
+    }
+}
+
+impl From<CheckpointError> for RunError {
+    fn from(error: CheckpointError) -> Self {
+        Self::Checkpoint(error)
+    }
 }
 
 impl From<ValueError> for RunError {
@@ -215,10 +176,6 @@ impl std::fmt::Debug for RunError {
         write!(f, "{self}")?;
         self.help().map_or(Ok(()), |help| write!(f, "\n help: {help}"))
     }
-}
-
-fn list(misfits: &[Incompatibility]) -> String {
-    misfits.iter().map(Incompatibility::to_string).collect::<Vec<_>>().join("; ")
 }
 
 /// A command for the enclosing graph.
@@ -242,6 +199,10 @@ impl std::fmt::Debug for HandedUp {
 impl RunError {
     /// Returns the suggested fix.
     pub fn help(&self) -> Option<String> {
+        Some(Printable(self.suggestion()?).to_string())
+    }
+
+    fn suggestion(&self) -> Option<String> {
         Some(match self {
             Self::Node { .. } | Self::Panicked { .. } => "mend the cause, then `thread.proceed()`".into(),
             Self::Panic { .. } => "mend what panicked: a method of the state's types, a filter, or a store of your own".into(),
@@ -361,20 +322,4 @@ impl RunError {
         }
         None
     }
-}
-
-/// Returns the path of a node in subgraphs, for a message.
-fn inside(namespace: &[String]) -> String {
-    if namespace.is_empty() {
-        return String::new();
-    }
-    format!(" in the subgraph `{}`", namespace.join("/"))
-}
-
-/// Returns the payload after the name of a question; empty for an empty one.
-fn payload(json: &Option<String>) -> String {
-    json.as_ref()
-        .filter(|json| !matches!(json.as_str(), "null" | "[]"))
-        .map(|json| format!(" {json}"))
-        .unwrap_or_default()
 }

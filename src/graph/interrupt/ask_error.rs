@@ -1,5 +1,7 @@
 //! The error of a question without an answer.
 
+use superstep_base::Printable;
+
 use super::question::Interrupted;
 use super::terms::{CloseReason, Closed};
 
@@ -30,7 +32,7 @@ pub enum AskError {
         question: String,
     },
     /// It was cancelled.
-    #[error("question `{question}` was cancelled{}", by.as_ref().map(|by| format!(" by {by}")).unwrap_or_default())]
+    #[error("question `{question}` was cancelled{}", by.as_ref().map(|by| format!(" by {}", Printable(by))).unwrap_or_default())]
     Cancelled {
         /// The name of its type.
         question: String,

@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use superstep_base::Printable;
+
 use crate::graph::build::Problem;
 use crate::graph::state::SchemaError;
 
@@ -25,6 +27,10 @@ pub enum SpecProblem {
 impl SpecProblem {
     /// Returns the suggested fix.
     pub fn help(&self) -> String {
+        Printable(self.suggestion()).to_string()
+    }
+
+    fn suggestion(&self) -> String {
         match self {
             Self::UnknownBody { known, .. } if known.is_empty() => "register one: `.node(name, body)`".into(),
             Self::UnknownBody { known, .. } => format!("the registered bodies are {}", known.join(", ")),
@@ -38,18 +44,27 @@ impl SpecProblem {
 
 impl fmt::Display for SpecProblem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::UnknownBody { node, body, .. } => {
+        Printable(Text(self)).fmt(f)
+    }
+}
+
+/// The text of a problem with names as they are.
+struct Text<'a>(&'a SpecProblem);
+
+impl fmt::Display for Text<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0 {
+            SpecProblem::UnknownBody { node, body, .. } => {
                 write!(f, "node `{node}` names the body `{body}`, which is not registered")
             }
-            Self::UnknownField { from, field, .. } => {
+            SpecProblem::UnknownField { from, field, .. } => {
                 write!(f, "the router after `{from}` looks at `{field}`, which is not a channel")
             }
-            Self::NoChoice { from, field } => {
+            SpecProblem::NoChoice { from, field } => {
                 write!(f, "the router after `{from}` over `{field}` takes either `to` or `each`")
             }
-            Self::Channels(error) => error.fmt(f),
-            Self::Graph(problem) => problem.fmt(f),
+            SpecProblem::Channels(error) => error.fmt(f),
+            SpecProblem::Graph(problem) => problem.fmt(f),
         }
     }
 }

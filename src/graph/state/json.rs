@@ -1,6 +1,7 @@
 //! Writes parsed from JSON input, checked against the channels.
 
 use serde_json::{Map, Value};
+use superstep_base::Printable;
 
 use super::channels::State;
 use super::writes::Writes;
@@ -17,7 +18,7 @@ pub enum InputError {
         found: &'static str,
     },
     /// A key is not the name of a channel.
-    #[error("the input has a key `{key}`, and there is no such channel")]
+    #[error("the input has a key `{}`, and there is no such channel", Printable(key))]
     UnknownChannel {
         /// The key.
         key: String,
@@ -25,7 +26,7 @@ pub enum InputError {
         channels: Vec<String>,
     },
     /// A value does not fit its channel.
-    #[error("channel `{channel}` takes `{expected}`: {reason}")]
+    #[error("channel `{channel}` takes `{expected}`: {}", Printable(reason))]
     Mistyped {
         /// The channel.
         channel: String,

@@ -1,8 +1,10 @@
 //! The error of a text that is not an id. Knows no id.
 
+use superstep_base::Printable;
+
 /// A text that is not an id of the expected kind: a question, or a signal.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("`{text}` is not the id of a {what}")]
+#[error("`{}` is not the id of a {what}", Printable(text))]
 pub struct NotAnId {
     text: String,
     what: &'static str,

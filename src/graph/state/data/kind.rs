@@ -5,6 +5,7 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::{Map, Value};
+use superstep_base::Printable;
 
 use super::reduce::Reducer;
 use super::{messages, reduce};
@@ -76,7 +77,7 @@ pub(crate) enum Rule {
 
 /// An unknown kind of channel.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("`{0}` is not a kind of channel: {known}", known = known())]
+#[error("`{}` is not a kind of channel: {known}", Printable(.0), known = known())]
 pub struct UnknownKind(String);
 
 /// Formats the name, with `:accumulate` or `:unguarded` if set: `topic:accumulate`.

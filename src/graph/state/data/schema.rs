@@ -5,6 +5,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use serde_json::Value;
+use superstep_base::Printable;
 
 use super::kind::Kind;
 use crate::graph::state::channel::Channel;
@@ -54,13 +55,13 @@ impl fmt::Debug for Upgrade {
 #[non_exhaustive]
 pub enum SchemaError {
     /// Two channels with one name.
-    #[error("two channels are named `{channel}`")]
+    #[error("two channels are named `{}`", Printable(channel))]
     Twice {
         /// The name.
         channel: String,
     },
     /// An unknown channel name.
-    #[error("no channel is named `{channel}`")]
+    #[error("no channel is named `{}`", Printable(channel))]
     Unknown {
         /// The name.
         channel: String,
@@ -71,8 +72,8 @@ impl SchemaError {
     /// Returns the suggested fix.
     pub fn help(&self) -> String {
         match self {
-            Self::Twice { channel } => format!("remove one `{channel}`, or give it another name"),
-            Self::Unknown { channel } => format!("add `{channel}` to the schema, or correct the name"),
+            Self::Twice { channel } => format!("remove one `{}`, or give it another name", Printable(channel)),
+            Self::Unknown { channel } => format!("add `{}` to the schema, or correct the name", Printable(channel)),
         }
     }
 }
