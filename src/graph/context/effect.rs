@@ -151,7 +151,7 @@ where
     type Output = Result<T, NodeError>;
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
-        self.0.poll(cx, NewEffect::run)
+        self.0.poll(cx, NewEffect::run, || Err(NodeError::permanent("an effect was polled after its end")))
     }
 }
 

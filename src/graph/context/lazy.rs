@@ -31,12 +31,17 @@ impl<'a, S, T> Lazy<'a, S, T> {
         self
     }
 
-    /// Polls the future, which `start` makes.
-    pub(super) fn poll(&mut self, cx: &mut Context<'_>, start: impl FnOnce(S) -> Boxed<'a, T>) -> Poll<T> {
+    /// Polls the future, which `start` makes. Once it has ended, each poll returns `again`.
+    pub(super) fn poll(
+        &mut self,
+        cx: &mut Context<'_>,
+        start: impl FnOnce(S) -> Boxed<'a, T>,
+        again: impl FnOnce() -> T,
+    ) -> Poll<T> {
         let mut running = match std::mem::replace(self, Self::Ended) {
             Self::New(settings) => start(settings),
             Self::Running(running) => running,
-            Self::Ended => return Poll::Pending,
+            Self::Ended => return Poll::Ready(again()),
         };
         let polled = running.as_mut().poll(cx);
         if polled.is_pending() {

@@ -122,7 +122,7 @@ where
     type Output = Result<I::Resume, AskError>;
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
-        self.0.poll(cx, NewAsk::run)
+        self.0.poll(cx, NewAsk::run, || Err(Interrupted::new().into())) // its answer was taken
     }
 }
 
