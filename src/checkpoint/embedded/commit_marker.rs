@@ -14,10 +14,10 @@
 use std::fs::File;
 use std::io::{self, ErrorKind, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 use super::engine::Tree;
+use super::faults::FaultSwitch;
 use super::files::{self, broken, io_at};
 use crate::checkpoint::CheckpointError;
 use crate::checkpoint::envelope::Envelope;
@@ -91,8 +91,7 @@ impl CommitMarker {
 pub(in crate::checkpoint) struct MarkerFile {
     file: Mutex<File>,
     path: PathBuf,
-    /// Set by tests.
-    fails: AtomicBool,
+    faults: FaultSwitch,
 }
 
 impl MarkerFile {
@@ -101,7 +100,7 @@ impl MarkerFile {
         let path = store.join(NAME);
         let opened = files::open(&path, File::options().read(true).write(true).create(true).truncate(false));
         let file = Mutex::new(io_at(&path, "open the file", opened)?);
-        Ok(Self { file, path, fails: AtomicBool::new(false) })
+        Ok(Self { file, path, faults: FaultSwitch::default() })
     }
 
     pub(in crate::checkpoint) fn sync(&self) -> Result<(), CheckpointError> {
@@ -122,9 +121,7 @@ impl MarkerFile {
             return Ok(()); // no key is that long
         }
         // The second slot first: that of an earlier release is where the first slot is.
-        let fails = self.fails.swap(false, Ordering::SeqCst);
-        let chosen = if fails { Err(io::Error::other("chosen to fail")) } else { Ok(()) };
-        let written = chosen.and_then(|()| {
+        let written = self.faults.check().and_then(|()| {
             [SLOT as u64, 0].into_iter().try_for_each(|slot| {
                 self.with_file(|file| file.seek(SeekFrom::Start(slot)).and_then(|_| file.write_all(&bytes)))
             })
@@ -135,7 +132,7 @@ impl MarkerFile {
     /// Makes the next write fail.
     #[cfg(feature = "test-util")]
     pub(in crate::checkpoint) fn fail_next_write(&self) {
-        self.fails.store(true, Ordering::SeqCst);
+        self.faults.fail_next();
     }
 
     fn with_file<T>(&self, action: impl FnOnce(&mut File) -> io::Result<T>) -> io::Result<T> {

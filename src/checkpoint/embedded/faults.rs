@@ -1,41 +1,73 @@
-//! Switches that make a store fail or wait in tests. They can only be set with the feature `test-util`.
+//! Switches that make a store fail or wait in tests. Without the feature `test-util` they are empty.
 
 use std::io;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+#[cfg(feature = "test-util")]
+use std::sync::{
+    Arc, Mutex, PoisonError,
+    atomic::{AtomicBool, Ordering},
+};
 
-/// Pending failures, shared by all clones.
+/// A write that a test makes fail once.
+#[derive(Clone, Debug, Default)]
+pub(in crate::checkpoint) struct FaultSwitch {
+    #[cfg(feature = "test-util")]
+    fails: Arc<AtomicBool>,
+}
+
+impl FaultSwitch {
+    /// Fails if a test has chosen so.
+    pub(in crate::checkpoint) fn check(&self) -> io::Result<()> {
+        #[cfg(feature = "test-util")]
+        if self.fails.swap(false, Ordering::SeqCst) {
+            return Err(io::Error::other("chosen to fail"));
+        }
+        Ok(())
+    }
+
+    #[cfg(feature = "test-util")]
+    pub(in crate::checkpoint) fn fail_next(&self) {
+        self.fails.store(true, Ordering::SeqCst);
+    }
+}
+
+/// Pending failures of syncs, shared by all clones.
 #[derive(Clone, Debug, Default)]
 pub(in crate::checkpoint) struct Faults {
-    fails: Arc<AtomicBool>,
+    sync: FaultSwitch,
+    #[cfg(feature = "test-util")]
     waits: Arc<AtomicBool>,
+    #[cfg(feature = "test-util")]
     gate: Arc<Mutex<()>>,
 }
 
 impl Faults {
     /// Called before each sync.
     pub(in crate::checkpoint) fn before_sync(&self) -> io::Result<()> {
+        #[cfg(feature = "test-util")]
+        self.wait_at_gate();
+        self.sync.check()
+    }
+}
+
+#[cfg(feature = "test-util")]
+impl Faults {
+    fn wait_at_gate(&self) {
         self.waits.store(true, Ordering::SeqCst);
         drop(self.gate.lock().unwrap_or_else(PoisonError::into_inner));
         self.waits.store(false, Ordering::SeqCst);
-        let fails = self.fails.swap(false, Ordering::SeqCst);
-        if fails { Err(io::Error::other("chosen to fail")) } else { Ok(()) }
     }
 
     /// Makes the next sync fail.
-    #[cfg(feature = "test-util")]
     pub(in crate::checkpoint) fn fail_next_sync(&self) {
-        self.fails.store(true, Ordering::SeqCst);
+        self.sync.fail_next();
     }
 
     /// Returns whether a sync waits at the gate.
-    #[cfg(feature = "test-util")]
     pub(in crate::checkpoint) fn is_waiting(&self) -> bool {
         self.waits.load(Ordering::SeqCst)
     }
 
     /// Runs `action` while no sync can start.
-    #[cfg(feature = "test-util")]
     pub(in crate::checkpoint) fn hold_syncs<T>(&self, action: impl FnOnce() -> T) -> T {
         let _held = self.gate.lock().unwrap_or_else(PoisonError::into_inner);
         action()

@@ -84,7 +84,9 @@ impl Database {
     }
 
     /// Does what fjall's threads would do, if there are none: writes what fills memory, if there is space for it, and
-    /// all that fjall would let the next batch wait for, forever.
+    /// all that fjall would let the next batch wait for, forever. Nobody else can begin a new journal, so the one there is grows
+    /// until an opening with space: by 21 bytes and its key for each row that is removed, of the 64 MB that it has from the
+    /// start. An opening skips what tables hold, so its memory is bounded all the same.
     fn work(&self) -> fjall::Result<()> {
         if self.has_workers {
             return Ok(());
