@@ -106,8 +106,30 @@ fn a_store_that_is_only_read_is_shown_or_its_holder_named(#[case] store: &str) {
         "runs" => Box::new(SledCheckpointer::open(path).unwrap()),
         _ => Box::new(FjallCheckpointer::open(path).unwrap()),
     };
-    let error = place.call(1, &format!("threads --read-only --store {store}"));
-    assert!(error.contains(&format!("is open already (pid {}, ", std::process::id())), "{error}");
+    let at = |nth: usize| plain[nth]["checkpoint"].to_string();
+    let diff = format!("diff first {} {}", at(1), at(0));
+    let (command, copy) = (std::env::current_exe().unwrap(), format!("copy-store {store} sled:copy"));
+    let command = command.file_name().unwrap().to_string_lossy().into_owned();
+    let named = format!("is open already (pid {}, {command}, since 2", std::process::id());
+    for words in [
+        "threads",
+        "status first",
+        "history first",
+        "show first",
+        "events first",
+        "watch first",
+        "log first",
+        "replay first",
+        "replay first --mode verify",
+        "export first first.superstep",
+        &diff,
+        &copy,
+    ] {
+        let store = if words == copy { String::new() } else { format!(" --store {store}") };
+        let error = place.call(1, &format!("{words} --read-only{store}"));
+        assert!(error.contains(&named), "{words}: {error}");
+        assert!(error.contains("help: ") && error.contains("wait for"), "{words}: {error}");
+    }
     drop(holder);
 }
 

@@ -25,6 +25,7 @@ case $prompt in
   *) role=developer task= ;;
 esac
 [ "$task" ] || task=$(printf '%s\n' "$prompt" | sed -n 's/^Task \([0-9]*\), .*/\1/p' | head -n 1)
+[ "$task" ] || exit 1 # the kill came before the prompt was written: nobody was asked
 case $prompt in *'not accepted yet'* | *'Earlier comments'*) attempt=2 ;; *) attempt=1 ;; esac
 echo "asked $role $task $attempt" >> "$here/log"
 printf '{"type":"system","subtype":"init","session_id":"s-%s"}\n' "$task"
