@@ -366,3 +366,11 @@ async fn concurrent_workers_share_it_through_subgraphs_that_keep_nothing(
         assert_eq!(format!("{:?}", end.done), lengths);
     }
 }
+
+#[tokio::test]
+async fn inside_a_subgraph_that_is_not_saved_each_activation_starts_anew() {
+    let (store, inner) = (Store::memory(), nested_keeper(0, false).persistence(Persistence::Stateless));
+    let graph = chain(Builder::new().add_subgraph(id("mid"), inner), &["mid"]);
+    assert_eq!(noted(&store, &graph).await, ["2"]);
+    assert_eq!(noted(&store, &graph).await, ["2", "2"]);
+}

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use rstest::rstest;
-use superstep::graph::{Replay, Writes};
+use superstep::graph::{EventKind, Lint, Name, Replay, RunStream, Writes};
 use superstep::prelude::*;
 
 use crate::pad::*;
@@ -299,4 +299,61 @@ async fn tasks_that_are_not_stored_have_unique_names(#[case] store: Option<Store
         }
     }
     assert_eq!(started.len(), 6);
+}
+
+/// The tasks that started, and those that ended with the channels whose writes were dropped.
+async fn started_and_ended(mut events: RunStream<Pad>) -> (Vec<String>, Vec<(String, Vec<String>)>) {
+    let (mut started, mut ended) = (vec![], vec![]);
+    while let Some(event) = events.next().await {
+        let path =
+            || event.nodes().map(str::to_owned).chain(event.task().map(|task| task.id.to_string())).collect::<Vec<_>>();
+        match &event.kind {
+            EventKind::TaskStart { node, .. } => started.push((path(), node.to_string())),
+            EventKind::TaskEnd { node, dropped, .. } => ended.push((path(), node.to_string(), dropped.clone())),
+            _ => {}
+        }
+    }
+    events.outcome().await.unwrap();
+    let mut left = started.clone();
+    ended.iter().for_each(|(path, node, _)| left.retain(|start| (&start.0, &start.1) != (path, node)));
+    let left = left.into_iter().map(|(_, node)| node).collect();
+    (
+        left,
+        ended
+            .into_iter()
+            .filter(|(.., dropped)| !dropped.is_empty())
+            .map(|(_, node, dropped)| (node, dropped))
+            .collect(),
+    )
+}
+
+#[rstest]
+#[case::after_a_node(&["write", "up"], &["notes"])]
+#[case::at_once(&["up"], &[])]
+#[case::after_an_interrupt(&["write", "ask", "up"], &["notes"])]
+#[tokio::test]
+async fn a_task_that_hands_a_command_up_ends_and_names_what_is_dropped(
+    #[case] path: &[&str],
+    #[case] dropped: &[&str],
+    #[values(1, 2)] depth: usize,
+    #[values(Store::memory(), Store::disk())] store: Store,
+) {
+    let up = |_: Arc<Pad>, _: Ctx| async { Ok::<_, NodeError>(Command::parent(Command::<Pad, Name>::to(id("z")))) };
+    let nodes = Builder::new().add_node(id("write"), note("write")).add_node(id("up"), up);
+    let nodes = nodes.add_node(id("ask"), approval.asks::<Approve>()).allow(Lint::Unreachable);
+    let mut graph = chain(nodes, path);
+    for _ in 0..depth {
+        let nodes = Builder::new().add_subgraph(id("s"), graph).add_node(id("z"), note("z"));
+        graph = nodes.add_edge(START, id("s")).allow(Lint::Unreachable).compile().unwrap();
+    }
+    let events = store.thread(&graph).stream_deep(Request::input(start()), [Mode::Tasks]);
+    let mut found = started_and_ended(events).await;
+    if path.contains(&"ask") {
+        found =
+            started_and_ended(store.thread(&graph).stream_deep(Request::resume::<Approve>(&true), [Mode::Tasks])).await;
+    }
+    let dropped = dropped.iter().map(|channel| channel.to_string()).collect::<Vec<_>>();
+    let expected = if dropped.is_empty() { vec![] } else { vec![("up".to_owned(), dropped)] };
+    assert_eq!(found, (vec![], expected));
+    assert_eq!(store.thread(&graph).state().await.unwrap().unwrap().values.notes, ["z"]);
 }

@@ -11,8 +11,9 @@ pub enum Persistence {
     /// activations. Each attempt of a retry policy starts the subgraph anew, as in LangGraph.
     #[default]
     Inherit,
-    /// For the whole thread: each activation starts with the state that the last one ended with, also inside a subgraph
-    /// that keeps nothing itself, at any depth.
+    /// For the whole thread: each activation starts with the state that the last one ended with, at any depth below
+    /// subgraphs that [inherit](Self::Inherit). Below a [`Stateless`](Self::Stateless) one nothing is saved, so each
+    /// activation starts anew.
     PerThread,
     /// Not saved: a resumed subgraph starts over.
     Stateless,

@@ -142,8 +142,9 @@ pub enum EventKind {
         writes: View,
         /// Its open questions.
         questions: Vec<Question>,
-        /// Channels to which its subgraph had written, if it handed a command to the graph around it
-        /// ([`Command::parent`](crate::graph::Command::parent)): what was written is dropped.
+        /// Channels to which nodes of its graph had written, if it handed a command to the graph around that
+        /// ([`Command::parent`](crate::graph::Command::parent)): what was written is dropped. Such a task is in a subgraph, whose
+        /// events [`stream_deep`](crate::graph::Thread::stream_deep) yields.
         dropped: Vec<String>,
     },
     /// A checkpoint was made.
