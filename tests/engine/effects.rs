@@ -515,3 +515,21 @@ async fn an_effect_is_not_repeated_by_a_changed_graph(
     let outcome = if afresh { thread.retry().await } else { thread.proceed().await }.unwrap();
     assert_eq!((outcome.state().notes.join(","), world.happened().len()), ("a,pay 1".into(), 1));
 }
+
+#[tokio::test]
+async fn an_effect_or_a_question_that_is_awaited_again_ends_with_an_error() {
+    let body = |_: Arc<Pad>, ctx: Ctx| async move {
+        let mut paid = ctx.effect("pay", &(), |_| async { Ok::<_, NodeError>(7) });
+        let first: i64 = (&mut paid).await?;
+        let again = (&mut paid).await.unwrap_err().to_string();
+        let mut question = ctx.ask(Approve);
+        (&mut question).await?;
+        assert!(matches!((&mut question).await, Err(AskError::Interrupted(_))));
+        Ok::<_, NodeError>(Pad::update().sum(first).notes([again]))
+    };
+    let graph = chain(Builder::new().add_node(id("a"), body.asks::<Approve>()), &["a"]);
+    let store = Store::memory();
+    store.thread(&graph).invoke(start()).await.unwrap();
+    let end = store.thread(&graph).resume::<Approve>(true).await.unwrap().finished().unwrap();
+    assert_eq!((end.sum, end.notes.join("")), (7, "an effect was polled after its end".into()));
+}
