@@ -13,7 +13,10 @@ use crate::workflows::task_based::{AgenticStatus, ExecutionState, ExecutionState
 
 pub(super) fn halt(state: &ExecutionState, halted: HaltedPhase) -> Update {
     let HaltedPhase { decision, was_asked, adopted, salvage, raised, stays } = halted;
-    let update = update().raised(raised).halts(state.halts + 1).notices(stays.into_iter().collect::<Vec<_>>());
+    let mut update = update().raised(raised).halts(state.halts + 1);
+    if let Some(stays) = stays {
+        update = update.notices([stays]); // written only then: runs of earlier versions are verified as they were recorded
+    }
     let running = |update: Update| update.outcome(None).agentic_status(AgenticStatus::Running);
     let mut change = Change::of(state, &salvage);
     let Some(decision) = decision else {
