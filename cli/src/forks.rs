@@ -1,9 +1,7 @@
 //! Forks of runs: each gets a work tree and a branch of its own, so that it changes nothing of the first run.
 
-use std::future::Future;
-use std::pin::Pin;
-
 use superstep::app::{Exit, ForkPoint, ForkWrites, Refusal};
+use superstep::checkpoint::BoxFuture;
 use superstep::workflows::ForkPlace;
 use superstep::workflows::code_task::{self, CodeTaskState};
 use superstep::workflows::task_based::{self, ExecutionState};
@@ -11,7 +9,7 @@ use superstep::workspace::WorkspaceError;
 
 use crate::salvage::refused;
 
-type Made = Pin<Box<dyn Future<Output = Result<ForkWrites, Refusal>> + Send>>;
+type Made = BoxFuture<'static, Result<ForkWrites, Refusal>>;
 
 /// A fork of `run tasks` or `run phases`.
 pub(crate) fn tasks(point: ForkPoint<ExecutionState>) -> Made {
@@ -30,7 +28,13 @@ pub(crate) fn code_task(point: ForkPoint<CodeTaskState>) -> Made {
 }
 
 fn writes(place: Result<ForkPlace, WorkspaceError>) -> Result<ForkWrites, Refusal> {
-    let ForkPlace { folder, branch, values } = place.map_err(|error| refused(&error).exit(Exit::Failed))?;
-    let text = format!("\nits work has a place of its own\n  files: {}\n  branch: {branch}\n", folder.display());
-    Ok(ForkWrites { values, text })
+    let mut place = place.map_err(|error| refused(&error).exit(Exit::Failed))?;
+    let (folder, branch) = (place.folder.display(), &place.branch);
+    let text = format!("\nits work has a place of its own\n  files: {folder}\n  branch: {branch}\n");
+    let values = std::mem::take(&mut place.values);
+    let undo = move || -> BoxFuture<'static, Result<(), Refusal>> {
+        let place = place.clone();
+        Box::pin(async move { place.remove().await.map_err(|error| refused(&error)) })
+    };
+    Ok(ForkWrites::new(values, text).undo(undo))
 }

@@ -10,6 +10,18 @@ pub(crate) async fn repository_of(local: &Local, id: &ThreadId) -> Option<PathBu
     local.thread(id.as_str()).await.ok()?.repository().await
 }
 
+/// Keeps the objects of git that the records of a new copy of a thread name: it does not need the first thread from now on.
+/// Returns a note as [`sweep_repository`].
+#[cfg(feature = "agents")]
+pub(crate) async fn keep_repository(local: &Local, id: &ThreadId) -> Option<String> {
+    use crate::workspace::Workspace;
+
+    let workspace = Workspace::open(repository_of(local, id).await?).await.ok()?;
+    let kept = crate::nodes::keep_records_of(&*local.store, id, &workspace).await;
+    let text = format!("note: git may remove files of {id}: {}", kept.err()?);
+    Some(super::text::clean(&text).into_owned() + "\n")
+}
+
 /// Stops keeping objects of git that no record of the thread names any more. Returns a note for people if that failed:
 /// it is no failure of the command.
 #[cfg(feature = "agents")]
@@ -33,6 +45,11 @@ pub(crate) async fn clear_repository(id: &ThreadId, repository: Option<PathBuf>)
 fn note(id: &ThreadId, swept: Result<(), crate::workspace::WorkspaceError>) -> Option<String> {
     let text = format!("note: git still keeps files of {id} under refs/superstep: {}", swept.err()?);
     Some(super::text::clean(&text).into_owned() + "\n")
+}
+
+#[cfg(not(feature = "agents"))]
+pub(crate) async fn keep_repository(_: &Local, _: &ThreadId) -> Option<String> {
+    None
 }
 
 #[cfg(not(feature = "agents"))]

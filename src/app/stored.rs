@@ -9,6 +9,7 @@ use super::caller::Caller;
 use super::erased::AnyThread;
 use super::failure::{Failure, Refusal};
 use super::local::{Local, json};
+use super::repository::keep_repository;
 use super::shapes::{OpenQuestion, ThreadReport};
 use crate::checkpoint::{CheckpointId, ThreadId};
 use crate::graph::ThreadInfo;
@@ -89,7 +90,11 @@ impl StoredThread {
         let id = ThreadId::from(to);
         let copy = graph.thread(Arc::clone(&self.local.store), id.clone());
         match copy.update(None, Some(node.to_owned()), writing).await {
-            Ok(_) => Ok(()),
+            Ok(_) => {
+                // Otherwise its next run does.
+                let _note = keep_repository(&self.local, &id).await;
+                Ok(())
+            }
             Err(failure) => {
                 drop(copy);
                 self.local.delete(&id).await?;

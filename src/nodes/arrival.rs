@@ -9,6 +9,7 @@ use serde_json::json;
 
 use super::folder::{Base, Folder, failed, thread};
 use super::questions::{AfterMove, BranchMoved};
+use super::worktree::store;
 use crate::graph::{Ctx, NodeError};
 use crate::workspace::{BranchMove, CommitId, Folded, Standing, TreeId, Workspace, WorkspaceError, reference_name};
 
@@ -188,6 +189,7 @@ impl Folder {
             // No branch has them.
             let reference = reference_name(&thread(ctx), &["branches", &format!("HEAD-{}", commit.short())]);
             workspace.set_reference(&reference, None, commit).await.map_err(failed)?;
+            store(self, None, ctx).await?;
         }
         for notice in moved_meanwhile(at, &stood) {
             note_once(ctx, notice).await;
@@ -273,7 +275,8 @@ fn notices_of(folded: &Folded) -> Vec<String> {
     });
     let put_back = folded.put_back.iter().map(|back| {
         let commits = back.kept.as_ref().map(|kept| format!("; its commits are kept as `{kept}`")).unwrap_or_default();
-        format!("{} during the work, and was put back{commits}", back.moved)
+        let put_back = if back.moved.old.is_some() { "put back" } else { "removed" };
+        format!("{} during the work, and was {put_back}{commits}", back.moved)
     });
     taken_back.chain(put_back).chain(folded.left.iter().map(left_notice)).collect()
 }

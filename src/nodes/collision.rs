@@ -17,6 +17,13 @@ pub enum Collision {
         #[serde(default)]
         is_with_setup: bool,
     },
+    /// Commits that people made in its worktree conflict with those of others in these files.
+    Commits {
+        /// The files.
+        files: Vec<String>,
+        /// The reference that keeps the commits.
+        kept: String,
+    },
     /// A command fails on the files with its work.
     Check {
         /// The command with the end of its output.
@@ -50,6 +57,10 @@ impl Collision {
                     names => format!("; it does not declare {names}"),
                 };
                 format!("its changes collide with those {those}: {}{more}", files.join(", "))
+            }
+            Self::Commits { files, kept } => {
+                let files = files.join(", ");
+                format!("commits of people in its worktree collide with those of others: {files}; `{kept}` keeps them")
             }
             Self::Check { report } => format!("a check fails once it is put together with the others: {report}"),
             Self::Undeclared { files } => format!("it changed files that it does not declare: {}", files.join(", ")),

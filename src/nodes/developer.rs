@@ -85,6 +85,8 @@ pub struct Developed {
     pub cut: Option<Cut>,
     /// The base of the task, if people made commits meanwhile: it is on top of them.
     pub base: Option<Base>,
+    /// The start of the last turn, if what was moved in git during it could not be put back.
+    pub unfolded: Option<Standing>,
 }
 
 /// A person's decision on a task whose session the server refused.
@@ -174,11 +176,25 @@ async fn perform<C: Agents>(job: DeveloperJob, ctx: Ctx<C>) -> Result<Developed,
         Answer::Unusable(why) => Err(why),
         Answer::SessionLost => Err("the session was lost".into()),
     };
+    let unfolded = after.is_unfolded().then(|| base.at.clone());
     let at = Standing { commit: base.at.commit.clone(), ..start.clone() };
     let base = (at != start).then_some(Base { at, tree: base.tree });
     let cut = turned.cut.or_else(|| after.left.clone().map(Cut::Failed));
     let (session, given_up) = (turned.session, GivenUp::of(then));
-    Ok(Developed { report, session, usage, after, salvaged, session_lost, model, given_up, raised, cut, base })
+    Ok(Developed {
+        report,
+        session,
+        usage,
+        after,
+        salvaged,
+        session_lost,
+        model,
+        given_up,
+        raised,
+        cut,
+        base,
+        unfolded,
+    })
 }
 
 impl Work {
@@ -208,6 +224,7 @@ impl Developed {
             raised: NewLimits::default(),
             cut: None,
             base: None,
+            unfolded: None,
         }
     }
 }

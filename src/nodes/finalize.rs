@@ -78,7 +78,7 @@ pub(super) async fn perform<C: Agents>(job: FinalizeJob, ctx: Ctx<C>) -> Result<
     if let (Some(back), Some(own), false) = (&job.back, own, ended.moved.is_aborted) {
         ended.stays = job.folder.go_back(&ctx, &own, back).await?;
     }
-    job.folder.objects_unneeded(&ctx).await?;
+    job.folder.worktrees_unneeded(&ctx).await?;
     Ok(ended)
 }
 

@@ -70,6 +70,13 @@ pub struct After {
     pub left: Option<String>,
 }
 
+impl After {
+    /// Returns whether git could not be run, so that nothing was put back.
+    pub(super) fn is_unfolded(&self) -> bool {
+        !self.tampered.is_empty() || self.left.is_some()
+    }
+}
+
 /// The traces of an agent after one request.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(untagged)]
@@ -125,13 +132,13 @@ impl Folder {
         Workspace::open_with(&self.directory, options).await
     }
 
-    /// Ends the keeping of a thread's trees and commits at the end of its work: its branch has them now. It is no effect:
-    /// records of earlier versions have none, and repeating it does no harm.
-    pub(super) async fn objects_unneeded<C>(&self, ctx: &Ctx<C>) -> Result<(), NodeError> {
+    /// Removes the references to the files of worktrees at the end of the work of a thread. Its trees and commits are still
+    /// kept: a fork of any of its checkpoints needs them. It is no effect: records of earlier versions have none, and
+    /// repeating it does no harm.
+    pub(super) async fn worktrees_unneeded<C>(&self, ctx: &Ctx<C>) -> Result<(), NodeError> {
         let Some((_, thread)) = ctx.store() else { return Ok(()) };
         let workspace = self.open().await?;
-        workspace.remove_references(thread.as_str(), "worktrees").await.map_err(failed)?;
-        workspace.keep_only(thread.as_str(), [].into()).await.map_err(failed)
+        workspace.remove_references(thread.as_str(), "worktrees").await.map_err(failed)
     }
 
     fn options(&self) -> WorkspaceOptions {

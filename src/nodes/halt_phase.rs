@@ -30,7 +30,7 @@ pub struct HaltPhaseJob {
     pub salvage: Vec<String>,
     /// The folder of the worktrees.
     pub sweep: PathBuf,
-    /// Private reference of the integration, which is removed if the run ends.
+    /// Private reference that earlier versions used for the integration; both are removed if the run ends.
     pub reference: String,
     /// The plan's file, if it has one.
     pub file: Option<PlanFile>,

@@ -105,7 +105,8 @@ pub struct ApprovalJob {
     pub draft: Option<PathBuf>,
     /// Decision without asking a person.
     pub decided: Option<Decision>,
-    /// Private reference that is removed if the plan is rejected, and the work tree of the run.
+    /// Private reference that earlier versions used for the integration, which is removed with today's if the plan is
+    /// rejected, and the work tree of the run.
     pub reference: Option<(String, Folder)>,
 }
 

@@ -1,6 +1,7 @@
 //! The node that integrates the work of several subtasks, one commit after the other on a private reference. Knows
 //! commits and checks, must not know what follows from a collision.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
@@ -9,7 +10,7 @@ use super::activity::Activity;
 use super::collision::{Collision, undeclared};
 use super::folder::{Base, failed, thread};
 use super::part::Part;
-use super::phase::keep_one;
+use super::phase::{integration_of, keep_one};
 use super::phase_event::PhaseEvent;
 use super::safely::{Stop, safely};
 use super::step::step;
@@ -23,8 +24,6 @@ use crate::workspace::{CommitId, CommitKey, CommitRequest, Standing, TreeId, Wor
 pub struct IntegrateJob {
     /// The worktree for it, at the commit to start at.
     pub worktree: WorktreeJob,
-    /// Private reference that follows the commits.
-    pub reference: String,
     /// Files of the commit to start at.
     pub tree: TreeId,
     /// The plan and its path, if the first commit adds it to the repository.
@@ -127,6 +126,8 @@ struct IntegrationState {
     verify: Vec<String>,
     /// True if the files of the newest commit are there: without commands nobody needs them before the end.
     has_files: bool,
+    /// Parts whose commits of people could not be added.
+    conflicts: BTreeMap<String, Collision>,
 }
 
 /// The changes of a part on top of the commits before.
@@ -140,7 +141,7 @@ enum Carried {
 #[derive(Serialize, Deserialize)]
 enum Joined {
     At(CommitId, TreeId),
-    Conflict(Vec<String>),
+    Conflict { files: Vec<String>, kept: String },
 }
 
 /// A commit with its files; none if there was nothing to commit.
@@ -160,7 +161,12 @@ impl IntegrateJob {
         let WorktreeJob { path, at, furnishings, setup, .. } = &self.worktree;
         let prepare = |_| safely(prepared(&self.worktree, ctx));
         let ready = ctx.effect("worktree", &(path, at, furnishings, setup), prepare).await?.done()?;
-        let mut so_far = IntegrationState { ready, verify: self.verify.clone(), has_files: false };
+        let (verify, conflicts) = (self.verify.clone(), BTreeMap::new());
+        let mut so_far = IntegrationState { ready, verify, has_files: false, conflicts };
+        // Those of people come first: the work of an agent that collides with them is done again.
+        for part in &self.parts {
+            self.add_commits(part, all, &mut so_far, ctx).await?;
+        }
         for part in &self.parts {
             if let Some(collision) = self.add(part, all, &mut so_far, ctx).await? {
                 self.bring(&all.tree, &so_far, ctx).await?;
@@ -178,11 +184,11 @@ impl IntegrateJob {
         ctx: &Ctx<C>,
     ) -> Result<Option<Collision>, Stop> {
         let id = &part.id;
-        if let Some(collision) = self.add_commits(part, all, so_far, ctx).await? {
+        if let Some(collision) = so_far.conflicts.remove(id) {
             return Ok(Some(collision));
         }
         let between = [&part.from, &all.tree, &part.tree];
-        let is_first = all.tree == self.tree || (part.commits.is_some() && all.commits.is_empty());
+        let is_first = all.commits.iter().all(|made| made.commit.is_none());
         let carry = |_| async { self.carried(part, &all.tree, is_first, ctx).await };
         let (carried, files) = ctx.effect(format!("{id}/carry"), &between, carry).await?;
         let undeclared = undeclared(&files, &part.declared);
@@ -210,7 +216,7 @@ impl IntegrateJob {
         if all.commits.len() + 1 == self.parts.len() {
             self.bring(&made.tree, so_far, ctx).await?;
         }
-        let mark = |_| async { self.mark(&all.tip, &tip).await };
+        let mark = |_| async { self.mark(&all.tip, &tip, ctx).await };
         ctx.effect(format!("{id}/reference"), &tip, mark).await?;
         (all.tip, all.tree) = (tip, made.tree);
         all.commits.push(Commit { id: id.clone(), commit: made.commit, files, undeclared });
@@ -224,16 +230,16 @@ impl IntegrateJob {
         all: &mut Integrated,
         so_far: &mut IntegrationState,
         ctx: &Ctx<C>,
-    ) -> Result<Option<Collision>, Stop> {
-        let Some(commits) = &part.commits else { return Ok(None) };
+    ) -> Result<(), Stop> {
+        let Some(commits) = &part.commits else { return Ok(()) };
         let join = |_| safely(self.join_commits(part, &all.tip, commits, ctx));
         match ctx.effect(format!("{}/commits", part.id), &(&all.tip, commits), join).await?.done()? {
-            Joined::At(tip, tree) => (all.tip, all.tree, so_far.has_files) = (tip, tree, false),
-            Joined::Conflict(files) => {
-                return Ok(Some(Collision::Conflict { files, undeclared: vec![], is_with_setup: false }));
+            Joined::At(tip, tree) => (all.tip, all.tree) = (tip, tree),
+            Joined::Conflict { files, kept } => {
+                so_far.conflicts.insert(part.id.clone(), Collision::Commits { files, kept });
             }
         }
-        Ok(None)
+        Ok(())
     }
 
     async fn join_commits<C: Send + Sync + 'static>(
@@ -246,11 +252,14 @@ impl IntegrateJob {
         let workspace = self.hold_workspace(tip, ctx).await?;
         let message = format!("Merge the commits made meanwhile in the worktree of task {}\n", part.id);
         let joined = match workspace.joined(tip, commits, &message).await {
-            Err(WorkspaceError::Conflict { files }) => return Ok(Joined::Conflict(files)),
+            Err(WorkspaceError::Conflict { files }) => {
+                let kept = workspace.keep_commits(&thread(ctx), commits).await.map_err(failed)?;
+                return Ok(Joined::Conflict { files, kept });
+            }
             joined => joined.map_err(failed)?,
         };
         workspace.detach_at(&joined).await.map_err(failed)?;
-        self.mark(tip, &joined).await?;
+        self.mark(tip, &joined, ctx).await?;
         let tree = workspace.tree_of(&joined).await.map_err(failed)?;
         Ok(Joined::At(joined, tree))
     }
@@ -424,13 +433,14 @@ impl IntegrateJob {
     }
 
     /// Moves the private reference; an abandoned attempt may have left it elsewhere.
-    async fn mark(&self, from: &CommitId, to: &CommitId) -> Result<(), NodeError> {
+    async fn mark<C>(&self, from: &CommitId, to: &CommitId, ctx: &Ctx<C>) -> Result<(), NodeError> {
+        let reference = integration_of(ctx);
         let workspace = self.worktree.repository.open().await?;
-        let now = workspace.reference(&self.reference).await.map_err(failed)?;
+        let now = workspace.reference(&reference).await.map_err(failed)?;
         if now.as_ref() != Some(from) {
-            tracing::debug!(reference = self.reference, "the reference was elsewhere");
+            tracing::debug!(reference, "the reference was elsewhere");
         }
-        workspace.set_reference(&self.reference, now.as_ref(), to).await.map_err(failed)
+        workspace.set_reference(&reference, now.as_ref(), to).await.map_err(failed)
     }
 }
 

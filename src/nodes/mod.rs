@@ -140,7 +140,7 @@ pub use worktree::{Unready, Worktree, WorktreeJob, worktree};
 
 pub(crate) use folder::tampering_message;
 #[cfg(feature = "app")]
-pub(crate) use kept_objects::{keep_nothing, keep_remaining};
+pub(crate) use kept_objects::{keep_nothing, keep_records_of, keep_remaining};
 #[cfg(feature = "app")]
 pub(crate) use turn_texts::read_texts;
 pub(crate) use worktree::restored;

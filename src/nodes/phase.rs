@@ -16,7 +16,7 @@ use super::reviewer::{Reviewed, ReviewerJob, perform as reviewed};
 use super::step::step;
 use super::worktree::{reopened, sweep};
 use crate::graph::{Ctx, Node, NodeError, NodeExt, NodeId, State, WithOptions, Writes};
-use crate::workspace::{CommitId, SalvageKey, SalvagePhase, Standing, TreeId};
+use crate::workspace::{CommitId, SalvageKey, SalvagePhase, Standing, TreeId, reference_name};
 
 /// Work of a subtask to keep in git.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -51,6 +51,8 @@ pub struct PlanPhasesJob {
 pub struct PlannedPhases {
     /// Commit and files of the moved branch; none if it was not moved.
     pub base: Option<Base>,
+    /// True if a person ended the run, because its branch was moved: nothing was planned.
+    pub is_aborted: bool,
 }
 
 /// Returns a node that prepares for phases: `job` reads the folder from the state, `done` creates the update with the
@@ -70,13 +72,16 @@ where
     let perform = |job: PlanPhasesJob, ctx: Ctx<C>| async move {
         let advance = job.advance.as_ref().map(|(advance, _)| advance);
         let Advanced::To(to) = advanced(advance, &job.repository, &ctx).await? else {
-            return Err(NodeError::permanent("its branch was moved, and a person ended the run"));
+            return Ok(PlannedPhases { base: None, is_aborted: true });
         };
         swept(Some(&job.sweep), &job.repository, &ctx).await?;
-        let Some((to, (_, at))) = to.zip(job.advance) else { return Ok(PlannedPhases { base: None }) };
+        let Some((to, (_, at))) = to.zip(job.advance) else {
+            return Ok(PlannedPhases { base: None, is_aborted: false });
+        };
         let look = |_| async { job.repository.open().await?.tree_of(&to).await.map_err(failed) };
         let tree = ctx.effect("files", &to, look).await?;
-        Ok(PlannedPhases { base: Some(Base { at: Standing { commit: Some(to.clone()), ..at }, tree }) })
+        let at = Standing { commit: Some(to.clone()), ..at };
+        Ok(PlannedPhases { base: Some(Base { at, tree }), is_aborted: false })
     };
     step(job, perform, done).asks::<BranchMoved>()
 }
@@ -161,16 +166,47 @@ where
     C: Send + Sync + 'static,
 {
     let Some(folder) = folder else { return Ok(()) };
-    ctx.effect("sweep", folder, |_| sweep(repository, folder)).await
+    ctx.effect("sweep", folder, |_| sweep(repository, folder, ctx)).await
 }
 
-/// Removes the private reference of the integration.
-pub(super) async fn forgotten<C>(reference: &str, repository: &Folder, ctx: &Ctx<C>) -> Result<(), NodeError>
+/// Keeps the commits of a last phase that do not enter the branch, and removes what only the work on it needs. It is no
+/// effect: records of earlier versions have none, and repeating it does no harm.
+async fn set_aside<C>(job: &EndPhasesJob, ctx: &Ctx<C>) -> Result<(), NodeError>
 where
     C: Send + Sync + 'static,
 {
-    let remove = |_| async { repository.open().await?.remove_reference(reference).await.map_err(failed) };
-    ctx.effect("reference", reference, remove).await
+    if ctx.store().is_none() {
+        return Ok(());
+    }
+    let workspace = job.all.folder.hold(ctx).await?;
+    if let Some(advance) = &job.advance {
+        let kept = workspace.keep_commits(&thread(ctx), &advance.to).await.map_err(failed)?;
+        let note = format!("the commits of the last phase are not on `{}`; `{kept}` keeps them", advance.branch);
+        ctx.keep_event(&serde_json::json!({ "note": note })).await;
+    }
+    sweep(&job.all.folder, &job.sweep, ctx).await?;
+    forget(&job.reference, &job.all.folder, ctx).await
+}
+
+/// Returns the private reference that follows the integration of a thread's phase; it goes with the thread.
+pub(super) fn integration_of<C>(ctx: &Ctx<C>) -> String {
+    reference_name(&thread(ctx), &["integrated", "phase"])
+}
+
+/// Removes the private reference of the integration, and that of earlier versions.
+pub(super) async fn forgotten<C>(earlier: &str, repository: &Folder, ctx: &Ctx<C>) -> Result<(), NodeError>
+where
+    C: Send + Sync + 'static,
+{
+    ctx.effect("reference", earlier, |_| forget(earlier, repository, ctx)).await
+}
+
+async fn forget<C>(earlier: &str, repository: &Folder, ctx: &Ctx<C>) -> Result<(), NodeError> {
+    let workspace = repository.open().await?;
+    for reference in [earlier, &integration_of(ctx)] {
+        workspace.remove_reference(reference).await.map_err(failed)?;
+    }
+    Ok(())
 }
 
 /// Keeps the work of subtasks in git; returns the references.
@@ -273,7 +309,7 @@ pub struct EndPhasesJob {
     pub advance: Option<Advance>,
     /// The folder of all worktrees of the run.
     pub sweep: PathBuf,
-    /// The private reference of the integration.
+    /// The private reference that earlier versions used for the integration.
     pub reference: String,
     /// The review of all the work.
     pub all: FinalizeJob,
@@ -298,7 +334,10 @@ where
         match advanced(job.advance.as_ref(), &repository, &ctx).await? {
             Advanced::To(Some(to)) => job.all.commit.base.at.commit = Some(to),
             Advanced::To(None) => {}
-            Advanced::Aborted => return Ok(Finalized::aborted(job.all.commit.base)),
+            Advanced::Aborted => {
+                set_aside(&job, &ctx).await?;
+                return Ok(Finalized::aborted(job.all.commit.base));
+            }
         }
         swept(Some(&job.sweep), &repository, &ctx).await?;
         forgotten(&job.reference, &repository, &ctx).await?;

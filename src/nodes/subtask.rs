@@ -12,7 +12,7 @@ use super::siblings::Siblings;
 use super::worktree::{store, unstore};
 use crate::checkpoint::time::{now, rfc3339};
 use crate::graph::{Ctx, NodeError};
-use crate::workspace::{Standing, TreeId};
+use crate::workspace::{CommitId, Standing, TreeId, Workspace, WorkspaceError};
 
 /// A subtask in its group.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -39,6 +39,10 @@ pub struct EndSubtask {
     pub is_paused: bool,
     /// Position of HEAD and the branches at its start; none: the worktree was not used.
     pub at: Option<Standing>,
+    /// The last commit that people made in the worktree beneath its work; none: there is none.
+    pub commits: Option<CommitId>,
+    /// The start of its last turn, if what was moved in git during it could not be put back.
+    pub unfolded: Option<Standing>,
     /// Its files at the start.
     pub from: Option<TreeId>,
     /// Its files; none: they are read from the worktree.
@@ -62,6 +66,9 @@ pub struct EndedSubtask {
     pub files: Vec<String>,
     /// The reference that keeps its work, if it was set aside.
     pub salvage: Option<String>,
+    /// Branches and commits of people in its worktree, which remain: a line each.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub notices: Vec<String>,
 }
 
 impl Lane {
@@ -150,12 +157,11 @@ impl Lane {
             if let (Some(worktree), Some(tree)) = (&end.worktree, &tree) {
                 store(worktree, Some(tree), ctx).await?;
             }
-            return Ok(EndedSubtask { at: rfc3339(now()), tree, files, salvage });
+            return Ok(EndedSubtask { at: rfc3339(now()), tree, files, salvage, notices: vec![] });
         }
+        let mut notices = vec![];
         if let Some(worktree) = &end.worktree {
-            if let Some(at) = &end.at {
-                repository.remove_branches_of(&worktree.directory, at, &thread(ctx)).await.map_err(failed)?;
-            }
+            notices = self.left_by_people(end, &worktree.directory, &repository, ctx).await.map_err(failed)?;
             repository.remove_worktree(&worktree.directory).await.map_err(failed)?;
             unstore(&repository, &worktree.directory, ctx).await?;
         }
@@ -164,7 +170,42 @@ impl Lane {
             Some(_) => PhaseEvent::SubtaskFailed(place),
             None => PhaseEvent::SubtaskCompleted(place),
         };
-        Ok(EndedSubtask { at: event.emit(ctx).await, tree, files, salvage })
+        Ok(EndedSubtask { at: event.emit(ctx).await, tree, files, salvage, notices })
+    }
+
+    /// Removes the branches that agents created in a worktree, keeps the commits that people made there on no branch, and
+    /// names what remains.
+    async fn left_by_people<C>(
+        &self,
+        end: &EndSubtask,
+        worktree: &Path,
+        repository: &Workspace,
+        ctx: &Ctx<C>,
+    ) -> Result<Vec<String>, WorkspaceError>
+    where
+        C: Send + Sync + 'static,
+    {
+        let id = self.place.subtask_id.as_deref().unwrap_or_default();
+        if let Some(turn) = &end.unfolded {
+            repository.remove_branches_of(worktree, turn, &thread(ctx)).await?;
+        }
+        let left = match &end.at {
+            Some(at) => repository.branches_of(worktree, at).await?,
+            None => vec![],
+        };
+        let branches = left.iter().map(|made| format!("{made} in the worktree of subtask {id}, and stays"));
+        let beneath = match &end.commits {
+            Some(last) => Some(repository.keep_commits(&thread(ctx), last).await?),
+            None => None,
+        };
+        let beneath = beneath.map(|kept| {
+            format!("commits of people in the worktree of subtask {id} are beneath its work; `{kept}` keeps them")
+        });
+        let head = repository.keep_head_of(worktree, &thread(ctx)).await?;
+        let above = head.map(|kept| {
+            format!("commits of people in the worktree of subtask {id} are not part of its work; `{kept}` keeps them")
+        });
+        Ok(branches.chain(beneath).chain(above).collect())
     }
 }
 

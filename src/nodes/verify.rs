@@ -8,7 +8,7 @@ use super::questions::BranchMoved;
 use super::siblings::Siblings;
 use super::step::step;
 use crate::graph::{Ctx, Node, NodeError, NodeExt, NodeId, State, WithOptions, Writes};
-use crate::workspace::TreeId;
+use crate::workspace::{Standing, TreeId};
 
 /// The number of changed files that are named.
 const SHOWN: usize = 10;
@@ -45,6 +45,8 @@ pub struct Verified {
     pub notices: Vec<String>,
     /// The base of the task, if people made commits meanwhile: it is on top of them.
     pub base: Option<Base>,
+    /// The position before the commands, if what was moved in git by them could not be put back.
+    pub unfolded: Option<Standing>,
     /// True if a person ended the run, because its branch was moved.
     pub is_aborted: bool,
 }
@@ -100,18 +102,19 @@ where
     let base = Base { at: arrival.turn.clone(), tree: arrival.base.tree.clone() };
     let seen = TamperCheck { tampered, is_shared: job.together.is_some() };
     let left = job.folder.after_as(ctx, &format!("{prefix}after"), &base, seen).await?;
+    let unfolded = left.is_unfolded().then(|| base.at.clone());
     let After { tampered, mut tree, mut notices, left, .. } = left;
     notices.extend(arrival.notices.clone());
     let mut checks = checks;
     if let Some(output) = left {
         checks.push(Check { command: "git".into(), code: Some(1), output, stopped: false });
-        return Ok(Verified { checks, tampered, tree: judged, notices, ..Verified::default() });
+        return Ok(Verified { checks, tampered, tree: judged, notices, unfolded, ..Verified::default() });
     }
     if let Some(judged) = judged.as_ref().filter(|judged| tree.as_ref().is_some_and(|left| left != *judged)) {
         notices.push(undone(&job.folder.undo(ctx, &format!("{prefix}undo"), judged).await?));
         tree = Some(judged.clone());
     }
-    Ok(Verified { checks, tampered, tree, notices, base: arrival.new_base(), is_aborted: false })
+    Ok(Verified { checks, tampered, tree, notices, base: arrival.new_base(), unfolded, is_aborted: false })
 }
 
 impl VerifyJob {

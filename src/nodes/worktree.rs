@@ -5,10 +5,11 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
+use serde_json::json;
 
 use super::activity::Activity;
 use super::checks::{Check, Checks};
-use super::folder::{Base, Folder, failed, tampering_message};
+use super::folder::{Base, Folder, failed, tampering_message, thread};
 use super::siblings::Siblings;
 use super::step::step;
 use crate::graph::{Ctx, Node, NodeError, NodeId, State, Writes};
@@ -239,30 +240,68 @@ pub(super) async fn unstore<C>(repository: &Workspace, path: &Path, ctx: &Ctx<C>
     repository.remove_reference(&reference_of(thread.as_str(), path)).await.map_err(failed)
 }
 
-/// Makes a worktree again that was removed while its work waited, with the files that were stored last, or that are
-/// still there.
+/// Makes a worktree again that was removed or emptied while its work waited: with the files that were stored last, or that
+/// are still there, and with the commits of people.
 pub(crate) async fn restored<C: Send + Sync + 'static>(job: &WorktreeJob, ctx: &Ctx<C>) -> Result<(), NodeError> {
     let Some((_, thread)) = ctx.store() else { return Ok(()) };
     let repository = job.repository.open_for(ctx).await.map_err(failed)?;
     let stored = repository.reference(&reference_of(thread.as_str(), &job.path)).await.map_err(failed)?;
     let Some(stored) = stored else { return Ok(()) };
-    if repository.has_worktree(&job.path).await.map_err(failed)? {
-        return Ok(());
-    }
-    let tree = match repository.guarded_worktree(&job.path).await {
-        Ok(there) if has_files(&job.path) => there.snapshot().await.map_err(failed)?.tree,
-        Ok(_) | Err(_) => repository.tree_of(&stored).await.map_err(failed)?,
+    let what = match (repository.has_worktree(&job.path).await.map_err(failed)?, has_files(&job.path)) {
+        (true, true) => return Ok(()),
+        (true, false) => "had lost its files",
+        (false, _) => "was gone",
     };
-    prepared(job, ctx).await?;
-    job.folder().open_for(ctx).await.map_err(failed)?.reset_files(&tree).await.map_err(failed)?;
+    let lost = Lost::find(job, &repository, &stored).await.map_err(failed)?;
+    if what != "was gone" && !lost.has_shown_files(&repository).await.map_err(failed)? {
+        return Ok(()); // it has no files that could be missing
+    }
+    prepared(&WorktreeJob { at: lost.at.clone(), ..job.clone() }, ctx).await?;
+    job.folder().open_for(ctx).await.map_err(failed)?.reset_to(&lost.tree).await.map_err(failed)?;
+    store(&job.folder(), Some(&lost.tree), ctx).await?;
     let place = job.path.display();
-    Activity::Notice(format!("the worktree {place} was gone; it was made again with the stored files")).emit(ctx).await;
+    Activity::Notice(format!("the worktree {place} {what}; it was made again with the stored files")).emit(ctx).await;
     Ok(())
 }
 
-/// Returns whether a folder has files of its own beside what git and the run put there.
+/// The contents of a worktree that was removed or emptied.
+struct Lost {
+    /// The commit of its HEAD.
+    at: CommitId,
+    /// Its files.
+    tree: TreeId,
+}
+
+impl Lost {
+    async fn find(job: &WorktreeJob, repository: &Workspace, stored: &CommitId) -> Result<Self, WorkspaceError> {
+        let before = repository.parent_of(stored).await?;
+        let begin = before.as_ref().unwrap_or(&job.at);
+        // Git's folder for it may have commits that people made after the files were stored.
+        let head = match repository.head_of_worktree(&job.path).await? {
+            Some(head) if repository.descends(&head, begin).await? => head,
+            _ => begin.clone(),
+        };
+        let tree = match repository.guarded_worktree(&job.path).await {
+            Ok(there) if has_files(&job.path) => there.snapshot().await?.tree,
+            Ok(_) | Err(_) => {
+                let files = repository.tree_of(stored).await?;
+                if head == *begin { files } else { repository.with_commits(&files, Some(begin), &head).await? }
+            }
+        };
+        Ok(Self { at: head, tree })
+    }
+
+    /// Returns whether there are files that [`has_files`] looks for.
+    async fn has_shown_files(&self, repository: &Workspace) -> Result<bool, WorkspaceError> {
+        let files = repository.changed_files(&repository.empty_tree().await?, &self.tree).await?;
+        Ok(files.iter().any(|file| !file.starts_with('.')))
+    }
+}
+
+/// Returns whether a folder has files of its own: not only hidden ones, such as those of git and of tools.
 fn has_files(folder: &Path) -> bool {
-    std::fs::read_dir(folder).is_ok_and(|mut entries| entries.next().is_some())
+    let is_shown = |entry: std::fs::DirEntry| !entry.file_name().to_string_lossy().starts_with('.');
+    std::fs::read_dir(folder).is_ok_and(|entries| entries.filter_map(Result::ok).any(is_shown))
 }
 
 /// Opens a worktree at a commit; creates it if missing.
@@ -270,10 +309,17 @@ pub(super) async fn reopened(repository: &Folder, path: &Path, at: &CommitId) ->
     repository.open().await?.detached_worktree(path, at).await.map_err(failed)
 }
 
-/// Removes all worktrees below a folder, and the folder.
-pub(super) async fn sweep(repository: &Folder, folder: &Path) -> Result<(), NodeError> {
+/// Removes all worktrees below a folder, and the folder. Commits that people made there on no branch are kept.
+pub(super) async fn sweep<C>(repository: &Folder, folder: &Path, ctx: &Ctx<C>) -> Result<(), NodeError>
+where
+    C: Send + Sync + 'static,
+{
     let workspace = repository.open().await?;
     for path in workspace.worktrees_below(folder).await.map_err(failed)? {
+        if let Some(kept) = workspace.keep_head_of(&path, &thread(ctx)).await.map_err(failed)? {
+            let note = format!("commits in the worktree {} are on no branch; `{kept}` keeps them", path.display());
+            ctx.keep_event(&json!({ "note": note })).await;
+        }
         workspace.remove_worktree(&path).await.map_err(failed)?;
     }
     match std::fs::remove_dir_all(folder) {

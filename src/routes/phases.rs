@@ -9,6 +9,8 @@ pub enum AfterPlanPhases {
     Begin,
     /// All phases are done.
     Complete,
+    /// A person ended the run, because its branch was moved.
+    Halt,
 }
 
 /// The next step after a phase was integrated.

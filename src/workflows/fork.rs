@@ -17,6 +17,43 @@ pub struct ForkPlace {
     pub branch: String,
     /// The values that the fork writes: an object with a key for each channel.
     pub values: Value,
+    made: MadePlace,
+}
+
+/// What was made for a fork, and is removed if the fork fails.
+#[derive(Clone, Debug)]
+pub(crate) struct MadePlace {
+    /// The work tree of the run.
+    repository: PathBuf,
+    folder: PathBuf,
+    branch: String,
+    /// The commit at which the branch was created.
+    at: CommitId,
+}
+
+impl ForkPlace {
+    /// Returns the place with the values that the fork writes.
+    pub(crate) fn new(place: NewPlace, values: Value) -> Self {
+        let NewPlace { folder, branch, made, .. } = place;
+        Self { folder, branch, values, made }
+    }
+
+    /// Removes the work tree and the branch, because the fork could not be stored. A branch with commits of its own
+    /// remains.
+    ///
+    /// # Errors
+    /// Those of git.
+    pub async fn remove(&self) -> Result<(), WorkspaceError> {
+        self.made.remove().await
+    }
+}
+
+impl MadePlace {
+    async fn remove(&self) -> Result<(), WorkspaceError> {
+        let home = Workspace::open(&self.repository).await?;
+        home.remove_worktree(&self.folder).await?;
+        home.remove_branch_at(&self.branch, &self.at).await
+    }
 }
 
 /// The work at the checkpoint of a fork.
@@ -42,6 +79,7 @@ pub(crate) struct NewPlace {
     pub(crate) folder: PathBuf,
     pub(crate) branch: String,
     at: Standing,
+    made: MadePlace,
 }
 
 impl NewPlace {
@@ -53,14 +91,15 @@ impl NewPlace {
 }
 
 impl ForkedWork<'_> {
-    /// Makes the work tree, in `.superstep/forks/NAME`, with the files of the work. Nothing else changes.
+    /// Makes the work tree, in `.superstep/forks/NAME`, with the files of the work. Nothing else changes; after a failure,
+    /// nothing is left.
     ///
     /// # Errors
     /// Those of git.
     pub(crate) async fn place(self) -> Result<NewPlace, WorkspaceError> {
         let home = Workspace::open(self.repository).await?;
         home.ignore_store().await?;
-        let commit = match self.commit {
+        let commit = match self.commit.clone() {
             Some(commit) => commit,
             None => {
                 let none = || WorkspaceError::NoCommitYet { root: home.root().to_owned() };
@@ -68,13 +107,27 @@ impl ForkedWork<'_> {
             }
         };
         let (name, folder, branch) = free(&home, self.thread, self.is_new_thread).await?;
-        let made = home.detached_worktree(&folder, &commit).await?;
-        if let Some(files) = &self.files {
-            made.new_branch(&branch, &commit).await?;
-            made.reset_to(files).await?;
+        let (repository, at) = (home.root().to_owned(), commit);
+        let made = MadePlace { repository, folder, branch: branch.clone(), at };
+        match self.fill(&home, &made).await {
+            Ok((folder, at)) => Ok(NewPlace { name, folder, branch, at, made }),
+            Err(error) => {
+                if let Err(left) = made.remove().await {
+                    tracing::warn!(error = %left, folder = %made.folder.display(), "half a fork was left");
+                }
+                Err(error)
+            }
         }
-        let at = made.standing(&[]).await?;
-        Ok(NewPlace { name, folder: made.root().to_owned(), branch, at })
+    }
+
+    /// Makes the work tree; returns its folder and the position there.
+    async fn fill(&self, home: &Workspace, made: &MadePlace) -> Result<(PathBuf, Standing), WorkspaceError> {
+        let there = home.detached_worktree(&made.folder, &made.at).await?;
+        if let Some(files) = &self.files {
+            there.new_branch(&made.branch, &made.at).await?;
+            there.reset_to(files).await?;
+        }
+        Ok((there.root().to_owned(), there.standing(&[]).await?))
     }
 }
 

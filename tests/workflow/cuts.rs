@@ -52,7 +52,7 @@ async fn advance_with(thread: &Tasks, repository: &Repository, tasks: usize) -> 
 fn end(repository: &Repository) -> [String; 3] {
     let log = repository.git(&["log", "--format=%T %s", "superstep/clock"]);
     let refs = repository.git(&["for-each-ref", "--format=%(refname) %(tree)", "refs/superstep"]);
-    [log, refs, repository.git(&["status", "--porcelain"])]
+    [log, crate::scene::for_people(&refs), repository.git(&["status", "--porcelain"])]
 }
 
 async fn undisturbed() -> ([String; 3], u64, Vec<String>) {

@@ -144,7 +144,13 @@ impl Play {
         let log = self.agent.log.lock().unwrap();
         let line = |call: &Call| format!("{} {} {} {}\n", call.role, call.task, call.attempt, call.prompt.len());
         let calls = log.iter().map(line).collect();
-        [branch, refs, git(&["rev-parse", "main^{tree}"]), git(&["status", "--porcelain"]), calls]
+        [
+            branch,
+            crate::scene::for_people(&refs),
+            git(&["rev-parse", "main^{tree}"]),
+            git(&["status", "--porcelain"]),
+            calls,
+        ]
     }
 }
 

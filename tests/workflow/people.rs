@@ -1,6 +1,7 @@
 //! Commits and branches of people: nothing that a person did is moved, folded or lost.
 
 use std::path::Path;
+use std::sync::Arc;
 
 use rstest::rstest;
 use serde_json::{Value, json};
@@ -9,8 +10,9 @@ use superstep::nodes::{
 };
 use superstep::plan::Decision;
 use superstep::spec::Flags;
-use superstep::workflows::code_task::TaskOutcome;
-use superstep::workflows::task_based::RunOutcome;
+use superstep::workflows::code_task::{self, TaskOutcome};
+use superstep::workflows::task_based::{self, RunOutcome};
+use superstep::workspace::WorkspaceError;
 
 use crate::agent::{Agent, Call, approved, part, rejected};
 use crate::code_task::desk::{CHECK, Desk, developers, spec, writes};
@@ -363,6 +365,219 @@ async fn a_commit_in_the_worktree_of_a_waiting_subtask_is_integrated_as_it_is() 
     stage.agrees().await;
 }
 
+const TWO: [(&str, &str); 2] = [("1a", "none"), ("1b", "none")];
+
+/// Agents of which the developer of 1b asks a question first; `writes` returns the file that each writes.
+fn one_waits(writes: fn(&str) -> &'static str) -> Arc<Cast> {
+    Cast::developers(move |call| {
+        let waits = call.task == "1b" && call.nth == 0;
+        let asks = json!({"status": "blocked", "summary": "half", "question": "Which colour?"});
+        let work = if waits { asks } else { call.part() };
+        if !waits {
+            write(call.folder(), writes(&call.task), &format!("of {}\n", call.task));
+        }
+        std::future::ready(Ok(work))
+    })
+}
+
+fn blue() -> AgentReply {
+    AgentReply::Reply { text: "Blue.".into() }
+}
+
+#[rstest]
+#[case::switched(|folder: &Path| { git(folder, &["switch", "-q", "-c", "mine"]); })]
+#[case::switched_with_a_commit(|folder: &Path| { git(folder, &["switch", "-q", "-c", "mine"]); commit(folder, "mine.txt"); })]
+#[case::switched_and_back(|folder: &Path| { git(folder, &["switch", "-q", "-c", "mine"]); git(folder, &["switch", "-q", "--detach"]); })]
+#[case::named(|folder: &Path| { git(folder, &["branch", "mine"]); })]
+#[case::named_after_a_commit(|folder: &Path| { commit(folder, "mine.txt"); git(folder, &["branch", "mine"]); })]
+#[tokio::test]
+async fn a_branch_that_a_person_makes_in_the_worktree_of_a_waiting_subtask_stays(#[case] person: fn(&Path)) {
+    let cast = one_waits(|_| "part.txt");
+    let stage = Stage::new(&cast);
+    assert_eq!(asks(&stage.run(&stage::plan(&TWO), profile()).await), "question");
+    let folder = cast.turns("1b")[0].folder().to_owned();
+    person(&folder);
+    let tip = git(&folder, &["rev-parse", "mine"]);
+    let outcome = stage.thread.resume::<AgentQuestion>(blue()).await.unwrap();
+    assert_eq!(git(&stage.path(), &["rev-parse", "mine"]), tip, "{outcome:?}");
+    stage.agrees().await;
+}
+
+#[tokio::test]
+async fn branches_that_agents_make_in_worktrees_go_and_their_commits_are_kept() {
+    let cast = Cast::developers(|call| {
+        git(call.folder(), &["switch", "-q", "-c", &format!("of-{}", call.task)]);
+        commit(call.folder(), &format!("by-{}.txt", call.task));
+        std::future::ready(Ok(call.part()))
+    });
+    let stage = Stage::new(&cast);
+    let state = stage::done(stage.run(&stage::plan(&TWO), profile()).await);
+    assert!(note(&state.notices, &["`of-1a` was created", "removed"]), "{:?}", state.notices);
+    assert_eq!(stage.refs().iter().filter(|name| name.starts_with("branches/of-1")).count(), 2, "{:?}", stage.refs());
+    stage.tidy();
+    stage.agrees().await;
+}
+
+#[tokio::test]
+async fn work_that_collides_with_a_commit_in_the_worktree_of_a_waiting_subtask_is_done_again_on_top_of_it() {
+    let cast = one_waits(|task| if task == "1a" { "mine.txt" } else { "of-1b.txt" });
+    let stage = Stage::new(&cast);
+    assert_eq!(asks(&stage.run(&stage::plan(&TWO), profile()).await), "question");
+    let mine = commit(cast.turns("1b")[0].folder(), "mine.txt");
+    let state = stage::done(stage.thread.resume::<AgentQuestion>(blue()).await.unwrap());
+    assert_eq!(state.outcome, Some(RunOutcome::Completed));
+    assert!(is_in(&stage.repository, &mine, OWN), "{}", stage.repository.git(&["log", "--graph", OWN]));
+    assert_eq!(cast.turns("1a").len(), 2);
+    assert_eq!(stage.repository.git(&["show", &format!("{OWN}:mine.txt")]), "of 1a\n");
+    assert!(note(&state.notices, &["commits of people", "subtask 1b", "branches/HEAD-"]), "{:?}", state.notices);
+    stage.tidy();
+    stage.agrees().await;
+}
+
+#[rstest]
+#[case::retried(retry(1, ""), RunOutcome::Completed)]
+#[case::skipped(AfterHalt::Skip, RunOutcome::Completed)]
+#[case::aborted(AfterHalt::Abort, RunOutcome::Cancelled)]
+#[tokio::test]
+async fn a_person_is_asked_about_commits_of_people_that_collide_with_each_other(
+    #[case] answer: AfterHalt,
+    #[case] ends: RunOutcome,
+) {
+    let cast = Cast::developers(|call| {
+        let asks = json!({"status": "blocked", "summary": "half", "question": "Which colour?"});
+        let work = if call.nth == 0 { asks } else { call.part() };
+        std::future::ready(Ok(work))
+    });
+    let stage = Stage::new(&cast);
+    let mut outcome = stage.run(&stage::plan(&TWO), profile()).await;
+    let commits = ["1a", "1b"].map(|task| {
+        let folder = cast.turns(task)[0].folder().to_owned();
+        write(&folder, "mine.txt", task);
+        git(&folder, &["add", "mine.txt"]);
+        git(&folder, &["commit", "-q", "-m", task]);
+        git(&folder, &["rev-parse", "HEAD"])
+    });
+    while outcome.questions()[0].name() == "question" {
+        let id = outcome.questions()[0].id();
+        outcome = stage.thread.answer(superstep::prelude::Answer::new::<AgentQuestion>(&blue()).to(id)).await.unwrap();
+    }
+    let reason = stage::halt(&outcome).reason;
+    let kept = reason.split('`').nth(1).unwrap().to_owned();
+    assert!(reason.contains("mine.txt") && reason.contains("collide"), "{reason}");
+    assert_eq!(git(&stage.path(), &["rev-parse", &kept]), commits[1]);
+    let state = stage::done(stage.halted(answer).await);
+    assert_eq!(state.outcome, Some(ends));
+    assert_eq!(git(&stage.path(), &["rev-parse", &kept]), commits[1]);
+    if ends == RunOutcome::Completed {
+        assert!(is_in(&stage.repository, &commits[0], OWN));
+    }
+    stage.agrees().await;
+}
+
+#[tokio::test]
+async fn commits_in_the_worktree_of_a_subtask_stay_when_its_phase_is_rejected() {
+    let cast = Cast::new(move |call| {
+        let asks = json!({"status": "blocked", "summary": "half", "question": "Which colour?"});
+        let result = match call.is_developer() {
+            true if call.task == "1b" && call.nth == 0 => asks,
+            true => call.part(),
+            false if call.task == "phase-1" && call.nth == 0 => rejected("1b"),
+            false => approved(),
+        };
+        std::future::ready(Ok(result))
+    });
+    let stage = Stage::new(&cast);
+    assert_eq!(asks(&stage.run(&stage::plan(&TWO), profile()).await), "question");
+    let mine = commit(cast.turns("1b")[0].folder(), "mine.txt");
+    let state = stage::done(stage.thread.resume::<AgentQuestion>(blue()).await.unwrap());
+    assert_eq!((state.outcome, cast.turns("1b").len()), (Some(RunOutcome::Completed), 3));
+    assert!(is_in(&stage.repository, &mine, OWN), "{}", stage.repository.git(&["log", "--graph", OWN]));
+    stage.tidy();
+    stage.agrees().await;
+}
+
+// --- worktrees that are lost while a subtask waits ---
+
+/// Removes the files of a worktree, with those of tools.
+fn empty(folder: &Path) {
+    for entry in std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()) {
+        match entry.is_dir() {
+            true => std::fs::remove_dir_all(&entry).unwrap(),
+            false if entry.ends_with(".git") => {}
+            false => std::fs::remove_file(&entry).unwrap(),
+        }
+    }
+}
+
+fn removed(folder: &Path) {
+    std::fs::remove_dir_all(folder).unwrap();
+}
+
+/// Asks in the first two turns on 1b; writes half of the work first.
+fn asks_twice() -> Arc<Cast> {
+    Cast::developers(|call| {
+        let asks = json!({"status": "blocked", "summary": "half", "question": "Which colour?"});
+        if call.task == "1b" && call.nth < 2 {
+            write(call.folder(), "half.txt", &format!("{}\n", call.nth));
+            return std::future::ready(Ok(asks));
+        }
+        if call.task == "1b" {
+            assert_eq!(std::fs::read_to_string(call.folder().join("half.txt")).unwrap(), "1\n");
+            assert_eq!(std::fs::read_to_string(call.folder().join("mine.txt")).unwrap(), "a person's\n");
+            assert!(call.folder().join("README.md").exists());
+        }
+        std::future::ready(Ok(call.part()))
+    })
+}
+
+#[rstest]
+#[case::removed(|folder: &Path, _: &Path| removed(folder))]
+#[case::removed_and_pruned(|folder: &Path, top: &Path| { removed(folder); git(top, &["worktree", "prune"]); })]
+#[case::pruned_after_its_git_file_was_removed(|folder: &Path, top: &Path| { std::fs::remove_file(folder.join(".git")).unwrap(); git(top, &["worktree", "prune"]); })]
+#[case::emptied(|folder: &Path, _: &Path| empty(folder))]
+#[tokio::test]
+async fn a_lost_worktree_is_made_again_with_the_commits_of_people_beneath_the_work(#[case] loses: fn(&Path, &Path)) {
+    let cast = asks_twice();
+    let stage = Stage::new(&cast);
+    assert_eq!(asks(&stage.run(&stage::plan(&TWO), profile()).await), "question");
+    let folder = cast.turns("1b")[0].folder().to_owned();
+    let mine = commit(&folder, "mine.txt");
+    let outcome = stage.thread.resume::<AgentQuestion>(blue()).await.unwrap();
+    assert_eq!(asks(&outcome), "question");
+    loses(&folder, &stage.path());
+    let state = stage::done(stage.thread.resume::<AgentQuestion>(blue()).await.unwrap());
+    assert_eq!(state.outcome, Some(RunOutcome::Completed));
+    assert!(is_in(&stage.repository, &mine, OWN), "{}", stage.repository.git(&["log", "--graph", OWN]));
+    assert_eq!(stage.files(OWN), "half.txt mine.txt part-1a.txt part-1b.txt");
+    stage.tidy();
+    stage.agrees().await;
+}
+
+#[rstest]
+#[case::removed(removed)]
+#[case::emptied(empty)]
+#[tokio::test]
+async fn a_lost_worktree_is_made_again_with_a_commit_that_a_person_made_after_its_files_were_stored(
+    #[case] loses: fn(&Path),
+    #[values(false, true)] on_a_branch: bool,
+) {
+    let cast = asks_twice();
+    let stage = Stage::new(&cast);
+    stage.run(&stage::plan(&TWO), profile()).await;
+    stage.thread.resume::<AgentQuestion>(blue()).await.unwrap();
+    let folder = cast.turns("1b")[0].folder().to_owned();
+    if on_a_branch {
+        git(&folder, &["switch", "-q", "-c", "mine"]);
+    }
+    let mine = commit(&folder, "mine.txt");
+    loses(&folder);
+    let state = stage::done(stage.thread.resume::<AgentQuestion>(blue()).await.unwrap());
+    assert_eq!(state.outcome, Some(RunOutcome::Completed));
+    assert!(is_in(&stage.repository, &mine, OWN), "{}", stage.repository.git(&["log", "--graph", OWN]));
+    assert_eq!(stage.files(OWN), "half.txt mine.txt part-1a.txt part-1b.txt");
+    stage.agrees().await;
+}
+
 // --- code tasks ---
 
 /// A task that is given up after its first attempt, and done in the next.
@@ -413,6 +628,54 @@ async fn a_code_task_asks_when_its_branch_is_moved(#[case] answer: AfterMove, #[
     let notices = desk.state().await.notices;
     assert!(note(&notices, &["`main`", "not by this run"]), "{notices:?}");
     assert!(desk.thread.verify().await.unwrap().agrees());
+}
+
+// --- forks ---
+
+/// Asserts that nothing is left of a fork.
+fn no_fork(repository: &Repository) {
+    assert_eq!(repository.git(&["worktree", "list"]).lines().count(), 1);
+    assert_eq!(repository.git(&["branch", "--list", "superstep/second*"]), "");
+    let left = std::fs::read_dir(repository.path().join(".superstep/forks"));
+    assert_eq!(left.into_iter().flatten().count(), 0);
+}
+
+#[tokio::test]
+async fn a_fork_that_fails_or_is_taken_back_leaves_no_work_tree_and_no_branch() {
+    let agent = Agent::crew(|call, folder, _| part(folder, &call.task), |call, _| rejected(&call.task));
+    let scene = Scene::new(agent);
+    assert_eq!(asks(&scene.run(&plan(1), profile()).await), "halted");
+    let state = scene.thread.state().await.unwrap().unwrap().values.as_ref().clone();
+    let mut damaged = state.clone();
+    damaged.task_tree = Some("f".repeat(40).parse().unwrap());
+    let failed = task_based::fork(&damaged, &state, "second", true).await.unwrap_err();
+    assert!(matches!(failed, WorkspaceError::NoSuchObject { .. }), "{failed}");
+    no_fork(&scene.repository);
+    let made = task_based::fork(&state, &state, "second", true).await.unwrap();
+    assert!(made.folder.join("part-1.txt").exists());
+    made.remove().await.unwrap();
+    no_fork(&scene.repository);
+
+    let desk = given_up();
+    desk.run().await;
+    let state = desk.state().await;
+    let mut damaged = state.clone();
+    damaged.attempt.files.as_mut().unwrap().tree = "f".repeat(40).parse().unwrap();
+    let failed = code_task::fork(&damaged, &state, "second", true).await.unwrap_err();
+    assert!(matches!(failed, WorkspaceError::NoSuchObject { .. }), "{failed}");
+    no_fork(&desk.repository);
+}
+
+#[tokio::test]
+async fn a_fork_that_is_taken_back_leaves_a_branch_that_a_person_has_worked_on() {
+    let agent = Agent::crew(|call, folder, _| part(folder, &call.task), |call, _| rejected(&call.task));
+    let scene = Scene::new(agent);
+    scene.run(&plan(1), profile()).await;
+    let state = scene.thread.state().await.unwrap().unwrap().values.as_ref().clone();
+    let made = task_based::fork(&state, &state, "second", true).await.unwrap();
+    let mine = commit(&made.folder, "mine.txt");
+    made.remove().await.unwrap();
+    assert!(is_in(&scene.repository, &mine, &made.branch));
 }
 
 // --- work that no commit contains ---

@@ -102,8 +102,13 @@ pub(crate) fn asks(outcome: &RunResult) -> &str {
     }
 }
 
-/// Returns whether a reference keeps what a run still needs; it goes with the end of the run.
+/// Returns whether a reference keeps what a thread still needs, and no work for a person.
 pub(crate) fn of_run(reference: &str) -> bool {
     let name = reference.split(' ').next().unwrap_or_default();
-    name.ends_with("/objects") || name.contains("/worktrees/")
+    name.ends_with("/objects") || name.contains("/worktrees/") || name.contains("/integrated/")
+}
+
+/// Returns the lines about references that keep work for a person.
+pub(crate) fn for_people(references: &str) -> String {
+    references.lines().filter(|line| !of_run(line)).collect::<Vec<_>>().join("\n")
 }

@@ -52,7 +52,8 @@ async fn changes_of_a_detached_head_by_an_agent_are_folded_into_its_task(
     let workspace = linked(&repo).await;
     let known = workspace.standing(&[]).await.unwrap().known;
     let known: Vec<&str> = known.iter().map(String::as_str).collect();
-    let standing = workspace.standing(&known).await.unwrap();
+    let before = workspace.standing(&known).await.unwrap();
+    let standing = workspace.watched(before.clone()).await.unwrap();
     assert_eq!((&standing.branch, standing.others.len()), (&None, 2));
     let branches = repo.git(&["show-ref", "--heads"]);
     agent(&repo);
@@ -61,18 +62,73 @@ async fn changes_of_a_detached_head_by_an_agent_are_folded_into_its_task(
     let movement = workspace.fold(&standing, Some("t")).await.unwrap();
     assert!(is_expected(&movement.head), "{movement:?}");
     assert!(workspace.movement(&standing).await.unwrap().is_none());
-    assert_eq!(workspace.standing(&known).await.unwrap(), standing);
+    assert_eq!(workspace.standing(&known).await.unwrap(), before);
     assert_eq!(workspace.snapshot().await.unwrap().tree, files);
     assert_eq!(repo.git(&["show-ref", "--heads"]), branches);
     workspace.commit(&request_now(&workspace).await).await.unwrap();
     assert_eq!(repo.git_in(workspace.root(), &["status", "--porcelain"]), "");
 }
 
+/// Acts of a person around a turn: before it, and after it.
+type Acts = [&'static [&'static [&'static str]]; 2];
+
+const MADE: &[&[&str]] = &[&["switch", "-q", "-c", "persons"], &["switch", "-q", "--detach"]];
+const MADE_AND_LEFT: &[&[&str]] = &[&["switch", "-q", "-c", "persons"]];
+const NAMED: &[&[&str]] = &[&["branch", "-q", "persons"]];
+const COMMITTED: &[&[&str]] = &[&["commit", "-q", "--allow-empty", "-m", "x"], &["branch", "-q", "persons"]];
+
+#[rstest]
+#[case::made_before_the_turn([MADE, &[]])]
+#[case::named_before_the_turn([NAMED, &[]])]
+#[case::made_after_the_turn([&[], MADE])]
+#[case::made_after_the_turn_and_head_is_there([&[], MADE_AND_LEFT])]
+#[case::named_after_the_turn([&[], NAMED])]
+#[case::named_after_a_commit_after_the_turn([&[], COMMITTED])]
 #[tokio::test]
-async fn a_branch_that_may_be_a_persons_is_not_deleted() {
+async fn a_branch_that_a_person_makes_before_or_after_the_turn_stays(
+    #[case] acts: Acts,
+    #[values(false, true)] is_visited: bool,
+) {
+    let [before, after] = acts;
     let repo = Repo::new();
     let workspace = linked(&repo).await;
-    let standing = Standing { known: [].into(), ..workspace.standing(&[]).await.unwrap() };
+    let start = workspace.standing(&[]).await.unwrap();
+    before.iter().for_each(|args| here(&repo, args));
+    let turn = workspace.watched(Standing { known: start.known, ..workspace.standing(&[]).await.unwrap() });
+    let turn = turn.await.unwrap();
+    if is_visited && !before.is_empty() {
+        [&["switch", "-q", "persons"], &["switch", "-q", "--detach"]].iter().for_each(|args| here(&repo, &args[..]));
+    }
+    let turn = Standing { logged_until: Some(workspace.end_of_turn().await.unwrap()), ..turn };
+    after.iter().for_each(|args| here(&repo, args));
+    let folded = workspace.fold(&turn, Some("t")).await.unwrap();
+    assert_eq!(repo.git(&["branch", "--list", "persons", "--format=%(refname:short)"]), "persons");
+    assert!(folded.put_back.is_empty(), "{folded:?}");
+}
+
+#[tokio::test]
+async fn each_branch_that_an_agent_makes_in_its_turn_is_removed_and_named() {
+    let repo = Repo::new();
+    let workspace = linked(&repo).await;
+    let turn = workspace.watched(workspace.standing(&[]).await.unwrap()).await.unwrap();
+    here(&repo, &["switch", "-q", "-c", "one"]);
+    commits(&repo);
+    here(&repo, &["branch", "-q", "two"]);
+    here(&repo, &["switch", "-q", "-c", "three"]);
+    here(&repo, &["branch", "-q", "-m", "three", "four"]);
+    here(&repo, &["switch", "-q", "--detach"]);
+    let folded = workspace.fold(&turn, Some("t")).await.unwrap();
+    let named: Vec<_> = folded.put_back.iter().map(|back| back.moved.branch.as_str()).collect();
+    assert_eq!(named, ["four", "one", "two"]);
+    assert!(folded.put_back.iter().all(|back| back.moved.old.is_none() && back.kept.is_some()), "{folded:?}");
+    assert_eq!(repo.git(&["branch", "--format=%(refname:short)", "--list", "one", "two", "three", "four"]), "");
+}
+
+#[tokio::test]
+async fn without_the_start_of_a_turn_no_branch_is_removed() {
+    let repo = Repo::new();
+    let workspace = linked(&repo).await;
+    let standing = workspace.standing(&[]).await.unwrap();
     here(&repo, &["switch", "-q", "-c", "persons"]);
     workspace.fold(&standing, Some("t")).await.unwrap();
     assert_eq!(repo.git(&["branch", "--list", "persons"]).trim(), "persons");

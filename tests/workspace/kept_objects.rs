@@ -53,6 +53,28 @@ async fn what_is_made_for_a_thread_outlives_gits_garbage_collection() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn objects_of_records_are_noted_apart_from_those_made_now() {
+    let repo = Repo::new();
+    let workspace = opened(&repo).await;
+    assert!(!workspace.keeps_recorded("t 1").await.unwrap());
+    let base = workspace.snapshot().await.unwrap().tree;
+    let made = workspace.with_file(&base, "x.txt".as_ref(), "x").await.unwrap();
+    assert!(workspace.keeps_objects("t 1").await.unwrap() && !workspace.keeps_recorded("t 1").await.unwrap());
+    let others = Workspace::open_with(repo.root(), repo.options()).await.unwrap();
+    repo.write("a.txt", "of a record\n");
+    let recorded = others.snapshot().await.unwrap().tree;
+    workspace.keep_recorded("t 1", BTreeSet::from([recorded.to_string()])).await.unwrap();
+    assert!(workspace.keeps_recorded("t 1").await.unwrap());
+    let tip = repo.git(&["rev-parse", "refs/superstep/t%201/objects"]);
+    workspace.keep_recorded("t 1", BTreeSet::from([recorded.to_string()])).await.unwrap();
+    assert_eq!(repo.git(&["rev-parse", "refs/superstep/t%201/objects"]), tip);
+    collect_garbage(&repo);
+    assert!(has(&repo, &made) && has(&repo, &recorded));
+    workspace.keep_only("t 1", BTreeSet::from([made.to_string()])).await.unwrap();
+    assert!(workspace.keeps_recorded("t 1").await.unwrap());
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn many_at_once_keep_all_of_their_objects() {
     let repo = Repo::new();
     let workspace = opened(&repo).await;

@@ -1,15 +1,15 @@
-//! Branches made in a linked work tree are removed; branches that others made meanwhile stay.
+//! Branches that an agent makes in a linked work tree are removed; branches that others make there or meanwhile stay.
 
 use rstest::rstest;
 use superstep::workspace::{Standing, Workspace};
 
 use crate::repo::Repo;
 
-/// Opens a linked work tree with a detached HEAD, and records its position.
+/// Opens a linked work tree with a detached HEAD, and records its position at the start of a turn.
 async fn linked(repo: &Repo) -> (Workspace, Standing) {
     repo.git(&["worktree", "add", "-q", "--detach", "../linked"]);
     let linked = Workspace::open_with(repo.beside("linked"), repo.options()).await.unwrap();
-    let standing = linked.standing(&[]).await.unwrap();
+    let standing = linked.watched(linked.standing(&[]).await.unwrap()).await.unwrap();
     (linked, standing)
 }
 
@@ -44,7 +44,7 @@ async fn branches_of_a_work_tree_are_removed_and_their_commits_kept(
     let workspace = repo.open().await;
     for gone in [vec![name.to_owned()], vec![]] {
         let removed = workspace.remove_branches_of("../linked", &standing, "t 1").await.unwrap();
-        assert_eq!(removed, gone);
+        assert_eq!(removed.into_iter().map(|removed| removed.moved.branch).collect::<Vec<_>>(), gone);
     }
     assert_eq!(repo.git(&["branch", "--format=%(refname:short)"]).lines().last(), Some("users"));
     let kept = repo.git(&["for-each-ref", "--format=%(refname) %(objectname)", "refs/superstep"]);
@@ -68,12 +68,60 @@ async fn a_branch_that_may_be_another_users_stays(#[case] lines: &str) {
     assert_eq!(repo.git(&["branch", "--list", "x", "--format=%(refname:short)"]), "x");
 }
 
+#[rstest]
+#[case::before_the_turn("switch -q -c x; switch -q --detach", "")]
+#[case::after_the_turn("", "switch -q -c x")]
+#[case::with_a_commit_after_the_turn("", "commit -q --allow-empty -m mine; branch x")]
 #[tokio::test]
-async fn without_the_names_of_all_branches_none_is_removed() {
+async fn a_branch_that_a_person_makes_there_stays_and_is_named(#[case] before: &str, #[case] after: &str) {
+    let repo = Repo::new();
+    let (linked, start) = linked(&repo).await;
+    let act =
+        |lines: &str| Some(lines).filter(|lines| !lines.is_empty()).into_iter().for_each(|lines| run(&repo, lines));
+    act(before);
+    let turn = linked.watched(linked.standing(&[]).await.unwrap()).await.unwrap();
+    let turn = Standing { logged_until: Some(linked.end_of_turn().await.unwrap()), ..turn };
+    act(after);
+    let workspace = repo.open().await;
+    assert!(workspace.remove_branches_of("../linked", &turn, "t").await.unwrap().is_empty());
+    let tip = repo.git(&["rev-parse", "x"]);
+    let named: Vec<_> = workspace.branches_of("../linked", &start).await.unwrap();
+    assert_eq!(
+        named.iter().map(ToString::to_string).collect::<Vec<_>>(),
+        [format!("the branch `x` was created at {tip}")]
+    );
+}
+
+#[tokio::test]
+async fn without_the_start_of_a_turn_or_the_names_of_all_branches_none_is_removed_or_named() {
     let repo = Repo::new();
     let (_, standing) = linked(&repo).await;
     run(&repo, "switch -q -c x; switch -q --detach");
-    let standing = Standing { known: [].into(), ..standing };
+    let (turn, start) = (Standing { logged: None, ..standing.clone() }, Standing { known: [].into(), ..standing });
     let workspace = repo.open().await;
-    assert!(workspace.remove_branches_of("../linked", &standing, "t").await.unwrap().is_empty());
+    assert!(workspace.remove_branches_of("../linked", &turn, "t").await.unwrap().is_empty());
+    assert!(workspace.branches_of("../linked", &start).await.unwrap().is_empty());
+}
+
+#[rstest]
+#[case::at_its_commit("status", false)]
+#[case::on_a_branch("switch -q -c x; commit -q --allow-empty -m mine", false)]
+#[case::at_a_commit_of_a_branch("commit -q --allow-empty -m mine; branch x", false)]
+#[case::before_the_tip_of_a_branch(
+    "commit -q --allow-empty -m one; commit -q --allow-empty -m two; branch x; checkout -q HEAD~1",
+    false
+)]
+#[case::at_a_tagged_commit("commit -q --allow-empty -m mine; tag -a -m t x", false)]
+#[case::at_a_commit_of_its_own("commit -q --allow-empty -m mine", true)]
+#[tokio::test]
+async fn a_commit_on_no_branch_is_kept_before_its_work_tree_goes(#[case] lines: &str, #[case] is_kept: bool) {
+    let repo = Repo::new();
+    let (linked, _) = linked(&repo).await;
+    run(&repo, lines);
+    let workspace = repo.open().await;
+    let kept = workspace.keep_head_of("../linked", "t").await.unwrap();
+    let head = linked.head().await.unwrap().commit().cloned().unwrap();
+    let expected = format!("refs/superstep/t/branches/HEAD-{}", &head.as_str()[..12]);
+    assert_eq!(kept, is_kept.then_some(expected));
+    assert_eq!(workspace.keep_head_of("../linked", "t").await.unwrap(), None, "it is kept");
 }

@@ -68,6 +68,19 @@ impl Workspace {
         .await
     }
 
+    /// Returns the first parent of a commit, if it has one.
+    ///
+    /// # Errors
+    /// [`NoSuchObject`](WorkspaceError::NoSuchObject) if the commit does not exist.
+    pub async fn parent_of(&self, commit: &CommitId) -> Result<Option<CommitId>, WorkspaceError> {
+        let commit = commit.clone();
+        self.objects("read a commit", move |repository, _| {
+            let found = repository.find_commit(commit.oid()?).map_err(|_| commit.missing())?;
+            Ok(found.parent_ids().next().map(CommitId::from))
+        })
+        .await
+    }
+
     /// Checks that each file matches one of the two trees, also if git ignores it.
     async fn ensure_unchanged(&self, before: &TreeId, after: &TreeId, steps: &Steps) -> Result<(), WorkspaceError> {
         let files: BTreeSet<RepoPath> = steps.all().cloned().collect();

@@ -9,6 +9,7 @@ use super::git_locks::taking;
 use super::head::Head;
 use super::history;
 use super::id::CommitId;
+use super::own_branches::is_used_elsewhere;
 use super::place::{Fault, Place, Workspace};
 use super::references::{delete, find_branch, put};
 use super::standing::{BranchMove, Standing};
@@ -141,6 +142,24 @@ impl Workspace {
         }
         let switch = self.git(&["switch", "--quiet", "--no-track", "--create"]).arg(name).arg(at.as_str());
         switch.taking(&["index", "HEAD"]).done().await.map(drop)
+    }
+
+    /// Removes a branch that is still at the commit at which it was created, unless a work tree is on it.
+    ///
+    /// # Errors
+    /// [`BadBranch`](WorkspaceError::BadBranch) if the name is invalid.
+    pub async fn remove_branch_at(&self, name: &str, at: &CommitId) -> Result<(), WorkspaceError> {
+        if self.branch_at(name).await?.as_ref() != Some(at) {
+            return Ok(());
+        }
+        let name = name.to_owned();
+        self.objects("remove a branch", move |repository, place| {
+            if is_used_elsewhere(place, &[], &name) {
+                return Ok(());
+            }
+            delete(repository, place, &format!("refs/heads/{name}"))
+        })
+        .await
     }
 
     async fn begin_branch(&self, name: &str, at: Option<&CommitId>) -> Result<(), WorkspaceError> {
@@ -289,7 +308,10 @@ impl Workspace {
     }
 
     /// Returns whether `tip` is `base` or a descendant of it.
-    pub(super) async fn descends(&self, tip: &CommitId, base: &CommitId) -> Result<bool, WorkspaceError> {
+    ///
+    /// # Errors
+    /// [`Git`](WorkspaceError::Git) if a commit cannot be read.
+    pub async fn descends(&self, tip: &CommitId, base: &CommitId) -> Result<bool, WorkspaceError> {
         let (tip, base) = (tip.clone(), base.clone());
         self.objects("read the history", move |repository, _| {
             Ok(tip == base || history::descends(repository, tip.oid()?, base.oid()?)?)

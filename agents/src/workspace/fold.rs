@@ -1,8 +1,6 @@
 //! Commits that agents make by themselves: HEAD and the branches that they moved are put back, without touching a file.
 //! Only moves that the reflog of HEAD shows are an agent's; branches that others moved are left as they are.
 
-use std::fs;
-
 use git2::{Oid, Repository};
 
 use super::error::WorkspaceError;
@@ -11,10 +9,10 @@ use super::head::{Head, head_of};
 use super::head_log::HeadLog;
 use super::history;
 use super::id::CommitId;
+use super::own_branches::{Created, PutBack, is_used_elsewhere, store};
 use super::place::{Fault, Place, Workspace};
-use super::references::{delete, find_branch, put, reference_name};
+use super::references::{delete, find_branch};
 use super::standing::{BranchMove, HeadMove, Standing, moved_branches};
-use super::worktree::entries;
 
 const LOG: &str = "superstep: fold";
 
@@ -33,15 +31,6 @@ pub struct Folded {
     pub own: Option<BranchMove>,
 }
 
-/// A branch that was put back.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct PutBack {
-    /// Its move by the agent.
-    pub moved: BranchMove,
-    /// Private reference of its commits; `None` if there are no new ones.
-    pub kept: Option<String>,
-}
-
 /// A turn whose moves are folded.
 struct Turn<'a> {
     repository: &'a Repository,
@@ -55,8 +44,8 @@ struct Turn<'a> {
 impl Workspace {
     /// Puts HEAD and the branches that were moved in this work tree since `standing` back, and leaves files and index
     /// unchanged: commits of an agent become uncommitted work of its task, and are kept as
-    /// `refs/superstep/THREAD/branches/NAME-COMMIT`. If HEAD was detached, a branch that was created and switched to
-    /// since is deleted.
+    /// `refs/superstep/THREAD/branches/NAME-COMMIT`. If HEAD was detached, branches that were created in this work tree
+    /// during the turn are removed.
     ///
     /// A branch counts as moved here if the reflog of HEAD shows that it was checked out and moved to where it is now.
     /// Any other branch is left as it is, HEAD's own too.
@@ -77,10 +66,8 @@ impl Workspace {
                 Some(branch) => turn.fold_branch(branch, &head)?,
                 None => (turn.fold_detached(&head)?, None),
             };
-            if let HeadMove::Switched { to: Head::Branch { name, .. } } = &head {
-                turn.delete_new(name)?;
-            }
-            let (put_back, left) = turn.put_others_back()?;
+            let (mut put_back, left) = turn.put_others_back()?;
+            put_back.extend(turn.remove_created()?);
             Ok(Folded { head, taken_back, put_back, left, own })
         })
         .await
@@ -142,18 +129,23 @@ impl Turn<'_> {
         if self.standing.logged_until.is_some() && at != self.log.last() {
             return Ok(None);
         }
-        let kept = self.keep("HEAD", at, Some(base))?;
+        let name = match head {
+            HeadMove::Switched { to: Head::Branch { name, .. } } => name,
+            _ => "HEAD",
+        };
+        let kept = self.keep(name, at, Some(base))?;
         taking(self.place, &["HEAD"], || Ok(self.repository.set_head_detached(base)?))?;
         Ok(Some(kept))
     }
 
-    /// Deletes a branch that is not in `standing.known`. If that is empty, new ones cannot be recognized.
-    fn delete_new(&self, name: &str) -> Result<(), Fault> {
-        let known = &self.standing.known;
-        if known.is_empty() || known.contains(name) {
-            return Ok(());
+    /// Removes the branches that were created in a work tree without a branch, in which nothing of an agent remains.
+    fn remove_created(&self) -> Result<Vec<PutBack>, Fault> {
+        if self.standing.branch.is_some() {
+            return Ok(vec![]);
         }
-        delete(self.repository, self.place, &format!("refs/heads/{name}"))
+        let (repository, place, own) = (self.repository, self.place, std::slice::from_ref(&self.place.git_dir));
+        let head = head_of(repository)?;
+        Created { repository, place, turn: self.standing, thread: self.thread, own }.remove(&self.log, head.branch())
     }
 
     fn put_others_back(&self) -> Result<(Vec<PutBack>, Vec<BranchMove>), Fault> {
@@ -166,7 +158,9 @@ impl Turn<'_> {
             let [old, new] = [&moved.old, &moved.new].map(|commit| commit.as_ref().map(CommitId::oid).transpose());
             let (old, new) = (old?, new?);
             let origin = self.log.origin(&moved.branch, old, new);
-            let Some(origin) = origin.filter(|_| !is_used_elsewhere(self.place, &moved.branch)) else {
+            let Some(origin) = origin
+                .filter(|_| !is_used_elsewhere(self.place, std::slice::from_ref(&self.place.git_dir), &moved.branch))
+            else {
                 left.push(moved);
                 continue;
             };
@@ -195,10 +189,7 @@ impl Turn<'_> {
         if is_old {
             return Ok(None);
         }
-        let short = &tip.to_string()[..12];
-        let kept = reference_name(thread, &["branches", &format!("{name}-{short}")]);
-        put(self.repository, self.place, &kept, (tip, "superstep: salvage"))?;
-        Ok(Some(kept))
+        store((self.repository, self.place), (thread, name), tip).map(Some)
     }
 
     /// Moves a branch, unless somebody else moved it meanwhile.
@@ -210,12 +201,4 @@ impl Turn<'_> {
             None => Ok(self.repository.reference(&name, to, false, LOG).map(drop)?),
         })
     }
-}
-
-/// Returns whether another work tree has the branch checked out.
-fn is_used_elsewhere(place: &Place, branch: &str) -> bool {
-    let folders = entries(place).into_iter().chain([place.common_dir.clone()]);
-    let mut heads =
-        folders.filter(|folder| *folder != place.git_dir).filter_map(|folder| fs::read(folder.join("HEAD")).ok());
-    heads.any(|head| head.trim_ascii() == format!("ref: refs/heads/{branch}").as_bytes())
 }

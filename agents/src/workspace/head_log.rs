@@ -1,12 +1,14 @@
 //! Reflog of a work tree's HEAD: which branches were checked out there, and how they moved meanwhile. Git writes it in
 //! the work tree in which a branch is moved and in no other, so it shows who moved a branch.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
 use std::{fs, io};
 
-use git2::Oid;
+use git2::{Oid, Repository};
 
-use super::place::Place;
+use super::history;
+use super::place::{Fault, Place};
 
 /// Moves of a branch while it was checked out, newest first: the commits before and after each; `None`: it did not exist.
 type Moves = Vec<(Option<Oid>, Option<Oid>)>;
@@ -15,6 +17,10 @@ type Moves = Vec<(Option<Oid>, Option<Oid>)>;
 #[derive(Debug, Default)]
 pub(super) struct HeadLog {
     moves: BTreeMap<String, Moves>,
+    /// Branches that HEAD was switched to.
+    switched: BTreeSet<String>,
+    /// Commits that were made.
+    made: Vec<Oid>,
     last: Option<Oid>,
     /// Set if the log is read from its first line on, so that earlier moves may be missing.
     is_whole: bool,
@@ -30,15 +36,47 @@ struct Line<'a> {
 impl HeadLog {
     /// Reads the lines after the first `since` bytes, up to the first `until` bytes. `branch` is the branch that HEAD is
     /// on now.
-    pub(super) fn read(place: &Place, [since, until]: [Option<u64>; 2], branch: Option<&str>) -> Self {
-        let text = fs::read(place.git_dir.join("logs").join("HEAD")).unwrap_or_default();
+    pub(super) fn read(place: &Place, range: [Option<u64>; 2], branch: Option<&str>) -> Self {
+        Self::read_in(&place.git_dir, range, branch)
+    }
+
+    /// Reads the log of the work tree that has this folder of git's.
+    pub(super) fn read_in(git_dir: &Path, [since, until]: [Option<u64>; 2], branch: Option<&str>) -> Self {
+        let text = fs::read(git_dir.join("logs").join("HEAD")).unwrap_or_default();
         // A log that became shorter was rewritten.
         let within = |at: Option<u64>| at.and_then(|at| usize::try_from(at).ok()).filter(|at| *at <= text.len());
         let since = within(since);
         let later = within(until).map_or(0, |until| String::from_utf8_lossy(&text[until..]).lines().count());
         let new = String::from_utf8_lossy(&text[since.unwrap_or(0)..]).into_owned();
         let last = new.lines().rev().nth(later).and_then(parse).and_then(|line| line.new);
-        Self { moves: moves(&new, later, branch), last, is_whole: since.is_none() }
+        let mut log = Self { moves: moves(&new, later, branch), last, is_whole: since.is_none(), ..Self::default() };
+        let within = new.lines().count().saturating_sub(later);
+        new.lines().take(within).filter_map(parse).for_each(|line| log.add(&line));
+        log
+    }
+
+    fn add(&mut self, line: &Line<'_>) {
+        const MAKES: [&str; 3] = ["commit", "cherry-pick: ", "revert"];
+        let moves = ["checkout: moving from ", "Branch: renamed refs/heads/"];
+        let ends = moves.iter().find_map(|moves| line.action.strip_prefix(moves)?.split_once(" to "));
+        if let Some((_, to)) = ends {
+            self.switched.insert(to.trim_start_matches("refs/heads/").to_owned());
+        }
+        self.made.extend(line.new.filter(|_| MAKES.iter().any(|makes| line.action.starts_with(makes))));
+    }
+
+    /// Returns whether a branch that is new at `tip` was created here: HEAD was switched to it, or it is at a commit that
+    /// was made here, or after one.
+    pub(super) fn has_created(&self, repository: &Repository, name: &str, tip: Oid) -> Result<bool, Fault> {
+        if self.made.contains(&tip) || self.switched.contains(name) {
+            return Ok(true);
+        }
+        for made in self.made.iter().filter(|made| repository.find_commit(**made).is_ok()) {
+            if history::descends(repository, tip, *made)? {
+                return Ok(true);
+            }
+        }
+        Ok(false)
     }
 
     /// Returns the commit of HEAD after the last line.

@@ -3,13 +3,19 @@
 use std::path::Path;
 
 use git2::build::TreeUpdateBuilder;
-use git2::{DiffFile, DiffOptions, ErrorCode, FileFavor, FileMode, IndexConflict, MergeOptions, Oid, Repository, Tree};
+use git2::{
+    DiffFile, DiffOptions, ErrorCode, FileFavor, FileMode, IndexConflict, IndexEntry, MergeOptions, Oid, Repository,
+    Tree,
+};
 
 use super::error::WorkspaceError;
 use super::id::{CommitId, TreeId};
 use super::objects::tree;
 use super::paths::{as_bytes, as_path, shown};
 use super::place::{Fault, Place, Workspace};
+
+/// Bits of the stage in the flags of an entry of the index.
+const STAGE: u16 = 0x3000;
 
 impl Workspace {
     /// Returns HEAD's tree with the change from `from` to `to` applied. `from` is a snapshot of the start of a task,
@@ -55,7 +61,8 @@ impl Workspace {
 
 impl Workspace {
     /// Returns the tree `onto` with the changes between two commits applied; `from` is `None` before the first. Where both
-    /// sides changed the same lines, those of the later commit win.
+    /// sides changed the same lines, those of the later commit win, and so does its file where both cannot be merged, such
+    /// as a binary one, or one that a side removed.
     ///
     /// # Errors
     /// [`NoSuchObject`](WorkspaceError::NoSuchObject) if tree or commits do not exist.
@@ -74,9 +81,8 @@ impl Workspace {
             Err(WorkspaceError::Conflict { .. }) => {}
             carried => return carried,
         }
-        let trees = [from, onto.clone(), to.clone()];
-        let later = self.objects("merge trees", move |repository, _| favoring_later(repository, &trees)).await?;
-        let tree = later.unwrap_or(to);
+        let trees = [from, onto.clone(), to];
+        let tree = self.objects("merge trees", move |repository, _| favoring_later(repository, &trees)).await?;
         self.keep_made(tree.as_str()).await?;
         Ok(tree)
     }
@@ -167,13 +173,27 @@ fn merged(repository: &Repository, [from, onto, to]: [&Tree<'_>; 3]) -> Result<T
     Err(WorkspaceError::Conflict { files }.into())
 }
 
-/// Merges trees, with the lines of `to` where both sides changed the same; `None` if whole files conflict.
-fn favoring_later(repository: &Repository, [from, onto, to]: &[TreeId; 3]) -> Result<Option<TreeId>, Fault> {
+/// Merges trees, with the lines of `to` where both sides changed the same, and its files where whole files conflict.
+fn favoring_later(repository: &Repository, [from, onto, to]: &[TreeId; 3]) -> Result<TreeId, Fault> {
     let mut options = MergeOptions::new();
     options.find_renames(false).file_favor(FileFavor::Theirs);
     let trees = [&tree(repository, from)?, &tree(repository, onto)?, &tree(repository, to)?];
     let mut index = repository.merge_trees(trees[0], trees[1], trees[2], Some(&options))?;
-    if index.has_conflicts() { Ok(None) } else { Ok(Some(index.write_tree_to(repository)?.into())) }
+    let conflicts = index.conflicts()?.collect::<Result<Vec<_>, _>>()?;
+    for conflict in conflicts {
+        let IndexConflict { ancestor, our, their } = conflict;
+        for path in [&ancestor, &our, &their].into_iter().flatten().map(|entry| as_path(&entry.path)) {
+            for stage in 1..=3 {
+                // Only some of the stages are there.
+                let _ = index.remove(&path, stage);
+            }
+        }
+        if let Some(their) = their {
+            // It replaces a folder that is in its place, and files in the place of its folders.
+            index.add(&IndexEntry { flags: their.flags & !STAGE, ..their })?;
+        }
+    }
+    Ok(index.write_tree_to(repository)?.into())
 }
 
 fn name_of(conflict: &IndexConflict) -> Option<String> {
@@ -251,6 +271,30 @@ mod tests {
                 prop_assert_eq!(Some(updated), merged(&repository, trees).ok());
             }
         }
+    }
+
+    #[rstest::rstest]
+    #[case::changed_on_both_sides(&[("a", 0)], &[("a", 1)], &[("a", 2)], &[("a", 2)])]
+    #[case::added_on_both_sides(&[], &[("a", 1)], &[("a", 2)], &[("a", 2)])]
+    #[case::removed_later(&[("a", 0)], &[("a", 1)], &[], &[])]
+    #[case::removed_before(&[("a", 0)], &[], &[("a", 2)], &[("a", 2)])]
+    #[case::a_folder_is_in_the_way(&[], &[("a/x", 1)], &[("a", 2)], &[("a", 2)])]
+    #[case::a_file_is_in_the_way(&[], &[("a", 1)], &[("a/x", 2)], &[("a/x", 2)])]
+    fn of_files_that_cannot_be_merged_only_these_are_the_later_ones(
+        #[case] from: &[(&'static str, u8)],
+        #[case] onto: &[(&'static str, u8)],
+        #[case] to: &[(&'static str, u8)],
+        #[case] expected: &[(&'static str, u8)],
+    ) {
+        let (_folder, repository) = place();
+        let tree = |files: &[(&'static str, u8)], more: &[(&'static str, u8)]| -> TreeId {
+            let files = files.iter().chain(more).map(|(path, content)| (*path, (FileMode::Blob, *content)));
+            written(&repository, &files.collect()).id().into()
+        };
+        let same = [("d/b", 0)];
+        let trees = [tree(from, &same), tree(onto, &[same[0], ("b", 1)]), tree(to, &[same[0], ("d.x", 2)])];
+        let merged = favoring_later(&repository, &trees).ok().unwrap();
+        assert_eq!(merged, tree(expected, &[same[0], ("b", 1), ("d.x", 2)]));
     }
 
     #[rstest::rstest]

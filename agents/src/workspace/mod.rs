@@ -8,7 +8,8 @@
 //!   git that killed runs have left, as [`removed_locks`](Workspace::removed_locks) reports.
 //! - **Work trees without a branch.** [`detached_worktree`](Workspace::detached_worktree) creates one,
 //!   [`furnish`](Workspace::furnish) copies and links files into it, [`remove_worktree`](Workspace::remove_worktree)
-//!   removes it, [`remove_branches_of`](Workspace::remove_branches_of) the branches created in it.
+//!   removes it, [`remove_branches_of`](Workspace::remove_branches_of) the branches that an agent created in it; those of
+//!   people remain, and [`keep_head_of`](Workspace::keep_head_of) keeps their commits that are on none.
 //! - **Changes.** [`snapshot`](Workspace::snapshot) makes a [`TreeId`] of all files, [`diff`](Workspace::diff) compares
 //!   two of them, [`text_of`](Workspace::text_of) reads a file of one.
 //! - **Commits.** [`commit`](Workspace::commit) commits exactly one tree, once: [`find_commit`](Workspace::find_commit)
@@ -113,7 +114,7 @@ pub use branch::OwnBranch;
 pub use commit::{CommitRequest, Committed, MadeCommit};
 pub use diff::{Diff, FileDiff, FileStatus};
 pub use error::WorkspaceError;
-pub use fold::{Folded, PutBack};
+pub use fold::Folded;
 pub use furnish::Furnishings;
 pub use git_cause::GitCause;
 pub use guard::{Fingerprint, Tampered, Tampering};
@@ -128,6 +129,7 @@ pub use message::CommitKey;
 pub use names::{branch_name, escaped};
 pub use ongoing::Ongoing;
 pub use options::WorkspaceOptions;
+pub use own_branches::PutBack;
 pub use place::Workspace;
 pub use references::reference_name;
 pub use reset::Reset;

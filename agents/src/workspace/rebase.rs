@@ -19,13 +19,15 @@ impl Workspace {
     /// [`NoSuchObject`](WorkspaceError::NoSuchObject) if a commit does not exist.
     pub async fn rebased(&self, from: &CommitId, to: &CommitId, onto: &CommitId) -> Result<CommitId, WorkspaceError> {
         let [from, to, onto] = [from, to, onto].map(Clone::clone);
-        self.objects("rebase commits", move |repository, _| {
+        let rebase = self.objects("rebase commits", move |repository, _| {
             for commit in [&from, &to, &onto] {
                 repository.find_commit(commit.oid()?).map_err(|_| commit.missing())?;
             }
             rebased(repository, from.oid()?, to.oid()?, onto.oid()?).map(CommitId::from)
-        })
-        .await
+        });
+        let last = rebase.await?;
+        self.keep_made(last.as_str()).await?;
+        Ok(last)
     }
 
     /// Returns a commit that has the history of both: `commit` itself if it comes after `tip`, `tip` if it contains
@@ -41,7 +43,7 @@ impl Workspace {
             return Ok(tip.clone());
         }
         let (tip, commit, message) = (tip.clone(), commit.clone(), message.to_owned());
-        self.objects("merge commits", move |repository, _| {
+        let merge = self.objects("merge commits", move |repository, _| {
             let [ours, theirs] = [&tip, &commit].map(|id| id.oid().map(|id| repository.find_commit(id)));
             let (ours, theirs) = (ours??, theirs??);
             let base = repository.find_commit(repository.merge_base(ours.id(), theirs.id())?)?;
@@ -49,8 +51,10 @@ impl Workspace {
             let who = theirs.committer();
             let parents = [&ours, &theirs];
             Ok(repository.commit(None, &who, &who, &message, &tree(repository, &merged)?, &parents)?.into())
-        })
-        .await
+        });
+        let merged: CommitId = merge.await?;
+        self.keep_made(merged.as_str()).await?;
+        Ok(merged)
     }
 
     /// Detaches HEAD at a commit. Files and index do not change.

@@ -79,6 +79,27 @@ impl Workspace {
         Ok(matches!(self.state_of(&path).await?, State::Complete))
     }
 
+    /// Returns the commit of HEAD in the linked work tree at `path`, also if its folder is missing; none if git's folder for
+    /// it is. `path` is relative to the top of this work tree.
+    ///
+    /// # Errors
+    /// [`Git`](WorkspaceError::Git) if the repository cannot be read.
+    pub async fn head_of_worktree(&self, path: impl AsRef<Path>) -> Result<Option<CommitId>, WorkspaceError> {
+        let path = self.worktree_path(path.as_ref()).await?;
+        self.objects("read HEAD", move |repository, place| {
+            let head = |entry: PathBuf| {
+                let text = fs::read_to_string(entry.join("HEAD")).ok()?;
+                let id = match text.trim().strip_prefix("ref: ") {
+                    Some(reference) => repository.refname_to_id(reference).ok()?,
+                    None => git2::Oid::from_str(text.trim()).ok()?,
+                };
+                repository.find_commit(id).ok().map(|commit| commit.id().into())
+            };
+            Ok(entries_of(place, &path).into_iter().find_map(head))
+        })
+        .await
+    }
+
     /// Removes the locks in a work tree that was created by [`detached_worktree`](Self::detached_worktree) and that no
     /// process uses: an agent that left them was killed.
     pub(super) async fn clear_leftovers(&self) -> Result<(), WorkspaceError> {

@@ -7,7 +7,7 @@ use serde_json::json;
 use superstep::app::{Exit, Refusal, Said, StoredThread};
 use superstep::nodes::{Base, Folder};
 use superstep::workflows::code_task::{Attempt, CodeTaskState, Settings, Start};
-use superstep::workspace::{CommitId, TreeId, Workspace, WorkspaceError, WorkspaceOptions, branch_name, escaped};
+use superstep::workspace::{CommitId, Head, TreeId, Workspace, WorkspaceError, WorkspaceOptions, branch_name, escaped};
 
 use super::state::{state, task};
 use crate::salvage::refused;
@@ -54,9 +54,14 @@ pub(crate) async fn rewind(args: Rewind, stored: StoredThread) -> Result<Said, R
             .exit(Exit::Failed));
     }
     let branch = args.branch.clone().unwrap_or_else(|| branch_name(&name));
-    let place = place(&args, &past, &name, &branch).await?;
-    let values = moved(past.state, past.start, &place, &name).await?;
-    stored.copy_to(&name, past.checkpoint, "record", &values).await?;
+    let Made { place, undo } = place(&args, &past, &name, &branch).await?;
+    let copied = async {
+        let values = moved(past.state, past.start, &place, &name).await?;
+        stored.copy_to(&name, past.checkpoint, "record", &values).await
+    };
+    if let Err(refusal) = copied.await {
+        return Err(undo.run(refusal).await);
+    }
     let folder = place.root().display();
     let text = format!(
         "thread {name}: {thread} after attempt {}\n  files: {folder}\n  branch: {branch}\ngo on with\n  superstep proceed {name}\n",
@@ -96,20 +101,18 @@ fn unknown(thread: &str, state: &CodeTaskState, attempt: u32) -> Refusal {
 }
 
 /// Makes the place of the new thread's work: a new branch with the files of the attempt.
-async fn place(args: &Rewind, past: &Past, name: &str, branch: &str) -> Result<Workspace, Refusal> {
+async fn place(args: &Rewind, past: &Past, name: &str, branch: &str) -> Result<Made, Refusal> {
     let home = opened(&past.state.settings).await.map_err(|error| refused(&error))?;
     if home.branch_at(branch).await.map_err(|error| refused(&error))?.is_some() {
         let error = format!("there is a branch `{branch}` already, and no branch that is there is moved");
         return Err(Refusal::new(error).help("name another one with `--branch NAME`").exit(Exit::Failed));
     }
     let is_in_place = args.branch.is_some() && args.worktree.is_none();
-    let made = if is_in_place {
-        in_checkout(home, past, name, branch).await
-    } else {
-        let folder = folder(args.worktree.as_deref(), &home, name)?;
-        in_worktree(&home, &folder, past, branch).await
-    };
-    made.map_err(|error| refused(&error))
+    if is_in_place {
+        return in_checkout(home, past, name, branch).await;
+    }
+    let folder = folder(args.worktree.as_deref(), &home, name)?;
+    in_worktree(&home, &folder, past, branch).await
 }
 
 /// The folder of a new work tree, which must be free.
@@ -121,28 +124,91 @@ fn folder(given: Option<&Path>, home: &Workspace, name: &str) -> Result<PathBuf,
     if is_free { Ok(folder) } else { Err(taken().help("name another folder with `--worktree DIR`")) }
 }
 
-type Made = Result<Workspace, WorkspaceError>;
+/// The place of the work.
+struct Made {
+    place: Workspace,
+    undo: Undo,
+}
+
+/// What removes the place again, if the thread cannot be stored.
+struct Undo {
+    home: Workspace,
+    kind: PlaceKind,
+    branch: String,
+    /// The commit at which the branch begins.
+    at: CommitId,
+}
+
+enum PlaceKind {
+    /// A new work tree in this folder.
+    WorkTree(PathBuf),
+    /// The checkout, with what was there before.
+    Checkout { head: Head, files: TreeId },
+}
+
+impl Undo {
+    /// Removes the place after a failure, which it returns.
+    async fn run(&self, refusal: Refusal) -> Refusal {
+        match self.undo().await {
+            Ok(()) => refusal,
+            Err(left) => refusal.help(format!("what was made for the new thread is still there, remove it: {left}")),
+        }
+    }
+
+    async fn undo(&self) -> Result<(), WorkspaceError> {
+        match &self.kind {
+            PlaceKind::WorkTree(folder) => self.home.remove_worktree(folder).await?,
+            PlaceKind::Checkout { head, files } => {
+                if self.home.head().await?.branch() == Some(&self.branch) {
+                    self.home.reset_to(files).await?;
+                    self.home.go_back(&self.branch, head).await?;
+                }
+            }
+        }
+        self.home.remove_branch_at(&self.branch, &self.at).await
+    }
+}
 
 /// Opens the checkout; what is no part of the work is left alone there.
-async fn opened(settings: &Settings) -> Made {
+async fn opened(settings: &Settings) -> Result<Workspace, WorkspaceError> {
     let options = settings.apart.iter().fold(WorkspaceOptions::new(), |options, file| options.apart(file));
     Workspace::open_with(&settings.repository, options).await
 }
 
-async fn in_checkout(home: Workspace, past: &Past, name: &str, branch: &str) -> Made {
-    let _alone = home.lock(name).await?;
-    home.ensure_ready().await?;
-    home.ensure_clean().await?;
-    home.new_branch(branch, &past.commit).await?;
-    home.reset_to(&past.tree).await?;
-    Ok(home)
+async fn in_checkout(home: Workspace, past: &Past, name: &str, branch: &str) -> Result<Made, Refusal> {
+    let free = async {
+        let alone = home.lock(name).await?;
+        home.ensure_ready().await?;
+        home.ensure_clean().await?;
+        Ok((alone, home.head().await?, home.snapshot().await?.tree))
+    };
+    let (_alone, head, files) = free.await.map_err(|error: WorkspaceError| refused(&error))?;
+    let kind = PlaceKind::Checkout { head, files };
+    let undo = Undo { home: home.clone(), kind, branch: branch.to_owned(), at: past.commit.clone() };
+    let fill = async {
+        home.new_branch(branch, &past.commit).await?;
+        home.reset_to(&past.tree).await
+    };
+    match fill.await {
+        Ok(_) => Ok(Made { place: home, undo }),
+        Err(error) => Err(undo.run(refused(&error)).await),
+    }
 }
 
-async fn in_worktree(home: &Workspace, folder: &Path, past: &Past, branch: &str) -> Made {
-    let made = home.detached_worktree(folder, &past.commit).await?;
-    made.new_branch(branch, &past.commit).await?;
-    made.reset_to(&past.tree).await?;
-    Ok(made)
+async fn in_worktree(home: &Workspace, folder: &Path, past: &Past, branch: &str) -> Result<Made, Refusal> {
+    let (folder, branch, at) = (folder.to_owned(), branch.to_owned(), past.commit.clone());
+    let kind = PlaceKind::WorkTree(folder.clone());
+    let undo = Undo { home: home.clone(), kind, branch: branch.clone(), at: at.clone() };
+    let fill = async {
+        let place = home.detached_worktree(&folder, &at).await?;
+        place.new_branch(&branch, &at).await?;
+        place.reset_to(&past.tree).await?;
+        Ok::<_, WorkspaceError>(place)
+    };
+    match fill.await {
+        Ok(place) => Ok(Made { place, undo }),
+        Err(error) => Err(undo.run(refused(&error)).await),
+    }
 }
 
 /// The parts of the state that name the place of the work.

@@ -12,6 +12,7 @@ fn finished() -> (Place, Vec<u64>) {
     assert_eq!(place.run(&["--plan", "PLAN.md"]).code(), 10);
     let approved = place.call(&["approve", "t"]);
     assert_eq!(approved.code(), 0, "{}", approved.text());
+    place.collect_garbage();
     let history = place.json(&["history", "t"]);
     let history = history["checkpoints"].as_array().or(history.as_array()).unwrap().clone();
     let mut checkpoints: Vec<u64> = history.iter().map(|line| line["checkpoint"].as_u64().unwrap()).collect();
@@ -55,6 +56,22 @@ fn a_fork_at_any_checkpoint_leaves_the_first_runs_branch_as_it_is(#[case] more: 
             assert_eq!(place.call(&["delete", thread]).code(), 0);
         }
     }
+}
+
+#[test]
+fn a_fork_outlives_the_first_thread_and_a_collection() {
+    let place = Place::halted();
+    let history = place.json(&["history", "t"]);
+    let history = history["checkpoints"].as_array().or(history.as_array()).unwrap().clone();
+    let at = history.iter().map(|line| line["checkpoint"].as_u64().unwrap()).max().unwrap().to_string();
+    let forked = place.call(&["fork", "t", "--at", &at, "--to", "second"]);
+    assert_eq!(forked.code(), 0, "{}", forked.text());
+    assert_eq!(place.call(&["delete", "t"]).code(), 0);
+    place.collect_garbage();
+    let halted = place.call(&["proceed", "second"]);
+    assert_eq!(halted.code(), 11, "{}", halted.text());
+    let ended = place.call(&["resume", "second", "--answer", "\"accept\""]);
+    assert_ne!(ended.code(), 1, "{}", ended.text());
 }
 
 #[test]

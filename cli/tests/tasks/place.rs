@@ -72,6 +72,12 @@ impl Place {
         String::from_utf8(output.stdout).unwrap()
     }
 
+    /// Has git remove all objects that nothing refers to.
+    pub(crate) fn collect_garbage(&self) {
+        self.git(&["reflog", "expire", "--expire=now", "--expire-unreachable=now", "--all"]);
+        self.git(&["gc", "--quiet", "--prune=now"]);
+    }
+
     /// Returns the subjects of a branch, oldest first.
     pub(crate) fn subjects(&self, branch: &str) -> Vec<String> {
         self.git(&["log", "--reverse", "--format=%s", branch]).lines().map(str::to_owned).collect()

@@ -197,12 +197,20 @@ fn a_text_that_answers_nothing_is_kept() {
 #[test]
 fn git_keeps_only_the_salvaged_work_of_a_deleted_thread() {
     let place = Place::halted();
+    // Earlier versions had the phase of a thread here.
+    for (thread, branch) in [("t", "superstep%2Ft"), ("other", "superstep%2Fother")] {
+        let message = format!("feat: x\n\nSuperstep-Thread: {thread}\nSuperstep-Task: 1\nSuperstep-Attempt: 1\n");
+        let made = place.git(&["commit-tree", "-p", "HEAD", "-m", &message, "HEAD^{tree}"]);
+        place.git(&["update-ref", &format!("refs/superstep/integration/{branch}"), made.trim()]);
+    }
     for name in ["task-1/attempt-9", "worktrees/phase-1-attempt-1-task-1", "integrated/phase-1"] {
         place.git(&["update-ref", &format!("refs/superstep/t/{name}"), "HEAD"]);
     }
     assert_eq!(place.call(&["delete", "t"]).code(), 0);
     let left = place.git(&["for-each-ref", "--format=%(refname)", "refs/superstep/t"]);
     assert!(left.contains("task-1/attempt-9") && left.lines().all(|name| name.contains("/task-")), "{left}");
+    let left = place.git(&["for-each-ref", "--format=%(refname)", "refs/superstep/integration"]);
+    assert_eq!(left, "refs/superstep/integration/superstep%2Fother\n");
 }
 
 #[test]

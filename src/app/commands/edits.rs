@@ -1,16 +1,18 @@
 //! Commands that write or remove history.
 
+use std::sync::Arc;
+
 use serde_json::json;
 
 use super::json_input;
 use super::output::CommandOutput;
 use super::session::Session;
 use crate::app::args::{Delete, Fork, Update};
-use crate::app::erased::AnyThread;
+use crate::app::erased::{AnyThread, ErasedWrites};
 use crate::app::failure::Failure;
-use crate::app::forks::merged;
+use crate::app::forks::{ForkWrites, merged};
 use crate::app::local::Local;
-use crate::app::repository::{clear_repository, repository_of};
+use crate::app::repository::{clear_repository, keep_repository, repository_of};
 use crate::checkpoint::{CheckpointId, ThreadId};
 use crate::graph::{RunError, ThreadInfo};
 
@@ -23,44 +25,49 @@ impl Session {
         graph.input(&values)?;
         let thread = local.thread(&name).await?;
         let own = match at {
-            Some(at) => thread.fork_writes(CheckpointId(at), None).await?,
-            None => None,
+            Some(at) => thread.fork_writes(CheckpointId(at), None).await?.unwrap_or_default(),
+            None => ForkWrites::default(),
         };
-        let values = own.map_or(values.clone(), |own| merged(own.values, Some(values)));
-        let writing = graph.input(&values)?;
-        let dropped = thread.update(at.map(CheckpointId), as_node, writing).await?;
+        let values = merged(own.values.clone(), Some(values));
+        let update = async {
+            let writing = graph.input(&values)?;
+            thread.update(at.map(CheckpointId), as_node, writing).await
+        };
+        let dropped = own.stored(update.await).await?;
         self.edit_output(&*thread, dropped).await
     }
 
     pub(super) async fn fork(&self, args: Fork) -> Result<CommandOutput, Failure> {
         let Fork { thread: name, at, to, values } = args;
-        let mut values = values.map(|text| json_input::json("--values", &text)).transpose()?;
+        let values = values.map(|text| json_input::json("--values", &text)).transpose()?;
         let local = self.local()?;
         let graph = self.graphs.of_thread(&name, &local.info(&name).await?.graph)?;
         values.as_ref().map(|values| graph.input(values)).transpose()?;
-        let mut thread = local.thread(&name).await?;
+        let thread = local.thread(&name).await?;
         if let Some(to) = &to {
             forkable(&local, &name, to).await?;
         }
-        let mut about = String::new();
-        if let Some(own) = thread.fork_writes(CheckpointId(at), to.as_deref()).await? {
-            values = Some(merged(own.values, values));
-            about = own.text;
-        }
-        let writing = values.map(|values| graph.input(&values)).transpose()?;
-        let Some(to) = to else {
-            let dropped = thread.fork(CheckpointId(at), writing).await?;
-            return self.fork_output(&*thread, dropped, &about).await;
+        let (values, own) = match thread.fork_writes(CheckpointId(at), to.as_deref()).await? {
+            Some(own) => (Some(merged(own.values.clone(), values)), own),
+            None => (values, ForkWrites::default()),
         };
-        thread.copy_to(&to, CheckpointId(at)).await?;
-        thread = local.thread(&to).await?;
-        match thread.fork(CheckpointId(at), writing).await {
-            Ok(dropped) => self.fork_output(&*thread, dropped, &about).await,
-            Err(failure) => {
-                local.delete(&ThreadId::from(to.as_str())).await?; // half a fork is none
-                Err(failure)
+        let to = to.as_deref();
+        let fork = async {
+            let writing = values.map(|values| graph.input(&values)).transpose()?;
+            match to {
+                Some(to) => forked_to(&local, &*thread, (to, CheckpointId(at)), writing).await,
+                None => {
+                    let dropped = thread.fork(CheckpointId(at), writing).await?;
+                    Ok((thread, dropped))
+                }
             }
+        };
+        let (thread, dropped) = own.stored(fork.await).await?;
+        let mut about = own.text.clone();
+        if let Some(to) = to {
+            about.extend(keep_repository(&local, &ThreadId::from(to)).await);
         }
+        self.fork_output(&*thread, dropped, &about).await
     }
 
     async fn fork_output(
@@ -97,6 +104,26 @@ impl Session {
         let note = clear_repository(&id, repository).await.unwrap_or_default();
         CommandOutput::new(format!("deleted {}\n{note}", args.thread), &json!({ "deleted": args.thread }))
     }
+}
+
+/// Forks a thread as a new one.
+async fn forked_to(
+    local: &Local,
+    thread: &dyn AnyThread,
+    (to, at): (&str, CheckpointId),
+    writing: Option<ErasedWrites>,
+) -> Result<(Arc<dyn AnyThread>, Vec<String>), Failure> {
+    thread.copy_to(to, at).await?;
+    let fork = async {
+        let new = local.thread(to).await?;
+        let dropped = new.fork(at, writing).await?;
+        Ok((new, dropped))
+    };
+    let forked = fork.await;
+    if forked.is_err() {
+        local.delete(&ThreadId::from(to)).await?; // half a fork is none
+    }
+    forked
 }
 
 /// Checks that a fork may have this name, before anything is copied.

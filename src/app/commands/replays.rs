@@ -80,9 +80,12 @@ impl Session {
         if let Some(from) = at
             && let Some(own) = thread.fork_writes(from, None).await?
         {
-            let local = self.local()?;
-            let graph = self.graphs.of_thread(&args.thread, &local.info(&args.thread).await?.graph)?;
-            thread.fork(from, Some(graph.input(&own.values)?)).await?;
+            let fork = async {
+                let local = self.local()?;
+                let graph = self.graphs.of_thread(&args.thread, &local.info(&args.thread).await?.graph)?;
+                thread.fork(from, Some(graph.input(&own.values)?)).await
+            };
+            own.stored(fork.await).await?;
             print(&own.text);
             at = None;
         }

@@ -78,7 +78,7 @@ impl ChildrenJob {
         }
         workspace.reset_to(&joined.tree).await.map_err(failed)?;
         if let Some(worktrees) = &self.worktrees {
-            sweep(&self.folder, worktrees).await?;
+            sweep(&self.folder, worktrees, ctx).await?;
         }
         Ok(joined)
     }

@@ -69,9 +69,8 @@ where
 
 async fn perform<C: Send + Sync + 'static>(job: FinishJob, ctx: Ctx<C>) -> Result<FinishedTask, NodeError> {
     let finished = finished(&job, &ctx).await?;
-    // The parent of a child still needs its files.
     if ctx.namespace().is_empty() {
-        job.commit.folder.objects_unneeded(&ctx).await?;
+        job.commit.folder.worktrees_unneeded(&ctx).await?;
     }
     Ok(finished)
 }

@@ -42,5 +42,5 @@ pub async fn fork(
         spec.git.branch = Some(place.branch.clone());
     }
     let values = json!({ "settings": settings, "start": start, "attempt": attempt, "spec": spec });
-    Ok(ForkPlace { folder: place.folder, branch: place.branch, values })
+    Ok(ForkPlace::new(place, values))
 }

@@ -192,8 +192,9 @@ impl<'a> Change<'a> {
         self.phase.attempt += u32::from(open.iter().any(was_started));
         for line in open {
             let (id, before) = (line.subtask_id.clone(), self.work_of(&line.subtask_id));
+            let commits = before.commits_to_keep();
             let SubtaskWork { collision, salvage, turns, without_needs, .. } = before;
-            let work = SubtaskWork { collision, salvage, turns, without_needs, ..SubtaskWork::default() };
+            let work = SubtaskWork { collision, salvage, turns, without_needs, commits, ..SubtaskWork::default() };
             self.works.insert(id, Some(work));
             self.put(if line.attempt == 0 { line.unstarted() } else { line.again() });
         }

@@ -20,6 +20,9 @@ pub(super) fn update() -> Update {
 
 /// Stores the phases of the approved plan.
 pub(super) fn plan_phases(state: &ExecutionState, planned: PlannedPhases) -> Update {
+    if planned.is_aborted {
+        return update().phase(PhaseWork { standing: PhaseStanding::Aborted, ..state.phase.clone() });
+    }
     let Ok(plan) = state.plan() else { return update() };
     let is_skipped = |line: &&TaskLine| line.mark == Mark::Skipped;
     let skipped: BTreeSet<String> = state.tasks.iter().filter(is_skipped).map(|line| line.id.clone()).collect();
@@ -262,6 +265,7 @@ fn collided(
             salvage,
             turns: before.turns,
             without_needs: before.without_needs,
+            commits: before.commits,
             ..SubtaskWork::default()
         };
         let works = WorkChange::from([(id.clone(), Some(again))]);
@@ -367,8 +371,10 @@ pub(super) fn restart(state: &ExecutionState, work: PhaseWork, salvage: Vec<Stri
     let open = phase.subtasks.iter().filter(|subtask| !subtask.is_left_out());
     let lines: Vec<SubtaskState> = open.cloned().map(SubtaskState::again).collect();
     let fresh = |line: &SubtaskState| {
-        let SubtaskWork { turns, without_needs, .. } = state.work(&line.subtask_id);
-        (line.subtask_id.clone(), Some(SubtaskWork { turns, without_needs, ..SubtaskWork::default() }))
+        let before = state.work(&line.subtask_id);
+        let commits = before.commits_to_keep();
+        let SubtaskWork { turns, without_needs, .. } = before;
+        (line.subtask_id.clone(), Some(SubtaskWork { turns, without_needs, commits, ..SubtaskWork::default() }))
     };
     let works: BTreeMap<_, _> = lines.iter().map(fresh).collect();
     let work = PhaseWork {

@@ -93,6 +93,9 @@ fn after_approval(state: &ExecutionState) -> AfterPhasesApproval {
 }
 
 pub(super) fn after_plan(state: &ExecutionState) -> AfterPlanPhases {
+    if state.phase.standing == PhaseStanding::Aborted {
+        return AfterPlanPhases::Halt;
+    }
     let is_done = state.phases.iter().all(PhaseState::is_closed);
     if is_done { AfterPlanPhases::Complete } else { AfterPlanPhases::Begin }
 }

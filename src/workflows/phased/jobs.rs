@@ -86,7 +86,10 @@ pub(super) fn subtasks(state: &ExecutionState) -> Vec<Subtask> {
 fn assigned(state: &ExecutionState, line: &SubtaskState, task: &Task<'_>) -> Subtask {
     let (phase, work) = (state.this_phase(), state.work(&line.subtask_id));
     let base = state.phase_base().ok().and_then(|base| base.at.commit);
-    let at = if work.collision.is_some() { state.phase.tip.clone().or(base) } else { base };
+    let at = match work.collision {
+        Some(_) => state.phase.tip.clone().or(base),
+        None => work.commits.clone().or(base),
+    };
     let name = format!("phase-{}-attempt-{}", phase.phase_index + 1, phase.attempt);
     let collision = work.collision.as_ref().filter(|_| work.second);
     let place = Place {
@@ -113,6 +116,7 @@ fn assigned(state: &ExecutionState, line: &SubtaskState, task: &Task<'_>) -> Sub
         others: others(state),
         worktree: state.worktrees().join(format!("{name}-task-{}{second}", line.subtask_id)),
         at,
+        commits: work.commits.clone(),
         comments: state.phase.comments.clone(),
         failures: work.collision.iter().map(Collision::message).collect(),
         note: state.phase.note.clone(),
@@ -185,7 +189,6 @@ pub(super) fn integrate(state: &ExecutionState) -> Job<IntegrateJob> {
     let waits = state.phase.plan_file == PlanFileStanding::Waits;
     Ok(IntegrateJob {
         worktree: integration(state, state.phase.tip.clone().unwrap_or(since)),
-        reference: state.integration_reference(),
         tree: state.phase.tree.clone().unwrap_or(base.tree),
         plan: state.plan_in_repo().filter(|_| waits).map(|path| (path, plan.markdown().to_owned())),
         verify,
@@ -291,7 +294,8 @@ pub(super) fn halt(state: &ExecutionState) -> Job<HaltPhaseJob> {
 fn unfit(state: &ExecutionState) -> Option<String> {
     let PhaseStanding::Halted { subtask: Some(id), reason, .. } = &state.phase.standing else { return None };
     let collision = state.work(id).collision?;
-    (matches!(collision, Collision::Conflict { .. }) && collision.message() == *reason).then(|| reason.clone())
+    (matches!(collision, Collision::Conflict { .. } | Collision::Commits { .. }) && collision.message() == *reason)
+        .then(|| reason.clone())
 }
 
 fn unattended(state: &ExecutionState) -> Option<AfterHalt> {

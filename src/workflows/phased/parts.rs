@@ -136,6 +136,7 @@ pub fn execute_phased_plan<C: Agents>() -> Part<PhasedPlanStep, C> {
         match after_plan(state) {
             AfterPlanPhases::Begin => RunPhaseWithRetry.into(),
             AfterPlanPhases::Complete => Finalize.into(),
+            AfterPlanPhases::Halt => Halt.into(),
         }
     };
     let judged = |state: &ExecutionState| -> Target<PhasedPlanStep> {
@@ -161,7 +162,7 @@ pub fn execute_phased_plan<C: Agents>() -> Part<PhasedPlanStep, C> {
         .add_node(Finalize, end_phases(jobs::finalize, done::finalize).replayable())
         .add_edge(START, PrepareWorkspace)
         .add_edge(PrepareWorkspace, PlanPhases)
-        .add_conditional_edges_to(PlanPhases, planned, (RunPhaseWithRetry, Finalize))
+        .add_conditional_edges_to(PlanPhases, planned, (RunPhaseWithRetry, Finalize, Halt))
         .add_conditional_edges_to(RunPhaseWithRetry, judged, (RunPhaseWithRetry, Halt, Finalize))
         .add_conditional_edges_to(Halt, decided_on, (RunPhaseWithRetry, PlanPhases, Finalize, END))
         .add_edge(Finalize, END)

@@ -11,6 +11,7 @@ use super::work::{ENDED, SubtaskFailure, SubtaskWork, WorkChange};
 use crate::graph::{CompileError, CompiledGraph, Ctx, NodeError, Worker};
 use crate::nodes::{Agents, EndSubtask, EndedSubtask, KeptPart, restored};
 use crate::workflows::task_based::{ExecutionState, ExecutionStateUpdate as Update};
+use crate::workspace::CommitId;
 
 pub(super) const RUN_SUBTASK: Worker<PhaseStep, Subtask> = Worker::new(PhaseStep::RunSubtask);
 
@@ -84,6 +85,12 @@ fn failure(standing: &SubtaskStanding) -> Option<SubtaskFailure> {
     }
 }
 
+/// Returns the last commit that people made in the worktree while the subtask worked.
+fn new_commits(subtask: &Subtask, progress: &Progress) -> Option<CommitId> {
+    let commit = progress.base.as_ref()?.at.commit.clone()?;
+    (subtask.at.as_ref() != Some(&commit)).then_some(commit)
+}
+
 fn end(subtask: &Subtask, progress: &Progress) -> EndSubtask {
     let Progress { base, tree, standing, .. } = progress;
     let from = base.as_ref().map(|base| base.tree.clone());
@@ -104,6 +111,8 @@ fn end(subtask: &Subtask, progress: &Progress) -> EndSubtask {
         worktree: progress.folder.clone(),
         is_paused,
         at: base.as_ref().map(|base| base.at.clone()),
+        commits: new_commits(subtask, progress),
+        unfolded: progress.unfolded.clone(),
         from,
         tree: tree.clone().filter(|_| is_known),
         aside,
@@ -116,7 +125,8 @@ fn update(subtask: &Subtask, run: SubtaskRun, started: Option<String>, ended: En
     let SubtaskRun { progress, usage, used, mut notices, .. } = run;
     let omitted = (progress.standing == SubtaskStanding::Skipped).then_some(Omission::Skipped);
     notices.extend(omitted.as_ref().map(|omitted| format!("subtask {} is {}", subtask.brief.id, omitted.error())));
-    let EndedSubtask { at, tree, files, salvage } = ended;
+    let EndedSubtask { at, tree, files, salvage, notices: left } = ended;
+    notices.extend(left);
     let error = error(&progress.standing);
     let is_paused = progress.standing == SubtaskStanding::Spent;
     let status = match (&error, is_paused) {
@@ -138,11 +148,7 @@ fn update(subtask: &Subtask, run: SubtaskRun, started: Option<String>, ended: En
     let work = SubtaskWork {
         from: progress.base.as_ref().map(|base| base.tree.clone()),
         tree,
-        commits: progress
-            .base
-            .as_ref()
-            .and_then(|base| base.at.commit.clone())
-            .filter(|at| subtask.at.as_ref() != Some(at)),
+        commits: new_commits(subtask, &progress).or_else(|| subtask.commits.clone()),
         at: progress.base.as_ref().and_then(|base| base.at.commit.clone()),
         salvage,
         second: subtask.second,

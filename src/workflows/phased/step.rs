@@ -101,6 +101,7 @@ impl Route<PhaseStep> for AfterPlanPhases {
         match self {
             Self::Begin => PhaseStep::BeginPhase.into(),
             Self::Complete => PhaseStep::Finalize.into(),
+            Self::Halt => PhaseStep::Halt.into(),
         }
     }
 }

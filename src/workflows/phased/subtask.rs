@@ -12,7 +12,7 @@ use crate::nodes::{Base, Brief, Check, CutOff, Folder, Lane};
 use crate::plan::Comment;
 use crate::workflows::task_based::add_up;
 use crate::workflows::{Profile, Role};
-use crate::workspace::{CommitId, TreeId};
+use crate::workspace::{CommitId, Standing, TreeId};
 
 /// A subtask to run.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -39,6 +39,9 @@ pub struct Subtask {
     pub others: Vec<String>,
     /// The commit it starts from; `None` only by default.
     pub at: Option<CommitId>,
+    /// The last commit that people made in the worktree of an earlier attempt, which stays beneath the work.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub commits: Option<CommitId>,
     /// The comments of the review that rejected the phase.
     pub comments: Vec<Comment>,
     /// The failures to fix: its conflicts with other work.
@@ -65,6 +68,9 @@ pub struct Progress {
     pub folder: Option<Folder>,
     /// The commit and files it started from.
     pub base: Option<Base>,
+    /// The start of its last turn, if what was moved in git during it could not be put back.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub unfolded: Option<Standing>,
     /// Its files.
     pub tree: Option<TreeId>,
     /// The files at the last review.

@@ -27,7 +27,7 @@ pub(super) fn set_up(run: &SubtaskRun, made: Worktree) -> Update {
 }
 
 pub(super) fn developer(run: &SubtaskRun, worked: Developed) -> Update {
-    let Developed { report, session, usage, after, session_lost, model, given_up, cut, base, .. } = worked;
+    let Developed { report, session, usage, after, session_lost, model, given_up, cut, base, unfolded, .. } = worked;
     let (mut notices, left_out) = (after.notices, after.left_out);
     let id = &run.subtask.brief.id;
     if session_lost {
@@ -56,12 +56,12 @@ pub(super) fn developer(run: &SubtaskRun, worked: Developed) -> Update {
     let tree = after.tree.or(before.tree.clone());
     let session = session.or_else(|| before.session.clone());
     let base = base.or(before.base.clone());
-    let next = Progress { session, attempts, tree, models, from, standing, base, left_out, ..before };
+    let next = Progress { session, attempts, tree, models, from, standing, base, unfolded, left_out, ..before };
     spend(progress(next), Role::Developer, usage).notices(notices)
 }
 
 pub(super) fn verify(run: &SubtaskRun, verified: Verified) -> Update {
-    let Verified { checks, tampered, tree, notices, base, .. } = verified;
+    let Verified { checks, tampered, tree, notices, base, unfolded, .. } = verified;
     let before = run.progress.clone();
     let tree = tree.or_else(|| before.tree.clone());
     let base = base.or(before.base.clone());
@@ -88,7 +88,7 @@ pub(super) fn verify(run: &SubtaskRun, verified: Verified) -> Update {
     } else {
         Standing::Working
     };
-    progress(Progress { checks, tree, empty, failures, judged, standing, base, ..before }).notices(notices)
+    progress(Progress { checks, tree, empty, failures, judged, standing, base, unfolded, ..before }).notices(notices)
 }
 
 pub(super) fn reviewer(run: &SubtaskRun, reviewed: Reviewed) -> Update {

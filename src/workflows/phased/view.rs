@@ -46,7 +46,7 @@ impl ExecutionState {
         branch_name(&branch).replacen("superstep/", "", 1)
     }
 
-    /// Returns the private reference that follows the integration.
+    /// Returns the private reference that earlier versions used for the integration.
     pub(super) fn integration_reference(&self) -> String {
         format!("refs/superstep/integration/{}", self.branch_folder())
     }

@@ -182,6 +182,15 @@ pub struct SubtaskWork {
     pub without_needs: bool,
 }
 
+impl SubtaskWork {
+    /// Returns the commits of people that stay beneath the next attempt: not those that collided with others, after which
+    /// a person decided.
+    pub(super) fn commits_to_keep(&self) -> Option<CommitId> {
+        let has_collided = matches!(self.collision, Some(Collision::Commits { .. }));
+        self.commits.clone().filter(|_| !has_collided)
+    }
+}
+
 /// A change to the work of subtasks; `None` removes it.
 pub type WorkChange = BTreeMap<String, Option<SubtaskWork>>;
 

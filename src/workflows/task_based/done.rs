@@ -216,7 +216,7 @@ pub(super) fn developer(state: &ExecutionState, worked: Developed) -> Update {
 }
 
 pub(super) fn verify(state: &ExecutionState, verified: Verified) -> Update {
-    let Verified { checks, tampered, tree, notices, base, is_aborted } = verified;
+    let Verified { checks, tampered, tree, notices, base, is_aborted, .. } = verified;
     let tree = tree.or_else(|| state.task_tree.clone());
     let is_empty = tree.as_ref() == base.as_ref().or(state.task_base.as_ref()).map(|base| &base.tree);
     let is_empty = is_empty && !super::jobs::changes_nothing(state).unwrap_or(false);

@@ -28,7 +28,7 @@ pub async fn fork(
     let work = ForkedWork { repository: &at.working_dir, thread, is_new_thread, commit, files };
     let place = work.place().await?;
     let values = values(at, &place);
-    Ok(ForkPlace { folder: place.folder, branch: place.branch, values })
+    Ok(ForkPlace::new(place, values))
 }
 
 /// Returns the start of the current work; none if it has not begun.

@@ -79,7 +79,7 @@ async fn advance(desk: &Desk) -> Result<Outcome<CodeTaskState>, RunError> {
 fn end(desk: &Desk) -> [String; 3] {
     let log = desk.repository.git(&["log", "--format=%T %s", "superstep/clock"]);
     let refs = desk.repository.git(&["for-each-ref", "--format=%(refname) %(tree) %(subject)", "refs/superstep"]);
-    [log, refs, desk.records().join("\n")]
+    [log, crate::scene::for_people(&refs), desk.records().join("\n")]
 }
 
 #[rstest]

@@ -187,7 +187,11 @@ async fn end(desk: &Desk, cast: &Cast) -> End {
     End {
         outcome: desk.outcome().await,
         log: desk.repository.git(&["log", "--format=%T %s", "superstep/clock"]),
-        refs: desk.repository.git(&["for-each-ref", "--format=%(refname) %(tree) %(subject)", "refs/superstep"]),
+        refs: crate::scene::for_people(&desk.repository.git(&[
+            "for-each-ref",
+            "--format=%(refname) %(tree) %(subject)",
+            "refs/superstep",
+        ])),
         records: decisions.collect(),
         turns: cast.tasks(),
     }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use rstest::rstest;
-use superstep::nodes::{AfterHalt, ApprovePlan, PlanChanged, WhichPlan};
+use superstep::nodes::{AfterHalt, AfterMove, ApprovePlan, BranchMoved, PlanChanged, WhichPlan};
 use superstep::plan::Decision;
 use superstep::workflows::task_based::RunOutcome;
 use superstep::workflows::{OnSubtaskFailure, Profile};
@@ -217,6 +217,43 @@ async fn an_accepted_phase_is_committed_before_another_plan_applies(#[case] chan
     assert_eq!((state.plan_markdown.clone(), state.outcome), (Some(changed), Some(RunOutcome::Completed)));
     assert_eq!(scene.prompts("2").len(), 2, "what was accepted is not done again");
     scene.is_over().await;
+}
+
+#[rstest]
+#[case::kept(AfterMove::Keep, RunOutcome::Completed)]
+#[case::aborted(AfterMove::Abort, RunOutcome::Cancelled)]
+#[tokio::test]
+async fn a_person_may_end_the_run_when_its_branch_moves_before_another_plan_applies(
+    #[case] answer: AfterMove,
+    #[case] ends: RunOutcome,
+) {
+    let agent = Agent::crew(
+        |call, folder, _| {
+            write(folder, &format!("part-{}.txt", call.task), &format!("{}\n", call.attempt));
+            write(folder, "good.txt", "x\n");
+            work()
+        },
+        |call, _| if call.task == "phase-2" { rejected("flimsy") } else { approved() },
+    );
+    let scene = Phases::new(agent);
+    let file = tempfile::NamedTempFile::new().unwrap();
+    halted(&from_file(&scene, file.path()).await);
+    std::fs::write(file.path(), reworded()).unwrap();
+    let branch = "superstep/clock";
+    let new = scene.git(&["commit-tree", "-m", "a person's", "-p", branch, &format!("{branch}^{{tree}}")]);
+    scene.git(&["update-ref", &format!("refs/heads/{branch}"), &new]);
+    scene.answer(AfterHalt::Accept).await;
+    let outcome = scene.thread.resume::<PlanChanged>(WhichPlan::Adopt).await.unwrap();
+    assert_eq!(asks(&outcome), "branch_moved");
+    let state = scene.thread.resume::<BranchMoved>(answer).await.unwrap().finished().unwrap();
+    assert_eq!(state.outcome, Some(ends));
+    assert_eq!(scene.git(&["merge-base", branch, &new]), new, "it stays where a person put it");
+    if ends == RunOutcome::Cancelled {
+        assert_eq!(scene.git(&["rev-parse", branch]), new);
+        assert!(scene.salvage().iter().any(|kept| kept.contains("task-2")), "{:?}", scene.salvage());
+    }
+    assert_eq!(scene.git(&["for-each-ref", "refs/superstep/clock/integrated"]), "");
+    assert!(scene.thread.verify().await.unwrap().agrees());
 }
 
 /// Runs the plan from a file to its first halt.

@@ -42,7 +42,7 @@ async fn a_hook_that_rejects_a_later_commit_keeps_the_earlier_ones() {
     hook(&repository, &script);
     let scene = Phases::with(repository, Agent::willing());
     scene.try_run(&independent(&["1", "2", "3"]), profile()).await.unwrap_err();
-    let before = scene.git(&["log", "--format=%H", "refs/superstep/integration/superstep%2Fclock"]);
+    let before = scene.git(&["log", "--format=%H", "refs/superstep/clock/integrated/phase"]);
     std::fs::write(&open, "").unwrap();
     scene.thread.retry().await.unwrap().finished().unwrap();
     assert_eq!((scene.commits(), scene.agent.count("developer")), (["1", "2", "3"].map(done).to_vec(), 3));

@@ -136,7 +136,7 @@ impl Phases {
     /// Checks a run that ended in the same way, and that no private reference is left.
     pub(crate) async fn is_over(&self) {
         self.is_tidy().await;
-        assert_eq!(self.git(&["for-each-ref", "refs/superstep/integration"]), "");
+        assert_eq!(self.git(&["for-each-ref", "refs/superstep/clock/integrated"]), "");
         assert_eq!(self.git(&["status", "--porcelain"]), "");
     }
 }

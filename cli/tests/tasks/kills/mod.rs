@@ -113,6 +113,7 @@ impl KilledRun {
     fn end(&self) -> [String; 3] {
         let log = self.0.git(&["log", "--format=%T %B", "superstep/t"]);
         let refs = self.0.git(&["for-each-ref", "--format=%(refname) %(tree)", "refs/superstep"]);
+        let refs = refs.lines().filter(|line| !line.contains("/objects ")).collect::<Vec<_>>().join("\n");
         [log, refs, self.0.git(&["status", "--porcelain"])]
     }
 }

@@ -170,7 +170,7 @@ fn a_kill_while_siblings_are_cancelled_leaves_them_cancelled() {
     let requests = ["2a", "2b", "2b", "2c"].map(|id| format!("phase-2-attempt-1-task-{id}"));
     assert_eq!(sorted(stage.requests())[2..], requests, "nobody was asked again");
     let left = stage.left_over(); // the reference that holds what is integrated
-    assert!(!left.contains('\n') && left.starts_with("refs/superstep/integration/"), "{left}");
+    assert!(!left.contains('\n') && left.starts_with("refs/superstep/t/integrated/"), "{left}");
     stage.ends(&["resume", "t", "--answer", r#"{"retry":{"attempts":1}}"#], 0);
     stage.end();
 }

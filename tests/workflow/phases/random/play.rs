@@ -135,7 +135,7 @@ impl<'s> Play<'s> {
         self.stage.tidy();
         self.stage.agrees().await;
         assert_eq!(repository.subjects("main"), ["begin"], "the user's branch stays");
-        assert_eq!(repository.git(&["for-each-ref", "refs/superstep/integration"]), "");
+        assert_eq!(repository.git(&["for-each-ref", "refs/superstep/clock/integrated"]), "");
         let log = repository.git(&["log", "--reverse", "--format=%H", "superstep/clock"]);
         let mut seen = std::mem::take(&mut *self.crew.seen.lock().unwrap());
         seen.bases = state.phases.iter().map(|phase| phase.pre_phase_commit.clone()).collect();

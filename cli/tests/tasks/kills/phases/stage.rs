@@ -280,6 +280,7 @@ impl Stage {
         self.ends(&["replay", "t", "--mode", "verify"], 0);
         let log = self.0.git(&["log", "--format=%T %B", "superstep/t"]);
         let refs = self.0.git(&["for-each-ref", "--format=%(refname) %(tree)", "refs/superstep"]);
+        let refs = refs.lines().filter(|line| !line.contains("/objects ")).collect::<Vec<_>>().join("\n");
         [log, refs, self.0.git(&["status", "--porcelain"])]
     }
 
@@ -287,7 +288,7 @@ impl Stage {
     pub(super) fn left_over(&self) -> String {
         let lines = |args: &[&str]| self.0.git(args).lines().map(str::to_owned).collect::<Vec<_>>();
         let mut found: Vec<String> = lines(&["worktree", "list"]).split_off(1);
-        found.extend(lines(&["for-each-ref", "--format=%(refname)", "refs/superstep/integration"]));
+        found.extend(lines(&["for-each-ref", "--format=%(refname)", "refs/superstep/t/integrated"]));
         let branches = lines(&["for-each-ref", "--format=%(refname)", "refs/heads"]);
         let known = ["refs/heads/main", "refs/heads/superstep/t"];
         found.extend(branches.into_iter().filter(|name| !known.contains(&name.as_str())));
