@@ -9,7 +9,7 @@ use serde_json::json;
 
 use super::folder::{Base, Folder, failed, thread};
 use super::questions::{AfterMove, BranchMoved};
-use super::worktree::store;
+use super::stored_files::store;
 use crate::graph::{Ctx, NodeError};
 use crate::workspace::{BranchMove, CommitId, Folded, Standing, TreeId, Workspace, WorkspaceError, reference_name};
 

@@ -78,6 +78,7 @@ mod safely;
 mod shell;
 mod siblings;
 mod step;
+mod stored_files;
 mod submit;
 mod subtask;
 mod transcript;

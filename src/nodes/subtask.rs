@@ -9,7 +9,7 @@ use super::folder::{Folder, failed, thread};
 use super::phase::{KeptPart, keep_one};
 use super::phase_event::{PhaseEvent, Place};
 use super::siblings::Siblings;
-use super::worktree::{store, unstore};
+use super::stored_files::{store, unstore};
 use crate::checkpoint::time::{now, rfc3339};
 use crate::graph::{Ctx, NodeError};
 use crate::workspace::{CommitId, Standing, TreeId, Workspace, WorkspaceError};

@@ -12,10 +12,9 @@ use super::checks::{Check, Checks};
 use super::folder::{Base, Folder, failed, tampering_message, thread};
 use super::siblings::Siblings;
 use super::step::step;
+use super::stored_files::{reference_of, store};
 use crate::graph::{Ctx, Node, NodeError, NodeId, State, Writes};
-use crate::workspace::{
-    CommitId, Furnishings, KeptTree, LeftOut, Snapshot, TreeId, Workspace, WorkspaceError, reference_name,
-};
+use crate::workspace::{CommitId, Furnishings, LeftOut, Snapshot, TreeId, Workspace, WorkspaceError};
 
 /// A worktree to prepare.
 #[derive(Clone, Debug)]
@@ -208,36 +207,6 @@ where
         }
     }
     Ok(job.files(&folder.hold(ctx).await?, ctx).await.map_err(failed)?.tree)
-}
-
-/// Returns the reference that keeps the files of a worktree while its work waits.
-fn reference_of(thread: &str, path: &Path) -> String {
-    reference_name(thread, &["worktrees", &path.file_name().unwrap_or_default().to_string_lossy()])
-}
-
-/// Stores the files of a worktree, from which [`restored`] makes it again if it is removed while its work waits. It is
-/// no effect: records of earlier versions have none.
-pub(super) async fn store<C>(folder: &Folder, tree: Option<&TreeId>, ctx: &Ctx<C>) -> Result<(), NodeError> {
-    let Some((_, thread)) = ctx.store() else { return Ok(()) };
-    let workspace = folder.open_for(ctx).await.map_err(failed)?;
-    let tree = match tree {
-        Some(tree) => tree.clone(),
-        None => workspace.snapshot().await.map_err(failed)?.tree,
-    };
-    let kept = KeptTree {
-        reference: reference_of(thread.as_str(), &folder.directory),
-        parent: workspace.head().await.map_err(failed)?.commit().cloned(),
-        tree,
-        message: "files of a subtask at work\n".into(),
-        at: 0,
-    };
-    workspace.keep_tree(&kept).await.map(drop).map_err(failed)
-}
-
-/// Removes what [`store`] stored of a worktree, once its work has ended.
-pub(super) async fn unstore<C>(repository: &Workspace, path: &Path, ctx: &Ctx<C>) -> Result<(), NodeError> {
-    let Some((_, thread)) = ctx.store() else { return Ok(()) };
-    repository.remove_reference(&reference_of(thread.as_str(), path)).await.map_err(failed)
 }
 
 /// Makes a worktree again that was removed or emptied while its work waited: with the files that were stored last, or that

@@ -20,7 +20,7 @@ pub struct ForkPlace {
     made: MadePlace,
 }
 
-/// What was made for a fork, and is removed if the fork fails.
+/// Work tree and branch of a fork, which are removed if the fork fails.
 #[derive(Clone, Debug)]
 pub(crate) struct MadePlace {
     /// The work tree of the run.

@@ -16,6 +16,7 @@ mod defaults;
 mod depends;
 mod drawing;
 mod dropped;
+mod garbage;
 mod guard;
 mod halts;
 mod journal;

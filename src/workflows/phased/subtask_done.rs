@@ -77,6 +77,8 @@ pub(super) fn verify(run: &SubtaskRun, verified: Verified) -> Update {
         Standing::Cancelled(why)
     } else if !tampered.is_empty() {
         Standing::Tampered(tampering_message("a check", &tampered))
+    } else if unfolded.is_some() {
+        Standing::Failed(failures.first().cloned().unwrap_or_default()) // git cannot work in its worktree
     } else if failures.is_empty() && !run.subtask.profile.phased.subtask_review {
         Standing::Done
     } else if failures.is_empty() {

@@ -154,6 +154,34 @@ async fn cancelled_subtasks_run_again_after_the_decision_on_the_failed_one(
     stage.agrees().await;
 }
 
+/// A merge that is not finished: git refuses to work there.
+const LEFT: &str = "git rev-parse HEAD > $(git rev-parse --git-dir)/MERGE_HEAD";
+
+#[rstest]
+#[case::by_its_agent("true")]
+#[case::by_a_check(LEFT)]
+#[tokio::test]
+async fn a_merge_that_is_left_in_its_worktree_fails_a_subtask_and_not_the_run(#[case] verify: &'static str) {
+    let cast = Cast::developers(move |call| async move {
+        if call.task == "2b" && verify != LEFT && call.nth == 0 {
+            let left = std::process::Command::new("sh").args(["-c", LEFT]).current_dir(call.folder()).status();
+            assert!(left.unwrap().success());
+        }
+        Ok(call.part())
+    });
+    let stage = Stage::new(&cast);
+    let outcome = stage.run(&verified(&three(), "2b", verify), profile()).await;
+    let reason = halt(&outcome).reason;
+    assert!(reason.contains("a merge"), "{reason}");
+    assert_eq!(cast.turns("2b").len(), 1);
+    stage.tidy();
+    if verify != LEFT {
+        done(stage.halted(retry(1, "")).await);
+        stage.tidy();
+    }
+    stage.agrees().await;
+}
+
 #[tokio::test]
 async fn a_subtask_whose_worktree_was_not_ready_cannot_be_accepted() {
     let stage = Stage::new(&Cast::developers(|call| async move { Ok(call.part()) }));
