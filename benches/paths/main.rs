@@ -4,8 +4,10 @@
 //! `--bench`, as `cargo test --benches` calls it, every path runs once with tiny numbers.
 #![allow(clippy::unwrap_used, clippy::print_stdout, reason = "a benchmark that goes wrong stops, and prints figures")]
 
+mod answers;
 mod beside;
 mod depth;
+mod heavy;
 mod inside;
 mod joins;
 mod log;
@@ -39,13 +41,15 @@ use harness::Bench;
 
 type Path = (&'static str, fn(&Bench));
 
-const PATHS: [Path; 10] = [
+const PATHS: [Path; 12] = [
+    ("answers", answers::run),
     ("log", log::run),
     ("beside", beside::run),
     ("turns", turns::run),
     ("open", open::run),
     ("width", width::run),
     ("depth", depth::run),
+    ("heavy", heavy::run),
     ("inside", inside::run),
     ("joins", joins::run),
     ("reduced", reduced::run),
@@ -53,7 +57,7 @@ const PATHS: [Path; 10] = [
 ];
 
 fn main() {
-    if waiting::child() {
+    if waiting::child() || heavy::reading() {
         return;
     }
     let args = Args::read(std::env::args().skip(1));

@@ -20,6 +20,9 @@ pub enum Claim {
 pub struct Lease {
     thread: ThreadId,
     epoch: u64,
+    /// The epoch of the lease before, if its holder [marked](Self::mark_end) its end and nobody has claimed the thread in
+    /// between.
+    follows: Option<u64>,
     table: Leases,
 }
 
@@ -32,6 +35,23 @@ impl Lease {
     /// Returns the epoch that commits must carry.
     pub fn epoch(&self) -> u64 {
         self.epoch
+    }
+
+    /// Returns the epoch of the lease before, if its holder marked its end and nobody has claimed the thread in between:
+    /// then no record of the thread has changed since, apart from signals.
+    pub(crate) fn follows(&self) -> Option<u64> {
+        self.follows
+    }
+
+    /// Marks the end of the work under this lease: the next lease [follows](Self::follows) it.
+    pub(crate) fn mark_end(&self) {
+        let mut inner = self.table.lock();
+        if inner.live.get(&self.thread) == Some(&self.epoch) {
+            if inner.ended.len() >= MARKS {
+                inner.ended.clear();
+            }
+            inner.ended.insert(self.thread.clone(), self.epoch);
+        }
     }
 
     /// Frees the thread now, even if the lease is still referenced elsewhere: later commits under it are refused.
@@ -57,12 +77,17 @@ pub struct Leases(Arc<Mutex<Inner>>);
 struct Inner {
     newest: u64,
     live: HashMap<ThreadId, u64>,
+    /// The epochs of leases whose holders marked their end, of threads that nobody has claimed since.
+    ended: HashMap<ThreadId, u64>,
 }
+
+/// The maximum number of marked ends; beyond it they are forgotten.
+const MARKS: usize = 4096;
 
 impl Leases {
     /// Returns a table whose epochs start above `floor`.
     pub fn above(floor: u64) -> Self {
-        Self(Arc::new(Mutex::new(Inner { newest: floor, live: HashMap::new() })))
+        Self(Arc::new(Mutex::new(Inner { newest: floor, ..Inner::default() })))
     }
 
     /// Claims a thread.
@@ -77,7 +102,8 @@ impl Leases {
         inner.newest += 1;
         let epoch = inner.newest;
         inner.live.insert(thread.clone(), epoch);
-        Ok(Lease { thread: thread.clone(), epoch, table: self.clone() })
+        let follows = inner.ended.remove(thread);
+        Ok(Lease { thread: thread.clone(), epoch, follows, table: self.clone() })
     }
 
     /// Checks that `epoch` is the live lease of the thread.

@@ -115,6 +115,51 @@ async fn a_history_reads_a_value_once_for_all_checkpoints_that_share_it(
     assert_eq!(READS.get(), 1);
 }
 
+#[rstest::rstest]
+#[tokio::test]
+async fn runs_of_a_kept_graph_copy_and_read_nothing_that_they_leave_alone(
+    #[values(Store::memory(), Store::disk())] store: Store,
+    #[values(Durability::Sync, Durability::Async)] durability: Durability,
+) {
+    let thread = counting(20).with_shared_checkpointer(Arc::clone(&store.store)).thread("t").durability(durability);
+    let first = Beside::update().untouched(Counted(7)).seen(vec![(0, 0); 500]); // a state that is worth keeping
+    drop(thread.invoke(first).await.unwrap());
+    COPIES.set(0);
+    READS.set(0);
+    for _ in 0..3 {
+        drop(thread.invoke(Beside::update()).await.unwrap());
+    }
+    assert_eq!((COPIES.get(), READS.get()), (0, 0));
+    assert_eq!(thread.state().await.unwrap().unwrap().values.sum, 80);
+}
+
+/// A value behind an `Arc`, which its copies share.
+#[derive(State, Clone, Debug, Default, Serialize, Deserialize)]
+struct Behind {
+    shared: Arc<Counted>,
+    #[channel(add)]
+    sum: i64,
+}
+
+#[rstest::rstest]
+#[tokio::test]
+async fn the_checkpoints_of_a_history_share_a_value_behind_an_arc(
+    #[values(Store::memory(), Store::disk())] store: Store,
+) {
+    let count = |_: Arc<Behind>, _: Ctx| async { Ok::<_, NodeError>(Behind::update().sum(1)) };
+    let ids: Vec<Name> = (0..10).map(|nth| Name::from(format!("n{nth:02}"))).collect();
+    let graph = ids.iter().fold(StateGraph::new(), |graph, id| graph.add_node(id.clone(), count));
+    let graph = graph.add_sequence(ids).compile().unwrap();
+    let thread = || graph.clone().with_shared_checkpointer(Arc::clone(&store.store)).thread("t");
+    thread().invoke(Behind::update().shared(Arc::new(Counted(7)))).await.unwrap();
+    COPIES.set(0);
+    READS.set(0);
+    let states = thread().history().await.unwrap().limit(10).all().await.unwrap();
+    assert_eq!(states.len(), 10);
+    assert!(states.iter().all(|state| Arc::ptr_eq(&state.values.shared, &states[0].values.shared)));
+    assert_eq!((COPIES.get(), READS.get()), (0, 1));
+}
+
 /// A list of each kind that a history takes from a newer checkpoint.
 #[derive(State, Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 struct Lists {

@@ -13,6 +13,7 @@ mod changed;
 mod clock;
 mod commands;
 mod copies;
+mod crowds;
 mod diff;
 mod durability;
 mod edges;

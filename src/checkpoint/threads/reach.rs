@@ -1,8 +1,9 @@
 //! Records reachable from given checkpoints of a thread. Pure.
 
-use std::collections::{BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap};
 
 use super::references::Reference;
+use super::row_set::RowSet;
 use super::thread_records::ThreadRecords;
 use crate::checkpoint::key::chunked_log;
 use crate::checkpoint::{CheckpointId, Key, RowId};
@@ -10,7 +11,7 @@ use crate::checkpoint::{CheckpointId, Key, RowId};
 #[derive(Debug, Default)]
 pub(in crate::checkpoint) struct Reach {
     pub(in crate::checkpoint) checkpoints: BTreeSet<CheckpointId>,
-    rows: HashSet<RowId>,
+    rows: RowSet,
     /// Spans of entries, by log; sorted and disjoint once all are known.
     logs: HashMap<String, Vec<(RowId, RowId)>>,
     shapes: BTreeSet<u64>,
@@ -37,8 +38,7 @@ impl Reach {
                 reach.follow(reference, &mut open);
             }
         }
-        reach.logs.values_mut().for_each(join);
-        reach
+        reach.finish()
     }
 
     /// Returns what is reached without any record: those of these checkpoints are added with [`add`](Self::add).
@@ -61,12 +61,13 @@ impl Reach {
     /// Ends the adding.
     pub(in crate::checkpoint) fn finish(mut self) -> Self {
         self.logs.values_mut().for_each(join);
+        self.rows.finish();
         self
     }
 
     fn follow(&mut self, reference: Reference, open: &mut Vec<CheckpointId>) {
         match reference {
-            Reference::Row(row) => _ = self.rows.insert(row),
+            Reference::Row(row) => self.rows.insert(row),
             Reference::Written { log, row } => {
                 self.rows.insert(row);
                 self.logs.entry(log).or_default().push((row, row));
@@ -89,7 +90,7 @@ impl Reach {
             Key::Shape(fingerprint) => self.shapes.contains(fingerprint),
             Key::Checkpoint(id) | Key::Nested(id) => self.checkpoints.contains(id),
             Key::Task { checkpoint, .. } | Key::Child { checkpoint, .. } => self.checkpoints.contains(checkpoint),
-            Key::Row(row) => self.rows.contains(row),
+            Key::Row(row) => self.rows.contains(*row),
             Key::Log { channel, row } => match chunked_log(channel) {
                 // A list that ends behind a chunk starts before it, unless it is that single entry.
                 Some(log) => self.span(log, *row).is_some_and(|(first, _)| first < *row),

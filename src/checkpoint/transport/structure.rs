@@ -5,7 +5,6 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::ops::RangeInclusive;
-use std::sync::Arc;
 
 use super::redact::Secrets;
 use crate::checkpoint::threads::pages::{Pages, structure};
@@ -105,7 +104,9 @@ fn checkpoint_of(key: &Key) -> Option<CheckpointId> {
 /// Facts of a thread's checkpoints that need little memory.
 #[derive(Default)]
 pub(super) struct Outline {
-    checkpoints: BTreeMap<CheckpointId, Outlined>,
+    checkpoints: BTreeMap<CheckpointId, u32>,
+    /// Facts that many of them share, which name them by their place.
+    kinds: Vec<Outlined>,
     /// Channels that the graph of a checkpoint does not declare.
     carried: HashMap<CheckpointId, Vec<ChannelShape>>,
     /// References to checkpoints from before the oldest one of the root graph: what is left of removed supersteps.
@@ -115,7 +116,7 @@ pub(super) struct Outline {
 
 struct Outlined {
     shape: u64,
-    namespace: Arc<str>,
+    namespace: Box<str>,
 }
 
 impl Outline {
@@ -162,10 +163,11 @@ impl Outline {
     }
 
     fn note(&mut self, id: CheckpointId, record: &CheckpointRecord, with_secrets: bool) {
-        let last = self.checkpoints.last_key_value().map(|(_, last)| &last.namespace);
-        let known = last.filter(|last| ***last == *record.namespace).cloned();
-        let namespace = known.unwrap_or_else(|| record.namespace.as_str().into());
-        self.checkpoints.insert(id, Outlined { shape: record.shape, namespace });
+        let is_last = |last: &Outlined| last.shape == record.shape && *last.namespace == *record.namespace;
+        if !self.kinds.last().is_some_and(is_last) {
+            self.kinds.push(Outlined { shape: record.shape, namespace: record.namespace.as_str().into() });
+        }
+        self.checkpoints.insert(id, self.kinds.len() as u32 - 1);
         if record.carried.is_empty() {
             return;
         }
@@ -174,6 +176,10 @@ impl Outline {
             self.secrets.note(&carried);
         }
         self.carried.insert(id, carried);
+    }
+
+    fn outlined(&self, id: CheckpointId) -> Option<&Outlined> {
+        self.checkpoints.get(&id).map(|kind| &self.kinds[*kind as usize])
     }
 
     /// Drops the checkpoints that no one of the root graph leads to: all are from before the oldest.
@@ -210,7 +216,7 @@ impl Outline {
         structure
             .each(|key, bytes| {
                 let Some(id) = checkpoint_of(key) else { return take(key, bytes) };
-                let Some(outlined) = self.checkpoints.get(&id) else { return Ok(()) };
+                let Some(outlined) = self.outlined(id) else { return Ok(()) };
                 let channels = structure.channels(outlined.shape, self.carried.get(&id).map_or(&[], Vec::as_slice));
                 if self.secrets.names().is_empty() {
                     return take(key, bytes);
@@ -236,7 +242,7 @@ impl Outline {
     pub(super) async fn reach(&self, structure: &Structure<'_>) -> Result<Reach> {
         let mut reach = Reach::of(self.checkpoints.keys().copied().collect(), structure.newest);
         self.each(structure, |key, bytes| {
-            let Some((id, outlined)) = checkpoint_of(key).and_then(|id| Some((id, self.checkpoints.get(&id)?))) else {
+            let Some((id, outlined)) = checkpoint_of(key).and_then(|id| Some((id, self.outlined(id)?))) else {
                 return Ok(());
             };
             let channels = structure.channels(outlined.shape, self.carried.get(&id).map_or(&[], Vec::as_slice));

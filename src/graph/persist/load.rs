@@ -13,7 +13,7 @@ use crate::checkpoint::{
 use crate::graph::build::Table;
 use crate::graph::context::{Answers, EarlierQuestion, Known};
 use crate::graph::error::{Incompatibility, RunError};
-use crate::graph::interrupt::{AnyQuestion, InterruptId, Question, Shows, Terms};
+use crate::graph::interrupt::{AnyQuestion, DeclaredQuestion, InterruptId, Question, Shows, Terms};
 use crate::graph::records::{CheckpointInfo, Mapping, NEW_LINE, ORIGIN, Reader, START_NODE, Tasks};
 use crate::graph::state::{AnyWrites, Channel, Mask, Stored};
 use crate::graph::superstep::{Finished, Position, Routing, Start, StoredChannels, StoredWrites, Task, TaskState};
@@ -242,7 +242,7 @@ impl Reader {
             node: record.node.clone(),
             namespace: record.namespace.clone(),
             payload,
-            shows: table.asks(&record.name).map_or_else(Shows::of::<AnyQuestion>, |asks| asks.shows),
+            shows: declared(table, record).map_or_else(Shows::of::<AnyQuestion>, |asks| asks.shows),
             answered: record.answered,
             asker: record.asker.clone().unwrap_or_default(),
             terms: Terms::of(of, record),
@@ -250,16 +250,31 @@ impl Reader {
         Ok(records.iter().zip(rows).map(question).collect())
     }
 
-    /// Returns the earlier questions and answers of a task, named by its checkpoint and key.
-    pub(crate) async fn answers(&self, task: (CheckpointId, u32), record: &TaskRecord) -> Result<Answers, RunError> {
+    /// Returns the earlier questions and answers of a task, named by its checkpoint and key. `read`: the questions of its last
+    /// run.
+    async fn answers(
+        &self,
+        task: (CheckpointId, u32),
+        record: &TaskRecord,
+        read: &[Question],
+    ) -> Result<Answers, RunError> {
         let questions = record.questions.iter().filter_map(|asked| earlier(task.0, asked));
         let answered = record.answers.iter().map(|answer| answered(task, record, answer));
         let mut asked: BTreeMap<u32, (EarlierQuestion, RowId)> = answered.chain(questions).collect();
         if asked.is_empty() {
             return Ok(None);
         }
-        let payloads = self.get(asked.values().map(|(_, row)| Key::Row(*row)).collect()).await?;
-        asked.values_mut().zip(payloads).for_each(|((question, _), payload)| question.payload = payload);
+        let known: BTreeMap<RowId, &Question> =
+            record.questions.iter().map(|question| question.payload).zip(read).collect();
+        let unread: Vec<Key> =
+            asked.values().filter(|(_, row)| !known.contains_key(row)).map(|(_, row)| Key::Row(*row)).collect();
+        let mut payloads = if unread.is_empty() { vec![] } else { self.get(unread).await? }.into_iter();
+        for (question, row) in asked.values_mut() {
+            question.payload = match known.get(row) {
+                Some(question) => Some(question.payload.clone()),
+                None => payloads.next().flatten(),
+            };
+        }
         let rows = self.rows(record.answers.iter().map(|answer| Key::Row(answer.value)).collect()).await?;
         let answers = record.answers.iter().map(|answer| answer.place).zip(rows).collect();
         let asked = asked.into_iter().map(|(place, (asked, _))| (place, asked)).collect();
@@ -306,22 +321,36 @@ impl Reader {
             let Some(mut record) = by_key.remove(&task.key) else { continue };
             // No node would take the answer to a question that is not declared any more.
             record.questions.retain(|asked| asked.answered || table.still_asks(depth(path), asked));
-            task.answers = self.answers((mapping.at, mapping.stored_task(task.key)), &record).await?;
-            task.asked = self.questions(table, &record).await?;
+            task.asked = self.questions(table, &record).await?.into();
+            let place = (mapping.at, mapping.stored_task(task.key));
+            task.answers = self.answers(place, &record, &task.asked).await?;
             task.state = match record.status {
                 TaskStatus::Done => TaskState::Done(Box::new(self.finished(table, path, &record, mapping).await?)),
                 TaskStatus::Interrupted => {
-                    let open: Vec<Question> = task.asked.iter().filter(|asked| !asked.answered).cloned().collect();
+                    let open = open_of(&task.asked);
                     let fresh = record.questions.is_empty() || open.len() < record.questions.len();
                     TaskState::Asked { questions: open, fresh }
                 }
-                TaskStatus::Waiting => TaskState::Asked { questions: vec![], fresh: false },
+                TaskStatus::Waiting => TaskState::Asked { questions: Arc::default(), fresh: false },
                 TaskStatus::Pending | TaskStatus::Failed => TaskState::Ready,
             };
             task.restore(record);
         }
         Ok(())
     }
+}
+
+/// Returns the questions that are open.
+fn open_of(asked: &Arc<[Question]>) -> Arc<[Question]> {
+    match asked.iter().any(|asked| asked.answered) {
+        true => asked.iter().filter(|asked| !asked.answered).cloned().collect(),
+        false => Arc::clone(asked),
+    }
+}
+
+/// Returns the declaration of a question: that of the node that asked it, if it has one.
+fn declared(table: &Table, record: &QuestionRecord) -> Option<DeclaredQuestion> {
+    table.asked(&record.namespace, &record.node, &record.name).or_else(|| table.asks(&record.name))
 }
 
 /// Returns the depth of a namespace: the number of subgraphs in it.

@@ -75,14 +75,34 @@ impl Reader {
         Ok(self.entries_of(checkpoint, mapping).await?.into_iter().map(journal).collect())
     }
 
+    /// Returns the journal of one task of a checkpoint; none if it has no entries.
+    pub(crate) async fn journal(
+        &self,
+        checkpoint: CheckpointId,
+        task: u32,
+        mapping: &Mapping,
+    ) -> Result<Option<Arc<Journal>>, RunError> {
+        let rows = self.effects_in(checkpoint, task..=task).await?;
+        let mut journals = self.decoded(rows, mapping)?.into_iter();
+        Ok(journals.next().map(|(task, records)| Arc::new(Journal::stored(checkpoint, task, records))))
+    }
+
     /// The same as records.
     pub(crate) async fn entries_of(
         &self,
         checkpoint: CheckpointId,
         mapping: &Mapping,
     ) -> Result<BTreeMap<u32, Vec<(String, EffectRecord)>>, RunError> {
+        self.decoded(self.effects(checkpoint).await?, mapping)
+    }
+
+    fn decoded(
+        &self,
+        rows: Vec<(u32, String, Vec<u8>)>,
+        mapping: &Mapping,
+    ) -> Result<BTreeMap<u32, Vec<(String, EffectRecord)>>, RunError> {
         let mut entries = BTreeMap::<u32, Vec<(String, EffectRecord)>>::new();
-        for (task, key, bytes) in self.effects(checkpoint).await? {
+        for (task, key, bytes) in rows {
             let record = decode_record(&self.thread, format!("effect `{key}`"), &bytes)?;
             let task = mapping.task(task).map_err(|reason| self.incompatible(reason))?;
             entries.entry(task).or_default().push((key, record));

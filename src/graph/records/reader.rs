@@ -129,12 +129,22 @@ impl Reader {
 
     /// The entries of the journals of a checkpoint's tasks: task, key, record.
     pub(crate) async fn effects(&self, checkpoint: CheckpointId) -> Result<Vec<(u32, String, Vec<u8>)>, RunError> {
+        self.effects_in(checkpoint, 0..=u32::MAX).await
+    }
+
+    /// Those of some of the tasks.
+    pub(crate) async fn effects_in(
+        &self,
+        checkpoint: CheckpointId,
+        tasks: RangeInclusive<u32>,
+    ) -> Result<Vec<(u32, String, Vec<u8>)>, RunError> {
         let end = |task| Key::Effect { checkpoint, task, key: String::new() };
         let entry = |(key, bytes)| match key {
-            Key::Effect { task, key, .. } => Some((task, key, bytes)),
+            Key::Effect { task, key, .. } if tasks.contains(&task) => Some((task, key, bytes)),
             _ => None,
         };
-        Ok(self.scan(end(0)..=end(u32::MAX)).await?.into_iter().filter_map(entry).collect())
+        let range = end(*tasks.start())..=end(tasks.end().saturating_add(1));
+        Ok(self.scan(range).await?.into_iter().filter_map(entry).collect())
     }
 
     pub(crate) async fn rows(&self, keys: Vec<Key>) -> Result<Vec<Vec<u8>>, RunError> {

@@ -27,6 +27,13 @@ pub(crate) struct Evidence<'a> {
     pub unsaved: &'a Unsaved,
 }
 
+/// The result of a task in a replay.
+pub(crate) struct Replayed {
+    pub now: Box<Finished>,
+    /// Set if its body has run; else the writes are the recorded ones.
+    pub has_run: bool,
+}
+
 impl Run {
     pub(crate) async fn load_journals(&mut self, step: &StepRecord, reader: &Reader) -> Result<(), RunError> {
         if !self.is_root() {
@@ -48,14 +55,14 @@ impl Run {
         recorded: &Finished,
         step: &StepRecord,
         replay: Evidence<'_>,
-    ) -> Result<Box<Finished>, Abort> {
+    ) -> Result<Replayed, Abort> {
         let (node, comparison) = (self.step.tasks[at].node, replay.comparison);
         let ended_before = step.ended_before.contains(&self.step.tasks[at].key);
         if node != START_NODE {
             let why = match self.skip_reason(at, recorded, ended_before) {
                 Some(why) => why.to_owned(),
                 None => match self.replay_body(at, recorded, step, replay).await? {
-                    Ok(now) => return Ok(now),
+                    Ok(now) => return Ok(Replayed { now, has_run: true }),
                     Err(why) => why,
                 },
             };
@@ -69,7 +76,7 @@ impl Run {
         } else if self.step.tasks.len() > 1 {
             self.route_with_siblings(at, recorded, &mut now, replay)?;
         }
-        Ok(now)
+        Ok(Replayed { now, has_run: false })
     }
 
     fn skip_reason(&self, at: usize, recorded: &Finished, ended_before: bool) -> Option<&'static str> {

@@ -207,7 +207,7 @@ impl RecordedEvents<'_> {
             self.answer(step, task, info.clone()).await;
             self.start(step, task).await;
         }
-        self.questions(step, task, task.asked.clone()).await;
+        self.questions(step, task, task.asked.to_vec()).await;
         for (_, info) in task.record.answers.iter().zip(&values).filter(|(answer, _)| last(answer)) {
             self.answer(step, task, info.clone()).await;
         }

@@ -4,11 +4,12 @@
 use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;
 
-use crate::checkpoint::{CheckpointId, Source, TaskRecord, TaskStatus, WriteRecord};
+use crate::checkpoint::{CheckpointId, Slot, Source, TaskRecord, TaskStatus, WriteRecord};
 use crate::graph::build::Table;
 use crate::graph::error::RunError;
 use crate::graph::persist::{LoadedChannels, Reading};
 use crate::graph::records::{COMMAND_KEY, Listed, Mapping, Reader, START_NODE, Tasks};
+use crate::graph::state::Stored;
 use crate::graph::superstep::task::planned;
 use crate::graph::superstep::{Finished, Position, Task};
 use crate::graph::thread::snapshot::add_command;
@@ -61,6 +62,17 @@ impl StepRecord {
             Some(record) => unsaved(&record.writes, &self.mapping),
             None => vec![],
         }
+    }
+
+    /// Returns true if the next checkpoint has the value of a channel in the row of a write of this superstep.
+    pub(crate) fn wrote(&self, table: &Table, channel: usize) -> bool {
+        let slot = self.after.as_ref().and_then(|after| after.channels.slots.get(channel));
+        let Some(Slot::Row(row)) = slot.filter(|_| table.schema.channels()[channel].stored() == Stored::Value) else {
+            return false;
+        };
+        let input = self.before.start.iter().flat_map(|start| &start.stored.rows);
+        let mut writes = self.records.values().flat_map(|record| &record.writes).chain(input);
+        writes.any(|write| write.row == Some(*row))
     }
 
     /// True if any result is recorded; START's result is the input.

@@ -19,6 +19,7 @@ impl Run {
     pub(crate) async fn apply_results(&mut self) -> Result<Puts, RunError> {
         let mut puts = std::mem::take(&mut self.outbox.input);
         puts.append(&mut self.outbox.finished);
+        self.step.left = None;
         let mut tasks = std::mem::take(&mut self.step.tasks);
         let before = puts.len();
         let applied = caught(|| self.applied(&mut tasks, &mut puts));
@@ -36,8 +37,12 @@ impl Run {
     }
 
     /// Makes the next checkpoint and waits for it as the durability requires.
-    pub(crate) async fn commit(&mut self, puts: Puts) -> Result<(), RunError> {
-        self.checkpoint(Source::Loop, puts).await?;
+    pub(crate) async fn commit(&mut self, puts: Puts, starts: bool) -> Result<(), RunError> {
+        if self.needs_no_wait(starts) {
+            self.queue_checkpoint(Source::Loop, puts)?;
+        } else {
+            self.checkpoint(Source::Loop, puts).await?;
+        }
         if self.has_listeners() {
             Box::pin(self.emit_stored(self.pos.meta.step)).await;
             Box::pin(self.emit_shown_values()).await;
@@ -183,17 +188,38 @@ impl Run {
         Ok(recorder.commit(puts, head).await?)
     }
 
+    /// Returns true if the first or last checkpoint of a subgraph need not be on disk before the run goes on: no node has run
+    /// since the one before, or the enclosing task ends next. Commits are stored in order, so the next one that is waited for
+    /// covers it; a listener may wait for each.
+    fn needs_no_wait(&self, starts: bool) -> bool {
+        let ends = || self.pos.control.is_idle(&self.table.wiring);
+        !self.is_root() && !self.has_listeners() && (starts || ends())
+    }
+
     /// Makes a checkpoint of the present position, and waits as the durability requires.
     pub(crate) async fn checkpoint(&mut self, source: Source, puts: Puts) -> Result<(), RunError> {
-        self.pos.meta.step += 1;
-        self.pos.meta.source = source;
-        let Some(recorder) = self.recorder().cloned() else { return Ok(()) };
-        let mut puts = puts;
-        self.enter(&recorder);
-        self.save_checkpoint(&recorder, &mut puts)?;
+        let Some((recorder, puts)) = self.saved_checkpoint(source, puts)? else { return Ok(()) };
         let head = self.is_root().then_some(self.pos.meta.id);
         recorder.commit(puts, head).await?;
         Ok(())
+    }
+
+    /// Makes a checkpoint of the present position, and waits for nothing. Subgraphs only.
+    fn queue_checkpoint(&mut self, source: Source, puts: Puts) -> Result<(), RunError> {
+        if let Some((recorder, puts)) = self.saved_checkpoint(source, puts)? {
+            recorder.queue(puts, None);
+        }
+        Ok(())
+    }
+
+    /// Makes a checkpoint of the present position; returns its records, if they are stored.
+    fn saved_checkpoint(&mut self, source: Source, mut puts: Puts) -> Result<Option<(Arc<Recorder>, Puts)>, RunError> {
+        self.pos.meta.step += 1;
+        self.pos.meta.source = source;
+        let Some(recorder) = self.recorder().cloned() else { return Ok(None) };
+        self.enter(&recorder);
+        self.save_checkpoint(&recorder, &mut puts)?;
+        Ok(Some((recorder, puts)))
     }
 
     /// Allocates the id of the next checkpoint and sets its parent.
@@ -224,31 +250,24 @@ impl Run {
     /// Returns the state with the results of finished siblings applied.
     pub(crate) fn live(&self) -> AnyState {
         let ended: Vec<(u32, &Finished)> = self.ended().collect();
-        let done: Vec<&Finished> = ended.iter().map(|(_, done)| *done).collect();
-        let Some((mut state, merge)) = merged(&self.table, &self.pos.state, &done) else {
-            return self.pos.state.clone();
-        };
-        let mut changed = Mask::default();
-        self.table.schema.end_step(&mut state, merge.written(), &mut changed);
-        if self.goes_quiet(&ended) {
-            self.table.schema.finish(&mut state, &mut changed);
-        }
-        state
+        let pulls: Vec<u32> = self.step.tasks.iter().filter(|task| task.is_edge()).map(|task| task.node).collect();
+        state_after(&self.table, (&self.pos.state, &self.pos.control), &pulls, &ended)
     }
 
-    /// Fails if the results so far cannot be applied: better before the questions are answered than after.
-    pub(crate) fn check_results(&self) -> Result<(), RunError> {
-        let (mut state, mut merge, mut writers) = (self.pos.state.clone(), Merge::default(), vec![]);
+    /// Returns the state with the results so far, if there are any. Fails if they cannot be applied.
+    pub(super) fn checked_results(&self) -> Result<Option<(AnyState, Merge)>, RunError> {
+        let (mut applied, mut writers) = (None, vec![]);
         for (node, done) in self.ended() {
+            let (state, merge) = applied.get_or_insert_with(|| (self.pos.state.clone(), Merge::default()));
             writers.extend(done.writes.0.iter().map(|write| (write.channel(), node)));
             let writes = done.writes.0.iter().cloned();
-            if let Err(error) = apply_writes(&self.table, &mut state, writes, &mut merge) {
+            if let Err(error) = apply_writes(&self.table, state, writes, merge) {
                 let channel = error.channel();
                 let nodes: Vec<u32> = writers.iter().filter(|(at, _)| *at == channel).map(|(_, node)| *node).collect();
                 return Err(self.not_written(error, &nodes));
             }
         }
-        Ok(())
+        Ok(applied)
     }
 
     /// Returns the results of finished tasks.
@@ -258,16 +277,32 @@ impl Run {
             TaskState::Ready | TaskState::Asked { .. } | TaskState::Failed(_) => None,
         })
     }
+}
 
-    /// Returns true if these results trigger no task.
-    fn goes_quiet(&self, ended: &[(u32, &Finished)]) -> bool {
-        let (table, mut control) = (&self.table, self.pos.control.clone());
-        let pulls: Vec<u32> = self.step.tasks.iter().filter(|task| task.is_edge()).map(|task| task.node).collect();
-        let mut applying = control.begin(&table.wiring, &pulls);
-        control.clear(&mut applying);
-        ended.iter().for_each(|(node, done)| fire(table, &mut control, &mut applying, *node, done));
-        control.end(&table.wiring, &applying, true)
+/// Returns a state with the results of finished tasks applied; as it is if they cannot be. `pulls`: the nodes that edges
+/// started in the superstep.
+pub(super) fn state_after(
+    table: &Table,
+    (state, control): (&AnyState, &Control<Packet>),
+    pulls: &[u32],
+    ended: &[(u32, &Finished)],
+) -> AnyState {
+    let done: Vec<&Finished> = ended.iter().map(|(_, done)| *done).collect();
+    let Some((mut after, merge)) = merged(table, state, &done) else { return state.clone() };
+    let mut changed = Mask::default();
+    table.schema.end_step(&mut after, merge.written(), &mut changed);
+    if goes_quiet(table, control.without_sends(), pulls, ended) {
+        table.schema.finish(&mut after, &mut changed);
     }
+    after
+}
+
+/// Returns true if these results trigger no task.
+fn goes_quiet(table: &Table, mut control: Control<Packet>, pulls: &[u32], ended: &[(u32, &Finished)]) -> bool {
+    let mut applying = control.begin(&table.wiring, pulls);
+    control.clear(&mut applying);
+    ended.iter().for_each(|(node, done)| fire(table, &mut control, &mut applying, *node, done));
+    control.end(&table.wiring, &applying, true)
 }
 
 /// Fires the edges of a node, and the targets that its routers and gotos chose. Its sends are added by the caller.

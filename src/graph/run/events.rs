@@ -79,7 +79,7 @@ impl Run {
             name: self.node_name(task.node).to_string(),
             error: task.record.error.clone(),
             result,
-            questions: if task.record.error.is_none() { task.asked.clone() } else { vec![] },
+            questions: if task.record.error.is_none() { task.asked.to_vec() } else { vec![] },
             subgraph: task.node != START_NODE && !self.table.row(task.node).children.is_empty(),
         }
     }
@@ -167,7 +167,7 @@ impl Run {
             Ending::Asked { handled_failure } => {
                 self.emit_handled_failure(at, handled_failure).await;
                 if let Some(emitter) = self.emitter() {
-                    let questions = self.step.tasks[at].asked.clone();
+                    let questions = self.step.tasks[at].asked.to_vec();
                     let step = self.pos.meta.step + 1;
                     emitter.interrupted(step, || self.origin(at), questions, &self.pos.state).await;
                 }

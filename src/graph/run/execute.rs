@@ -30,7 +30,10 @@ const FORGIVEN: u64 = 64;
 impl Run {
     /// Runs every task that has no result yet. Returns false if the run was cancelled.
     pub(crate) async fn execute(&mut self) -> Result<bool, RunError> {
-        (self.step.has_failed, self.step.open_questions) = (false, None);
+        self.step.has_failed = false;
+        if self.step.left.is_none() {
+            self.step.open_questions = None;
+        }
         let mut unanswered = self.shared.limits.rerun_unanswered;
         loop {
             self.step.runs_again = false;
@@ -83,7 +86,8 @@ impl Run {
 
     /// Takes results from the cache before any body starts: what one task caches is not for its siblings.
     async fn take_from_cache(&mut self, unanswered: bool) -> Result<(), RunError> {
-        for at in 0..self.step.tasks.len() {
+        for nth in 0..self.active_count() {
+            let at = self.active_index(nth);
             let task = &self.step.tasks[at];
             if !task.runs(unanswered) || self.table.row(task.node).options.execution.cache.is_none() {
                 continue;
@@ -218,7 +222,8 @@ impl Run {
         let mut pool = Pool { set: JoinSet::new(), places: vec![], panics: Panics::default() };
         let mut first_polls = FirstPolls::new();
         let limits = self.shared.limits;
-        for at in 0..self.step.tasks.len() {
+        for nth in 0..self.active_count() {
+            let at = self.active_index(nth);
             if !self.step.tasks[at].runs(unanswered) {
                 continue;
             }

@@ -108,6 +108,7 @@ impl Run {
 
     /// Schedules the body once more, with rematched answers.
     fn repeat(&mut self, at: usize, answers: Arc<Known>) {
+        self.count_closed(at);
         let task = &mut self.step.tasks[at];
         (task.answers, task.again, task.state) = (Some(answers), true, TaskState::Ready);
         self.step.runs_again = true;
@@ -290,7 +291,8 @@ impl Run {
         if self.outbox.finished.is_empty() && !self.outbox.unacknowledged {
             return Ok(());
         }
-        if !others_run && self.step.tasks.iter().all(Task::is_done) {
+        let is_open = others_run || self.step.open_questions.is_some_and(|open| open > 0);
+        if !is_open && self.step.tasks.iter().all(Task::is_done) {
             return Ok(());
         }
         let puts = std::mem::take(&mut self.outbox.finished);

@@ -9,11 +9,8 @@ use crate::graph::superstep::{Task, TaskState};
 impl Run {
     /// Returns the signals that tasks wait for.
     pub(crate) fn receives(&self) -> impl Iterator<Item = &ReceiveRecord> {
-        self.step
-            .tasks
-            .iter()
-            .filter(|task| matches!(task.state, TaskState::Asked { .. }))
-            .flat_map(|task| &task.record.receives)
+        let waiting = self.active_tasks().filter(|task| matches!(task.state, TaskState::Asked { .. }));
+        waiting.flat_map(|task| &task.record.receives)
     }
 
     /// Wakes tasks whose signals have arrived or were received before a crash, at most one task per signal. Returns

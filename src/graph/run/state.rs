@@ -6,6 +6,7 @@ use serde_json::{Map, Value};
 use tracing::Span;
 
 use super::delta::Delta;
+use super::left_step::LeftStep;
 use crate::checkpoint::{CheckpointId, CheckpointRecord, TaskRecord};
 use crate::graph::build::{StopOverrides, Table};
 use crate::graph::context::{Exit, GraphScope, Shared, StateLocations, TaskCtx};
@@ -35,6 +36,8 @@ pub(crate) struct StepState {
     pub planned: bool,
     /// The number of pending questions, counted from the first task that interrupts.
     pub open_questions: Option<usize>,
+    /// Set if an earlier run left the superstep interrupted, and at the end of a run that leaves it.
+    pub left: Option<LeftStep>,
     pub has_failed: bool,
     /// Set if a task runs once more because its answers were rematched.
     pub runs_again: bool,

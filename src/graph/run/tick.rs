@@ -59,7 +59,7 @@ impl Run {
         }
         let (stops, starts) = (self.stops_after(), self.pos.start.is_some());
         let puts = self.apply_results().await?;
-        self.commit(puts).await?;
+        self.commit(puts, starts).await?;
         self.count_superstep(starts);
         if stops {
             return Ok(Some(Box::pin(self.stop_after()).await));

@@ -1,11 +1,14 @@
 //! Tasks that interrupt or wait: their records, the exit of their superstep, and their wakeup.
 
+use std::collections::HashMap;
+use std::sync::Arc;
+
 use super::state::Run;
 use super::trace;
 use crate::checkpoint::{Key, QuestionRecord, ReceiveRecord, RowId, TaskRecord, TaskStatus, encode_record};
 use crate::graph::context::{Exit, TaskCtx};
 use crate::graph::error::RunError;
-use crate::graph::interrupt::Question;
+use crate::graph::interrupt::{InterruptId, Question};
 use crate::graph::records::Puts;
 use crate::graph::superstep::{QUESTIONS_LIMIT, Task, TaskState};
 
@@ -38,11 +41,14 @@ impl Run {
     /// Returns the failure or the exit of a superstep whose tasks have not all finished; it is not applied. Failures
     /// take precedence over interrupts.
     pub(crate) fn unfinished(&mut self) -> Result<Option<Exit>, RunError> {
-        if let Some(error) = self.step.tasks.iter().find_map(Task::failure) {
+        if let Some(error) = self.active_tasks().find_map(Task::failure) {
             return Err(error.clone());
         }
         if let Some(exit) = self.step.halted.take() {
             return Ok(Some(exit));
+        }
+        if self.step.open_questions.is_some_and(|open| open > 0) {
+            return Ok(Some(Exit::Interrupted));
         }
         let waiting = || self.step.tasks.iter().filter(|task| matches!(task.state, TaskState::Asked { .. }));
         if waiting().next().is_none() {
@@ -81,7 +87,8 @@ impl Run {
         trace::asked(&self.scope.names, &questions);
         self.note_questions(at, &questions);
         self.save_waiting(at, &questions)?;
-        self.step.tasks[at].asked.clone_from(&questions);
+        let questions: Arc<[Question]> = questions.into();
+        self.step.tasks[at].asked = Arc::clone(&questions);
         self.step.tasks[at].state = TaskState::Asked { questions, fresh: false };
         Ok(())
     }
@@ -131,8 +138,12 @@ impl Run {
     fn save_waiting(&mut self, at: usize, questions: &[Question]) -> Result<(), RunError> {
         let mut puts: Puts = std::mem::take(&mut self.outbox.finished);
         let Some(recorder) = self.recorder() else { return Ok(()) };
+        let asked = self.step.tasks[at].asked.iter().map(|asked| (asked.id, &asked.payload));
+        let stored: HashMap<InterruptId, &Vec<u8>> = asked.collect();
         for (question, record) in questions.iter().zip(&self.step.tasks[at].record.questions) {
-            puts.push((Key::Row(record.payload), question.payload.clone()));
+            if stored.get(&question.id) != Some(&&question.payload) {
+                puts.push((Key::Row(record.payload), question.payload.clone()));
+            }
         }
         let task = &self.step.tasks[at];
         let sleeps = questions.is_empty() && (task.record.wake.is_some() || !task.record.receives.is_empty());

@@ -92,6 +92,19 @@ pub(crate) struct Applying {
 }
 
 impl<P> Control<P> {
+    /// Returns a copy without the sends.
+    pub(crate) fn without_sends(&self) -> Self {
+        Self {
+            version: self.version,
+            ready: self.ready.clone(),
+            deferred: self.deferred.clone(),
+            joins: self.joins.clone(),
+            sends: vec![],
+            gotos: self.gotos.clone(),
+            last_ran: self.last_ran,
+        }
+    }
+
     /// Returns the nodes that edges start next, by index, which is by name.
     pub(crate) fn pulls(&self, wiring: &Wiring, out: &mut Vec<u32>) {
         out.clear();

@@ -102,7 +102,15 @@ pub(crate) struct Finished {
     pub returned: Option<Arc<Map<String, JsonValue>>>,
 }
 
+impl Finished {
+    /// Returns a copy of what it wrote and where it leads.
+    pub(crate) fn result(&self) -> Self {
+        Self { writes: self.writes.clone(), routing: self.routing.clone(), ..Self::default() }
+    }
+}
+
 /// The nodes and sends that a finished task starts.
+#[derive(Clone)]
 pub(crate) struct Routing {
     /// Nodes, from routers and goto.
     pub targets: Vec<u32>,

@@ -34,7 +34,7 @@ pub(crate) struct Task {
     /// Its past, as it is stored: questions, answers, failures. The result is in `state` alone, the attempts in `starts`.
     pub record: Past,
     /// The questions of its last run with their payloads, answered ones included.
-    pub asked: Vec<Question>,
+    pub asked: Arc<[Question]>,
     /// Tasks of the root graph only.
     pub journal: Option<Arc<Journal>>,
     /// Tasks with a retry policy or an error handler only.
@@ -46,7 +46,7 @@ pub(crate) enum TaskState {
     /// Ended. `cached`: not in this run.
     Done(Box<Finished>),
     Asked {
-        questions: Vec<Question>,
+        questions: Arc<[Question]>,
         fresh: bool,
     },
     Failed(Box<RunError>),
@@ -71,10 +71,15 @@ impl Task {
             again: false,
             starts: Starts::default(),
             record: Past::default(),
-            asked: vec![],
+            asked: Arc::default(),
             journal: None,
             latest: None,
         }
+    }
+
+    /// Returns the same task as it was planned. Takes its payload.
+    pub(crate) fn planned_again(&mut self) -> Self {
+        Self::new(self.key, self.node, self.packet.take())
     }
 
     pub(crate) fn is_edge(&self) -> bool {

@@ -93,7 +93,9 @@ impl<S: State> History<S> {
         self
     }
 
-    /// Returns all checkpoints at once.
+    /// Returns all checkpoints at once. Each has a state of its own: a large value that many checkpoints have in common takes
+    /// memory once if its type shares it among copies, as `Arc` and [`Log`](crate::graph::Log) do, else once for each. Where
+    /// that is too much, read them [one by one](Self::next).
     ///
     /// # Errors
     /// If the store cannot be read.

@@ -179,7 +179,7 @@ fn questions(table: &Table, task: &Task, node: &str) -> Vec<JournalQuestion> {
         answer: Some(answer),
     });
     let own = |asked: &Question| {
-        task.record.questions.iter().zip(&task.asked).any(|(record, of)| {
+        task.record.questions.iter().zip(&*task.asked).any(|(record, of)| {
             of.id() == asked.id()
                 && record.asker.is_some()
                 && task.record.answers.iter().any(|answer| answer.place == record.place)

@@ -22,6 +22,7 @@ pub(crate) mod outcome;
 pub(crate) mod past;
 mod request;
 mod resting;
+mod resume_left;
 mod run_request;
 mod scheduled;
 mod scope;

@@ -2,16 +2,15 @@
 
 use std::fmt;
 use std::ops::Deref;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::SystemTime;
 
 use crate::checkpoint::time::system_time;
 use crate::graph::context::{Budget, Exit};
 use crate::graph::interrupt::{AwaitedSignal, Question};
 use crate::graph::records::START_NODE;
-use crate::graph::run::Run;
+use crate::graph::run::{InterruptedStep, Run};
 use crate::graph::state::{AnyState, State};
-use crate::graph::superstep::Task;
 use crate::graph::view::Shown;
 
 /// The end of a run. Everything it did is stored. A failure is a [`RunError`](crate::graph::RunError), not an outcome.
@@ -76,7 +75,7 @@ impl<S> Outcome<S> {
     pub fn state(&self) -> &Arc<S> {
         match self {
             Self::Finished(state) => state,
-            Self::Interrupted(questions) => &questions.state,
+            Self::Interrupted(questions) => questions.state(),
             Self::Waiting { rest, .. } | Self::AwaitingSignal { rest, .. } => &rest.state,
             Self::Stopped(rest) | Self::Cancelled(rest) | Self::Drained(rest) | Self::Budget(_, rest) => &rest.state,
         }
@@ -99,17 +98,24 @@ impl<S> Outcome<S> {
     }
 }
 
-/// Pending questions, with the state at the interrupt.
+/// Pending questions, with the state at the interrupt. Both are put together when they are first looked at: an answer among
+/// many questions costs no more than one among few.
 #[derive(Clone)]
 pub struct Questions<S> {
-    questions: Vec<Question>,
-    state: Arc<S>,
+    step: Arc<InterruptedStep>,
+    questions: OnceLock<Arc<[Question]>>,
+    state: OnceLock<Arc<S>>,
+    state_of: fn(&InterruptedStep) -> Arc<S>,
 }
 
 impl<S> Questions<S> {
+    fn of(step: Arc<InterruptedStep>, state_of: fn(&InterruptedStep) -> Arc<S>) -> Self {
+        Self { step, questions: OnceLock::new(), state: OnceLock::new(), state_of }
+    }
+
     /// Returns the state so far.
     pub fn state(&self) -> &Arc<S> {
-        &self.state
+        self.state.get_or_init(|| (self.state_of)(&self.step))
     }
 }
 
@@ -117,13 +123,13 @@ impl<S> Deref for Questions<S> {
     type Target = [Question];
 
     fn deref(&self) -> &[Question] {
-        &self.questions
+        self.questions.get_or_init(|| self.step.questions())
     }
 }
 
 impl<S> fmt::Debug for Questions<S> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let shown = self.questions.iter().map(|question| format!("{} {}", question.name(), question.id()));
+        let shown = self.iter().map(|question| format!("{} {}", question.name(), question.id()));
         f.debug_list().entries(shown).finish()
     }
 }
@@ -158,8 +164,8 @@ impl Outcome<AnyState> {
     pub(crate) fn typed<S: State>(self) -> Outcome<S> {
         match self {
             Self::Finished(state) => Outcome::Finished(typed(state)),
-            Self::Interrupted(Questions { questions, state }) => {
-                Outcome::Interrupted(Questions { questions, state: typed(state) })
+            Self::Interrupted(Questions { step, .. }) => {
+                Outcome::Interrupted(Questions::of(step, |step| step.state().into_typed()))
             }
             Self::Waiting { until, rest } => Outcome::Waiting { until, rest: rest.typed() },
             Self::AwaitingSignal { signals, until, rest } => {
@@ -185,11 +191,10 @@ fn typed<S: State>(state: Arc<AnyState>) -> Arc<S> {
 
 impl Run {
     pub(crate) fn outcome(&mut self, exit: Exit) -> Outcome<AnyState> {
-        let questions: Vec<Question> = self.step.tasks.iter().flat_map(Task::asks).cloned().collect();
         match exit {
             Exit::Finished => Outcome::Finished(Arc::new(self.pos.state.clone())),
-            Exit::Interrupted if !questions.is_empty() => {
-                Outcome::Interrupted(Questions { questions, state: Arc::new(self.live()) })
+            Exit::Interrupted if self.open_questions() > 0 => {
+                Outcome::Interrupted(Questions::of(Arc::new(self.interrupted_step()), |step| Arc::new(step.state())))
             }
             Exit::Waiting(until) => Outcome::Waiting { until: system_time(until), rest: self.rest() },
             Exit::Awaiting(until) => {

@@ -6,7 +6,7 @@ use tracing::Instrument;
 
 use super::carry;
 use super::handle::ThreadCore;
-use super::last_end::{end_to_keep, is_resumable};
+use super::last_end::{RunEnd, end_to_keep, is_resumable};
 use super::outcome::Outcome;
 use super::request::{AnyRequest, Kind};
 use super::snapshot::add_command;
@@ -97,16 +97,16 @@ impl ThreadCore {
         &self,
         request: Box<AnyRequest>,
         shared: Arc<Shared>,
-    ) -> Result<(Outcome<AnyState>, Option<Box<Position>>), RunError> {
+    ) -> Result<(Outcome<AnyState>, Option<Box<RunEnd>>), RunError> {
         // Boxed, the run too: a run that waits in a node keeps no room for loading.
         let mut run = Box::pin(self.prepared(request, shared)).await?;
         run.stops.overrides = self.stops_over(run.recorder().map_or(&[], |recorder| recorder.stops()));
         let exit = run.drive().await?;
         run.shared.stragglers.wait(|| run.table.declares_waits()).await?;
         if matches!(exit, Exit::Interrupted | Exit::Waiting(_) | Exit::Awaiting(_)) {
-            run.check_results()?;
+            run.leave_step()?;
             Box::pin(run.emit_interrupted()).await;
-            if exit == Exit::Interrupted && run.step.tasks.iter().all(|task| task.asks().is_empty()) {
+            if exit == Exit::Interrupted && run.open_questions() == 0 {
                 Box::pin(run.emit_breakpoint()).await; // of a subgraph
             }
         }
@@ -160,8 +160,9 @@ impl ThreadCore {
             return Ok((Run::new(Arc::clone(&table), shared, GraphScope::root(), Position::empty(&table)), None));
         };
         self.check_at(&reader).await?;
-        if let Some(end) = self.take_stored_end(&reader, &recorder).await? {
-            let run = Run::new(table, shared, GraphScope::root(), end);
+        if let Some(RunEnd { position, step }) = self.take_stored_end(&reader, &recorder).await? {
+            let mut run = Run::new(table, shared, GraphScope::root(), position);
+            step.filter(|_| !fresh).into_iter().for_each(|step| run.take_up(step));
             let mapping = run.own_mapping();
             return Ok((run, Some((reader, mapping))));
         }
@@ -241,6 +242,12 @@ impl ThreadCore {
         let Some((reader, mut mapping)) = loaded else { return self.unstarted(run, answers, command) };
         run.limit();
         run.stops.breakpoints_active = false;
+        if command.is_none()
+            && let Some(records) = self.answered_records(&run, &reader, &answers).await?
+        {
+            return self.resume_left(run, &reader, (records, answers)).await;
+        }
+        run.drop_left_step();
         if command.as_ref().is_some_and(|command| command.writes.is_empty() && command.goto.is_empty()) {
             return Err(self.unknown());
         }
@@ -298,7 +305,7 @@ impl ThreadCore {
             let asked = mapping.by_present_key(records);
             for task in &mut run.step.tasks {
                 let Some(record) = asked.get(&task.key) else { continue };
-                task.asked = reader.questions(&run.table, record).await?; // shown until it asks again
+                task.asked = reader.questions(&run.table, record).await?.into(); // shown until it asks again
             }
         }
         let moved = (run.pos.meta.id != mapped_at).then(|| run.own_mapping()); // a fork is in the present graph's words

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use super::handle::{Scope, Thread, ThreadCore};
 use super::history::Checkpoints;
+use super::last_end::RunEnd;
 use crate::checkpoint::{CheckpointId, Head, Key, QuestionRecord, Source, TaskRecord, TaskStatus, encode_record};
 use crate::graph::build::{CompiledGraph, GraphCore, Persistence};
 use crate::graph::context::{GraphScope, Shared};
@@ -181,7 +182,7 @@ impl ThreadCore {
         &self,
         shared: Arc<Shared>,
         at: Option<CheckpointId>,
-        known: Option<Box<Position>>,
+        known: Option<Box<RunEnd>>,
     ) -> Result<Scoped, RunError> {
         let table = Arc::clone(&self.graph.table);
         let Some(recorder) = shared.recorder.clone() else {
@@ -193,7 +194,7 @@ impl ThreadCore {
             None => self.take_stored_end(&reader, &recorder).await?,
         };
         if let Some(known) = known {
-            let run = Run::new(table, shared, GraphScope::root(), known);
+            let run = Run::new(table, shared, GraphScope::root(), known.position);
             let mapping = run.own_mapping();
             return Ok(Scoped { run, loaded: Some((reader, mapping)), is_head: true });
         }

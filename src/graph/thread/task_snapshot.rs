@@ -30,7 +30,7 @@ pub(crate) fn task_snapshot(
         error: task.record.error.clone(),
         result: result(task).filter(|_| task.record.handled.is_none()).map(writes),
         answers: answer_info(table, task),
-        questions: if live && task.is_done() { vec![] } else { task.asked.clone() },
+        questions: if live && task.is_done() { vec![] } else { task.asked.to_vec() },
         subgraph: table.children_of(task.node).iter().any(|child| child.0.is_kept()),
         state,
         attempts: task.starts.all,

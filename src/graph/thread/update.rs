@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::edit::{AnyUpdate, By, StateUpdate, Updated};
 use super::handle::{Thread, ThreadCore};
-use super::last_end::end_to_keep;
+use super::last_end::{RunEnd, end_to_keep};
 use super::scheduled::{Attribution, Scheduled};
 use super::scope::Scoped;
 use super::travel;
@@ -20,7 +20,7 @@ use crate::graph::run::apply::fire;
 use crate::graph::run::catch_panics::catch_panics;
 use crate::graph::state::{AnyWrites, ApplyError, Boxed, IntoWrites, Mask, State};
 use crate::graph::superstep::position::{apply_writes, fresh_read, named, with_returned};
-use crate::graph::superstep::{Finished, Position, Start, Task};
+use crate::graph::superstep::{Finished, Start, Task};
 
 const UPDATING: &str = "updating a thread";
 
@@ -109,7 +109,7 @@ impl ThreadCore {
         supersteps: Vec<Vec<AnyUpdate>>,
         shared: Arc<Shared>,
         over: bool,
-    ) -> Result<(Updated, Option<Box<Position>>), RunError> {
+    ) -> Result<(Updated, Option<Box<RunEnd>>), RunError> {
         let (mut checkpoint, mut dropped, mut end) = (self.at, vec![], None);
         for updates in supersteps {
             let mut scoped = self.scoped(Arc::clone(&shared), checkpoint, end).await?;

@@ -1,0 +1,156 @@
+//! A state of 60 MiB of which a superstep changes little: supersteps, history, verify; and a thread of very many
+//! checkpoints, exported. Reads run in a process of their own, which prints its CPU time and greatest memory.
+
+use std::io::sink;
+use std::path::Path;
+use std::process::Command;
+use std::sync::Arc;
+
+use superstep::checkpoint::{Checkpointer, ExportOptions, export_thread};
+use superstep::graph::Thread;
+use superstep::prelude::*;
+
+use super::bytes::memory_kb;
+use super::figure::Figure;
+use super::harness::Bench;
+use super::measure::{Clocks, Samples, Spread};
+
+const CHILD: &str = "SUPERSTEP_BENCH_HEAVY";
+
+#[derive(State, Clone, Debug, Default, Serialize, Deserialize)]
+struct Heap {
+    #[channel(add)]
+    count: u64,
+    blob: Vec<u8>,
+    #[channel(append)]
+    lines: Vec<String>,
+}
+
+#[derive(NodeId)]
+enum Step {
+    Count,
+}
+
+#[derive(Route)]
+enum More {
+    #[to(Step::Count)]
+    Yes,
+    #[to(END)]
+    No,
+}
+
+pub(crate) fn run(bench: &Bench) {
+    let mib = bench.pick([60, 60, 1]);
+    for mib in [0, 2.min(mib), mib] {
+        supersteps(bench, mib);
+    }
+    for mib in [2.min(mib), 8.min(mib), mib] {
+        reads(bench, mib);
+    }
+    let checkpoints = bench.pick([300_000, 300_000, 20]);
+    let folder = bench.folder();
+    fill(bench, folder.path(), 0, checkpoints);
+    let [cpu, peak] = child(folder.path(), "export");
+    let what = format!("export of {checkpoints} checkpoints");
+    bench.print(&Figure::new("heavy", what.clone(), Spread::exact(cpu / 1e6), "s cpu"));
+    bench.print(&Figure::new("heavy", format!("{what}: greatest memory"), Spread::exact(peak), "MiB").target("<= 150"));
+}
+
+/// Supersteps beside this many MiB, and runs of one superstep by a kept graph.
+fn supersteps(bench: &Bench, mib: u64) {
+    let folder = bench.folder();
+    let thread = thread(folder.path(), 20);
+    bench.lone.block_on(thread.invoke(Heap::update().blob(vec![7; (mib << 20) as usize]))).unwrap();
+    let mut samples = Samples::default();
+    for _ in 0..bench.pick([9, 5, 1]) {
+        let clocks = Clocks::start();
+        drop(bench.lone.block_on(thread.invoke(Heap::update().count(0u64))).unwrap()); // the count is reached
+        samples.add(clocks, 1);
+    }
+    let what = format!("a run of one superstep beside {mib} MiB, the graph kept");
+    bench.print(&Figure::cpu("heavy", what, samples.timing()).target("flat"));
+    let graph = graph(40);
+    let store: Arc<dyn Checkpointer> = Arc::new(MemoryCheckpointer::new());
+    let thread = graph.with_shared_checkpointer(store).thread("heap").max_supersteps(20);
+    drop(bench.lone.block_on(thread.invoke(Heap::update().blob(vec![7; (mib << 20) as usize]))).unwrap());
+    let clocks = Clocks::start();
+    drop(bench.lone.block_on(thread.proceed()).unwrap());
+    let mut samples = Samples::default();
+    samples.add(clocks, 20);
+    let what = format!("a superstep beside {mib} MiB, memory store");
+    bench.print(&Figure::cpu("heavy", what, samples.timing()).target("flat"));
+}
+
+/// History, state and verify of six checkpoints beside this many MiB.
+fn reads(bench: &Bench, mib: u64) {
+    let folder = bench.folder();
+    fill(bench, folder.path(), (mib << 20) as usize, 4);
+    let [state, state_peak] = child(folder.path(), "state");
+    for what in ["history", "touched", "verify"] {
+        let [cpu, peak] = child(folder.path(), what);
+        let of = format!("{what} of 6 checkpoints beside {mib} MiB");
+        let figure = Figure::new("heavy", of.clone(), Spread::exact(cpu / 1e3), "ms cpu");
+        bench.print(&figure.limit(Spread::exact(state / 1e3)).target(if what == "verify" {
+            "<= 3x state"
+        } else {
+            ""
+        }));
+        let figure = Figure::new("heavy", format!("{of}: greatest memory"), Spread::exact(peak), "MiB");
+        bench.print(&figure.limit(Spread::exact(state_peak)));
+    }
+}
+
+fn fill(bench: &Bench, folder: &Path, bytes: usize, supersteps: u64) {
+    let thread = thread(folder, supersteps).durability(Durability::Async).recursion_limit(supersteps + 2);
+    bench.lone.block_on(thread.invoke(Heap::update().blob(vec![7; bytes]))).unwrap();
+}
+
+fn thread(folder: &Path, supersteps: u64) -> Thread<Heap, Step> {
+    graph(supersteps).with_checkpointer(SledCheckpointer::open(folder).unwrap()).thread("heap")
+}
+
+fn graph(supersteps: u64) -> CompiledGraph<Heap, Step> {
+    let count = |heap: Arc<Heap>, _: Ctx| async move {
+        let line = (heap.count.is_multiple_of(2)).then(|| format!("line {}", heap.count));
+        Ok::<_, NodeError>(Heap::update().count(1u64).lines(line))
+    };
+    let again = move |heap: &Heap| if heap.count < supersteps { More::Yes } else { More::No };
+    let graph = StateGraph::new().add_node(Step::Count, count.replayable()).add_edge(START, Step::Count);
+    graph.add_conditional_edges(Step::Count, again).compile().unwrap()
+}
+
+/// Starts a child process; returns its microseconds of CPU and its greatest memory in MiB.
+fn child(folder: &Path, what: &str) -> [f64; 2] {
+    let program = std::env::current_exe().unwrap();
+    let output = Command::new(program).env(CHILD, format!("{what} {}", folder.display())).output().unwrap();
+    assert!(output.status.success(), "{what}: {}", String::from_utf8_lossy(&output.stderr));
+    let line = String::from_utf8(output.stdout).unwrap();
+    let numbers: Vec<f64> = line.split_whitespace().map(|word| word.parse().unwrap()).collect();
+    [numbers[0], numbers[1]]
+}
+
+/// Runs the task of a child process; returns false in the parent.
+pub(crate) fn reading() -> bool {
+    let Ok(task) = std::env::var(CHILD) else { return false };
+    let (what, folder) = task.split_once(' ').unwrap();
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    let clocks = Clocks::start();
+    runtime.block_on(read(what, Path::new(folder)));
+    println!("{} {}", clocks.read().0.as_micros(), memory_kb("VmHWM") >> 10);
+    true
+}
+
+async fn read(what: &str, folder: &Path) {
+    let store: Arc<dyn Checkpointer> = Arc::new(SledCheckpointer::open(folder).unwrap());
+    let thread = graph(4).with_shared_checkpointer(Arc::clone(&store)).thread("heap");
+    match what {
+        "state" => drop(thread.state().await.unwrap()),
+        "history" => assert_eq!(thread.history().await.unwrap().all().await.unwrap().len(), 6),
+        "touched" => {
+            let all = thread.history().await.unwrap().all().await.unwrap();
+            assert_eq!(all.iter().map(|snapshot| snapshot.values.count).sum::<u64>(), 10);
+        }
+        "verify" => assert!(thread.verify().await.unwrap().agrees()),
+        _ => drop(export_thread(&*store, &"heap".into(), &ExportOptions::new(), sink()).await.unwrap()),
+    }
+}
