@@ -267,3 +267,15 @@ async fn a_task_that_only_outlives_its_node_is_no_error() {
     assert_eq!(Store::memory().thread(&graph).invoke(start()).await.unwrap().state().notes, ["on"]);
     assert!(began.elapsed() < Duration::from_secs(1));
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_task_that_an_earlier_node_left_delays_no_later_one() {
+    let nodes = (0..9).fold(Builder::new().add_node(id("a"), held), |nodes, nth| {
+        nodes.add_node(id(&format!("b{nth}")), note("b").asks::<Approve>())
+    });
+    let names: Vec<String> = ["a".into()].into_iter().chain((0..9).map(|nth| format!("b{nth}"))).collect();
+    let graph = chain(nodes, &names.iter().map(String::as_str).collect::<Vec<_>>());
+    let began = tokio::time::Instant::now();
+    Store::memory().thread(&graph).invoke(start()).await.unwrap();
+    assert!(began.elapsed() <= Duration::from_millis(200), "{:?}", began.elapsed()); // the wait at the end of the run
+}

@@ -30,7 +30,8 @@ impl<C> Ctx<C> {
     /// position alone, as graphs read from data do here.
     ///
     /// A node asks while its body runs. In a task of your own (`tokio::spawn`), await it and pass its error on: a question
-    /// that is asked once the body has ended fails the node with [`RunError::QuestionIgnored`], or the run if it comes much later.
+    /// that is asked once the body has ended fails the node with [`RunError::QuestionIgnored`], or the run if it comes much
+    /// later.
     ///
     /// ```
     /// # use std::sync::Arc;

@@ -80,7 +80,7 @@ impl TaskCtx {
         self.progress.end();
         if Arc::strong_count(self) > 1 {
             let held = Arc::downgrade(self);
-            self.shared.stragglers.add(held);
+            self.shared.stragglers.add(self.id(), held);
         }
     }
 
@@ -98,6 +98,6 @@ impl TaskCtx {
             Raised::Parent(..) => RunError::NoParentGraph { node },
         };
         tracing::error!(node = %self.facts.name, %error, "a task that a node spawned asks after the node has ended");
-        self.shared.stragglers.fail(error);
+        self.shared.stragglers.fail(self.id(), error);
     }
 }

@@ -22,8 +22,9 @@ use crate::graph::state::{Boxed, Canon, reading, value};
 /// The maximum number of bytes of its arguments that an entry shows.
 const SHOWN: usize = 2048;
 
-/// The body or the probe of an effect, which takes the idempotency key. It has no type of its own: the compiler suggests a missing `.await` only
-/// where it knows the whole type of a future, and a closure's is open until the function around it is checked.
+/// The body or the probe of an effect, which takes the idempotency key. It has no type of its own: the compiler suggests a
+/// missing `.await` only where it knows the whole type of a future, and a closure's is open until the function around it is
+/// checked.
 type Call<'a, T> = Box<dyn FnOnce(String) -> Boxed<'a, Result<T, NodeError>> + Send + 'a>;
 
 /// A side effect that is about to happen, unless it has happened: await it. Made by [`Ctx::effect`].

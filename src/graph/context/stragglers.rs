@@ -27,19 +27,20 @@ pub(crate) struct Stragglers {
 
 #[derive(Default)]
 struct Inner {
-    contexts: Vec<Weak<dyn Any + Send + Sync>>,
-    error: Option<RunError>,
+    /// With the ids of their tasks.
+    contexts: Vec<(String, Weak<dyn Any + Send + Sync>)>,
+    error: Option<(String, RunError)>,
     pauses: u32,
 }
 
 impl Stragglers {
     /// Notes a context that somebody holds although its body has ended.
-    pub(crate) fn add(&self, ctx: Weak<dyn Any + Send + Sync>) {
+    pub(crate) fn add(&self, task: String, ctx: Weak<dyn Any + Send + Sync>) {
         let contexts = &mut self.lock().contexts;
         if contexts.len() == contexts.capacity() {
-            contexts.retain(|ctx| ctx.strong_count() > 0); // a context that was dropped keeps its memory until then
+            contexts.retain(|(_, ctx)| ctx.strong_count() > 0); // a context that was dropped keeps its memory until then
         }
-        contexts.push(ctx);
+        contexts.push((task, ctx));
         self.are_noted.store(true, Ordering::Relaxed);
     }
 
@@ -53,7 +54,12 @@ impl Stragglers {
         if !self.has_failed.load(Ordering::Relaxed) {
             return Ok(());
         }
-        self.lock().error.clone().map_or(Ok(()), Err)
+        self.lock().error.clone().map_or(Ok(()), |(_, error)| Err(error))
+    }
+
+    /// Returns what was raised after an attempt of this task had ended, if that was the first such error of the run.
+    pub(crate) fn error_of(&self, task: &str) -> Option<RunError> {
+        self.lock().error.as_ref().filter(|(of, _)| of == task).map(|(_, error)| error.clone())
     }
 
     /// Waits for those that are left at the end of a run, as [`wait_while`](Self::wait_while) does.
@@ -61,7 +67,7 @@ impl Stragglers {
     /// # Errors
     /// What was raised after its body had ended.
     pub(crate) async fn wait(&self, may_ask: impl FnOnce() -> bool) -> Result<(), RunError> {
-        self.wait_while(|| self.are_left(), may_ask).await;
+        self.wait_while(|| self.are_left(|_| true), may_ask).await;
         self.check()
     }
 
@@ -87,11 +93,11 @@ impl Stragglers {
         }
     }
 
-    /// Returns true if somebody holds a context, and nothing was raised.
-    pub(crate) fn are_left(&self) -> bool {
+    /// Returns true if somebody holds a context of such a task, and nothing was raised.
+    pub(crate) fn are_left(&self, is_meant: impl Fn(&str) -> bool) -> bool {
         let mut inner = self.lock();
-        inner.contexts.retain(|ctx| ctx.strong_count() > 0);
-        inner.error.is_none() && !inner.contexts.is_empty()
+        inner.contexts.retain(|(_, ctx)| ctx.strong_count() > 0);
+        inner.error.is_none() && inner.contexts.iter().any(|(task, _)| is_meant(task))
     }
 
     fn may_pause(&self) -> bool {
@@ -101,8 +107,8 @@ impl Stragglers {
     }
 
     /// Notes what was raised after its body had ended.
-    pub(crate) fn fail(&self, error: RunError) {
-        self.lock().error.get_or_insert(error);
+    pub(crate) fn fail(&self, task: String, error: RunError) {
+        self.lock().error.get_or_insert((task, error));
         self.has_failed.store(true, Ordering::Relaxed);
     }
 

@@ -38,9 +38,11 @@ impl Run {
     /// that it spawned asks belongs to it, and fails it before its superstep is stored.
     async fn outlast_holders(&self, at: usize, ctx: &Arc<TaskCtx>) {
         let (stragglers, row) = (&self.shared.stragglers, self.table.row(self.step.tasks[at].node));
-        let is_held = || ctx.progress.raised().is_none() && (Arc::strong_count(ctx) > 1 || stragglers.are_left());
+        let id = ctx.id();
+        let is_left = || Arc::strong_count(ctx) > 1 || stragglers.are_left(|task| task == id);
+        let is_held = || ctx.progress.raised().is_none() && is_left();
         stragglers.wait_while(is_held, || may_wait(row)).await;
-        if let Err(error) = stragglers.check() {
+        if let Some(error) = stragglers.error_of(&id) {
             ctx.raise(Raised::Wrong(error));
         }
     }
