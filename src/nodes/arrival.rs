@@ -1,13 +1,13 @@
 //! The arrival of a node in the work tree of the run: HEAD is put on its branch, commits that people made meanwhile stay
 //! beneath the work, and a person is asked about a branch that somebody else moved. Knows no agent.
 
-use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
 use super::folder::{Base, Folder, failed, thread};
+use super::notice::{note_once, pending_notices};
 use super::questions::{AfterMove, BranchMoved};
 use super::stored_files::store;
 use crate::graph::{Ctx, NodeError};
@@ -57,11 +57,14 @@ struct RecordedPosition {
     /// Set if somebody else moved the branch of the run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     moved: Option<BranchMoved>,
+    /// Notices for people.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    notices: Vec<String>,
 }
 
 impl From<Standing> for RecordedPosition {
     fn from(at: Standing) -> Self {
-        Self { at, moved: None }
+        Self { at, moved: None, notices: vec![] }
     }
 }
 
@@ -106,7 +109,7 @@ impl Folder {
         base: &Base,
     ) -> Result<Arrival, NodeError> {
         let stood: RecordedPosition = ctx.effect(key, &base.at, |_| self.stand(ctx, &base.at)).await?;
-        self.settled(ctx, key, base, stood.at).await
+        self.settled(ctx, key, base, stood).await
     }
 
     /// Arrives where the position was found by an effect of the node's own.
@@ -118,7 +121,7 @@ impl Folder {
         moved: Option<BranchMove>,
         at: Standing,
     ) -> Result<Arrived, NodeError> {
-        self.arrived(ctx, key, base, RecordedPosition { at, moved: moved.map(Into::into) }).await
+        self.arrived(ctx, key, base, RecordedPosition { moved: moved.map(Into::into), ..at.into() }).await
     }
 
     async fn arrived<C: Send + Sync + 'static>(
@@ -137,7 +140,7 @@ impl Folder {
             let keep = |_| self.keep_moved(ctx, &base.at, &question);
             stood = ctx.effect(format!("{key}/moved/{nth}"), &question, keep).await?;
         }
-        Ok(Some(self.settled(ctx, key, base, stood.at).await?))
+        Ok(Some(self.settled(ctx, key, base, stood).await?))
     }
 
     /// Puts the commits of people beneath the work.
@@ -146,9 +149,9 @@ impl Folder {
         ctx: &Ctx<C>,
         key: &str,
         base: &Base,
-        at: Standing,
+        RecordedPosition { at, mut notices, .. }: RecordedPosition,
     ) -> Result<Arrival, NodeError> {
-        let notices = moved_meanwhile(&base.at, &at);
+        notices.extend(moved_meanwhile(&base.at, &at));
         let new = at.commit.clone().filter(|commit| base.at.commit.as_ref() != Some(commit));
         let commits = new.map(|new| (base.at.commit.clone(), new));
         let tree = match &commits {
@@ -181,7 +184,7 @@ impl Folder {
     ) -> Result<RecordedPosition, NodeError> {
         let workspace = self.hold(ctx).await?;
         if let Some(moved) = workspace.foreign_move(at).await.map_err(failed)? {
-            return Ok(RecordedPosition { at: at.clone(), moved: Some(moved.into()) });
+            return Ok(RecordedPosition { moved: Some(moved.into()), ..at.clone().into() });
         }
         workspace.own_head(at).await.map_err(failed)?;
         let stood = position(&workspace, at).await.map_err(failed)?;
@@ -194,7 +197,7 @@ impl Folder {
         for notice in moved_meanwhile(at, &stood) {
             note_once(ctx, notice).await;
         }
-        Ok(stood.into())
+        Ok(RecordedPosition { notices: pending_notices(ctx).await, ..stood.into() })
     }
 
     /// Continues on top of a branch that was moved, if it has not been moved again.
@@ -207,13 +210,14 @@ impl Folder {
         let workspace = self.hold(ctx).await?;
         let Some(moved) = workspace.foreign_move(at).await.map_err(failed)? else { return self.stand(ctx, at).await };
         if moved.new != question.new {
-            return Ok(RecordedPosition { at: at.clone(), moved: Some(moved.into()) });
+            return Ok(RecordedPosition { moved: Some(moved.into()), ..at.clone().into() });
         }
         match workspace.follow(&moved).await {
             Ok(()) => {}
             Err(error @ (WorkspaceError::Conflict { .. } | WorkspaceError::InTheWay { .. })) => {
                 let problem = Some(format!("{error}; commit or undo your changes in these files, then answer again"));
-                return Ok(RecordedPosition { at: at.clone(), moved: Some(BranchMoved { problem, ..moved.into() }) });
+                let moved = BranchMoved { problem, ..moved.into() };
+                return Ok(RecordedPosition { moved: Some(moved), ..at.clone().into() });
             }
             Err(error) => return Err(failed(error)),
         }
@@ -234,15 +238,6 @@ impl Folder {
             note_once(ctx, notice.clone()).await;
         }
         Ok(notices)
-    }
-}
-
-/// Emits a notice for the log, once in a process: each arrival finds the same moves.
-async fn note_once<C: Send + Sync + 'static>(ctx: &Ctx<C>, notice: String) {
-    let noted = ctx.kept("notes", || Arc::new(Mutex::new(BTreeSet::<String>::new()))).await;
-    let is_new = noted.is_none_or(|noted| noted.lock().unwrap_or_else(PoisonError::into_inner).insert(notice.clone()));
-    if is_new {
-        ctx.keep_event(&json!({ "note": notice })).await;
     }
 }
 

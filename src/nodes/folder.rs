@@ -8,6 +8,7 @@ use std::path::PathBuf;
 use serde::{Deserialize, Serialize};
 
 use super::kept_objects::keep_recorded;
+use super::notice::{note_pending, pending_notices};
 use crate::graph::{Ctx, NodeError};
 use crate::process::Key;
 use crate::workspace::{
@@ -164,7 +165,7 @@ impl Folder {
         ctx.keep(&name, workspace.lock(&thread(ctx))).await?;
         ctx.keep("git objects", keep_recorded(ctx, &workspace)).await?;
         for notice in workspace.removed_locks() {
-            ctx.emit_message(serde_json::json!({ "notice": notice })).await;
+            note_pending(ctx, notice).await;
         }
         Ok(workspace)
     }
@@ -221,7 +222,9 @@ impl Folder {
             let folded = async {
                 let workspace = self.hold_workspace(ctx).await?;
                 let until = workspace.end_of_turn().await?;
-                Ok((self.fold(ctx, &workspace, at).await?, until))
+                let mut notices = self.fold(ctx, &workspace, at).await?;
+                notices.extend(pending_notices(ctx).await);
+                Ok((notices, until))
             };
             match folded.await {
                 Ok((notices, until)) => Ok(AfterRequest::Folded { tampered, notices, until: Some(until) }),
@@ -279,10 +282,22 @@ impl Folder {
                     let left = Some(format!("its work left git in the middle of something: {error}"));
                     Ok(After { left, ..After::default() })
                 }
+                Err(WorkspaceError::Ongoing { .. }) if self.quits(ctx, base).await? => {
+                    self.effects_since(ctx, base).await.map_err(failed)
+                }
                 effects_since => effects_since.map_err(failed),
             }
         };
         ctx.effect(key, &base.at, look).await
+    }
+
+    /// Ends an operation of git that the agent of a turn left unfinished; one that began after its turn is a person's.
+    async fn quits<C: Send + Sync + 'static>(&self, ctx: &Ctx<C>, base: &Base) -> Result<bool, NodeError> {
+        let Some(since) = base.at.started.filter(|_| base.at.logged_until.is_none()) else { return Ok(false) };
+        let Some(what) = self.hold(ctx).await?.quit_left(since).await.map_err(failed)? else { return Ok(false) };
+        let notice = format!("a {what} that was left unfinished was ended; the files are as it left them");
+        note_pending(ctx, notice).await;
+        Ok(true)
     }
 
     /// Takes a snapshot of the files after a person has decided: they may hold the person's changes, and traces of an agent
@@ -310,7 +325,7 @@ impl Folder {
             None => Standing { commit: workspace.own_head(at).await?.commit().cloned(), ..at.clone() },
         };
         let snapshot = workspace.snapshot().await?;
-        let notices = snapshot.left_out.iter().map(LeftOut::to_string).collect();
+        let notices = snapshot.left_out.iter().map(LeftOut::to_string).chain(pending_notices(ctx).await).collect();
         let left_out = vec![];
         Ok(After { tree: Some(snapshot.tree), notices, left_out, at: Some(at), moved, ..After::default() })
     }
@@ -326,9 +341,10 @@ impl Folder {
         let mut all = snapshot.left_out;
         if let Some(since) = base.at.started {
             all.extend(workspace.unseen(since).await?);
+            all.extend(workspace.unseen_commits(&base.at).await?);
         }
         let left_out = LeftOut::lines(&all);
-        let notices = left_out.iter().cloned().chain(folded).collect();
+        let notices = left_out.iter().cloned().chain(folded).chain(pending_notices(ctx).await).collect();
         Ok(After { tree: Some(snapshot.tree), notices, left_out, ..After::default() })
     }
 
@@ -349,13 +365,23 @@ impl Folder {
     }
 
     /// Puts HEAD on the branch of the work again, or detaches it at its commit: a person may have been elsewhere after a
-    /// kill. A branch that somebody else moved is left to the next arrival.
+    /// kill, which may have left an operation of git unfinished that was begun since `started`. A branch that somebody else
+    /// moved is left to the next arrival.
     pub(super) async fn checkout_head<C: Send + Sync + 'static>(
         &self,
         ctx: &Ctx<C>,
         base: &Base,
+        started: Option<u64>,
     ) -> Result<(), NodeError> {
         let workspace = self.hold(ctx).await?;
+        let quit = match started {
+            Some(since) => workspace.quit_killed(since).await.map_err(failed)?,
+            None => None,
+        };
+        if let Some(what) = quit {
+            let notice = format!("a {what} of a killed turn was ended; the files are as it left them");
+            note_pending(ctx, notice).await;
+        }
         if workspace.foreign_move(&base.at).await.map_err(failed)?.is_none() {
             workspace.own_head(&base.at).await.map_err(failed)?;
         }

@@ -61,6 +61,7 @@ mod kept_objects;
 #[cfg(unix)]
 mod message;
 mod next_task;
+mod notice;
 mod outage;
 mod part;
 mod phase;
@@ -70,6 +71,7 @@ mod plan_validator;
 mod prepare_workspace;
 mod prompts;
 mod questions;
+mod record_copy;
 mod recorded;
 mod request;
 mod reviewer;

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 
 use super::folder::{Base, Folder, failed, thread};
+use super::notice::pending_notices;
 use super::step::step;
 use crate::graph::{Ctx, Node, NodeError, NodeId, State, Writes};
 use crate::workspace::{Head, LeftOut, Workspace, branch_name};
@@ -89,6 +90,7 @@ where
     let snapshot = workspace.snapshot().await.map_err(failed)?;
     let mut notices: Vec<String> = snapshot.left_out.iter().map(LeftOut::to_string).collect();
     notices.extend(salvage_notice(&workspace, &thread(ctx)).await?);
+    notices.extend(pending_notices(ctx).await);
     let start = Base { at, tree: snapshot.tree };
     let unwritten = Prepared { base: start.clone(), start: start.clone(), notices, before: Some(before.clone()) };
     let Some((path, text)) = job.plan.as_ref().filter(|_| !job.plan_waits) else { return Ok(unwritten) };

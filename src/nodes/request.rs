@@ -10,9 +10,11 @@ use tokio_util::sync::CancellationToken;
 use super::agents::Agents;
 use super::budget::{self, Overdraft, Spent};
 use super::folder::{Base, failed as git_failed, thread};
+use super::notice::note_pending;
 use super::outage::{Progress, RetryContext, outage_message, wait_until};
 use super::prompts::Parts;
 use super::questions::{AfterRefusal, SessionRefused};
+use super::record_copy::RecordCopy;
 use super::recorded::{Recorded, cut, recorded};
 use super::siblings::Group;
 use super::submit::Submit;
@@ -23,9 +25,9 @@ use crate::drivers::{
     AgentEvent, AgentRequest, Driver, DriverError, ErrorClass, Finished, Ledger, NewLimits, Place, Session, Usage,
 };
 use crate::graph::{Ctx, NodeError};
-use crate::workspace::{LockNote, Standing};
+use crate::workspace::Standing;
 
-/// Time after which a lock of git is not one of an agent any more.
+/// Time after the start of a turn from which no lock of git is one of its agent.
 const AGENT_LIMIT: Duration = Duration::from_secs(24 * 3600);
 
 /// The parts of a request that its answer depends on: a recorded answer fits no other request.
@@ -203,6 +205,7 @@ impl Turn {
         if let Some(arrival) = &at {
             self.notes.add(arrival.notices.clone());
             self.at = Some(arrival.base.clone());
+            self.started = arrival.turn.started;
         }
         let before = folder.guard(ctx, &key).await?;
         let recorded = self.once::<T, C>(ctx, key.clone(), (progress, asks), failure).await?;
@@ -245,9 +248,12 @@ impl Turn {
             if let Some(folder) = &self.guard {
                 let workspace = folder.hold(ctx).await?;
                 if let Some(base) = &self.at {
-                    folder.checkout_head(ctx, base).await?; // also after a kill
+                    folder.checkout_head(ctx, base, self.started).await?; // also after a kill
                 }
-                note = Some(workspace.note_agent(AGENT_LIMIT).await.map_err(git_failed)?);
+                let noted = workspace.note_agent(AGENT_LIMIT).await.map_err(git_failed)?;
+                let main = workspace.common_dir().parent().unwrap_or(workspace.root()).to_owned();
+                let records = RecordCopy::of(&[workspace.root(), &main]);
+                note = Some((workspace, noted, records));
             }
             let (turn, texts) = (first.clone().unwrap_or(turn), self.texts().await?);
             let start_message = self.recorded_texts(ctx.thread().is_some()).await?;
@@ -260,7 +266,12 @@ impl Turn {
             let cancel = group.as_ref().map(Group::token).unwrap_or_default();
             let ended =
                 self.run::<T, C>(ctx, &ledger, turn.clone(), (texts, start_message), (cancel, &mut furthest)).await;
-            note.into_iter().for_each(LockNote::remove);
+            if let Some((workspace, note, records)) = note {
+                workspace.agent_ended(note).await.map_err(git_failed)?;
+                for notice in records.put_back() {
+                    note_pending(ctx, notice).await;
+                }
+            }
             if let Some(why) = group.and_then(|group| group.stopped()).filter(|_| ended.is_err()) {
                 return Ok(Recorded::Stopped { why, used: ledger.used_by(&turn) });
             }

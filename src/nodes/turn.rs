@@ -63,6 +63,8 @@ pub struct Turn {
     pub transcript: Option<std::path::PathBuf>,
     /// Notices for people that the turn adds: branches that were moved around it.
     pub notes: Notes,
+    /// The time at which its last request began by the file system, in nanoseconds since 1970.
+    pub started: Option<u64>,
 }
 
 /// The task of a turn for people who look on.
@@ -199,6 +201,7 @@ impl Turn {
             transcript: None,
             about: TurnTask::default(),
             notes: Notes::default(),
+            started: None,
         }
     }
 

@@ -294,3 +294,38 @@ async fn dirt_is_refused_before_an_agent_works() {
     assert!(format!("{error:?}").contains("README.md"), "{error:?}");
     assert_eq!(scene.agent.count("developer"), 0);
 }
+
+#[rstest]
+#[case::merge(&["merge", "--quiet", "other"])]
+#[case::rebase(&["rebase", "--quiet", "other"])]
+#[case::cherry_pick(&["cherry-pick", "other"])]
+#[tokio::test]
+async fn an_operation_of_git_that_an_agent_leaves_open_does_not_stop_the_run(
+    #[case] operation: &'static [&'static str],
+) {
+    let agent = Agent::crew(
+        move |call, folder, _| {
+            write(folder, &format!("part-{}.txt", call.task), "x\n");
+            if call.task == "1" {
+                let git =
+                    |args: &[&str]| drop(std::process::Command::new("git").args(args).current_dir(folder).output());
+                git(&["add", "--all"]);
+                git(&["commit", "--quiet", "--message", "own"]);
+                git(&["branch", "other", "HEAD~1"]);
+                git(&["stash", "--quiet"]);
+                git(&["switch", "--quiet", "other"]);
+                write(folder, "part-1.txt", "y\n");
+                git(&["add", "--all"]);
+                git(&["commit", "--quiet", "--message", "other"]);
+                git(&["switch", "--quiet", "-"]);
+                git(operation);
+            }
+            work()
+        },
+        |_, _| approved(),
+    );
+    let scene = Scene::new(agent);
+    let state = scene.run(&plan(2), profile()).await.finished().unwrap();
+    assert_eq!(state.outcome, Some(RunOutcome::Completed));
+    assert!(state.notices.iter().any(|notice| notice.contains("left unfinished was ended")), "{:?}", state.notices);
+}

@@ -1,6 +1,7 @@
 //! Locks of git that a kill leaves behind, and those of other people.
 
 use std::fs;
+use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Duration, SystemTime};
@@ -202,26 +203,168 @@ async fn a_noted_lock_that_a_living_process_may_use_is_left_alone() {
     assert!(workspace.removed_locks().is_empty());
 }
 
-#[cfg(target_os = "linux")]
-#[tokio::test(flavor = "multi_thread")]
-async fn a_lock_that_a_killed_agent_leaves_is_removed_and_one_from_before_its_turn_is_not() {
-    let repo = Repo::new();
-    let options = repo.options().lock_wait(Duration::from_millis(50));
-    let workspace = Workspace::open_with(repo.root(), options).await.unwrap();
-    let lock = repo.root().join(".git/refs/stash.lock");
-    repo.write(".git/refs/stash.lock", "");
-    let written = SystemTime::now();
-    while written.elapsed().unwrap() < Duration::from_millis(50) {
+/// Waits until files have a later time.
+async fn later() {
+    let begin = SystemTime::now();
+    while begin.elapsed().unwrap() < Duration::from_millis(50) {
         tokio::time::sleep(Duration::from_millis(10)).await; // the times of files are not exact
     }
-    let note = workspace.note_agent(Duration::from_secs(60)).await.unwrap();
+}
+
+async fn impatient(repo: &Repo) -> Workspace {
+    Workspace::open_with(repo.root(), repo.options().lock_wait(Duration::from_millis(50))).await.unwrap()
+}
+
+#[cfg(target_os = "linux")]
+#[tokio::test(flavor = "multi_thread")]
+async fn a_lock_that_an_agent_leaves_is_removed_and_one_from_before_or_after_its_turn_is_not() {
+    let repo = Repo::new();
+    let workspace = impatient(&repo).await;
+    let lock = repo.root().join(".git/refs/stash.lock");
+    repo.write(".git/refs/stash.lock", "");
+    later().await;
+    let day = Duration::from_secs(24 * 3600);
+    let note = workspace.note_agent(day).await.unwrap();
     repo.write(".git/index.lock", "");
     assert!(workspace.ensure_ready().await.is_err(), "the agent works");
     drop(note);
     workspace.ensure_ready().await.unwrap();
     assert!(lock.exists());
-    let note = workspace.note_agent(Duration::from_secs(60)).await.unwrap();
-    note.remove();
+
+    let note = workspace.note_agent(day).await.unwrap();
     repo.write(".git/index.lock", "");
-    assert!(workspace.ensure_ready().await.is_err(), "its turn has ended");
+    workspace.agent_ended(note).await.unwrap();
+    workspace.ensure_ready().await.unwrap();
+    assert_eq!(workspace.removed_locks().len(), 2);
+
+    for is_killed in [true, false] {
+        let note = workspace.note_agent(day).await.unwrap();
+        if is_killed {
+            drop(note)
+        } else {
+            workspace.agent_ended(note).await.unwrap()
+        };
+        later().await;
+        repo.write(".git/index.lock", "");
+        let error = workspace.ensure_ready().await.unwrap_err();
+        assert!(error.to_string().contains("index.lock` for"), "its turn has ended: {error}");
+        repo.remove(".git/index.lock");
+    }
+}
+
+/// An agent's turn in a process that is killed; the test below starts it.
+#[tokio::test]
+#[ignore = "started by another test"]
+async fn killed_turn() {
+    let root = PathBuf::from(std::env::var_os("ROOT").unwrap());
+    let workspace = Workspace::open(&root).await.unwrap();
+    let _note = workspace.note_agent(Duration::from_secs(24 * 3600)).await.unwrap();
+    fs::write(root.join(".git/index.lock"), "").unwrap();
+    std::future::pending().await
+}
+
+#[cfg(target_os = "linux")]
+#[rstest::rstest]
+#[case::before_the_kill(0, true)]
+#[case::an_hour_after_it(3600, false)]
+#[tokio::test(flavor = "multi_thread")]
+async fn a_turn_ends_when_its_process_is_killed(#[case] seconds: u64, #[case] is_of_turn: bool) {
+    let repo = Repo::new();
+    let workspace = impatient(&repo).await;
+    let lock = repo.root().join(".git/index.lock");
+    let mut turn = Command::new(std::env::current_exe().unwrap());
+    turn.args(["locks::killed_turn", "--exact", "--ignored"]).env("ROOT", repo.root()).current_dir("/");
+    let mut turn = turn.stdout(std::process::Stdio::null()).spawn().unwrap();
+    while !lock.exists() {
+        tokio::task::yield_now().await;
+    }
+    turn.kill().unwrap();
+    turn.wait().unwrap();
+    let notes = || fs::read_dir(repo.root().join(".git/superstep/locks")).unwrap().map(|note| note.unwrap().path());
+    let end = loop {
+        if let Some(end) = notes().find(|note| note.extension().is_some()) {
+            break end;
+        }
+        tokio::task::yield_now().await;
+    };
+    let ended = fs::metadata(&end).unwrap().modified().unwrap();
+    let file = fs::File::options().write(true).open(&end).unwrap();
+    file.set_modified(ended - Duration::from_secs(seconds)).unwrap();
+    assert_eq!(workspace.ensure_ready().await.is_ok(), is_of_turn);
+    assert_eq!((notes().count(), workspace.removed_locks().len()), (0, usize::from(is_of_turn)));
+}
+
+/// A program that holds a lock, which it has closed, in a folder.
+struct Holder(std::process::Child);
+
+impl Holder {
+    fn start(repo: &Repo, folder: &Path, script: &str) -> Self {
+        let program = repo.beside("jgit");
+        fs::write(&program, format!("#!/bin/sh\n{script}\nexec sleep 60\n")).unwrap();
+        crate::repo::executable(&program);
+        let mut holder = Command::new(&program);
+        holder.current_dir(folder).env("ROOT", repo.root()).env("HOME", repo.home());
+        let holder = holder.stdin(std::process::Stdio::null()).process_group(0).spawn().unwrap();
+        while !repo.has(".git/index.lock") {
+            std::thread::yield_now();
+        }
+        Self(holder)
+    }
+}
+
+impl Drop for Holder {
+    fn drop(&mut self) {
+        Command::new("kill").args(["-s", "KILL", "--", &format!("-{}", self.0.id())]).status().unwrap();
+        self.0.wait().unwrap();
+    }
+}
+
+const MAKES: &str = ": > \"$ROOT/.git/index.lock\"";
+
+#[cfg(target_os = "linux")]
+#[rstest::rstest]
+#[case::a_tool_that_closed_it("repo", format!("{MAKES}\nexec sleep 60"))]
+#[case::a_tool_in_another_work_tree("other", MAKES.into())]
+#[case::a_git_in_another_work_tree("other", format!("{MAKES}\nexec git -c alias.wait='!sleep 60; true' wait"))]
+#[case::a_git_that_works_from_elsewhere(
+    "home",
+    format!("{MAKES}\nexec git --git-dir=\"$ROOT/.git\" -c alias.wait='!sleep 60; true' wait")
+)]
+#[tokio::test(flavor = "multi_thread")]
+async fn a_lock_that_a_program_of_somebody_else_may_have_made_is_left_alone(#[case] at: &str, #[case] script: String) {
+    let repo = Repo::new();
+    repo.git(&["worktree", "add", "--quiet", "--detach", "../other"]);
+    let workspace = impatient(&repo).await;
+    let note = workspace.note_agent(Duration::from_secs(3600)).await.unwrap();
+    let holder = Holder::start(&repo, &repo.beside(at), &script);
+    drop(note);
+    let error = workspace.ensure_ready().await.unwrap_err();
+    assert!(error.to_string().contains("index.lock` removes it"), "{error}");
+    drop(holder);
+    workspace.ensure_ready().await.unwrap();
+}
+
+#[cfg(target_os = "linux")]
+#[tokio::test(flavor = "multi_thread")]
+async fn a_lock_in_the_work_tree_of_an_agent_is_removed_only_if_it_is_from_a_turn() {
+    let repo = Repo::new();
+    let workspace = impatient(&repo).await;
+    let linked = workspace.detached_worktree(".superstep/worktrees/1", &repo.tip()).await.unwrap();
+    let at = linked.standing(&[]).await.unwrap();
+    let lock = linked.git_dir().join("index.lock");
+    fs::write(&lock, "").unwrap();
+    assert!(matches!(linked.own_head(&at).await, Err(WorkspaceError::Locked { .. })), "no note claims it");
+    fs::remove_file(&lock).unwrap();
+    let note = linked.note_agent(Duration::from_secs(3600)).await.unwrap();
+    fs::write(&lock, "").unwrap();
+    fs::write(linked.git_dir().join("HEAD.lock"), "").unwrap();
+    later().await;
+    let mut person = Command::new("sleep").arg("60").current_dir(linked.root()).spawn().unwrap();
+    drop(note);
+    let refused = linked.own_head(&at).await;
+    person.kill().unwrap();
+    person.wait().unwrap();
+    assert!(refused.is_ok(), "it came later");
+    assert_eq!(locks(linked.git_dir()), [] as [PathBuf; 0]);
+    assert_eq!(linked.removed_locks().len(), 2);
 }

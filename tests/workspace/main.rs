@@ -16,6 +16,7 @@ mod kept_objects;
 mod locks;
 mod opening;
 mod own_branches;
+mod quitting;
 mod repo;
 mod snapshots;
 mod unseen;

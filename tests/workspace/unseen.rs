@@ -12,6 +12,12 @@ async fn prepared() -> (Repo, Repo, Workspace) {
     repo.write(".gitignore", "*.log\nbuild/\n").write("plan.md", "plan").write("flagged.txt", "x").commit_all("files");
     repo.write("old.log", "x").write("build/old.o", "x");
     repo.write(".git/info/exclude", "/mine/\n").write("mine/old.txt", "x");
+    std::fs::write(repo.beside("shared.txt"), "x").unwrap();
+    std::os::unix::fs::symlink("../shared.txt", repo.root().join("shared")).unwrap();
+    repo.git(&["add", "shared"]);
+    repo.git(&["commit", "--quiet", "--message", "a link"]);
+    repo.git(&["config", "core.fileMode", "false"]);
+    repo.git(&["config", "core.ignoreCase", "true"]);
     repo.git(&["update-index", "--assume-unchanged", "flagged.txt"]);
     repo.git(&["update-index", "--skip-worktree", "src/b.txt"]);
     let options: WorkspaceOptions = repo.options().apart("plan.md");
@@ -31,12 +37,44 @@ async fn prepared() -> (Repo, Repo, Workspace) {
 #[case::skipped(|repo: &Repo| { repo.write("src/b.txt", "new"); }, &["`src/b.txt` is left out: its flag `skip-worktree` in the index hides changes from git"])]
 #[case::in_a_submodule(|repo: &Repo| { repo.write("sub/a.txt", "new"); }, &["`sub/a.txt` is left out: it is inside the submodule `sub`, which has commits of its own"])]
 #[case::the_plan(|repo: &Repo| { repo.write("plan.md", "other"); }, &["`plan.md` is left out: it is the plan of the run or a file that the profile brings, no part of the work"])]
+#[case::stashed(|repo: &Repo| { repo.write("a.txt", "new").git(&["stash", "--quiet"]); }, &["`stash@{0}` is left out: `git stash` put it there during the work"])]
+#[case::a_link_out(|repo: &Repo| { std::os::unix::fs::symlink("../home", repo.root().join("out")).unwrap(); }, &["`out` is left out: it is a link to `../home`, and git has the link alone"])]
+#[case::a_link_inside(|repo: &Repo| { std::os::unix::fs::symlink("src", repo.root().join("in")).unwrap(); }, &[])]
+#[case::through_a_link(|repo: &Repo| { std::fs::write(repo.root().join("shared"), "new").unwrap(); }, &["`shared` is left out: it is a link to `../shared.txt`, and git has the link alone"])]
+#[case::a_mode(|repo: &Repo| { crate::repo::executable(&repo.root().join("a.txt")); }, &["`a.txt` is left out: whether it is executable was changed, which `core.fileMode=false` hides from git"])]
+#[case::another_case(|repo: &Repo| { std::fs::rename(repo.root().join("a.txt"), repo.root().join("A.txt")).unwrap(); }, &["`A.txt` is left out: git knows it as `a.txt`, and `core.ignoreCase` hides the other spelling"])]
 #[tokio::test]
 async fn what_git_does_not_commit_is_named_with_the_reason(#[case] act: fn(&Repo), #[case] expected: &[&str]) {
     let (repo, _other, workspace) = prepared().await;
     let standing = workspace.watched(workspace.standing(&[]).await.unwrap()).await.unwrap();
     act(&repo);
     let found = workspace.unseen(standing.started.unwrap()).await.unwrap();
+    assert_eq!(found.iter().map(LeftOut::to_string).collect::<Vec<_>>(), expected);
+}
+
+#[rstest]
+#[case::nothing(&[], &[])]
+#[case::a_branch(&["switch --quiet --create side", "COMMIT", "COMMIT", "switch --quiet main"], &["`side` is left out: it is a branch that the work made and left again, with 2 commit(s)"])]
+#[case::without_commits(&["switch --quiet --create side", "switch --quiet main"], &[])]
+#[case::no_branch(&["switch --quiet --detach", "COMMIT", "switch --quiet main"], &["`ID` is left out: it is a commit on no branch, made during the work and left again"])]
+#[case::merged(&["switch --quiet --create side", "COMMIT", "switch --quiet main", "merge --quiet side", "branch --delete side"], &[])]
+#[case::on_its_branch(&["COMMIT"], &[])]
+#[case::on_a_known_one(&["switch --quiet known", "COMMIT", "switch --quiet main"], &[])]
+#[tokio::test]
+async fn commits_that_an_agent_left_are_named(#[case] acts: &[&str], #[case] expected: &[&str]) {
+    let repo = Repo::new();
+    repo.git(&["branch", "known"]);
+    let workspace = repo.open().await;
+    let standing = workspace.watched(workspace.standing(&[]).await.unwrap()).await.unwrap();
+    for act in acts {
+        match *act {
+            "COMMIT" => drop(repo.write("a.txt", repo.tip().as_str()).commit_all("own")),
+            act => drop(repo.git(&act.split(' ').collect::<Vec<_>>())),
+        }
+    }
+    let found = workspace.unseen_commits(&standing).await.unwrap();
+    let id = found.iter().find(|one| one.reason == Reason::Detached).map_or("", |one| &one.path);
+    let expected: Vec<String> = expected.iter().map(|line| line.replace("ID", id)).collect();
     assert_eq!(found.iter().map(LeftOut::to_string).collect::<Vec<_>>(), expected);
 }
 

@@ -2,6 +2,7 @@
 //! there is none, nothing is known.
 
 use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime};
 use std::{fs, io};
 
 use serde::{Deserialize, Serialize};
@@ -50,6 +51,11 @@ impl ProcessId {
         Self::own().as_ref() == Some(self)
     }
 
+    /// Returns whether it is one of this machine before its last start.
+    pub fn is_of_earlier_boot(&self) -> bool {
+        Self::own().is_some_and(|here| self.boot != here.boot && self.host == here.host)
+    }
+
     /// Returns whether it lives. A process of an earlier boot of this machine has ended.
     pub fn life(&self) -> Life {
         let Some(here) = Self::own() else { return Life::Unknown };
@@ -73,19 +79,78 @@ pub fn has_variable(name: &str, value: &str) -> bool {
     processes().any(|process| has(&process))
 }
 
-/// Returns whether another process may be using a file of git's: it has the file open, or is a git program that works
-/// in one of the folders. Git closes some of its locks while it waits for an editor. A git program of which the system
-/// shows nothing counts.
-pub fn may_use(file: &Path, folders: &[&Path]) -> bool {
+/// Returns whether another process may be using a file of git's: it has the file open, or is a program that works on
+/// the repository to which the folders belong, as git or a Java machine. Some of them close their locks while they hold
+/// them. A git program of which the system shows nothing counts.
+pub fn may_use(file: &Path, folders: &[PathBuf]) -> bool {
+    others().any(|process| has_open(&process, file) || is_git_in(&process, folders) || is_java_in(&process, folders))
+}
+
+/// Returns whether any process that existed at a time works in one of the folders: its working directory or one of its
+/// open files is there. Shells that wait at a terminal, and the processes that started this one, do not count.
+pub fn works_in(folders: &[PathBuf], since: SystemTime) -> bool {
+    let (above, begin) = (ancestors(), ticks(since));
+    let start_of = |process: &Path| stat_field(process, START)?.parse::<u64>().ok();
+    let is_older = |process: &Path| match (begin, start_of(process)) {
+        (Some(begin), Some(start)) => start <= begin,
+        (None, _) | (_, None) => true,
+    };
+    let mut others = others().filter(|process| !above.contains(process) && !has_ended(process) && is_older(process));
+    others.any(|process| !is_terminal_shell(&process) && (is_at(&process, folders) || opens_in(&process, folders)))
+}
+
+/// Returns the folders of the processes that started this one.
+fn ancestors() -> Vec<PathBuf> {
+    let own = PathBuf::from("/proc").join(std::process::id().to_string());
+    let parent = |process: &PathBuf| Some(Path::new("/proc").join(stat_field(process, PARENT)?));
+    std::iter::successors(Some(own), parent).skip(1).take_while(|process| process.exists()).collect()
+}
+
+/// Returns whether it leads the session of a terminal.
+fn is_terminal_shell(process: &Path) -> bool {
+    let number = process.file_name().and_then(|name| name.to_str()).map(str::to_owned);
+    stat_field(process, SESSION) == number && stat_field(process, TERMINAL).is_some_and(|terminal| terminal != "0")
+}
+
+/// Returns a time in clock ticks since the boot, with what it may be off.
+fn ticks(time: SystemTime) -> Option<u64> {
+    /// Length of a clock tick in ms, on Linux for all programs.
+    const TICK: u128 = 10;
+    /// The times of files and of the boot are exact to this number of ticks each.
+    const OFF: u64 = 2;
+    let since = time.duration_since(booted()?).ok()?;
+    u64::try_from(since.as_millis() / TICK).ok()?.checked_add(OFF)
+}
+
+/// Returns the time at which the machine was started.
+pub fn booted() -> Option<SystemTime> {
+    let seconds: f64 = text("/proc/uptime")?.split(' ').next()?.parse().ok()?;
+    SystemTime::now().checked_sub(Duration::try_from_secs_f64(seconds).ok()?)
+}
+
+fn others() -> impl Iterator<Item = PathBuf> {
     let own = std::process::id().to_string();
-    let others = processes().filter(|process| process.file_name().is_some_and(|name| *name != *own));
-    others.into_iter().any(|process| has_open(&process, file) || is_git_in(&process, folders))
+    processes().filter(move |process| process.file_name().is_some_and(|name| *name != *own))
 }
 
 fn has_open(process: &Path, file: &Path) -> bool {
     let open = fs::read_dir(process.join("fd")).into_iter().flatten().filter_map(Result::ok);
     let mut named = open.filter(|one| fs::read_link(one.path()).is_ok_and(|to| to.file_name() == file.file_name()));
     named.any(|one| is_same(&one.path(), file))
+}
+
+fn is_inside(path: &Path, folders: &[PathBuf]) -> bool {
+    folders.iter().any(|folder| path.starts_with(folder))
+}
+
+/// Returns whether its working directory is in one of the folders.
+fn is_at(process: &Path, folders: &[PathBuf]) -> bool {
+    fs::read_link(process.join("cwd")).is_ok_and(|directory| is_inside(&directory, folders))
+}
+
+fn opens_in(process: &Path, folders: &[PathBuf]) -> bool {
+    let open = fs::read_dir(process.join("fd")).into_iter().flatten().filter_map(Result::ok);
+    open.into_iter().any(|one| fs::read_link(one.path()).is_ok_and(|file| is_inside(&file, folders)))
 }
 
 #[cfg(unix)]
@@ -100,7 +165,9 @@ fn is_same(_: &Path, _: &Path) -> bool {
     true
 }
 
-fn is_git_in(process: &Path, folders: &[&Path]) -> bool {
+fn is_git_in(process: &Path, folders: &[PathBuf]) -> bool {
+    /// Beginnings of the names of programs that change repositories.
+    const PROGRAMS: [&str; 8] = ["git", "jgit", "egit", "gix", "ein", "jj", "lazygit", "tig"];
     /// Commands that lock nothing, and may run for hours.
     const READERS: [&str; 11] = [
         "fsmonitor--daemon",
@@ -116,7 +183,10 @@ fn is_git_in(process: &Path, folders: &[&Path]) -> bool {
         "check-ignore",
     ];
     let name = fs::read_to_string(process.join("comm")).unwrap_or_default();
-    if !name.trim_end().starts_with("git") || has_ended(process) {
+    let name = name.trim_end();
+    let is_short = |program: &str| program.len() < 4 && program != "git";
+    let is_git = |program: &&str| if is_short(program) { name == *program } else { name.starts_with(program) };
+    if !PROGRAMS.iter().any(is_git) || has_ended(process) {
         return false;
     }
     let arguments = fs::read(process.join("cmdline")).unwrap_or_default();
@@ -124,9 +194,40 @@ fn is_git_in(process: &Path, folders: &[&Path]) -> bool {
         return false;
     }
     match fs::read_link(process.join("cwd")) {
-        Ok(directory) => folders.iter().any(|folder| directory.starts_with(folder)),
+        Ok(directory) => is_inside(&directory, folders) || names(process, &directory, &arguments, folders),
         Err(error) => error.kind() == io::ErrorKind::PermissionDenied, // otherwise it has ended meanwhile
     }
+}
+
+/// Returns whether a program that works elsewhere was given one of the folders, as an argument (also
+/// `--git-dir=FOLDER`) or in git's variables.
+fn names(process: &Path, directory: &Path, arguments: &[u8], folders: &[PathBuf]) -> bool {
+    let variables = fs::read(process.join("environ")).unwrap_or_default();
+    let is_of_git = |line: &&[u8]| ["GIT_DIR=", "GIT_WORK_TREE="].iter().any(|name| line.starts_with(name.as_bytes()));
+    let variables = variables.split(|byte| *byte == 0).filter(is_of_git);
+    let mut words = arguments.split(|byte| *byte == 0).skip(1).chain(variables);
+    words.any(|word| {
+        let word = String::from_utf8_lossy(word);
+        let path = if word.starts_with('-') || word.starts_with("GIT_") {
+            word.split_once('=').map_or("", |(_, path)| path)
+        } else {
+            &word
+        };
+        let is_folder = |path: PathBuf| path.canonicalize().is_ok_and(|path| is_inside(&path, folders));
+        !path.is_empty() && is_folder(directory.join(path))
+    })
+}
+
+/// Returns whether it is a Java machine that works in one of the folders, as an editor with its own git.
+fn is_java_in(process: &Path, folders: &[PathBuf]) -> bool {
+    let name = fs::read_to_string(process.join("comm")).unwrap_or_default();
+    let has_machine = || fs::read_to_string(process.join("maps")).is_ok_and(|maps| maps.contains("/libjvm.so"));
+    if has_ended(process) || !(name.starts_with("java") || has_machine()) {
+        return false;
+    }
+    let arguments = fs::read(process.join("cmdline")).unwrap_or_default();
+    let directory = fs::read_link(process.join("cwd")).unwrap_or_default();
+    is_inside(&directory, folders) || opens_in(process, folders) || names(process, &directory, &arguments, folders)
 }
 
 /// Returns the command in the command line of a git program: `commit` in `git -C folder commit -m diff`.
@@ -178,6 +279,8 @@ fn processes() -> impl Iterator<Item = PathBuf> {
 /// Fields of `/proc/PID/stat` after the name of the process.
 const STATE: usize = 0;
 const PARENT: usize = 1;
+const SESSION: usize = 3;
+const TERMINAL: usize = 4;
 const START: usize = 19;
 
 /// Returns a field of `NUMBER (NAME) STATE PARENT ..`; a name may contain brackets and spaces.
@@ -235,7 +338,7 @@ mod tests {
         let mut git = Command::new("git");
         git.args(["-C", "diff", "hash-object", "--stdin"]).current_dir(&folder).stdin(Stdio::piped());
         let mut git = git.stdout(Stdio::null()).spawn().unwrap();
-        assert!(may_use(&folder.path().join("index.lock"), &[&folder.path().canonicalize().unwrap()]));
+        assert!(may_use(&folder.path().join("index.lock"), &[folder.path().canonicalize().unwrap()]));
         git.kill().unwrap();
         git.wait().unwrap();
     }

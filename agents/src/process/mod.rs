@@ -4,6 +4,7 @@
 
 mod alive;
 mod cgroup;
+mod end_mark;
 mod environment;
 mod group;
 mod keys;
@@ -13,7 +14,8 @@ mod program;
 mod redactor;
 mod running;
 
-pub use alive::{Life, ProcessId, has_variable, may_use};
+pub use alive::{Life, ProcessId, booted, has_variable, may_use, works_in};
+pub(crate) use end_mark::EndMark;
 pub use environment::Environment;
 pub use keys::Key;
 pub use output::{Output, Tail};

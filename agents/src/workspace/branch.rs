@@ -214,13 +214,19 @@ impl Workspace {
         if self.head().await?.branch() != Some(own) {
             return Ok(None);
         }
-        let switch = match to {
-            Head::Branch { name, .. } if name == own => return Ok(None),
-            Head::Branch { name, .. } => self.git(&["switch", "--quiet", "--no-guess"]).arg(name),
-            Head::Detached { commit } => self.git(&["switch", "--quiet", "--detach"]).arg(commit.as_str()),
-            Head::Unborn { .. } => return Ok(None),
+        let switch = || match to {
+            Head::Branch { name, .. } if name == own => None,
+            Head::Branch { name, .. } => Some(self.git(&["switch", "--quiet", "--no-guess"]).arg(name)),
+            Head::Detached { commit } => Some(self.git(&["switch", "--quiet", "--detach"]).arg(commit.as_str())),
+            Head::Unborn { .. } => None,
         };
-        Ok(switch.taking(&["index", "HEAD"]).done().await.err().map(|error| error.to_string()))
+        let (Some(first), Some(second)) = (switch(), switch()) else { return Ok(None) };
+        let switched = match first.taking(&["index", "HEAD"]).done().await {
+            // It was killed, and has switched a part of the files.
+            Err(WorkspaceError::GitFailed { code: None, .. }) => second.taking(&["index", "HEAD"]).done().await,
+            switched => switched,
+        };
+        Ok(switched.err().map(|error| error.to_string()))
     }
 
     /// Restores HEAD to the position at the start of a task: on its branch, as [`own_branch`](Self::own_branch) does,
@@ -231,7 +237,6 @@ impl Workspace {
     /// Those of [`own_branch`](Self::own_branch). [`HeadElsewhere`](WorkspaceError::HeadElsewhere) if HEAD is to be
     /// detached and is at a commit of another history.
     pub async fn own_head(&self, standing: &Standing) -> Result<Head, WorkspaceError> {
-        self.clear_leftovers().await?;
         match (&standing.branch, &standing.commit) {
             (Some(branch), left_at) => {
                 self.own_branch(branch, left_at.as_ref()).await?;

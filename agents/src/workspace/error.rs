@@ -46,8 +46,8 @@ pub enum WorkspaceError {
         /// The link.
         path: PathBuf,
     },
-    /// The index is in a form that cannot be read, such as split or sparse.
-    #[error("the index of `{}` is split or sparse, and cannot be read here: {cause}", root.display())]
+    /// The index cannot be read: it is split, sparse or damaged.
+    #[error("the index of `{}` cannot be read here: {cause}", root.display())]
     IndexForm {
         /// The work tree.
         root: PathBuf,
@@ -316,10 +316,7 @@ impl WorkspaceError {
             Self::LinkedGitDir { .. } => {
                 "put a file in its place with the line `gitdir: FOLDER`, where FOLDER is what the link leads to"
             }
-            Self::IndexForm { .. } => {
-                "`git update-index --no-split-index` writes a split one anew, `git sparse-checkout reapply --no-sparse-index` a \
-                 sparse one"
-            }
+            Self::IndexForm { cause, .. } => cause.index_help(),
             Self::FilterMissing { .. } => {
                 "install it, or turn the filter off with `git config filter.NAME.required false`"
             }

@@ -6,15 +6,13 @@ use git2::{Oid, Repository};
 use super::error::WorkspaceError;
 use super::git_locks::taking;
 use super::head::{Head, head_of};
-use super::head_log::HeadLog;
+use super::head_log::{FOLD, HeadLog};
 use super::history;
 use super::id::CommitId;
 use super::own_branches::{Created, PutBack, is_used_elsewhere, store};
 use super::place::{Fault, Place, Workspace};
 use super::references::{delete, find_branch};
 use super::standing::{BranchMove, HeadMove, Standing, moved_branches};
-
-const LOG: &str = "superstep: fold";
 
 /// Result of [`Workspace::fold`].
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -197,8 +195,8 @@ impl Turn<'_> {
         let name = format!("refs/heads/{branch}");
         let Some(to) = to else { return delete(self.repository, self.place, &name) };
         taking(self.place, &[&name], || match from {
-            Some(from) => Ok(self.repository.reference_matching(&name, to, true, from, LOG).map(drop)?),
-            None => Ok(self.repository.reference(&name, to, false, LOG).map(drop)?),
+            Some(from) => Ok(self.repository.reference_matching(&name, to, true, from, FOLD).map(drop)?),
+            None => Ok(self.repository.reference(&name, to, false, FOLD).map(drop)?),
         })
     }
 }

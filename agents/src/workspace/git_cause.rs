@@ -31,42 +31,107 @@ fn unsupported(message: &str) -> Option<&'static str> {
     match message {
         text if text.contains("refstorage") => Some("its references are in reftables"),
         text if text.contains("object format") || text.contains("objectformat") => Some("its ids are not SHA-1"),
+        text if text.contains("extension: 'link'") => Some("it is split"),
+        text if text.contains("extension: 'sdir'") => Some("it is sparse"),
+        text if text.contains("mandatory extension") => Some("it has an extension that is not supported"),
         text if text.contains("unsupported extension") => Some("it has an extension that is not supported"),
         _ => None,
     }
 }
 
+impl GitCause {
+    /// Returns what repairs an index that cannot be read.
+    pub(super) fn index_help(&self) -> &'static str {
+        match self.to_string().as_str() {
+            "it is split" => "`git update-index --no-split-index` writes it anew",
+            "it is sparse" => "`git sparse-checkout reapply --no-sparse-index` writes it anew",
+            "its version is not supported" => "`git update-index --index-version 4` writes it anew",
+            text if text.contains("extension") => {
+                "read it with the git that wrote it, or make it anew with `git read-tree HEAD`"
+            }
+            text if text.contains("may not be read") => "make the file `index` in git's folder readable",
+            _ => {
+                "make it anew with `rm -f \"$(git rev-parse --git-path index)\"` and `git reset`; files stay as they are"
+            }
+        }
+    }
+}
+
 impl fmt::Display for GitCause {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let message = self.0.message().trim();
-        let lower = message.to_lowercase();
-        if let Some(what) = unsupported(&lower) {
+        let message = self.0.message().trim().to_lowercase();
+        if let Some(what) = unsupported(&message) {
             return f.write_str(what);
         }
-        let what = match (self.0.class(), self.0.code()) {
-            _ if lower.contains("no space left") => "the disk is full",
-            _ if lower.contains("permission denied") => "a file of the repository may not be read or written",
-            _ if lower.contains("read-only file system") => "the file system is read-only",
-            _ if ["cannot be peeled", "cannot retrieve", "object not found"]
-                .iter()
-                .any(|text| lower.contains(text)) =>
-            {
+        let has = |texts: &[&str]| texts.iter().any(|text| message.contains(text));
+        f.write_str(match (self.0.class(), self.0.code()) {
+            _ if has(&["no space left"]) => "the disk is full",
+            _ if has(&["permission denied"]) => "a file of the repository may not be read or written",
+            _ if has(&["read-only file system"]) => "the file system is read-only",
+            _ if has(&["too many open files"]) => "too many files are open",
+            _ if has(&["cannot be peeled", "cannot retrieve", "object not found"]) => {
                 "an object of the repository is missing or damaged"
             }
             (_, ErrorCode::Locked) => "another git program holds a lock",
-            (ErrorClass::Odb | ErrorClass::Object | ErrorClass::Zlib | ErrorClass::Sha1, _) => {
-                "an object of the repository is missing or damaged"
-            }
+            (ErrorClass::NoMemory, _) => "there is not enough memory",
+            (
+                ErrorClass::Odb
+                | ErrorClass::Object
+                | ErrorClass::Tree
+                | ErrorClass::Tag
+                | ErrorClass::Indexer
+                | ErrorClass::Zlib
+                | ErrorClass::Sha1,
+                _,
+            ) => "an object of the repository is missing or damaged",
             (ErrorClass::Config, _) => "git's configuration cannot be read",
-            (ErrorClass::Index, _) => "the index cannot be read",
+            (ErrorClass::Index, _) if has(&["index version"]) => "its version is not supported",
+            (ErrorClass::Index, _) => "the index is damaged",
             (ErrorClass::Reference, ErrorCode::Exists) => "the reference is there already",
             (ErrorClass::Reference, ErrorCode::Modified) => "the reference was moved meanwhile",
             (ErrorClass::Reference, ErrorCode::InvalidSpec) => "the name of a reference is invalid",
             (ErrorClass::Reference, _) => "a reference cannot be read or written",
             (ErrorClass::Os | ErrorClass::Filesystem, _) => "a file of the repository cannot be read or written",
             (ErrorClass::Filter, _) => "a filter of the repository failed",
-            _ => "git's files are not as expected",
-        };
-        if message.is_empty() { f.write_str(what) } else { write!(f, "{what} ({message})") }
+            (ErrorClass::Submodule, _) => "a submodule cannot be read",
+            (ErrorClass::Worktree, _) => "git's record of a work tree is damaged",
+            (ErrorClass::Checkout, _) => "a file of the work tree cannot be written",
+            (ErrorClass::Merge, _) => "the commits cannot be merged",
+            (ErrorClass::Repository, _) => "a file in git's folder is missing or damaged",
+            (ErrorClass::Invalid, _) => "a name or an id is invalid",
+            _ => "git's files are not as expected; `--log=warn` shows more",
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[rstest::rstest]
+    #[case::split(ErrorClass::Index, "unsupported mandatory extension: 'link'", "it is split", "--no-split-index")]
+    #[case::sparse(ErrorClass::Index, "unsupported mandatory extension: 'sdir'", "it is sparse", "--no-sparse-index")]
+    #[case::damaged(
+        ErrorClass::Index,
+        "invalid data in index - calculated checksum does not match expected",
+        "the index is damaged",
+        "git reset"
+    )]
+    #[case::old(ErrorClass::Index, "unsupported index version 9", "its version is not supported", "--index-version")]
+    #[case::denied(
+        ErrorClass::Os,
+        "failed to open index for reading: Permission denied",
+        "a file of the repository may not be read or written",
+        "readable"
+    )]
+    fn a_cause_is_in_words_of_a_person(
+        #[case] class: ErrorClass,
+        #[case] message: &str,
+        #[case] text: &str,
+        #[case] help: &str,
+    ) {
+        let cause = GitCause::from(git2::Error::new(ErrorCode::GenericError, class, message));
+        assert_eq!(cause.to_string(), text);
+        assert!(cause.index_help().contains(help), "{}", cause.index_help());
     }
 }

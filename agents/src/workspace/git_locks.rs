@@ -7,8 +7,9 @@ use std::{fs, thread};
 
 use super::error::WorkspaceError;
 use super::left_locks::remove_left;
-use super::lock_note::LockNote;
+use super::lock_note::{LockNote, NotedLocks};
 use super::place::{Fault, Place, Workspace};
+use super::worktree_entries::is_made_for_agents;
 
 /// Interval at which a lock is looked at.
 const LOOK: Duration = Duration::from_millis(20);
@@ -17,37 +18,29 @@ const EXAMINE: Duration = Duration::from_millis(500);
 /// Time limit of a call of libgit2, and of a file that this program writes by itself.
 const OWN_LIMIT: Duration = Duration::from_secs(600);
 
-/// Locks that a call takes or may take, relative to git's folder of the repository.
+/// Locks that a call takes, which have to be free, and those that it or its hooks may take.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Locks {
-    /// Locks that the call takes: they have to be free.
-    needed: Vec<String>,
-    /// Locks that a hook of the call may take, and `refs`: all locks below it.
-    possible: Vec<String>,
-}
+pub(super) struct Locks(NotedLocks);
 
 impl Locks {
     /// Returns the locks of files: `index`, `HEAD` and others of the work tree, `refs/…` and `packed-refs` of the
     /// repository.
     pub(super) fn of(place: &Place, files: &[&str]) -> Self {
-        Self { needed: files.iter().filter_map(|file| relative(place, file)).collect(), possible: vec![] }
+        let named = files.iter().filter_map(|file| relative(place, file)).collect();
+        Self(NotedLocks { named, ..NotedLocks::default() })
     }
 
     /// Adds all locks that programs of git take.
     pub(super) fn with_all(mut self, place: &Place) -> Self {
         const FILES: [&str; 8] =
             ["index", "HEAD", "ORIG_HEAD", "AUTO_MERGE", "config.worktree", "config", "packed-refs", "shallow"];
-        self.possible = FILES.iter().filter_map(|file| relative(place, file)).chain(["refs".to_owned()]).collect();
+        self.0.possible = FILES.iter().filter_map(|file| relative(place, file)).chain(["refs".to_owned()]).collect();
         self
-    }
-
-    fn all(&self) -> impl Iterator<Item = &String> {
-        self.needed.iter().chain(&self.possible)
     }
 
     /// Returns the first lock that is not free.
     fn taken(&self, place: &Place) -> Option<PathBuf> {
-        self.needed.iter().map(|lock| place.common_dir.join(lock)).find(|lock| lock.symlink_metadata().is_ok())
+        self.0.named.iter().map(|lock| place.common_dir.join(lock)).find(|lock| lock.symlink_metadata().is_ok())
     }
 
     /// Waits until the locks are free. Those of killed runs are removed.
@@ -69,22 +62,38 @@ impl Locks {
 
     /// Waits until the locks are free, and notes them for a program that runs up to `limit`.
     pub(super) fn noted(&self, place: &Place, limit: Duration) -> Result<LockNote, WorkspaceError> {
-        if !self.possible.is_empty() {
+        if !self.0.possible.is_empty() {
             remove_left(place);
         }
         self.wait(place)?;
-        LockNote::write(place, self.all().cloned().collect(), limit)
+        LockNote::write(place, self.0.clone(), limit)
     }
 }
 
 impl Workspace {
     /// Notes that an agent works here for up to `limit`, so that locks of git are recognized that it leaves behind if it
-    /// is killed together with this process.
+    /// is killed, also together with this process. Locks from after its end are not.
     ///
     /// # Errors
     /// [`Io`](WorkspaceError::Io) if the note cannot be written.
     pub async fn note_agent(&self, limit: Duration) -> Result<LockNote, WorkspaceError> {
-        self.run_blocking(move |place| Locks::default().with_all(&place).noted(&place, limit)).await?
+        self.run_blocking(move |place| {
+            remove_left(&place);
+            let mut locks = Locks::default().with_all(&place).0;
+            if is_made_for_agents(&place) {
+                locks.own.extend(below_common(&place, &place.git_dir));
+            }
+            LockNote::of_agent(&place, locks, limit)
+        })
+        .await?
+    }
+
+    /// Ends the [note](Self::note_agent) of an agent. It stays if the agent has left a lock.
+    ///
+    /// # Errors
+    /// [`Io`](WorkspaceError::Io) if the blocking task fails.
+    pub async fn agent_ended(&self, note: LockNote) -> Result<(), WorkspaceError> {
+        self.run_blocking(|place| note.end(&place)).await
     }
 }
 
@@ -121,5 +130,9 @@ fn relative(place: &Place, file: &str) -> Option<String> {
     let is_shared = file.starts_with("refs/") || SHARED.contains(&file);
     let folder = if is_shared { &place.common_dir } else { &place.git_dir };
     let lock = folder.join(format!("{file}.lock"));
-    lock.strip_prefix(&place.common_dir).ok().and_then(Path::to_str).map(str::to_owned)
+    below_common(place, &lock)
+}
+
+fn below_common(place: &Place, path: &Path) -> Option<String> {
+    path.strip_prefix(&place.common_dir).ok().and_then(Path::to_str).map(str::to_owned)
 }

@@ -12,7 +12,7 @@ use git2::Repository;
 use super::error::WorkspaceError;
 use super::index::{NAME, own_folder};
 use super::place::{Place, SeparateGitDir, Workspace};
-use super::worktree::entries_of;
+use super::worktree_entries::entries_of;
 
 const CONFIG: &str = "[core]\n\trepositoryformatversion = 0\n\tbare = false\n";
 

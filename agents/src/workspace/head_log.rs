@@ -10,8 +10,19 @@ use git2::{Oid, Repository};
 use super::history;
 use super::place::{Fault, Place};
 
-/// Moves of a branch while it was checked out, newest first: the commits before and after each; `None`: it did not exist.
-type Moves = Vec<(Option<Oid>, Option<Oid>)>;
+/// Message of a move by [`fold`](super::Workspace::fold).
+pub(super) const FOLD: &str = "superstep: fold";
+
+/// Moves of a branch while it was checked out, newest first.
+type Moves = Vec<Move>;
+
+/// The commits of a branch before and after a move; `None`: it did not exist.
+#[derive(Debug)]
+struct Move {
+    old: Option<Oid>,
+    new: Option<Oid>,
+    is_fold: bool,
+}
 
 /// Moves of branches in a work tree.
 #[derive(Debug, Default)]
@@ -89,7 +100,10 @@ impl HeadLog {
     pub(super) fn origin(&self, name: &str, from: Option<Oid>, tip: Option<Oid>) -> Option<Option<Oid>> {
         let mut at = tip;
         let moves = self.moves.get(name).filter(|moves| !moves.is_empty())?;
-        for (old, new) in moves {
+        for Move { old, new, is_fold } in moves {
+            if *is_fold && *new != at && *old == at {
+                continue; // killed after it had written the line, and before it moved the branch
+            }
             if *new != at {
                 return None;
             }
@@ -100,6 +114,21 @@ impl HeadLog {
         }
         (!self.is_whole).then_some(at)
     }
+}
+
+/// Returns the commits at which HEAD was on no branch, and from which it went elsewhere, in the lines after the first
+/// `since` bytes, up to the first `until` bytes.
+pub(super) fn left_detached(place: &Place, [since, until]: [Option<u64>; 2]) -> Vec<Oid> {
+    let text = fs::read(place.git_dir.join("logs").join("HEAD")).unwrap_or_default();
+    let within = |at: Option<u64>| at.and_then(|at| usize::try_from(at).ok()).filter(|at| *at <= text.len());
+    let (since, until) = (within(since).unwrap_or(0), within(until).unwrap_or(text.len()));
+    let text = String::from_utf8_lossy(text.get(since..until).unwrap_or_default()).into_owned();
+    let left = |line: &str| {
+        let Line { old, action, .. } = parse(line)?;
+        let (from, _) = action.strip_prefix("checkout: moving from ")?.split_once(" to ")?;
+        old.filter(|_| is_id(from))
+    };
+    text.lines().filter_map(left).collect()
 }
 
 /// Returns the length of the log, which is created if it does not exist: git writes only to one that does where reflogs
@@ -132,20 +161,20 @@ fn moves(log: &str, later: usize, branch: Option<&str>) -> BTreeMap<String, Move
         } else if is_rebase && (action.contains("(start): ") || action.starts_with("rebase: checkout")) {
             if let Some((name, end)) = rebased.take() {
                 if nth >= later {
-                    add(&mut found, &name, (old, end));
+                    add(&mut found, &name, Move { old, new: end, is_fold: false });
                 }
                 branch = Some(name);
             }
         } else if let Some(name) = branch.as_ref().filter(|_| nth >= later) {
-            add(&mut found, name, (old, new));
+            add(&mut found, name, Move { old, new, is_fold: action == FOLD });
         }
     }
     found
 }
 
-fn add(found: &mut BTreeMap<String, Moves>, name: &str, (old, new): (Option<Oid>, Option<Oid>)) {
-    if old != new {
-        found.entry(name.to_owned()).or_default().push((old, new));
+fn add(found: &mut BTreeMap<String, Moves>, name: &str, step: Move) {
+    if step.old != step.new {
+        found.entry(name.to_owned()).or_default().push(step);
     }
 }
 

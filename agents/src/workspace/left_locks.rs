@@ -1,14 +1,15 @@
-//! Removal of the locks that killed runs left behind. A lock is one of theirs if a note of a call names it, no process of
-//! the call is left, and no other process uses it.
+//! Removal of the locks that killed runs left behind. A lock is one of theirs if a note claims it, no process of the call
+//! is left, and no other process uses it. One that a note does not name must also be such that nobody else can have made it.
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use super::lock_note::Noted;
+use super::lock_note::{Claim, Noted, NotedLock};
 use super::place::{Place, Workspace};
-use crate::process::may_use;
+use super::worktree_entries::{entries, path_of};
+use crate::process::{may_use, works_in};
 
 /// Removed locks that were not reported yet, by repository.
 static REMOVED: Mutex<BTreeMap<PathBuf, Vec<PathBuf>>> = Mutex::new(BTreeMap::new());
@@ -39,12 +40,10 @@ pub(super) fn remove_left(place: &Place) {
         return;
     }
     for note in &notes {
-        let existing = note.existing();
         let mut is_done = true;
-        for lock in existing {
-            let is_left = !may_use(&lock, &[&place.root, &place.git_dir, &place.common_dir]);
-            if is_left && fs::remove_file(&lock).is_ok() {
-                removed().entry(place.common_dir.clone()).or_default().push(lock);
+        for lock in note.existing() {
+            if is_left(place, &lock) && fs::remove_file(&lock.path).is_ok() {
+                removed().entry(place.common_dir.clone()).or_default().push(lock.path);
             } else {
                 is_done = false;
             }
@@ -53,4 +52,30 @@ pub(super) fn remove_left(place: &Place) {
             note.remove();
         }
     }
+}
+
+/// Returns whether no living process can be the one that holds a lock.
+fn is_left(place: &Place, lock: &NotedLock) -> bool {
+    let folders = match lock.claim {
+        Claim::Own => folders_of(&lock.path),
+        Claim::Named | Claim::Possible => folders(place),
+    };
+    // A program may close its lock while it holds it: who else could have made one that no note names?
+    let is_anyones = lock.claim != Claim::Named && works_in(&folders, lock.made);
+    !is_anyones && !may_use(&lock.path, &folders)
+}
+
+/// Returns the folders of all work trees of the repository, with git's own.
+fn folders(place: &Place) -> Vec<PathBuf> {
+    let main = place.common_dir.parent().filter(|_| place.common_dir.file_name().is_some_and(|name| name == ".git"));
+    let main = main.into_iter().map(Path::to_owned);
+    let linked = entries(place).into_iter().filter_map(|entry| path_of(&entry));
+    let here = [place.root.clone(), place.git_dir.clone(), place.common_dir.clone()];
+    main.chain(linked).chain(here).collect()
+}
+
+/// Returns the folders of the linked work tree whose lock this is.
+fn folders_of(lock: &Path) -> Vec<PathBuf> {
+    let entry = lock.parent().map(Path::to_owned);
+    entry.iter().filter_map(|entry| path_of(entry)).chain(entry.clone()).collect()
 }

@@ -50,6 +50,27 @@ pub enum Reason {
         /// The flag.
         flag: String,
     },
+    /// It is a link to a place outside of the repository, or what it leads to was changed there.
+    OutsideLink {
+        /// The place.
+        to: String,
+    },
+    /// Its permission to be executed was changed, which `core.fileMode` hides.
+    Mode,
+    /// It differs from a file of git's only in upper and lower case, which `core.ignoreCase` hides.
+    Case {
+        /// The name that git has.
+        of: String,
+    },
+    /// It is an entry of the stash.
+    Stash,
+    /// It is a branch that was made, got commits and was left again.
+    Branch {
+        /// Number of its commits.
+        commits: usize,
+    },
+    /// It is a commit on no branch that was left again.
+    Detached,
     /// It was excluded from the work: the plan of the run, or a file that the profile brings.
     Apart,
     /// Git cannot read it.
@@ -75,6 +96,18 @@ impl fmt::Display for LeftOut {
             Reason::Submodule { of } => write!(f, "it is inside the submodule `{of}`, which has commits of its own"),
             Reason::Ignored => f.write_str("git ignores it"),
             Reason::Hidden { flag } => write!(f, "its flag `{flag}` in the index hides changes from git"),
+            Reason::OutsideLink { to } => write!(f, "it is a link to `{to}`, and git has the link alone"),
+            Reason::Mode => {
+                f.write_str("whether it is executable was changed, which `core.fileMode=false` hides from git")
+            }
+            Reason::Case { of } => {
+                write!(f, "git knows it as `{of}`, and `core.ignoreCase` hides the other spelling")
+            }
+            Reason::Stash => f.write_str("`git stash` put it there during the work"),
+            Reason::Branch { commits } => {
+                write!(f, "it is a branch that the work made and left again, with {commits} commit(s)")
+            }
+            Reason::Detached => f.write_str("it is a commit on no branch, made during the work and left again"),
             Reason::Apart => {
                 f.write_str("it is the plan of the run or a file that the profile brings, no part of the work")
             }

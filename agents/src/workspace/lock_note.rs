@@ -13,12 +13,16 @@ use serde::{Deserialize, Serialize};
 
 use super::error::WorkspaceError;
 use super::place::Place;
-use crate::process::{Life, ProcessId, has_variable};
+use crate::process::{EndMark, Life, ProcessId, booted, has_variable};
 
 /// Environment variable by which the processes of a call are found, also those that outlive this one.
 pub(super) const VARIABLE: &str = "SUPERSTEP_LOCK_NOTE";
 /// Tolerance of the times of files.
 const TICK: Duration = Duration::from_millis(20);
+/// Time for which an agent may outlive the process that runs it, until its group is killed.
+const OUTLIVES: Duration = Duration::from_millis(200);
+/// Ending of the name of a file that is made when an agent's turn ends.
+const END: &str = "end";
 
 /// Notes of calls that this process is making.
 static ACTIVE: Mutex<BTreeSet<PathBuf>> = Mutex::new(BTreeSet::new());
@@ -27,57 +31,113 @@ fn active() -> MutexGuard<'static, BTreeSet<PathBuf>> {
     ACTIVE.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
+/// Locks that a call or an agent may leave behind, relative to git's folder of the repository.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub(super) struct NotedLocks {
+    /// Locks that it takes.
+    #[serde(rename = "locks")]
+    pub(super) named: Vec<String>,
+    /// Locks that a program that it starts may take; `refs`: all below it.
+    #[serde(default)]
+    pub(super) possible: Vec<String>,
+    /// Folder of git's for a work tree that nobody else works in: all locks in it.
+    #[serde(default)]
+    pub(super) own: Vec<String>,
+}
+
 #[derive(Serialize, Deserialize)]
 struct Content {
     /// The process that makes the call; `None` where processes are not listed.
     process: Option<ProcessId>,
-    /// Time limit of the call.
+    /// Time limit in seconds.
     seconds: u64,
-    /// The locks, relative to git's folder of the repository.
-    locks: Vec<String>,
+    /// True for an agent, whose end is marked.
+    #[serde(default)]
+    is_agent: bool,
+    #[serde(flatten)]
+    locks: NotedLocks,
 }
 
 /// Note of a call in progress, or of an agent at work. If it is dropped before it is [removed](Self::remove), the locks
 /// are removed when they are found.
 #[derive(Debug)]
 #[must_use = "it has to be removed after the call"]
-pub struct LockNote(PathBuf);
+pub struct LockNote {
+    path: PathBuf,
+    /// The end of an agent's turn is marked, also if this process is killed.
+    mark: Option<EndMark>,
+    is_agent: bool,
+}
 
 impl LockNote {
     /// Writes a note, and waits until it is on the disk.
-    pub(super) fn write(place: &Place, locks: Vec<String>, limit: Duration) -> Result<Self, WorkspaceError> {
+    pub(super) fn write(place: &Place, locks: NotedLocks, limit: Duration) -> Result<Self, WorkspaceError> {
+        Self::written(place, locks, limit, false)
+    }
+
+    /// Writes the note of an agent, whose end is marked.
+    pub(super) fn of_agent(place: &Place, locks: NotedLocks, limit: Duration) -> Result<Self, WorkspaceError> {
+        let mut note = Self::written(place, locks, limit, true)?;
+        note.mark = EndMark::start(&end_of(&note.path));
+        note.is_agent = true;
+        Ok(note)
+    }
+
+    fn written(place: &Place, locks: NotedLocks, limit: Duration, is_agent: bool) -> Result<Self, WorkspaceError> {
         let folder = folder(place);
         let failed = |source| WorkspaceError::Io { doing: "write", path: folder.clone(), source };
-        let content = Content { process: ProcessId::own(), seconds: limit.as_secs(), locks };
+        let content = Content { process: ProcessId::own(), seconds: limit.as_secs(), is_agent, locks };
         let text = serde_json::to_vec(&content).map_err(|error| failed(io::Error::other(error)))?;
         fs::create_dir_all(&folder).and_then(|()| create(&folder, &text)).map_err(failed)
     }
 
     /// Returns the value of the [variable](VARIABLE) for the processes of the call.
     pub(super) fn id(&self) -> String {
-        id(&self.0)
+        id(&self.path)
     }
 
-    /// Removes the note of a program that has ended, unless a lock is there that it may have left: it, or a program that
-    /// it started, may have been killed.
-    pub(super) fn end(self, place: &Place) {
-        let noted = Noted::read(place, &self.0);
+    /// Ends the note of a program that has ended. It stays if a lock is there that the program may have left: it, or one
+    /// that it started, may have been killed.
+    pub(super) fn end(mut self, place: &Place) {
+        self.mark_end();
+        let noted = Noted::read(place, &self.path);
         if noted.is_none_or(|noted| noted.existing().is_empty()) {
             self.remove();
         }
     }
 
     /// Removes the note after the call has ended.
-    pub fn remove(self) {
-        // A note without locks does no harm; it is removed with those of killed runs.
-        let _ = fs::remove_file(&self.0);
+    pub fn remove(mut self) {
+        self.mark = None;
+        self.is_agent = false;
+        remove(&self.path);
+    }
+
+    fn mark_end(&mut self) {
+        self.mark = None;
+        // Without it, no lock of the agent is recognized.
+        let _ = fs::write(end_of(&self.path), "ended");
+        self.is_agent = false;
     }
 }
 
 impl Drop for LockNote {
     fn drop(&mut self) {
-        active().remove(&self.0);
+        if self.is_agent {
+            self.mark_end();
+        }
+        active().remove(&self.path);
     }
+}
+
+/// Removes a note. One without locks does no harm; it is removed with those of killed runs.
+fn remove(path: &Path) {
+    let _ = fs::remove_file(path);
+    let _ = fs::remove_file(end_of(path));
+}
+
+fn end_of(note: &Path) -> PathBuf {
+    note.with_extension(END)
 }
 
 /// Creates a note with a name of its own.
@@ -85,9 +145,9 @@ fn create(folder: &Path, text: &[u8]) -> io::Result<LockNote> {
     static NEXT: AtomicU64 = AtomicU64::new(0);
     let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).map_or(0, |since| since.as_nanos());
     let name = format!("{}-{since}-{}", process::id(), NEXT.fetch_add(1, Ordering::Relaxed));
-    let note = LockNote(folder.join(name));
-    active().insert(note.0.clone());
-    let mut file = fs::File::create_new(&note.0)?;
+    let note = LockNote { path: folder.join(name), mark: None, is_agent: false };
+    active().insert(note.path.clone());
+    let mut file = fs::File::create_new(&note.path)?;
     file.write_all(text)?;
     file.sync_data()?;
     if cfg!(unix) {
@@ -96,11 +156,30 @@ fn create(folder: &Path, text: &[u8]) -> io::Result<LockNote> {
     Ok(note)
 }
 
+/// A lock that a note claims.
+pub(super) struct NotedLock {
+    pub(super) path: PathBuf,
+    /// The time at which it was made.
+    pub(super) made: SystemTime,
+    pub(super) claim: Claim,
+}
+
+/// Strength of the claim.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Claim {
+    /// The note names it.
+    Named,
+    /// It is one of many that a program may have taken.
+    Possible,
+    /// It is in the folder of a work tree that nobody else works in.
+    Own,
+}
+
 /// A note as it was read.
 pub(super) struct Noted {
     path: PathBuf,
     content: Option<Content>,
-    locks: Vec<PathBuf>,
+    locks: Vec<(PathBuf, Claim)>,
     /// Time in which the locks were created.
     times: [SystemTime; 2],
 }
@@ -109,18 +188,23 @@ impl Noted {
     /// Returns the notes of calls of which no process is left.
     pub(super) fn left(place: &Place) -> Vec<Self> {
         let entries = fs::read_dir(folder(place)).into_iter().flatten().filter_map(Result::ok);
-        entries.filter_map(|entry| Self::read(place, &entry.path())).filter(Self::is_over).collect()
+        let notes = entries.map(|entry| entry.path()).filter(|path| path.extension().is_none());
+        notes.filter_map(|path| Self::read(place, &path)).filter(Self::is_over).collect()
     }
 
     fn read(place: &Place, path: &Path) -> Option<Self> {
-        let at = path.symlink_metadata().ok().filter(fs::Metadata::is_file)?.modified().ok()?;
+        let begin = path.symlink_metadata().ok().filter(fs::Metadata::is_file)?.modified().ok()?;
         // A truncated note was written before the call.
         let content: Option<Content> = fs::read(path).ok().and_then(|text| serde_json::from_slice(&text).ok());
-        let limit = Duration::from_secs(content.as_ref().map_or(0, |content| content.seconds));
-        let names = content.iter().flat_map(|content| &content.locks).filter(|lock| is_inside(lock));
-        let locks = names.map(|lock| place.common_dir.join(lock)).collect();
-        let times = [at.checked_sub(TICK)?, at.checked_add(limit)?];
-        Some(Self { path: path.to_owned(), content, locks, times })
+        let mut locks = vec![];
+        if let Some(Content { locks: NotedLocks { named, possible, own }, .. }) = &content {
+            let claims = [(named, Claim::Named), (possible, Claim::Possible), (own, Claim::Own)];
+            let claimed = claims.iter().flat_map(|(names, claim)| names.iter().map(move |name| (name, *claim)));
+            let claimed = claimed.filter(|(name, claim)| is_inside(name, *claim));
+            locks = claimed.map(|(name, claim)| (place.common_dir.join(name), claim)).collect();
+        }
+        let end = content.as_ref().and_then(|content| content.end(path, begin)).unwrap_or(begin);
+        Some(Self { path: path.to_owned(), content, locks, times: [begin.checked_sub(TICK)?, end] })
     }
 
     fn is_over(&self) -> bool {
@@ -128,24 +212,44 @@ impl Noted {
     }
 
     /// Returns the existing locks that the call may have created.
-    pub(super) fn existing(&self) -> Vec<PathBuf> {
-        let mut found = vec![];
-        self.locks.iter().for_each(|lock| locks_at(lock, &mut found));
-        found.retain(|lock| {
-            let at = lock.symlink_metadata().ok().and_then(|about| changed(&about));
-            at.is_some_and(|at| self.times[0] <= at && at <= self.times[1])
-        });
+    pub(super) fn existing(&self) -> Vec<NotedLock> {
+        let mut found: Vec<NotedLock> = vec![];
+        for (lock, claim) in &self.locks {
+            let mut paths = vec![];
+            locks_at(lock, &mut paths);
+            paths.retain(|path| found.iter().all(|known| known.path != *path));
+            found.extend(paths.into_iter().filter_map(|path| {
+                let made = path.symlink_metadata().ok().and_then(|about| changed(&about))?;
+                let is_in_time = self.times[0] <= made && made <= self.times[1];
+                is_in_time.then_some(NotedLock { path, made, claim: *claim })
+            }));
+        }
         found
     }
 
     /// Removes it.
     pub(super) fn remove(&self) {
-        // A failure is retried next time.
-        let _ = fs::remove_file(&self.path);
+        remove(&self.path);
     }
 }
 
 impl Content {
+    /// Returns the time after which no lock is one of the call or the agent.
+    fn end(&self, note: &Path, begin: SystemTime) -> Option<SystemTime> {
+        let limit = begin.checked_add(Duration::from_secs(self.seconds))?;
+        if let Some(about) = end_of(note).symlink_metadata().ok().filter(fs::Metadata::is_file) {
+            // The shell makes an empty file just before the agent is killed.
+            let end = about.modified().ok()?.checked_add(if about.len() == 0 { OUTLIVES } else { TICK })?;
+            return Some(end.min(limit));
+        }
+        if !self.is_agent {
+            return Some(limit);
+        }
+        // Without a mark, the end is known only if the whole machine has ended.
+        let booted = booted().filter(|_| self.process.as_ref().is_some_and(ProcessId::is_of_earlier_boot))?;
+        Some(booted.min(limit))
+    }
+
     /// Returns whether no process of the call is left.
     fn is_over(&self, path: &Path) -> bool {
         let Some(process) = &self.process else { return false };
@@ -187,10 +291,15 @@ fn is_lock(path: &Path) -> bool {
     path.extension().is_some_and(|end| end == "lock")
 }
 
-/// Returns whether it is a path below a folder: notes are files that an agent may have changed.
-fn is_inside(lock: &str) -> bool {
+/// Returns whether it is a lock below git's folder: notes are files that an agent may have changed.
+fn is_inside(lock: &str, claim: Claim) -> bool {
     let is_plain = Path::new(lock).components().all(|part| matches!(part, Component::Normal(_)));
-    is_plain && (lock == "refs" || is_lock(Path::new(lock)))
+    let is_of_claim = match claim {
+        Claim::Own => lock.strip_prefix("worktrees/").is_some_and(|name| !name.contains('/')),
+        // Earlier versions named all references.
+        Claim::Named | Claim::Possible => lock == "refs" || is_lock(Path::new(lock)),
+    };
+    is_plain && is_of_claim
 }
 
 fn folder(place: &Place) -> PathBuf {

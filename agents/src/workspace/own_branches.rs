@@ -13,7 +13,7 @@ use super::id::CommitId;
 use super::place::{Fault, Place, Workspace};
 use super::references::{delete, put, reference_name};
 use super::standing::{BranchMove, Standing};
-use super::worktree::{entries, entries_of};
+use super::worktree_entries::{entries, entries_of};
 
 /// End of the reference that keeps a thread's objects: commits of people get one that remains.
 const OBJECTS: &str = "/objects";

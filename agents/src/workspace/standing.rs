@@ -7,13 +7,13 @@ use git2::Repository;
 use serde::{Deserialize, Serialize};
 
 use super::error::WorkspaceError;
+use super::file_times::file_time;
 use super::head::{Head, head_of};
 use super::head_log::{self, HeadLog};
 use super::history;
 use super::id::CommitId;
 use super::place::{Fault, Place, Workspace};
 use super::references::find_branch;
-use super::unseen::file_time;
 
 /// Position of HEAD and branches at the start of a task.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]

@@ -82,6 +82,7 @@ impl Workspace {
         let own_programs = PathBuf::from(String::from_utf8_lossy(&own_programs).trim());
         self.read("look at the repository", move |repository, place| {
             if let Err(error) = repository.index() {
+                tracing::warn!(?error, "libgit2 cannot read the index");
                 return Err(WorkspaceError::IndexForm { root: place.root.clone(), cause: error.into() }.into());
             }
             let path = place.options.variable("PATH").unwrap_or_default();

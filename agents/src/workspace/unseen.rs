@@ -1,21 +1,33 @@
-//! Work that git would not commit: ignored files, files hidden by flags of the index, files of submodules, and excluded
-//! ones. What was changed since a time is found by the times of the files; no program of a submodule runs.
+//! Work that git would not commit: ignored files, files hidden by flags of the index or by settings, files of submodules,
+//! excluded ones, stashed changes, and commits that were left. What was changed since a time is found by the times of the
+//! files; no program of a submodule runs.
 
-use std::path::Path;
-use std::{fs, io};
+use std::collections::{BTreeMap, BTreeSet};
+use std::ffi::{OsStr, OsString};
+use std::fs;
+use std::path::{Path, PathBuf};
 
-use git2::Repository;
+use git2::{Oid, Repository};
 
 use super::error::WorkspaceError;
-use super::index::own_folder;
+use super::file_times::changed_at;
+use super::guard::runs;
+use super::head::head_of;
+use super::head_log::{HeadLog, left_detached};
+use super::history;
 use super::left_out::{LeftOut, Reason};
-use super::paths::{RepoPath, as_path, components, shown};
+use super::paths::{RepoPath, as_path, components, lexical, shown};
 use super::place::{Fault, Place, Workspace};
+use super::standing::Standing;
 
 /// Flag of an index entry that git does not compare with its file.
 const ASSUME_UNCHANGED: u16 = 0x8000;
 /// The same, in the extended flags.
 const SKIP_WORKTREE: u16 = 1 << 14;
+/// Modes of a file, an executable one, and a link.
+const FILE: u32 = 0o100_644;
+const PROGRAM: u32 = 0o100_755;
+const LINK: u32 = 0o120_000;
 /// Mode of a submodule.
 const SUBMODULE: u32 = 0o160_000;
 /// Number of files that are examined in a folder.
@@ -32,7 +44,10 @@ impl Workspace {
         let output = self.git(&status).arg("--ignore-submodules=all").done().await?;
         self.read("look for files that git does not commit", move |repository, place| {
             let mut found = ignored(place, &output, since);
+            found.extend(outside_links(place, &output, since));
             found.extend(hidden(repository, place, since)?);
+            found.extend(other_names(repository, place, since)?);
+            found.extend(stashed(place, since));
             found.extend(apart(place, since));
             found.sort();
             found.dedup();
@@ -42,14 +57,121 @@ impl Workspace {
     }
 }
 
-/// Returns the present time of the file system, in nanoseconds since 1970: later changes of files are not before it.
-pub(super) fn file_time(place: &Place) -> io::Result<u64> {
-    // No branch of a run has this name: git takes files of this folder for references.
-    let file = own_folder(place)?.join("clock+");
-    // A new file, so that nothing is written through a link.
-    let _ = fs::remove_file(&file);
-    fs::write(&file, "")?;
-    Ok(changed_at(&fs::symlink_metadata(&file)?))
+impl Workspace {
+    /// Returns branches that were made since a standing in this work tree, got commits and were left again, and such
+    /// commits on no branch. The [watched](Self::watched) branches that existed are put back by [`fold`](Self::fold).
+    ///
+    /// # Errors
+    /// [`Git`](super::WorkspaceError::Git) if the branches cannot be read.
+    pub async fn unseen_commits(&self, standing: &Standing) -> Result<Vec<LeftOut>, WorkspaceError> {
+        let standing = standing.clone();
+        self.read("look for commits", move |repository, place| {
+            let Some(since) = standing.logged else { return Ok(vec![]) };
+            let head = head_of(repository)?;
+            let log = HeadLog::read(place, [Some(since), standing.logged_until], head.branch());
+            let mut found = vec![];
+            for branch in repository.branches(Some(git2::BranchType::Local))? {
+                let (branch, _) = branch?;
+                let (Ok(Some(name)), Some(tip)) = (branch.name(), branch.get().target()) else { continue };
+                let is_known = standing.all.contains_key(name) || head.branch() == Some(name);
+                let Some(Some(origin)) = log.origin(name, None, Some(tip)).filter(|_| !is_known) else { continue };
+                let (commits, _) = repository.graph_ahead_behind(tip, origin)?;
+                found.extend(
+                    (commits > 0).then(|| LeftOut { path: name.to_owned(), reason: Reason::Branch { commits } }),
+                );
+            }
+            for commit in left_detached(place, [Some(since), standing.logged_until]) {
+                if !is_reachable(repository, commit)? {
+                    found.push(LeftOut { path: commit.to_string(), reason: Reason::Detached });
+                }
+            }
+            Ok(found)
+        })
+        .await
+    }
+}
+
+/// Returns whether HEAD or a branch has the commit.
+fn is_reachable(repository: &Repository, commit: Oid) -> Result<bool, Fault> {
+    if repository.find_commit(commit).is_err() {
+        return Ok(true); // it is gone
+    }
+    let branches = repository.branches(None)?.filter_map(Result::ok).filter_map(|(branch, _)| branch.get().target());
+    let head = repository.head().ok().and_then(|head| head.target());
+    for tip in branches.chain(head) {
+        if history::descends(repository, tip, commit)? || tip == commit {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
+
+/// Returns the entries of the stash from since a time. A line of its reflog is `OLD NEW NAME <MAIL> SECONDS ZONE`, a tab,
+/// and the message.
+fn stashed(place: &Place, since: u64) -> Vec<LeftOut> {
+    let log = fs::read(place.common_dir.join("logs/refs/stash")).unwrap_or_default();
+    let log = String::from_utf8_lossy(&log).into_owned();
+    let is_new = |line: &str| {
+        let about = line.split_once('\t').map_or(line, |(about, _)| about);
+        let seconds = about.rsplit_once("> ").and_then(|(_, time)| time.split(' ').next()?.parse::<u64>().ok());
+        seconds.is_some_and(|seconds| seconds >= since / 1_000_000_000)
+    };
+    let newest_first = log.lines().rev().enumerate().filter(|(_, line)| is_new(line));
+    newest_first.map(|(nth, _)| LeftOut { path: format!("stash@{{{nth}}}"), reason: Reason::Stash }).collect()
+}
+
+/// Returns links that lead out of the repository, if they are new.
+fn outside_links(place: &Place, status: &[u8], since: u64) -> Vec<LeftOut> {
+    let lines =
+        status.split(|byte| *byte == 0).filter(|line| !line.starts_with(b"!! ")).filter_map(|line| line.get(3..));
+    let of_line = |path: &[u8]| {
+        let file = place.root.join(as_path(path));
+        if !is_changed(&file, since) || place.is_apart(trimmed(path)) {
+            return None;
+        }
+        Some(LeftOut { path: shown(path), reason: Reason::OutsideLink { to: outside(place, &file)? } })
+    };
+    lines.filter_map(of_line).collect()
+}
+
+/// Returns where a link leads, if that is outside of the repository.
+fn outside(place: &Place, file: &Path) -> Option<String> {
+    let to = fs::read_link(file).ok()?;
+    let full = lexical(&file.parent().unwrap_or(file).join(&to));
+    let full = full.canonicalize().unwrap_or(full);
+    (!full.starts_with(&place.root)).then(|| to.display().to_string())
+}
+
+/// Returns files whose names differ from those of the index in upper and lower case only, where git ignores the case.
+fn other_names(repository: &Repository, place: &Place, since: u64) -> Result<Vec<LeftOut>, Fault> {
+    if !repository.config()?.get_bool("core.ignoreCase").unwrap_or(false) {
+        return Ok(vec![]);
+    }
+    let index = repository.index()?;
+    let known: BTreeSet<Vec<u8>> = index.iter().map(|entry| entry.path).collect();
+    let mut folders: BTreeMap<PathBuf, BTreeSet<OsString>> = BTreeMap::new();
+    let mut found = vec![];
+    for path in &known {
+        let file = as_path(path);
+        let (Some(folder), Some(name)) = (file.parent(), file.file_name()) else { continue };
+        let names = folders.entry(folder.to_owned()).or_insert_with(|| names_in(&place.root.join(folder)));
+        let name = name.to_string_lossy();
+        if names.contains(OsStr::new(&*name)) {
+            continue;
+        }
+        let is_other = |other: &&OsString| {
+            other.to_string_lossy().to_lowercase() == name.to_lowercase()
+                && is_changed(&place.root.join(folder).join(other), since)
+        };
+        let other = names.iter().find(is_other).map(|other| folder.join(other).display().to_string());
+        let other = other.filter(|other| !known.contains(other.as_bytes()));
+        found.extend(other.map(|path_now| LeftOut { path: path_now, reason: Reason::Case { of: shown(path) } }));
+    }
+    Ok(found)
+}
+
+fn names_in(folder: &Path) -> BTreeSet<OsString> {
+    fs::read_dir(folder).into_iter().flatten().filter_map(Result::ok).map(|entry| entry.file_name()).collect()
 }
 
 /// Returns ignored files, and ignored folders in which something was changed.
@@ -68,7 +190,9 @@ fn trimmed(path: &[u8]) -> &[u8] {
 /// Returns files that the index hides, and files of submodules.
 fn hidden(repository: &Repository, place: &Place, since: u64) -> Result<Vec<LeftOut>, Fault> {
     // With sparse checkouts git itself looks at files that are there nevertheless.
-    let is_sparse = repository.config()?.get_bool("core.sparseCheckout").unwrap_or(false);
+    let config = repository.config()?;
+    let is_sparse = config.get_bool("core.sparseCheckout").unwrap_or(false);
+    let ignores_modes = cfg!(unix) && !config.get_bool("core.fileMode").unwrap_or(true);
     let mut found = vec![];
     for entry in repository.index()?.iter() {
         let file = place.root.join(as_path(&entry.path));
@@ -79,9 +203,22 @@ fn hidden(repository: &Repository, place: &Place, since: u64) -> Result<Vec<Left
             && is_changed(&file, since)
         {
             found.push(LeftOut { path: shown(&entry.path), reason: Reason::Hidden { flag: flag.into() } });
+        } else if ignores_modes && is_other_mode(&file, entry.mode) && is_changed(&file, since) {
+            found.push(LeftOut { path: shown(&entry.path), reason: Reason::Mode });
+        } else if entry.mode == LINK
+            && is_changed(&file.canonicalize().unwrap_or_default(), since)
+            && let Some(to) = outside(place, &file).filter(|_| file.is_file())
+        {
+            found.push(LeftOut { path: shown(&entry.path), reason: Reason::OutsideLink { to } });
         }
     }
     Ok(found)
+}
+
+/// Returns whether a file is executable and the index has it otherwise, or the reverse.
+fn is_other_mode(file: &Path, mode: u32) -> bool {
+    let is_file = file.symlink_metadata().is_ok_and(|about| about.is_file());
+    is_file && matches!((mode, runs(file)), (FILE, "x") | (PROGRAM, "-"))
 }
 
 fn flag(entry: &git2::IndexEntry, is_sparse: bool) -> Option<&'static str> {
@@ -110,7 +247,7 @@ fn is_changed(file: &Path, since: u64) -> bool {
 }
 
 /// Returns a file that was changed below a path, or the path itself; the folder of a repository is not examined.
-fn first_changed(path: &Path, since: u64) -> Option<std::path::PathBuf> {
+fn first_changed(path: &Path, since: u64) -> Option<PathBuf> {
     let mut left = vec![path.to_owned()];
     let mut changed_folder = None;
     for _ in 0..MOST {
@@ -130,18 +267,4 @@ fn first_changed(path: &Path, since: u64) -> Option<std::path::PathBuf> {
         left.extend(entries.filter(|entry| entry.file_name() != ".git").map(|entry| entry.path()));
     }
     changed_folder
-}
-
-/// Returns the time of the last change of content or attributes, in nanoseconds since 1970.
-#[cfg(unix)]
-fn changed_at(about: &fs::Metadata) -> u64 {
-    use std::os::unix::fs::MetadataExt;
-    let seconds = u64::try_from(about.ctime()).unwrap_or(0);
-    seconds.saturating_mul(1_000_000_000).saturating_add(u64::try_from(about.ctime_nsec()).unwrap_or(0))
-}
-
-#[cfg(not(unix))]
-fn changed_at(about: &fs::Metadata) -> u64 {
-    let since = about.modified().ok().and_then(|time| time.duration_since(std::time::UNIX_EPOCH).ok());
-    since.map_or(0, |since| u64::try_from(since.as_nanos()).unwrap_or(u64::MAX))
 }

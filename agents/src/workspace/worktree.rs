@@ -1,19 +1,16 @@
 //! Linked work trees without a branch, for work beside the user's checkout: created, reopened after a kill, removed.
 //! They are recognized by git's folder for them, which is outside the agent's folder.
 
-use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 use std::{fs, io};
 
 use super::error::WorkspaceError;
 use super::id::CommitId;
-use super::paths::lexical;
 use super::place::{Place, Workspace};
+use super::worktree_entries::{COMPLETE, entries, entries_of, linked, path_of, resolved};
 use crate::process::may_use;
 
-/// File in git's folder of a work tree, written once all files are checked out.
-const COMPLETE: &str = "superstep/complete";
 /// Attempts at creating a work tree while others are created.
 const TRIES: u32 = 5;
 /// Age from which a folder of git's without a work tree is not one that is just being made.
@@ -98,25 +95,6 @@ impl Workspace {
             Ok(entries_of(place, &path).into_iter().find_map(head))
         })
         .await
-    }
-
-    /// Removes the locks in a work tree that was created by [`detached_worktree`](Self::detached_worktree) and that no
-    /// process uses: an agent that left them was killed.
-    pub(super) async fn clear_leftovers(&self) -> Result<(), WorkspaceError> {
-        self.run_blocking(|place| {
-            if !place.git_dir.join(COMPLETE).exists() || place.git_dir == place.common_dir {
-                return Ok(());
-            }
-            for file in fs::read_dir(&place.git_dir).into_iter().flatten().filter_map(Result::ok) {
-                let file = file.path();
-                let is_lock = file.extension().is_some_and(|end| end == "lock");
-                if is_lock && !may_use(&file, &[&place.root, &place.git_dir]) {
-                    remove(&file)?;
-                }
-            }
-            Ok(())
-        })
-        .await?
     }
 
     /// Returns the linked work trees of the repository inside `folder`, in the order of paths, including those whose
@@ -225,34 +203,12 @@ fn complete(place: &Place) -> Result<(), WorkspaceError> {
     written.map_err(|source| WorkspaceError::Io { doing: "write", path, source })
 }
 
-/// Returns git's folders of linked work trees.
-pub(super) fn entries(place: &Place) -> Vec<PathBuf> {
-    let all = fs::read_dir(place.common_dir.join("worktrees")).into_iter().flatten().filter_map(Result::ok);
-    all.map(|entry| entry.path()).collect()
-}
-
-/// Returns git's folders of the work tree at `path`: one, unless a kill or an agent left more.
-pub(super) fn entries_of(place: &Place, path: &Path) -> Vec<PathBuf> {
-    entries(place).into_iter().filter(|entry| path_of(entry).as_deref() == Some(path)).collect()
-}
-
-/// Returns the work tree of a folder of git's.
-fn path_of(entry: &Path) -> Option<PathBuf> {
-    let file = linked(entry, fs::read(entry.join("gitdir")).ok()?);
-    (file.file_name() == Some(OsStr::new(".git"))).then(|| resolved(file.parent().unwrap_or(&file)))
-}
-
 /// Returns the folder of git's named in the `.git` file of a work tree.
 fn leads_to(path: &Path) -> Option<PathBuf> {
     let file = path.join(".git");
     file.symlink_metadata().ok().filter(fs::Metadata::is_file)?;
     let text = fs::read(file).ok()?;
     Some(resolved(&linked(path, text.strip_prefix(b"gitdir: ")?.to_vec())))
-}
-
-/// Resolves a path in a file of git's, relative to the folder of the file.
-fn linked(folder: &Path, text: Vec<u8>) -> PathBuf {
-    folder.join(super::paths::as_path(text.trim_ascii_end()))
 }
 
 fn is_entry(place: &Place, entry: &Path) -> bool {
@@ -286,21 +242,11 @@ fn is_removable(place: &Place, path: &Path) -> bool {
     is_free(path) || leads_to(path).is_some_and(|entry| is_entry(place, &entry)) || is_stored(place, path)
 }
 
-/// Resolves links in the existing folders above a path, and `..`.
-fn resolved(path: &Path) -> PathBuf {
-    let plain = lexical(path);
-    let (Some(above), Some(name)) = (plain.parent(), plain.file_name()) else { return plain };
-    match above.canonicalize() {
-        Ok(above) => above.join(name),
-        Err(_) => resolved(above).join(name),
-    }
-}
-
 /// Removes git's folders of work trees that a kill has left without a work tree: their file `gitdir` is missing or
 /// empty. One that another git is just making remains.
 pub(super) fn remove_broken_entries(place: &Place) {
     for entry in entries(place) {
-        if is_broken(&entry) && !may_use(&entry.join("gitdir"), &[&place.root, &place.common_dir]) {
+        if is_broken(&entry) && !may_use(&entry.join("gitdir"), &[place.root.clone(), place.common_dir.clone()]) {
             // A failure is retried next time.
             let _ = remove(&entry);
         }

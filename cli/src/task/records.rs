@@ -1,6 +1,6 @@
 //! The records of attempts on disk: `RUN/attempt-N/decision.json` and `verifier_outputs.json`.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -12,29 +12,80 @@ use superstep::workflows::code_task::{AttemptLine, CodeTaskState, finding_lines,
 /// Number of findings that the state has of an attempt: the last line may count others.
 const MOST: usize = 49;
 
-/// Digests in the store of the records below a folder.
+/// What the store has of the records below a folder.
 pub(super) struct Known<'a> {
+    /// Digests, by paths.
     pub(super) digests: &'a BTreeMap<String, String>,
     /// Path of the folder, with a slash at its end, or empty.
     pub(super) path: String,
+    /// True if every record has a digest there: earlier versions stored none.
+    pub(super) is_whole: bool,
 }
 
 impl Known<'_> {
     pub(super) fn child(&self, id: &str) -> Self {
-        Self { digests: self.digests, path: format!("{}children/{id}/", self.path) }
+        Self { digests: self.digests, path: format!("{}children/{id}/", self.path), is_whole: self.is_whole }
+    }
+
+    fn digest(&self, number: u32) -> Option<&String> {
+        self.digests.get(&format!("{}attempt-{number}", self.path))
+    }
+
+    /// Returns the paths of its records, below its folder.
+    fn below(&self) -> impl Iterator<Item = &str> {
+        self.digests.keys().filter_map(|path| path.strip_prefix(&self.path))
+    }
+
+    fn numbers(&self) -> BTreeSet<u32> {
+        self.below().filter_map(|path| path.strip_prefix("attempt-")?.parse().ok()).collect()
+    }
+
+    fn children(&self) -> BTreeSet<&str> {
+        self.below().filter_map(|path| path.strip_prefix("children/")?.split('/').next()).collect()
     }
 }
 
-/// Returns the recorded attempts of a task, in order, as the store knows them: files of other attempts are not read.
+/// Records of a task, in order.
+#[derive(Default)]
+pub(super) struct Records {
+    pub(super) found: Vec<Recorded>,
+    /// Folders of records that the store has and the disk does not.
+    pub(super) missing: Vec<PathBuf>,
+}
+
+/// Returns the recorded attempts of a task, as the store knows them.
 ///
 /// # Errors
-/// A record that cannot be read, or that was changed after it was written.
-pub(super) fn of_task(state: &CodeTaskState) -> Result<Vec<Recorded>, Refusal> {
+/// A record that cannot be read, that was changed after it was written, or of which the store knows nothing.
+pub(super) fn of_task(state: &CodeTaskState) -> Result<Records, Refusal> {
     let run = run_folder(state);
-    let folder = |line: &AttemptLine| run.join(format!("attempt-{}", line.past.number));
-    // A rewound task has the earlier attempts elsewhere.
-    let here = state.attempts.iter().filter(|line| folder(line).is_dir());
-    here.map(|line| of_line(&folder(line), line)).collect()
+    let numbers: BTreeSet<u32> = state.attempts.iter().map(|line| line.past.number).collect();
+    let written = folders(&run)?;
+    // The record of the current attempt is written before the store has it.
+    let current = numbers.last().copied().unwrap_or(0) + 1;
+    let is_current = |number: u32| state.outcome.is_none() && number == current;
+    if let Some((_, extra)) = written.iter().find(|(number, _)| !numbers.contains(number) && !is_current(**number)) {
+        return Err(unknown(extra));
+    }
+    let first = written.keys().next().copied();
+    let mut records = Records::default();
+    for line in &state.attempts {
+        let number = line.past.number;
+        match written.get(&number) {
+            Some(folder) => records.found.push(of_line(folder, line)?),
+            None if is_of_original(state, number, first) => {}
+            None => records.missing.push(run.join(format!("attempt-{number}"))),
+        }
+    }
+    Ok(records)
+}
+
+/// Returns whether an attempt was made before the task was rewound, and so is recorded elsewhere: the run of a rewound task
+/// has the number of its last one at its end.
+fn is_of_original(state: &CodeTaskState, number: u32, first: Option<u32>) -> bool {
+    let run = state.start.as_ref().map_or("", |start| start.run.as_str());
+    let last: Option<u32> = run.rsplit_once('-').and_then(|(_, last)| last.parse().ok());
+    last.is_some_and(|last| number <= last && first.is_none_or(|first| first > last))
 }
 
 fn of_line(folder: &Path, line: &AttemptLine) -> Result<Recorded, Refusal> {
@@ -57,16 +108,28 @@ fn of_line(folder: &Path, line: &AttemptLine) -> Result<Recorded, Refusal> {
     if is_known { Ok(recorded) } else { Err(changed(folder)) }
 }
 
-/// Returns the attempts that are recorded in a folder, in order; none if it is not there. `known` is
-/// what the store has of them; `None` while the task is not over.
-pub(super) fn attempts(folder: &Path, known: Option<&Known<'_>>) -> Result<Vec<Recorded>, Refusal> {
-    let checked = |(number, folder): &(u32, PathBuf)| {
+/// Returns the attempts that are recorded in a folder; none if it is not there. `known` is what the store has of them;
+/// `None` while the task is not over.
+///
+/// # Errors
+/// As [`of_task`].
+pub(super) fn attempts(folder: &Path, known: Option<&Known<'_>>) -> Result<Records, Refusal> {
+    let (written, mut records) = (folders(folder)?, Records::default());
+    for (number, folder) in &written {
+        let digest = known.and_then(|known| known.digest(*number));
+        if digest.is_none() && known.is_some_and(|known| known.is_whole) {
+            return Err(unknown(folder));
+        }
         let recorded = read(folder)?;
-        let digest = known.and_then(|known| known.digests.get(&format!("{}attempt-{number}", known.path)));
-        let is_known = digest.is_none_or(|digest| recorded.digest() == *digest);
-        if is_known { Ok(recorded) } else { Err(changed(folder)) }
-    };
-    folders(folder).iter().map(checked).collect()
+        if digest.is_some_and(|digest| recorded.digest() != *digest) {
+            return Err(changed(folder));
+        }
+        records.found.push(recorded);
+    }
+    let numbers = known.map(Known::numbers).unwrap_or_default();
+    let missing = numbers.iter().filter(|number| !written.contains_key(number));
+    records.missing = missing.map(|number| folder.join(format!("attempt-{number}"))).collect();
+    Ok(records)
 }
 
 fn read(folder: &Path) -> Result<Recorded, Refusal> {
@@ -78,30 +141,62 @@ fn changed(folder: &Path) -> Refusal {
     Refusal::new(error).help("an agent or a program wrote there; `log` tells what was recorded").exit(Exit::Failed)
 }
 
-/// Returns the ids and folders of the children of a task, in the order of their ids.
-pub(super) fn children(folder: &Path) -> Vec<(String, PathBuf)> {
-    let entries = fs::read_dir(folder.join("children")).into_iter().flatten().filter_map(Result::ok);
-    let named = entries.filter_map(|entry| Some((entry.file_name().into_string().ok()?, entry.path())));
-    let mut children: Vec<_> = named.collect();
-    children.sort();
-    children
+/// Returns the error about a folder that looks like a record.
+pub(super) fn unknown(folder: &Path) -> Refusal {
+    let error = format!("{}: this is no record of the run: the store knows of no such attempt", folder.display());
+    Refusal::new(error).help("an agent or a program wrote there; move it away").exit(Exit::Failed)
+}
+
+/// Returns the error about records that are not there.
+pub(super) fn gone(missing: &[PathBuf]) -> Refusal {
+    let names: Vec<String> = missing.iter().map(|folder| folder.display().to_string()).collect();
+    let error = format!("{}: the record of the attempt is missing", names.join(", "));
+    Refusal::new(error).help("`log` tells what was recorded; restore the files from a copy").exit(Exit::Failed)
+}
+
+/// Returns the ids and folders of the children of a task, in the order of their ids, also of those whose folders are
+/// missing.
+///
+/// # Errors
+/// A child of which the store knows nothing.
+pub(super) fn children(folder: &Path, known: Option<&Known<'_>>) -> Result<Vec<(String, PathBuf)>, Refusal> {
+    let place = folder.join("children");
+    let entries = fs::read_dir(&place).into_iter().flatten().filter_map(Result::ok);
+    let mut ids: BTreeSet<String> = entries.filter_map(|entry| entry.file_name().into_string().ok()).collect();
+    if let Some(known) = known {
+        let children = known.children();
+        // A child that was never recorded may have a folder, and no attempt in it.
+        let has_record = |id: &&String| folders(&place.join(id)).is_ok_and(|folders| !folders.is_empty());
+        let extra = ids.iter().filter(|id| !children.contains(id.as_str())).find(has_record);
+        if let Some(id) = extra.filter(|_| known.is_whole) {
+            return Err(unknown(&place.join(id)));
+        }
+        ids.extend(children.into_iter().map(str::to_owned));
+    }
+    Ok(ids.into_iter().map(|id| (id.clone(), place.join(id))).collect())
 }
 
 /// Returns the task file of the last attempt.
 pub(super) fn spec(folder: &Path) -> Option<String> {
-    fs::read_to_string(folders(folder).pop()?.1.join("spec.md")).ok()
+    fs::read_to_string(folders(folder).ok()?.pop_last()?.1.join("spec.md")).ok()
 }
 
-/// The folders of attempts that were recorded to the end, with their numbers.
-fn folders(folder: &Path) -> Vec<(u32, PathBuf)> {
-    let entries = fs::read_dir(folder).into_iter().flatten().filter_map(Result::ok);
-    let numbered = |entry: fs::DirEntry| {
-        let number = entry.file_name().to_str()?.strip_prefix("attempt-")?.parse().ok()?;
-        entry.path().join("decision.json").is_file().then(|| (number, entry.path()))
-    };
-    let mut folders: Vec<_> = entries.filter_map(numbered).collect();
-    folders.sort();
-    folders
+/// Returns the folders of attempts that were recorded to the end, by their numbers.
+///
+/// # Errors
+/// A folder whose name is another spelling of a number: it is no record.
+fn folders(folder: &Path) -> Result<BTreeMap<u32, PathBuf>, Refusal> {
+    let mut folders = BTreeMap::new();
+    for entry in fs::read_dir(folder).into_iter().flatten().filter_map(Result::ok) {
+        let name = entry.file_name();
+        let number = name.to_str().and_then(|name| name.strip_prefix("attempt-"));
+        let Some(number) = number.filter(|_| entry.path().join("decision.json").is_file()) else { continue };
+        match number.parse::<u32>() {
+            Ok(parsed) if parsed.to_string() == number => folders.insert(parsed, entry.path()),
+            Ok(_) | Err(_) => return Err(unknown(&entry.path())),
+        };
+    }
+    Ok(folders)
 }
 
 fn json<T: DeserializeOwned>(file: &Path) -> Result<T, Refusal> {

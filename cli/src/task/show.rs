@@ -28,6 +28,9 @@ struct ShownTask {
     usage: Option<Usage>,
     attempts: Vec<ShownAttempt>,
     children: Vec<ShownTask>,
+    /// Folders of records that are not there any more.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    missing: Vec<PathBuf>,
 }
 
 /// An attempt as it is shown.
@@ -45,8 +48,8 @@ struct ShownAttempt {
 /// Lists the attempts of a task and of its children.
 pub(crate) async fn show(_: Show, found: Found) -> Result<Said, Refusal> {
     let state = state::task(&found)?;
-    records::of_task(&state)?; // a changed record is an error
-    let shown = of_state(&state)?;
+    let missing = records::of_task(&state)?.missing; // a changed record is an error
+    let shown = ShownTask { missing, ..of_state(&state)? };
     let mut lines = vec![];
     shown.tell("", &mut lines);
     Said::new(lines.join("\n") + "\n", &shown)
@@ -61,6 +64,7 @@ fn of_state(state: &CodeTaskState) -> Result<ShownTask, Refusal> {
         usage: Some(state.usage),
         attempts: state.attempts.iter().map(of_line).collect(),
         children: children(state)?,
+        missing: vec![],
     })
 }
 
@@ -81,10 +85,19 @@ fn children(state: &CodeTaskState) -> Result<Vec<ShownTask>, Refusal> {
     let specs = state.children.iter().flat_map(|children| &children.specs);
     let folder = run_folder(state).join("children");
     let digests = digests(state);
+    if let Some((_, extra)) =
+        records::children(&run_folder(state), None)?.into_iter().find(|(id, folder)| is_extra(state, id, folder))
+    {
+        return Err(records::unknown(&extra));
+    }
     let child = |spec: &TaskSpec| {
         let id = spec.id.as_str();
         let result = state.results.iter().find(|result| result.id == id);
-        let known = result.map(|_| Known { digests: &digests, path: format!("children/{id}/") });
+        let known = result.map(|result| Known {
+            digests: &digests,
+            path: format!("children/{id}/"),
+            is_whole: !result.records.is_empty() || result.attempts == 0,
+        });
         let mut shown = of_records(id, &folder.join(id), known.as_ref())?;
         shown.title.clone_from(&spec.title);
         shown.outcome = result.map(|result| result.outcome);
@@ -94,9 +107,16 @@ fn children(state: &CodeTaskState) -> Result<Vec<ShownTask>, Refusal> {
     specs.map(child).collect()
 }
 
+/// Returns whether a folder has records of a child that the task does not have.
+fn is_extra(state: &CodeTaskState, id: &str, folder: &Path) -> bool {
+    let mut specs = state.children.iter().flat_map(|children| &children.specs);
+    !specs.any(|spec| spec.id.as_str() == id) && records::spec(folder).is_some()
+}
+
 /// A task as its records tell of it.
 fn of_records(id: &str, folder: &Path, known: Option<&Known<'_>>) -> Result<ShownTask, Refusal> {
-    let below = records::children(folder);
+    let below = records::children(folder, known)?;
+    let records = records::attempts(folder, known)?;
     let child = |(id, folder): &(String, PathBuf)| of_records(id, folder, known.map(|known| known.child(id)).as_ref());
     let title = records::spec(folder).and_then(|text| TaskSpec::parse(&text, "spec.md").ok()).map(|spec| spec.title);
     Ok(ShownTask {
@@ -104,8 +124,9 @@ fn of_records(id: &str, folder: &Path, known: Option<&Known<'_>>) -> Result<Show
         title: title.unwrap_or_default(),
         outcome: None,
         usage: None,
-        attempts: records::attempts(folder, known)?.iter().map(of_record).collect(),
+        attempts: records.found.iter().map(of_record).collect(),
         children: below.iter().map(child).collect::<Result<_, _>>()?,
+        missing: records.missing,
     })
 }
 
@@ -129,6 +150,9 @@ impl ShownTask {
         lines.push(format!("{margin}task {}: {}{}{cost}", self.task, self.title, outcome(self.outcome)));
         for attempt in &self.attempts {
             attempt.tell(&format!("{margin}  "), lines);
+        }
+        for missing in &self.missing {
+            lines.push(format!("{margin}  the record {} is missing", missing.display()));
         }
         for child in &self.children {
             child.tell(&format!("{margin}  "), lines);

@@ -11,7 +11,11 @@ pub(crate) fn what_if(state: &CodeTaskState, changes: &[(String, String)]) -> Re
     let written: Vec<String> = changes.iter().map(|(key, value)| format!("{key}={value}")).collect();
     let changes = Changes::parse(&written, &state.settings.run).map_err(|error| Refusal::new(error.to_string()))?;
     let folder = run_folder(state);
-    let recorded = records::of_task(state)?;
+    let records = records::of_task(state)?;
+    if !records.missing.is_empty() {
+        return Err(records::gone(&records.missing));
+    }
+    let recorded = records.found;
     if recorded.is_empty() {
         let error = format!("{}: there is no record of an attempt", folder.display());
         return Err(Refusal::new(error).exit(Exit::Failed));

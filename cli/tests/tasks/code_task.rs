@@ -5,35 +5,35 @@ use serde_json::{Value, json};
 
 use crate::place::{Place, RunOutput};
 
-const TASK: &str = "---\nid: tides\ntitle: Tides\n---\nWrite down the tides of every day of the year.\n";
+pub(crate) const TASK: &str = "---\nid: tides\ntitle: Tides\n---\nWrite down the tides of every day of the year.\n";
 /// One command, which fails while a line starts with `error`.
-const VERIFIERS: &str = "
+pub(crate) const VERIFIERS: &str = "
 verifiers:
 - {id: build, config: {command: \"! grep -h '^error' *.txt\"}}
 - {id: test, enabled: false}
 - {id: bigpicture, enabled: false}
 ";
 /// The first attempt leaves an error, the second one fixes it.
-const FIXES: &str = "
+pub(crate) const FIXES: &str = "
   - {role: developer, task: tides, attempt: 1, steps: [write: {path: a.txt, content: \"error: no tides\\n\"}], submit: {status: done}}
   - {role: developer, task: tides, steps: [write: {path: a.txt, content: \"high\\n\"}], submit: {status: done}}
 ";
 
-fn place() -> Place {
+pub(crate) fn place() -> Place {
     let place = Place::new(FIXES);
     place.write("tides.md", TASK);
     place.write("verifiers.yml", VERIFIERS);
     place
 }
 
-fn run(place: &Place, more: &[&str]) -> RunOutput {
+pub(crate) fn run(place: &Place, more: &[&str]) -> RunOutput {
     place.call(
         &[&["task", "--task", "tides.md", "--dir", "repo", "--profile", "p.toml", "--thread", "t"], more].concat(),
     )
 }
 
 /// A task that is done in its second attempt.
-fn done() -> Place {
+pub(crate) fn done() -> Place {
     let place = place();
     let called = run(&place, &[]);
     assert_eq!(called.code(), 0, "{}", called.text());
@@ -48,7 +48,7 @@ fn given_up() -> Place {
     place
 }
 
-fn record(place: &Place, file: &str) -> Value {
+pub(crate) fn record(place: &Place, file: &str) -> Value {
     serde_json::from_str(&std::fs::read_to_string(place.path().join("repo/runs").join(file)).unwrap()).unwrap()
 }
 
@@ -200,9 +200,8 @@ fn a_start_that_must_fail_is_refused(#[case] front: &str, #[case] more: &[&str],
     assert!(!place.path().join(".superstep").exists());
 }
 
-/// Two children wait at the same time: the override must name one.
-#[test]
-fn an_override_of_one_of_several_tasks_names_it() {
+/// Two children wait at the same time. Returns the ids of their questions.
+fn two_waiting() -> (Place, Vec<String>) {
     let place = Place::new("
   - {role: developer, task: tides, times: always, steps: [write: {path: a.txt, content: \"error: a\\n\"}, write: {path: b.txt, content: \"error: b\\n\"}], submit: {status: done}}
 ");
@@ -213,11 +212,18 @@ fn an_override_of_one_of_several_tasks_names_it() {
     let human =
         VERIFIERS.replace("{id: build,", "{id: build, config: {command: 'true'}}\n- {id: check, on_fail: human,");
     place.write("verifiers.yml", &human);
-    let call = |words: &[&str]| place.call(words);
     assert_eq!(run(&place, &["--override", "SPLIT", "--why", "too much", "--parallel", "2"]).code(), 10);
     let open = place.json(&["status", "t"])["questions"].clone();
-    let ids: Vec<&str> = open.as_array().unwrap().iter().map(|question| question["id"].as_str().unwrap()).collect();
+    let id = |question: &Value| question["id"].as_str().unwrap().to_owned();
+    let ids: Vec<String> = open.as_array().unwrap().iter().map(id).collect();
     assert_eq!(ids.len(), 2, "{open}");
+    (place, ids)
+}
+
+#[test]
+fn an_override_of_one_of_several_tasks_names_it() {
+    let (place, ids) = two_waiting();
+    let call = |words: &[&str]| place.call(words);
     let refused = call(&["override", "t", "DONE", "--why", "fine"]);
     assert_eq!(
         (refused.code(), refused.text().contains("2 tasks wait for a decision")),
@@ -225,9 +231,28 @@ fn an_override_of_one_of_several_tasks_names_it() {
         "{}",
         refused.text()
     );
-    assert!(ids.iter().all(|id| refused.text().contains(id)), "{}", refused.text());
-    assert_eq!(call(&["override", "t", "DONE", "--why", "fine", "--interrupt", ids[0]]).code(), 10);
+    assert!(ids.iter().all(|id| refused.text().contains(id.as_str())), "{}", refused.text());
+    assert_eq!(call(&["override", "t", "DONE", "--why", "fine", "--interrupt", &ids[0]]).code(), 10);
     assert_eq!(place.json(&["status", "t"])["questions"].as_array().unwrap().len(), 1);
+}
+
+#[test]
+fn children_whose_worktrees_are_removed_while_they_wait_continue_in_new_ones() {
+    let (place, ids) = two_waiting();
+    std::fs::remove_dir_all(place.path().join("repo/.superstep/worktrees")).unwrap();
+    place.git(&["worktree", "prune"]);
+    let retry = ["override", "t", "RETRY", "--why", "again", "--interrupt", &ids[0]];
+    let called = place.call(&retry);
+    assert_eq!(called.code(), 10, "{}", called.text());
+    for _ in 0..2 {
+        let open = place.json(&["status", "t"])["questions"].clone();
+        let id = open[0]["id"].as_str().unwrap().to_owned();
+        let called = place.call(&["override", "t", "DONE", "--why", "fine", "--interrupt", &id]);
+        assert!([0, 10].contains(&called.code()), "{}", called.text());
+    }
+    let shown = place.json(&["task", "show", "t"]);
+    let outcomes: Vec<_> = shown["children"].as_array().unwrap().iter().map(|child| child["outcome"].clone()).collect();
+    assert_eq!(outcomes, [json!("done"), json!("done")], "{shown}");
 }
 
 #[test]
@@ -271,10 +296,10 @@ fn an_unknown_code_verifier_is_refused() {
 
 // --- the example, kills ---
 
-const EXAMPLE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../examples/");
+pub(crate) const EXAMPLE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../examples/");
 
 /// The repository of the example.
-fn example() -> Place {
+pub(crate) fn example() -> Place {
     let place = Place::new("");
     std::fs::remove_dir_all(place.path().join("repo")).unwrap();
     let mut made = std::process::Command::new("sh");
@@ -283,7 +308,7 @@ fn example() -> Place {
     place
 }
 
-fn of_example(place: &Place, verifiers: &str) -> RunOutput {
+pub(crate) fn of_example(place: &Place, verifiers: &str) -> RunOutput {
     let [task, scenario] = ["task.md", "scenario.yaml"].map(|file| format!("{EXAMPLE}code-task/{file}"));
     let driver = format!("scripted:{scenario}");
     place.call(&[
@@ -444,40 +469,4 @@ fn what_if_decides_with_other_limits_from_the_records() {
     assert_eq!(text.code(), 0);
     let unknown = place.call(&[&what_if[..], &["max_attempt=1"]].concat());
     assert_eq!((unknown.code(), unknown.text().contains("max_attempts")), (2, true), "{}", unknown.text());
-}
-
-#[rstest]
-#[case::the_decision("decision.json", "\"RETRY\"", "\"DONE\"")]
-#[case::the_reports("verifier_outputs.json", "no tides", "nothing")]
-fn a_forged_record_is_detected(#[case] file: &str, #[case] from: &str, #[case] to: &str) {
-    let place = done();
-    let path = place.path().join("repo/runs/t/attempt-1").join(file);
-    let text = std::fs::read_to_string(&path).unwrap();
-    assert!(text.contains(from), "{text}");
-    std::fs::write(&path, text.replace(from, to)).unwrap();
-    for words in
-        [&["task", "show", "t"][..], &["replay", "t", "--mode", "what-if", "--override-policy", "max_attempts=1"]]
-    {
-        let called = place.call(words);
-        assert_eq!(called.code(), 1, "{}", called.text());
-        assert!(called.text().contains("repo/runs/t/attempt-1: this record was changed"), "{}", called.text());
-    }
-    std::fs::write(&path, text).unwrap();
-    assert_eq!(place.call(&["task", "show", "t"]).code(), 0);
-}
-
-#[rstest]
-#[case::plainly("runs/t/attempt-1/decision.json")]
-#[case::around("./runs//t/./attempt-7/decision.json")]
-fn an_agent_cannot_write_records(#[case] path: &str) {
-    let place = Place::new(&FIXES.replace(
-        "steps: [write: {path: a.txt, content: \"high",
-        &format!("steps: [write: {{path: {path}, content: \"{{}}\"}}, write: {{path: a.txt, content: \"high"),
-    ));
-    place.write("tides.md", TASK);
-    place.write("verifiers.yml", VERIFIERS);
-    let called = run(&place, &[]);
-    assert!(called.text().contains("records, which only superstep writes"), "{}", called.text());
-    assert!(record(&place, "t/attempt-1/decision.json")["decision"].is_string());
-    assert!(!place.path().join("repo/runs/t/attempt-7/decision.json").exists() || path.starts_with("runs"));
 }

@@ -16,6 +16,7 @@ mod model_server;
 mod phases;
 mod place;
 mod printed;
+mod records;
 mod server;
 mod stored;
 mod stories;

@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 use crate::graph::{Ctx, Node, NodeError, NodeId, State, Writes};
 use crate::nodes::folder::{Base, Folder, failed};
 use crate::nodes::step::step;
+use crate::nodes::stored_files::store;
 use crate::workspace::TreeId;
 
 /// Snapshot to take.
@@ -49,6 +50,9 @@ pub(super) async fn taken<C: Send + Sync + 'static>(
         let workspace = job.folder.hold(ctx).await?;
         let tree = workspace.snapshot().await.map_err(failed)?.tree;
         let leaked = job.folder.leaked(&job.base.tree, &tree).await?;
+        if leaked.is_empty() && workspace.git_dir() != workspace.common_dir() {
+            store(&job.folder, Some(&tree), ctx).await?; // the worktree may be removed while its task waits
+        }
         Ok::<_, NodeError>(TakenSnapshot { tree, leaked })
     };
     ctx.effect("files", &job.base.tree, take).await

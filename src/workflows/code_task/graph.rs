@@ -9,7 +9,7 @@ use super::task::CodeTask;
 use super::verifying::{VERIFIER, verifier};
 use super::{child, decided, done, jobs, records, verifying};
 use crate::graph::{CompileError, CompiledGraph, Ctx, END, NodeError, NodeExt, START, Sends, StateGraph, worker};
-use crate::nodes::{Agents, ask, begin_task, developer, finish_task, join_children, record, snapshot, split};
+use crate::nodes::{Agents, ask, begin_task, developer, finish_task, join_children, record, restored, snapshot, split};
 
 type Compiled<C> = Result<CompiledGraph<CodeTaskState, CodeStep, C>, CompileError>;
 
@@ -123,6 +123,9 @@ fn after_ask(state: &CodeTaskState) -> Sends<CodeStep> {
 
 /// Runs a child. If it gives up, that is a result and does not fail the node.
 pub(super) async fn run<C: Agents>(child: Arc<CodeTask>, ctx: Ctx<C>) -> Result<Update, NodeError> {
+    if let Some(worktree) = jobs::worktree(&child.place, &child.settings) {
+        restored(&worktree, &ctx).await?;
+    }
     Ok(update(&*code_task_agent(Arc::unwrap_or_clone(child), &ctx).await?))
 }
 

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::children::Children;
 use super::outcome::TaskOutcome;
-use super::state::{CodeTaskState, Start, WorkPlace};
+use super::state::{CodeTaskState, Settings, Start, TaskPlace, WorkPlace};
 use super::{records, splitting};
 use crate::drivers::Access;
 use crate::graph::NodeError;
@@ -33,20 +33,27 @@ pub(super) fn begin(state: &CodeTaskState) -> Job<BeginTaskJob> {
             records: settings.records.clone(),
         },
         WorkPlace::Here(start) => BeginTaskJob::Here(start.folder.clone(), Box::new(start.base.clone())),
-        WorkPlace::Worktree { path, at, others } => {
-            let worktree = settings.profile.phased.worktree.clone();
-            BeginTaskJob::Worktree(Box::new(WorktreeJob {
-                repository,
-                path: path.clone(),
-                at: at.clone(),
-                furnishings: worktree.furnishings,
-                setup: worktree.setup,
-                limit: settings.profile.verify_timeout,
-                pass: settings.profile.tools.pass.clone(),
-                others: others.clone(),
-                together: None,
-            }))
+        WorkPlace::Worktree { .. } => {
+            let job = worktree(&state.place, settings);
+            BeginTaskJob::Worktree(Box::new(job.ok_or_else(|| NodeError::permanent("there is no worktree"))?))
         }
+    })
+}
+
+/// Returns the worktree of a child that has one.
+pub(super) fn worktree(place: &TaskPlace, settings: &Settings) -> Option<WorktreeJob> {
+    let WorkPlace::Worktree { path, at, others } = &place.at else { return None };
+    let worktree = settings.profile.phased.worktree.clone();
+    Some(WorktreeJob {
+        repository: settings.checkout(),
+        path: path.clone(),
+        at: at.clone(),
+        furnishings: worktree.furnishings,
+        setup: worktree.setup,
+        limit: settings.profile.verify_timeout,
+        pass: settings.profile.tools.pass.clone(),
+        others: others.clone(),
+        together: None,
     })
 }
 

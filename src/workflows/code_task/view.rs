@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use super::outcome::TaskOutcome;
-use super::state::{CodeTaskState, Start};
+use super::state::{CodeTaskState, Settings, Start};
 use crate::drivers::RunLimits;
 use crate::graph::NodeError;
 use crate::nodes::{AgentSpec, Base, Brief, BriefTask, Folder};
@@ -53,9 +53,7 @@ impl CodeTaskState {
 
     /// Returns the user's checkout, without files that are not part of the work.
     pub(super) fn checkout(&self) -> Folder {
-        let settings = &self.settings;
-        let apart = settings.apart.iter().cloned().chain([settings.records.clone()]).collect();
-        Folder { directory: settings.repository.clone(), apart }
+        self.settings.checkout()
     }
 
     /// Returns the folder of sessions, ledgers and contents.
@@ -145,4 +143,12 @@ fn related(spec: &TaskSpec) -> Vec<String> {
     });
     let next = relationships.next_tasks.iter().map(|task| format!("comes next: {}", task.title));
     parent.into_iter().chain(next).collect()
+}
+
+impl Settings {
+    /// Returns the user's checkout, without files that are not part of the work.
+    pub(super) fn checkout(&self) -> Folder {
+        let apart = self.apart.iter().cloned().chain([self.records.clone()]).collect();
+        Folder { directory: self.repository.clone(), apart }
+    }
 }

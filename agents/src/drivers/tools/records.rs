@@ -32,14 +32,19 @@ pub fn mark_records(root: &Path, folder: &Path) -> io::Result<()> {
     writeln!(File::options().create(true).append(true).open(list)?, "{line}")
 }
 
+/// Returns the folders that are protected below the folder `root` of agents.
+pub fn marked_records(root: &Path) -> Vec<PathBuf> {
+    let list = superstep_base::files::text(&root.join(LIST)).unwrap_or_default();
+    list.lines().map(|line| root.join(line)).collect()
+}
+
 pub(in crate::drivers) fn refusal() -> io::Error {
     io::Error::other("there are records, which only superstep writes")
 }
 
 impl Records {
     pub(in crate::drivers) fn below(root: &Path) -> Self {
-        let list = superstep_base::files::text(&root.join(LIST)).unwrap_or_default();
-        let folders: Vec<_> = list.lines().map(|line| root.join(line)).collect();
+        let folders = marked_records(root);
         Self(folders.iter().filter_map(|folder| fs::metadata(folder).ok()).map(|about| id(&about)).collect(), folders)
     }
 

@@ -1,6 +1,7 @@
 //! `superstep` killed with SIGKILL: at every node, inside agents, checks and hooks. It resumes to the same commits, and
 //! the log of the agents shows the repeated turns. Agents and checks end with it; git and its hooks live on.
 
+mod moments;
 mod phases;
 mod served;
 
