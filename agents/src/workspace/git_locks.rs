@@ -32,8 +32,17 @@ impl Locks {
 
     /// Adds all locks that programs of git take.
     pub(super) fn with_all(mut self, place: &Place) -> Self {
-        const FILES: [&str; 8] =
-            ["index", "HEAD", "ORIG_HEAD", "AUTO_MERGE", "config.worktree", "config", "packed-refs", "shallow"];
+        const FILES: [&str; 9] = [
+            "index",
+            "HEAD",
+            "ORIG_HEAD",
+            "AUTO_MERGE",
+            "config.worktree",
+            "config",
+            "packed-refs",
+            "shallow",
+            "objects/maintenance",
+        ];
         self.0.possible = FILES.iter().filter_map(|file| relative(place, file)).chain(["refs".to_owned()]).collect();
         self
     }
@@ -126,7 +135,7 @@ pub(super) fn named_in(message: &str) -> Option<PathBuf> {
 
 /// Returns the lock of a file, relative to git's folder of the repository; `None` if it is outside.
 fn relative(place: &Place, file: &str) -> Option<String> {
-    const SHARED: [&str; 3] = ["config", "packed-refs", "shallow"];
+    const SHARED: [&str; 4] = ["config", "packed-refs", "shallow", "objects/maintenance"];
     let is_shared = file.starts_with("refs/") || SHARED.contains(&file);
     let folder = if is_shared { &place.common_dir } else { &place.git_dir };
     let lock = folder.join(format!("{file}.lock"));
