@@ -8,10 +8,11 @@ use serde_json::json;
 
 use super::folder::{Base, Folder, failed, thread};
 use super::notice::{note_once, pending_notices};
+use super::on_top::{keep_detached, present};
 use super::questions::{AfterMove, BranchMoved};
 use super::stored_files::store;
 use crate::graph::{Ctx, NodeError};
-use crate::workspace::{BranchMove, CommitId, Folded, Standing, TreeId, Workspace, WorkspaceError, reference_name};
+use crate::workspace::{BranchMove, CommitId, Folded, Standing, TreeId, Workspace, WorkspaceError};
 
 /// Notices for people from several steps of a node, in order. Clones share them.
 #[derive(Clone, Debug, Default)]
@@ -41,7 +42,7 @@ pub(super) type Arrived = Option<Arrival>;
 pub(super) struct Arrival {
     /// The base of the task, on top of the commits of people.
     pub(super) base: Base,
-    /// The same position, with those of all branches at the start of a turn.
+    /// The same position, with those of all branches now.
     pub(super) turn: Standing,
     /// The commits of people: from the former base to the new one.
     commits: Option<(Option<CommitId>, CommitId)>,
@@ -162,6 +163,24 @@ impl Folder {
         Ok(Arrival { base: Base { at: position, tree }, turn: at, commits, notices })
     }
 
+    /// Puts the commits that people made since an arrival beneath the work; `at` is the position after the agent or the
+    /// command, if its branch was not moved in another way.
+    pub(super) async fn settle<C: Send + Sync + 'static>(
+        &self,
+        ctx: &Ctx<C>,
+        key: &str,
+        arrival: &Arrival,
+        at: Option<Standing>,
+    ) -> Result<Arrival, NodeError> {
+        let Some(at) = at else {
+            return Ok(Arrival { commits: None, notices: vec![], ..arrival.clone() });
+        };
+        let mut settled = self.settled(ctx, key, &arrival.base, at.into()).await?;
+        settled.notices.retain(|notice| !arrival.notices.contains(notice));
+        settled.turn = Standing { commit: settled.turn.commit, ..arrival.turn.clone() };
+        Ok(settled)
+    }
+
     async fn with_commits<C: Send + Sync + 'static>(
         &self,
         ctx: &Ctx<C>,
@@ -188,10 +207,8 @@ impl Folder {
         }
         workspace.own_head(at).await.map_err(failed)?;
         let stood = position(&workspace, at).await.map_err(failed)?;
-        if let (None, Some(commit)) = (&at.branch, stood.commit.as_ref().filter(|_| stood.commit != at.commit)) {
-            // No branch has them.
-            let reference = reference_name(&thread(ctx), &["branches", &format!("HEAD-{}", commit.short())]);
-            workspace.set_reference(&reference, None, commit).await.map_err(failed)?;
+        keep_detached(&thread(ctx), &workspace, at, &stood).await.map_err(failed)?;
+        if at.branch.is_none() && stood.commit != at.commit {
             store(self, None, ctx).await?;
         }
         for notice in moved_meanwhile(at, &stood) {
@@ -225,14 +242,32 @@ impl Folder {
         Ok(position(&workspace, at).await.map_err(failed)?.into())
     }
 
-    /// Puts back what an agent moved during its turn; returns notices about it, and about branches that others moved.
+    /// Returns the base on top of commits that people made since; `at` is their position. None: there are none.
+    pub(super) async fn new_base<C: Send + Sync + 'static>(
+        &self,
+        ctx: &Ctx<C>,
+        key: &str,
+        base: &Base,
+        at: Option<Standing>,
+    ) -> Result<Option<Base>, NodeError> {
+        match at {
+            Some(at) => Ok(self.settled(ctx, key, base, at.into()).await?.new_base()),
+            None => Ok(None),
+        }
+    }
+
+    /// Puts back what the agents of this task moved during their turns; returns notices about it, and about branches that
+    /// others moved.
     pub(super) async fn fold<C: Send + Sync + 'static>(
         &self,
         ctx: &Ctx<C>,
         workspace: &Workspace,
         at: &Standing,
     ) -> Result<Vec<String>, WorkspaceError> {
-        let folded = workspace.fold(at, Some(&thread(ctx))).await?;
+        let turns = workspace.turns(&thread(ctx), &ctx.task_id()).await?;
+        let folded = workspace
+            .fold(&Standing { turns, logged: None, logged_until: None, ..at.clone() }, Some(&thread(ctx)))
+            .await?;
         let notices = notices_of(&folded);
         for notice in &notices {
             note_once(ctx, notice.clone()).await;
@@ -243,9 +278,7 @@ impl Folder {
 
 /// Returns the position of HEAD and of all branches.
 async fn position(workspace: &Workspace, at: &Standing) -> Result<Standing, WorkspaceError> {
-    let others: Vec<&str> = at.others.keys().map(String::as_str).collect();
-    let now = workspace.standing(&others).await?;
-    workspace.watched(Standing { commit: now.commit, others: now.others, ..at.clone() }).await
+    workspace.watched(present(workspace, at).await?).await
 }
 
 /// Returns a notice for each branch that moved while no agent worked.

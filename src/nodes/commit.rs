@@ -3,11 +3,14 @@
 use serde::{Deserialize, Serialize};
 
 use super::activity::Activity;
-use super::folder::{Base, Folder, failed, thread};
+use super::folder::{Base, Folder, failed, lost_race, thread};
 use super::questions::BranchMoved;
 use super::step::step;
 use crate::graph::{Ctx, Node, NodeError, NodeExt, NodeId, State, WithOptions, Writes};
 use crate::workspace::{BranchMove, CommitId, CommitKey, CommitRequest, MadeCommit, Standing, TreeId, Workspace};
+
+/// The number of times that a commit is tried while people commit at the same moment.
+const TRIES: u32 = 5;
 
 /// Work to commit.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -97,17 +100,36 @@ async fn found(workspace: &Workspace, job: &CommitJob, key: &CommitKey) -> Resul
     workspace.find_commit(key, job.base.at.commit.as_ref()).await.map_err(failed)
 }
 
-/// Creates the commit, or finishes one that was interrupted by a kill.
+/// Creates the commit, or finishes one that was interrupted by a kill. A person may commit at the same moment: then it
+/// comes after theirs.
 async fn make<C: Send + Sync + 'static>(job: &CommitJob, key: &CommitKey, ctx: &Ctx<C>) -> Result<Moved, NodeError> {
     let workspace = job.folder.hold(ctx).await?;
-    let made = found(&workspace, job, key).await?;
-    let at = match position(&workspace, job, key, made.is_some()).await? {
+    for _ in 1..TRIES {
+        let at = workspace.head().await.map_err(failed)?;
+        match make_once(&workspace, job, key, ctx).await {
+            Err(error) if lost_race(&error) && workspace.head().await.map_err(failed)? != at => {
+                tracing::debug!(%error, "somebody else has committed at the same time");
+            }
+            made => return made,
+        }
+    }
+    make_once(&workspace, job, key, ctx).await
+}
+
+async fn make_once<C: Send + Sync + 'static>(
+    workspace: &Workspace,
+    job: &CommitJob,
+    key: &CommitKey,
+    ctx: &Ctx<C>,
+) -> Result<Moved, NodeError> {
+    let made = found(workspace, job, key).await?;
+    let at = match position(workspace, job, key, made.is_some()).await? {
         Ok(at) => at,
         Err(away) => {
             return Ok(Moved { made: None, base: job.base.clone(), moved: Some(away), is_aborted: false });
         }
     };
-    let Some(tree) = &job.tree else { return next_base(&workspace, at, None).await };
+    let Some(tree) = &job.tree else { return next_base(workspace, at, None).await };
     let tree = match made {
         Some(made) => made.tree,
         None => {
@@ -129,7 +151,7 @@ async fn make<C: Send + Sync + 'static>(job: &CommitJob, key: &CommitKey, ctx: &
         let (id, task) = (made.to_string(), job.task.as_str());
         Activity::Commit { id, message: &job.message, task, attempt: job.attempt, output }.emit(ctx).await;
     }
-    next_base(&workspace, at, made).await
+    next_base(workspace, at, made).await
 }
 
 /// Returns the position to commit at: that of the task, or after commits that people made meanwhile. Otherwise returns
@@ -141,17 +163,18 @@ async fn position(
     is_made: bool,
 ) -> Result<Result<Standing, BranchMove>, NodeError> {
     let at = &job.base.at;
-    if let Some(commit) = workspace.started_commit(key).await.map_err(failed)? {
-        return Ok(Ok(Standing { commit, ..at.clone() }));
-    }
     if is_made || at.branch.is_none() {
-        return Ok(Ok(at.clone()));
+        let started = workspace.started_commit(key).await.map_err(failed)?;
+        return Ok(Ok(Standing { commit: started.unwrap_or_else(|| at.commit.clone()), ..at.clone() }));
     }
     if let Some(away) = workspace.foreign_move(at).await.map_err(failed)? {
         return Ok(Err(away));
     }
     let head = workspace.own_head(at).await.map_err(failed)?;
-    Ok(Ok(Standing { commit: head.commit().cloned(), ..at.clone() }))
+    // A person may have committed since one was started: then it has not been made, and is made on top.
+    let started = workspace.started_commit(key).await.map_err(failed)?;
+    let commit = started.unwrap_or_else(|| head.commit().cloned());
+    Ok(Ok(Standing { commit, ..at.clone() }))
 }
 
 /// Returns the base of the next task: the commit, with the files as they are now.

@@ -159,7 +159,7 @@ async fn perform<C: Agents>(job: DeveloperJob, ctx: Ctx<C>) -> Result<Developed,
         None => None,
     };
     if let Some(tree) = &job.reset {
-        job.folder.reset(&ctx, tree).await?;
+        job.folder.reset(&ctx, &job.base.at, tree).await?;
     }
     let kept = salvaged.clone().filter(|_| job.reset.is_some()).or_else(|| job.taken_out.clone());
     let before = job.agent.model.clone();
@@ -170,6 +170,7 @@ async fn perform<C: Agents>(job: DeveloperJob, ctx: Ctx<C>) -> Result<Developed,
     let seen = TamperCheck { tampered: turned.tampered, is_shared: job.together.is_some() };
     let mut after = job.folder.after_as(&ctx, "after", &base, seen).await?;
     job.notes.add(std::mem::take(&mut after.notices));
+    let base = job.folder.new_base(&ctx, "after", &base, after.at.take()).await?.unwrap_or(base);
     after.notices = job.notes.take();
     let report = match turned.answer {
         Answer::Given(report) => Ok(report),

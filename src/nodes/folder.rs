@@ -9,10 +9,11 @@ use serde::{Deserialize, Serialize};
 
 use super::kept_objects::keep_recorded;
 use super::notice::{note_pending, pending_notices};
+use super::on_top::{on_top, placed_files, reset_on_top, settled};
 use crate::graph::{Ctx, NodeError};
 use crate::process::Key;
 use crate::workspace::{
-    BranchMove, CommitId, Fingerprint, Head, LeftOut, Reset, SalvageKey, Standing, TreeId, Workspace, WorkspaceError,
+    BranchMove, CommitId, Fingerprint, Head, LeftOut, SalvageKey, Standing, TreeId, Workspace, WorkspaceError,
     WorkspaceOptions,
 };
 
@@ -60,7 +61,8 @@ pub struct After {
     /// Changes that no commit will contain, with the reason: a line each.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub left_out: Vec<String>,
-    /// Position of HEAD after a person's decision.
+    /// Position of HEAD then, on top of commits that people made meanwhile. None: HEAD or its branch were moved in another
+    /// way.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) at: Option<Standing>,
     /// The move of the run's branch by somebody else, found after a person's decision.
@@ -84,20 +86,20 @@ impl After {
 pub(super) enum AfterRequest {
     /// Changes of git's hooks and configuration.
     Tampered(Vec<String>),
-    /// The same, with notices about what was put back, and the end of the request in HEAD's reflog.
+    /// The same, with notices about what was put back, and the position on top of commits that people made meanwhile.
     Folded {
         tampered: Vec<String>,
         notices: Vec<String>,
         #[serde(default, skip_serializing_if = "Option::is_none")]
-        until: Option<u64>,
+        at: Option<Standing>,
     },
 }
 
 impl AfterRequest {
-    pub(super) fn into_parts(self) -> (Vec<String>, Vec<String>, Option<u64>) {
+    pub(super) fn into_parts(self) -> (Vec<String>, Vec<String>, Option<Standing>) {
         match self {
             Self::Tampered(tampered) => (tampered, vec![], None),
-            Self::Folded { tampered, notices, until } => (tampered, notices, until),
+            Self::Folded { tampered, notices, at } => (tampered, notices, at),
         }
     }
 }
@@ -139,6 +141,7 @@ impl Folder {
     pub(super) async fn worktrees_unneeded<C>(&self, ctx: &Ctx<C>) -> Result<(), NodeError> {
         let Some((_, thread)) = ctx.store() else { return Ok(()) };
         let workspace = self.open().await?;
+        workspace.forget_turns(thread.as_str()).await.map_err(failed)?;
         workspace.remove_references(thread.as_str(), "worktrees").await.map_err(failed)
     }
 
@@ -221,16 +224,15 @@ impl Folder {
             }
             let folded = async {
                 let workspace = self.hold_workspace(ctx).await?;
-                let until = workspace.end_of_turn().await?;
                 let mut notices = self.fold(ctx, &workspace, at).await?;
                 notices.extend(pending_notices(ctx).await);
-                Ok((notices, until))
+                Ok((notices, on_top(&thread(ctx), &workspace, at).await?))
             };
             match folded.await {
-                Ok((notices, until)) => Ok(AfterRequest::Folded { tampered, notices, until: Some(until) }),
+                Ok((notices, at)) => Ok(AfterRequest::Folded { tampered, notices, at: at.map(settled) }),
                 Err(WorkspaceError::Tampered { changes }) => Ok(AfterRequest::Tampered(changes)),
                 // What follows the turn reports it.
-                Err(error) if is_left(&error) => Ok(AfterRequest::Folded { tampered, notices: vec![], until: None }),
+                Err(error) if is_left(&error) => Ok(AfterRequest::Folded { tampered, notices: vec![], at: None }),
                 Err(error) => Err(failed(error)),
             }
         };
@@ -246,8 +248,9 @@ impl Folder {
         Ok(guard.changes(&now).iter().map(ToString::to_string).collect())
     }
 
-    /// Returns the effects since the start of a task: undoes commits, keeping their changes in the files, and takes a
-    /// snapshot. After tampering, no git command is run. Call it once per task, after its agent has ended.
+    /// Returns the effects since the start of a task: undoes commits that agents made during their turns, keeping their
+    /// changes in the files, and takes a snapshot. Other commits are people's, and stay. After tampering, no git command is
+    /// run. Call it once per task, after its agent has ended.
     ///
     /// # Errors
     /// If the repository cannot be read, or commits cannot be taken back.
@@ -337,7 +340,10 @@ impl Folder {
     ) -> Result<After, WorkspaceError> {
         let workspace = self.hold_workspace(ctx).await?;
         let folded = self.fold(ctx, &workspace, &base.at).await?;
-        let snapshot = workspace.snapshot().await?;
+        if workspace.foreign_move(&base.at).await?.is_none() {
+            workspace.own_head(&base.at).await?;
+        }
+        let (snapshot, at) = placed_files(&thread(ctx), &workspace, &base.at).await?;
         let mut all = snapshot.left_out;
         if let Some(since) = base.at.started {
             all.extend(workspace.unseen(since).await?);
@@ -345,7 +351,7 @@ impl Folder {
         }
         let left_out = LeftOut::lines(&all);
         let notices = left_out.iter().cloned().chain(folded).chain(pending_notices(ctx).await).collect();
-        Ok(After { tree: Some(snapshot.tree), notices, left_out, ..After::default() })
+        Ok(After { tree: Some(snapshot.tree), notices, left_out, at, ..After::default() })
     }
 
     /// Keeps the work of an attempt and returns its reference; `effect` is the key within the node.
@@ -401,25 +407,31 @@ impl Folder {
         self.leaked(from, &snapshot.tree).await
     }
 
-    /// Resets the files to the reviewed ones, and returns those that differed.
+    /// Resets the files to the reviewed ones, and returns those that differed. `base` is the position of both.
     pub(super) async fn undo<C: Send + Sync + 'static>(
         &self,
         ctx: &Ctx<C>,
         key: &str,
-        tree: &TreeId,
+        (base, tree): (&Standing, &TreeId),
     ) -> Result<Vec<String>, NodeError> {
         let undo = |_| async {
-            let Reset { removed, written, .. } = self.hold(ctx).await?.reset_to(tree).await.map_err(failed)?;
-            Ok::<_, NodeError>([removed, written].concat())
+            let workspace = self.hold(ctx).await?;
+            let reset = reset_on_top(&thread(ctx), &workspace, base, tree).await.map_err(failed)?;
+            Ok::<_, NodeError>([reset.removed, reset.written].concat())
         };
         ctx.effect(key, tree, undo).await
     }
 
-    /// Resets the files.
-    pub(super) async fn reset<C: Send + Sync + 'static>(&self, ctx: &Ctx<C>, tree: &TreeId) -> Result<(), NodeError> {
+    /// Resets the files to those of a position.
+    pub(super) async fn reset<C: Send + Sync + 'static>(
+        &self,
+        ctx: &Ctx<C>,
+        base: &Standing,
+        tree: &TreeId,
+    ) -> Result<(), NodeError> {
         let reset = |_| async {
-            self.hold(ctx).await?.reset_to(tree).await.map_err(failed)?;
-            Ok::<_, NodeError>(())
+            let workspace = self.hold(ctx).await?;
+            reset_on_top(&thread(ctx), &workspace, base, tree).await.map(drop).map_err(failed)
         };
         ctx.effect("reset", tree, reset).await
     }
@@ -462,6 +474,15 @@ pub(super) fn refusal(error: &NodeError) -> Option<String> {
         Some(GitFailure(error @ WorkspaceError::HookRefused { .. })) => Some(error.to_string()),
         _ => None,
     }
+}
+
+/// Returns whether a commit failed as it does if somebody else moves HEAD meanwhile.
+pub(super) fn lost_race(error: &NodeError) -> bool {
+    let is_commit =
+        |error: &WorkspaceError| matches!(error, WorkspaceError::GitFailed { command, .. } if command == "commit");
+    let is_lost = |error: &WorkspaceError| matches!(error, WorkspaceError::HeadElsewhere { .. }) || is_commit(error);
+    let source = error.source();
+    source.downcast_ref::<GitFailure>().map(|GitFailure(error)| error).or(source.downcast_ref()).is_some_and(is_lost)
 }
 
 /// Git's error, displayed with its help.

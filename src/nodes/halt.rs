@@ -107,11 +107,15 @@ async fn leave<C: Send + Sync + 'static>(
     let (None, Some(tree), Some(own)) = (moved, tree, &job.base.at.branch) else { return Ok(()) };
     let at = at.unwrap_or_else(|| job.base.at.clone());
     let Some(arrival) = job.folder.arrive_at(ctx, "settle", &job.base, None, at).await? else { return Ok(()) };
-    if tree != arrival.base.tree && job.kept.as_ref().is_none_or(|kept| kept.tree != tree) {
+    let kept = match &job.kept {
+        Some(kept) => Some(arrival.carry(ctx, "settle/kept", &job.folder, &kept.tree).await?),
+        None => None,
+    };
+    if tree != arrival.base.tree && kept != Some(tree) {
         halting.notices.push(format!("the checkout stays on `{own}`: it has changes that are kept nowhere else"));
         return Ok(());
     }
-    job.folder.reset(ctx, &arrival.base.tree).await?;
+    job.folder.reset(ctx, &arrival.base.at, &arrival.base.tree).await?;
     halting.notices.extend(job.folder.go_back(ctx, own, back).await?);
     Ok(())
 }
@@ -137,7 +141,7 @@ async fn prepare_files<C: Send + Sync + 'static>(
         let kept = Kept { task, attempt, commit: at.commit.clone(), tree };
         halting.salvaged = Some(job.folder.keep(ctx, "keep/settled", &kept).await?);
     }
-    job.folder.reset(ctx, base).await?;
+    job.folder.reset(ctx, at, base).await?;
     halting.tree = Some(base.clone());
     Ok(())
 }

@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 use super::activity::Activity;
 use super::collision::{Collision, undeclared};
 use super::folder::{Base, failed, thread};
+use super::on_top::{keep_detached, on_top};
 use super::part::Part;
 use super::phase::{integration_of, keep_one};
 use super::phase_event::PhaseEvent;
@@ -206,19 +207,20 @@ impl IntegrateJob {
         let tip = made.commit.clone().unwrap_or_else(|| all.tip.clone());
         let new: Vec<String> = part.verify.iter().filter(|line| !so_far.verify.contains(line)).cloned().collect();
         so_far.verify.extend(new);
-        if let Some(collision) = self.check(part, (&tip, &made.tree), so_far, all, ctx).await? {
-            let back = |_| safely(self.back(&all.tip, &all.tree));
+        let (own, mut tip, mut tree) = (tip.clone(), tip, made.tree);
+        if let Some(collision) = self.check(part, (&mut tip, &mut tree), so_far, all, ctx).await? {
+            let back = |_| safely(self.back((&own, &all.tip), &all.tree, ctx));
             ctx.effect(format!("{id}/back"), &all.tip, back).await?.done()?;
             so_far.has_files = true;
             return Ok(Some(collision));
         }
         so_far.has_files = !so_far.verify.is_empty();
         if all.commits.len() + 1 == self.parts.len() {
-            self.bring(&made.tree, so_far, ctx).await?;
+            self.bring(&tree, so_far, ctx).await?;
         }
         let mark = |_| async { self.mark(&all.tip, &tip, ctx).await };
         ctx.effect(format!("{id}/reference"), &tip, mark).await?;
-        (all.tip, all.tree) = (tip, made.tree);
+        (all.tip, all.tree) = (tip, tree);
         all.commits.push(Commit { id: id.clone(), commit: made.commit, files, undeclared });
         Ok(None)
     }
@@ -313,7 +315,12 @@ impl IntegrateJob {
         ctx: &Ctx<C>,
     ) -> Result<Made, NodeError> {
         let workspace = self.hold_workspace(tip, ctx).await?;
-        if workspace.find_commit(key, Some(tip)).await.map_err(failed)?.is_none() {
+        let is_made = workspace.find_commit(key, Some(tip)).await.map_err(failed)?.is_some();
+        let (tip, tree) = &match is_made {
+            true => (tip.clone(), tree.clone()),
+            false => self.on_commits(&workspace, (tip, tree), ctx).await.map_err(failed)?,
+        };
+        if !is_made {
             let leaked = self.worktree.repository.leaked(&part.from, &part.tree).await?;
             if !leaked.is_empty() {
                 return Err(NodeError::permanent(format!("subtask {}: not committed: {}", part.id, leaked.join(", "))));
@@ -331,6 +338,20 @@ impl IntegrateJob {
         Ok(Made { commit: Some(made.commit.clone()), tree: made.tree.clone() })
     }
 
+    /// Returns the position and the files of a commit on top of those that a person made in the worktree meanwhile.
+    async fn on_commits<C: Send + Sync + 'static>(
+        &self,
+        workspace: &Workspace,
+        (tip, tree): (&CommitId, &TreeId),
+        ctx: &Ctx<C>,
+    ) -> Result<(CommitId, TreeId), WorkspaceError> {
+        let now = on_top(&thread(ctx), workspace, &detached(tip)).await?.and_then(|at| at.commit);
+        match now.filter(|now| now != tip) {
+            Some(now) => Ok((now.clone(), workspace.with_commits(tree, Some(tip), &now).await?)),
+            None => Ok((tip.clone(), tree.clone())),
+        }
+    }
+
     /// Opens and locks the worktree of the integration.
     async fn hold_workspace<C: Send + Sync + 'static>(
         &self,
@@ -341,19 +362,23 @@ impl IntegrateJob {
         self.worktree.folder().hold(ctx).await
     }
 
-    /// Runs the commands so far. Accepted work may break those of others, which are ignored then.
+    /// Runs the commands so far. Accepted work may break those of others, which are ignored then. Commits that people make
+    /// in the worktree meanwhile come after that of the part.
     async fn check<C: Send + Sync + 'static>(
         &self,
         part: &Part,
-        at: (&CommitId, &TreeId),
+        (tip, tree): (&mut CommitId, &mut TreeId),
         so_far: &mut IntegrationState,
         all: &mut Integrated,
         ctx: &Ctx<C>,
     ) -> Result<Option<Collision>, Stop> {
         for nth in 0.. {
             let key = if nth == 0 { format!("{}/", part.id) } else { format!("{}/without-{nth}/", part.id) };
-            let verified = self.verified(&key, at, so_far, ctx).await?;
+            let verified = self.verified(&key, (tip, tree), so_far, ctx).await?;
             all.notices.extend(verified.notices);
+            if let Some(Base { at: Standing { commit: Some(commit), .. }, tree: files }) = verified.base {
+                (*tip, *tree) = (commit, files);
+            }
             if !verified.tampered.is_empty() {
                 return Err(Stop::Tampered(verified.tampered));
             }
@@ -423,11 +448,19 @@ impl IntegrateJob {
         ctx.effect("files", tree, |_| safely(bring)).await?.done()
     }
 
-    /// Undoes a commit: resets HEAD and the files to the earlier commits.
-    async fn back(&self, tip: &CommitId, tree: &TreeId) -> Result<(), NodeError> {
+    /// Undoes a commit: resets HEAD and the files to the earlier commits. What a person committed on top is kept.
+    async fn back<C: Send + Sync + 'static>(
+        &self,
+        (own, to): (&CommitId, &CommitId),
+        tree: &TreeId,
+        ctx: &Ctx<C>,
+    ) -> Result<(), NodeError> {
         let workspace = self.worktree.folder().open().await?;
-        let at = detached(tip);
-        workspace.fold(&at, None).await.map_err(failed)?;
+        let head = workspace.head().await.map_err(failed)?.commit().cloned();
+        if let Some(commit) = head.filter(|head| ![own, to].contains(&head)) {
+            keep_detached(&thread(ctx), &workspace, &detached(to), &detached(&commit)).await.map_err(failed)?;
+        }
+        workspace.detach_at(to).await.map_err(failed)?;
         workspace.reset_to(tree).await.map_err(failed)?;
         Ok(())
     }

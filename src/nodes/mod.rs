@@ -62,6 +62,7 @@ mod kept_objects;
 mod message;
 mod next_task;
 mod notice;
+mod on_top;
 mod outage;
 mod part;
 mod phase;

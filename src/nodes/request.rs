@@ -25,7 +25,6 @@ use crate::drivers::{
     AgentEvent, AgentRequest, Driver, DriverError, ErrorClass, Finished, Ledger, NewLimits, Place, Session, Usage,
 };
 use crate::graph::{Ctx, NodeError};
-use crate::workspace::Standing;
 
 /// Time after the start of a turn from which no lock of git is one of its agent.
 const AGENT_LIMIT: Duration = Duration::from_secs(24 * 3600);
@@ -214,10 +213,12 @@ impl Turn {
             return Ok(Some((recorded, RequestState { tampered, ..RequestState::default() })));
         };
         let after = folder.after_request(ctx, &key, &before, &arrival.turn).await?;
-        let (tampered, notices, logged_until) = after.into_parts();
+        let (tampered, notices, at) = after.into_parts();
         self.notes.add(notices);
-        // What a person commits from now on, while the turn waits for an answer, is not the agent's.
-        let at = Some(Base { at: Standing { logged_until, ..arrival.turn }, tree: arrival.base.tree });
+        // A person may have made commits beneath those of the agent, while a killed process waited to be repeated.
+        let arrival = folder.settle(ctx, &format!("{key}/after"), &arrival, at).await?;
+        self.notes.add(arrival.notices.clone());
+        let at = Some(Base { at: arrival.turn, tree: arrival.base.tree });
         Ok(Some((recorded, RequestState { tampered, at, ..RequestState::default() })))
     }
 
@@ -244,7 +245,7 @@ impl Turn {
         };
         let first = &progress.turn;
         let body = |turn: String| async move {
-            let mut note = None;
+            let (mut note, mut watch) = (None, None);
             if let Some(folder) = &self.guard {
                 let workspace = folder.hold(ctx).await?;
                 if let Some(base) = &self.at {
@@ -253,6 +254,7 @@ impl Turn {
                 let noted = workspace.note_agent(AGENT_LIMIT).await.map_err(git_failed)?;
                 let main = workspace.common_dir().parent().unwrap_or(workspace.root()).to_owned();
                 let records = RecordCopy::of(&[workspace.root(), &main]);
+                watch = Some(workspace.watch_turn(&thread(ctx), &ctx.task_id()).await.map_err(git_failed)?);
                 note = Some((workspace, noted, records));
             }
             let (turn, texts) = (first.clone().unwrap_or(turn), self.texts().await?);
@@ -266,6 +268,7 @@ impl Turn {
             let cancel = group.as_ref().map(Group::token).unwrap_or_default();
             let ended =
                 self.run::<T, C>(ctx, &ledger, turn.clone(), (texts, start_message), (cancel, &mut furthest)).await;
+            drop(watch); // what is committed from now on is a person's
             if let Some((workspace, note, records)) = note {
                 workspace.agent_ended(note).await.map_err(git_failed)?;
                 for notice in records.put_back() {

@@ -101,20 +101,37 @@ where
     let tampered = job.folder.tampered(ctx, &format!("{prefix}checks"), &before).await?;
     let base = Base { at: arrival.turn.clone(), tree: arrival.base.tree.clone() };
     let seen = TamperCheck { tampered, is_shared: job.together.is_some() };
-    let left = job.folder.after_as(ctx, &format!("{prefix}after"), &base, seen).await?;
-    let unfolded = left.is_unfolded().then(|| base.at.clone());
-    let After { tampered, mut tree, mut notices, left, .. } = left;
+    let mut after = job.folder.after_as(ctx, &format!("{prefix}after"), &base, seen).await?;
+    let unfolded = after.is_unfolded().then(|| base.at.clone());
+    let mut notices = std::mem::take(&mut after.notices);
     notices.extend(arrival.notices.clone());
     let mut checks = checks;
-    if let Some(output) = left {
+    if let Some(output) = after.left {
         checks.push(Check { command: "git".into(), code: Some(1), output, stopped: false });
-        return Ok(Verified { checks, tampered, tree: judged, notices, unfolded, ..Verified::default() });
+        return Ok(Verified {
+            checks,
+            tampered: after.tampered,
+            tree: judged,
+            notices,
+            unfolded,
+            ..Verified::default()
+        });
+    }
+    // Commits that were made while the commands ran are not theirs, and stay.
+    let key = format!("{prefix}after");
+    let settled = job.folder.settle(ctx, &key, &arrival, after.at.take()).await?;
+    notices.extend(settled.notices.clone());
+    let After { tampered, mut tree, .. } = after;
+    if let Some(judged) = &mut judged {
+        *judged = settled.carry(ctx, &format!("{key}/tree"), &job.folder, judged).await?;
     }
     if let Some(judged) = judged.as_ref().filter(|judged| tree.as_ref().is_some_and(|left| left != *judged)) {
-        notices.push(undone(&job.folder.undo(ctx, &format!("{prefix}undo"), judged).await?));
+        let undo = format!("{prefix}undo");
+        notices.extend(undone(&job.folder.undo(ctx, &undo, (&settled.base.at, judged)).await?));
         tree = Some(judged.clone());
     }
-    Ok(Verified { checks, tampered, tree, notices, base: arrival.new_base(), unfolded, is_aborted: false })
+    let base = settled.new_base().or(arrival.new_base());
+    Ok(Verified { checks, tampered, tree, notices, base, unfolded, is_aborted: false })
 }
 
 impl VerifyJob {
@@ -143,10 +160,12 @@ async fn leak<C: Send + Sync + 'static>(
     Ok((!leaked.is_empty()).then_some(check))
 }
 
-fn undone(files: &[String]) -> String {
+/// Returns the notice about files that were reset.
+fn undone(files: &[String]) -> Option<String> {
     let shown = files.iter().take(SHOWN).map(String::as_str).collect::<Vec<_>>().join(", ");
     match files.len().saturating_sub(SHOWN) {
-        0 => format!("the checks changed files, which was taken back: {shown}"),
-        more => format!("the checks changed files, which was taken back: {shown} and {more} more"),
+        _ if files.is_empty() => None,
+        0 => Some(format!("the checks changed files, which was taken back: {shown}")),
+        more => Some(format!("the checks changed files, which was taken back: {shown} and {more} more")),
     }
 }

@@ -256,6 +256,21 @@ async fn changes_by_a_model_are_reverted() {
 }
 
 #[tokio::test]
+async fn what_a_model_commits_in_its_turn_is_put_back() {
+    let agent = Agent::new(|_, folder, _| {
+        write(folder, "notes.txt", "mine\n");
+        for args in [&["add", "notes.txt"][..], &["commit", "-q", "-m", "by the verifier"]] {
+            assert!(std::process::Command::new("git").args(args).current_dir(folder).status().unwrap().success());
+        }
+        Ok(json!({"suggestions": []}))
+    });
+    let (ran, scene) = Scene::new(model("style")).await.ask(&agent).await;
+    assert!(text(&ran.output).contains("which was taken back: notes.txt"), "{}", text(&ran.output));
+    assert!(ran.notices.iter().any(|notice| notice.contains("taken back into the files")), "{:?}", ran.notices);
+    assert_eq!(scene.file("notes.txt"), None);
+}
+
+#[tokio::test]
 async fn a_model_that_changes_hooks_is_detected() {
     let agent = Agent::new(|_, folder, _| {
         write(folder, ".git/hooks/pre-commit", "#!/bin/sh\n");

@@ -36,5 +36,6 @@ mod replay_changed;
 mod repository;
 mod reviews;
 mod scene;
+mod spans;
 mod tasks;
 mod work;

@@ -20,9 +20,9 @@ use crate::phases::stage::{self, Cast, Stage};
 use crate::repository::{Repository, write};
 use crate::scene::{Scene, asks, marks, plan, profile, retry};
 
-const OWN: &str = "superstep/clock";
+pub(crate) const OWN: &str = "superstep/clock";
 
-fn git(folder: &Path, args: &[&str]) -> String {
+pub(crate) fn git(folder: &Path, args: &[&str]) -> String {
     let output = std::process::Command::new("git").args(args).current_dir(folder).output().unwrap();
     assert!(output.status.success(), "git {args:?}: {}", String::from_utf8_lossy(&output.stderr));
     String::from_utf8_lossy(&output.stdout).trim().to_owned()
@@ -134,7 +134,7 @@ fn asking(call: &Call, folder: &Path, nth: usize) -> Value {
     }
 }
 
-fn merge(repository: &Path) -> String {
+pub(crate) fn merge(repository: &Path) -> String {
     commit_elsewhere(repository, "main", "merged.txt");
     git(repository, &["merge", "-q", "--no-ff", "-m", "person: merge", "main"]);
     git(repository, &["rev-parse", "HEAD"])

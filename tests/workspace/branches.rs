@@ -123,10 +123,11 @@ async fn changes_of_head_by_an_agent_are_folded_into_its_task(
     let standing = workspace.standing(&["main", "no-such", "superstep/t"]).await.unwrap();
     assert_eq!(standing.others.len(), 1);
     assert!(workspace.movement(&standing).await.unwrap().is_none());
+    let watched = workspace.watched(standing.clone()).await.unwrap();
     agent(&repo);
     let files = workspace.snapshot().await.unwrap().tree;
 
-    let movement = workspace.fold(&standing, Some("t")).await.unwrap();
+    let movement = workspace.fold(&watched, Some("t")).await.unwrap();
     assert!(is_expected(&movement.head), "{movement:?}");
     assert!(workspace.movement(&standing).await.unwrap().is_none());
     assert_eq!(workspace.standing(&["main"]).await.unwrap(), standing);
@@ -257,7 +258,7 @@ async fn another_history_or_an_unfinished_merge_is_not_folded() {
     repo.git(&["branch", "old"]);
     repo.write("a.txt", "second").commit_all("second");
     let workspace = repo.open().await;
-    let standing = workspace.standing(&[]).await.unwrap();
+    let standing = workspace.watched(workspace.standing(&[]).await.unwrap()).await.unwrap();
     repo.git(&["switch", "-q", "old"]);
     let error = workspace.fold(&standing, Some("t")).await.unwrap_err();
     assert!(
@@ -276,7 +277,7 @@ async fn another_history_or_an_unfinished_merge_is_not_folded() {
 async fn a_task_can_start_on_an_unborn_branch() {
     let repo = Repo::unborn();
     let workspace = repo.open().await;
-    let standing = workspace.standing(&[]).await.unwrap();
+    let standing = workspace.watched(workspace.standing(&[]).await.unwrap()).await.unwrap();
     assert_eq!(standing.commit, None);
     commits(&repo);
     assert!(is_ahead(&workspace.fold(&standing, Some("t")).await.unwrap().head));

@@ -56,10 +56,11 @@ async fn changes_of_a_detached_head_by_an_agent_are_folded_into_its_task(
     let standing = workspace.watched(before.clone()).await.unwrap();
     assert_eq!((&standing.branch, standing.others.len()), (&None, 2));
     let branches = repo.git(&["show-ref", "--heads"]);
+    let watched = workspace.watched(standing.clone()).await.unwrap();
     agent(&repo);
     let files = workspace.snapshot().await.unwrap().tree;
 
-    let movement = workspace.fold(&standing, Some("t")).await.unwrap();
+    let movement = workspace.fold(&watched, Some("t")).await.unwrap();
     assert!(is_expected(&movement.head), "{movement:?}");
     assert!(workspace.movement(&standing).await.unwrap().is_none());
     assert_eq!(workspace.standing(&known).await.unwrap(), before);

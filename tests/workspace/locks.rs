@@ -29,7 +29,7 @@ async fn work(root: &Path, options: WorkspaceOptions, base: &CommitId) -> Result
     }
     let place = ".superstep/worktrees/1";
     let linked = user.detached_worktree(place, base).await?;
-    let at = linked.standing(&[]).await?;
+    let at = linked.watched(linked.standing(&[]).await?).await?;
     fs::write(linked.root().join("y.txt"), "y\n").unwrap();
     let request = request_now(&linked).await;
     linked.commit(&request).await?;

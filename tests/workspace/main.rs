@@ -19,5 +19,6 @@ mod own_branches;
 mod quitting;
 mod repo;
 mod snapshots;
+mod turns;
 mod unseen;
 mod worktrees;

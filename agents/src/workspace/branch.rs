@@ -9,9 +9,10 @@ use super::git_locks::taking;
 use super::head::Head;
 use super::history;
 use super::id::CommitId;
+use super::lock_note::Noted;
 use super::own_branches::is_used_elsewhere;
 use super::place::{Fault, Place, Workspace};
-use super::references::{delete, find_branch, put};
+use super::references::{delete, find_branch};
 use super::standing::{BranchMove, Standing};
 
 /// The current branch.
@@ -206,7 +207,8 @@ impl Workspace {
     }
 
     /// Switches from the branch `own` back to where HEAD was. Returns why it stays there, if it does: git would overwrite
-    /// changes, or the other branch is gone. A HEAD that is elsewhere, or was on no commit, stays where it is.
+    /// changes, the other branch is gone, or the git of a killed run is still at work, which would commit to the branch that
+    /// it finds. A HEAD that is elsewhere, or was on no commit, stays where it is.
     ///
     /// # Errors
     /// [`Git`](WorkspaceError::Git) if HEAD cannot be read.
@@ -220,6 +222,9 @@ impl Workspace {
             Head::Detached { commit } => Some(self.git(&["switch", "--quiet", "--detach"]).arg(commit.as_str())),
             Head::Unborn { .. } => None,
         };
+        if self.run_blocking(|place| Noted::has_survivor(&place)).await? {
+            return Ok(Some("the git of a killed run is still at work, or a hook of it".to_owned()));
+        }
         let (Some(first), Some(second)) = (switch(), switch()) else { return Ok(None) };
         let switched = match first.taking(&["index", "HEAD"]).done().await {
             // It was killed, and has switched a part of the files.
@@ -274,7 +279,10 @@ impl Workspace {
         if head.commit().is_some_and(|commit| commit != at) && head.branch() != Some(branch) {
             return self.new_branch(branch, at).await;
         }
-        self.set_head(Some(branch), Some(at)).await
+        match self.branch_at(branch).await? {
+            None => self.begin_branch(branch, Some(at)).await,
+            Some(_) => self.own_branch(branch, Some(at)).await.map(drop),
+        }
     }
 
     /// Detaches HEAD at its commit, which must be `base` or a descendant.
@@ -289,25 +297,18 @@ impl Workspace {
             let expected = format!("detached at {base}, or after it");
             return Err(WorkspaceError::HeadElsewhere { expected, found: head.to_string() });
         }
-        if head.branch().is_some() { self.set_head(None, head.commit()).await } else { Ok(()) }
+        match head.commit().filter(|_| head.branch().is_some()) {
+            Some(at) => self.detach_head(at).await,
+            None => Ok(()),
+        }
     }
 
-    /// Sets a branch to a commit, or removes it, with HEAD on it. Without a branch, HEAD is detached at the commit.
-    pub(super) async fn set_head(&self, branch: Option<&str>, to: Option<&CommitId>) -> Result<(), WorkspaceError> {
-        let (reference, to) = (branch.map(|name| format!("refs/heads/{name}")), to.cloned());
+    /// Detaches HEAD at a commit; files and index do not change.
+    pub(super) async fn detach_head(&self, at: &CommitId) -> Result<(), WorkspaceError> {
+        let at = at.clone();
         self.read("set HEAD", move |repository, place| {
-            let to = to.as_ref().map(CommitId::oid).transpose()?;
-            match (&reference, to) {
-                (None, None) => Ok(()),
-                (None, Some(to)) => taking(place, &["HEAD"], || Ok(repository.set_head_detached(to)?)),
-                (Some(reference), to) => {
-                    match to {
-                        Some(to) => put(repository, place, reference, (to, "superstep: fold"))?,
-                        None => delete(repository, place, reference)?,
-                    }
-                    taking(place, &["HEAD"], || Ok(repository.set_head(reference)?))
-                }
-            }
+            let at = at.oid()?;
+            taking(place, &["HEAD"], || Ok(repository.set_head_detached(at)?))
         })
         .await
     }

@@ -14,6 +14,7 @@ use super::id::{CommitId, TreeId};
 use super::index::Scratch;
 use super::message::CommitKey;
 use super::place::{Fault, Workspace};
+use super::tip::Tip;
 
 const COMMIT: [&str; 4] = ["commit", "--quiet", "--cleanup=whitespace", "--file=-"];
 /// A setting of the call overrides the repository's.
@@ -88,7 +89,8 @@ impl Workspace {
     /// once. Trailers dropped by a hook are restored. Afterwards the index matches HEAD: nothing is staged any more;
     /// files are not changed.
     ///
-    /// A commit interrupted by a kill is finished by repeating the call: changes by hooks are included.
+    /// A commit interrupted by a kill is finished by repeating the call: changes by hooks are included. Commits of people
+    /// are never taken for it: it has the trailers, and is changed only while it is the newest, directly on `parent`.
     ///
     /// # Errors
     /// [`HookRefused`](WorkspaceError::HookRefused), [`IdentityMissing`](WorkspaceError::IdentityMissing),
@@ -126,6 +128,7 @@ impl Workspace {
         };
         if parent == request.tree {
             self.reset_index().await?;
+            self.clear_in_progress().await?;
             return Ok(silent(Committed::Nothing));
         }
         if in_progress.is_none() && !self.has_hooks().await? {
@@ -136,7 +139,7 @@ impl Workspace {
             Some(files) => files,
             None => self.snapshot().await?.tree,
         };
-        self.record_in_progress(request, &before).await?;
+        self.record_in_progress(&request.key, request.parent.as_ref(), &before).await?;
         let (made, output) = match self.commit_with_hooks(request, &before).await {
             Ok(output) => (self.reset_index().await, output),
             Err(refused) => (Err(refused), String::new()),
@@ -164,36 +167,39 @@ impl Workspace {
         request: &CommitRequest,
         in_progress: Option<&TreeId>,
     ) -> Result<Option<Committed>, WorkspaceError> {
-        let Some(mut made) = self.find_existing(request, in_progress.is_some()).await? else { return Ok(None) };
+        let Some(mut made) = self.find_commit(&request.key, request.parent.as_ref()).await? else { return Ok(None) };
         if let Some(before) = in_progress
-            && self.tip().await?.commit == made.commit
+            && let Some(tip) = self.own_tip(&request.key, request.parent.as_ref()).await?
+            && !self.was_amended(&tip.commit).await?
         {
-            self.include_hook_changes(before, request).await?;
-            let tip = self.tip().await?;
-            made = MadeCommit { commit: tip.commit, tree: tip.tree, key: made.key };
+            made = self.include_hook_changes(before, tip, request).await?;
         }
         self.reset_index().await?;
         self.clear_in_progress().await?;
         Ok(Some(Committed::Before(made)))
     }
 
-    /// Finds the commit by its trailers; if it was interrupted, also one without them that has this tree and parent: a
-    /// hook dropped them, and they were not restored.
-    async fn find_existing(
-        &self,
-        request: &CommitRequest,
-        in_progress: bool,
-    ) -> Result<Option<MadeCommit>, WorkspaceError> {
-        let made = self.find_commit(&request.key, request.parent.as_ref()).await?;
-        if made.is_some() || !in_progress {
-            return Ok(made);
+    /// Returns the parent of a commit that was started and interrupted by a kill. If people have committed on top of the
+    /// parent before it was made, it is to be made on top of theirs. A record that is about neither is removed.
+    ///
+    /// # Errors
+    /// [`Git`](WorkspaceError::Git) if HEAD cannot be read.
+    pub async fn started_commit(&self, key: &CommitKey) -> Result<Option<Option<CommitId>>, WorkspaceError> {
+        let Some((parent, files)) = self.noted_commit(key).await? else { return Ok(None) };
+        let head = self.head().await?.commit().cloned();
+        if head == parent || self.own_tip(key, parent.as_ref()).await?.is_some() {
+            return Ok(Some(parent));
         }
-        if self.head().await? == request.place() {
-            return Ok(None);
+        if let (Some(from), Some(to)) = (&parent, &head)
+            && self.descends(to, from).await?
+            && self.find_commit(key, Some(from)).await?.is_none()
+        {
+            let files = self.with_commits(&files, Some(from), to).await?;
+            self.record_in_progress(key, Some(to), &files).await?;
+            return Ok(Some(head));
         }
-        let tip = self.tip().await?;
-        let is_it = tip.tree == request.tree && tip.parents == Vec::from_iter(request.parent.clone());
-        Ok(is_it.then(|| MadeCommit { commit: tip.commit, tree: tip.tree, key: request.key.clone() }))
+        self.clear_in_progress().await?;
+        Ok(None)
     }
 
     /// Returns the commit with this key, if it is on HEAD's branch and newer than `since`.
@@ -252,7 +258,7 @@ impl Workspace {
     /// Commits with hooks, and returns what they printed; `before` is the snapshot before they run.
     async fn commit_with_hooks(&self, request: &CommitRequest, before: &TreeId) -> Result<String, WorkspaceError> {
         let message = request.key.sign(&request.message);
-        match self.git_commit(&request.tree, &message, &COMMIT).await {
+        let (before, output) = match self.git_commit(&request.tree, &message, &COMMIT).await {
             Err(refused @ WorkspaceError::HookRefused { .. }) => {
                 let after = self.snapshot().await?.tree;
                 if after == *before {
@@ -260,33 +266,45 @@ impl Workspace {
                 }
                 let formatted = self.carried(before, &request.tree, &after).await?;
                 let (_, output) = self.git_commit(&formatted, &message, &COMMIT).await?;
-                self.include_hook_changes(&after, request).await?;
-                Ok(output)
+                (after, output)
             }
-            Err(error) => Err(error),
-            Ok((_, output)) => self.include_hook_changes(before, request).await.map(|()| output),
+            Err(error) => return Err(error),
+            Ok((_, output)) => (before.clone(), output),
+        };
+        // Git has made it, whatever hooks did to its message.
+        let tip = self.tip().await?;
+        if tip.is_on(request.parent.as_ref()) {
+            self.include_hook_changes(&before, tip, request).await?;
         }
+        Ok(output)
     }
 
-    /// Amends the commit once with the changes of hooks to files since `before`, and with the trailers if they are
-    /// lost.
-    async fn include_hook_changes(&self, before: &TreeId, request: &CommitRequest) -> Result<(), WorkspaceError> {
-        let (after, committed) = (self.snapshot().await?.tree, self.tip().await?);
-        let tree = match self.carried(before, &committed.tree, &after).await {
+    /// Amends a commit of ours once with the changes of hooks to files since `before`, and with the trailers if they are
+    /// lost. If somebody has committed on top, it stays as it is.
+    async fn include_hook_changes(
+        &self,
+        before: &TreeId,
+        tip: Tip,
+        request: &CommitRequest,
+    ) -> Result<MadeCommit, WorkspaceError> {
+        let after = self.snapshot().await?.tree;
+        let tree = match self.carried(before, &tip.tree, &after).await {
             // The hook changed lines that the user had changed: its changes stay in the work tree.
-            Err(WorkspaceError::Conflict { .. }) => committed.tree.clone(),
+            Err(WorkspaceError::Conflict { .. }) => tip.tree.clone(),
             carried => carried?,
         };
-        let is_kept = CommitKey::read(&committed.message).as_ref() == Some(&request.key);
-        if tree == committed.tree && is_kept {
-            return Ok(());
+        let is_kept = CommitKey::read(&tip.message).as_ref() == Some(&request.key);
+        let as_it_is = MadeCommit { commit: tip.commit.clone(), tree: tip.tree.clone(), key: request.key.clone() };
+        if tree == tip.tree && is_kept {
+            return Ok(as_it_is);
         }
-        let message = if is_kept { committed.message } else { request.key.sign(&committed.message) };
-        let amend = [&COMMIT[..], &["--amend", "--no-verify"]].concat();
-        self.git_commit(&tree, &message, &amend).await.map(drop)
+        let message = if is_kept { tip.message.clone() } else { request.key.sign(&tip.message) };
+        let amended = self.amended(&tip, &tree, &message).await?;
+        let is_moved = self.replace_tip(request.branch.as_deref(), &tip.commit, Some(&amended)).await?;
+        Ok(if is_moved { MadeCommit { commit: amended, tree, ..as_it_is } } else { as_it_is })
     }
 
-    /// Makes or amends the commit, and returns the index it was made from, with what was printed.
+    /// Makes the commit, and returns the index it was made from, with what was printed.
     async fn git_commit(
         &self,
         tree: &TreeId,
@@ -305,7 +323,7 @@ impl Workspace {
     }
 
     /// Interprets git's exit code: 1 if a hook refused, 128 if git itself failed.
-    async fn failure(&self, code: Option<i32>, output: String) -> Result<WorkspaceError, WorkspaceError> {
+    pub(super) async fn failure(&self, code: Option<i32>, output: String) -> Result<WorkspaceError, WorkspaceError> {
         let says = |words: &[&str]| words.iter().any(|word| output.contains(word));
         Ok(if says(&["Please tell me who you are", "empty ident name", "name consists only of disallowed"]) {
             identity_missing(&output)
@@ -327,37 +345,40 @@ impl Workspace {
         Ok(if found.next().is_some() { None } else { first })
     }
 
-    async fn tip(&self) -> Result<Tip, WorkspaceError> {
-        self.read("read the commit", |repository, _| {
-            let commit = repository.head()?.peel_to_commit()?;
-            let message = String::from_utf8_lossy(commit.message_bytes()).into_owned();
-            let parents = commit.parent_ids().map(CommitId::from).collect();
-            Ok(Tip { commit: commit.id().into(), parents, tree: commit.tree_id().into(), message })
-        })
-        .await
-    }
-
     /// Returns the result; a commit whose changes were all undone by hooks is removed.
     async fn newest(&self, request: &CommitRequest, parent: &TreeId) -> Result<Committed, WorkspaceError> {
         let tip = self.tip().await?;
+        if !tip.is_on(request.parent.as_ref()) {
+            return self.beneath(tip, request).await;
+        }
         if tip.tree != *parent {
             return Ok(Committed::Now(MadeCommit { commit: tip.commit, tree: tip.tree, key: request.key.clone() }));
         }
-        self.set_head(request.branch.as_deref(), request.parent.as_ref()).await?;
+        self.replace_tip(request.branch.as_deref(), &tip.commit, request.parent.as_ref()).await?;
         Ok(Committed::Nothing)
+    }
+
+    /// Returns the result if somebody has committed at the same time: on top of the commit, or right before it, so that it
+    /// would undo their changes and is taken back.
+    async fn beneath(&self, tip: Tip, request: &CommitRequest) -> Result<Committed, WorkspaceError> {
+        let key = CommitKey::read(&tip.message);
+        if key.as_ref() != Some(&request.key) {
+            let made = self.find_commit(&request.key, request.parent.as_ref()).await?;
+            let made = made.ok_or(WorkspaceError::HeadElsewhere {
+                expected: request.place().to_string(),
+                found: self.head().await?.to_string(),
+            });
+            return made.map(Committed::Now);
+        }
+        self.replace_tip(request.branch.as_deref(), &tip.commit, tip.parents.first()).await?;
+        let (expected, found) = (request.place().to_string(), self.head().await?.to_string());
+        Err(WorkspaceError::HeadElsewhere { expected, found })
     }
 }
 
 fn identity_missing(output: &str) -> WorkspaceError {
     let fatal = output.lines().rfind(|line| line.starts_with("fatal:")).unwrap_or("no name or email");
     WorkspaceError::IdentityMissing { output: fatal.trim_start_matches("fatal: ").to_owned() }
-}
-
-struct Tip {
-    commit: CommitId,
-    parents: Vec<CommitId>,
-    tree: TreeId,
-    message: String,
 }
 
 fn made_since(repository: &Repository, since: Option<&CommitId>) -> Result<Vec<MadeCommit>, Fault> {

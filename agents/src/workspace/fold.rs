@@ -1,5 +1,5 @@
 //! Commits that agents make by themselves: HEAD and the branches that they moved are put back, without touching a file.
-//! Only moves that the reflog of HEAD shows are an agent's; branches that others moved are left as they are.
+//! Only moves that the reflog of HEAD shows during a turn are an agent's; what others moved is left as it is.
 
 use git2::{Oid, Repository};
 
@@ -40,25 +40,29 @@ struct Turn<'a> {
 }
 
 impl Workspace {
-    /// Puts HEAD and the branches that were moved in this work tree since `standing` back, and leaves files and index
+    /// Puts HEAD and the branches that an agent moved in this work tree since `standing` back, and leaves files and index
     /// unchanged: commits of an agent become uncommitted work of its task, and are kept as
     /// `refs/superstep/THREAD/branches/NAME-COMMIT`. If HEAD was detached, branches that were created in this work tree
     /// during the turn are removed.
     ///
-    /// A branch counts as moved here if the reflog of HEAD shows that it was checked out and moved to where it is now.
-    /// Any other branch is left as it is, HEAD's own too.
+    /// A move is an agent's if the reflog of HEAD shows it in one of the [`turns`](Standing::turns), and nobody else has
+    /// moved the branch since: commits of people stay as they are, with everything beneath them. Any other branch is left
+    /// as it is, HEAD's own too. Without a turn nothing is put back.
     ///
     /// # Errors
-    /// [`HeadElsewhere`](WorkspaceError::HeadElsewhere) if HEAD is at a commit of another history, so that the files
-    /// are not those of the task. [`Ongoing`](WorkspaceError::Ongoing) if a merge or similar operation is in progress.
+    /// [`HeadElsewhere`](WorkspaceError::HeadElsewhere) if the agent left HEAD at a commit of another history, so that the
+    /// files are not those of the task. [`Ongoing`](WorkspaceError::Ongoing) if a merge or similar operation is in
+    /// progress.
     pub async fn fold(&self, standing: &Standing, thread: Option<&str>) -> Result<Folded, WorkspaceError> {
         self.ensure_ready().await?;
         let head = self.movement(standing).await?.head;
-        self.ensure_foldable(standing, &head).await?;
+        if self.was_left_by_agent(standing).await? {
+            self.ensure_foldable(standing, &head).await?;
+        }
         let (standing, thread) = (standing.clone(), thread.map(str::to_owned));
         self.read("put branches back", move |repository, place| {
             let now = head_of(repository)?;
-            let log = HeadLog::read(place, [standing.logged, standing.logged_until], now.branch());
+            let log = HeadLog::inside(place, &standing.parts(), now.branch());
             let turn = Turn { repository, place, standing: &standing, thread: thread.as_deref(), log };
             let (taken_back, own) = match &standing.branch {
                 Some(branch) => turn.fold_branch(branch, &head)?,
@@ -69,6 +73,12 @@ impl Workspace {
             Ok(Folded { head, taken_back, put_back, left, own })
         })
         .await
+    }
+
+    /// Returns whether nobody has moved HEAD since the last turn.
+    async fn was_left_by_agent(&self, standing: &Standing) -> Result<bool, WorkspaceError> {
+        let turns = standing.parts();
+        self.run_blocking(move |place| HeadLog::inside(&place, &turns, None).ends_inside()).await
     }
 
     async fn ensure_foldable(&self, standing: &Standing, head: &HeadMove) -> Result<(), WorkspaceError> {
@@ -101,8 +111,9 @@ impl Turn<'_> {
     fn fold_branch(&self, branch: &str, head: &HeadMove) -> Result<(Option<Kept>, Option<BranchMove>), Fault> {
         let (base, tip) = (self.base()?, find_branch(self.repository, branch)?);
         let seen = if tip == base { None } else { self.log.origin(branch, base, tip) };
+        let has_left = matches!(head, HeadMove::Switched { .. } | HeadMove::Detached { .. }) && self.log.ends_inside();
         let mut kept = match head {
-            HeadMove::Detached { commit } => self.keep("HEAD", Some(commit.oid()?), base)?,
+            HeadMove::Detached { commit } if has_left => self.keep("HEAD", Some(commit.oid()?), base)?,
             _ => None,
         };
         if let Some(origin) = seen {
@@ -110,29 +121,26 @@ impl Turn<'_> {
             self.set(branch, tip, origin)?;
         }
         let reference = format!("refs/heads/{branch}");
-        if matches!(head, HeadMove::Switched { .. } | HeadMove::Detached { .. }) {
+        if has_left {
             taking(self.place, &["HEAD"], || Ok(self.repository.set_head(&reference)?))?;
         }
         let at = seen.unwrap_or(tip);
         let [old, new] = [base, at].map(|commit| commit.map(CommitId::from));
         let own = (at != base).then(|| BranchMove { branch: branch.to_owned(), old, new });
-        let is_left = seen.is_none() && own.is_some();
-        Ok(((*head != HeadMove::None && !is_left).then_some(kept), own))
+        Ok(((seen.is_some() || has_left).then_some(kept), own))
     }
 
-    /// Detaches HEAD at its commit again.
+    /// Detaches HEAD again at its commit, or at the last one that somebody else made on top.
     fn fold_detached(&self, head: &HeadMove) -> Result<Option<Kept>, Fault> {
         let (Some(base), false) = (self.base()?, *head == HeadMove::None) else { return Ok(None) };
         let at = head_of(self.repository)?.commit().map(CommitId::oid).transpose()?;
-        if self.standing.logged_until.is_some() && at != self.log.last() {
-            return Ok(None);
-        }
+        let Some(Some(origin)) = self.log.head_origin(Some(base), at) else { return Ok(None) };
         let name = match head {
             HeadMove::Switched { to: Head::Branch { name, .. } } => name,
             _ => "HEAD",
         };
-        let kept = self.keep(name, at, Some(base))?;
-        taking(self.place, &["HEAD"], || Ok(self.repository.set_head_detached(base)?))?;
+        let kept = self.keep(name, at, Some(origin))?;
+        taking(self.place, &["HEAD"], || Ok(self.repository.set_head_detached(origin)?))?;
         Ok(Some(kept))
     }
 

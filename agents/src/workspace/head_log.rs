@@ -2,7 +2,7 @@
 //! the work tree in which a branch is moved and in no other, so it shows who moved a branch.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::{fs, io};
 
 use git2::{Oid, Repository};
@@ -13,27 +13,28 @@ use super::place::{Fault, Place};
 /// Message of a move by [`fold`](super::Workspace::fold).
 pub(super) const FOLD: &str = "superstep: fold";
 
-/// Moves of a branch while it was checked out, newest first.
-type Moves = Vec<Move>;
-
-/// The commits of a branch before and after a move; `None`: it did not exist.
-#[derive(Debug)]
+/// Move of a branch or of HEAD: the commits before and after; `None`: it did not exist.
+#[derive(Clone, Copy, Debug)]
 struct Move {
     old: Option<Oid>,
     new: Option<Oid>,
+    /// Set if it was made in one of the parts that were asked for.
+    is_inside: bool,
     is_fold: bool,
 }
 
-/// Moves of branches in a work tree.
+/// Moves in a work tree, newest first.
 #[derive(Debug, Default)]
 pub(super) struct HeadLog {
-    moves: BTreeMap<String, Moves>,
-    /// Branches that HEAD was switched to.
+    /// Moves of each branch while it was checked out.
+    branches: BTreeMap<String, Vec<Move>>,
+    /// All lines, with those that move nothing.
+    head: Vec<Move>,
+    /// Branches that HEAD was switched to inside of the parts.
     switched: BTreeSet<String>,
-    /// Commits that were made.
+    /// Commits that were made there.
     made: Vec<Oid>,
-    last: Option<Oid>,
-    /// Set if the log is read from its first line on, so that earlier moves may be missing.
+    /// Set if the whole log was asked for: earlier moves may be missing.
     is_whole: bool,
 }
 
@@ -45,35 +46,77 @@ struct Line<'a> {
 }
 
 impl HeadLog {
-    /// Reads the lines after the first `since` bytes, up to the first `until` bytes. `branch` is the branch that HEAD is
-    /// on now.
-    pub(super) fn read(place: &Place, range: [Option<u64>; 2], branch: Option<&str>) -> Self {
-        Self::read_in(&place.git_dir, range, branch)
+    /// Reads the whole log. `branch` is the branch that HEAD is on now.
+    pub(super) fn whole(place: &Place, branch: Option<&str>) -> Self {
+        Self { is_whole: true, ..Self::inside_of(&place.git_dir, &[[0, u64::MAX]], branch) }
+    }
+
+    /// Reads the log from the first of these parts on; each part is the bytes from one position to another. Lines
+    /// elsewhere were written by somebody else. `branch` is the branch that HEAD is on now.
+    pub(super) fn inside(place: &Place, parts: &[[u64; 2]], branch: Option<&str>) -> Self {
+        Self::inside_of(&place.git_dir, parts, branch)
     }
 
     /// Reads the log of the work tree that has this folder of git's.
-    pub(super) fn read_in(git_dir: &Path, [since, until]: [Option<u64>; 2], branch: Option<&str>) -> Self {
+    pub(super) fn inside_of(git_dir: &Path, parts: &[[u64; 2]], branch: Option<&str>) -> Self {
+        let Some([start, _]) = parts.first() else { return Self::default() };
         let text = fs::read(git_dir.join("logs").join("HEAD")).unwrap_or_default();
-        // A log that became shorter was rewritten.
-        let within = |at: Option<u64>| at.and_then(|at| usize::try_from(at).ok()).filter(|at| *at <= text.len());
-        let since = within(since);
-        let later = within(until).map_or(0, |until| String::from_utf8_lossy(&text[until..]).lines().count());
-        let new = String::from_utf8_lossy(&text[since.unwrap_or(0)..]).into_owned();
-        let last = new.lines().rev().nth(later).and_then(parse).and_then(|line| line.new);
-        let mut log = Self { moves: moves(&new, later, branch), last, is_whole: since.is_none(), ..Self::default() };
-        let within = new.lines().count().saturating_sub(later);
-        new.lines().take(within).filter_map(parse).for_each(|line| log.add(&line));
-        log
+        let start = usize::try_from(*start).unwrap_or(usize::MAX);
+        // A log in which the part does not begin with a line was rewritten: nothing is known then.
+        let is_as_noted = start == 0 || text.get(start - 1).is_some_and(|byte| *byte == b'\n');
+        let Some(new) = text.get(start..).filter(|_| is_as_noted) else { return Self::default() };
+        let mut at = start as u64;
+        let mut lines = vec![];
+        for line in new.split_inclusive(|byte| *byte == b'\n') {
+            let is_inside = parts.iter().any(|[from, to]| (*from..*to).contains(&at));
+            lines.push((String::from_utf8_lossy(line.trim_ascii_end()).into_owned(), is_inside));
+            at += line.len() as u64;
+        }
+        Self::of(lines.iter().map(|(line, is_inside)| (line.as_str(), *is_inside)), branch)
     }
 
-    fn add(&mut self, line: &Line<'_>) {
+    /// Follows the log back from the present branch, because a line names only the branch that HEAD left.
+    fn of<'a>(lines: impl DoubleEndedIterator<Item = (&'a str, bool)>, branch: Option<&str>) -> Self {
+        let mut found = Self::default();
+        let mut branch = branch.map(str::to_owned);
+        let mut rebased: Option<(String, Option<Oid>, bool)> = None;
+        for (line, is_inside) in lines.rev() {
+            let Some(Line { old, new, action }) = parse(line) else { continue };
+            found.head.push(Move { old, new, is_inside, is_fold: action == FOLD });
+            if is_inside {
+                found.note(new, action);
+            }
+            let renamed = action.strip_prefix("Branch: renamed refs/heads/").and_then(|names| names.split_once(" to "));
+            let is_rebase = action.starts_with("rebase") || action.starts_with("pull");
+            if let Some((from, _)) =
+                action.strip_prefix("checkout: moving from ").and_then(|names| names.split_once(" to "))
+            {
+                branch = (!is_id(from)).then(|| from.to_owned());
+            } else if let Some((from, _)) = renamed {
+                branch = Some(from.to_owned());
+            } else if let Some((_, to)) = action.split_once(": returning to refs/heads/").filter(|_| is_rebase) {
+                rebased = Some((to.to_owned(), new, is_inside));
+                branch = None;
+            } else if is_rebase && (action.contains("(start): ") || action.starts_with("rebase: checkout")) {
+                if let Some((name, end, was_inside)) = rebased.take() {
+                    found.add(&name, Move { old, new: end, is_inside: is_inside && was_inside, is_fold: false });
+                    branch = Some(name);
+                }
+            } else if let Some(name) = &branch {
+                found.add(name, Move { old, new, is_inside, is_fold: action == FOLD });
+            }
+        }
+        found
+    }
+
+    fn note(&mut self, new: Option<Oid>, action: &str) {
         const MAKES: [&str; 3] = ["commit", "cherry-pick: ", "revert"];
         let moves = ["checkout: moving from ", "Branch: renamed refs/heads/"];
-        let ends = moves.iter().find_map(|moves| line.action.strip_prefix(moves)?.split_once(" to "));
+        let ends = moves.iter().find_map(|moves| action.strip_prefix(moves)?.split_once(" to "));
         if let Some((_, to)) = ends {
             self.switched.insert(to.trim_start_matches("refs/heads/").to_owned());
         }
-        self.made.extend(line.new.filter(|_| MAKES.iter().any(|makes| line.action.starts_with(makes))));
+        self.made.extend(new.filter(|_| MAKES.iter().any(|makes| action.starts_with(makes))));
     }
 
     /// Returns whether a branch that is new at `tip` was created here: HEAD was switched to it, or it is at a commit that
@@ -90,29 +133,46 @@ impl HeadLog {
         Ok(false)
     }
 
-    /// Returns the commit of HEAD after the last line.
-    pub(super) fn last(&self) -> Option<Oid> {
-        self.last
+    fn add(&mut self, name: &str, moved: Move) {
+        if moved.old != moved.new {
+            self.branches.entry(name.to_owned()).or_default().push(moved);
+        }
     }
 
-    /// Returns the commit of a branch before the moves seen here (`None`: it did not exist), if these alone moved it from
-    /// there to `tip`. The moves are followed back to `from`, the commit of the branch at the start, or to the first.
+    /// Returns whether the newest line is inside of the parts: nobody else has touched HEAD since.
+    pub(super) fn ends_inside(&self) -> bool {
+        self.head.first().is_some_and(|newest| newest.is_inside)
+    }
+
+    /// Returns the commit of a branch before the newest moves that were made inside (`None`: it did not exist), if these
+    /// brought it to `tip`. They are followed back to `from`, the commit of the branch at the start, or to the first move
+    /// of somebody else.
     pub(super) fn origin(&self, name: &str, from: Option<Oid>, tip: Option<Oid>) -> Option<Option<Oid>> {
+        self.followed(self.branches.get(name)?, from, tip)
+    }
+
+    /// Returns the same for HEAD itself, whichever branches it was on.
+    pub(super) fn head_origin(&self, from: Option<Oid>, tip: Option<Oid>) -> Option<Option<Oid>> {
+        self.followed(&self.head, from, tip)
+    }
+
+    fn followed(&self, moves: &[Move], from: Option<Oid>, tip: Option<Oid>) -> Option<Option<Oid>> {
         let mut at = tip;
-        let moves = self.moves.get(name).filter(|moves| !moves.is_empty())?;
-        for Move { old, new, is_fold } in moves {
-            if *is_fold && *new != at && *old == at {
+        let mut origin = None;
+        for moved in moves {
+            if moved.is_fold && moved.new != at && moved.old == at {
                 continue; // killed after it had written the line, and before it moved the branch
             }
-            if *new != at {
-                return None;
+            if !moved.is_inside || moved.new != at {
+                break;
             }
-            at = *old;
+            at = moved.old;
+            origin = Some(at);
             if at == from {
-                return Some(from);
+                return origin;
             }
         }
-        (!self.is_whole).then_some(at)
+        origin.filter(|_| !self.is_whole)
     }
 }
 
@@ -134,48 +194,21 @@ pub(super) fn left_detached(place: &Place, [since, until]: [Option<u64>; 2]) -> 
 /// Returns the length of the log, which is created if it does not exist: git writes only to one that does where reflogs
 /// are turned off.
 pub(super) fn length(place: &Place) -> io::Result<u64> {
-    let file = place.git_dir.join("logs").join("HEAD");
+    let file = file(place);
     fs::create_dir_all(file.parent().unwrap_or(&file))?;
     Ok(fs::File::options().append(true).create(true).open(&file)?.metadata()?.len())
 }
 
-/// Follows the log back from the present branch, because a line names only the branch that HEAD left. Moves in the last
-/// `later` lines are left out.
-fn moves(log: &str, later: usize, branch: Option<&str>) -> BTreeMap<String, Moves> {
-    let mut found: BTreeMap<String, Moves> = BTreeMap::new();
-    let mut branch = branch.map(str::to_owned);
-    let mut rebased: Option<(String, Option<Oid>)> = None;
-    for (nth, line) in log.lines().rev().enumerate() {
-        let Some(Line { old, new, action }) = parse(line) else { continue };
-        let renamed = action.strip_prefix("Branch: renamed refs/heads/").and_then(|names| names.split_once(" to "));
-        let is_rebase = action.starts_with("rebase") || action.starts_with("pull");
-        if let Some((from, _)) =
-            action.strip_prefix("checkout: moving from ").and_then(|names| names.split_once(" to "))
-        {
-            branch = (!is_id(from)).then(|| from.to_owned());
-        } else if let Some((from, _)) = renamed {
-            branch = Some(from.to_owned());
-        } else if let Some((_, to)) = action.split_once(": returning to refs/heads/").filter(|_| is_rebase) {
-            rebased = Some((to.to_owned(), new));
-            branch = None;
-        } else if is_rebase && (action.contains("(start): ") || action.starts_with("rebase: checkout")) {
-            if let Some((name, end)) = rebased.take() {
-                if nth >= later {
-                    add(&mut found, &name, Move { old, new: end, is_fold: false });
-                }
-                branch = Some(name);
-            }
-        } else if let Some(name) = branch.as_ref().filter(|_| nth >= later) {
-            add(&mut found, name, Move { old, new, is_fold: action == FOLD });
-        }
-    }
-    found
+/// Returns whether the newest line that leads to a commit is an amend.
+pub(super) fn is_amended(place: &Place, commit: Oid) -> bool {
+    let text = fs::read(file(place)).unwrap_or_default();
+    let log = String::from_utf8_lossy(&text);
+    let newest = log.lines().rev().filter_map(parse).find(|line| line.new == Some(commit));
+    newest.is_some_and(|line| line.action.starts_with("commit (amend)"))
 }
 
-fn add(found: &mut BTreeMap<String, Moves>, name: &str, step: Move) {
-    if step.old != step.new {
-        found.entry(name.to_owned()).or_default().push(step);
-    }
+pub(super) fn file(place: &Place) -> PathBuf {
+    place.git_dir.join("logs").join("HEAD")
 }
 
 fn is_id(name: &str) -> bool {

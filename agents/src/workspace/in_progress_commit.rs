@@ -36,15 +36,15 @@ impl Workspace {
         .await
     }
 
-    /// Returns the parent of a commit that was started and interrupted by a kill: HEAD may be at the commit already.
-    ///
-    /// # Errors
-    /// [`Io`](WorkspaceError::Io) if the blocking task fails.
-    pub async fn started_commit(&self, key: &CommitKey) -> Result<Option<Option<CommitId>>, WorkspaceError> {
+    /// Returns the parent of the commit that the record is about, and the snapshot taken when it was started.
+    pub(super) async fn noted_commit(
+        &self,
+        key: &CommitKey,
+    ) -> Result<Option<(Option<CommitId>, TreeId)>, WorkspaceError> {
         let key = key.clone();
         self.run_blocking(move |place| {
             let in_progress: InProgressCommit = serde_json::from_slice(&fs::read(note(&place)).ok()?).ok()?;
-            (in_progress.key == key).then_some(in_progress.parent)
+            (in_progress.key == key).then_some((in_progress.parent, in_progress.files))
         })
         .await
     }
@@ -52,10 +52,11 @@ impl Workspace {
     /// Records the start of a commit.
     pub(super) async fn record_in_progress(
         &self,
-        request: &CommitRequest,
+        key: &CommitKey,
+        parent: Option<&CommitId>,
         files: &TreeId,
     ) -> Result<(), WorkspaceError> {
-        let (key, parent, files) = (request.key.clone(), request.parent.clone(), files.clone());
+        let (key, parent, files) = (key.clone(), parent.cloned(), files.clone());
         let in_progress = InProgressCommit { key, parent, files };
         self.run_blocking(move |place| {
             let path = note(&place);

@@ -192,6 +192,16 @@ impl Noted {
         notes.filter_map(|path| Self::read(place, &path)).filter(Self::is_over).collect()
     }
 
+    /// Returns whether a call of a killed run is still at work: git outlives it, with its hooks.
+    pub(super) fn has_survivor(place: &Place) -> bool {
+        let entries = fs::read_dir(folder(place)).into_iter().flatten().filter_map(Result::ok);
+        let mut notes = entries.filter_map(|entry| Self::read(place, &entry.path()));
+        notes.any(|note| {
+            let process = note.content.as_ref().and_then(|content| content.process.as_ref());
+            process.is_some_and(|process| process.life() == Life::Ended) && has_variable(VARIABLE, &id(&note.path))
+        })
+    }
+
     fn read(place: &Place, path: &Path) -> Option<Self> {
         let begin = path.symlink_metadata().ok().filter(fs::Metadata::is_file)?.modified().ok()?;
         // A truncated note was written before the call.

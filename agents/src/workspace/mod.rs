@@ -14,7 +14,8 @@
 //!   two of them, [`text_of`](Workspace::text_of) reads a file of one.
 //! - **Commits.** [`commit`](Workspace::commit) commits exactly one tree, once: [`find_commit`](Workspace::find_commit)
 //!   finds it by its trailers. [`onto_head`](Workspace::onto_head) leaves the user's own changes out of it;
-//!   [`fold`](Workspace::fold) undoes commits that agents made by themselves; [`carried`](Workspace::carried) combines
+//!   [`fold`](Workspace::fold) undoes commits that agents made during their turns, which
+//!   [`watch_turn`](Workspace::watch_turn) notes; [`carried`](Workspace::carried) combines
 //!   changes; [`advance`](Workspace::advance) fast-forwards the branch of the user's checkout, with its files.
 //! - **Garbage collection.** A work tree that is opened [for a thread](WorkspaceOptions::thread) keeps the trees and
 //!   commits that are made in it under a reference, until [`keep_only`](Workspace::keep_only)
@@ -107,7 +108,9 @@ mod salvage_key;
 mod snapshot;
 mod standing;
 mod survey;
+mod tip;
 mod trust;
+mod turn_log;
 mod unseen;
 mod worktree;
 mod worktree_entries;
@@ -141,3 +144,4 @@ pub use salvage_key::{SalvageKey, SalvagePhase};
 pub use snapshot::Snapshot;
 pub use standing::{BranchMove, HeadMove, Movement, Standing};
 pub use survey::Survey;
+pub use turn_log::TurnWatch;

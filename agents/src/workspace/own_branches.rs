@@ -46,7 +46,7 @@ impl Workspace {
             let own = entries_of(place, &path);
             let mut removed = vec![];
             for entry in &own {
-                let log = HeadLog::read_in(entry, [turn.logged, turn.logged_until], None);
+                let log = HeadLog::inside_of(entry, &turn.parts(), None);
                 let created = Created { repository, place, turn: &turn, thread: Some(&thread), own: &own };
                 removed.extend(created.remove(&log, None)?);
             }
@@ -70,7 +70,7 @@ impl Workspace {
         let known = standing.known.clone();
         self.objects("read the branches", move |repository, place| {
             let entries = entries_of(place, &path);
-            let logs: Vec<_> = entries.iter().map(|entry| HeadLog::read_in(entry, [None, None], None)).collect();
+            let logs: Vec<_> = entries.iter().map(|entry| HeadLog::inside_of(entry, &[[0, u64::MAX]], None)).collect();
             let mut found = vec![];
             for (name, tip) in branches(repository)? {
                 // Without the names of all branches, new ones cannot be recognized.
@@ -148,7 +148,7 @@ impl Created<'_> {
     /// turn (`head`), is on them. All others may be a person's.
     pub(super) fn remove(&self, log: &HeadLog, head: Option<&str>) -> Result<Vec<PutBack>, Fault> {
         let mut removed = vec![];
-        if self.turn.logged.is_none() {
+        if self.turn.parts().is_empty() {
             return Ok(removed); // recorded by a version that did not know all branches
         }
         for (name, tip) in branches(self.repository)? {

@@ -49,6 +49,8 @@ pub(super) struct Call<'a> {
     index: Option<&'a Path>,
     hooks: bool,
     locks: Option<Locks>,
+    /// Variables for this call alone.
+    variables: Vec<(&'static str, String)>,
 }
 
 /// Result of a call.
@@ -68,6 +70,7 @@ impl<'a> Call<'a> {
             index: None,
             hooks: false,
             locks: None,
+            variables: vec![],
         }
     }
 
@@ -84,6 +87,12 @@ impl<'a> Call<'a> {
     /// Uses another index than the user's.
     pub(super) fn on(mut self, index: &'a Path) -> Self {
         self.index = Some(index);
+        self
+    }
+
+    /// Sets variables of its environment.
+    pub(super) fn variables(mut self, variables: Vec<(&'static str, String)>) -> Self {
+        self.variables = variables;
         self
     }
 
@@ -222,6 +231,8 @@ impl<'a> Call<'a> {
         if self.place.separate_git_dir.is_some() {
             environment = self.without_config(environment);
         }
+        let own = self.variables.iter();
+        environment = own.fold(environment, |environment, (name, value)| environment.set(name, value));
         self.index.into_iter().fold(environment, |environment, index| environment.set("GIT_INDEX_FILE", index))
     }
 }

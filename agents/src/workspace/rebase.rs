@@ -62,7 +62,7 @@ impl Workspace {
     /// # Errors
     /// [`Git`](WorkspaceError::Git) if HEAD cannot be written.
     pub async fn detach_at(&self, commit: &CommitId) -> Result<(), WorkspaceError> {
-        self.set_head(None, Some(commit)).await
+        self.detach_head(commit).await
     }
 }
 

@@ -34,13 +34,27 @@ pub struct Standing {
     /// Time at the start of a turn by the file system, in nanoseconds since 1970: later changes of files are not before it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub started: Option<u64>,
-    /// Length of the reflog of HEAD at the start of a turn, in bytes: later lines were written during the turn.
+    /// Parts of the reflog of HEAD that were written while an agent's turn ran, each from one byte to another: only moves
+    /// in them are the agent's. Empty: no turn ran, and nothing is.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub turns: Vec<[u64; 2]>,
+    /// Length of the reflog of HEAD at the start of a turn, in bytes: without `turns`, all later lines count as the turn's.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub logged: Option<u64>,
     /// Length of the reflog of HEAD at the end of a turn, in bytes: later lines are not of the turn. `None`: the turn has
     /// not ended.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub logged_until: Option<u64>,
+}
+
+impl Standing {
+    /// Returns the parts of HEAD's reflog that are an agent's; none without a turn.
+    pub(super) fn parts(&self) -> Vec<[u64; 2]> {
+        match self.logged {
+            Some(logged) if self.turns.is_empty() => vec![[logged, self.logged_until.unwrap_or(u64::MAX)]],
+            Some(_) | None => self.turns.clone(),
+        }
+    }
 }
 
 /// A branch that was moved, created or deleted.
@@ -134,8 +148,8 @@ impl Workspace {
         Ok(standing)
     }
 
-    /// Adds the time, the positions of all branches and the length of HEAD's reflog. [`fold`](Self::fold) compares with
-    /// them to find the branches that were moved in this work tree.
+    /// Adds the time and the positions of all branches, and counts all that is done in this work tree from now on as a
+    /// turn: [`fold`](Self::fold) compares with them.
     ///
     /// # Errors
     /// [`Git`](WorkspaceError::Git) if a branch cannot be read, [`Io`](WorkspaceError::Io) for the reflog.
@@ -237,7 +251,7 @@ fn all_branches(repository: &Repository) -> Result<BTreeMap<String, CommitId>, F
 fn is_seen(repository: &Repository, place: &Place, moved: &BranchMove) -> Result<bool, Fault> {
     let head = head_of(repository)?;
     let [old, new] = [&moved.old, &moved.new].map(|commit| commit.as_ref().map(CommitId::oid).transpose());
-    let log = HeadLog::read(place, [None, None], head.branch());
+    let log = HeadLog::whole(place, head.branch());
     Ok(log.origin(&moved.branch, old?, new?).is_some())
 }
 

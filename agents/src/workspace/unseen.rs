@@ -68,7 +68,7 @@ impl Workspace {
         self.read("look for commits", move |repository, place| {
             let Some(since) = standing.logged else { return Ok(vec![]) };
             let head = head_of(repository)?;
-            let log = HeadLog::read(place, [Some(since), standing.logged_until], head.branch());
+            let log = HeadLog::inside(place, &standing.parts(), head.branch());
             let mut found = vec![];
             for branch in repository.branches(Some(git2::BranchType::Local))? {
                 let (branch, _) = branch?;

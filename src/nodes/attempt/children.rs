@@ -5,10 +5,11 @@ use std::path::PathBuf;
 use serde::{Deserialize, Serialize};
 
 use crate::graph::{Ctx, Node, NodeError, NodeId, State, Writes};
-use crate::nodes::folder::{Folder, failed};
+use crate::nodes::folder::{Folder, failed, thread};
+use crate::nodes::on_top::reset_on_top;
 use crate::nodes::step::step;
 use crate::nodes::worktree::sweep;
-use crate::workspace::{TreeId, WorkspaceError};
+use crate::workspace::{Standing, TreeId, WorkspaceError};
 
 /// Children to merge.
 #[derive(Clone, Debug)]
@@ -17,6 +18,8 @@ pub struct ChildrenJob {
     pub folder: Folder,
     /// Its files.
     pub tree: TreeId,
+    /// The position that these files belong to: commits that people made on top of it since stay in the work tree.
+    pub at: Standing,
     /// The results, in order.
     pub works: Vec<ChildWork>,
     /// Folder of the children's worktrees, which is removed; none: they worked in the work tree itself.
@@ -76,7 +79,7 @@ impl ChildrenJob {
                 Err(error) => return Err(failed(error)),
             }
         }
-        workspace.reset_to(&joined.tree).await.map_err(failed)?;
+        reset_on_top(&thread(ctx), &workspace, &self.at, &joined.tree).await.map_err(failed)?;
         if let Some(worktrees) = &self.worktrees {
             sweep(&self.folder, worktrees, ctx).await?;
         }

@@ -3,10 +3,11 @@
 use serde::{Deserialize, Serialize};
 
 use crate::graph::{Ctx, Node, NodeError, NodeId, State, Writes};
-use crate::nodes::folder::{Base, Folder, failed};
+use crate::nodes::folder::{Base, Folder, failed, thread};
+use crate::nodes::on_top::placed_files;
 use crate::nodes::step::step;
 use crate::nodes::stored_files::store;
-use crate::workspace::TreeId;
+use crate::workspace::{Standing, TreeId};
 
 /// Snapshot to take.
 #[derive(Clone, Debug)]
@@ -24,6 +25,19 @@ pub struct TakenSnapshot {
     pub tree: TreeId,
     /// Keys of this process that the files contain, each as a line with file and line number.
     pub leaked: Vec<String>,
+    /// The position and files at which the task began, if people made commits meanwhile: it is on top of them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub base: Option<Base>,
+}
+
+/// A snapshot with the position of HEAD.
+#[derive(Serialize, Deserialize)]
+struct PlacedSnapshot {
+    #[serde(flatten)]
+    taken: TakenSnapshot,
+    /// None: HEAD or its branch were moved in another way than by commits on top.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    at: Option<Standing>,
 }
 
 /// Returns a node that takes a snapshot of the files: `job` reads the folder from the state, `done` creates the update.
@@ -48,12 +62,14 @@ pub(super) async fn taken<C: Send + Sync + 'static>(
 ) -> Result<TakenSnapshot, NodeError> {
     let take = |_| async {
         let workspace = job.folder.hold(ctx).await?;
-        let tree = workspace.snapshot().await.map_err(failed)?.tree;
-        let leaked = job.folder.leaked(&job.base.tree, &tree).await?;
+        let (found, at) = placed_files(&thread(ctx), &workspace, &job.base.at).await.map_err(failed)?;
+        let leaked = job.folder.leaked(&job.base.tree, &found.tree).await?;
         if leaked.is_empty() && workspace.git_dir() != workspace.common_dir() {
-            store(&job.folder, Some(&tree), ctx).await?; // the worktree may be removed while its task waits
+            store(&job.folder, Some(&found.tree), ctx).await?; // the worktree may be removed while its task waits
         }
-        Ok::<_, NodeError>(TakenSnapshot { tree, leaked })
+        Ok::<_, NodeError>(PlacedSnapshot { taken: TakenSnapshot { tree: found.tree, leaked, base: None }, at })
     };
-    ctx.effect("files", &job.base.tree, take).await
+    let PlacedSnapshot { taken, at } = ctx.effect("files", &job.base.tree, take).await?;
+    let base = job.folder.new_base(ctx, "files", &job.base, at).await?;
+    Ok(TakenSnapshot { base, ..taken })
 }

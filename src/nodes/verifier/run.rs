@@ -31,7 +31,12 @@ pub async fn run_verifier<C: Agents>(job: &RunVerifier, ctx: &Ctx<C>) -> Result<
     let base = Base { at: arrival.turn.clone(), ..job.base.clone() };
     let _alone = look.lock().await;
     let seen = TamperCheck { tampered: std::mem::take(&mut result.tampered), is_shared: true };
-    let After { tampered, tree, mut notices, .. } = job.folder.after_as(ctx, &job.key("left"), &base, seen).await?;
+    let After { tampered, tree, mut notices, at, .. } = job.folder.after_as(ctx, &job.key("left"), &base, seen).await?;
+    // Commits that were made while a command ran are not its own, and stay.
+    let settled = job.folder.settle(ctx, &job.key("left"), &arrival, at).await?;
+    let verified = settled.carry(ctx, &job.key("left/tree"), &job.folder, &job.tree).await?;
+    let job = &RunVerifier { base: settled.base.clone(), tree: verified, ..job.clone() };
+    notices.extend(settled.notices);
     if let Some(left) = tree.filter(|left| *left != job.tree) {
         result.report.push(undone::put_back(job, &left, result.has_found, ctx).await?);
     }

@@ -37,7 +37,7 @@ where
 {
     let trees = [&job.tree, left];
     let undone = ctx.effect(job.key("changed"), &trees, |_| differing(job, trees)).await?;
-    job.folder.undo(ctx, &job.key("undo"), &job.tree).await?;
+    job.folder.undo(ctx, &job.key("undo"), (&job.base.at, &job.tree)).await?;
     Ok(finding(&undone, has_found_command))
 }
 

@@ -85,11 +85,7 @@ pub(super) fn execute(state: &CodeTaskState, developed: Developed) -> Update {
         GivenUp::Abort => TaskOutcome::Cancelled,
     });
     let update = costing(Role::Developer, usage);
-    let update = match (&state.start, base) {
-        (Some(start), Some(base)) => update.start(Some(Start { with_commits: Some(base.tree), ..start.clone() })),
-        _ => update,
-    };
-    update
+    on_top_of(update, state, base)
         .attempt(attempt)
         .outputs(OutputChange::Clear)
         .obstacle(None)
@@ -103,6 +99,14 @@ fn moved_position(state: &CodeTaskState, base: &Base) -> Option<Base> {
     state.position().ok().map(|position| Base { at: base.at.clone(), ..position })
 }
 
+/// Sets the files before the task with the commits of people, if there are new ones.
+fn on_top_of(update: Update, state: &CodeTaskState, base: Option<Base>) -> Update {
+    match (&state.start, base) {
+        (Some(start), Some(base)) => update.start(Some(Start { with_commits: Some(base.tree), ..start.clone() })),
+        _ => update,
+    }
+}
+
 pub(super) fn costing(role: Role, usage: Usage) -> Update {
     CodeTaskState::update().usage(usage).used(BTreeMap::from([(role, usage)]))
 }
@@ -113,8 +117,10 @@ fn new_notices(state: &CodeTaskState, mut notices: Vec<String>) -> Vec<String> {
 }
 
 pub(super) fn snapshot(state: &CodeTaskState, taken: TakenSnapshot) -> Update {
-    let mut update = CodeTaskState::update();
-    let mut attempt = Attempt { files: Some(taken), ..state.attempt.clone() };
+    let TakenSnapshot { base, .. } = taken.clone();
+    let mut attempt = Attempt { files: Some(TakenSnapshot { base: None, ..taken }), ..state.attempt.clone() };
+    attempt.base = base.as_ref().map_or(attempt.base, |base| moved_position(state, base));
+    let mut update = on_top_of(CodeTaskState::update(), state, base);
     if attempt.kind == AttemptKind::Children {
         attempt.number = state.number();
         update = update.outputs(OutputChange::Clear).obstacle(None);

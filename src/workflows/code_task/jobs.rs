@@ -153,6 +153,7 @@ pub(super) fn join(state: &CodeTaskState) -> Job<ChildrenJob> {
     Ok(ChildrenJob {
         folder: state.start()?.folder.clone(),
         tree: here(state, &children)?,
+        at: state.base()?.at,
         works: new.filter_map(work).collect(),
         worktrees: (children.at_once > 1 && is_last).then(|| state.worktrees()),
     })

@@ -4,10 +4,13 @@ use std::collections::BTreeMap;
 
 use super::subtask::{Progress, SubtaskRun, SubtaskRunUpdate as Update, SubtaskStanding as Standing};
 use crate::drivers::Usage;
-use crate::nodes::{Check, Cut, Developed, GivenUp, Reviewed, Unready, Verdict, Verified, Worktree, tampering_message};
+use crate::nodes::{
+    Base, Check, Cut, Developed, GivenUp, Reviewed, Unready, Verdict, Verified, Worktree, tampering_message,
+};
 use crate::workflows::Role;
 use crate::workflows::task_based::done::{changed_nothing, no_changes};
 use crate::workflows::task_based::open_comments;
+use crate::workspace::TreeId;
 
 /// The number of consecutive attempts without changes that fails a subtask.
 const EMPTY: u32 = 2;
@@ -55,8 +58,10 @@ pub(super) fn developer(run: &SubtaskRun, worked: Developed) -> Update {
     let attempts = before.attempts + u32::from(!spent);
     let tree = after.tree.or(before.tree.clone());
     let session = session.or_else(|| before.session.clone());
+    let last_reviewed = reviewed_before(&before, base.as_ref());
     let base = base.or(before.base.clone());
-    let next = Progress { session, attempts, tree, models, from, standing, base, unfolded, left_out, ..before };
+    let next =
+        Progress { session, attempts, tree, models, from, standing, base, unfolded, left_out, last_reviewed, ..before };
     spend(progress(next), Role::Developer, usage).notices(notices)
 }
 
@@ -64,6 +69,7 @@ pub(super) fn verify(run: &SubtaskRun, verified: Verified) -> Update {
     let Verified { checks, tampered, tree, notices, base, unfolded, .. } = verified;
     let before = run.progress.clone();
     let tree = tree.or_else(|| before.tree.clone());
+    let last_reviewed = reviewed_before(&before, base.as_ref());
     let base = base.or(before.base.clone());
     let is_empty = tree.as_ref() == base.as_ref().map(|base| &base.tree) && !run.subtask.changes_nothing;
     let empty = if is_empty { before.empty + 1 } else { 0 };
@@ -90,7 +96,13 @@ pub(super) fn verify(run: &SubtaskRun, verified: Verified) -> Update {
     } else {
         Standing::Working
     };
-    progress(Progress { checks, tree, empty, failures, judged, standing, base, unfolded, ..before }).notices(notices)
+    progress(Progress { checks, tree, empty, failures, judged, standing, base, unfolded, last_reviewed, ..before })
+        .notices(notices)
+}
+
+/// Returns the files of the last review, unless people made commits meanwhile, which they are without.
+fn reviewed_before(before: &Progress, new_base: Option<&Base>) -> Option<TreeId> {
+    before.last_reviewed.clone().filter(|_| new_base.is_none())
 }
 
 pub(super) fn reviewer(run: &SubtaskRun, reviewed: Reviewed) -> Update {

@@ -179,9 +179,10 @@ fn waiting_or_running(update: Update, reason: Option<String>) -> Update {
     }
 }
 
-/// Sets the base of the task, if it changed: people made commits meanwhile.
+/// Sets the base of the task, if it changed: people made commits meanwhile. The files of the last review are without them,
+/// so that the next one is not shown what changed since.
 pub(super) fn rebased(update: Update, base: Option<Base>) -> Update {
-    if base.is_some() { update.task_base(base) } else { update }
+    if base.is_some() { update.task_base(base).last_reviewed_tree(None) } else { update }
 }
 
 pub(super) fn developer(state: &ExecutionState, worked: Developed) -> Update {

@@ -2,6 +2,7 @@
 //! the log of the agents shows the repeated turns. Agents and checks end with it; git and its hooks live on.
 
 mod moments;
+mod people;
 mod phases;
 mod served;
 
