@@ -91,7 +91,7 @@ pub(super) enum AfterRequest {
         tampered: Vec<String>,
         notices: Vec<String>,
         #[serde(default, skip_serializing_if = "Option::is_none")]
-        at: Option<Standing>,
+        at: Option<Box<Standing>>,
     },
 }
 
@@ -99,7 +99,7 @@ impl AfterRequest {
     pub(super) fn into_parts(self) -> (Vec<String>, Vec<String>, Option<Standing>) {
         match self {
             Self::Tampered(tampered) => (tampered, vec![], None),
-            Self::Folded { tampered, notices, at } => (tampered, notices, at),
+            Self::Folded { tampered, notices, at } => (tampered, notices, at.map(|at| *at)),
         }
     }
 }
@@ -229,7 +229,7 @@ impl Folder {
                 Ok((notices, on_top(&thread(ctx), &workspace, at).await?))
             };
             match folded.await {
-                Ok((notices, at)) => Ok(AfterRequest::Folded { tampered, notices, at: at.map(settled) }),
+                Ok((notices, at)) => Ok(AfterRequest::Folded { tampered, notices, at: at.map(settled).map(Box::new) }),
                 Err(WorkspaceError::Tampered { changes }) => Ok(AfterRequest::Tampered(changes)),
                 // What follows the turn reports it.
                 Err(error) if is_left(&error) => Ok(AfterRequest::Folded { tampered, notices: vec![], at: None }),

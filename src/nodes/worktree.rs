@@ -95,7 +95,7 @@ pub(super) async fn made_ready<C: Send + Sync + 'static>(job: WorktreeJob, ctx: 
     }
     let look = |_| async { base(&job, &folder, &ctx).await };
     Ok(match ctx.effect("base", &job.at, look).await? {
-        WorktreeStart::Base(base, notices) => Worktree { folder, base: Some(base), problem: None, notices },
+        WorktreeStart::Base(base, notices) => Worktree { folder, base: Some(*base), problem: None, notices },
         WorktreeStart::Tampered(problem) => unready(Unready::Tampered(problem)),
     })
 }
@@ -104,7 +104,7 @@ pub(super) async fn made_ready<C: Send + Sync + 'static>(job: WorktreeJob, ctx: 
 #[derive(Serialize, Deserialize)]
 enum WorktreeStart {
     /// Position and files, with notices.
-    Base(Base, Vec<String>),
+    Base(Box<Base>, Vec<String>),
     /// Hooks or configuration of git were changed.
     Tampered(String),
 }
@@ -144,7 +144,7 @@ where
     };
     store(folder, Some(&snapshot.tree), ctx).await?;
     let notices = snapshot.left_out.iter().map(LeftOut::to_string).collect();
-    Ok(WorktreeStart::Base(Base { at, tree: snapshot.tree }, notices))
+    Ok(WorktreeStart::Base(Box::new(Base { at, tree: snapshot.tree }), notices))
 }
 
 impl WorktreeJob {
