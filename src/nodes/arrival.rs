@@ -265,9 +265,7 @@ impl Folder {
         at: &Standing,
     ) -> Result<Vec<String>, WorkspaceError> {
         let turns = workspace.turns(&thread(ctx), &ctx.task_id()).await?;
-        let folded = workspace
-            .fold(&Standing { turns, logged: None, logged_until: None, ..at.clone() }, Some(&thread(ctx)))
-            .await?;
+        let folded = workspace.fold(&Standing { turns, logged: None, ..at.clone() }, Some(&thread(ctx))).await?;
         let notices = notices_of(&folded);
         for notice in &notices {
             note_once(ctx, notice.clone()).await;

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use super::kept_objects::keep_recorded;
 use super::notice::{note_pending, pending_notices};
-use super::on_top::{on_top, placed_files, reset_on_top, settled};
+use super::on_top::{on_top, placed_files, reset_on_top, without_turn};
 use crate::graph::{Ctx, NodeError};
 use crate::process::Key;
 use crate::workspace::{
@@ -226,10 +226,10 @@ impl Folder {
                 let workspace = self.hold_workspace(ctx).await?;
                 let mut notices = self.fold(ctx, &workspace, at).await?;
                 notices.extend(pending_notices(ctx).await);
-                Ok((notices, on_top(&thread(ctx), &workspace, at).await?))
+                Ok((notices, on_top(&thread(ctx), &workspace, at).await?.map(without_turn)))
             };
             match folded.await {
-                Ok((notices, at)) => Ok(AfterRequest::Folded { tampered, notices, at: at.map(settled).map(Box::new) }),
+                Ok((notices, at)) => Ok(AfterRequest::Folded { tampered, notices, at: at.map(Box::new) }),
                 Err(WorkspaceError::Tampered { changes }) => Ok(AfterRequest::Tampered(changes)),
                 // What follows the turn reports it.
                 Err(error) if is_left(&error) => Ok(AfterRequest::Folded { tampered, notices: vec![], at: None }),
@@ -296,7 +296,7 @@ impl Folder {
 
     /// Ends an operation of git that the agent of a turn left unfinished; one that began after its turn is a person's.
     async fn quits<C: Send + Sync + 'static>(&self, ctx: &Ctx<C>, base: &Base) -> Result<bool, NodeError> {
-        let Some(since) = base.at.started.filter(|_| base.at.logged_until.is_none()) else { return Ok(false) };
+        let Some(since) = base.at.started else { return Ok(false) };
         let Some(what) = self.hold(ctx).await?.quit_left(since).await.map_err(failed)? else { return Ok(false) };
         let notice = format!("a {what} that was left unfinished was ended; the files are as it left them");
         note_pending(ctx, notice).await;

@@ -338,7 +338,7 @@ impl IntegrateJob {
         Ok(Made { commit: Some(made.commit.clone()), tree: made.tree.clone() })
     }
 
-    /// Returns the position and the files of a commit on top of those that a person made in the worktree meanwhile.
+    /// Returns commit and files of the work, on top of the commits that people made in the worktree meanwhile.
     async fn on_commits<C: Send + Sync + 'static>(
         &self,
         workspace: &Workspace,

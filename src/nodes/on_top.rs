@@ -76,7 +76,7 @@ pub(super) async fn placed_files(
 ) -> Result<(Snapshot, Option<Standing>), WorkspaceError> {
     loop {
         let before = workspace.head().await?;
-        let now = on_top(thread, workspace, at).await?.map(settled);
+        let now = on_top(thread, workspace, at).await?.map(without_turn);
         let snapshot = workspace.snapshot().await?;
         if workspace.head().await? == before {
             return Ok((snapshot, now)); // nobody has committed meanwhile
@@ -84,7 +84,7 @@ pub(super) async fn placed_files(
     }
 }
 
-/// Returns the parts of a position that are recorded after a turn or a command.
-pub(super) fn settled(at: Standing) -> Standing {
+/// Returns the position without the start of its turn, as it is recorded after a turn or a command.
+pub(super) fn without_turn(at: Standing) -> Standing {
     Standing { all: BTreeMap::new(), started: None, logged: None, ..at }
 }

@@ -4,6 +4,7 @@ use rstest::rstest;
 use superstep::workspace::{Committed, HeadMove, Standing, Workspace, WorkspaceError};
 
 use crate::repo::{Repo, request, request_now};
+use crate::turns::until_now;
 
 /// Opens a linked work tree whose HEAD is detached at `main`.
 async fn linked(repo: &Repo) -> Workspace {
@@ -100,7 +101,7 @@ async fn a_branch_that_a_person_makes_before_or_after_the_turn_stays(
     if is_visited && !before.is_empty() {
         [&["switch", "-q", "persons"], &["switch", "-q", "--detach"]].iter().for_each(|args| here(&repo, &args[..]));
     }
-    let turn = Standing { logged_until: Some(workspace.end_of_turn().await.unwrap()), ..turn };
+    let turn = until_now(&workspace, turn);
     after.iter().for_each(|args| here(&repo, args));
     let folded = workspace.fold(&turn, Some("t")).await.unwrap();
     assert_eq!(repo.git(&["branch", "--list", "persons", "--format=%(refname:short)"]), "persons");

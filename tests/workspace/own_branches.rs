@@ -4,6 +4,7 @@ use rstest::rstest;
 use superstep::workspace::{Standing, Workspace};
 
 use crate::repo::Repo;
+use crate::turns::until_now;
 
 /// Opens a linked work tree with a detached HEAD, and records its position at the start of a turn.
 async fn linked(repo: &Repo) -> (Workspace, Standing) {
@@ -80,7 +81,7 @@ async fn a_branch_that_a_person_makes_there_stays_and_is_named(#[case] before: &
         |lines: &str| Some(lines).filter(|lines| !lines.is_empty()).into_iter().for_each(|lines| run(&repo, lines));
     act(before);
     let turn = linked.watched(linked.standing(&[]).await.unwrap()).await.unwrap();
-    let turn = Standing { logged_until: Some(linked.end_of_turn().await.unwrap()), ..turn };
+    let turn = until_now(&linked, turn);
     act(after);
     let workspace = repo.open().await;
     assert!(workspace.remove_branches_of("../linked", &turn, "t").await.unwrap().is_empty());

@@ -7,6 +7,12 @@ use superstep::workspace::{Committed, Standing, Workspace, WorkspaceError};
 
 use crate::repo::{Repo, key, request_now};
 
+/// Returns the start of a turn with its end, which is now.
+pub(crate) fn until_now(workspace: &Workspace, turn: Standing) -> Standing {
+    let log = std::fs::metadata(workspace.git_dir().join("logs/HEAD")).unwrap();
+    Standing { turns: vec![[turn.logged.unwrap(), log.len()]], ..turn }
+}
+
 const OWN: &str = "superstep/t";
 
 async fn started(repo: &Repo) -> (Workspace, Standing) {

@@ -60,7 +60,7 @@ impl HeadLog {
     /// Reads the log of the work tree that has this folder of git's.
     pub(super) fn inside_of(git_dir: &Path, parts: &[[u64; 2]], branch: Option<&str>) -> Self {
         let Some([start, _]) = parts.first() else { return Self::default() };
-        let text = fs::read(git_dir.join("logs").join("HEAD")).unwrap_or_default();
+        let text = fs::read(file(git_dir)).unwrap_or_default();
         let start = usize::try_from(*start).unwrap_or(usize::MAX);
         // A log in which the part does not begin with a line was rewritten: nothing is known then.
         let is_as_noted = start == 0 || text.get(start - 1).is_some_and(|byte| *byte == b'\n');
@@ -177,12 +177,12 @@ impl HeadLog {
 }
 
 /// Returns the commits at which HEAD was on no branch, and from which it went elsewhere, in the lines after the first
-/// `since` bytes, up to the first `until` bytes.
-pub(super) fn left_detached(place: &Place, [since, until]: [Option<u64>; 2]) -> Vec<Oid> {
-    let text = fs::read(place.git_dir.join("logs").join("HEAD")).unwrap_or_default();
-    let within = |at: Option<u64>| at.and_then(|at| usize::try_from(at).ok()).filter(|at| *at <= text.len());
-    let (since, until) = (within(since).unwrap_or(0), within(until).unwrap_or(text.len()));
-    let text = String::from_utf8_lossy(text.get(since..until).unwrap_or_default()).into_owned();
+/// `since` bytes.
+pub(super) fn left_detached(place: &Place, since: u64) -> Vec<Oid> {
+    let text = fs::read(file(&place.git_dir)).unwrap_or_default();
+    // A log that is shorter was rewritten.
+    let since = usize::try_from(since).ok().filter(|at| *at <= text.len()).unwrap_or(0);
+    let text = String::from_utf8_lossy(&text[since..]).into_owned();
     let left = |line: &str| {
         let Line { old, action, .. } = parse(line)?;
         let (from, _) = action.strip_prefix("checkout: moving from ")?.split_once(" to ")?;
@@ -194,21 +194,22 @@ pub(super) fn left_detached(place: &Place, [since, until]: [Option<u64>; 2]) -> 
 /// Returns the length of the log, which is created if it does not exist: git writes only to one that does where reflogs
 /// are turned off.
 pub(super) fn length(place: &Place) -> io::Result<u64> {
-    let file = file(place);
+    let file = file(&place.git_dir);
     fs::create_dir_all(file.parent().unwrap_or(&file))?;
     Ok(fs::File::options().append(true).create(true).open(&file)?.metadata()?.len())
 }
 
 /// Returns whether the newest line that leads to a commit is an amend.
 pub(super) fn is_amended(place: &Place, commit: Oid) -> bool {
-    let text = fs::read(file(place)).unwrap_or_default();
+    let text = fs::read(file(&place.git_dir)).unwrap_or_default();
     let log = String::from_utf8_lossy(&text);
     let newest = log.lines().rev().filter_map(parse).find(|line| line.new == Some(commit));
     newest.is_some_and(|line| line.action.starts_with("commit (amend)"))
 }
 
-pub(super) fn file(place: &Place) -> PathBuf {
-    place.git_dir.join("logs").join("HEAD")
+/// Returns the log of HEAD in the work tree that has this folder of git's.
+pub(super) fn file(git_dir: &Path) -> PathBuf {
+    git_dir.join("logs").join("HEAD")
 }
 
 fn is_id(name: &str) -> bool {

@@ -41,17 +41,13 @@ pub struct Standing {
     /// Length of the reflog of HEAD at the start of a turn, in bytes: without `turns`, all later lines count as the turn's.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub logged: Option<u64>,
-    /// Length of the reflog of HEAD at the end of a turn, in bytes: later lines are not of the turn. `None`: the turn has
-    /// not ended.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub logged_until: Option<u64>,
 }
 
 impl Standing {
     /// Returns the parts of HEAD's reflog that are an agent's; none without a turn.
     pub(super) fn parts(&self) -> Vec<[u64; 2]> {
         match self.logged {
-            Some(logged) if self.turns.is_empty() => vec![[logged, self.logged_until.unwrap_or(u64::MAX)]],
+            Some(logged) if self.turns.is_empty() => vec![[logged, u64::MAX]],
             Some(_) | None => self.turns.clone(),
         }
     }
@@ -159,18 +155,6 @@ impl Workspace {
             let failed = |source| WorkspaceError::Io { doing: "write", path: place.git_dir.clone(), source };
             let (logged, started) = (head_log::length(place).map_err(failed)?, file_time(place).map_err(failed)?);
             Ok(Standing { all, logged: Some(logged), started: Some(started), ..standing })
-        })
-        .await
-    }
-
-    /// Returns the length of HEAD's reflog at the end of a turn, for [`Standing::logged_until`].
-    ///
-    /// # Errors
-    /// [`Io`](WorkspaceError::Io) for the reflog.
-    pub async fn end_of_turn(&self) -> Result<u64, WorkspaceError> {
-        self.read("read the reflog", |_, place| {
-            let failed = |source| WorkspaceError::Io { doing: "write", path: place.git_dir.clone(), source };
-            Ok(head_log::length(place).map_err(failed)?)
         })
         .await
     }

@@ -81,7 +81,7 @@ fn started(place: &Place, names: &[String; 2]) -> io::Result<TurnWatch> {
     let (note, until) = (note(place, names), head_log::length(place)?);
     fs::create_dir_all(folder(place, &names[0]))?;
     append(&note, 's', until)?;
-    let part = Part { note, log: head_log::file(place), until, has_ended: false };
+    let part = Part { note, log: head_log::file(&place.git_dir), until, has_ended: false };
     let part = Arc::new(Mutex::new(part));
     let watched = Arc::clone(&part);
     thread::Builder::new().name("turn".into()).spawn(move || follow(&watched))?;

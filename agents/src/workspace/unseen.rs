@@ -80,7 +80,7 @@ impl Workspace {
                     (commits > 0).then(|| LeftOut { path: name.to_owned(), reason: Reason::Branch { commits } }),
                 );
             }
-            for commit in left_detached(place, [Some(since), standing.logged_until]) {
+            for commit in left_detached(place, since) {
                 if !is_reachable(repository, commit)? {
                     found.push(LeftOut { path: commit.to_string(), reason: Reason::Detached });
                 }

@@ -12,7 +12,7 @@ use superstep::workflows::code_task::{AttemptLine, CodeTaskState, finding_lines,
 /// Number of findings that the state has of an attempt: the last line may count others.
 const MOST: usize = 49;
 
-/// What the store has of the records below a folder.
+/// The records below a folder that the store has.
 pub(super) struct Known<'a> {
     /// Digests, by paths.
     pub(super) digests: &'a BTreeMap<String, String>,

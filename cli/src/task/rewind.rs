@@ -130,7 +130,7 @@ struct Made {
     undo: Undo,
 }
 
-/// What removes the place again, if the thread cannot be stored.
+/// The removal of the place if the thread cannot be stored.
 struct Undo {
     home: Workspace,
     kind: PlaceKind,

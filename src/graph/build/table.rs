@@ -79,7 +79,7 @@ pub(crate) struct RowExecution {
     pub group: Option<Arc<Semaphore>>,
     /// Set if its body needs no clock, cache or handler.
     pub simple: bool,
-    /// The part of its cache keys that stands for the body, if it has a cache policy.
+    /// The part of its cache keys that identifies the body; `None`: it has no cache policy.
     pub cache_key: Option<Vec<u8>>,
     /// The longest polls that blocked their thread.
     pub longest: Arc<Longest>,

@@ -26,7 +26,7 @@ impl CachePolicy {
     }
 
     /// Returns a policy whose results are shared by all bodies of this type with this key, in every build of the graph and,
-    /// with a cache on disk, in every process of the program. The key stands for what the body captures; it need not name the
+    /// with a cache on disk, in every process of the program. The key identifies what the body captures; it need not name the
     /// body, as two closures have two types:
     ///
     /// ```

@@ -112,7 +112,7 @@ impl Run {
             StepState { tasks, planned: true, open_questions: Some(open), left: Some(left), ..StepState::default() };
     }
 
-    /// Puts restored tasks in the places of those that the last run left.
+    /// Replaces tasks that the last run left by restored ones.
     pub(crate) fn change_tasks(&mut self, changed: Vec<(usize, Task)>) {
         let (mut open, mut places) = (self.open_questions(), vec![]);
         for (at, task) in changed {

@@ -1,4 +1,4 @@
-//! What became of the tasks of a superstep, for outcomes: copies share it in chunks, so that a run that changes a few of
+//! The ends of the tasks of a superstep, for outcomes. Copies share them in chunks, so that a run that changes a few of
 //! many tasks copies few.
 
 use std::sync::Arc;

@@ -190,20 +190,24 @@ async fn a_plan_changed_in_its_file_interrupts_before_the_answer_applies(
     scene.is_over().await;
 }
 
-#[rstest]
-#[case::same_phases(reworded(), &["1", "2", "3", "4"])]
-#[case::other_phases(longer(), &["1", "2", "3", "5", "4"])]
-#[tokio::test]
-async fn an_accepted_phase_is_committed_before_another_plan_applies(#[case] changed: String, #[case] all: &[&str]) {
-    let agent = Agent::crew(
+/// Agents whose second phase the reviewer rejects.
+fn rejected_in_phase_2() -> Arc<Agent> {
+    Agent::crew(
         |call, folder, _| {
             write(folder, &format!("part-{}.txt", call.task), &format!("{}\n", call.attempt));
             write(folder, "good.txt", "x\n");
             work()
         },
         |call, _| if call.task == "phase-2" { rejected("flimsy") } else { approved() },
-    );
-    let scene = Phases::new(agent);
+    )
+}
+
+#[rstest]
+#[case::same_phases(reworded(), &["1", "2", "3", "4"])]
+#[case::other_phases(longer(), &["1", "2", "3", "5", "4"])]
+#[tokio::test]
+async fn an_accepted_phase_is_committed_before_another_plan_applies(#[case] changed: String, #[case] all: &[&str]) {
+    let scene = Phases::new(rejected_in_phase_2());
     let file = tempfile::NamedTempFile::new().unwrap();
     let is_longer = changed == longer();
     halted(&from_file(&scene, file.path()).await);
@@ -227,15 +231,7 @@ async fn a_person_may_end_the_run_when_its_branch_moves_before_another_plan_appl
     #[case] answer: AfterMove,
     #[case] ends: RunOutcome,
 ) {
-    let agent = Agent::crew(
-        |call, folder, _| {
-            write(folder, &format!("part-{}.txt", call.task), &format!("{}\n", call.attempt));
-            write(folder, "good.txt", "x\n");
-            work()
-        },
-        |call, _| if call.task == "phase-2" { rejected("flimsy") } else { approved() },
-    );
-    let scene = Phases::new(agent);
+    let scene = Phases::new(rejected_in_phase_2());
     let file = tempfile::NamedTempFile::new().unwrap();
     halted(&from_file(&scene, file.path()).await);
     std::fs::write(file.path(), reworded()).unwrap();

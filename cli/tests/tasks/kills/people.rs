@@ -17,6 +17,15 @@ fn committing() -> String {
 }
 
 impl KilledRun {
+    /// A run that was killed after its agent had committed.
+    fn after_an_agents_commit() -> Self {
+        let run = Self::new();
+        run.script("bin/claude", &committing().replace("git commit -q", "git commit -q --allow-empty"));
+        run.begin();
+        run.killed_at(&["approve", "t"], "developer-1-1").wait().unwrap();
+        run
+    }
+
     /// Commits a file as a person, without any hook.
     fn commits(&self) -> String {
         self.0.write("repo/mine.txt", "a person's\n");
@@ -60,10 +69,7 @@ impl KilledRun {
 
 #[test]
 fn what_an_agent_committed_before_it_was_killed_is_put_back() {
-    let run = KilledRun::new();
-    run.script("bin/claude", &committing().replace("git commit -q", "git commit -q --allow-empty"));
-    run.begin();
-    run.killed_at(&["approve", "t"], "developer-1-1").wait().unwrap();
+    let run = KilledRun::after_an_agents_commit();
     assert_eq!(run.0.subjects("superstep/t"), ["begin", "by the agent: 1"]);
     run.proceeds();
     let subjects = run.0.subjects("superstep/t");
@@ -89,10 +95,7 @@ fn a_commit_made_after_a_kill_in_the_middle_of_a_turn_is_the_persons(#[case] pla
 
 #[test]
 fn a_commit_on_top_of_what_an_agent_committed_before_a_kill_stays() {
-    let run = KilledRun::new();
-    run.script("bin/claude", &committing().replace("git commit -q", "git commit -q --allow-empty"));
-    run.begin();
-    run.killed_at(&["approve", "t"], "developer-1-1").wait().unwrap();
+    let run = KilledRun::after_an_agents_commit();
     let mine = run.commits();
     run.proceeds();
     run.keeps(&mine);
