@@ -12,7 +12,7 @@ use super::on_top::{keep_detached, present};
 use super::questions::{AfterMove, BranchMoved};
 use super::stored_files::store;
 use crate::graph::{Ctx, NodeError};
-use crate::workspace::{BranchMove, CommitId, Folded, Standing, TreeId, Workspace, WorkspaceError};
+use crate::workspace::{BranchMove, CommitId, Folded, LeftOut, Standing, TreeId, Workspace, WorkspaceError};
 
 /// Notices for people from several steps of a node, in order. Clones share them.
 #[derive(Clone, Debug, Default)]
@@ -264,14 +264,33 @@ impl Folder {
         workspace: &Workspace,
         at: &Standing,
     ) -> Result<Vec<String>, WorkspaceError> {
-        let turns = workspace.turns(&thread(ctx), &ctx.task_id()).await?;
-        let folded = workspace.fold(&Standing { turns, logged: None, ..at.clone() }, Some(&thread(ctx))).await?;
+        let folded = workspace.fold(&with_turns(ctx, workspace, at).await?, Some(&thread(ctx))).await?;
         let notices = notices_of(&folded);
         for notice in &notices {
             note_once(ctx, notice.clone()).await;
         }
         Ok(notices)
     }
+
+    /// Returns commits that the agents of this task made elsewhere during their turns, and left.
+    pub(super) async fn unseen_commits<C: Send + Sync + 'static>(
+        &self,
+        ctx: &Ctx<C>,
+        workspace: &Workspace,
+        at: &Standing,
+    ) -> Result<Vec<LeftOut>, WorkspaceError> {
+        workspace.unseen_commits(&with_turns(ctx, workspace, at).await?).await
+    }
+}
+
+/// Adds what was noted of the turns of this task.
+async fn with_turns<C: Send + Sync + 'static>(
+    ctx: &Ctx<C>,
+    workspace: &Workspace,
+    at: &Standing,
+) -> Result<Standing, WorkspaceError> {
+    let turns = workspace.turns(&thread(ctx), &ctx.task_id()).await?;
+    Ok(Standing { turns, ..at.clone() })
 }
 
 /// Returns the position of HEAD and of all branches.

@@ -347,7 +347,7 @@ impl Folder {
         let mut all = snapshot.left_out;
         if let Some(since) = base.at.started {
             all.extend(workspace.unseen(since).await?);
-            all.extend(workspace.unseen_commits(&base.at).await?);
+            all.extend(self.unseen_commits(ctx, &workspace, &base.at).await?);
         }
         let left_out = LeftOut::lines(&all);
         let notices = left_out.iter().cloned().chain(folded).chain(pending_notices(ctx).await).collect();

@@ -86,5 +86,5 @@ pub(super) async fn placed_files(
 
 /// Returns the position without the start of its turn, as it is recorded after a turn or a command.
 pub(super) fn without_turn(at: Standing) -> Standing {
-    Standing { all: BTreeMap::new(), started: None, logged: None, ..at }
+    Standing { all: BTreeMap::new(), started: None, ..at }
 }

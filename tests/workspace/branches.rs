@@ -4,6 +4,7 @@ use rstest::rstest;
 use superstep::workspace::{HeadMove, WorkspaceError, branch_name};
 
 use crate::repo::{Repo, key, request_now};
+use crate::turns::{turn, working};
 
 #[tokio::test]
 async fn an_own_branch_is_made_in_place_and_found_again() {
@@ -123,7 +124,7 @@ async fn changes_of_head_by_an_agent_are_folded_into_its_task(
     let standing = workspace.standing(&["main", "no-such", "superstep/t"]).await.unwrap();
     assert_eq!(standing.others.len(), 1);
     assert!(workspace.movement(&standing).await.unwrap().is_none());
-    let watched = workspace.watched(standing.clone()).await.unwrap();
+    let watched = working(&workspace, standing.clone()).await;
     agent(&repo);
     let files = workspace.snapshot().await.unwrap().tree;
 
@@ -168,7 +169,7 @@ async fn a_branch_that_somebody_else_moves_is_left_and_named(#[case] person: fn(
     repo.write("second.txt", "").commit_all("second");
     let workspace = repo.open().await;
     workspace.own_branch("superstep/t", None).await.unwrap();
-    let standing = workspace.watched(workspace.standing(&["main"]).await.unwrap()).await.unwrap();
+    let standing = turn(&workspace, &["main"]).await;
     let old = repo.git(&["rev-parse", "main"]);
     person(&repo);
     commits(&repo);
@@ -190,7 +191,7 @@ async fn what_an_agent_commits_on_the_users_branch_is_kept_and_what_others_did_t
     let repo = Repo::new();
     let workspace = repo.open().await;
     workspace.own_branch("superstep/t", None).await.unwrap();
-    let standing = workspace.watched(workspace.standing(&["main"]).await.unwrap()).await.unwrap();
+    let standing = turn(&workspace, &["main"]).await;
     let old = repo.tip().to_string();
     let persons = other_commit(&repo, "main");
     repo.git(&["update-ref", "refs/heads/main", &persons]);
@@ -220,7 +221,7 @@ async fn the_branch_of_the_run_is_left_where_somebody_else_put_it(
     let workspace = repo.open().await;
     workspace.own_branch("superstep/t", None).await.unwrap();
     commit_beside(&repo, "mine");
-    let standing = workspace.watched(workspace.standing(&["main"]).await.unwrap()).await.unwrap();
+    let standing = turn(&workspace, &["main"]).await;
     let new = other_commit(&repo, "superstep/t");
     acts(&repo, &new);
     let folded = workspace.fold(&standing, Some("t")).await.unwrap();
@@ -258,7 +259,7 @@ async fn another_history_or_an_unfinished_merge_is_not_folded() {
     repo.git(&["branch", "old"]);
     repo.write("a.txt", "second").commit_all("second");
     let workspace = repo.open().await;
-    let standing = workspace.watched(workspace.standing(&[]).await.unwrap()).await.unwrap();
+    let standing = turn(&workspace, &[]).await;
     repo.git(&["switch", "-q", "old"]);
     let error = workspace.fold(&standing, Some("t")).await.unwrap_err();
     assert!(
@@ -277,7 +278,7 @@ async fn another_history_or_an_unfinished_merge_is_not_folded() {
 async fn a_task_can_start_on_an_unborn_branch() {
     let repo = Repo::unborn();
     let workspace = repo.open().await;
-    let standing = workspace.watched(workspace.standing(&[]).await.unwrap()).await.unwrap();
+    let standing = turn(&workspace, &[]).await;
     assert_eq!(standing.commit, None);
     commits(&repo);
     assert!(is_ahead(&workspace.fold(&standing, Some("t")).await.unwrap().head));
@@ -326,7 +327,7 @@ async fn a_failure_of_libgit2_is_told_in_words_without_its_codes() {
 async fn a_fold_that_was_killed_before_it_moved_the_branch_is_repeated() {
     let repo = Repo::new();
     let (workspace, base) = (repo.open().await, repo.tip());
-    let standing = workspace.watched(workspace.standing(&[]).await.unwrap()).await.unwrap();
+    let standing = turn(&workspace, &[]).await;
     let own = repo.write("a.txt", "own").commit_all("own");
     for log in [".git/logs/HEAD", ".git/logs/refs/heads/main"] {
         // libgit2 writes the line before it moves the branch.

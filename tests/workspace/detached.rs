@@ -4,7 +4,7 @@ use rstest::rstest;
 use superstep::workspace::{Committed, HeadMove, Standing, Workspace, WorkspaceError};
 
 use crate::repo::{Repo, request, request_now};
-use crate::turns::until_now;
+use crate::turns::{noted, turn, working};
 
 /// Opens a linked work tree whose HEAD is detached at `main`.
 async fn linked(repo: &Repo) -> Workspace {
@@ -54,10 +54,10 @@ async fn changes_of_a_detached_head_by_an_agent_are_folded_into_its_task(
     let known = workspace.standing(&[]).await.unwrap().known;
     let known: Vec<&str> = known.iter().map(String::as_str).collect();
     let before = workspace.standing(&known).await.unwrap();
-    let standing = workspace.watched(before.clone()).await.unwrap();
+    let standing = working(&workspace, before.clone()).await;
     assert_eq!((&standing.branch, standing.others.len()), (&None, 2));
     let branches = repo.git(&["show-ref", "--heads"]);
-    let watched = workspace.watched(standing.clone()).await.unwrap();
+    let watched = working(&workspace, standing.clone()).await;
     agent(&repo);
     let files = workspace.snapshot().await.unwrap().tree;
 
@@ -98,12 +98,13 @@ async fn a_branch_that_a_person_makes_before_or_after_the_turn_stays(
     before.iter().for_each(|args| here(&repo, args));
     let turn = workspace.watched(Standing { known: start.known, ..workspace.standing(&[]).await.unwrap() });
     let turn = turn.await.unwrap();
+    let watch = workspace.watch_turn("t", "task").await.unwrap();
     if is_visited && !before.is_empty() {
         [&["switch", "-q", "persons"], &["switch", "-q", "--detach"]].iter().for_each(|args| here(&repo, &args[..]));
     }
-    let turn = until_now(&workspace, turn);
+    drop(watch);
     after.iter().for_each(|args| here(&repo, args));
-    let folded = workspace.fold(&turn, Some("t")).await.unwrap();
+    let folded = workspace.fold(&noted(&workspace, &turn).await, Some("t")).await.unwrap();
     assert_eq!(repo.git(&["branch", "--list", "persons", "--format=%(refname:short)"]), "persons");
     assert!(folded.put_back.is_empty(), "{folded:?}");
 }
@@ -112,7 +113,7 @@ async fn a_branch_that_a_person_makes_before_or_after_the_turn_stays(
 async fn each_branch_that_an_agent_makes_in_its_turn_is_removed_and_named() {
     let repo = Repo::new();
     let workspace = linked(&repo).await;
-    let turn = workspace.watched(workspace.standing(&[]).await.unwrap()).await.unwrap();
+    let turn = turn(&workspace, &[]).await;
     here(&repo, &["switch", "-q", "-c", "one"]);
     commits(&repo);
     here(&repo, &["branch", "-q", "two"]);

@@ -9,6 +9,7 @@ use std::time::{Duration, SystemTime};
 use superstep::workspace::{CommitId, SalvageKey, Workspace, WorkspaceError, WorkspaceOptions, reference_name};
 
 use crate::repo::{Repo, request_now};
+use crate::turns::turn;
 
 /// Does everything that takes locks; repeated after a kill, it ends the same.
 async fn work(root: &Path, options: WorkspaceOptions, base: &CommitId) -> Result<Vec<String>, WorkspaceError> {
@@ -29,7 +30,7 @@ async fn work(root: &Path, options: WorkspaceOptions, base: &CommitId) -> Result
     }
     let place = ".superstep/worktrees/1";
     let linked = user.detached_worktree(place, base).await?;
-    let at = linked.watched(linked.standing(&[]).await?).await?;
+    let at = turn(&linked, &[]).await;
     fs::write(linked.root().join("y.txt"), "y\n").unwrap();
     let request = request_now(&linked).await;
     linked.commit(&request).await?;

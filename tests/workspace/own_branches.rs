@@ -4,7 +4,6 @@ use rstest::rstest;
 use superstep::workspace::{Standing, Workspace};
 
 use crate::repo::Repo;
-use crate::turns::until_now;
 
 /// Opens a linked work tree with a detached HEAD, and records its position at the start of a turn.
 async fn linked(repo: &Repo) -> (Workspace, Standing) {
@@ -39,8 +38,10 @@ async fn branches_of_a_work_tree_are_removed_and_their_commits_kept(
     #[case] is_kept: bool,
 ) {
     let repo = Repo::new();
-    let (_, standing) = linked(&repo).await;
+    let (linked, standing) = linked(&repo).await;
+    let watch = linked.watch_turn("t 1", "task").await.unwrap();
     run(&repo, &format!("{lines}; > branch users"));
+    drop(watch);
     let tip = repo.git(&["rev-parse", name]);
     let workspace = repo.open().await;
     for gone in [vec![name.to_owned()], vec![]] {
@@ -62,26 +63,32 @@ async fn branches_of_a_work_tree_are_removed_and_their_commits_kept(
 #[tokio::test]
 async fn a_branch_that_may_be_another_users_stays(#[case] lines: &str) {
     let repo = Repo::new();
-    let (_, standing) = linked(&repo).await;
+    let (linked, standing) = linked(&repo).await;
+    let watch = linked.watch_turn("t", "task").await.unwrap();
     run(&repo, lines);
+    drop(watch);
     let workspace = repo.open().await;
     assert!(workspace.remove_branches_of("../linked", &standing, "t").await.unwrap().is_empty());
     assert_eq!(repo.git(&["branch", "--list", "x", "--format=%(refname:short)"]), "x");
 }
 
 #[rstest]
-#[case::before_the_turn("switch -q -c x; switch -q --detach", "")]
-#[case::after_the_turn("", "switch -q -c x")]
-#[case::with_a_commit_after_the_turn("", "commit -q --allow-empty -m mine; branch x")]
+#[case::before_the_turn(["switch -q -c x; switch -q --detach", "", ""])]
+#[case::between_two_turns(["", "switch -q -c x; switch -q --detach", ""])]
+#[case::after_the_turn(["", "", "switch -q -c x"])]
+#[case::with_a_commit_after_the_turn(["", "", "commit -q --allow-empty -m mine; branch x"])]
 #[tokio::test]
-async fn a_branch_that_a_person_makes_there_stays_and_is_named(#[case] before: &str, #[case] after: &str) {
+async fn a_branch_that_a_person_makes_there_stays_and_is_named(#[case] lines: [&str; 3]) {
+    let [before, between, after] = lines;
     let repo = Repo::new();
     let (linked, start) = linked(&repo).await;
     let act =
         |lines: &str| Some(lines).filter(|lines| !lines.is_empty()).into_iter().for_each(|lines| run(&repo, lines));
     act(before);
     let turn = linked.watched(linked.standing(&[]).await.unwrap()).await.unwrap();
-    let turn = until_now(&linked, turn);
+    drop(linked.watch_turn("t", "first").await.unwrap());
+    act(between);
+    drop(linked.watch_turn("t", "second").await.unwrap());
     act(after);
     let workspace = repo.open().await;
     assert!(workspace.remove_branches_of("../linked", &turn, "t").await.unwrap().is_empty());
@@ -94,14 +101,19 @@ async fn a_branch_that_a_person_makes_there_stays_and_is_named(#[case] before: &
 }
 
 #[tokio::test]
-async fn without_the_start_of_a_turn_or_the_names_of_all_branches_none_is_removed_or_named() {
+async fn without_a_turn_or_the_names_of_all_branches_none_is_removed_or_named() {
     let repo = Repo::new();
-    let (_, standing) = linked(&repo).await;
+    let (linked, standing) = linked(&repo).await;
     run(&repo, "switch -q -c x; switch -q --detach");
-    let (turn, start) = (Standing { logged: None, ..standing.clone() }, Standing { known: [].into(), ..standing });
     let workspace = repo.open().await;
-    assert!(workspace.remove_branches_of("../linked", &turn, "t").await.unwrap().is_empty());
-    assert!(workspace.branches_of("../linked", &start).await.unwrap().is_empty());
+    assert!(workspace.remove_branches_of("../linked", &standing, "t").await.unwrap().is_empty());
+    drop(linked.watch_turn("other thread", "task").await.unwrap());
+    let unnamed = Standing { known: [].into(), all: [].into(), ..standing };
+    let watch = linked.watch_turn("t", "task").await.unwrap();
+    run(&repo, "switch -q x; switch -q --detach");
+    drop(watch);
+    assert!(workspace.remove_branches_of("../linked", &unnamed, "t").await.unwrap().is_empty());
+    assert!(workspace.branches_of("../linked", &unnamed).await.unwrap().is_empty());
 }
 
 #[rstest]

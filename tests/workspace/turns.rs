@@ -7,10 +7,15 @@ use superstep::workspace::{Committed, Standing, Workspace, WorkspaceError};
 
 use crate::repo::{Repo, key, request_now};
 
-/// Returns the start of a turn with its end, which is now.
-pub(crate) fn until_now(workspace: &Workspace, turn: Standing) -> Standing {
-    let log = std::fs::metadata(workspace.git_dir().join("logs/HEAD")).unwrap();
-    Standing { turns: vec![[turn.logged.unwrap(), log.len()]], ..turn }
+/// Returns the position of HEAD and all branches at the start of a turn that does not end.
+pub(crate) async fn turn(workspace: &Workspace, others: &[&str]) -> Standing {
+    working(workspace, workspace.standing(others).await.unwrap()).await
+}
+
+/// Begins a turn that does not end at a position.
+pub(crate) async fn working(workspace: &Workspace, standing: Standing) -> Standing {
+    let log = std::fs::metadata(workspace.git_dir().join("logs/HEAD")).map_or(0, |about| about.len());
+    Standing { turns: vec![[log, u64::MAX]], ..workspace.watched(standing).await.unwrap() }
 }
 
 const OWN: &str = "superstep/t";
@@ -24,7 +29,7 @@ async fn started(repo: &Repo) -> (Workspace, Standing) {
 }
 
 /// Returns the position with what was noted of the turns of a task.
-async fn noted(workspace: &Workspace, standing: &Standing) -> Standing {
+pub(crate) async fn noted(workspace: &Workspace, standing: &Standing) -> Standing {
     Standing { turns: workspace.turns("t", "task").await.unwrap(), ..standing.clone() }
 }
 

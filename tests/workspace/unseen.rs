@@ -4,6 +4,7 @@ use rstest::rstest;
 use superstep::workspace::{LeftOut, Reason, Workspace, WorkspaceOptions};
 
 use crate::repo::Repo;
+use crate::turns::{noted, turn};
 
 /// A repository with ignored files, flagged files and a submodule; `plan.md` is apart.
 async fn prepared() -> (Repo, Repo, Workspace) {
@@ -46,10 +47,19 @@ async fn prepared() -> (Repo, Repo, Workspace) {
 #[tokio::test]
 async fn what_git_does_not_commit_is_named_with_the_reason(#[case] act: fn(&Repo), #[case] expected: &[&str]) {
     let (repo, _other, workspace) = prepared().await;
-    let standing = workspace.watched(workspace.standing(&[]).await.unwrap()).await.unwrap();
+    let standing = turn(&workspace, &[]).await;
     act(&repo);
     let found = workspace.unseen(standing.started.unwrap()).await.unwrap();
     assert_eq!(found.iter().map(LeftOut::to_string).collect::<Vec<_>>(), expected);
+}
+
+fn act(repo: &Repo, acts: &[&str]) {
+    for act in acts {
+        match *act {
+            "COMMIT" => drop(repo.write("a.txt", repo.tip().as_str()).commit_all("own")),
+            act => drop(repo.git(&act.split(' ').collect::<Vec<_>>())),
+        }
+    }
 }
 
 #[rstest]
@@ -65,17 +75,33 @@ async fn commits_that_an_agent_left_are_named(#[case] acts: &[&str], #[case] exp
     let repo = Repo::new();
     repo.git(&["branch", "known"]);
     let workspace = repo.open().await;
-    let standing = workspace.watched(workspace.standing(&[]).await.unwrap()).await.unwrap();
-    for act in acts {
-        match *act {
-            "COMMIT" => drop(repo.write("a.txt", repo.tip().as_str()).commit_all("own")),
-            act => drop(repo.git(&act.split(' ').collect::<Vec<_>>())),
-        }
-    }
+    let standing = turn(&workspace, &[]).await;
+    act(&repo, acts);
     let found = workspace.unseen_commits(&standing).await.unwrap();
     let id = found.iter().find(|one| one.reason == Reason::Detached).map_or("", |one| &one.path);
     let expected: Vec<String> = expected.iter().map(|line| line.replace("ID", id)).collect();
     assert_eq!(found.iter().map(LeftOut::to_string).collect::<Vec<_>>(), expected);
+}
+
+#[rstest]
+#[case::on_a_branch(&["switch --quiet --create side", "COMMIT", "switch --quiet main"])]
+#[case::on_no_branch(&["switch --quiet --detach", "COMMIT", "switch --quiet main"])]
+#[tokio::test]
+async fn commits_that_a_person_leaves_before_or_after_a_turn_are_not_named(
+    #[case] acts: &[&str],
+    #[values(false, true)] is_before: bool,
+) {
+    let repo = Repo::new();
+    let workspace = repo.open().await;
+    let start = workspace.watched(workspace.standing(&[]).await.unwrap()).await.unwrap();
+    act(&repo, if is_before { acts } else { &[] });
+    let watch = workspace.watch_turn("t", "task").await.unwrap();
+    act(&repo, &["switch --quiet --detach", "switch --quiet main"]);
+    drop(watch);
+    act(&repo, if is_before { &[] } else { acts });
+    let standing = noted(&workspace, &start).await;
+    assert_eq!(standing.turns.len(), 1);
+    assert_eq!(workspace.unseen_commits(&standing).await.unwrap(), []);
 }
 
 #[tokio::test]

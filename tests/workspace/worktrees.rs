@@ -9,6 +9,7 @@ use rstest::rstest;
 use superstep::workspace::{Workspace, WorkspaceError};
 
 use crate::repo::{Repo, executable, request_now};
+use crate::turns::turn;
 
 const PLACE: &str = ".superstep/worktrees/1";
 
@@ -261,7 +262,7 @@ async fn branches_that_an_agent_moves_are_folded_in_a_worktree_of_a_shallow_clon
     let base = workspace.head().await.unwrap().commit().cloned().unwrap();
     let linked = workspace.own_worktree("../linked", "one", None).await.unwrap();
     repo.git_in(linked.root(), &["branch", "side"]);
-    let standing = linked.watched(linked.standing(&["side"]).await.unwrap()).await.unwrap();
+    let standing = turn(&linked, &["side"]).await;
     for branch in ["side", "one"] {
         repo.git_in(linked.root(), &["switch", "-q", branch]);
         repo.git_in(linked.root(), &["commit", "-q", "--allow-empty", "-m", branch]);

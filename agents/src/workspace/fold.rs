@@ -62,7 +62,7 @@ impl Workspace {
         let (standing, thread) = (standing.clone(), thread.map(str::to_owned));
         self.read("put branches back", move |repository, place| {
             let now = head_of(repository)?;
-            let log = HeadLog::inside(place, &standing.parts(), now.branch());
+            let log = HeadLog::inside(place, &standing.turns, now.branch());
             let turn = Turn { repository, place, standing: &standing, thread: thread.as_deref(), log };
             let (taken_back, own) = match &standing.branch {
                 Some(branch) => turn.fold_branch(branch, &head)?,
@@ -77,7 +77,7 @@ impl Workspace {
 
     /// Returns whether nobody has moved HEAD since the last turn.
     async fn was_left_by_agent(&self, standing: &Standing) -> Result<bool, WorkspaceError> {
-        let turns = standing.parts();
+        let turns = standing.turns.clone();
         self.run_blocking(move |place| HeadLog::inside(&place, &turns, None).ends_inside()).await
     }
 

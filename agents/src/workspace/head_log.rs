@@ -34,6 +34,8 @@ pub(super) struct HeadLog {
     switched: BTreeSet<String>,
     /// Commits that were made there.
     made: Vec<Oid>,
+    /// Commits at which HEAD was on no branch, and from which it went elsewhere inside of the parts.
+    left_detached: Vec<Oid>,
     /// Set if the whole log was asked for: earlier moves may be missing.
     is_whole: bool,
 }
@@ -84,7 +86,7 @@ impl HeadLog {
             let Some(Line { old, new, action }) = parse(line) else { continue };
             found.head.push(Move { old, new, is_inside, is_fold: action == FOLD });
             if is_inside {
-                found.note(new, action);
+                found.note((old, new), action);
             }
             let renamed = action.strip_prefix("Branch: renamed refs/heads/").and_then(|names| names.split_once(" to "));
             let is_rebase = action.starts_with("rebase") || action.starts_with("pull");
@@ -109,14 +111,20 @@ impl HeadLog {
         found
     }
 
-    fn note(&mut self, new: Option<Oid>, action: &str) {
+    fn note(&mut self, (old, new): (Option<Oid>, Option<Oid>), action: &str) {
         const MAKES: [&str; 3] = ["commit", "cherry-pick: ", "revert"];
         let moves = ["checkout: moving from ", "Branch: renamed refs/heads/"];
         let ends = moves.iter().find_map(|moves| action.strip_prefix(moves)?.split_once(" to "));
-        if let Some((_, to)) = ends {
+        if let Some((from, to)) = ends {
             self.switched.insert(to.trim_start_matches("refs/heads/").to_owned());
+            self.left_detached.extend(old.filter(|_| is_id(from)));
         }
         self.made.extend(new.filter(|_| MAKES.iter().any(|makes| action.starts_with(makes))));
+    }
+
+    /// Returns the commits that HEAD left inside of the parts, and at which it was on no branch.
+    pub(super) fn left_detached(&self) -> &[Oid] {
+        &self.left_detached
     }
 
     /// Returns whether a branch that is new at `tip` was created here: HEAD was switched to it, or it is at a commit that
@@ -174,21 +182,6 @@ impl HeadLog {
         }
         origin.filter(|_| !self.is_whole)
     }
-}
-
-/// Returns the commits at which HEAD was on no branch, and from which it went elsewhere, in the lines after the first
-/// `since` bytes.
-pub(super) fn left_detached(place: &Place, since: u64) -> Vec<Oid> {
-    let text = fs::read(file(&place.git_dir)).unwrap_or_default();
-    // A log that is shorter was rewritten.
-    let since = usize::try_from(since).ok().filter(|at| *at <= text.len()).unwrap_or(0);
-    let text = String::from_utf8_lossy(&text[since..]).into_owned();
-    let left = |line: &str| {
-        let Line { old, action, .. } = parse(line)?;
-        let (from, _) = action.strip_prefix("checkout: moving from ")?.split_once(" to ")?;
-        old.filter(|_| is_id(from))
-    };
-    text.lines().filter_map(left).collect()
 }
 
 /// Returns the length of the log, which is created if it does not exist: git writes only to one that does where reflogs

@@ -13,6 +13,7 @@ use super::id::CommitId;
 use super::place::{Fault, Place, Workspace};
 use super::references::{delete, put, reference_name};
 use super::standing::{BranchMove, Standing};
+use super::turn_log::turns_in;
 use super::worktree_entries::{entries, entries_of};
 
 /// End of the reference that keeps a thread's objects: commits of people get one that remains.
@@ -28,9 +29,8 @@ pub struct PutBack {
 }
 
 impl Workspace {
-    /// Removes the branches that an agent created in the linked work tree at `path` during the turn that began at `turn`,
-    /// as [`fold`](Self::fold) does: after a turn that could not be folded. `path` is relative to the top of this work
-    /// tree.
+    /// Removes the branches that agents of a thread created in the linked work tree at `path` since `turn`, as
+    /// [`fold`](Self::fold) does: after a turn that could not be folded. `path` is relative to the top of this work tree.
     ///
     /// # Errors
     /// [`Git`](WorkspaceError::Git) if a branch cannot be read or removed.
@@ -46,7 +46,7 @@ impl Workspace {
             let own = entries_of(place, &path);
             let mut removed = vec![];
             for entry in &own {
-                let log = HeadLog::inside_of(entry, &turn.parts(), None);
+                let log = HeadLog::inside_of(entry, &turns_in(entry, &thread), None);
                 let created = Created { repository, place, turn: &turn, thread: Some(&thread), own: &own };
                 removed.extend(created.remove(&log, None)?);
             }
@@ -148,8 +148,8 @@ impl Created<'_> {
     /// turn (`head`), is on them. All others may be a person's.
     pub(super) fn remove(&self, log: &HeadLog, head: Option<&str>) -> Result<Vec<PutBack>, Fault> {
         let mut removed = vec![];
-        if self.turn.parts().is_empty() {
-            return Ok(removed); // recorded by a version that did not know all branches
+        if self.turn.all.is_empty() {
+            return Ok(removed); // recorded by a version that did not know all branches: any may be older
         }
         for (name, tip) in branches(self.repository)? {
             let is_new = !self.turn.all.contains_key(&name) && head != Some(&name);

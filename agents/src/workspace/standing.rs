@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use super::error::WorkspaceError;
 use super::file_times::file_time;
 use super::head::{Head, head_of};
-use super::head_log::{self, HeadLog};
+use super::head_log::HeadLog;
 use super::history;
 use super::id::CommitId;
 use super::place::{Fault, Place, Workspace};
@@ -38,19 +38,6 @@ pub struct Standing {
     /// in them are the agent's. Empty: no turn ran, and nothing is.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub turns: Vec<[u64; 2]>,
-    /// Length of the reflog of HEAD at the start of a turn, in bytes: without `turns`, all later lines count as the turn's.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub logged: Option<u64>,
-}
-
-impl Standing {
-    /// Returns the parts of HEAD's reflog that are an agent's; none without a turn.
-    pub(super) fn parts(&self) -> Vec<[u64; 2]> {
-        match self.logged {
-            Some(logged) if self.turns.is_empty() => vec![[logged, u64::MAX]],
-            Some(_) | None => self.turns.clone(),
-        }
-    }
 }
 
 /// A branch that was moved, created or deleted.
@@ -144,17 +131,15 @@ impl Workspace {
         Ok(standing)
     }
 
-    /// Adds the time and the positions of all branches, and counts all that is done in this work tree from now on as a
-    /// turn: [`fold`](Self::fold) compares with them.
+    /// Adds the time and the positions of all branches: [`fold`](Self::fold) compares with them.
     ///
     /// # Errors
-    /// [`Git`](WorkspaceError::Git) if a branch cannot be read, [`Io`](WorkspaceError::Io) for the reflog.
+    /// [`Git`](WorkspaceError::Git) if a branch cannot be read, [`Io`](WorkspaceError::Io) for the time.
     pub async fn watched(&self, standing: Standing) -> Result<Standing, WorkspaceError> {
         self.read("read the branches", move |repository, place| {
             let all = all_branches(repository)?;
             let failed = |source| WorkspaceError::Io { doing: "write", path: place.git_dir.clone(), source };
-            let (logged, started) = (head_log::length(place).map_err(failed)?, file_time(place).map_err(failed)?);
-            Ok(Standing { all, logged: Some(logged), started: Some(started), ..standing })
+            Ok(Standing { all, started: Some(file_time(place).map_err(failed)?), ..standing })
         })
         .await
     }

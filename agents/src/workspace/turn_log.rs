@@ -70,7 +70,7 @@ impl Workspace {
         let thread = thread.to_owned();
         self.run_blocking(move |place| {
             // What is left does no harm.
-            let _ = fs::remove_dir_all(folder(&place, &thread));
+            let _ = fs::remove_dir_all(folder(&place.git_dir, &thread));
         })
         .await
     }
@@ -79,13 +79,22 @@ impl Workspace {
 fn started(place: &Place, names: &[String; 2]) -> io::Result<TurnWatch> {
     own_folder(place)?;
     let (note, until) = (note(place, names), head_log::length(place)?);
-    fs::create_dir_all(folder(place, &names[0]))?;
+    fs::create_dir_all(folder(&place.git_dir, &names[0]))?;
     append(&note, 's', until)?;
     let part = Part { note, log: head_log::file(&place.git_dir), until, has_ended: false };
     let part = Arc::new(Mutex::new(part));
     let watched = Arc::clone(&part);
     thread::Builder::new().name("turn".into()).spawn(move || follow(&watched))?;
     Ok(TurnWatch(part))
+}
+
+/// Returns the parts of the turns of all tasks of a thread in the work tree that has this folder of git's, in order.
+pub(super) fn turns_in(git_dir: &Path, thread: &str) -> Vec<[u64; 2]> {
+    let notes = fs::read_dir(folder(git_dir, thread)).into_iter().flatten().filter_map(Result::ok);
+    let texts = notes.filter_map(|note| fs::read_to_string(note.path()).ok());
+    let mut turns: Vec<_> = texts.flat_map(|text| parts(&text)).collect();
+    turns.sort_unstable();
+    turns
 }
 
 fn locked(part: &Mutex<Part>) -> MutexGuard<'_, Part> {
@@ -142,12 +151,12 @@ fn append(note: &Path, kind: char, at: u64) -> io::Result<()> {
     file.write_all(format!("{kind} {at}\n").as_bytes())
 }
 
-fn folder(place: &Place, thread: &str) -> PathBuf {
-    place.git_dir.join("superstep").join(FOLDER).join(hashed(thread))
+fn folder(git_dir: &Path, thread: &str) -> PathBuf {
+    git_dir.join("superstep").join(FOLDER).join(hashed(thread))
 }
 
 fn note(place: &Place, [thread, task]: &[String; 2]) -> PathBuf {
-    folder(place, thread).join(hashed(task))
+    folder(&place.git_dir, thread).join(hashed(task))
 }
 
 /// Returns a name for a file, whatever the id contains.

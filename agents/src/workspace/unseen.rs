@@ -13,7 +13,7 @@ use super::error::WorkspaceError;
 use super::file_times::changed_at;
 use super::guard::runs;
 use super::head::head_of;
-use super::head_log::{HeadLog, left_detached};
+use super::head_log::HeadLog;
 use super::history;
 use super::left_out::{LeftOut, Reason};
 use super::paths::{RepoPath, as_path, components, lexical, shown};
@@ -58,17 +58,17 @@ impl Workspace {
 }
 
 impl Workspace {
-    /// Returns branches that were made since a standing in this work tree, got commits and were left again, and such
-    /// commits on no branch. The [watched](Self::watched) branches that existed are put back by [`fold`](Self::fold).
+    /// Returns branches that were made in this work tree during the [`turns`](Standing::turns) of a standing, got commits
+    /// and were left again, and such commits on no branch. The [watched](Self::watched) branches that existed are put back
+    /// by [`fold`](Self::fold).
     ///
     /// # Errors
     /// [`Git`](super::WorkspaceError::Git) if the branches cannot be read.
     pub async fn unseen_commits(&self, standing: &Standing) -> Result<Vec<LeftOut>, WorkspaceError> {
         let standing = standing.clone();
         self.read("look for commits", move |repository, place| {
-            let Some(since) = standing.logged else { return Ok(vec![]) };
             let head = head_of(repository)?;
-            let log = HeadLog::inside(place, &standing.parts(), head.branch());
+            let log = HeadLog::inside(place, &standing.turns, head.branch());
             let mut found = vec![];
             for branch in repository.branches(Some(git2::BranchType::Local))? {
                 let (branch, _) = branch?;
@@ -80,7 +80,7 @@ impl Workspace {
                     (commits > 0).then(|| LeftOut { path: name.to_owned(), reason: Reason::Branch { commits } }),
                 );
             }
-            for commit in left_detached(place, since) {
+            for &commit in log.left_detached().iter().rev() {
                 if !is_reachable(repository, commit)? {
                     found.push(LeftOut { path: commit.to_string(), reason: Reason::Detached });
                 }
