@@ -181,7 +181,8 @@ impl Folder {
         Ok(settled)
     }
 
-    async fn with_commits<C: Send + Sync + 'static>(
+    /// Returns files with the commits from one to another.
+    pub(super) async fn with_commits<C: Send + Sync + 'static>(
         &self,
         ctx: &Ctx<C>,
         key: &str,

@@ -81,6 +81,19 @@ pub(super) async fn commit<C: Send + Sync + 'static>(job: &CommitJob, ctx: &Ctx<
     Ok(moved)
 }
 
+/// Commits work whose base gets the files of `start` with all commits that were made since.
+pub(super) async fn commit_since<C: Send + Sync + 'static>(
+    start: Option<&Base>,
+    job: &CommitJob,
+    ctx: &Ctx<C>,
+) -> Result<Moved, NodeError> {
+    let Some((start, now)) = start.zip(job.base.at.commit.clone()) else { return commit(job, ctx).await };
+    let mut job = job.clone();
+    let commits = (start.at.commit.clone(), now);
+    job.base.tree = job.folder.with_commits(ctx, "commit/base", &start.tree, &commits).await?;
+    commit(&job, ctx).await
+}
+
 async fn commit_once<C>(job: &CommitJob, key: &str, ctx: &Ctx<C>) -> Result<Moved, NodeError>
 where
     C: Send + Sync + 'static,

@@ -9,7 +9,7 @@ use superstep::nodes::{
     AfterGivingUp, AfterHalt, AfterMove, AgentQuestion, AgentReply, ApprovePlan, BranchMoved, GaveUp,
 };
 use superstep::plan::Decision;
-use superstep::spec::Flags;
+use superstep::spec::{Attempts, Flags};
 use superstep::workflows::code_task::{self, TaskOutcome};
 use superstep::workflows::task_based::{self, RunOutcome};
 use superstep::workspace::WorkspaceError;
@@ -604,6 +604,38 @@ async fn commits_made_while_a_code_task_waits_stay_beneath_its_own(#[case] perso
     assert_eq!(desk.repository.git(&["show", "--format=", "--name-only", &made]), "tides.txt\n");
     let patch = std::fs::read_to_string(desk.repository.path().join("runs/clock/attempt-2/diff.patch")).unwrap();
     assert!(patch.contains("tides.txt") && !patch.contains("mine.txt") && !patch.contains("merged.txt"), "{patch}");
+    assert!(desk.thread.verify().await.unwrap().agrees());
+}
+
+#[rstest]
+#[case::one_commit_at_the_end(Attempts::Refs)]
+#[case::a_commit_for_each_attempt(Attempts::Branch)]
+#[tokio::test]
+async fn a_code_task_changes_a_file_that_a_person_committed_while_it_waited(#[case] attempts: Attempts) {
+    let mut spec = spec();
+    (spec.policy.max_attempts, spec.git.attempts) = (1, attempts);
+    let cast = developers(|call| match call.nth {
+        0 => writes(call, "tides.txt", "error: late\n"),
+        _ => {
+            assert_eq!(std::fs::read_to_string(call.folder().join("moon.txt")).unwrap(), "a person's\n");
+            std::fs::write(call.folder().join("moon.txt"), "the agent's\n").unwrap();
+            writes(call, "tides.txt", "in\n")
+        }
+    });
+    let mut desk = Desk::with(cast, CHECK, spec, &Flags::default());
+    desk.settings.allow_dirty = true;
+    let folder = desk.repository.path();
+    std::fs::write(folder.join("notes.txt"), "of the user, in no commit\n").unwrap();
+    desk.run().await;
+    std::fs::write(folder.join("moon.txt"), "a person's\n").unwrap();
+    git(&folder, &["add", "moon.txt"]);
+    git(&folder, &["commit", "-q", "-m", "person: the moon", "moon.txt"]);
+    let mine = git(&folder, &["rev-parse", "HEAD"]);
+    desk.thread.resume::<GaveUp>(AfterGivingUp::Retry { attempts: 1, note: String::new() }).await.unwrap();
+    assert_eq!(desk.outcome().await, Some(TaskOutcome::Done));
+    assert_eq!(git(&folder, &["rev-parse", &format!("{OWN}^")]), mine);
+    assert_eq!(git(&folder, &["show", &format!("{OWN}:moon.txt")]), "the agent's");
+    assert_eq!(git(&folder, &["show", "--format=", "--name-only", OWN]), "moon.txt\ntides.txt");
     assert!(desk.thread.verify().await.unwrap().agrees());
 }
 

@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use crate::drivers::tools::mark_records;
 use crate::graph::{Ctx, Node, NodeError, NodeExt, NodeId, State, WithOptions, Writes};
-use crate::nodes::commit::{CommitJob, Moved, commit};
+use crate::nodes::commit::{CommitJob, Moved, commit_since};
 use crate::nodes::folder::{Base, Folder, failed, refusal};
 use crate::nodes::questions::BranchMoved;
 use crate::nodes::step::step;
@@ -46,6 +46,9 @@ pub enum Keep {
     Branch {
         /// The commit.
         commit: Box<CommitJob>,
+        /// The position and files at which the task began, if people have committed since the files of the commit's base
+        /// were there: the base gets them with all commits that were made since.
+        start: Option<Box<Base>>,
         /// In place of it.
         or: KeptTree,
         /// Set if the task ends with it, so that a refusal of a hook must be mended.
@@ -109,7 +112,7 @@ impl RecordJob {
         match &self.keep {
             Keep::Nowhere => Ok(Recorded::default()),
             Keep::Reference(kept) => self.referenced(kept, ctx).await,
-            Keep::Branch { commit: job, or, is_last } => match commit(job, ctx).await {
+            Keep::Branch { commit: job, start, or, is_last } => match commit_since(start.as_deref(), job, ctx).await {
                 Ok(Moved { is_aborted: true, .. }) => {
                     Ok(Recorded { is_aborted: true, ..self.referenced(or, ctx).await? })
                 }

@@ -37,6 +37,9 @@ pub struct Attempt {
     pub given_up: Option<crate::nodes::GivenUp>,
     /// The commit and files it started from.
     pub base: Option<Base>,
+    /// True if people have committed since these files were there.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_behind: bool,
     /// The resulting files.
     pub files: Option<TakenSnapshot>,
     /// A person's note to the agent.

@@ -73,6 +73,7 @@ pub(super) fn execute(state: &CodeTaskState, developed: Developed) -> Update {
         tampered,
         given_up,
         base: base.as_ref().map_or_else(|| state.attempt.base.clone(), |base| moved_position(state, base)),
+        is_behind: state.attempt.is_behind || base.is_some(),
         files: None,
         note: kept.0,
         report: kept.1,
@@ -120,6 +121,7 @@ pub(super) fn snapshot(state: &CodeTaskState, taken: TakenSnapshot) -> Update {
     let TakenSnapshot { base, .. } = taken.clone();
     let mut attempt = Attempt { files: Some(TakenSnapshot { base: None, ..taken }), ..state.attempt.clone() };
     attempt.base = base.as_ref().map_or(attempt.base, |base| moved_position(state, base));
+    attempt.is_behind |= base.is_some();
     let mut update = on_top_of(CodeTaskState::update(), state, base);
     if attempt.kind == AttemptKind::Children {
         attempt.number = state.number();
@@ -154,7 +156,7 @@ pub(super) fn record(state: &CodeTaskState, recorded: Recorded) -> Update {
     let update = CodeTaskState::update().attempts(vec![line]).decision(decision).notices(notices);
     let update = update.outcome(if is_aborted { Some(TaskOutcome::Cancelled) } else { decided::outcome(state) });
     match at {
-        Some(base) => update.attempt(Attempt { base: Some(base), ..state.attempt.clone() }),
+        Some(base) => update.attempt(Attempt { base: Some(base), is_behind: false, ..state.attempt.clone() }),
         None => update,
     }
 }

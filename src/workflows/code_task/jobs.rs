@@ -197,7 +197,7 @@ pub(super) fn ask(state: &CodeTaskState) -> Job<AskJob> {
 /// Returns the last job of a task: commits the first task if it is done, and saves files that were not recorded.
 pub(super) fn finish(state: &CodeTaskState) -> Job<FinishJob> {
     let spec = state.spec()?;
-    let Some(Start { folder, base, .. }) = state.start.clone() else {
+    let Some(Start { folder, .. }) = state.start.clone() else {
         return Err(NodeError::permanent(state.attempt.problem.clone().unwrap_or_default()));
     };
     let is_wanted = state.is_first() && state.is_done() && spec.git.commit_on_success;
@@ -206,7 +206,7 @@ pub(super) fn finish(state: &CodeTaskState) -> Job<FinishJob> {
     let commit = CommitJob {
         folder: folder.clone(),
         tree,
-        base: state.position().unwrap_or(base),
+        base: state.base()?,
         message: records::message(state)?,
         task: spec.id.to_string(),
         attempt: state.attempt.number,

@@ -138,7 +138,8 @@ pub(super) fn record(state: &CodeTaskState) -> Result<RecordJob, NodeError> {
         let (folder, base, task) = (start.folder.clone(), state.position()?, spec.id.to_string());
         let commit = CommitJob { folder, tree: Some(files.tree.clone()), base, message, task, attempt: number };
         let is_last = state.decision.as_ref().is_some_and(|made| made.decision.kind == Kind::Done);
-        Keep::Branch { commit: Box::new(commit), or: kept(state, files.tree.clone())?, is_last }
+        let start = state.attempt.is_behind.then(|| Box::new(start.base.clone()));
+        Keep::Branch { commit: Box::new(commit), start, or: kept(state, files.tree.clone())?, is_last }
     } else {
         Keep::Reference(kept(state, files.tree.clone())?)
     };
