@@ -38,7 +38,8 @@ impl Content {
     }
 }
 
-/// Texts that prompts refer to: files in the folder `contents` of an agent's [`home`](super::AgentSpec::home).
+/// Texts that prompts refer to: files in the folder `contents` of an agent's [`home`](super::AgentSpec::home). In a
+/// repository they have a second name in git's folder, in `superstep/contents`, which `git clean` does not remove.
 ///
 /// ```
 /// # let home = tempfile::tempdir()?;
@@ -51,6 +52,8 @@ impl Content {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Contents {
     folder: PathBuf,
+    /// Has the same files in git's folder of the repository.
+    copies: Option<PathBuf>,
 }
 
 /// A content that cannot be stored or read.
@@ -113,11 +116,13 @@ impl ContentError {
 impl Contents {
     /// Returns the contents in an agent's home; creates nothing.
     pub fn at(home: impl AsRef<Path>) -> Self {
-        Self { folder: home.as_ref().join("contents") }
+        Self::of_folder(home.as_ref().join("contents"))
     }
 
     pub(super) fn of_folder(folder: impl Into<PathBuf>) -> Self {
-        Self { folder: folder.into() }
+        let folder = folder.into();
+        let copies = git_folder(&folder).map(|git| git.join("superstep").join("contents"));
+        Self { folder, copies }
     }
 
     pub(super) fn folder(&self) -> &Path {
@@ -132,9 +137,14 @@ impl Contents {
     pub fn put(&self, text: &str) -> Result<Content, ContentError> {
         let text = Redactor::keys().known(text.to_owned());
         let content = Content::of(&text);
-        let path = self.folder.join(&content.hash);
-        if self.get(&content).is_err() {
-            self.write(&path, &text).map_err(|source| ContentError::Unwritable { path, source })?;
+        if get(&self.folder, &content).is_err() {
+            write(&self.folder, &content, &text)?;
+        }
+        if let Some(copies) = self.copies.as_ref().filter(|copies| get(copies, &content).is_err())
+            && link(&self.folder, copies, &content).is_err()
+            && let Err(error) = write(copies, &content, &text)
+        {
+            tracing::warn!(%error, "`git clean` would remove the only copy of a text");
         }
         Ok(content)
     }
@@ -144,35 +154,67 @@ impl Contents {
     /// # Errors
     /// [`ContentError::Missing`] or [`ContentError::Damaged`], which name the file; a hash that is none; errors of the system.
     pub fn get(&self, content: &Content) -> Result<String, ContentError> {
-        if !content.is_valid() {
-            return Err(ContentError::Invalid { hash: content.hash.clone() });
-        }
-        let path = self.folder.join(&content.hash);
-        let read = match read(&self.folder, &path, content.bytes) {
-            Ok(read) => read,
-            Err(error) if error.kind() == ErrorKind::NotFound => {
-                return Err(ContentError::Missing { content: content.clone(), path });
-            }
-            Err(source) => return Err(ContentError::Unreadable { path, source }),
-        };
-        match String::from_utf8(read) {
-            Ok(text) if Content::of(&text) == *content => Ok(text),
-            Ok(_) | Err(_) => Err(ContentError::Damaged { content: content.clone(), path }),
+        let found = get(&self.folder, content);
+        match (&found, &self.copies) {
+            (Err(_), Some(copies)) => get(copies, content).or(found),
+            _ => found,
         }
     }
+}
 
-    /// Writes a file atomically.
-    fn write(&self, path: &Path, text: &str) -> io::Result<()> {
-        DirBuilder::new().recursive(true).mode(0o700).create(&self.folder)?;
-        no_link(&self.folder)?;
+/// Gives a file a second name in another folder, which costs no space.
+fn link(from: &Path, to: &Path, content: &Content) -> io::Result<()> {
+    DirBuilder::new().recursive(true).mode(0o700).create(to)?;
+    no_link(to)?;
+    fs::hard_link(from.join(&content.hash), to.join(&content.hash))?;
+    File::open(to)?.sync_all()
+}
+
+/// Returns git's folder of the repository, or of the linked work tree, that a path lies in.
+fn git_folder(path: &Path) -> Option<PathBuf> {
+    let path = std::path::absolute(path).ok()?;
+    let entry = path.ancestors().map(|folder| folder.join(".git")).find(|entry| entry.exists())?;
+    if entry.is_dir() {
+        return entry.join("HEAD").is_file().then_some(entry);
+    }
+    let text = fs::read_to_string(&entry).ok()?;
+    let folder = entry.parent()?.join(text.strip_prefix("gitdir: ")?.trim_end());
+    folder.is_dir().then_some(folder)
+}
+
+fn get(folder: &Path, content: &Content) -> Result<String, ContentError> {
+    if !content.is_valid() {
+        return Err(ContentError::Invalid { hash: content.hash.clone() });
+    }
+    let path = folder.join(&content.hash);
+    let read = match read(folder, &path, content.bytes) {
+        Ok(read) => read,
+        Err(error) if error.kind() == ErrorKind::NotFound => {
+            return Err(ContentError::Missing { content: content.clone(), path });
+        }
+        Err(source) => return Err(ContentError::Unreadable { path, source }),
+    };
+    match String::from_utf8(read) {
+        Ok(text) if Content::of(&text) == *content => Ok(text),
+        Ok(_) | Err(_) => Err(ContentError::Damaged { content: content.clone(), path }),
+    }
+}
+
+/// Writes a file atomically.
+fn write(folder: &Path, content: &Content, text: &str) -> Result<(), ContentError> {
+    let path = folder.join(&content.hash);
+    let write = || {
+        DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
+        no_link(folder)?;
         let nth = NEXT.fetch_add(1, Ordering::Relaxed);
         let temporary = path.with_extension(format!("{}-{nth}.tmp", std::process::id()));
-        let written = write_new(&temporary, text).and_then(|()| fs::rename(&temporary, path));
+        let written = write_new(&temporary, text).and_then(|()| fs::rename(&temporary, &path));
         if written.is_err() {
             _ = fs::remove_file(&temporary);
         }
-        written.and_then(|()| File::open(&self.folder)?.sync_all())
-    }
+        written.and_then(|()| File::open(folder)?.sync_all())
+    };
+    write().map_err(|source| ContentError::Unwritable { path: path.clone(), source })
 }
 
 /// Fails if an agent has replaced the folder by a link.

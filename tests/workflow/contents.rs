@@ -42,7 +42,12 @@ async fn a_long_plan_is_stored_once_for_all_turns() {
     assert_eq!(turns_read.iter().map(|turn| turn.asked.prompt.clone()).collect::<Vec<_>>(), prompts);
     assert!(prompts.iter().all(|prompt| prompt.contains(CARE)) && prompts.len() == 2);
 
-    fs::remove_dir_all(&folder).unwrap();
+    scene.repository.git(&["clean", "-ffdxq"]);
+    let (turns_read, _) = turns(&scene).await;
+    assert_eq!(turns_read.iter().map(|turn| turn.asked.prompt.clone()).collect::<Vec<_>>(), prompts);
+    assert!(!folder.exists());
+
+    fs::remove_dir_all(scene.repository.path().join(".git/superstep/contents")).unwrap();
     let (turns_read, _) = turns(&scene).await;
     let hash = file.file_name().unwrap().to_str().unwrap();
     let prompt = &turns_read[0].asked.prompt;

@@ -535,6 +535,7 @@ fn asks_twice() -> Arc<Cast> {
 #[case::removed_and_pruned(|folder: &Path, top: &Path| { removed(folder); git(top, &["worktree", "prune"]); })]
 #[case::pruned_after_its_git_file_was_removed(|folder: &Path, top: &Path| { std::fs::remove_file(folder.join(".git")).unwrap(); git(top, &["worktree", "prune"]); })]
 #[case::emptied(|folder: &Path, _: &Path| empty(folder))]
+#[case::cleaned_up(|_: &Path, top: &Path| { git(top, &["clean", "-ffdxq"]); })]
 #[tokio::test]
 async fn a_lost_worktree_is_made_again_with_the_commits_of_people_beneath_the_work(#[case] loses: fn(&Path, &Path)) {
     let cast = asks_twice();
