@@ -24,6 +24,7 @@ mod fixture;
 mod foremost;
 mod handlers;
 mod handles;
+mod in_place;
 mod inside;
 mod journal;
 mod kinds;

@@ -51,6 +51,42 @@ async fn a_subgraph_over_its_parents_state_stores_what_it_changed(
     assert!(late < plain * (1 + 4 * depth), "{late} bytes, {plain} of a plain node");
 }
 
+#[rstest]
+#[tokio::test]
+async fn a_subgraph_that_waits_for_nothing_is_stored_in_one_commit_with_its_caller(
+    #[values(Durability::Sync, Durability::Async)] durability: Durability,
+    #[values(Persistence::Inherit, Persistence::PerThread)] persistence: Persistence,
+) {
+    let commits = async |depth: usize| {
+        let store = Counting::new(&Store::memory());
+        let shared: Arc<dyn Checkpointer> = store.clone();
+        let thread = nested(depth, persistence).with_shared_checkpointer(shared).thread("t").durability(durability);
+        thread.invoke(Pad::update()).await.unwrap();
+        store.commits()
+    };
+    assert_eq!(commits(3).await, commits(0).await);
+}
+
+#[rstest]
+#[tokio::test]
+async fn a_subgraph_is_in_the_store_while_its_node_waits(#[values(1, 3)] depth: usize) {
+    let (store, tally, gate) = (Store::memory(), Tally::default(), tokio::sync::watch::channel(false));
+    let lowest = chain(Builder::new().add_node(id("waits"), gated(&tally, "waits", &gate.1)), &["waits"]);
+    let within = |graph: Graph, _| chain(Builder::new().add_subgraph(id("inside"), graph), &["inside"]);
+    let thread = store.thread(&(0..depth).fold(lowest, within));
+    let look = async {
+        let mut deep = thread.state_deep().await.unwrap().unwrap().tasks.remove(0).state.unwrap();
+        for _ in 1..depth {
+            deep = deep.tasks.remove(0).state.unwrap();
+        }
+        gate.0.send(true).unwrap();
+        deep.next
+    };
+    let (outcome, next) = tokio::join!(biased; thread.invoke(Pad::update()), look);
+    assert_eq!(next, ["waits"]);
+    assert_eq!(outcome.unwrap().finished().unwrap().notes, ["waits"]);
+}
+
 /// `write`, then `inside` (`c`, a question, `d`) over the same state.
 fn asking(depth: usize) -> Graph {
     let builder = Builder::new().add_node(id("c"), note("c").replayable());

@@ -41,6 +41,7 @@ pub(crate) struct Counting {
     read: AtomicUsize,
     written: AtomicUsize,
     largest: AtomicUsize,
+    commits: AtomicUsize,
     events: AtomicUsize,
     broken: AtomicBool,
 }
@@ -52,6 +53,7 @@ impl Counting {
             read: AtomicUsize::new(0),
             written: AtomicUsize::new(0),
             largest: AtomicUsize::new(0),
+            commits: AtomicUsize::new(0),
             events: AtomicUsize::new(0),
             broken: AtomicBool::new(false),
         })
@@ -65,6 +67,11 @@ impl Counting {
     /// Returns the number of bytes written since the last call.
     pub(crate) fn written(&self) -> usize {
         self.written.swap(0, Ordering::SeqCst)
+    }
+
+    /// Returns the number of commits so far.
+    pub(crate) fn commits(&self) -> usize {
+        self.commits.load(Ordering::SeqCst)
     }
 
     /// Returns the number of events stored so far.
@@ -95,6 +102,7 @@ impl Checkpointer for Counting {
 
     fn commit(&self, commit: Commit) -> Receipt {
         let events = commit.puts.iter().filter(|(key, _)| matches!(key, Key::Event { .. })).count();
+        self.commits.fetch_add(1, Ordering::SeqCst);
         self.events.fetch_add(events, Ordering::SeqCst);
         self.written.fetch_add(commit.puts.iter().map(|(_, value)| value.len()).sum(), Ordering::SeqCst);
         self.store.commit(commit)

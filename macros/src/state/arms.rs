@@ -133,6 +133,26 @@ impl Channel {
         })
     }
 
+    /// Returns the arm that exchanges the value with that of another state.
+    pub(super) fn exchange(&self) -> TokenStream {
+        let (field, at) = (&self.field, self.at());
+        quote!(#at => ::core::mem::swap(&mut self.#field, &mut __with.#field))
+    }
+
+    /// Returns the arm with the length of a list that writes append to.
+    pub(super) fn list_length(&self) -> Option<TokenStream> {
+        let (field, at) = (&self.field, self.at());
+        let length = quote!(::superstep::__private::Prefix::length(&self.#field));
+        matches!(self.rule, Rule::Append).then(|| quote!(#at => ::core::option::Option::Some(#length)))
+    }
+
+    /// Returns the arm that shortens such a list.
+    pub(super) fn shorten(&self) -> Option<TokenStream> {
+        let (field, at) = (&self.field, self.at());
+        let shorten = quote!(::superstep::__private::Prefix::shorten(&mut self.#field, __length));
+        matches!(self.rule, Rule::Append).then(|| quote!(#at => #shorten))
+    }
+
     /// Returns the arm that makes a write of the present value.
     pub(super) fn write_of(&self, write: &Ident) -> TokenStream {
         let (field, at) = (&self.field, self.at());

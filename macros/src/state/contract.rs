@@ -67,6 +67,7 @@ fn running(Names { write, .. }: &Names<'_>, channels: &[Channel]) -> TokenStream
     let overwrites = channels.iter().map(|channel| channel.overwrites(write));
     let resets = channels.iter().map(Channel::reset);
     let shortened = channels.iter().filter_map(|channel| channel.reset_without(write));
+    let undoing = undoing(channels);
     let presents = channels.iter().map(|channel| channel.write_of(write));
     quote! {
         fn apply(
@@ -100,6 +101,8 @@ fn running(Names { write, .. }: &Names<'_>, channels: &[Channel]) -> TokenStream
             }
         }
 
+        #undoing
+
         fn channel_of(write: &#write) -> usize {
             match write { #(#indexes,)* }
         }
@@ -113,6 +116,41 @@ fn running(Names { write, .. }: &Names<'_>, channels: &[Channel]) -> TokenStream
                 #(#presents,)*
                 _ => ::superstep::graph::no_channel(channel),
             })
+        }
+    }
+}
+
+/// Returns the code that undoes the writes of a subgraph to the state of its parent.
+fn undoing(channels: &[Channel]) -> TokenStream {
+    let can_undo = channels.iter().all(|channel| channel.emptied().is_none());
+    let exchanges = channels.iter().map(Channel::exchange);
+    let lengths = channels.iter().filter_map(Channel::list_length);
+    let shortens = channels.iter().filter_map(Channel::shorten);
+    quote! {
+        fn can_undo(_: &()) -> bool {
+            #can_undo
+        }
+
+        fn exchange(&mut self, __channel: usize, __with: &mut Self) {
+            match __channel {
+                #(#exchanges,)*
+                _ => ::superstep::graph::no_channel(__channel),
+            }
+        }
+
+        fn list_length(&self, __channel: usize) -> ::core::option::Option<usize> {
+            match __channel {
+                #(#lengths,)*
+                _ => ::core::option::Option::None,
+            }
+        }
+
+        #[allow(unused_variables)]
+        fn shorten(&mut self, __channel: usize, __length: usize) {
+            match __channel {
+                #(#shortens,)*
+                _ => ::superstep::graph::no_channel(__channel),
+            }
         }
     }
 }

@@ -29,6 +29,7 @@ impl TaskCtx {
             answers: self.answers.clone(),
             children: self.children.clone(),
             locations: self.locations.clone(),
+            moved_state: None,
             permits: self.permits.clone(),
             journal: self.journal.clone(),
             progress,

@@ -17,6 +17,7 @@ mod keep;
 mod known;
 mod lazy;
 mod limits;
+mod moved_state;
 pub(crate) mod permits;
 mod places;
 pub(crate) mod receive;
@@ -39,6 +40,7 @@ pub(crate) use exit::{Budgets, Exit};
 pub(crate) use graph_scope::{GraphScope, JournalScope, QuestionScope};
 pub(crate) use known::{Answers, EarlierQuestion, Known};
 pub(crate) use limits::Limits;
+pub(crate) use moved_state::MovedState;
 pub(crate) use permits::Permits;
 #[cfg(feature = "test-util")]
 pub(crate) use shared::Staged;

@@ -5,9 +5,10 @@ use std::sync::Arc;
 use crate::checkpoint::{RowId, Slot};
 use crate::graph::state::{AnySchema, AnyState, Channel};
 
-/// A state, and the locations of its values in the store.
+/// The locations of a state's values in the store.
 pub(crate) struct StateLocations {
-    pub state: AnyState,
+    /// Address of that state in memory. It stays the same until a subgraph that has taken the state changes it.
+    pub state: usize,
     pub schema: AnySchema,
     /// Namespace of the graph whose logs the slots name, where they name no other.
     pub namespace: Arc<str>,
@@ -17,6 +18,11 @@ pub(crate) struct StateLocations {
 }
 
 impl StateLocations {
+    /// Returns true if this is the state.
+    pub(crate) fn are_of(&self, state: &AnyState) -> bool {
+        self.state == state.address()
+    }
+
     /// Returns the location of a channel's value, for a graph inside this one: [`Slot::Absent`] if it is not stored as it
     /// is in memory, `None` if that graph stores the channel in another way.
     pub(crate) fn slot(&self, schema: &AnySchema, at: usize) -> Option<(Slot, u64)> {

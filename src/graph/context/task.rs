@@ -9,6 +9,7 @@ use tokio::sync::Notify;
 use super::exit::Exit;
 use super::graph_scope::{GraphScope, QuestionOwner};
 use super::known::Answers;
+use super::moved_state::MovedState;
 use super::permits::Permits;
 use super::shared::Shared;
 use super::state_locations::StateLocations;
@@ -50,6 +51,8 @@ pub(crate) struct TaskCtx {
     pub children: Kept,
     /// Tasks with subgraphs only: locations of the values of their state, if they are stored.
     pub locations: Option<Arc<StateLocations>>,
+    /// Lone tasks that may run a subgraph over their state: that state, for the subgraph to take.
+    pub moved_state: Option<Arc<MovedState>>,
     /// The concurrency limits that the task counts towards.
     pub permits: Option<Arc<Permits>>,
     /// Tasks of the root graph only: the journal, once there is one.

@@ -30,6 +30,7 @@ mod puts;
 pub(crate) mod reader;
 mod receive;
 pub(crate) mod recorder;
+mod riding;
 mod unclaimed;
 
 pub use cache::{MemoryCache, NodeCache};

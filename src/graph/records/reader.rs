@@ -39,7 +39,7 @@ pub(crate) fn reader(recorder: &Arc<Recorder>) -> Reader {
 impl Reader {
     pub(crate) async fn get(&self, keys: Vec<Key>) -> Result<Vec<Option<Vec<u8>>>, RunError> {
         let Some(recorder) = &self.recorder else { return Ok(self.store.get(&self.thread, keys).await?) };
-        recorder.drain(0).await?;
+        recorder.catch_up().await?;
         let held = recorder.held(&keys);
         let mut found = self.store.get(&self.thread, keys).await?;
         for (found, held) in found.iter_mut().zip(held) {
@@ -53,7 +53,7 @@ impl Reader {
         let Some(recorder) = &self.recorder else {
             return Ok(self.store.scan(&self.thread, range, Order::Ascending, usize::MAX).await?);
         };
-        recorder.drain(0).await?;
+        recorder.catch_up().await?;
         let held = recorder.held_in(&range);
         let found = self.store.scan(&self.thread, range, Order::Ascending, usize::MAX).await?;
         if held.is_empty() {
@@ -68,7 +68,7 @@ impl Reader {
     pub(crate) async fn goes_on(&self, range: RangeInclusive<Key>) -> Result<bool, RunError> {
         let mut held = vec![];
         if let Some(recorder) = &self.recorder {
-            recorder.drain(0).await?;
+            recorder.catch_up().await?;
             held = recorder.held_in(&range);
         }
         let found = self.store.scan(&self.thread, range.clone(), Order::Ascending, 2).await?;

@@ -60,6 +60,8 @@ pub(crate) struct Inner {
     staging: Staging,
     /// Events that the next commit takes along.
     pub(super) noted: Noted,
+    /// Checkpoints of subgraphs that the next commit takes along.
+    pub(super) riders: Puts,
     pub(super) mail: Mail,
 }
 
@@ -95,6 +97,11 @@ struct Staging {
 }
 
 impl Inner {
+    /// Returns true while records are gathered into one commit.
+    pub(super) fn is_gathering(&self) -> bool {
+        self.staging.gathering
+    }
+
     /// Takes records into the commit that is being gathered; gives them back if there is none.
     fn gathers(&mut self, puts: Puts, head: Option<CheckpointId>) -> Option<Puts> {
         if !self.staging.gathering {
@@ -123,6 +130,7 @@ impl Recorder {
             known: Known { shapes: HashSet::new(), introduced: head.checkpoint.is_some() },
             staging: Staging::default(),
             noted: Noted::default(),
+            riders: vec![],
             mail: Mail::default(),
         };
         Self {
@@ -231,7 +239,12 @@ impl Recorder {
         self.send_with(inner, puts, vec![])
     }
 
-    pub(super) fn send_with(&self, inner: &mut Inner, mut puts: Puts, deletes: Vec<Key>) -> Receipt {
+    pub(super) fn send_with(&self, inner: &mut Inner, later: Puts, deletes: Vec<Key>) -> Receipt {
+        let mut puts = std::mem::take(&mut inner.riders);
+        match puts.is_empty() {
+            true => puts = later,
+            false => puts.extend(later),
+        }
         puts.append(&mut inner.noted.take());
         let (thread, epoch) = (self.lease.thread().clone(), self.lease.epoch());
         let commit = Commit { thread, epoch, expected: inner.expected, head: inner.head, puts, deletes };
@@ -338,7 +351,7 @@ impl Recorder {
                 inner.staging.soon.clear();
                 inner.head.checkpoint = inner.expected;
             }
-            if !inner.held.is_empty() || !inner.noted.is_empty() {
+            if !inner.held.is_empty() || !inner.noted.is_empty() || !inner.riders.is_empty() {
                 let puts = std::mem::take(&mut inner.held).into_iter().collect();
                 inner.replaced.newest.clear();
                 let received = std::mem::take(&mut inner.mail.received);

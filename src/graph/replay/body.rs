@@ -231,7 +231,7 @@ impl Run {
     }
 
     async fn run_body(&mut self, at: usize, step: &StepRecord) -> (Arc<TaskCtx>, BodyResult) {
-        let mut ctx = self.context(at);
+        let mut ctx = self.context(at, None);
         let task = &self.step.tasks[at];
         if let Some(own) = Arc::get_mut(&mut ctx) {
             own.attempt.number = task.starts.last.max(1);

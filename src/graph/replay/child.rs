@@ -44,7 +44,7 @@ pub(crate) async fn recorded(
     let mut unsaved = Unsaved::fresh();
     match begin {
         ChildInput::Input(input) => compare_input(&run, &walk, &run.taken(input), comparison).await?,
-        ChildInput::State(state) => {
+        ChildInput::State(state, _) => {
             unsaved = Unsaved::of(&child.table.schema, &state);
             if comparison.goes_on {
                 compare_initial_state(&run, &walk, &state, ctx, comparison).await?;
@@ -62,7 +62,7 @@ pub(crate) async fn recorded(
     }
     let delta = match mode {
         StateMode::Shared => Delta::read(&child.table, reader, tip).await?.finish(&child.table.schema, &end.pos.state),
-        StateMode::Own => Default::default(),
+        StateMode::Mapped | StateMode::Own => Default::default(),
     };
     Ok(Left { state: run.child.last_shown.unwrap_or(end.pos.state), delta, shown: run.child.has_shown })
 }

@@ -2,8 +2,7 @@
 
 use std::sync::{Arc, Mutex};
 
-use super::delta::Delta;
-use super::state::Run;
+use super::state::{ChildState, Run};
 use crate::checkpoint::panics::caught;
 use crate::checkpoint::{Source, TaskRecord, TaskStatus, encode_record};
 use crate::graph::build::Table;
@@ -38,10 +37,10 @@ impl Run {
 
     /// Makes the next checkpoint and waits for it as the durability requires.
     pub(crate) async fn commit(&mut self, puts: Puts, starts: bool) -> Result<(), RunError> {
-        if self.needs_no_wait(starts) {
-            self.queue_checkpoint(Source::Loop, puts)?;
-        } else {
-            self.checkpoint(Source::Loop, puts).await?;
+        match self.commits(starts) {
+            When::WithNext => self.queue_checkpoint(puts, Recorder::ride)?,
+            When::Soon => self.queue_checkpoint(puts, |recorder, puts| recorder.queue(puts, None))?,
+            When::AsAsked => self.checkpoint(Source::Loop, puts).await?,
         }
         if self.has_listeners() {
             Box::pin(self.emit_stored(self.pos.meta.step)).await;
@@ -86,12 +85,13 @@ impl Run {
         self.pos.control.clear(&mut applying);
         self.step.router_view = Mutex::default();
         let state = &mut self.pos.state;
-        if let Err((error, nodes)) = write(&table, state, &mut self.reusable.merge, self.child.delta.as_mut(), tasks) {
+        if let Err((error, nodes)) = write(&table, state, &mut self.reusable.merge, &mut self.child, tasks) {
             return Err(self.not_written(error, &nodes));
         }
         self.note_written(tasks);
         let state = &self.pos.state;
         let unseen = self.child.caller.is_some()
+            && self.child.delta.is_none() // which is all that its caller gets
             && !shows(&table, table.channels.output.as_ref(), self.reusable.merge.written(), state);
         if unseen {
             self.child.last_shown.get_or_insert_with(|| state.clone());
@@ -188,12 +188,19 @@ impl Run {
         Ok(recorder.commit(puts, head).await?)
     }
 
-    /// Returns true if the first or last checkpoint of a subgraph need not be on disk before the run goes on: no node has run
-    /// since the one before, or the enclosing task ends next. Commits are stored in order, so the next one that is waited for
-    /// covers it; a listener may wait for each.
-    fn needs_no_wait(&self, starts: bool) -> bool {
-        let ends = || self.pos.control.is_idle(&self.table.wiring);
-        !self.is_root() && !self.has_listeners() && (starts || ends())
+    /// Returns when the present checkpoint is committed. The first and the last one of a subgraph need not be on disk before the
+    /// run goes on: no node has run since the one before, or the enclosing task ends next. Commits are stored in order, so the
+    /// next one that is waited for covers it; a listener may wait for each.
+    fn commits(&self, starts: bool) -> When {
+        if self.is_root() || self.has_listeners() {
+            return When::AsAsked;
+        }
+        match starts {
+            true => When::WithNext,
+            false if !self.pos.control.is_idle(&self.table.wiring) => When::AsAsked,
+            false if self.child.is_whole_task => When::WithNext,
+            false => When::Soon,
+        }
     }
 
     /// Makes a checkpoint of the present position, and waits as the durability requires.
@@ -205,9 +212,9 @@ impl Run {
     }
 
     /// Makes a checkpoint of the present position, and waits for nothing. Subgraphs only.
-    fn queue_checkpoint(&mut self, source: Source, puts: Puts) -> Result<(), RunError> {
-        if let Some((recorder, puts)) = self.saved_checkpoint(source, puts)? {
-            recorder.queue(puts, None);
+    fn queue_checkpoint(&mut self, puts: Puts, queue: impl FnOnce(&Recorder, Puts)) -> Result<(), RunError> {
+        if let Some((recorder, puts)) = self.saved_checkpoint(Source::Loop, puts)? {
+            queue(&recorder, puts);
         }
         Ok(())
     }
@@ -279,6 +286,16 @@ impl Run {
     }
 }
 
+/// When a checkpoint is committed.
+enum When {
+    /// With whatever is committed next.
+    WithNext,
+    /// Now, without waiting for it.
+    Soon,
+    /// Now, waiting as the durability asks.
+    AsAsked,
+}
+
 /// Returns a state with the results of finished tasks applied; as it is if they cannot be. `pulls`: the nodes that edges
 /// started in the superstep.
 pub(super) fn state_after(
@@ -323,7 +340,7 @@ fn write(
     table: &Table,
     state: &mut AnyState,
     merge: &mut Merge,
-    mut delta: Option<&mut Delta>,
+    child: &mut ChildState,
     tasks: &mut [Task],
 ) -> Result<(), (ApplyError, Vec<u32>)> {
     let several = tasks.len() > 1;
@@ -334,8 +351,11 @@ fn write(
         if several {
             writers.extend(writes.iter().map(|write| (write.channel(), task.node)));
         }
-        if let Some(delta) = &mut delta {
+        if let Some(delta) = &mut child.delta {
             writes.iter().for_each(|write| delta.record(&table.schema, write));
+        }
+        if let Some(taken) = &mut child.taken_state {
+            writes.iter().for_each(|write| taken.undo.note(&table.schema, state, write));
         }
         if let Err(error) = apply_writes(table, state, writes, merge) {
             let channel = error.channel();

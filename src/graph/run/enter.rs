@@ -4,27 +4,31 @@ use std::sync::Arc;
 
 use super::children::{base_version, last_checkpoint, lasting_path, load_kept, own_name, pointer_number};
 use super::delta::Delta;
-use super::state::Run;
+use super::moved_state::ChildRun;
+use super::state::{Run, TakenState};
 use crate::checkpoint::{CheckpointId, Slot};
 use crate::graph::build::{GraphCore, Persistence};
-use crate::graph::context::{GraphScope, JournalScope, QuestionScope, TaskCtx};
+use crate::graph::context::{GraphScope, JournalScope, MovedState, QuestionScope, TaskCtx};
 use crate::graph::error::RunError;
 use crate::graph::records::reader::reader;
 use crate::graph::records::{Caller, Reader, SENT};
-use crate::graph::state::{AnyState, AnyWrites};
+use crate::graph::state::{AnyState, AnyWrites, Undo};
 use crate::graph::superstep::Position;
 
 /// The state that a child runs over.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum StateMode {
     Shared,
+    /// Its own, as a node.
+    Mapped,
+    /// Its own, called by the body of a node.
     Own,
 }
 
 /// The input of a child.
 pub(crate) enum ChildInput {
-    /// The parent's state; only changes are returned (V8).
-    State(AnyState),
+    /// The parent's state; only changes are returned (V8). It came from there if nobody else has it.
+    State(AnyState, Option<Arc<MovedState>>),
     Input(AnyWrites),
 }
 
@@ -69,7 +73,7 @@ pub(crate) async fn open(
     mode: StateMode,
     ctx: &Arc<TaskCtx>,
     call: u32,
-) -> Result<Run, RunError> {
+) -> Result<ChildRun, RunError> {
     let task = ctx;
     let scope = Arc::new(graph_scope(ctx, child.persistence, call));
     let caller = Caller { checkpoint: task.at.checkpoint, task: task.at.task, call: pointer_number(ctx, call) };
@@ -90,7 +94,7 @@ pub(crate) async fn open(
             emptied.for_each(|channel| delta.forget(channel));
             run.child.delta = Some(delta);
         }
-        return Ok(run);
+        return Ok(ChildRun(run));
     }
     let Some(id) = last_checkpoint(ctx, child.persistence, call) else {
         let mut pos = Position::empty(&child.table);
@@ -142,17 +146,18 @@ fn fresh(
     ctx: &Arc<TaskCtx>,
     scope: Arc<GraphScope>,
     caller: Caller,
-) -> Result<Run, RunError> {
-    let mut run = Run::new(Arc::clone(&child.table), Arc::clone(&ctx.shared), scope, pos);
+) -> Result<ChildRun, RunError> {
+    let mut run = ChildRun(Run::new(Arc::clone(&child.table), Arc::clone(&ctx.shared), scope, pos));
     run.child.caller = Some(caller);
     run.limit();
     run.input.adopted = run.pos.is_stored() && apart;
     let input = match begin {
         ChildInput::Input(writes) => writes,
-        ChildInput::State(state) => {
-            run.input.locations = ctx.locations.clone().filter(|locations| locations.state.is(&state));
+        ChildInput::State(state, from) => {
+            run.input.locations = ctx.locations.clone().filter(|locations| locations.are_of(&state));
             run.pos.state = state;
             run.child.delta = Some(Delta::default());
+            run.child.taken_state = from.map(|from| TakenState { from, undo: Undo::default() });
             run.input.adopted = true;
             AnyWrites::default()
         }

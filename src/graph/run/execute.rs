@@ -16,7 +16,7 @@ use super::perform::{Performed, Running, start};
 use super::state::Run;
 use crate::checkpoint::panics::caught;
 use crate::checkpoint::{Key, Slot, encode_record};
-use crate::graph::context::{Attempt, AttemptProgress, Permits, StateLocations, TaskCtx, TaskPosition};
+use crate::graph::context::{Attempt, AttemptProgress, MovedState, Permits, StateLocations, TaskCtx, TaskPosition};
 use crate::graph::error::RunError;
 use crate::graph::records::{NEW_LINE, START_KEY, START_NODE};
 use crate::graph::superstep::position::with_returned;
@@ -68,20 +68,37 @@ impl Run {
 
     async fn alone(&mut self) -> Result<bool, RunError> {
         let mut running = self.begin(0);
-        let performed = match poll_once(&mut running).await {
-            Poll::Ready(performed) => performed,
-            Poll::Pending => tokio::select! {
-                biased;
-                performed = &mut running => performed,
-                () = self.shared.cancelled() => {
-                    let panic = running.abandon().err().map(|panic| (0, panic));
-                    return self.dropped(panic.into_iter().collect());
-                }
-            },
+        let Some(performed) = self.performed(&mut running).await else {
+            let panic = running.abandon().err().map(|panic| (0, panic));
+            self.take_state_back();
+            return self.dropped(panic.into_iter().collect());
         };
         drop(running); // with what it holds of the context
+        self.take_state_back();
         self.settle(0, performed).await?;
         Ok(true)
+    }
+
+    /// Runs a lone task to its end; none if the run was cancelled.
+    async fn performed(&mut self, running: &mut Running) -> Option<Performed> {
+        match poll_once(running).await {
+            Poll::Ready(performed) => Some(performed),
+            Poll::Pending => {
+                self.send_riders();
+                tokio::select! {
+                    biased;
+                    performed = running => Some(performed),
+                    () = self.shared.cancelled() => None,
+                }
+            }
+        }
+    }
+
+    /// Stores where a subgraph began before time passes.
+    fn send_riders(&self) {
+        if let Some(recorder) = self.recorder().filter(|_| !self.is_root()) {
+            recorder.send_riders();
+        }
     }
 
     /// Takes results from the cache before any body starts: what one task caches is not for its siblings.
@@ -110,17 +127,19 @@ impl Run {
             return Running::limited(self.job(at));
         }
         if self.table.row(node).execution.simple {
-            let ctx = self.context(at);
+            let moved = self.may_move_state(node).then(Arc::<MovedState>::default);
+            let ctx = self.context(at, moved.clone());
             let task = &self.step.tasks[at];
             let payload = task.packet.as_ref().map(|packet| &packet.payload);
             let body = start(&self.table, node, &self.pos.state, payload, Arc::clone(&ctx));
+            self.move_state(moved);
             return Running::Simple(body, Some(ctx), 1);
         }
         Running::begin(self.job(at))
     }
 
     fn job(&mut self, at: usize) -> Job {
-        let ctx = self.context(at);
+        let ctx = self.context(at, None);
         let records = self.attempt_records(at);
         let task = &self.step.tasks[at];
         Job {
@@ -148,7 +167,7 @@ impl Run {
         Ok(())
     }
 
-    pub(crate) fn context(&mut self, at: usize) -> Arc<TaskCtx> {
+    pub(crate) fn context(&mut self, at: usize, moved_state: Option<Arc<MovedState>>) -> Arc<TaskCtx> {
         let task = &self.step.tasks[at];
         let row = self.table.row(task.node);
         let answers = task.answers.clone();
@@ -166,7 +185,8 @@ impl Run {
         if let Some(mut used) = self.reusable.context.take()
             && let Some(ctx) = Arc::get_mut(&mut used)
         {
-            (ctx.at, ctx.attempt, ctx.answers, ctx.locations) = (at, attempt, answers, locations);
+            (ctx.at, ctx.attempt, ctx.answers, ctx.locations, ctx.moved_state) =
+                (at, attempt, answers, locations, moved_state);
             (ctx.children, ctx.permits, ctx.journal) = (self.pos.kept(), permits, known(task.journal.clone()));
             if !Arc::ptr_eq(&ctx.facts, &row.facts) {
                 ctx.facts = Arc::clone(&row.facts);
@@ -183,6 +203,7 @@ impl Run {
             answers,
             children: self.pos.kept(),
             locations,
+            moved_state,
             permits,
             journal: known(task.journal.clone()),
             progress: AttemptProgress::default(),
@@ -198,7 +219,7 @@ impl Run {
         let mut slots = self.pos.channels.slots.clone();
         self.pos.channels.stale.iter().for_each(|stale| slots[stale] = Slot::Absent);
         Some(Arc::new(StateLocations {
-            state: self.pos.state.clone(),
+            state: self.pos.state.address(),
             schema: self.table.schema.clone(),
             namespace: self.scope.path.as_str().into(),
             slots,
@@ -222,6 +243,7 @@ impl Run {
         let mut pool = Pool { set: JoinSet::new(), places: vec![], panics: Panics::default() };
         let mut first_polls = FirstPolls::new();
         let limits = self.shared.limits;
+        self.send_riders();
         for nth in 0..self.active_count() {
             let at = self.active_index(nth);
             if !self.step.tasks[at].runs(unanswered) {

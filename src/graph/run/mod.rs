@@ -20,6 +20,7 @@ mod interrupted;
 mod job;
 mod left_step;
 mod migrate;
+mod moved_state;
 pub(crate) mod perform;
 mod receive;
 mod routing;

@@ -9,10 +9,10 @@ use super::delta::Delta;
 use super::left_step::LeftStep;
 use crate::checkpoint::{CheckpointId, CheckpointRecord, TaskRecord};
 use crate::graph::build::{StopOverrides, Table};
-use crate::graph::context::{Exit, GraphScope, Shared, StateLocations, TaskCtx};
+use crate::graph::context::{Exit, GraphScope, MovedState, Shared, StateLocations, TaskCtx};
 use crate::graph::node::{Name, Target};
 use crate::graph::records::{Caller, Puts, Recorder};
-use crate::graph::state::{AnyState, Mask, Merge};
+use crate::graph::state::{AnyState, Mask, Merge, Undo};
 use crate::graph::superstep::{Position, RouterView, Task};
 
 /// A run of a graph or of a subgraph.
@@ -43,6 +43,8 @@ pub(crate) struct StepState {
     pub runs_again: bool,
     /// The reason why a subgraph stopped before its end, other than a question.
     pub halted: Option<Exit>,
+    /// The state, while a lone task may have it.
+    pub moved_state: Option<Arc<MovedState>>,
     /// The nodes of the superstep before, for the stream.
     pub just_ran: Vec<u32>,
     pub span: Option<Span>,
@@ -115,6 +117,8 @@ pub(crate) struct ChildState {
     pub pointer: Option<Box<ParentPointer>>,
     /// The changes of a subgraph over its parent's state.
     pub delta: Option<Delta>,
+    /// Set if that state itself was taken, not a copy.
+    pub taken_state: Option<TakenState>,
     /// The last state that wrote an output channel, once later supersteps did not; returned to the caller.
     pub last_shown: Option<AnyState>,
     /// Set once a superstep wrote an output channel.
@@ -123,6 +127,15 @@ pub(crate) struct ChildState {
     pub written: Mask,
     /// Set if an earlier run started it.
     pub is_resumed: bool,
+    /// Set if the enclosing task ends with it, in the same moment.
+    pub is_whole_task: bool,
+}
+
+/// The state of the graph around, which a subgraph over it has taken.
+pub(crate) struct TakenState {
+    pub from: Arc<MovedState>,
+    /// The subgraph's writes, to be undone.
+    pub undo: Undo,
 }
 
 /// The checkpoint that holds the pointer to a subgraph with state of its own, and the name of that pointer.

@@ -62,6 +62,10 @@ pub(crate) trait SchemaObject: Send + Sync {
     fn write_of(&self, state: &AnyState, channel: usize) -> Option<AnyWrite>;
     fn reset(&self, state: &mut AnyState, channels: &Mask, from: &AnyState) -> bool;
     fn reset_without(&self, state: &mut AnyState, channel: usize, from: &AnyState, appended: &[AnyWrite]) -> bool;
+    fn can_undo(&self) -> bool;
+    fn exchange(&self, state: &mut AnyState, channel: usize, with: &mut AnyState);
+    fn list_length(&self, state: &AnyState, channel: usize) -> Option<usize>;
+    fn shorten(&self, state: &mut AnyState, channel: usize, length: usize);
     fn encode_write(&self, write: &AnyWrite) -> Result<Vec<u8>, ValueError>;
     fn encode_channel(&self, state: &AnyState, channel: usize) -> Result<Vec<u8>, ValueError>;
     fn decode_write(&self, channel: usize, overwrite: bool, bytes: &[u8]) -> Result<AnyWrite, Misread>;
@@ -108,9 +112,30 @@ impl<S: State> WriteObject for Typed<S> {
     }
 }
 
+/// The state of a graph that has given its own away.
+struct Nothing;
+
+impl StateObject for Nothing {
+    fn copy(&self) -> Arc<dyn StateObject> {
+        Arc::new(Self)
+    }
+
+    fn note_returned(&mut self, _: Arc<Map<String, Value>>) {}
+}
+
 impl AnyState {
     pub(crate) fn of<S: State>(state: Arc<S>) -> Self {
         Self(state)
+    }
+
+    /// Returns the placeholder of a state that was given away.
+    pub(crate) fn nothing() -> Self {
+        Self(Arc::new(Nothing))
+    }
+
+    /// Returns its address in memory, which is its own until it changes or is dropped.
+    pub(crate) fn address(&self) -> usize {
+        Arc::as_ptr(&self.0).cast::<()>().addr()
     }
 
     /// Returns the state if it has this type.
@@ -299,6 +324,22 @@ impl<S: State> SchemaObject for SchemaOf<S> {
     fn reset_without(&self, state: &mut AnyState, channel: usize, from: &AnyState, appended: &[AnyWrite]) -> bool {
         let appended: Vec<&S::Write> = appended.iter().map(AnyWrite::of_type::<S>).collect();
         state.own_typed::<S>().reset_without(channel, from.of_type(), &appended)
+    }
+
+    fn can_undo(&self) -> bool {
+        S::can_undo(&self.0)
+    }
+
+    fn exchange(&self, state: &mut AnyState, channel: usize, with: &mut AnyState) {
+        state.own_typed::<S>().exchange(channel, with.own_typed());
+    }
+
+    fn list_length(&self, state: &AnyState, channel: usize) -> Option<usize> {
+        state.of_type::<S>().list_length(channel)
+    }
+
+    fn shorten(&self, state: &mut AnyState, channel: usize, length: usize) {
+        state.own_typed::<S>().shorten(channel, length);
     }
 
     fn encode_write(&self, write: &AnyWrite) -> Result<Vec<u8>, ValueError> {

@@ -144,6 +144,30 @@ pub trait State: Clone + Send + Sync + Sized + 'static {
         false
     }
 
+    /// Returns true if writes can be undone: nothing else changes channels, and [`exchange`](Self::exchange) is implemented.
+    #[doc(hidden)]
+    fn can_undo(_schema: &Self::Schema) -> bool {
+        false
+    }
+
+    /// Exchanges the value of a channel with that of another state.
+    #[doc(hidden)]
+    fn exchange(&mut self, channel: usize, _with: &mut Self) {
+        no_channel(channel)
+    }
+
+    /// Returns the length of a list that writes append to; none for any other channel.
+    #[doc(hidden)]
+    fn list_length(&self, _channel: usize) -> Option<usize> {
+        None
+    }
+
+    /// Drops what was appended to a list beyond this length.
+    #[doc(hidden)]
+    fn shorten(&mut self, channel: usize, _length: usize) {
+        no_channel(channel)
+    }
+
     /// Returns the schema, if the state knows it; always for `()`.
     #[doc(hidden)]
     fn known_schema(&self) -> Option<&Self::Schema> {

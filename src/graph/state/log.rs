@@ -291,15 +291,37 @@ pub trait Prefix {
     fn without_last(&self, items: usize) -> Option<Self>
     where
         Self: Sized;
+
+    /// Returns the number of items.
+    fn length(&self) -> usize;
+
+    /// Drops the items beyond this number.
+    fn shorten(&mut self, length: usize);
 }
 
 impl<T: Clone> Prefix for Vec<T> {
+    fn length(&self) -> usize {
+        self.len()
+    }
+
+    fn shorten(&mut self, length: usize) {
+        self.truncate(length);
+    }
+
     fn without_last(&self, items: usize) -> Option<Self> {
         Some(self[..self.len().checked_sub(items)?].to_vec())
     }
 }
 
 impl<T: Clone> Prefix for Log<T> {
+    fn length(&self) -> usize {
+        self.len()
+    }
+
+    fn shorten(&mut self, length: usize) {
+        self.truncate(length);
+    }
+
     fn without_last(&self, items: usize) -> Option<Self> {
         let (kept, mut log) = (self.len().checked_sub(items)?, self.clone());
         log.truncate(kept);

@@ -53,7 +53,7 @@ impl<S: State, N: NodeId, M: NodeId, C: Send + Sync + 'static> Child<S, N, C> fo
     fn into_node(self) -> impl Node<S, N, C> {
         Arc::new(Nest {
             child: self,
-            enter: |state: &Arc<S>| ChildInput::State(AnyState::of(Arc::clone(state))),
+            enter: |state: Arc<S>, ctx: &TaskCtx| taken(AnyState::of(state), ctx),
             leave: |left: Left| left.delta,
             mode: StateMode::Shared,
             parent: PhantomData::<fn(S)>,
@@ -95,9 +95,9 @@ where
         let (enter, leave) = (self.enter, self.leave);
         Arc::new(Nest {
             child: self.child,
-            enter: move |state: &Arc<S>| ChildInput::Input(enter(state).into().into()),
+            enter: move |state: Arc<S>, _: &TaskCtx| ChildInput::Input(enter(&state).into().into()),
             leave: move |left: Left| leave(left.state.of_type()).into().into(),
-            mode: StateMode::Own,
+            mode: StateMode::Mapped,
             parent: PhantomData::<fn(S)>,
         })
     }
@@ -119,7 +119,7 @@ where
     T: State,
     M: NodeId,
     C: Send + Sync + 'static,
-    In: Fn(&Arc<S>) -> ChildInput + Send + Sync + 'static,
+    In: Fn(Arc<S>, &TaskCtx) -> ChildInput + Send + Sync + 'static,
     Out: Fn(Left) -> AnyWrites + Send + Sync + 'static,
 {
     fn run(&self, state: Arc<S>, ctx: Ctx<C>) -> Boxed<'static, Ended<S, N>> {
@@ -130,7 +130,7 @@ where
     fn begin(&self, state: Arc<S>, ctx: Ctx<C>) -> Boxed<'static, AnyEnded> {
         let nest = Arc::clone(self);
         Box::pin(async move {
-            let begin = Box::new(|| (nest.enter)(&state));
+            let begin = Box::new(|| (nest.enter)(state, &ctx.0));
             let left = run_child(&nest.child.core, begin, nest.mode, &ctx.0).await?;
             Ok(AnyCommand { writes: (nest.leave)(left), ..AnyCommand::default() })
         })
@@ -207,6 +207,15 @@ impl<C: Send + Sync + 'static> Ctx<C> {
     }
 }
 
+/// Returns the state of the graph around for a subgraph over it: that state itself, if it can be taken.
+fn taken(copy: AnyState, ctx: &TaskCtx) -> ChildInput {
+    let Some(moved) = &ctx.moved_state else { return ChildInput::State(copy, None) };
+    match moved.exchange(copy) {
+        Ok(state) => ChildInput::State(state, Some(Arc::clone(moved))),
+        Err(copy) => ChildInput::State(copy, None),
+    }
+}
+
 /// Runs the child, from the start or where it stopped.
 fn run_child<'a>(
     child: &'a GraphCore,
@@ -230,6 +239,7 @@ fn run_child<'a>(
             Ok(run) => run,
             Err(error) => return Err(raise(ctx, error)),
         };
+        run.child.is_whole_task = mode != StateMode::Own && ctx.permits.is_none();
         let ended = match run.shared.events.traced {
             false => lending(ctx, run.drive()).await,
             true => {
@@ -238,7 +248,7 @@ fn run_child<'a>(
             }
         };
         let raised = match ended {
-            Ok(Exit::Finished) => return Ok(leave(child, run, ctx, call)),
+            Ok(Exit::Finished) => return Ok(leave(child, &mut run, ctx, call)),
             Ok(Exit::Interrupted) => {
                 let asked = run.step.tasks.iter().flat_map(Task::asks).cloned().collect();
                 ctx.state().waits.questions.insert(Some(call), asked);
@@ -277,7 +287,7 @@ fn raise(ctx: &Arc<TaskCtx>, error: RunError) -> CallError {
     CallError::Failed(Box::new(error))
 }
 
-fn leave(child: &GraphCore, run: Run, ctx: &Arc<TaskCtx>, call: u32) -> Left {
+fn leave(child: &GraphCore, run: &mut Run, ctx: &Arc<TaskCtx>, call: u32) -> Left {
     if let Some(recorder) = run.recorder().filter(|_| child.persistence == Persistence::PerThread) {
         ctx.state().subgraphs.children.push((own_name(ctx, call), run.pos.meta.id));
         recorder.ended(&run.scope.path);
@@ -291,8 +301,11 @@ fn leave(child: &GraphCore, run: Run, ctx: &Arc<TaskCtx>, call: u32) -> Left {
         let pointer = Key::Child { checkpoint: ctx.at.checkpoint, task: ctx.at.task, call: pointer_number(ctx, call) };
         ctx.state().subgraphs.ended.push((run.scope.path.clone(), pointer));
     }
-    let delta = run.child.delta.map(|delta| delta.finish(&child.table.schema, &run.pos.state)).unwrap_or_default();
-    Left { state: run.child.last_shown.unwrap_or(run.pos.state), delta, shown: run.child.has_shown }
+    let delta = run.child.delta.take();
+    let delta = delta.map(|delta| delta.finish(&child.table.schema, &run.pos.state)).unwrap_or_default();
+    run.return_state();
+    let last = std::mem::replace(&mut run.pos.state, AnyState::nothing());
+    Left { state: run.child.last_shown.take().unwrap_or(last), delta, shown: run.child.has_shown }
 }
 
 impl<S: State, N: NodeId, C: Send + Sync + 'static> StateGraph<S, N, C> {

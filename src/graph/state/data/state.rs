@@ -196,6 +196,25 @@ impl State for DataState {
         true
     }
 
+    fn can_undo(schema: &DataSchema) -> bool {
+        schema.passing().is_empty() && schema.kinds().all(|kind| !matches!(kind.rule(), Rule::AfterFinish))
+    }
+
+    fn exchange(&mut self, channel: usize, with: &mut Self) {
+        std::mem::swap(&mut self.values[channel], &mut with.values[channel]);
+    }
+
+    fn list_length(&self, channel: usize) -> Option<usize> {
+        let is_list = self.schema.kind(channel) == Kind::Append;
+        self.values[channel].as_ref().filter(|_| is_list)?.as_array().map(Vec::len)
+    }
+
+    fn shorten(&mut self, channel: usize, length: usize) {
+        if let Some(Value::Array(list)) = &mut self.values[channel] {
+            list.truncate(length);
+        }
+    }
+
     fn note_returned(&mut self, returned: Arc<Map<String, Value>>) {
         self.returned = Some(returned);
     }
