@@ -21,8 +21,15 @@ const ASK: Worker<Name, u64> = Worker::new(Name::constant("ask"));
 pub(crate) fn run(bench: &Bench) {
     let many = bench.pick([10_000, 10_000, 20]);
     for kind in ["memory", "sled", "fjall"] {
-        let [few, all] = [100, many].map(|width| one_by_one(bench, kind, width));
+        let [few, all] = [100, many].map(|width| one_by_one(bench, kind, asking(width)));
         let what = format!("{kind}: an answer among {many} open questions, one by one");
+        bench.print(&Figure::cpu("answers", what, all).limit(few.cpu).target("<= 2x among 100"));
+    }
+    for kind in ["memory", "sled"] {
+        let inside = |width| StateGraph::new().add_subgraph(Name::constant("inside"), asking(width));
+        let inside = |width| inside(width).add_edge(START, Name::constant("inside")).compile().unwrap();
+        let [few, all] = [100, many].map(|width| one_by_one(bench, kind, inside(width)));
+        let what = format!("{kind}: an answer among {many} open questions of one subgraph call");
         bench.print(&Figure::cpu("answers", what, all).limit(few.cpu).target("<= 2x among 100"));
     }
     for kind in ["sled", "fjall"] {
@@ -39,7 +46,8 @@ fn open(kind: &str, folder: &Path) -> Arc<dyn Checkpointer> {
     }
 }
 
-fn thread(width: u64, store: Arc<dyn Checkpointer>) -> Thread<Tally, Name> {
+/// A graph that asks so many questions at once.
+fn asking(width: u64) -> CompiledGraph<Tally, Name> {
     let nothing = |_: Arc<Tally>, _: Ctx| async { Ok::<_, NodeError>(()) };
     let ask = |nth: Arc<u64>, ctx: Ctx| async move {
         let approved = ctx.interrupt(Approve(*nth))?;
@@ -50,7 +58,7 @@ fn thread(width: u64, store: Arc<dyn Checkpointer>) -> Thread<Tally, Name> {
         .add_worker(ASK, worker(ask).asks::<Approve>())
         .add_edge(START, Name::constant("split"))
         .add_conditional_edges_to(Name::constant("split"), move |_: &Tally| ASK.each(0..width), ASK);
-    graph.compile().unwrap().with_shared_checkpointer(store).thread("asks")
+    graph.compile().unwrap()
 }
 
 /// Asks, and returns the questions.
@@ -59,9 +67,9 @@ fn asked(bench: &Bench, thread: &Thread<Tally, Name>) -> Vec<InterruptId> {
     asked.questions().iter().map(|question| question.id()).collect()
 }
 
-fn one_by_one(bench: &Bench, kind: &str, width: u64) -> Timing {
+fn one_by_one(bench: &Bench, kind: &str, graph: CompiledGraph<Tally, Name>) -> Timing {
     let folder = bench.folder();
-    let thread = thread(width, open(kind, folder.path()));
+    let thread = graph.with_shared_checkpointer(open(kind, folder.path())).thread("asks");
     let ids = asked(bench, &thread);
     let (answers, mut samples) = (bench.pick([5, 5, 1]) as usize, Samples::default());
     for batch in ids.chunks(answers).take(9) {
@@ -76,11 +84,12 @@ fn one_by_one(bench: &Bench, kind: &str, width: u64) -> Timing {
 
 fn anew(bench: &Bench, kind: &str, width: u64) -> Timing {
     let folder = bench.folder();
-    let ids = asked(bench, &thread(width, open(kind, folder.path())));
+    let thread = || asking(width).with_shared_checkpointer(open(kind, folder.path())).thread("asks");
+    let ids = asked(bench, &thread());
     let mut samples = Samples::default();
     for id in ids.into_iter().take(bench.pick([9, 9, 1]) as usize) {
         let clocks = Clocks::start();
-        answer(bench, &thread(width, open(kind, folder.path())), id);
+        answer(bench, &thread(), id);
         samples.add(clocks, 1);
     }
     samples.timing()

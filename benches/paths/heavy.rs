@@ -6,7 +6,7 @@ use std::path::Path;
 use std::process::Command;
 use std::sync::Arc;
 
-use superstep::checkpoint::{Checkpointer, ExportOptions, export_thread};
+use superstep::checkpoint::{Checkpointer, ExportOptions, FjallCheckpointer, StoreKind, export_thread};
 use superstep::graph::Thread;
 use superstep::prelude::*;
 
@@ -16,6 +16,9 @@ use super::harness::Bench;
 use super::measure::{Clocks, Samples, Spread};
 
 const CHILD: &str = "SUPERSTEP_BENCH_HEAVY";
+
+/// A store, by its kind and its folder.
+type Place<'a> = (StoreKind, &'a Path);
 
 #[derive(State, Clone, Debug, Default, Serialize, Deserialize)]
 struct Heap {
@@ -48,18 +51,21 @@ pub(crate) fn run(bench: &Bench) {
         reads(bench, mib);
     }
     let checkpoints = bench.pick([300_000, 300_000, 20]);
-    let folder = bench.folder();
-    fill(bench, folder.path(), 0, checkpoints);
-    let [cpu, peak] = child(folder.path(), "export");
-    let what = format!("export of {checkpoints} checkpoints");
-    bench.print(&Figure::new("heavy", what.clone(), Spread::exact(cpu / 1e6), "s cpu"));
-    bench.print(&Figure::new("heavy", format!("{what}: greatest memory"), Spread::exact(peak), "MiB").target("<= 150"));
+    for kind in [StoreKind::Sled, StoreKind::Fjall] {
+        let folder = bench.folder();
+        fill(bench, (kind, folder.path()), 0, checkpoints);
+        let [cpu, peak] = child((kind, folder.path()), "export");
+        let what = format!("{}: export of {checkpoints} checkpoints", kind.name());
+        bench.print(&Figure::new("heavy", what.clone(), Spread::exact(cpu / 1e6), "s cpu"));
+        let figure = Figure::new("heavy", format!("{what}: greatest memory"), Spread::exact(peak), "MiB");
+        bench.print(&figure.target("<= 150"));
+    }
 }
 
 /// Supersteps beside this many MiB, and runs of one superstep by a kept graph.
 fn supersteps(bench: &Bench, mib: u64) {
     let folder = bench.folder();
-    let thread = thread(folder.path(), 20);
+    let thread = thread((StoreKind::Sled, folder.path()), 20);
     bench.lone.block_on(thread.invoke(Heap::update().blob(vec![7; (mib << 20) as usize]))).unwrap();
     let mut samples = Samples::default();
     for _ in 0..bench.pick([9, 5, 1]) {
@@ -84,10 +90,11 @@ fn supersteps(bench: &Bench, mib: u64) {
 /// History, state and verify of six checkpoints beside this many MiB.
 fn reads(bench: &Bench, mib: u64) {
     let folder = bench.folder();
-    fill(bench, folder.path(), (mib << 20) as usize, 4);
-    let [state, state_peak] = child(folder.path(), "state");
+    let store = (StoreKind::Sled, folder.path());
+    fill(bench, store, (mib << 20) as usize, 4);
+    let [state, state_peak] = child(store, "state");
     for what in ["history", "touched", "verify"] {
-        let [cpu, peak] = child(folder.path(), what);
+        let [cpu, peak] = child(store, what);
         let of = format!("{what} of 6 checkpoints beside {mib} MiB");
         let figure = Figure::new("heavy", of.clone(), Spread::exact(cpu / 1e3), "ms cpu");
         bench.print(&figure.limit(Spread::exact(state / 1e3)).target(if what == "verify" {
@@ -100,13 +107,20 @@ fn reads(bench: &Bench, mib: u64) {
     }
 }
 
-fn fill(bench: &Bench, folder: &Path, bytes: usize, supersteps: u64) {
-    let thread = thread(folder, supersteps).durability(Durability::Async).recursion_limit(supersteps + 2);
+fn fill(bench: &Bench, store: Place<'_>, bytes: usize, supersteps: u64) {
+    let thread = thread(store, supersteps).durability(Durability::Async).recursion_limit(supersteps + 2);
     bench.lone.block_on(thread.invoke(Heap::update().blob(vec![7; bytes]))).unwrap();
 }
 
-fn thread(folder: &Path, supersteps: u64) -> Thread<Heap, Step> {
-    graph(supersteps).with_checkpointer(SledCheckpointer::open(folder).unwrap()).thread("heap")
+fn thread(store: Place<'_>, supersteps: u64) -> Thread<Heap, Step> {
+    graph(supersteps).with_shared_checkpointer(open(store)).thread("heap")
+}
+
+fn open((kind, folder): Place<'_>) -> Arc<dyn Checkpointer> {
+    match kind {
+        StoreKind::Sled => Arc::new(SledCheckpointer::open(folder).unwrap()),
+        StoreKind::Fjall => Arc::new(FjallCheckpointer::open(folder).unwrap()),
+    }
 }
 
 fn graph(supersteps: u64) -> CompiledGraph<Heap, Step> {
@@ -120,9 +134,10 @@ fn graph(supersteps: u64) -> CompiledGraph<Heap, Step> {
 }
 
 /// Starts a child process; returns its microseconds of CPU and its greatest memory in MiB.
-fn child(folder: &Path, what: &str) -> [f64; 2] {
+fn child((kind, folder): Place<'_>, what: &str) -> [f64; 2] {
     let program = std::env::current_exe().unwrap();
-    let output = Command::new(program).env(CHILD, format!("{what} {}", folder.display())).output().unwrap();
+    let output =
+        Command::new(program).env(CHILD, format!("{what} {} {}", kind.name(), folder.display())).output().unwrap();
     assert!(output.status.success(), "{what}: {}", String::from_utf8_lossy(&output.stderr));
     let line = String::from_utf8(output.stdout).unwrap();
     let numbers: Vec<f64> = line.split_whitespace().map(|word| word.parse().unwrap()).collect();
@@ -132,16 +147,17 @@ fn child(folder: &Path, what: &str) -> [f64; 2] {
 /// Runs the task of a child process; returns false in the parent.
 pub(crate) fn reading() -> bool {
     let Ok(task) = std::env::var(CHILD) else { return false };
-    let (what, folder) = task.split_once(' ').unwrap();
+    let [what, kind, folder] = task.splitn(3, ' ').collect::<Vec<_>>().try_into().unwrap();
+    let kind = if kind == StoreKind::Fjall.name() { StoreKind::Fjall } else { StoreKind::Sled };
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     let clocks = Clocks::start();
-    runtime.block_on(read(what, Path::new(folder)));
+    runtime.block_on(read(what, (kind, Path::new(folder))));
     println!("{} {}", clocks.read().0.as_micros(), memory_kb("VmHWM") >> 10);
     true
 }
 
-async fn read(what: &str, folder: &Path) {
-    let store: Arc<dyn Checkpointer> = Arc::new(SledCheckpointer::open(folder).unwrap());
+async fn read(what: &str, store: Place<'_>) {
+    let store = open(store);
     let thread = graph(4).with_shared_checkpointer(Arc::clone(&store)).thread("heap");
     match what {
         "state" => drop(thread.state().await.unwrap()),

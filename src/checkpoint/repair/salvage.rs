@@ -84,8 +84,7 @@ fn key_filter(
     let tagged = recovered.decoded.tags.values().map(|tag| tag.checkpoint);
     let roots = whole.iter().copied().chain(tagged).filter(|id| integrity.missing(*id).is_none());
     let reach = Reach::from(&recovered.decoded, roots);
-    let kept: BTreeSet<CheckpointId> =
-        reach.checkpoints.iter().copied().filter(|id| integrity.missing(*id).is_none()).collect();
+    let kept: BTreeSet<CheckpointId> = reach.checkpoints.iter().filter(|id| integrity.missing(*id).is_none()).collect();
     let tags: BTreeSet<String> = recovered
         .decoded
         .tags

@@ -90,7 +90,7 @@ impl Sweep<'_> {
     async fn checkpoints(&mut self, decoded: &ThreadRecords, reach: &Reach) -> Result<(), CheckpointError> {
         for root in [true, false] {
             let these = decoded.checkpoints.iter().rev().filter(|(_, made)| made.root == root);
-            for (id, made) in these.filter(|(id, _)| !reach.checkpoints.contains(id)) {
+            for (id, made) in these.filter(|(id, _)| !reach.checkpoints.contains(**id)) {
                 let key = made.key(*id);
                 let found = self.store.get(self.lease.thread(), vec![key.clone()]).await?.pop().flatten();
                 self.swept.checkpoints += 1;
@@ -136,7 +136,7 @@ impl Sweep<'_> {
 /// Returns whether a record is kept; a tag is kept with its checkpoint.
 fn keeps(decoded: &ThreadRecords, reach: &Reach, key: &Key) -> bool {
     match key {
-        Key::Tag(name) => decoded.tags.get(name).is_none_or(|tag| reach.checkpoints.contains(&tag.checkpoint)),
+        Key::Tag(name) => decoded.tags.get(name).is_none_or(|tag| reach.checkpoints.contains(tag.checkpoint)),
         key => reach.keeps(key),
     }
 }

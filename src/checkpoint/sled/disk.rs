@@ -42,6 +42,10 @@ pub(super) struct Disk {
 /// shards, however large the pages are.
 const ACCESSES: u64 = 64 * 256;
 
+/// Bytes that the pages of these accesses may have together, if the cache is not larger: with less, reads of large values
+/// would consist of accesses.
+const BUFFERED: u64 = 64_000_000;
+
 /// Size of the reserve in bytes: the rest of a segment, which an opening fills, the next one, and one of a compacted
 /// store.
 const RESERVE: u64 = 3 * SEGMENT as u64;
@@ -147,10 +151,10 @@ impl Disk {
         self.weight(bytes) > 0
     }
 
-    /// Returns the number of extra accesses that a row counts for, so that all buffered accesses together stay within
-    /// the cache size.
+    /// Returns the number of extra accesses that a row counts for, so that the pages of all buffered accesses together
+    /// stay within [`BUFFERED`], or the cache size if that is larger.
     fn weight(&self, bytes: usize) -> u64 {
-        (bytes as u64).saturating_mul(ACCESSES) / self.cache_bytes.max(1)
+        (bytes as u64).saturating_mul(ACCESSES) / self.cache_bytes.max(BUFFERED)
     }
 
     /// Records extra accesses to a row according to its size.

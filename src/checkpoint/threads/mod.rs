@@ -6,6 +6,7 @@
 pub(super) mod foreign;
 #[cfg(feature = "agents")]
 pub(super) mod hex_ids;
+pub(super) mod id_set;
 pub(super) mod insert;
 pub(super) mod pages;
 pub(super) mod reach;

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeSet, HashMap};
 
+use super::id_set::IdSet;
 use super::references::Reference;
 use super::row_set::RowSet;
 use super::thread_records::ThreadRecords;
@@ -10,7 +11,7 @@ use crate::checkpoint::{CheckpointId, Key, RowId};
 
 #[derive(Debug, Default)]
 pub(in crate::checkpoint) struct Reach {
-    pub(in crate::checkpoint) checkpoints: BTreeSet<CheckpointId>,
+    pub(in crate::checkpoint) checkpoints: IdSet,
     rows: RowSet,
     /// Spans of entries, by log; sorted and disjoint once all are known.
     logs: HashMap<String, Vec<(RowId, RowId)>>,
@@ -42,7 +43,7 @@ impl Reach {
     }
 
     /// Returns what is reached without any record: those of these checkpoints are added with [`add`](Self::add).
-    pub(in crate::checkpoint) fn of(checkpoints: BTreeSet<CheckpointId>, newest: CheckpointId) -> Self {
+    pub(in crate::checkpoint) fn of(checkpoints: IdSet, newest: CheckpointId) -> Self {
         Self { checkpoints, newest, ..Self::default() }
     }
 
@@ -61,7 +62,6 @@ impl Reach {
     /// Ends the adding.
     pub(in crate::checkpoint) fn finish(mut self) -> Self {
         self.logs.values_mut().for_each(join);
-        self.rows.finish();
         self
     }
 
@@ -88,8 +88,8 @@ impl Reach {
         match key {
             Key::Head | Key::About | Key::Tag(_) | Key::Signal { .. } => true,
             Key::Shape(fingerprint) => self.shapes.contains(fingerprint),
-            Key::Checkpoint(id) | Key::Nested(id) => self.checkpoints.contains(id),
-            Key::Task { checkpoint, .. } | Key::Child { checkpoint, .. } => self.checkpoints.contains(checkpoint),
+            Key::Checkpoint(id) | Key::Nested(id) => self.checkpoints.contains(*id),
+            Key::Task { checkpoint, .. } | Key::Child { checkpoint, .. } => self.checkpoints.contains(*checkpoint),
             Key::Row(row) => self.rows.contains(*row),
             Key::Log { channel, row } => match chunked_log(channel) {
                 // A list that ends behind a chunk starts before it, unless it is that single entry.
@@ -97,7 +97,7 @@ impl Reach {
                 None => self.span(channel, *row).is_some(),
             },
             Key::Effect { checkpoint, .. } | Key::Event { checkpoint, .. } => {
-                *checkpoint > self.newest || self.checkpoints.contains(checkpoint)
+                *checkpoint > self.newest || self.checkpoints.contains(*checkpoint)
             }
         }
     }
@@ -121,9 +121,37 @@ fn span_with(spans: &[(RowId, RowId)], row: RowId) -> Option<(RowId, RowId)> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::checkpoint::threads::references::of_task;
+    use crate::checkpoint::{ChannelShape, LogRange, TaskRecord, WriteRecord};
 
     fn row(number: u64) -> RowId {
         RowId { checkpoint: CheckpointId(number), task: 0, slot: 0 }
+    }
+
+    #[test]
+    fn a_long_thread_takes_about_a_bit_for_each_checkpoint() {
+        let written = |number| Reference::Written { log: "lines".into(), row: row(number) };
+        let shape = ["count", "lines"].map(|name| ChannelShape {
+            name: name.into(),
+            logged: name == "lines",
+            ..Default::default()
+        });
+        let shape: Vec<&ChannelShape> = shape.iter().collect();
+        let mut reach = Reach::of((1..100_000).map(CheckpointId).collect(), CheckpointId(100_000));
+        for number in 1..100_000 {
+            let writes = [0, 1].map(|channel| WriteRecord { channel, overwrite: false, row: Some(row(number)) });
+            let record = TaskRecord { writes: writes.to_vec(), ..TaskRecord::default() };
+            let found = of_task((CheckpointId(number), 0), &record, "", &shape);
+            assert_eq!(found[0].1, Reference::Row(row(number)));
+            assert_eq!(found[1].1, written(number));
+            reach.add(Reference::Row(row(number)));
+            let (first, last) = (row(1), row(number));
+            let range = LogRange { log: None, first, last, count: number as u32, bytes: 0 };
+            reach.add(Reference::Entries { log: "lines".into(), range });
+        }
+        let reach = reach.finish();
+        assert_eq!((reach.rows.words(), reach.checkpoints.words()), (100_000 / 64 + 1, 100_000 / 64 + 1));
+        assert_eq!((reach.logs.len(), reach.logs["lines"].len()), (1, 1));
     }
 
     proptest::proptest! {

@@ -130,9 +130,10 @@ impl Collect<'_> {
     }
 
     fn write(&mut self, write: &WriteRecord) {
-        if let Some(row) = write.row {
-            self.add(Reference::Written { log: self.log(write.channel), row });
-        }
+        let Some(row) = write.row else { return };
+        // Only a channel that is kept as a log has entries; an overwrite of one is a row.
+        let has_log = self.channels.get(write.channel as usize).is_none_or(|channel| channel.logged);
+        self.add(if has_log { Reference::Written { log: self.log(write.channel), row } } else { Reference::Row(row) });
     }
 
     fn send(&mut self, send: &SendRecord) {

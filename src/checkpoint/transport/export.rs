@@ -14,7 +14,8 @@ use crate::checkpoint::threads::reach::Reach;
 use crate::checkpoint::time::now;
 use crate::checkpoint::unknown_thread::unknown_thread;
 use crate::checkpoint::{
-    AboutRecord, CheckpointError, Checkpointer, Head, Key, Record, Shape, ThreadId, decode_record, is_chunk,
+    AboutRecord, CheckpointError, CheckpointId, Checkpointer, Head, Key, Record, Shape, ThreadId, decode_record,
+    is_chunk,
 };
 
 /// Options of an export.
@@ -102,7 +103,7 @@ pub async fn export_thread(
             Ok(())
         })
         .await?;
-    let values = Values::survey(store, thread, reach).await?;
+    let values = Values::survey(store, thread, (reach, newest)).await?;
     let header = header(thread, head, &structure, (size, &values), (options, outline.secrets()))?;
     let mut file = Writer::begin(&header, out).map_err(unwritten)?;
     let mut written = Size::default();
@@ -138,15 +139,21 @@ struct Values {
     reach: Reach,
     records: usize,
     bytes: u64,
-    /// Keys of journal entries and events: a run may add others meanwhile.
+    /// Newest checkpoint of the root graph: a run adds journal entries and events after it.
+    newest: CheckpointId,
+    /// Keys of the journal entries and events after it that were counted.
     late: HashSet<Key>,
     /// Signals: a run may receive them meanwhile.
     signals: Vec<Record>,
 }
 
 impl Values {
-    async fn survey(store: &dyn Checkpointer, thread: &ThreadId, reach: Reach) -> Result<Self, CheckpointError> {
-        let mut values = Self { reach, records: 0, bytes: 0, late: HashSet::new(), signals: vec![] };
+    async fn survey(
+        store: &dyn Checkpointer,
+        thread: &ThreadId,
+        (reach, newest): (Reach, CheckpointId),
+    ) -> Result<Self, CheckpointError> {
+        let mut values = Self { reach, records: 0, bytes: 0, newest, late: HashSet::new(), signals: vec![] };
         let mut pages = Pages::of(store, thread, pages::values());
         while let Some(page) = pages.next().await? {
             for (key, bytes) in page {
@@ -164,7 +171,7 @@ impl Values {
         self.bytes += bytes.len() as u64;
         match key {
             Key::Signal { .. } => self.signals.push((key, bytes)),
-            Key::Effect { .. } | Key::Event { .. } => _ = self.late.insert(key),
+            _ if self.is_late(&key) => _ = self.late.insert(key),
             _ => {}
         }
     }
@@ -196,8 +203,15 @@ impl Values {
     fn holds(&self, key: &Key) -> bool {
         match key {
             Key::Signal { .. } => false,
-            Key::Effect { .. } | Key::Event { .. } => self.late.contains(key),
+            _ if self.is_late(key) => self.late.contains(key),
             _ => self.is_exported(key),
+        }
+    }
+
+    fn is_late(&self, key: &Key) -> bool {
+        match key {
+            Key::Effect { checkpoint, .. } | Key::Event { checkpoint, .. } => *checkpoint >= self.newest,
+            _ => false,
         }
     }
 

@@ -3,10 +3,11 @@
 //! Those of the newest superstep may change while a run holds the thread: they are read once, and held. Older ones do not
 //! change, so a thread of any length needs little memory.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::RangeInclusive;
 
 use super::redact::Secrets;
+use crate::checkpoint::threads::id_set::IdSet;
 use crate::checkpoint::threads::pages::{Pages, structure};
 use crate::checkpoint::threads::reach::Reach;
 use crate::checkpoint::threads::references::{Reference, of_checkpoint, of_task};
@@ -104,19 +105,43 @@ fn checkpoint_of(key: &Key) -> Option<CheckpointId> {
 /// Facts of a thread's checkpoints that need little memory.
 #[derive(Default)]
 pub(super) struct Outline {
-    checkpoints: BTreeMap<CheckpointId, u32>,
-    /// Facts that many of them share, which name them by their place.
-    kinds: Vec<Outlined>,
-    /// Channels that the graph of a checkpoint does not declare.
-    carried: HashMap<CheckpointId, Vec<ChannelShape>>,
+    roots: Kinds,
+    nested: Kinds,
     /// References to checkpoints from before the oldest one of the root graph: what is left of removed supersteps.
     early: Vec<(CheckpointId, CheckpointId)>,
     secrets: Secrets,
 }
 
+/// Checkpoints, and the facts that many of them share.
+#[derive(Default)]
+struct Kinds {
+    checkpoints: IdSet,
+    /// Facts of each checkpoint from this one to the next entry.
+    runs: Vec<(CheckpointId, Outlined)>,
+}
+
+#[derive(PartialEq, Eq)]
 struct Outlined {
     shape: u64,
     namespace: Box<str>,
+    /// Channels that its graph does not declare.
+    carried: Vec<ChannelShape>,
+}
+
+impl Kinds {
+    /// Adds a checkpoint; they come in order.
+    fn add(&mut self, id: CheckpointId, outlined: Outlined) {
+        self.checkpoints.insert(id);
+        if self.runs.last().is_none_or(|(_, last)| *last != outlined) {
+            self.runs.push((id, outlined));
+        }
+    }
+
+    fn get(&self, id: CheckpointId) -> Option<&Outlined> {
+        let after = self.runs.partition_point(|(first, _)| *first <= id);
+        let known = after.checked_sub(1).filter(|_| self.checkpoints.contains(id));
+        known.map(|at| &self.runs[at].1)
+    }
 }
 
 impl Outline {
@@ -132,13 +157,13 @@ impl Outline {
                 let references = match key {
                     Key::Checkpoint(id) | Key::Nested(id) => {
                         let is_root = matches!(key, Key::Checkpoint(_));
-                        let record: CheckpointRecord = structure.decode(key, bytes)?;
+                        let made = StoredCheckpoint { root: is_root, record: structure.decode(key, bytes)? };
                         oldest = if is_root { oldest.min(*id) } else { oldest };
-                        outline.note(*id, &record, with_secrets);
-                        let made = StoredCheckpoint { root: is_root, record };
                         let carried: Vec<ChannelShape> =
                             made.record.carried.iter().map(|carried| carried.channel.clone()).collect();
-                        of_checkpoint(*id, &made, &structure.channels(made.record.shape, &carried))
+                        let found = of_checkpoint(*id, &made, &structure.channels(made.record.shape, &carried));
+                        outline.note(*id, &made, carried, with_secrets);
+                        found
                     }
                     Key::Task { checkpoint, task } => {
                         of_task((*checkpoint, *task), &structure.decode(key, bytes)?, "", &[])
@@ -162,24 +187,17 @@ impl Outline {
         Ok(outline)
     }
 
-    fn note(&mut self, id: CheckpointId, record: &CheckpointRecord, with_secrets: bool) {
-        let is_last = |last: &Outlined| last.shape == record.shape && *last.namespace == *record.namespace;
-        if !self.kinds.last().is_some_and(is_last) {
-            self.kinds.push(Outlined { shape: record.shape, namespace: record.namespace.as_str().into() });
-        }
-        self.checkpoints.insert(id, self.kinds.len() as u32 - 1);
-        if record.carried.is_empty() {
-            return;
-        }
-        let carried: Vec<ChannelShape> = record.carried.iter().map(|carried| carried.channel.clone()).collect();
+    fn note(&mut self, id: CheckpointId, made: &StoredCheckpoint, carried: Vec<ChannelShape>, with_secrets: bool) {
         if !with_secrets {
             self.secrets.note(&carried);
         }
-        self.carried.insert(id, carried);
+        let kinds = if made.root { &mut self.roots } else { &mut self.nested };
+        let namespace = made.record.namespace.as_str().into();
+        kinds.add(id, Outlined { shape: made.record.shape, namespace, carried });
     }
 
     fn outlined(&self, id: CheckpointId) -> Option<&Outlined> {
-        self.checkpoints.get(&id).map(|kind| &self.kinds[*kind as usize])
+        self.roots.get(id).or_else(|| self.nested.get(id))
     }
 
     /// Drops the checkpoints that no one of the root graph leads to: all are from before the oldest.
@@ -198,7 +216,9 @@ impl Outline {
             }
             reached.extend(more);
         }
-        self.checkpoints.retain(|id, _| *id >= oldest || reached.contains(id));
+        for kinds in [&mut self.roots, &mut self.nested] {
+            kinds.checkpoints.retain(|id| id >= oldest || reached.contains(&id));
+        }
         self.early = vec![];
     }
 
@@ -217,7 +237,7 @@ impl Outline {
             .each(|key, bytes| {
                 let Some(id) = checkpoint_of(key) else { return take(key, bytes) };
                 let Some(outlined) = self.outlined(id) else { return Ok(()) };
-                let channels = structure.channels(outlined.shape, self.carried.get(&id).map_or(&[], Vec::as_slice));
+                let channels = structure.channels(outlined.shape, &outlined.carried);
                 if self.secrets.names().is_empty() {
                     return take(key, bytes);
                 }
@@ -240,12 +260,13 @@ impl Outline {
 
     /// Returns what the exported records refer to.
     pub(super) async fn reach(&self, structure: &Structure<'_>) -> Result<Reach> {
-        let mut reach = Reach::of(self.checkpoints.keys().copied().collect(), structure.newest);
+        let all = self.roots.checkpoints.iter().chain(self.nested.checkpoints.iter()).collect();
+        let mut reach = Reach::of(all, structure.newest);
         self.each(structure, |key, bytes| {
             let Some((id, outlined)) = checkpoint_of(key).and_then(|id| Some((id, self.outlined(id)?))) else {
                 return Ok(());
             };
-            let channels = structure.channels(outlined.shape, self.carried.get(&id).map_or(&[], Vec::as_slice));
+            let channels = structure.channels(outlined.shape, &outlined.carried);
             let references = match key {
                 Key::Checkpoint(_) | Key::Nested(_) => {
                     let root = matches!(key, Key::Checkpoint(_));
