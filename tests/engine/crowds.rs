@@ -91,6 +91,64 @@ async fn an_answer_among_many_questions_reads_and_writes_what_one_among_few_does
     assert!(few.1 > 0 && many.1 <= few.1 + few.1 / 4, "{} bytes written among few, {} among many", few.1, many.1);
 }
 
+/// Returns answers that are refused after the second question was answered, each with the reason.
+fn refusals(asked: &[Question]) -> Vec<Vec<Answer>> {
+    let parts: Vec<String> = asked[3].id().to_string().split('-').map(String::from).collect();
+    let [birth, checkpoint, task, place] = &parts[..] else { panic!("{parts:?}") };
+    let to = |id: String| vec![answer(&asked[3]).to(id.parse::<InterruptId>().unwrap())];
+    vec![
+        vec![Answer::new::<Rename>(&"another type".into()).to(asked[3].id())],
+        vec![Answer::json(&"another type".into()).to(asked[3].id())],
+        vec![answer(&asked[1])],
+        to(format!("{birth}-{checkpoint}-{task}-9")),
+        to(format!("{birth}-{checkpoint}-7fffffff-{place}")),
+        to(format!("{birth}-999-{task}-{place}")),
+        to(format!("00000007-{checkpoint}-{task}-{place}")),
+        vec![Answer::new::<Approve>(&true)],
+        vec![Answer::new::<Rename>(&"asked by nobody yet".into())],
+        vec![answer(&asked[3]), answer(&asked[3])],
+        vec![answer(&asked[2]), Answer::new::<Approve>(&true)],
+    ]
+}
+
+#[rstest]
+#[tokio::test]
+async fn an_answer_that_is_refused_costs_what_an_accepted_one_does(#[values(crowd, calls)] graph: fn(u32) -> Graph) {
+    let store = Counting::new(&Store::memory());
+    let shared: Arc<dyn Checkpointer> = store.clone();
+    let thread = graph(400).with_shared_checkpointer(shared).thread("t");
+    let asked = thread.invoke(start()).await.unwrap().questions().to_vec();
+    thread.answer(answer(&asked[1])).await.unwrap();
+    store.read();
+    thread.answer(answer(&asked[2])).await.unwrap();
+    let most = store.read() * 5 / 4;
+    for (nth, refused) in refusals(&asked).into_iter().enumerate() {
+        let error = thread.run(Request::answers(refused)).await.unwrap_err();
+        let read = store.read();
+        assert!(read <= most, "{read} bytes read: {error}");
+        thread.answer(answer(&asked[10 + nth])).await.unwrap();
+        let read = store.read();
+        assert!(read <= most, "{read} bytes read after: {error}");
+    }
+}
+
+#[rstest]
+#[tokio::test]
+async fn a_graph_that_keeps_a_superstep_refuses_what_one_that_reads_it_refuses(
+    #[values(crowd, calls)] graph: fn(u32) -> Graph,
+) {
+    let store = Store::memory();
+    let kept = store.thread(&graph(40));
+    let asked = kept.invoke(start()).await.unwrap().questions().to_vec();
+    kept.answer(answer(&asked[1])).await.unwrap();
+    for refused in refusals(&asked) {
+        let here = kept.run(Request::answers(refused.clone())).await.unwrap_err();
+        let there = store.thread(&graph(40)).run(Request::answers(refused)).await.unwrap_err();
+        assert_eq!(format!("{here:?}"), format!("{there:?}"));
+        kept.proceed().await.unwrap(); // keeps the superstep again
+    }
+}
+
 /// One step of a thread that several people answer.
 #[derive(Clone, Debug)]
 enum Move {
@@ -230,6 +288,8 @@ async fn a_question_that_expires_is_closed_before_another_is_answered() {
     let thread = hand.on(store.thread(&graph));
     let asked = thread.invoke(start()).await.unwrap();
     hand.set(61);
+    let error = thread.answer(answer(&asked.questions()[0])).await.unwrap_err();
+    assert!(matches!(error, RunError::QuestionExpired { .. }), "{error:?}");
     let error = thread.answer(answer(&asked.questions()[0])).await.unwrap_err();
     assert!(matches!(error, RunError::QuestionExpired { .. }), "{error:?}");
     assert_eq!(thread.proceed().await.unwrap().finished().unwrap().notes, ["fan", "false", "false", "false"]);

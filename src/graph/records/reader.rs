@@ -127,6 +127,11 @@ impl Reader {
         Ok(tasks)
     }
 
+    pub(crate) async fn task(&self, checkpoint: CheckpointId, task: u32) -> Result<Option<TaskRecord>, RunError> {
+        let bytes = self.one(Key::Task { checkpoint, task }).await?;
+        Ok(bytes.map(|bytes| decode_record(&self.thread, "task", &bytes)).transpose()?)
+    }
+
     /// The entries of the journals of a checkpoint's tasks: task, key, record.
     pub(crate) async fn effects(&self, checkpoint: CheckpointId) -> Result<Vec<(u32, String, Vec<u8>)>, RunError> {
         self.effects_in(checkpoint, 0..=u32::MAX).await

@@ -92,7 +92,7 @@ impl ThreadCore {
         questions: &mut Questions<'_>,
     ) -> Result<MatchedAnswer, RunError> {
         let (question, root) = match questions.find(&answer) {
-            Err(RunError::UnknownQuestion { question }) => return Err(past(reader, &answer, question).await?),
+            Err(RunError::UnknownQuestion { question }) => return Err(past(reader, answer.to, question).await?),
             found => found?,
         };
         let id = question_id(reader, &question);
@@ -169,20 +169,24 @@ impl<'a> Questions<'a> {
     }
 
     fn only_open(&self, answer: &Answer) -> Result<usize, RunError> {
-        let fits = |asked: &Asked<'_>| answer.name.is_none_or(|name| asked.question.name == name);
-        let is_open = |asked: &Asked<'_>| asked.is_open && !asked.is_taken && fits(asked);
-        let mut open = self.all.iter().enumerate().filter(|(_, asked)| is_open(asked));
-        match (open.next(), open.count()) {
-            (Some((at, _)), 0) => Ok(at),
-            (Some(_), more) => {
-                let named = answer.name.map(|name| format!(" of the type `{name}`")).unwrap_or_default();
-                Err(RunError::AmbiguousAnswer { count: more + 1, named })
-            }
-            (None, _) => {
-                let question =
-                    answer.name.map_or_else(|| "in this thread".into(), |name| format!("of the type `{name}`"));
-                Err(RunError::UnknownQuestion { question })
-            }
+        let is_open = |(_, asked): &(usize, &Asked<'_>)| asked.is_open && !asked.is_taken;
+        let open = self.all.iter().enumerate().filter(is_open);
+        the_only(open.map(|(at, asked)| (at, asked.question.name.as_str())), answer)
+    }
+}
+
+/// Returns the only one of the pending questions, given with their names, that an answer without an id fits.
+pub(super) fn the_only<'a, T>(open: impl Iterator<Item = (T, &'a str)>, answer: &Answer) -> Result<T, RunError> {
+    let mut open = open.filter(|(_, name)| answer.name.is_none_or(|wanted| *name == wanted));
+    match (open.next(), open.count()) {
+        (Some((question, _)), 0) => Ok(question),
+        (Some(_), more) => {
+            let named = answer.name.map(|name| format!(" of the type `{name}`")).unwrap_or_default();
+            Err(RunError::AmbiguousAnswer { count: more + 1, named })
+        }
+        (None, _) => {
+            let question = answer.name.map_or_else(|| "in this thread".into(), |name| format!("of the type `{name}`"));
+            Err(RunError::UnknownQuestion { question })
         }
     }
 }
@@ -194,12 +198,11 @@ fn no_longer_open(id: InterruptId) -> RunError {
 
 /// Returns the error of an answer that fits no pending question: the question was answered before, dropped, or never
 /// asked.
-async fn past(reader: &Reader, answer: &Answer, question: String) -> Result<RunError, RunError> {
-    let To::Id(id) = answer.to else { return Ok(RunError::UnknownQuestion { question }) };
-    let tasks = reader.tasks(id.checkpoint).await?;
-    let record = tasks.get(&id.task).filter(|_| id.birth == reader.birth);
+pub(super) async fn past(reader: &Reader, to: To, question: String) -> Result<RunError, RunError> {
+    let To::Id(id) = to else { return Ok(RunError::UnknownQuestion { question }) };
+    let record = reader.task(id.checkpoint, id.task).await?.filter(|_| id.birth == reader.birth);
     let answered = |record: &TaskRecord| record.answers.iter().any(|answer| answer.place == id.place);
-    Ok(match record {
+    Ok(match &record {
         Some(record) if answered(record) => RunError::AlreadyAnswered { id },
         Some(record) if !record.questions.is_empty() => no_longer_open(id),
         _ => RunError::UnknownQuestion { question },
@@ -272,6 +275,12 @@ impl<'a> AnsweredTasks<'a> {
         }
         let asks = |record: &TaskRecord| record.questions.iter().any(|asked| place(asked) == place(question));
         for &child in &self.called[&key] {
+            if child == question.checkpoint
+                && let Some(asker) = self.asker((child, question.task)).await?.filter(&asks)
+            {
+                self.changed.remove(&(child, question.task));
+                return Ok(Some(((child, question.task), asker)));
+            }
             if !self.read.contains_key(&child) {
                 self.read.insert(child, self.reader.tasks(child).await?);
             }
@@ -281,6 +290,16 @@ impl<'a> AnsweredTasks<'a> {
             }
         }
         Ok(None)
+    }
+}
+
+impl AnsweredTasks<'_> {
+    /// Returns the record of the task that asked, without reading those beside it.
+    async fn asker(&self, key: (CheckpointId, u32)) -> Result<Option<TaskRecord>, RunError> {
+        match self.changed.get(&key) {
+            Some(changed) => Ok(Some(changed.clone())),
+            None => self.reader.task(key.0, key.1).await,
+        }
     }
 }
 

@@ -94,8 +94,9 @@ impl<S: State> History<S> {
     }
 
     /// Returns all checkpoints at once. Each has a state of its own: a large value that many checkpoints have in common takes
-    /// memory once if its type shares it among copies, as `Arc` and [`Log`](crate::graph::Log) do, else once for each. Where
-    /// that is too much, read them [one by one](Self::next).
+    /// memory once if its type shares it among copies, as `Arc` and [`Log`](crate::graph::Log) do, else (`Vec<u8>`, `String`)
+    /// once for each. Where that is too much, read them [one by one](Self::next), or
+    /// [without their states](Self::metadata_only).
     ///
     /// # Errors
     /// If the store cannot be read.
@@ -107,7 +108,8 @@ impl<S: State> History<S> {
         Ok(all)
     }
 
-    /// Returns the next checkpoint.
+    /// Returns the next checkpoint. Of a history that is read so, and of which each snapshot is dropped before the next, a few
+    /// states are in memory, whatever their number.
     pub async fn next(&mut self) -> Option<Result<StateSnapshot<S>, RunError>> {
         std::future::poll_fn(|cx| Pin::new(&mut *self).poll_next(cx)).await
     }

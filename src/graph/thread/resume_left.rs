@@ -1,28 +1,66 @@
 //! Resuming a superstep that the graph's last run left interrupted: only the tasks that get answers are read.
 
+use super::answer::{MatchedAnswer, past, the_only};
 use super::handle::ThreadCore;
+use super::last_end::end_to_keep;
 use crate::checkpoint::decode_record;
 use crate::graph::error::RunError;
-use crate::graph::interrupt::{Answer, To};
+use crate::graph::interrupt::{Answer, InterruptId, To};
 use crate::graph::records::{Reader, Tasks};
 use crate::graph::run::Run;
 use crate::graph::superstep::Task;
 
+/// Checked answers, and the records of the tasks that they are for.
+pub(super) struct MatchedLeft {
+    records: Tasks,
+    matched: Vec<MatchedAnswer>,
+}
+
 impl ThreadCore {
-    /// Returns the records of the tasks that the answers are for, if the run has taken up the superstep that the last one
-    /// left, and the answers alone change it: each names a pending question.
-    pub(super) async fn answered_records(
+    /// Checks answers against the superstep that the last run left, if this run has taken it up. Returns nothing if more
+    /// than the answers changes it. After a refusal, the next run finds the superstep as this one did.
+    pub(super) async fn matched_left(
+        &self,
+        run: Run,
+        reader: &Reader,
+        answers: &[Answer],
+    ) -> Result<(Run, Option<MatchedLeft>), RunError> {
+        let Some(left) = &run.step.left else { return Ok((run, None)) };
+        let now = self.environment.host.now();
+        let runs_others = self.settings.restart_superstep || self.limits.rerun_unanswered || left.has_expired(now);
+        match self.match_left(&run, reader, answers, now).await {
+            Ok(matched) => Ok((run, matched.filter(|_| !runs_others))),
+            Err(refused) => {
+                self.keep_unchanged(run);
+                Err(refused)
+            }
+        }
+    }
+
+    /// Returns nothing if a record is missing.
+    async fn match_left(
         &self,
         run: &Run,
         reader: &Reader,
         answers: &[Answer],
-    ) -> Result<Option<Tasks>, RunError> {
-        let Some(left) = &run.step.left else { return Ok(None) };
-        let runs_others = self.settings.restart_superstep || self.limits.rerun_unanswered;
-        if runs_others || left.has_expired(self.environment.host.now()) {
-            return Ok(None);
+        now: u64,
+    ) -> Result<Option<MatchedLeft>, RunError> {
+        let (mut places, mut named, mut taken) = (vec![], vec![], vec![]);
+        for answer in answers {
+            let (at, id) = match answer.to {
+                To::Id(id) => (place(run, id), id),
+                To::TheOnly => {
+                    let id = the_only(open_questions(run, &taken), answer)?;
+                    (place(run, id), id)
+                }
+            };
+            let Some(at) = at else { return Err(past(reader, To::Id(id), id.to_string()).await?) };
+            taken.push(id);
+            places.push(at);
+            named.push(Answer { to: To::Id(id), ..answer.clone() });
         }
-        let Some(places) = places(run, answers) else { return Ok(None) };
+        places.sort_unstable();
+        places.dedup();
         let tasks: Vec<u32> = places.into_iter().map(|at| run.step.tasks[at].key).collect();
         let rows = reader.get(tasks.iter().map(|&task| run.task_key(task)).collect()).await?;
         let mut records = Tasks::new();
@@ -30,7 +68,15 @@ impl ThreadCore {
             let Some(row) = row else { return Ok(None) };
             records.insert(task, decode_record(&reader.thread, "task", &row)?);
         }
-        Ok(Some(records))
+        let matched = self.matching(reader, &records, named, now).await?;
+        Ok(Some(MatchedLeft { records, matched }))
+    }
+
+    /// Keeps what this run has taken up, and not changed, for the next one.
+    fn keep_unchanged(&self, run: Run) {
+        if let Some(recorder) = run.recorder().cloned() {
+            self.keep_end(&recorder, end_to_keep(run));
+        }
     }
 
     /// Stores the answers, and restores the tasks that they are for.
@@ -38,9 +84,8 @@ impl ThreadCore {
         &self,
         mut run: Run,
         reader: &Reader,
-        (mut records, answers): (Tasks, Vec<Answer>),
+        MatchedLeft { mut records, matched }: MatchedLeft,
     ) -> Result<Run, RunError> {
-        let matched = self.matching(reader, &records, answers, self.environment.host.now()).await?;
         self.store_answers(&run, reader, &mut records, matched).await?;
         let (mapping, mut changed) = (run.own_mapping(), vec![]);
         for (key, record) in records {
@@ -57,22 +102,18 @@ impl ThreadCore {
     }
 }
 
-/// Returns the indexes of the tasks that answers are for, if each of them names a pending question of a task.
-fn places(run: &Run, answers: &[Answer]) -> Option<Vec<usize>> {
-    let mut places = vec![];
-    for answer in answers {
-        let To::Id(id) = answer.to else { return None };
-        let asks = |task: &Task| task.asks().iter().any(|question| question.id() == id);
-        let at = match id.checkpoint == run.pos.meta.id {
-            true => run.step.tasks.binary_search_by_key(&id.task, |task| task.key).ok()?,
-            false => run.step.tasks.iter().position(asks)?, // of a subgraph
-        };
-        if !asks(&run.step.tasks[at]) {
-            return None;
-        }
-        places.push(at);
+/// Returns the index of the task with this pending question.
+fn place(run: &Run, id: InterruptId) -> Option<usize> {
+    let asks = |task: &Task| task.asks().iter().any(|question| question.id() == id);
+    if id.checkpoint != run.pos.meta.id {
+        return run.step.tasks.iter().position(asks); // of a subgraph
     }
-    places.sort_unstable();
-    places.dedup();
-    Some(places)
+    let at = run.step.tasks.binary_search_by_key(&id.task, |task| task.key).ok()?;
+    asks(&run.step.tasks[at]).then_some(at)
+}
+
+/// Returns the pending questions without those that have got an answer, with their names.
+fn open_questions<'a>(run: &'a Run, taken: &'a [InterruptId]) -> impl Iterator<Item = (InterruptId, &'a str)> {
+    let open = run.step.tasks.iter().flat_map(Task::asks);
+    open.map(|question| (question.id(), question.name.as_str())).filter(|(id, _)| !taken.contains(id))
 }

@@ -242,10 +242,12 @@ impl ThreadCore {
         let Some((reader, mut mapping)) = loaded else { return self.unstarted(run, answers, command) };
         run.limit();
         run.stops.breakpoints_active = false;
-        if command.is_none()
-            && let Some(records) = self.answered_records(&run, &reader, &answers).await?
-        {
-            return self.resume_left(run, &reader, (records, answers)).await;
+        if command.is_none() {
+            let matched;
+            (run, matched) = self.matched_left(run, &reader, &answers).await?;
+            if let Some(matched) = matched {
+                return self.resume_left(run, &reader, matched).await;
+            }
         }
         run.drop_left_step();
         if command.as_ref().is_some_and(|command| command.writes.is_empty() && command.goto.is_empty()) {
