@@ -209,7 +209,32 @@ impl Reader {
         record: &TaskRecord,
         mapping: &Mapping,
     ) -> Result<Finished, RunError> {
-        let (writes, stored) = self.writes(table, path, &record.writes, mapping).await?;
+        let written = self.writes(table, path, &record.writes, mapping).await?;
+        self.finished_with(table, record, mapping, written).await
+    }
+
+    /// Restores the task of START, if it has ended with the input that its checkpoint has: that has been read.
+    pub(crate) async fn restore_start(
+        &self,
+        table: &Table,
+        start: &Start,
+        (task, record): (&mut Task, TaskRecord),
+        mapping: &Mapping,
+    ) -> Result<(), RunError> {
+        let written = (start.writes.clone(), start.stored.clone());
+        task.again = true;
+        task.state = TaskState::Done(Box::new(self.finished_with(table, &record, mapping, written).await?));
+        task.restore(record);
+        Ok(())
+    }
+
+    async fn finished_with(
+        &self,
+        table: &Table,
+        record: &TaskRecord,
+        mapping: &Mapping,
+        (writes, stored): (AnyWrites, StoredWrites),
+    ) -> Result<Finished, RunError> {
         let targets = record.targets.iter().filter_map(|at| by_edge(table, mapping, *at, None));
         Ok(Finished {
             writes,

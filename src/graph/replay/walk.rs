@@ -8,7 +8,7 @@ use crate::checkpoint::{CheckpointId, Slot, Source, TaskRecord, TaskStatus, Writ
 use crate::graph::build::Table;
 use crate::graph::error::RunError;
 use crate::graph::persist::{LoadedChannels, Reading};
-use crate::graph::records::{COMMAND_KEY, Listed, Mapping, Reader, START_NODE, Tasks};
+use crate::graph::records::{COMMAND_KEY, Listed, Mapping, Reader, START_KEY, START_NODE, Tasks};
 use crate::graph::state::Stored;
 use crate::graph::superstep::task::planned;
 use crate::graph::superstep::{Finished, Position, Task};
@@ -127,7 +127,13 @@ impl Walk {
         };
         command.iter().for_each(|command| add_command(table, &mut before, command));
         let mut tasks = planned(table, &before);
-        reader.restore(table, &path, &mut tasks, records.clone(), &mapping).await?;
+        let mut unread = records.clone();
+        let input = take_input(&before, &mut unread, &mapping);
+        reader.restore(table, &path, &mut tasks, unread, &mapping).await?;
+        let starts = tasks.iter_mut().find(|task| task.node == START_NODE);
+        if let (Some(start), Some(task), Some(record)) = (&before.start, starts, input) {
+            reader.restore_start(table, start, (task, record), &mapping).await?;
+        }
         let records = mapping.by_present_key(records);
         let stale = self.stale(&made, &records, &mapping).await?;
         let ended_before = self.ended_before(&made, &records, &mapping).await?;
@@ -214,6 +220,14 @@ impl Walk {
         let made = reader.position_over(table, id, record, &mapping, carried, settled).await?;
         Ok(Current { made, mapping, path, unsaved_input })
     }
+}
+
+/// Takes the record of START, if its writes are the input as it was read with the checkpoint.
+fn take_input(before: &Position, records: &mut Tasks, mapping: &Mapping) -> Option<TaskRecord> {
+    let (start, key) = (before.start.as_ref()?, mapping.stored_task(START_KEY));
+    let record = records.get(&key).filter(|_| mapping.is_same())?;
+    let is_input = record.status == TaskStatus::Done && record.writes == start.stored.rows;
+    if is_input { records.remove(&key) } else { None }
 }
 
 /// Returns true if a checkpoint may have the results of the one before it.

@@ -23,8 +23,9 @@ use super::writes::Writes;
 #[derive(Clone)]
 pub(crate) struct AnyState(Arc<dyn StateObject>);
 
-/// A write to a channel of a state.
-pub(crate) struct AnyWrite(Box<dyn WriteObject>);
+/// A write to a channel of a state. Copies share it.
+#[derive(Clone)]
+pub(crate) struct AnyWrite(Arc<dyn WriteObject>);
 
 /// An update: writes in order.
 #[derive(Clone, Default)]
@@ -40,7 +41,6 @@ trait StateObject: Any + Send + Sync {
 }
 
 trait WriteObject: Any + Send + Sync {
-    fn copy(&self) -> Box<dyn WriteObject>;
     fn channel(&self) -> usize;
     fn overwrites(&self) -> bool;
 }
@@ -99,10 +99,6 @@ impl<S: State> StateObject for S {
 struct Typed<S: State>(S::Write);
 
 impl<S: State> WriteObject for Typed<S> {
-    fn copy(&self) -> Box<dyn WriteObject> {
-        Box::new(Self(self.0.clone()))
-    }
-
     fn channel(&self) -> usize {
         S::channel_of(&self.0)
     }
@@ -200,7 +196,7 @@ impl fmt::Debug for AnyState {
 
 impl AnyWrite {
     fn of<S: State>(write: S::Write) -> Self {
-        Self(Box::new(Typed::<S>(write)))
+        Self(Arc::new(Typed::<S>(write)))
     }
 
     fn of_type<S: State>(&self) -> &S::Write {
@@ -209,8 +205,9 @@ impl AnyWrite {
     }
 
     fn typed<S: State>(self) -> S::Write {
-        let any: Box<dyn Any> = self.0;
-        any.downcast::<Typed<S>>().map_or_else(|_| other_type(), |typed| typed.0)
+        let any: Arc<dyn Any + Send + Sync> = self.0;
+        let typed = any.downcast::<Typed<S>>().unwrap_or_else(|_| other_type());
+        Arc::try_unwrap(typed).map_or_else(|shared| shared.0.clone(), |typed| typed.0)
     }
 
     pub(crate) fn channel(&self) -> usize {
@@ -219,12 +216,6 @@ impl AnyWrite {
 
     pub(crate) fn overwrites(&self) -> bool {
         self.0.overwrites()
-    }
-}
-
-impl Clone for AnyWrite {
-    fn clone(&self) -> Self {
-        Self(self.0.copy())
     }
 }
 
