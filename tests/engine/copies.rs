@@ -117,6 +117,21 @@ async fn a_history_reads_a_value_once_for_all_checkpoints_that_share_it(
 
 #[rstest::rstest]
 #[tokio::test]
+async fn a_verification_reads_an_input_as_a_write_and_as_a_value_and_copies_it_for_each_superstep_at_most(
+    #[values(Store::memory(), Store::disk())] store: Store,
+) {
+    let thread = counting(20).with_shared_checkpointer(Arc::clone(&store.store)).thread("t");
+    drop(thread.invoke(Beside::update().untouched(Counted(7))).await.unwrap());
+    let fresh = counting(20).with_shared_checkpointer(Arc::clone(&store.store)).thread("t");
+    READS.set(0);
+    COPIES.set(0);
+    assert!(fresh.verify().await.unwrap().agrees());
+    assert_eq!(READS.get(), 2);
+    assert!(COPIES.get() <= 3 * 21 + 1, "{} copies", COPIES.get());
+}
+
+#[rstest::rstest]
+#[tokio::test]
 async fn runs_of_a_kept_graph_copy_and_read_nothing_that_they_leave_alone(
     #[values(Store::memory(), Store::disk())] store: Store,
     #[values(Durability::Sync, Durability::Async)] durability: Durability,
@@ -158,6 +173,79 @@ async fn the_checkpoints_of_a_history_share_a_value_behind_an_arc(
     assert_eq!(states.len(), 10);
     assert!(states.iter().all(|state| Arc::ptr_eq(&state.values.shared, &states[0].values.shared)));
     assert_eq!((COPIES.get(), READS.get()), (0, 1));
+}
+
+thread_local! {
+    static LIVE: Cell<[usize; 2]> = const { Cell::new([0; 2]) };
+}
+
+/// A value without an `Arc`, which counts how many of it there are, and were at most.
+#[derive(Debug, Serialize)]
+struct Owned(u8);
+
+impl Owned {
+    fn new(value: u8) -> Self {
+        let [live, most] = LIVE.get();
+        LIVE.set([live + 1, most.max(live + 1)]);
+        Self(value)
+    }
+}
+
+impl Default for Owned {
+    fn default() -> Self {
+        Self::new(0)
+    }
+}
+
+impl Clone for Owned {
+    fn clone(&self) -> Self {
+        Self::new(self.0)
+    }
+}
+
+impl Drop for Owned {
+    fn drop(&mut self) {
+        let [live, most] = LIVE.get();
+        LIVE.set([live - 1, most]);
+    }
+}
+
+impl<'de> Deserialize<'de> for Owned {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        u8::deserialize(from).map(Self::new)
+    }
+}
+
+#[derive(State, Clone, Debug, Default, Serialize, Deserialize)]
+struct Plain {
+    value: Owned,
+    #[channel(add)]
+    sum: i64,
+}
+
+#[rstest::rstest]
+#[tokio::test]
+async fn a_history_that_is_read_one_by_one_has_few_states_at_a_time(
+    #[values(Store::memory(), Store::disk())] store: Store,
+    #[values(4, 40)] checkpoints: usize,
+) {
+    let count = |_: Arc<Plain>, _: Ctx| async { Ok::<_, NodeError>(Plain::update().sum(1)) };
+    let ids: Vec<Name> = (0..checkpoints).map(|nth| Name::from(format!("n{nth:02}"))).collect();
+    let graph = ids.iter().fold(StateGraph::new(), |graph, id| graph.add_node(id.clone(), count));
+    let graph = graph.add_sequence(ids).compile().unwrap();
+    let thread = || graph.clone().with_shared_checkpointer(Arc::clone(&store.store)).thread("t");
+    drop(thread().invoke(Plain::update().value(Owned::new(7))).await.unwrap());
+    let mut history = thread().history().await.unwrap().limit(checkpoints);
+    let before = LIVE.get()[0];
+    LIVE.set([before; 2]);
+    let mut sums = vec![];
+    while let Some(snapshot) = history.next().await {
+        let snapshot = snapshot.unwrap();
+        assert_eq!(snapshot.values.value.0, 7);
+        sums.push(snapshot.values.sum);
+    }
+    assert_eq!(sums.len(), checkpoints);
+    assert!(LIVE.get()[1] - before <= 4, "{} at a time", LIVE.get()[1] - before);
 }
 
 /// A list of each kind that a history takes from a newer checkpoint.
