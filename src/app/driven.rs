@@ -1,5 +1,6 @@
 //! A registered graph as a runner drives it. Other processes can follow and cancel its runs.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use super::control::Control;
@@ -7,6 +8,7 @@ use super::erased::{AnyThread, RunRequest};
 use super::event_buffer::EventBuffer;
 use super::event_json::timed_event_json;
 use super::graphs::Graphs;
+use super::relocation::locate_to_run;
 use crate::checkpoint::{BoxFuture, Checkpointer, ThreadId};
 use crate::graph::runner::{Driven, RunnerStop, Turn};
 use crate::graph::{Event, RunError, Status};
@@ -16,6 +18,8 @@ pub(crate) struct Registered {
     pub graphs: Arc<Graphs>,
     pub name: String,
     pub store: Arc<dyn Checkpointer>,
+    /// The folder of the store.
+    pub path: PathBuf,
     pub control: Control,
 }
 
@@ -33,6 +37,7 @@ impl Registered {
         let own = cancel.child_token();
         let running = self.control.runs(id.as_str(), own.clone());
         let invalid = |failure: super::failure::Failure| RunError::InvalidConfig { what: failure.error };
+        locate_to_run(&*thread, id.as_str(), &self.path).await.map_err(invalid)?;
         let mut run = thread.run(RunRequest::Drained(drain), own.clone()).map_err(invalid)?;
         let labels = thread.labels();
         let emit = |event: &Event| timed_event_json(event, &labels).iter().for_each(|json| running.record(json));

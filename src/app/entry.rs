@@ -187,6 +187,13 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Entry<S, N, C> {
         self
     }
 
+    /// Names a commit of a thread's work, by which its repository is recognized after it was moved; none: the work has not
+    /// begun.
+    pub fn commit(mut self, of: fn(&S) -> Option<String>) -> Self {
+        self.presentation.commit = Some(of);
+        self
+    }
+
     /// Labels each task that is started with a `T`, and the tasks of its subgraphs: `task 2a`.
     pub fn labels<T: 'static>(mut self, label: fn(&T) -> String) -> Self {
         self.presentation.labels.add(label);

@@ -64,7 +64,7 @@ pub(crate) trait AnyThread: Send + Sync {
     /// Returns true if such nodes are not warned of.
     fn never_blocks(&self) -> bool;
     /// Returns the git repository that the thread works in.
-    fn repository(&self) -> BoxFuture<'_, Option<PathBuf>>;
+    fn repository(&self) -> BoxFuture<'_, Option<WorkRepository>>;
     /// Returns true if there are lines for a live view.
     fn has_board(&self) -> bool;
     fn status(&self) -> BoxFuture<'_, Result<Status, RunError>>;
@@ -104,6 +104,16 @@ pub(crate) trait AnyRun: Send {
     /// Returns the next event; none at the end of the run.
     fn next(&mut self) -> BoxFuture<'_, Option<Event>>;
     fn end(self: Box<Self>) -> BoxFuture<'static, Result<Exit, RunError>>;
+}
+
+/// The git repository that a thread works in.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct WorkRepository {
+    /// The stored path of its work tree.
+    pub folder: PathBuf,
+    /// A commit of the work; none: it has not begun.
+    #[cfg_attr(not(feature = "agents"), allow(dead_code, reason = "only repositories of agents are looked for"))]
+    pub commit: Option<String>,
 }
 
 /// The result of reading a graph's own arguments.

@@ -1,5 +1,6 @@
 //! [`Local`]: the thread service of a store that this process holds.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
@@ -9,6 +10,7 @@ use serde_json::Value;
 use super::erased::{AnyThread, Call};
 use super::failure::Failure;
 use super::graphs::Graphs;
+use super::relocation::locate;
 use super::service::{AnswerInput, AnswerRequest, EventSink, SignalInput, ThreadRequest, ThreadService, ThreadsQuery};
 use super::shapes::{CheckpointReport, OpenQuestion, SignalReport, ThreadLine, ThreadReport};
 use super::store_location::StoreLocation;
@@ -18,9 +20,12 @@ use crate::graph::{
     Answer, InterruptId, Question, RunError, SignalId, SignalRequest, StatusKind, ThreadFilter, ThreadInfo,
 };
 
+#[derive(Clone)]
 pub(crate) struct Local {
     pub graphs: Arc<Graphs>,
     pub store: Arc<dyn Checkpointer>,
+    /// The folder of the store.
+    pub path: PathBuf,
 }
 
 /// The result of opening a store.
@@ -55,9 +60,9 @@ impl Local {
         Self::find(store)?;
         match access {
             Access::Write => Self::create(graphs, store),
-            Access::Remove => Self::opening(graphs, store.open_to_remove()),
-            Access::ReadOnly => Self::opening(graphs, store.open_read_only()),
-            Access::Look => Self::opening(graphs, open_for_reading(store)),
+            Access::Remove => Self::opening(graphs, store, store.open_to_remove()),
+            Access::ReadOnly => Self::opening(graphs, store, store.open_read_only()),
+            Access::Look => Self::opening(graphs, store, open_for_reading(store)),
         }
     }
 
@@ -77,25 +82,28 @@ impl Local {
 
     /// Opens a store, or creates one.
     pub(crate) fn create(graphs: &Arc<Graphs>, store: &StoreLocation) -> Result<OpenedStore, Failure> {
-        Self::opening(graphs, store.open())
+        Self::opening(graphs, store, store.open())
     }
 
     fn opening(
         graphs: &Arc<Graphs>,
+        location: &StoreLocation,
         opened: Result<Arc<dyn Checkpointer>, CheckpointError>,
     ) -> Result<OpenedStore, Failure> {
         match opened {
-            Ok(store) => Ok(OpenedStore::Open(Self { graphs: Arc::clone(graphs), store })),
+            Ok(store) => Ok(OpenedStore::Open(Self { graphs: Arc::clone(graphs), store, path: location.path.clone() })),
             Err(error @ CheckpointError::Locked { .. }) => Ok(OpenedStore::Locked(error.into())),
             Err(error) => Err(error.into()),
         }
     }
 
-    /// Returns an existing thread.
+    /// Returns an existing thread. Its repository is found if it was moved.
     pub(crate) async fn thread(&self, name: &str) -> Result<Arc<dyn AnyThread>, Failure> {
         let info = self.info(name).await?;
         let graph = self.graphs.of_thread(name, &info.graph)?;
-        Ok(graph.thread(Arc::clone(&self.store), info.id))
+        let thread = graph.thread(Arc::clone(&self.store), info.id);
+        locate(&*thread, name, &self.path).await?;
+        Ok(thread)
     }
 
     pub(crate) async fn info(&self, name: &str) -> Result<ThreadInfo, Failure> {

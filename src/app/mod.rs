@@ -9,6 +9,7 @@
 //! | `commands` | from parsed arguments to text, JSON and an exit code |
 //! | `advice`, `examples` | the next step of a thread; examples of answers |
 //! | `stored` | a thread and its history, for commands that a program adds |
+//! | `repository`, `relocation` | what git keeps for a thread; where its repository is, if it was moved |
 //! | `driven`, `hooks` | graphs as a runner drives them; the hooks that it calls |
 //! | `service`, `local`, `control` | access to threads; in this process; through a socket in another one |
 //! | `shapes`, `journals`, `event_json`, `event_buffer` | JSON for programs |
@@ -41,6 +42,7 @@ mod presentation;
 mod print;
 mod program;
 mod questions;
+mod relocation;
 mod repository;
 mod run;
 mod service;

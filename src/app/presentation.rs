@@ -22,6 +22,8 @@ pub(crate) struct Presentation<S> {
     pub labels: Labels,
     /// The git repository that the graph works in.
     pub repository: Option<fn(&S) -> PathBuf>,
+    /// A commit of its work there.
+    pub commit: Option<fn(&S) -> Option<String>>,
 }
 
 impl<S> Default for Presentation<S> {
@@ -33,6 +35,7 @@ impl<S> Default for Presentation<S> {
             never_blocks: false,
             labels: Labels::default(),
             repository: None,
+            commit: None,
         }
     }
 }

@@ -5,8 +5,10 @@ use std::process::{Command, Stdio};
 use std::sync::{Mutex, PoisonError};
 
 use serde_json::Value;
+use superstep_base::moved;
 
 use super::failure::Failure;
+use super::relocation::present;
 use super::text::{clean_lines, safe_json};
 
 /// Prints text. A closed pipe is ignored: the run continues.
@@ -35,7 +37,7 @@ fn paged(text: &str) -> bool {
     }
     let Ok(mut child) = command.spawn() else { return false };
     if let Some(mut stdin) = child.stdin.take() {
-        _ = stdin.write_all(text.as_bytes()); // it may be left before its end
+        _ = stdin.write_all(moved::text(text).as_bytes()); // it may be left before its end
     }
     child.wait().is_ok_and(|status| status.code() != Some(NO_COMMAND))
 }
@@ -46,7 +48,7 @@ const NO_COMMAND: i32 = 127;
 /// Prints text; returns false if the reader is gone.
 pub(crate) fn try_print(text: &str) -> bool {
     let mut out = stdout().lock();
-    let written = out.write_all(text.as_bytes()).and_then(|()| out.flush());
+    let written = out.write_all(moved::text(text).as_bytes()).and_then(|()| out.flush());
     if let Err(error) = &written
         && error.kind() != ErrorKind::BrokenPipe
     {
@@ -66,7 +68,7 @@ pub(crate) fn take_write_error() -> Option<Failure> {
 }
 
 pub(crate) fn print_json(json: &Value) {
-    let text = serde_json::to_string_pretty(json).unwrap_or_default();
+    let text = serde_json::to_string_pretty(&present(json.clone())).unwrap_or_default();
     print(&format!("{}\n", safe_json(&text)));
 }
 
@@ -76,12 +78,12 @@ pub(crate) fn show_help(text: &str) {
 }
 
 pub(crate) fn note(line: &str) {
-    _ = std::io::stderr().write_all(line.as_bytes());
+    _ = std::io::stderr().write_all(moved::text(line).as_bytes());
 }
 
 pub(crate) fn print_failure(failure: &Failure, json: bool) {
     let text = if json { json_line(failure) } else { text(failure) };
-    _ = std::io::stderr().write_all(text.as_bytes());
+    _ = std::io::stderr().write_all(moved::text(&text).as_bytes());
 }
 
 fn text(failure: &Failure) -> String {

@@ -7,7 +7,7 @@ use crate::checkpoint::ThreadId;
 
 /// Returns the repository that a thread works in; none if it has none, or cannot be read.
 pub(crate) async fn repository_of(local: &Local, id: &ThreadId) -> Option<PathBuf> {
-    local.thread(id.as_str()).await.ok()?.repository().await
+    Some(local.thread(id.as_str()).await.ok()?.repository().await?.folder)
 }
 
 /// Keeps the objects of git that the records of a new copy of a thread name: it does not need the first thread from now on.

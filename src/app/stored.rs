@@ -9,6 +9,7 @@ use super::caller::Caller;
 use super::erased::AnyThread;
 use super::failure::{Failure, Refusal};
 use super::local::{Local, json};
+use super::relocation::present;
 use super::repository::keep_repository;
 use super::shapes::{OpenQuestion, ThreadReport};
 use crate::checkpoint::{CheckpointId, ThreadId};
@@ -127,7 +128,7 @@ impl From<ThreadReport> for Found {
     fn from(report: ThreadReport) -> Self {
         let ThreadReport { thread, graph, position, state, .. } = report;
         let pending = position.questions.into_iter().map(Into::into).collect();
-        Self { thread, graph, status: position.status, state, pending }
+        Self { thread, graph, status: position.status, state: present(state), pending }
     }
 }
 

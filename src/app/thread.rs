@@ -1,6 +1,5 @@
 //! A typed thread behind [`AnyThread`].
 
-use std::path::PathBuf;
 use std::sync::Arc;
 
 use serde_json::Value;
@@ -8,7 +7,7 @@ use serde_json::Value;
 use super::args::StopArgs;
 use super::custom_output::Said;
 use super::decide::Reply;
-use super::erased::{AnyRun, AnyThread, Call, ErasedWrites, Format, RunRequest};
+use super::erased::{AnyRun, AnyThread, Call, ErasedWrites, Format, RunRequest, WorkRepository};
 use super::event_json::{event_json, gap};
 use super::failure::Failure;
 use super::forks::{ForkPoint, ForkWrites};
@@ -191,10 +190,13 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> AnyThread for TypedThread<S,
         self.settings.presentation.never_blocks
     }
 
-    fn repository(&self) -> BoxFuture<'_, Option<PathBuf>> {
+    fn repository(&self) -> BoxFuture<'_, Option<WorkRepository>> {
         Box::pin(async move {
             let repository = self.settings.presentation.repository?;
-            Some(repository(&self.now().await.ok()?.values))
+            let state = self.now().await.ok()?.values;
+            let folder = repository(&state);
+            let commit = self.settings.presentation.commit.and_then(|commit| commit(&state));
+            (!folder.as_os_str().is_empty()).then_some(WorkRepository { folder, commit })
         })
     }
 

@@ -7,6 +7,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use serde::{Deserialize, Serialize};
 use superstep_base::Fnv;
+use superstep_base::moved::here;
 
 use super::agents::{AgentSpec, Agents};
 use super::attempt::WrittenOverride;
@@ -31,7 +32,7 @@ pub(super) fn metered<C: Agents>(
 /// Opens the ledger of the run. It is kept without limits too, to know the usage of killed turns.
 pub(super) fn ledger<C: Agents>(ctx: &Ctx<C>, agent: &AgentSpec) -> Result<Ledger, DriverError> {
     // A folder that cannot be written is reported by what opens it.
-    _ = agent.home.as_deref().map(superstep_base::files::hide_from_git);
+    _ = agent.home.as_deref().map(|home| superstep_base::files::hide_from_git(&here(home)));
     let ledger = match &agent.home {
         Some(home) => Ledger::open(file(home, &thread(ctx), ctx.birth()))?,
         None if agent.purse.limits.is_none() => Ledger::new(),
@@ -44,7 +45,7 @@ pub(super) fn ledger<C: Agents>(ctx: &Ctx<C>, agent: &AgentSpec) -> Result<Ledge
 fn file(home: &Path, thread: &str, birth: u64) -> PathBuf {
     let mut hash = Fnv::new();
     hash.mix(thread.as_bytes());
-    home.join("ledgers").join(format!("{birth:08x}-{:016x}.jsonl", hash.finish()))
+    here(home).join("ledgers").join(format!("{birth:08x}-{:016x}.jsonl", hash.finish()))
 }
 
 /// Reads the account of the run; `key` is the effect's key within the node.

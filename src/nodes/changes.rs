@@ -2,6 +2,8 @@
 
 use std::path::Path;
 
+use superstep_base::moved::here;
+
 use super::folder::{Folder, failed};
 use super::prompts::Diff;
 use crate::graph::{Ctx, NodeError};
@@ -80,8 +82,8 @@ async fn read_diff(folder: &Folder, long: &Path, [from, to]: [&TreeId; 2]) -> Re
     if let Some(text) = diff.text {
         return Ok(Diff::Text(text));
     }
-    std::fs::create_dir_all(long)?;
+    std::fs::create_dir_all(here(long))?;
     let file = long.join(format!("{from}-{to}.diff"));
-    workspace.write_diff(from, to, &file).await.map_err(failed)?;
+    workspace.write_diff(from, to, &here(&file)).await.map_err(failed)?;
     Ok(Diff::File { path: file.display().to_string(), files: lines(&diff.files, NAMED) })
 }

@@ -31,7 +31,10 @@ impl CheckCommand<'_> {
     /// is ready, it is asked to end, and killed if it does not.
     pub(super) async fn run<T>(self, stop: impl Future<Output = T>, alive: impl Fn()) -> io::Result<RunEnd<T>> {
         let Self { line, directory, environment, kept: [head, tail] } = self;
-        let program = Program::new("sh").args(["-c", line]).environment(environment).directory(directory);
+        let program = Program::new("sh")
+            .args(["-c", line])
+            .environment(environment)
+            .directory(superstep_base::moved::here(directory));
         program.keep(tail).keep_head(head).run_until(stop, alive).await
     }
 }

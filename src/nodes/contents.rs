@@ -9,6 +9,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use ring::digest::{SHA256, digest};
 use serde::{Deserialize, Serialize};
+use superstep_base::moved::here;
 
 use crate::process::Redactor;
 
@@ -120,7 +121,7 @@ impl Contents {
     }
 
     pub(super) fn of_folder(folder: impl Into<PathBuf>) -> Self {
-        let folder = folder.into();
+        let folder = here(folder.into());
         let copies = git_folder(&folder).map(|git| git.join("superstep").join("contents"));
         Self { folder, copies }
     }

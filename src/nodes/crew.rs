@@ -5,6 +5,8 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use superstep_base::moved::{here, text};
+
 use super::agents::{AgentSpec, Agents};
 use crate::decide::Rules;
 use crate::drivers::api::{Api, ApiConfig};
@@ -90,8 +92,8 @@ impl Agents for Crew {
             driver: agent.driver.clone(),
             base_url: agent.base_url.clone(),
             api_key_env: agent.api_key_env.clone(),
-            home: agent.home.clone().unwrap_or_else(|| PathBuf::from(".superstep")),
-            prefix: agent.command_prefix.clone(),
+            home: here(agent.home.as_deref().unwrap_or(Path::new(".superstep"))),
+            prefix: agent.command_prefix.iter().map(|word| text(word).into_owned()).collect(),
             retry: agent.retry,
             pass: agent.pass.clone(),
         };
@@ -146,7 +148,7 @@ fn api(provider: Option<String>, key: &DriverKey) -> Result<Arc<dyn Driver>, Dri
 }
 
 fn scripted(file: &Path, key: &DriverKey) -> Result<Arc<dyn Driver>, DriverError> {
-    let scenario = Scripted::open(file)
+    let scenario = Scripted::open(here(file))
         .map_err(|error| DriverError::new(ErrorClass::Fatal, error.to_string()).help(error.help()))?;
     Ok(patient(scenario.logged_in(key.home.join("scripted")), key))
 }

@@ -6,6 +6,7 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
+use superstep_base::moved::here;
 
 use super::questions::{PlanChanged, WhichPlan};
 use crate::graph::{Ctx, NodeError};
@@ -51,7 +52,7 @@ impl PlanFile {
         ctx: &Ctx<C>,
         key: &str,
     ) -> Result<Option<FileChange>, NodeError> {
-        let read = |_| async { Ok::<_, NodeError>(superstep_base::files::text(&self.path).ok()) };
+        let read = |_| async { Ok::<_, NodeError>(superstep_base::files::text(&here(&self.path)).ok()) };
         let text: Option<String> = ctx.effect(key, &self.path, read).await?;
         let is_changed = |text: &String| crate::plan::hash(text) != self.hash && *text != self.plan;
         let Some(text) = text.filter(is_changed) else { return Ok(None) };
@@ -85,8 +86,9 @@ impl PlanFile {
 
 /// Writes a plan below a folder, without following links.
 pub(super) fn write(root: &Path, path: &Path, text: &str) -> Result<(), String> {
+    let (root, path) = (&here(root), &here(path));
     let message = |error: String| format!("{}: the plan cannot be written: {error}", path.display());
-    let mut folders = path.ancestors().skip(1).take_while(|folder| *folder != root);
+    let mut folders = path.ancestors().skip(1).take_while(|folder| *folder != root.as_path());
     if let Some(link) = folders.find(|folder| folder.is_symlink()) {
         return Err(message(format!("{} is a link", link.display())));
     }

@@ -4,6 +4,7 @@ use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
+use superstep_base::moved::here;
 
 use super::folder::{Base, Folder, failed, thread};
 use super::notice::pending_notices;
@@ -113,7 +114,7 @@ async fn salvage_notice(workspace: &Workspace, thread: &str) -> Result<Option<St
 
 /// Returns true if the plan is written already. Another file in its place is only overwritten if git has it.
 fn may_write(job: &PrepareJob, path: &Path, text: &str) -> Result<bool, NodeError> {
-    let place = job.folder.directory.join(path);
+    let place = here(job.folder.directory.join(path));
     match superstep_base::files::text(&place) {
         Ok(found) if found == text => Ok(true),
         Err(error) if error.kind() == ErrorKind::NotFound => Ok(false),

@@ -5,6 +5,7 @@ use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, UNIX_EPOCH};
 
 use serde::Serialize;
+use superstep_base::moved::{here, text};
 use tokio_util::sync::CancellationToken;
 
 use super::agents::Agents;
@@ -335,16 +336,16 @@ impl Turn {
         let driver = budget::metered(ctx, &self.agent, ledger)?;
         let request = AgentRequest {
             model: self.agent.model.clone(),
-            system: texts.system,
+            system: text(&texts.system).into_owned(),
             session: self.session.clone(),
             turn,
             submit: Some(T::tool()),
             access: self.access.clone(),
-            files: self.files.clone(),
+            files: self.files.iter().map(here).collect(),
             place: Place { run: thread(ctx), task: self.task.clone(), attempt: self.attempt },
             limits: self.agent.limits,
             cancel,
-            ..AgentRequest::new(&self.agent.role, texts.prompt, &self.directory)
+            ..AgentRequest::new(&self.agent.role, text(&texts.prompt), here(&self.directory))
         };
         ctx.keep_message(&self.start_message(&start_message)).await;
         let mut transcript = Transcript::open(self.transcript.as_deref());

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
 
 use serde::{Deserialize, Serialize};
+use superstep_base::moved::here;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio_util::sync::CancellationToken;
 
@@ -42,11 +43,12 @@ impl Group {
     fn new(siblings: &Siblings) -> Self {
         let places = Arc::new(Semaphore::new(siblings.at_once.max(1) as usize));
         let (stop, why) = (CancellationToken::new(), OnceLock::new());
-        if let Ok(known) = std::fs::read_to_string(&siblings.stopped) {
+        let file = here(&siblings.stopped);
+        if let Ok(known) = std::fs::read_to_string(&file) {
             let _ = why.set(known);
             stop.cancel();
         }
-        Self { places, stop, why: Arc::new(why), file: siblings.stopped.clone() }
+        Self { places, stop, why: Arc::new(why), file }
     }
 
     /// Waits for a place; it is free again once the permit is dropped. None if the group is stopped.

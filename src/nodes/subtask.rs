@@ -223,5 +223,5 @@ impl EndSubtask {
 }
 
 fn is_there(folder: &Path) -> bool {
-    folder.symlink_metadata().is_ok_and(|about| about.is_dir())
+    superstep_base::moved::here(folder).symlink_metadata().is_ok_and(|about| about.is_dir())
 }

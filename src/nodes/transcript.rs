@@ -15,7 +15,7 @@ impl Transcript {
     /// Opens the file for appending. If it cannot be opened, a warning is logged and nothing is written.
     pub(super) fn open(path: Option<&Path>) -> Self {
         let opened = path.and_then(|path| {
-            let file = opened(path);
+            let file = opened(&superstep_base::moved::here(path));
             file.inspect_err(|error| tracing::warn!(path = %path.display(), %error, "no transcript is written")).ok()
         });
         Self(opened.map(|file| (file, Redactor::keys())))

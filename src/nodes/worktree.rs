@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 use serde_json::json;
+use superstep_base::moved::here;
 
 use super::activity::Activity;
 use super::checks::{Check, Checks};
@@ -217,7 +218,7 @@ pub(crate) async fn restored<C: Send + Sync + 'static>(job: &WorktreeJob, ctx: &
     let stored = repository.reference(&reference_of(thread.as_str(), &job.path)).await.map_err(failed)?;
     let Some(stored) = stored else { return Ok(()) };
     let what = match (repository.has_worktree(&job.path).await.map_err(failed)?, has_files(&job.path)) {
-        (true, true) => return Ok(()),
+        (true, true) => return relinked(job, &repository).await.map_err(failed),
         (true, false) => "had lost its files",
         (false, _) => "was gone",
     };
@@ -231,6 +232,18 @@ pub(crate) async fn restored<C: Send + Sync + 'static>(job: &WorktreeJob, ctx: &
     let place = job.path.display();
     Activity::Notice(format!("the worktree {place} {what}; it was made again with the stored files")).emit(ctx).await;
     Ok(())
+}
+
+/// Links files of the checkout into a worktree again if both were moved: the links are full paths.
+async fn relinked(job: &WorktreeJob, repository: &Workspace) -> Result<(), WorkspaceError> {
+    if here(&job.path) == job.path || job.furnishings.link.is_empty() {
+        return Ok(());
+    }
+    let links = Furnishings { copy: vec![], link: job.furnishings.link.clone() };
+    match repository.guarded_worktree(&job.path).await {
+        Ok(there) => repository.furnish(&there, &links).await,
+        Err(error) => Err(error),
+    }
 }
 
 /// The contents of a worktree that was removed or emptied.
@@ -270,7 +283,7 @@ impl Lost {
 /// Returns whether a folder has files of its own: not only hidden ones, such as those of git and of tools.
 fn has_files(folder: &Path) -> bool {
     let is_shown = |entry: std::fs::DirEntry| !entry.file_name().to_string_lossy().starts_with('.');
-    std::fs::read_dir(folder).is_ok_and(|entries| entries.filter_map(Result::ok).any(is_shown))
+    std::fs::read_dir(here(folder)).is_ok_and(|entries| entries.filter_map(Result::ok).any(is_shown))
 }
 
 /// Opens a worktree at a commit; creates it if missing.
@@ -291,7 +304,7 @@ where
         }
         workspace.remove_worktree(&path).await.map_err(failed)?;
     }
-    match std::fs::remove_dir_all(folder) {
+    match std::fs::remove_dir_all(here(folder)) {
         Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(error.into()),
         Ok(()) | Err(_) => Ok(()),
     }

@@ -76,6 +76,7 @@ pub(crate) struct ForkedWork<'a> {
 pub(crate) struct NewPlace {
     /// The name of the run there.
     pub(crate) name: String,
+    /// The path to store: that from before a move of the repository, as all others.
     pub(crate) folder: PathBuf,
     pub(crate) branch: String,
     at: Standing,
@@ -127,7 +128,7 @@ impl ForkedWork<'_> {
             there.new_branch(&made.branch, &made.at).await?;
             there.reset_to(files).await?;
         }
-        Ok((there.root().to_owned(), there.standing(&[]).await?))
+        Ok((there.stored_root(), there.standing(&[]).await?))
     }
 }
 

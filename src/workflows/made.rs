@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use superstep_base::moved::here;
 use superstep_base::shell::shell_word;
 
 use crate::nodes::Base;
@@ -47,6 +48,6 @@ impl Made<'_> {
     }
 
     fn git(&self, words: &str) -> String {
-        format!("git -C {} {words}", shell_word(&self.repository.display().to_string()))
+        format!("git -C {} {words}", shell_word(&here(self.repository).display().to_string()))
     }
 }

@@ -17,6 +17,7 @@ mod locks;
 mod opening;
 mod own_branches;
 mod quitting;
+mod relocation;
 mod repo;
 mod snapshots;
 mod turns;

@@ -307,7 +307,9 @@ impl WorkspaceError {
     /// Returns a hint for the user.
     pub fn help(&self) -> Option<&'static str> {
         Some(match self {
-            Self::NoRepository { .. } => "run it inside a git repository, or make one with `git init`",
+            Self::NoRepository { .. } => {
+                "run it inside a git repository, or make one with `git init`; a run whose repository was moved continues in its new folder"
+            }
             Self::Bare { .. } => "run it in a clone that has a work tree",
             Self::NotYours { .. } => "run it as its owner, or add the folder to git's `safe.directory`",
             Self::Unreadable { .. } => {

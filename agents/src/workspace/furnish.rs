@@ -5,6 +5,7 @@ use std::path::{Component, Path, PathBuf};
 use std::{fs, io};
 
 use serde::{Deserialize, Serialize};
+use superstep_base::moved::here;
 
 use super::error::WorkspaceError;
 use super::place::Workspace;
@@ -113,6 +114,11 @@ impl Furnishing<'_> {
         let target = self.target(into)?;
         match fs::read_link(&target) {
             Ok(to) if to == source => Ok(()),
+            // The checkout was moved, or copied.
+            Ok(to) if here(&to) == source => {
+                let linked = fs::remove_file(&target).and_then(|()| symlink(source, &target));
+                linked.map_err(|error| self.failed("write", &target, error))
+            }
             _ if target.symlink_metadata().is_ok() => {
                 Err(self.refused("is in the worktree already: git has it, or a command of `setup` made it"))
             }

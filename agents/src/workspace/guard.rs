@@ -8,13 +8,17 @@ use std::{fmt, fs};
 
 use git2::{Config, ConfigLevel, ObjectType, Oid};
 use serde::{Deserialize, Serialize};
+use superstep_base::moved;
 
 use super::error::WorkspaceError;
-use super::paths::lexical;
+use super::paths::{as_bytes, as_path, lexical};
 use super::place::{Place, Workspace};
 
 /// Maximum depth of hook folders and of included configurations.
 const DEEPEST: usize = 8;
+
+/// Beginning of a file that names git's folder of a work tree.
+const LINK: &[u8] = b"gitdir: ";
 
 /// Maximum number of files read in a folder of hooks.
 const MOST: usize = 2000;
@@ -83,6 +87,23 @@ impl Fingerprint {
             self.things.insert(what, digest);
         }
     }
+
+    /// Notes a file that may name a path of the repository. If the repository was moved, it is the same with the new path,
+    /// and another one with the old path.
+    fn note_link(&mut self, what: String, file: &Path) {
+        let text = fs::read(file).unwrap_or_default();
+        let before = if text.starts_with(LINK) { LINK } else { b"" };
+        let path = as_path(text[before.len()..].trim_ascii_end());
+        let (stored, here) = (moved::stored(&path), moved::here(&path));
+        let seen = match (stored != path, here != path) {
+            (true, _) => [before, &as_bytes(&stored), b"\n"].concat(),
+            (false, true) => [before, &as_bytes(&here), b"\n"].concat(),
+            (false, false) => return self.note(what, file),
+        };
+        if let Some(digest) = digest_of(file, Some(&seen)) {
+            self.things.insert(what, digest);
+        }
+    }
 }
 
 impl Workspace {
@@ -117,9 +138,9 @@ impl Workspace {
 
 pub(super) fn fingerprint(place: &Place) -> Fingerprint {
     let mut all = Fingerprint::default();
-    all.note(".git".to_owned(), &place.root.join(".git"));
+    all.note_link(".git".to_owned(), &place.root.join(".git"));
     for name in ["commondir", "gitdir"] {
-        all.note(format!("git/{name}"), &place.git_dir.join(name));
+        all.note_link(format!("git/{name}"), &place.git_dir.join(name));
     }
     for name in ["info/attributes", "info/exclude", "info/grafts", "objects/info/alternates"] {
         all.note(name.to_owned(), &place.common_dir.join(name));
@@ -293,15 +314,19 @@ fn note_folder(all: &mut Fingerprint, place: &Place, folder: &Path, depth: usize
 fn shown(place: &Place, path: &Path) -> String {
     let inside = path.strip_prefix(&place.common_dir).map(|below| Path::new(".git").join(below));
     let inside = inside.or_else(|_| path.strip_prefix(&place.root).map(Path::to_owned));
-    inside.unwrap_or_else(|_| path.to_owned()).display().to_string()
+    inside.unwrap_or_else(|_| moved::stored(path)).display().to_string()
 }
 
 /// Returns a digest of content, mode and, for a link, its target; `None` if the file does not exist.
 fn digest(file: &Path) -> Option<String> {
+    let content = if fs::metadata(file).is_ok_and(|about| about.is_file()) { fs::read(file).ok() } else { None };
+    digest_of(file, content.as_deref())
+}
+
+fn digest_of(file: &Path, content: Option<&[u8]>) -> Option<String> {
     let about = fs::symlink_metadata(file).ok()?;
     let leads = fs::read_link(file).map(|to| to.display().to_string()).unwrap_or_default();
-    let content = if fs::metadata(file).is_ok_and(|about| about.is_file()) { fs::read(file).ok() } else { None };
-    let content = content.map(|content| hashed(&content)).unwrap_or_default();
+    let content = content.map(hashed).unwrap_or_default();
     let kind = if about.is_dir() { "folder" } else { "file" };
     Some(format!("{kind} {} {content} {leads}", runs(file)))
 }

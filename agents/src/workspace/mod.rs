@@ -10,6 +10,8 @@
 //!   [`furnish`](Workspace::furnish) copies and links files into it, [`remove_worktree`](Workspace::remove_worktree)
 //!   removes it, [`remove_branches_of`](Workspace::remove_branches_of) the branches that an agent created in it; those of
 //!   people remain, and [`keep_head_of`](Workspace::keep_head_of) keeps their commits that are on none.
+//! - **Moved repositories.** [`Recorded::find`] finds the repository of a run again, and [`mend_worktrees`] mends the links
+//!   of its work trees.
 //! - **Changes.** [`snapshot`](Workspace::snapshot) makes a [`TreeId`] of all files, [`diff`](Workspace::diff) compares
 //!   two of them, [`text_of`](Workspace::text_of) reads a file of one.
 //! - **Commits.** [`commit`](Workspace::commit) commits exactly one tree, once: [`find_commit`](Workspace::find_commit)
@@ -89,6 +91,7 @@ mod lock;
 mod lock_note;
 mod merge;
 mod message;
+mod moved_worktrees;
 mod names;
 mod objects;
 mod oid;
@@ -102,6 +105,7 @@ mod program;
 mod quit;
 mod rebase;
 mod references;
+mod relocation;
 mod reset;
 mod salvage;
 mod salvage_key;
@@ -132,12 +136,14 @@ pub use left_out::{LeftOut, Reason};
 pub use lock::WorkspaceLock;
 pub use lock_note::LockNote;
 pub use message::CommitKey;
+pub use moved_worktrees::{mend_outside, mend_worktrees};
 pub use names::{branch_name, escaped};
 pub use ongoing::Ongoing;
 pub use options::WorkspaceOptions;
 pub use own_branches::PutBack;
 pub use place::Workspace;
 pub use references::reference_name;
+pub use relocation::{Recorded, Whereabouts};
 pub use reset::Reset;
 pub use salvage::Salvaged;
 pub use salvage_key::{SalvageKey, SalvagePhase};

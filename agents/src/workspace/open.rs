@@ -7,6 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use git2::{ErrorCode, Repository};
+use superstep_base::moved::{here, stored};
 
 use super::error::WorkspaceError;
 use super::id::TreeId;
@@ -34,7 +35,7 @@ impl Workspace {
     /// # Errors
     /// Those of [`open`](Self::open).
     pub async fn open_with(dir: impl AsRef<Path>, options: WorkspaceOptions) -> Result<Self, WorkspaceError> {
-        let dir = dir.as_ref().to_owned();
+        let dir = here(dir);
         let place = join(tokio::task::spawn_blocking(move || find(&dir, options)).await, &PathBuf::new())?;
         let place = Arc::new(place);
         check_version(&place).await?;
@@ -44,6 +45,11 @@ impl Workspace {
     /// Returns the top folder of the work tree.
     pub fn root(&self) -> &Path {
         &self.0.root
+    }
+
+    /// Returns the same by the path that a run stores: that from before a move of the repository, as all that it stored.
+    pub fn stored_root(&self) -> PathBuf {
+        stored(&self.0.root)
     }
 
     /// Returns git's folder for this work tree.

@@ -5,10 +5,12 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 use std::{fs, io};
 
+use superstep_base::moved::here;
+
 use super::error::WorkspaceError;
 use super::id::CommitId;
 use super::place::{Place, Workspace};
-use super::worktree_entries::{COMPLETE, entries, entries_of, linked, path_of, resolved};
+use super::worktree_entries::{COMPLETE, entries, entries_of, leads_to, path_of, resolved};
 use crate::process::may_use;
 
 /// Attempts at creating a work tree while others are created.
@@ -117,7 +119,7 @@ impl Workspace {
     /// Returns the path as git has it: links in existing folders are resolved.
     pub(super) async fn worktree_path(&self, path: &Path) -> Result<PathBuf, WorkspaceError> {
         let path = path.to_owned();
-        self.run_blocking(move |place| resolved(&place.root.join(path))).await
+        self.run_blocking(move |place| resolved(&here(place.root.join(path)))).await
     }
 
     async fn state_of(&self, path: &Path) -> Result<State, WorkspaceError> {
@@ -201,14 +203,6 @@ fn complete(place: &Place) -> Result<(), WorkspaceError> {
     let path = place.git_dir.join(COMPLETE);
     let written = super::index::own_folder(place).and_then(|_| fs::write(&path, ""));
     written.map_err(|source| WorkspaceError::Io { doing: "write", path, source })
-}
-
-/// Returns the folder of git's named in the `.git` file of a work tree.
-fn leads_to(path: &Path) -> Option<PathBuf> {
-    let file = path.join(".git");
-    file.symlink_metadata().ok().filter(fs::Metadata::is_file)?;
-    let text = fs::read(file).ok()?;
-    Some(resolved(&linked(path, text.strip_prefix(b"gitdir: ")?.to_vec())))
 }
 
 fn is_entry(place: &Place, entry: &Path) -> bool {

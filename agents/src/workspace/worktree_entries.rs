@@ -17,7 +17,12 @@ pub(super) fn is_made_for_agents(place: &Place) -> bool {
 
 /// Returns git's folders of linked work trees.
 pub(super) fn entries(place: &Place) -> Vec<PathBuf> {
-    let all = fs::read_dir(place.common_dir.join("worktrees")).into_iter().flatten().filter_map(Result::ok);
+    entries_in(&place.common_dir)
+}
+
+/// The same for git's folder of a repository.
+pub(super) fn entries_in(common_dir: &Path) -> Vec<PathBuf> {
+    let all = fs::read_dir(common_dir.join("worktrees")).into_iter().flatten().filter_map(Result::ok);
     all.map(|entry| entry.path()).collect()
 }
 
@@ -28,8 +33,31 @@ pub(super) fn entries_of(place: &Place, path: &Path) -> Vec<PathBuf> {
 
 /// Returns the work tree of a folder of git's.
 pub(super) fn path_of(entry: &Path) -> Option<PathBuf> {
+    tree_of(entry).map(|tree| resolved(&tree))
+}
+
+/// The same as it is written there.
+pub(super) fn tree_of(entry: &Path) -> Option<PathBuf> {
     let file = linked(entry, fs::read(entry.join("gitdir")).ok()?);
-    (file.file_name() == Some(OsStr::new(".git"))).then(|| resolved(file.parent().unwrap_or(&file)))
+    (file.file_name() == Some(OsStr::new(".git"))).then(|| lexical(file.parent().unwrap_or(&file)))
+}
+
+/// Returns the folder of git's named in the `.git` file of a work tree.
+pub(super) fn leads_to(path: &Path) -> Option<PathBuf> {
+    let file = path.join(".git");
+    file.symlink_metadata().ok().filter(fs::Metadata::is_file)?;
+    let text = fs::read(file).ok()?;
+    Some(resolved(&linked(path, text.strip_prefix(b"gitdir: ")?.to_vec())))
+}
+
+/// Returns git's folder of the repository with this work tree, which may be linked.
+pub(super) fn common_of(top: &Path) -> Option<PathBuf> {
+    let git_dir = leads_to(top).unwrap_or_else(|| top.join(".git"));
+    let common = match fs::read(git_dir.join("commondir")) {
+        Ok(text) => linked(&git_dir, text),
+        Err(_) => git_dir,
+    };
+    common.canonicalize().ok()
 }
 
 /// Resolves a path in a file of git's, relative to the folder of the file.

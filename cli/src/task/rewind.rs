@@ -219,7 +219,7 @@ async fn moved(
     name: &str,
 ) -> Result<serde_json::Value, Refusal> {
     let at = place.standing(&[]).await.map_err(|error| refused(&error))?;
-    let root = place.root().to_owned();
+    let root = place.stored_root();
     let base = |tree: TreeId| Base { at: at.clone(), tree };
     let attempt =
         Attempt { base: state.attempt.base.map(|was| base(was.tree)), session: None, cut: None, ..state.attempt };

@@ -13,6 +13,7 @@ mod made;
 mod model;
 #[path = "../../../tests/support/model_server/mod.rs"]
 mod model_server;
+mod moved;
 mod phases;
 mod place;
 mod printed;

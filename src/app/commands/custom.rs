@@ -1,7 +1,5 @@
 //! Commands that a program adds, and the runs that they start.
 
-use std::sync::Arc;
-
 use clap::ArgMatches;
 
 use super::output::CommandOutput;
@@ -45,8 +43,7 @@ impl Session {
     async fn stored(&self, local: &Local, name: &str) -> Result<StoredThread, Failure> {
         let thread = local.thread(name).await?;
         let found = thread.report().await?.into();
-        let local = Local { graphs: Arc::clone(&local.graphs), store: Arc::clone(&local.store) };
-        Ok(StoredThread { found, thread, local, caller: self.caller.clone() })
+        Ok(StoredThread { found, thread, local: local.clone(), caller: self.caller.clone() })
     }
 
     /// Resumes or runs a thread after a command.

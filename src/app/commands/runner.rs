@@ -62,6 +62,7 @@ impl Session {
                 graphs: Arc::clone(&self.graphs),
                 name: name.to_owned(),
                 store: Arc::clone(&local.store),
+                path: local.path.clone(),
                 control: self.control.clone(),
             })
         };

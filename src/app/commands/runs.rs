@@ -15,6 +15,7 @@ use crate::app::exit::Exit;
 use crate::app::failure::Failure;
 use crate::app::local::Local;
 use crate::app::print::note;
+use crate::app::relocation::locate_to_run;
 use crate::app::service::ThreadRequest;
 use crate::app::shapes::{ReplacedValue, ThreadReport};
 use crate::app::supersteps::SuperstepCounter;
@@ -131,6 +132,7 @@ impl Session {
     ) -> Result<CommandOutput, Failure> {
         let cancel = signal::cancel_on_signal();
         let running = self.control.runs(name, cancel.token.clone());
+        locate_to_run(thread, name, &self.store.path).await?;
         let mut run = thread.run(go, cancel.token.clone())?;
         let mut watch = watch::Watch::new(self.view, name, thread.cost().await);
         let mut buffer = EventBuffer::default();

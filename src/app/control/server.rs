@@ -18,6 +18,7 @@ use super::socket::{Socket, is_ours};
 use super::wire::{Greeting, Lines, REQUEST, Reply, VERSION, request, write_line};
 use crate::app::failure::Failure;
 use crate::app::local::Local;
+use crate::app::relocation::present;
 use crate::app::service::ThreadRequest;
 use crate::graph::CancellationToken;
 
@@ -50,10 +51,7 @@ pub(super) fn serve(local: &Local, live: &Arc<ActiveRuns>, store: &Path) -> Opti
             return None;
         }
     };
-    let responder = Responder {
-        local: Local { graphs: Arc::clone(&local.graphs), store: Arc::clone(&local.store) },
-        live: Arc::clone(live),
-    };
+    let responder = Responder { local: local.clone(), live: Arc::clone(live) };
     let stop = CancellationToken::new();
     let task = tokio::spawn(accept(Arc::new(responder), socket, stop.clone()));
     Some(Serving { stop, task })
@@ -135,11 +133,11 @@ impl Peer {
             Err(failure) => return self.end(Err(failure)).await,
         };
         for event in events {
-            write_line(&mut self.write, &Reply::Event(event)).await?;
+            write_line(&mut self.write, &Reply::Event(present(event))).await?;
         }
         if let Some(mut rest) = rest {
             while let Some(event) = self.while_there(rest.next()).await? {
-                write_line(&mut self.write, &Reply::Event(event)).await?;
+                write_line(&mut self.write, &Reply::Event(present(event))).await?;
             }
         }
         self.end(Ok(Value::Null)).await
@@ -154,6 +152,6 @@ impl Peer {
 
     /// Sends the last line of a reply.
     async fn end(&mut self, replied: Result<Value, Failure>) -> io::Result<()> {
-        write_line(&mut self.write, &replied.map_or_else(Reply::Failed, Reply::Ok)).await
+        write_line(&mut self.write, &replied.map_or_else(Reply::Failed, |reply| Reply::Ok(present(reply)))).await
     }
 }

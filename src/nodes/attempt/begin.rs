@@ -2,6 +2,8 @@
 
 use std::path::PathBuf;
 
+use superstep_base::moved::here;
+
 use crate::drivers::tools::mark_records;
 use crate::graph::{Ctx, Node, NodeError, NodeId, State, Writes};
 use crate::nodes::folder::{Base, Folder, failed, thread};
@@ -66,7 +68,7 @@ async fn perform<C: Send + Sync + 'static>(job: BeginTaskJob, ctx: Ctx<C>) -> Re
             let of_run = records.join(escaped(&run));
             let ignore = |_| async {
                 ignored(&job.folder, &records).await?;
-                Ok::<_, NodeError>(mark_records(&job.folder.directory, &of_run)?)
+                Ok::<_, NodeError>(mark_records(&here(&job.folder.directory), &of_run)?)
             };
             ctx.effect("ignore", &records, ignore).await?;
             let prepared = prepare(&job, &ctx).await?;

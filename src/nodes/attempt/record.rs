@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use superstep_base::moved::here;
 
 use crate::drivers::tools::mark_records;
 use crate::graph::{Ctx, Node, NodeError, NodeExt, NodeId, State, WithOptions, Writes};
@@ -135,12 +136,13 @@ impl RecordJob {
 
     /// Writes the files, each atomically.
     async fn write(&self) -> Result<(), NodeError> {
-        std::fs::create_dir_all(&self.directory)?;
+        let directory = here(&self.directory);
+        std::fs::create_dir_all(&directory)?;
         let below = self.directory.strip_prefix(&self.folder.directory).ok().and_then(Path::parent);
-        below.map_or(Ok(()), |below| mark_records(&self.folder.directory, below))?;
-        let patch = self.directory.join("diff.patch");
+        below.map_or(Ok(()), |below| mark_records(&here(&self.folder.directory), below))?;
+        let patch = directory.join("diff.patch");
         self.folder.open().await?.write_diff(&self.base.tree, &self.tree, &patch).await.map_err(failed)?;
-        let file = |name: &str| self.directory.join(name);
+        let file = |name: &str| directory.join(name);
         write_whole(&file("spec.md"), &self.spec)?;
         write_whole(&file("verifier_outputs.json"), &pretty(&self.outputs)?)?;
         write_whole(&file("decision.json"), &pretty(&self.decision)?)?;

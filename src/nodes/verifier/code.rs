@@ -63,7 +63,7 @@ async fn given<C: Agents>(job: &RunVerifier, by: &DynVerifier, ctx: &Ctx<C>) -> 
     Ok(VerifierJob {
         task: job.task.clone(),
         attempt: job.attempt,
-        folder: job.folder.directory.clone(),
+        folder: superstep_base::moved::here(&job.folder.directory),
         base: job.base.tree.to_string(),
         tree: job.tree.to_string(),
         changes,

@@ -3,6 +3,8 @@
 use std::fs::{self, File};
 use std::io::Write;
 
+use superstep_base::moved::here;
+
 use super::job::RunVerifier;
 use crate::graph::{Ctx, NodeError};
 use crate::nodes::changes::{DIFF_LIMIT, NAMED, lines};
@@ -21,11 +23,11 @@ async fn read(job: &RunVerifier) -> Result<Diff, NodeError> {
     if let Some(text) = diff.text {
         return Ok(Diff::Text(text));
     }
-    fs::create_dir_all(&job.host.long_diffs)?;
+    fs::create_dir_all(here(&job.host.long_diffs))?;
     let (text, is_all) = workspace.diff_start(from, to, most).await.map_err(failed)?;
     let name = if is_all { format!("{from}-{to}.diff") } else { format!("{from}-{to}-{most}.diff") };
     let path = job.host.long_diffs.join(name);
-    let mut file = File::create(&path)?;
+    let mut file = File::create(here(&path))?;
     file.write_all(text.as_bytes())?;
     if !is_all {
         writeln!(file, "[the rest is left out: the diff has {} bytes]", diff.bytes)?;

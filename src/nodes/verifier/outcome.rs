@@ -1,5 +1,7 @@
 //! The output of a verifier from its report: with fingerprints, limited, and without expected errors. Pure.
 
+use superstep_base::moved::here;
+
 use super::job::RunVerifier;
 use super::result::VerifierResult;
 use crate::decide::excuse;
@@ -13,7 +15,9 @@ impl RunVerifier {
     /// Returns a normalizer that knows the folders of the run.
     pub(super) fn normalizer(&self) -> Normalizer {
         let folders = [&self.folder.directory].into_iter().chain(&self.host.roots);
-        Normalizer::new(folders.map(|folder| folder.to_string_lossy()))
+        let mut folders: Vec<_> = folders.flat_map(|folder| [folder.clone(), here(folder)]).collect();
+        folders.dedup(); // most were not moved
+        Normalizer::new(folders.iter().map(|folder| folder.to_string_lossy()))
     }
 
     /// Gives a finding the identity of a code and text, whatever its message and place are.

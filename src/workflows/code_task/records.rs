@@ -21,8 +21,12 @@ pub(super) fn run(state: &CodeTaskState) -> String {
     escaped(run)
 }
 
-/// Returns the folder with the records of a run: `runs/RUN` in the user's checkout.
+/// Returns the folder with the records of a run: `runs/RUN` in the user's checkout, wherever that is now.
 pub fn run_folder(state: &CodeTaskState) -> PathBuf {
+    superstep_base::moved::here(stored_folder(state))
+}
+
+fn stored_folder(state: &CodeTaskState) -> PathBuf {
     state.settings.repository.join(&state.settings.records).join(run(state))
 }
 
@@ -73,7 +77,7 @@ fn first(mut lines: Vec<String>, most: usize, bytes: usize) -> Vec<String> {
 
 /// Returns the folder of an attempt's record: `runs/RUN/attempt-N`, or `runs/RUN/children/ID/attempt-N` for a child.
 pub(super) fn directory(state: &CodeTaskState, attempt: u32) -> PathBuf {
-    let below = state.place.path.iter().fold(run_folder(state), |path, id| path.join("children").join(id));
+    let below = state.place.path.iter().fold(stored_folder(state), |path, id| path.join("children").join(id));
     below.join(format!("attempt-{attempt}"))
 }
 

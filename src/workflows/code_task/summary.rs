@@ -1,5 +1,7 @@
 //! Text about a task for people: its attempts with decisions, findings and costs, its children, its interrupts. Pure.
 
+use superstep_base::moved::here;
+
 use super::attempt::AttemptLine;
 use super::outcome::TaskOutcome;
 use super::state::CodeTaskState;
@@ -122,7 +124,7 @@ pub fn describe_question(state: &CodeTaskState, question: &GaveUp) -> String {
     }
     if let Some(salvage) = salvage {
         lines.push("its work is kept in git; look at all of it with".into());
-        lines.push(format!("  git -C {} show {salvage}", state.settings.repository.display()));
+        lines.push(format!("  git -C {} show {salvage}", here(&state.settings.repository).display()));
     }
     lines.join("\n")
 }

@@ -1,6 +1,7 @@
 //! Text for the person who answers the workflow's interrupts: the plan with its commands, the findings on a task, the
 //! location of its work. Pure.
 
+use superstep_base::moved::here;
 use superstep_base::shell::shell_word;
 
 use super::state::ExecutionState;
@@ -48,7 +49,7 @@ pub fn describe_halt(state: &ExecutionState, question: &Halted) -> String {
     section(&mut lines, "comments", &question.comments.iter().flat_map(comment).collect::<Vec<_>>());
     section(&mut lines, "checks that failed", &failed(state));
     section(&mut lines, "changes", &changes.lines().map(str::to_owned).collect::<Vec<_>>());
-    let folder = shell_word(&state.working_dir.display().to_string());
+    let folder = shell_word(&here(&state.working_dir).display().to_string());
     let kept: Vec<&str> = question.salvage.references().collect();
     if !kept.is_empty() {
         lines.push("its work is kept in git; look at all of it with".into());

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use superstep_base::moved::here;
 use superstep_base::shell::shell_word;
 
 use super::state::{ExecutionState, RunOutcome};
@@ -53,7 +54,7 @@ fn work_lines(state: &ExecutionState) -> Vec<String> {
             .lines();
     let mut lines = made;
     for kept in state.salvage.iter().chain(&state.phase.salvage).filter(|_| !is_complete) {
-        let folder = shell_word(&state.working_dir.display().to_string());
+        let folder = shell_word(&here(&state.working_dir).display().to_string());
         lines.push(format!("unfinished work: git -C {folder} show {}", shell_word(kept)));
     }
     lines

@@ -7,6 +7,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use serde::{Deserialize, Serialize};
 use superstep_base::Fnv;
+use superstep_base::moved::stored;
 
 use crate::drivers::{AgentRequest, DriverError, ErrorClass, Finished, jsonl};
 
@@ -42,7 +43,7 @@ impl Log {
     pub(super) fn in_folder(folder: &Path, scenario: &Path) -> Self {
         let mut hash = Fnv::new();
         let whole = scenario.canonicalize().unwrap_or_else(|_| scenario.to_owned());
-        hash.mix(whole.as_os_str().as_encoded_bytes());
+        hash.mix(stored(whole).as_os_str().as_encoded_bytes());
         let stem = scenario.file_stem().unwrap_or_default().to_string_lossy().into_owned();
         let name = format!("{stem}-{:08x}.jsonl", hash.finish() & 0xffff_ffff);
         Self { file: Some(folder.join(name)), entries: Mutex::default() }

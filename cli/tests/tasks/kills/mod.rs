@@ -131,7 +131,7 @@ fn undisturbed(hooks: &[(&str, &str)]) -> ([String; 3], Vec<String>) {
 }
 
 /// Returns everything in a folder, with its time.
-fn files(folder: &Path) -> Vec<(PathBuf, SystemTime)> {
+pub(crate) fn files(folder: &Path) -> Vec<(PathBuf, SystemTime)> {
     let mut all = vec![(folder.to_owned(), fs::symlink_metadata(folder).unwrap().modified().unwrap())];
     if !all[0].0.is_symlink() && folder.is_dir() {
         all.extend(fs::read_dir(folder).unwrap().flat_map(|entry| files(&entry.unwrap().path())));

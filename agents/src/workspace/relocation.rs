@@ -1,0 +1,248 @@
+//! The work tree of a run whose repository was moved or copied: it is recognized where the store lies, or where the person
+//! is, by the references and the commit of the run. Reads files and references; changes nothing.
+
+use std::fs;
+use std::path::{Component, Path, PathBuf};
+
+use git2::{Oid, Repository};
+use superstep_base::moved::Move;
+
+use super::names::{PRIVATE, escaped};
+use super::worktree_entries::{common_of, resolved};
+
+/// Folders of `.superstep` that hold work trees.
+const OWN_TREES: [&str; 3] = ["forks", "rewind", "worktrees"];
+
+/// A run whose work tree is looked for.
+#[derive(Clone, Debug)]
+pub struct Recorded {
+    /// The stored path of the work tree.
+    pub folder: PathBuf,
+    /// A commit of the work; none: it has not begun.
+    pub commit: Option<String>,
+    /// The thread.
+    pub thread: String,
+    /// The folder of the store.
+    pub store: PathBuf,
+    /// The current directory.
+    pub current: PathBuf,
+}
+
+/// The place of a run's work tree.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Whereabouts {
+    /// It is where it was.
+    Unmoved,
+    /// It is somewhere else.
+    Moved(Move),
+    /// It is not where it was, and not found.
+    Gone,
+    /// It is where it was, and the person is in a copy of its repository.
+    Copied {
+        /// The copy.
+        copy: PathBuf,
+    },
+    /// It is not where it was, and may be one of these.
+    Unclear(Vec<PathBuf>),
+}
+
+/// The repositories in which a run may be.
+struct Candidates {
+    of_store: Option<PathBuf>,
+    of_current: Option<PathBuf>,
+    /// Those with the end of the stored path below a folder around the store, or around the person.
+    beside: Vec<PathBuf>,
+}
+
+impl Recorded {
+    /// Looks for the work tree. The repository in which the store lies comes first, then one that lies beside the store as
+    /// before, then that of the current directory. Blocks.
+    pub fn find(&self) -> Whereabouts {
+        let main = main_part(&self.folder);
+        let is_there = is_repository(&main);
+        let [of_store, of_current] = [&self.store, &self.current].map(|folder| top_of(folder));
+        let nearest = of_store.as_ref().or(of_current.as_ref());
+        if is_there && nearest == Some(&main) {
+            return Whereabouts::Unmoved;
+        }
+        let beside = if is_there { self.copied_beside(&main) } else { self.beside(&main) };
+        let mut found = Candidates { of_store, of_current, beside };
+        found.retain(|candidate| *candidate != main && !(is_there && is_same(candidate, &main)));
+        if is_there { self.where_it_was(main, &found) } else { self.elsewhere(main, &found) }
+    }
+
+    /// Returns the repositories in which the store lies, and the person is.
+    pub(super) fn tops(&self) -> Vec<PathBuf> {
+        [&self.store, &self.current].into_iter().filter_map(|folder| top_of(folder)).collect()
+    }
+
+    /// Decides between a repository that is where it was, and others.
+    fn where_it_was(&self, main: PathBuf, found: &Candidates) -> Whereabouts {
+        if self.commit.is_some() && !self.is_whole_in(&main) {
+            // Another repository may be there now.
+            match found.all().into_iter().filter(|candidate| self.is_whole_in(candidate)).collect::<Vec<_>>().as_slice()
+            {
+                [] => {}
+                [one] => return moved(main, one),
+                several => return Whereabouts::Unclear(several.to_vec()),
+            }
+        }
+        let is_copy = |candidate: &&PathBuf| begins_as(candidate, &main) || self.is_whole_in(candidate);
+        if let Some(copy) = found.of_store.iter().chain(&found.beside).find(is_copy) {
+            return moved(main, copy);
+        }
+        match found.of_current.iter().find(is_copy) {
+            Some(copy) => Whereabouts::Copied { copy: copy.clone() },
+            None => Whereabouts::Unmoved,
+        }
+    }
+
+    fn elsewhere(&self, main: PathBuf, found: &Candidates) -> Whereabouts {
+        let fitting = match self.commit {
+            None => found.all(),
+            Some(_) => self.known(&main, found.all()),
+        };
+        let both =
+            found.of_store.as_ref().filter(|of_store| found.of_current.as_ref().is_none_or(|at| at == *of_store));
+        match fitting.as_slice() {
+            [] => Whereabouts::Gone,
+            [one] => moved(main, one),
+            several => match both.filter(|both| several.contains(both)) {
+                Some(both) => moved(main, both),
+                None => Whereabouts::Unclear(several.to_vec()),
+            },
+        }
+    }
+
+    /// Returns the repositories with the run; those without references of it only if there is no other: earlier versions made
+    /// none.
+    fn known(&self, main: &Path, mut all: Vec<PathBuf>) -> Vec<PathBuf> {
+        all.retain(|candidate| self.is_in(candidate));
+        let whole: Vec<PathBuf> = all.iter().filter(|candidate| self.has_references(candidate)).cloned().collect();
+        let whole = if whole.is_empty() { self.nearby(main) } else { whole };
+        if whole.is_empty() { all } else { whole }
+    }
+
+    /// Returns the repositories with the run in the folder where it was, and in the current directory: it may only have
+    /// another name.
+    fn nearby(&self, main: &Path) -> Vec<PathBuf> {
+        let folders = main.parent().into_iter().chain([self.current.as_path()]);
+        let entries = folders.flat_map(|folder| fs::read_dir(folder).into_iter().flatten().filter_map(Result::ok));
+        let tops = entries.map(|entry| resolved(&entry.path())).filter(|top| is_repository(top));
+        let mut found: Vec<PathBuf> = tops.filter(|top| self.is_whole_in(top)).collect();
+        found.sort();
+        found.dedup();
+        found
+    }
+
+    /// Returns whether a repository has the commit of the run. A clone may have it too.
+    fn is_in(&self, top: &Path) -> bool {
+        let commit = self.commit.as_ref().and_then(|commit| Oid::from_str(commit).ok());
+        let has = |commit: Oid| Some(Repository::open(top).ok()?.find_commit(commit).is_ok());
+        commit.and_then(has).unwrap_or_default()
+    }
+
+    /// Returns whether a repository has references of the run, or of another one of its name.
+    fn has_references(&self, top: &Path) -> bool {
+        let own = format!("{PRIVATE}{}/*", escaped(&self.thread));
+        let found =
+            |repository: Repository| repository.references_glob(&own).is_ok_and(|mut found| found.next().is_some());
+        Repository::open(top).is_ok_and(found)
+    }
+
+    fn is_whole_in(&self, top: &Path) -> bool {
+        self.is_in(top) && self.has_references(top)
+    }
+
+    /// Returns the repositories that may be the one in a folder above it that was renamed.
+    fn beside(&self, main: &Path) -> Vec<PathBuf> {
+        let bases = [&self.store, &self.current];
+        bases.into_iter().flat_map(|base| below_each(base, main)).map(|(found, _, _)| found).collect()
+    }
+
+    /// The same where the folder was copied: the store lay in it too.
+    fn copied_beside(&self, main: &Path) -> Vec<PathBuf> {
+        let store = resolved(&self.store);
+        let had_store = |(found, above, before): (PathBuf, PathBuf, PathBuf)| {
+            let inside = store.strip_prefix(&above).ok()?;
+            (above != before && before.join(inside).is_dir()).then_some(found)
+        };
+        below_each(&self.store, main).into_iter().filter_map(had_store).collect()
+    }
+}
+
+impl Candidates {
+    fn retain(&mut self, is_one: impl Fn(&PathBuf) -> bool) {
+        self.of_store = self.of_store.take().filter(&is_one);
+        self.of_current = self.of_current.take().filter(&is_one);
+        self.beside.retain(is_one);
+    }
+
+    /// Returns each once, in the order of their precedence.
+    fn all(&self) -> Vec<PathBuf> {
+        let mut all: Vec<PathBuf> = vec![];
+        for candidate in self.of_store.iter().chain(&self.beside).chain(&self.of_current) {
+            if !all.contains(candidate) {
+                all.push(candidate.clone());
+            }
+        }
+        all
+    }
+}
+
+fn moved(from: PathBuf, to: &Path) -> Whereabouts {
+    Whereabouts::Moved(Move { from, to: to.to_owned() })
+}
+
+/// Returns the repositories at the end of `main` below each folder above `base`, each with that folder, and the one that
+/// `main` has in its place.
+fn below_each(base: &Path, main: &Path) -> Vec<(PathBuf, PathBuf, PathBuf)> {
+    let (base, mut found) = (resolved(base), vec![]);
+    for above in base.ancestors() {
+        for before in main.ancestors().skip(1) {
+            let Ok(end) = main.strip_prefix(before) else { continue };
+            let there = above.join(end);
+            if is_repository(&there) {
+                found.push((there, above.to_owned(), before.to_owned()));
+            }
+        }
+    }
+    found
+}
+
+/// Returns the top of the repository around a folder, which need not exist yet.
+fn top_of(folder: &Path) -> Option<PathBuf> {
+    let folder = resolved(&std::path::absolute(folder).unwrap_or_else(|_| folder.to_owned()));
+    let folder = folder.canonicalize().unwrap_or(folder);
+    main_part(&folder).ancestors().find(|above| is_repository(above)).map(Path::to_owned)
+}
+
+/// Returns the repository in whose folder `.superstep` a work tree lies; others are returned as they are.
+pub(super) fn main_part(folder: &Path) -> PathBuf {
+    let parts: Vec<Component<'_>> = folder.components().collect();
+    let is_own = |pair: &[Component<'_>]| {
+        pair[0].as_os_str() == ".superstep" && OWN_TREES.iter().any(|own| pair[1].as_os_str() == *own)
+    };
+    match parts.windows(2).position(is_own) {
+        Some(at) => parts[..at].iter().collect(),
+        None => folder.to_owned(),
+    }
+}
+
+fn is_repository(top: &Path) -> bool {
+    top.join(".git").exists()
+}
+
+/// Returns whether two are work trees of one repository.
+fn is_same(one: &Path, other: &Path) -> bool {
+    common_of(one).is_some_and(|common| Some(common) == common_of(other))
+}
+
+/// Returns whether two repositories began as one: a copy of all files has the log of HEAD too, a clone has one of its own.
+fn begins_as(one: &Path, other: &Path) -> bool {
+    let begin = |top: &Path| {
+        let log = fs::read(Repository::open(top).ok()?.path().join("logs/HEAD")).ok()?;
+        log.split(|byte| *byte == b'\n').next().map(<[u8]>::to_vec).filter(|line| !line.is_empty())
+    };
+    begin(one).is_some_and(|line| Some(line) == begin(other))
+}

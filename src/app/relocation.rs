@@ -1,0 +1,121 @@
+//! The repository of a thread whose folder was moved or copied: found before the thread is used. From then on, stored paths
+//! lead to its present place, in whatever is opened or printed.
+
+use std::path::Path;
+
+use serde_json::Value;
+use superstep_base::moved;
+
+use super::erased::AnyThread;
+#[cfg(feature = "agents")]
+use super::erased::WorkRepository;
+use super::failure::Failure;
+#[cfg(feature = "agents")]
+use crate::workspace::{Recorded, Whereabouts, WorkspaceError, mend_outside, mend_worktrees};
+
+/// Finds the repository of a thread, if it is not where it was. Of a thread whose repository is gone, records can be read.
+///
+/// # Errors
+/// If it cannot be known which repository it is, or its work trees cannot be mended.
+#[cfg(feature = "agents")]
+pub(crate) async fn locate(thread: &dyn AnyThread, name: &str, store: &Path) -> Result<(), Failure> {
+    find(thread, name, store).await.map(drop)
+}
+
+/// The same for a thread that is about to run: if its work has begun, the repository must be there.
+///
+/// # Errors
+/// As [`locate`], and if the repository is gone.
+#[cfg(feature = "agents")]
+pub(crate) async fn locate_to_run(thread: &dyn AnyThread, name: &str, store: &Path) -> Result<(), Failure> {
+    match find(thread, name, store).await? {
+        Some(gone) => Err(gone),
+        None => Ok(()),
+    }
+}
+
+/// Returns the error of a repository that is gone.
+#[cfg(feature = "agents")]
+async fn find(thread: &dyn AnyThread, name: &str, store: &Path) -> Result<Option<Failure>, Failure> {
+    let Some(WorkRepository { folder, commit }) = thread.repository().await else { return Ok(None) };
+    let (store, place, is_begun) = (std::path::absolute(store).unwrap_or_default(), folder.clone(), commit.is_some());
+    let current = std::env::current_dir().unwrap_or_else(|_| store.clone());
+    let recorded = Recorded { folder, commit, thread: name.to_owned(), store, current };
+    let found = tokio::task::spawn_blocking(move || mended(&recorded)).await;
+    let unmended = |error: &dyn std::error::Error| {
+        Failure::new(format!("the repository of thread `{name}` was moved, and cannot be used at its new place"))
+            .because(error)
+    };
+    let found = found.map_err(|error| unmended(&error))?.map_err(|error| unmended(&error))?;
+    let place = place.display();
+    match found {
+        Whereabouts::Unmoved | Whereabouts::Moved(_) => Ok(None),
+        Whereabouts::Gone if !is_begun => Ok(None), // the plan may still be rejected
+        Whereabouts::Gone => Ok(Some(
+            Failure::new(format!("the repository of thread `{name}` is not at {place} any more"))
+                .help("if it was moved, run this command in its new folder, with the same `--store`"),
+        )),
+        Whereabouts::Copied { copy } => {
+            let error =
+                format!("thread `{name}` works in {place}, and {} is a copy of that repository", copy.display());
+            Err(Failure::new(error).help(
+                "run this command outside of the copy to continue in the first one; to continue in the copy, rename or remove \
+                 the first one",
+            ))
+        }
+        Whereabouts::Unclear(places) => Err(unclear(name, &place.to_string(), &places)),
+    }
+}
+
+/// Finds the repository, notes where it is, and mends its links.
+#[cfg(feature = "agents")]
+fn mended(recorded: &Recorded) -> Result<Whereabouts, WorkspaceError> {
+    mend_outside(recorded)?;
+    let found = recorded.find();
+    if let Whereabouts::Moved(to) = &found {
+        if let Err(other) = moved::note(to.clone()) {
+            return Ok(Whereabouts::Unclear(vec![other, to.to.clone()]));
+        }
+        mend_worktrees(to)?;
+    }
+    Ok(found)
+}
+
+#[cfg(feature = "agents")]
+fn unclear(name: &str, place: &str, places: &[std::path::PathBuf]) -> Failure {
+    let places: Vec<String> = places.iter().map(|place| place.display().to_string()).collect();
+    let all = places.join(", ");
+    let error = format!("the repository of thread `{name}` is not at {place} any more, and may be any of {all}");
+    Failure::new(error).help("run this command inside the right one, with a store that is in none of the others")
+}
+
+#[cfg(not(feature = "agents"))]
+pub(crate) async fn locate(_: &dyn AnyThread, _: &str, _: &Path) -> Result<(), Failure> {
+    Ok(())
+}
+
+#[cfg(not(feature = "agents"))]
+pub(crate) async fn locate_to_run(_: &dyn AnyThread, _: &str, _: &Path) -> Result<(), Failure> {
+    Ok(())
+}
+
+/// Replaces stored paths by present ones in all texts.
+pub(crate) fn present(mut json: Value) -> Value {
+    if moved::is_any() {
+        replace(&mut json);
+    }
+    json
+}
+
+fn replace(json: &mut Value) {
+    match json {
+        Value::String(text) => {
+            if let std::borrow::Cow::Owned(replaced) = moved::text(text) {
+                *text = replaced;
+            }
+        }
+        Value::Array(values) => values.iter_mut().for_each(replace),
+        Value::Object(values) => values.values_mut().for_each(replace),
+        Value::Null | Value::Bool(_) | Value::Number(_) => {}
+    }
+}

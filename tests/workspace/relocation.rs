@@ -1,0 +1,150 @@
+//! Repositories of runs that are not where they were: which one is the run's, and what cannot be known.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use rstest::rstest;
+use superstep::workspace::{Recorded, Whereabouts};
+
+use crate::repo::Repo;
+
+/// A run in a repository, with references of its own, unless it has not begun.
+struct Run {
+    repo: Repo,
+    commit: Option<String>,
+}
+
+impl Run {
+    fn new(is_begun: bool) -> Self {
+        let repo = Repo::new();
+        let commit = is_begun.then(|| repo.tip().to_string());
+        if is_begun {
+            repo.git(&["update-ref", "refs/superstep/t/objects", "HEAD"]);
+        }
+        repo.git(&["branch", "other"]);
+        Self { repo, commit }
+    }
+
+    fn at(&self, name: &str) -> PathBuf {
+        self.repo.beside(name)
+    }
+
+    /// Looks for the run with the store in one folder, from another.
+    fn find(&self, store: &str, current: &str) -> Whereabouts {
+        let store = self.at(store).join(".superstep/store");
+        let (commit, current) = (self.commit.clone(), self.at(current));
+        Recorded { folder: self.at("repo"), commit, thread: "t".into(), store, current }.find()
+    }
+
+    fn copies(&self, to: &str) {
+        assert!(Command::new("cp").arg("-a").args([self.at("repo"), self.at(to)]).status().unwrap().success());
+    }
+
+    fn moves(&self, to: &str) {
+        fs::rename(self.at("repo"), self.at(to)).unwrap();
+    }
+
+    fn clones(&self, from: &str, to: &str) {
+        self.repo.git_in(&self.at(from), &["clone", "--quiet", ".", self.at(to).to_str().unwrap()]);
+    }
+
+    fn is_at(&self, found: &Whereabouts, to: &str) -> bool {
+        matches!(found, Whereabouts::Moved(moved) if moved.from == self.at("repo") && moved.to == self.at(to))
+    }
+}
+
+#[rstest]
+fn a_run_is_found_where_its_store_or_the_person_is(
+    #[values(false, true)] is_begun: bool,
+    #[values(("new", "new"), ("outside", "new"), ("new", "outside"))] places: (&str, &str),
+) {
+    let run = Run::new(is_begun);
+    run.moves("new");
+    fs::create_dir(run.at("outside")).unwrap();
+    let found = run.find(places.0, places.1);
+    assert!(run.is_at(&found, "new"), "{found:?}");
+}
+
+#[rstest]
+fn a_run_stays_where_it_is_though_the_person_is_in_another_work_tree_or_a_clone(#[values(false, true)] is_begun: bool) {
+    let run = Run::new(is_begun);
+    run.clones("repo", "clone");
+    run.repo.git(&["worktree", "add", "--quiet", run.at("tree").to_str().unwrap(), "other"]);
+    for (store, current) in
+        [("repo", "clone"), ("clone", "clone"), ("outside", "clone"), ("tree", "tree"), ("outside", "tree")]
+    {
+        assert_eq!(run.find(store, current), Whereabouts::Unmoved, "store in {store}, called in {current}");
+    }
+}
+
+#[rstest]
+fn a_copy_is_used_with_the_store_in_it_and_refused_without(#[values(false, true)] is_begun: bool) {
+    let run = Run::new(is_begun);
+    run.copies("copy");
+    fs::create_dir(run.at("outside")).unwrap();
+    assert!(run.is_at(&run.find("copy", "copy"), "copy"));
+    assert_eq!(run.find("outside", "copy"), Whereabouts::Copied { copy: run.at("copy") });
+    assert_eq!(run.find("outside", "repo"), Whereabouts::Unmoved);
+    assert_eq!(run.find("outside", "outside"), Whereabouts::Unmoved);
+}
+
+#[test]
+fn a_begun_run_is_not_taken_for_one_in_another_repository() {
+    let run = Run::new(true);
+    run.moves("new");
+    let other = Repo::unborn();
+    other.write("c.txt", "c").commit_all("another");
+    fs::rename(other.root(), run.at("other")).unwrap();
+    assert!(run.is_at(&run.find("other", "other"), "new"), "it lies beside");
+    fs::create_dir(run.at("far")).unwrap();
+    fs::rename(run.at("new"), run.at("far/new")).unwrap();
+    assert_eq!(run.find("other", "other"), Whereabouts::Gone);
+    fs::rename(run.at("far/new"), run.at("new")).unwrap();
+    let found = run.find("other", "new");
+    assert!(run.is_at(&found, "new"), "{found:?}");
+    // A new clone is at the old place.
+    run.clones("new", "repo");
+    let found = run.find("outside", "new");
+    assert!(run.is_at(&found, "new"), "{found:?}");
+    assert_eq!(run.find("outside", "repo"), Whereabouts::Unmoved);
+}
+
+#[rstest]
+#[case::where_it_was("renamed", "outside")]
+#[case::in_the_current_directory("outside/renamed", "outside")]
+fn a_begun_run_is_found_under_another_name(#[case] to: &str, #[case] current: &str) {
+    let run = Run::new(true);
+    fs::create_dir(run.at("outside")).unwrap();
+    run.clones("repo", "clone");
+    run.moves(to);
+    let found = run.find("outside", current);
+    assert!(run.is_at(&found, to), "{found:?}");
+    Command::new("cp").arg("-a").args([run.at(to), run.at("copy")]).status().unwrap();
+    let mut both = vec![run.at("copy"), run.at(to)];
+    both.sort();
+    assert_eq!(run.find("outside", current), Whereabouts::Unclear(both));
+}
+
+#[test]
+fn a_run_that_has_not_begun_may_be_in_several() {
+    let run = Run::new(false);
+    run.clones("repo", "clone");
+    run.moves("new");
+    assert_eq!(run.find("new", "clone"), Whereabouts::Unclear(vec![run.at("new"), run.at("clone")]));
+    let found = run.find("clone", "clone");
+    assert!(run.is_at(&found, "clone"), "{found:?}");
+    assert_eq!(run.find("nowhere", "nowhere"), Whereabouts::Gone);
+}
+
+#[test]
+fn a_fork_is_found_with_the_repository_around_its_work_tree() {
+    let run = Run::new(true);
+    let inside = Path::new(".superstep/forks/u");
+    let folder = run.at("repo").join(inside);
+    run.repo.git(&["worktree", "add", "--quiet", folder.to_str().unwrap(), "other"]);
+    run.moves("new");
+    let (commit, store) = (run.commit.clone(), run.at("new").join(".superstep/store"));
+    let found = Recorded { folder, commit, thread: "t".into(), current: run.at("new").join(inside), store }.find();
+    assert!(run.is_at(&found, "new"), "{found:?}");
+}
