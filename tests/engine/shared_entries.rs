@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use rstest::rstest;
 use superstep::checkpoint::{Checkpointer, ExportOptions, ImportOptions, Retention, export_thread, import_thread};
-use superstep::graph::Persistence;
+use superstep::graph::{CompiledGraph, Name, Persistence};
 use superstep::prelude::*;
 
 use crate::pad::*;
@@ -49,6 +49,53 @@ async fn a_subgraph_over_its_parents_state_stores_what_it_changed(
     assert!(late * 10 < early * 12, "{early} bytes early, {late} late");
     let (_, plain) = written(&nested(0, persistence), durability).await;
     assert!(late < plain * (1 + 4 * depth), "{late} bytes, {plain} of a plain node");
+}
+
+/// A state of several lists, of which nodes write one.
+#[derive(State, Clone, Debug, Default, Serialize, Deserialize)]
+struct Wide {
+    #[channel(append)]
+    a: Vec<u8>,
+    #[channel(append)]
+    b: Vec<u8>,
+    #[channel(append)]
+    c: Vec<u8>,
+    #[channel(append)]
+    d: Vec<u8>,
+    #[channel(append)]
+    e: Vec<u8>,
+    #[channel(append)]
+    f: Vec<u8>,
+    #[channel(append)]
+    g: Vec<u8>,
+    #[channel(append)]
+    h: Vec<u8>,
+}
+
+fn wide(depth: usize) -> CompiledGraph<Wide, Name> {
+    let write = |_: Arc<Wide>, _: Ctx| async { Ok::<_, NodeError>(Wide::update().a([1])) };
+    let lowest = StateGraph::new().add_node(id("inside"), write).add_sequence([id("inside")]).compile().unwrap();
+    (0..depth).fold(lowest, |graph, _| {
+        StateGraph::new().add_subgraph(id("inside"), graph).add_sequence([id("inside")]).compile().unwrap()
+    })
+}
+
+#[tokio::test]
+async fn a_subgraph_stores_the_places_of_what_it_does_not_write_once() {
+    let written = async |depth: usize| {
+        let store = Counting::new(&Store::memory());
+        let shared: Arc<dyn Checkpointer> = store.clone();
+        let thread = wide(depth).with_shared_checkpointer(shared).thread("t");
+        let all = || Wide::update().a([0]).b([0]).c([0]).d([0]).e([0]).f([0]).g([0]).h([0]);
+        thread.invoke(all()).await.unwrap();
+        store.written();
+        thread.invoke(Wide::update()).await.unwrap();
+        assert_eq!(thread.state().await.unwrap().unwrap().values.a.len(), 3);
+        store.written()
+    };
+    let (plain, one, two) = (written(0).await, written(1).await, written(2).await);
+    assert!(one - plain < plain, "{plain} bytes, {one} with a subgraph");
+    assert!(two - one < plain, "{plain} bytes, {one} with a subgraph, {two} with two");
 }
 
 #[rstest]

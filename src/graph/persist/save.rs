@@ -121,10 +121,11 @@ pub(crate) fn checkpoint_key(path: &str, id: CheckpointId) -> Key {
 }
 
 /// Returns the position as a record. Only channels that moved since the last complete map are written, unless those are
-/// most of them.
+/// most of them, or there are few channels.
 fn record(table: &Table, pos: &mut Position, path: &str, epoch: u64, whole: bool) -> CheckpointRecord {
-    let few = pos.channels.slots.len() <= 16 || pos.channels.moved.count() * 2 > pos.channels.slots.len();
-    let whole = whole || few || pos.channels.base.is_none();
+    let few = pos.channels.slots.len() <= 16 && !is_of_task(path);
+    let most = pos.channels.moved.count() * 2 > pos.channels.slots.len();
+    let whole = whole || few || most || pos.channels.base.is_none();
     let slot = |at: usize| (at as u32, pos.channels.slots[at].clone());
     let channels = if whole {
         let stored = (0..pos.channels.slots.len()).filter(|&at| pos.channels.slots[at] != Slot::Absent);
@@ -155,6 +156,12 @@ fn record(table: &Table, pos: &mut Position, path: &str, epoch: u64, whole: bool
         journals: vec![],
         gotos: gotos(&pos.control),
     }
+}
+
+/// Returns true if a subgraph's checkpoints belong to one task. They are kept together, and most of them are few: a complete map
+/// in each would be most of what a call stores.
+pub(crate) fn is_of_task(path: &str) -> bool {
+    path.rsplit('/').next().is_some_and(|last| last.contains(':'))
 }
 
 fn control(control: &Control<Packet>, start: Option<Vec<WriteRecord>>) -> ControlRecord {

@@ -7,6 +7,7 @@ use crate::checkpoint::{BoxFuture, CheckpointId};
 use crate::graph::build::{GraphCore, Persistence};
 use crate::graph::context::{GraphScope, TaskCtx};
 use crate::graph::error::RunError;
+use crate::graph::persist::save::is_of_task;
 use crate::graph::records::{BY_HANDLER, HANDLER, Mapping, NEW_LINE, Reader, SENT, START_NODE};
 use crate::graph::superstep::Position;
 use crate::graph::view::AnyChild;
@@ -51,7 +52,7 @@ fn lasting_children<'a>(
 ) -> BoxFuture<'a, Result<(), RunError>> {
     Box::pin(async move {
         let Some(record) = reader.record(id).await? else { return Ok(()) };
-        if is_lasting(&record.namespace) {
+        if !is_of_task(&record.namespace) {
             found.push((name, id));
             return Ok(());
         }
@@ -105,11 +106,6 @@ pub(crate) async fn base_version(
     let Some(id) = last_checkpoint(ctx, persistence, call) else { return Ok(0) };
     let record = reader.record(id).await?.ok_or_else(|| reader.missing_subgraph())?;
     Ok(record.control.version)
-}
-
-/// Returns true if the subgraph of this path has state of its own.
-fn is_lasting(path: &str) -> bool {
-    !path.rsplit('/').next().unwrap_or_default().contains(':')
 }
 
 /// Returns a path without the tasks that run its subgraphs, apart from workers: tasks of one worker run concurrently.
