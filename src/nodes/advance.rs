@@ -76,6 +76,8 @@ impl Advance {
         if now.as_ref() != Some(&self.from) && now.as_ref() != Some(&self.to) {
             return Ok(Some(self.moved_to(now).into()));
         }
+        // A person may have been elsewhere while the run waited.
+        workspace.own_branch(&self.branch, Some(&self.from)).await.map_err(failed)?;
         self.advance(&workspace, &self.from, &self.to, ctx).await?;
         Ok(None)
     }

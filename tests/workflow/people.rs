@@ -326,6 +326,28 @@ async fn phases_ask_when_the_branch_they_integrate_into_is_moved(
     stage.agrees().await;
 }
 
+#[rstest]
+#[case::to_their_branch("main", &["switch", "-q"])]
+#[case::to_a_new_one("mine", &["switch", "-q", "-c"])]
+#[tokio::test]
+async fn phases_end_on_their_branch_after_a_person_switched_the_checkout(
+    #[case] branch: &str,
+    #[case] switch: &[&str],
+) {
+    let cast = one_waits(|task| if task == "1a" { "a.txt" } else { "b.txt" });
+    let stage = Stage::new(&cast);
+    assert_eq!(asks(&stage.run(&stage::plan(&TWO), profile()).await), "question");
+    git(&stage.path(), &[switch, &[branch]].concat());
+    let mine = commit(&stage.path(), "mine.txt");
+    let state = stage::done(stage.thread.resume::<AgentQuestion>(blue()).await.unwrap());
+    assert_eq!(state.outcome, Some(RunOutcome::Completed));
+    assert_eq!(git(&stage.path(), &["branch", "--show-current"]), OWN);
+    assert_eq!(git(&stage.path(), &["rev-parse", branch]), mine);
+    let files = git(&stage.path(), &["ls-tree", "-r", "--name-only", OWN]);
+    assert_eq!(files, "README.md\na.txt\nb.txt\npart-1a.txt\npart-1b.txt");
+    stage.agrees().await;
+}
+
 #[tokio::test]
 async fn a_branch_of_a_person_stays_where_they_put_it_while_subtasks_work() {
     let cast = Cast::developers(|call| {

@@ -189,3 +189,46 @@ async fn a_commit_with_the_same_files_that_a_person_makes_after_a_kill_is_not_ta
     assert_eq!(repo.tip(), mine);
     assert!(!repo.root().join(".git/superstep/commit").exists(), "it is about a commit that was never made");
 }
+
+// --- commits that are gone ---
+
+#[rstest]
+#[case::on_a_branch(false)]
+#[case::on_a_detached_head(true)]
+#[tokio::test]
+async fn a_commit_of_an_agent_that_was_collected_as_garbage_is_put_back_and_its_files_stay(#[case] is_detached: bool) {
+    let repo = Repo::new();
+    let (workspace, _) = started(&repo).await;
+    if is_detached {
+        repo.git(&["switch", "-q", "--detach"]);
+    }
+    let standing = workspace.watched(workspace.standing(&[]).await.unwrap()).await.unwrap();
+    let before = repo.git(&["rev-parse", "HEAD"]);
+    let watch = workspace.watch_turn("t", "task").await.unwrap();
+    let gone = commit(&repo, "agents.txt");
+    drop(watch);
+    let objects = repo.root().join(".git/objects");
+    for object in [gone.clone(), repo.git(&["rev-parse", &format!("{gone}:agents.txt")])] {
+        std::fs::remove_file(objects.join(&object[..2]).join(&object[2..])).unwrap();
+    }
+    let folded = workspace.fold(&noted(&workspace, &standing).await, Some("t")).await.unwrap();
+    assert_eq!((folded.taken_back, repo.git(&["rev-parse", "HEAD"])), (Some(None), before));
+    let snapshot = workspace.snapshot().await.unwrap();
+    assert!(repo.files(snapshot.tree.as_str()).contains(&"agents.txt".to_owned()));
+    repo.git(&["fsck", "--no-reflogs", "--connectivity-only", snapshot.tree.as_str()]);
+}
+
+#[rstest]
+#[case::of_a_living_process(std::process::id(), true)]
+#[case::of_a_process_that_ended(u32::MAX >> 2, false)]
+#[tokio::test]
+async fn a_snapshot_waits_for_the_end_of_a_collection(#[case] process: u32, #[case] waits: bool) {
+    let repo = Repo::new();
+    let workspace = repo.open().await;
+    let host = String::from_utf8(std::process::Command::new("uname").arg("-n").output().unwrap().stdout).unwrap();
+    repo.write(".git/gc.pid", format!("{process} {host}"));
+    let taken = tokio::time::timeout(Duration::from_millis(if waits { 300 } else { 60_000 }), workspace.snapshot());
+    assert_eq!(taken.await.is_err(), waits);
+    std::fs::remove_file(repo.root().join(".git/gc.pid")).unwrap();
+    workspace.snapshot().await.unwrap();
+}

@@ -37,7 +37,7 @@ impl Workspace {
     /// [`BadReference`](WorkspaceError::BadReference) if the reference is not below `refs/superstep/`.
     pub async fn keep_tree(&self, kept: &KeptTree) -> Result<CommitId, WorkspaceError> {
         let (reference, kept) = (private(&kept.reference)?, kept.clone());
-        self.objects("keep the files", move |repository, place| {
+        self.new_objects("keep the files", move |repository, place| {
             let commit = write(repository, &kept)?;
             put(repository, place, &reference, (commit, "superstep: attempt"))?;
             Ok(commit.into())

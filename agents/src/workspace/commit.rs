@@ -117,6 +117,7 @@ impl Workspace {
     async fn committed(&self, request: &CommitRequest) -> Result<(Committed, String), WorkspaceError> {
         let silent = |committed| (committed, String::new());
         self.ensure_ready().await?;
+        self.after_collection().await;
         let in_progress = self.commit_in_progress(request).await?;
         if let Some(made) = self.existing_commit(request, in_progress.as_ref()).await? {
             return Ok(silent(made));

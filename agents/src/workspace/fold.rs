@@ -188,6 +188,9 @@ impl Turn<'_> {
     /// Points a private reference at the commits that are on a branch and not in its origin.
     fn keep(&self, name: &str, tip: Option<Oid>, origin: Option<Oid>) -> Result<Kept, Fault> {
         let (Some(thread), Some(tip)) = (self.thread, tip) else { return Ok(None) };
+        if self.repository.find_commit(tip).is_err() {
+            return Ok(None); // it is gone
+        }
         let is_old = match origin {
             Some(origin) => tip == origin || history::descends(self.repository, origin, tip)?,
             None => false,

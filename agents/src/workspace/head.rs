@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use git2::{Reference, Repository};
+use git2::{Oid, Reference, Repository};
 use serde::{Deserialize, Serialize};
 
 use super::error::WorkspaceError;
@@ -99,8 +99,8 @@ impl Workspace {
 
 pub(super) fn head_of(repository: &Repository) -> Result<Head, Fault> {
     match repository.head() {
-        Ok(head) if repository.head_detached()? => Ok(Head::Detached { commit: commit_of(&head)? }),
-        Ok(head) => Ok(Head::Branch { name: branch_of(head.name_bytes()), commit: commit_of(&head)? }),
+        Ok(head) if head.name_bytes() == b"HEAD" => Ok(Head::Detached { commit: tip_of(&head)?.into() }),
+        Ok(head) => Ok(Head::Branch { name: branch_of(head.name_bytes()), commit: tip_of(&head)?.into() }),
         Err(error) if is_unborn(&error) => {
             let head = repository.find_reference("HEAD")?;
             Ok(Head::Unborn { name: branch_of(head.symbolic_target_bytes().unwrap_or_default()) })
@@ -109,8 +109,9 @@ pub(super) fn head_of(repository: &Repository) -> Result<Head, Fault> {
     }
 }
 
-fn commit_of(head: &Reference<'_>) -> Result<CommitId, Fault> {
-    Ok(head.peel_to_commit()?.id().into())
+/// Returns the commit of a branch or of HEAD, also one that is gone.
+pub(super) fn tip_of(reference: &Reference<'_>) -> Result<Oid, Fault> {
+    reference.target().map_or_else(|| Ok(reference.peel_to_commit()?.id()), Ok)
 }
 
 fn branch_of(reference: &[u8]) -> String {

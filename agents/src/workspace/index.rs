@@ -54,6 +54,17 @@ impl Workspace {
         Ok(scratch)
     }
 
+    /// Returns a temporary index that contains the tree of HEAD, whatever the user's has.
+    pub(super) async fn scratch_of_head(&self) -> Result<Scratch, WorkspaceError> {
+        let scratch = self.scratch().await?;
+        let read = match self.head_tree().await? {
+            None => self.git(&["read-tree", "--empty"]),
+            Some(tree) => self.git(&["read-tree", "--reset"]).arg(tree.as_str()),
+        };
+        read.on(scratch.path()).done().await?;
+        Ok(scratch)
+    }
+
     /// Adds files of the work tree to an index. A path that git does not allow is left out; returns git's warnings.
     pub(super) async fn stage(&self, scratch: &Scratch, files: &[RepoPath]) -> Result<String, WorkspaceError> {
         if files.is_empty() {
@@ -125,12 +136,7 @@ impl Workspace {
     /// Resets the user's index to HEAD: nothing is staged any more; files are not changed. A kill leaves at most a
     /// lock that was noted.
     pub(super) async fn reset_index(&self) -> Result<(), WorkspaceError> {
-        let scratch = self.scratch().await?;
-        let read = match self.head_tree().await? {
-            None => self.git(&["read-tree", "--empty"]),
-            Some(tree) => self.git(&["read-tree", "--reset"]).arg(tree.as_str()),
-        };
-        read.on(scratch.path()).done().await?;
+        let scratch = self.scratch_of_head().await?;
         self.put_index(scratch).await
     }
 

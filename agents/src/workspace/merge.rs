@@ -53,7 +53,7 @@ impl Workspace {
         }
         let (from, onto, to) = (from.clone(), onto.clone(), to.clone());
         let merge = move |repository: &Repository, _: &Place| carried(repository, [&from, &onto, &to]);
-        let tree = self.objects("merge trees", merge).await?;
+        let tree = self.new_objects("merge trees", merge).await?;
         self.keep_made(tree.as_str()).await?;
         Ok(tree)
     }
@@ -82,7 +82,7 @@ impl Workspace {
             carried => return carried,
         }
         let trees = [from, onto.clone(), to];
-        let tree = self.objects("merge trees", move |repository, _| favoring_later(repository, &trees)).await?;
+        let tree = self.new_objects("merge trees", move |repository, _| favoring_later(repository, &trees)).await?;
         self.keep_made(tree.as_str()).await?;
         Ok(tree)
     }
@@ -99,7 +99,7 @@ impl Workspace {
             update.upsert(as_bytes(&path), blob, FileMode::Blob);
             Ok(TreeId::from(update.create_updated(repository, &tree(repository, &onto)?)?))
         };
-        let tree = self.objects("write a tree", write).await?;
+        let tree = self.new_objects("write a tree", write).await?;
         self.keep_made(tree.as_str()).await?;
         Ok(tree)
     }

@@ -72,6 +72,7 @@ mod error;
 mod file_times;
 mod fold;
 mod furnish;
+mod gc;
 mod git_cause;
 mod git_locks;
 mod guard;

@@ -93,6 +93,16 @@ impl Workspace {
         self.with(doing, open, work).await
     }
 
+    /// Does the same for work that writes objects.
+    pub(super) async fn new_objects<T: Send + 'static>(
+        &self,
+        doing: &'static str,
+        work: impl FnOnce(&Repository, &Place) -> Result<T, Fault> + Send + 'static,
+    ) -> Result<T, WorkspaceError> {
+        self.after_collection().await;
+        self.objects(doing, work).await
+    }
+
     async fn with<T: Send + 'static>(
         &self,
         doing: &'static str,

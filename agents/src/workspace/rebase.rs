@@ -19,7 +19,7 @@ impl Workspace {
     /// [`NoSuchObject`](WorkspaceError::NoSuchObject) if a commit does not exist.
     pub async fn rebased(&self, from: &CommitId, to: &CommitId, onto: &CommitId) -> Result<CommitId, WorkspaceError> {
         let [from, to, onto] = [from, to, onto].map(Clone::clone);
-        let rebase = self.objects("rebase commits", move |repository, _| {
+        let rebase = self.new_objects("rebase commits", move |repository, _| {
             for commit in [&from, &to, &onto] {
                 repository.find_commit(commit.oid()?).map_err(|_| commit.missing())?;
             }
@@ -43,7 +43,7 @@ impl Workspace {
             return Ok(tip.clone());
         }
         let (tip, commit, message) = (tip.clone(), commit.clone(), message.to_owned());
-        let merge = self.objects("merge commits", move |repository, _| {
+        let merge = self.new_objects("merge commits", move |repository, _| {
             let [ours, theirs] = [&tip, &commit].map(|id| id.oid().map(|id| repository.find_commit(id)));
             let (ours, theirs) = (ours??, theirs??);
             let base = repository.find_commit(repository.merge_base(ours.id(), theirs.id())?)?;

@@ -4,6 +4,7 @@ use git2::{BranchType, ErrorCode, Repository};
 
 use super::error::WorkspaceError;
 use super::git_locks::taking;
+use super::head::tip_of;
 use super::id::CommitId;
 use super::names::{PRIVATE, escaped};
 use super::place::{Fault, Place, Workspace};
@@ -110,7 +111,7 @@ pub(super) fn delete(repository: &Repository, place: &Place, name: &str) -> Resu
 
 pub(super) fn find_branch(repository: &Repository, name: &str) -> Result<Option<git2::Oid>, Fault> {
     match repository.find_branch(name, BranchType::Local) {
-        Ok(branch) => Ok(Some(branch.get().peel_to_commit()?.id())),
+        Ok(branch) => tip_of(branch.get()).map(Some),
         Err(error) if error.code() == git2::ErrorCode::NotFound => Ok(None),
         Err(error) => Err(error.into()),
     }

@@ -49,7 +49,7 @@ impl Workspace {
         tree: &TreeId,
     ) -> Result<Salvaged, WorkspaceError> {
         let (key, base, tree) = (key.clone(), base.cloned(), tree.clone());
-        self.objects("salvage the work", move |repository, place| {
+        self.new_objects("salvage the work", move |repository, place| {
             let reference = salvage_name(&key);
             if !is_kept(repository, &reference, base.as_ref(), &tree)? {
                 store_earlier(repository, place, &reference)?;

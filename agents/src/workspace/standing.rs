@@ -233,6 +233,10 @@ pub(super) fn head_move(
         return Ok(if tip == base { HeadMove::None } else { HeadMove::Moved { commit: None } });
     };
     let tip = at.oid()?;
+    if repository.find_commit(tip).is_err() {
+        // A collection of garbage may have removed it while it was made.
+        return Ok(HeadMove::Moved { commit: Some(at.clone()) });
+    }
     if let Some(base) = base
         && !history::descends(repository, tip, base.oid()?)?
     {
