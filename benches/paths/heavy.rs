@@ -1,12 +1,15 @@
 //! A state of 60 MiB of which a superstep changes little: supersteps, history, verify; and a thread of very many
-//! checkpoints, exported. Reads run in a process of their own, which prints its CPU time and greatest memory.
+//! checkpoints, exported and imported. Reads run in a process of their own, which prints its CPU time and greatest memory.
 
-use std::io::sink;
+use std::fs::File;
+use std::io::BufWriter;
 use std::path::Path;
 use std::process::Command;
 use std::sync::Arc;
 
-use superstep::checkpoint::{Checkpointer, ExportOptions, FjallCheckpointer, StoreKind, export_thread};
+use superstep::checkpoint::{
+    Checkpointer, ExportOptions, FjallCheckpointer, ImportOptions, StoreKind, export_thread, import_thread,
+};
 use superstep::graph::Thread;
 use superstep::prelude::*;
 
@@ -53,12 +56,15 @@ pub(crate) fn run(bench: &Bench) {
     let checkpoints = bench.pick([300_000, 300_000, 20]);
     for kind in [StoreKind::Sled, StoreKind::Fjall] {
         let folder = bench.folder();
-        fill(bench, (kind, folder.path()), 0, checkpoints);
-        let [cpu, peak] = child((kind, folder.path()), "export");
-        let what = format!("{}: export of {checkpoints} checkpoints", kind.name());
-        bench.print(&Figure::new("heavy", what.clone(), Spread::exact(cpu / 1e6), "s cpu"));
-        let figure = Figure::new("heavy", format!("{what}: greatest memory"), Spread::exact(peak), "MiB");
-        bench.print(&figure.target("<= 150"));
+        let [store, imported] = ["store", "imported"].map(|name| folder.path().join(name));
+        fill(bench, (kind, &store), 0, checkpoints);
+        for (what, store, target) in [("export", &store, "<= 150"), ("import", &imported, "")] {
+            let [cpu, peak] = child((kind, store), what);
+            let what = format!("{}: {what} of {checkpoints} checkpoints", kind.name());
+            bench.print(&Figure::new("heavy", what.clone(), Spread::exact(cpu / 1e6), "s cpu"));
+            let figure = Figure::new("heavy", format!("{what}: greatest memory"), Spread::exact(peak), "MiB");
+            bench.print(&figure.target(target));
+        }
     }
 }
 
@@ -157,6 +163,7 @@ pub(crate) fn reading() -> bool {
 }
 
 async fn read(what: &str, store: Place<'_>) {
+    let file = store.1.with_file_name("thread.ssx");
     let store = open(store);
     let thread = graph(4).with_shared_checkpointer(Arc::clone(&store)).thread("heap");
     match what {
@@ -167,6 +174,13 @@ async fn read(what: &str, store: Place<'_>) {
             assert_eq!(all.iter().map(|snapshot| snapshot.values.count).sum::<u64>(), 10);
         }
         "verify" => assert!(thread.verify().await.unwrap().agrees()),
-        _ => drop(export_thread(&*store, &"heap".into(), &ExportOptions::new(), sink()).await.unwrap()),
+        "import" => {
+            let file = File::open(file).unwrap();
+            drop(import_thread(&*store, file, &ImportOptions::new()).await.unwrap());
+        }
+        _ => {
+            let file = BufWriter::new(File::create(file).unwrap());
+            drop(export_thread(&*store, &"heap".into(), &ExportOptions::new(), file).await.unwrap());
+        }
     }
 }

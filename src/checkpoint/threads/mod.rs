@@ -11,7 +11,7 @@ pub(super) mod insert;
 pub(super) mod pages;
 pub(super) mod reach;
 pub(super) mod references;
-mod row_set;
+pub(super) mod row_set;
 pub(super) mod snapshot;
 pub(super) mod tags;
 pub(super) mod thread_records;

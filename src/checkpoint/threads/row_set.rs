@@ -7,10 +7,10 @@ use crate::checkpoint::RowId;
 
 /// Rows, as checkpoints by task and slot.
 #[derive(Debug, Default)]
-pub(super) struct RowSet(HashMap<(u32, u32), IdSet>);
+pub(in crate::checkpoint) struct RowSet(HashMap<(u32, u32), IdSet>);
 
 impl RowSet {
-    pub(super) fn insert(&mut self, row: RowId) {
+    pub(in crate::checkpoint) fn insert(&mut self, row: RowId) {
         self.0.entry((row.task, row.slot)).or_default().insert(row.checkpoint);
     }
 
@@ -19,7 +19,7 @@ impl RowSet {
         self.0.values().map(IdSet::words).sum()
     }
 
-    pub(super) fn contains(&self, row: RowId) -> bool {
+    pub(in crate::checkpoint) fn contains(&self, row: RowId) -> bool {
         self.0.get(&(row.task, row.slot)).is_some_and(|checkpoints| checkpoints.contains(row.checkpoint))
     }
 }

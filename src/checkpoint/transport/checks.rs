@@ -1,15 +1,17 @@
 //! Checks that the records of a file form a valid thread: numbers within bounds, indexes within their shapes, no
 //! missing records, no cycles. The form of a thread that passes is valid; its content is still untrusted. Pure.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::BTreeMap;
 
 use super::check_msgpack::check_msgpack;
+use super::facts::{Facts, GraphFacts};
 use crate::checkpoint::codec::DECODE_DEPTH;
-use crate::checkpoint::threads::references::Reference;
-use crate::checkpoint::threads::thread_records::{StoredCheckpoint, ThreadRecords};
+use crate::checkpoint::threads::references::{Reference, of_checkpoint, of_task};
+use crate::checkpoint::threads::row_set::RowSet;
+use crate::checkpoint::threads::thread_records::StoredCheckpoint;
 use crate::checkpoint::{
     CheckpointId, CheckpointRecord, Commit, ControlRecord, GotoRecord, Key, LogRange, Record, RowId, Shape, Slot,
-    Source, TaskRecord, WriteRecord, is_chunk,
+    Source, TaskRecord, ThreadId, WriteRecord, decode_record, is_chunk,
 };
 
 type CheckResult = Result<(), String>;
@@ -21,54 +23,80 @@ const MANY: u32 = 1 << 30;
 /// Node index of START.
 const START: u32 = u32::MAX;
 
-/// Checks the records of a thread.
+/// Checks the records of a thread, of which each can be facts.
 ///
 /// The reason why it is invalid.
-pub(super) fn check(decoded: &ThreadRecords, records: &[Record], head: CheckpointId, next: u64) -> CheckResult {
+pub(super) fn check(
+    thread: &ThreadId,
+    facts: &Facts,
+    records: &[Record],
+    (head, next): (CheckpointId, u64),
+) -> CheckResult {
     ensure(next <= MOST, || "its numbers are too great".into())?;
-    let found = decoded.checkpoints.get(&head).filter(|made| made.root);
+    let found = facts.checkpoints.get(&head).filter(|made| made.root);
     ensure(found.is_some(), || format!("its newest checkpoint {head} is missing"))?;
     for (key, _) in records {
-        check_key(decoded, key, next).map_err(|reason| format!("{key}: {reason}"))?;
+        check_key(facts, key, next).map_err(|reason| format!("{key}: {reason}"))?;
     }
-    for (fingerprint, shape) in &decoded.shapes {
+    for (fingerprint, shape) in &facts.shapes {
         check_shape(*fingerprint, shape).map_err(|reason| format!("{}: {reason}", Key::Shape(*fingerprint)))?;
     }
     let stored = StoredRows::of(records);
-    for (id, made) in &decoded.checkpoints {
-        let key = made.key(*id);
-        check_checkpoint(decoded, *id, made, next).map_err(|reason| format!("{key}: {reason}"))?;
-        for (task, record) in decoded.tasks_of(*id) {
-            let key = Key::Task { checkpoint: *id, task };
-            check_task(decoded, &made.record, record, next).map_err(|reason| format!("{key}: {reason}"))?;
-        }
-        for (by, reference) in decoded.references(*id) {
-            stored.check(decoded, &reference).map_err(|reason| format!("{by}: {reason}"))?;
-        }
+    for record in records {
+        check_record(thread, (facts, &stored), record, next).map_err(|reason| format!("{}: {reason}", record.0))?;
     }
-    let lost = decoded.tags.iter().find(|(_, tag)| !decoded.checkpoints.contains_key(&tag.checkpoint));
+    let lost = facts.tags.iter().find(|(_, tag)| !facts.checkpoints.contains_key(&tag.checkpoint));
     ensure(lost.is_none(), || {
         format!("tag `{}` is for a checkpoint that is missing", lost.map_or("", |(name, _)| name))
     })
+}
+
+/// Checks one of the engine's own records, and that what it refers to is there.
+fn check_record(
+    thread: &ThreadId,
+    (facts, stored): (&Facts, &StoredRows<'_>),
+    (key, bytes): &Record,
+    next: u64,
+) -> CheckResult {
+    let undecoded = |error: crate::checkpoint::CheckpointError| error.to_string();
+    let references = match key {
+        Key::Checkpoint(id) | Key::Nested(id) => {
+            let root = matches!(key, Key::Checkpoint(_));
+            let made = StoredCheckpoint { root, record: decode_record(thread, key, bytes).map_err(undecoded)? };
+            check_checkpoint(facts, *id, &made, next)?;
+            of_checkpoint(*id, &made, &facts.channels(&made.record))
+        }
+        Key::Task { checkpoint, task } => {
+            let Some(made) = facts.checkpoints.get(checkpoint) else { return Ok(()) };
+            let record = decode_record(thread, key, bytes).map_err(undecoded)?;
+            check_task(facts, &made.graph, &record, next)?;
+            of_task((*checkpoint, *task), &record, &made.graph.namespace, &facts.channels_of(&made.graph))
+        }
+        Key::Child { .. } => {
+            vec![(key.clone(), Reference::Checkpoint(decode_record(thread, key, bytes).map_err(undecoded)?))]
+        }
+        _ => return Ok(()),
+    };
+    references.iter().try_for_each(|(_, reference)| stored.check(facts, reference))
 }
 
 fn ensure(holds: bool, reason: impl FnOnce() -> String) -> CheckResult {
     if holds { Ok(()) } else { Err(reason()) }
 }
 
-fn check_key(decoded: &ThreadRecords, key: &Key, next: u64) -> CheckResult {
+fn check_key(facts: &Facts, key: &Key, next: u64) -> CheckResult {
     let number = match key {
         Key::Head => return Err("it stands where no record does".into()),
         Key::About | Key::Shape(_) => return Ok(()),
         Key::Tag(name) => return ensure(name.len() <= Commit::MAX_NAME, || "its name is too long".into()),
         Key::Checkpoint(id) => {
-            let twice = decoded.checkpoints.get(id).is_some_and(|made| !made.root);
+            let twice = facts.checkpoints.get(id).is_some_and(|made| !made.root);
             ensure(!twice, || "its number is there twice".into())?;
             id.0
         }
         Key::Nested(id) => id.0,
         Key::Task { checkpoint, .. } | Key::Child { checkpoint, .. } => {
-            ensure(decoded.checkpoints.contains_key(checkpoint), || "its checkpoint is missing".into())?;
+            ensure(facts.checkpoints.contains_key(checkpoint), || "its checkpoint is missing".into())?;
             checkpoint.0
         }
         Key::Row(row) => row.checkpoint.0,
@@ -92,7 +120,7 @@ fn check_shape(fingerprint: u64, shape: &Shape) -> CheckResult {
     ensure(joins, || "a join is of nodes that are missing".into())
 }
 
-fn check_checkpoint(decoded: &ThreadRecords, id: CheckpointId, made: &StoredCheckpoint, next: u64) -> CheckResult {
+fn check_checkpoint(facts: &Facts, id: CheckpointId, made: &StoredCheckpoint, next: u64) -> CheckResult {
     let record = &made.record;
     let path = &record.namespace;
     ensure(made.root == path.is_empty() && path.len() <= Commit::MAX_NAME, || "its subgraph is misnamed".into())?;
@@ -104,31 +132,31 @@ fn check_checkpoint(decoded: &ThreadRecords, id: CheckpointId, made: &StoredChec
         "its counters are out of bounds".into()
     })?;
     ensure(record.created_at <= MOST && record.epoch <= MOST * 8, || "its time is out of bounds".into())?;
-    if let Some(base) = record.base.and_then(|base| decoded.checkpoints.get(&base)) {
-        let fits = base.record.base.is_none() && base.record.shape == record.shape && base.record.namespace == *path;
+    if let Some(base) = record.base.and_then(|base| facts.checkpoints.get(&base)) {
+        let fits = !base.has_base && base.graph.shape == record.shape && base.graph.namespace == *path;
         ensure(fits, || "it builds on a checkpoint that does not fit".into())?;
     }
     if !made.root && record.source != Source::Input {
-        let parent = record.parent.and_then(|parent| decoded.checkpoints.get(&parent));
+        let parent = record.parent.and_then(|parent| facts.checkpoints.get(&parent));
         ensure(parent.is_none_or(|parent| !parent.root), || "it follows one of the graph above".into())?;
     }
     for (name, child) in &record.children {
-        check_inside(decoded, path, *child).map_err(|reason| format!("subgraph `{name}`: {reason}"))?;
+        check_inside(facts, path, *child).map_err(|reason| format!("subgraph `{name}`: {reason}"))?;
     }
-    for child in decoded.children.range((id, 0, 0)..=(id, u32::MAX, u32::MAX)).map(|(_, child)| *child) {
-        check_inside(decoded, path, child)?;
+    for child in facts.children.range((id, 0, 0)..=(id, u32::MAX, u32::MAX)).map(|(_, child)| *child) {
+        check_inside(facts, path, child)?;
     }
-    check_slots(decoded, record, next)?;
-    check_control(decoded, record, &record.control, next)?;
-    check_gotos(decoded, record)
+    check_slots(facts, record, next)?;
+    check_control(facts, record, &record.control, next)?;
+    check_gotos(facts, record)
 }
 
 /// Checks that a subgraph's namespace is deeper than that of the checkpoint that points at it, so that pointers form no
 /// cycle. The one need not begin with the other: a subgraph with state of its own may be inside one without, and a node
 /// on the way may have had another name.
-fn check_inside(decoded: &ThreadRecords, path: &str, child: CheckpointId) -> CheckResult {
-    let Some(made) = decoded.checkpoints.get(&child) else { return Ok(()) };
-    let inside = depth(&made.record.namespace) > depth(path);
+fn check_inside(facts: &Facts, path: &str, child: CheckpointId) -> CheckResult {
+    let Some(made) = facts.checkpoints.get(&child) else { return Ok(()) };
+    let inside = depth(&made.graph.namespace) > depth(path);
     ensure(!made.root && inside, || format!("checkpoint {child} is not inside it"))
 }
 
@@ -137,8 +165,8 @@ fn depth(path: &str) -> usize {
     path.matches('/').count()
 }
 
-fn check_slots(decoded: &ThreadRecords, record: &CheckpointRecord, next: u64) -> CheckResult {
-    let channels: Vec<bool> = decoded.channels(record).map(|channel| channel.logged).collect();
+fn check_slots(facts: &Facts, record: &CheckpointRecord, next: u64) -> CheckResult {
+    let channels: Vec<bool> = facts.channels(record).iter().map(|channel| channel.logged).collect();
     let own = channels.len() - record.carried.len();
     let slots = record.channels.iter().map(|(at, slot)| (*at as usize, slot));
     let carried = (own..).zip(record.carried.iter().map(|carried| &carried.slot));
@@ -171,13 +199,8 @@ fn ranges_fit(ranges: &[LogRange], namespace: &str, next: u64) -> bool {
     ranges.iter().all(fits)
 }
 
-fn check_control(
-    decoded: &ThreadRecords,
-    record: &CheckpointRecord,
-    control: &ControlRecord,
-    next: u64,
-) -> CheckResult {
-    let Some(shape) = decoded.shapes.get(&record.shape) else {
+fn check_control(facts: &Facts, record: &CheckpointRecord, control: &ControlRecord, next: u64) -> CheckResult {
+    let Some(shape) = facts.shapes.get(&record.shape) else {
         return Err("the names of its graph are missing".into());
     };
     let node = |at: u32| (at as usize) < shape.nodes.len();
@@ -193,12 +216,12 @@ fn check_control(
     let sends = control.sends.iter().all(|send| node(send.node) && send.payload.checkpoint.0 < next);
     let last = control.last_ran.is_none_or(|(version, at, _)| (at == START || node(at)) && version <= MOST);
     ensure(ready && deferred && joins && sends && last, || "what is to run next is not of its graph".into())?;
-    let channels = decoded.channels(record).count();
+    let channels = facts.channels(record).len();
     ensure(writes_fit(control.start.iter().flatten(), channels, next), || "its input is not of its graph".into())
 }
 
-fn check_gotos(decoded: &ThreadRecords, record: &CheckpointRecord) -> CheckResult {
-    let nodes = decoded.shapes.get(&record.shape).map_or(0, |shape| shape.nodes.len());
+fn check_gotos(facts: &Facts, record: &CheckpointRecord) -> CheckResult {
+    let nodes = facts.shapes.get(&record.shape).map_or(0, |shape| shape.nodes.len());
     let node = |at: &u32| (*at as usize) < nodes;
     let fits = |goto: &GotoRecord| {
         let by = node(&goto.by) || [START, GotoRecord::CALLER].contains(&goto.by);
@@ -214,12 +237,12 @@ fn writes_fit<'a>(mut writes: impl Iterator<Item = &'a WriteRecord>, channels: u
     writes.all(|write| (write.channel as usize) < channels && row(write.row))
 }
 
-fn check_task(decoded: &ThreadRecords, of: &CheckpointRecord, record: &TaskRecord, next: u64) -> CheckResult {
-    let nodes = decoded.shapes.get(&of.shape).map_or(0, |shape| shape.nodes.len());
+fn check_task(facts: &Facts, of: &GraphFacts, record: &TaskRecord, next: u64) -> CheckResult {
+    let nodes = facts.shapes.get(&of.shape).map_or(0, |shape| shape.nodes.len());
     let node = |at: &u32| (*at as usize) < nodes;
     let targets = record.targets.iter().all(node) && record.sends.iter().all(|send| node(&send.node));
     ensure(targets, || "it leads to nodes that its graph does not have".into())?;
-    let channels = decoded.channels(of).count();
+    let channels = facts.channels_of(of).len();
     ensure(writes_fit(record.writes.iter(), channels, next), || {
         "it writes channels that its graph does not have".into()
     })?;
@@ -233,7 +256,7 @@ fn check_task(decoded: &ThreadRecords, of: &CheckpointRecord, record: &TaskRecor
         "its counters are out of bounds".into()
     })?;
     let inside = |(name, child): &(String, CheckpointId)| {
-        check_inside(decoded, &of.namespace, *child).map_err(|reason| format!("subgraph `{name}`: {reason}"))
+        check_inside(facts, &of.namespace, *child).map_err(|reason| format!("subgraph `{name}`: {reason}"))
     };
     record.children.iter().try_for_each(inside)
 }
@@ -251,16 +274,16 @@ fn terms_fit(record: &TaskRecord) -> bool {
 
 /// Rows and log entries of the file.
 struct StoredRows<'a> {
-    rows: HashSet<RowId>,
+    rows: RowSet,
     logs: BTreeMap<&'a str, Vec<RowId>>,
 }
 
 impl<'a> StoredRows<'a> {
     fn of(records: &'a [Record]) -> Self {
-        let mut stored = Self { rows: HashSet::new(), logs: BTreeMap::new() };
+        let mut stored = Self { rows: RowSet::default(), logs: BTreeMap::new() };
         for (key, _) in records {
             match key {
-                Key::Row(row) => _ = stored.rows.insert(*row),
+                Key::Row(row) => stored.rows.insert(*row),
                 Key::Log { channel, row } => stored.logs.entry(channel).or_default().push(*row),
                 _ => {}
             }
@@ -274,19 +297,19 @@ impl<'a> StoredRows<'a> {
         rows.partition_point(|row| *row <= last) - rows.partition_point(|row| *row < first)
     }
 
-    fn check(&self, decoded: &ThreadRecords, reference: &Reference) -> CheckResult {
+    fn check(&self, facts: &Facts, reference: &Reference) -> CheckResult {
         let missing = |what: &dyn std::fmt::Display| Err(format!("{what} is missing"));
         match reference {
-            Reference::Row(row) if !self.rows.contains(row) => missing(&Key::Row(*row)),
-            Reference::Written { log, row } if !self.rows.contains(row) && self.entries(log, *row, *row) == 0 => {
+            Reference::Row(row) if !self.rows.contains(*row) => missing(&Key::Row(*row)),
+            Reference::Written { log, row } if !self.rows.contains(*row) && self.entries(log, *row, *row) == 0 => {
                 missing(&Key::Row(*row))
             }
             Reference::Entries { log, range } if self.entries(log, range.first, range.last) != range.count as usize => {
                 let found = self.entries(log, range.first, range.last);
                 Err(format!("{found} of {} entries of a log are there", range.count))
             }
-            Reference::Shape(shape) if !decoded.shapes.contains_key(shape) => missing(&Key::Shape(*shape)),
-            Reference::Checkpoint(id) if !decoded.checkpoints.contains_key(id) => missing(&format!("checkpoint {id}")),
+            Reference::Shape(shape) if !facts.shapes.contains_key(shape) => missing(&Key::Shape(*shape)),
+            Reference::Checkpoint(id) if !facts.checkpoints.contains_key(id) => missing(&format!("checkpoint {id}")),
             _ => Ok(()),
         }
     }

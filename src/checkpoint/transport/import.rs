@@ -10,10 +10,10 @@ use serde::Serialize;
 
 use super::check_msgpack::check_msgpack;
 use super::checks::{MOST, check};
+use super::facts::Facts;
 use super::file::{START, bad, begins, read};
 use crate::checkpoint::codec::DECODE_DEPTH;
 use crate::checkpoint::threads::insert::insert_thread;
-use crate::checkpoint::threads::thread_records::ThreadRecords;
 use crate::checkpoint::time::now;
 use crate::checkpoint::{
     AboutRecord, CheckpointError, CheckpointId, Checkpointer, Commit, EffectRecord, EventRecord, ForeignRecord, Head,
@@ -92,7 +92,8 @@ impl fmt::Display for Imported {
 /// [trusts](super::super::trust) it.
 ///
 /// Size, number of records, lengths of names and depth of values are checked before any value is decoded as a type;
-/// then the whole: references, missing records, indexes. The thread gets a new birth id, so the ids of its pending
+/// then the whole: references, missing records, indexes. Meanwhile the records are in memory, and while the file is read
+/// the file too. The thread gets a new birth id, so the ids of its pending
 /// questions and the idempotency keys of effects it has yet to run differ from the original's: an answer to one is not
 /// an answer to the other. To move a thread unchanged, restore a backup.
 ///
@@ -126,11 +127,10 @@ pub(crate) fn unpack(file: impl Read, options: &ImportOptions) -> Result<Unpacke
         return Err(bad("the thread's name is empty or too long"));
     }
     records.iter().try_for_each(check_value)?;
-    let decoded =
-        ThreadRecords::of(&thread, records.iter().map(|(key, bytes)| (key, bytes.as_slice()))).map_err(undecoded)?;
+    let facts = Facts::of(&thread, records.iter().map(|(key, bytes)| (key, bytes.as_slice()))).map_err(undecoded)?;
     records.iter().try_for_each(|(key, bytes)| check_decodes(&thread, key, bytes))?;
-    check(&decoded, &records, CheckpointId(header.head), header.next).map_err(bad)?;
-    mark(&mut records, &decoded, header.graph.as_deref())?;
+    check(&thread, &facts, &records, (CheckpointId(header.head), header.next)).map_err(bad)?;
+    mark(&mut records, &facts, header.graph.as_deref())?;
     let checkpoint = Some(CheckpointId(header.head));
     let birth = RandomState::new().hash_one(now()) & 0xffff_ffff;
     let imported = Imported {
@@ -138,7 +138,7 @@ pub(crate) fn unpack(file: impl Read, options: &ImportOptions) -> Result<Unpacke
         was: header.thread,
         graph: header.graph,
         release: header.release,
-        checkpoints: decoded.checkpoints.len(),
+        checkpoints: facts.checkpoints.len(),
         records: records.len(),
         redacted: header.redacted,
     };
@@ -186,7 +186,7 @@ fn check_value((key, bytes): &Record) -> Result<(), CheckpointError> {
     }
 }
 
-/// Decodes the records that are not part of [`ThreadRecords`].
+/// Decodes the records that are not part of [`Facts`].
 fn check_decodes(thread: &ThreadId, key: &Key, bytes: &[u8]) -> Result<(), CheckpointError> {
     match key {
         Key::Effect { .. } => {
@@ -217,12 +217,12 @@ fn undecoded(error: CheckpointError) -> CheckpointError {
 }
 
 /// Marks the thread as imported, whatever the file claims.
-fn mark(records: &mut Vec<Record>, decoded: &ThreadRecords, graph: Option<&str>) -> Result<(), CheckpointError> {
-    let first = decoded.checkpoints.values().next().map_or(0, |made| made.record.created_at);
+fn mark(records: &mut Vec<Record>, facts: &Facts, graph: Option<&str>) -> Result<(), CheckpointError> {
+    let first = facts.checkpoints.values().next().map_or(0, |made| made.created_at);
     let unnamed =
         || AboutRecord { graph: graph.unwrap_or_default().to_owned(), created_at: first, ..AboutRecord::default() };
     let foreign = Some(ForeignRecord { imported_at: now(), trusted: false });
-    let about = AboutRecord { foreign, ..decoded.about.clone().unwrap_or_else(unnamed) };
+    let about = AboutRecord { foreign, ..facts.about.clone().unwrap_or_else(unnamed) };
     records.retain(|(key, _)| *key != Key::About);
     records.insert(0, (Key::About, encode_record(&about)?));
     Ok(())

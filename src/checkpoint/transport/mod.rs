@@ -7,6 +7,7 @@ mod check_msgpack;
 mod checks;
 pub(super) mod copy;
 pub(super) mod export;
+mod facts;
 mod file;
 #[cfg(test)]
 mod hostile;
