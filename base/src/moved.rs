@@ -18,15 +18,25 @@ pub struct Move {
     pub to: PathBuf,
 }
 
-/// Notes a move for this process.
+/// Notes a move for this process, or that a folder is where it was.
 ///
 /// # Errors
-/// The other place, if the folder is known to be elsewhere.
+/// The other folder, if the folder is known to be elsewhere, or another one to be at its place.
 pub fn note(moved: Move) -> Result<(), PathBuf> {
     let mut moves = MOVES.write().unwrap_or_else(PoisonError::into_inner);
-    match moves.iter().find(|known| known.from == moved.from) {
-        Some(known) if known.to == moved.to => Ok(()),
-        Some(known) => Err(known.to.clone()),
+    add(&mut moves, moved, Path::exists)
+}
+
+/// Adds a move, unless one that still holds says otherwise: a folder is at one place, a place has one folder, and none is
+/// moved twice, so that each path is mapped in one way whoever asks.
+fn add(moves: &mut Vec<Move>, moved: Move, is_there: impl Fn(&Path) -> bool) -> Result<(), PathBuf> {
+    if moves.contains(&moved) {
+        return Ok(());
+    }
+    moves.retain(|known| !known.excludes(&moved) || is_there(&known.to));
+    match moves.iter().find(|known| known.excludes(&moved)) {
+        Some(known) if known.from == moved.from => Err(known.to.clone()),
+        Some(known) => Err(known.from.clone()),
         None => {
             moves.push(moved);
             Ok(())
@@ -34,9 +44,22 @@ pub fn note(moved: Move) -> Result<(), PathBuf> {
     }
 }
 
+impl Move {
+    /// Returns whether both cannot hold in one process.
+    fn excludes(&self, other: &Self) -> bool {
+        let is_one = self.from == other.from || self.to == other.to;
+        is_one || self.from == other.to || self.to == other.from
+    }
+
+    /// Returns whether the folder is where it was.
+    fn is_none(&self) -> bool {
+        self.from == self.to
+    }
+}
+
 /// Returns whether a move is known.
 pub fn is_any() -> bool {
-    !MOVES.read().unwrap_or_else(PoisonError::into_inner).is_empty()
+    MOVES.read().unwrap_or_else(PoisonError::into_inner).iter().any(|known| !known.is_none())
 }
 
 /// Returns the present path for a stored one. A path that is not in a moved folder, or is the present one already, is
@@ -53,9 +76,11 @@ pub fn stored(path: impl AsRef<Path>) -> PathBuf {
 /// Returns a text with the present paths in place of stored ones.
 pub fn text(text: &str) -> Cow<'_, str> {
     let moves = MOVES.read().unwrap_or_else(PoisonError::into_inner);
-    moves.iter().fold(Cow::Borrowed(text), |text, moved| match (moved.from.to_str(), moved.to.to_str()) {
-        (Some(from), Some(to)) if text.contains(from) => Cow::Owned(replaced(&text, from, to)),
-        _ => text,
+    moves.iter().filter(|moved| !moved.is_none()).fold(Cow::Borrowed(text), |text, moved| {
+        match (moved.from.to_str(), moved.to.to_str()) {
+            (Some(from), Some(to)) if text.contains(from) => Cow::Owned(replaced(&text, from, to)),
+            _ => text,
+        }
     })
 }
 
@@ -133,6 +158,7 @@ mod tests {
         know();
         assert_eq!(here(path), Path::new(there));
         assert_eq!(here(there), Path::new(there), "a present path stays");
+        assert_eq!(stored("/base/a/new/x"), Path::new("/base/a/old/x"));
         assert_eq!(text(&format!("in {path}: no")), format!("in {there}: no"));
     }
 
@@ -149,12 +175,20 @@ mod tests {
         assert_eq!(text(before), after);
     }
 
-    #[test]
-    fn a_folder_is_at_one_place() {
-        know();
-        let other = Move { from: "/base/a/old".into(), to: "/base/b".into() };
-        assert_eq!(note(other), Err("/base/a/new".into()));
-        assert_eq!(stored("/base/a/new/x"), Path::new("/base/a/old/x"));
+    #[rstest]
+    #[case::elsewhere(["/a", "/c"], Err("/b"))]
+    #[case::where_it_was(["/a", "/a"], Err("/b"))]
+    #[case::another_one_there(["/c", "/b"], Err("/a"))]
+    #[case::a_new_one_there(["/b", "/b"], Err("/a"))]
+    #[case::moved_again(["/b", "/c"], Err("/a"))]
+    #[case::another_one_moved_before(["/c", "/a"], Err("/a"))]
+    #[case::the_same(["/a", "/b"], Ok(()))]
+    #[case::another(["/c", "/d"], Ok(()))]
+    fn a_folder_is_at_one_place_as_long_as_it_is_there(#[case] ends: [&str; 2], #[case] expected: Result<(), &str>) {
+        let at = |[from, to]: [&str; 2]| Move { from: from.into(), to: to.into() };
+        let known = || vec![at(["/a", "/b"])];
+        assert_eq!(add(&mut known(), at(ends), |_| true), expected.map_err(PathBuf::from));
+        assert_eq!(add(&mut known(), at(ends), |_| false), Ok(()));
     }
 
     fn know() {

@@ -111,6 +111,7 @@ fn of_task() -> Entry<CodeTaskState, CodeStep, Crew> {
         .forks(forks::code_task)
         .repository(|state| state.settings.repository.clone())
         .commit(|state| Some(state.start.as_ref()?.base.at.commit.as_ref()?.to_string()))
+        .origin(|state| state.settings.profile.origin.clone())
         .checks::<GaveUp>(GaveUp::problem_of)
         .checks::<DecideTask>(|question, answer| question.about.problem_of(answer))
         .describes::<BranchMoved>(|_, question| question.describe())
@@ -128,6 +129,7 @@ fn of_agents<N: NodeId>(entry: Entry<ExecutionState, N, Crew>) -> Entry<Executio
     entry
         .repository(|state| state.working_dir.clone())
         .commit(|state| Some(state.start.as_ref()?.at.commit.as_ref()?.to_string()))
+        .origin(|state| state.profile.origin.clone())
         .outcome(tasks::ends)
         .hides(&["plan_validator", "prepare_workspace", "plan_phases", "begin_phase", "retry_phase"])
         .hides(&["set_up", "next_task_node"])

@@ -194,6 +194,13 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Entry<S, N, C> {
         self
     }
 
+    /// Names the repository that a thread was started with, by which it is recognized before its work has begun.
+    #[cfg(feature = "agents")]
+    pub fn origin(mut self, of: fn(&S) -> Option<crate::workspace::Origin>) -> Self {
+        self.presentation.origin = Some(of);
+        self
+    }
+
     /// Labels each task that is started with a `T`, and the tasks of its subgraphs: `task 2a`.
     pub fn labels<T: 'static>(mut self, label: fn(&T) -> String) -> Self {
         self.presentation.labels.add(label);

@@ -114,6 +114,9 @@ pub(crate) struct WorkRepository {
     /// A commit of the work; none: it has not begun.
     #[cfg_attr(not(feature = "agents"), allow(dead_code, reason = "only repositories of agents are looked for"))]
     pub commit: Option<String>,
+    /// The repository that it was started with.
+    #[cfg(feature = "agents")]
+    pub origin: Option<crate::workspace::Origin>,
 }
 
 /// The result of reading a graph's own arguments.

@@ -24,6 +24,9 @@ pub(crate) struct Presentation<S> {
     pub repository: Option<fn(&S) -> PathBuf>,
     /// A commit of its work there.
     pub commit: Option<fn(&S) -> Option<String>>,
+    /// The repository that it was started with.
+    #[cfg(feature = "agents")]
+    pub origin: Option<fn(&S) -> Option<crate::workspace::Origin>>,
 }
 
 impl<S> Default for Presentation<S> {
@@ -36,6 +39,8 @@ impl<S> Default for Presentation<S> {
             labels: Labels::default(),
             repository: None,
             commit: None,
+            #[cfg(feature = "agents")]
+            origin: None,
         }
     }
 }

@@ -37,10 +37,10 @@ pub(crate) async fn locate_to_run(thread: &dyn AnyThread, name: &str, store: &Pa
 /// Returns the error of a repository that is gone.
 #[cfg(feature = "agents")]
 async fn find(thread: &dyn AnyThread, name: &str, store: &Path) -> Result<Option<Failure>, Failure> {
-    let Some(WorkRepository { folder, commit }) = thread.repository().await else { return Ok(None) };
+    let Some(WorkRepository { folder, commit, origin }) = thread.repository().await else { return Ok(None) };
     let (store, place, is_begun) = (std::path::absolute(store).unwrap_or_default(), folder.clone(), commit.is_some());
     let current = std::env::current_dir().unwrap_or_else(|_| store.clone());
-    let recorded = Recorded { folder, commit, thread: name.to_owned(), store, current };
+    let recorded = Recorded { folder, commit, origin, thread: name.to_owned(), store, current };
     let found = tokio::task::spawn_blocking(move || mended(&recorded)).await;
     let unmended = |error: &dyn std::error::Error| {
         Failure::new(format!("the repository of thread `{name}` was moved, and cannot be used at its new place"))
@@ -48,6 +48,14 @@ async fn find(thread: &dyn AnyThread, name: &str, store: &Path) -> Result<Option
     };
     let found = found.map_err(|error| unmended(&error))?.map_err(|error| unmended(&error))?;
     let place = place.display();
+    let found = match found {
+        Found::At(found) => found,
+        Found::UsedAs(other) => {
+            let error =
+                format!("the repository of thread `{name}`, {place}, is used by this process as {}", other.display());
+            return Ok(Some(Failure::new(error).help("run this thread when the others of that repository have ended")));
+        }
+    };
     match found {
         Whereabouts::Unmoved | Whereabouts::Moved(_) => Ok(None),
         Whereabouts::Gone if !is_begun => Ok(None), // the plan may still be rejected
@@ -67,18 +75,31 @@ async fn find(thread: &dyn AnyThread, name: &str, store: &Path) -> Result<Option
     }
 }
 
+/// A repository that was looked for.
+#[cfg(feature = "agents")]
+enum Found {
+    At(Whereabouts),
+    /// This process knows the folder, or its place, in another way, for another thread.
+    UsedAs(std::path::PathBuf),
+}
+
 /// Finds the repository, notes where it is, and mends its links.
 #[cfg(feature = "agents")]
-fn mended(recorded: &Recorded) -> Result<Whereabouts, WorkspaceError> {
+fn mended(recorded: &Recorded) -> Result<Found, WorkspaceError> {
     mend_outside(recorded)?;
     let found = recorded.find();
-    if let Whereabouts::Moved(to) = &found {
-        if let Err(other) = moved::note(to.clone()) {
-            return Ok(Whereabouts::Unclear(vec![other, to.to.clone()]));
-        }
-        mend_worktrees(to)?;
+    let to = match &found {
+        Whereabouts::Moved(to) => to.clone(),
+        Whereabouts::Unmoved => moved::Move { from: recorded.root(), to: recorded.root() },
+        Whereabouts::Gone | Whereabouts::Copied { .. } | Whereabouts::Unclear(_) => return Ok(Found::At(found)),
+    };
+    if let Err(other) = moved::note(to.clone()) {
+        return Ok(Found::UsedAs(other));
     }
-    Ok(found)
+    if to.from != to.to {
+        mend_worktrees(&to)?;
+    }
+    Ok(Found::At(found))
 }
 
 #[cfg(feature = "agents")]

@@ -196,7 +196,14 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> AnyThread for TypedThread<S,
             let state = self.now().await.ok()?.values;
             let folder = repository(&state);
             let commit = self.settings.presentation.commit.and_then(|commit| commit(&state));
-            (!folder.as_os_str().is_empty()).then_some(WorkRepository { folder, commit })
+            #[cfg(feature = "agents")]
+            let origin = self.settings.presentation.origin.and_then(|origin| origin(&state));
+            (!folder.as_os_str().is_empty()).then_some(WorkRepository {
+                folder,
+                commit,
+                #[cfg(feature = "agents")]
+                origin,
+            })
         })
     }
 

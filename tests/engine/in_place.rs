@@ -7,7 +7,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use proptest::prelude::*;
 use rstest::rstest;
-use superstep::graph::{CancellationToken, CompiledGraph, Log, Name, overwrite};
+use serde_json::json;
+use superstep::graph::{CancellationToken, CompiledGraph, DataSchema, DataState, Kind, Log, Name, Writes, overwrite};
 use superstep::prelude::*;
 
 use crate::pad::{Approve, id};
@@ -241,4 +242,24 @@ async fn a_cancelled_subgraph_leaves_its_parents_state_as_it_was(#[values(1, 3)]
     let (outcome, ()) = tokio::join!(biased; thread.invoke(Desk::update()), cancel);
     let untouched = state_after(around(&[], End::Done, 0), false).await;
     assert_eq!(**outcome.unwrap().state(), untouched);
+}
+
+/// A subgraph whose schema has other rules for the same channels must not take its parent's state.
+#[tokio::test]
+async fn a_channel_that_only_the_subgraph_forgets_stays_in_the_parent() {
+    let schema = |kind: Kind| DataSchema::new([("a", kind), ("b", Kind::LastValue)]).unwrap();
+    let (parent, child) = (schema(Kind::LastValue), schema(Kind::AnyValue));
+    let writes = |schema: &DataSchema, channel: &str| {
+        let write = schema.write(channel, json!(1)).unwrap();
+        move |_: Arc<DataState>, _: Ctx| {
+            std::future::ready(Ok::<_, NodeError>(Writes::<DataState>(vec![write.clone()])))
+        }
+    };
+    let inside = StateGraph::with_schema(child.clone()).add_node(id("write"), writes(&child, "b"));
+    let inside = inside.add_edge(START, id("write")).compile().unwrap();
+    let graph = StateGraph::with_schema(parent.clone()).add_node(id("before"), writes(&parent, "a"));
+    let graph = graph.add_subgraph(id("inside"), inside).add_node(id("after"), writes(&parent, "b"));
+    let graph = graph.add_sequence(["before", "inside", "after"].map(id)).compile().unwrap();
+    let outcome = graph.invoke(Writes::<DataState>(vec![])).await.unwrap();
+    assert_eq!(outcome.state().by_name(&parent, "a"), Some(&json!(1)));
 }

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use rstest::rstest;
-use superstep::workspace::{Recorded, Whereabouts};
+use superstep::workspace::{Origin, Recorded, Whereabouts};
 
 use crate::repo::Repo;
 
@@ -13,6 +13,7 @@ use crate::repo::Repo;
 struct Run {
     repo: Repo,
     commit: Option<String>,
+    origin: Option<Origin>,
 }
 
 impl Run {
@@ -23,7 +24,9 @@ impl Run {
             repo.git(&["update-ref", "refs/superstep/t/objects", "HEAD"]);
         }
         repo.git(&["branch", "other"]);
-        Self { repo, commit }
+        fs::create_dir_all(repo.root().join(".superstep/store")).unwrap();
+        let origin = Origin::of(&repo.root(), &repo.root());
+        Self { repo, commit, origin }
     }
 
     fn at(&self, name: &str) -> PathBuf {
@@ -34,7 +37,8 @@ impl Run {
     fn find(&self, store: &str, current: &str) -> Whereabouts {
         let store = self.at(store).join(".superstep/store");
         let (commit, current) = (self.commit.clone(), self.at(current));
-        Recorded { folder: self.at("repo"), commit, thread: "t".into(), store, current }.find()
+        let origin = self.origin.clone();
+        Recorded { folder: self.at("repo"), commit, origin, thread: "t".into(), store, current }.find()
     }
 
     fn copies(&self, to: &str) {
@@ -127,14 +131,49 @@ fn a_begun_run_is_found_under_another_name(#[case] to: &str, #[case] current: &s
 }
 
 #[test]
+fn a_run_that_has_not_begun_is_not_taken_for_one_in_another_repository() {
+    let mut run = Run::new(false);
+    run.clones("repo", "clone");
+    let other = Repo::unborn();
+    other.write("c.txt", "c").commit_all("another");
+    fs::rename(other.root(), run.at("other")).unwrap();
+    fs::create_dir(run.at("far")).unwrap();
+    run.moves("far/new");
+    for near in ["other", "clone"] {
+        assert_eq!(run.find(near, near), Whereabouts::Gone, "{near}");
+    }
+    assert!(run.is_at(&run.find("other", "far/new"), "far/new"));
+    run.origin = None;
+    assert_eq!(run.find("far/new", "far/new"), Whereabouts::Gone, "nothing tells that it is the same");
+}
+
+#[rstest]
+fn a_run_that_was_started_from_another_checkout_stays_in_its_own(#[values(false, true)] is_begun: bool) {
+    let mut run = Run::new(false);
+    run.copies("checkout");
+    if is_begun {
+        run.commit = Some(run.repo.tip().to_string());
+        run.repo.git(&["update-ref", "refs/superstep/t/objects", "HEAD"]);
+    }
+    run.origin = Origin::of(&run.repo.root(), &run.at("checkout"));
+    assert!(run.origin.as_ref().unwrap().is_elsewhere);
+    assert_eq!(run.find("checkout", "checkout"), Whereabouts::Unmoved);
+    fs::create_dir(run.at("far")).unwrap();
+    run.moves("far/new");
+    let found = run.find("checkout", "far/new");
+    assert_eq!(run.is_at(&found, "far/new"), is_begun, "{found:?}");
+    assert!(is_begun || found == Whereabouts::Gone);
+}
+
+#[test]
 fn a_run_that_has_not_begun_may_be_in_several() {
     let run = Run::new(false);
-    run.clones("repo", "clone");
+    run.copies("copy");
     run.moves("new");
-    assert_eq!(run.find("new", "clone"), Whereabouts::Unclear(vec![run.at("new"), run.at("clone")]));
-    let found = run.find("clone", "clone");
-    assert!(run.is_at(&found, "clone"), "{found:?}");
-    assert_eq!(run.find("nowhere", "nowhere"), Whereabouts::Gone);
+    assert_eq!(run.find("new", "copy"), Whereabouts::Unclear(vec![run.at("new"), run.at("copy")]));
+    let found = run.find("copy", "copy");
+    assert!(run.is_at(&found, "copy"), "{found:?}");
+    assert_eq!(run.find("nowhere", "nowhere"), Whereabouts::Unclear(vec![run.at("copy"), run.at("new")]));
 }
 
 #[test]
@@ -145,6 +184,7 @@ fn a_fork_is_found_with_the_repository_around_its_work_tree() {
     run.repo.git(&["worktree", "add", "--quiet", folder.to_str().unwrap(), "other"]);
     run.moves("new");
     let (commit, store) = (run.commit.clone(), run.at("new").join(".superstep/store"));
-    let found = Recorded { folder, commit, thread: "t".into(), current: run.at("new").join(inside), store }.find();
+    let current = run.at("new").join(inside);
+    let found = Recorded { folder, commit, origin: None, thread: "t".into(), current, store }.find();
     assert!(run.is_at(&found, "new"), "{found:?}");
 }

@@ -1,9 +1,11 @@
 //! Garbage collection that somebody else runs: until it ends, git may remove objects that are new and that no reference
 //! has yet.
 
+use std::collections::BTreeSet;
 use std::fs;
-use std::path::Path;
-use std::time::Duration;
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, SystemTime};
 
 use super::place::Workspace;
 
@@ -13,25 +15,38 @@ const STALE: Duration = Duration::from_secs(12 * 60 * 60);
 const PATIENCE: Duration = Duration::from_secs(60);
 const STEP: Duration = Duration::from_millis(20);
 
+/// Collections that were waited for in vain, each with its file and the time of that.
+static ENDLESS: Mutex<BTreeSet<(PathBuf, SystemTime)>> = Mutex::new(BTreeSet::new());
+
 impl Workspace {
-    /// Waits until no `git gc` runs in the repository, for a minute at most.
+    /// Waits until no `git gc` runs in the repository, for a minute at most, and once for each that lasts longer.
     pub(super) async fn after_collection(&self) {
         let mut left = PATIENCE;
-        while !left.is_zero() && is_collecting(&self.0.common_dir) {
+        while let Some(running) = collection(&self.0.common_dir) {
+            let endless = || ENDLESS.lock().unwrap_or_else(PoisonError::into_inner);
+            if endless().contains(&running) {
+                return;
+            }
+            if left.is_zero() {
+                tracing::warn!(file = %running.0.display(), "`git gc` has run for a minute, or was killed: the work goes on beside it");
+                endless().insert(running);
+                return;
+            }
             tokio::time::sleep(STEP).await;
             left = left.saturating_sub(STEP);
         }
     }
 }
 
-/// Returns whether a process collects garbage, as git itself finds out: its file has the id of the process, and the host.
-fn is_collecting(common_dir: &Path) -> bool {
+/// Returns the file of a collection that runs, and its time, as git itself finds out: the file has the id of the process,
+/// and the host.
+fn collection(common_dir: &Path) -> Option<(PathBuf, SystemTime)> {
     let file = common_dir.join("gc.pid");
-    let written = fs::metadata(&file).and_then(|about| about.modified());
-    let is_fresh = written.is_ok_and(|written| written.elapsed().map_or(true, |age| age < STALE));
+    let written = fs::metadata(&file).and_then(|about| about.modified()).ok()?;
+    let is_fresh = written.elapsed().map_or(true, |age| age < STALE);
     let text = fs::read_to_string(&file).unwrap_or_default();
-    let Some((id, host)) = text.trim().split_once(' ').filter(|_| is_fresh) else { return false };
-    !is_this_host(host) || is_alive(id)
+    let (id, host) = text.trim().split_once(' ').filter(|_| is_fresh)?;
+    (!is_this_host(host) || is_alive(id)).then_some((file, written))
 }
 
 /// Returns whether a host is this one; where the system has no file with its name, every host is.

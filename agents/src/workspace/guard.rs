@@ -93,7 +93,9 @@ impl Fingerprint {
     fn note_link(&mut self, what: String, file: &Path) {
         let text = fs::read(file).unwrap_or_default();
         let before = if text.starts_with(LINK) { LINK } else { b"" };
-        let path = as_path(text[before.len()..].trim_ascii_end());
+        let text = &text[before.len()..];
+        let line = text.strip_suffix(b"\n").unwrap_or(text);
+        let path = as_path(line.strip_suffix(b"\r").unwrap_or(line));
         let (stored, here) = (moved::stored(&path), moved::here(&path));
         let seen = match (stored != path, here != path) {
             (true, _) => [before, &as_bytes(&stored), b"\n"].concat(),

@@ -8,7 +8,8 @@ use superstep_base::moved::{Move, here};
 
 use super::error::WorkspaceError;
 use super::paths::as_bytes;
-use super::relocation::{Recorded, main_part};
+use super::relocation::Recorded;
+use super::tops::main_part;
 use super::worktree_entries::{COMPLETE, common_of, entries_in, leads_to, tree_of};
 
 /// Mends the links of a repository whose move was [noted](superstep_base::moved::note). Work trees inside of it were moved

@@ -2,16 +2,15 @@
 //! is, by the references and the commit of the run. Reads files and references; changes nothing.
 
 use std::fs;
-use std::path::{Component, Path, PathBuf};
+use std::path::{Path, PathBuf};
 
 use git2::{Oid, Repository};
 use superstep_base::moved::Move;
 
 use super::names::{PRIVATE, escaped};
+use super::origin::{Origin, first_of};
+use super::tops::{is_repository, main_part, top_of};
 use super::worktree_entries::{common_of, resolved};
-
-/// Folders of `.superstep` that hold work trees.
-const OWN_TREES: [&str; 3] = ["forks", "rewind", "worktrees"];
 
 /// A run whose work tree is looked for.
 #[derive(Clone, Debug)]
@@ -20,6 +19,8 @@ pub struct Recorded {
     pub folder: PathBuf,
     /// A commit of the work; none: it has not begun.
     pub commit: Option<String>,
+    /// The repository that it was started with; none: an earlier version recorded it.
+    pub origin: Option<Origin>,
     /// The thread.
     pub thread: String,
     /// The folder of the store.
@@ -87,7 +88,10 @@ impl Recorded {
                 several => return Whereabouts::Unclear(several.to_vec()),
             }
         }
-        let is_copy = |candidate: &&PathBuf| begins_as(candidate, &main) || self.is_whole_in(candidate);
+        let is_copy = |candidate: &&PathBuf| match &self.commit {
+            Some(_) => self.is_whole_in(candidate),
+            None => self.is_copy(candidate, &main),
+        };
         if let Some(copy) = found.of_store.iter().chain(&found.beside).find(is_copy) {
             return moved(main, copy);
         }
@@ -99,7 +103,7 @@ impl Recorded {
 
     fn elsewhere(&self, main: PathBuf, found: &Candidates) -> Whereabouts {
         let fitting = match self.commit {
-            None => found.all(),
+            None => self.alike(&main, found.all()),
             Some(_) => self.known(&main, found.all()),
         };
         let both =
@@ -119,17 +123,38 @@ impl Recorded {
     fn known(&self, main: &Path, mut all: Vec<PathBuf>) -> Vec<PathBuf> {
         all.retain(|candidate| self.is_in(candidate));
         let whole: Vec<PathBuf> = all.iter().filter(|candidate| self.has_references(candidate)).cloned().collect();
-        let whole = if whole.is_empty() { self.nearby(main) } else { whole };
+        let whole = if whole.is_empty() { self.nearby(main, |top| self.is_whole_in(top)) } else { whole };
         if whole.is_empty() { all } else { whole }
+    }
+
+    /// Returns the repositories that began as that of a run whose work has not begun.
+    fn alike(&self, main: &Path, mut all: Vec<PathBuf>) -> Vec<PathBuf> {
+        let Some(origin) = self.origin.as_ref().filter(|origin| !origin.is_elsewhere) else { return vec![] };
+        let is_alike = |top: &Path| first_of(top).as_ref() == Some(&origin.first);
+        all.retain(|candidate| is_alike(candidate));
+        if all.is_empty() { self.nearby(main, is_alike) } else { all }
+    }
+
+    /// Returns whether a repository is a copy of that of a run whose work has not begun, with its store.
+    fn is_copy(&self, candidate: &Path, main: &Path) -> bool {
+        let store = resolved(&self.store);
+        let had_store = store.strip_prefix(candidate).map_or(true, |inside| main.join(inside).is_dir());
+        let is_elsewhere = self.origin.as_ref().is_some_and(|origin| origin.is_elsewhere);
+        !is_elsewhere && had_store && begins_as(candidate, main)
+    }
+
+    /// Returns the folder of the repository as it is stored.
+    pub fn root(&self) -> PathBuf {
+        main_part(&self.folder)
     }
 
     /// Returns the repositories with the run in the folder where it was, and in the current directory: it may only have
     /// another name.
-    fn nearby(&self, main: &Path) -> Vec<PathBuf> {
+    fn nearby(&self, main: &Path, is_one: impl Fn(&Path) -> bool) -> Vec<PathBuf> {
         let folders = main.parent().into_iter().chain([self.current.as_path()]);
         let entries = folders.flat_map(|folder| fs::read_dir(folder).into_iter().flatten().filter_map(Result::ok));
         let tops = entries.map(|entry| resolved(&entry.path())).filter(|top| is_repository(top));
-        let mut found: Vec<PathBuf> = tops.filter(|top| self.is_whole_in(top)).collect();
+        let mut found: Vec<PathBuf> = tops.filter(|top| is_one(top)).collect();
         found.sort();
         found.dedup();
         found
@@ -210,39 +235,12 @@ fn below_each(base: &Path, main: &Path) -> Vec<(PathBuf, PathBuf, PathBuf)> {
     found
 }
 
-/// Returns the top of the repository around a folder, which need not exist yet.
-fn top_of(folder: &Path) -> Option<PathBuf> {
-    let folder = resolved(&std::path::absolute(folder).unwrap_or_else(|_| folder.to_owned()));
-    let folder = folder.canonicalize().unwrap_or(folder);
-    main_part(&folder).ancestors().find(|above| is_repository(above)).map(Path::to_owned)
-}
-
-/// Returns the repository in whose folder `.superstep` a work tree lies; others are returned as they are.
-pub(super) fn main_part(folder: &Path) -> PathBuf {
-    let parts: Vec<Component<'_>> = folder.components().collect();
-    let is_own = |pair: &[Component<'_>]| {
-        pair[0].as_os_str() == ".superstep" && OWN_TREES.iter().any(|own| pair[1].as_os_str() == *own)
-    };
-    match parts.windows(2).position(is_own) {
-        Some(at) => parts[..at].iter().collect(),
-        None => folder.to_owned(),
-    }
-}
-
-fn is_repository(top: &Path) -> bool {
-    top.join(".git").exists()
-}
-
 /// Returns whether two are work trees of one repository.
 fn is_same(one: &Path, other: &Path) -> bool {
     common_of(one).is_some_and(|common| Some(common) == common_of(other))
 }
 
-/// Returns whether two repositories began as one: a copy of all files has the log of HEAD too, a clone has one of its own.
+/// Returns whether two repositories began as one.
 fn begins_as(one: &Path, other: &Path) -> bool {
-    let begin = |top: &Path| {
-        let log = fs::read(Repository::open(top).ok()?.path().join("logs/HEAD")).ok()?;
-        log.split(|byte| *byte == b'\n').next().map(<[u8]>::to_vec).filter(|line| !line.is_empty())
-    };
-    begin(one).is_some_and(|line| Some(line) == begin(other))
+    first_of(one).is_some_and(|first| Some(first) == first_of(other))
 }

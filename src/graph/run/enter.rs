@@ -157,7 +157,12 @@ fn fresh(
             run.input.locations = ctx.locations.clone().filter(|locations| locations.are_of(&state));
             run.pos.state = state;
             run.child.delta = Some(Delta::default());
-            run.child.taken_state = from.map(|from| TakenState { from, undo: Undo::default() });
+            // Only what the subgraph's own channels note can be undone.
+            let can_undo = run.table.schema.can_undo();
+            if let Some(from) = from.as_ref().filter(|_| !can_undo) {
+                from.put(run.pos.state.clone());
+            }
+            run.child.taken_state = from.filter(|_| can_undo).map(|from| TakenState { from, undo: Undo::default() });
             run.input.adopted = true;
             AnyWrites::default()
         }

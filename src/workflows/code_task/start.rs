@@ -11,7 +11,7 @@ use crate::drivers::{DriverName, Scripted};
 use crate::spec::{Flags, Mode, RunSettings, SpecError, TaskSpec, VerifierConfig, VerifierEntry};
 use crate::verifiers::VerifierRegistry;
 use crate::workflows::task_based::{
-    StartError, blocking, ensure_programs, has_models, new_branch, ready, with_scenarios,
+    StartError, blocking, ensure_programs, has_models, new_branch, origin, ready, with_scenarios,
 };
 use crate::workflows::{Profile, Role};
 use crate::workspace::{Workspace, WorkspaceError, branch_name};
@@ -225,12 +225,13 @@ impl TaskStart {
     /// # Errors
     /// As [`input`](Self::input), except for the state of the repository.
     pub async fn read(self) -> Result<ReadTask, TaskStartError> {
-        let Self { task: file, verifiers, profile, flags, depth, records, allow_dirty, in_code, .. } = self;
+        let Self { task: file, verifiers, mut profile, flags, depth, records, allow_dirty, in_code, .. } = self;
         let mut spec = TaskSpec::parse(&text(&file)?, &file.display().to_string())?;
         let folder = &profile.working_dir;
         let folder = folder.canonicalize().map_err(|source| StartError::NoFolder { folder: folder.clone(), source })?;
         let workspace = Workspace::open(&folder).await?;
         let root = workspace.root().to_owned();
+        profile.origin = origin(&root);
         let found = found(verifiers, &file, &root);
         let config = match &found {
             Some(config) => VerifierConfig::parse(&text(config)?, &config.display().to_string())?,

@@ -12,6 +12,7 @@ use super::commit_template::CommitTemplate;
 use super::phased::Phased;
 use crate::drivers::{DriverName, Limits, Price, RetrySettings, RunLimits, Shell};
 use crate::plan::TaskProgress;
+use crate::workspace::Origin;
 
 /// The configuration of a workflow with coding agents.
 ///
@@ -82,6 +83,9 @@ pub struct Profile {
     /// The template of commit messages. Default: `feat({issue}): {title} (task {task})`.
     #[serde(default = "CommitTemplate::of_old_runs", skip_serializing_if = "CommitTemplate::is_of_old_runs")]
     pub commit_template: CommitTemplate,
+    /// The repository that the run was started with; no key of a profile.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub origin: Option<Origin>,
 }
 
 /// The settings of a role: the table `[agents.ROLE]`.
@@ -225,6 +229,7 @@ impl Default for Profile {
             tools: Tools::default(),
             phased: Phased::default(),
             commit_template: CommitTemplate::default(),
+            origin: None,
         }
     }
 }

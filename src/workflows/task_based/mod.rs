@@ -35,7 +35,7 @@ pub use dry_run::DryPlan;
 pub use fork::fork;
 pub use graph::graph;
 pub use start::{Start, StartError, ensure_programs};
-pub(crate) use start::{blocking, has_models, new_branch, ready, with_scenarios};
+pub(crate) use start::{blocking, has_models, new_branch, origin, ready, with_scenarios};
 pub use state::{AgenticStatus, DeveloperSession, ExecutionState, ExecutionStateUpdate, RunOutcome, Standing};
 pub use step::Step;
 pub use summary::summary;

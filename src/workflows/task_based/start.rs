@@ -8,7 +8,7 @@ use super::state::{ExecutionState, ExecutionStateUpdate};
 use crate::drivers::{CliAgent, DriverName, ScenarioError, Scripted};
 use crate::plan::{Issue, IssueError, Plan, PlanError};
 use crate::workflows::{Profile, Role, Tracker};
-use crate::workspace::{Workspace, WorkspaceError, WorkspaceOptions, branch_name};
+use crate::workspace::{Origin, Workspace, WorkspaceError, WorkspaceOptions, branch_name};
 
 /// The input of a run.
 #[derive(Clone, Debug, Default)]
@@ -226,13 +226,14 @@ impl Start {
         if plan.is_none() && issue.is_none() {
             return Err(StartError::Nothing);
         }
-        let profile = with_scenarios(profile)?;
+        let mut profile = with_scenarios(profile)?;
         let path: Option<&PathBuf> = plan.as_ref().map(|plan| &plan.path);
         let workspace = ready(&profile.working_dir, path.map_or(&[], std::slice::from_ref), allow_dirty).await?;
         let taken = free(&workspace, branch.as_deref(), issue.as_ref(), thread.as_deref()).await?;
         let mut notices = of_another_run(&workspace).await.iter().map(|branch| begins_on(branch)).collect::<Vec<_>>();
         notices.extend(taken);
         notices.extend(concerns::of(&workspace, &profile, in_phases).await?);
+        profile.origin = origin(workspace.root());
         Ok(Checked { plan, issue, profile, root: workspace.root().to_owned(), notices })
     }
 }
@@ -249,6 +250,11 @@ struct Checked {
 fn parts(plan: Option<PlanSource>) -> (Option<PathBuf>, Option<String>, Option<Plan>) {
     let Some(PlanSource { path, hash, plan }) = plan else { return (None, None, None) };
     (Some(path), Some(hash), Some(plan))
+}
+
+/// Returns the origin of a run that is started in the current directory.
+pub(crate) fn origin(root: &Path) -> Option<Origin> {
+    Origin::of(root, &std::env::current_dir().unwrap_or_default())
 }
 
 /// Blocks on a future in a separate thread, which works inside a runtime too.
