@@ -52,14 +52,14 @@ impl Move {
     }
 
     /// Returns whether the folder is where it was.
-    fn is_none(&self) -> bool {
+    pub fn is_in_place(&self) -> bool {
         self.from == self.to
     }
 }
 
 /// Returns whether a move is known.
 pub fn is_any() -> bool {
-    MOVES.read().unwrap_or_else(PoisonError::into_inner).iter().any(|known| !known.is_none())
+    MOVES.read().unwrap_or_else(PoisonError::into_inner).iter().any(|known| !known.is_in_place())
 }
 
 /// Returns the present path for a stored one. A path that is not in a moved folder, or is the present one already, is
@@ -76,7 +76,7 @@ pub fn stored(path: impl AsRef<Path>) -> PathBuf {
 /// Returns a text with the present paths in place of stored ones.
 pub fn text(text: &str) -> Cow<'_, str> {
     let moves = MOVES.read().unwrap_or_else(PoisonError::into_inner);
-    moves.iter().filter(|moved| !moved.is_none()).fold(Cow::Borrowed(text), |text, moved| {
+    moves.iter().filter(|moved| !moved.is_in_place()).fold(Cow::Borrowed(text), |text, moved| {
         match (moved.from.to_str(), moved.to.to_str()) {
             (Some(from), Some(to)) if text.contains(from) => Cow::Owned(replaced(&text, from, to)),
             _ => text,

@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::failure::Failure;
 #[cfg(all(feature = "agents", unix))]
-use super::relocation::present;
+use super::relocation::with_present_paths;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Hook {
@@ -30,7 +30,8 @@ impl Hook {
     /// Calls the hook: a command gets the JSON on standard input and its parts as variables; a URL gets it by POST.
     #[cfg(all(feature = "agents", unix))]
     pub(crate) async fn call(&self, json: &Value) -> Result<(), Failure> {
-        let json = &present(json.clone());
+        let json = with_present_paths(json);
+        let json = json.as_ref();
         let failed = |hook: &str, why: String| Failure::new(format!("the hook `{hook}` failed: {why}"));
         match self {
             // The URL may hold a secret.

@@ -8,7 +8,7 @@ use serde_json::Value;
 use superstep_base::moved;
 
 use super::failure::Failure;
-use super::relocation::present;
+use super::relocation::with_present_paths;
 use super::text::{clean_lines, safe_json};
 
 /// Prints text. A closed pipe is ignored: the run continues.
@@ -68,7 +68,7 @@ pub(crate) fn take_write_error() -> Option<Failure> {
 }
 
 pub(crate) fn print_json(json: &Value) {
-    let text = serde_json::to_string_pretty(&present(json.clone())).unwrap_or_default();
+    let text = serde_json::to_string_pretty(&*with_present_paths(json)).unwrap_or_default();
     print(&format!("{}\n", safe_json(&text)));
 }
 

@@ -1,6 +1,7 @@
 //! The repository of a thread whose folder was moved or copied: found before the thread is used. From then on, stored paths
 //! lead to its present place, in whatever is opened or printed.
 
+use std::borrow::Cow;
 use std::path::Path;
 
 use serde_json::Value;
@@ -96,7 +97,7 @@ fn mended(recorded: &Recorded) -> Result<Found, WorkspaceError> {
     if let Err(other) = moved::note(to.clone()) {
         return Ok(Found::UsedAs(other));
     }
-    if to.from != to.to {
+    if !to.is_in_place() {
         mend_worktrees(&to)?;
     }
     Ok(Found::At(found))
@@ -120,7 +121,12 @@ pub(crate) async fn locate_to_run(_: &dyn AnyThread, _: &str, _: &Path) -> Resul
     Ok(())
 }
 
-/// Replaces stored paths by present ones in all texts.
+/// Replaces stored paths by present ones in all texts. Copies nothing if no repository was moved.
+pub(crate) fn with_present_paths(json: &Value) -> Cow<'_, Value> {
+    if moved::is_any() { Cow::Owned(present(json.clone())) } else { Cow::Borrowed(json) }
+}
+
+/// The same for JSON that nobody else needs.
 pub(crate) fn present(mut json: Value) -> Value {
     if moved::is_any() {
         replace(&mut json);
@@ -131,7 +137,7 @@ pub(crate) fn present(mut json: Value) -> Value {
 fn replace(json: &mut Value) {
     match json {
         Value::String(text) => {
-            if let std::borrow::Cow::Owned(replaced) = moved::text(text) {
+            if let Cow::Owned(replaced) = moved::text(text) {
                 *text = replaced;
             }
         }

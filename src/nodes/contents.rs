@@ -12,6 +12,7 @@ use serde::{Deserialize, Serialize};
 use superstep_base::moved::here;
 
 use crate::process::Redactor;
+use crate::workspace::git_folder;
 
 /// Length of a hash in hexadecimal digits.
 const DIGITS: usize = 64;
@@ -169,18 +170,6 @@ fn link(from: &Path, to: &Path, content: &Content) -> io::Result<()> {
     no_link(to)?;
     fs::hard_link(from.join(&content.hash), to.join(&content.hash))?;
     File::open(to)?.sync_all()
-}
-
-/// Returns git's folder of the repository, or of the linked work tree, that a path lies in.
-fn git_folder(path: &Path) -> Option<PathBuf> {
-    let path = std::path::absolute(path).ok()?;
-    let entry = path.ancestors().map(|folder| folder.join(".git")).find(|entry| entry.exists())?;
-    if entry.is_dir() {
-        return entry.join("HEAD").is_file().then_some(entry);
-    }
-    let text = fs::read_to_string(&entry).ok()?;
-    let folder = entry.parent()?.join(text.strip_prefix("gitdir: ")?.trim_end());
-    folder.is_dir().then_some(folder)
 }
 
 fn get(folder: &Path, content: &Content) -> Result<String, ContentError> {

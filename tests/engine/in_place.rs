@@ -86,7 +86,7 @@ fn write() -> impl Strategy<Value = Write> {
     ]
 }
 
-/// What comes after the last write.
+/// The end of the nodes, after their last write.
 #[derive(Clone, Copy, Debug)]
 enum End {
     Done,
@@ -121,7 +121,7 @@ fn nodes(builder: Builder, first: &[&str], writes: &[Write], end: End) -> Builde
 }
 
 /// `before`, which writes to each channel, then the writes so many subgraphs deep, then `after`.
-fn around(writes: &[Write], end: End, depth: usize) -> Graph {
+fn graph_around(writes: &[Write], end: End, depth: usize) -> Graph {
     let full = |_: Arc<Desk>, _: Ctx| async {
         let desk = Desk::update()
             .title("desk")
@@ -166,8 +166,8 @@ proptest! {
         is_stored: bool,
     ) {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-        let state = |end, depth| runtime.block_on(state_after(around(&writes, end, depth), is_stored));
-        let untouched = runtime.block_on(state_after(around(&[], End::Done, 0), is_stored));
+        let state = |end, depth| runtime.block_on(state_after(graph_around(&writes, end, depth), is_stored));
+        let untouched = runtime.block_on(state_after(graph_around(&[], End::Done, 0), is_stored));
         prop_assert_eq!(state(End::Done, depth), state(End::Done, 0));
         prop_assert_eq!(state(End::HandsUp, depth), untouched.clone());
         if is_stored {
@@ -236,11 +236,11 @@ async fn a_subgraph_over_its_parents_state_copies_no_list() {
 #[tokio::test]
 async fn a_cancelled_subgraph_leaves_its_parents_state_as_it_was(#[values(1, 3)] depth: usize) {
     let writes = [Write::Notes(1), Write::NotesAnew(2), Write::Title(3), Write::Tags(4), Write::Log(5)];
-    let (graph, token) = (around(&writes, End::Waits, depth), CancellationToken::new());
+    let (graph, token) = (graph_around(&writes, End::Waits, depth), CancellationToken::new());
     let thread = graph.with_shared_checkpointer(Store::memory().store).thread("t").cancel_with(token.clone());
     let cancel = async { token.cancel() };
     let (outcome, ()) = tokio::join!(biased; thread.invoke(Desk::update()), cancel);
-    let untouched = state_after(around(&[], End::Done, 0), false).await;
+    let untouched = state_after(graph_around(&[], End::Done, 0), false).await;
     assert_eq!(**outcome.unwrap().state(), untouched);
 }
 

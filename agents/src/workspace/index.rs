@@ -56,12 +56,11 @@ impl Workspace {
 
     /// Returns a temporary index that contains the tree of HEAD, whatever the user's has.
     pub(super) async fn scratch_of_head(&self) -> Result<Scratch, WorkspaceError> {
+        if let Some(tree) = self.head_tree().await? {
+            return self.scratch_of(&tree).await;
+        }
         let scratch = self.scratch().await?;
-        let read = match self.head_tree().await? {
-            None => self.git(&["read-tree", "--empty"]),
-            Some(tree) => self.git(&["read-tree", "--reset"]).arg(tree.as_str()),
-        };
-        read.on(scratch.path()).done().await?;
+        self.git(&["read-tree", "--empty"]).on(scratch.path()).done().await?;
         Ok(scratch)
     }
 

@@ -9,8 +9,7 @@ use superstep_base::moved::{Move, here};
 use super::error::WorkspaceError;
 use super::paths::as_bytes;
 use super::relocation::Recorded;
-use super::tops::main_part;
-use super::worktree_entries::{COMPLETE, common_of, entries_in, leads_to, tree_of};
+use super::worktree_entries::{COMPLETE, common_of, entries_in, leads_to, main_part, tree_of};
 
 /// Mends the links of a repository whose move was [noted](superstep_base::moved::note). Work trees inside of it were moved
 /// with it; those outside get the new path of git's folder, unless another repository has them. Idempotent; blocks.

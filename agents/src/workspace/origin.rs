@@ -6,7 +6,8 @@ use std::path::Path;
 use git2::{ObjectType, Oid, Repository};
 use serde::{Deserialize, Serialize};
 
-use super::tops::top_of;
+use super::head_log;
+use super::worktree_entries::top_of;
 
 /// The repository that a run was started with.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -28,7 +29,7 @@ impl Origin {
 
 /// Returns a digest of the first line in the log of HEAD.
 pub(super) fn first_of(top: &Path) -> Option<String> {
-    let log = fs::read(Repository::open(top).ok()?.path().join("logs/HEAD")).ok()?;
+    let log = fs::read(head_log::file(Repository::open(top).ok()?.path())).ok()?;
     let line = log.split(|byte| *byte == b'\n').next().filter(|line| !line.is_empty())?;
     Oid::hash_object(ObjectType::Blob, line).ok().map(|digest| digest.to_string())
 }

@@ -9,8 +9,7 @@ use superstep_base::moved::Move;
 
 use super::names::{PRIVATE, escaped};
 use super::origin::{Origin, first_of};
-use super::tops::{is_repository, main_part, top_of};
-use super::worktree_entries::{common_of, resolved};
+use super::worktree_entries::{common_of, is_repository, main_part, resolved, top_of};
 
 /// A run whose work tree is looked for.
 #[derive(Clone, Debug)]
@@ -84,7 +83,7 @@ impl Recorded {
             match found.all().into_iter().filter(|candidate| self.is_whole_in(candidate)).collect::<Vec<_>>().as_slice()
             {
                 [] => {}
-                [one] => return moved(main, one),
+                [one] => return move_to(main, one),
                 several => return Whereabouts::Unclear(several.to_vec()),
             }
         }
@@ -93,7 +92,7 @@ impl Recorded {
             None => self.is_copy(candidate, &main),
         };
         if let Some(copy) = found.of_store.iter().chain(&found.beside).find(is_copy) {
-            return moved(main, copy);
+            return move_to(main, copy);
         }
         match found.of_current.iter().find(is_copy) {
             Some(copy) => Whereabouts::Copied { copy: copy.clone() },
@@ -110,9 +109,9 @@ impl Recorded {
             found.of_store.as_ref().filter(|of_store| found.of_current.as_ref().is_none_or(|at| at == *of_store));
         match fitting.as_slice() {
             [] => Whereabouts::Gone,
-            [one] => moved(main, one),
+            [one] => move_to(main, one),
             several => match both.filter(|both| several.contains(both)) {
-                Some(both) => moved(main, both),
+                Some(both) => move_to(main, both),
                 None => Whereabouts::Unclear(several.to_vec()),
             },
         }
@@ -215,7 +214,7 @@ impl Candidates {
     }
 }
 
-fn moved(from: PathBuf, to: &Path) -> Whereabouts {
+fn move_to(from: PathBuf, to: &Path) -> Whereabouts {
     Whereabouts::Moved(Move { from, to: to.to_owned() })
 }
 

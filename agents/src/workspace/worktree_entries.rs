@@ -2,13 +2,16 @@
 
 use std::ffi::OsStr;
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 
 use super::paths::{as_path, lexical};
 use super::place::Place;
 
 /// File in git's folder of a work tree, written once all files are checked out.
 pub(super) const COMPLETE: &str = "superstep/complete";
+
+/// Folders of `.superstep` that hold work trees.
+const OWN_TREES: [&str; 3] = ["forks", "rewind", "worktrees"];
 
 /// Returns whether it is a work tree that was created by [`detached_worktree`](super::Workspace::detached_worktree).
 pub(super) fn is_made_for_agents(place: &Place) -> bool {
@@ -52,12 +55,47 @@ pub(super) fn leads_to(path: &Path) -> Option<PathBuf> {
 
 /// Returns git's folder of the repository with this work tree, which may be linked.
 pub(super) fn common_of(top: &Path) -> Option<PathBuf> {
-    let git_dir = leads_to(top).unwrap_or_else(|| top.join(".git"));
+    let git_dir = git_dir_of(top);
     let common = match fs::read(git_dir.join("commondir")) {
         Ok(text) => linked(&git_dir, text),
         Err(_) => git_dir,
     };
     common.canonicalize().ok()
+}
+
+/// Returns the top of the repository around a folder, which need not exist yet.
+pub(super) fn top_of(folder: &Path) -> Option<PathBuf> {
+    let folder = resolved(&std::path::absolute(folder).unwrap_or_else(|_| folder.to_owned()));
+    let folder = folder.canonicalize().unwrap_or(folder);
+    main_part(&folder).ancestors().find(|above| is_repository(above)).map(Path::to_owned)
+}
+
+/// Returns the repository in whose folder `.superstep` a work tree lies; others are returned as they are.
+pub(super) fn main_part(folder: &Path) -> PathBuf {
+    let parts: Vec<Component<'_>> = folder.components().collect();
+    let is_own = |pair: &[Component<'_>]| {
+        pair[0].as_os_str() == ".superstep" && OWN_TREES.iter().any(|own| pair[1].as_os_str() == *own)
+    };
+    match parts.windows(2).position(is_own) {
+        Some(at) => parts[..at].iter().collect(),
+        None => folder.to_owned(),
+    }
+}
+
+pub(super) fn is_repository(top: &Path) -> bool {
+    top.join(".git").exists()
+}
+
+/// Returns git's folder of the work tree that a path lies in.
+pub fn git_folder(path: &Path) -> Option<PathBuf> {
+    let path = std::path::absolute(path).ok()?;
+    let git_dir = git_dir_of(path.ancestors().find(|above| is_repository(above))?);
+    git_dir.join("HEAD").is_file().then_some(git_dir)
+}
+
+/// Returns git's folder of a work tree.
+fn git_dir_of(top: &Path) -> PathBuf {
+    leads_to(top).unwrap_or_else(|| top.join(".git"))
 }
 
 /// Resolves a path in a file of git's, relative to the folder of the file.

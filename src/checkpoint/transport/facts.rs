@@ -91,11 +91,17 @@ impl Facts {
     }
 }
 
+impl GraphFacts {
+    pub(super) fn of(record: &CheckpointRecord) -> Self {
+        let carried = record.carried.iter().map(|carried| carried.channel.clone()).collect();
+        Self { shape: record.shape, namespace: record.namespace.clone(), carried }
+    }
+}
+
 impl CheckpointFacts {
     fn of(made: StoredCheckpoint, last: &mut Option<Arc<GraphFacts>>) -> Self {
         let StoredCheckpoint { root, record } = made;
-        let carried = record.carried.into_iter().map(|carried| carried.channel).collect();
-        let graph = GraphFacts { shape: record.shape, namespace: record.namespace, carried };
+        let graph = GraphFacts::of(&record);
         let graph = match last.take().filter(|last| **last == graph) {
             Some(last) => last,
             None => Arc::new(graph),

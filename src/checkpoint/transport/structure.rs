@@ -6,6 +6,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::RangeInclusive;
 
+use super::facts::GraphFacts;
 use super::redact::Secrets;
 use crate::checkpoint::threads::id_set::IdSet;
 use crate::checkpoint::threads::pages::{Pages, structure};
@@ -117,27 +118,19 @@ pub(super) struct Outline {
 struct Kinds {
     checkpoints: IdSet,
     /// Facts of each checkpoint from this one to the next entry.
-    runs: Vec<(CheckpointId, Outlined)>,
-}
-
-#[derive(PartialEq, Eq)]
-struct Outlined {
-    shape: u64,
-    namespace: Box<str>,
-    /// Channels that its graph does not declare.
-    carried: Vec<ChannelShape>,
+    runs: Vec<(CheckpointId, GraphFacts)>,
 }
 
 impl Kinds {
     /// Adds a checkpoint; they come in order.
-    fn add(&mut self, id: CheckpointId, outlined: Outlined) {
+    fn add(&mut self, id: CheckpointId, graph: GraphFacts) {
         self.checkpoints.insert(id);
-        if self.runs.last().is_none_or(|(_, last)| *last != outlined) {
-            self.runs.push((id, outlined));
+        if self.runs.last().is_none_or(|(_, last)| *last != graph) {
+            self.runs.push((id, graph));
         }
     }
 
-    fn get(&self, id: CheckpointId) -> Option<&Outlined> {
+    fn get(&self, id: CheckpointId) -> Option<&GraphFacts> {
         let after = self.runs.partition_point(|(first, _)| *first <= id);
         let known = after.checked_sub(1).filter(|_| self.checkpoints.contains(id));
         known.map(|at| &self.runs[at].1)
@@ -159,10 +152,9 @@ impl Outline {
                         let is_root = matches!(key, Key::Checkpoint(_));
                         let made = StoredCheckpoint { root: is_root, record: structure.decode(key, bytes)? };
                         oldest = if is_root { oldest.min(*id) } else { oldest };
-                        let carried: Vec<ChannelShape> =
-                            made.record.carried.iter().map(|carried| carried.channel.clone()).collect();
-                        let found = of_checkpoint(*id, &made, &structure.channels(made.record.shape, &carried));
-                        outline.note(*id, &made, carried, with_secrets);
+                        let graph = GraphFacts::of(&made.record);
+                        let found = of_checkpoint(*id, &made, &structure.channels(graph.shape, &graph.carried));
+                        outline.note(*id, is_root, graph, with_secrets);
                         found
                     }
                     Key::Task { checkpoint, task } => {
@@ -187,16 +179,15 @@ impl Outline {
         Ok(outline)
     }
 
-    fn note(&mut self, id: CheckpointId, made: &StoredCheckpoint, carried: Vec<ChannelShape>, with_secrets: bool) {
+    fn note(&mut self, id: CheckpointId, is_root: bool, graph: GraphFacts, with_secrets: bool) {
         if !with_secrets {
-            self.secrets.note(&carried);
+            self.secrets.note(&graph.carried);
         }
-        let kinds = if made.root { &mut self.roots } else { &mut self.nested };
-        let namespace = made.record.namespace.as_str().into();
-        kinds.add(id, Outlined { shape: made.record.shape, namespace, carried });
+        let kinds = if is_root { &mut self.roots } else { &mut self.nested };
+        kinds.add(id, graph);
     }
 
-    fn outlined(&self, id: CheckpointId) -> Option<&Outlined> {
+    fn outlined(&self, id: CheckpointId) -> Option<&GraphFacts> {
         self.roots.get(id).or_else(|| self.nested.get(id))
     }
 

@@ -68,7 +68,7 @@ impl Run {
 
     async fn alone(&mut self) -> Result<bool, RunError> {
         let mut running = self.begin(0);
-        let Some(performed) = self.performed(&mut running).await else {
+        let Some(performed) = self.run_to_end(&mut running).await else {
             let panic = running.abandon().err().map(|panic| (0, panic));
             self.take_state_back();
             return self.dropped(panic.into_iter().collect());
@@ -80,7 +80,7 @@ impl Run {
     }
 
     /// Runs a lone task to its end; none if the run was cancelled.
-    async fn performed(&mut self, running: &mut Running) -> Option<Performed> {
+    async fn run_to_end(&mut self, running: &mut Running) -> Option<Performed> {
         match poll_once(running).await {
             Poll::Ready(performed) => Some(performed),
             Poll::Pending => {

@@ -53,7 +53,7 @@ impl<S: State, N: NodeId, M: NodeId, C: Send + Sync + 'static> Child<S, N, C> fo
     fn into_node(self) -> impl Node<S, N, C> {
         Arc::new(Nest {
             child: self,
-            enter: |state: Arc<S>, ctx: &TaskCtx| taken(AnyState::of(state), ctx),
+            enter: |state: Arc<S>, ctx: &TaskCtx| take_or_copy(AnyState::of(state), ctx),
             leave: |left: Left| left.delta,
             mode: StateMode::Shared,
             parent: PhantomData::<fn(S)>,
@@ -208,7 +208,7 @@ impl<C: Send + Sync + 'static> Ctx<C> {
 }
 
 /// Returns the state of the graph around for a subgraph over it: that state itself, if it can be taken.
-fn taken(copy: AnyState, ctx: &TaskCtx) -> ChildInput {
+fn take_or_copy(copy: AnyState, ctx: &TaskCtx) -> ChildInput {
     let Some(moved) = &ctx.moved_state else { return ChildInput::State(copy, None) };
     match moved.exchange(copy) {
         Ok(state) => ChildInput::State(state, Some(Arc::clone(moved))),
