@@ -1,6 +1,6 @@
-//! Helpers that the engine and `superstep-agents` share: files that a person names, suggestions for misspelled names,
-//! words of a shell, folders that were moved, a hash whose values are stored, and growing pauses. Part of
-//! [superstep](https://docs.rs/superstep), which makes no promise about this crate.
+//! Helpers that every crate of superstep shares: files that a person names, suggestions for misspelled names, words of a
+//! shell, folders that were moved, a hash whose values are stored, growing pauses, panics as values, the calendar, and
+//! texts cut to a length. Part of [superstep](https://docs.rs/superstep), which makes no promise about this crate.
 
 pub mod backoff;
 #[cfg(feature = "composed")]
@@ -9,8 +9,11 @@ pub mod files;
 mod fnv;
 pub mod moved;
 pub mod near;
+pub mod panics;
 mod printable;
 pub mod shell;
+pub mod text;
+pub mod time;
 
 pub use fnv::Fnv;
 pub use printable::{Printable, PrintableLines};

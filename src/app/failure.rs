@@ -3,13 +3,13 @@
 use std::error::Error;
 
 use serde::{Deserialize, Serialize};
+use superstep_base::panics::catch_panic;
 
 use super::advice;
 use super::caller::Caller;
 use super::exit::Exit;
 use super::shapes::NextStep;
 use crate::checkpoint::CheckpointError;
-use crate::checkpoint::panics::caught;
 use crate::graph::shape::error::ErrorShape;
 use crate::graph::{InputError, RunError};
 
@@ -136,7 +136,7 @@ impl Failure {
     pub(crate) fn because(mut self, error: &dyn Error) -> Self {
         let mut cause = Some(error);
         // `Display` of a user's error may panic; the causes before it are still printed.
-        _ = caught(|| {
+        _ = catch_panic(|| {
             while let Some(error) = cause {
                 self.causes.push(error.to_string());
                 cause = error.source();

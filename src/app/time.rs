@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-pub(crate) use crate::checkpoint::time::now;
-use crate::checkpoint::time::parsed;
+use superstep_base::time;
+pub(crate) use superstep_base::time::now;
 
 /// Parses a span of time: a number with s, m, h or d.
 pub(crate) fn span(text: &str) -> Result<Duration, String> {
@@ -25,7 +25,7 @@ pub(crate) fn moment(text: &str) -> Result<u64, String> {
     if let Ok(ago) = span(text) {
         return Ok(now().saturating_sub(u64::try_from(ago.as_millis()).unwrap_or(u64::MAX)));
     }
-    parsed(text).ok_or_else(|| {
+    time::parse(text).ok_or_else(|| {
         format!("`{text}` is no time: write 2026-01-31, 2026-01-31T09:30:00Z, or how long ago, as 2h or 30d")
     })
 }
@@ -33,7 +33,7 @@ pub(crate) fn moment(text: &str) -> Result<u64, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::checkpoint::time::rfc3339;
+    use superstep_base::time::rfc3339;
 
     #[rstest::rstest]
     #[case(0, "1970-01-01T00:00:00.000Z")]

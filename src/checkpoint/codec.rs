@@ -10,11 +10,11 @@ use bincode::Options;
 use rmp_serde::decode::ReadReader;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
+use superstep_base::panics::{catch_panic, serialize_panicked};
 
 use super::depth::DepthLimited;
 use super::error::CheckpointError;
 use super::id::ThreadId;
-use super::panics::{caught, serialize_panicked};
 
 /// Newest format of engine records; written by this release.
 pub const FORMAT: u8 = 5;
@@ -84,7 +84,7 @@ pub(crate) fn encode_value<T: Serialize + ?Sized>(
 ) -> Result<(), CheckpointError> {
     let exceeded = Cell::new(false);
     let shallow = DepthLimited { value, levels: ENCODE_DEPTH, exceeded: &exceeded };
-    let done = caught(|| shallow.serialize(&mut rmp_serde::Serializer::new(bytes).with_struct_map()));
+    let done = catch_panic(|| shallow.serialize(&mut rmp_serde::Serializer::new(bytes).with_struct_map()));
     match done {
         _ if exceeded.get() => Err(CheckpointError::TooDeep { what: what(), limit: ENCODE_DEPTH }),
         Err(panic) => Err(codec(&what(), &serialize_panicked(panic))),

@@ -26,7 +26,6 @@ mod lease;
 mod memory;
 #[cfg(not(feature = "sled"))]
 pub(crate) mod no_sled;
-pub(crate) mod panics;
 mod record;
 #[cfg(any(feature = "sled", feature = "fjall"))]
 mod repair;
@@ -35,7 +34,6 @@ mod shape;
 #[cfg(feature = "sled")]
 mod sled;
 mod threads;
-pub(crate) mod time;
 mod transport;
 pub(crate) mod unknown_thread;
 mod wait_record;

@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
+use superstep_base::time::now;
 
-use crate::checkpoint::time::now;
 use crate::drivers::RetrySettings;
 use crate::graph::Ctx;
 

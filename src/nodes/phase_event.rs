@@ -1,8 +1,8 @@
 //! Events of phases and subtasks, for people and programs.
 
 use serde::{Deserialize, Serialize};
+use superstep_base::time::{now, rfc3339};
 
-use crate::checkpoint::time::{now, rfc3339};
 use crate::graph::Ctx;
 
 /// A change of a phase or subtask. Its JSON has one key, the kind: `{"phase_started": {"phase_index": 0, ..}}`.

@@ -4,10 +4,10 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 use superstep_base::backoff::backoff;
+use superstep_base::time::now;
 
 use super::budget::Overdraft;
 use super::outage::{Outage, RetryContext, millis};
-use crate::checkpoint::time::now;
 use crate::drivers::{DriverError, ErrorClass, Finished, Usage, fenced_json};
 
 /// The number of bytes that are stored of an agent's last message; the rest is in the session.

@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use serde::{Deserialize, Serialize};
+use superstep_base::time::{now, rfc3339};
 use tokio::sync::OwnedSemaphorePermit;
 
 use super::folder::{Folder, failed, thread};
@@ -10,7 +11,6 @@ use super::phase::{KeptPart, keep_one};
 use super::phase_event::{PhaseEvent, Place};
 use super::siblings::Siblings;
 use super::stored_files::{store, unstore};
-use crate::checkpoint::time::{now, rfc3339};
 use crate::graph::{Ctx, NodeError};
 use crate::workspace::{CommitId, Standing, TreeId, Workspace, WorkspaceError};
 

@@ -3,13 +3,13 @@
 use std::collections::HashMap;
 
 use serde_json::Value;
+use superstep_base::time;
 
 use super::agent::{count, dollars, time};
 use super::running::{EventView, RunningTask, Tasks};
 use super::work::Work;
 use crate::app::shapes::RunningShape;
 use crate::app::text::{clean, clean_lines, emitted, safe_json, workflow_event};
-use crate::checkpoint::time::parsed;
 
 /// The time in ms for which an agent's next action waits for its line: of several, only the last one gets it.
 const PAUSE: u64 = 3_000;
@@ -141,7 +141,7 @@ fn prefix(task: &RunningTask) -> String {
 /// Formats the running tasks for `status`.
 pub(crate) fn running(tasks: &[RunningShape], now: u64) -> Vec<String> {
     let line = |task: &RunningShape| {
-        let began = parsed(&task.started_at).unwrap_or(now);
+        let began = time::parse(&task.started_at).unwrap_or(now);
         let mut parts = vec![format!("at work for {}", time(now.saturating_sub(began)))];
         parts.extend((task.tokens > 0).then(|| format!("{} tokens", count(task.tokens))));
         parts.extend((task.cost > 0).then(|| dollars(task.cost)));

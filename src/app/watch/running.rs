@@ -1,10 +1,10 @@
 //! The running tasks, computed from the events of a run as JSON, in this process or another. Pure.
 
 use serde_json::Value;
+use superstep_base::time::rfc3339;
 
 use super::agent::Agent;
 use crate::app::shapes::RunningShape;
-use crate::checkpoint::time::rfc3339;
 
 /// The displayed parts of an event.
 pub(crate) struct EventView<'a> {

@@ -5,10 +5,11 @@ use std::fs::{File, TryLockError};
 use std::io::{Read, Write};
 use std::path::Path;
 
+use superstep_base::time::{date, now};
+
 use super::directory::writable;
 use super::files::{self, io_at};
 use crate::checkpoint::CheckpointError;
-use crate::checkpoint::time::{date, now};
 
 /// File that is locked and names the process.
 pub(in crate::checkpoint) const NAME: &str = "holder";

@@ -4,7 +4,7 @@ use std::cell::Cell;
 use std::panic::{set_hook, take_hook};
 use std::sync::Once;
 
-use crate::checkpoint::panics::caught;
+use superstep_base::panics::catch_panic;
 
 thread_local! {
     static QUIET: Cell<bool> = const { Cell::new(false) };
@@ -14,7 +14,7 @@ thread_local! {
 pub(in crate::checkpoint) fn catch_quietly<T>(call: impl FnOnce() -> T) -> Result<T, String> {
     filter_reports();
     let was = QUIET.replace(true);
-    let done = caught(call);
+    let done = catch_panic(call);
     QUIET.set(was);
     done
 }

@@ -3,8 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::hash::{BuildHasher, RandomState};
 
+use superstep_base::time::now;
+
 use crate::checkpoint::threads::thread_records::ThreadRecords;
-use crate::checkpoint::time::now;
 use crate::checkpoint::{
     AboutRecord, CheckpointError, CheckpointId, EffectKind, EffectRecord, ForeignRecord, Head, Key, Record, RowId,
     ThreadId, decode_record, encode_record,

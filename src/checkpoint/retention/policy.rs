@@ -3,8 +3,9 @@
 use std::collections::{BTreeSet, HashSet};
 use std::time::Duration;
 
+use superstep_base::time::now;
+
 use crate::checkpoint::threads::thread_records::ThreadRecords;
-use crate::checkpoint::time::now;
 use crate::checkpoint::{CheckpointId, CheckpointRecord, Head, Shape, TaskStatus};
 
 /// Rules that select which checkpoints of a thread are kept; one rule is enough. LangGraph has no counterpart.

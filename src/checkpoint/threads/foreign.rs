@@ -1,7 +1,8 @@
 //! Imported threads, and the decision of a person to trust them. Knows the contract and the record about a thread only.
 
+use superstep_base::time::now;
+
 use super::tags::change;
-use crate::checkpoint::time::now;
 use crate::checkpoint::{
     AboutRecord, CheckpointError, Checkpointer, ForeignRecord, Key, Record, ThreadId, decode_record, encode_record,
 };

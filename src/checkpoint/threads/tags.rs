@@ -1,7 +1,8 @@
 //! Tags of checkpoints, which protect them from retention. Knows the contract and the records of tags only.
 
+use superstep_base::time::now;
+
 use super::pages::Pages;
-use crate::checkpoint::time::now;
 use crate::checkpoint::unknown_thread::unknown_thread;
 use crate::checkpoint::{
     CheckpointError, CheckpointId, Checkpointer, Claim, Commit, Key, TagRecord, ThreadId, decode_record, encode_record,

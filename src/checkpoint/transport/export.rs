@@ -6,12 +6,12 @@ use std::io::{self, Write};
 use std::path::Path;
 
 use serde::Serialize;
+use superstep_base::time::now;
 
 use super::file::{Header, Names, Writer};
 use super::structure::{Outline, Size, Structure};
 use crate::checkpoint::threads::pages::{self, Pages};
 use crate::checkpoint::threads::reach::Reach;
-use crate::checkpoint::time::now;
 use crate::checkpoint::unknown_thread::unknown_thread;
 use crate::checkpoint::{
     AboutRecord, CheckpointError, CheckpointId, Checkpointer, Head, Key, Record, Shape, ThreadId, decode_record,

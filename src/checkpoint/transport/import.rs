@@ -7,6 +7,7 @@ use std::io::Read;
 use std::path::Path;
 
 use serde::Serialize;
+use superstep_base::time::now;
 
 use super::check_msgpack::check_msgpack;
 use super::checks::{MOST, check};
@@ -14,7 +15,6 @@ use super::facts::Facts;
 use super::file::{START, bad, begins, read};
 use crate::checkpoint::codec::DECODE_DEPTH;
 use crate::checkpoint::threads::insert::insert_thread;
-use crate::checkpoint::time::now;
 use crate::checkpoint::{
     AboutRecord, CheckpointError, CheckpointId, Checkpointer, Commit, EffectRecord, EventRecord, ForeignRecord, Head,
     Key, Record, SignalRecord, ThreadId, decode_record, encode_record,

@@ -3,10 +3,10 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
+use superstep_base::panics::catch_panic;
 use tokio::sync::Notify;
 
 use super::task::{Attempt, AttemptProgress, AttemptState, NodeMeta, QuestionUse, Raised, SubgraphCalls, TaskCtx};
-use crate::checkpoint::panics::caught;
 use crate::graph::error::{NodeError, RunError};
 
 impl TaskCtx {
@@ -69,7 +69,7 @@ impl TaskCtx {
 
     /// The failure of a subgraph that the body's error tells of, whatever type it was put into.
     pub(crate) fn passed_on(&self, error: &NodeError) -> Option<RunError> {
-        let text = caught(|| error.source().to_string()).ok()?;
+        let text = catch_panic(|| error.source().to_string()).ok()?;
         let state = self.state();
         state.subgraphs.failures.iter().find(|failure| failure.to_string() == text).cloned()
     }

@@ -5,12 +5,12 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
+use superstep_base::time::millis;
 
 use super::ctx::Ctx;
 use super::effect::{JournalLookup, entry_name};
 use super::task::{Raised, TaskCtx};
 use crate::checkpoint::EffectKind;
-use crate::checkpoint::time::millis;
 use crate::graph::error::{NodeError, RunError};
 use crate::graph::interrupt::Interrupted;
 use crate::graph::records::HALF_ID;

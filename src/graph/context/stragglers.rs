@@ -6,7 +6,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 
-use crate::checkpoint::panics::caught;
+use superstep_base::panics::catch_panic;
+
 use crate::graph::error::RunError;
 
 /// The time for which a run waits for them, at most, each time.
@@ -88,7 +89,7 @@ impl Stragglers {
                 return;
             }
             // A runtime without timers panics, and cannot be asked whether it has any.
-            let Ok(pause) = caught(|| tokio::time::sleep(PAUSE)) else { return };
+            let Ok(pause) = catch_panic(|| tokio::time::sleep(PAUSE)) else { return };
             pause.await;
         }
     }

@@ -6,10 +6,10 @@ use std::time::Duration;
 
 use serde_json::Value;
 use similar::TextDiff;
+use superstep_base::time::{millis, rfc3339};
 
 use super::edits::Edit;
 use super::types::{Asked, Change, ChannelDiff, Diff, Inside, RecordedEntry, Side};
-use crate::checkpoint::time::{millis, rfc3339};
 use crate::graph::view::{JournalEntry, JournalKind};
 
 /// Limit of characters shown of a value.

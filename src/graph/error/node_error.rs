@@ -5,8 +5,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use superstep_base::PrintableLines;
-
-use crate::checkpoint::panics::caught;
+use superstep_base::panics::catch_panic;
 
 /// The class of a failure, for retry policies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -80,7 +79,7 @@ impl Error for SharedNodeError {
 
 impl fmt::Display for NodeError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let text = caught(|| with_causes(&*self.source));
+        let text = catch_panic(|| with_causes(&*self.source));
         PrintableLines(text.unwrap_or_else(unprintable)).fmt(f)
     }
 }

@@ -8,12 +8,12 @@ use std::time::SystemTime;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use superstep_base::panics::catch_panic;
+use superstep_base::time::system_time;
 
 use super::answer_info::AnswerInfo;
 use super::sketch::sketch;
 use super::terms::Terms;
-use crate::checkpoint::panics::caught;
-use crate::checkpoint::time::system_time;
 use crate::checkpoint::{CheckpointId, QuestionRecord, VoteRecord};
 use crate::graph::state::{NotAnId, reading};
 
@@ -131,7 +131,8 @@ impl fmt::Debug for Shows {
 
 /// Returns a stored value of this type as JSON; a value of another type as far as it fits JSON.
 pub(crate) fn json<T: Serialize + DeserializeOwned>(bytes: &[u8]) -> Value {
-    let typed = reading::decode::<T>(bytes).ok().and_then(|value| caught(|| serde_json::to_value(value).ok()).ok()?);
+    let typed =
+        reading::decode::<T>(bytes).ok().and_then(|value| catch_panic(|| serde_json::to_value(value).ok()).ok()?);
     typed.or_else(|| reading::as_json(bytes).ok()).unwrap_or_default()
 }
 

@@ -9,9 +9,9 @@ use std::time::SystemTime;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
+use superstep_base::time::system_time;
 
 use super::sketch::sketch;
-use crate::checkpoint::time::system_time;
 use crate::checkpoint::{Key, ReceiveRecord, signal_name};
 use crate::graph::state::{NotAnId, ValueError, header, reading, value};
 

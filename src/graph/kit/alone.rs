@@ -5,9 +5,9 @@ use std::sync::Arc;
 use std::time::SystemTime;
 
 use serde_json::Value;
+use superstep_base::time::system_time;
 
 use super::script::{EffectCall, Script, Test};
-use crate::checkpoint::time::system_time;
 use crate::checkpoint::{CheckpointId, RowId};
 use crate::graph::context::{EarlierQuestion, GraphScope};
 use crate::graph::error::RunError;

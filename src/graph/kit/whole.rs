@@ -4,8 +4,9 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::SystemTime;
 
+use superstep_base::time::system_time;
+
 use super::script::{EffectCall, Script, Test};
-use crate::checkpoint::time::system_time;
 use crate::checkpoint::{Checkpointer, MemoryCheckpointer};
 use crate::graph::error::RunError;
 use crate::graph::interrupt::Question;

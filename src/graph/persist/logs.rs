@@ -1,9 +1,10 @@
 //! Lists of `append` channels, read from their entries.
 
+use superstep_base::panics::catch_panic;
+
 use super::log_entries::LogEntries;
 use super::save::{log_name, log_with};
 use super::settled::{LoadedChannels, Reading, channel};
-use crate::checkpoint::panics::caught;
 use crate::checkpoint::{ChannelShape, CheckpointId, Key, LogRange, RowId, Slot};
 use crate::graph::build::Table;
 use crate::graph::error::RunError;
@@ -106,7 +107,7 @@ impl Reader {
         mut writes: impl Iterator<Item = AnyWrite>,
     ) -> Result<(), RunError> {
         let mut merge = Merge::default();
-        let applied = caught(|| {
+        let applied = catch_panic(|| {
             writes.try_for_each(|write| {
                 merge.clear();
                 table.schema.apply(state, write, &mut merge).map_err(|error| known.redact(error.to_string()))

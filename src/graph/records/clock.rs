@@ -7,8 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::SystemTime;
 
 use superstep_base::Fnv;
-
-pub(crate) use crate::checkpoint::time::{millis, now};
+pub(crate) use superstep_base::time::{millis, now};
 
 /// The source of a thread's time: for tests, and for machines whose clock is set by somebody else.
 pub trait Clock: Send + Sync + 'static {

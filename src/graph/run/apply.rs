@@ -2,8 +2,9 @@
 
 use std::sync::{Arc, Mutex};
 
+use superstep_base::panics::catch_panic;
+
 use super::state::{ChildState, Run};
-use crate::checkpoint::panics::caught;
 use crate::checkpoint::{Source, TaskRecord, TaskStatus, encode_record};
 use crate::graph::build::Table;
 use crate::graph::error::RunError;
@@ -21,7 +22,7 @@ impl Run {
         self.step.left = None;
         let mut tasks = std::mem::take(&mut self.step.tasks);
         let before = puts.len();
-        let applied = caught(|| self.applied(&mut tasks, &mut puts));
+        let applied = catch_panic(|| self.applied(&mut tasks, &mut puts));
         if let Err(error) = applied.unwrap_or_else(|panic| Err(self.panicked_applying(&tasks, &panic))) {
             puts.truncate(before); // what a lone task wrote is dropped with it
             return Err(Box::pin(self.not_applied(&tasks, puts, error)).await);

@@ -4,8 +4,8 @@
 use std::future::Future;
 
 use futures::FutureExt;
+use superstep_base::panics::catch_panic_in;
 
-use crate::checkpoint::panics::caught_in;
 use crate::graph::error::RunError;
 
 /// Runs a call and turns a panic into its error. `doing` names the call: "reading a thread".
@@ -13,5 +13,5 @@ pub(crate) fn catch_panics<T>(
     doing: &'static str,
     call: impl Future<Output = Result<T, RunError>>,
 ) -> impl Future<Output = Result<T, RunError>> {
-    caught_in(call).map(move |done| done.unwrap_or_else(|message| Err(RunError::Panic { doing, message })))
+    catch_panic_in(call).map(move |done| done.unwrap_or_else(|message| Err(RunError::Panic { doing, message })))
 }

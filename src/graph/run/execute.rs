@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
 
+use superstep_base::panics::catch_panic;
 use tokio::task::{Id, JoinError, JoinSet};
 use tracing::Instrument;
 
@@ -14,7 +15,6 @@ use super::cached;
 use super::job::Job;
 use super::perform::{Performed, Running, start};
 use super::state::Run;
-use crate::checkpoint::panics::caught;
 use crate::checkpoint::{Key, Slot, encode_record};
 use crate::graph::context::{Attempt, AttemptProgress, MovedState, Permits, StateLocations, TaskCtx, TaskPosition};
 use crate::graph::error::RunError;
@@ -110,7 +110,7 @@ impl Run {
                 continue;
             }
             let job = self.job(at);
-            let ending = match caught(|| cached::find(&job)) {
+            let ending = match catch_panic(|| cached::find(&job)) {
                 Ok(None) => continue,
                 Ok(Some(result)) => self.done_from_cache(at, Box::new(result))?,
                 Err(panic) => self.panicked_in(at, format!("its cache key: {panic}"))?,

@@ -2,11 +2,12 @@
 
 use std::sync::Arc;
 
+use superstep_base::panics::catch_panic;
+
 use super::cached::CachedResult;
 use super::perform::{BodyResult, Details, Performed};
 use super::state::Run;
 use super::waiting::Waits;
-use crate::checkpoint::panics::caught;
 use crate::checkpoint::{CheckpointId, FailureRecord, HandledRecord, Key};
 use crate::graph::build::rows::may_wait;
 use crate::graph::context::{Exit, Known, Raised, SubgraphCalls, TaskCtx};
@@ -23,7 +24,7 @@ impl Run {
         if is_held && matches!(performed.ended, Ok(Ok(_))) {
             Box::pin(self.outlast_holders(at, &performed.ctx)).await;
         }
-        let ending = match caught(|| self.take(at, performed)) {
+        let ending = match catch_panic(|| self.take(at, performed)) {
             Ok(ending) => ending?,
             Err(panic) => self.panicked_in(at, panic)?,
         };

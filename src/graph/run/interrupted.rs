@@ -3,11 +3,12 @@
 
 use std::sync::Arc;
 
+use superstep_base::panics::catch_panic;
+
 use super::apply::state_after;
 use super::left_step::{KeptStep, LeftStep};
 use super::state::{Run, StepState};
 use super::task_ends::{TaskEnd, TaskEnds};
-use crate::checkpoint::panics::caught;
 use crate::graph::build::Table;
 use crate::graph::error::RunError;
 use crate::graph::interrupt::Question;
@@ -33,7 +34,7 @@ impl InterruptedStep {
     pub(crate) fn state(&self) -> AnyState {
         let ended: Vec<(u32, &Finished)> = self.ends.iter().filter_map(TaskEnd::done).collect();
         let pulls: Vec<u32> = self.ends.iter().filter(|end| end.is_edge).map(|end| end.node).collect();
-        let after = caught(|| state_after(&self.table, (&self.state, &self.control), &pulls, &ended));
+        let after = catch_panic(|| state_after(&self.table, (&self.state, &self.control), &pulls, &ended));
         after.unwrap_or_else(|_| self.state.clone())
     }
 }

@@ -4,8 +4,9 @@
 use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
 
+use superstep_base::panics::catch_panic;
+
 use super::state::{Run, TakenState};
-use crate::checkpoint::panics::caught;
 use crate::graph::context::MovedState;
 use crate::graph::state::AnyState;
 
@@ -37,7 +38,7 @@ impl Run {
         let Some(TakenState { from, undo }) = self.child.taken_state.take() else { return };
         let mut state = std::mem::replace(&mut self.pos.state, AnyState::nothing());
         // If the drop of a value panics, the state is gone, and the graph around fails when it looks at it.
-        if caught(|| undo.undo(&self.table.schema, &mut state)).is_ok() {
+        if catch_panic(|| undo.undo(&self.table.schema, &mut state)).is_ok() {
             from.put(state);
         }
     }

@@ -7,14 +7,14 @@ use std::sync::atomic::Ordering;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
+use superstep_base::panics::{self, catch_panic};
 use tokio::sync::Notify;
 use tokio::time::Instant;
 use tracing::{Instrument, Span};
 
 use super::job::Job;
 use super::{cached, trace};
-use crate::checkpoint::panics::caught;
-use crate::checkpoint::{FailureRecord, panics};
+use crate::checkpoint::FailureRecord;
 use crate::graph::build::Table;
 use crate::graph::context::{Raised, TaskCtx};
 use crate::graph::error::{NodeError, RunError};
@@ -63,7 +63,7 @@ pub(crate) fn start(
     let entered = span.as_ref().map(Span::enter);
     let timed =
         ctx.shared.events.timed.then(|| (Arc::clone(&ctx.facts.name), Arc::clone(&table.row(node).execution.longest)));
-    let started = caught(|| body.start(state, payload, ctx));
+    let started = catch_panic(|| body.start(state, payload, ctx));
     let started = started.map(|body| -> Boxed<'static, AnyEnded> {
         match timed {
             Some((node, longest)) => Box::pin(TimedBody { body, node, longest }),
@@ -200,7 +200,7 @@ async fn attempts(job: &Job, failures: &mut Vec<FailureRecord>) -> Performed {
         if ctx.progress.raised().is_some() {
             return Performed::plain(ended, ctx, tried);
         }
-        let policy = match caught(|| options.execution.retry.iter().find(|policy| policy.fits(error))) {
+        let policy = match catch_panic(|| options.execution.retry.iter().find(|policy| policy.fits(error))) {
             Ok(policy) => policy,
             Err(panic) => {
                 let message = format!("its retry policy, asked about `{error}`: {panic}");

@@ -3,9 +3,10 @@
 
 use std::sync::{Arc, PoisonError};
 
+use superstep_base::panics::catch_panic_as;
+
 use super::state::Run;
 use crate::checkpoint::CheckpointId;
-use crate::checkpoint::panics::caught_as;
 use crate::graph::error::RunError;
 use crate::graph::state::{AnyState, AnyWrites, ApplyError};
 use crate::graph::superstep::position::{fresh_read, named};
@@ -49,7 +50,7 @@ impl Run {
             let mut routers = exits.routers.iter();
             routers.try_for_each(|branch| resolve.branch(branch, seen, &self.shared.context, result))
         };
-        caught_as(choose, |panic| self.panicked(Arc::clone(&from), format!("its router: {panic}")))
+        catch_panic_as(choose, |panic| self.panicked(Arc::clone(&from), format!("its router: {panic}")))
     }
 
     pub(crate) fn own_view(&self, at: usize, state: &AnyState, writes: &AnyWrites) -> Result<AnyState, RunError> {

@@ -4,6 +4,8 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
+use superstep_base::panics::catch_panic_in;
+use superstep_base::time::system_time;
 use tokio::sync::Notify;
 use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep_until};
@@ -12,8 +14,6 @@ use tokio_util::sync::CancellationToken;
 use super::driven::{Driven, Ready, RunnerGraph, Turn};
 use super::ledger::Ledger;
 use super::report::{RunnerQuestion, RunnerReport, RunnerStop};
-use crate::checkpoint::panics::caught_in;
-use crate::checkpoint::time::system_time;
 use crate::checkpoint::{BoxFuture, ThreadId};
 use crate::graph::error::RunError;
 use crate::graph::records::{Clock, Host};
@@ -318,7 +318,7 @@ async fn call_hooks(stop: &RunnerStop, asked: &[Hook<RunnerQuestion>], stopped: 
 async fn call<T: Clone>(hooks: &[Hook<T>], with: &T) -> u64 {
     let mut panics = 0;
     for hook in hooks {
-        let called = caught_in(async { hook(with.clone()).await }).await;
+        let called = catch_panic_in(async { hook(with.clone()).await }).await;
         panics += u64::from(called.is_err());
     }
     panics

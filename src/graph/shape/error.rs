@@ -3,10 +3,10 @@
 use std::error::Error;
 
 use serde::{Deserialize, Serialize, Serializer};
+use superstep_base::panics::catch_panic;
 
 use super::fields::serialize_as;
 use crate::checkpoint::CheckpointError;
-use crate::checkpoint::panics::caught;
 use crate::graph::build::{CompileError, Problem};
 use crate::graph::error::node_error::unprintable;
 use crate::graph::error::{ErrorClass, Incompatibility, NodeError, RunError};
@@ -28,12 +28,12 @@ pub(crate) struct ErrorShape {
 
 impl ErrorShape {
     fn new(error: impl ToString, kind: &str, help: Option<String>) -> Self {
-        let error = caught(|| error.to_string()).unwrap_or_else(unprintable);
+        let error = catch_panic(|| error.to_string()).unwrap_or_else(unprintable);
         Self { error, kind: Some(kind.to_owned()), help, ..Self::default() }
     }
 
     fn with_causes(mut self, mut cause: Option<&(dyn Error + 'static)>) -> Self {
-        let walked = caught(|| {
+        let walked = catch_panic(|| {
             while let Some(error) = cause {
                 self.causes.push(error.to_string());
                 cause = unprinted_source(error);

@@ -2,7 +2,8 @@
 
 use std::time::SystemTime;
 
-use crate::checkpoint::time::{millis, rfc3339};
+use superstep_base::time::{millis, rfc3339};
+
 use crate::graph::state::State;
 use crate::graph::view::untyped::typed_json;
 

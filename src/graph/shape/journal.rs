@@ -1,11 +1,11 @@
 //! The journal of a task as JSON.
 
 use serde_json::{Map, Value, json};
+use superstep_base::time::rfc3339;
 
 use super::fields::{serialize_as, time};
 use super::question::AnswerShape;
 use crate::checkpoint::EffectEnd;
-use crate::checkpoint::time::rfc3339;
 use crate::graph::view::{
     ChildRun, JournalEffect, JournalEntry, JournalKind, JournalMessage, JournalQuestion, JournalRun, TaskJournal,
 };

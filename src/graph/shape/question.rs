@@ -2,9 +2,9 @@
 
 use serde::{Deserialize, Serialize, Serializer};
 use serde_json::Value;
+use superstep_base::time::rfc3339;
 
 use super::fields::{serialize_as, time};
-use crate::checkpoint::time::rfc3339;
 use crate::graph::interrupt::{AnswerInfo, InterruptId, Question};
 use crate::graph::node::body::node_path;
 

@@ -2,11 +2,11 @@
 
 use serde::{Deserialize, Serialize, Serializer};
 use serde_json::Value;
+use superstep_base::time::rfc3339;
 
 use super::fields::{metadata, serialize_as, state, time};
 use super::question::{AnswerShape, QuestionShape};
 use super::signal::AwaitedShape;
-use crate::checkpoint::time::rfc3339;
 use crate::graph::interrupt::Question;
 use crate::graph::records::CheckpointInfo;
 use crate::graph::state::State;

@@ -1,12 +1,12 @@
 //! A thread in a list as JSON.
 
 use serde::{Deserialize, Serialize};
+use superstep_base::time::rfc3339;
 
 use super::fields::{metadata, serialize_as, time};
 use super::question::QuestionShape;
 use super::signal::AwaitedShape;
 use crate::checkpoint::ForeignRecord;
-use crate::checkpoint::time::rfc3339;
 use crate::graph::interrupt::Question;
 use crate::graph::thread::ThreadInfo;
 

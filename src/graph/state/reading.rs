@@ -7,6 +7,7 @@ use bincode::Options;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value;
+use superstep_base::panics::{catch_panic, catch_panic_as};
 
 use super::channel::{Channel, Codec};
 use super::channels::State;
@@ -14,7 +15,6 @@ use super::convert::{first_lost_field, is_same_type, json};
 use super::header::{JSON, StoredValue, options};
 use super::serialized::{ChannelValue, WriteValue};
 use super::type_name::distinct_names;
-use crate::checkpoint::panics::{caught, caught_as};
 use crate::checkpoint::value_deserializer;
 
 /// The kind of data-defined channels that store with the value whether it is readable.
@@ -86,7 +86,7 @@ pub(crate) fn take_list<S: State>(
     };
     let list = list();
     let version = stored.map_or(1, |(_, version)| version);
-    let read = list.and_then(|list| caught_as(|| read_json(channel, &mut into, list, version), panicked));
+    let read = list.and_then(|list| catch_panic_as(|| read_json(channel, &mut into, list, version), panicked));
     read.map_err(|reason| misread(channel, channel.type_name(), stored, reason))
 }
 
@@ -112,7 +112,7 @@ pub(crate) fn decode_only<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, String
 }
 
 fn deserialized<'de, T: Deserialize<'de>, D: Deserializer<'de>>(from: D) -> Result<T, String> {
-    caught_as(|| T::deserialize(from).map_err(|error| error.to_string()), panicked)
+    catch_panic_as(|| T::deserialize(from).map_err(|error| error.to_string()), panicked)
 }
 
 fn panicked(panic: String) -> String {
@@ -133,7 +133,7 @@ pub(crate) fn decode_known<T: DeserializeOwned>(bytes: &[u8], shown: impl Fn(&T)
     }
     let value = deserialized(&mut value_deserializer(raw.body)).map_err(unread)?;
     if !is_same_type(raw.type_name, type_name::<T>()) && !is_same_type(type_name::<Value>(), type_name::<T>()) {
-        check_lossless(&json(&raw).map_err(unread)?, caught(|| shown(&value))).map_err(unread)?;
+        check_lossless(&json(&raw).map_err(unread)?, catch_panic(|| shown(&value))).map_err(unread)?;
     }
     Ok(value)
 }
@@ -196,7 +196,7 @@ impl<S: State> Target for ValueOf<'_, S> {
 
 fn read<I: Target>(channel: &Channel, expected: &str, bytes: &[u8], mut into: I) -> Result<I::Read, Misread> {
     let raw = StoredValue::of(bytes).map_err(|reason| misread(channel, expected, None, reason))?;
-    let read = caught_as(|| decode_as(channel, expected, &raw, &mut into), panicked);
+    let read = catch_panic_as(|| decode_as(channel, expected, &raw, &mut into), panicked);
     read.map_err(|reason| misread(channel, expected, Some((raw.type_name, raw.version)), reason))
 }
 

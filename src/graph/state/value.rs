@@ -4,6 +4,7 @@
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
+use superstep_base::panics::{catch_panic, catch_panic_as, serialize_panicked};
 
 use super::canon::Canon;
 use super::channel::{Channel, Codec};
@@ -12,7 +13,6 @@ use super::header::{BINCODE, MESSAGE_PACK, StoredValue, options};
 use super::reading::{decode, decode_channel, decode_write};
 use super::serialized::{ChannelValue, WriteValue};
 use super::value_error::ValueError;
-use crate::checkpoint::panics::{caught, caught_as, serialize_panicked};
 use crate::checkpoint::{CheckpointError, encode_value};
 
 /// Size limit of a stored value, in bytes.
@@ -103,7 +103,7 @@ fn encode_in(channel: &Channel, type_name: &str, value: &impl Serialize) -> Resu
         Codec::Bincode => {
             let mut out = header(BINCODE, version, type_name);
             let mut serialize = || value.serialize(&mut bincode::Serializer::new(&mut out, options()));
-            let done = caught_as(|| serialize().map_err(|error| error.to_string()), serialize_panicked);
+            let done = catch_panic_as(|| serialize().map_err(|error| error.to_string()), serialize_panicked);
             done.map_err(|reason| codec(channel, channel.redact(reason)))?;
             check_size(what, &out)?;
             Ok(out)
@@ -137,7 +137,7 @@ pub(crate) fn canon(bytes: &[u8]) -> Result<Canon, ValueError> {
 
 /// Returns a value as JSON; null if it cannot be converted.
 pub(crate) fn json_of<T: Serialize + ?Sized>(value: &T) -> Value {
-    caught(|| serde_json::to_value(value).unwrap_or_default()).unwrap_or_default()
+    catch_panic(|| serde_json::to_value(value).unwrap_or_default()).unwrap_or_default()
 }
 
 fn codec(channel: &Channel, reason: String) -> ValueError {

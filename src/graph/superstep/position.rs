@@ -4,11 +4,11 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use serde_json::{Map, Value as JsonValue};
+use superstep_base::panics::catch_panic;
 
 use super::control::Control;
 use super::log_tail::{FullChunk, LogTail, is_chunked};
 use super::stored_writes::StoredWrites;
-use crate::checkpoint::panics::caught;
 use crate::checkpoint::{CarriedRecord, CheckpointId, Key, LogRange, RowId, Slot, Source};
 use crate::graph::build::Table;
 use crate::graph::context::Kept;
@@ -324,7 +324,7 @@ pub(crate) fn apply_writes(
     merge: &mut Merge,
 ) -> Result<(), ApplyError> {
     let mut channel = 0;
-    let applied = caught(|| {
+    let applied = catch_panic(|| {
         writes.into_iter().try_for_each(|write| {
             channel = write.channel();
             table.schema.apply(state, write, merge)

@@ -7,8 +7,8 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use futures::Stream;
+use superstep_base::panics::catch_panic;
 
-use crate::checkpoint::panics::caught;
 use crate::checkpoint::{CheckpointId, CheckpointRecord, Key, Order, decode_record};
 use crate::graph::build::Table;
 use crate::graph::error::RunError;
@@ -180,7 +180,7 @@ impl Checkpoints {
             let here = namespace.as_ref().is_none_or(|namespace| listed.record.namespace == *namespace);
             here && self.filter.as_ref().is_none_or(|filter| filter(&listed.info()))
         };
-        let fitting = caught(|| page.into_iter().filter(fits).collect::<Vec<_>>());
+        let fitting = catch_panic(|| page.into_iter().filter(fits).collect::<Vec<_>>());
         self.found.extend(fitting.map_err(|message| RunError::Panic { doing: READING, message })?);
         Ok(())
     }

@@ -3,10 +3,11 @@
 use std::collections::HashMap;
 use std::time::SystemTime;
 
+use superstep_base::time::system_time;
+
 use super::resting::{ArrivedSignals, may_wait, rests};
 use super::snapshot::is_failed;
 use super::status::StatusKind;
-use crate::checkpoint::time::system_time;
 use crate::checkpoint::{
     AboutRecord, CheckpointError, CheckpointId, CheckpointRecord, Checkpointer, ControlRecord, ForeignRecord, Head,
     Key, Order, QuestionRecord, Shape, TaskRecord, TaskStatus, ThreadId, decode_record, of_store,

@@ -5,7 +5,8 @@ use std::ops::Deref;
 use std::sync::{Arc, OnceLock};
 use std::time::SystemTime;
 
-use crate::checkpoint::time::system_time;
+use superstep_base::time::system_time;
+
 use crate::graph::context::{Budget, Exit};
 use crate::graph::interrupt::{AwaitedSignal, Question};
 use crate::graph::records::START_NODE;

@@ -2,10 +2,11 @@
 
 use std::sync::Arc;
 
+use superstep_base::time::system_time;
+
 use super::journal::NestedState;
 use super::task_values::{answer_info, input, result};
 use crate::checkpoint::FailureRecord;
-use crate::checkpoint::time::system_time;
 use crate::graph::build::Table;
 use crate::graph::interrupt::AwaitedSignal;
 use crate::graph::records::{Mapping, Reader};

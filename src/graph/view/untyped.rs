@@ -5,8 +5,8 @@ use std::fmt;
 use std::sync::{Arc, OnceLock};
 
 use serde_json::{Map, Value};
+use superstep_base::panics::catch_panic;
 
-use crate::checkpoint::panics::caught;
 use crate::graph::state::{AnySchema, AnyState, AnyWrite, AnyWrites, Channel, Mask, Payload, State};
 
 /// A state, a payload or writes of any graph: typed when asked for the right type, JSON otherwise. Secrets never show.
@@ -120,7 +120,7 @@ pub(crate) fn typed_json<S: State>(state: &S, schema: &S::Schema) -> Value {
 
 /// Returns a value as JSON if it is set; null if its `Serialize` fails or panics.
 fn shown(is_set: bool, json: impl FnOnce() -> Result<Value, serde_json::Error>) -> Option<Value> {
-    is_set.then(|| caught(|| json().unwrap_or_default()).unwrap_or_default())
+    is_set.then(|| catch_panic(|| json().unwrap_or_default()).unwrap_or_default())
 }
 
 fn object(channels: &[Channel], only: Option<&Mask>, value: impl Fn(usize) -> Option<Value>) -> Value {
@@ -160,7 +160,7 @@ fn writes_json(writes: &AnyWrites, schema: &AnySchema) -> Value {
     });
     let entry = |write: &AnyWrite| {
         let json = || schema.write_json(write).unwrap_or_default();
-        let mut value = caught(json).unwrap_or_default();
+        let mut value = catch_panic(json).unwrap_or_default();
         if write.overwrites() {
             value = serde_json::json!({ "$overwrite": value });
         }

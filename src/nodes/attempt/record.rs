@@ -157,7 +157,7 @@ pub(super) async fn keep_tree<C: Send + Sync + 'static>(
     kept: &KeptTree,
     ctx: &Ctx<C>,
 ) -> Result<CommitId, NodeError> {
-    let at = crate::checkpoint::time::millis(ctx.now().await?);
+    let at = superstep_base::time::millis(ctx.now().await?);
     let kept = KeptTree { at, ..kept.clone() };
     let arguments = (&kept.reference, &kept.parent, &kept.tree);
     let keep = |_| async { folder.open().await?.keep_tree(&kept).await.map_err(failed) };

@@ -3,10 +3,10 @@
 use std::time::{Duration, Instant};
 
 use serde::{Deserialize, Serialize};
+use superstep_base::panics::catch_panic_in;
 
 use super::job::RunVerifier;
 use super::result::{VerifierResult, failed_report};
-use crate::checkpoint::panics::caught_in;
 use crate::findings::VerifierReport;
 use crate::graph::{Ctx, NodeError};
 use crate::nodes::agents::Agents;
@@ -46,7 +46,7 @@ async fn reported<C: Agents>(job: &RunVerifier, ctx: &Ctx<C>) -> Result<Verifier
     };
     let given = given(job, &verifier, ctx).await?;
     let limit = Duration::from_secs(job.entry.config.timeout_sec.into());
-    let failed = match tokio::time::timeout(limit, caught_in(verifier.verify(&given))).await {
+    let failed = match tokio::time::timeout(limit, catch_panic_in(verifier.verify(&given))).await {
         Ok(Ok(Ok(report))) => return Ok(report),
         Ok(Ok(Err(error))) => format!("the verifier failed: {error}"),
         Ok(Err(panic)) => format!("the verifier panicked: {panic}"),

@@ -1,10 +1,11 @@
 //! A run while a phase is in progress: the values that its subtasks have stored so far, labels, and lines for people.
 //! Pure except for the clock, for the duration of running subtasks.
 
+use superstep_base::time::now;
+
 use super::state::{PhaseChange, PhaseStatus, SubtaskState, change};
 use super::subtask::{Subtask, SubtaskRun};
 use super::tree::tree;
-use crate::checkpoint::time::now;
 use crate::graph::TaskSnapshot;
 use crate::workflows::task_based::{ExecutionState, add_up};
 

@@ -1,7 +1,8 @@
 //! The phases of a run as a tree for people. Pure.
 
+use superstep_base::time;
+
 use super::state::{PhaseState, PhaseStatus, SubtaskState};
-use crate::checkpoint::time::parsed;
 use crate::drivers::dollars;
 
 /// Returns one line for each phase, and below it one for each subtask. `now`, in milliseconds since 1970, is used for
@@ -47,9 +48,9 @@ fn line(subtask: &SubtaskState, now: Option<u64>) -> String {
 /// Returns the duration of the last attempt, or its start time if the duration is unknown.
 fn elapsed(subtask: &SubtaskState, now: Option<u64>) -> Option<String> {
     let at = subtask.started_at.as_deref()?;
-    let started = parsed(at)?;
+    let started = time::parse(at)?;
     let ended = match (&subtask.completed_at, now) {
-        (Some(at), _) => parsed(at)?,
+        (Some(at), _) => time::parse(at)?,
         (None, Some(now)) if subtask.status == PhaseStatus::Running => now,
         (None, None) if subtask.status == PhaseStatus::Running => return Some(format!("since {}", at.get(11..19)?)),
         (None, _) => return None,
@@ -107,7 +108,7 @@ mod tests {
         let phases = [first, second, third];
         let is_since = |line: &String| line.contains("2b Draw a day (running)  since 09:30:00  $0.0030");
         assert_eq!(tree(&phases, None).iter().filter(|line| is_since(line)).count(), 1);
-        let tree = tree(&phases, parsed("2026-01-31T09:31:15.000Z"));
+        let tree = tree(&phases, time::parse("2026-01-31T09:31:15.000Z"));
         insta::assert_snapshot!(tree.join("\n"), @r"
         Phase 1: ✓ Completed (1/1 subtasks complete)
           └── ✓ 1 Read the table  9s  $0.0040  ac2db2076

@@ -2,22 +2,23 @@
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-pub(crate) fn now() -> u64 {
+/// Returns the time by the system clock, in milliseconds since 1970.
+pub fn now() -> u64 {
     millis(SystemTime::now())
 }
 
 /// Converts a time to milliseconds since 1970.
-pub(crate) fn millis(time: SystemTime) -> u64 {
+pub fn millis(time: SystemTime) -> u64 {
     time.duration_since(UNIX_EPOCH).map_or(0, |since| u64::try_from(since.as_millis()).unwrap_or(u64::MAX))
 }
 
 /// Converts milliseconds since 1970 to a time, capped at the latest one that can be formatted.
-pub(crate) fn system_time(millis: u64) -> SystemTime {
+pub fn system_time(millis: u64) -> SystemTime {
     UNIX_EPOCH.checked_add(Duration::from_millis(millis)).unwrap_or_else(|| UNIX_EPOCH + Duration::from_secs(1 << 40))
 }
 
 /// Formats milliseconds since 1970 by RFC 3339: `2026-01-31T09:30:00.250Z`.
-pub(crate) fn rfc3339(millis: u64) -> String {
+pub fn rfc3339(millis: u64) -> String {
     let (seconds, rest) = (millis / 1000, millis % 1000);
     let (year, month, day) = date(seconds / 86_400);
     let (hour, minute, second) = (seconds / 3600 % 24, seconds / 60 % 60, seconds % 60);
@@ -25,7 +26,7 @@ pub(crate) fn rfc3339(millis: u64) -> String {
 }
 
 /// Converts days since 1970 to year, month and day. Howard Hinnant's `civil_from_days`.
-pub(crate) fn date(days: u64) -> (u64, u64, u64) {
+pub fn date(days: u64) -> (u64, u64, u64) {
     let days = days + 719_468;
     let (era, day_of_era) = (days / 146_097, days % 146_097);
     let year_of_era = (day_of_era - day_of_era / 1_460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
@@ -36,8 +37,7 @@ pub(crate) fn date(days: u64) -> (u64, u64, u64) {
 }
 
 /// Parses a time by RFC 3339 in UTC to milliseconds since 1970; the time of day is optional.
-#[cfg_attr(not(any(feature = "app", feature = "agents")), allow(dead_code, reason = "only people write times"))]
-pub(crate) fn parsed(text: &str) -> Option<u64> {
+pub fn parse(text: &str) -> Option<u64> {
     let (day, clock) = text.split_once('T').unwrap_or((text, "00:00:00Z"));
     let mut parts = day.split('-');
     let mut number = || parts.next()?.parse::<u64>().ok();
@@ -53,7 +53,6 @@ pub(crate) fn parsed(text: &str) -> Option<u64> {
 }
 
 /// Converts a date to days since 1970.
-#[cfg_attr(not(any(feature = "app", feature = "agents")), allow(dead_code, reason = "only people write times"))]
 fn days_of(wanted: (u64, u64, u64)) -> Option<u64> {
     let first = (wanted.0 - 1970) * 365; // leap days come after it
     let near = first + (wanted.1.checked_sub(1)? * 28);

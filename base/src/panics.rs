@@ -16,41 +16,42 @@ use futures::FutureExt;
 const NO_TEXT: &str = "a panic whose payload is no text";
 
 /// Runs a call and returns the text of its panic as the error.
-pub(crate) fn caught<T>(call: impl FnOnce() -> T) -> Result<T, String> {
+pub fn catch_panic<T>(call: impl FnOnce() -> T) -> Result<T, String> {
     catch_unwind(AssertUnwindSafe(call)).map_err(text)
 }
 
 /// Runs a fallible call and converts its panic to an error.
-pub(crate) fn caught_as<T, E>(call: impl FnOnce() -> Result<T, E>, panicked: impl FnOnce(String) -> E) -> Result<T, E> {
-    caught(call).unwrap_or_else(|text| Err(panicked(text)))
+pub fn catch_panic_as<T, E>(call: impl FnOnce() -> Result<T, E>, panicked: impl FnOnce(String) -> E) -> Result<T, E> {
+    catch_panic(call).unwrap_or_else(|text| Err(panicked(text)))
 }
 
 /// Returns a future that resolves to the text of its panic as the error.
-pub(crate) fn caught_in<F: Future>(future: F) -> impl Future<Output = Result<F::Output, String>> {
+pub fn catch_panic_in<F: Future>(future: F) -> impl Future<Output = Result<F::Output, String>> {
     AssertUnwindSafe(future).catch_unwind().map(|done| done.map_err(text))
 }
 
 /// Reason why a value whose `Serialize` panicked cannot be encoded.
-pub(crate) fn serialize_panicked(panic: String) -> String {
+pub fn serialize_panicked(panic: String) -> String {
     format!("its `Serialize` panicked: {panic}")
 }
 
 /// Drops a value and returns the text of a panic in its `Drop`.
-pub(crate) fn dropped<T>(value: T) -> Result<(), String> {
-    caught(|| drop(value))
+pub fn drop_guarded<T>(value: T) -> Result<(), String> {
+    catch_panic(|| drop(value))
 }
 
 /// Boxed future whose panics are values, those of its `Drop` included.
-pub(crate) struct Caught<F: ?Sized>(Option<Pin<Box<F>>>);
+pub struct Caught<F: ?Sized>(Option<Pin<Box<F>>>);
 
 impl<F: ?Sized> Caught<F> {
-    pub(crate) fn new(future: Pin<Box<F>>) -> Self {
+    /// Guards a future.
+    pub fn new(future: Pin<Box<F>>) -> Self {
         Self(Some(future))
     }
 
     /// Drops the future before it completes.
-    pub(crate) fn abandon(&mut self) -> Result<(), String> {
-        self.0.take().map_or(Ok(()), dropped)
+    pub fn abandon(&mut self) -> Result<(), String> {
+        self.0.take().map_or(Ok(()), drop_guarded)
     }
 }
 
@@ -59,7 +60,7 @@ impl<F: Future + ?Sized> Future for Caught<F> {
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         let future = &mut self.0;
-        let polled = caught(|| {
+        let polled = catch_panic(|| {
             let Some(running) = future else { return Poll::Pending };
             let polled = running.as_mut().poll(cx);
             if polled.is_ready() {
@@ -84,7 +85,7 @@ impl<F: ?Sized> Drop for Caught<F> {
 }
 
 /// Returns the text of a panic's payload and drops the payload.
-pub(crate) fn text(payload: Box<dyn Any + Send>) -> String {
+pub fn text(payload: Box<dyn Any + Send>) -> String {
     let text = catch_unwind(AssertUnwindSafe(|| described(&*payload))).unwrap_or_else(|again| {
         std::mem::forget(again);
         None
@@ -138,7 +139,7 @@ mod tests {
     #[case::unknown(|| panic_any(vec![1]), "a panic whose payload is no text")]
     #[case::nasty(|| panic_any(Nasty), "a panic whose payload is no text")]
     fn a_panic_has_a_text_whatever_its_payload(#[case] call: fn(), #[case] expected: &str) {
-        assert_eq!(caught(call).unwrap_err(), expected);
+        assert_eq!(catch_panic(call).unwrap_err(), expected);
     }
 
     #[tokio::test]

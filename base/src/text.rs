@@ -1,0 +1,50 @@
+//! Texts that are cut to a number of bytes, never inside a character.
+
+/// Returns the first bytes of a text, at most this many.
+pub fn start(text: &str, bytes: usize) -> &str {
+    let end = (0..=bytes.min(text.len())).rev().find(|at| text.is_char_boundary(*at));
+    &text[..end.unwrap_or(0)]
+}
+
+/// Returns the last bytes of a text, at most this many.
+pub fn end(text: &str, bytes: usize) -> &str {
+    let start = (text.len().saturating_sub(bytes)..text.len()).find(|at| text.is_char_boundary(*at));
+    &text[start.unwrap_or(text.len())..]
+}
+
+/// Returns the first bytes of a text, at most this many, and `…` if it is longer.
+pub fn shorten(text: &str, bytes: usize) -> String {
+    match start(text, bytes) {
+        whole if whole.len() == text.len() => whole.to_owned(),
+        start => format!("{start}…"),
+    }
+}
+
+/// Returns a commit's id as people read it: its first nine characters.
+pub fn short_id(id: &str) -> &str {
+    start(id, 9)
+}
+
+#[cfg(test)]
+mod tests {
+    use rstest::rstest;
+
+    use super::*;
+
+    #[rstest]
+    #[case::nothing("äöü", 0, "", "", "…")]
+    #[case::inside_a_character("äöü", 3, "ä", "ü", "ä…")]
+    #[case::whole("äöü", 6, "äöü", "äöü", "äöü")]
+    #[case::longer_than_the_text("äöü", 9, "äöü", "äöü", "äöü")]
+    #[case::empty("", 3, "", "", "")]
+    fn a_cut_never_splits_a_character(
+        #[case] text: &str,
+        #[case] bytes: usize,
+        #[case] first: &str,
+        #[case] last: &str,
+        #[case] shortened: &str,
+    ) {
+        assert_eq!((start(text, bytes), end(text, bytes)), (first, last));
+        assert_eq!(shorten(text, bytes), shortened);
+    }
+}
