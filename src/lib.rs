@@ -72,10 +72,6 @@ extern crate self as superstep;
 #[cfg(feature = "app")]
 pub mod app;
 pub mod checkpoint;
-#[cfg(feature = "agents")]
-pub mod decide;
-#[cfg(feature = "agents")]
-pub mod findings;
 pub mod graph;
 #[cfg(feature = "agents")]
 pub mod nodes;
@@ -83,15 +79,14 @@ pub mod prelude;
 #[cfg(feature = "agents")]
 pub mod routes;
 #[cfg(feature = "agents")]
-pub mod spec;
-#[cfg(feature = "agents")]
-pub mod verifiers;
-#[cfg(feature = "agents")]
 pub mod workflows;
 
 #[cfg(feature = "agents")]
 #[doc(inline)]
 pub use superstep_agents::{drivers, plan, process, workspace};
+#[cfg(feature = "agents")]
+#[doc(inline)]
+pub use superstep_verify::{decide, findings, task as spec, verifiers};
 
 /// The project's README: what it is, a first program, a comparison, links to every page.
 #[cfg_attr(feature = "sled", doc = "")]

@@ -1,9 +1,12 @@
-//! Suggestions for misspelled names.
+//! Suggestions for misspelled names, and messages about unknown words and keys. Knows no setting.
 
 use strsim::osa_distance;
 
 /// The longest word that is compared by edits, in bytes.
 const LONGEST: usize = 100;
+
+/// The maximum number of listed words.
+const FEW: usize = 10;
 
 /// Returns up to three of the names that resemble `word`, nearest first: those that begin with it or hold it, and those
 /// that one edit per four characters turns into it.
@@ -13,6 +16,29 @@ pub fn near<'a>(word: &str, names: impl IntoIterator<Item = &'a str>) -> Vec<&'a
     let mut rated: Vec<(usize, &str)> = rated.collect();
     rated.sort_unstable();
     rated.into_iter().take(3).map(|(_, name)| name).collect()
+}
+
+/// Returns the words in backticks, separated by commas.
+pub fn quoted<W: AsRef<str>>(words: &[W]) -> String {
+    words.iter().map(|word| format!("`{}`", word.as_ref())).collect::<Vec<_>>().join(", ")
+}
+
+/// Returns `; did you mean …?` with the closest of the words, or an empty text.
+pub fn meant<W: AsRef<str>>(word: &str, words: &[W]) -> String {
+    let near = near(word, words.iter().map(AsRef::as_ref));
+    near.first().map_or_else(String::new, |near| format!("; did you mean `{near}`?"))
+}
+
+/// Returns `; did you mean …?`, or all the words if none is close and there are few.
+pub fn meant_or_all<W: AsRef<str>>(word: &str, words: &[W]) -> String {
+    let meant = meant(word, words);
+    let are_few = meant.is_empty() && (1..=FEW).contains(&words.len());
+    if are_few { format!("; there are {}", quoted(words)) } else { meant }
+}
+
+/// Returns the message for an unknown key.
+pub fn unknown_key(key: &str, known: &[&str]) -> String {
+    format!("this key is unknown{}", meant_or_all(key, known))
 }
 
 /// Returns true if at most one edit turns one text into the other: a character more, less or different, or two exchanged.

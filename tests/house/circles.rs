@@ -12,6 +12,7 @@ type Arrows = BTreeMap<String, BTreeSet<String>>;
 #[rstest]
 #[case::library("src/")]
 #[case::agents("agents/src/")]
+#[case::verify("verify/src/")]
 #[case::base("base/src/")]
 #[case::macros("macros/src/")]
 #[case::command_line("cli/src/")]

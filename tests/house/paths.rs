@@ -28,7 +28,10 @@ impl Named {
     /// Returns the first segment after the crate's root, if the path leads there from `depth` modules down.
     pub(crate) fn beyond_root(&self, depth: usize) -> Option<&str> {
         let mut segments = self.segments.iter().map(String::as_str).peekable();
-        if segments.next_if(|first| ["crate", "superstep", "superstep_agents"].contains(first)).is_some() {
+        if segments
+            .next_if(|first| ["crate", "superstep", "superstep_agents", "superstep_verify"].contains(first))
+            .is_some()
+        {
             return segments.next();
         }
         while segments.next_if_eq(&"self").is_some() {}

@@ -21,7 +21,7 @@ const PRINTED: [&str; 9] = [
     "src/app/args/",
     "src/app/log.rs",
     "src/nodes/verifier/answers.rs",
-    "src/spec/proposal.rs",
+    "verify/src/task/proposal.rs",
 ];
 
 const KEYWORDS: [&str; 9] = ["fn", "struct", "enum", "trait", "type", "const", "static", "mod", "union"];

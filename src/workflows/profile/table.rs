@@ -5,12 +5,12 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 use std::time::Duration;
 
+use superstep_base::near::{meant, quoted, unknown_key};
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
 use super::choices::Choice;
 use super::error::ProfileProblem;
-use crate::spec::words::{meant, quoted, unknown_key};
 
 /// The problems of a file.
 pub(super) struct Problems<'t> {

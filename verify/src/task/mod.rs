@@ -1,0 +1,66 @@
+//! Tasks that are executed and verified: their files, the configuration of their verifiers, and the split of a task
+//! into smaller ones.
+//!
+//! Pure functions from text to data: this module opens no file, knows no clock and no run, and decides nothing.
+//!
+//! ```
+//! # mod superstep { pub use superstep_verify::task as spec; }
+//! use superstep::spec::{Flags, RunSettings, TaskSpec, VerifierConfig};
+//! let task = TaskSpec::parse("---\nid: tides\ntitle: Print the tides\npolicy: { max_attempts: 2 }\n---\n", "tides.md")?;
+//! let config = VerifierConfig::parse("verifiers: [{ id: test, config: { command: make test } }]", "verifiers.yml")?;
+//! let settings = RunSettings::merge(&config, &task, "tides.md", &Flags::default())?;
+//! assert_eq!(settings.policy.max_attempts, 2);
+//! assert_eq!(settings.verifiers.ids(), ["build", "secrets", "test", "alignment", "bigpicture"]);
+//!
+//! let wrong = TaskSpec::parse("---\nid: tides\npolicy: { max_atempts: 11 }\n---\n", "tides.md").unwrap_err();
+//! assert_eq!(
+//!     wrong.to_string(),
+//!     "tides.md:2: title: is missing\n\
+//!      tides.md:3: policy.max_atempts: this key is unknown; did you mean `max_attempts`?"
+//! );
+//! # Ok::<(), superstep::spec::SpecError>(())
+//! ```
+
+mod check;
+mod clusters;
+mod config;
+mod draft;
+mod entry;
+mod id;
+mod merge;
+mod patch;
+mod policy;
+mod problem;
+mod proposal;
+mod read;
+mod render;
+mod section;
+mod settings;
+mod spec;
+mod split;
+mod stage;
+mod standard;
+mod steps;
+mod yaml;
+
+#[doc(hidden)]
+pub use config::AGENT;
+pub(crate) use config::PROGRESS;
+pub use config::{Stakeholder, VerifierConfig};
+pub use entry::{Criticality, Gate, Mode, OnFail, Place, Required, VerifierEntry};
+pub use id::{IdError, SpecId};
+pub use merge::{Flags, RunSettings, Verifiers};
+pub use patch::VerifierPatch;
+pub(crate) use policy::flag;
+pub use policy::{Policy, PolicyError};
+pub use problem::{SpecError, SpecProblem};
+pub use proposal::{ChildOrder, ProposedChild, SplitProposal};
+pub(crate) use section::choice_of;
+pub use settings::{ModelSettings, VerifierSettings};
+pub(crate) use spec::sha256;
+pub use spec::{
+    AgentOptions, Attempts, Constraint, GitOptions, NextTask, Origin, PermissionMode, Relationships, TaskSpec,
+};
+pub use split::{Split, SplitProblem};
+pub use stage::{Stage, StageError};
+pub use steps::Step;
