@@ -12,10 +12,8 @@ const WORDS: [&str; 8] = ["told", "heard", "stood", "whoever", "lent", "owed", "
 const OPENINGS: [&str; 10] = ["What", "Whether", "How", "Where", "Of", "Who", "Whom", "Whose", "Which", "Why"];
 
 /// Files whose documentation is text for people or models: help of the command line, schemas of what a model hands over.
-const PRINTED: [&str; 9] = [
-    "agents/src/plan/proposal.rs",
-    "agents/src/plan/review.rs",
-    "agents/src/plan/work.rs",
+const PRINTED: [&str; 7] = [
+    "agents/src/plan/submission.rs",
     "cli/src/",
     "examples/",
     "src/app/args/",

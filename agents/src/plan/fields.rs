@@ -1,13 +1,12 @@
 //! The labelled parts of a task's section: acceptance, verification, dependencies, files. Knows blocks of markdown and
 //! no plan.
 
-use super::blocks::{Block, Code, Kind};
+use super::blocks::{self, Block, Code, Kind, Line, Piece};
 use super::command::{self, VerifyCommand};
-use super::dependency_ids::{self, Needs};
-use super::field_labels::{Field, LabelledLine};
-use super::inline::{Line, Piece};
-use super::warning::PlanWarning;
-use super::{declared, own_items, spans, table};
+use super::error::PlanWarning;
+use super::files;
+use super::labels::{self, Field, LabelledLine};
+use super::needs::{self, Needs};
 
 /// The labelled parts of a section.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -82,11 +81,11 @@ impl Reader {
     fn table(&mut self, lines: &[Line]) -> bool {
         let open = self.open.as_ref().filter(|open| !open.is_over && !open.is_used);
         let Some(open @ (Field::Files | Field::Verify)) = open.map(|open| open.field) else { return false };
-        let Some(rows) = table::rows(lines) else { return false };
+        let Some(rows) = blocks::table_rows(lines) else { return false };
         for row in rows {
             match open {
                 Field::Files => {
-                    row.iter().filter(|cell| table::is_code(cell)).take(1).for_each(|cell| self.declares(cell))
+                    row.iter().filter(|cell| blocks::has_code(cell)).take(1).for_each(|cell| self.declares(cell))
                 }
                 _ => _ = self.spans(&row.concat()),
             }
@@ -143,7 +142,7 @@ impl Reader {
     /// True for a line such as `**Create:** …` below `Files`.
     fn names_files(&self, line: &Line) -> bool {
         self.open.as_ref().is_some_and(|open| open.field == Field::Files && !open.is_over)
-            && declared::starts_with_kind(&line.prose())
+            && files::starts_with_kind(&line.prose())
     }
 
     /// Reads a further line of the paragraph that a label opened.
@@ -154,7 +153,7 @@ impl Reader {
         match (open.field, self.fields.acceptance.last_mut().filter(|_| open.is_used)) {
             (Field::Acceptance, Some(text)) => *text = format!("{text} {}", line.text()),
             (Field::DependsOn, _) if is_done => self.end(),
-            (Field::Files, _) if is_done && !line.starts_with_code() && !declared::starts_with_kind(&line.prose()) => {
+            (Field::Files, _) if is_done && !line.starts_with_code() && !files::starts_with_kind(&line.prose()) => {
                 self.end();
             }
             (Field::Verify, _) if is_done && !line.starts_with_code() => {
@@ -187,7 +186,7 @@ impl Reader {
         }
         if let Some(open) = &mut self.open {
             open.unread = format!("{} {text}", open.unread).trim().to_owned();
-            if dependency_ids::is_open(&open.unread) {
+            if needs::is_open(&open.unread) {
                 (open.is_used, open.continues) = (true, true);
                 return;
             }
@@ -195,7 +194,7 @@ impl Reader {
         let text = self.open.as_mut().map_or_else(|| text.to_owned(), |open| std::mem::take(&mut open.unread));
         self.fields.needs.get_or_insert_default().read(&text, line);
         self.used(true);
-        self.continues(dependency_ids::continues(whole));
+        self.continues(needs::continues(whole));
     }
 
     fn declares(&mut self, pieces: &[Piece]) {
@@ -204,18 +203,15 @@ impl Reader {
         if text.is_empty() {
             return;
         }
-        if has_code || !is_none(&dependency_ids::without_remarks(&text)) {
-            let files = declared::of_pieces(pieces).into_iter();
-            let mut known = std::mem::take(&mut self.fields.files);
-            files.for_each(|file| {
-                if !known.contains(&file) {
-                    known.push(file);
+        if has_code || !is_none(&needs::without_remarks(&text)) {
+            for file in files::of_pieces(pieces) {
+                if !self.fields.files.contains(&file) {
+                    self.fields.files.push(file);
                 }
-            });
-            self.fields.files = known;
+            }
         }
         self.used(true);
-        self.continues(dependency_ids::continues(&text));
+        self.continues(needs::continues(&text));
     }
 
     fn continues(&mut self, continues: bool) {
@@ -254,14 +250,14 @@ impl Reader {
     /// Reads a list: its first items may belong to the open label, the others are steps, labels or notes.
     fn list(&mut self, items: &[Vec<Block>], line: usize) {
         let field = self.open.as_ref().filter(|open| !open.is_over).map(|open| open.field);
-        let own = field.filter(|_| self.takes_list(items, line)).map_or(0, |field| own_items::count(items, field));
+        let own = field.filter(|_| self.takes_list(items, line)).map_or(0, |field| labels::own_items(items, field));
         let (own, rest) = items.split_at(own);
         match field {
             Some(Field::DependsOn) => {
                 for item in own {
                     let line = item.first().map_or(0, |block| block.line);
                     let text = text_of(item);
-                    self.depends_on(dependency_ids::of_item(&text), &text, line);
+                    self.depends_on(needs::of_item(&text), &text, line);
                 }
             }
             Some(Field::Files) => own.iter().for_each(|item| self.file_item(item)),
@@ -284,7 +280,7 @@ impl Reader {
         match open.field {
             Field::DependsOn | Field::Files => !open.is_used || open.continues,
             Field::Acceptance => open.is_heading || open.is_going_on(line),
-            Field::Verify => !open.is_used || open.continues || own_items::are_code(items),
+            Field::Verify => !open.is_used || open.continues || labels::are_code(items),
             Field::Changes => false,
         }
     }
@@ -327,7 +323,7 @@ impl Reader {
                 }
                 Kind::Code(code) if announces => self.commands(code, block.line),
                 Kind::Code(code) => self.warnings.extend(block_is_no_command(code, block.line)),
-                Kind::List(list) if announces || own_items::are_code(&list.items) => {
+                Kind::List(list) if announces || labels::are_code(&list.items) => {
                     list.items.iter().for_each(|item| self.verify_item(item));
                 }
                 Kind::List(_) | Kind::Opaque => {}
@@ -367,7 +363,7 @@ impl Reader {
 
     /// Reads the code of a line or item that reads as commands, and warns about the rest. Returns whether there was code.
     fn spans(&mut self, pieces: &[Piece]) -> bool {
-        let (commands, others) = spans::commands(pieces);
+        let (commands, others) = command::of_line(pieces);
         let is_used = !(commands.is_empty() && others.is_empty());
         self.fields.verify.extend(commands.iter().filter_map(|piece| command::of_text(&piece.text, piece.line)));
         self.warnings.extend(others.into_iter().map(not_a_command));

@@ -68,60 +68,49 @@
 //!   in every folder.
 //!
 //! A dependency on an unknown task or on itself, and a cycle, are problems.
+//!
+//! # Files
+//!
+//! | file | knows |
+//! |---|---|
+//! | `id`, `error` | the numbers of tasks; problems, warnings, failed lookups |
+//! | `source`, `blocks`, `headings` | markdown: its first lines, its tree of blocks, its headings |
+//! | `labels` | starts of lines: `Task 3:`, `**Verify:**`, rising numbers |
+//! | `fields` | the parts of a section: commands by `command`, paths by `files`, ids by `needs` |
+//! | `task`, `parse`, `check` | the plan, how it is built, problems and warnings about its headings |
+//! | `dependencies` | the graph of the tasks, and its phases |
+//! | `execution` | a person's decision, and the progress |
+//! | `submission`, `render` | what agents hand over as data, and a proposed plan as markdown |
+//! | `issue` | the file that asks for a plan |
 
 mod blocks;
 mod check;
 mod command;
-mod decision;
-mod declared;
 mod dependencies;
-mod dependency_ids;
 mod error;
-mod extract;
-mod field_labels;
+mod execution;
 mod fields;
-mod foreign;
-mod globs;
-mod head;
-mod heading_label;
+mod files;
 mod headings;
 mod id;
-mod inline;
 mod issue;
-mod markdown;
-mod numbered;
-mod outline;
-mod own_items;
+mod labels;
+mod needs;
 mod parse;
-mod phases;
-mod phasing;
-mod progress;
-mod proposal;
-mod proposal_check;
-mod proposal_problem;
 mod render;
-mod resolve;
-mod review;
 mod source;
-mod spans;
-mod table;
+mod submission;
 mod task;
-mod unread;
-mod warning;
-mod work;
 
 pub use command::VerifyCommand;
-pub use decision::Decision;
-pub use error::{PlanError, PlanProblem};
-pub use extract::{extract_task_count, extract_task_section};
-pub use globs::covers;
+pub use dependencies::Phases;
+pub use error::{PlanError, PlanProblem, PlanWarning};
+pub use execution::{Decision, TaskProgress};
+pub use files::covers;
 pub use id::TaskId;
 pub use issue::{Issue, IssueError, IssueProblem};
-pub use phasing::Phases;
-pub use progress::TaskProgress;
-pub use proposal::{PlanProposal, ProposedTask};
-pub use proposal_problem::ProposalProblem;
-pub use review::{Comment, FinalReview, Review, Severity};
+pub use parse::{extract_task_count, extract_task_section};
+pub use submission::{
+    Comment, FinalReview, PlanProposal, ProposalProblem, ProposedTask, Review, Severity, WorkReport, WorkStatus,
+};
 pub use task::{Plan, Task, hash};
-pub use warning::PlanWarning;
-pub use work::{WorkReport, WorkStatus};

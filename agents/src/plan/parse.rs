@@ -1,15 +1,17 @@
-//! Builds a plan from the headings and blocks of a document: the sections, their phases and their labelled parts.
+//! Builds a plan from the headings and blocks of a document: its goal, the sections, their phases and their labelled
+//! parts.
+
+use pulldown_cmark::{Event, Parser, Tag};
 
 use super::blocks::{self, Block};
-use super::command::hidden_char;
-use super::error::{PlanError, PlanProblem};
+use super::command::{VerifyCommand, hidden_char};
+use super::error::{PlanError, PlanProblem, PlanWarning};
 use super::fields::{self, Fields};
-use super::heading_label::Label;
-use super::headings::Headings;
+use super::headings::{self, Headings};
 use super::id::TaskId;
+use super::labels::Label;
 use super::task::{Entry, Plan};
-use super::warning::PlanWarning;
-use super::{check, dependencies, foreign, head, phases, resolve, source, unread};
+use super::{check, dependencies, source};
 
 impl Plan {
     /// Reads a plan.
@@ -21,7 +23,7 @@ impl Plan {
     /// in a cycle, a phase without tasks, a text that is no markdown.
     pub fn parse(markdown: impl Into<String>) -> Result<Self, PlanError> {
         let markdown = markdown.into();
-        if let Some(found) = foreign::format(&markdown) {
+        if let Some(found) = source::format(&markdown) {
             return Err(PlanError::Invalid { problems: vec![PlanProblem::NotMarkdown { found }] });
         }
         Self::parse_stored(markdown)
@@ -39,7 +41,7 @@ impl Plan {
         problems.extend(plan.entries.iter().flat_map(|entry| hidden(&entry.fields)));
         problems.extend(dependencies::problems(&plan.entries));
         if plan.entries.iter().all(|entry| entry.fields.needs.is_none()) {
-            problems.extend(phases::empty(&headings));
+            problems.extend(headings::empty_phases(&headings));
         }
         problems.sort_by_key(PlanProblem::line);
         if !problems.is_empty() {
@@ -51,7 +53,7 @@ impl Plan {
 }
 
 fn hidden(fields: &Fields) -> impl Iterator<Item = PlanProblem> {
-    let found = |command: &super::VerifyCommand| Some((command.line, hidden_char(&command.command)?));
+    let found = |command: &VerifyCommand| Some((command.line, hidden_char(&command.command)?));
     fields.verify.iter().filter_map(found).map(|(line, character)| PlanProblem::HiddenCharacter { line, character })
 }
 
@@ -74,15 +76,15 @@ fn build(text: &str, headings: &Headings) -> Plan {
     let mut warnings = check::warnings(headings);
     let blocks = blocks::blocks(text);
     warnings.extend(read_fields(&mut entries, &blocks));
-    resolve::dependencies(&mut entries, headings);
+    dependencies::resolve(&mut entries, headings);
     warnings.extend(entries.iter().flat_map(|entry| remarks(&entry.fields)));
-    warnings.extend(unread::warnings(headings, &blocks));
+    warnings.extend(check::unread_tasks(headings, &blocks));
     warnings.sort_by_key(PlanWarning::line);
     let preamble = if has_headings { 0..preamble_end(headings, first_task) } else { 0..0 };
     if !has_headings {
         entries.iter_mut().for_each(|entry| entry.fields.needs = None);
     }
-    let goal = head::goal(&text[..first_task]);
+    let goal = goal(&text[..first_task]);
     Plan { markdown: String::new(), title, goal, preamble, entries, has_headings, warnings }
 }
 
@@ -143,8 +145,85 @@ fn entries(headings: &Headings, end: usize) -> Vec<Entry> {
         }
     }
     entries.reverse();
-    for (entry, phase) in entries.iter_mut().zip(phases::of_tasks(headings)) {
+    for (entry, phase) in entries.iter_mut().zip(headings::phase_texts(headings)) {
         entry.phase = phase;
     }
     entries
+}
+
+const GOAL_LABELS: [&str; 3] = ["**Goal:**", "**Goal**:", "Goal:"];
+
+/// Returns the goal in the head of a plan: the paragraph that starts with `**Goal:**`, or the first one below a heading
+/// `Goal`.
+fn goal(head: &str) -> Option<String> {
+    let head = &head[source::body(head).start..];
+    let mut depth = 0_usize;
+    let mut below_goal = false;
+    for (event, range) in Parser::new(head).into_offset_iter() {
+        match event {
+            Event::Start(Tag::Heading { .. }) if depth == 0 => below_goal = is_goal_heading(&head[range]),
+            Event::Start(Tag::Paragraph) if depth == 0 => {
+                let paragraph = &head[range];
+                if let Some(goal) = if below_goal { joined(paragraph.lines()) } else { labelled(paragraph) } {
+                    return Some(goal);
+                }
+            }
+            _ => {}
+        }
+        depth = depth_after(depth, &event);
+    }
+    None
+}
+
+fn depth_after(depth: usize, event: &Event<'_>) -> usize {
+    match event {
+        Event::Start(_) => depth + 1,
+        Event::End(_) => depth.saturating_sub(1),
+        _ => depth,
+    }
+}
+
+fn is_goal_heading(source: &str) -> bool {
+    source.lines().next().unwrap_or_default().trim_matches(['#', ' ', '*', ':', '\t']).eq_ignore_ascii_case("goal")
+}
+
+/// Returns the text after the label, up to the next label of the same paragraph.
+fn labelled(paragraph: &str) -> Option<String> {
+    let mut lines = paragraph.lines().map(str::trim_start).skip_while(|line| after_label(line).is_none());
+    let first = after_label(lines.next()?)?;
+    joined(std::iter::once(first).chain(lines.take_while(|line| !line.starts_with("**"))))
+}
+
+fn after_label(line: &str) -> Option<&str> {
+    GOAL_LABELS.iter().find_map(|label| line.strip_prefix(label))
+}
+
+/// Joins the lines with spaces; `None` if nothing is left.
+fn joined<'t>(lines: impl Iterator<Item = &'t str>) -> Option<String> {
+    let words: Vec<&str> = lines.map(str::trim).filter(|line| !line.is_empty()).collect();
+    (!words.is_empty()).then(|| words.join(" "))
+}
+
+/// Returns the number of task headings of a plan, or `None` if there are none.
+///
+/// Does not validate: the headings of an invalid plan are counted too.
+///
+/// ```
+/// # use superstep_agents as superstep;
+/// use superstep::plan::extract_task_count;
+/// assert_eq!(extract_task_count("### Task 1: Read\n\n#### Task 2: Too deep\n\n### Task 3: Write\n"), Some(2));
+/// assert_eq!(extract_task_count("# Just do it\n"), None);
+/// ```
+pub fn extract_task_count(markdown: &str) -> Option<usize> {
+    let count = Headings::of(&source::with_line_feeds(markdown)).tasks().count();
+    (count > 0).then_some(count)
+}
+
+/// Returns the excerpt for the task at `index`, from 0; see [`Plan::excerpt`].
+///
+/// # Errors
+///
+/// [`PlanError::NoSuchTask`] beyond the last task, [`PlanError::Invalid`] if the plan cannot be executed.
+pub fn extract_task_section(markdown: &str, index: usize) -> Result<String, PlanError> {
+    Plan::parse(markdown)?.excerpt(index)
 }

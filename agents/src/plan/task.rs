@@ -7,10 +7,9 @@ use serde::{Deserialize, Serialize};
 use superstep_base::Fnv;
 
 use super::command::VerifyCommand;
-use super::error::PlanError;
+use super::error::{PlanError, PlanWarning};
 use super::fields::Fields;
 use super::id::TaskId;
-use super::warning::PlanWarning;
 
 /// A plan: its markdown, never changed, and the tasks found in it.
 ///
