@@ -14,8 +14,7 @@ use super::relocation::locate;
 use super::service::{AnswerInput, AnswerRequest, EventSink, SignalInput, ThreadRequest, ThreadService, ThreadsQuery};
 use super::shapes::{CheckpointReport, OpenQuestion, SignalReport, ThreadLine, ThreadReport};
 use super::store_location::StoreLocation;
-use crate::checkpoint::unknown_thread::near_threads;
-use crate::checkpoint::{CheckpointError, CheckpointId, Checkpointer, Claim, ThreadId};
+use crate::checkpoint::{CheckpointError, CheckpointId, Checkpointer, Claim, ThreadId, near_threads};
 use crate::graph::{
     Answer, InterruptId, Question, RunError, SignalId, SignalRequest, StatusKind, ThreadFilter, ThreadInfo,
 };

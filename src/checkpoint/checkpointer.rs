@@ -7,11 +7,11 @@ use std::pin::Pin;
 use std::task::{Context, Poll};
 
 use serde::{Deserialize, Serialize};
+use superstep_base::near::near;
 use tokio::sync::oneshot;
 
 use super::error::CheckpointError;
-use super::id::{CheckpointId, ThreadId};
-use super::key::Key;
+use super::key::{CheckpointId, Key, ThreadId};
 use super::lease::{Claim, Lease};
 
 /// Boxed future, as returned by object-safe async methods.
@@ -248,4 +248,19 @@ pub trait Checkpointer: Debug + Send + Sync + 'static {
     fn trust(&self) -> Result<(), CheckpointError> {
         Ok(())
     }
+}
+
+/// Returns [`CheckpointError::UnknownThread`] with the names of similar threads.
+pub(super) async fn unknown_thread(store: &dyn Checkpointer, thread: &ThreadId) -> CheckpointError {
+    let near = near_threads(store, thread).await;
+    CheckpointError::UnknownThread { thread: thread.clone(), near }
+}
+
+/// Returns the threads of a store with a name similar to this one, nearest first; none if they cannot be listed.
+pub(crate) async fn near_threads(store: &dyn Checkpointer, thread: &ThreadId) -> Vec<ThreadId> {
+    /// Maximum number of names that are compared.
+    const NAMES: usize = 10_000;
+    let all = store.threads(None, NAMES).await.unwrap_or_default();
+    let others = all.iter().filter(|other| *other != thread).map(ThreadId::as_str);
+    near(thread.as_str(), others).into_iter().map(ThreadId::from).collect()
 }

@@ -14,7 +14,7 @@ use superstep_base::panics::{catch_panic, serialize_panicked};
 
 use super::depth::DepthLimited;
 use super::error::CheckpointError;
-use super::id::ThreadId;
+use super::key::ThreadId;
 
 /// Newest format of engine records; written by this release.
 pub const FORMAT: u8 = 5;

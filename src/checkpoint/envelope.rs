@@ -8,8 +8,8 @@
 
 #[cfg(any(feature = "sled", feature = "fjall"))]
 use super::error::CheckpointError;
-use super::id::ThreadId;
 use super::key::Key;
+use super::key::ThreadId;
 use super::key_bytes::{put_key, put_thread, take_key, take_thread};
 
 const MAGIC: [u8; 3] = [0xe5, b'S', b'R'];

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use superstep_base::Printable;
 
-use super::id::{CheckpointId, ThreadId};
+use super::key::{CheckpointId, ThreadId};
 
 /// A failure of a checkpointer. Nothing of a refused commit is stored.
 #[derive(Clone, thiserror::Error, strum::IntoStaticStr)]

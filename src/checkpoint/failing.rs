@@ -7,8 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::checkpointer::{BoxFuture, Checkpointer, Commit, Head, Order, Receipt, Record};
 use super::error::CheckpointError;
-use super::id::ThreadId;
-use super::key::Key;
+use super::key::{Key, ThreadId};
 use super::lease::{Claim, Lease};
 
 /// Forwards to another checkpointer up to a chosen commit, which fails, as do all later ones.

@@ -1,11 +1,64 @@
-//! Keys of records within a thread. Stores scan records in the order of their keys.
+//! Names: threads, checkpoint numbers, positions of values, and the keys of records within a thread. Stores scan
+//! records in the order of their keys. Knows nothing of what is stored.
 
+use std::borrow::Borrow;
 use std::fmt;
+use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 use superstep_base::Printable;
 
-use super::id::CheckpointId;
+/// Name of a thread: any text, compared byte by byte. LangGraph: `thread_id`.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct ThreadId(Arc<str>);
+
+impl ThreadId {
+    /// Returns the name as text.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl<T: Into<Arc<str>>> From<T> for ThreadId {
+    fn from(name: T) -> Self {
+        Self(name.into())
+    }
+}
+
+impl Borrow<str> for ThreadId {
+    fn borrow(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Display for ThreadId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl fmt::Debug for ThreadId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Debug::fmt(&self.0, f)
+    }
+}
+
+/// Number of a checkpoint: unique within its thread (subgraphs included) and growing with every checkpoint, independent
+/// of the wall clock.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize)]
+pub struct CheckpointId(pub u64);
+
+impl fmt::Display for CheckpointId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+impl fmt::Debug for CheckpointId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "#{}", self.0)
+    }
+}
 
 /// Position of a stored value, written by a task of the superstep that starts at `checkpoint`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize)]
@@ -30,9 +83,7 @@ impl RowId {
     pub const QUESTIONS: u32 = 2 << 30;
     /// First slot of resume values.
     pub const ANSWERS: u32 = 3 << 30;
-}
 
-impl RowId {
     /// Returns the position after this one.
     pub(crate) fn after(self) -> Self {
         let Self { checkpoint, task, slot } = self;
@@ -41,6 +92,12 @@ impl RowId {
             (task, u32::MAX) => Self { checkpoint, task: task + 1, slot: 0 },
             (task, slot) => Self { checkpoint, task, slot: slot + 1 },
         }
+    }
+}
+
+impl fmt::Display for RowId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}/{}/{}", self.checkpoint, self.task, self.slot)
     }
 }
 
@@ -109,6 +166,19 @@ pub enum Key {
     },
 }
 
+impl Key {
+    /// Returns the checkpoint that a record belongs to; `None` for a record of the thread as a whole.
+    pub(super) fn checkpoint(&self) -> Option<CheckpointId> {
+        match self {
+            Self::Checkpoint(id) | Self::Nested(id) => Some(*id),
+            Self::Task { checkpoint, .. } | Self::Child { checkpoint, .. } => Some(*checkpoint),
+            Self::Effect { checkpoint, .. } | Self::Event { checkpoint, .. } => Some(*checkpoint),
+            Self::Row(row) | Self::Log { row, .. } => Some(row.checkpoint),
+            Self::Head | Self::About | Self::Tag(_) | Self::Shape(_) | Self::Signal { .. } => None,
+        }
+    }
+}
+
 impl fmt::Display for Key {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -164,10 +234,4 @@ pub(super) fn chunked_log(name: &str) -> Option<&str> {
 /// Returns the name of a signal as people write it: its key as text.
 pub(crate) fn signal_name(order: u64, id: u64) -> String {
     format!("{order:x}-{id:016x}")
-}
-
-impl fmt::Display for RowId {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}/{}/{}", self.checkpoint, self.task, self.slot)
-    }
 }

@@ -16,8 +16,7 @@
 //! A number is its count of base-128 digits, then the digits, greatest first. A text ends with 0 0; a zero in it is 0
 //! 1.
 
-use super::id::{CheckpointId, ThreadId};
-use super::key::{Key, RowId};
+use super::key::{CheckpointId, Key, RowId, ThreadId};
 
 mod tag {
     pub(super) const HEAD: u8 = 1;

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::error::CheckpointError;
-use super::id::ThreadId;
+use super::key::ThreadId;
 
 /// Mode of claiming a thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

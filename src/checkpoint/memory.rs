@@ -7,8 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, Rw
 
 use super::checkpointer::{BoxFuture, Checkpointer, Commit, Head, Order, Receipt, Record};
 use super::error::CheckpointError;
-use super::id::ThreadId;
-use super::key::Key;
+use super::key::{Key, ThreadId};
 use super::lease::{Claim, Lease, Leases};
 
 /// In-memory checkpointer; clones share one store, which lives as long as any of them. For tests, and for runs that

@@ -1,23 +1,36 @@
-//! Checkpoints and their storage: ids, keys, records, the [`Checkpointer`] contract, and its stores.
+//! Checkpoints and their storage: names, keys, records, the [`Checkpointer`] contract, and its stores.
 //!
 //! This room handles bytes and names. It knows nothing of states, nodes or graphs, and imports nothing from the rooms
 //! above it. Only `sled` and `fjall` name their databases; what both stores share is in `embedded`.
+//!
+//! | file | what it knows |
+//! |---|---|
+//! | `key`, `key_bytes` | names of threads, checkpoints, values and records; keys as bytes that sort like them |
+//! | `thread_record`, `checkpoint_record`, `task_record` | what is stored, by how long it lives |
+//! | `codec`, `depth` | records and user values as bytes, and how deeply those may nest |
+//! | `chunk` | copies of consecutive log entries in one record |
+//! | `envelope` | rows that name themselves and carry a checksum |
+//! | `error` | errors of stores and of everything that reads or writes them |
+//! | `checkpointer`, `lease` | the contract of a store, and one writer for each thread |
+//! | `memory`, `failing`, `no_sled` | a store in memory, one that fails on demand, a placeholder |
+//! | `embedded`, `sled`, `fjall` | stores in a directory |
+//! | `threads` | threads as sets of records: references, reachability |
+//! | `retention`, `transport`, `repair` | removal, copies and files, recovery from damage |
+//! | `kit` | conformance checks for stores |
 
+mod checkpoint_record;
 mod checkpointer;
 mod chunk;
 mod codec;
 mod depth;
-mod effect_record;
 #[cfg(any(feature = "sled", feature = "fjall"))]
 mod embedded;
 mod envelope;
 pub(crate) mod error;
-mod event_record;
 #[cfg(feature = "test-util")]
 mod failing;
 #[cfg(feature = "fjall")]
 mod fjall;
-mod id;
 mod key;
 pub mod key_bytes;
 #[cfg(feature = "test-util")]
@@ -26,17 +39,15 @@ mod lease;
 mod memory;
 #[cfg(not(feature = "sled"))]
 pub(crate) mod no_sled;
-mod record;
 #[cfg(any(feature = "sled", feature = "fjall"))]
 mod repair;
 mod retention;
-mod shape;
 #[cfg(feature = "sled")]
 mod sled;
+mod task_record;
+mod thread_record;
 mod threads;
 mod transport;
-pub(crate) mod unknown_thread;
-mod wait_record;
 
 #[cfg(all(any(feature = "sled", feature = "fjall"), feature = "test-util"))]
 pub use self::embedded::StoreFaults;
@@ -46,41 +57,40 @@ pub use self::embedded::{Compacted, StoreKind};
 pub use self::fjall::{FjallCheckpointer, FjallOptions};
 #[cfg(feature = "sled")]
 pub use self::sled::{SledCheckpointer, SledOptions};
+pub use checkpoint_record::{
+    CarriedRecord, CheckpointRecord, ControlRecord, GotoRecord, JoinRecord, LogRange, SendRecord, Slot, Source,
+    WriteRecord,
+};
+pub(crate) use checkpointer::near_threads;
 pub use checkpointer::{BoxFuture, Checkpointer, Commit, Head, Order, Receipt, Record};
 pub(crate) use chunk::{Chunk, OpenChunk, chunk_key, is_chunk};
 pub use codec::{FORMAT, decode_record, encode_record};
 pub(crate) use codec::{encode_again, encode_value, value_deserializer};
-pub use effect_record::{EffectEnd, EffectKind, EffectRecord, EffectRun};
 pub use error::CheckpointError;
-pub use event_record::{EventRecord, EventRecordKind};
 #[cfg(feature = "test-util")]
 pub use failing::FailingCheckpointer;
-pub use id::{CheckpointId, ThreadId};
 pub(crate) use key::signal_name;
-pub use key::{Key, RowId};
+pub use key::{CheckpointId, Key, RowId, ThreadId};
 pub use key_bytes::{key_bytes, key_from_bytes};
 pub use lease::{Claim, Lease, Leases};
 pub use memory::MemoryCheckpointer;
-pub use record::{
-    AboutRecord, AnswerRecord, CarriedRecord, ChannelShape, CheckpointRecord, ControlRecord, FailureRecord,
-    ForeignRecord, GotoRecord, HandledRecord, JoinRecord, LogRange, QuestionRecord, SendRecord, Shape, Slot, Source,
-    StopRecord, TagRecord, TaskRecord, TaskStatus, WriteRecord,
-};
 #[cfg(any(feature = "sled", feature = "fjall"))]
 pub use repair::{LostCheckpoint, Repaired, RepairedThread};
 pub use retention::{Retention, Swept, SweptStore, SweptThread, gc, gc_all};
-pub(crate) use threads::foreign::{about_thread, of_store};
-pub use threads::foreign::{foreign, trust};
+pub use task_record::{
+    AnswerRecord, EffectEnd, EffectKind, EffectRecord, EffectRun, EventRecord, EventRecordKind, FailureRecord,
+    HandledRecord, QuestionRecord, ReceiveRecord, TaskRecord, TaskStatus, TermsRecord, VoteRecord,
+};
+pub use thread_record::{AboutRecord, ChannelShape, ForeignRecord, Shape, SignalRecord, StopRecord, TagRecord};
+pub(crate) use threads::marks::{about_thread, of_store};
+pub use threads::marks::{foreign, tag, tags, trust, untag};
 #[cfg(feature = "agents")]
-pub(crate) use threads::hex_ids::hex_ids;
-pub(crate) use threads::references::log_name;
-pub use threads::tags::{tag, tags, untag};
-pub use transport::backup::{BackedUp, backup};
-pub use transport::copy::{Copied, copy_threads};
+pub(crate) use threads::pages::hex_ids;
+pub(crate) use threads::thread_records::log_name;
+pub use transport::copy::{BackedUp, Copied, backup, copy_threads};
 pub use transport::export::{ExportOptions, Exported, export_thread};
 #[cfg(feature = "test-util")]
 pub(crate) use transport::import::Unpacked;
 #[cfg(any(feature = "app", feature = "test-util"))]
 pub(crate) use transport::import::unpack;
 pub use transport::import::{ImportOptions, Imported, import_thread};
-pub use wait_record::{ReceiveRecord, SignalRecord, TermsRecord, VoteRecord};

@@ -1,4 +1,6 @@
 //! Placeholder for `SledCheckpointer` where its feature is off, so that the compiler names the feature. Cannot be used.
+//!
+//! Small because it takes the place of the folder `sled`.
 
 use super::error::CheckpointError;
 use super::memory::MemoryCheckpointer;

@@ -1,12 +1,10 @@
-//! Combines several commits into one change of the tree. Knows which commit may follow which; must not know when it is
-//! written.
+//! Combines several commits into one change of the tree. Knows which commit may follow which, and which records cannot
+//! exist yet, so that they are not looked up; must not know when the change is written.
 
 use std::collections::{BTreeMap, HashMap};
 
 use super::engine::{Engine, Rows, Tree};
-use super::read::thread_name;
-use super::recent::{Recent, checkpoint_of};
-use super::rows::{after, deletion_rows, row_key, split_record};
+use super::rows::{after, deletion_rows, row_key, split_record, thread_name};
 use super::view::Before;
 use crate::checkpoint::envelope::{Envelope, name_of};
 use crate::checkpoint::{
@@ -16,35 +14,36 @@ use crate::checkpoint::{
 type Result<T> = std::result::Result<T, CheckpointError>;
 
 /// Rows changed by a batch: before and after.
-pub(in crate::checkpoint) struct Batch<'a, E: Engine> {
+pub(super) struct Batch<'a, E: Engine> {
     tree: E::Snapshot<'a>,
     leases: &'a Leases,
     recent: &'a mut Recent,
     heads: HashMap<ThreadId, Head>,
     before: Before<E::Bytes>,
     after: BTreeMap<Vec<u8>, Option<Vec<u8>>>,
-    newest: Option<Newest>,
+    newest: Option<RowOfCommit>,
 }
 
-/// Number of the last commit of a batch, and the key of a row that it wrote.
-pub(in crate::checkpoint) type Newest = (u64, Vec<u8>);
+/// Number of a commit, and the key of a row that it wrote.
+type RowOfCommit = (u64, Vec<u8>);
 
 /// A batch ready to be written.
-pub(in crate::checkpoint) struct Change<B> {
-    pub(in crate::checkpoint) before: Before<B>,
-    pub(in crate::checkpoint) rows: Rows,
-    pub(in crate::checkpoint) newest: Newest,
+pub(super) struct Change<B> {
+    pub(super) before: Before<B>,
+    pub(super) rows: Rows,
+    /// The last commit.
+    pub(super) newest: RowOfCommit,
 }
 
 impl<'a, E: Engine> Batch<'a, E> {
     /// Returns an empty batch; everything in the tree must be acknowledged.
-    pub(in crate::checkpoint) fn new(engine: &'a E, leases: &'a Leases, recent: &'a mut Recent) -> Self {
+    pub(super) fn new(engine: &'a E, leases: &'a Leases, recent: &'a mut Recent) -> Self {
         let (tree, heads, before) = (engine.snapshot(), HashMap::new(), Before::new());
         Self { tree, leases, recent, heads, before, after: BTreeMap::new(), newest: None }
     }
 
     /// Adds a commit, or refuses it and leaves the batch unchanged.
-    pub(in crate::checkpoint) fn add(&mut self, commit: Commit, number: u64) -> Result<()> {
+    pub(super) fn add(&mut self, commit: Commit, number: u64) -> Result<()> {
         self.leases.check_not_superseded(&commit.thread, commit.epoch)?;
         let found = self.head(&commit.thread)?;
         commit.check_head(found.and_then(|head| head.checkpoint))?;
@@ -66,7 +65,7 @@ impl<'a, E: Engine> Batch<'a, E> {
     }
 
     /// Notes that a thread is deleted.
-    pub(in crate::checkpoint) fn forget(&mut self, thread: &ThreadId) {
+    pub(super) fn forget(&mut self, thread: &ThreadId) {
         self.recent.forget(thread);
     }
 
@@ -80,7 +79,7 @@ impl<'a, E: Engine> Batch<'a, E> {
     }
 
     /// Adds records of a thread without a lease, or refuses them if the thread does not exist.
-    pub(in crate::checkpoint) fn post(&mut self, thread: &ThreadId, records: Vec<Record>, number: u64) -> Result<()> {
+    pub(super) fn post(&mut self, thread: &ThreadId, records: Vec<Record>, number: u64) -> Result<()> {
         self.head(thread)?.ok_or_else(|| CheckpointError::unknown(thread))?;
         let Some((last, _)) = records.last() else { return Ok(()) };
         let (mut rows, newest) = (vec![], row_key(&name_of(thread, last), 0));
@@ -93,7 +92,7 @@ impl<'a, E: Engine> Batch<'a, E> {
     }
 
     /// Returns the change to write; `None` if there is none.
-    pub(in crate::checkpoint) fn finish(self) -> Option<Change<E::Bytes>> {
+    pub(super) fn finish(self) -> Option<Change<E::Bytes>> {
         let newest = self.newest?;
         let before = if E::SHOWS_UNSYNCED { self.before } else { Before::new() };
         Some(Change { before, rows: self.after.into_iter().collect(), newest })
@@ -181,7 +180,7 @@ type Changed = (Option<CheckpointId>, Option<Vec<u8>>);
 /// Returns the change of each record; a put wins over a deletion, a later put over an earlier one.
 fn records(commit: Commit) -> Result<BTreeMap<Vec<u8>, Changed>> {
     let name = |key: &Key| name_of(&commit.thread, key);
-    let change = |key: &Key, value| (name(key), (checkpoint_of(key), value));
+    let change = |key: &Key, value| (name(key), (key.checkpoint(), value));
     let mut records: BTreeMap<_, _> = commit.deletes.iter().map(|key| change(key, None)).collect();
     records.extend(commit.puts.into_iter().map(|(key, value)| change(&key, Some(value))));
     records.extend([change(&Key::Head, Some(encode_record(&commit.head)?))]);
@@ -190,4 +189,66 @@ fn records(commit: Commit) -> Result<BTreeMap<Vec<u8>, Changed>> {
 
 fn parts(name: &[u8], row: &[u8]) -> Result<u32> {
     Envelope::open(name, 0, row).map(|row| row.parts)
+}
+
+/// The newest records of threads that were not there before this opening; none of a thread once they are too many.
+#[derive(Debug, Default)]
+pub(super) struct Recent(HashMap<ThreadId, Newest>);
+
+/// The records of the two newest checkpoint numbers of a thread.
+#[derive(Debug, Default)]
+struct Newest {
+    /// No other records are stored under this number or a greater one.
+    from: u64,
+    greatest: u64,
+    names: HashMap<Vec<u8>, u64>,
+}
+
+impl Recent {
+    /// Maximum number of threads that are remembered.
+    const THREADS: usize = 4096;
+
+    fn forget(&mut self, thread: &ThreadId) {
+        self.0.remove(thread);
+    }
+
+    /// Notes the records that a commit wrote, with their checkpoints. `is_first`: the thread was not there.
+    fn note<'a>(
+        &mut self,
+        thread: &ThreadId,
+        is_first: bool,
+        written: impl Iterator<Item = (Option<CheckpointId>, &'a [u8])>,
+    ) {
+        let newest = if is_first { Some(Newest::default()) } else { self.0.remove(thread) };
+        let Some(newest) = newest.and_then(|newest| newest.with(written)) else { return };
+        if self.0.len() >= Self::THREADS {
+            self.0.clear();
+        }
+        self.0.insert(thread.clone(), newest);
+    }
+
+    /// Returns true if it is known that no record of this name is stored.
+    fn is_new(&self, thread: &ThreadId, checkpoint: Option<CheckpointId>, name: &[u8]) -> bool {
+        let Some((newest, checkpoint)) = self.0.get(thread).zip(checkpoint) else { return false };
+        checkpoint.0 >= newest.from && !newest.names.contains_key(name)
+    }
+}
+
+impl Newest {
+    /// Maximum number of records that are remembered of a thread.
+    const RECORDS: usize = 64;
+
+    fn with<'a>(mut self, written: impl Iterator<Item = (Option<CheckpointId>, &'a [u8])>) -> Option<Self> {
+        for (checkpoint, name) in written {
+            let Some(CheckpointId(number)) = checkpoint else { continue };
+            if number > self.greatest {
+                (self.from, self.greatest) = (self.greatest, number);
+                self.names.retain(|_, of| *of >= self.from);
+            }
+            if number >= self.from {
+                self.names.insert(name.to_vec(), number);
+            }
+        }
+        (self.names.len() <= Self::RECORDS).then_some(self)
+    }
 }

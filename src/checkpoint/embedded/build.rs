@@ -1,12 +1,16 @@
-//! Builds a store in a directory that is either complete or absent: for backups and repairs. Knows where a store is
-//! built and when it gets its name.
+//! Stores that are written anew: built in a directory that is either complete or absent, for backups and repairs; and
+//! the check of every row and the report of a compaction. Knows where a store is built and when it gets its name.
 
 use std::future::Future;
 use std::path::{Path, PathBuf};
-use std::{fs, io};
+use std::{fmt, fs, io};
+
+use serde::Serialize;
 
 use super::directory::sync_path;
 use super::files::io_at;
+use super::rows::{RECORDS, STORE, row_key};
+use crate::checkpoint::envelope::{Envelope, damaged};
 use crate::checkpoint::{BackedUp, CheckpointError, Checkpointer, backup};
 
 /// A store in a directory, of any kind.
@@ -35,7 +39,7 @@ async fn copy<S: DirectoryStore>(from: &dyn Checkpointer, partial: &Path) -> Res
 }
 
 /// Builds a store in a temporary directory, and renames that when it is complete and on disk.
-pub(super) async fn built_beside<T>(
+pub(in crate::checkpoint) async fn built_beside<T>(
     path: &Path,
     what: &str,
     build: impl AsyncFnOnce(&Path) -> Result<T, CheckpointError>,
@@ -66,7 +70,7 @@ fn clear(partial: &Path) -> Result<(), CheckpointError> {
     io_at(partial, "remove the directory", fs::remove_dir_all(partial))
 }
 
-pub(super) fn refuse_existing(path: &Path, what: &str) -> Result<(), CheckpointError> {
+pub(in crate::checkpoint) fn refuse_existing(path: &Path, what: &str) -> Result<(), CheckpointError> {
     if path.symlink_metadata().is_err() {
         return Ok(());
     }
@@ -74,14 +78,74 @@ pub(super) fn refuse_existing(path: &Path, what: &str) -> Result<(), CheckpointE
     Err(CheckpointError::io(what, path, source))
 }
 
-pub(super) fn beside(path: &Path, ending: &str) -> PathBuf {
+fn beside(path: &Path, ending: &str) -> PathBuf {
     let mut name = path.as_os_str().to_owned();
     name.push(ending);
     name.into()
 }
 
 /// Makes the name of a directory durable.
-pub(super) fn sync_parent(path: &Path) -> Result<(), CheckpointError> {
+fn sync_parent(path: &Path) -> Result<(), CheckpointError> {
     let whole = io_at(path, "find the directory", path.canonicalize())?;
     whole.parent().map_or(Ok(()), |parent| sync_path(parent.into()))
+}
+
+/// Result of a compaction.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct Compacted {
+    /// Size of the store's files before, in bytes.
+    pub before: u64,
+    /// Size of the store's files after, in bytes.
+    pub after: u64,
+    /// Number of rows copied.
+    pub rows: u64,
+}
+
+impl fmt::Display for Compacted {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { before, after, rows } = self;
+        write!(f, "{before} bytes before, {after} bytes after; {rows} rows written anew")
+    }
+}
+
+/// Checks that a row is intact and has its own key.
+pub(in crate::checkpoint) fn verify(key: &[u8], row: &[u8]) -> Result<(), CheckpointError> {
+    match key {
+        STORE => {
+            Envelope::decode_prefix(row).map(drop).map_err(|_| damaged(&[], "the store's own record does not match"))
+        }
+        [RECORDS, ..] => {
+            let carved =
+                Envelope::decode_prefix(row).map_err(|_| damaged(&key[1..], "it does not match its checksum"))?;
+            if row_key(carved.name, carved.part) == key {
+                Ok(())
+            } else {
+                Err(damaged(&key[1..], "it holds another record"))
+            }
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Returns the total size of the files under a directory, in bytes.
+pub(in crate::checkpoint) fn size(path: &Path) -> u64 {
+    let Ok(entries) = fs::read_dir(path) else { return 0 };
+    let of = |entry: fs::DirEntry| match entry.metadata() {
+        Ok(metadata) if metadata.is_dir() => size(&entry.path()),
+        Ok(metadata) => allocated(&metadata),
+        Err(_) => 0,
+    };
+    entries.filter_map(std::io::Result::ok).map(of).sum()
+}
+
+/// Returns the space that a file takes on the disk, without its holes.
+#[cfg(unix)]
+fn allocated(metadata: &fs::Metadata) -> u64 {
+    use std::os::unix::fs::MetadataExt;
+    metadata.len().min(metadata.blocks() * 512)
+}
+
+#[cfg(not(unix))]
+fn allocated(metadata: &fs::Metadata) -> u64 {
+    metadata.len()
 }

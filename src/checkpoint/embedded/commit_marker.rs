@@ -16,8 +16,7 @@ use std::io::{self, ErrorKind, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
-use super::engine::Tree;
-use super::faults::FaultSwitch;
+use super::engine::{FaultSwitch, Tree};
 use super::files::{self, broken, io_at};
 use crate::checkpoint::CheckpointError;
 use crate::checkpoint::envelope::Envelope;

@@ -3,41 +3,44 @@
 //!
 //! Knows the queue, the view and the engine. After a failed write it never writes again: the state of the disk is
 //! unknown, so no sync is retried and readers keep seeing what was acknowledged.
+//!
+//! A whole thread, of any size, is deleted in steps: first a mark that makes the deletion final, then the rows in
+//! batches, then the mark. After a crash in between, the next opening continues. Only the prefix of row keys is looked
+//! at, so that damaged rows can be deleted too.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
-use super::batch::Batch;
+use super::batch::{Batch, Recent};
 use super::commit_marker::MarkerFile;
-use super::delete::Deletion;
-use super::engine::Engine;
-use super::epoch::EPOCH_SHIFT;
+use super::engine::{Engine, Rows, Tree};
 use super::queue::{Operation, Queue, ReplySender, Request};
-use super::recent::Recent;
-use super::rows::STORE;
+use super::rows::{
+    DELETING, DELETIONS, EPOCH_SHIFT, RECORDS, STORE, after, deletion_rows, in_space, store_row, thread_name,
+};
 use super::view::View;
-use crate::checkpoint::{CheckpointError, Commit, Leases, ThreadId};
+use crate::checkpoint::{CheckpointError, Commit, Leases, Order, ThreadId};
 
 type Result<T> = std::result::Result<T, CheckpointError>;
 type Outcome = (ThreadId, ReplySender, Result<()>);
 
 /// State shared by the committer and its callers.
 #[derive(Debug)]
-pub(in crate::checkpoint) struct Shared<E: Engine> {
-    pub(in crate::checkpoint) engine: Arc<E>,
-    pub(in crate::checkpoint) view: View<E>,
-    pub(in crate::checkpoint) queue: Queue,
-    pub(in crate::checkpoint) leases: Leases,
-    pub(in crate::checkpoint) marker_file: MarkerFile,
+pub(super) struct Shared<E: Engine> {
+    pub(super) engine: Arc<E>,
+    pub(super) view: View<E>,
+    pub(super) queue: Queue,
+    pub(super) leases: Leases,
+    pub(super) marker_file: MarkerFile,
     /// Number of times the store was opened.
-    pub(in crate::checkpoint) epoch: u64,
+    pub(super) epoch: u64,
     /// Number of the last commit; grows across openings.
-    pub(in crate::checkpoint) commits: AtomicU64,
-    pub(in crate::checkpoint) poison: OnceLock<Arc<str>>,
+    pub(super) commits: AtomicU64,
+    pub(super) poison: OnceLock<Arc<str>>,
 }
 
 impl<E: Engine> Shared<E> {
-    pub(in crate::checkpoint) fn new(engine: E, marker_file: MarkerFile, epoch: u64) -> Self {
+    pub(super) fn new(engine: E, marker_file: MarkerFile, epoch: u64) -> Self {
         let engine = Arc::new(engine);
         Self {
             view: View::new(engine.clone()),
@@ -52,7 +55,7 @@ impl<E: Engine> Shared<E> {
     }
 
     /// Writes until the queue is closed and empty.
-    pub(in crate::checkpoint) fn run(&self) {
+    pub(super) fn run(&self) {
         let _end = CloseOnDrop(&self.queue);
         self.engine.maintain();
         let mut recent = Recent::default();
@@ -63,11 +66,18 @@ impl<E: Engine> Shared<E> {
         }
     }
 
-    pub(in crate::checkpoint) fn check_poison(&self) -> Result<()> {
+    pub(super) fn check_poison(&self) -> Result<()> {
         match self.poison.get() {
             Some(reason) => Err(CheckpointError::Poisoned { reason: reason.clone() }),
             None => Ok(()),
         }
+    }
+
+    /// Checks a commit before it is queued.
+    pub(super) fn check(&self, commit: &Commit) -> Result<()> {
+        self.check_poison()?;
+        self.leases.check(&commit.thread, commit.epoch)?;
+        commit.check_records()
     }
 
     fn execute(&self, requests: Vec<Request>, recent: &mut Recent) -> Vec<Outcome> {
@@ -115,9 +125,9 @@ impl<E: Engine> Shared<E> {
         let number = self.next_number();
         deletion.mark(&*self.engine, self.epoch, number).map_err(|error| self.stop(&error))?;
         self.marker_file.write(number, STORE).map_err(|error| self.stop(&error))?;
-        deletion.hide(&self.view);
+        self.view.hide_thread(deletion.name.clone());
         deletion.finish(&*self.engine).map_err(|error| self.stop(&error))?;
-        deletion.show(&self.view);
+        self.view.show_thread(&deletion.name);
         Ok(())
     }
 
@@ -140,8 +150,55 @@ impl Drop for CloseOnDrop<'_> {
     }
 }
 
-pub(in crate::checkpoint) fn check<E: Engine>(shared: &Shared<E>, commit: &Commit) -> Result<()> {
-    shared.check_poison()?;
-    shared.leases.check(&commit.thread, commit.epoch)?;
-    commit.check_records()
+/// Maximum number of rows removed in one batch.
+const PIECE: usize = 4096;
+
+/// Deletion of one thread.
+struct Deletion {
+    name: Vec<u8>,
+}
+
+impl Deletion {
+    fn of(thread: &ThreadId) -> Self {
+        Self { name: thread_name(thread) }
+    }
+
+    /// Makes the deletion final, as commit `number`.
+    fn mark(&self, engine: &impl Engine, epoch: u64, number: u64) -> Result<()> {
+        let mut rows = vec![(STORE.to_vec(), store_row(epoch, number)?), (in_space(DELETING, &self.name), vec![])];
+        rows.extend(deletion_rows(&self.name, number, &[]));
+        engine.write(rows.into_iter().map(|(key, row)| (key, Some(row))).collect())
+    }
+
+    fn finish(&self, engine: &impl Engine) -> Result<()> {
+        loop {
+            let piece = removals(engine, &in_space(RECORDS, &self.name), PIECE)?;
+            if piece.is_empty() {
+                break;
+            }
+            engine.write(piece)?;
+        }
+        let mut rows = vec![(in_space(DELETING, &self.name), None)];
+        rows.extend(removals(engine, &in_space(DELETIONS, &self.name), usize::MAX)?);
+        engine.write(rows)
+    }
+}
+
+/// Returns the removal of up to `limit` rows whose keys start with `prefix`.
+fn removals(engine: &impl Engine, prefix: &[u8], limit: usize) -> Result<Rows> {
+    let tree = engine.snapshot();
+    let rows = tree.range(prefix, &after(prefix), Order::Ascending).take(limit);
+    rows.map(|row| Ok((row?.0.as_ref().to_vec(), None))).collect()
+}
+
+/// Returns the names of threads whose deletion was interrupted by a crash.
+pub(super) fn unfinished_deletions(tree: &impl Tree) -> Result<Vec<Vec<u8>>> {
+    let marks = tree.range(&[DELETING], &after(&[DELETING]), Order::Ascending);
+    marks.map(|row| Ok(row?.0.as_ref()[1..].to_vec())).collect()
+}
+
+/// Finishes deletions that were interrupted by a crash.
+pub(super) fn finish_deletions(engine: &impl Engine) -> Result<()> {
+    let names = unfinished_deletions(&engine.snapshot())?;
+    names.into_iter().try_for_each(|name| Deletion { name }.finish(engine))
 }

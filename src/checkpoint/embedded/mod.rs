@@ -1,37 +1,40 @@
 //! Parts that the embedded stores share: one directory for one process, one thread that writes, many commits per sync.
 //!
 //! Knows rows and files. Must not know which database holds the rows: see `engine`.
+//!
+//! | file | what it knows |
+//! |---|---|
+//! | `engine` | what a database has to do, and how one fails |
+//! | `rows` | keys of rows, parts of records, the store's own record |
+//! | `kind`, `opening` | what a directory holds, and the steps of opening it |
+//! | `directory`, `files`, `lock` | permissions, durability, links, one process |
+//! | `commit_marker` | the newest acknowledged commit, beside the database |
+//! | `tracked` | stores that came with a clone, and trust in them |
+//! | `queue`, `batch`, `committer` | requests, one change made of many, the thread that writes |
+//! | `view` | what readers see meanwhile |
+//! | `store` | the contract, over all of these |
+//! | `build` | stores that are written anew: backups, repairs, compactions |
+//! | `testing` | switches that make a store fail |
 
-pub(super) mod batch;
+mod batch;
 pub(super) mod build;
 pub(super) mod commit_marker;
 mod committer;
-pub(super) mod compacted;
-pub(super) mod delegate;
-pub(super) mod delete;
 pub(super) mod directory;
 pub(super) mod engine;
-pub(super) mod epoch;
-pub(super) mod faults;
 pub(super) mod files;
-mod git_index;
-mod kind;
+pub(super) mod kind;
 pub(super) mod lock;
 pub(super) mod opening;
 mod queue;
-pub(super) mod quiet;
-mod read;
-mod recent;
-pub(super) mod repair;
-pub(super) mod reserve;
 pub(super) mod rows;
 pub(super) mod store;
 #[cfg(feature = "test-util")]
 mod testing;
-mod tracked;
-pub(super) mod view;
+pub(super) mod tracked;
+mod view;
 
-pub use self::compacted::Compacted;
-pub use self::kind::StoreKind;
+pub use build::Compacted;
+pub use kind::StoreKind;
 #[cfg(feature = "test-util")]
-pub use self::testing::StoreFaults;
+pub use testing::StoreFaults;

@@ -1,28 +1,22 @@
-//! Steps of opening a store that do not depend on its database: its directory, its `format` file, and the work that
-//! follows when the database is open. A crash at any point leaves a directory that can be opened.
+//! Steps of opening a store that do not depend on its database: its directory, and the work that follows when the
+//! database is open. A crash at any point leaves a directory that can be opened.
 
-use std::fs::{self, File};
-use std::io::{self, Read, Write};
 use std::path::Path;
 use std::sync::Arc;
+use std::{fs, io};
 
 use super::commit_marker::{CommitMarker, MarkerFile};
-use super::delete;
+use super::committer::{finish_deletions, unfinished_deletions};
 use super::directory::{keep_private, restrict, sync_directories, writable};
 use super::engine::{Engine, Source, Tree};
-use super::epoch::{EPOCH_SHIFT, raise_epoch, read_store};
 use super::files::{self, Access, broken, io_at};
-use super::kind::StoreKind;
+use super::kind::{FORMAT_FILE, StoreKind, write_format};
 use super::lock::Lock;
-use super::rows::STORE;
+use super::rows::{EPOCH_SHIFT, STORE, store_row, stored_epoch};
 use super::view::View;
 use crate::checkpoint::CheckpointError;
 
 type Result<T> = std::result::Result<T, CheckpointError>;
-
-/// File that marks a directory as a store whose database has been written.
-pub(in crate::checkpoint) const FORMAT_FILE: &str = "format";
-const FORMAT: u16 = 1;
 
 /// An open, locked database.
 #[derive(Debug)]
@@ -64,8 +58,8 @@ impl<S: Source> ReadOnlyStore<S> {
     ) -> Result<Self> {
         let tree = source.snapshot();
         marker.map_or(Ok(()), |marker| marker.check(&tree, path))?;
-        tree.get(STORE)?.map_or(Ok(()), |row| read_store(path, row.as_ref()).map(drop))?;
-        let deleted = delete::unfinished(&tree)?;
+        tree.get(STORE)?.map_or(Ok(()), |row| stored_epoch(path, row.as_ref()).map(drop))?;
+        let deleted = unfinished_deletions(&tree)?;
         drop(tree);
         let view = View::new(Arc::new(source));
         deleted.into_iter().for_each(|name| view.hide_thread(name));
@@ -87,7 +81,7 @@ impl LockedStore<'_> {
         self.marker.as_ref().map_or(Ok(()), |marker| marker.check(&engine.snapshot(), self.path))?;
         let epoch = raise_epoch(engine, self.path, self.is_old)?;
         self.marker_file.write(epoch << EPOCH_SHIFT, STORE)?;
-        delete::finish_all(engine)?;
+        finish_deletions(engine)?;
         if !self.is_old {
             self.marker_file.sync()?;
             write_format(self.path, self.kind)?;
@@ -96,6 +90,18 @@ impl LockedStore<'_> {
         sync_directories(self.path, files)?;
         Ok(epoch)
     }
+}
+
+/// Increments the number of openings and returns it.
+fn raise_epoch(engine: &impl Engine, path: &Path, is_old: bool) -> Result<u64> {
+    let epoch = match engine.snapshot().get(STORE)? {
+        Some(row) => stored_epoch(path, row.as_ref())?,
+        None if is_old => return Err(broken(path, "its records are gone")),
+        None => 0,
+    };
+    let epoch = epoch + 1;
+    engine.write(vec![(STORE.to_vec(), Some(store_row(epoch, epoch << EPOCH_SHIFT)?))])?;
+    Ok(epoch)
 }
 
 /// Creates the directory of a store, or checks the one that exists.
@@ -129,44 +135,4 @@ pub(in crate::checkpoint) fn no_store(what: &str, path: &Path) -> CheckpointErro
 pub(in crate::checkpoint) fn is_ours(path: &Path) -> bool {
     let is_there = |name: &str| path.join(name).symlink_metadata().is_ok();
     (is_there(FORMAT_FILE) && StoreKind::has_database(path)) || is_there("holder")
-}
-
-/// Returns whether a store was written here before.
-///
-/// # Errors
-/// [`CheckpointError::OtherStore`] if it is of another kind, [`CheckpointError::Format`] if a later release wrote it.
-pub(in crate::checkpoint) fn check_format(path: &Path, kind: StoreKind) -> Result<bool> {
-    if let Some(found) = StoreKind::of(path).filter(|found| *found != kind) {
-        return Err(CheckpointError::OtherStore { path: path.into(), found: found.name(), opened: kind.name() });
-    }
-    let Some(text) = read_format(path)? else { return Ok(false) };
-    let number = text.trim().strip_prefix(kind.format_prefix()).and_then(|number| number.parse::<u16>().ok());
-    match number {
-        Some(found) if found > FORMAT => {
-            Err(CheckpointError::Format { what: format!("the store at {}", path.display()), found, known: FORMAT })
-        }
-        Some(FORMAT) => Ok(true),
-        _ => Err(broken(path, "its file `format` holds no format")),
-    }
-}
-
-fn read_format(path: &Path) -> Result<Option<String>> {
-    let file = path.join(FORMAT_FILE);
-    if !file.exists() {
-        return Ok(None);
-    }
-    let mut text = vec![];
-    let read = files::read(&file).and_then(|file| file.take(100).read_to_end(&mut text));
-    io_at(&file, "read the file", read)?;
-    Ok(Some(String::from_utf8_lossy(&text).into_owned()))
-}
-
-fn write_format(path: &Path, kind: StoreKind) -> Result<()> {
-    let file = path.join(FORMAT_FILE);
-    let opened = files::open(&file, File::options().write(true).create(true).truncate(true));
-    let written = opened.and_then(|mut file| {
-        file.write_all(format!("{}{FORMAT}\n", kind.format_prefix()).as_bytes())?;
-        file.sync_all()
-    });
-    io_at(&file, "write the file", written)
 }

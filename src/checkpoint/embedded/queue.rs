@@ -9,9 +9,9 @@ use tokio::sync::oneshot;
 use crate::checkpoint::{CheckpointError, Commit, Record, ThreadId};
 
 /// Sender of the reply to one request.
-pub(in crate::checkpoint) type ReplySender = oneshot::Sender<Result<(), CheckpointError>>;
+pub(super) type ReplySender = oneshot::Sender<Result<(), CheckpointError>>;
 /// Receiver of the reply.
-pub(in crate::checkpoint) type ReplyReceiver = oneshot::Receiver<Result<(), CheckpointError>>;
+pub(super) type ReplyReceiver = oneshot::Receiver<Result<(), CheckpointError>>;
 
 /// Maximum size of a batch in bytes, unless a single commit is larger.
 const BATCH_BYTES: usize = 8 << 20;
@@ -20,15 +20,15 @@ const BATCH_REQUESTS: usize = 1024;
 
 /// A request to the committer.
 #[derive(Debug)]
-pub(in crate::checkpoint) struct Request {
-    pub(in crate::checkpoint) thread: ThreadId,
-    pub(in crate::checkpoint) operation: Operation,
-    pub(in crate::checkpoint) answer: ReplySender,
+pub(super) struct Request {
+    pub(super) thread: ThreadId,
+    pub(super) operation: Operation,
+    pub(super) answer: ReplySender,
 }
 
 /// Operation of a request.
 #[derive(Debug)]
-pub(in crate::checkpoint) enum Operation {
+pub(super) enum Operation {
     Commit(Commit),
     /// Write records of the thread without a lease, if the thread exists.
     Post(Vec<Record>),
@@ -40,7 +40,7 @@ pub(in crate::checkpoint) enum Operation {
 
 /// Requests in order of arrival.
 #[derive(Debug, Default)]
-pub(in crate::checkpoint) struct Queue {
+pub(super) struct Queue {
     inner: Mutex<Inner>,
     arrived: Condvar,
 }
@@ -55,7 +55,7 @@ struct Inner {
 
 impl Queue {
     /// Adds a request; if the queue is closed, the reply is dropped.
-    pub(in crate::checkpoint) fn push(&self, thread: ThreadId, operation: Operation) -> ReplyReceiver {
+    pub(super) fn push(&self, thread: ThreadId, operation: Operation) -> ReplyReceiver {
         let (answer, answered) = oneshot::channel();
         let mut inner = self.lock();
         if !inner.closed {
@@ -66,13 +66,13 @@ impl Queue {
     }
 
     /// Returns the receiver of a barrier behind all requests of the thread so far; `None` if there are none.
-    pub(in crate::checkpoint) fn barrier(&self, thread: &ThreadId) -> Option<ReplyReceiver> {
+    pub(super) fn barrier(&self, thread: &ThreadId) -> Option<ReplyReceiver> {
         let open = self.lock().open.contains_key(thread);
         open.then(|| self.push(thread.clone(), Operation::Barrier))
     }
 
     /// Waits for requests and takes one batch of them; `None` once the queue is closed and empty.
-    pub(in crate::checkpoint) fn next(&self) -> Option<Vec<Request>> {
+    pub(super) fn next(&self) -> Option<Vec<Request>> {
         let mut inner = self.lock();
         while inner.waiting.is_empty() {
             if inner.closed {
@@ -84,7 +84,7 @@ impl Queue {
     }
 
     /// Replies to the requests of one batch.
-    pub(in crate::checkpoint) fn answer(&self, answers: Vec<(ThreadId, ReplySender, Result<(), CheckpointError>)>) {
+    pub(super) fn answer(&self, answers: Vec<(ThreadId, ReplySender, Result<(), CheckpointError>)>) {
         let mut inner = self.lock();
         answers.iter().for_each(|(thread, ..)| inner.forget(thread));
         drop(inner);
@@ -95,13 +95,13 @@ impl Queue {
     }
 
     /// Accepts no more requests; those in the queue are still executed.
-    pub(in crate::checkpoint) fn close(&self) {
+    pub(super) fn close(&self) {
         self.lock().closed = true;
         self.arrived.notify_one();
     }
 
     /// Accepts no more requests and drops those in the queue: their receivers see a closed channel.
-    pub(in crate::checkpoint) fn abandon(&self) {
+    pub(super) fn abandon(&self) {
         let mut inner = self.lock();
         inner.closed = true;
         inner.waiting.clear();

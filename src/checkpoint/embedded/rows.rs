@@ -1,11 +1,18 @@
-//! Layout of records in the tree: their row keys, and their parts. Knows no store.
+//! Layout of records in the tree: their row keys, their parts, and the store's own record. Knows no store.
 //!
 //! Rows are limited because sled may put a row of more than 32 KiB into a blob file, which it never syncs, and so that
 //! a repair finds a row in a damaged file without reading much around it.
 
-use crate::checkpoint::envelope::Envelope;
+use std::path::Path;
+
+use serde::{Deserialize, Serialize};
+
+use super::files::broken;
+use crate::checkpoint::envelope::{Envelope, Flaw};
 use crate::checkpoint::key_bytes::{put_key, put_number, put_thread};
-use crate::checkpoint::{Key, ThreadId};
+use crate::checkpoint::{CheckpointError, Key, ThreadId, decode_record, encode_record};
+
+type Result<T> = std::result::Result<T, CheckpointError>;
 
 /// Maximum size of a row in bytes, name and envelope included.
 const ROW_BYTES: usize = 32 << 10;
@@ -23,6 +30,17 @@ pub(in crate::checkpoint) const DELETIONS: u8 = 4;
 pub(in crate::checkpoint) const LAST: &[u8] = &[0xff];
 /// Key of the store's own record.
 pub(in crate::checkpoint) const STORE: &[u8] = &[1];
+
+/// Lease epochs and commit numbers start with the number of the opening, so that they grow across openings; each
+/// opening has 2^40 of them.
+pub(in crate::checkpoint) const EPOCH_SHIFT: u32 = 40;
+
+/// Returns the common prefix of all names of a thread.
+pub(in crate::checkpoint) fn thread_name(thread: &ThreadId) -> Vec<u8> {
+    let mut name = Vec::with_capacity(thread.as_str().len() + 4);
+    put_thread(thread, &mut name);
+    name
+}
 
 /// Returns the key of one row of a record.
 pub(in crate::checkpoint) fn row_key(name: &[u8], part: u32) -> Vec<u8> {
@@ -93,6 +111,28 @@ pub(in crate::checkpoint) fn deletion_rows(thread: &[u8], commit: u64, keys: &[K
 /// Returns the number of payload bytes that fit in one row; names are far shorter than a row.
 fn room(name: &[u8]) -> usize {
     ROW_BYTES.saturating_sub(ENVELOPE_BYTES + name.len()).max(1)
+}
+
+/// The store's own record.
+#[derive(Debug, Serialize, Deserialize)]
+struct StoreRecord {
+    /// Number of openings.
+    epoch: u64,
+}
+
+/// Encodes the store's own record as a row of commit `number`.
+pub(in crate::checkpoint) fn store_row(epoch: u64, number: u64) -> Result<Vec<u8>> {
+    let payload = encode_record(&StoreRecord { epoch })?;
+    Ok(Envelope { name: STORE, part: 0, parts: 1, commit: number, payload: &payload }.seal())
+}
+
+/// Reads the number of openings from the store's own record.
+pub(in crate::checkpoint) fn stored_epoch(store: &Path, row: &[u8]) -> Result<u64> {
+    let row = Envelope::decode_prefix(row).map_err(|flaw| match flaw {
+        Flaw::Damaged(reason) => broken(store, reason),
+        Flaw::Newer(format) => broken(store, &format!("it has rows of format {format}")),
+    })?;
+    decode_record(&ThreadId::from(""), "store", row.payload).map(|StoreRecord { epoch }| epoch)
 }
 
 #[cfg(test)]

@@ -1,5 +1,5 @@
-//! [`Store`]: implements the contract with reads on the caller's thread and requests to the committer. Knows the parts
-//! of a store; must not know which database it is on.
+//! [`Store`]: implements the contract with reads on the caller's thread and requests to the committer; and the public
+//! types around it. Knows the parts of a store; must not know which database it is on.
 
 use std::future::ready;
 use std::ops::RangeInclusive;
@@ -7,13 +7,12 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 
-use super::committer::{self, Shared};
-use super::engine::{Engine, Source};
+use super::committer::Shared;
+use super::engine::{Engine, Source, catch_quietly};
 use super::files::io_at;
 use super::lock::Lock;
 use super::opening::OpenedStore;
 use super::queue::Operation;
-use super::quiet::catch_quietly;
 use super::tracked::TrackedFiles;
 use super::view::View;
 use crate::checkpoint::{
@@ -164,7 +163,7 @@ impl<E: Engine, R: Source> Checkpointer for Store<E, R> {
     }
 
     fn commit(&self, commit: Commit) -> Receipt {
-        let checked = self.shared().and_then(|shared| committer::check(shared, &commit).map(|()| shared));
+        let checked = self.shared().and_then(|shared| shared.check(&commit).map(|()| shared));
         match checked {
             Ok(shared) => Receipt::waiting(shared.queue.push(commit.thread.clone(), Operation::Commit(commit))),
             Err(error) => Receipt::ready(Err(error)),
@@ -229,3 +228,73 @@ impl<E: Engine, R: Source> Checkpointer for Store<E, R> {
         Ok(())
     }
 }
+
+/// Implements [`Checkpointer`] for a tuple struct around a [`Store`], call by call.
+macro_rules! delegate {
+    ($name:ident) => {
+        const _: () = {
+            use std::ops::RangeInclusive;
+
+            use $crate::checkpoint::{
+                BoxFuture, CheckpointError, Checkpointer, Claim, Commit, Head, Key, Lease, Order, Receipt, Record,
+                ThreadId,
+            };
+
+            type Answer<'a, T> = BoxFuture<'a, Result<T, CheckpointError>>;
+
+            impl Checkpointer for $name {
+                fn claim(&self, thread: &ThreadId, claim: Claim) -> Answer<'_, Lease> {
+                    self.0.claim(thread, claim)
+                }
+
+                fn commit(&self, commit: Commit) -> Receipt {
+                    self.0.commit(commit)
+                }
+
+                fn post(&self, thread: &ThreadId, records: Vec<Record>) -> Receipt {
+                    self.0.post(thread, records)
+                }
+
+                fn head(&self, thread: &ThreadId) -> Answer<'_, Option<Head>> {
+                    self.0.head(thread)
+                }
+
+                fn get(&self, thread: &ThreadId, keys: Vec<Key>) -> Answer<'_, Vec<Option<Vec<u8>>>> {
+                    self.0.get(thread, keys)
+                }
+
+                fn scan(
+                    &self,
+                    thread: &ThreadId,
+                    range: RangeInclusive<Key>,
+                    order: Order,
+                    limit: usize,
+                ) -> Answer<'_, Vec<Record>> {
+                    self.0.scan(thread, range, order, limit)
+                }
+
+                fn threads(&self, after: Option<&ThreadId>, limit: usize) -> Answer<'_, Vec<ThreadId>> {
+                    self.0.threads(after, limit)
+                }
+
+                fn delete_thread(&self, lease: &Lease) -> Answer<'_, ()> {
+                    self.0.delete_thread(lease)
+                }
+
+                fn is_claimed(&self, thread: &ThreadId) -> bool {
+                    self.0.is_claimed(thread)
+                }
+
+                fn is_foreign(&self) -> bool {
+                    self.0.is_foreign()
+                }
+
+                fn trust(&self) -> Result<(), CheckpointError> {
+                    self.0.trust()
+                }
+            }
+        };
+    };
+}
+
+pub(in crate::checkpoint) use delegate;

@@ -4,8 +4,7 @@ use std::fmt::Debug;
 use std::sync::{Arc, Weak};
 
 use super::committer::Shared;
-use super::engine::{Engine, Source, Tree};
-use super::faults::Faults;
+use super::engine::{Engine, Faults, Source, Tree};
 use super::rows::row_key;
 use super::store::Store;
 use crate::checkpoint::envelope::name_of;

@@ -1,12 +1,12 @@
 //! Stores whose files git tracks: such a store came with a clone, so others may have written it. Knows where
-//! repositories keep their index, and where the trust of a person is recorded: in the repository's own directory, which
-//! is not part of a clone.
+//! repositories keep their index (versions 2 to 4), and where the trust of a person is recorded: in the repository's
+//! own directory, which is not part of a clone. git itself is not run, because a repository can configure programs
+//! that it would start.
 
 use std::path::{Path, PathBuf};
 use std::{fs, io};
 
 use super::files::io_at;
-use super::git_index::{Entry, entries};
 use crate::checkpoint::CheckpointError;
 
 /// File in the repository's directory that lists the trusted contents.
@@ -116,4 +116,92 @@ fn bytes(path: &Path) -> Vec<u8> {
 #[cfg(not(unix))]
 fn bytes(path: &Path) -> Vec<u8> {
     path.to_string_lossy().replace('\\', "/").into_bytes()
+}
+
+/// A tracked file, or a folder of them in a sparse index.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Entry {
+    /// Path from the root of the work tree; a folder ends with a slash.
+    path: Vec<u8>,
+    /// Id of the content.
+    id: Vec<u8>,
+}
+
+/// Length of the stat fields before the id of an entry.
+const STAT: usize = 40;
+/// Flag of an entry with two extra bytes of flags.
+const EXTENDED: u16 = 0x4000;
+/// Bits of the flags that hold the length of the path; also the greatest length they can express.
+const LENGTH: u16 = 0x0fff;
+
+/// Parses the names and ids of a git index; `None` if it is malformed.
+fn entries(index: &[u8]) -> Option<Vec<Entry>> {
+    // SHA-1 or SHA-256: only with the right one do the path lengths match the entries.
+    [20, 32].into_iter().find_map(|id| read(index, id))
+}
+
+fn read(index: &[u8], id: usize) -> Option<Vec<Entry>> {
+    let rest = index.strip_prefix(b"DIRC")?;
+    let (version, rest) = take_u32(rest)?;
+    let (count, mut rest) = take_u32(rest)?;
+    if !(2..=4).contains(&version) {
+        return None;
+    }
+    let mut found: Vec<Entry> = vec![];
+    for _ in 0..count {
+        let before = found.last().map_or(&[][..], |entry| &entry.path);
+        let (entry, length) = entry(rest, id, version, before)?;
+        rest = rest.get(length..)?;
+        found.push(entry);
+    }
+    Some(found)
+}
+
+/// Parses the entry at the start of `bytes`; returns it with its length.
+fn entry(bytes: &[u8], id: usize, version: u32, before: &[u8]) -> Option<(Entry, usize)> {
+    let flags = u16::from_be_bytes(*bytes.get(STAT + id..)?.first_chunk()?);
+    let extended = if flags & EXTENDED != 0 { 2 } else { 0 };
+    let start = STAT + id + 2 + extended;
+    let (kept, name) = if version == 4 { stripped(bytes.get(start..)?, before)? } else { (&[][..], start) };
+    let name = if version == 4 { start + name } else { name };
+    let end = name + bytes.get(name..)?.iter().position(|&byte| byte == 0)?;
+    let path = [kept, &bytes[name..end]].concat();
+    let claimed = usize::from(flags & LENGTH);
+    if path.len() != claimed && (claimed != usize::from(LENGTH) || path.len() < claimed) {
+        return None;
+    }
+    let length = if version == 4 { end + 1 } else { end + 8 - end % 8 };
+    Some((Entry { path, id: bytes[STAT..STAT + id].to_vec() }, length))
+}
+
+/// Parses how many bytes of the previous path are dropped; returns the remaining prefix and the number of bytes read.
+fn stripped<'a>(bytes: &[u8], before: &'a [u8]) -> Option<(&'a [u8], usize)> {
+    let (mut number, mut length) = (0_usize, 0);
+    loop {
+        let byte = *bytes.get(length)?;
+        number = number.checked_mul(128)?.checked_add(usize::from(byte & 0x7f))?;
+        length += 1;
+        if byte & 0x80 == 0 {
+            return Some((before.get(..before.len().checked_sub(number)?)?, length));
+        }
+        number = number.checked_add(1)?;
+    }
+}
+
+fn take_u32(bytes: &[u8]) -> Option<(u32, &[u8])> {
+    let (number, rest) = bytes.split_first_chunk()?;
+    Some((u32::from_be_bytes(*number), rest))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    proptest::proptest! {
+        #[test]
+        fn random_bytes_never_panic(bytes: Vec<u8>, version in 0_u8..6, count in 0_u8..4) {
+            entries(&bytes);
+            entries(&[&b"DIRC\0\0\0"[..], &[version, 0, 0, 0, count], &bytes].concat());
+        }
+    }
 }

@@ -1,18 +1,23 @@
-//! View of readers: the tree as of the last acknowledged commit. Knows which rows are being changed; must not know by
-//! whom or why.
+//! View of readers: whole records of the tree as of the last acknowledged commit. Knows which rows are being changed;
+//! must not know by whom or why.
 //!
 //! Before a batch changes the tree, the previous values of its rows are stored here; readers look here first. They are
 //! dropped when the batch is on disk. A reader holds the read lock while it reads, so it sees one consistent snapshot.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::ops::Bound;
+use std::ops::{Bound, RangeInclusive};
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 use super::engine::{Bytes, Row, RowIter, Source, Tree};
-use crate::checkpoint::{CheckpointError, Order};
+use super::rows::{RECORDS, after, in_space, record_key, row_key, thread_name};
+use crate::checkpoint::envelope::{Envelope, damaged};
+use crate::checkpoint::key_bytes::{take_key, take_thread};
+use crate::checkpoint::{CheckpointError, Head, Key, Order, Record, ThreadId, decode_record};
+
+type Result<T> = std::result::Result<T, CheckpointError>;
 
 /// Rows before a batch; `None` for a row that did not exist.
-pub(in crate::checkpoint) type Before<B> = BTreeMap<Vec<u8>, Option<B>>;
+pub(super) type Before<B> = BTreeMap<Vec<u8>, Option<B>>;
 
 /// The tree, and the changes of it that readers must not see yet.
 #[derive(Debug)]
@@ -29,34 +34,34 @@ struct Overlay<B> {
 }
 
 impl<S: Source> View<S> {
-    pub(in crate::checkpoint) fn new(source: Arc<S>) -> Self {
+    pub(super) fn new(source: Arc<S>) -> Self {
         Self { source, hidden: RwLock::new(Overlay { before: Before::new(), deleted: BTreeSet::new() }) }
     }
 
     /// Returns the current snapshot.
-    pub(in crate::checkpoint) fn now(&self) -> Snapshot<'_, S> {
+    pub(super) fn now(&self) -> Snapshot<'_, S> {
         let hidden = self.hidden.read().unwrap_or_else(PoisonError::into_inner);
         Snapshot { tree: self.source.snapshot(), hidden }
     }
 
     /// Makes readers see these rows instead of those in the tree.
-    pub(in crate::checkpoint) fn hold(&self, before: Before<S::Bytes>) {
+    pub(super) fn hold(&self, before: Before<S::Bytes>) {
         self.change().before = before;
     }
 
     /// Makes readers see the tree itself.
-    pub(in crate::checkpoint) fn release(&self) {
+    pub(super) fn release(&self) {
         let held = std::mem::take(&mut self.change().before);
         drop(held);
     }
 
     /// Hides the thread of this name.
-    pub(in crate::checkpoint) fn hide_thread(&self, name: Vec<u8>) {
+    pub(super) fn hide_thread(&self, name: Vec<u8>) {
         self.change().deleted.insert(name);
     }
 
     /// Stops hiding the thread of this name.
-    pub(in crate::checkpoint) fn show_thread(&self, name: &[u8]) {
+    pub(super) fn show_thread(&self, name: &[u8]) {
         self.change().deleted.remove(name);
     }
 
@@ -66,21 +71,101 @@ impl<S: Source> View<S> {
 }
 
 /// The acknowledged rows at one moment.
-pub(in crate::checkpoint) struct Snapshot<'a, S: Source + 'a> {
+pub(super) struct Snapshot<'a, S: Source + 'a> {
     tree: S::Snapshot<'a>,
     hidden: RwLockReadGuard<'a, Overlay<S::Bytes>>,
 }
 
 impl<S: Source> Snapshot<'_, S> {
-    pub(in crate::checkpoint) fn hides_threads(&self) -> bool {
-        !self.hidden.deleted.is_empty()
+    pub(super) fn head(&self, thread: &ThreadId) -> Result<Option<Head>> {
+        if self.is_deleted(thread) {
+            return Ok(None);
+        }
+        let bytes = self.record(&record_key(thread, &Key::Head))?;
+        bytes.map(|bytes| decode_record(thread, Key::Head, &bytes)).transpose()
     }
 
-    pub(in crate::checkpoint) fn hides_thread(&self, name: &[u8]) -> bool {
-        self.hidden.deleted.contains(name)
+    pub(super) fn get(&self, thread: &ThreadId, keys: &[Key]) -> Result<Vec<Option<Vec<u8>>>> {
+        if self.is_deleted(thread) {
+            return Ok(vec![None; keys.len()]);
+        }
+        keys.iter()
+            .map(|key| if *key == Key::Head { Ok(None) } else { self.record(&record_key(thread, key)) })
+            .collect()
     }
 
-    pub(in crate::checkpoint) fn row(&self, key: &[u8]) -> Result<Option<S::Bytes>, CheckpointError> {
+    pub(super) fn scan(
+        &self,
+        thread: &ThreadId,
+        range: &RangeInclusive<Key>,
+        order: Order,
+        limit: usize,
+    ) -> Result<Vec<Record>> {
+        if range.start() > range.end() || self.is_deleted(thread) {
+            return Ok(Vec::new());
+        }
+        let (lo, hi) = (record_key(thread, range.start()), record_key(thread, range.end()));
+        let before = thread_name(thread).len();
+        let rows = self.rows(&lo, &hi, order);
+        rows.filter_map(|row| self.first_of_record(before, row).transpose()).take(limit).collect()
+    }
+
+    /// Returns names of threads after `from`.
+    pub(super) fn threads(&self, from: Option<&ThreadId>, limit: usize) -> Result<Vec<ThreadId>> {
+        let mut found = Vec::new();
+        let mut from = from.map_or(vec![RECORDS], |thread| after(&in_space(RECORDS, &thread_name(thread))));
+        while found.len() < limit {
+            let Some(thread) = self.next_thread(&from)? else { break };
+            from = after(&in_space(RECORDS, &thread_name(&thread)));
+            if !self.is_deleted(&thread) {
+                found.push(thread);
+            }
+        }
+        Ok(found)
+    }
+
+    fn next_thread(&self, from: &[u8]) -> Result<Option<ThreadId>> {
+        let Some(row) = self.rows(from, &after(&[RECORDS]), Order::Ascending).next() else { return Ok(None) };
+        let (key, _) = row?;
+        take_thread(&mut &key.as_ref()[1..]).map(Some).ok_or_else(|| damaged(&[], "its key is no name"))
+    }
+
+    /// Returns the record that starts with this row; `None` if the row is a later part, or the head. The first `thread`
+    /// bytes of its name are the thread's.
+    fn first_of_record(&self, thread: usize, row: Result<Row<S::Bytes>>) -> Result<Option<Record>> {
+        let (row_key, first) = row?;
+        let name = row_key.as_ref().get(1..).unwrap_or_default();
+        let mut rest = name.get(thread..).unwrap_or_default();
+        let key = take_key(&mut rest).ok_or_else(|| damaged(name, "its key is no name"))?;
+        if !rest.is_empty() || key == Key::Head {
+            return Ok(None);
+        }
+        Ok(Some((key, self.assemble(name, first.as_ref())?)))
+    }
+
+    fn record(&self, key: &[u8]) -> Result<Option<Vec<u8>>> {
+        self.row(key)?.map(|first| self.assemble(&key[1..], first.as_ref())).transpose()
+    }
+
+    fn is_deleted(&self, thread: &ThreadId) -> bool {
+        !self.hidden.deleted.is_empty() && self.hidden.deleted.contains(&thread_name(thread))
+    }
+
+    fn assemble(&self, name: &[u8], first: &[u8]) -> Result<Vec<u8>> {
+        let first = Envelope::open(name, 0, first)?;
+        let mut value = first.payload.to_vec();
+        for part in 1..first.parts {
+            let row = self.row(&row_key(name, part))?.ok_or_else(|| damaged(name, "a part of it is missing"))?;
+            let row = Envelope::open(name, part, row.as_ref())?;
+            if (row.commit, row.parts) != (first.commit, first.parts) {
+                return Err(damaged(name, "its parts are of different commits"));
+            }
+            value.extend_from_slice(row.payload);
+        }
+        Ok(value)
+    }
+
+    fn row(&self, key: &[u8]) -> Result<Option<S::Bytes>> {
         match self.hidden.before.get(key) {
             Some(before) => Ok(before.clone()),
             None => self.tree.get(key),
@@ -88,7 +173,7 @@ impl<S: Source> Snapshot<'_, S> {
     }
 
     /// Returns the rows between two keys, both included; `lo` must not be after `hi`.
-    pub(in crate::checkpoint) fn rows(&self, lo: &[u8], hi: &[u8], order: Order) -> Merge<'_, S::Bytes> {
+    fn rows(&self, lo: &[u8], hi: &[u8], order: Order) -> Merge<'_, S::Bytes> {
         let tree = self.tree.range(lo, hi, order);
         let before = self.hidden.before.range::<[u8], _>((Bound::Included(lo), Bound::Included(hi)));
         let before = before.map(|(key, row)| (key.as_slice(), row));
@@ -99,11 +184,10 @@ impl<S: Source> Snapshot<'_, S> {
     }
 }
 
-type RowResult<B> = Result<Row<B>, CheckpointError>;
 type HeldRow<'a, B> = (&'a [u8], &'a Option<B>);
 
 /// Rows of the tree, merged with the held ones.
-pub(in crate::checkpoint) struct Merge<'a, B> {
+struct Merge<'a, B> {
     tree: std::iter::Peekable<RowIter<'a, B>>,
     before: std::iter::Peekable<Box<dyn Iterator<Item = HeldRow<'a, B>> + 'a>>,
     order: Order,
@@ -127,7 +211,7 @@ impl<'a, B: Bytes> Merge<'a, B> {
 }
 
 impl<B: Bytes> Iterator for Merge<'_, B> {
-    type Item = RowResult<B>;
+    type Item = Result<Row<B>>;
 
     fn next(&mut self) -> Option<Self::Item> {
         loop {

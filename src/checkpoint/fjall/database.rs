@@ -14,13 +14,10 @@ use fjall::{AbstractTree, Keyspace, KeyspaceCreateOptions, PersistMode, Readable
 
 use super::copy::Copy;
 use super::journal;
-use super::options::FjallOptions;
-use crate::checkpoint::embedded::compacted::size;
-use crate::checkpoint::embedded::engine::{Engine, Row, RowIter, Rows, Source, Tree};
-use crate::checkpoint::embedded::faults::Faults;
+use crate::checkpoint::embedded::build::size;
+use crate::checkpoint::embedded::directory::{free_space, take_reserve};
+use crate::checkpoint::embedded::engine::{Engine, Faults, Row, RowIter, Rows, Source, Tree, catch_quietly};
 use crate::checkpoint::embedded::files::{broken, io_at};
-use crate::checkpoint::embedded::quiet::catch_quietly;
-use crate::checkpoint::embedded::reserve;
 use crate::checkpoint::{CheckpointError, Order};
 
 type Result<T> = std::result::Result<T, CheckpointError>;
@@ -41,6 +38,25 @@ const SLOW_RUNS: usize = 20;
 const TABLE: u64 = 64_000_000;
 /// Size of the reserve in bytes: journal for the removals, and a table of what is left.
 const RESERVE: u64 = 8 << 20;
+
+/// Options of [`FjallCheckpointer::open_with`](super::FjallCheckpointer::open_with).
+#[derive(Clone, Debug)]
+#[must_use]
+pub struct FjallOptions {
+    /// Size of the block cache in bytes. Default: 32 MB. fjall uses more memory than that: up to 64 MB for records that
+    /// are only in its journal.
+    pub cache_bytes: u64,
+    /// Set to release the small reserve of disk space that a store keeps, so that old checkpoints can be removed
+    /// although the disk is full. The next opening without it takes the reserve again, if there is space. Default:
+    /// false.
+    pub spend_reserve: bool,
+}
+
+impl Default for FjallOptions {
+    fn default() -> Self {
+        Self { cache_bytes: 32_000_000, spend_reserve: false }
+    }
+}
 
 pub(super) struct Database {
     path: PathBuf,
@@ -93,7 +109,7 @@ impl Database {
         }
         let (tree, unread) = (&self.rows.tree, self.db.supervisor.snapshot_tracker.get_seqno_safe_to_gc());
         let size = tree.active_memtable().size();
-        if size > MEMTABLE && reserve::free(&self.path).is_none_or(|free| free > size) {
+        if size > MEMTABLE && free_space(&self.path).is_none_or(|free| free > size) {
             tree.flush_active_memtable(unread)?;
         }
         if tree.sealed_memtable_count() >= BLOCKING_MEMTABLES {
@@ -119,7 +135,7 @@ impl Database {
 
 /// Returns whether there is space for the journals and for all tables to be merged.
 fn has_space(store: &Path) -> bool {
-    reserve::free(store).is_some_and(|free| free > size(store).saturating_add(JOURNALS))
+    free_space(store).is_some_and(|free| free > size(store).saturating_add(JOURNALS))
 }
 
 /// Opens fjall in a directory; `store` is named in errors.
@@ -197,7 +213,7 @@ impl Engine for Database {
         if !self.has_reserve.load(Ordering::Relaxed) {
             let bytes = guarded(&self.path, || self.db.disk_space()).unwrap_or(0);
             let bytes = bytes.saturating_sub(journal::PREALLOCATED);
-            self.has_reserve.store(reserve::take(&self.path, bytes, RESERVE), Ordering::Relaxed);
+            self.has_reserve.store(take_reserve(&self.path, bytes, RESERVE), Ordering::Relaxed);
         }
     }
 
@@ -240,23 +256,13 @@ fn converted(path: &Path, error: fjall::Error) -> CheckpointError {
         Error::Storage(error) => broken(path, &format!("a table cannot be read: {error:?}")),
         Error::JournalRecovery(reason) => broken(path, &format!("its journal cannot be read: {reason:?}")),
         Error::InvalidVersion(_) => broken(path, "its file `version` holds no version of fjall 3"),
-        Error::Poisoned if space_left(path) < MEMTABLE => {
+        // fjall does not tell why a write in the background failed.
+        Error::Poisoned if free_space(path).is_some_and(|free| free < MEMTABLE) => {
             CheckpointError::DiskFull { what: "write a table of the store".into(), path: path.into() }
         }
         Error::Poisoned => CheckpointError::Poisoned { reason: "an earlier write of the database failed".into() },
         other => broken(path, &format!("the embedded database reports {other:?}")),
     }
-}
-
-/// Returns the bytes that are left on the disk of a path. fjall does not tell why a write in the background failed.
-#[cfg(unix)]
-fn space_left(path: &Path) -> u64 {
-    rustix::fs::statvfs(path).map_or(u64::MAX, |disk| disk.f_bavail.saturating_mul(disk.f_frsize))
-}
-
-#[cfg(not(unix))]
-fn space_left(_path: &Path) -> u64 {
-    u64::MAX
 }
 
 /// Returns whether an error of reading shows damage: a file that is too short, or an impossible position in it.

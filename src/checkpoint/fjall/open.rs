@@ -1,22 +1,23 @@
 //! Opens a store: directory, lock, database, the store's own record. Knows the order of these steps: a crash at any
 //! point leaves a directory that can be opened.
 
-use std::fs::File;
+use std::fs::{self, File};
+use std::io::{self, ErrorKind};
 use std::path::Path;
 
-use super::database::Database;
-use super::options::FjallOptions;
-use super::{leftovers, survey};
+use super::database::{Database, FjallOptions};
+use super::survey::{self, journals};
 use crate::checkpoint::CheckpointError;
 use crate::checkpoint::embedded::StoreKind;
 use crate::checkpoint::embedded::commit_marker::{CommitMarker, MarkerFile};
+use crate::checkpoint::embedded::directory::spend_reserve;
 use crate::checkpoint::embedded::engine::Source;
 use crate::checkpoint::embedded::files::{self, Access, broken, io_at};
+use crate::checkpoint::embedded::kind::check_format;
 use crate::checkpoint::embedded::lock::Lock;
 use crate::checkpoint::embedded::opening::{
-    LockedStore, OpenedStore, ReadOnlyStore, check_format, create_directory, is_ours, no_store,
+    LockedStore, OpenedStore, ReadOnlyStore, create_directory, is_ours, no_store,
 };
-use crate::checkpoint::embedded::reserve;
 
 type Result<T> = std::result::Result<T, CheckpointError>;
 
@@ -28,13 +29,13 @@ pub(super) fn open(path: &Path, options: &FjallOptions) -> Result<OpenedStore<Da
     let lock = Lock::take(path)?;
     let Checked { is_old, marker, in_tables } = check(path)?;
     if marker.is_none() {
-        leftovers::remove(path)?;
+        remove_leftovers(path)?;
     }
     if let Some(marker) = marker.as_ref().filter(|_| in_tables) {
         check_tables(path, marker)?;
     }
     if options.spend_reserve {
-        reserve::spend(path)?;
+        spend_reserve(path)?;
     }
     let marker_file = MarkerFile::open(path)?;
     if is_old {
@@ -95,4 +96,24 @@ fn restore_lock(path: &Path) -> Result<()> {
     let lock = path.join("lock");
     let opened = files::open(&lock, File::options().write(true).create(true).truncate(false));
     io_at(&lock, "create the file", opened).map(drop)
+}
+
+/// Removes fjall's files from a store of which nothing was ever acknowledged: fjall opens no directory in which its
+/// creation was interrupted.
+fn remove_leftovers(store: &Path) -> Result<()> {
+    for (_, journal) in journals(store)? {
+        io_at(&journal, "remove the file", fs::remove_file(&journal))?;
+    }
+    for name in ["version", "lock"] {
+        io_at(&store.join(name), "remove the file", absent(fs::remove_file(store.join(name))))?;
+    }
+    let keyspaces = store.join("keyspaces");
+    io_at(&keyspaces, "remove the directory", absent(fs::remove_dir_all(&keyspaces)))
+}
+
+fn absent(removed: io::Result<()>) -> io::Result<()> {
+    match removed {
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(()),
+        removed => removed,
+    }
 }

@@ -1,19 +1,24 @@
-//! [`FjallCheckpointer`]: the embedded store on fjall.
+//! [`FjallCheckpointer`]: the embedded store on fjall, and its compaction, which writes every table anew without removed
+//! rows and empties the journal.
 
+use std::fs::{self, File};
 use std::path::Path;
 
-use super::compact::compact;
-use super::database::Database;
+use super::database::{Database, FjallOptions};
 use super::open;
-use super::options::FjallOptions;
+use super::survey::journals;
 #[cfg(feature = "test-util")]
 use crate::checkpoint::StoreFaults;
-use crate::checkpoint::embedded::build::{DirectoryStore, back_up};
-use crate::checkpoint::embedded::delegate::delegate;
-use crate::checkpoint::embedded::opening::ReadOnlyStore;
-use crate::checkpoint::embedded::repair::repair;
-use crate::checkpoint::embedded::store::Store;
-use crate::checkpoint::{BackedUp, CheckpointError, Checkpointer, Compacted, Repaired};
+use crate::checkpoint::embedded::build::{Compacted, DirectoryStore, back_up, size, verify};
+use crate::checkpoint::embedded::directory::restrict;
+use crate::checkpoint::embedded::engine::{Source, Tree};
+use crate::checkpoint::embedded::files::{self, io_at};
+use crate::checkpoint::embedded::kind::FORMAT_FILE;
+use crate::checkpoint::embedded::opening::{OpenedStore, ReadOnlyStore, no_store};
+use crate::checkpoint::embedded::rows::LAST;
+use crate::checkpoint::embedded::store::{Store, delegate};
+use crate::checkpoint::repair::new_store::repair;
+use crate::checkpoint::{BackedUp, CheckpointError, Checkpointer, Order, Repaired};
 
 /// Checkpointer that stores everything in a directory, for one process at a time, on a log-structured merge tree. It
 /// makes the same promises as [`SledCheckpointer`](super::super::SledCheckpointer), writes less per commit, and returns
@@ -117,7 +122,22 @@ impl FjallCheckpointer {
     /// [`CheckpointError::Locked`] if it is open, [`CheckpointError::Damaged`] or [`CheckpointError::DamagedStore`],
     /// [`CheckpointError::Io`] if a system call fails.
     pub fn compact(path: impl AsRef<Path>) -> Result<Compacted, CheckpointError> {
-        compact(path.as_ref())
+        let path = path.as_ref();
+        if !path.join(FORMAT_FILE).exists() {
+            return Err(no_store("compact the store", path));
+        }
+        let options = FjallOptions { spend_reserve: true, ..FjallOptions::default() };
+        let OpenedStore { engine, marker_file, lock, .. } = open::open(path, &options)?;
+        let before = size(path);
+        let rows = verify_all(&engine)?;
+        engine.compact()?;
+        drop(marker_file);
+        drop(engine);
+        empty_journals(path)?;
+        restrict(path)?;
+        let after = size(path);
+        drop(lock); // last: no process may open it before
+        Ok(Compacted { before, after, rows })
     }
 
     /// Returns the switches with which a test makes this store fail.
@@ -138,3 +158,28 @@ impl DirectoryStore for FjallCheckpointer {
 }
 
 delegate!(FjallCheckpointer);
+
+/// Verifies every row, and returns their number.
+fn verify_all(database: &Database) -> Result<u64, CheckpointError> {
+    let tree = database.snapshot();
+    let mut rows = 0;
+    for row in tree.range(&[], LAST, Order::Ascending) {
+        let (key, row) = row?;
+        verify(&key, &row)?;
+        rows += 1;
+    }
+    Ok(rows)
+}
+
+/// Empties the journal of a closed database whose rows are all in tables, and removes older ones: oldest first, so that
+/// after a crash none is missing between others.
+fn empty_journals(path: &Path) -> Result<(), CheckpointError> {
+    let journals = journals(path)?;
+    let Some(((_, newest), older)) = journals.split_last() else { return Ok(()) };
+    for (_, journal) in older {
+        io_at(journal, "remove the file", fs::remove_file(journal))?;
+    }
+    let opened = files::open(newest, File::options().write(true));
+    let emptied = opened.and_then(|file| file.set_len(0).and_then(|()| file.sync_all()));
+    io_at(newest, "empty the file", emptied)
+}

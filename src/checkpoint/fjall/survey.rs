@@ -12,8 +12,8 @@ use std::path::{Display, Path, PathBuf};
 
 use super::journal::{Extent, Rest, take, walk};
 use crate::checkpoint::CheckpointError;
-use crate::checkpoint::embedded::epoch::EPOCH_SHIFT;
 use crate::checkpoint::embedded::files::{self, broken, io_at};
+use crate::checkpoint::embedded::rows::EPOCH_SHIFT;
 
 type Result<T> = std::result::Result<T, CheckpointError>;
 

@@ -1,8 +1,7 @@
 //! Checks of durability and of failing storage. Each passes at once where the harness cannot cause the failure. Knows
 //! the contract only.
 
-use super::check::{FailureReason, Harness, ensure_eq, ensure_matches, list};
-use super::scene::{Scene, checkpoint, head, record, value};
+use super::check::{FailureReason, Harness, Scene, checkpoint, ensure_eq, ensure_matches, head, list, record, value};
 use crate::checkpoint::{CheckpointError, Key, Order};
 
 list![

@@ -16,15 +16,19 @@
 //! ```
 //!
 //! Knows the contract only. Must not know any store.
+//!
+//! | file | what it knows |
+//! |---|---|
+//! | `check` | what a check is, and the setup of most |
+//! | `records`, `threads`, `durability` | the checks, by what they look at |
+//! | `all` | all checks |
+//!
+//! Small because it only lists the folder.
 
 mod all;
 mod check;
-mod commits;
 mod durability;
-mod leases;
-mod mailbox;
-mod reads;
-mod scene;
+mod records;
 mod threads;
 
 pub use all::{check, check_all, checks};

@@ -1,12 +1,20 @@
 //! Recovery of a damaged store from the bytes of its files: rows name themselves and carry checksums, so they are found
 //! without the store's own index.
 //!
-//! Knows rows, records and the references between them. Must not know sled, states or nodes.
+//! Knows rows, records and the references between them. Must not know which database it was, states or nodes.
+//!
+//! | file | what it knows |
+//! |---|---|
+//! | `new_store` | where the files are, and where the new store is built |
+//! | `scan` | rows in files, and the newest version of each record |
+//! | `salvage` | threads made of these records, and which checkpoints are whole |
+//! | `report` | what people and machines are told |
+//!
+//! Small because it only lists the folder.
 
-mod integrity;
-mod recovered;
+pub(super) mod new_store;
 mod report;
-pub(super) mod salvage;
-pub(super) mod scan;
+mod salvage;
+mod scan;
 
 pub use report::{LostCheckpoint, Repaired, RepairedThread};

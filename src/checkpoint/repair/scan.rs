@@ -37,23 +37,24 @@ pub(super) struct Version {
 
 /// Contents of the scanned files.
 #[derive(Debug, Default)]
-pub(in crate::checkpoint) struct Scan {
+pub(super) struct Scan {
     files: Vec<(PathBuf, File)>,
-    pub(in crate::checkpoint) bytes: u64,
-    pub(in crate::checkpoint) rows: u64,
+    pub(super) bytes: u64,
+    pub(super) rows: u64,
     /// Number of places that start like a row but cannot be read.
-    pub(in crate::checkpoint) broken: u64,
+    pub(super) broken: u64,
     /// Newest commit of any row.
-    pub(in crate::checkpoint) newest: u64,
+    pub(super) newest: u64,
     pub(super) threads: HashMap<ThreadId, BTreeMap<Key, Version>>,
     deletions: HashMap<ThreadId, (u64, HashMap<Key, u64>)>,
 }
 
 impl Scan {
+    /// Reads all rows of some files.
     ///
     /// # Errors
     /// If one cannot be read.
-    pub(in crate::checkpoint) fn from(files: Vec<(PathBuf, File)>) -> Result<Self, (PathBuf, io::Error)> {
+    pub(super) fn from(files: Vec<(PathBuf, File)>) -> Result<Self, (PathBuf, io::Error)> {
         let mut scan = Self { files, ..Self::default() };
         for file in 0..scan.files.len() {
             scan.read(file).map_err(|error| (scan.files[file].0.clone(), error))?;

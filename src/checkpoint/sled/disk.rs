@@ -14,14 +14,42 @@ use std::time::SystemTime;
 
 use sled::{Batch, Db, IVec, Iter};
 
-use super::options::SledOptions;
 use super::segment::SEGMENT;
-use crate::checkpoint::embedded::engine::{Engine, RowIter, Rows, Source, Tree};
-use crate::checkpoint::embedded::faults::Faults;
+use crate::checkpoint::embedded::directory::take_reserve;
+use crate::checkpoint::embedded::engine::{Engine, Faults, RowIter, Rows, Source, Tree, catch_quietly};
 use crate::checkpoint::embedded::files::{self, broken, io_at};
-use crate::checkpoint::embedded::quiet::catch_quietly;
-use crate::checkpoint::embedded::reserve;
 use crate::checkpoint::{CheckpointError, Order};
+
+/// Number of accesses that sled's cache may buffer before it looks at page sizes and evicts: 64 in each of its 256
+/// shards, however large the pages are.
+const ACCESSES: u64 = 64 * 256;
+/// Bytes that the pages of these accesses may have together, if the cache is not larger: with less, reads of large values
+/// would consist of accesses.
+const BUFFERED: u64 = 64_000_000;
+/// Size of the reserve in bytes: the rest of a segment, which an opening fills, the next one, and one of a compacted
+/// store.
+const RESERVE: u64 = 3 * SEGMENT as u64;
+
+/// Options of [`SledCheckpointer::open_with`](super::SledCheckpointer::open_with).
+#[derive(Clone, Debug)]
+#[must_use]
+pub struct SledOptions {
+    /// Size of the page cache in bytes, as sled counts: small values take more than twice as much in memory. Default:
+    /// 8 MB, because the operating system keeps the file in its own cache. sled uses more memory than that: about 70
+    /// bytes for each KiB of the log for the places of its pages, and with values of 1 MiB about 70 MB for write buffers
+    /// and for evicted pages that are not freed yet.
+    pub cache_bytes: u64,
+    /// Set to release the small reserve of disk space that a store keeps, so that old checkpoints can be removed
+    /// although the disk is full. The next opening without it takes the reserve again, if there is space. Default:
+    /// false.
+    pub spend_reserve: bool,
+}
+
+impl Default for SledOptions {
+    fn default() -> Self {
+        Self { cache_bytes: 8_000_000, spend_reserve: false }
+    }
+}
 
 #[derive(Debug)]
 pub(super) struct Disk {
@@ -37,18 +65,6 @@ pub(super) struct Disk {
     has_reserve: AtomicBool,
     faults: Faults,
 }
-
-/// Number of accesses that sled's cache may buffer before it looks at page sizes and evicts: 64 in each of its 256
-/// shards, however large the pages are.
-const ACCESSES: u64 = 64 * 256;
-
-/// Bytes that the pages of these accesses may have together, if the cache is not larger: with less, reads of large values
-/// would consist of accesses.
-const BUFFERED: u64 = 64_000_000;
-
-/// Size of the reserve in bytes: the rest of a segment, which an opening fills, the next one, and one of a compacted
-/// store.
-const RESERVE: u64 = 3 * SEGMENT as u64;
 
 type Row = (IVec, IVec);
 
@@ -100,7 +116,7 @@ impl Engine for Disk {
     fn maintain(&self) {
         if !self.has_reserve.load(Ordering::Relaxed) {
             let log = fs::symlink_metadata(self.path.join("db")).map_or(0, |log| log.len());
-            self.has_reserve.store(reserve::take(&self.path, log, RESERVE), Ordering::Relaxed);
+            self.has_reserve.store(take_reserve(&self.path, log, RESERVE), Ordering::Relaxed);
         }
     }
 

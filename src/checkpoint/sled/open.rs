@@ -1,27 +1,32 @@
 //! Opens a store: directory, lock, database, the store's own record. Knows the order of these steps: a crash at any
-//! point leaves a directory that can be opened.
+//! point leaves a directory that can be opened. Knows which files are beside sled's log; must not know their content.
 
 use std::fs;
-use std::io;
+use std::io::{self, ErrorKind, Read};
 use std::path::Path;
 use std::time::Duration;
 
-use super::disk::Disk;
+use super::disk::{Disk, SledOptions};
 use super::image::Image;
-use super::options::SledOptions;
-use super::{small, survey, swap};
+use super::{survey, swap};
 use crate::checkpoint::CheckpointError;
 use crate::checkpoint::embedded::StoreKind;
 use crate::checkpoint::embedded::commit_marker::{CommitMarker, MarkerFile};
+use crate::checkpoint::embedded::directory::spend_reserve;
 use crate::checkpoint::embedded::files::{self, Access, broken, io_at};
+use crate::checkpoint::embedded::kind::{FORMAT_FILE, check_format};
 use crate::checkpoint::embedded::lock::Lock;
 use crate::checkpoint::embedded::opening::{
-    FORMAT_FILE, LockedStore, OpenedStore, ReadOnlyStore, check_format, create_directory, is_ours, no_store,
+    LockedStore, OpenedStore, ReadOnlyStore, create_directory, is_ours, no_store,
 };
-use crate::checkpoint::embedded::reserve;
 
 type Result<T> = std::result::Result<T, CheckpointError>;
 
+/// Settings of the database, written by sled.
+const CONF: &str = "conf";
+/// Lengths of the checksum and, in a snapshot, of the length field before it.
+const CRC: usize = 4;
+const LENGTH: usize = 8;
 /// Files that sled creates and does not sync.
 const UNSYNCED: &[&str] = &["db", "conf", "blobs"];
 
@@ -36,7 +41,7 @@ pub(super) fn open(path: &Path, options: &SledOptions) -> Result<OpenedStore<Dis
     let is_old = check_format(path, StoreKind::Sled)?;
     let marker = check(path)?;
     if options.spend_reserve {
-        reserve::spend(path)?;
+        spend_reserve(path)?;
     }
     let marker_file = MarkerFile::open(path)?;
     remove_unfinished_snapshots(path)?;
@@ -77,8 +82,57 @@ fn check_beside_log(path: &Path) -> Result<Option<CommitMarker>> {
             return Err(broken(path, "its file `db` is missing"));
         }
     }
-    small::check(path)?;
+    check_small_files(path)?;
     Ok(marker)
+}
+
+/// Checks the settings and the newest snapshot, where they exist, by their checksums: sled's own errors do not name the
+/// file.
+///
+/// # Errors
+/// [`CheckpointError::DamagedStore`] with the name of the damaged file; [`CheckpointError::Io`] if it cannot be read.
+fn check_small_files(store: &Path) -> Result<()> {
+    let conf = read_small_file(store, CONF)?;
+    // sled writes missing settings.
+    if conf.len() > 2 * CRC && !is_whole(&conf, 0) {
+        return Err(damaged(store, CONF));
+    }
+    match newest_snapshot(store)? {
+        Some(name) if !is_whole(&read_small_file(store, &name)?, LENGTH) => Err(damaged(store, &name)),
+        _ => Ok(()),
+    }
+}
+
+fn damaged(store: &Path, name: &str) -> CheckpointError {
+    broken(store, &format!("its file `{name}` does not match its checksum"))
+}
+
+/// Returns whether bytes end with the checksum of all but the last `extra` bytes before it.
+fn is_whole(bytes: &[u8], extra: usize) -> bool {
+    let Some((rest, crc)) = bytes.split_last_chunk::<CRC>() else { return false };
+    let Some(length) = rest.len().checked_sub(extra).filter(|length| *length > 0) else { return false };
+    crc32fast::hash(&rest[..length]) == u32::from_le_bytes(*crc)
+}
+
+/// Returns the name of the snapshot that sled reads.
+fn newest_snapshot(store: &Path) -> Result<Option<String>> {
+    let mut newest = None;
+    for entry in io_at(store, "list the files", fs::read_dir(store))? {
+        let name = io_at(store, "list the files", entry)?.file_name().to_string_lossy().into_owned();
+        if name.starts_with("snap.") && !name.ends_with(".generating") {
+            newest = newest.max(Some(name));
+        }
+    }
+    Ok(newest)
+}
+
+fn read_small_file(store: &Path, name: &str) -> Result<Vec<u8>> {
+    let path = store.join(name);
+    let mut bytes = vec![];
+    match files::read(&path).and_then(|mut file| file.read_to_end(&mut bytes)) {
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(vec![]),
+        read => io_at(&path, "read the file", read).map(|_| bytes),
+    }
 }
 
 /// Removes the leftover of a kill during opening: sled would take it for the newest snapshot, and never open again.

@@ -1,19 +1,33 @@
-//! [`SledCheckpointer`]: the embedded store on sled.
+//! [`SledCheckpointer`]: the embedded store on sled, and its compaction, which writes the store anew without the data that
+//! sled keeps of deleted rows; `swap` then replaces the old one.
 
+use std::ops::Bound;
 use std::path::Path;
+use std::time::Duration;
+use std::{fs, io};
 
-use super::disk::Disk;
+use sled::Batch;
+
+use super::disk::{Disk, SledOptions, guarded};
 use super::image::Image;
 use super::open;
-use super::options::SledOptions;
+use super::swap::{NEW, declare, finish_swap};
 #[cfg(feature = "test-util")]
 use crate::checkpoint::StoreFaults;
-use crate::checkpoint::embedded::build::{DirectoryStore, back_up};
-use crate::checkpoint::embedded::delegate::delegate;
-use crate::checkpoint::embedded::opening::ReadOnlyStore;
-use crate::checkpoint::embedded::repair::repair;
-use crate::checkpoint::embedded::store::Store;
+use crate::checkpoint::embedded::build::{Compacted, DirectoryStore, back_up, size, verify};
+use crate::checkpoint::embedded::commit_marker::MarkerFile;
+use crate::checkpoint::embedded::directory::{restrict, sync_directories};
+use crate::checkpoint::embedded::engine::Engine;
+use crate::checkpoint::embedded::files::{self, io_at};
+use crate::checkpoint::embedded::kind::FORMAT_FILE;
+use crate::checkpoint::embedded::opening::{OpenedStore, ReadOnlyStore, no_store};
+use crate::checkpoint::embedded::rows::{DELETIONS, EPOCH_SHIFT, STORE};
+use crate::checkpoint::embedded::store::{Store, delegate};
+use crate::checkpoint::repair::new_store::repair;
 use crate::checkpoint::{BackedUp, CheckpointError, Checkpointer, Repaired};
+
+/// Maximum number of bytes of rows in one batch.
+const BATCH: usize = 4 << 20;
 
 /// Checkpointer that stores everything in a directory, for one process at a time. LangGraph: `SqliteSaver`.
 ///
@@ -110,6 +124,40 @@ impl SledCheckpointer {
         repair::<Self>(damaged.as_ref(), path.as_ref()).await
     }
 
+    /// Rewrites the store in the directory `path` and replaces the old one, to return the disk space of deleted
+    /// records. The store must not be open. It needs space for both copies meanwhile, and blocks: in async code, call
+    /// it where blocking is fine.
+    ///
+    /// A crash at any point leaves either the old store or the new one. A full disk leaves the old one. Every row's
+    /// checksum is verified, and a damaged store is left unchanged.
+    ///
+    /// # Errors
+    /// [`CheckpointError::Locked`] if it is open, [`CheckpointError::Damaged`] or [`CheckpointError::DamagedStore`],
+    /// [`CheckpointError::Io`] if a system call fails: the old store remains in place then.
+    pub fn compact(path: impl AsRef<Path>) -> Result<Compacted, CheckpointError> {
+        let path = path.as_ref();
+        if !path.join(FORMAT_FILE).exists() {
+            return Err(no_store("compact the store", path));
+        }
+        let OpenedStore { engine: disk, marker_file, lock, epoch } =
+            open::open(path, &SledOptions { spend_reserve: true, ..SledOptions::default() })?;
+        let before = size(path);
+        let new = path.join(NEW);
+        let rows = build(&disk, &new, epoch).map_err(|error| refused(path, error));
+        drop(marker_file);
+        drop(disk);
+        wait_until_closed(path)?;
+        let swapped = rows.and_then(|rows| declare(path).map(|()| rows));
+        // Whatever happened, one of the two is complete; remove the leftovers of the other.
+        let settled = finish_swap(path);
+        let rows = swapped?;
+        settled?;
+        restrict(path)?;
+        let after = size(path);
+        drop(lock); // last: no process may open it before
+        Ok(Compacted { before, after, rows })
+    }
+
     /// Returns the switches with which a test makes this store fail.
     #[cfg(feature = "test-util")]
     pub fn faults(&self) -> StoreFaults {
@@ -128,3 +176,63 @@ impl DirectoryStore for SledCheckpointer {
 }
 
 delegate!(SledCheckpointer);
+
+/// Copies every row into a new database, after verifying it.
+fn build(old: &Disk, new: &Path, epoch: u64) -> Result<u64, CheckpointError> {
+    io_at(new, "create the directory", fs::create_dir(new))?;
+    let disk = Disk::open(new, &SledOptions::default())?;
+    let rows = match copy(old, &disk) {
+        Ok(rows) => rows,
+        Err(error) => return Err(disk.discard(error)),
+    };
+    guarded(new, move || {
+        drop(disk); // sled writes on drop, and may panic on a full disk
+        Ok(())
+    })?;
+    MarkerFile::open(new)?.write(epoch << EPOCH_SHIFT, STORE)?;
+    wait_until_closed(new)?;
+    sync_directories(new, &["db", "conf", "blobs"])?;
+    Ok(rows)
+}
+
+fn copy(old: &Disk, new: &Disk) -> Result<u64, CheckpointError> {
+    let (mut batch, mut bytes, mut rows) = (Batch::default(), 0, 0);
+    for row in old.rows(&[], Bound::Unbounded) {
+        let (key, value) = row?;
+        if key.first() == Some(&DELETIONS) {
+            continue; // the new database contains nothing deleted
+        }
+        verify(&key, &value)?;
+        bytes += key.len() + value.len();
+        rows += 1;
+        batch.insert(key, value);
+        if bytes >= BATCH {
+            bytes = 0;
+            new.apply(std::mem::take(&mut batch))?;
+        }
+    }
+    new.apply(batch).map(|()| rows)
+}
+
+/// Waits until sled's background threads have closed a dropped database; until then they may write to its files.
+fn wait_until_closed(path: &Path) -> Result<(), CheckpointError> {
+    let log = path.join("db");
+    let file = io_at(&log, "open the file", files::read(&log))?;
+    for _ in 0..500 {
+        if file.try_lock().is_ok() {
+            return Ok(());
+        }
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    io_at(&log, "close the file", Err(std::io::Error::other("the store still uses it")))
+}
+
+/// Errors of the new database are not damage of the store.
+fn refused(path: &Path, error: CheckpointError) -> CheckpointError {
+    match error {
+        CheckpointError::DamagedStore { path: at, reason } if at != path => {
+            CheckpointError::io("write the store anew", &at, io::Error::other(reason))
+        }
+        other => other,
+    }
+}

@@ -1,7 +1,7 @@
 //! Inserts a whole thread into a store: in commits of bounded size, the last of which makes it visible. Knows the
 //! contract only.
 
-use super::foreign::{imported, mark};
+use super::marks::{imported, mark};
 use crate::checkpoint::{CheckpointError, Checkpointer, Claim, Commit, Head, Key, Lease, Record, ThreadId};
 
 /// Maximum size and number of records of one commit, unless a single record is larger.

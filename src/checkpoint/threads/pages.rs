@@ -1,5 +1,6 @@
-//! Reads many records of a thread page by page. Knows the contract only.
+//! Reads many records of a thread page by page, and finds ids of git's objects in them. Knows the contract only.
 
+use std::collections::BTreeSet;
 use std::ops::RangeInclusive;
 
 use crate::checkpoint::{CheckpointError, CheckpointId, Checkpointer, Key, Order, RowId, ThreadId};
@@ -69,4 +70,38 @@ impl<'a> Pages<'a> {
 fn fitting(page: &[(Key, Vec<u8>)]) -> usize {
     let bytes: usize = page.iter().map(|(_, value)| value.len()).sum();
     (PAGE_BYTES * page.len() / bytes.max(1)).clamp(1, PAGE)
+}
+
+/// Length of an id of one of git's objects.
+const ID: usize = 40;
+
+/// Returns everything in the records that looks like an id of 40 hexadecimal digits.
+#[cfg_attr(not(feature = "agents"), allow(dead_code, reason = "only agents work on git repositories"))]
+pub(crate) async fn hex_ids(store: &dyn Checkpointer, thread: &ThreadId) -> Result<BTreeSet<String>, CheckpointError> {
+    let (mut ids, mut pages) = (BTreeSet::new(), Pages::of(store, thread, Key::About..=LAST));
+    while let Some(page) = pages.next().await? {
+        page.iter().for_each(|(_, bytes)| ids.extend(ids_in(bytes)));
+    }
+    Ok(ids)
+}
+
+/// Returns the ids in bytes. What follows an id may look like another digit; what precedes it is the length of its text.
+fn ids_in(bytes: &[u8]) -> impl Iterator<Item = String> {
+    let runs = bytes.split(|byte| !byte.is_ascii_digit() && !(b'a'..=b'f').contains(byte));
+    runs.filter_map(|run| String::from_utf8(run.get(..ID)?.to_vec()).ok())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ids_are_found_in_packed_values_and_texts() {
+        let [one, two] = ["a".repeat(ID), "0".repeat(ID)];
+        let mut bytes = vec![0x92, 0xd9, 0x28];
+        bytes.extend(one.as_bytes());
+        bytes.extend([0x31, 0xd9]); // the number 49
+        bytes.extend(format!("\"{two}\", {}", "f".repeat(ID - 1)).as_bytes());
+        assert_eq!(ids_in(&bytes).collect::<Vec<_>>(), [one, two]);
+    }
 }

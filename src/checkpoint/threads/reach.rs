@@ -1,11 +1,9 @@
-//! Records reachable from given checkpoints of a thread. Pure.
+//! Records reachable from given checkpoints of a thread, in sets that take about a bit for each checkpoint: a long
+//! thread has hundreds of thousands. Pure.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use super::id_set::IdSet;
-use super::references::Reference;
-use super::row_set::RowSet;
-use super::thread_records::ThreadRecords;
+use super::thread_records::{Reference, ThreadRecords};
 use crate::checkpoint::key::chunked_log;
 use crate::checkpoint::{CheckpointId, Key, RowId};
 
@@ -118,10 +116,84 @@ fn span_with(spans: &[(RowId, RowId)], row: RowId) -> Option<(RowId, RowId)> {
     after.checked_sub(1).map(|at| spans[at]).filter(|span| span.1 >= row)
 }
 
+/// Rows, as checkpoints by task and slot.
+#[derive(Debug, Default)]
+pub(in crate::checkpoint) struct RowSet(HashMap<(u32, u32), IdSet>);
+
+impl RowSet {
+    pub(in crate::checkpoint) fn insert(&mut self, row: RowId) {
+        self.0.entry((row.task, row.slot)).or_default().insert(row.checkpoint);
+    }
+
+    #[cfg(test)]
+    fn words(&self) -> usize {
+        self.0.values().map(IdSet::words).sum()
+    }
+
+    pub(in crate::checkpoint) fn contains(&self, row: RowId) -> bool {
+        self.0.get(&(row.task, row.slot)).is_some_and(|checkpoints| checkpoints.contains(row.checkpoint))
+    }
+}
+
+/// Checkpoints, as a bit each in words of 64 consecutive numbers.
+#[derive(Clone, Debug, Default)]
+pub(in crate::checkpoint) struct IdSet(BTreeMap<u64, u64>);
+
+impl IdSet {
+    /// Adds a checkpoint. Returns whether it was not there.
+    pub(in crate::checkpoint) fn insert(&mut self, id: CheckpointId) -> bool {
+        let word = self.0.entry(id.0 / 64).or_default();
+        let before = *word;
+        *word |= bit(id);
+        *word != before
+    }
+
+    pub(in crate::checkpoint) fn contains(&self, id: CheckpointId) -> bool {
+        self.0.get(&(id.0 / 64)).is_some_and(|word| word & bit(id) != 0)
+    }
+
+    pub(in crate::checkpoint) fn len(&self) -> usize {
+        self.0.values().map(|word| word.count_ones() as usize).sum()
+    }
+
+    /// Returns the checkpoints in order.
+    pub(in crate::checkpoint) fn iter(&self) -> impl Iterator<Item = CheckpointId> {
+        self.0.iter().flat_map(|(at, word)| {
+            (0..64).filter(move |nth| word & (1 << nth) != 0).map(move |nth| CheckpointId(at * 64 + nth))
+        })
+    }
+
+    /// Returns the number of words, each of which takes about 40 bytes.
+    #[cfg(test)]
+    fn words(&self) -> usize {
+        self.0.len()
+    }
+
+    /// Keeps only the checkpoints for which `keep` returns true.
+    pub(in crate::checkpoint) fn retain(&mut self, keep: impl Fn(CheckpointId) -> bool) {
+        let left = self.iter().filter(|id| keep(*id)).collect();
+        *self = left;
+    }
+}
+
+impl FromIterator<CheckpointId> for IdSet {
+    fn from_iter<T: IntoIterator<Item = CheckpointId>>(ids: T) -> Self {
+        let mut set = Self::default();
+        ids.into_iter().for_each(|id| _ = set.insert(id));
+        set
+    }
+}
+
+fn bit(id: CheckpointId) -> u64 {
+    1 << (id.0 % 64)
+}
+
 #[cfg(test)]
 mod tests {
+    use std::collections::HashSet;
+
     use super::*;
-    use crate::checkpoint::threads::references::of_task;
+    use crate::checkpoint::threads::thread_records::of_task;
     use crate::checkpoint::{ChannelShape, LogRange, TaskRecord, WriteRecord};
 
     fn row(number: u64) -> RowId {
@@ -161,6 +233,29 @@ mod tests {
             let held = spans.iter().any(|(first, last)| (*first..=*last).contains(&row(at.into())));
             join(&mut spans);
             proptest::prop_assert_eq!(span_with(&spans, row(at.into())).is_some(), held);
+        }
+
+        #[test]
+        fn a_row_set_holds_what_was_inserted(rows in proptest::collection::vec((0_u64..40, 0_u32..2, 0_u32..2), 0..80)) {
+            let row = |(checkpoint, task, slot)| RowId { checkpoint: CheckpointId(checkpoint), task, slot };
+            let (mut set, all): (RowSet, HashSet<RowId>) = (RowSet::default(), rows.iter().copied().map(row).collect());
+            rows.iter().copied().for_each(|at| set.insert(row(at)));
+            for at in (0..41).flat_map(|at| (0..3).flat_map(move |task| (0..3).map(move |slot| (at, task, slot)))) {
+                proptest::prop_assert_eq!(set.contains(row(at)), all.contains(&row(at)));
+            }
+        }
+
+        #[test]
+        fn an_id_set_is_a_set_in_order(ids in proptest::collection::vec(0_u64..300, 0..80), least in 0_u64..300) {
+            let all: BTreeSet<CheckpointId> = ids.iter().copied().map(CheckpointId).collect();
+            let mut set: IdSet = all.iter().copied().collect();
+            proptest::prop_assert!(set.len() == all.len() && set.iter().eq(all.iter().copied()));
+            set.retain(|id| id.0 >= least);
+            for id in (0..301).map(CheckpointId) {
+                let kept = id.0 >= least && all.contains(&id);
+                proptest::prop_assert_eq!(set.contains(id), kept);
+                proptest::prop_assert_eq!(set.clone().insert(id), !kept);
+            }
         }
     }
 }

@@ -6,9 +6,8 @@ use std::collections::BTreeMap;
 use super::check_msgpack::check_msgpack;
 use super::facts::{Facts, GraphFacts};
 use crate::checkpoint::codec::DECODE_DEPTH;
-use crate::checkpoint::threads::references::{Reference, of_checkpoint, of_task};
-use crate::checkpoint::threads::row_set::RowSet;
-use crate::checkpoint::threads::thread_records::StoredCheckpoint;
+use crate::checkpoint::threads::reach::RowSet;
+use crate::checkpoint::threads::thread_records::{Reference, StoredCheckpoint, of_checkpoint, of_task};
 use crate::checkpoint::{
     CheckpointId, CheckpointRecord, Commit, ControlRecord, GotoRecord, Key, LogRange, Record, RowId, Shape, Slot,
     Source, TaskRecord, ThreadId, WriteRecord, decode_record, is_chunk,

@@ -1,13 +1,16 @@
-//! Copies the threads of a store into another one, which may hold threads already. Knows the contract only.
+//! Copies the threads of a store into another one while it is open: into an empty one as a backup, or into one that
+//! holds threads already. Knows the contract only.
 
 use std::fmt;
 
 use serde::Serialize;
 
-use crate::checkpoint::threads::foreign::{mark, unmark};
+use crate::checkpoint::checkpointer::unknown_thread;
 use crate::checkpoint::threads::insert::{insert_copy, is_partial};
-use crate::checkpoint::threads::snapshot::ThreadSnapshot;
-use crate::checkpoint::{CheckpointError, Checkpointer, ThreadId};
+use crate::checkpoint::threads::marks::{mark, unmark};
+use crate::checkpoint::threads::pages::LAST;
+use crate::checkpoint::threads::thread_records::ThreadRecords;
+use crate::checkpoint::{CheckpointError, Checkpointer, Head, Key, Order, Record, ThreadId};
 
 /// Number of thread names read at once.
 const PAGE: usize = 256;
@@ -123,4 +126,77 @@ async fn copy(
     copied.threads += 1;
     copied.bytes += bytes;
     Ok(())
+}
+
+/// Contents of a backup.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct BackedUp {
+    /// Number of threads copied.
+    pub threads: usize,
+    /// Number of records copied.
+    pub records: usize,
+    /// Bytes of these records, as the engine counts them.
+    pub bytes: u64,
+    /// Threads that could not be read and are not in the backup, with the reason.
+    pub failed: Vec<(ThreadId, String)>,
+}
+
+impl BackedUp {
+    /// Returns whether every thread was copied.
+    pub fn is_complete(&self) -> bool {
+        self.failed.is_empty()
+    }
+}
+
+impl fmt::Display for BackedUp {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { threads, records, bytes, failed } = self;
+        write!(f, "{threads} threads copied: {records} records, {bytes} bytes")?;
+        failed.iter().try_for_each(|(thread, why)| write!(f, "\nthread `{thread}` is not in the backup: {why}"))
+    }
+}
+
+/// Copies every thread of a store into an empty one. To use the copy, open it; names, heads and ids of questions are
+/// the same.
+///
+/// Runs may continue meanwhile. Each thread is copied as of one moment, but not all threads as of the same moment; a
+/// thread that is created or deleted meanwhile may or may not be in the copy. A thread is held in memory while it is
+/// copied. Damaged threads are left out and named in the report.
+///
+/// Threads of a store that comes from elsewhere and is not [trusted](crate::checkpoint::trust) are marked as imported in the
+/// copy.
+///
+/// To copy to a directory, see `SledCheckpointer::backup`.
+///
+/// # Errors
+/// [`CheckpointError::ThreadExists`] if the target is not empty; if either store fails.
+pub async fn backup(from: &dyn Checkpointer, to: &dyn Checkpointer) -> Result<BackedUp, CheckpointError> {
+    if let Some(thread) = to.threads(None, 1).await?.pop() {
+        return Err(CheckpointError::ThreadExists { thread });
+    }
+    let Copied { threads, records, bytes, failed, same: _ } = copy_threads(from, to).await?;
+    Ok(BackedUp { threads, records, bytes, failed })
+}
+
+/// A thread at one moment.
+#[derive(Debug)]
+struct ThreadSnapshot {
+    head: Head,
+    /// Records in key order, without the head.
+    records: Vec<Record>,
+}
+
+impl ThreadSnapshot {
+    /// Reads a thread, also while a run writes it: a scan is consistent, and the newest checkpoint of the root graph in
+    /// it is the head at that moment.
+    ///
+    /// # Errors
+    /// [`CheckpointError::UnknownThread`]; if a record is damaged or the store cannot be read.
+    async fn read(store: &dyn Checkpointer, thread: &ThreadId) -> Result<Self, CheckpointError> {
+        let records = store.scan(thread, Key::About..=LAST, Order::Ascending, usize::MAX).await?;
+        let Some(head) = store.head(thread).await? else { return Err(unknown_thread(store, thread).await) };
+        let decoded = ThreadRecords::of(thread, records.iter().map(|(key, bytes)| (key, bytes.as_slice())))?;
+        let newest = decoded.roots().next().map(|(id, _)| id);
+        Ok(Self { head: Head { checkpoint: newest, ..head }, records })
+    }
 }

@@ -10,9 +10,9 @@ use superstep_base::time::now;
 
 use super::file::{Header, Names, Writer};
 use super::structure::{Outline, Size, Structure};
+use crate::checkpoint::checkpointer::unknown_thread;
 use crate::checkpoint::threads::pages::{self, Pages};
 use crate::checkpoint::threads::reach::Reach;
-use crate::checkpoint::unknown_thread::unknown_thread;
 use crate::checkpoint::{
     AboutRecord, CheckpointError, CheckpointId, Checkpointer, Head, Key, Record, Shape, ThreadId, decode_record,
     is_chunk,

@@ -2,7 +2,7 @@
 
 use super::file::{Header, write};
 use super::import::{ImportOptions, import_thread};
-use crate::checkpoint::threads::references::log_name;
+use crate::checkpoint::threads::thread_records::log_name;
 use crate::checkpoint::{
     ChannelShape, CheckpointError, CheckpointId, CheckpointRecord, Checkpointer, ControlRecord, EffectKind,
     EffectRecord, GotoRecord, Key, LogRange, MemoryCheckpointer, Record, RowId, SendRecord, Shape, Slot, Source,

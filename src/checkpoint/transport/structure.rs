@@ -1,21 +1,23 @@
-//! The engine's own records of a thread, read again and again one page at a time. Knows the contract and the records.
+//! The engine's own records of a thread, read again and again one page at a time, without secret channels. Knows the
+//! contract and the records.
 //!
-//! Those of the newest superstep may change while a run holds the thread: they are read once, and held. Older ones do not
-//! change, so a thread of any length needs little memory.
+//! Those of the newest superstep may change while a run holds the thread: they are read once, and held. Older ones do
+//! not change, so a thread of any length needs little memory.
+//!
+//! A channel is removed wherever any version of the graph or of a subgraph marks a channel of its name as secret: nothing
+//! refers to its stored values any more. Other data is not inspected: payloads of sends, questions, answers, effects,
+//! events, errors.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::RangeInclusive;
 
 use super::facts::GraphFacts;
-use super::redact::Secrets;
-use crate::checkpoint::threads::id_set::IdSet;
 use crate::checkpoint::threads::pages::{Pages, structure};
-use crate::checkpoint::threads::reach::Reach;
-use crate::checkpoint::threads::references::{Reference, of_checkpoint, of_task};
-use crate::checkpoint::threads::thread_records::StoredCheckpoint;
+use crate::checkpoint::threads::reach::{IdSet, Reach};
+use crate::checkpoint::threads::thread_records::{Reference, StoredCheckpoint, of_checkpoint, of_task};
 use crate::checkpoint::{
-    ChannelShape, CheckpointError, CheckpointId, CheckpointRecord, Checkpointer, Key, Order, Shape, TaskRecord,
-    ThreadId, decode_record, encode_again,
+    ChannelShape, CheckpointError, CheckpointId, CheckpointRecord, Checkpointer, Key, Order, Shape, Slot, TaskRecord,
+    ThreadId, WriteRecord, decode_record, encode_again,
 };
 
 type Result<T> = std::result::Result<T, CheckpointError>;
@@ -78,7 +80,7 @@ impl<'a> Structure<'a> {
     }
 
     fn is_older(&self, key: &Key) -> bool {
-        checkpoint_of(key).is_some_and(|id| id < self.newest)
+        key.checkpoint().is_some_and(|id| id < self.newest)
     }
 
     /// Returns the channels behind the indexes of a checkpoint and its tasks.
@@ -89,17 +91,6 @@ impl<'a> Structure<'a> {
 
     fn decode<T: serde::de::DeserializeOwned>(&self, key: &Key, bytes: &[u8]) -> Result<T> {
         decode_record(self.thread, key, bytes)
-    }
-}
-
-/// Returns the checkpoint that a record belongs to.
-fn checkpoint_of(key: &Key) -> Option<CheckpointId> {
-    match key {
-        Key::Checkpoint(id) | Key::Nested(id) => Some(*id),
-        Key::Task { checkpoint, .. } | Key::Child { checkpoint, .. } => Some(*checkpoint),
-        Key::Effect { checkpoint, .. } | Key::Event { checkpoint, .. } => Some(*checkpoint),
-        Key::Row(row) | Key::Log { row, .. } => Some(row.checkpoint),
-        Key::Head | Key::About | Key::Tag(_) | Key::Shape(_) | Key::Signal { .. } => None,
     }
 }
 
@@ -163,7 +154,7 @@ impl Outline {
                     Key::Child { .. } => vec![(key.clone(), Reference::Checkpoint(structure.decode(key, bytes)?))],
                     _ => vec![],
                 };
-                let Some(from) = checkpoint_of(key) else { return Ok(()) };
+                let Some(from) = key.checkpoint() else { return Ok(()) };
                 for (_, reference) in references {
                     match reference {
                         Reference::Checkpoint(to) | Reference::Optional(to) if to < oldest => {
@@ -226,12 +217,12 @@ impl Outline {
     ) -> Result<()> {
         structure
             .each(|key, bytes| {
-                let Some(id) = checkpoint_of(key) else { return take(key, bytes) };
+                let Some(id) = key.checkpoint() else { return take(key, bytes) };
                 let Some(outlined) = self.outlined(id) else { return Ok(()) };
-                let channels = structure.channels(outlined.shape, &outlined.carried);
-                if self.secrets.names().is_empty() {
+                if self.secrets.0.is_empty() {
                     return take(key, bytes);
                 }
+                let channels = structure.channels(outlined.shape, &outlined.carried);
                 match key {
                     Key::Checkpoint(_) | Key::Nested(_) => {
                         let mut record: CheckpointRecord = structure.decode(key, bytes)?;
@@ -254,7 +245,7 @@ impl Outline {
         let all = self.roots.checkpoints.iter().chain(self.nested.checkpoints.iter()).collect();
         let mut reach = Reach::of(all, structure.newest);
         self.each(structure, |key, bytes| {
-            let Some((id, outlined)) = checkpoint_of(key).and_then(|id| Some((id, self.outlined(id)?))) else {
+            let Some((id, outlined)) = key.checkpoint().and_then(|id| Some((id, self.outlined(id)?))) else {
                 return Ok(());
             };
             let channels = structure.channels(outlined.shape, &outlined.carried);
@@ -291,5 +282,53 @@ impl Size {
         self.checkpoints += usize::from(matches!(key, Key::Checkpoint(_) | Key::Nested(_)));
         self.records += 1;
         self.bytes += bytes.len() as u64;
+    }
+}
+
+/// Names of secret channels.
+#[derive(Debug, Default)]
+struct Secrets(BTreeSet<String>);
+
+impl Secrets {
+    /// Adds the secret ones among channels.
+    fn note<'a>(&mut self, channels: impl IntoIterator<Item = &'a ChannelShape>) {
+        let secret = channels.into_iter().filter(|channel| channel.secret && !self.0.contains(&channel.name));
+        let names: Vec<String> = secret.map(|channel| channel.name.clone()).collect();
+        self.0.extend(names);
+    }
+
+    fn names(&self) -> Vec<String> {
+        self.0.iter().cloned().collect()
+    }
+
+    /// Removes secret channels from a checkpoint; `channels` are those behind its indexes.
+    fn remove(&self, channels: &[&ChannelShape], record: &mut CheckpointRecord) {
+        let secret = self.indexes(channels);
+        let own = record.channels.iter_mut().filter(|(at, _)| secret.contains(at));
+        own.for_each(|(_, slot)| *slot = Slot::Absent);
+        let carried = record.carried.iter_mut().filter(|carried| carried.channel.secret);
+        carried.for_each(|carried| carried.slot = Slot::Absent);
+        record.control.start.iter_mut().flatten().for_each(|write| forget(&secret, write));
+    }
+
+    /// Removes secret channels from a task's writes; `channels` are those of its checkpoint.
+    fn remove_writes(&self, channels: &[&ChannelShape], record: &mut TaskRecord) {
+        let secret = self.indexes(channels);
+        record.writes.iter_mut().for_each(|write| forget(&secret, write));
+    }
+
+    fn indexes(&self, channels: &[&ChannelShape]) -> BTreeSet<u32> {
+        if self.0.is_empty() {
+            return BTreeSet::new();
+        }
+        let channels = (0..).zip(channels);
+        channels.filter(|(_, channel)| self.0.contains(&channel.name)).map(|(at, _)| at).collect()
+    }
+}
+
+/// Removes the value of a write to a secret channel; a write without a row is one of a channel that is never stored.
+fn forget(secret: &BTreeSet<u32>, write: &mut WriteRecord) {
+    if secret.contains(&write.channel) {
+        write.row = None;
     }
 }

@@ -6,8 +6,7 @@ use std::sync::atomic::AtomicU64;
 use tokio::time::Instant;
 
 use super::handle::{Thread, ThreadCore};
-use crate::checkpoint::unknown_thread::near_threads;
-use crate::checkpoint::{AboutRecord, Checkpointer, Claim, Head, ThreadId, about_thread, of_store};
+use crate::checkpoint::{AboutRecord, Checkpointer, Claim, Head, ThreadId, about_thread, near_threads, of_store};
 use crate::graph::context::permits::semaphore;
 use crate::graph::context::{BudgetUse, Budgets, Environment, EventOptions, Shared, Stragglers};
 use crate::graph::error::RunError;

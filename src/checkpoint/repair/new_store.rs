@@ -1,18 +1,18 @@
 //! Builds a new store from the files of a damaged one. Knows where the files are and where the new store is built;
-//! `checkpoint::repair` decides what is whole. sled does not open the old one, and nothing in it changes.
+//! `salvage` decides what is whole. No database opens the old one, and nothing in it changes.
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::{fs, io};
 
-use super::build::{DirectoryStore, built_beside, refuse_existing};
-use super::commit_marker::CommitMarker;
-use super::files::{self, Access, broken, io_at};
-use super::lock::Lock;
-use super::tracked::TrackedFiles;
-use crate::checkpoint::repair::scan::Scan;
-use crate::checkpoint::threads::foreign::mark;
+use super::scan::Scan;
+use crate::checkpoint::embedded::build::{DirectoryStore, built_beside, refuse_existing};
+use crate::checkpoint::embedded::commit_marker::CommitMarker;
+use crate::checkpoint::embedded::files::{self, Access, broken, io_at};
+use crate::checkpoint::embedded::lock::Lock;
+use crate::checkpoint::embedded::tracked::TrackedFiles;
 use crate::checkpoint::threads::insert::insert_thread;
+use crate::checkpoint::threads::marks::mark;
 use crate::checkpoint::{CheckpointError, Repaired};
 
 type Result<T> = std::result::Result<T, CheckpointError>;

@@ -1,11 +1,92 @@
-//! Imported threads, and the decision of a person to trust them. Knows the contract and the record about a thread only.
+//! What people say about a thread: tags of checkpoints, which protect them from retention, and trust in an imported
+//! thread. Knows the contract, the records of tags and the record about a thread only.
 
 use superstep_base::time::now;
 
-use super::tags::change;
+use super::pages::Pages;
+use crate::checkpoint::checkpointer::unknown_thread;
 use crate::checkpoint::{
-    AboutRecord, CheckpointError, Checkpointer, ForeignRecord, Key, Record, ThreadId, decode_record, encode_record,
+    AboutRecord, CheckpointError, CheckpointId, Checkpointer, Claim, Commit, ForeignRecord, Key, Record, TagRecord,
+    ThreadId, decode_record, encode_record,
 };
+
+/// Tags a checkpoint, so that retention keeps it. If the tag belonged to another checkpoint, it moves, and that
+/// checkpoint is returned.
+///
+/// # Errors
+/// [`CheckpointError::UnknownThread`], [`CheckpointError::UnknownCheckpoint`], [`CheckpointError::ThreadBusy`] while a run
+/// holds the thread, [`CheckpointError::InvalidName`] for an empty name, [`CheckpointError::TooLarge`] for one over 4 KiB;
+/// if the store fails.
+pub async fn tag(
+    store: &dyn Checkpointer,
+    thread: &ThreadId,
+    checkpoint: CheckpointId,
+    name: &str,
+) -> Result<Option<CheckpointId>, CheckpointError> {
+    if name.is_empty() {
+        return Err(CheckpointError::InvalidName { what: "a tag".into(), reason: "\"\" is none".into() });
+    }
+    let key = Key::Tag(name.to_owned());
+    let record = encode_record(&TagRecord { checkpoint, at: now() })?;
+    let keys = vec![key.clone(), Key::Checkpoint(checkpoint), Key::Nested(checkpoint)];
+    let before = change(store, thread, keys, |found| match found {
+        [_, None, None] => Err(CheckpointError::UnknownCheckpoint { thread: thread.clone(), checkpoint }),
+        _ => Ok((vec![(key.clone(), record)], vec![])),
+    })
+    .await?;
+    before.map(|bytes| decode_record::<TagRecord>(thread, &key, &bytes).map(|tag| tag.checkpoint)).transpose()
+}
+
+/// Removes a tag; returns the checkpoint that had it.
+///
+/// # Errors
+/// As [`tag`].
+pub async fn untag(
+    store: &dyn Checkpointer,
+    thread: &ThreadId,
+    name: &str,
+) -> Result<Option<CheckpointId>, CheckpointError> {
+    let key = Key::Tag(name.to_owned());
+    let before = change(store, thread, vec![key.clone()], |_| Ok((vec![], vec![key.clone()]))).await?;
+    before.map(|bytes| decode_record::<TagRecord>(thread, &key, &bytes).map(|tag| tag.checkpoint)).transpose()
+}
+
+/// Returns the tags of a thread, in order.
+///
+/// # Errors
+/// If a record is damaged or the store cannot be read.
+pub async fn tags(store: &dyn Checkpointer, thread: &ThreadId) -> Result<Vec<(String, CheckpointId)>, CheckpointError> {
+    let mut found = vec![];
+    let mut pages = Pages::of(store, thread, Key::Tag(String::new())..=Key::Shape(0));
+    while let Some(page) = pages.next().await? {
+        for (key, bytes) in page {
+            if let Key::Tag(name) = &key {
+                let record: TagRecord = decode_record(thread, &key, &bytes)?;
+                found.push((name.clone(), record.checkpoint));
+            }
+        }
+    }
+    Ok(found)
+}
+
+type Change = (Vec<(Key, Vec<u8>)>, Vec<Key>);
+
+/// Reads some records and commits a change that leaves the head unchanged; returns the previous value of the first
+/// record.
+pub(super) async fn change(
+    store: &dyn Checkpointer,
+    thread: &ThreadId,
+    keys: Vec<Key>,
+    decide: impl FnOnce(&[Option<Vec<u8>>]) -> Result<Change, CheckpointError>,
+) -> Result<Option<Vec<u8>>, CheckpointError> {
+    let lease = store.claim(thread, Claim::IfFree).await?;
+    let Some(head) = store.head(thread).await? else { return Err(unknown_thread(store, thread).await) };
+    let found = store.get(thread, keys).await?;
+    let (puts, deletes) = decide(&found)?;
+    let (epoch, expected) = (lease.epoch(), head.checkpoint);
+    store.commit(Commit { thread: thread.clone(), epoch, expected, head, puts, deletes }).await?;
+    Ok(found.into_iter().next().flatten())
+}
 
 /// Trusts an imported thread, so that it may be run, answered, updated and forked. Returns whether it was untrusted
 /// before. In a store that comes from elsewhere, this trusts all threads.
