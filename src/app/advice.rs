@@ -1,10 +1,13 @@
-//! The next step of a thread, by its status: one text for all commands that print or refuse a thread. Pure.
+//! The commands to type next, as shell commands of the program as it was called: the next steps of a thread by its status,
+//! with one text for all commands that print or refuse a thread, and the commands that answer its questions. Pure; knows no
+//! store.
 
+use std::path::{Path, PathBuf};
+
+use serde_json::Value;
 use superstep_base::shell::shell_word;
 
-use super::caller::Caller;
-use super::examples::example;
-use super::shapes::{NextStep, ThreadReport};
+use super::shapes::{NextStep, OpenQuestion, ThreadReport};
 use crate::graph::shape::signal::AwaitedShape;
 
 /// Returns the next steps of a thread. The questions of an interrupted one have commands of their own.
@@ -119,6 +122,99 @@ pub(crate) fn in_commands(help: &str) -> String {
     COMMANDS.iter().fold(help.to_owned(), |help, (function, command)| help.replace(function, command))
 }
 
+/// Adds to each question of a thread the commands that answer it, each with these options.
+pub(crate) fn commands(caller: &Caller, thread: &str, questions: &mut [OpenQuestion], options: &str) {
+    let several = questions.len() > 1;
+    for asked in questions {
+        let to = if several { format!(" --interrupt {}", asked.id) } else { String::new() };
+        let command = |verb: &str, rest: &str| caller.thread_command(&format!("{verb}{rest}{to}{options}"), thread);
+        let words = asked.words.iter().map(|word| match word.as_str() {
+            "revise" => command("revise", " --feedback 'what to change'"),
+            word => command(word, ""),
+        });
+        asked.commands = words.collect();
+        asked.commands.extend(asked.editable.then(|| command("edit", "")));
+        let suggested = std::mem::take(&mut asked.suggested);
+        let others = if suggested.is_empty() { others(asked) } else { vec![] };
+        let others = others.iter().map(|answer| format!("resume --answer {}", shell_word(answer)));
+        asked.commands.extend(others.map(|words| command(&words, "")));
+        asked.commands.extend(suggested.into_iter().map(|words| match words.starts_with("resume ") {
+            true => command(&words, ""),
+            false => caller.thread_command(&format!("{words}{to}"), thread), // a program's own takes no options of ours
+        }));
+    }
+}
+
+/// Returns examples of the answers that no plain command gives; `JSON` if their shape is unknown.
+fn others(asked: &OpenQuestion) -> Vec<String> {
+    let all: Vec<&str> = asked.takes.split(" or ").collect();
+    if all.len() <= asked.words.len() {
+        return vec![];
+    }
+    let has_command = |answer: &&str| asked.means.iter().any(|means| named(answer) == *means);
+    let is_edited = |answer: &&str| asked.editable && answer.contains("markdown");
+    let mut others: Vec<String> = vec![];
+    for answer in all.into_iter().filter(|answer| !has_command(answer) && !is_edited(answer)) {
+        let example = example(answer);
+        if !others.contains(&example) {
+            others.push(example);
+        }
+    }
+    others
+}
+
+/// Returns the name of an answer: a word, or the first key of an object.
+fn named(shape: &str) -> &str {
+    shape.trim_start_matches(['{', '"']).split('"').next().unwrap_or(shape)
+}
+
+/// Fills in a shape; `JSON` if the result is none.
+pub(crate) fn example(shape: &str) -> String {
+    let mut filled = String::new();
+    for part in shape.split_inclusive(|c: char| !c.is_ascii_alphabetic()) {
+        let (word, rest) = part
+            .split_at(part.len() - part.chars().last().filter(|c| !c.is_ascii_alphabetic()).map_or(0, char::len_utf8));
+        filled.push_str(match (word, filled.ends_with('"')) {
+            ("number" | "integer", false) => "1",
+            ("text", false) => "\"...\"",
+            (word, _) => word,
+        });
+        filled.push_str(rest);
+    }
+    if serde_json::from_str::<Value>(&filled).is_ok() { filled } else { "JSON".into() }
+}
+
+#[derive(Clone, Debug)]
+pub(crate) struct Caller {
+    pub bin: String,
+    /// Path of the store, if given on the command line.
+    pub store: Option<PathBuf>,
+}
+
+impl Caller {
+    /// Returns a shell command about a thread; `words` is the command and its options: `events --follow`.
+    pub(crate) fn thread_command(&self, words: &str, thread: &str) -> String {
+        let (verb, rest) =
+            words.split_once(' ').map_or((words, String::new()), |(verb, rest)| (verb, format!(" {rest}")));
+        let (bin, store, thread_quoted) = (shell_word(&self.bin), self.given_store(), shell_word(thread));
+        if thread.starts_with('-') {
+            return format!("{bin} {verb}{store}{rest} -- {thread_quoted}"); // else it would be taken for an option
+        }
+        format!("{bin} {verb} {thread_quoted}{store}{rest}")
+    }
+
+    /// Returns a shell command about no thread.
+    pub(crate) fn command(&self, words: &str) -> String {
+        format!("{} {words}{}", shell_word(&self.bin), self.given_store())
+    }
+
+    fn given_store(&self) -> String {
+        let Some(path) = self.store.as_deref().map(Path::to_string_lossy) else { return String::new() };
+        let is = if path.starts_with('-') { '=' } else { ' ' };
+        format!(" --store{is}{}", shell_word(&path))
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use serde_json::{Value, json};
@@ -204,5 +300,15 @@ mod tests {
             in_commands(help),
             "begin anew with `{retry}`, or move it on by hand with `{update --as-node NODE --values JSON}`; then `{proceed}`"
         );
+    }
+
+    #[rstest::rstest]
+    #[case(None, "a b", "tool events 'a b' --follow")]
+    #[case(None, "-x", "tool events --follow -- '-x'")]
+    #[case(Some("-s"), "-x", "tool events --store='-s' --follow -- '-x'")]
+    #[case(Some("s"), "x", "tool events x --store s --follow")]
+    fn a_name_is_no_option(#[case] store: Option<&str>, #[case] thread: &str, #[case] written: &str) {
+        let caller = Caller { bin: "tool".into(), store: store.map(PathBuf::from) };
+        assert_eq!(caller.thread_command("events --follow", thread), written);
     }
 }

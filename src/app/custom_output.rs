@@ -3,8 +3,7 @@
 use serde::Serialize;
 use serde_json::Value;
 
-use super::exit::Exit;
-use super::failure::Refusal;
+use super::failure::{Exit, Refusal};
 
 /// The output of a command of a program's own: text for people, JSON for `--json`. Or the next action of its thread,
 /// whose result the app prints, as after `resume` and `run`.

@@ -5,8 +5,7 @@ use std::sync::Arc;
 
 use super::control::Control;
 use super::erased::{AnyThread, RunRequest};
-use super::event_buffer::EventBuffer;
-use super::event_json::timed_event_json;
+use super::events::{EventBuffer, timed_event_json};
 use super::graphs::Graphs;
 use super::relocation::locate_to_run;
 use crate::checkpoint::{BoxFuture, Checkpointer, ThreadId};

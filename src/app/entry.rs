@@ -6,13 +6,10 @@ use std::sync::Arc;
 
 use clap::{ArgMatches, Args, Command};
 
-use super::custom_output::Said;
 use super::decide::{Decide, Decider, decider};
-use super::exit::Exit;
-use super::failure::Refusal;
-use super::forks::{ForkPoint, ForkWrites, Forks};
-use super::presentation::Presentation;
+use super::failure::{Exit, Refusal};
 use super::questions::Questions;
+use super::settings::{ForkPoint, ForkWrites, Forks, Presentation, WhatIf};
 use crate::checkpoint::BoxFuture;
 use crate::graph::{
     CompileError, CompiledGraph, DataState, Interrupt, Name, NodeId, SpecError, State, TaskSnapshot, Writes,
@@ -20,9 +17,6 @@ use crate::graph::{
 
 type InputReader<S> =
     Arc<dyn Fn(&ArgMatches, Option<&str>) -> Result<Writes<S>, Box<dyn Error + Send + Sync>> + Send + Sync>;
-
-/// The decisions that other values of a policy would have given.
-pub(crate) type WhatIf<S> = fn(&S, &[(String, String)]) -> Result<Said, Refusal>;
 
 /// Command-line arguments of a graph.
 pub(crate) struct GraphArgs<S: State> {

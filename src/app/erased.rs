@@ -8,14 +8,12 @@ use std::sync::Arc;
 use clap::{ArgMatches, Command};
 use serde_json::Value;
 
-use super::args::StopArgs;
 use super::custom_output::Said;
 use super::decide::Reply;
-use super::exit::Exit;
-use super::failure::Failure;
-use super::forks::ForkWrites;
-use super::presentation::Labels;
+use super::failure::{Exit, Failure};
+use super::settings::{ForkWrites, Labels};
 use super::shapes::{BlockingNode, CheckpointReport, Draft, GraphLine, HistoryStep, ReplacedValue, ThreadReport};
+use super::stops::StopArgs;
 use crate::checkpoint::{BoxFuture, CheckpointId, Checkpointer, ThreadId};
 use crate::graph::{Answer, CancellationToken, Event, InterruptId, RunError, SignalId, SignalRequest, Status, Verdict};
 

@@ -1,17 +1,53 @@
-//! Errors of a call: message, causes, help and exit code. Must not know a graph.
+//! The exit codes of a call, and its errors: message, causes, help and exit code. Must not know a graph.
 
 use std::error::Error;
 
 use serde::{Deserialize, Serialize};
 use superstep_base::panics::catch_panic;
 
-use super::advice;
-use super::caller::Caller;
-use super::exit::Exit;
+use super::advice::{self, Caller};
 use super::shapes::NextStep;
 use crate::checkpoint::CheckpointError;
 use crate::graph::shape::error::ErrorShape;
 use crate::graph::{InputError, RunError};
+
+/// The end of a run, as an exit code.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Exit {
+    /// The work is done: 0.
+    Finished,
+    /// It failed: 1.
+    Failed,
+    /// It waits for an answer from a person: 10.
+    Asking,
+    /// It gave up, stopped at a breakpoint, or used up a budget: 11.
+    Halted,
+    /// A person rejected it: 12.
+    Rejected,
+    /// It was cancelled, and can be resumed: 13.
+    Cancelled,
+    /// It waits for a time or a signal: 14.
+    Waiting,
+    /// A replay found no difference, but compared nothing, or too little for `--strict`: 15.
+    Unverified,
+}
+
+impl Exit {
+    /// Returns the exit code.
+    pub fn code(self) -> u8 {
+        match self {
+            Self::Finished => 0,
+            Self::Failed => 1,
+            Self::Asking => 10,
+            Self::Halted => 11,
+            Self::Rejected => 12,
+            Self::Cancelled => 13,
+            Self::Waiting => 14,
+            Self::Unverified => 15,
+        }
+    }
+}
 
 /// The reason why arguments or a command of a program's own are refused: the problem, what to do about it, and the exit
 /// code: that of wrong usage, 2, unless set.

@@ -3,22 +3,22 @@
 //!
 //! | file | what it knows |
 //! |---|---|
-//! | `program`, `entry`, `decide`, `exit`, `custom`, `output` | the interface for programs: graphs, commands |
-//! | `erased`; `typed`, `thread`, `run`, `answering`, `questions`, `presentation` | graphs without types; with types |
-//! | `args` | commands, options, help |
+//! | `program`, `entry`, `settings`, `decide`, `custom`, `custom_output` | the interface for programs: graphs, commands |
+//! | `erased`; `typed`, `thread`, `run`, `answering`, `questions` | graphs without types; with types |
+//! | `args`, `stops` | commands, options, help; stop points, which graphs know too |
 //! | `commands` | from parsed arguments to text, JSON and an exit code |
-//! | `advice`, `examples` | the next step of a thread; examples of answers |
+//! | `advice`, `failure` | the commands to type next; errors and exit codes |
 //! | `stored` | a thread and its history, for commands that a program adds |
 //! | `repository`, `relocation` | what git keeps for a thread; where its repository is, if it was moved |
-//! | `driven`, `hooks` | graphs as a runner drives them; the hooks that it calls |
+//! | `graphs`, `driven` | the graphs of a program; as a runner drives them |
 //! | `service`, `local`, `control` | access to threads; in this process; through a socket in another one |
-//! | `shapes`, `journals`, `event_json`, `event_buffer` | JSON for programs |
-//! | `text`, `watch`, `log`, `print` | lines and trees for people |
+//! | `store_location`, `time` | stores and times as a command line names them |
+//! | `shapes`, `events` | JSON for programs |
+//! | `text`, `watch`, `terminal` | lines and trees for people; the live one; the only place that prints |
 
 mod advice;
 mod answering;
 mod args;
-mod caller;
 mod commands;
 mod control;
 mod custom;
@@ -27,19 +27,10 @@ mod decide;
 mod driven;
 mod entry;
 mod erased;
-mod event_buffer;
-mod event_json;
-mod examples;
-mod exit;
+mod events;
 mod failure;
-mod forks;
 mod graphs;
-mod hooks;
-mod journals;
 mod local;
-mod log;
-mod presentation;
-mod print;
 mod program;
 mod questions;
 mod relocation;
@@ -48,10 +39,10 @@ mod run;
 mod service;
 mod settings;
 mod shapes;
-mod signal;
+mod stops;
 mod store_location;
 mod stored;
-mod supersteps;
+mod terminal;
 mod text;
 mod thread;
 mod time;
@@ -61,9 +52,8 @@ mod watch;
 pub use custom_output::{Instead, Said};
 pub use decide::{Decide, Reply, Verdict};
 pub use entry::{Entry, Register};
-pub use exit::Exit;
-pub use failure::Refusal;
-pub use forks::{ForkPoint, ForkWrites};
+pub use failure::{Exit, Refusal};
 pub use program::App;
+pub use settings::{ForkPoint, ForkWrites};
 pub use stored::{ChannelChange, Found, Pending, StoredThread};
 pub use superstep_base::shell::shell_word;

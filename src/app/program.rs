@@ -10,8 +10,8 @@ use std::sync::Arc;
 use clap::ArgMatches;
 use clap::parser::ValueSource;
 
-use super::args::{Globals, Invocation};
-use super::caller::Caller;
+use super::advice::Caller;
+use super::args::{self, Globals, Invocation};
 use super::commands::Session;
 use super::control::Control;
 use super::custom::{Additions, CustomCommand, Performer, first, with_args};
@@ -19,11 +19,10 @@ use super::custom_output::Said;
 use super::entry::{Entry, Register, Uncompiled};
 use super::failure::{Failure, Refusal};
 use super::graphs::Graphs;
-use super::print::{page, print, print_failure, print_json, show_help, take_write_error};
 use super::stored::{Found, StoredThread};
+use super::terminal::{self, page, print, print_failure, print_json, show_help, take_write_error};
 use super::typed::Typed;
 use super::watch::View;
-use super::{args, log};
 
 /// The graphs of a program as a command line: run them, answer their questions from any process, inspect each step.
 ///
@@ -276,7 +275,7 @@ fn panicked(panic: &(dyn Any + Send)) -> Failure {
 }
 
 fn perform(session: &Session, invocation: Invocation<'_>, globals: &Globals) -> Result<u8, Failure> {
-    globals.log.into_iter().for_each(log::start);
+    globals.log.into_iter().for_each(terminal::start_log);
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
     let runtime = runtime.map_err(|error| Failure::new("cannot start the runtime").because(&error))?;
     let output = runtime.block_on(session.perform(invocation))?;

@@ -1,10 +1,9 @@
 //! The repository of a thread whose folder was moved or copied: found before the thread is used. From then on, stored paths
-//! lead to its present place, in whatever is opened or printed.
+//! lead to its present place, in whatever is opened.
 
-use std::borrow::Cow;
 use std::path::Path;
 
-use serde_json::Value;
+#[cfg(feature = "agents")]
 use superstep_base::moved;
 
 use super::erased::AnyThread;
@@ -119,30 +118,4 @@ pub(crate) async fn locate(_: &dyn AnyThread, _: &str, _: &Path) -> Result<(), F
 #[cfg(not(feature = "agents"))]
 pub(crate) async fn locate_to_run(_: &dyn AnyThread, _: &str, _: &Path) -> Result<(), Failure> {
     Ok(())
-}
-
-/// Replaces stored paths by present ones in all texts. Copies nothing if no repository was moved.
-pub(crate) fn with_present_paths(json: &Value) -> Cow<'_, Value> {
-    if moved::is_any() { Cow::Owned(present(json.clone())) } else { Cow::Borrowed(json) }
-}
-
-/// The same for JSON that nobody else needs.
-pub(crate) fn present(mut json: Value) -> Value {
-    if moved::is_any() {
-        replace(&mut json);
-    }
-    json
-}
-
-fn replace(json: &mut Value) {
-    match json {
-        Value::String(text) => {
-            if let Cow::Owned(replaced) = moved::text(text) {
-                *text = replaced;
-            }
-        }
-        Value::Array(values) => values.iter_mut().for_each(replace),
-        Value::Object(values) => values.values_mut().for_each(replace),
-        Value::Null | Value::Bool(_) | Value::Number(_) => {}
-    }
 }

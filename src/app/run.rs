@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::erased::AnyRun;
-use super::exit::Exit;
+use super::failure::Exit;
 use super::settings::GraphSettings;
 use crate::checkpoint::BoxFuture;
 use crate::graph::{Event, Outcome, Question, RunError, RunStream, State};

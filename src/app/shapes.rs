@@ -1,10 +1,13 @@
 //! JSON of the command line, from which text is made too: the library's shapes (`graph::shape`) with the commands and
-//! texts of a program. Must not know a graph's types.
+//! texts of a program. Where a repository was moved, stored paths in it become present ones. Must not know a graph's types.
+
+use std::borrow::Cow;
+use std::ops::{Deref, DerefMut};
+use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use std::ops::{Deref, DerefMut};
-use std::time::Duration;
+use superstep_base::moved;
 
 use crate::checkpoint::StopRecord;
 pub(crate) use crate::graph::shape::question::{AnswerShape, QuestionShape};
@@ -251,4 +254,30 @@ pub(crate) struct ChannelLine {
     pub name: String,
     #[serde(rename = "type")]
     pub type_name: String,
+}
+
+/// Replaces stored paths by present ones in all texts. Copies nothing if no repository was moved.
+pub(crate) fn with_present_paths(json: &Value) -> Cow<'_, Value> {
+    if moved::is_any() { Cow::Owned(present(json.clone())) } else { Cow::Borrowed(json) }
+}
+
+/// The same for JSON that nobody else needs.
+pub(crate) fn present(mut json: Value) -> Value {
+    if moved::is_any() {
+        replace(&mut json);
+    }
+    json
+}
+
+fn replace(json: &mut Value) {
+    match json {
+        Value::String(text) => {
+            if let Cow::Owned(replaced) = moved::text(text) {
+                *text = replaced;
+            }
+        }
+        Value::Array(values) => values.iter_mut().for_each(replace),
+        Value::Object(values) => values.values_mut().for_each(replace),
+        Value::Null | Value::Bool(_) | Value::Number(_) => {}
+    }
 }

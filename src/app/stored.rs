@@ -5,13 +5,12 @@ use std::sync::Arc;
 use serde::Serialize;
 use serde_json::Value;
 
-use super::caller::Caller;
+use super::advice::Caller;
 use super::erased::AnyThread;
 use super::failure::{Failure, Refusal};
 use super::local::{Local, json};
-use super::relocation::present;
 use super::repository::keep_repository;
-use super::shapes::{OpenQuestion, ThreadReport};
+use super::shapes::{OpenQuestion, ThreadReport, present};
 use crate::checkpoint::{CheckpointId, ThreadId};
 use crate::graph::ThreadInfo;
 

@@ -4,21 +4,18 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use super::args::StopArgs;
 use super::custom_output::Said;
 use super::decide::Reply;
 use super::erased::{AnyRun, AnyThread, Call, ErasedWrites, Format, RunRequest, WorkRepository};
-use super::event_json::{event_json, gap};
+use super::events::{add_journals, event_json, gap, load_event_texts};
 use super::failure::Failure;
-use super::forks::{ForkPoint, ForkWrites};
-use super::journals::{add_journals, load_event_texts};
 use super::local::json;
-use super::presentation::Labels;
 use super::run::TypedRun;
-use super::settings::GraphSettings;
+use super::settings::{ForkPoint, ForkWrites, GraphSettings, Labels};
 use super::shapes::{
     BlockingNode, CheckpointReport, Draft, HistoryStep, Origin, ReplacedValue, StopShape, TaskReport, ThreadReport,
 };
+use super::stops::StopArgs;
 use crate::checkpoint::{BoxFuture, CheckpointId, Checkpointer, ThreadId, about_thread, foreign};
 use crate::graph::shape::snapshot::{SnapshotShape, TaskShape};
 use crate::graph::shape::status::StatusShape;

@@ -17,7 +17,7 @@ const PRINTED: [&str; 7] = [
     "cli/src/",
     "examples/",
     "src/app/args/",
-    "src/app/log.rs",
+    "src/app/terminal.rs",
     "src/nodes/verifier/answers.rs",
     "verify/src/task/proposal.rs",
 ];

@@ -1,14 +1,18 @@
-//! The whole command line of a program.
+//! The whole command line of a program: the commands that every program has, those that it adds, the options of all, and
+//! what was parsed.
 
+use clap::builder::{OsStringValueParser, TypedValueParser};
 use clap::{ArgMatches, Args, Command, FromArgMatches, Subcommand};
 
-use super::globals::Globals;
-use super::invocation::Invocation;
-use super::runs::RunArgs;
-use super::verb::Verb;
-use super::{custom, runs};
-use crate::app::custom::Additions;
+use super::answers::{Approve, Dismiss, Edit, Reject, Resume, Revise, Signal};
+use super::checkpoints::{Delete, Diff, Fork, Gc, Replay, Tag, Update};
+use super::reads::{Completions, Draw, Events, Graphs, History, Log, Show, Status, Threads, Watch};
+use super::runs::{self, Cancel, Proceed, Retry, RunArgs};
+use super::stores::{CopyStore, Export, Import, Repair, Runner, Trust};
+use crate::app::custom::{Additions, CustomCommand, first};
 use crate::app::erased::AnyGraph;
+use crate::app::store_location::StoreLocation;
+use crate::app::terminal::Level;
 
 const AFTER: &str = "\
 A first run, in two processes:
@@ -36,7 +40,7 @@ pub(crate) fn command(
         .max_term_width(100)
         .subcommand(runs::run(graphs).display_order(0));
     let command = Verb::augment_subcommands(Globals::augment_args(command));
-    let command = command.subcommands(custom::commands(graphs, added));
+    let command = command.subcommands(added_commands(graphs, added));
     let command = command.about(about.to_owned()).long_about(None).after_help(AFTER);
     let graph = graphs.first().map_or("GRAPH", |graph| graph.name()).to_owned();
     with_program_name(command, bin, &graph)
@@ -60,8 +64,136 @@ pub(crate) fn invocation<'a>(
     let globals = Globals::from_arg_matches(matches)?;
     let invocation = match matches.subcommand() {
         Some(("run", run)) => Invocation::Run(RunArgs::of(run)?),
-        Some((word, inner)) if let Some(invocation) = custom::invocation(word, inner, added) => invocation,
+        Some((word, inner)) if let Some(invocation) = added_invocation(word, inner, added) => invocation,
         _ => Invocation::Do(Verb::from_arg_matches(matches)?),
     };
     Ok((globals, invocation))
+}
+
+/// The parsed command line.
+pub(crate) enum Invocation<'a> {
+    Run(RunArgs<'a>),
+    Do(Verb),
+    /// A command that the program adds, with its thread, if it takes one.
+    CustomCommand(&'a CustomCommand, &'a str, &'a ArgMatches),
+}
+
+/// The commands, but for `run`, which is made from the registered graphs.
+#[derive(Subcommand, Clone, Debug)]
+pub(crate) enum Verb {
+    Resume(Resume),
+    Proceed(Proceed),
+    Retry(Retry),
+    Approve(Approve),
+    Reject(Reject),
+    Revise(Revise),
+    Edit(Edit),
+    Signal(Signal),
+    Dismiss(Dismiss),
+    Cancel(Cancel),
+    Threads(Threads),
+    Status(Status),
+    History(History),
+    Show(Show),
+    Diff(Diff),
+    Events(Events),
+    Watch(Watch),
+    Log(Log),
+    Replay(Replay),
+    Update(Update),
+    Fork(Fork),
+    Delete(Delete),
+    Tag(Tag),
+    Gc(Gc),
+    Runner(Runner),
+    Export(Export),
+    Import(Import),
+    Trust(Trust),
+    Repair(Repair),
+    CopyStore(CopyStore),
+    Graphs(Graphs),
+    Graph(Draw),
+    Completions(Completions),
+}
+
+/// Returns true if every program has a command of that name.
+pub(crate) fn is_taken(name: &str) -> bool {
+    let every = Verb::augment_subcommands(Command::new("any"));
+    let is_there = every.get_subcommands().any(|command| command.get_name() == name);
+    is_there || ["run", "help"].contains(&name)
+}
+
+/// The options that every command has.
+#[derive(Args, Clone, Debug)]
+#[command(next_help_heading = "Everywhere")]
+pub(crate) struct Globals {
+    /// Where threads are kept: a directory, of sled unless `fjall:` stands before it
+    #[arg(long, global = true, value_name = "PATH", env = "SUPERSTEP_STORE", default_value = ".superstep/store")]
+    #[arg(hide_env_values = true, value_parser = OsStringValueParser::new().map(StoreLocation::from))]
+    pub store: StoreLocation,
+
+    /// Only look at the store, and write nothing there
+    #[arg(long, global = true)]
+    pub read_only: bool,
+
+    /// Print JSON for programs; errors too, on standard error
+    #[arg(long, global = true)]
+    pub json: bool,
+
+    /// Tell on standard error what begins, ends and goes wrong; LEVEL: error, warn, info
+    #[arg(hide_possible_values = true)]
+    #[arg(long, global = true, value_name = "LEVEL", env = "SUPERSTEP_LOG", hide_env_values = true)]
+    #[arg(num_args = 0..=1, require_equals = true, default_missing_value = "info")]
+    pub log: Option<Level>,
+}
+
+/// Returns the commands that a program adds, in the order in which it added them.
+fn added_commands(graphs: &[Box<dyn AnyGraph>], added: &Additions) -> Vec<Command> {
+    let mut words: Vec<&str> = vec![];
+    let shorthands = added.shorthands.iter().map(|(word, _)| word.as_str());
+    for word in shorthands.chain(added.commands.iter().map(|own| first(own.path))) {
+        if !words.contains(&word) {
+            words.push(word);
+        }
+    }
+    words.into_iter().map(|word| added_command(word, graphs, added)).collect()
+}
+
+fn added_command(word: &str, graphs: &[Box<dyn AnyGraph>], added: &Additions) -> Command {
+    if let Some(own) = added.named(word) {
+        return own.command.clone();
+    }
+    let inner: Vec<&CustomCommand> = added.commands.iter().filter(|own| first(own.path) == word).collect();
+    let named = added.shorthand(word).and_then(|name| graphs.iter().find(|graph| graph.name() == name));
+    let group = match named {
+        Some(graph) => runs::shorthand(&**graph, word, !inner.is_empty()),
+        None => group(word, &inner),
+    };
+    group.disable_help_subcommand(true).subcommands(inner.into_iter().map(|own| own.command.clone()))
+}
+
+/// Returns a command that only groups others.
+fn group(word: &str, inner: &[&CustomCommand]) -> Command {
+    let names: Vec<&str> = inner.iter().map(|own| own.command.get_name()).collect();
+    Command::new(word.to_owned())
+        .about(format!("Commands: {}", names.join(", ")))
+        .subcommand_required(true)
+        .arg_required_else_help(true)
+        .subcommand_value_name("COMMAND")
+}
+
+/// Returns the invocation, if it is one of these commands.
+fn added_invocation<'a>(word: &'a str, given: &'a ArgMatches, added: &'a Additions) -> Option<Invocation<'a>> {
+    let (path, leaf) = match given.subcommand() {
+        Some((second, leaf)) => (format!("{word} {second}"), leaf),
+        None => (word.to_owned(), given),
+    };
+    match (added.named(&path), added.shorthand(word)) {
+        (Some(own), _) => {
+            let thread = leaf.try_get_one::<String>("thread").ok().flatten().map(String::as_str);
+            Some(Invocation::CustomCommand(own, thread.unwrap_or_default(), leaf))
+        }
+        (None, Some(graph)) => Some(Invocation::Run(RunArgs::named(graph, given))),
+        (None, None) => None,
+    }
 }

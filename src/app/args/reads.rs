@@ -135,7 +135,7 @@ pub(crate) struct Show {
     pub thread: String,
 
     /// The checkpoint's number: `history` lists them
-    #[arg(long, value_name = "CHECKPOINT", value_parser = super::edits::checkpoint)]
+    #[arg(long, value_name = "CHECKPOINT", value_parser = super::checkpoints::checkpoint)]
     pub at: Option<u64>,
 
     /// Only this task, by its id or its node's name

@@ -2,9 +2,9 @@
 
 use clap::{Arg, ArgAction, ArgMatches, Args, Command};
 
-use super::stops::StopArgs;
 use crate::app::erased::AnyGraph;
 use crate::app::shapes::GraphLine;
+use crate::app::stops::StopArgs;
 
 const INPUT: &str = "superstep-input";
 const THREAD: &str = "superstep-thread";

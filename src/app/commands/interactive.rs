@@ -2,18 +2,17 @@
 
 use std::io::stdin;
 
-use super::editor::{EditedText, edit_text};
-use super::output::CommandOutput;
-use super::session::Session;
+use super::answers::{EditedText, edit_text};
+use super::session::{CommandOutput, Session};
 use crate::app::args::InteractiveArg;
 use crate::app::decide::{Reply, Verdict};
 use crate::app::erased::{AnyThread, RunRequest};
 use crate::app::failure::Failure;
-use crate::app::print::{note, print_failure};
 use crate::app::service::{AnswerInput, AnswerRequest};
 use crate::app::shapes::OpenQuestion;
+use crate::app::terminal::{self, note, print_failure};
 use crate::app::watch::View;
-use crate::app::{local, signal, text};
+use crate::app::{local, text};
 use crate::graph::Answer;
 
 impl Session {
@@ -198,7 +197,7 @@ async fn line() -> Option<String> {
         let read = stdin().read_line(&mut line).ok().filter(|read| *read > 0);
         _ = sender.send(read.map(|_| line));
     });
-    let cancel = signal::cancel_on_signal();
+    let cancel = terminal::cancel_on_signal();
     tokio::select! {
         line = receiver => line.ok().flatten(),
         () = cancel.token.cancelled() => None,

@@ -4,16 +4,13 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use super::output::CommandOutput;
-use super::retention::lines;
-use super::session::Session;
+use super::session::{CommandOutput, Session, lines};
 use crate::app::args::{Diff, Mode, Replay};
 use crate::app::erased::{AnyThread, RunRequest};
-use crate::app::event_json::gap;
-use crate::app::exit::Exit;
-use crate::app::failure::Failure;
-use crate::app::print::print;
+use crate::app::events::gap;
+use crate::app::failure::{Exit, Failure};
 use crate::app::shapes::HistoryStep;
+use crate::app::terminal::print;
 use crate::app::text;
 use crate::checkpoint::CheckpointId;
 use crate::graph::Verdict;

@@ -1,34 +1,35 @@
-//! Commands that run something: `run`, `proceed`, `retry`; and `cancel`.
+//! Commands that run something: `run`, `proceed`, `retry`, and those that a program adds; and `cancel`.
 
 use std::sync::Arc;
 
-use super::custom::command_output;
-use super::json_input;
-use super::output::CommandOutput;
-use super::session::Session;
+use clap::ArgMatches;
+
+use super::session::{CommandOutput, Session, json_argument, lines};
 use crate::app::advice::next_steps;
-use crate::app::args::{InteractiveArg, RunArgs, StopArgs};
+use crate::app::args::{InteractiveArg, RunArgs};
+use crate::app::custom::{CustomCommand, Performer};
+use crate::app::custom_output::{Next, Said};
 use crate::app::erased::{AnyGraph, AnyThread, ErasedWrites, ParsedInput, RunRequest};
-use crate::app::event_buffer::EventBuffer;
-use crate::app::event_json::timed_event_json;
-use crate::app::exit::Exit;
-use crate::app::failure::Failure;
-use crate::app::local::Local;
-use crate::app::print::note;
+use crate::app::events::{EventBuffer, timed_event_json};
+use crate::app::failure::{Exit, Failure};
+use crate::app::local::{Local, answer};
 use crate::app::relocation::locate_to_run;
-use crate::app::service::ThreadRequest;
+use crate::app::service::{AnswerInput, AnswerRequest, ThreadRequest};
 use crate::app::shapes::{ReplacedValue, ThreadReport};
-use crate::app::supersteps::SuperstepCounter;
-use crate::app::watch::View;
-use crate::app::{signal, text, time, watch};
-use crate::checkpoint::ThreadId;
-use crate::graph::{Event, RunError, ThreadInfo};
+use crate::app::stops::StopArgs;
+use crate::app::stored::StoredThread;
+use crate::app::terminal::{self, note};
+use crate::app::text::{self, clean};
+use crate::app::time;
+use crate::app::watch::{self, View};
+use crate::checkpoint::{Source, ThreadId};
+use crate::graph::{Event, EventKind, RunError, ThreadInfo};
 
 impl Session {
     pub(super) async fn run(&self, args: &RunArgs<'_>) -> Result<CommandOutput, Failure> {
         let graph = self.graphs.named(args.graph)?;
         let input = match args.input {
-            Some(text) => ParsedInput::Input(graph.input(&json_input::json("--input", text)?)?),
+            Some(text) => ParsedInput::Input(graph.input(&json_argument("--input", text)?)?),
             None => graph.read(args.own, args.thread)?,
         };
         let input = match input {
@@ -130,7 +131,7 @@ impl Session {
         name: &str,
         go: RunRequest,
     ) -> Result<CommandOutput, Failure> {
-        let cancel = signal::cancel_on_signal();
+        let cancel = terminal::cancel_on_signal();
         let running = self.control.runs(name, cancel.token.clone());
         locate_to_run(thread, name, &self.store.path).await?;
         let mut run = thread.run(go, cancel.token.clone())?;
@@ -184,6 +185,60 @@ impl Session {
         let what = if report.status == "finished" { "" } else { note_of(exit) };
         self.noted_output(report, exit.code(), what)
     }
+
+    pub(super) async fn custom(
+        &self,
+        own: &CustomCommand,
+        thread: &str,
+        matches: &ArgMatches,
+    ) -> Result<CommandOutput, Failure> {
+        match &own.performer {
+            Performer::Alone(perform) => command_output(perform(matches, ()).await?),
+            Performer::Found(perform) => {
+                let report: ThreadReport = self.call(ThreadRequest::Status { thread: thread.to_owned() }).await?;
+                let done = perform(matches, report.into()).await?;
+                if done.next == Next::Rest {
+                    command_output(done)
+                } else {
+                    self.next(&self.local()?, thread, done.next).await
+                }
+            }
+            Performer::Stored(perform) => {
+                let local = self.local()?;
+                let done = perform(matches, self.stored(&local, thread).await?).await?;
+                if done.next == Next::Rest { command_output(done) } else { self.next(&local, thread, done.next).await }
+            }
+        }
+    }
+
+    async fn stored(&self, local: &Local, name: &str) -> Result<StoredThread, Failure> {
+        let thread = local.thread(name).await?;
+        let found = thread.report().await?.into();
+        Ok(StoredThread { found, thread, local: local.clone(), caller: self.caller.clone() })
+    }
+
+    /// Resumes or runs a thread after a command.
+    async fn next(&self, local: &Local, name: &str, next: Next) -> Result<CommandOutput, Failure> {
+        let thread = local.thread(name).await?;
+        let go = match next {
+            Next::Rest => return Ok(CommandOutput::nothing()),
+            Next::Answer { to, answer: json, by } => {
+                let request = AnswerRequest {
+                    thread: name.to_owned(),
+                    says: AnswerInput::Json(json),
+                    interrupt: Some(to),
+                    by,
+                    note: None,
+                };
+                RunRequest::Answer(Box::new(answer(&*thread, request).await?))
+            }
+            Next::Input(values) => {
+                let graph = self.graphs.of_thread(name, &local.info(name).await?.graph)?;
+                RunRequest::Input(graph.input(&values)?)
+            }
+        };
+        self.follow(&*thread, name, go).await
+    }
 }
 
 /// The name of the task that applies an input.
@@ -219,4 +274,38 @@ fn letters(mut number: u64) -> String {
         number /= 36;
     }
     digits.iter().rev().collect()
+}
+
+fn command_output(result: Said) -> Result<CommandOutput, Failure> {
+    Ok(CommandOutput { code: result.code, ..CommandOutput::new(lines(&result.text), &result.json)? })
+}
+
+/// A line is shown each time so many supersteps have ended.
+const INTERVAL: u64 = 1_000;
+
+/// Counts the supersteps of a run, those of subgraphs included.
+#[derive(Debug, Default)]
+struct SuperstepCounter(u64);
+
+impl SuperstepCounter {
+    /// Counts the superstep that an event ends. Every 1,000 supersteps, returns a line that says where the run is.
+    fn on_event(&mut self, event: &Event) -> Option<String> {
+        let EventKind::Checkpoint(made) = &event.kind else { return None };
+        if made.source != Source::Loop || made.ran.is_empty() {
+            return None; // the start of a run, or a branch
+        }
+        self.0 += 1;
+        if !self.0.is_multiple_of(INTERVAL) {
+            return None;
+        }
+        let place =
+            |node: &String| clean(&event.nodes().chain([node.as_str()]).collect::<Vec<_>>().join("/")).into_owned();
+        let list = |nodes: &[String]| nodes.iter().map(place).collect::<Vec<_>>().join(", ");
+        let next = if made.next.is_empty() { "the end".into() } else { list(&made.next) };
+        Some(format!(
+            "note: {} supersteps in this run; after {} comes {next} (Ctrl-C stops it, `--max-supersteps` limits a run)\n",
+            self.0,
+            list(&made.ran)
+        ))
+    }
 }

@@ -1,17 +1,23 @@
-//! One call of the program, and its output about a thread. Must not know a command.
+//! One call of the program: its dispatch to a command, its JSON arguments, and its output.
 
+use std::io::{self, ErrorKind};
+use std::path::Path;
 use std::sync::Arc;
 
-use super::answer_commands::commands;
-use super::output::CommandOutput;
-use crate::app::advice;
-use crate::app::caller::Caller;
+use serde::Serialize;
+use serde_json::Value;
+use superstep_base::files;
+
+use crate::app::advice::{self, Caller};
+use crate::app::args::{Invocation, Verb};
 use crate::app::control::Control;
 use crate::app::failure::Failure;
 use crate::app::graphs::Graphs;
+use crate::app::local::json;
+use crate::app::service::AnswerInput;
 use crate::app::shapes::{NextStep, OpenQuestion, ThreadReport};
 use crate::app::store_location::StoreLocation;
-use crate::app::text;
+use crate::app::text::{self, clean};
 use crate::app::watch::View;
 
 pub(crate) struct Session {
@@ -29,6 +35,54 @@ pub(crate) struct Session {
 }
 
 impl Session {
+    pub(crate) async fn perform(&self, invocation: Invocation<'_>) -> Result<CommandOutput, Failure> {
+        let output = match invocation {
+            Invocation::Run(args) => self.run(&args).await,
+            Invocation::Do(verb) => self.verb(verb).await,
+            Invocation::CustomCommand(own, thread, matches) => self.custom(own, thread, matches).await,
+        };
+        self.control.close().await;
+        output
+    }
+
+    async fn verb(&self, verb: Verb) -> Result<CommandOutput, Failure> {
+        match verb {
+            Verb::Resume(args) => self.resume(args).await,
+            Verb::Proceed(args) => self.proceed(&args.on.thread, &args.stops, args.interaction).await,
+            Verb::Retry(args) => self.retry(&args.on.thread, args.interaction).await,
+            Verb::Approve(args) => self.decide(args.into()).await,
+            Verb::Reject(args) => self.decide(args.into()).await,
+            Verb::Revise(args) => self.decide(args.into()).await,
+            Verb::Edit(args) => self.edit(args).await,
+            Verb::Dismiss(args) => self.answer_question(args.thread, AnswerInput::Cancel, args.to).await,
+            Verb::Signal(args) => self.signal(args).await,
+            Verb::Cancel(args) => self.cancel(args.on.thread).await,
+            Verb::Threads(args) => self.threads(args).await,
+            Verb::Status(args) => self.status(args).await,
+            Verb::History(args) => self.history(args).await,
+            Verb::Show(args) => self.show(args).await,
+            Verb::Diff(args) => self.diff(&args).await,
+            Verb::Replay(args) => self.replay(&args).await,
+            Verb::Tag(args) => self.tag(args).await,
+            Verb::Gc(args) => self.gc(args).await,
+            Verb::Runner(args) => self.runner(args).await,
+            Verb::Export(args) => self.export(args).await,
+            Verb::Import(args) => self.import(args).await,
+            Verb::Trust(args) => self.trust(args).await,
+            Verb::Repair(args) => self.repair(args).await,
+            Verb::CopyStore(args) => self.copy_store(&args).await,
+            Verb::Events(args) => self.events(args).await,
+            Verb::Watch(args) => self.watch(args.thread).await,
+            Verb::Log(args) => self.log(args).await,
+            Verb::Update(args) => self.update(args).await,
+            Verb::Fork(args) => self.fork(args).await,
+            Verb::Delete(args) => self.delete(args).await,
+            Verb::Graphs(_) => self.list_graphs(),
+            Verb::Graph(args) => self.draw(args).await,
+            Verb::Completions(args) => self.completions(&args),
+        }
+    }
+
     /// Formats the report of a thread as text and JSON, with its next steps.
     pub(super) fn thread_output(&self, report: ThreadReport, code: u8) -> Result<CommandOutput, Failure> {
         self.noted_output(report, code, "")
@@ -58,6 +112,59 @@ impl Session {
 
     /// Adds to each question the commands that answer it.
     pub(super) fn add_commands(&self, thread: &str, questions: &mut [OpenQuestion]) {
-        commands(&self.caller, thread, questions, "");
+        advice::commands(&self.caller, thread, questions, "");
     }
+}
+
+/// The output of a command.
+pub(crate) struct CommandOutput {
+    pub text: String,
+    pub json: Value,
+    pub code: u8,
+}
+
+impl CommandOutput {
+    /// All has been said.
+    pub(super) fn nothing() -> Self {
+        Self { text: String::new(), json: Value::Null, code: 0 }
+    }
+
+    pub(super) fn new(text: impl Into<String>, json: &impl Serialize) -> Result<Self, Failure> {
+        Ok(Self { text: text.into(), json: self::json(json)?, code: 0 })
+    }
+}
+
+/// Escapes the lines of a report.
+pub(super) fn lines(text: &str) -> String {
+    text.lines().map(|line| format!("{}\n", clean(line))).collect()
+}
+
+/// Reads the value of an option: JSON, `@FILE`, or `@-` for standard input.
+pub(super) fn json_argument(option: &str, given: &str) -> Result<Value, Failure> {
+    let text = match given.strip_prefix('@') {
+        Some("-") => files::bounded(io::stdin()).and_then(files::as_text),
+        Some(path) => files::text(Path::new(path)).map_err(piped),
+        None => return parsed(option, given),
+    };
+    match text {
+        Ok(text) => parsed(&format!("{option} {given}"), &text),
+        Err(error) => Err(Failure::usage(format!("{option} {given}: {error}"))),
+    }
+}
+
+fn piped(error: io::Error) -> io::Error {
+    match error.kind() {
+        ErrorKind::InvalidInput => {
+            io::Error::new(ErrorKind::InvalidInput, format!("{error}; give what a pipe holds as @-"))
+        }
+        _ => error,
+    }
+}
+
+fn parsed(what: &str, text: &str) -> Result<Value, Failure> {
+    serde_json::from_str(text).map_err(|error| {
+        let help = "give JSON, with quotes around text, and quote it for the shell: '{\"topic\": \"tides\"}' or '\"text\"'; \
+                    or @FILE that holds it";
+        Failure::usage(format!("{what} is not JSON: {error}")).help(help)
+    })
 }

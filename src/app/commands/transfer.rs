@@ -1,21 +1,26 @@
-//! Commands that move threads between stores.
+//! Commands that move threads between stores, through files or at once; `export --fixture` writes a thread for a test.
 
-use std::fs::{OpenOptions, remove_file};
+use std::fs::{File, OpenOptions, remove_file};
 use std::io::{BufWriter, IsTerminal, Write, stdout};
 use std::path::Path;
+use std::sync::Arc;
 
-use serde_json::json;
+use serde_json::{Value, json};
 use superstep_base::files;
 
-use super::output::CommandOutput;
-use super::retention::lines;
-use super::session::Session;
-use crate::app::args::{Export, Import, Repair, Trust};
+use super::session::{CommandOutput, Session, lines};
+use crate::app::args::{CopyStore, Export, Import, Repair, Trust};
 use crate::app::failure::Failure;
-use crate::app::local::Local;
+use crate::app::local::{Access, Local, OpenedStore};
 use crate::app::store_location::StoreLocation;
 use crate::app::text::clean;
-use crate::checkpoint::{ExportOptions, Exported, ImportOptions, ThreadId, export_thread, foreign, trust, unpack};
+use crate::checkpoint::{
+    ExportOptions, Exported, ImportOptions, MemoryCheckpointer, ThreadId, copy_threads, export_thread, foreign,
+    import_thread, trust, unpack,
+};
+use crate::graph::Verdict;
+
+const NEEDED: &str = "copying needs both stores for itself: wait for that process, or end it";
 
 impl Session {
     pub(super) async fn export(&self, args: Export) -> Result<CommandOutput, Failure> {
@@ -74,9 +79,7 @@ impl Session {
              to let it run, if you trust who made it and what it holds\n  {trust}\n"
         )
     }
-}
 
-impl Session {
     pub(super) async fn trust(&self, args: Trust) -> Result<CommandOutput, Failure> {
         let local = self.local()?;
         let Some(name) = args.thread else { return self.trust_store(&local) };
@@ -100,9 +103,7 @@ impl Session {
         local.store.trust()?;
         CommandOutput::new(format!("{text}\n"), &json!({ "store": self.store, "trusted": true }))
     }
-}
 
-impl Session {
     pub(super) async fn repair(&self, args: Repair) -> Result<CommandOutput, Failure> {
         let repaired = self.store.repair(&args.to).await?;
         let mut json = crate::app::local::json(&repaired)?;
@@ -110,15 +111,57 @@ impl Session {
         json["store"] = new.display().to_string().into();
         CommandOutput::new(lines(&format!("{repaired}\nthe new store is {}", new.display())), &json)
     }
+
+    pub(super) async fn copy_store(&self, args: &CopyStore) -> Result<CommandOutput, Failure> {
+        self.check_stores(args)?;
+        let access = if self.read_only { Access::ReadOnly } else { Access::Look };
+        let from = free(Local::open(&self.graphs, &args.from, access)?)?;
+        let to = free(Local::create(&self.graphs, &args.to)?)?;
+        let copied = copy_threads(&*from.store, &*to.store).await.map_err(|error| refused(error.into(), &args.to))?;
+        let mut json = crate::app::local::json(&copied)?;
+        json["store"] = json!(args.to);
+        let text = format!("{copied}\nthe store is {}", args.to.argument().display());
+        let code = u8::from(!copied.is_complete());
+        Ok(CommandOutput { code, ..CommandOutput::new(lines(&text), &json)? })
+    }
+
+    fn check_stores(&self, CopyStore { from, to }: &CopyStore) -> Result<(), Failure> {
+        if self.caller.store.is_some() {
+            let help = "leave out `--store`: the first store is copied into the second";
+            return Err(Failure::usage("`copy-store` takes both stores as words of its own").help(help));
+        }
+        let is_same = from.path.canonicalize().is_ok_and(|from| to.path.canonicalize().is_ok_and(|to| from == to));
+        if is_same {
+            return Err(Failure::usage("both are the same store").help("name another one to copy into"));
+        }
+        Ok(())
+    }
+
+    /// Writes the file, and compares it with the graph as the test will.
+    pub(super) async fn fixture(
+        &self,
+        thread: &str,
+        file: &Path,
+        with_secrets: bool,
+    ) -> Result<CommandOutput, Failure> {
+        let local = self.store_to_read()?;
+        let info = local.info(thread).await?;
+        let options = if with_secrets { ExportOptions::new().with_secrets() } else { ExportOptions::new() };
+        let exported = to_file(&local, &info.id, &options, file).await?;
+        let (found, text, verdict) = compared(&local, &info.graph, file).await?;
+        let name = file.display().to_string();
+        let mut output = crate::app::local::json(&exported)?;
+        (output["file"], output["verify"], output["test"]) = (name.as_str().into(), found, test(&name).into());
+        let text = format!("{exported}\nwritten to {name}\n{}\n{}", text.trim_end(), meant(verdict));
+        CommandOutput::new(
+            format!("{}the test, with the feature `test-util`\n{}", lines(&text), indented(&test(&name))),
+            &output,
+        )
+    }
 }
 
 /// Writes a new file; removes it on failure.
-pub(super) async fn to_file(
-    local: &Local,
-    id: &ThreadId,
-    options: &ExportOptions,
-    path: &Path,
-) -> Result<Exported, Failure> {
+async fn to_file(local: &Local, id: &ThreadId, options: &ExportOptions, path: &Path) -> Result<Exported, Failure> {
     let refused = |error: std::io::Error| Failure::new(format!("{}: {error}", path.display()));
     let file = OpenOptions::new().write(true).create_new(true).open(path).map_err(refused)?;
     let mut out = BufWriter::new(file);
@@ -128,4 +171,50 @@ pub(super) async fn to_file(
         _ = remove_file(path); // half a file is none
     }
     flushed
+}
+
+fn free(opened: OpenedStore) -> Result<Local, Failure> {
+    match opened {
+        OpenedStore::Open(local) => Ok(local),
+        OpenedStore::Locked(failure) => Err(failure.help(NEEDED)),
+    }
+}
+
+fn refused(failure: Failure, to: &StoreLocation) -> Failure {
+    let error = format!("{} (in {})", failure.error, to.argument().display());
+    Failure { error, ..failure }
+}
+
+/// Compares the thread in a file with its graph.
+async fn compared(local: &Local, graph: &str, file: &Path) -> Result<(Value, String, Verdict), Failure> {
+    let store = MemoryCheckpointer::new();
+    let opened = File::open(file).map_err(|error| Failure::new(format!("{}: {error}", file.display())))?;
+    let thread: ThreadId = import_thread(&store, opened, &ImportOptions::new()).await?.thread;
+    trust(&store, &thread).await?;
+    local.graphs.named(graph)?.thread(Arc::new(store), thread).verify(None).await
+}
+
+/// Returns the sentence for a verdict.
+fn meant(verdict: Verdict) -> &'static str {
+    match verdict {
+        Verdict::Same => "the test holds now",
+        Verdict::SameInPart => "the test holds now, over what was compared",
+        Verdict::NothingCompared => {
+            "the test has nothing to compare: mark nodes whose side effects all go through `ctx` as `.replayable()`"
+        }
+        Verdict::Different => "the test fails until the graph comes to what was recorded",
+    }
+}
+
+fn test(file: &str) -> String {
+    let file = json!(file);
+    format!(
+        "let fixture = superstep::graph::kit::Fixture::load({file})?;\n\
+         let report = fixture.verify(&graph).await?;\n\
+         assert!(report.agrees(), \"{{report}}\");\n"
+    )
+}
+
+fn indented(text: &str) -> String {
+    text.lines().map(|line| format!("  {}\n", clean(line))).collect()
 }

@@ -4,12 +4,12 @@
 //! | file | what it knows |
 //! |---|---|
 //! | `active_runs` | the runs of this process and their latest events |
-//! | `wire` | lines of JSON, their limits |
-//! | `socket` | the path of the socket, and its permissions |
-//! | `server`, `responder` | connections; replies |
-//! | `remote` | the thread service of another process |
+//! | `wire` | the socket, its permissions; lines of JSON, their limits |
+//! | `server`, `remote` | connections and replies; the thread service of another process |
 //! | `none` | platforms without Unix sockets |
 //! | `holder` | the service of this process, and connections to the process that holds the store |
+//!
+//! Small because it only lists the folder.
 
 #![cfg_attr(not(unix), allow(dead_code, reason = "nobody listens"))]
 
@@ -20,11 +20,7 @@ mod none;
 #[cfg(unix)]
 mod remote;
 #[cfg(unix)]
-mod responder;
-#[cfg(unix)]
 mod server;
-#[cfg(unix)]
-mod socket;
 #[cfg(unix)]
 mod wire;
 

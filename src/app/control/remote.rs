@@ -10,8 +10,7 @@ use serde_json::Value;
 use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
 use tokio::sync::Mutex;
 
-use super::socket::connect;
-use super::wire::{Greeting, Lines, REQUEST, Reply, Request, VERSION, write_line};
+use super::wire::{Greeting, Lines, REQUEST, Reply, Request, VERSION, connect, write_line};
 use crate::app::erased::Call;
 use crate::app::failure::Failure;
 use crate::app::service::{EventSink, ThreadRequest, ThreadService};

@@ -2,12 +2,9 @@
 
 use serde_json::Value;
 
-use super::block::{emitted, value};
-use super::brief::brief;
 use super::escape::{clean, clean_lines, safe_json};
-use super::report;
-use super::report::questions;
-use super::workflow::workflow_event;
+use super::report::{self, questions};
+use super::values::{brief, emitted, value, workflow_event};
 use crate::app::shapes::{GraphLine, HistoryStep, TaskReport, ThreadLine};
 
 /// Formats threads, one per line.
@@ -141,22 +138,23 @@ fn columns(rows: &[Vec<String>]) -> String {
     let rows: Vec<Vec<String>> =
         rows.iter().map(|row| row.iter().map(|cell| clean(cell).into_owned()).collect()).collect();
     let count = rows.iter().map(Vec::len).max().unwrap_or(0);
-    let width = |at: usize| rows.iter().filter_map(|row| row.get(at)).map(|cell| self::width(cell)).max().unwrap_or(0);
+    let width =
+        |at: usize| rows.iter().filter_map(|row| row.get(at)).map(|cell| display_width(cell)).max().unwrap_or(0);
     let widths: Vec<usize> = (0..count).map(width).collect();
     let line = |row: &Vec<String>| {
-        let cells = row.iter().zip(&widths).map(|(cell, wide)| cell.clone() + &" ".repeat(wide - self::width(cell)));
+        let cells = row.iter().zip(&widths).map(|(cell, wide)| cell.clone() + &" ".repeat(wide - display_width(cell)));
         format!("{}\n", cells.collect::<Vec<_>>().join("  ").trim_end())
     };
     rows.iter().map(line).collect()
 }
 
 /// Returns the number of terminal columns of a text.
-fn width(text: &str) -> usize {
+pub(super) fn display_width(text: &str) -> usize {
     text.chars().map(columns_of).sum()
 }
 
 /// Returns the terminal columns of a character: two for East Asian ones and emoji, none for combining marks.
-pub(crate) fn columns_of(c: char) -> usize {
+pub(super) fn columns_of(c: char) -> usize {
     match u32::from(c) {
         0x300..=0x36f | 0x200b..=0x200d | 0xfe00..=0xfe0f => 0,
         0x1100..=0x115f | 0x2e80..=0xa4cf | 0xac00..=0xd7a3 | 0xf900..=0xfaff | 0xfe30..=0xfe6f => 2,

@@ -1,21 +1,31 @@
 //! Text for people. Everything that comes from states, models or plans is escaped before it is printed, so that it
 //! cannot move the cursor or change a colour.
+//!
+//! | file | what it knows |
+//! |---|---|
+//! | `escape`, `values` | characters that a terminal would interpret; JSON values as lines |
+//! | `lists`, `report` | threads and checkpoints in columns; one of them, with its tasks |
+//! | `story`, `story_details` | what happened in a thread; what no event of it holds |
+//! | `progress` | the running tasks and their agents, from events |
+//! | `run_lines`, `run_tree` | an active run as plain lines, and as a live tree |
+//!
+//! Small because it only lists the folder.
 
-mod block;
-mod brief;
 mod escape;
-mod journal;
 mod lists;
-mod phase;
+mod progress;
 mod report;
+mod run_lines;
+mod run_tree;
 mod story;
 mod story_details;
-mod workflow;
+mod values;
 
-pub(crate) use block::emitted;
 pub(crate) use escape::{clean, clean_lines, safe_json};
-pub(crate) use lists::{columns_of, events, graphs, history, threads, waiting};
+pub(crate) use lists::{events, graphs, history, threads, waiting};
 pub(crate) use report::{blocking, meant, questions, replaced, report, shown};
+pub(crate) use run_lines::Lines;
+pub(crate) use run_tree::Tree;
 pub(crate) use story::{Part, part, story};
 pub(crate) use story_details::Details;
-pub(crate) use workflow::workflow_event;
+pub(crate) use values::{emitted, workflow_event};

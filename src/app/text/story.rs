@@ -5,13 +5,10 @@ use std::collections::HashMap;
 
 use serde_json::Value;
 
-use super::block::{emitted, value};
-use super::brief::brief;
 use super::escape::{clean, clean_lines, safe_json};
+use super::progress::{EventView, action, count, dollars, time, tokens};
 use super::story_details::{Details, Failed};
-use super::workflow::workflow_event;
-use crate::app::watch::agent::{action, count, dollars, time};
-use crate::app::watch::running::EventView;
+use super::values::{brief, emitted, value, workflow_event};
 
 /// The part of a story that is printed.
 #[derive(Clone, Debug, Default)]
@@ -257,11 +254,6 @@ fn finished(ended: &Value) -> String {
         used.push(time(of("ms")));
     }
     lines + &format!("  used {}\n", used.join(", "))
-}
-
-fn tokens(usage: &Value) -> u64 {
-    let of = |key: &str| usage[key].as_u64().unwrap_or_default();
-    ["input", "output", "cache_read", "cache_write"].map(of).into_iter().fold(0, u64::saturating_add)
 }
 
 fn commit(commit: &Value) -> String {

@@ -1,10 +1,164 @@
-//! The progress of an agent, read from the messages that its node emits: its task, last action and usage. Pure.
+//! The progress of a run, computed from its events as JSON, in this process or another: the running tasks, the last action and
+//! the usage of their agents, and their work as people know it: tasks with their titles, commits, the cost so far. Pure.
+
+use std::collections::HashSet;
 
 use serde_json::Value;
+use superstep_base::time::rfc3339;
+
+use super::clean;
+use crate::app::shapes::{RunningShape, ThreadReport};
+
+/// The displayed parts of an event.
+pub(super) struct EventView<'a> {
+    pub kind: &'a str,
+    pub step: i64,
+    pub node: &'a str,
+    /// Nodes of the enclosing subgraphs.
+    pub above: Vec<&'a str>,
+    /// Identifies the task.
+    pub path: String,
+    /// Milliseconds since 1970.
+    pub at: u64,
+    pub event: &'a Value,
+}
+
+impl<'a> EventView<'a> {
+    pub(crate) fn of(event: &'a Value) -> Self {
+        let text = |key: &str| event[key].as_str().unwrap_or_default();
+        let list = |key: &str| event[key].as_array().map(Vec::as_slice).unwrap_or_default();
+        let above = list("namespace").iter().filter_map(Value::as_str);
+        let path: Vec<&str> = list("path").iter().filter_map(Value::as_str).collect();
+        Self {
+            kind: text("kind"),
+            step: event["step"].as_i64().unwrap_or_default(),
+            node: text("node"),
+            above: above.map(|place| place.rsplit_once(':').map_or(place, |(node, _)| node)).collect(),
+            path: path.join("/"),
+            at: event["at"].as_u64().unwrap_or_default(),
+            event,
+        }
+    }
+
+    /// Returns the node, with those whose subgraphs it is in.
+    pub(crate) fn node_path(&self) -> String {
+        self.above.iter().copied().chain([self.node]).collect::<Vec<_>>().join("/")
+    }
+
+    /// Returns true if its node is a step of the machinery, which people need not see.
+    pub(crate) fn is_machinery(&self) -> bool {
+        self.event["machinery"] == true
+    }
+
+    /// Returns the label of the task that it starts.
+    fn label(&self) -> Option<&str> {
+        self.event["label"].as_str()
+    }
+
+    /// Returns the channels whose values a command for the graph around it dropped.
+    pub(crate) fn dropped(&self) -> Option<String> {
+        let channels: Vec<&str> = self.event["dropped"].as_array()?.iter().filter_map(Value::as_str).collect();
+        Some(format!("hands over; what its subgraph wrote to {} is dropped", channels.join(", ")))
+    }
+
+    /// Returns the error, if it failed.
+    pub(crate) fn error(&self) -> Option<&str> {
+        self.event["error"].as_str()
+    }
+}
+
+#[derive(Clone, Debug)]
+pub(super) struct RunningTask {
+    pub path: String,
+    pub node: String,
+    pub node_path: String,
+    pub depth: usize,
+    pub step: i64,
+    /// Milliseconds since 1970.
+    pub began: u64,
+    pub agent: Agent,
+    /// Label that the program gives it, or that of the task whose subgraph it is in.
+    pub label: Option<String>,
+}
+
+/// Running tasks, in the order of their start.
+#[derive(Debug, Default)]
+pub(super) struct Tasks(pub Vec<RunningTask>);
+
+impl RunningTask {
+    /// Returns `task 1, attempt 2`, or its label; none if it has neither.
+    pub(crate) fn place(&self, is_narrow: bool) -> Option<String> {
+        self.agent.place(is_narrow).or_else(|| self.label.clone())
+    }
+}
+
+impl From<&RunningTask> for RunningShape {
+    fn from(task: &RunningTask) -> Self {
+        let (tokens, cost) = task.agent.spent();
+        let (node, started_at) = (task.node_path.clone(), rfc3339(task.began));
+        Self { node, label: task.place(false), started_at, action: task.agent.action.clone(), tokens, cost }
+    }
+}
+
+impl Tasks {
+    /// Returns the task of an event, and adds it if its start was missed.
+    pub(crate) fn of(&mut self, seen: &EventView<'_>) -> &mut RunningTask {
+        let at = self.0.iter().position(|task| task.path == seen.path);
+        let at = at.unwrap_or_else(|| {
+            let label = seen.label().map(str::to_owned).or_else(|| self.label_above(&seen.path));
+            self.0.push(RunningTask {
+                path: seen.path.clone(),
+                node: seen.node.to_owned(),
+                node_path: seen.node_path(),
+                depth: seen.above.len(),
+                step: seen.step,
+                began: seen.at,
+                agent: Agent::default(),
+                label,
+            });
+            self.0.len() - 1
+        });
+        &mut self.0[at]
+    }
+
+    /// Returns the label of the task whose subgraph a path is in.
+    fn label_above(&self, path: &str) -> Option<String> {
+        let is_above = |task: &&RunningTask| path.strip_prefix(&task.path).is_some_and(|rest| rest.starts_with('/'));
+        self.0.iter().filter(is_above).find_map(|task| task.label.clone())
+    }
+
+    /// Applies an event.
+    pub(crate) fn take(&mut self, seen: &EventView<'_>) {
+        match seen.kind {
+            "start" => {
+                self.end(seen);
+                self.of(seen);
+            }
+            "end" | "failed" | "asked" => drop(self.end(seen)),
+            "message" => drop(self.of(seen).agent.apply(&seen.event["value"])),
+            _ => {}
+        }
+    }
+
+    /// Removes a task that has ended.
+    pub(crate) fn end(&mut self, seen: &EventView<'_>) -> Option<RunningTask> {
+        let at = self.0.iter().position(|task| task.path == seen.path)?;
+        Some(self.0.remove(at))
+    }
+}
+
+impl ThreadReport {
+    /// Adds the running tasks, from the events of the run.
+    pub(crate) fn add_running<'a>(&mut self, events: impl Iterator<Item = &'a Value>) {
+        let mut tasks = Tasks::default();
+        events.for_each(|event| tasks.take(&EventView::of(event)));
+        self.running = tasks.0.iter().map(RunningShape::from).collect();
+    }
+}
 
 /// The activity of a node's agent, as far as its messages show it.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Agent {
+pub(super) struct Agent {
     role: String,
     task: String,
     /// The phase that it reviews as a whole.
@@ -105,14 +259,18 @@ impl Agent {
 
 impl Usage {
     fn of(usage: &Value) -> Self {
-        let of = |key: &str| usage[key].as_u64().unwrap_or(0);
-        let tokens = ["input", "output", "cache_read", "cache_write"].map(of).into_iter().fold(0, u64::saturating_add);
-        Self { tokens, cost: of("cost") }
+        Self { tokens: tokens(usage), cost: usage["cost"].as_u64().unwrap_or_default() }
     }
 }
 
+/// Returns the tokens of a usage, of all kinds.
+pub(super) fn tokens(usage: &Value) -> u64 {
+    let of = |key: &str| usage[key].as_u64().unwrap_or_default();
+    ["input", "output", "cache_read", "cache_write"].map(of).into_iter().fold(0, u64::saturating_add)
+}
+
 /// Formats a tool call as a line: `edit src/lib.rs`, `$ cargo test`.
-pub(crate) fn action(name: &Value, arguments: &Value, directory: &str) -> String {
+pub(super) fn action(name: &Value, arguments: &Value, directory: &str) -> String {
     let name = name.as_str().unwrap_or_default().to_lowercase();
     if !arguments["command"].is_null() {
         return shell(&arguments["command"]);
@@ -164,7 +322,7 @@ fn first_line(text: &Value) -> String {
 }
 
 /// Formats a number: `900`, `3.1k`, `2.4M`.
-pub(crate) fn count(number: u64) -> String {
+pub(super) fn count(number: u64) -> String {
     match number {
         0..=999 => number.to_string(),
         1_000..=999_999 => format!("{}.{}k", number / 1_000, number % 1_000 / 100),
@@ -173,7 +331,7 @@ pub(crate) fn count(number: u64) -> String {
 }
 
 /// Formats millionths of a dollar, to the hundredth of a cent.
-pub(crate) fn dollars(millionths: u64) -> String {
+pub(super) fn dollars(millionths: u64) -> String {
     format!("${}.{:04}", millionths / 1_000_000, millionths % 1_000_000 / 100)
 }
 
@@ -183,11 +341,65 @@ fn short_dollars(millionths: u64) -> String {
 }
 
 /// Formats milliseconds: `12.3s`, `3m05s`, `1h02m`.
-pub(crate) fn time(ms: u64) -> String {
+pub(super) fn time(ms: u64) -> String {
     match ms / 1_000 {
         0..=59 => format!("{}.{}s", ms / 1_000, ms % 1_000 / 100),
         seconds @ 60..=3_599 => format!("{}m{:02}s", seconds / 60, seconds % 60),
         seconds => format!("{}h{:02}m", seconds / 3_600, seconds % 3_600 / 60),
+    }
+}
+
+/// The tasks that were named, and what all turns have cost.
+#[derive(Debug, Default)]
+pub(super) struct Work {
+    named: HashSet<(String, u64)>,
+    /// Millionths of a dollar.
+    cost: u64,
+}
+
+impl Work {
+    /// Returns the work of a run whose thread has cost this so far.
+    pub(crate) fn after(cost: u64) -> Self {
+        Self { cost, ..Self::default() }
+    }
+
+    /// Returns the lines for a message of a node: the heading of a task, or a commit with the output of its hooks.
+    pub(crate) fn on_message(&mut self, message: &Value) -> Vec<String> {
+        let Some((kind, value)) = message.as_object().and_then(|fields| fields.iter().next()) else { return vec![] };
+        match kind.as_str() {
+            "turn" => self.heading(value).into_iter().collect(),
+            "finished" => {
+                self.cost = self.cost.saturating_add(value["usage"]["cost"].as_u64().unwrap_or_default());
+                vec![]
+            }
+            "commit" => self.commit(value),
+            _ => vec![],
+        }
+    }
+
+    /// Returns `== task 1 (1 of 2), attempt 1: Print the table` for the first turn of an attempt.
+    fn heading(&mut self, turn: &Value) -> Option<String> {
+        let task = turn["task"].as_str().filter(|task| !task.is_empty())?;
+        let title = turn["title"].as_str().filter(|title| !title.is_empty())?;
+        let attempt = turn["attempt"].as_u64().unwrap_or_default();
+        if turn["phase"].is_number() || !self.named.insert((task.to_owned(), attempt)) {
+            return None;
+        }
+        let place = match (turn["position"].as_u64(), turn["total"].as_u64()) {
+            (Some(position), Some(total)) => format!(" ({position} of {total})"),
+            _ => String::new(),
+        };
+        Some(format!("== task {}{place}, attempt {attempt}: {}", clean(task), clean(title)))
+    }
+
+    fn commit(&self, commit: &Value) -> Vec<String> {
+        let text = |key: &str| commit[key].as_str().unwrap_or_default();
+        let id: String = text("id").chars().take(9).collect();
+        let subject = text("message").lines().next().unwrap_or_default();
+        let cost = if self.cost > 0 { format!("; {} so far", dollars(self.cost)) } else { String::new() };
+        let output = text("output").lines().map(|line| format!("  | {}", clean(line)).trim_end().to_owned());
+        let head = format!("commit {} {}{cost}", clean(&id), clean(subject));
+        std::iter::once(head).chain(output).collect()
     }
 }
 

@@ -1,15 +1,14 @@
-//! Display of a run while it is active, in one of the ways of [`View`].
+//! Display of a run while it is active: plain lines, a live tree on a terminal, or nothing. Knows events as JSON, so that it
+//! shows the runs of other processes in the same way; must not know a graph.
 
+use std::io::{IsTerminal, stdout};
 use std::time::Duration;
 
 use serde_json::Value;
 
-use super::lines::Lines;
-use super::tree::Tree;
-use super::view::View;
-use crate::app::print::{height, note, print, width};
-use crate::app::text::clean;
-use crate::app::time;
+use super::terminal::{height, note, print, width};
+use super::text::{Lines, Tree, clean};
+use super::time;
 
 /// The interval at which elapsed times on a terminal are drawn.
 pub(crate) const TICK: Duration = Duration::from_millis(100);
@@ -41,7 +40,7 @@ impl Watch {
         }
     }
 
-    /// Shows an event, as [`event_json`](crate::app::event_json) makes it, with the time.
+    /// Shows an event, as [`event_json`](super::events) makes it, with the time.
     pub(crate) fn on_event(&mut self, event: &Value) {
         show(&match self {
             Self::Quiet => String::new(),
@@ -91,5 +90,36 @@ impl Watch {
 fn show(text: &str) {
     if !text.is_empty() {
         print(text);
+    }
+}
+
+/// The form in which a run is shown.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum View {
+    /// None: a program reads the output.
+    Quiet,
+    /// A line for each task, as it ends, and for actions of agents.
+    Lines {
+        /// Set if steps of the machinery are shown too.
+        shows_all: bool,
+    },
+    /// A live tree.
+    Tree { colours: bool },
+}
+
+impl View {
+    pub(crate) fn is_tree(self) -> bool {
+        matches!(self, Self::Tree { .. })
+    }
+
+    /// Returns the view that fits the standard output. A moving tree and a log on one terminal would overwrite each
+    /// other.
+    pub(crate) fn fitting(json: bool, log: bool) -> Self {
+        let dumb = std::env::var_os("TERM").is_some_and(|term| term == "dumb");
+        match (json, stdout().is_terminal() && !dumb && !log) {
+            (true, _) => Self::Quiet,
+            (false, false) => Self::Lines { shows_all: log },
+            (false, true) => Self::Tree { colours: std::env::var_os("NO_COLOR").is_none_or(|set| set.is_empty()) },
+        }
     }
 }

@@ -23,14 +23,14 @@ pub(crate) struct StopArgs {
 
 impl StopArgs {
     /// Returns the options of `run`, with ids that a graph's own arguments cannot have.
-    pub(super) fn of_run() -> [Arg; 2] {
+    pub(crate) fn of_run() -> [Arg; 2] {
         let option = |id: &'static str, long: &'static str, help: &'static str| {
             Arg::new(id).long(long).value_name("NODE").action(ArgAction::Append).help(help)
         };
         [option(BEFORE, "stop-before", BEFORE_HELP), option(AFTER, "stop-after", AFTER_HELP)]
     }
 
-    pub(super) fn read(run: &ArgMatches) -> Self {
+    pub(crate) fn read(run: &ArgMatches) -> Self {
         let names = |id: &str| run.get_many::<String>(id).into_iter().flatten().cloned().collect();
         Self { stop_before: names(BEFORE), stop_after: names(AFTER), no_stops: false }
     }

@@ -5,10 +5,9 @@ use std::collections::HashMap;
 
 use serde_json::Value;
 
-use super::agent::time;
-use super::running::{EventView, RunningTask, Tasks};
-use super::work::Work;
-use crate::app::text::{clean, columns_of, emitted, workflow_event};
+use super::lists::{columns_of, display_width};
+use super::progress::{EventView, RunningTask, Tasks, Work, time};
+use super::{clean, emitted, workflow_event};
 
 const SPINNER: [&str; 10] = ["⠋", "⠙", "⠹", "⠸", "⠼", "⠴", "⠦", "⠧", "⠇", "⠏"];
 const GREEN: &str = "32";
@@ -125,7 +124,7 @@ impl Tree {
         let mut numbers = vec![time(now.saturating_sub(task.began))];
         numbers.extend(task.agent.used(is_narrow));
         let numbers = numbers.join("  ");
-        let taken = [indent.as_str(), &node, &place, &numbers].iter().map(|part| columns(part)).sum::<usize>();
+        let taken = [indent.as_str(), &node, &place, &numbers].iter().map(|part| display_width(part)).sum::<usize>();
         let words = cut(words, self.width.saturating_sub(taken + 12)); // the number, the mark, the spaces, a column to spare
         let words = if words.is_empty() { words } else { format!("  {words}") };
         format!("{number:>4} {indent}{mark} {node}{place}{words}  {}", self.paint(DIM, &numbers))
@@ -208,13 +207,9 @@ fn indented(lines: &[String]) -> String {
     lines.iter().map(|line| format!("     {line}\n")).collect()
 }
 
-fn columns(text: &str) -> usize {
-    text.chars().map(columns_of).sum()
-}
-
 /// Cuts a text to so many columns, with `…` where it was cut.
 fn cut(text: &str, room: usize) -> String {
-    if columns(text) <= room {
+    if display_width(text) <= room {
         return text.to_owned();
     }
     let mut left = room.saturating_sub(1);
@@ -259,7 +254,7 @@ mod tests {
     fn a_line_fits_the_terminal(#[case] width: usize) {
         let text = shown(width);
         if width > 40 {
-            assert!(text.lines().all(|line| columns(line) < width), "{text}");
+            assert!(text.lines().all(|line| display_width(line) < width), "{text}");
             assert!(text.contains("$ cargo test"), "{text}");
         }
         assert!(text.contains("✓ developer"), "{text}");

@@ -3,13 +3,9 @@
 use std::collections::HashMap;
 
 use serde_json::Value;
-use superstep_base::time;
 
-use super::agent::{count, dollars, time};
-use super::running::{EventView, RunningTask, Tasks};
-use super::work::Work;
-use crate::app::shapes::RunningShape;
-use crate::app::text::{clean, clean_lines, emitted, safe_json, workflow_event};
+use super::progress::{EventView, RunningTask, Tasks, Work, time};
+use super::{clean, clean_lines, emitted, safe_json, workflow_event};
 
 /// The time in ms for which an agent's next action waits for its line: of several, only the last one gets it.
 const PAUSE: u64 = 3_000;
@@ -136,20 +132,6 @@ fn prefix(task: &RunningTask) -> String {
         Some(place) => format!("[{}] {node_path}", clean(&place)),
         None => format!("[{node_path}]"),
     }
-}
-
-/// Formats the running tasks for `status`.
-pub(crate) fn running(tasks: &[RunningShape], now: u64) -> Vec<String> {
-    let line = |task: &RunningShape| {
-        let began = time::parse(&task.started_at).unwrap_or(now);
-        let mut parts = vec![format!("at work for {}", time(now.saturating_sub(began)))];
-        parts.extend((task.tokens > 0).then(|| format!("{} tokens", count(task.tokens))));
-        parts.extend((task.cost > 0).then(|| dollars(task.cost)));
-        parts.extend(task.action.as_ref().map(|action| format!("last {}", clean(action))));
-        let label = task.label.as_ref().map(|label| format!("[{}] ", clean(label))).unwrap_or_default();
-        format!("{label}{}: {}", clean(&task.node), parts.join(", "))
-    };
-    tasks.iter().map(line).collect()
 }
 
 /// Returns the summary of an agent's task: ` (task 1, attempt 2, 4 actions, 1.0k tokens, $0.0040)`.

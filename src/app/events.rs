@@ -1,0 +1,138 @@
+//! What a thread does and did, as JSON with what the command line adds: labels and times of events, long texts, journals of
+//! displayed tasks. Ends of tasks are held back until the store has acknowledged them, so that nothing is reported as done
+//! that a crash could still undo. Must not know a store or a graph's types.
+
+use serde_json::{Value, json};
+
+use super::erased::Call;
+use super::local::json;
+use super::settings::Labels;
+use super::shapes::TaskReport;
+use super::time::now;
+use crate::graph::shape::event::brief;
+use crate::graph::{Event, EventKind, TaskJournal, TaskSnapshot};
+
+/// Converts an event to JSON, with the label of the task that it starts.
+pub(crate) fn event_json(event: &Event, labels: &Labels) -> Option<Value> {
+    let mut json = brief(event)?;
+    if let Some(label) = labels.of(event) {
+        json["label"] = label.into();
+    }
+    Some(json)
+}
+
+/// Converts an event to JSON and adds the current time, and whether it is about a step of the machinery.
+pub(crate) fn timed_event_json(event: &Event, labels: &Labels) -> Option<Value> {
+    let mut json = event_json(event, labels)?;
+    json["at"] = now().into();
+    if labels.is_machinery(&json) {
+        json["machinery"] = true.into();
+    }
+    Some(json)
+}
+
+/// Returns the event for supersteps that are not in the store.
+pub(crate) fn gap(missing: u64, step: i64) -> Value {
+    json!({ "kind": "gap", "missing": missing, "step": step })
+}
+
+/// The output that is held back, in order.
+#[derive(Default)]
+pub(crate) struct EventBuffer(Vec<Event>);
+
+impl EventBuffer {
+    /// Takes an event and returns those that may be shown now.
+    pub(crate) fn push(&mut self, event: Event) -> Vec<Event> {
+        match &event.kind {
+            EventKind::TaskEnd { error: None, questions, .. } if questions.is_empty() => {
+                self.0.push(event);
+                vec![]
+            }
+            EventKind::Stored => {
+                self.0.extract_if(.., |buffer| buffer.namespace == event.namespace).collect() // of one graph at a time
+            }
+            _ => vec![event],
+        }
+    }
+
+    /// Returns the rest, once the run has ended and everything is stored.
+    pub(crate) fn finish(self) -> Vec<Event> {
+        self.0
+    }
+}
+
+/// Adds journals to displayed tasks and to the tasks of their subgraphs.
+pub(super) fn add_journals<'a>(tasks: &'a [TaskSnapshot], shown: &'a mut [TaskReport]) -> Call<'a, ()> {
+    Box::pin(async move {
+        for (task, shown) in tasks.iter().zip(shown) {
+            let mut journal = task.journal().await?;
+            load_texts(&mut journal);
+            shown.journal = if journal.is_empty() { None } else { Some(json(&journal)?) };
+            if let (Some(state), Some(inside)) = (&task.state, &mut shown.inside) {
+                add_journals(&state.tasks, &mut inside.tasks).await?;
+            }
+        }
+        Ok(())
+    })
+}
+
+/// Loads the long texts of prompts, which the journal stores by hash.
+#[cfg(feature = "agents")]
+fn load_texts(journal: &mut TaskJournal) {
+    use crate::graph::JournalKind;
+    for entry in &mut journal.entries {
+        if let JournalKind::Effect(effect) = &mut entry.kind {
+            effect.messages.iter_mut().for_each(|message| crate::nodes::read_texts(&mut message.value));
+        }
+    }
+    journal.messages.iter_mut().for_each(|message| crate::nodes::read_texts(&mut message.value));
+}
+
+#[cfg(not(feature = "agents"))]
+fn load_texts(_: &mut TaskJournal) {}
+
+/// Loads the long texts of prompts in the JSON of an event.
+pub(super) fn load_event_texts(event: &mut serde_json::Value) {
+    #[cfg(feature = "agents")]
+    event.get_mut("value").into_iter().for_each(crate::nodes::read_texts);
+    #[cfg(not(feature = "agents"))]
+    let _ = event;
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::*;
+
+    fn event(namespace: &[&str], kind: EventKind) -> Event {
+        let namespace: Vec<String> = namespace.iter().map(|name| (*name).to_owned()).collect();
+        Event { seq: 0, thread: None, namespace: namespace.into(), step: 1, kind }
+    }
+
+    fn end(namespace: &[&str], node: &str, error: Option<&str>) -> Event {
+        let (node, task): (Arc<str>, _) = (node.into(), Default::default());
+        let writes = crate::graph::View::of_payload(Arc::new(()));
+        let error = error.map(str::to_owned);
+        event(namespace, EventKind::TaskEnd { node, task, error, writes, questions: vec![], dropped: vec![] })
+    }
+
+    fn names(events: &[Event]) -> Vec<String> {
+        let node = |event: &Event| match &event.kind {
+            EventKind::TaskEnd { node, .. } => node.to_string(),
+            other => format!("{other:?}"),
+        };
+        events.iter().map(node).collect()
+    }
+
+    #[test]
+    fn an_end_waits_until_it_is_stored() {
+        let mut buffer = EventBuffer::default();
+        assert_eq!(names(&buffer.push(end(&[], "a", None))), [""; 0]);
+        assert_eq!(names(&buffer.push(end(&["b"], "inner", None))), [""; 0]);
+        assert_eq!(names(&buffer.push(end(&[], "c", Some("broken")))), ["c"]);
+        assert_eq!(names(&buffer.push(event(&[], EventKind::Stored))), ["a"]);
+        assert_eq!(names(&buffer.push(end(&[], "d", None))), [""; 0]);
+        assert_eq!(names(&buffer.finish()), ["inner", "d"]);
+    }
+}
