@@ -62,7 +62,7 @@ pub use context::{Ask, Budget, Ctx, DefaultContext, Divergence, Effect, NotVerif
 pub use diff::{Asked, Change, ChannelDiff, Diff, Edit, Inside, RecordedEntry, Side, SubgraphDiff};
 pub use error::{ErrorClass, Incompatibility, NodeError, RunError, SharedNodeError, Unreadable};
 pub use interrupt::{
-    Answer, AnswerInfo, AnyQuestion, AskError, AwaitedSignal, Interrupt, InterruptId, Interrupted, Question,
+    Answer, AnswerInfo, AnyQuestion, AskError, AwaitedSignal, Interrupt, InterruptId, Interrupted, NotAnId, Question,
     SentSignal, Signal, SignalId, SignalRequest,
 };
 #[doc(hidden)]
@@ -80,8 +80,8 @@ pub use spec::{ChannelSpec, EdgeSpec, GraphSpec, NodeSpec, OneOrMany, Registry, 
 pub use state::Prefix;
 pub use state::{
     ApplyError, Boxed, ByOverwrite, ByReduce, Channel, Codec, DataSchema, DataState, DataWrite, InputError, IntoItems,
-    IntoList, IntoPut, IntoText, IntoWrites, Kind, Log, LogIter, Mask, Merge, NotAnId, Overwrite, Payload, Put,
-    SchemaError, State, Stored, UnknownKind, ValueError, Writes, no_channel, overwrite, reducers,
+    IntoList, IntoPut, IntoText, IntoWrites, Kind, Log, LogIter, Mask, Merge, Overwrite, Payload, Put, SchemaError,
+    State, Stored, UnknownKind, ValueError, Writes, no_channel, overwrite, reducers,
 };
 pub use subgraph::{CallError, Mapped};
 pub use thread::{

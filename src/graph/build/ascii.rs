@@ -81,7 +81,7 @@ fn plain(name: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::graph::view::outline::OutlineNode;
+    use crate::graph::view::child::OutlineNode;
 
     fn outline() -> Outline {
         let node = |name: &str| OutlineNode { name: name.into(), ..OutlineNode::default() };

@@ -15,7 +15,7 @@ use super::rows::{asks, declared, rows};
 use super::table::{Branch, Exits, GraphChannels, GraphIdentity, QuestionSupport, Row, Table, index_of};
 use super::validate::LostEdges;
 use crate::graph::node::{Choose, Declared, Name, NodeId, Sends, Target};
-use crate::graph::state::type_name::{distinct_names, short};
+use crate::graph::state::stored_value::{distinct_names, short};
 use crate::graph::state::{AnySchema, Mask, State};
 use crate::graph::view::{AnyChild, Edge, EdgeKind, Outline, OutlineNode};
 

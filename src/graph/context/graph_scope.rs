@@ -8,7 +8,7 @@ use super::known::Answers;
 use super::places::Places;
 use crate::checkpoint::CheckpointId;
 use crate::graph::records::{Journal, JournalPath};
-use crate::graph::view::origin::task_id;
+use crate::graph::view::event::task_id;
 
 /// The place of a graph in a run: the root, or a subgraph in a task.
 #[derive(Clone, Debug, Default)]

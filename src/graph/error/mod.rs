@@ -1,17 +1,22 @@
 //! The errors of nodes, of runs, and of threads stored by another version of the graph.
 //!
 //! Knows no run and no store.
+//!
+//! | file | what it knows |
+//! |---|---|
+//! | `node_error` | the failure of a node, and its class for retry policies |
+//! | `run_error`, `run_error_text` | the errors of runs, what to do about each; their texts |
+//! | `incompatibility` | what another version of the graph stored |
+//!
+//! Small because it only lists the folder.
 
 mod incompatibility;
-mod into_node_error;
 pub(crate) mod node_error;
 mod run_error;
 mod run_error_text;
-mod unreadable;
 
-pub use incompatibility::Incompatibility;
+pub use incompatibility::{Incompatibility, Unreadable};
 pub use node_error::{ErrorClass, NodeError, SharedNodeError};
 pub use run_error::RunError;
-pub use unreadable::Unreadable;
 
 pub(crate) use run_error::{HandedUp, INPUT};

@@ -1,14 +1,13 @@
-//! The errors of runs, and what to do about each. Ids are turned into names before they get here. The texts are in
-//! `run_error_text`.
+//! The errors of runs, what to do about each, and how one becomes the error of a node around it. Ids are turned into names
+//! before they get here. The texts are in `run_error_text`.
 
 use std::error::Error;
 use std::sync::Arc;
 
 use superstep_base::Printable;
 
-use super::incompatibility::Incompatibility;
-use super::node_error::{ErrorClass, SharedNodeError};
-use super::unreadable::Unreadable;
+use super::incompatibility::{Incompatibility, Unreadable};
+use super::node_error::{ErrorClass, NodeError, SharedNodeError};
 use crate::checkpoint::error::meant;
 use crate::checkpoint::{CheckpointError, CheckpointId, ThreadId};
 use crate::graph::interrupt::{InterruptId, SignalId};
@@ -298,9 +297,7 @@ impl RunError {
             Self::HandUp(_) => return None,
         })
     }
-}
 
-impl RunError {
     /// Returns the class for a retry policy of the node that called the subgraph: that of the node which failed there.
     /// Errors of the graph itself are never retried.
     pub fn class(&self) -> ErrorClass {
@@ -312,8 +309,8 @@ impl RunError {
     }
 
     /// Returns the first error of a type among the causes, those of failed subgraphs included.
-    pub fn find<E: std::error::Error + 'static>(&self) -> Option<&E> {
-        let mut cause: Option<&(dyn std::error::Error + 'static)> = Some(self);
+    pub fn find<E: Error + 'static>(&self) -> Option<&E> {
+        let mut cause: Option<&(dyn Error + 'static)> = Some(self);
         while let Some(error) = cause {
             if let Some(found) = error.downcast_ref::<E>() {
                 return Some(found);
@@ -322,4 +319,24 @@ impl RunError {
         }
         None
     }
+}
+
+impl<E: Into<Box<dyn Error + Send + Sync>>> From<E> for NodeError {
+    fn from(source: E) -> Self {
+        let source = source.into();
+        let class = class_of(&*source);
+        Self { source, class }
+    }
+}
+
+/// Returns the class of a subgraph's failure among the causes, if there is one.
+fn class_of(error: &(dyn Error + Send + Sync + 'static)) -> ErrorClass {
+    let mut cause: Option<&(dyn Error + 'static)> = Some(error);
+    while let Some(error) = cause {
+        if let Some(failure) = error.downcast_ref::<RunError>() {
+            return failure.class();
+        }
+        cause = error.source();
+    }
+    ErrorClass::Unclassified
 }

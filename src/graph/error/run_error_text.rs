@@ -7,7 +7,7 @@ use superstep_base::{Printable, PrintableLines};
 
 use super::incompatibility::Incompatibility;
 use super::run_error::RunError;
-use crate::graph::state::type_name::short;
+use crate::graph::state::stored_value::short;
 
 impl Display for RunError {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {

@@ -1,12 +1,12 @@
-//! Answers to interrupts, encoded when they are made.
+//! Answers to interrupts, encoded when they are made and checked against the declaration of their question.
 
 use std::any::type_name;
 
+use serde::Deserialize;
 use serde_json::Value;
 
-use super::question::{Interrupt, InterruptId};
-use super::terms::CloseReason;
-use crate::graph::state::{ValueError, header, value};
+use super::question::{CloseReason, Interrupt, InterruptId, Shows};
+use crate::graph::state::{ValueError, reading, stored_value, value};
 
 /// An answer to a question, stored with the name and note of the person. It is checked first: an invalid one changes
 /// nothing. LangGraph: `Command(resume=…)`.
@@ -53,7 +53,7 @@ impl Answer {
 
     /// Returns an answer given as JSON, checked against the type that the node declared with `.asks`.
     pub fn json(value: &Value) -> Self {
-        let bytes = value::encode(|| "answer".into(), header::JSON, value);
+        let bytes = value::encode(|| "answer".into(), stored_value::JSON, value);
         Self { json: Some(value.clone()), ..Self::bytes(None, bytes) }
     }
 
@@ -85,13 +85,28 @@ impl Answer {
         self.note = Some(text.into());
         self
     }
-}
 
-impl Answer {
     /// Cancels a question: the only pending one, or the one set with [`to`](Self::to). A node that asked with
     /// [`Ctx::ask`](crate::graph::Ctx::ask) gets [`AskError::Cancelled`](crate::graph::AskError::Cancelled); any other
     /// fails with [`RunError::QuestionClosed`](crate::graph::RunError::QuestionClosed).
     pub fn cancel() -> Self {
-        Self { closing: Some(CloseReason::Cancelled), ..Self::json(&serde_json::Value::Null) }
+        Self { closing: Some(CloseReason::Cancelled), ..Self::json(&Value::Null) }
     }
+}
+
+/// Checks an answer against its type, and returns the bytes to store.
+type TakeAnswer = fn(&Answer, Vec<u8>) -> Result<Vec<u8>, String>;
+
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct DeclaredQuestion {
+    pub type_name: &'static str,
+    pub answer: &'static str,
+    pub take: TakeAnswer,
+    pub shows: Shows,
+}
+
+pub(crate) fn encode_checked<I: Interrupt>(answer: &Answer, bytes: Vec<u8>) -> Result<Vec<u8>, String> {
+    let Some(json) = &answer.json else { return reading::decode::<I::Resume>(&bytes).map(|_| bytes) };
+    let value = I::Resume::deserialize(json).map_err(|error| error.to_string())?;
+    Answer::new::<I>(&value).bytes.map_err(|error| error.to_string())
 }

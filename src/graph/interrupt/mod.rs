@@ -1,24 +1,25 @@
 //! Interrupts, signals and answers, as types and as values.
 //!
 //! Knows no run and no store.
+//!
+//! | file | what it knows |
+//! |---|---|
+//! | `question` | questions, their ids and terms, and their end without an answer |
+//! | `answer` | answers, checked against the declaration of their question |
+//! | `signal` | signals, and the declarations of nodes that receive them |
+//! | `sketch` | the JSON of a type, described for a person |
+//!
+//! Small because it only lists the folder.
 
 pub(crate) mod answer;
-mod answer_info;
-mod ask_error;
-pub(crate) mod declared;
-mod question;
+pub(crate) mod question;
 pub(crate) mod signal;
 mod sketch;
-pub(crate) mod terms;
 
 pub use answer::Answer;
-pub use answer_info::AnswerInfo;
-pub use ask_error::AskError;
-pub use question::{AnyQuestion, Interrupt, InterruptId, Interrupted, Question};
+pub use question::{AnswerInfo, AnyQuestion, AskError, Interrupt, InterruptId, Interrupted, NotAnId, Question};
 pub use signal::{AwaitedSignal, SentSignal, Signal, SignalId, SignalRequest};
 
-pub(crate) use answer::To;
-pub(crate) use declared::DeclaredQuestion;
-pub(crate) use question::Shows;
+pub(crate) use answer::{DeclaredQuestion, To};
+pub(crate) use question::{CloseReason, Closed, EXPIRY, Shows, Terms};
 pub(crate) use signal::{KEYED, Receives, SignalDeclarations};
-pub(crate) use terms::{CloseReason, Closed, EXPIRY, Terms};

@@ -1,4 +1,4 @@
-//! Questions to a person, and their answers. Knows no graph and no store.
+//! Questions to a person: their payloads, ids and terms, and their end without an answer. Knows no graph and no store.
 
 use std::any::type_name;
 use std::fmt;
@@ -8,14 +8,13 @@ use std::time::SystemTime;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use superstep_base::Printable;
 use superstep_base::panics::catch_panic;
 use superstep_base::time::system_time;
 
-use super::answer_info::AnswerInfo;
 use super::sketch::sketch;
-use super::terms::Terms;
-use crate::checkpoint::{CheckpointId, QuestionRecord, VoteRecord};
-use crate::graph::state::{NotAnId, reading};
+use crate::checkpoint::{CheckpointId, QuestionRecord, TaskRecord, TermsRecord, VoteRecord};
+use crate::graph::state::{ValueError, reading, value};
 
 /// A question that a node asks a person. `NAME` identifies its type in stored threads.
 ///
@@ -84,6 +83,21 @@ impl FromStr for InterruptId {
         let task = u32::from_str_radix(part()?, 16).map_err(|_| bad())?;
         let place = part()?.parse().map_err(|_| bad())?;
         if parts.next().is_some() { Err(bad()) } else { Ok(Self { birth, checkpoint, task, place }) }
+    }
+}
+
+/// A text that is not an id of the expected kind: a question, or a signal.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("`{}` is not the id of a {what}", Printable(text))]
+pub struct NotAnId {
+    text: String,
+    what: &'static str,
+}
+
+impl NotAnId {
+    /// Keeps the start of the text; it may be of any length.
+    pub(crate) fn of(what: &'static str, text: &str) -> Self {
+        Self { text: text.chars().take(80).collect(), what }
     }
 }
 
@@ -256,4 +270,120 @@ impl Interrupted {
     pub(crate) fn new() -> Self {
         Self(())
     }
+}
+
+/// An answer to a task's question.
+#[derive(Clone, Debug, PartialEq)]
+pub struct AnswerInfo {
+    /// The name of the question's type.
+    pub name: String,
+    /// The answer as JSON.
+    pub value: Value,
+    /// The person who answered.
+    pub by: Option<String>,
+    /// The time of the answer, in milliseconds since 1970.
+    pub at: u64,
+    /// The person's note.
+    pub note: Option<String>,
+}
+
+/// The name under which an expired question is answered.
+pub(crate) const EXPIRY: &str = "expiry";
+
+/// The stored type name of a question's end without an answer.
+const CLOSED: &str = "superstep question closed";
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Closed {
+    pub how: CloseReason,
+    pub by: Option<String>,
+    pub note: Option<String>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum CloseReason {
+    Expired,
+    Cancelled,
+    Disagreed,
+}
+
+impl Closed {
+    /// Encodes it to be stored in place of an answer.
+    pub(crate) fn encode(&self) -> Result<Vec<u8>, ValueError> {
+        value::encode(|| "the end of a question".into(), CLOSED, self)
+    }
+
+    /// Decodes it from the place of an answer; `None` for an answer.
+    pub(crate) fn decode(bytes: &[u8]) -> Option<Self> {
+        value::is_named(bytes, CLOSED).then(|| reading::decode_only(bytes).ok()).flatten()
+    }
+
+    pub(crate) fn error(self, question: &str) -> AskError {
+        let (question, Self { how, by, note }) = (question.to_owned(), self);
+        match how {
+            CloseReason::Expired => AskError::Expired { question },
+            CloseReason::Cancelled => AskError::Cancelled { question, by, note },
+            CloseReason::Disagreed => AskError::Disagreed { question },
+        }
+    }
+}
+
+/// The requirements for answering a question, and its answers so far.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct Terms {
+    pub record: TermsRecord,
+    pub votes: Vec<VoteRecord>,
+}
+
+impl Terms {
+    pub(crate) fn of(record: &TaskRecord, asked: &QuestionRecord) -> Self {
+        let votes = votes_of(record, asked).cloned().collect();
+        Self { record: terms_of(record, asked).cloned().unwrap_or_default(), votes }
+    }
+}
+
+fn names(asked: &QuestionRecord, (checkpoint, task, place): (CheckpointId, u32, u32)) -> bool {
+    (asked.checkpoint, asked.task, asked.place) == (checkpoint, task, place)
+}
+
+pub(crate) fn terms_of<'a>(record: &'a TaskRecord, asked: &QuestionRecord) -> Option<&'a TermsRecord> {
+    record.terms.iter().find(|terms| names(asked, (terms.checkpoint, terms.task, terms.place)))
+}
+
+pub(crate) fn votes_of<'a>(record: &'a TaskRecord, asked: &'a QuestionRecord) -> impl Iterator<Item = &'a VoteRecord> {
+    record.votes.iter().filter(move |vote| names(asked, (vote.checkpoint, vote.task, vote.place)))
+}
+
+/// The error of a question that has no answer, yet or ever. Made by [`Ctx::ask`](crate::graph::Ctx::ask).
+///
+/// Handle the variants you expect and return the others with `?`: [`Interrupted`](Self::Interrupted) is not a failure.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum AskError {
+    /// There is no answer yet: return it.
+    #[error(transparent)]
+    Interrupted(#[from] Interrupted),
+    /// It expired, and has no default.
+    #[error("question `{question}` expired without an answer")]
+    Expired {
+        /// The name of its type.
+        question: String,
+    },
+    /// It was cancelled.
+    #[error("question `{question}` was cancelled{}", by.as_ref().map(|by| format!(" by {}", Printable(by))).unwrap_or_default())]
+    Cancelled {
+        /// The name of its type.
+        question: String,
+        /// The person who cancelled it.
+        by: Option<String>,
+        /// The person's note.
+        note: Option<String>,
+    },
+    /// No answer can get the number of approvals it needs any more.
+    #[error("those who were asked `{question}` do not agree")]
+    Disagreed {
+        /// The name of its type.
+        question: String,
+    },
 }

@@ -11,9 +11,10 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 use superstep_base::time::system_time;
 
+use super::question::NotAnId;
 use super::sketch::sketch;
 use crate::checkpoint::{Key, ReceiveRecord, signal_name};
-use crate::graph::state::{NotAnId, ValueError, header, reading, value};
+use crate::graph::state::{ValueError, reading, stored_value, value};
 
 /// A message to a running or waiting thread. `NAME` identifies its type in stored threads.
 ///
@@ -119,7 +120,7 @@ impl SignalRequest {
     /// Returns a signal given as JSON, checked against the type that a node declares with `.receives`.
     pub fn json(name: impl Into<String>, value: &Value) -> Self {
         let name = name.into();
-        let bytes = value::encode(|| format!("signal `{name}`"), header::JSON, value);
+        let bytes = value::encode(|| format!("signal `{name}`"), stored_value::JSON, value);
         Self { json: Some(value.clone()), ..Self::bytes(&name, bytes) }
     }
 

@@ -13,12 +13,11 @@ use super::id::{Name, NodeId};
 use super::retry::RetryPolicy;
 use crate::graph::context::{Ctx, TaskCtx};
 use crate::graph::error::NodeError;
-use crate::graph::interrupt::declared::encode_checked;
+use crate::graph::interrupt::answer::encode_checked;
 use crate::graph::interrupt::{DeclaredQuestion, Interrupt, Receives, Shows, Signal, SignalDeclarations};
-use crate::graph::state::{AnyState, Boxed, State};
-
 #[cfg(doc)]
 use crate::graph::node::command::Command;
+use crate::graph::state::{AnyState, Boxed, State};
 
 /// The failure that an error handler takes over.
 #[derive(Clone, Debug)]

@@ -9,8 +9,7 @@ use crate::checkpoint::{
 };
 use crate::graph::build::Table;
 use crate::graph::error::{Incompatibility, RunError};
-use crate::graph::records::claims::claims;
-use crate::graph::records::mapping::logged;
+use crate::graph::records::mapping::{claims, logged};
 use crate::graph::records::{Claim, Mapping, Other, Reader, StoredChannel};
 
 impl Mapping {

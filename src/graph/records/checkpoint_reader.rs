@@ -1,15 +1,42 @@
-//! Reading the records of checkpoints. Those that were stored before format 5 do not list what commands scheduled: it is
-//! derived from the tasks that led to them. Knows no state and no table.
+//! Stored checkpoints: their headers, what they plan, the line of checkpoints that led to one, and the entries by which a log
+//! grew from one to another. Knows no state and no table.
+//!
+//! Those stored before format 5 do not list what commands scheduled: it is derived from the tasks that led to them.
 
 use std::collections::BTreeSet;
 
 use super::ids::{SENT, START_KEY, START_NODE};
 use super::reader::{Reader, Tasks};
 use crate::checkpoint::{
-    CheckpointId, CheckpointRecord, ControlRecord, GotoRecord, Key, SendRecord, Source, TaskRecord, TaskStatus,
-    decode_record,
+    CheckpointId, CheckpointRecord, ControlRecord, GotoRecord, JoinRecord, Key, LogRange, Order, RowId, SendRecord,
+    Shape, Slot, Source, TaskRecord, TaskStatus, decode_record,
 };
 use crate::graph::error::RunError;
+
+/// A checkpoint without its state.
+#[derive(Clone, Debug)]
+pub struct CheckpointInfo {
+    /// Its number.
+    pub id: CheckpointId,
+    /// The checkpoint it followed.
+    pub parent: Option<CheckpointId>,
+    /// The cause of the checkpoint.
+    pub source: Source,
+    /// Counts along the parent chain, from -1.
+    pub step: i64,
+    /// The time at which it was made, in milliseconds since 1970.
+    pub created_at: u64,
+    /// The user's key-value pairs: [`Thread::metadata`](crate::graph::Thread::metadata).
+    pub metadata: Vec<(String, String)>,
+}
+
+impl CheckpointInfo {
+    /// Returns the header of a stored checkpoint.
+    pub(crate) fn of(id: CheckpointId, record: &CheckpointRecord) -> Self {
+        let CheckpointRecord { parent, source, step, created_at, .. } = *record;
+        Self { id, parent, source, step, created_at, metadata: record.metadata.clone() }
+    }
+}
 
 /// The first format whose checkpoints list what commands scheduled.
 const LISTED_SINCE: u8 = 5;
@@ -122,4 +149,159 @@ fn is_copy(record: &CheckpointRecord, before: &CheckpointRecord) -> bool {
 
 fn has_equal_tasks(one: &ControlRecord, other: &ControlRecord) -> bool {
     (&one.ready, &one.deferred, &one.joins, &one.sends) == (&other.ready, &other.deferred, &other.joins, &other.sends)
+}
+
+impl ControlRecord {
+    /// Returns the nodes that edges start, deferred ones included, without the targets of joins.
+    pub(crate) fn triggered(&self) -> BTreeSet<u32> {
+        let ready = self.ready.iter().map(|(node, _)| *node);
+        ready
+            .chain(self.deferred.iter().map(|(node, ..)| *node))
+            .chain(self.start.is_some().then_some(START_NODE))
+            .collect()
+    }
+
+    /// Returns true if something has arrived at a join.
+    pub(crate) fn has_arrivals(&self) -> bool {
+        self.joins.iter().any(|(_, join)| arrived(join) > 0)
+    }
+
+    /// Returns the targets of complete joins; `known`: the number of sources of each join of the graph, and its target.
+    pub(crate) fn complete_joins(&self, known: impl Fn(usize) -> Option<(usize, u32)>) -> Vec<u32> {
+        let complete = self.joins.iter().filter_map(|(at, join)| {
+            let (sources, target) = known(*at as usize)?;
+            (arrived(join) == sources).then_some(target)
+        });
+        complete.collect()
+    }
+
+    /// Returns true if nothing is planned, whatever the graph is.
+    pub(crate) fn plans_nothing(&self) -> bool {
+        let nodes = self.ready.is_empty() && self.deferred.is_empty() && self.start.is_none();
+        nodes && self.sends.is_empty() && !self.has_arrivals()
+    }
+
+    /// Returns true if nothing runs next. A deferred node that the end did not release stays where it is.
+    pub(crate) fn is_over(&self, shape: &Shape) -> bool {
+        let waits = self.deferred.iter().any(|(.., finished)| *finished);
+        let sources = |at: usize| shape.joins.get(at).map(|(sources, target)| (sources.len(), *target));
+        let joined = !self.complete_joins(sources).is_empty();
+        self.start.is_none() && self.ready.is_empty() && self.sends.is_empty() && !waits && !joined
+    }
+}
+
+fn arrived(join: &JoinRecord) -> usize {
+    join.arrived.iter().map(|word| word.count_ones() as usize).sum()
+}
+
+/// A checkpoint as it is stored.
+pub(crate) type Listed = (CheckpointId, CheckpointRecord);
+
+/// The number of checkpoints scanned at once.
+const PAGE: usize = 64;
+
+/// A walk from a checkpoint along parents, newest first.
+pub(crate) struct Ancestors<'a> {
+    reader: &'a Reader,
+    since: CheckpointId,
+    next: Option<CheckpointId>,
+}
+
+impl Ancestors<'_> {
+    /// Returns the next checkpoint; without a record if it was removed, and then nothing after it.
+    pub(crate) async fn next(&mut self) -> Result<Option<(CheckpointId, Option<CheckpointRecord>)>, RunError> {
+        let Some(id) = self.next.take().filter(|id| *id > self.since) else { return Ok(None) };
+        let record = self.reader.record(id).await?;
+        self.next = record.as_ref().and_then(|record| record.parent);
+        Ok(Some((id, record)))
+    }
+}
+
+impl Reader {
+    /// The checkpoints of the root graph that led to `tip`, which is the last of them.
+    pub(crate) async fn line(&self, tip: CheckpointId) -> Result<Vec<Listed>, RunError> {
+        let (mut line, mut wanted) = (vec![], Some(tip));
+        while let Some(newest) = wanted {
+            let range = Key::Checkpoint(CheckpointId(0))..=Key::Checkpoint(newest);
+            let page = self.store.scan(&self.thread, range, Order::Descending, PAGE).await?;
+            let before = line.len();
+            for (key, bytes) in page {
+                let Key::Checkpoint(id) = key else { continue };
+                if wanted == Some(id) {
+                    let record: CheckpointRecord = decode_record(&self.thread, "checkpoint", &bytes)?;
+                    wanted = record.parent;
+                    line.push((id, record));
+                }
+            }
+            if line.is_empty() {
+                return Err(RunError::UnknownCheckpoint { thread: self.thread.clone(), checkpoint: tip });
+            }
+            if line.len() == before {
+                break; // its parent was removed
+            }
+        }
+        line.reverse();
+        Ok(line)
+    }
+
+    /// The checkpoints of a subgraph that led to `tip`, as far as they were made after `since`.
+    pub(crate) async fn nested_line(&self, tip: CheckpointId, since: CheckpointId) -> Result<Vec<Listed>, RunError> {
+        let (mut line, mut ancestors) = (vec![], self.ancestors(tip, since));
+        while let Some((id, record)) = ancestors.next().await? {
+            match record {
+                Some(record) => line.push((id, record)),
+                None if line.is_empty() => {
+                    return Err(self.damaged(&format!("checkpoint {id:?} of a subgraph"), "it is missing"));
+                }
+                None => {} // it was removed
+            }
+        }
+        line.reverse();
+        Ok(line)
+    }
+
+    /// Returns a walk from `tip` along parents, as far as they were made after `since`.
+    pub(crate) fn ancestors(&self, tip: CheckpointId, since: CheckpointId) -> Ancestors<'_> {
+        Ancestors { reader: self, since, next: Some(tip) }
+    }
+
+    /// The newest of the root graph's checkpoints that followed one.
+    pub(crate) async fn newest_after(&self, from: CheckpointId) -> Result<CheckpointId, RunError> {
+        let (mut line, mut at) = (BTreeSet::from([from]), from);
+        loop {
+            let range = Key::Checkpoint(at)..=Key::Checkpoint(CheckpointId(u64::MAX));
+            let page = self.store.scan(&self.thread, range, Order::Ascending, PAGE).await?;
+            let more = page.len() == PAGE;
+            for (key, bytes) in page {
+                let Key::Checkpoint(id) = key else { continue };
+                let record: CheckpointRecord = decode_record(&self.thread, "checkpoint", &bytes)?;
+                if record.parent.is_some_and(|parent| line.contains(&parent)) {
+                    line.insert(id);
+                }
+                at = id;
+            }
+            if !more {
+                return Ok(line.last().copied().unwrap_or(from));
+            }
+        }
+    }
+}
+
+/// Returns the entries that a log has grown by; `None` if it is another log.
+pub(crate) fn growth(old: &Slot, new: &Slot) -> Option<Vec<LogRange>> {
+    let (Slot::Log { full, ranges: old, .. }, Slot::Log { full: now, ranges: new, .. }) = (old, new) else {
+        return None;
+    };
+    let Some((last, before)) = old.split_last() else { return (full == now).then(|| new.clone()) };
+    let (grown, more) = new.get(before.len()..)?.split_first()?;
+    let same = full == now
+        && new.starts_with(before)
+        && grown.log == last.log
+        && grown.first == last.first
+        && grown.last >= last.last;
+    let count = grown.count.checked_sub(last.count).filter(|_| same)?;
+    let after = RowId { slot: last.last.slot.saturating_add(1), ..last.last };
+    let bytes = grown.bytes.saturating_sub(last.bytes);
+    let rest = LogRange { log: grown.log.clone(), first: after, last: grown.last, count, bytes };
+    Some((count > 0).then_some(rest).into_iter().chain(more.iter().cloned()).collect())
 }

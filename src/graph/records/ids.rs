@@ -1,4 +1,6 @@
 //! Reserved task keys, slots and numbers in records.
+//!
+//! Small because most readers of records use it.
 
 use crate::checkpoint::{CheckpointId, GotoRecord};
 

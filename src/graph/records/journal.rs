@@ -4,8 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use super::puts::Puts;
-use super::recorder::{Durability, Recorder};
+use super::recorder::{Durability, Puts, Recorder};
 use crate::checkpoint::{CheckpointError, CheckpointId, EffectRecord, EffectRun, Key, encode_record};
 
 /// The maximum number of entries in the journal of one task.

@@ -1,13 +1,14 @@
-//! Stored indexes to present ones: the same for the same shape, by name for another version of the graph.
+//! Stored indexes to present ones: the same for the same shape, by name for another version of the graph. Stored channels that
+//! no channel of the state claims are carried along, unless they may have been renamed.
 
 use std::sync::{Mutex, PoisonError};
 
-use super::claims::{Claim, StoredChannel};
 use super::ids::{COMMAND_KEY, SENT, START_NODE};
-use super::puts::Puts;
 use super::reader::{Reader, Tasks};
-use crate::checkpoint::{CarriedRecord, ChannelShape, CheckpointId, Key, RowId, Shape};
+use super::recorder::Puts;
+use crate::checkpoint::{CarriedRecord, ChannelShape, CheckpointId, Key, LogRange, RowId, Shape, Slot, log_name};
 use crate::graph::error::{Incompatibility, RunError};
+use crate::graph::state::{AnySchema, Channel, Stored};
 
 /// A mapping of the indexes of a stored shape to those of the present graph, and what fits no more.
 #[derive(Debug)]
@@ -236,5 +237,127 @@ pub(crate) fn refuse(reader: &Reader, misfits: Vec<Incompatibility>) -> Result<(
 impl Reader {
     pub(crate) fn incompatible(&self, node: String) -> RunError {
         RunError::NeedsMigration { thread: self.thread.clone(), misfits: vec![Incompatibility::Node { node }] }
+    }
+}
+
+/// A stored channel: what it was, and the log that its entries are in.
+#[derive(Clone, Debug)]
+pub(crate) struct StoredChannel {
+    pub channel: ChannelShape,
+    pub log: String,
+}
+
+impl StoredChannel {
+    /// Returns the log that holds entries of the channel: its own, or that of an enclosing graph.
+    pub(crate) fn log_with(&self, range: &LogRange) -> String {
+        let enclosing = range.log.as_deref().map(|namespace| log_name(namespace, &self.channel.name));
+        enclosing.unwrap_or_else(|| self.log.clone())
+    }
+}
+
+/// The present counterpart of a stored channel.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Claim {
+    /// It is the present channel of this index.
+    Channel(u32),
+    /// Nobody claims it: it is carried along, at this place.
+    Carried(u32),
+    /// It is gone for good.
+    Dropped,
+}
+
+/// A channel claims what is stored under its name, else what is stored under the newest of its former names.
+pub(crate) fn claims(stood: &[StoredChannel], known: &[Channel], removed: &[&str]) -> Vec<Claim> {
+    let mut claims: Vec<Option<Claim>> = vec![None; stood.len()];
+    let named = |name: &str| stood.iter().position(|stood| stood.channel.name == name);
+    for (at, channel) in (0u32..).zip(known) {
+        let mut names = std::iter::once(channel.name()).chain(channel.former_names());
+        if let Some(found) = names.find_map(named) {
+            claims[found].get_or_insert(Claim::Channel(at));
+        }
+    }
+    let mut carried = 0u32..;
+    let mut rest = |stood: &StoredChannel| {
+        let is_gone = removed.contains(&stood.channel.name.as_str()) || stood.channel.rule == "untracked";
+        if is_gone { None } else { carried.next() }.map_or(Claim::Dropped, Claim::Carried)
+    };
+    claims.into_iter().zip(stood).map(|(claim, stood)| claim.unwrap_or_else(|| rest(stood))).collect()
+}
+
+/// The likeness, from 0 to 1, above which two names may mean the same.
+const ALIKE: f32 = 0.3;
+
+impl Mapping {
+    /// Notes the stored channels that have values and no field, if there are fields that nothing was stored of.
+    pub(crate) fn note_unclaimed(&self, schema: &AnySchema, along: &[CarriedRecord]) {
+        let Some(other) = &self.other else { return };
+        let is_new = |at: usize, channel: &Channel| {
+            !channel.is_added()
+                && channel.stored() != Stored::Never
+                && !other.claims.contains(&Claim::Channel(at as u32))
+        };
+        let channels = schema.channels().iter().enumerate();
+        let new: Vec<&Channel> =
+            channels.filter(|(at, channel)| is_new(*at, channel)).map(|(_, channel)| channel).collect();
+        if new.is_empty() {
+            return;
+        }
+        for claim in &other.claims[..other.shape.channels.len()] {
+            let Claim::Carried(at) = claim else { continue };
+            let carried = &along[*at as usize];
+            if carried.slot != Slot::Absent {
+                self.note(unclaimed(&carried.channel, &new));
+            }
+        }
+    }
+}
+
+fn unclaimed(stored: &ChannelShape, new: &[&Channel]) -> Incompatibility {
+    let likeness = |name: &str| similar::TextDiff::from_chars(stored.name.as_str(), name).ratio();
+    let alike = |channel: &&&Channel| channel.type_name() == stored.type_name && likeness(channel.name()) > ALIKE;
+    let same_type = new.iter().filter(alike);
+    let likely = same_type.max_by(|a, b| likeness(a.name()).total_cmp(&likeness(b.name())));
+    let (stored, likely) = (stored.name.clone(), likely.map(|channel| channel.name().to_owned()));
+    Incompatibility::Channel { stored, likely, new: new.iter().map(|channel| channel.name().to_owned()).collect() }
+}
+
+#[cfg(test)]
+mod tests {
+    use rstest::rstest;
+
+    use super::*;
+
+    fn stored_channel(name: &str, rule: &str) -> StoredChannel {
+        let channel = ChannelShape { name: name.into(), rule: rule.into(), ..ChannelShape::default() };
+        StoredChannel { channel, log: name.into() }
+    }
+
+    fn known(names: &[&str]) -> Vec<Channel> {
+        let channel = |name: &&str| match name.split_once('<') {
+            Some((name, was)) => Channel::named(name, "T", Stored::Value).formerly(was),
+            None => Channel::named(*name, "T", Stored::Value),
+        };
+        names.iter().map(channel).collect()
+    }
+
+    #[rstest]
+    #[case::by_name(&["a", "b"], &["b", "a"], &[], &[Claim::Channel(1), Claim::Channel(0)])]
+    #[case::unclaimed(&["a", "b", "c"], &["b"], &[], &[Claim::Carried(0), Claim::Channel(0), Claim::Carried(1)])]
+    #[case::renamed(&["a", "b"], &["b", "c<a"], &[], &[Claim::Channel(1), Claim::Channel(0)])]
+    #[case::its_own_name_first(&["a", "c"], &["c<a"], &[], &[Claim::Carried(0), Claim::Channel(0)])]
+    #[case::removed(&["a", "b"], &["b"], &["a"], &[Claim::Dropped, Claim::Channel(0)])]
+    fn a_stored_channel_belongs_to_the_one_with_its_name(
+        #[case] names: &[&str],
+        #[case] channels: &[&str],
+        #[case] removed: &[&str],
+        #[case] expected: &[Claim],
+    ) {
+        let stored: Vec<StoredChannel> = names.iter().map(|name| stored_channel(name, "last_value")).collect();
+        assert_eq!(claims(&stored, &known(channels), removed), expected);
+    }
+
+    #[test]
+    fn what_no_checkpoint_keeps_is_not_carried() {
+        assert_eq!(claims(&[stored_channel("a", "untracked")], &[], &[]), [Claim::Dropped]);
     }
 }

@@ -3,12 +3,13 @@
 use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
-use super::mailbox::Mail;
-use super::noted::Noted;
-use super::puts::Puts;
 use crate::checkpoint::{
     CheckpointError, CheckpointId, Checkpointer, Commit, Head, Key, Lease, Receipt, StopRecord, ThreadId,
 };
+use crate::graph::interrupt::SignalId;
+
+/// Records of one commit.
+pub(crate) type Puts = Vec<(Key, Vec<u8>)>;
 
 /// When a superstep counts as done. LangGraph: `durability`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -67,7 +68,7 @@ pub(crate) struct Inner {
 
 /// Durability `exit` only: the checkpoints that later ones of the same run replace.
 #[derive(Debug, Default)]
-pub(crate) struct Replaced {
+pub(super) struct Replaced {
     pub(super) checkpoints: HashSet<CheckpointId>,
     pub(super) newest: HashMap<String, CheckpointId>,
     /// Checkpoints that the run has left: their records are dropped, except those in `kept`.
@@ -94,6 +95,14 @@ struct Staging {
     gone: Vec<Key>,
     /// Durability `exit` only: records that do not wait for the end of the run.
     soon: Puts,
+}
+
+/// Changes of a run to the mailbox of its thread.
+#[derive(Debug, Default)]
+pub(super) struct Mail {
+    pub(super) taken: HashSet<SignalId>,
+    /// With durability `exit`: signals that the commit at the end of the run removes.
+    pub(super) received: Vec<Key>,
 }
 
 impl Inner {
@@ -239,7 +248,7 @@ impl Recorder {
         self.send_with(inner, puts, vec![])
     }
 
-    pub(super) fn send_with(&self, inner: &mut Inner, later: Puts, deletes: Vec<Key>) -> Receipt {
+    fn send_with(&self, inner: &mut Inner, later: Puts, deletes: Vec<Key>) -> Receipt {
         let mut puts = std::mem::take(&mut inner.riders);
         match puts.is_empty() {
             true => puts = later,
@@ -371,7 +380,7 @@ impl Recorder {
     }
 }
 
-pub(crate) fn commit_failed(thread: &ThreadId, error: &CheckpointError) {
+fn commit_failed(thread: &ThreadId, error: &CheckpointError) {
     tracing::error!(thread = thread.as_str(), %error, "a commit failed");
 }
 
@@ -383,5 +392,44 @@ impl Replaced {
             Key::Task { checkpoint, .. } | Key::Effect { checkpoint, .. } => self.left.contains(checkpoint),
             _ => false,
         }
+    }
+}
+
+/// The number of events, and of their bytes, that wait for the next commit of the run; more get one of their own.
+const EVENTS: usize = 256;
+const BYTES: usize = 256 << 10;
+
+/// Events that wait for the next commit.
+#[derive(Debug, Default)]
+pub(super) struct Noted {
+    puts: Puts,
+    bytes: usize,
+    /// The superstep that emits now, and the number of its next event.
+    next: Option<(CheckpointId, u64)>,
+}
+
+impl Noted {
+    pub(super) fn take(&mut self) -> Puts {
+        self.bytes = 0;
+        std::mem::take(&mut self.puts)
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.puts.is_empty()
+    }
+
+    pub(super) fn counts(&self, checkpoint: CheckpointId) -> bool {
+        self.next.is_some_and(|(counted, _)| counted == checkpoint)
+    }
+
+    pub(super) fn add(&mut self, checkpoint: CheckpointId, first: u64, bytes: Vec<u8>) {
+        let number = self.next.filter(|(counted, _)| *counted == checkpoint).map_or(first, |(_, number)| number);
+        self.next = Some((checkpoint, number + 1));
+        self.bytes += bytes.len();
+        self.puts.push((Key::Event { checkpoint, number }, bytes));
+    }
+
+    pub(super) fn is_full(&self) -> bool {
+        self.puts.len() >= EVENTS || self.bytes >= BYTES
     }
 }

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use super::state::Run;
 use crate::checkpoint::{Key, Source, encode_record};
 use crate::graph::error::RunError;
-use crate::graph::records::child_copies::copy_children;
-use crate::graph::records::{COMMAND_KEY, Mapping, Reader, Stamp, Tasks, UPDATE_KEY, journal_copy};
+use crate::graph::records::fork::{self, copy_children};
+use crate::graph::records::{COMMAND_KEY, Mapping, Reader, Stamp, Tasks, UPDATE_KEY};
 
 impl Run {
     /// Makes a checkpoint in this version of the graph, with copies of the tasks' records and subgraphs. Returns the
@@ -40,8 +40,8 @@ impl Run {
         }
         if path.is_empty() {
             let planned: Vec<u32> = self.step.tasks.iter().map(|task| task.key).collect();
-            let fork = journal_copy::ForkPoint { from: origin, to: self.pos.meta.id, mapping, parts: parts.as_ref() };
-            puts.extend(journal_copy::journals(reader, fork, planned).await?);
+            let fork = fork::ForkPoint { from: origin, to: self.pos.meta.id, mapping, parts: parts.as_ref() };
+            puts.extend(fork::journals(reader, fork, planned).await?);
         }
         recorder.commit(puts, None).await?;
         (self.step.planned, self.step.tasks) = (false, vec![]);

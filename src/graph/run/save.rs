@@ -4,7 +4,7 @@ use super::state::{ChildState, Outbox, Run};
 use crate::checkpoint::{CheckpointId, Key, encode_record};
 use crate::graph::error::RunError;
 use crate::graph::persist::save;
-use crate::graph::records::caller::pointer;
+use crate::graph::records::fork::pointer;
 use crate::graph::records::{Puts, Recorder, UPDATE_KEY};
 use crate::graph::superstep::{Finished, Task, TaskState};
 

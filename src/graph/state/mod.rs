@@ -1,45 +1,44 @@
 //! States: their channels, the rules that merge writes, and the encoding of values.
 //!
 //! Pure. Knows no node, no graph and no store.
+//!
+//! | file | what it knows |
+//! |---|---|
+//! | `channel`, `channels` | the description of a channel; the trait `State`: a table of channels |
+//! | `put`, `writes` | a write to a channel; an update as a list of writes |
+//! | `merge`, `reducers` | the rules that merge writes; the built-in reducers |
+//! | `mask`, `log` | sets of channels; lists that share their items between versions |
+//! | `value`, `reading`, `stored_value` | values as bytes, and back; their headers |
+//! | `canon` | values in a form in which equal ones have equal hashes |
+//! | `any` | states and writes without their types |
+//! | `data` | states whose channels are known only at run time |
 
 pub(crate) mod any;
 mod canon;
 pub(crate) mod channel;
 pub(crate) mod channels;
-mod convert;
 pub(crate) mod data;
-pub(crate) mod header;
-pub(crate) mod json;
 mod log;
 pub(crate) mod mask;
 pub(crate) mod merge;
-mod not_an_id;
-pub(crate) mod payload;
 pub(crate) mod put;
 pub(crate) mod reading;
 pub mod reducers;
-mod serialized;
-pub(crate) mod type_name;
-pub(crate) mod undo;
+pub(crate) mod stored_value;
 pub(crate) mod value;
-mod value_error;
 pub(crate) mod writes;
 
 pub use channel::{Channel, Codec, Stored};
 pub use channels::{State, no_channel};
 pub use data::{DataSchema, DataState, DataWrite, Kind, SchemaError, UnknownKind};
-pub use json::InputError;
 pub use log::{Log, LogIter, Prefix};
 pub use mask::Mask;
 pub use merge::{ApplyError, Merge};
-pub use not_an_id::NotAnId;
-pub use payload::{Boxed, Payload};
-pub use put::{ByOverwrite, ByReduce, IntoPut, Overwrite, Put};
-pub use value_error::ValueError;
-pub use writes::{IntoItems, IntoList, IntoText, IntoWrites, Writes, overwrite};
+pub use put::{ByOverwrite, ByReduce, IntoItems, IntoList, IntoPut, IntoText, Overwrite, Put, overwrite};
+pub use value::{Boxed, Payload, ValueError};
+pub use writes::{InputError, IntoWrites, Writes};
 
-pub(crate) use any::{AnySchema, AnyState, AnyWrite, AnyWrites};
+pub(crate) use any::{AnySchema, AnyState, AnyWrite, AnyWrites, Undo};
 pub(crate) use canon::Canon;
 pub(crate) use channel::SETS;
 pub(crate) use reading::Misread;
-pub(crate) use undo::Undo;

@@ -5,16 +5,13 @@ use std::any::type_name;
 
 use bincode::Options;
 use serde::de::DeserializeOwned;
-use serde::{Deserialize, Deserializer, Serialize};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::Value;
 use superstep_base::panics::{catch_panic, catch_panic_as};
 
 use super::channel::{Channel, Codec};
 use super::channels::State;
-use super::convert::{first_lost_field, is_same_type, json};
-use super::header::{JSON, StoredValue, options};
-use super::serialized::{ChannelValue, WriteValue};
-use super::type_name::distinct_names;
+use super::stored_value::{JSON, StoredValue, distinct_names, first_lost_field, is_same_type, json, options};
 use crate::checkpoint::value_deserializer;
 
 /// The kind of data-defined channels that store with the value whether it is readable.
@@ -255,5 +252,21 @@ fn misread(channel: &Channel, expected: &str, stored: Option<(&str, u32)>, reaso
         expected: expected.to_owned(),
         expected_version: channel.schema_version(),
         reason: channel.redact(reason),
+    }
+}
+
+pub(crate) struct WriteValue<'a, S: State>(pub(super) &'a S::Schema, pub(super) &'a S::Write);
+
+impl<S: State> Serialize for WriteValue<'_, S> {
+    fn serialize<E: Serializer>(&self, out: E) -> Result<E::Ok, E::Error> {
+        S::encode_write(self.0, self.1, out)
+    }
+}
+
+pub(crate) struct ChannelValue<'a, S: State>(pub(super) &'a S::Schema, pub(super) &'a S, pub(super) usize);
+
+impl<S: State> Serialize for ChannelValue<'_, S> {
+    fn serialize<E: Serializer>(&self, out: E) -> Result<E::Ok, E::Error> {
+        self.1.encode_channel(self.0, self.2, out)
     }
 }

@@ -1,6 +1,10 @@
 //! Encodes user values: a small header (codec, schema version, type name), then named MessagePack or bincode. `reading`
 //! decodes them.
 
+use std::any::{Any, type_name};
+use std::future::Future;
+use std::pin::Pin;
+
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -9,14 +13,50 @@ use superstep_base::panics::{catch_panic, catch_panic_as, serialize_panicked};
 use super::canon::Canon;
 use super::channel::{Channel, Codec};
 use super::channels::State;
-use super::header::{BINCODE, MESSAGE_PACK, StoredValue, options};
-use super::reading::{decode, decode_channel, decode_write};
-use super::serialized::{ChannelValue, WriteValue};
-use super::value_error::ValueError;
+use super::reading::{ChannelValue, WriteValue, decode, decode_channel, decode_write};
+use super::stored_value::{BINCODE, MESSAGE_PACK, StoredValue, options, short};
 use crate::checkpoint::{CheckpointError, encode_value};
 
+/// The payload of a send: any serializable value.
+pub trait Payload: Any + Send + Sync {
+    /// Encodes the payload for a store: with the name of its type, as named MessagePack.
+    ///
+    /// # Errors
+    /// If the value cannot be serialized, nests deeper than 128, or is larger than 64 MiB.
+    fn encode(&self) -> Result<Vec<u8>, ValueError>;
+
+    /// Returns the payload as JSON; null if it cannot be converted.
+    fn json(&self) -> Value;
+}
+
+impl<T: Any + Send + Sync + Serialize> Payload for T {
+    fn encode(&self) -> Result<Vec<u8>, ValueError> {
+        encode(|| format!("payload `{}`", short(type_name::<T>())), type_name::<T>(), self)
+    }
+
+    fn json(&self) -> Value {
+        catch_panic(|| serde_json::to_value(self).unwrap_or_default()).unwrap_or_default()
+    }
+}
+
+/// A boxed future.
+pub type Boxed<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
+
+/// The error of a value that cannot be stored: its type does not serialize or does not read back its own output, or the
+/// value nests too deeply or is too large.
+#[derive(Clone, Debug, thiserror::Error)]
+#[error(transparent)]
+pub struct ValueError(#[from] pub(crate) CheckpointError);
+
+impl ValueError {
+    /// Returns the suggested fix.
+    pub fn help(&self) -> Option<&str> {
+        self.0.help()
+    }
+}
+
 /// Size limit of a stored value, in bytes.
-pub(crate) const VALUE_LIMIT: usize = 64 << 20;
+const VALUE_LIMIT: usize = 64 << 20;
 
 fn header(codec: u8, version: u32, type_name: &str) -> Vec<u8> {
     let name = type_name.as_bytes();
@@ -133,11 +173,6 @@ pub(crate) fn canon(bytes: &[u8]) -> Result<Canon, ValueError> {
     let unreadable = |reason| CheckpointError::Codec { what: "a stored value".into(), reason };
     let raw = StoredValue::of(bytes).map_err(unreadable)?;
     Ok(Canon::read(raw.body).map_err(|error| unreadable(error.to_string()))?)
-}
-
-/// Returns a value as JSON; null if it cannot be converted.
-pub(crate) fn json_of<T: Serialize + ?Sized>(value: &T) -> Value {
-    catch_panic(|| serde_json::to_value(value).unwrap_or_default()).unwrap_or_default()
 }
 
 fn codec(channel: &Channel, reason: String) -> ValueError {

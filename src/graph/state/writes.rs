@@ -1,9 +1,9 @@
-//! An update as a list of writes, and the arguments of setters. Knows no channel's rule.
+//! An update as a list of writes: typed, or parsed from JSON and checked against the channels. Knows no channel's rule.
 
-use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde_json::{Map, Value};
+use superstep_base::Printable;
 
 use super::channels::State;
-use super::put::{ByOverwrite, ByReduce, IntoPut, Overwrite, Put};
 
 /// The writes of one task, in order. The generated `…Update` types wrap this.
 #[must_use]
@@ -58,148 +58,109 @@ impl<S: State, T: Into<Writes<S>>> IntoWrites<S> for T {
     }
 }
 
-/// Marks a value as replacing the whole channel, instead of going through its reducer. LangGraph: `Overwrite`.
-///
-/// Two overwrites of a channel in one superstep are an error; ordinary writes of that superstep are dropped for one.
-///
-/// ```
-/// # use superstep::prelude::*;
-/// # #[derive(State, Clone, Debug, Default, Serialize, Deserialize)] struct Draft { #[channel(append)] notes: Vec<String> }
-/// let appended = Draft::update().notes(["salt"]);
-/// let emptied = Draft::update().notes(overwrite(vec![]));
-/// ```
-pub fn overwrite<V>(value: V) -> Overwrite<V> {
-    Overwrite(value)
+/// The error of JSON input that does not fit the state.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error, strum::IntoStaticStr)]
+#[strum(serialize_all = "snake_case")]
+#[non_exhaustive]
+pub enum InputError {
+    /// It is no object.
+    #[error("the input is {found}, not an object of channels")]
+    NotAnObject {
+        /// The kind of value it is.
+        found: &'static str,
+    },
+    /// A key is not the name of a channel.
+    #[error("the input has a key `{}`, and there is no such channel", Printable(key))]
+    UnknownChannel {
+        /// The key.
+        key: String,
+        /// The names of the channels.
+        channels: Vec<String>,
+    },
+    /// A value does not fit its channel.
+    #[error("channel `{channel}` takes `{expected}`: {}", Printable(reason))]
+    Mistyped {
+        /// The channel.
+        channel: String,
+        /// The name of the channel's type.
+        expected: String,
+        /// The deserializer's error.
+        reason: String,
+    },
 }
 
-impl<V, W> Put<V, W> {
-    /// Returns true if the write replaces the value.
-    pub fn overwrites(&self) -> bool {
-        matches!(self, Self::Overwrite(_))
-    }
-
-    /// Encodes the value of the write.
-    ///
-    /// # Errors
-    /// Whatever the serializer fails with.
-    pub fn encode<E: Serializer>(&self, out: E) -> Result<E::Ok, E::Error>
-    where
-        V: Serialize,
-        W: Serialize,
-    {
+impl InputError {
+    /// Returns the suggested fix.
+    pub fn help(&self) -> String {
         match self {
-            Self::Reduce(write) => write.serialize(out),
-            Self::Overwrite(value) => value.serialize(out),
+            Self::NotAnObject { .. } => {
+                "give an object with a key for each channel to write, as {\"topic\": ..}".into()
+            }
+            Self::UnknownChannel { channels, .. } => format!("the channels are {}", channels.join(", ")),
+            Self::Mistyped { .. } => "give a value of that type, as its `Deserialize` reads it".into(),
         }
     }
+}
 
-    /// Decodes the value of a write.
+impl<S: State> Writes<S> {
+    /// Returns the writes of an object: one for each key, a channel's name, in the order of the channels. Values are those
+    /// a node would write; `{"$overwrite": value}` replaces a reduced channel.
+    ///
+    /// ```
+    /// # use superstep::graph::Writes;
+    /// # use superstep::prelude::*;
+    /// #[derive(State, Clone, Debug, Default, Serialize, Deserialize)]
+    /// struct Draft {
+    ///     topic: String,
+    ///     #[channel(append)]
+    ///     notes: Vec<String>,
+    /// }
+    /// let json = serde_json::json!({"topic": "tides", "notes": ["salt"]});
+    /// let input = Writes::<Draft>::from_json(&(), &json)?;
+    /// assert_eq!(input.0.len(), 2);
+    /// # Ok::<(), superstep::graph::InputError>(())
+    /// ```
     ///
     /// # Errors
-    /// Whatever the deserializer fails with.
-    pub fn decode<'de, D: Deserializer<'de>>(overwrite: bool, from: D) -> Result<Self, D::Error>
-    where
-        V: Deserialize<'de>,
-        W: Deserialize<'de>,
-    {
-        if overwrite { V::deserialize(from).map(Self::Overwrite) } else { W::deserialize(from).map(Self::Reduce) }
+    /// [`InputError`] for a value that is no object, an unknown key, or a value of the wrong type.
+    pub fn from_json(schema: &S::Schema, json: &Value) -> Result<Self, InputError> {
+        let object = json.as_object().ok_or(InputError::NotAnObject { found: kind(json) })?;
+        let channels = S::channels(schema);
+        let unknown = object.keys().find(|key| !channels.iter().any(|channel| channel.name() == *key));
+        if let Some(key) = unknown {
+            let channels = channels.iter().map(|channel| channel.name().to_owned()).collect();
+            return Err(InputError::UnknownChannel { key: key.clone(), channels });
+        }
+        let values = (0..channels.len()).filter_map(|at| Some((at, object.get(channels[at].name())?)));
+        values.map(|(at, value)| write::<S>(schema, at, value)).collect::<Result<Vec<_>, _>>().map(Self)
     }
 }
 
-impl<V, W> IntoPut<V, W, ByReduce> for W {
-    fn into_put(self) -> Put<V, W> {
-        Put::Reduce(self)
-    }
+fn write<S: State>(schema: &S::Schema, at: usize, value: &Value) -> Result<S::Write, InputError> {
+    let channel = &S::channels(schema)[at];
+    let (overwrite, value) = match value.as_object().and_then(whole) {
+        Some(whole) => (true, whole),
+        None => (false, value),
+    };
+    S::decode_write(schema, at, overwrite, value).map_err(|error: serde_json::Error| InputError::Mistyped {
+        channel: channel.name().to_owned(),
+        expected: channel.type_name().to_owned(),
+        reason: channel.redact(error.to_string()),
+    })
 }
 
-#[diagnostic::do_not_recommend]
-impl<V, W> IntoPut<V, W, ByOverwrite> for Overwrite<V> {
-    fn into_put(self) -> Put<V, W> {
-        Put::Overwrite(self.0)
-    }
+/// Returns the value of `{"$overwrite": value}`.
+fn whole(object: &Map<String, Value>) -> Option<&Value> {
+    object.get("$overwrite").filter(|_| object.len() == 1)
 }
 
-/// The argument of a list field's setter: an iterator of its items, or [`overwrite`]`(list)`.
-#[diagnostic::on_unimplemented(
-    message = "`{Self}` cannot be written to this list",
-    note = "give something that yields items of `{T}`, or replace the list with `overwrite(..)`"
-)]
-pub trait IntoList<V, T> {
-    /// Converts into a write.
-    fn into_list(self) -> Put<V, Vec<T>>;
-}
-
-impl<V, T, I: IntoIterator<Item: Into<T>>> IntoList<V, T> for I {
-    fn into_list(self) -> Put<V, Vec<T>> {
-        Put::Reduce(self.into_iter().map(Into::into).collect())
-    }
-}
-
-#[diagnostic::do_not_recommend]
-impl<V, T> IntoList<V, T> for Overwrite<V> {
-    fn into_list(self) -> Put<V, Vec<T>> {
-        Put::Overwrite(self.0)
-    }
-}
-
-/// The argument of a number list's setter: an iterator of numbers, or [`overwrite`]`(list)`. The items have the list's own
-/// type, so that literals need no suffix.
-#[diagnostic::on_unimplemented(
-    message = "`{Self}` cannot be written to this list",
-    note = "give something that yields items of `{T}`, or replace the list with `overwrite(..)`"
-)]
-pub trait IntoItems<V, T> {
-    /// Converts into a write.
-    fn into_items(self) -> Put<V, Vec<T>>;
-}
-
-impl<V, T, I: IntoIterator<Item = T>> IntoItems<V, T> for I {
-    fn into_items(self) -> Put<V, Vec<T>> {
-        Put::Reduce(self.into_iter().collect())
-    }
-}
-
-#[diagnostic::do_not_recommend]
-impl<V, T> IntoItems<V, T> for Overwrite<V> {
-    fn into_items(self) -> Put<V, Vec<T>> {
-        Put::Overwrite(self.0)
-    }
-}
-
-/// The argument of an `Option<String>` field's setter: a text, or an option of one.
-#[diagnostic::on_unimplemented(
-    message = "`{Self}` cannot be written to a channel of type `Option<String>`",
-    note = "give a `&str`, a `String`, or an `Option<String>`"
-)]
-pub trait IntoText {
-    /// Converts into a write.
-    fn into_text(self) -> Option<String>;
-}
-
-#[diagnostic::do_not_recommend]
-impl IntoText for Option<String> {
-    fn into_text(self) -> Option<String> {
-        self
-    }
-}
-
-#[diagnostic::do_not_recommend]
-impl IntoText for String {
-    fn into_text(self) -> Option<String> {
-        Some(self)
-    }
-}
-
-#[diagnostic::do_not_recommend]
-impl IntoText for &String {
-    fn into_text(self) -> Option<String> {
-        Some(self.clone())
-    }
-}
-
-#[diagnostic::do_not_recommend]
-impl IntoText for &str {
-    fn into_text(self) -> Option<String> {
-        Some(self.to_owned())
+fn kind(json: &Value) -> &'static str {
+    match json {
+        Value::Null => "null",
+        Value::Bool(_) => "a boolean",
+        Value::Number(_) => "a number",
+        Value::String(_) => "a string",
+        Value::Array(_) => "a list",
+        Value::Object(_) => "an object",
     }
 }

@@ -11,7 +11,7 @@ use crate::graph::error::RunError;
 use crate::graph::interrupt::{Answer, InterruptId, To};
 use crate::graph::records::{Puts, Reader, Tasks};
 use crate::graph::run::Run;
-use crate::graph::state::type_name::short;
+use crate::graph::state::stored_value::short;
 
 /// A checked answer and the question it is for.
 pub(crate) struct MatchedAnswer {

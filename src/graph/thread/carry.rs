@@ -6,8 +6,8 @@ use super::handle::ThreadCore;
 use crate::checkpoint::{CheckpointId, Key, TaskRecord, WriteRecord, encode_record};
 use crate::graph::error::RunError;
 use crate::graph::persist::save;
-use crate::graph::records::child_copies::copy_children;
-use crate::graph::records::{COMMAND_KEY, Journal, Mapping, Puts, Reader, Stamp, Tasks, journal_copy};
+use crate::graph::records::fork::{self, copy_children};
+use crate::graph::records::{COMMAND_KEY, Journal, Mapping, Puts, Reader, Stamp, Tasks};
 use crate::graph::run::Run;
 use crate::graph::superstep::task::planned;
 
@@ -63,8 +63,8 @@ impl ThreadCore {
             copy_children(reader, recorder, self.stamp(), (from, key), to, &mut puts).await?;
         }
         let planned = planned(&run.table, &run.pos).into_iter().map(|task| task.key);
-        let fork = journal_copy::ForkPoint { from, to: run.pos.meta.id, mapping, parts: parts.then_some(records) };
-        puts.extend(journal_copy::journals(reader, fork, planned).await?);
+        let fork = fork::ForkPoint { from, to: run.pos.meta.id, mapping, parts: parts.then_some(records) };
+        puts.extend(fork::journals(reader, fork, planned).await?);
         Ok(puts)
     }
 }

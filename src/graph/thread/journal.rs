@@ -14,8 +14,8 @@ use crate::graph::node::body::node_path;
 use crate::graph::records::{BY_HANDLER, JournalPath, PathTask, Reader, SENT, START_NODE, handler_of};
 use crate::graph::run::catch_panics::catch_panics;
 use crate::graph::superstep::{Position, Task, TaskState};
-use crate::graph::view::journal_entries::entries;
-use crate::graph::view::origin::{place, task_id};
+use crate::graph::view::event::{place, task_id};
+use crate::graph::view::task_journal::entries;
 use crate::graph::view::{
     Activation, ChildRun, JournalEntry, JournalMessage, JournalQuestion, Ledger, LedgerTask, Nested, Secrets,
     TaskJournal, TaskSnapshot,

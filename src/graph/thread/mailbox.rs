@@ -6,10 +6,9 @@ use crate::graph::error::RunError;
 use crate::graph::interrupt::signal::untyped;
 use crate::graph::interrupt::{SentSignal, Signal, SignalId, SignalRequest};
 use crate::graph::node::NodeId;
-use crate::graph::records::keyed_signal::check_key;
-use crate::graph::records::mailbox::pending_signals;
+use crate::graph::records::mailbox::{check_key, pending_signals};
 use crate::graph::records::{KeyedSignal, PendingSignal, Reader, SIGNAL_BYTES, SIGNALS_LIMIT};
-use crate::graph::state::type_name::short;
+use crate::graph::state::stored_value::short;
 use crate::graph::state::{Boxed, State};
 
 /// Held from the lookup of a key until its signal is stored. Other processes send through the process that opened the

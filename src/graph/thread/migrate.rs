@@ -13,7 +13,7 @@ use crate::graph::records::{BY_HANDLER, Mapping, Reader, Tasks};
 use crate::graph::run::Run;
 use crate::graph::superstep::task::planned;
 use crate::graph::superstep::{Position, Task};
-use crate::graph::view::origin::task_id;
+use crate::graph::view::event::task_id;
 use crate::graph::view::{Activation, AnyChild, Ledger, TaskSnapshot, View};
 
 impl ThreadCore {

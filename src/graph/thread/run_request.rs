@@ -20,7 +20,7 @@ use crate::graph::interrupt::Answer;
 use crate::graph::node::AnyCommand;
 use crate::graph::persist::load::position;
 use crate::graph::records::reader::reader;
-use crate::graph::records::{COMMAND_KEY, Mapping, NEW_LINE, Reader, Tasks, ThreadGuard, journal_copy};
+use crate::graph::records::{COMMAND_KEY, Mapping, NEW_LINE, Reader, Tasks, ThreadGuard, fork};
 use crate::graph::run::catch_panics::catch_panics;
 use crate::graph::run::{Run, trace};
 use crate::graph::state::{AnyState, Boxed};
@@ -290,13 +290,13 @@ impl ThreadCore {
             && let Some(recorder) = run.recorder()
         {
             let tasks = run.step.tasks.iter().map(|task| task.key);
-            let fork = journal_copy::ForkPoint {
+            let fork = fork::ForkPoint {
                 from: origin,
                 to: run.pos.meta.id,
                 mapping: &mapping,
                 parts: behind.then_some(&records),
             };
-            recorder.commit_now(journal_copy::journals(&reader, fork, tasks).await?).await?;
+            recorder.commit_now(fork::journals(&reader, fork, tasks).await?).await?;
         }
         if !travels {
             let table = Arc::clone(&run.table);

@@ -11,7 +11,7 @@ use crate::graph::build::Table;
 use crate::graph::interrupt::AwaitedSignal;
 use crate::graph::records::{Mapping, Reader};
 use crate::graph::superstep::{Finished, Position, Task, TaskState};
-use crate::graph::view::origin::task_id;
+use crate::graph::view::event::task_id;
 use crate::graph::view::{FailureInfo, Ledger, TaskSnapshot, View};
 
 pub(crate) fn task_snapshot(

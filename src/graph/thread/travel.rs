@@ -6,8 +6,7 @@ use super::handle::ThreadCore;
 use super::scope::Above;
 use crate::checkpoint::{CheckpointId, CheckpointRecord, Key, TaskRecord, TaskStatus, encode_record};
 use crate::graph::error::RunError;
-use crate::graph::records::caller::pointer;
-use crate::graph::records::child_copies::{copy_child, forked, unknown};
+use crate::graph::records::fork::{copy_child, forked, pointer, unknown};
 use crate::graph::records::reader::reader;
 use crate::graph::records::{BY_HANDLER, Caller, HANDLER, Reader, Recorder, Stamp};
 

@@ -3,7 +3,7 @@
 
 use crate::checkpoint::{QuestionRecord, TaskRecord, TermsRecord, VoteRecord};
 use crate::graph::error::RunError;
-use crate::graph::interrupt::terms::{terms_of, votes_of};
+use crate::graph::interrupt::question::{terms_of, votes_of};
 use crate::graph::interrupt::{Answer, CloseReason, Closed, EXPIRY, InterruptId, To};
 use crate::graph::records::{Reader, Tasks};
 use crate::graph::state::value;

@@ -1,10 +1,10 @@
-//! What nodes emitted in one superstep of the root graph, as far as it was recorded: taken by the tasks that emitted it.
+//! What nodes emitted in one superstep of the root graph, as far as it was recorded: taken by the tasks that emitted it. A
+//! replay sends it to its listeners.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use super::event::EventKind;
-use super::origin::{EventTask, MessageMetadata, task_id};
+use super::event::{EventKind, EventTask, MessageMetadata, Mode, Sink, task_id};
 use crate::checkpoint::{CheckpointId, EventRecord, EventRecordKind, Key, Order};
 use crate::graph::error::RunError;
 use crate::graph::records::Reader;
@@ -90,5 +90,20 @@ impl Reader {
             Some((Key::Checkpoint(id), _)) => *id,
             _ => CheckpointId(0),
         })
+    }
+}
+
+/// The listener of a replay, and the recorded events.
+pub(crate) struct ReplayListener {
+    pub sink: Sink,
+    pub events: EventLog,
+    /// Set if there are recorded events and a listener takes them.
+    pub listens: bool,
+}
+
+impl ReplayListener {
+    /// Returns true if an event shows a state.
+    pub(crate) fn needs_states(&self, names: &[String]) -> bool {
+        [Mode::Values, Mode::Tasks, Mode::Checkpoints].iter().any(|mode| self.sink.wants(*mode, names.is_empty()))
     }
 }

@@ -1,9 +1,11 @@
-//! The places of a task's journal.
+//! The places of a task's journal, and the values of secret channels that are hidden in it: bodies may have passed them to
+//! effects.
 
-use std::sync::Weak;
+use std::sync::{Arc, Weak};
 
-use super::secrets::Secrets;
-use super::task_journal::JournalQuestion;
+use serde_json::Value;
+
+use super::task_journal::{JournalKind, JournalQuestion, TaskJournal};
 use crate::checkpoint::{CheckpointId, Checkpointer, ThreadId};
 use crate::graph::records::JournalPath;
 
@@ -51,5 +53,97 @@ pub(crate) struct Activation {
 impl std::fmt::Debug for Ledger {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Ledger").field("own", &self.task.own).field("root", &self.root).finish_non_exhaustive()
+    }
+}
+
+/// The replacement of a secret.
+const HIDDEN: &str = "[secret]";
+
+/// The shortest text that is looked for inside of others; a shorter one is hidden only if it is the whole text.
+const PART: usize = 6;
+
+pub(crate) type Read = Arc<dyn Fn() -> Vec<Value> + Send + Sync>;
+
+/// The values of a task's secret channels, read when they are needed.
+#[derive(Clone, Default)]
+pub(crate) struct Secrets(pub Vec<Read>);
+
+impl Secrets {
+    pub(crate) fn extend(&mut self, others: &Self) {
+        self.0.extend(others.0.iter().cloned());
+    }
+
+    /// Hides them in a journal.
+    pub(crate) fn hide(&self, journal: &mut TaskJournal) {
+        let mut hidden = Hidden(vec![]);
+        self.0.iter().flat_map(|read| read()).for_each(|value| hidden.add(&value));
+        if hidden.0.is_empty() {
+            return;
+        }
+        hidden.0.sort_by_key(|text| std::cmp::Reverse(text.len()));
+        for entry in &mut journal.entries {
+            match &mut entry.kind {
+                JournalKind::Effect(effect) => {
+                    hidden.in_value(&mut effect.arguments);
+                    match &mut effect.result {
+                        Ok(result) => hidden.in_value(result),
+                        Err(why) => hidden.in_text(why),
+                    }
+                    effect.messages.iter_mut().for_each(|message| hidden.in_value(&mut message.value));
+                }
+                JournalKind::Value(value) | JournalKind::Signal(value) => hidden.in_value(value),
+                JournalKind::Id(id) => hidden.in_text(id),
+                JournalKind::Time(_) | JournalKind::Random(_) | JournalKind::Sleep(_) => {}
+            }
+            hidden.in_text(&mut entry.key);
+        }
+        for question in &mut journal.questions {
+            hidden.in_value(&mut question.payload);
+            question.answer.iter_mut().for_each(|answer| hidden.in_value(&mut answer.value));
+        }
+        journal.messages.iter_mut().for_each(|message| hidden.in_value(&mut message.value));
+    }
+}
+
+/// Texts to hide, and numbers by their digits.
+struct Hidden(Vec<String>);
+
+impl Hidden {
+    fn add(&mut self, value: &Value) {
+        match value {
+            Value::String(text) if !text.is_empty() => self.add_text(text),
+            Value::Number(number) if number.to_string().len() >= PART => self.0.push(number.to_string()),
+            Value::Array(items) => items.iter().for_each(|item| self.add(item)),
+            Value::Object(fields) => fields.values().for_each(|field| self.add(field)),
+            Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
+        }
+    }
+
+    /// Adds the text as it is written in JSON that was cut to a limit, too.
+    fn add_text(&mut self, text: &str) {
+        let quoted = Value::from(text).to_string();
+        let escaped = &quoted[1..quoted.len() - 1];
+        if escaped != text {
+            self.0.push(escaped.to_owned());
+        }
+        self.0.push(text.to_owned());
+    }
+
+    fn in_text(&self, text: &mut String) {
+        for secret in &self.0 {
+            if text == secret || (secret.len() >= PART && text.contains(secret.as_str())) {
+                *text = text.replace(secret.as_str(), HIDDEN);
+            }
+        }
+    }
+
+    fn in_value(&self, value: &mut Value) {
+        match value {
+            Value::String(text) => self.in_text(text),
+            Value::Number(number) if self.0.contains(&number.to_string()) => *value = HIDDEN.into(),
+            Value::Array(items) => items.iter_mut().for_each(|item| self.in_value(item)),
+            Value::Object(fields) => fields.values_mut().for_each(|field| self.in_value(field)),
+            Value::Null | Value::Bool(_) | Value::Number(_) => {}
+        }
     }
 }

@@ -1,35 +1,35 @@
 //! The values that readers and listeners get: events, snapshots, journals, the outline of a graph.
 //!
 //! Data only. Knows no loop and no thread handle.
+//!
+//! | file | what it knows |
+//! |---|---|
+//! | `event`, `event_log` | events and the task each comes from; recorded events of a superstep |
+//! | `snapshot`, `untyped` | a checkpoint and its tasks; states, payloads and writes as they are shown |
+//! | `task_journal`, `ledger` | the journal of a task; where journals are, and what is hidden in them |
+//! | `child` | a graph by name, and a subgraph without its types |
+//!
+//! Small because it only lists the folder.
 
-mod child;
-mod event;
+pub(crate) mod child;
+pub(crate) mod event;
 mod event_log;
-pub(crate) mod journal_entries;
 mod ledger;
-pub(crate) mod origin;
-pub(crate) mod outline;
-mod replay_listener;
-mod secrets;
 pub(crate) mod snapshot;
-mod task_journal;
+pub(crate) mod task_journal;
 pub(crate) mod untyped;
 
 pub use child::AnyChild;
-pub use event::{CheckpointView, Event, EventKind, Mode, TaskView};
-pub use origin::{EventTask, MessageMetadata};
+pub use event::{CheckpointView, Event, EventKind, EventTask, MessageMetadata, Mode, TaskView};
 pub use snapshot::{FailureInfo, Nested, Snapshot, StateSnapshot, TaskSnapshot};
 pub use task_journal::{
     ChildRun, JournalEffect, JournalEntry, JournalKind, JournalMessage, JournalQuestion, JournalRun, TaskJournal,
 };
 pub use untyped::View;
 
-pub(crate) use child::{Face, Facts, Inner, Left, NestedRead};
+pub(crate) use child::{Edge, EdgeKind, Face, Facts, Inner, Left, NestedRead, Outline, OutlineNode};
 pub(crate) use event::Sink;
-pub(crate) use event_log::{EventLog, RecordedEvent};
-pub(crate) use ledger::{Activation, Ledger, LedgerTask};
-pub(crate) use outline::{Edge, EdgeKind, Outline, OutlineNode};
-pub(crate) use replay_listener::ReplayListener;
-pub(crate) use secrets::Secrets;
+pub(crate) use event_log::{EventLog, RecordedEvent, ReplayListener};
+pub(crate) use ledger::{Activation, Ledger, LedgerTask, Secrets};
 pub(crate) use snapshot::Seen;
 pub(crate) use untyped::Shown;

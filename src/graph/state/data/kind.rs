@@ -7,8 +7,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::{Map, Value};
 use superstep_base::Printable;
 
-use super::reduce::Reducer;
-use super::{messages, reduce};
+use super::reduce::{self, Reducer};
 use crate::graph::state::channel::Stored;
 
 /// The kind of a data-defined channel. As text, and in documents, it is a word: `append`, `topic:accumulate`.
@@ -197,7 +196,7 @@ impl Kind {
             Self::Merge => Rule::Reduced(reduce::merge),
             Self::Max => Rule::Reduced(reduce::max),
             Self::OptMin => Rule::Reduced(reduce::opt_min),
-            Self::Messages => Rule::Reduced(messages::messages),
+            Self::Messages => Rule::Reduced(reduce::messages),
         }
     }
 
@@ -231,6 +230,6 @@ impl Kind {
         if self == Self::Union {
             return reduce::sorted(value);
         }
-        if self == Self::Messages { messages::normalize(value) } else { Ok(value) }
+        if self == Self::Messages { reduce::normalize_messages(value) } else { Ok(value) }
     }
 }

@@ -1,7 +1,8 @@
 //! States whose channels are known only at run time: values are JSON, the merge rules those of typed states.
+//!
+//! Small because it only lists the folder.
 
 mod kind;
-mod messages;
 mod reduce;
 pub(crate) mod schema;
 mod state;

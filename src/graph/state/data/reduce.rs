@@ -1,10 +1,13 @@
-//! The built-in reducers over JSON. Each takes a channel's value, which fits its kind, and a write, which may not.
+//! The built-in reducers over JSON. Each takes a channel's value, which fits its kind, and a write, which may not. A write to
+//! messages is parsed into changes that have ids; the typed reducer merges them.
 
 use std::cmp::Ordering;
+use std::collections::HashSet;
 
-use serde_json::{Number, Value};
+use serde::Serialize;
+use serde_json::{Map, Number, Value};
 
-use crate::graph::state::reducers;
+use crate::graph::state::reducers::{self, Change, Keyed};
 
 /// Reduces a write into a value, or returns the reason why not.
 pub(crate) type Reducer = fn(&mut Value, Value) -> Result<(), String>;
@@ -14,6 +17,10 @@ pub(crate) const NUMBER: &str = "a number";
 pub(crate) const STRING: &str = "a string";
 pub(crate) const OBJECT: &str = "an object";
 pub(crate) const ORDERED: &str = "a number or a string";
+
+const MESSAGE: &str = "a message or a list of messages";
+const REMOVE: &str = "$remove";
+const REMOVE_ALL: &str = "$remove_all";
 
 /// Returns the error for a value of the wrong type. Never shows the value, which may be secret.
 pub(crate) fn type_error(wanted: &str, given: &Value) -> String {
@@ -160,4 +167,83 @@ fn plus(a: &Number, b: &Number) -> Result<Number, String> {
 /// Returns the number as an integer whose sums cannot overflow.
 fn integer(number: &Number) -> Option<i128> {
     number.as_i64().map(i128::from).or_else(|| number.as_u64().map(i128::from))
+}
+
+#[derive(Serialize)]
+struct Entry(Value);
+
+impl Keyed for Entry {
+    fn id(&self) -> &str {
+        id_of(&self.0).unwrap_or_default()
+    }
+}
+
+pub(crate) fn messages(list: &mut Value, write: Value) -> Result<(), String> {
+    let Value::Array(list) = list else { return Err(type_error(MESSAGE, &write)) };
+    let mut incoming = if let Value::Array(many) = write { many } else { vec![write] };
+    incoming.iter().try_for_each(check_message)?;
+    give_ids(list, &mut incoming);
+    let changes = incoming.into_iter().map(change).collect();
+    let mut entries = std::mem::take(list).into_iter().map(Entry).collect();
+    let merged = reducers::messages(&mut entries, changes);
+    list.extend(entries.into_iter().map(|entry| entry.0));
+    merged
+}
+
+/// Returns the messages of an overwrite, with ids assigned.
+pub(crate) fn normalize_messages(list: Value) -> Result<Value, String> {
+    let Value::Array(mut list) = list else { return Err(type_error("a list of messages", &list)) };
+    list.iter().try_for_each(check_message)?;
+    if list.iter().any(|message| message.get(REMOVE).or(message.get(REMOVE_ALL)).is_some()) {
+        return Err("cannot remove messages while all are replaced".into());
+    }
+    give_ids(&[], &mut list);
+    Ok(Value::Array(list))
+}
+
+fn check_message(message: &Value) -> Result<(), String> {
+    let Value::Object(fields) = message else { return Err(type_error(MESSAGE, message)) };
+    let (id, remove, all) = (fields.get("id"), fields.get(REMOVE), fields.get(REMOVE_ALL));
+    if !matches!(id, None | Some(Value::Null | Value::String(_))) {
+        return Err("takes messages whose `id` is a string".into());
+    }
+    if !matches!(remove, None | Some(Value::String(_))) {
+        return Err(format!("takes the id of a message as `{REMOVE}`"));
+    }
+    if !matches!(all, None | Some(Value::Bool(true))) {
+        return Err(format!("takes nothing but `true` as `{REMOVE_ALL}`"));
+    }
+    Ok(())
+}
+
+fn change(message: Value) -> Change<Entry> {
+    match (message.get(REMOVE_ALL), message.get(REMOVE).and_then(Value::as_str)) {
+        (Some(_), _) => Change::RemoveAll,
+        (None, Some(id)) => Change::remove(id),
+        (None, None) => Change::Put(Entry(message)),
+    }
+}
+
+fn id_of(message: &Value) -> Option<&str> {
+    message.get("id")?.as_str()
+}
+
+fn has_no_id(fields: &Map<String, Value>) -> bool {
+    !fields.contains_key(REMOVE) && !fields.contains_key(REMOVE_ALL) && !fields.get("id").is_some_and(Value::is_string)
+}
+
+/// Assigns an id to each message without one. Applying a write again assigns the same ids.
+fn give_ids(list: &[Value], incoming: &mut [Value]) {
+    if !incoming.iter().filter_map(Value::as_object).any(has_no_id) {
+        return;
+    }
+    let known = list.iter().chain(incoming.iter()).filter_map(id_of).map(str::to_owned);
+    let mut taken: HashSet<String> = known.collect();
+    for (at, message) in incoming.iter_mut().enumerate() {
+        let content = crc32c::crc32c(message.to_string().as_bytes());
+        if let Some(fields) = message.as_object_mut().filter(|fields| has_no_id(fields)) {
+            let id = reducers::free_id(&mut taken, list.len() + at, content);
+            fields.insert("id".into(), id.into());
+        }
+    }
 }

@@ -12,12 +12,11 @@ use super::reduce;
 use super::schema::{DataSchema, DataWrite};
 use crate::graph::state::channel::Channel;
 use crate::graph::state::channels::State;
-use crate::graph::state::json::InputError;
 use crate::graph::state::log::Prefix;
 use crate::graph::state::mask::Mask;
 use crate::graph::state::merge::{ApplyError, Merge};
 use crate::graph::state::put::Put;
-use crate::graph::state::writes::Writes;
+use crate::graph::state::writes::{InputError, Writes};
 
 /// A state with the channels of a [`DataSchema`]. A channel may have no value.
 ///

@@ -1,16 +1,46 @@
-//! Stored values as JSON, for upgrades and for types other than the one that stored them. Knows no channel.
+//! A stored value: its header (codec, schema version, type name), and its content as JSON, for upgrades and for types other than
+//! the one that stored it. Knows no state.
 
 use std::fmt;
 
 use bincode::Options;
-use serde::de::{DeserializeOwned, DeserializeSeed, MapAccess, SeqAccess, Visitor};
-use serde::{Deserializer, Serialize, de};
+use serde::de::{self, DeserializeOwned, DeserializeSeed, MapAccess, SeqAccess, Visitor};
+use serde::{Deserializer, Serialize};
 use serde_json::{Map, Number, Value};
 
 use super::channel::Codec;
-use super::header::{StoredValue, options};
-use super::type_name::short;
 use crate::checkpoint::value_deserializer;
+
+pub(crate) const MESSAGE_PACK: u8 = 1;
+pub(crate) const BINCODE: u8 = 2;
+
+/// The type name of an answer that was given as JSON because the question's type was unknown.
+pub(crate) const JSON: &str = "json";
+
+pub(crate) fn options() -> impl Options {
+    bincode::DefaultOptions::new()
+}
+
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct StoredValue<'a> {
+    pub codec: Codec,
+    pub version: u32,
+    pub type_name: &'a str,
+    pub body: &'a [u8],
+}
+
+impl<'a> StoredValue<'a> {
+    pub(super) fn of(bytes: &'a [u8]) -> Result<Self, String> {
+        let short = || "the stored value is cut short".to_owned();
+        let (&codec, rest) = bytes.split_first().ok_or_else(short)?;
+        let (version, rest) = rest.split_first_chunk().ok_or_else(short)?;
+        let (&name, rest) = rest.split_first().ok_or_else(short)?;
+        let (name, body) = rest.split_at_checked(name.into()).ok_or_else(short)?;
+        let codec = if codec == BINCODE { Codec::Bincode } else { Codec::MessagePack };
+        let type_name = std::str::from_utf8(name).map_err(|_| "the name of its type is damaged".to_owned())?;
+        Ok(Self { codec, version: u32::from_le_bytes(*version), type_name, body })
+    }
+}
 
 /// Returns a stored value as JSON: bytes as a list of numbers, non-text keys as text.
 pub(crate) fn json(raw: &StoredValue<'_>) -> Result<Value, String> {
@@ -160,4 +190,27 @@ impl<'de> Visitor<'de> for Any {
         }
         Ok(Value::Object(map))
     }
+}
+
+/// Returns two type names without their modules, unless they differ only in those.
+pub(crate) fn distinct_names(first: &str, second: &str) -> (String, String) {
+    let (brief, other) = (short(first), short(second));
+    if brief == other { (first.to_owned(), second.to_owned()) } else { (brief, other) }
+}
+
+/// Returns a type's name without modules: `Vec<String>` for `alloc::vec::Vec<alloc::string::String>`.
+pub(crate) fn short(type_name: &str) -> String {
+    let mut out = String::new();
+    let mut word = String::new();
+    for letter in type_name.chars() {
+        match letter {
+            ':' => word.clear(),
+            letter if letter.is_alphanumeric() || letter == '_' => word.push(letter),
+            other => {
+                out.push_str(&std::mem::take(&mut word));
+                out.push(other);
+            }
+        }
+    }
+    out + &word
 }

@@ -1,9 +1,79 @@
-//! What a run holds back until its end, with durability `exit`.
+//! Records that a recorder stores later than it gets them. Checkpoints of subgraphs and recorded events ride on the run's next
+//! commit: a subgraph that begins and ends while nobody waits for anything is stored with the superstep of its caller. With
+//! durability `exit` everything is held back until the run ends.
 
 use std::ops::RangeInclusive;
 
-use super::recorder::{Durability, Inner, Recorder};
-use crate::checkpoint::{CheckpointId, Key, RowId};
+use super::recorder::{Durability, Inner, LAG, Puts, Recorder};
+use crate::checkpoint::{CheckpointError, CheckpointId, EventRecord, Key, Order, RowId, encode_record};
+
+/// The largest event that is recorded, in bytes.
+const LARGEST: usize = 1 << 20;
+
+impl Recorder {
+    /// Takes records along with the next commit. Whoever lets time pass before that sends them on their way
+    /// ([`send_riders`](Self::send_riders)).
+    pub(crate) fn ride(&self, puts: Puts) {
+        let mut inner = self.lock();
+        if self.durability() == Durability::Exit || inner.is_gathering() {
+            drop(inner);
+            return self.queue(puts, None);
+        }
+        inner.riders.extend(puts);
+    }
+
+    /// Queues what waits for the next commit.
+    pub(crate) fn send_riders(&self) {
+        let mut inner = self.lock();
+        if !inner.riders.is_empty() {
+            self.send_now(&mut inner, vec![], vec![]);
+        }
+    }
+
+    /// Waits until a reader finds everything in the store that was queued.
+    pub(super) async fn catch_up(&self) -> Result<(), CheckpointError> {
+        self.send_riders();
+        self.drain(0).await
+    }
+
+    /// Notes an event of the superstep that starts at a checkpoint of the root graph. Too large a one is left out, unless it
+    /// `is_kept` in any case.
+    pub(crate) async fn note(
+        &self,
+        checkpoint: CheckpointId,
+        event: &EventRecord,
+        is_kept: bool,
+    ) -> Result<(), CheckpointError> {
+        let bytes = encode_record(event)?;
+        if bytes.len() > LARGEST && !is_kept {
+            return Ok(());
+        }
+        let first = self.first_number(checkpoint).await?;
+        {
+            let mut inner = self.lock();
+            inner.noted.add(checkpoint, first, bytes);
+            if !inner.noted.is_full() {
+                return Ok(());
+            }
+            self.send_now(&mut inner, vec![], vec![]);
+        }
+        self.drain(LAG).await
+    }
+
+    /// The number of a superstep's first event: an earlier run may have started it.
+    async fn first_number(&self, checkpoint: CheckpointId) -> Result<u64, CheckpointError> {
+        if checkpoint >= self.first || self.lock().noted.counts(checkpoint) {
+            return Ok(0);
+        }
+        let key = |number| Key::Event { checkpoint, number };
+        let range = key(0)..=key(u64::MAX);
+        let found = self.store().scan(self.lease().thread(), range, Order::Descending, 1).await?;
+        Ok(match found.first() {
+            Some((Key::Event { number, .. }, _)) => number + 1,
+            _ => 0,
+        })
+    }
+}
 
 impl Inner {
     fn keys(&self, range: &RangeInclusive<Key>) -> Vec<Key> {
