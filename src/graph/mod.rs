@@ -17,7 +17,7 @@
 // | `context` | `Ctx`: interrupts, effects, recorded values, signals, custom events |
 // | `node` | nodes, commands, routers, node options |
 // | `build` | the builder, validation, the compiled graph, drawings |
-// | `spec` | graphs that are documents |
+// | `document` | graphs that are documents |
 // | `superstep` | the rules of a superstep: plan, apply; pure |
 // | `persist` | positions to records and back |
 // | `run` | the superstep loop |
@@ -32,6 +32,7 @@
 mod build;
 mod context;
 mod diff;
+mod document;
 mod error;
 mod interrupt;
 #[cfg(feature = "test-util")]
@@ -43,7 +44,6 @@ mod replay;
 mod run;
 pub(crate) mod runner;
 pub(crate) mod shape;
-mod spec;
 mod state;
 mod subgraph;
 mod superstep;
@@ -60,6 +60,9 @@ pub use build::TestUtil;
 pub use build::{Child, CompileError, CompiledGraph, Edges, Lint, Persistence, Problem, RECURSION_LIMIT, StateGraph};
 pub use context::{Ask, Budget, Ctx, DefaultContext, Divergence, Effect, NotVerified, Verdict, Verified, WhatIf};
 pub use diff::{Asked, Change, ChannelDiff, Diff, Edit, Inside, RecordedEntry, Side, SubgraphDiff};
+pub use document::{
+    ChannelSpec, EdgeSpec, GraphSpec, NodeSpec, OneOrMany, Registry, RouterSpec, SpecError, SpecProblem,
+};
 pub use error::{ErrorClass, Incompatibility, NodeError, RunError, SharedNodeError, Unreadable};
 pub use interrupt::{
     Answer, AnswerInfo, AnyQuestion, AskError, AwaitedSignal, Interrupt, InterruptId, Interrupted, NotAnId, Question,
@@ -75,7 +78,6 @@ pub use node::{
 pub use records::{CheckpointInfo, Clock, Durability, MemoryCache, NodeCache};
 pub use replay::{Replay, ReplayStream, Replayed, Replaying};
 pub use runner::{Runner, RunnerGraph, RunnerQuestion, RunnerReport, RunnerStop, RunnerWaker, Until};
-pub use spec::{ChannelSpec, EdgeSpec, GraphSpec, NodeSpec, OneOrMany, Registry, RouterSpec, SpecError, SpecProblem};
 #[doc(hidden)]
 pub use state::Prefix;
 pub use state::{

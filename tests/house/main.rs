@@ -69,7 +69,7 @@ const FOLDERS: [(&str, &[&str]); 19] = [
     ("context", &["state", "interrupt", "error", "records", "view"]),
     ("node", &["state", "interrupt", "error", "records", "context"]),
     ("build", &["state", "interrupt", "error", "records", "view", "context", "node"]),
-    ("spec", &["state", "error", "context", "node", "build"]),
+    ("document", &["state", "error", "context", "node", "build"]),
     ("superstep", &["state", "interrupt", "error", "records", "context", "node", "build"]),
     ("persist", &["state", "interrupt", "error", "records", "context", "node", "build", "superstep"]),
     ("run", &["state", "interrupt", "error", "records", "view", "context", "node", "build", "superstep", "persist"]),
@@ -100,7 +100,7 @@ const FOLDERS: [(&str, &[&str]); 19] = [
         ],
     ),
     ("subgraph", &["state", "interrupt", "error", "view", "context", "node", "build", "superstep", "run", "replay"]),
-    ("shape", &["state", "interrupt", "error", "records", "view", "context", "node", "build", "spec", "thread"]),
+    ("shape", &["state", "interrupt", "error", "records", "view", "context", "node", "build", "document", "thread"]),
     ("runner", &["state", "interrupt", "error", "records", "node", "build", "run", "thread", "shape"]),
     (
         "kit",

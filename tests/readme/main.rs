@@ -278,7 +278,7 @@ fn the_page_on_questions_shows_the_compiled_example(#[case] name: &str) {
 fn the_page_on_documents_shows_what_is_compiled() {
     let page = include_str!("../../docs/guide/documents.md");
     assert!(include_str!("../app/spec.rs").contains(block(page, "yaml")), "tests/app/spec.rs runs another document");
-    let shown = include_str!("../../src/graph/spec/graph_spec.rs");
+    let shown = include_str!("../../src/graph/document/graph_spec.rs");
     let lacks = block(page, "rust,ignore").lines().find(|line| !shown.contains(format!("/// {line}").trim_end()));
     assert_eq!(lacks, None, "the example of `GraphSpec` has no such line");
     let problems = block(page, "text").lines().find(|line| !include_str!("../app/spec.rs").contains(line));

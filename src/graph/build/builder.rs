@@ -1,4 +1,4 @@
-//! The builder: collects nodes, edges and routers under the user's ids. `compile` turns them into tables.
+//! The builder: collects nodes, subgraphs, edges and routers under the user's ids. `compile` turns them into tables.
 
 use std::collections::BTreeSet;
 use std::future::Future;
@@ -7,10 +7,8 @@ use std::sync::Arc;
 
 use serde::de::DeserializeOwned;
 
-use super::breakpoints::{GraphStops, Stops};
-use super::child::Child;
 use super::problem::Lint;
-use super::table::GraphChannels;
+use super::table::{GraphChannels, GraphStops, Stops};
 use crate::graph::context::Ctx;
 use crate::graph::node::{
     Body, Choose, Chooser, Declared, END, EitherBody, Ended, Input, Name, Node, NodeDefaults, NodeId, NodeOptions,
@@ -365,4 +363,50 @@ pub(crate) struct History {
     pub version: u32,
     /// Set if threads of other versions cannot run.
     pub pinned: bool,
+}
+
+/// The lifetime of the state of a subgraph. LangGraph: the subgraph's `checkpointer`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Persistence {
+    /// For the parent's task: an interrupted or failed run resumes inside the subgraph; nothing is kept between
+    /// activations. Each attempt of a retry policy starts the subgraph anew, as in LangGraph.
+    #[default]
+    Inherit,
+    /// For the whole thread: each activation starts with the state that the last one ended with, at any depth below
+    /// subgraphs that [inherit](Self::Inherit). Below a [`Stateless`](Self::Stateless) one nothing is saved, so each
+    /// activation starts anew.
+    PerThread,
+    /// Not saved: a resumed subgraph starts over.
+    Stateless,
+}
+
+/// A graph that can be a node of a graph over `S`.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` cannot be a subgraph of a graph over `{S}`",
+    note = "a child over another state needs two closures: \
+            `child.mapped(|parent| Child::update(), |child| Parent::update())`"
+)]
+pub trait Child<S: State, N, C>: Sized {
+    #[doc(hidden)]
+    fn describe(&self) -> AnyChild;
+    #[doc(hidden)]
+    fn into_node(self) -> impl Node<S, N, C>;
+}
+
+pub(crate) fn source_name(from: &Edges<Name>) -> String {
+    match from {
+        Edges::Start => "START".into(),
+        Edges::End => "END".into(),
+        Edges::One(node) => node.name().to_owned(),
+        Edges::Join(nodes) => nodes.iter().map(NodeId::name).collect::<Vec<_>>().join(" & "),
+    }
+}
+
+pub(crate) fn target_name(to: &Target<Name>) -> String {
+    match to {
+        Target::End => "END".into(),
+        Target::Node(node) => node.name().to_owned(),
+        Target::Sends(sends) => sends.node.name().to_owned(),
+        Target::Many(many) => many.iter().map(target_name).collect::<Vec<_>>().join(", "),
+    }
 }

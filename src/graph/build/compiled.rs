@@ -5,12 +5,11 @@ use std::marker::PhantomData;
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::breakpoints::Stops;
-use super::child::Persistence;
-use super::draw::{DrawOptions, Drawing};
+use super::builder::Persistence;
+use super::draw::{self, DrawOptions, Drawing};
 use super::rows::declared;
-use super::table::Table;
-use super::{ascii, dot, draw};
+use super::table::{Stops, Table};
+use super::{ascii, dot};
 use crate::checkpoint::{Checkpointer, ThreadId};
 use crate::graph::error::RunError;
 use crate::graph::interrupt::{DeclaredQuestion, Receives};

@@ -1,18 +1,24 @@
 //! The builder, the validation that reports every problem at once, the compiled graph and its drawings.
 //!
 //! Knows no run and no store.
+//!
+//! | file | what it knows |
+//! |---|---|
+//! | `builder` | nodes, edges and routers as a user adds them; graphs that can be subgraphs |
+//! | `resolve`, `rows` | names to indexes; added nodes to rows |
+//! | `validate`, `problem` | the checks of an outline; problems, each with a help text |
+//! | `table`, `renames` | the tables of a compiled graph; former names |
+//! | `compiled` | the compiled graph |
+//! | `draw`, `dot`, `ascii` | drawings: Mermaid, Graphviz, plain text |
+//! | `untestable` | the compile error without `test-util` |
+//!
+//! Small because it only lists the folder.
 
 pub(crate) mod ascii;
-mod breakpoints;
 pub(crate) mod builder;
-mod child;
 pub(crate) mod compiled;
 pub(crate) mod dot;
 mod draw;
-mod fingerprint;
-mod history;
-mod join;
-mod names;
 mod problem;
 mod renames;
 mod resolve;
@@ -22,15 +28,12 @@ pub(crate) mod table;
 mod untestable;
 mod validate;
 
-pub use builder::{Edges, StateGraph};
-pub use child::{Child, Persistence};
+pub use builder::{Child, Edges, Persistence, StateGraph};
 pub use compiled::{CompiledGraph, RECURSION_LIMIT};
 pub use problem::{CompileError, Lint, Problem};
 #[cfg(not(feature = "test-util"))]
 pub use untestable::TestUtil;
 
-pub(crate) use breakpoints::{StopOverrides, Stops};
 pub(crate) use compiled::GraphCore;
 pub(crate) use draw::DrawOptions;
-pub(crate) use join::{Join, Wiring};
-pub(crate) use table::{Branch, Table};
+pub(crate) use table::{Branch, Join, StopOverrides, Stops, Table, Wiring};

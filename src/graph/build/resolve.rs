@@ -3,16 +3,15 @@
 use std::any::TypeId;
 use std::collections::BTreeMap;
 
-use super::breakpoints::{GraphStops, Stops};
-use super::builder::{AddedBranch, Edges, GraphParts, StateGraph};
+use super::builder::{AddedBranch, Edges, GraphParts, StateGraph, source_name, target_name};
 use super::compiled::CompiledGraph;
-use super::fingerprint::shape;
-use super::join::{Join, Wiring};
-use super::names::{source_name, target_name};
 use super::problem::{CompileError, Lint, Problem};
 use super::renames::{past, renames};
 use super::rows::{asks, declared, rows};
-use super::table::{Branch, Exits, GraphChannels, GraphIdentity, QuestionSupport, Row, Table, index_of};
+use super::table::{
+    Branch, Exits, GraphChannels, GraphIdentity, GraphStops, Join, QuestionSupport, Row, Stops, Table, Wiring,
+    index_of, shape,
+};
 use super::validate::LostEdges;
 use crate::graph::node::{Choose, Declared, Name, NodeId, Sends, Target};
 use crate::graph::state::stored_value::{distinct_names, short};

@@ -1,4 +1,5 @@
-//! The dense tables of a compiled graph. After `compile`, names are not looked up during a run.
+//! The dense tables of a compiled graph, and the shape that its fingerprint hashes. After `compile`, names are not looked up
+//! during a run.
 
 use std::any::TypeId;
 use std::collections::BTreeMap;
@@ -6,13 +7,11 @@ use std::sync::Arc;
 
 use tokio::sync::Semaphore;
 
-use super::breakpoints::{GraphStops, Stops};
-use super::join::Wiring;
-use crate::checkpoint::Shape;
+use crate::checkpoint::{ChannelShape, Shape};
 use crate::graph::context::NodeMeta;
 use crate::graph::node::{Body, Choose, Longest, RowOptions};
 use crate::graph::records::START_NODE;
-use crate::graph::state::{AnySchema, Mask};
+use crate::graph::state::{AnySchema, Channel, Mask};
 use crate::graph::view::{AnyChild, Outline};
 
 /// A compiled graph.
@@ -101,6 +100,40 @@ pub(crate) struct Branch {
     pub only: Option<Vec<u32>>,
 }
 
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Wiring {
+    pub joins: Vec<Join>,
+    /// By node index: set if the node waits until nothing else is left to run.
+    pub deferred: Vec<bool>,
+}
+
+#[derive(Clone, Debug)]
+pub(crate) struct Join {
+    pub target: u32,
+    pub sources: Vec<u32>,
+}
+
+#[derive(Clone, Debug, Default)]
+pub(crate) enum Stops<N> {
+    #[default]
+    None,
+    All,
+    At(Vec<N>),
+}
+
+/// The breakpoints of a graph.
+pub(crate) struct GraphStops<N> {
+    pub before: Stops<N>,
+    pub after: Stops<N>,
+}
+
+/// Breakpoints of a thread or a run; none: those of the graph.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct StopOverrides {
+    pub before: Option<Stops<u32>>,
+    pub after: Option<Stops<u32>>,
+}
+
 /// Returns the index of the node with this name. Nodes are sorted by name.
 pub(super) fn index_of(nodes: &[Row], name: &str) -> Option<u32> {
     let found = nodes.binary_search_by(|row| (*row.name).cmp(name)).ok()?;
@@ -135,9 +168,7 @@ impl Table {
             }
         }
     }
-}
 
-impl Table {
     /// Returns a node's name; START's for the index of no node.
     pub(crate) fn node_name(&self, node: u32) -> Arc<str> {
         if node == START_NODE { "__start__".into() } else { Arc::clone(&self.row(node).name) }
@@ -151,5 +182,23 @@ impl Table {
     /// Returns the subgraphs that a node is or calls.
     pub(crate) fn children_of(&self, node: u32) -> &[AnyChild] {
         if node == START_NODE { &[] } else { &self.row(node).children }
+    }
+}
+
+pub(crate) fn shape(schema: &AnySchema, nodes: &[Row], joins: &[Join], (version, past): (u32, Vec<String>)) -> Shape {
+    let channel = |channel: &Channel| ChannelShape {
+        name: channel.name().to_owned(),
+        type_name: channel.type_name().to_owned(),
+        version: channel.schema_version(),
+        secret: channel.is_secret(),
+        rule: channel.rule_name().to_owned(),
+        logged: channel.stored().is_logged(),
+    };
+    Shape {
+        channels: schema.channels().iter().map(channel).collect(),
+        nodes: nodes.iter().map(|row| row.name.to_string()).collect(),
+        joins: joins.iter().map(|join| (join.sources.clone(), join.target)).collect(),
+        version,
+        past,
     }
 }

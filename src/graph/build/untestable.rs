@@ -1,4 +1,6 @@
 //! The compile error for `test()` without the feature `test-util`.
+//!
+//! Small because it is compiled only without that feature.
 
 use super::compiled::CompiledGraph;
 use crate::graph::node::NodeId;

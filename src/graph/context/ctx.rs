@@ -1,11 +1,16 @@
-//! What a node is handed besides its input: the run's context, the task's identity, questions, events, signs of life.
+//! What a node is handed besides its input: the run's context, the task's identity, signs of life; events, for the stream of
+//! the run and the store; and what the run keeps until it ends, never stored, such as locks and connections.
 
 use std::sync::Arc;
 
+use serde::Serialize;
+use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
 use super::task::TaskCtx;
-use crate::checkpoint::ThreadId;
+use crate::checkpoint::{Checkpointer, EventRecord, EventRecordKind, ThreadId};
+use crate::graph::records::Recorder;
+use crate::graph::view::{EventKind, EventTask, MessageMetadata};
 
 /// The run's context and the task's identity; two pointers wide.
 pub struct Ctx<C = ()>(pub(crate) Arc<TaskCtx>, Arc<C>);
@@ -61,6 +66,12 @@ impl<C> Ctx<C> {
     /// Returns the name of the node.
     pub fn node(&self) -> &str {
         &self.0.facts.name
+    }
+
+    /// Returns the nodes whose subgraphs this task is in, outermost first; empty in the root graph. A second call of a
+    /// subgraph by one task adds `#1`, and so on.
+    pub fn namespace(&self) -> &[String] {
+        &self.0.scope.names
     }
 
     /// Returns the thread; none for a run without one. A replay of a copied or imported thread gives the name of the copy.
@@ -126,9 +137,129 @@ impl<C> Ctx<C> {
 }
 
 impl<C> Ctx<C> {
-    /// Returns the nodes whose subgraphs this task is in, outermost first; empty in the root graph. A second call of a
-    /// subgraph by one task adds `#1`, and so on.
-    pub fn namespace(&self) -> &[String] {
-        &self.0.scope.names
+    /// Emits a value to the stream ([`Mode::Custom`](crate::graph::Mode)); waits while the reader is behind. It is stored only
+    /// with [`record_events`](crate::graph::Thread::record_events). LangGraph: `get_stream_writer`.
+    pub async fn emit(&self, value: impl Serialize) {
+        self.send(EventRecordKind::Custom, value, false).await;
+    }
+
+    /// Emits a piece of a message to the stream ([`Mode::Messages`](crate::graph::Mode)); waits while the reader is behind. It is
+    /// stored only with [`record_events`](crate::graph::Thread::record_events).
+    pub async fn emit_message(&self, piece: impl Serialize) {
+        self.send(EventRecordKind::Message, piece, false).await;
+    }
+
+    /// Emits a piece of a message that belongs to the journal of the task: it is stored in any case, and whole.
+    #[cfg_attr(not(feature = "agents"), allow(dead_code, reason = "only agents' turns are kept so"))]
+    pub(crate) async fn keep_message(&self, piece: impl Serialize) {
+        self.send(EventRecordKind::Message, piece, true).await;
+    }
+
+    /// Emits a value that belongs to the journal of the task: it is stored in any case, and whole.
+    #[cfg_attr(not(feature = "agents"), allow(dead_code, reason = "only workflows keep events"))]
+    pub(crate) async fn keep_event(&self, value: impl Serialize) {
+        self.send(EventRecordKind::Custom, value, true).await;
+    }
+
+    async fn send(&self, kind: EventRecordKind, value: impl Serialize, is_kept: bool) {
+        self.heartbeat();
+        let shared = &self.0.shared;
+        let records = shared.recorder.as_ref().filter(|_| is_kept || shared.events.recorded);
+        if shared.events.sink.is_none() && records.is_none() {
+            return;
+        }
+        let value = serde_json::to_value(value).unwrap_or_default();
+        if let Some(recorder) = records {
+            self.0.record_event(recorder, kind, &value, is_kept).await;
+        }
+        if let Some(sink) = &shared.events.sink {
+            let (node, task) = (Arc::clone(&self.0.facts.name), self.0.event_task());
+            let kind = match kind {
+                EventRecordKind::Custom => EventKind::Custom { node, task, value },
+                EventRecordKind::Message => EventKind::Message { metadata: self.0.metadata(), node, task, value },
+            };
+            sink.send(&self.0.scope.places, self.0.at.step, kind).await;
+        }
+    }
+}
+
+impl TaskCtx {
+    /// Returns true if events are sent or stored.
+    pub(crate) fn has_listeners(&self) -> bool {
+        self.shared.events.sink.is_some() || self.shared.events.recorded
+    }
+
+    /// The task as events name it.
+    pub(crate) fn event_task(&self) -> EventTask {
+        EventTask::below(&self.scope.places, &self.facts.name, self.id())
+    }
+
+    fn metadata(&self) -> MessageMetadata {
+        let (node, tags) = (Arc::clone(&self.facts.name), Arc::clone(&self.facts.tags));
+        MessageMetadata { node, step: self.at.step, tags }
+    }
+
+    /// A store that fails now fails the run at its next commit, which tells why.
+    async fn record_event(&self, recorder: &Recorder, kind: EventRecordKind, value: &Value, is_kept: bool) {
+        let (checkpoint, task) = match &self.scope.questions.owner {
+            Some(owner) => (owner.checkpoint, owner.task),
+            None => (self.at.checkpoint, self.at.task),
+        };
+        let event = EventRecord {
+            kind,
+            checkpoint,
+            task,
+            step: self.at.step,
+            node: self.facts.name.to_string(),
+            value: value.to_string(),
+            path: self.recorded_path(),
+            tags: self.facts.tags.to_vec(),
+            at: self.shared.now(),
+            within: self.effect_scope().map(|scope| scope.keys()).unwrap_or_default(),
+        };
+        let root = self.scope.journal.journal.as_ref().map_or(self.at.checkpoint, |journal| journal.checkpoint());
+        let _ = recorder.note(root, &event, is_kept).await;
+    }
+
+    /// The tasks on the way down; nodes alone where nobody listens to the events of the run.
+    fn recorded_path(&self) -> Vec<String> {
+        let own = self.event_task().path;
+        let nodes = if self.scope.places.is_empty() { &self.scope.names[..] } else { &[] };
+        nodes.iter().chain(own.iter()).cloned().collect()
+    }
+}
+
+impl<C> Ctx<C> {
+    /// Returns the store of the run and its thread; none in a replay, and for a run without a store.
+    #[cfg_attr(not(feature = "agents"), allow(dead_code, reason = "only workflows keep objects"))]
+    pub(crate) fn store(&self) -> Option<(&Arc<dyn Checkpointer>, &ThreadId)> {
+        let shared = &self.0.shared;
+        let recorder = shared.recorder.as_ref().filter(|_| shared.replay.is_none())?;
+        Some((recorder.store(), shared.thread.as_ref()?))
+    }
+
+    /// Has the run keep something under a name until it ends, in whatever way; made if nothing is kept there yet. Subgraphs
+    /// share it. It is not kept for the next run of the thread, and a replay keeps nothing unless its bodies ask.
+    #[cfg_attr(not(feature = "agents"), allow(dead_code, reason = "only workflows keep values"))]
+    pub(crate) async fn keep<T: Send + 'static, E>(
+        &self,
+        name: &str,
+        make: impl Future<Output = Result<T, E>>,
+    ) -> Result<(), E> {
+        let mut kept = self.0.shared.environment.keeps.0.lock().await;
+        if !kept.contains_key(name) {
+            let thing = make.await?;
+            kept.insert(name.to_owned(), Box::new(thing));
+        }
+        Ok(())
+    }
+
+    /// Returns what the run keeps under a name until it ends; made if nothing is kept there yet. Subgraphs share it. None if
+    /// something of another type is kept there.
+    #[cfg_attr(not(feature = "agents"), allow(dead_code, reason = "only workflows keep values"))]
+    pub(crate) async fn kept<T: Clone + Send + 'static>(&self, name: &str, make: impl FnOnce() -> T) -> Option<T> {
+        let mut kept = self.0.shared.environment.keeps.0.lock().await;
+        let thing = kept.entry(name.to_owned()).or_insert_with(|| Box::new(make()));
+        thing.downcast_ref::<T>().cloned()
     }
 }

@@ -1,26 +1,27 @@
 //! Side effects that happen once: their results are on disk before they are used. Knows the journal, not what an effect does.
+//!
+//! The body does not run once the effect is recorded, so whatever it asks, records or draws is counted in a scope of its own,
+//! under the effect's key, apart from what the node does beside it.
 
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::task::{Context, Poll};
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use super::ctx::Ctx;
-use super::effect_scope;
+use super::journal::{Entry, JournalLookup};
 use super::lazy::Lazy;
 use super::shared::Staged;
-use super::task::{Raised, TaskCtx};
-use crate::checkpoint::{CheckpointError, Commit, EffectEnd, EffectKind, EffectRecord};
+use super::task::TaskCtx;
+use crate::checkpoint::{EffectEnd, EffectKind, EffectRecord};
 use crate::graph::error::{NodeError, RunError};
-use crate::graph::interrupt::{Interrupted, SignalId};
-use crate::graph::records::{EFFECTS_LIMIT, Found};
-use crate::graph::state::{Boxed, Canon, reading, value};
-
-/// The maximum number of bytes of its arguments that an entry shows.
-const SHOWN: usize = 2048;
+use crate::graph::interrupt::Interrupted;
+use crate::graph::records::JournalPath;
+use crate::graph::state::{Boxed, Canon, reading};
 
 /// The body or the probe of an effect, which takes the idempotency key. It has no type of its own: the compiler suggests a
 /// missing `.await` only where it knows the whole type of a future, and a closure's is open until the function around it is
@@ -205,97 +206,13 @@ where
     }
 }
 
-/// An entry that is not in the journal yet.
-#[derive(Clone)]
-pub(crate) struct Entry {
-    pub(super) key: String,
-    pub(super) record: EffectRecord,
-}
-
-impl Entry {
-    /// The key of the entry in the journal.
-    pub(crate) fn key(&self) -> &str {
-        &self.key
-    }
-
-    /// Notes which signal the entry holds.
-    pub(crate) fn of_signal(&mut self, id: &SignalId) {
-        self.record.idempotency = id.to_string();
-    }
-
-    pub(crate) fn set<T: Serialize + DeserializeOwned>(&mut self, key: &str, value: &T) -> Result<(), RunError> {
-        let what = || format!("result of effect `{key}`");
-        self.record.value = value::encode_both_ways(what, std::any::type_name::<T>(), value)?;
-        Ok(())
-    }
-}
-
-/// The journal's result for an entry that a body requests.
-pub(crate) enum JournalLookup {
-    Recorded(EffectRecord),
-    /// In a replay: how the effect failed.
-    Failed(NodeError),
-    New(Entry),
-}
-
 impl TaskCtx {
     /// Runs an effect's body, or its probe, in a scope of its own. What a body returns after it has asked or started to wait does
     /// not count: it runs again.
     async fn in_effect<T>(&self, (key, part): (&str, &str), body: impl Future<Output = T>) -> Result<T, Interrupted> {
         let scope = self.new_effect_scope(key, part);
-        let result = effect_scope::within(Arc::clone(&scope), body).await;
+        let result = CURRENT.scope(Arc::clone(&scope), body).await;
         if scope.has_stopped() { Err(Interrupted::new()) } else { Ok(result) }
-    }
-
-    /// Looks an entry up, and checks that the body asks for the same as before.
-    pub(crate) async fn begin_entry(
-        &self,
-        kind: EffectKind,
-        key: &str,
-        arguments: Result<Canon, RunError>,
-    ) -> Result<JournalLookup, RunError> {
-        let arguments = arguments?;
-        let full = self.entry_key(kind, key);
-        if full.len() > Commit::MAX_NAME {
-            let what = format!("the key `{}…` with the way to its task", key.chars().take(40).collect::<String>());
-            let (bytes, limit) = (full.len(), Commit::MAX_NAME);
-            return Err(CheckpointError::TooLarge { what, bytes, limit }.into());
-        }
-        if !self.state().journal.used.insert(full.clone()) {
-            return Err(RunError::EffectTwice { node: self.facts.name.clone(), key: key.to_owned() });
-        }
-        let hash = arguments.hash();
-        match self.journal().find(&full) {
-            Found::Recorded(record, safe) => {
-                if record.arguments != hash {
-                    return Err(self.other_arguments(key, record.shown, shown(&arguments)));
-                }
-                if !safe && kind == EffectKind::Effect {
-                    self.journal().secure(self.shared.recorder.as_deref(), full).await?;
-                }
-                Ok(JournalLookup::Recorded(record))
-            }
-            Found::Missing => {
-                if let Found::Recorded(record, _) = self.journal().find(&self.entry_key(EffectKind::Failure, key))
-                    && kind == EffectKind::Effect
-                    && record.arguments == hash
-                {
-                    let text: String = self.taken(key, &record)?;
-                    return Ok(JournalLookup::Failed(text.into()));
-                }
-                let now = if kind == EffectKind::Effect { shown(&arguments) } else { "asked for".into() };
-                Err(RunError::NotRecorded { node: self.facts.name.clone(), what: entry_name(kind, key), now })
-            }
-            Found::New => {
-                let count = self.journal().len();
-                if count >= EFFECTS_LIMIT {
-                    let (from, what) = (self.facts.name.clone(), "the journal of its task");
-                    return Err(RunError::TooMany { from, what, count: count + 1, limit: EFFECTS_LIMIT });
-                }
-                let idempotency = self.idempotency(kind, key, &full);
-                Ok(JournalLookup::New(self.entry(kind, full, (hash, shown(&arguments)), idempotency)))
-            }
-        }
     }
 
     /// Returns the result of an effect that a test has set.
@@ -316,34 +233,6 @@ impl TaskCtx {
         }
     }
 
-    fn entry(&self, kind: EffectKind, key: String, (arguments, shown): (u64, String), idempotency: String) -> Entry {
-        let (value, at) = (vec![], self.shared.now());
-        let runs = match kind {
-            EffectKind::Effect => self.dropped(&key, at),
-            EffectKind::Value
-            | EffectKind::Time
-            | EffectKind::Random
-            | EffectKind::Sleep
-            | EffectKind::Failure
-            | EffectKind::Signal => {
-                vec![self.run(at, EffectEnd::Done)]
-            }
-        };
-        Entry { key, record: EffectRecord { kind, order: 0, arguments, shown, idempotency, value, at, runs } }
-    }
-
-    /// The same in every attempt, process and fork that goes on with the task; another in every other task, and in each of
-    /// several branches that go on after it asked. What failed before they parted keeps its key: it may have happened.
-    fn idempotency(&self, kind: EffectKind, key: &str, full: &str) -> String {
-        if kind == EffectKind::Effect
-            && let Some(before) = self.journal().failed_as(&self.entry_key(EffectKind::Failure, key))
-        {
-            return before;
-        }
-        let hash = Canon::Text(full.to_owned()).hash();
-        format!("{:08x}-{}-{hash:016x}", self.birth(), self.journal().origin())
-    }
-
     /// Notes how an effect failed, for replays: an attempt does it again.
     fn failed(&self, key: &str, entry: &Entry, error: NodeError) -> NodeError {
         let record = EffectRecord { kind: EffectKind::Failure, ..entry.record.clone() };
@@ -354,63 +243,100 @@ impl TaskCtx {
         }
         error
     }
+}
 
-    /// Puts the result on disk, if there is a store. Returns what another attempt has put there meanwhile.
-    async fn keep(&self, key: &str, entry: Entry) -> Result<Option<EffectRecord>, RunError> {
-        let (recorder, arguments, now) =
-            (self.shared.recorder.as_deref(), entry.record.arguments, entry.record.shown.clone());
-        match self.journal().keep(recorder, entry.key, entry.record).await? {
-            Some(first) if first.arguments != arguments => Err(self.other_arguments(key, first.shown, now)),
-            first => Ok(first),
+tokio::task_local! {
+    static CURRENT: Arc<EffectScope>;
+}
+
+/// The body, or the probe, of an effect that is running.
+#[derive(Debug)]
+pub(crate) struct EffectScope {
+    /// The address of the task's context: an effect may run other graphs, which have tasks of their own.
+    task: usize,
+    key: String,
+    /// The keys of the effects on the way down, the way journals and askers name them.
+    path: JournalPath,
+    outer: Option<Arc<EffectScope>>,
+    asked: AtomicU32,
+    drawn: [AtomicU32; EffectKind::COUNT],
+    /// Set once the body has interrupted or started to wait: its result does not count.
+    stopped: AtomicBool,
+}
+
+impl EffectScope {
+    fn is_of(&self, task: &TaskCtx) -> bool {
+        self.task == address(task)
+    }
+
+    /// Returns the key of the effect.
+    pub(crate) fn key(&self) -> &str {
+        &self.key
+    }
+
+    /// Returns the keys of the effects on the way down.
+    pub(crate) fn path(&self) -> &JournalPath {
+        &self.path
+    }
+
+    /// Returns the keys of the effects on the way down, as their bodies gave them.
+    pub(crate) fn keys(&self) -> Vec<String> {
+        let outer = self.outer.as_ref().filter(|outer| outer.task == self.task);
+        outer.map(|outer| outer.keys()).unwrap_or_default().into_iter().chain([self.key.clone()]).collect()
+    }
+
+    /// Returns how many questions were asked here before this one.
+    pub(crate) fn next_question(&self) -> u32 {
+        self.asked.fetch_add(1, Ordering::Relaxed)
+    }
+
+    /// Returns how many entries of a kind were used here.
+    pub(crate) fn used(&self, kind: EffectKind) -> u32 {
+        self.drawn[kind as usize].load(Ordering::Relaxed)
+    }
+
+    /// Returns the number of the next entry of a kind.
+    pub(crate) fn next(&self, kind: EffectKind) -> u32 {
+        self.drawn[kind as usize].fetch_add(1, Ordering::Relaxed)
+    }
+
+    /// Marks the body, and those of the effects around it, as stopped.
+    pub(crate) fn stop(&self) {
+        self.stopped.store(true, Ordering::Relaxed);
+        self.outer.iter().filter(|outer| outer.task == self.task).for_each(|outer| outer.stop());
+    }
+
+    fn has_stopped(&self) -> bool {
+        self.stopped.load(Ordering::Relaxed)
+    }
+}
+
+impl TaskCtx {
+    /// Returns the effect of this task whose body is being polled.
+    pub(crate) fn effect_scope(&self) -> Option<Arc<EffectScope>> {
+        let mut scope = CURRENT.try_with(Arc::clone).ok();
+        while let Some(inner) = scope.take_if(|scope| !scope.is_of(self)) {
+            scope.clone_from(&inner.outer);
         }
+        scope
     }
 
-    /// Adds an entry that rides on the task's commit. Returns what another attempt has noted there meanwhile.
-    pub(crate) fn note(&self, entry: Entry) -> Option<EffectRecord> {
-        self.journal().note(entry.key, entry.record)
-    }
-
-    /// Reads a recorded result.
-    pub(crate) fn taken<T: DeserializeOwned>(&self, key: &str, record: &EffectRecord) -> Result<T, RunError> {
-        reading::decode_only(&record.value).map_err(|reason| {
-            let what = format!("recorded result of `{key}` of node `{}`", self.facts.name);
-            RunError::Codec { what, reason }
+    /// Makes the scope of an effect under this key. `part` tells a probe from a body.
+    fn new_effect_scope(&self, key: &str, part: &str) -> Arc<EffectScope> {
+        let outer = CURRENT.try_with(Arc::clone).ok();
+        let path = self.effect_scope().map(|scope| scope.path.clone()).unwrap_or_default().effect(key, part);
+        Arc::new(EffectScope {
+            task: address(self),
+            key: key.to_owned(),
+            path,
+            outer,
+            asked: AtomicU32::default(),
+            drawn: Default::default(),
+            stopped: AtomicBool::default(),
         })
     }
-
-    fn other_arguments(&self, key: &str, recorded: String, now: String) -> RunError {
-        RunError::NonDeterministic { node: self.facts.name.clone(), key: key.to_owned(), recorded, now }
-    }
-
-    /// Ends the task with this error, whatever its body makes of what it gets.
-    pub(crate) fn wrong(&self, error: RunError) -> NodeError {
-        let failure = NodeError::permanent(error.to_string());
-        self.raise(Raised::Wrong(error));
-        failure
-    }
 }
 
-/// Returns the name of an entry for people.
-pub(crate) fn entry_name(kind: EffectKind, key: &str) -> String {
-    let nth = || key.parse::<u32>().map_or_else(|_| key.to_owned(), |at| (at + 1).to_string());
-    match kind {
-        EffectKind::Effect => format!("effect `{key}`"),
-        EffectKind::Failure => format!("failure of effect `{key}`"),
-        EffectKind::Value => format!("recorded value `{key}`"),
-        EffectKind::Time => format!("time {} of `ctx.now()`", nth()),
-        EffectKind::Random => format!("number {} of `ctx.random()`", nth()),
-        EffectKind::Sleep => format!("wait {}", nth()),
-        EffectKind::Signal => format!("signal `{key}`"),
-    }
-}
-
-/// The arguments as a person reads them.
-fn shown(arguments: &Canon) -> String {
-    let mut text = arguments.json().to_string();
-    if text.len() > SHOWN {
-        let cut = (0..=SHOWN).rev().find(|&at| text.is_char_boundary(at)).unwrap_or_default();
-        text.truncate(cut);
-        text.push('…');
-    }
-    text
+fn address(task: &TaskCtx) -> usize {
+    std::ptr::from_ref(task) as usize
 }

@@ -1,13 +1,14 @@
-//! The place of a graph in a run: the root, or a subgraph of a task.
+//! The place of a graph in a run: the root, or a subgraph of a task. A subgraph over the task's state takes that state, writes to
+//! it in place and returns it as it was; it does not store again what is stored already. Knows no run.
 
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::Notify;
 
-use super::known::Answers;
-use super::places::Places;
-use crate::checkpoint::CheckpointId;
+use super::places::{Answers, Places};
+use crate::checkpoint::{CheckpointId, RowId, Slot};
 use crate::graph::records::{Journal, JournalPath};
+use crate::graph::state::{AnySchema, AnyState, Channel};
 use crate::graph::view::event::task_id;
 
 /// The place of a graph in a run: the root, or a subgraph in a task.
@@ -83,5 +84,83 @@ impl GraphScope {
 
     pub(crate) fn root() -> Arc<Self> {
         Arc::new(Self::default())
+    }
+}
+
+/// A state that a task may take for as long as it runs.
+#[derive(Default)]
+pub(crate) struct MovedState(Mutex<Option<AnyState>>);
+
+impl MovedState {
+    pub(crate) fn put(&self, state: AnyState) {
+        *self.lock() = Some(state);
+    }
+
+    /// Takes the state in exchange for a copy of it, so that nobody else has one. Fails with the copy if that is of another
+    /// state.
+    pub(crate) fn exchange(&self, copy: AnyState) -> Result<AnyState, AnyState> {
+        let mut moved = self.lock();
+        match moved.take() {
+            Some(state) if state.is(&copy) => Ok(state),
+            other => {
+                *moved = other;
+                Err(copy)
+            }
+        }
+    }
+
+    /// Takes the state; none if a subgraph has it.
+    pub(crate) fn take(&self) -> Option<AnyState> {
+        self.lock().take()
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Option<AnyState>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The locations of a state's values in the store.
+pub(crate) struct StateLocations {
+    /// Address of that state in memory. It stays the same until a subgraph that has taken the state changes it.
+    pub state: usize,
+    pub schema: AnySchema,
+    /// Namespace of the graph whose logs the slots name, where they name no other.
+    pub namespace: Arc<str>,
+    pub slots: Vec<Slot>,
+    /// The size of each value in bytes.
+    pub sizes: Vec<u64>,
+}
+
+impl StateLocations {
+    /// Returns true if this is the state.
+    pub(crate) fn are_of(&self, state: &AnyState) -> bool {
+        self.state == state.address()
+    }
+
+    /// Returns the location of a channel's value, for a graph inside this one: [`Slot::Absent`] if it is not stored as it
+    /// is in memory, `None` if that graph stores the channel in another way.
+    pub(crate) fn slot(&self, schema: &AnySchema, at: usize) -> Option<(Slot, u64)> {
+        let (ours, theirs) = (self.schema.channels().get(at)?, schema.channels().get(at)?);
+        let stored = |channel: &Channel| (channel.stored(), channel.value_codec(), channel.schema_version());
+        let words = |channel: &Channel| [channel.name(), channel.type_name(), channel.rule_name()].map(str::to_owned);
+        if stored(ours) != stored(theirs) || words(ours) != words(theirs) || ours.is_secret() != theirs.is_secret() {
+            return None;
+        }
+        let mut slot = self.slots.get(at)?.clone();
+        if let Slot::Log { ranges, .. } = &mut slot {
+            for range in ranges {
+                range.log.get_or_insert_with(|| Arc::clone(&self.namespace));
+            }
+        }
+        Some((slot, *self.sizes.get(at)?))
+    }
+
+    /// Returns the rows that the values are in, apart from entries of logs.
+    pub(crate) fn rows(&self) -> impl Iterator<Item = RowId> {
+        self.slots.iter().filter_map(|slot| match slot {
+            Slot::Row(row) => Some(*row),
+            Slot::Log { full, .. } => *full,
+            Slot::Absent => None,
+        })
     }
 }

@@ -1,11 +1,172 @@
-//! The journal of a task, and the path below which the task writes in it. The path is the same in every attempt, resume and
-//! replay, and distinguishes the tasks of subgraphs.
+//! The journal of a task, as its body writes it: entries are looked up when the body asks, and made if there are none. Knows no
+//! body.
+//!
+//! The path below which the task writes is the same in every attempt, resume and replay, and distinguishes the tasks of
+//! subgraphs.
 
 use std::sync::Arc;
 
-use super::task::TaskCtx;
-use crate::checkpoint::EffectKind;
-use crate::graph::records::{Journal, JournalPath, PathTask, SENT};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use superstep_base::text::shorten;
+
+use super::task::{Raised, TaskCtx};
+use crate::checkpoint::{CheckpointError, Commit, EffectEnd, EffectKind, EffectRecord, EffectRun};
+use crate::graph::error::{NodeError, RunError};
+use crate::graph::interrupt::SignalId;
+use crate::graph::records::{EFFECTS_LIMIT, Found, Journal, JournalPath, PathTask, SENT};
+use crate::graph::state::{Canon, reading, value};
+
+/// The maximum number of bytes of its arguments that an entry shows.
+const SHOWN: usize = 2048;
+
+/// An entry that is not in the journal yet.
+#[derive(Clone)]
+pub(crate) struct Entry {
+    pub(super) key: String,
+    pub(super) record: EffectRecord,
+}
+
+impl Entry {
+    /// The key of the entry in the journal.
+    pub(crate) fn key(&self) -> &str {
+        &self.key
+    }
+
+    /// Notes which signal the entry holds.
+    pub(crate) fn of_signal(&mut self, id: &SignalId) {
+        self.record.idempotency = id.to_string();
+    }
+
+    pub(crate) fn set<T: Serialize + DeserializeOwned>(&mut self, key: &str, value: &T) -> Result<(), RunError> {
+        let what = || format!("result of effect `{key}`");
+        self.record.value = value::encode_both_ways(what, std::any::type_name::<T>(), value)?;
+        Ok(())
+    }
+}
+
+/// The journal's result for an entry that a body requests.
+pub(crate) enum JournalLookup {
+    Recorded(EffectRecord),
+    /// In a replay: how the effect failed.
+    Failed(NodeError),
+    New(Entry),
+}
+
+impl TaskCtx {
+    /// Looks an entry up, and checks that the body asks for the same as before.
+    pub(crate) async fn begin_entry(
+        &self,
+        kind: EffectKind,
+        key: &str,
+        arguments: Result<Canon, RunError>,
+    ) -> Result<JournalLookup, RunError> {
+        let arguments = arguments?;
+        let full = self.entry_key(kind, key);
+        if full.len() > Commit::MAX_NAME {
+            let what = format!("the key `{}…` with the way to its task", key.chars().take(40).collect::<String>());
+            let (bytes, limit) = (full.len(), Commit::MAX_NAME);
+            return Err(CheckpointError::TooLarge { what, bytes, limit }.into());
+        }
+        if !self.state().journal.used.insert(full.clone()) {
+            return Err(RunError::EffectTwice { node: self.facts.name.clone(), key: key.to_owned() });
+        }
+        let hash = arguments.hash();
+        match self.journal().find(&full) {
+            Found::Recorded(record, safe) => {
+                if record.arguments != hash {
+                    return Err(self.other_arguments(key, record.shown, shown(&arguments)));
+                }
+                if !safe && kind == EffectKind::Effect {
+                    self.journal().secure(self.shared.recorder.as_deref(), full).await?;
+                }
+                Ok(JournalLookup::Recorded(record))
+            }
+            Found::Missing => {
+                if let Found::Recorded(record, _) = self.journal().find(&self.entry_key(EffectKind::Failure, key))
+                    && kind == EffectKind::Effect
+                    && record.arguments == hash
+                {
+                    let text: String = self.taken(key, &record)?;
+                    return Ok(JournalLookup::Failed(text.into()));
+                }
+                let now = if kind == EffectKind::Effect { shown(&arguments) } else { "asked for".into() };
+                Err(RunError::NotRecorded { node: self.facts.name.clone(), what: entry_name(kind, key), now })
+            }
+            Found::New => {
+                let count = self.journal().len();
+                if count >= EFFECTS_LIMIT {
+                    let (from, what) = (self.facts.name.clone(), "the journal of its task");
+                    return Err(RunError::TooMany { from, what, count: count + 1, limit: EFFECTS_LIMIT });
+                }
+                let idempotency = self.idempotency(kind, key, &full);
+                Ok(JournalLookup::New(self.entry(kind, full, (hash, shown(&arguments)), idempotency)))
+            }
+        }
+    }
+
+    fn entry(&self, kind: EffectKind, key: String, (arguments, shown): (u64, String), idempotency: String) -> Entry {
+        let (value, at) = (vec![], self.shared.now());
+        let runs = match kind {
+            EffectKind::Effect => self.dropped(&key, at),
+            EffectKind::Value
+            | EffectKind::Time
+            | EffectKind::Random
+            | EffectKind::Sleep
+            | EffectKind::Failure
+            | EffectKind::Signal => {
+                vec![self.run(at, EffectEnd::Done)]
+            }
+        };
+        Entry { key, record: EffectRecord { kind, order: 0, arguments, shown, idempotency, value, at, runs } }
+    }
+
+    /// The same in every attempt, process and fork that goes on with the task; another in every other task, and in each of
+    /// several branches that go on after it asked. What failed before they parted keeps its key: it may have happened.
+    fn idempotency(&self, kind: EffectKind, key: &str, full: &str) -> String {
+        if kind == EffectKind::Effect
+            && let Some(before) = self.journal().failed_as(&self.entry_key(EffectKind::Failure, key))
+        {
+            return before;
+        }
+        let hash = Canon::Text(full.to_owned()).hash();
+        format!("{:08x}-{}-{hash:016x}", self.birth(), self.journal().origin())
+    }
+
+    /// Puts the result on disk, if there is a store. Returns what another attempt has put there meanwhile.
+    pub(super) async fn keep(&self, key: &str, entry: Entry) -> Result<Option<EffectRecord>, RunError> {
+        let (recorder, arguments, now) =
+            (self.shared.recorder.as_deref(), entry.record.arguments, entry.record.shown.clone());
+        match self.journal().keep(recorder, entry.key, entry.record).await? {
+            Some(first) if first.arguments != arguments => Err(self.other_arguments(key, first.shown, now)),
+            first => Ok(first),
+        }
+    }
+
+    /// Adds an entry that rides on the task's commit. Returns what another attempt has noted there meanwhile.
+    pub(crate) fn note(&self, entry: Entry) -> Option<EffectRecord> {
+        self.journal().note(entry.key, entry.record)
+    }
+
+    /// Reads a recorded result.
+    pub(crate) fn taken<T: DeserializeOwned>(&self, key: &str, record: &EffectRecord) -> Result<T, RunError> {
+        reading::decode_only(&record.value).map_err(|reason| {
+            let what = format!("recorded result of `{key}` of node `{}`", self.facts.name);
+            RunError::Codec { what, reason }
+        })
+    }
+
+    fn other_arguments(&self, key: &str, recorded: String, now: String) -> RunError {
+        RunError::NonDeterministic { node: self.facts.name.clone(), key: key.to_owned(), recorded, now }
+    }
+
+    /// Ends the task with this error, whatever its body makes of what it gets.
+    pub(crate) fn wrong(&self, error: RunError) -> NodeError {
+        let failure = NodeError::permanent(error.to_string());
+        self.raise(Raised::Wrong(error));
+        failure
+    }
+}
 
 impl TaskCtx {
     /// The journal of the root graph's task that this one is, or is inside of.
@@ -82,4 +243,60 @@ impl TaskCtx {
         let path = if scope.journal.is_some() { scope.path.task(own()) } else { scope.path.clone() };
         if self.facts.handler { path.handler() } else { path }
     }
+}
+
+impl TaskCtx {
+    /// Returns the number of the attempt over all runs.
+    fn nth_attempt(&self) -> u32 {
+        self.attempt.earlier + self.attempt.number
+    }
+
+    /// The run of an effect that starts with an entry made now, and ends with it.
+    fn run(&self, at: u64, end: EffectEnd) -> EffectRun {
+        let took = self.shared.now().saturating_sub(at);
+        EffectRun { attempt: self.nth_attempt(), before: 0, took, end }
+    }
+
+    /// The run of an effect that an earlier attempt started and did not end.
+    fn dropped(&self, key: &str, at: u64) -> Vec<EffectRun> {
+        let run = |(attempt, started)| EffectRun {
+            attempt,
+            before: at.saturating_sub(started),
+            took: 0,
+            end: EffectEnd::Dropped,
+        };
+        self.journal().stop(key).map(run).into_iter().collect()
+    }
+
+    /// Notes that the body of an effect starts.
+    pub(super) fn starts(&self, entry: &Entry) {
+        self.journal().start(&entry.key, self.nth_attempt(), self.shared.now());
+    }
+}
+
+impl Entry {
+    /// Adds the run that came to its result.
+    pub(super) fn ends(&mut self, task: &TaskCtx, end: EffectEnd) {
+        let run = task.run(self.record.at, end);
+        self.record.runs.push(run);
+    }
+}
+
+/// Returns the name of an entry for people.
+pub(crate) fn entry_name(kind: EffectKind, key: &str) -> String {
+    let nth = || key.parse::<u32>().map_or_else(|_| key.to_owned(), |at| (at + 1).to_string());
+    match kind {
+        EffectKind::Effect => format!("effect `{key}`"),
+        EffectKind::Failure => format!("failure of effect `{key}`"),
+        EffectKind::Value => format!("recorded value `{key}`"),
+        EffectKind::Time => format!("time {} of `ctx.now()`", nth()),
+        EffectKind::Random => format!("number {} of `ctx.random()`", nth()),
+        EffectKind::Sleep => format!("wait {}", nth()),
+        EffectKind::Signal => format!("signal `{key}`"),
+    }
+}
+
+/// The arguments as a person reads them.
+fn shown(arguments: &Canon) -> String {
+    shorten(&arguments.json().to_string(), SHOWN)
 }

@@ -2,50 +2,51 @@
 //!
 //! The journal of a task has what it did outside and learned there, so that no attempt, resume or replay does it again; it
 //! belongs to a task of the root graph, and the tasks of its subgraphs write to the same one. Knows no superstep.
+//!
+//! | file | what it knows |
+//! |---|---|
+//! | `ctx` | what a node is handed: context, identity, events |
+//! | `interrupt`, `places` | questions to a person, and the places of those of a task |
+//! | `ask` | questions with terms: a time, a default, several people who answer |
+//! | `effect` | side effects that happen once |
+//! | `record`, `receive` | recorded values, time and chance; signals |
+//! | `journal` | entries of a task's journal, and the path to them |
+//! | `task`, `graph_scope` | a task and its attempt; the place of its graph in the run |
+//! | `shared` | what all tasks of a run share |
+//! | `permits`, `stragglers` | how many tasks run at once; contexts that outlive their bodies |
+//! | `verify_result` | what a replay that compares finds |
+//! | `lazy` | a future made of its settings at the first poll |
 
-mod asker;
-mod asking;
-mod attempt;
+mod ask;
 pub(crate) mod ctx;
 mod effect;
-mod effect_scope;
-mod emit;
-mod exit;
 mod graph_scope;
+mod interrupt;
 mod journal;
-mod keep;
-mod known;
 mod lazy;
-mod limits;
-mod moved_state;
 pub(crate) mod permits;
 mod places;
 pub(crate) mod receive;
-mod recorded;
-mod runs;
+mod record;
 mod shared;
-mod state_locations;
 mod stragglers;
 mod task;
-mod terms;
 pub(crate) mod verify_result;
 
+pub use ask::Ask;
 pub use ctx::{Ctx, DefaultContext};
 pub use effect::Effect;
-pub use exit::Budget;
-pub use terms::Ask;
+pub use shared::Budget;
 pub use verify_result::{Divergence, NotVerified, Verdict, Verified, WhatIf};
 
-pub(crate) use exit::{Budgets, Exit};
-pub(crate) use graph_scope::{GraphScope, JournalScope, QuestionScope};
-pub(crate) use known::{Answers, EarlierQuestion, Known};
-pub(crate) use limits::Limits;
-pub(crate) use moved_state::MovedState;
+pub(crate) use graph_scope::{GraphScope, JournalScope, MovedState, QuestionScope, StateLocations};
 pub(crate) use permits::Permits;
+pub(crate) use places::{Answers, EarlierQuestion, Known};
 #[cfg(feature = "test-util")]
 pub(crate) use shared::Staged;
-pub(crate) use shared::{AnyContext, BudgetUse, Cancellation, Environment, EventOptions, Shared, Stage};
-pub(crate) use state_locations::StateLocations;
+pub(crate) use shared::{
+    AnyContext, BudgetUse, Budgets, Cancellation, Environment, EventOptions, Exit, Limits, Shared, Stage,
+};
 pub(crate) use stragglers::Stragglers;
 pub(crate) use task::{Attempt, AttemptProgress, Kept, NodeMeta, Raised, SubgraphCalls, TaskCtx, TaskPosition};
 pub(crate) use verify_result::{Comparison, Difference, Spot};

@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use super::ctx::Ctx;
-use super::effect::{Entry, JournalLookup, entry_name};
-use super::recorded::PLAIN;
+use super::journal::{Entry, JournalLookup, entry_name};
+use super::record::PLAIN;
 use super::task::{Raised, TaskCtx};
 use crate::checkpoint::{EffectKind, ReceiveRecord};
 use crate::graph::error::RunError;

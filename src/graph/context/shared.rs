@@ -1,15 +1,16 @@
-//! What all tasks of a run share, those of its subgraphs included.
+//! What all tasks of a run share, those of its subgraphs included: limits, budgets, listeners; and the reasons for which a run
+//! stops. `run/tick` counts supersteps, `permits` tasks.
 
 use std::any::Any;
 use std::collections::HashMap;
 use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, OnceLock};
+use std::time::Duration;
 
 use tokio::sync::{Mutex as AsyncMutex, Semaphore};
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use super::exit::Budgets;
-use super::limits::Limits;
 use super::stragglers::Stragglers;
 use super::verify_result::Comparison;
 use crate::checkpoint::ThreadId;
@@ -117,3 +118,50 @@ pub(crate) enum Staged<T> {
 #[derive(Default)]
 #[cfg_attr(not(feature = "agents"), allow(dead_code, reason = "only workflows keep values"))]
 pub(crate) struct Keeps(pub(super) AsyncMutex<HashMap<String, Box<dyn Any + Send>>>);
+
+/// The limits of a run, and what a failure or an update does to it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Limits {
+    /// The number of supersteps.
+    pub recursion: u64,
+    /// The number of tasks that run at once; 0: no limit.
+    pub concurrency: usize,
+    pub fail_fast: bool,
+    pub rerun_unanswered: bool,
+    pub only_output: bool,
+    pub state_bytes: u64,
+    /// Set if nodes may ask questions: answers can be stored, or the graph is allowed to lose them.
+    pub may_ask: bool,
+}
+
+/// The reason why a run stopped.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Exit {
+    Finished,
+    Interrupted,
+    /// Tasks sleep, at least until this time in milliseconds since 1970.
+    Waiting(u64),
+    /// Tasks wait for signals, the first of them until this time, if any.
+    Awaiting(Option<u64>),
+    /// At a breakpoint.
+    Stopped,
+    Cancelled,
+    Drained,
+    Budget(Budget),
+}
+
+/// The budget that a run used up.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Budget {
+    /// So many supersteps.
+    Supersteps(u64),
+    /// So much time since the run began.
+    WallTime(Duration),
+}
+
+/// The limits that end a run in an orderly way before its graph does.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Budgets {
+    pub supersteps: Option<u64>,
+    pub until: Option<(Instant, Duration)>,
+}

@@ -1,20 +1,19 @@
-//! A task as its body sees it: its identity, its answers, and what its attempt has done so far.
+//! A task as its body sees it: its identity, its answers, what its attempt has done so far, and what the attempt leaves behind
+//! for the next, and for its end.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
+use superstep_base::panics::catch_panic;
 use tokio::sync::Notify;
 
-use super::exit::Exit;
-use super::graph_scope::{GraphScope, QuestionOwner};
-use super::known::Answers;
-use super::moved_state::MovedState;
+use super::graph_scope::{GraphScope, MovedState, QuestionOwner, StateLocations};
 use super::permits::Permits;
-use super::shared::Shared;
-use super::state_locations::StateLocations;
+use super::places::Answers;
+use super::shared::{Exit, Shared};
 use crate::checkpoint::{CheckpointId, EffectKind, Key, ReceiveRecord};
-use crate::graph::error::{HandedUp, RunError};
+use crate::graph::error::{HandedUp, NodeError, RunError};
 use crate::graph::interrupt::{DeclaredQuestion, Question, SignalDeclarations};
 use crate::graph::records::Journal;
 
@@ -37,7 +36,7 @@ pub(crate) struct NodeMeta {
     pub by_position: bool,
 }
 
-pub(crate) type Declarations = BTreeMap<&'static str, Vec<DeclaredQuestion>>;
+type Declarations = BTreeMap<&'static str, Vec<DeclaredQuestion>>;
 
 /// One attempt of a task, as its body sees it.
 pub(crate) struct TaskCtx {
@@ -119,7 +118,7 @@ impl AttemptProgress {
         self.ended.store(true, Ordering::SeqCst);
     }
 
-    pub(crate) fn has_ended(&self) -> bool {
+    fn has_ended(&self) -> bool {
         self.ended.load(Ordering::SeqCst)
     }
 
@@ -232,7 +231,97 @@ impl TaskCtx {
         self.children.iter().flat_map(|kept| kept.iter()).filter_map(below).collect()
     }
 
-    pub(crate) fn state(&self) -> std::sync::MutexGuard<'_, AttemptState> {
+    pub(crate) fn state(&self) -> MutexGuard<'_, AttemptState> {
         self.progress.state.get_or_init(Box::default).lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The context of another attempt: its questions count from the beginning.
+    pub(crate) fn retried(&self, attempt: u32, facts: Option<&Arc<NodeMeta>>, beat: Option<Arc<Notify>>) -> Arc<Self> {
+        let progress = {
+            let mut before = self.state();
+            let questions = QuestionUse { owner: before.questions.owner.clone(), ..QuestionUse::default() };
+            let subgraphs =
+                SubgraphCalls { ended: std::mem::take(&mut before.subgraphs.ended), ..SubgraphCalls::default() };
+            let state = AttemptState { questions, subgraphs, ..AttemptState::default() };
+            AttemptProgress::of(state)
+        };
+        Arc::new(Self {
+            shared: Arc::clone(&self.shared),
+            scope: Arc::clone(&self.scope),
+            facts: Arc::clone(facts.unwrap_or(&self.facts)),
+            at: self.at,
+            attempt: Attempt { number: attempt, beat, ..self.attempt },
+            answers: self.answers.clone(),
+            children: self.children.clone(),
+            locations: self.locations.clone(),
+            moved_state: None,
+            permits: self.permits.clone(),
+            journal: self.journal.clone(),
+            progress,
+        })
+    }
+
+    /// Stops the task. What was raised first says how it ended; what branches that ran at the same time ask and wait for
+    /// is kept beside it, and an error is reported in any case.
+    pub(crate) fn raise(&self, raised: Raised) {
+        if self.progress.has_ended() {
+            return self.raise_late(raised);
+        }
+        if let Some(scope) = self.effect_scope() {
+            scope.stop();
+        }
+        let Err(beside) = self.progress.raise(raised) else { return };
+        let mut state = self.state();
+        match *beside {
+            Raised::Ask(question) => state.waits.questions.entry(None).or_default().push(question),
+            Raised::Sleep(until) => state.note_wake(Some(until)),
+            Raised::Wrong(error) => state.waits.wrong = state.waits.wrong.take().or(Some(error)),
+            Raised::Inside | Raised::Signal(_) | Raised::Parent(..) | Raised::Stopped(_) => {}
+        }
+    }
+
+    /// Returns the number of subgraphs that the task has called, in earlier attempts too: a retried node starts its
+    /// subgraphs over.
+    pub(crate) fn called(&self) -> u32 {
+        self.progress.calls.load(Ordering::Relaxed)
+    }
+
+    /// Returns true if this attempt has used an answer.
+    pub(crate) fn answered(&self) -> bool {
+        let Some(known) = self.answers.as_ref().filter(|known| !known.answers.is_empty()) else { return false };
+        self.state().questions.places.iter().any(|place| known.answers.contains_key(place))
+    }
+
+    /// The failure of a subgraph that the body's error tells of, whatever type it was put into.
+    pub(crate) fn passed_on(&self, error: &NodeError) -> Option<RunError> {
+        let text = catch_panic(|| error.source().to_string()).ok()?;
+        let state = self.state();
+        state.subgraphs.failures.iter().find(|failure| failure.to_string() == text).cloned()
+    }
+
+    /// Notes that the body has ended. What somebody who still holds its context raises from then on fails the run.
+    pub(crate) fn end(self: &Arc<Self>) {
+        self.progress.end();
+        if Arc::strong_count(self) > 1 {
+            let held = Arc::downgrade(self);
+            self.shared.stragglers.add(self.id(), held);
+        }
+    }
+
+    /// Notes what was raised after the body had ended.
+    fn raise_late(&self, raised: Raised) {
+        let node = Arc::clone(&self.facts.name);
+        let error = match raised {
+            Raised::Ask(question) => RunError::QuestionIgnored { node, question: question.name },
+            Raised::Sleep(_) => RunError::QuestionIgnored { node, question: "of how long to sleep".into() },
+            Raised::Inside | Raised::Stopped(_) => {
+                RunError::QuestionIgnored { node, question: "of its subgraph".into() }
+            }
+            Raised::Signal(signal) => RunError::SignalIgnored { node, signal },
+            Raised::Wrong(error) => error,
+            Raised::Parent(..) => RunError::NoParentGraph { node },
+        };
+        tracing::error!(node = %self.facts.name, %error, "a task that a node spawned asks after the node has ended");
+        self.shared.stragglers.fail(self.id(), error);
     }
 }

@@ -1,10 +1,16 @@
-//! Nodes of synchronous functions, which run on tokio's threads for blocking work. Knows no graph.
+//! Bodies that block their thread: one made by `blocking` runs on a thread of its own, any other is found out by its polls, with
+//! one warning for a node. Knows no superstep.
 
 use std::fmt;
+use std::future::Future;
+use std::pin::Pin;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::task::{Context, Poll};
+use std::time::{Duration, Instant};
 
 use super::body::{Node, Work};
-use super::command::{Ended, IntoCommand};
+use super::command::{AnyEnded, Ended, IntoCommand};
 use super::id::NodeId;
 use crate::graph::context::Ctx;
 use crate::graph::error::NodeError;
@@ -87,4 +93,56 @@ async fn on_a_thread<S: State, N: NodeId>(function: impl FnOnce() -> Ended<S, N>
         Err(error) if error.is_panic() => std::panic::resume_unwind(error.into_panic()),
         Err(error) => Err(NodeError::transient(error)),
     }
+}
+
+/// Polls longer than this delay other tasks and timeouts.
+const LIMIT: Duration = Duration::from_millis(100);
+
+/// The longest poll of a node over the limit, in milliseconds; 0 if there was none.
+#[derive(Debug, Default)]
+pub(crate) struct Longest(AtomicU64);
+
+impl Longest {
+    /// Records a poll over the limit; returns true for the first.
+    fn note(&self, took: Duration) -> bool {
+        let took = u64::try_from(took.as_millis()).unwrap_or(u64::MAX);
+        self.0.fetch_max(took, Ordering::Relaxed) == 0
+    }
+
+    pub(crate) fn get(&self) -> Option<Duration> {
+        match self.0.load(Ordering::Relaxed) {
+            0 => None,
+            millis => Some(Duration::from_millis(millis)),
+        }
+    }
+}
+
+pub(crate) struct TimedBody {
+    pub body: Boxed<'static, AnyEnded>,
+    pub node: Arc<str>,
+    pub longest: Arc<Longest>,
+}
+
+impl Future for TimedBody {
+    type Output = AnyEnded;
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        let began = Instant::now();
+        let polled = self.body.as_mut().poll(cx);
+        let took = began.elapsed();
+        if took > LIMIT && self.longest.note(took) {
+            blocked(&self.node, took);
+        }
+        polled
+    }
+}
+
+/// Logs a warning that a body blocked its thread.
+fn blocked(node: &str, took: Duration) {
+    let millis = u64::try_from(took.as_millis()).unwrap_or(u64::MAX);
+    tracing::warn!(
+        node,
+        millis,
+        "a node blocked its thread: other tasks and timeouts waited meanwhile; add it as `blocking(f)`, or await what it waits for"
+    );
 }

@@ -2,12 +2,12 @@
 
 use std::any::{TypeId, type_name};
 use std::future::Future;
+use std::hash::{Hash, Hasher};
 use std::marker::PhantomData;
 use std::sync::Arc;
 
 use serde::de::DeserializeOwned;
 
-use super::body_type::BodyType;
 use super::command::{AnyCommand, AnyEnded, Ended, IntoCommand, other_types};
 use super::id::NodeId;
 use super::options::NodeOptions;
@@ -364,4 +364,23 @@ fn untyped<S: State, N: NodeId>(body: impl Future<Output = Ended<S, N>> + Send +
 /// Returns the path of a node through the subgraphs it is in, such as `Research/Ask`.
 pub(crate) fn node_path(namespace: &[String], node: &str) -> String {
     namespace.iter().map(String::as_str).chain([node]).collect::<Vec<_>>().join("/")
+}
+
+/// The type of a node's or worker's body, and whether the type alone says what it does.
+#[derive(Clone, Copy, Debug)]
+pub struct BodyType {
+    pub(crate) name: &'static str,
+    /// Tells apart what the name does not: two closures of one function. The same in each run of a program.
+    pub(crate) hash: u64,
+    /// Set if the body holds values, such as the captures of a closure.
+    pub(crate) holds_values: bool,
+}
+
+impl BodyType {
+    /// Returns the type of a body that is so large.
+    pub(crate) fn of<T: ?Sized + 'static>(size: usize) -> Self {
+        let mut hasher = std::hash::DefaultHasher::new();
+        TypeId::of::<T>().hash(&mut hasher);
+        Self { name: type_name::<T>(), hash: hasher.finish(), holds_values: size > 0 }
+    }
 }

@@ -5,13 +5,11 @@ use std::future::Future;
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::body::{Node, Work};
-use super::body_type::BodyType;
+use super::body::{BodyType, Node, Work};
 use super::command::{AnyEnded, Ended, IntoCommand, Target};
-use super::execution::CachePolicy;
+use super::execution::{CachePolicy, RetryPolicy};
 use super::id::NodeId;
 use super::options::{Failure, NodeOptions};
-use super::retry::RetryPolicy;
 use crate::graph::context::Ctx;
 use crate::graph::error::NodeError;
 use crate::graph::interrupt::{Interrupt, Signal};

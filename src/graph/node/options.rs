@@ -8,9 +8,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::command::{AnyEnded, IntoCommand, Target, other_types};
-use super::execution::{CachePolicy, ExecutionOptions};
+use super::execution::{CachePolicy, ExecutionOptions, RetryPolicy};
 use super::id::{Name, NodeId};
-use super::retry::RetryPolicy;
 use crate::graph::context::{Ctx, TaskCtx};
 use crate::graph::error::NodeError;
 use crate::graph::interrupt::answer::encode_checked;

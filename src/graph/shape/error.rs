@@ -8,9 +8,9 @@ use superstep_base::panics::catch_panic;
 use super::fields::serialize_as;
 use crate::checkpoint::CheckpointError;
 use crate::graph::build::{CompileError, Problem};
+use crate::graph::document::{SpecError, SpecProblem};
 use crate::graph::error::node_error::unprintable;
 use crate::graph::error::{ErrorClass, Incompatibility, NodeError, RunError};
-use crate::graph::spec::{SpecError, SpecProblem};
 use crate::graph::state::{InputError, SchemaError};
 
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]

@@ -6,10 +6,10 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-use super::asking::Answered;
 use super::ctx::Ctx;
+use super::interrupt::Answered;
 use super::lazy::Lazy;
-use super::recorded::PLAIN;
+use super::record::PLAIN;
 use super::task::TaskCtx;
 use crate::checkpoint::{EffectKind, TermsRecord};
 use crate::graph::error::RunError;

@@ -8,7 +8,7 @@ use serde::de::DeserializeOwned;
 use superstep_base::time::millis;
 
 use super::ctx::Ctx;
-use super::effect::{JournalLookup, entry_name};
+use super::journal::{JournalLookup, entry_name};
 use super::task::{Raised, TaskCtx};
 use crate::checkpoint::EffectKind;
 use crate::graph::error::{NodeError, RunError};
