@@ -4,21 +4,18 @@
 
 mod alive;
 mod cgroup;
-mod end_mark;
 mod environment;
 mod group;
-mod keys;
-mod lines;
 mod output;
 mod program;
 mod redactor;
 mod running;
 
 pub use alive::{Life, ProcessId, booted, has_variable, may_use, works_in};
-pub(crate) use end_mark::EndMark;
 pub use environment::Environment;
-pub use keys::Key;
+pub(crate) use group::EndMark;
 pub use output::{Output, Tail};
 pub use program::{Bounds, How, Program, Ran, RunEnd};
+pub use redactor::Key;
 pub use redactor::Redactor;
 pub use running::{Exit, OutputItem, Running, Stopped, Watch};

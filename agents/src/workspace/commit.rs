@@ -7,14 +7,12 @@ use std::path::Path;
 use git2::Repository;
 use serde::{Deserialize, Serialize};
 
+use super::branches::{Head, head};
 use super::error::WorkspaceError;
-use super::head::Head;
-use super::history;
-use super::id::{CommitId, TreeId};
-use super::index::Scratch;
-use super::message::CommitKey;
+use super::id::{CommitId, CommitKey, TreeId};
 use super::place::{Fault, Workspace};
-use super::tip::Tip;
+use super::trees::Scratch;
+use super::unfinished_commit::Tip;
 
 const COMMIT: [&str; 4] = ["commit", "--quiet", "--cleanup=whitespace", "--file=-"];
 /// A setting of the call overrides the repository's.
@@ -390,7 +388,7 @@ fn made_since(repository: &Repository, since: Option<&CommitId>) -> Result<Vec<M
     };
     let since = since.map(CommitId::oid).transpose()?;
     let mut made = Vec::new();
-    for id in history::commits_since(repository, head, since)? {
+    for id in head::commits_since(repository, head, since)? {
         let commit = repository.find_commit(id)?;
         if let Some(key) = CommitKey::read(&String::from_utf8_lossy(commit.message_bytes())) {
             made.push(MadeCommit { commit: commit.id().into(), tree: commit.tree_id().into(), key });

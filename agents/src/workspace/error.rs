@@ -4,10 +4,8 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use super::git_cause::GitCause;
-use super::holder::Holder;
+use super::cause::{GitCause, Holder, Ongoing};
 use super::id::CommitId;
-use super::ongoing::Ongoing;
 use super::options::COMMIT_TIMEOUT;
 
 /// A problem with the repository or the git program.

@@ -1,13 +1,275 @@
-//! Garbage collection that somebody else runs: until it ends, git may remove objects that are new and that no reference
-//! has yet.
+//! Garbage collection of git, which removes objects that no reference has. Trees and commits that a thread needs and no
+//! branch has are kept by the reference `refs/superstep/THREAD/objects`. It points to a chain of commits, each of which has
+//! one of the trees, or one of the commits as its second parent. A collection that runs is waited for: until it ends, git
+//! may also remove objects that are new.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, SystemTime};
 
-use super::place::Workspace;
+use git2::{ErrorCode, ObjectType, Oid, Repository, Signature};
+
+use super::error::WorkspaceError;
+use super::git_locks::taking;
+use super::id::CommitKey;
+use super::place::{Fault, Place, Workspace};
+use super::references::{delete, found, put, reference_name};
+
+const LOG: &str = "superstep: keep";
+/// Number of attempts if others add objects at the same time.
+const TRIES: u32 = 100;
+
+/// Message of the commit that marks a chain to which everything in the records of the thread was added.
+const RECORDED: &str = "keep what the records of the thread name\n";
+
+/// A chain: its newest commit, and the objects in it.
+#[derive(Clone, Default)]
+struct Chain {
+    tip: Option<Oid>,
+    objects: BTreeSet<Oid>,
+    is_recorded: bool,
+}
+
+/// Chains that were read, by repository and reference.
+static READ: Mutex<BTreeMap<(PathBuf, String), Chain>> = Mutex::new(BTreeMap::new());
+
+fn read() -> MutexGuard<'static, BTreeMap<(PathBuf, String), Chain>> {
+    READ.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Returns the reference that keeps a thread's objects.
+fn objects_of(thread: &str) -> String {
+    reference_name(thread, &["objects"])
+}
+
+impl Workspace {
+    /// Returns whether objects of a thread are kept.
+    ///
+    /// # Errors
+    /// [`Git`](WorkspaceError::Git) if the reference cannot be read.
+    pub async fn keeps_objects(&self, thread: &str) -> Result<bool, WorkspaceError> {
+        Ok(self.reference(&objects_of(thread)).await?.is_some())
+    }
+
+    /// Returns whether everything that the records of a thread name was kept, with
+    /// [`keep_recorded`](Self::keep_recorded).
+    ///
+    /// # Errors
+    /// [`Git`](WorkspaceError::Git) if the reference cannot be read.
+    pub async fn keeps_recorded(&self, thread: &str) -> Result<bool, WorkspaceError> {
+        let name = objects_of(thread);
+        let look = move |repository: &Repository, place: &Place| {
+            let chain = chain(repository, place, &name)?;
+            let is_recorded = chain.is_recorded;
+            read().insert((place.common_dir.clone(), name), chain);
+            Ok(is_recorded)
+        };
+        self.objects("read a reference", look).await
+    }
+
+    /// Keeps these objects for a thread, as [`keep_objects`](Self::keep_objects) does, and notes that they are everything
+    /// that its records name so far.
+    ///
+    /// # Errors
+    /// [`Git`](WorkspaceError::Git) if the reference cannot be set.
+    pub async fn keep_recorded(&self, thread: &str, ids: BTreeSet<String>) -> Result<(), WorkspaceError> {
+        let name = objects_of(thread);
+        self.objects("keep objects", move |repository, place| {
+            add(repository, place, &name, (existing(repository, &ids), true))
+        })
+        .await
+    }
+
+    /// Keeps those of these objects for a thread that are trees or commits of the repository; all others are ignored.
+    ///
+    /// # Errors
+    /// [`Git`](WorkspaceError::Git) if the reference cannot be set.
+    pub async fn keep_objects(&self, thread: &str, ids: BTreeSet<String>) -> Result<(), WorkspaceError> {
+        let name = objects_of(thread);
+        self.objects("keep objects", move |repository, place| {
+            add(repository, place, &name, (existing(repository, &ids), false))
+        })
+        .await
+    }
+
+    /// Keeps only these objects for a thread, which are those that its records name; without any, the reference is removed.
+    ///
+    /// # Errors
+    /// [`Git`](WorkspaceError::Git) if the reference cannot be set.
+    pub async fn keep_only(&self, thread: &str, ids: BTreeSet<String>) -> Result<(), WorkspaceError> {
+        let name = objects_of(thread);
+        self.objects("keep objects", move |repository, place| {
+            let mut chain = Chain::default();
+            for object in existing(repository, &ids) {
+                chain.add(repository, object)?;
+            }
+            if chain.tip.is_some() {
+                chain.mark(repository)?;
+            }
+            match chain.tip {
+                // In one step: at no moment are the objects without a reference.
+                Some(tip) => put(repository, place, &name, (tip, LOG)),
+                None => delete(repository, place, &name),
+            }
+        })
+        .await
+    }
+
+    /// Removes the references of a thread below `refs/superstep/THREAD/FOLDER/`.
+    ///
+    /// # Errors
+    /// [`Git`](WorkspaceError::Git) if a reference cannot be removed.
+    pub async fn remove_references(&self, thread: &str, folder: &str) -> Result<(), WorkspaceError> {
+        let below = reference_name(thread, &[folder]);
+        self.objects("remove references", move |repository, place| {
+            let mut names = vec![];
+            for reference in repository.references_glob(&format!("{below}/*"))? {
+                names.push(String::from_utf8_lossy(reference?.name_bytes()).into_owned());
+            }
+            names.iter().try_for_each(|name| delete(repository, place, name))
+        })
+        .await
+    }
+
+    /// Removes the references below `refs/superstep/integration/` to commits of a thread: earlier versions had the phase of a
+    /// thread there.
+    ///
+    /// # Errors
+    /// [`Git`](WorkspaceError::Git) if a reference cannot be removed.
+    pub async fn remove_integration(&self, thread: &str) -> Result<(), WorkspaceError> {
+        let thread = thread.to_owned();
+        self.objects("remove references", move |repository, place| {
+            let mut names = vec![];
+            for reference in repository.references_glob("refs/superstep/integration/*")? {
+                let reference = reference?;
+                let Ok(commit) = reference.peel_to_commit() else { continue };
+                let key = CommitKey::read(&String::from_utf8_lossy(commit.message_raw_bytes()));
+                if key.is_some_and(|key| key.thread == thread) {
+                    names.push(String::from_utf8_lossy(reference.name_bytes()).into_owned());
+                }
+            }
+            names.iter().try_for_each(|name| delete(repository, place, name))
+        })
+        .await
+    }
+
+    /// Keeps an object for the thread that this work tree was opened for, if there is one.
+    pub(super) async fn keep_made(&self, id: &str) -> Result<(), WorkspaceError> {
+        let Some(thread) = self.0.options.thread.clone() else { return Ok(()) };
+        self.keep_objects(&thread, BTreeSet::from([id.to_owned()])).await
+    }
+}
+
+fn existing(repository: &Repository, ids: &BTreeSet<String>) -> Vec<Oid> {
+    let kind = |id: Oid| repository.find_object(id, None).ok().and_then(|object| object.kind());
+    let is_kept = |id: &Oid| matches!(kind(*id), Some(ObjectType::Tree | ObjectType::Commit));
+    ids.iter().filter_map(|id| Oid::from_str(id).ok()).filter(is_kept).collect()
+}
+
+/// Adds objects to a chain, unless they are in it.
+fn add(
+    repository: &Repository,
+    place: &Place,
+    name: &str,
+    (objects, is_recorded): (Vec<Oid>, bool),
+) -> Result<(), Fault> {
+    for _ in 0..TRIES {
+        let mut chain = chain(repository, place, name)?;
+        let before = chain.tip;
+        for object in &objects {
+            chain.add(repository, *object)?;
+        }
+        if is_recorded {
+            chain.mark(repository)?;
+        }
+        let Some(tip) = chain.tip.filter(|tip| before != Some(*tip)) else { return Ok(()) };
+        let set = taking(place, &[name], || {
+            match before {
+                Some(before) => repository.reference_matching(name, tip, true, before, LOG)?,
+                None => repository.reference(name, tip, false, LOG)?,
+            };
+            Ok(())
+        });
+        match set {
+            Err(Fault::Git(error)) if [ErrorCode::Modified, ErrorCode::Exists].contains(&error.code()) => {}
+            set => {
+                set?;
+                read().insert((place.common_dir.clone(), name.to_owned()), chain);
+                return Ok(());
+            }
+        }
+    }
+    Err(git2::Error::from_str("other programs change the reference all the time").into())
+}
+
+/// Returns the chain as it is now; only commits that were not read before are read.
+fn chain(repository: &Repository, place: &Place, name: &str) -> Result<Chain, Fault> {
+    let tip = found(repository, name)?.map(|commit| commit.oid()).transpose()?;
+    let known = read().get(&(place.common_dir.clone(), name.to_owned())).cloned().unwrap_or_default();
+    let mut chain = Chain { tip, ..Chain::default() };
+    let mut next = tip;
+    while let Some(at) = next {
+        if known.tip == Some(at) {
+            chain.objects.extend(known.objects);
+            chain.is_recorded |= known.is_recorded;
+            break;
+        }
+        let commit = repository.find_commit(at)?;
+        chain.is_recorded |= commit.message_bytes() == RECORDED.as_bytes();
+        chain.objects.insert(commit.tree_id());
+        chain.objects.extend(commit.parent_id(1).ok());
+        next = commit.parent_id(0).ok();
+    }
+    Ok(chain)
+}
+
+impl Chain {
+    fn add(&mut self, repository: &Repository, id: Oid) -> Result<(), Fault> {
+        if !self.objects.insert(id) {
+            return Ok(());
+        }
+        let object = repository.find_object(id, None)?;
+        let commit = object.as_commit();
+        let tree = object.peel_to_tree()?;
+        // The first parent is the chain, also at its beginning.
+        let before = self.tip.map(|tip| repository.find_commit(tip)).transpose()?;
+        let first = match (&before, commit) {
+            (None, Some(_)) => Some(Self::begin(repository)?),
+            _ => before,
+        };
+        let parents: Vec<_> = first.iter().chain(commit).collect();
+        let who = Signature::now("superstep", "superstep@localhost")?;
+        let message = format!("keep {id}\n");
+        self.tip = Some(repository.commit(None, &who, &who, &message, &tree, &parents)?);
+        Ok(())
+    }
+
+    /// Marks it as one with everything in the records.
+    fn mark(&mut self, repository: &Repository) -> Result<(), Fault> {
+        if self.is_recorded {
+            return Ok(());
+        }
+        let before = self.tip.map(|tip| repository.find_commit(tip)).transpose()?;
+        self.tip = Some(empty(repository, RECORDED, before.as_ref())?);
+        self.is_recorded = true;
+        Ok(())
+    }
+
+    /// Returns an empty commit at the beginning of a chain.
+    fn begin<'a>(repository: &'a Repository) -> Result<git2::Commit<'a>, Fault> {
+        Ok(repository.find_commit(empty(repository, "keep objects of a thread\n", None)?)?)
+    }
+}
+
+/// Creates a commit without files.
+fn empty(repository: &Repository, message: &str, before: Option<&git2::Commit<'_>>) -> Result<Oid, Fault> {
+    let who = Signature::now("superstep", "superstep@localhost")?;
+    let tree = repository.find_tree(repository.treebuilder(None)?.write()?)?;
+    let parents: Vec<_> = before.into_iter().collect();
+    Ok(repository.commit(None, &who, &who, message, &tree, &parents)?)
+}
 
 /// Age at which git takes the file of a collection for a leftover.
 const STALE: Duration = Duration::from_secs(12 * 60 * 60);

@@ -11,8 +11,7 @@ use serde::{Deserialize, Serialize};
 use superstep_base::moved;
 
 use super::error::WorkspaceError;
-use super::paths::{as_bytes, as_path, lexical};
-use super::place::{Place, Workspace};
+use super::place::{Place, Workspace, as_bytes, as_path, lexical};
 
 /// Maximum depth of hook folders and of included configurations.
 const DEEPEST: usize = 8;

@@ -1,14 +1,17 @@
-//! Open repository: its folders, its handle, and its errors.
+//! Place of a workspace: its folders, with the paths and times of files in them; its objects by their ids; and the errors
+//! of work there. Paths of git are bytes, with `/` between folders, relative to the top of the work tree.
 
-use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
+use std::str::FromStr;
 use std::sync::Arc;
+use std::{fs, io};
 
-use git2::ErrorCode;
+use git2::{ErrorCode, Oid, Repository};
 
 use super::error::WorkspaceError;
+use super::id::{CommitId, TreeId};
 use super::options::WorkspaceOptions;
-use super::paths::RepoPath;
+use super::trees::own_folder;
 
 /// Separate folder for git in place of the repository's own; removed on drop.
 #[derive(Debug)]
@@ -102,4 +105,122 @@ pub(super) fn join<T>(
     let lost =
         |error| WorkspaceError::Io { doing: "work in", path: root.to_owned(), source: std::io::Error::other(error) };
     joined.map_err(lost)?
+}
+
+/// Returns the present time of the file system, in nanoseconds since 1970: later changes of files are not before it.
+pub(super) fn file_time(place: &Place) -> io::Result<u64> {
+    // No branch of a run has this name: git takes files of this folder for references.
+    let file = own_folder(place)?.join("clock+");
+    // A new file, so that nothing is written through a link.
+    let _ = fs::remove_file(&file);
+    fs::write(&file, "")?;
+    Ok(changed_at(&fs::symlink_metadata(&file)?))
+}
+
+/// Returns the time of the last change of content or attributes, in nanoseconds since 1970.
+#[cfg(unix)]
+pub(super) fn changed_at(about: &fs::Metadata) -> u64 {
+    use std::os::unix::fs::MetadataExt;
+    let seconds = u64::try_from(about.ctime()).unwrap_or(0);
+    seconds.saturating_mul(1_000_000_000).saturating_add(u64::try_from(about.ctime_nsec()).unwrap_or(0))
+}
+
+#[cfg(not(unix))]
+pub(super) fn changed_at(about: &fs::Metadata) -> u64 {
+    let since = about.modified().ok().and_then(|time| time.duration_since(std::time::UNIX_EPOCH).ok());
+    since.map_or(0, |since| u64::try_from(since.as_nanos()).unwrap_or(u64::MAX))
+}
+
+macro_rules! oid {
+    ($name:ident, $kind:literal) => {
+        impl $name {
+            pub(super) fn oid(&self) -> Result<Oid, WorkspaceError> {
+                Oid::from_str(&self.0).map_err(|_| self.missing())
+            }
+
+            pub(super) fn missing(&self) -> WorkspaceError {
+                WorkspaceError::NoSuchObject { id: self.0.clone(), kind: $kind }
+            }
+        }
+
+        impl FromStr for $name {
+            type Err = WorkspaceError;
+
+            fn from_str(text: &str) -> Result<Self, WorkspaceError> {
+                let id = Self(text.to_owned());
+                if text.len() != 40 {
+                    return Err(id.missing());
+                }
+                id.oid().map(Self::from)
+            }
+        }
+    };
+}
+
+oid!(TreeId, "tree");
+oid!(CommitId, "commit");
+
+pub(super) fn tree<'a>(repository: &'a Repository, id: &TreeId) -> Result<git2::Tree<'a>, Fault> {
+    repository.find_tree(id.oid()?).map_err(|_| id.missing().into())
+}
+
+/// Path inside the repository.
+pub(super) type RepoPath = Vec<u8>;
+
+/// Formats a path for people; invalid UTF-8 is replaced.
+pub(super) fn shown(path: &[u8]) -> String {
+    String::from_utf8_lossy(path).into_owned()
+}
+
+pub(super) fn as_path(path: &[u8]) -> PathBuf {
+    #[cfg(unix)]
+    {
+        use std::os::unix::ffi::OsStrExt;
+        PathBuf::from(std::ffi::OsStr::from_bytes(path))
+    }
+    #[cfg(not(unix))]
+    {
+        PathBuf::from(shown(path))
+    }
+}
+
+pub(super) fn as_bytes(path: &Path) -> RepoPath {
+    #[cfg(unix)]
+    {
+        use std::os::unix::ffi::OsStrExt;
+        path.as_os_str().as_bytes().to_vec()
+    }
+    #[cfg(not(unix))]
+    {
+        path.to_string_lossy().replace('\\', "/").into_bytes()
+    }
+}
+
+pub(super) fn components(path: &[u8]) -> impl Iterator<Item = &[u8]> {
+    path.split(|byte| *byte == b'/')
+}
+
+/// Returns the path of a file relative to the top of the work tree, if it is inside. The last component may be a link.
+pub(super) fn inside(root: &Path, file: &Path) -> Option<RepoPath> {
+    let file = root.join(file);
+    let folder = file.parent()?.canonicalize().ok()?.join(file.file_name()?);
+    folder.strip_prefix(root).ok().map(as_bytes)
+}
+
+/// Joins paths for git's `-z --stdin`.
+pub(super) fn with_zeros<'a>(paths: impl IntoIterator<Item = &'a RepoPath>) -> Vec<u8> {
+    paths.into_iter().flat_map(|path| path.iter().copied().chain([0])).collect()
+}
+
+/// Resolves `.` and `..` lexically, so that each file has one name.
+pub(super) fn lexical(path: &Path) -> PathBuf {
+    let mut plain = PathBuf::new();
+    for part in path.components() {
+        match part {
+            Component::ParentDir if plain.pop() => {}
+            Component::CurDir => {}
+            part => plain.push(part),
+        }
+    }
+    plain
 }

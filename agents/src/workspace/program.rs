@@ -139,7 +139,7 @@ impl<'a> Call<'a> {
         if self.hooks {
             // Changes by trusted hooks are trusted.
             self.run_blocking(|place| {
-                super::trust::renew(place);
+                super::lock::renew(place);
                 Ok(())
             })
             .await?;
@@ -184,7 +184,7 @@ impl<'a> Call<'a> {
         const WITH_FILES_ALONE: [&str; 6] =
             ["status", "update-index", "read-tree", "write-tree", "checkout-index", "version"];
         if self.place.separate_git_dir.is_none() {
-            return self.run_blocking(super::trust::check).await;
+            return self.run_blocking(super::lock::check).await;
         }
         let is_allowed = self.args.first().is_some_and(|first| WITH_FILES_ALONE.iter().any(|name| first == *name));
         if is_allowed && !self.hooks { Ok(()) } else { Err(WorkspaceError::Guarded { command: self.shown() }) }

@@ -1,15 +1,20 @@
-//! The work tree of a run whose repository was moved or copied: it is recognized where the store lies, or where the person
-//! is, by the references and the commit of the run. Reads files and references; changes nothing.
+//! A repository that was moved or copied. The work tree of a run is recognized where the store lies, or where the person is,
+//! by the references and the commit of the run, or by the beginning of the repository before there are any. Then the links
+//! between git's folders and linked work trees are mended, which are full paths: only of those that were created for agents,
+//! and nothing outside of the repository that belongs to another one.
 
-use std::fs;
 use std::path::{Path, PathBuf};
+use std::{fs, io};
 
-use git2::{Oid, Repository};
-use superstep_base::moved::Move;
+use git2::{ObjectType, Oid, Repository};
+use serde::{Deserialize, Serialize};
+use superstep_base::moved::{Move, here};
 
-use super::names::{PRIVATE, escaped};
-use super::origin::{Origin, first_of};
-use super::worktree_entries::{common_of, is_repository, main_part, resolved, top_of};
+use super::branches::head_log;
+use super::error::WorkspaceError;
+use super::id::{PRIVATE, escaped};
+use super::place::as_bytes;
+use super::worktree::{COMPLETE, common_of, entries_in, is_repository, leads_to, main_part, resolved, top_of, tree_of};
 
 /// A run whose work tree is looked for.
 #[derive(Clone, Debug)]
@@ -72,7 +77,7 @@ impl Recorded {
     }
 
     /// Returns the repositories in which the store lies, and the person is.
-    pub(super) fn tops(&self) -> Vec<PathBuf> {
+    fn tops(&self) -> Vec<PathBuf> {
         [&self.store, &self.current].into_iter().filter_map(|folder| top_of(folder)).collect()
     }
 
@@ -242,4 +247,87 @@ fn is_same(one: &Path, other: &Path) -> bool {
 /// Returns whether two repositories began as one.
 fn begins_as(one: &Path, other: &Path) -> bool {
     first_of(one).is_some_and(|first| Some(first) == first_of(other))
+}
+
+/// The repository that a run was started with.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Origin {
+    /// Digest of the first line in the log of HEAD: a copy of all files has it too, and a clone one of its own.
+    pub first: String,
+    /// True if the run was started inside of another repository: then the place of the store tells nothing.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_elsewhere: bool,
+}
+
+impl Origin {
+    /// Returns the origin of a run that is started in a folder; none before the first commit. Blocks.
+    pub fn of(root: &Path, current: &Path) -> Option<Self> {
+        let is_elsewhere = top_of(current).is_some_and(|top| Some(top) != top_of(root));
+        Some(Self { first: first_of(root)?, is_elsewhere })
+    }
+}
+
+/// Returns a digest of the first line in the log of HEAD.
+fn first_of(top: &Path) -> Option<String> {
+    let log = fs::read(head_log::file(Repository::open(top).ok()?.path())).ok()?;
+    let line = log.split(|byte| *byte == b'\n').next().filter(|line| !line.is_empty())?;
+    Oid::hash_object(ObjectType::Blob, line).ok().map(|digest| digest.to_string())
+}
+
+/// Mends the links of a repository whose move was [noted](superstep_base::moved::note). Work trees inside of it were moved
+/// with it; those outside get the new path of git's folder, unless another repository has them. Idempotent; blocks.
+///
+/// # Errors
+/// [`Io`](WorkspaceError::Io) if a file cannot be written.
+pub fn mend_worktrees(moved: &Move) -> Result<(), WorkspaceError> {
+    mend_all(&moved.to, |tree| tree == moved.to)
+}
+
+/// Mends the work tree of a run that is where it was, but linked to a repository that was moved to where the store lies, or
+/// the person is. Blocks.
+///
+/// # Errors
+/// As [`mend_worktrees`].
+pub fn mend_outside(run: &Recorded) -> Result<(), WorkspaceError> {
+    let is_lost = leads_to(&run.folder).is_some_and(|entry| !entry.exists());
+    let mut places = run.tops().into_iter().filter(|_| is_lost);
+    places.try_for_each(|place| mend_all(&place, |tree| tree == run.folder))
+}
+
+fn mend_all(top: &Path, is_own: impl Fn(&Path) -> bool) -> Result<(), WorkspaceError> {
+    let Some(common) = common_of(top) else { return Ok(()) };
+    for entry in entries_in(&common) {
+        let Some(stored) = tree_of(&entry) else { continue };
+        let tree = moved_along(top, &stored, &entry).unwrap_or_else(|| here(&stored));
+        if entry.join(COMPLETE).exists() || is_own(&tree) {
+            mend(&entry, &stored, &tree)?;
+        }
+    }
+    Ok(())
+}
+
+/// Returns the work tree if it lies in the folder `.superstep` of the repository, wherever that was when it was created.
+fn moved_along(top: &Path, stored: &Path, entry: &Path) -> Option<PathBuf> {
+    let inside = stored.strip_prefix(main_part(stored)).ok().filter(|inside| !inside.as_os_str().is_empty())?;
+    let tree = top.join(inside);
+    (leads_to(&tree)?.file_name() == entry.file_name()).then_some(tree)
+}
+
+/// Mends the links between git's folder for a work tree, and the work tree.
+fn mend(entry: &Path, stored: &Path, tree: &Path) -> Result<(), WorkspaceError> {
+    let Some(target) = leads_to(tree).filter(|target| target.file_name() == entry.file_name()) else { return Ok(()) };
+    if stored != tree {
+        write(entry, "", &tree.join(".git"), &entry.join("gitdir"))?;
+    } else if target.exists() {
+        return Ok(()); // it is whole, or belongs to the repository of which this is a copy
+    }
+    if target == entry { Ok(()) } else { write(entry, "gitdir: ", entry, &tree.join(".git")) }
+}
+
+/// Writes a path into a file of git's, at once. The draft is in git's folder, where it does no harm after a kill.
+fn write(entry: &Path, before: &str, path: &Path, file: &Path) -> Result<(), WorkspaceError> {
+    let (text, draft) = ([before.as_bytes(), &as_bytes(path), b"\n"].concat(), entry.join("superstep-link"));
+    // A work tree may be on another disk.
+    let written = fs::write(&draft, &text).and_then(|()| fs::rename(&draft, file).or_else(|_| fs::write(file, &text)));
+    written.map_err(|source: io::Error| WorkspaceError::Io { doing: "write", path: file.to_owned(), source })
 }

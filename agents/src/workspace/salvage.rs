@@ -3,15 +3,11 @@
 use git2::{ErrorCode, Repository, Signature};
 use serde::{Deserialize, Serialize};
 
-use super::attempt::commit_tree;
 use super::error::WorkspaceError;
-use super::id::{CommitId, TreeId};
-use super::names::{read_salvage_name, salvage_folder, salvage_name};
-use super::paths::{RepoPath, shown};
-use super::place::{Fault, Place, Workspace};
-use super::references::{found, put};
-use super::reset::{Reset, Steps, differing};
-use super::salvage_key::{SalvageKey, SalvagePhase};
+use super::id::{CommitId, SalvageKey, SalvagePhase, TreeId, read_salvage_name, salvage_folder, salvage_name};
+use super::place::{Fault, Place, RepoPath, Workspace, shown};
+use super::references::{commit_tree, found, put};
+use super::trees::{Reset, Steps, differing};
 
 /// Message in the log of references.
 const LOG: &str = "superstep: salvage";

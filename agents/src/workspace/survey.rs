@@ -9,8 +9,7 @@ use git2::Repository;
 
 use super::error::WorkspaceError;
 use super::guard::{hooks_folder, runs};
-use super::paths::shown;
-use super::place::{Fault, Place, Workspace};
+use super::place::{Fault, Place, Workspace, shown};
 
 /// Hooks that run at a commit.
 const HOOKS: [&str; 4] = ["pre-commit", "prepare-commit-msg", "commit-msg", "post-commit"];

@@ -9,16 +9,16 @@ use std::path::{Path, PathBuf};
 
 use git2::{Oid, Repository};
 
-use super::error::WorkspaceError;
-use super::file_times::changed_at;
-use super::guard::runs;
-use super::head::head_of;
-use super::head_log::HeadLog;
-use super::history;
-use super::left_out::{LeftOut, Reason};
-use super::paths::{RepoPath, as_path, components, lexical, shown};
-use super::place::{Fault, Place, Workspace};
-use super::standing::Standing;
+use super::snapshot::{LeftOut, Reason};
+use crate::workspace::branches::HeadLog;
+use crate::workspace::branches::Standing;
+use crate::workspace::branches::head;
+use crate::workspace::branches::head_of;
+use crate::workspace::error::WorkspaceError;
+use crate::workspace::guard::runs;
+use crate::workspace::place::changed_at;
+use crate::workspace::place::{Fault, Place, Workspace};
+use crate::workspace::place::{RepoPath, as_path, components, lexical, shown};
 
 /// Flag of an index entry that git does not compare with its file.
 const ASSUME_UNCHANGED: u16 = 0x8000;
@@ -34,7 +34,7 @@ const SUBMODULE: u32 = 0o160_000;
 const MOST: usize = 20_000;
 
 impl Workspace {
-    /// Returns files that were changed since a time (see [`Standing::started`](super::Standing)) and that no commit would
+    /// Returns files that were changed since a time (see [`Standing::started`](crate::workspace::Standing)) and that no commit would
     /// contain, with the reason. Files that [`snapshot`](Self::snapshot) leaves out are not included.
     ///
     /// # Errors
@@ -63,7 +63,7 @@ impl Workspace {
     /// by [`fold`](Self::fold).
     ///
     /// # Errors
-    /// [`Git`](super::WorkspaceError::Git) if the branches cannot be read.
+    /// [`Git`](crate::workspace::WorkspaceError::Git) if the branches cannot be read.
     pub async fn unseen_commits(&self, standing: &Standing) -> Result<Vec<LeftOut>, WorkspaceError> {
         let standing = standing.clone();
         self.read("look for commits", move |repository, place| {
@@ -99,7 +99,7 @@ fn is_reachable(repository: &Repository, commit: Oid) -> Result<bool, Fault> {
     let branches = repository.branches(None)?.filter_map(Result::ok).filter_map(|(branch, _)| branch.get().target());
     let head = repository.head().ok().and_then(|head| head.target());
     for tip in branches.chain(head) {
-        if history::descends(repository, tip, commit)? || tip == commit {
+        if head::descends(repository, tip, commit)? || tip == commit {
             return Ok(true);
         }
     }

@@ -1,8 +1,11 @@
-//! The cause of a failure inside libgit2, in words without its codes.
+//! Causes of errors, in words for people: a failure inside libgit2, an operation of git in progress, and another run that
+//! holds the work tree. Knows no repository.
 
 use std::fmt;
+use std::time::{SystemTime, UNIX_EPOCH};
 
-use git2::{ErrorClass, ErrorCode};
+use git2::{ErrorClass, ErrorCode, RepositoryState};
+use serde::{Deserialize, Serialize};
 
 /// A failure of libgit2. Displays what a person can use; `Debug` has class and code.
 pub struct GitCause(git2::Error);
@@ -101,6 +104,85 @@ impl fmt::Display for GitCause {
             (ErrorClass::Invalid, _) => "a name or an id is invalid",
             _ => "git's files are not as expected; `--log=warn` shows more",
         })
+    }
+}
+
+/// Git operation in progress.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Ongoing {
+    /// `git merge`.
+    Merge,
+    /// `git rebase`.
+    Rebase,
+    /// `git cherry-pick`.
+    CherryPick,
+    /// `git revert`.
+    Revert,
+    /// `git bisect`.
+    Bisect,
+    /// `git am`.
+    Mail,
+}
+
+impl Ongoing {
+    pub(super) fn help(self) -> &'static str {
+        match self {
+            Self::Merge => "finish it with `git merge --continue`, or undo it with `git merge --abort`",
+            Self::Rebase => "finish it with `git rebase --continue`, or undo it with `git rebase --abort`",
+            Self::CherryPick => {
+                "finish it with `git cherry-pick --continue`, or undo it with `git cherry-pick --abort`"
+            }
+            Self::Revert => "finish it with `git revert --continue`, or undo it with `git revert --abort`",
+            Self::Bisect => "end it with `git bisect reset`",
+            Self::Mail => "finish it with `git am --continue`, or undo it with `git am --abort`",
+        }
+    }
+
+    pub(super) fn of(state: RepositoryState) -> Option<Self> {
+        use RepositoryState as R;
+        Some(match state {
+            R::Clean => return None,
+            R::Merge => Self::Merge,
+            R::Revert | R::RevertSequence => Self::Revert,
+            R::CherryPick | R::CherryPickSequence => Self::CherryPick,
+            R::Bisect => Self::Bisect,
+            R::Rebase | R::RebaseInteractive | R::RebaseMerge => Self::Rebase,
+            R::ApplyMailbox | R::ApplyMailboxOrRebase => Self::Mail,
+        })
+    }
+}
+
+impl fmt::Display for Ongoing {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Merge => "merge",
+            Self::Rebase => "rebase",
+            Self::CherryPick => "cherry-pick",
+            Self::Revert => "revert",
+            Self::Bisect => "bisect",
+            Self::Mail => "`git am`",
+        })
+    }
+}
+
+/// Holder of a work tree.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Holder {
+    /// Id of the process; `None` if it is not known yet.
+    pub pid: Option<u32>,
+    /// Thread that it runs.
+    pub thread: String,
+    /// Start, in milliseconds since 1970 (UTC).
+    pub since: u64,
+}
+
+impl fmt::Display for Holder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Some(pid) = self.pid else { return f.write_str("a process that did not say who it is") };
+        let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |now| now.as_millis());
+        let seconds = now.saturating_sub(self.since.into()) / 1000;
+        write!(f, "thread `{}` in process {pid}, for {seconds} s", self.thread)
     }
 }
 

@@ -4,24 +4,24 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::{fs, io};
 
-use super::error::WorkspaceError;
-use super::git_locks::{locked, taking};
-use super::id::TreeId;
-use super::paths::{RepoPath, as_path, with_zeros};
-use super::place::{Fault, Place, Workspace};
+use crate::workspace::error::WorkspaceError;
+use crate::workspace::git_locks::{locked, taking};
+use crate::workspace::id::TreeId;
+use crate::workspace::place::{Fault, Place, Workspace};
+use crate::workspace::place::{RepoPath, as_path, with_zeros};
 
 /// The reason of a path that no commit can contain.
-pub(super) const NOT_ALLOWED: &str = "its path is not allowed in a repository";
+pub(in crate::workspace) const NOT_ALLOWED: &str = "its path is not allowed in a repository";
 
 /// Number of files that git may refuse before a snapshot fails.
 const MOST_REFUSED: usize = 100;
 
 /// Temporary index, removed on drop.
 #[derive(Debug)]
-pub(super) struct Scratch(PathBuf);
+pub(in crate::workspace) struct Scratch(PathBuf);
 
 impl Scratch {
-    pub(super) fn path(&self) -> &Path {
+    pub(in crate::workspace) fn path(&self) -> &Path {
         &self.0
     }
 }
@@ -36,7 +36,7 @@ impl Drop for Scratch {
 
 impl Workspace {
     /// Copies the user's index, so that unchanged files need not be read.
-    pub(super) async fn scratch(&self) -> Result<Scratch, WorkspaceError> {
+    pub(in crate::workspace) async fn scratch(&self) -> Result<Scratch, WorkspaceError> {
         let scratch = self.read("copy the index", |_, place| Ok(copy_index(place)?)).await?;
         if self.0.separate_git_dir.is_some()
             && let Some(tree) = self.head_tree().await?
@@ -48,14 +48,14 @@ impl Workspace {
     }
 
     /// Returns a temporary index that contains a tree.
-    pub(super) async fn scratch_of(&self, tree: &TreeId) -> Result<Scratch, WorkspaceError> {
+    pub(in crate::workspace) async fn scratch_of(&self, tree: &TreeId) -> Result<Scratch, WorkspaceError> {
         let scratch = self.scratch().await?;
         self.git(&["read-tree", "--reset"]).arg(tree.as_str()).on(scratch.path()).done().await?;
         Ok(scratch)
     }
 
     /// Returns a temporary index that contains the tree of HEAD, whatever the user's has.
-    pub(super) async fn scratch_of_head(&self) -> Result<Scratch, WorkspaceError> {
+    pub(in crate::workspace) async fn scratch_of_head(&self) -> Result<Scratch, WorkspaceError> {
         if let Some(tree) = self.head_tree().await? {
             return self.scratch_of(&tree).await;
         }
@@ -65,7 +65,11 @@ impl Workspace {
     }
 
     /// Adds files of the work tree to an index. A path that git does not allow is left out; returns git's warnings.
-    pub(super) async fn stage(&self, scratch: &Scratch, files: &[RepoPath]) -> Result<String, WorkspaceError> {
+    pub(in crate::workspace) async fn stage(
+        &self,
+        scratch: &Scratch,
+        files: &[RepoPath],
+    ) -> Result<String, WorkspaceError> {
         if files.is_empty() {
             return Ok(String::new());
         }
@@ -82,7 +86,7 @@ impl Workspace {
 
     /// Adds files of the work tree to an index, and returns those that git refuses, each with its message: their paths are
     /// not allowed, or they cannot be read.
-    pub(super) async fn stage_allowed(
+    pub(in crate::workspace) async fn stage_allowed(
         &self,
         scratch: &Scratch,
         files: Vec<RepoPath>,
@@ -109,7 +113,11 @@ impl Workspace {
     }
 
     /// Removes files from an index.
-    pub(super) async fn unstage(&self, scratch: &Scratch, files: &[RepoPath]) -> Result<(), WorkspaceError> {
+    pub(in crate::workspace) async fn unstage(
+        &self,
+        scratch: &Scratch,
+        files: &[RepoPath],
+    ) -> Result<(), WorkspaceError> {
         if files.is_empty() {
             return Ok(());
         }
@@ -118,7 +126,11 @@ impl Workspace {
     }
 
     /// Resets files of an index to HEAD, or removes them.
-    pub(super) async fn as_in_head(&self, scratch: &Scratch, files: Vec<RepoPath>) -> Result<(), WorkspaceError> {
+    pub(in crate::workspace) async fn as_in_head(
+        &self,
+        scratch: &Scratch,
+        files: Vec<RepoPath>,
+    ) -> Result<(), WorkspaceError> {
         if files.is_empty() {
             return Ok(());
         }
@@ -127,27 +139,27 @@ impl Workspace {
         update.on(scratch.path()).done().await.map(drop)
     }
 
-    pub(super) async fn write_tree(&self, scratch: &Scratch) -> Result<TreeId, WorkspaceError> {
+    pub(in crate::workspace) async fn write_tree(&self, scratch: &Scratch) -> Result<TreeId, WorkspaceError> {
         let id = self.git(&["write-tree"]).on(scratch.path()).done().await?;
         String::from_utf8_lossy(&id).trim().parse()
     }
 
     /// Resets the user's index to HEAD: nothing is staged any more; files are not changed. A kill leaves at most a
     /// lock that was noted.
-    pub(super) async fn reset_index(&self) -> Result<(), WorkspaceError> {
+    pub(in crate::workspace) async fn reset_index(&self) -> Result<(), WorkspaceError> {
         let scratch = self.scratch_of_head().await?;
         self.put_index(scratch).await
     }
 
     /// Replaces the user's index by a temporary one, with refreshed file states.
-    pub(super) async fn put_index(&self, scratch: Scratch) -> Result<(), WorkspaceError> {
+    pub(in crate::workspace) async fn put_index(&self, scratch: Scratch) -> Result<(), WorkspaceError> {
         // The exit code reports changed files, which is not a failure.
         self.git(&["update-index", "-q", "--refresh"]).on(scratch.path()).run().await?;
         self.put_fresh_index(scratch).await
     }
 
     /// Replaces the user's index by one that git has refreshed.
-    pub(super) async fn put_fresh_index(&self, scratch: Scratch) -> Result<(), WorkspaceError> {
+    pub(in crate::workspace) async fn put_fresh_index(&self, scratch: Scratch) -> Result<(), WorkspaceError> {
         self.run_blocking(move |place| {
             taking(&place, &["index"], || Ok(replace_index(&place, &scratch)?))
                 .map_err(|fault| fault.into_error("write the index"))
@@ -203,14 +215,14 @@ fn copy_with_time(from: &Path, to: &Path) -> io::Result<()> {
 }
 
 /// Returns our folder inside git's folder, and creates it.
-pub(super) fn own_folder(place: &Place) -> io::Result<PathBuf> {
+pub(in crate::workspace) fn own_folder(place: &Place) -> io::Result<PathBuf> {
     let folder = place.git_dir.join("superstep");
     fs::create_dir_all(&folder)?;
     Ok(folder)
 }
 
 /// Removes the temporary indexes and separate git folders of killed runs.
-pub(super) fn sweep(place: &Place) {
+pub(in crate::workspace) fn sweep(place: &Place) {
     let entries = fs::read_dir(place.git_dir.join("superstep")).into_iter().flatten().filter_map(Result::ok);
     for entry in entries {
         // Failures are retried next time.
@@ -226,7 +238,7 @@ pub(super) fn sweep(place: &Place) {
 fn index_lines(repository: &git2::Repository, files: &[RepoPath]) -> Result<Vec<u8>, Fault> {
     let head = match repository.head() {
         Ok(head) => Some(head.peel_to_tree()?),
-        Err(error) if super::place::is_unborn(&error) => None,
+        Err(error) if crate::workspace::place::is_unborn(&error) => None,
         Err(error) => return Err(error.into()),
     };
     let mut lines = Vec::new();
@@ -242,4 +254,4 @@ fn index_lines(repository: &git2::Repository, files: &[RepoPath]) -> Result<Vec<
 }
 
 /// Prefix of the names of these folders.
-pub(super) const NAME: &str = "guarded-";
+pub(in crate::workspace) const NAME: &str = "guarded-";

@@ -4,16 +4,16 @@ use std::path::{Path, PathBuf};
 
 use git2::Repository;
 
-use super::error::WorkspaceError;
-use super::git_locks::taking;
+use super::fold::is_used_elsewhere;
+use super::head;
 use super::head::Head;
-use super::history;
-use super::id::CommitId;
-use super::lock_note::Noted;
-use super::own_branches::is_used_elsewhere;
-use super::place::{Fault, Place, Workspace};
-use super::references::{delete, find_branch};
 use super::standing::{BranchMove, Standing};
+use crate::workspace::error::WorkspaceError;
+use crate::workspace::git_locks::taking;
+use crate::workspace::id::CommitId;
+use crate::workspace::lock_note::Noted;
+use crate::workspace::place::{Fault, Place, Workspace};
+use crate::workspace::references::{delete, find_branch};
 
 /// The current branch.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -304,7 +304,7 @@ impl Workspace {
     }
 
     /// Detaches HEAD at a commit; files and index do not change.
-    pub(super) async fn detach_head(&self, at: &CommitId) -> Result<(), WorkspaceError> {
+    pub(in crate::workspace) async fn detach_head(&self, at: &CommitId) -> Result<(), WorkspaceError> {
         let at = at.clone();
         self.read("set HEAD", move |repository, place| {
             let at = at.oid()?;
@@ -320,7 +320,7 @@ impl Workspace {
     pub async fn descends(&self, tip: &CommitId, base: &CommitId) -> Result<bool, WorkspaceError> {
         let (tip, base) = (tip.clone(), base.clone());
         self.objects("read the history", move |repository, _| {
-            Ok(tip == base || history::descends(repository, tip.oid()?, base.oid()?)?)
+            Ok(tip == base || head::descends(repository, tip.oid()?, base.oid()?)?)
         })
         .await
     }

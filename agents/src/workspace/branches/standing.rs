@@ -6,14 +6,14 @@ use std::fmt;
 use git2::Repository;
 use serde::{Deserialize, Serialize};
 
-use super::error::WorkspaceError;
-use super::file_times::file_time;
+use super::head;
 use super::head::{Head, head_of};
 use super::head_log::HeadLog;
-use super::history;
-use super::id::CommitId;
-use super::place::{Fault, Place, Workspace};
-use super::references::find_branch;
+use crate::workspace::error::WorkspaceError;
+use crate::workspace::id::CommitId;
+use crate::workspace::place::file_time;
+use crate::workspace::place::{Fault, Place, Workspace};
+use crate::workspace::references::find_branch;
 
 /// Position of HEAD and branches at the start of a task.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -159,7 +159,7 @@ impl Workspace {
             if tip == from {
                 return Ok(None);
             }
-            let is_after = history::descends(repository, tip, from)?;
+            let is_after = head::descends(repository, tip, from)?;
             let is_ours = is_after && is_seen(repository, place, &moved)?;
             Ok((!is_ours).then_some(moved))
         })
@@ -224,7 +224,7 @@ fn is_seen(repository: &Repository, place: &Place, moved: &BranchMove) -> Result
     Ok(log.origin(&moved.branch, old?, new?).is_some())
 }
 
-pub(super) fn head_move(
+pub(in crate::workspace) fn head_move(
     repository: &Repository,
     base: Option<&CommitId>,
     tip: Option<&CommitId>,
@@ -238,17 +238,17 @@ pub(super) fn head_move(
         return Ok(HeadMove::Moved { commit: Some(at.clone()) });
     }
     if let Some(base) = base
-        && !history::descends(repository, tip, base.oid()?)?
+        && !head::descends(repository, tip, base.oid()?)?
     {
         return Ok(HeadMove::Moved { commit: Some(at.clone()) });
     }
     let base = base.map(CommitId::oid).transpose()?;
-    let commits = history::commits_since(repository, tip, base)?;
+    let commits = head::commits_since(repository, tip, base)?;
     Ok(HeadMove::Ahead { commits: commits.into_iter().map(CommitId::from).collect() })
 }
 
 /// Returns the branches that are not at their commits any more.
-pub(super) fn moved_branches(
+pub(in crate::workspace) fn moved_branches(
     repository: &Repository,
     before: &BTreeMap<String, CommitId>,
 ) -> Result<Vec<BranchMove>, Fault> {
