@@ -1,7 +1,8 @@
 //! Processes of this machine: whether one still lives, which it started, and which use a file. Knows `/proc`; where
-//! there is none, nothing is known.
+//! there is none, nothing is known. A mark tells later processes when this one ended, however it ended.
 
 use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
 use std::time::{Duration, SystemTime};
 use std::{fs, io};
 
@@ -302,11 +303,32 @@ fn text(file: impl AsRef<Path>) -> Option<String> {
     Some(fs::read_to_string(file).ok()?.trim_end().to_owned())
 }
 
+/// Shell that creates a file as soon as this process ends. Dropping it ends it without the file.
+#[derive(Debug)]
+pub(crate) struct EndMark(Child);
+
+impl EndMark {
+    /// Starts the shell; `None` if there is none.
+    pub(crate) fn start(file: &Path) -> Option<Self> {
+        let mut shell = Command::new("/bin/sh");
+        shell.args(["-c", r#"trap '' HUP INT TERM; read _; : > "$1""#, "sh"]).arg(file).current_dir("/").env_clear();
+        #[cfg(unix)]
+        std::os::unix::process::CommandExt::process_group(&mut shell, 0);
+        shell.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null()).spawn().ok().map(Self)
+    }
+}
+
+impl Drop for EndMark {
+    fn drop(&mut self) {
+        // It may have ended already.
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
 #[cfg(all(test, target_os = "linux"))]
 #[allow(clippy::unwrap_used)]
 mod tests {
-    use std::process::{Command, Stdio};
-
     use super::*;
 
     #[test]

@@ -1,6 +1,18 @@
 //! Child programs: their input and output, environment, limits, and redaction. Each runs in its own process group, and
 //! in a cgroup where possible, so that all its descendants end with it. The only module that starts programs; it knows
 //! none of them.
+//!
+//! | file | what it knows |
+//! |---|---|
+//! | `program` | a program with its input, environment and limits, run to its end |
+//! | `running` | a program whose output is read line by line |
+//! | `output` | the first and last bytes of an output |
+//! | `group`, `cgroup` | a child and its descendants, which end together |
+//! | `environment` | the variables of a child |
+//! | `redactor` | keys, and their removal from texts |
+//! | `alive` | the processes of this machine |
+//!
+//! Small because it only lists the folder.
 
 mod alive;
 mod cgroup;
@@ -11,11 +23,10 @@ mod program;
 mod redactor;
 mod running;
 
+pub(crate) use alive::EndMark;
 pub use alive::{Life, ProcessId, booted, has_variable, may_use, works_in};
 pub use environment::Environment;
-pub(crate) use group::EndMark;
 pub use output::{Output, Tail};
 pub use program::{Bounds, How, Program, Ran, RunEnd};
-pub use redactor::Key;
-pub use redactor::Redactor;
+pub use redactor::{Key, Redactor};
 pub use running::{Exit, OutputItem, Running, Stopped, Watch};

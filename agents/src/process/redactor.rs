@@ -1,7 +1,9 @@
-//! The keys of this process: values of environment variables that must not appear in files or output. The redactor hides
-//! them, with user names and passwords in addresses, and text that looks like a key.
+//! The keys of this process: values of environment variables that must not appear in files or output. The redactor
+//! hides them, with user names and passwords in addresses, and text that looks like a key.
 
 use std::collections::BTreeSet;
+use std::ffi::OsString;
+use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use serde_json::Value;
@@ -21,8 +23,8 @@ pub struct Key {
     value: String,
 }
 
-impl std::fmt::Debug for Key {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+impl fmt::Debug for Key {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Key").field("variable", &self.variable).finish_non_exhaustive()
     }
 }
@@ -33,7 +35,7 @@ impl Key {
     /// with spaces and paths do not count.
     pub fn known() -> Vec<Self> {
         let registered = KEY_VARIABLES.lock().unwrap_or_else(PoisonError::into_inner);
-        let key = |(variable, value): (std::ffi::OsString, std::ffi::OsString)| {
+        let key = |(variable, value): (OsString, OsString)| {
             let (name, value) = (variable.into_string().ok()?, value.into_string().ok()?);
             let secret = if is_secret(name.as_ref()) || registered.contains(&name) {
                 value.trim().to_owned()
@@ -78,8 +80,6 @@ const REDACTED: &str = "[redacted]";
 const PREFIXES: [&str; 9] = ["sk-", "sk_", "ghp_", "gho_", "ghs_", "github_pat_", "glpat-", "xoxb-", "AKIA"];
 /// The texts that a token follows, in lower case.
 const WORDS: [&str; 2] = ["bearer ", "x-api-key: "];
-/// The minimum length of a key in bytes.
-const MIN_LEN: usize = 8;
 
 /// Hides secrets in text.
 ///
@@ -94,8 +94,8 @@ const MIN_LEN: usize = 8;
 #[derive(Clone, Default)]
 pub struct Redactor(Arc<[String]>);
 
-impl std::fmt::Debug for Redactor {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+impl fmt::Debug for Redactor {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Redactor({} secrets)", self.0.len())
     }
 }
@@ -111,7 +111,7 @@ impl Redactor {
         Self(secrets.into())
     }
 
-    /// Returns a redactor for the keys of this process's environment, as returned by [`Key::known`](super::Key::known).
+    /// Returns a redactor for the keys of this process's environment, as returned by [`Key::known`].
     pub fn keys() -> Self {
         Self::new(Key::known().into_iter().map(Key::into_value))
     }

@@ -1,5 +1,5 @@
-//! A running program whose output is read line by line, with a cancel token and time limits; each line is buffered only up
-//! to a limit.
+//! A running program whose output is read line by line, with a cancel token and time limits; each line is buffered only
+//! up to a limit.
 
 use std::io;
 use std::pin::Pin;

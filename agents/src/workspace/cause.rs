@@ -1,5 +1,5 @@
-//! Causes of errors, in words for people: a failure inside libgit2, an operation of git in progress, and another run that
-//! holds the work tree. Knows no repository.
+//! Causes of errors, in words for people: a failure inside libgit2, an operation of git in progress, and another run
+//! that holds the work tree. Knows no repository.
 
 use std::fmt;
 use std::time::{SystemTime, UNIX_EPOCH};

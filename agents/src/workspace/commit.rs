@@ -7,10 +7,10 @@ use std::path::Path;
 use git2::Repository;
 use serde::{Deserialize, Serialize};
 
-use super::branches::{Head, head};
+use super::branches::{Head, commits_since};
 use super::error::WorkspaceError;
 use super::id::{CommitId, CommitKey, TreeId};
-use super::place::{Fault, Workspace};
+use super::place::{Fault, Workspace, is_unborn};
 use super::trees::Scratch;
 use super::unfinished_commit::Tip;
 
@@ -116,7 +116,8 @@ impl Workspace {
         let silent = |committed| (committed, String::new());
         self.ensure_ready().await?;
         self.after_collection().await;
-        let in_progress = self.commit_in_progress(request).await?;
+        let noted = self.noted_commit(&request.key).await?.filter(|(parent, _)| *parent == request.parent);
+        let in_progress = noted.map(|(_, files)| files);
         if let Some(made) = self.existing_commit(request, in_progress.as_ref()).await? {
             return Ok(silent(made));
         }
@@ -383,12 +384,12 @@ fn identity_missing(output: &str) -> WorkspaceError {
 fn made_since(repository: &Repository, since: Option<&CommitId>) -> Result<Vec<MadeCommit>, Fault> {
     let head = match repository.head() {
         Ok(head) => head.peel_to_commit()?.id(),
-        Err(error) if super::place::is_unborn(&error) => return Ok(vec![]),
+        Err(error) if is_unborn(&error) => return Ok(vec![]),
         Err(error) => return Err(error.into()),
     };
     let since = since.map(CommitId::oid).transpose()?;
     let mut made = Vec::new();
-    for id in head::commits_since(repository, head, since)? {
+    for id in commits_since(repository, head, since)? {
         let commit = repository.find_commit(id)?;
         if let Some(key) = CommitKey::read(&String::from_utf8_lossy(commit.message_bytes())) {
             made.push(MadeCommit { commit: commit.id().into(), tree: commit.tree_id().into(), key });

@@ -1,7 +1,7 @@
 //! Garbage collection of git, which removes objects that no reference has. Trees and commits that a thread needs and no
-//! branch has are kept by the reference `refs/superstep/THREAD/objects`. It points to a chain of commits, each of which has
-//! one of the trees, or one of the commits as its second parent. A collection that runs is waited for: until it ends, git
-//! may also remove objects that are new.
+//! branch has are kept by the reference `refs/superstep/THREAD/objects`. It points to a chain of commits, each of which
+//! has one of the trees, or one of the commits as its second parent. A collection that runs is waited for: until it
+//! ends, git may also remove objects that are new.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -13,9 +13,9 @@ use git2::{ErrorCode, ObjectType, Oid, Repository, Signature};
 
 use super::error::WorkspaceError;
 use super::git_locks::taking;
-use super::id::CommitKey;
+use super::id::{CommitKey, reference_name};
 use super::place::{Fault, Place, Workspace};
-use super::references::{delete, found, put, reference_name};
+use super::references::{delete, found, put};
 
 const LOG: &str = "superstep: keep";
 /// Number of attempts if others add objects at the same time.

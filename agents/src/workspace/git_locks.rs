@@ -1,8 +1,9 @@
-//! Locks of git that a call takes: `index.lock`, `HEAD.lock`, `refs/….lock` and others. They are waited for, noted durably
-//! for the case that the call is killed, and named if they are somebody else's.
+//! Locks of git that a call takes: `index.lock`, `HEAD.lock`, `refs/….lock` and others. They are waited for, noted
+//! durably for the case that the call is killed, and named if they are somebody else's.
 //!
-//! Those that killed runs left behind are removed. A lock is one of theirs if a note claims it, no process of the call is
-//! left, and no other process uses it. One that a note does not name must also be such that nobody else can have made it.
+//! Those that killed runs left behind are removed. A lock is one of theirs if a note claims it, no process of the call
+//! is left, and no other process uses it. One that a note does not name must also be such that nobody else can have
+//! made it.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -207,8 +208,7 @@ fn is_left(place: &Place, lock: &NotedLock) -> bool {
 
 /// Returns the folders of all work trees of the repository, with git's own.
 fn folders(place: &Place) -> Vec<PathBuf> {
-    let main = place.common_dir.parent().filter(|_| place.common_dir.file_name().is_some_and(|name| name == ".git"));
-    let main = main.into_iter().map(Path::to_owned);
+    let main = place.main_tree().into_iter().map(Path::to_owned);
     let linked = entries(place).into_iter().filter_map(|entry| path_of(&entry));
     let here = [place.root.clone(), place.git_dir.clone(), place.common_dir.clone()];
     main.chain(linked).chain(here).collect()

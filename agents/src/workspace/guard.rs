@@ -1,9 +1,11 @@
 //! Files that determine what git executes: hooks, configuration, attributes. Fingerprinted before an agent works and
-//! compared before git is called again. Files are read and nothing is executed, so that a planted file is detected
-//! before it takes effect.
+//! compared before git is called again; while a work tree is locked, right before each call, because a process that
+//! outlived its agent may have changed something since. Files are read and nothing is executed, so that a planted file is
+//! detected before it takes effect.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::{fmt, fs};
 
 use git2::{Config, ConfigLevel, ObjectType, Oid};
@@ -118,6 +120,15 @@ impl Workspace {
         self.run_blocking(|place| fingerprint(&place)).await
     }
 
+    /// Checks that the state of hooks and configuration is that at the time of the [lock](Self::lock). Executes
+    /// nothing.
+    ///
+    /// # Errors
+    /// [`Tampered`](WorkspaceError::Tampered) with the changes.
+    pub async fn ensure_untampered(&self) -> Result<(), WorkspaceError> {
+        self.run_blocking(|place| ensure_trusted(&place)).await?
+    }
+
     /// Returns whether a hook may run at a commit: the default hooks folder contains a file that is not a sample, or
     /// the effective configuration sets hooks (`core.hooksPath`, `hook.*`).
     ///
@@ -137,7 +148,41 @@ impl Workspace {
     }
 }
 
-pub(super) fn fingerprint(place: &Place) -> Fingerprint {
+/// Fingerprints of the work trees that this process has locked, by their git folders.
+static TRUSTED: Mutex<BTreeMap<PathBuf, Fingerprint>> = Mutex::new(BTreeMap::new());
+
+fn trusted() -> MutexGuard<'static, BTreeMap<PathBuf, Fingerprint>> {
+    TRUSTED.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Trusts the current state until the work tree is unlocked.
+pub(super) fn trust(place: &Place) {
+    let now = fingerprint(place);
+    trusted().insert(place.git_dir.clone(), now);
+}
+
+/// Trusts the current state if the work tree is locked: this process or a trusted hook has changed it.
+pub(super) fn renew_trust(place: &Place) {
+    if trusted().contains_key(&place.git_dir) {
+        trust(place);
+    }
+}
+
+pub(super) fn end_trust(git_dir: &Path) {
+    trusted().remove(git_dir);
+}
+
+/// Fails if the state differs from that at the time of the lock.
+pub(super) fn ensure_trusted(place: &Place) -> Result<(), WorkspaceError> {
+    let Some(before) = trusted().get(&place.git_dir).cloned() else { return Ok(()) };
+    let changes = before.changes(&fingerprint(place));
+    if changes.is_empty() {
+        return Ok(());
+    }
+    Err(WorkspaceError::Tampered { changes: changes.iter().map(ToString::to_string).collect() })
+}
+
+fn fingerprint(place: &Place) -> Fingerprint {
     let mut all = Fingerprint::default();
     all.note_link(".git".to_owned(), &place.root.join(".git"));
     for name in ["commondir", "gitdir"] {
@@ -261,7 +306,7 @@ pub(super) fn hooks_folder(place: &Place) -> PathBuf {
 /// it is in no commit, as that of husky.
 fn borrowed(place: &Place, path: &str, own: &Path) -> Option<PathBuf> {
     let is_relative = Path::new(path).is_relative() && !path.starts_with('~');
-    let main = place.common_dir.parent().filter(|_| place.common_dir.file_name().is_some_and(|name| name == ".git"))?;
+    let main = place.main_tree()?;
     let theirs = lexical(&main.join(path));
     (is_relative && main != place.root && !own.exists() && theirs.is_dir()).then_some(theirs)
 }

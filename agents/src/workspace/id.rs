@@ -1,5 +1,5 @@
-//! Ids of trees and commits, and the keys by which a run finds its commits and its salvaged work again: as text that can be
-//! stored, in commit messages and in references. Pure.
+//! Ids of trees and commits, and the keys by which a run finds its commits and its salvaged work again: as text that
+//! can be stored, in commit messages and in references. Pure.
 //!
 //! References must not contain spaces, `:`, `..` and more; ids may. Every byte other than ASCII letters and digits,
 //! `-`, `_`, and a dot between two of them is written as `%` and two digits, so that different ids have different
@@ -91,7 +91,7 @@ impl CommitKey {
 
     /// Reads the trailers of a commit, wherever hooks moved them; the last of each counts.
     pub(super) fn read(message: &str) -> Option<Self> {
-        let text = |wanted: &str| last(message.lines(), wanted).and_then(unline);
+        let text = |wanted: &str| last(message.lines(), wanted).and_then(unescape);
         // A phase above the thread belongs to other trailers.
         let below = message.rfind(THREAD).map_or("", |at| &message[at..]);
         let phase = last(below.lines(), PHASE).and_then(|phase| phase.parse().ok());
@@ -126,16 +126,12 @@ fn line(id: &str) -> String {
     };
     let one = |(nth, char): (usize, char)| match is_kept(nth, char) {
         true => char.to_string(),
-        false => char.to_string().bytes().map(|byte| format!("%{byte:02X}")).collect(),
+        false => char.to_string().bytes().map(hex).collect(),
     };
     match id.is_empty() {
         true => "%".to_owned(),
         false => id.chars().enumerate().map(one).collect(),
     }
-}
-
-fn unline(text: &str) -> Option<String> {
-    unescape(text)
 }
 
 /// Key of salvaged work.
@@ -176,14 +172,27 @@ pub fn branch_name(thread: &str) -> String {
     format!("superstep/{}", escaped(thread))
 }
 
+/// Returns the name of a private reference of a thread: `refs/superstep/THREAD/NAME`. Each part of the name is escaped
+/// as in [`branch_name`].
+///
+/// ```
+/// # use superstep_agents as superstep;
+/// # use superstep::workspace::reference_name;
+/// assert_eq!(reference_name("ISSUE-7", &["integrated", "phase-2"]), "refs/superstep/ISSUE-7/integrated/phase-2");
+/// ```
+pub fn reference_name(thread: &str, name: &[&str]) -> String {
+    let parts: String = name.iter().map(|part| format!("/{}", escaped(part))).collect();
+    format!("{PRIVATE}{}{parts}", escaped(thread))
+}
+
 /// Returns the folder of a thread's references.
-pub(super) fn salvage_folder(thread: &str) -> String {
+pub(super) fn private_folder(thread: &str) -> String {
     format!("{PRIVATE}{}/", escaped(thread))
 }
 
 pub(super) fn salvage_name(key: &SalvageKey) -> String {
     let SalvageKey { thread, task, attempt, phase } = key;
-    let folder = salvage_folder(thread);
+    let folder = private_folder(thread);
     match phase {
         None => format!("{folder}task-{}/attempt-{attempt}", escaped(task)),
         Some(SalvagePhase { phase, nth }) => {
@@ -227,14 +236,11 @@ pub fn escaped(id: &str) -> String {
         b'-' => nth > 0,
         byte => byte.is_ascii_alphanumeric() || byte == b'_',
     };
+    let one = |nth| if is_kept(nth) { char::from(bytes[nth]).to_string() } else { hex(bytes[nth]) };
     match bytes.is_empty() {
         true => "%".to_owned(),
-        false => (0..bytes.len()).map(|nth| if is_kept(nth) { char_of(bytes[nth]) } else { hex(bytes[nth]) }).collect(),
+        false => (0..bytes.len()).map(one).collect(),
     }
-}
-
-fn char_of(byte: u8) -> String {
-    char::from(byte).to_string()
 }
 
 fn hex(byte: u8) -> String {
@@ -274,9 +280,7 @@ mod tests {
             let newer = CommitKey { attempt: attempt.wrapping_add(1), phase, ..key.clone() };
             prop_assert_eq!(CommitKey::read(&newer.sign(&key.sign(&message))), Some(newer));
         }
-    }
 
-    proptest! {
         #[test]
         fn every_id_comes_back_from_a_reference_that_git_accepts(thread in ".{0,20}", task in "[ -~]{0,9}|[0-9]\\.[0-9]|[0-9]-[0-9]", attempt: u32, phase: Option<(u32, u32)>) {
             let phase = phase.map(|(phase, nth)| SalvagePhase { phase, nth: nth.max(1) });

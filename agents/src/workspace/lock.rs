@@ -1,20 +1,15 @@
-//! Lock of a work tree: one live run at a time. The system releases it when the process that holds it dies. While it is
-//! held, hooks and configuration are trusted as they were, and compared right before each call of git: a process that
-//! outlived its agent may have changed them since the check after the agent's turn.
+//! Lock of a work tree: one live run at a time. The system releases it when the process that holds it dies.
 
-use std::collections::BTreeMap;
-use std::fs::{File, TryLockError};
+use std::fs::{self, File, TryLockError};
 use std::io::{self, Read, Seek, Write};
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use super::cause::Holder;
 use super::error::WorkspaceError;
 use super::git_locks::remove_left;
-use super::guard::{Fingerprint, fingerprint};
-use super::place::{Place, Workspace};
-use super::trees::{own_folder, sweep};
+use super::guard::{end_trust, trust};
+use super::place::{Place, SEPARATE, Workspace, own_folder};
 use super::worktree::remove_broken_entries;
 
 /// Time for retries: a run that has just ended, or a check, may hold the lock for a moment.
@@ -30,7 +25,7 @@ pub struct WorkspaceLock {
 
 impl Drop for WorkspaceLock {
     fn drop(&mut self) {
-        end(&self.git_dir);
+        end_trust(&self.git_dir);
         // A child process that is being spawned may share the file for a moment.
         let _ = self.file.unlock();
     }
@@ -56,7 +51,7 @@ impl Workspace {
             sweep(&place);
             remove_left(&place);
             remove_broken_entries(&place);
-            begin(&place);
+            trust(&place);
             Ok(WorkspaceLock { file, git_dir: place.git_dir.clone() })
         })
         .await?
@@ -124,47 +119,15 @@ fn sign(file: &mut File, thread: String) -> io::Result<()> {
     file.write_all(&serde_json::to_vec(&holder)?)
 }
 
-/// Fingerprints of the work trees that this process has locked, by their git folders.
-static TRUSTED: Mutex<BTreeMap<PathBuf, Fingerprint>> = Mutex::new(BTreeMap::new());
-
-fn trusted() -> MutexGuard<'static, BTreeMap<PathBuf, Fingerprint>> {
-    TRUSTED.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-/// Trusts the current state until the work tree is unlocked.
-pub(super) fn begin(place: &Place) {
-    let now = fingerprint(place);
-    trusted().insert(place.git_dir.clone(), now);
-}
-
-/// Trusts the current state if the work tree is locked: this process or a trusted hook has changed it.
-pub(super) fn renew(place: &Place) {
-    if trusted().contains_key(&place.git_dir) {
-        begin(place);
-    }
-}
-
-pub(super) fn end(git_dir: &Path) {
-    trusted().remove(git_dir);
-}
-
-/// Fails if the state differs from that at the time of the lock.
-pub(super) fn check(place: &Place) -> Result<(), WorkspaceError> {
-    let Some(before) = trusted().get(&place.git_dir).cloned() else { return Ok(()) };
-    let changes = before.changes(&fingerprint(place));
-    if changes.is_empty() {
-        return Ok(());
-    }
-    Err(WorkspaceError::Tampered { changes: changes.iter().map(ToString::to_string).collect() })
-}
-
-impl Workspace {
-    /// Checks that the state of hooks and configuration is that at the time of the [lock](Self::lock). Executes
-    /// nothing.
-    ///
-    /// # Errors
-    /// [`Tampered`](WorkspaceError::Tampered) with the changes.
-    pub async fn ensure_untampered(&self) -> Result<(), WorkspaceError> {
-        self.run_blocking(|place| check(&place)).await?
+/// Removes the temporary indexes and separate git folders of killed runs.
+fn sweep(place: &Place) {
+    let entries = fs::read_dir(place.git_dir.join("superstep")).into_iter().flatten().filter_map(Result::ok);
+    for entry in entries {
+        // Failures are retried next time.
+        let _ = match entry.file_name().to_string_lossy() {
+            name if name.starts_with("index-") => fs::remove_file(entry.path()),
+            name if name.starts_with(SEPARATE) => fs::remove_dir_all(entry.path()),
+            _ => Ok(()),
+        };
     }
 }

@@ -29,6 +29,21 @@
 //!   right before each call of git with their state at that time. [`leaked_keys`](Workspace::leaked_keys) finds keys.
 //!   [`guarded`](Workspace::guarded) allows storing work after they were changed.
 //!
+//! | file | what it knows |
+//! |---|---|
+//! | `error`, `cause` | errors, and their causes in words for people |
+//! | `id` | ids and keys, as text in references and messages |
+//! | `place`, `options` | folders, paths and objects of a workspace, and its options |
+//! | `lock_note`, `git_locks` | locks of git, and notes of those that a call takes |
+//! | `worktree`, `furnish`, `relocation` | linked work trees, their files, and repositories that were moved |
+//! | `guard` | what git executes, and whether it was changed |
+//! | `program`, `open` | calls of the git program, and access to the repository |
+//! | `lock`, `survey` | the lock of a work tree, and what a run will meet in it |
+//! | `references`, `gc`, `salvage` | private references, and the objects and the work that they keep |
+//! | `branches` | HEAD and the branches |
+//! | `trees` | snapshots, differences, merges, resets |
+//! | `commit`, `unfinished_commit` | commits of exactly one tree |
+//!
 //! Secrets and large files are left out of snapshots, and so of diffs and commits ([`LeftOut`]). Operations on the work
 //! tree (ignore rules, filters, line endings, hooks, keys) use the git program, operations on objects and references
 //! use libgit2. Except for commits, no program from the repository's configuration is run, apart from its filters.
@@ -84,37 +99,20 @@ mod trees;
 mod unfinished_commit;
 mod worktree;
 
-pub use branches::Folded;
-pub use branches::Head;
-pub use branches::OwnBranch;
-pub use branches::PutBack;
-pub use branches::TurnWatch;
-pub use branches::{BranchMove, HeadMove, Movement, Standing};
-pub use cause::GitCause;
-pub use cause::Holder;
-pub use cause::Ongoing;
+pub use branches::{BranchMove, Folded, Head, HeadMove, Movement, OwnBranch, PutBack, Standing, TurnWatch};
+pub use cause::{GitCause, Holder, Ongoing};
 pub use commit::{CommitRequest, Committed, MadeCommit};
 pub use error::WorkspaceError;
 pub use furnish::Furnishings;
 pub use guard::{Fingerprint, Tampered, Tampering};
-pub use id::CommitKey;
-pub use id::{CommitId, TreeId};
-pub use id::{SalvageKey, SalvagePhase};
-pub use id::{branch_name, escaped};
+pub use id::{CommitId, CommitKey, SalvageKey, SalvagePhase, TreeId, branch_name, escaped, reference_name};
 pub use lock::WorkspaceLock;
 pub use lock_note::LockNote;
 pub use options::WorkspaceOptions;
 pub use place::Workspace;
 pub use references::KeptTree;
-pub use references::reference_name;
-pub use relocation::Origin;
-pub use relocation::{Recorded, Whereabouts};
-pub use relocation::{mend_outside, mend_worktrees};
+pub use relocation::{Origin, Recorded, Whereabouts, mend_outside, mend_worktrees};
 pub use salvage::Salvaged;
 pub use survey::Survey;
-pub use trees::LeakedKey;
-pub use trees::Reset;
-pub use trees::Snapshot;
-pub use trees::{Diff, FileDiff, FileStatus};
-pub use trees::{LeftOut, Reason};
+pub use trees::{Diff, FileDiff, FileStatus, LeakedKey, LeftOut, Reason, Reset, Snapshot};
 pub use worktree::git_folder;

@@ -1,5 +1,5 @@
-//! Opens a workspace: finds the repository and its folders, and provides access to them for the rest of the room. Where hooks
-//! or configuration may have been changed by an agent, git gets a separate folder that contains only HEAD and the
+//! Opens a workspace: finds the repository and its folders, and provides access to them for the rest of the room. Where
+//! hooks or configuration may have been changed by an agent, git gets a separate folder that contains only HEAD and the
 //! repository's objects, so that no configuration, hook, filter or include of the repository is read.
 
 use std::collections::BTreeSet;
@@ -16,9 +16,8 @@ use superstep_base::moved::{here, stored};
 use super::error::WorkspaceError;
 use super::id::TreeId;
 use super::options::{COMMIT_LIMIT, COMMIT_TIMEOUT, LIMIT, TIMEOUT, WorkspaceOptions};
-use super::place::{self, Fault, Place, SeparateGitDir, Workspace, is_unborn, join};
+use super::place::{Fault, Place, SEPARATE, SeparateGitDir, Workspace, inside, is_unborn, join, own_folder};
 use super::program::Call;
-use super::trees::{NAME, own_folder};
 use super::worktree::entries_of;
 
 /// Minimum version of git.
@@ -155,7 +154,7 @@ fn find(dir: &Path, mut options: WorkspaceOptions) -> Result<Place, WorkspaceErr
     };
     let root = canonical(root)?;
     let (git_dir, common_dir) = (canonical(repository.path())?, canonical(repository.commondir())?);
-    let apart = options.apart.iter().filter_map(|file| place::inside(&root, file)).collect();
+    let apart = options.apart.iter().filter_map(|file| inside(&root, file)).collect();
     options.limit.get_or_insert_with(|| configured(&repository, TIMEOUT, LIMIT));
     options.commit_limit.get_or_insert_with(|| configured(&repository, COMMIT_TIMEOUT, COMMIT_LIMIT));
     Ok(Place { root, git_dir, common_dir, options, apart, separate_git_dir: None })
@@ -262,7 +261,7 @@ impl Workspace {
 fn guarded_place(place: &Place, root: &Path, git_dir: Option<&Path>) -> Result<Place, WorkspaceError> {
     let made = create_git_dir(place, git_dir);
     let folder = made.map_err(|source| WorkspaceError::Io { doing: "write", path: place.git_dir.clone(), source })?;
-    let apart = place.options.apart.iter().filter_map(|file| super::place::inside(root, file)).collect();
+    let apart = place.options.apart.iter().filter_map(|file| inside(root, file)).collect();
     Ok(Place {
         root: root.to_owned(),
         git_dir: folder.clone(),
@@ -275,7 +274,7 @@ fn guarded_place(place: &Place, root: &Path, git_dir: Option<&Path>) -> Result<P
 
 fn create_git_dir(place: &Place, git_dir: Option<&Path>) -> io::Result<PathBuf> {
     static NEXT: AtomicU64 = AtomicU64::new(0);
-    let name = format!("{NAME}{}-{}", std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed));
+    let name = format!("{SEPARATE}{}-{}", std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed));
     let folder = own_folder(place)?.join(name);
     // Leftover of a killed process with the same id.
     let _ = fs::remove_dir_all(&folder);

@@ -1,5 +1,5 @@
-//! Place of a workspace: its folders, with the paths and times of files in them; its objects by their ids; and the errors
-//! of work there. Paths of git are bytes, with `/` between folders, relative to the top of the work tree.
+//! Place of a workspace: its folders, with the paths and times of files in them; its objects by their ids; and the
+//! errors of work there. Paths of git are bytes, with `/` between folders, relative to the top of the work tree.
 
 use std::path::{Component, Path, PathBuf};
 use std::str::FromStr;
@@ -11,18 +11,6 @@ use git2::{ErrorCode, Oid, Repository};
 use super::error::WorkspaceError;
 use super::id::{CommitId, TreeId};
 use super::options::WorkspaceOptions;
-use super::trees::own_folder;
-
-/// Separate folder for git in place of the repository's own; removed on drop.
-#[derive(Debug)]
-pub(super) struct SeparateGitDir(pub(super) PathBuf);
-
-impl Drop for SeparateGitDir {
-    fn drop(&mut self) {
-        // Leftovers of a killed run are removed when the work tree is locked.
-        let _ = fs::remove_dir_all(&self.0);
-    }
-}
 
 /// Work tree of a git repository. Clones share it.
 ///
@@ -47,6 +35,11 @@ pub(super) struct Place {
 }
 
 impl Place {
+    /// Returns the main work tree; `None` if git's folder is not in it.
+    pub(super) fn main_tree(&self) -> Option<&Path> {
+        self.common_dir.parent().filter(|_| self.common_dir.file_name().is_some_and(|name| name == ".git"))
+    }
+
     /// Returns whether a file is excluded, or is in an excluded folder.
     pub(super) fn is_apart(&self, file: &[u8]) -> bool {
         let is_in = |apart: &RepoPath| {
@@ -56,55 +49,25 @@ impl Place {
     }
 }
 
-pub(super) fn is_unborn(error: &git2::Error) -> bool {
-    matches!(error.code(), ErrorCode::UnbornBranch | ErrorCode::NotFound)
-}
+/// Separate folder for git in place of the repository's own; removed on drop.
+#[derive(Debug)]
+pub(super) struct SeparateGitDir(pub(super) PathBuf);
 
-/// Error of an operation.
-pub(super) enum Fault {
-    Git(git2::Error),
-    Workspace(WorkspaceError),
-}
+/// Prefix of the names of these folders.
+pub(super) const SEPARATE: &str = "guarded-";
 
-impl Fault {
-    /// Returns whether a lock of git was taken.
-    pub(super) fn is_locked(&self) -> bool {
-        match self {
-            Self::Git(error) => error.code() == ErrorCode::Locked,
-            Self::Workspace(error) => matches!(error, WorkspaceError::Locked { .. }),
-        }
-    }
-
-    pub(super) fn into_error(self, doing: &'static str) -> WorkspaceError {
-        match self {
-            Self::Git(error) => {
-                tracing::warn!(doing, ?error, "libgit2 failed");
-                WorkspaceError::Git { doing, cause: error.into() }
-            }
-            Self::Workspace(error) => error,
-        }
+impl Drop for SeparateGitDir {
+    fn drop(&mut self) {
+        // Leftovers of a killed run are removed when the work tree is locked.
+        let _ = fs::remove_dir_all(&self.0);
     }
 }
 
-impl From<git2::Error> for Fault {
-    fn from(error: git2::Error) -> Self {
-        Self::Git(error)
-    }
-}
-
-impl From<WorkspaceError> for Fault {
-    fn from(error: WorkspaceError) -> Self {
-        Self::Workspace(error)
-    }
-}
-
-pub(super) fn join<T>(
-    joined: Result<Result<T, WorkspaceError>, tokio::task::JoinError>,
-    root: &Path,
-) -> Result<T, WorkspaceError> {
-    let lost =
-        |error| WorkspaceError::Io { doing: "work in", path: root.to_owned(), source: std::io::Error::other(error) };
-    joined.map_err(lost)?
+/// Returns our folder inside git's folder, and creates it.
+pub(super) fn own_folder(place: &Place) -> io::Result<PathBuf> {
+    let folder = place.git_dir.join("superstep");
+    fs::create_dir_all(&folder)?;
+    Ok(folder)
 }
 
 /// Returns the present time of the file system, in nanoseconds since 1970: later changes of files are not before it.
@@ -223,4 +186,54 @@ pub(super) fn lexical(path: &Path) -> PathBuf {
         }
     }
     plain
+}
+
+pub(super) fn is_unborn(error: &git2::Error) -> bool {
+    matches!(error.code(), ErrorCode::UnbornBranch | ErrorCode::NotFound)
+}
+
+/// Error of an operation.
+pub(super) enum Fault {
+    Git(git2::Error),
+    Workspace(WorkspaceError),
+}
+
+impl Fault {
+    /// Returns whether a lock of git was taken.
+    pub(super) fn is_locked(&self) -> bool {
+        match self {
+            Self::Git(error) => error.code() == ErrorCode::Locked,
+            Self::Workspace(error) => matches!(error, WorkspaceError::Locked { .. }),
+        }
+    }
+
+    pub(super) fn into_error(self, doing: &'static str) -> WorkspaceError {
+        match self {
+            Self::Git(error) => {
+                tracing::warn!(doing, ?error, "libgit2 failed");
+                WorkspaceError::Git { doing, cause: error.into() }
+            }
+            Self::Workspace(error) => error,
+        }
+    }
+}
+
+impl From<git2::Error> for Fault {
+    fn from(error: git2::Error) -> Self {
+        Self::Git(error)
+    }
+}
+
+impl From<WorkspaceError> for Fault {
+    fn from(error: WorkspaceError) -> Self {
+        Self::Workspace(error)
+    }
+}
+
+pub(super) fn join<T>(
+    joined: Result<Result<T, WorkspaceError>, tokio::task::JoinError>,
+    root: &Path,
+) -> Result<T, WorkspaceError> {
+    let lost = |error| WorkspaceError::Io { doing: "work in", path: root.to_owned(), source: io::Error::other(error) };
+    joined.map_err(lost)?
 }

@@ -15,6 +15,7 @@ use tokio::task::spawn_blocking;
 
 use super::error::WorkspaceError;
 use super::git_locks::{Locks, locked, named_in};
+use super::guard::{borrowed_hooks, ensure_trusted, renew_trust};
 use super::lock_note::{LockNote, VARIABLE};
 use super::options::{COMMIT_LIMIT, COMMIT_TIMEOUT, LIMIT, TIMEOUT};
 use super::place::{Place, join};
@@ -139,7 +140,7 @@ impl<'a> Call<'a> {
         if self.hooks {
             // Changes by trusted hooks are trusted.
             self.run_blocking(|place| {
-                super::lock::renew(place);
+                renew_trust(place);
                 Ok(())
             })
             .await?;
@@ -184,7 +185,7 @@ impl<'a> Call<'a> {
         const WITH_FILES_ALONE: [&str; 6] =
             ["status", "update-index", "read-tree", "write-tree", "checkout-index", "version"];
         if self.place.separate_git_dir.is_none() {
-            return self.run_blocking(super::lock::check).await;
+            return self.run_blocking(ensure_trusted).await;
         }
         let is_allowed = self.args.first().is_some_and(|first| WITH_FILES_ALONE.iter().any(|name| first == *name));
         if is_allowed && !self.hooks { Ok(()) } else { Err(WorkspaceError::Guarded { command: self.shown() }) }
@@ -197,7 +198,7 @@ impl<'a> Call<'a> {
 
     fn program(&self, note: Option<&LockNote>) -> Program {
         let settings = ALWAYS.iter().chain(if self.hooks { &[][..] } else { &PLAIN[..] });
-        let hooks = if self.hooks { super::guard::borrowed_hooks(self.place) } else { None };
+        let hooks = if self.hooks { borrowed_hooks(self.place) } else { None };
         let settings: Vec<&str> =
             settings.copied().chain(hooks.as_deref()).flat_map(|setting| ["-c", setting]).collect();
         let environment = self.environment();

@@ -1,28 +1,28 @@
-//! Private references below `refs/superstep/`, which keep commits that are on no branch yet, and commits of trees for them,
-//! created directly in the object database: no hook runs, nothing is signed, no branch and no file changes.
+//! Private references below `refs/superstep/`, which keep commits that are on no branch yet, and commits of trees for
+//! them, created directly in the object database: no hook runs, nothing is signed, no branch and no file changes.
 
-use std::path::Path;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use git2::{BranchType, ErrorCode, Oid, Repository, Signature, Time};
+use git2::{BranchType, ErrorCode, Oid, Reference, Repository, Signature, Time};
 
-use super::branches::tip_of;
 use super::error::WorkspaceError;
 use super::git_locks::taking;
-use super::id::{CommitId, PRIVATE, TreeId, escaped};
-use super::place::{Fault, Place, Workspace, as_bytes, tree};
+use super::id::{CommitId, PRIVATE, TreeId};
+use super::place::{Fault, Place, Workspace, tree};
 
-/// Returns the name of a private reference of a thread: `refs/superstep/THREAD/NAME`. Each part of the name is escaped
-/// as in [`branch_name`](super::branch_name).
-///
-/// ```
-/// # use superstep_agents as superstep;
-/// # use superstep::workspace::reference_name;
-/// assert_eq!(reference_name("ISSUE-7", &["integrated", "phase-2"]), "refs/superstep/ISSUE-7/integrated/phase-2");
-/// ```
-pub fn reference_name(thread: &str, name: &[&str]) -> String {
-    let parts: String = name.iter().map(|part| format!("/{}", escaped(part))).collect();
-    format!("{PRIVATE}{}{parts}", escaped(thread))
+/// Tree to store as a commit.
+#[derive(Clone, Debug)]
+pub struct KeptTree {
+    /// Private reference, from [`reference_name`](super::reference_name).
+    pub reference: String,
+    /// Parent commit; `None` for the first.
+    pub parent: Option<CommitId>,
+    /// The files.
+    pub tree: TreeId,
+    /// Message, subject first.
+    pub message: String,
+    /// Time of the commit, in milliseconds since 1970.
+    pub at: u64,
 }
 
 impl Workspace {
@@ -76,66 +76,7 @@ impl Workspace {
         let name = private(name)?;
         self.objects("remove a reference", move |repository, place| delete(repository, place, &name)).await
     }
-}
 
-pub(super) fn private(name: &str) -> Result<String, WorkspaceError> {
-    let is_ours = name.starts_with(PRIVATE) && git2::Reference::is_valid_name(name);
-    if is_ours { Ok(name.to_owned()) } else { Err(WorkspaceError::BadReference { reference: name.to_owned() }) }
-}
-
-pub(super) fn found(repository: &Repository, name: &str) -> Result<Option<CommitId>, Fault> {
-    match repository.find_reference(name) {
-        Err(error) if error.code() == ErrorCode::NotFound => Ok(None),
-        reference => Ok(Some(reference?.peel_to_commit()?.id().into())),
-    }
-}
-
-/// Points a reference at a commit, wherever it was.
-pub(super) fn put(
-    repository: &Repository,
-    place: &Place,
-    name: &str,
-    (to, log): (git2::Oid, &str),
-) -> Result<(), Fault> {
-    taking(place, &[name], || Ok(repository.reference(name, to, true, log).map(drop)?))
-}
-
-/// Deletes a reference, if it exists.
-pub(super) fn delete(repository: &Repository, place: &Place, name: &str) -> Result<(), Fault> {
-    match repository.find_reference(name) {
-        Err(error) if error.code() == ErrorCode::NotFound => return Ok(()),
-        found => drop(found?),
-    }
-    taking(place, &[name, "packed-refs"], || match repository.find_reference(name) {
-        Err(error) if error.code() == ErrorCode::NotFound => Ok(()),
-        found => Ok(found?.delete()?),
-    })
-}
-
-pub(super) fn find_branch(repository: &Repository, name: &str) -> Result<Option<git2::Oid>, Fault> {
-    match repository.find_branch(name, BranchType::Local) {
-        Ok(branch) => tip_of(branch.get()).map(Some),
-        Err(error) if error.code() == git2::ErrorCode::NotFound => Ok(None),
-        Err(error) => Err(error.into()),
-    }
-}
-
-/// Tree to store as a commit.
-#[derive(Clone, Debug)]
-pub struct KeptTree {
-    /// Private reference, from [`reference_name`](super::reference_name).
-    pub reference: String,
-    /// Parent commit; `None` for the first.
-    pub parent: Option<CommitId>,
-    /// The files.
-    pub tree: TreeId,
-    /// Message, subject first.
-    pub message: String,
-    /// Time of the commit, in milliseconds since 1970.
-    pub at: u64,
-}
-
-impl Workspace {
     /// Creates a commit of a tree, and points a private reference at it. Repeating the call with the same values
     /// creates the same commit.
     ///
@@ -151,22 +92,48 @@ impl Workspace {
         })
         .await
     }
+}
 
-    /// Returns whether the index contains the file or folder `path`, which is relative to the top of the work tree.
-    ///
-    /// # Errors
-    /// [`Git`](WorkspaceError::Git) if the index cannot be read.
-    pub async fn is_tracked(&self, path: &Path) -> Result<bool, WorkspaceError> {
-        let path = as_bytes(path);
-        self.read("read the index", move |repository, _| {
-            let is_in = |entry: git2::IndexEntry| {
-                let rest = entry.path.strip_prefix(path.as_slice());
-                rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(b"/"))
-            };
-            Ok(repository.index()?.iter().any(is_in))
-        })
-        .await
+fn private(name: &str) -> Result<String, WorkspaceError> {
+    let is_ours = name.starts_with(PRIVATE) && Reference::is_valid_name(name);
+    if is_ours { Ok(name.to_owned()) } else { Err(WorkspaceError::BadReference { reference: name.to_owned() }) }
+}
+
+pub(super) fn found(repository: &Repository, name: &str) -> Result<Option<CommitId>, Fault> {
+    match repository.find_reference(name) {
+        Err(error) if error.code() == ErrorCode::NotFound => Ok(None),
+        reference => Ok(Some(reference?.peel_to_commit()?.id().into())),
     }
+}
+
+/// Points a reference at a commit, wherever it was.
+pub(super) fn put(repository: &Repository, place: &Place, name: &str, (to, log): (Oid, &str)) -> Result<(), Fault> {
+    taking(place, &[name], || Ok(repository.reference(name, to, true, log).map(drop)?))
+}
+
+/// Deletes a reference, if it exists.
+pub(super) fn delete(repository: &Repository, place: &Place, name: &str) -> Result<(), Fault> {
+    match repository.find_reference(name) {
+        Err(error) if error.code() == ErrorCode::NotFound => return Ok(()),
+        found => drop(found?),
+    }
+    taking(place, &[name, "packed-refs"], || match repository.find_reference(name) {
+        Err(error) if error.code() == ErrorCode::NotFound => Ok(()),
+        found => Ok(found?.delete()?),
+    })
+}
+
+pub(super) fn find_branch(repository: &Repository, name: &str) -> Result<Option<Oid>, Fault> {
+    match repository.find_branch(name, BranchType::Local) {
+        Ok(branch) => tip_of(branch.get()).map(Some),
+        Err(error) if error.code() == ErrorCode::NotFound => Ok(None),
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// Returns the commit of a branch or of HEAD, also one that is gone.
+pub(super) fn tip_of(reference: &Reference<'_>) -> Result<Oid, Fault> {
+    reference.target().map_or_else(|| Ok(reference.peel_to_commit()?.id()), Ok)
 }
 
 fn write(repository: &Repository, kept: &KeptTree) -> Result<Oid, Fault> {

@@ -1,7 +1,7 @@
-//! A repository that was moved or copied. The work tree of a run is recognized where the store lies, or where the person is,
-//! by the references and the commit of the run, or by the beginning of the repository before there are any. Then the links
-//! between git's folders and linked work trees are mended, which are full paths: only of those that were created for agents,
-//! and nothing outside of the repository that belongs to another one.
+//! A repository that was moved or copied. The work tree of a run is recognized where the store lies, or where the
+//! person is, by the references and the commit of the run, or by the beginning of the repository before there are any.
+//! Then the links between git's folders and linked work trees are mended, which are full paths: only of those that were
+//! created for agents, and nothing outside of the repository that belongs to another one.
 
 use std::path::{Path, PathBuf};
 use std::{fs, io};
@@ -10,9 +10,9 @@ use git2::{ObjectType, Oid, Repository};
 use serde::{Deserialize, Serialize};
 use superstep_base::moved::{Move, here};
 
-use super::branches::head_log;
+use super::branches::log_file;
 use super::error::WorkspaceError;
-use super::id::{PRIVATE, escaped};
+use super::id::private_folder;
 use super::place::as_bytes;
 use super::worktree::{COMPLETE, common_of, entries_in, is_repository, leads_to, main_part, resolved, top_of, tree_of};
 
@@ -31,6 +31,24 @@ pub struct Recorded {
     pub store: PathBuf,
     /// The current directory.
     pub current: PathBuf,
+}
+
+/// The repository that a run was started with.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Origin {
+    /// Digest of the first line in the log of HEAD: a copy of all files has it too, and a clone one of its own.
+    pub first: String,
+    /// True if the run was started inside of another repository: then the place of the store tells nothing.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_elsewhere: bool,
+}
+
+impl Origin {
+    /// Returns the origin of a run that is started in a folder; none before the first commit. Blocks.
+    pub fn of(root: &Path, current: &Path) -> Option<Self> {
+        let is_elsewhere = top_of(current).is_some_and(|top| Some(top) != top_of(root));
+        Some(Self { first: first_of(root)?, is_elsewhere })
+    }
 }
 
 /// The place of a run's work tree.
@@ -173,7 +191,7 @@ impl Recorded {
 
     /// Returns whether a repository has references of the run, or of another one of its name.
     fn has_references(&self, top: &Path) -> bool {
-        let own = format!("{PRIVATE}{}/*", escaped(&self.thread));
+        let own = format!("{}*", private_folder(&self.thread));
         let found =
             |repository: Repository| repository.references_glob(&own).is_ok_and(|mut found| found.next().is_some());
         Repository::open(top).is_ok_and(found)
@@ -249,27 +267,9 @@ fn begins_as(one: &Path, other: &Path) -> bool {
     first_of(one).is_some_and(|first| Some(first) == first_of(other))
 }
 
-/// The repository that a run was started with.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Origin {
-    /// Digest of the first line in the log of HEAD: a copy of all files has it too, and a clone one of its own.
-    pub first: String,
-    /// True if the run was started inside of another repository: then the place of the store tells nothing.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub is_elsewhere: bool,
-}
-
-impl Origin {
-    /// Returns the origin of a run that is started in a folder; none before the first commit. Blocks.
-    pub fn of(root: &Path, current: &Path) -> Option<Self> {
-        let is_elsewhere = top_of(current).is_some_and(|top| Some(top) != top_of(root));
-        Some(Self { first: first_of(root)?, is_elsewhere })
-    }
-}
-
 /// Returns a digest of the first line in the log of HEAD.
 fn first_of(top: &Path) -> Option<String> {
-    let log = fs::read(head_log::file(Repository::open(top).ok()?.path())).ok()?;
+    let log = fs::read(log_file(Repository::open(top).ok()?.path())).ok()?;
     let line = log.split(|byte| *byte == b'\n').next().filter(|line| !line.is_empty())?;
     Oid::hash_object(ObjectType::Blob, line).ok().map(|digest| digest.to_string())
 }

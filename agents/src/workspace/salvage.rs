@@ -4,7 +4,7 @@ use git2::{ErrorCode, Repository, Signature};
 use serde::{Deserialize, Serialize};
 
 use super::error::WorkspaceError;
-use super::id::{CommitId, SalvageKey, SalvagePhase, TreeId, read_salvage_name, salvage_folder, salvage_name};
+use super::id::{CommitId, SalvageKey, SalvagePhase, TreeId, private_folder, read_salvage_name, salvage_name};
 use super::place::{Fault, Place, RepoPath, Workspace, shown};
 use super::references::{commit_tree, found, put};
 use super::trees::{Reset, Steps, differing};
@@ -62,7 +62,7 @@ impl Workspace {
     /// # Errors
     /// [`Git`](WorkspaceError::Git) if the references cannot be read.
     pub async fn salvaged(&self, thread: &str) -> Result<Vec<Salvaged>, WorkspaceError> {
-        let folder = salvage_folder(thread);
+        let folder = private_folder(thread);
         self.objects("read salvaged work", move |repository, _| {
             let mut all = Vec::new();
             for reference in repository.references_glob(&format!("{folder}*"))? {
@@ -160,6 +160,7 @@ fn write(repository: &Repository, key: &SalvageKey, base: Option<&CommitId>, id:
 fn read_salvaged(repository: &Repository, reference: String, key: &SalvageKey) -> Result<Salvaged, Fault> {
     let commit = repository.find_reference(&reference)?.peel_to_commit()?;
     let files = differing(repository, &base_tree(repository, &commit)?, &commit.tree()?)?;
+    let files = files.iter().map(|file| shown(file)).collect();
     Ok(Salvaged { reference, task: key.task.clone(), attempt: key.attempt, phase: key.phase, files })
 }
 

@@ -1,6 +1,6 @@
-//! A commit that takes several calls of git, with hooks in between that change files. HEAD's commit is replaced if it is ours
-//! and needs other files or another message, unless somebody has committed on top; references move only from where they are
-//! known to be. A record in git's folder lets a run that resumes after a kill finish the commit.
+//! A commit that takes several calls of git, with hooks in between that change files. HEAD's commit is replaced if it
+//! is ours and needs other files or another message, unless somebody has committed on top; references move only from
+//! where they are known to be. A record in git's folder lets a run that resumes after a kill finish the commit.
 
 use std::fs;
 use std::io::{self, Write};
@@ -8,13 +8,11 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
-use super::branches::head_log;
-use super::commit::CommitRequest;
+use super::branches::is_amended;
 use super::error::WorkspaceError;
 use super::id::{CommitId, CommitKey, TreeId};
-use super::place::{Place, Workspace};
+use super::place::{Place, Workspace, own_folder};
 use super::references::found;
-use super::trees::own_folder;
 
 /// HEAD's commit.
 pub(super) struct Tip {
@@ -51,7 +49,7 @@ impl Workspace {
     /// Returns whether somebody has made a commit by an amend of another.
     pub(super) async fn was_amended(&self, commit: &CommitId) -> Result<bool, WorkspaceError> {
         let commit = commit.clone();
-        self.read("read the reflog", move |_, place| Ok(head_log::is_amended(place, commit.oid()?))).await
+        self.read("read the reflog", move |_, place| Ok(is_amended(place, commit.oid()?))).await
     }
 
     /// Creates the commit again with another tree and message. No hook runs, and nothing points at it yet.
@@ -85,19 +83,11 @@ impl Workspace {
             Some(to) => update.arg(&name).arg(to.as_str()),
             None => update.arg("-d").arg(&name),
         };
-        let moved = update.arg(from.as_str()).done().await;
-        match moved {
-            Ok(_) => Ok(true),
-            Err(error) => match self.read_reference(&name).await? {
-                Some(now) if now == *from => Err(error),
-                Some(_) | None => Ok(false),
-            },
+        let Err(error) = update.arg(from.as_str()).done().await else { return Ok(true) };
+        match self.read("read a reference", move |repository, _| found(repository, &name)).await? {
+            Some(now) if now == *from => Err(error),
+            Some(_) | None => Ok(false),
         }
-    }
-
-    async fn read_reference(&self, name: &str) -> Result<Option<CommitId>, WorkspaceError> {
-        let name = name.to_owned();
-        self.read("read a reference", move |repository, _| found(repository, &name)).await
     }
 
     pub(super) async fn tip(&self) -> Result<Tip, WorkspaceError> {
@@ -136,18 +126,6 @@ struct InProgressCommit {
 }
 
 impl Workspace {
-    /// Returns the snapshot taken when this commit was started, if it is in progress.
-    pub(super) async fn commit_in_progress(&self, request: &CommitRequest) -> Result<Option<TreeId>, WorkspaceError> {
-        let (key, parent) = (request.key.clone(), request.parent.clone());
-        self.run_blocking(move |place| {
-            let text = fs::read(note(&place)).ok()?;
-            // A truncated record was written before the commit was started.
-            let in_progress: InProgressCommit = serde_json::from_slice(&text).ok()?;
-            (in_progress.key == key && in_progress.parent == parent).then_some(in_progress.files)
-        })
-        .await
-    }
-
     /// Returns the parent of the commit that the record is about, and the snapshot taken when it was started.
     pub(super) async fn noted_commit(
         &self,
@@ -155,7 +133,9 @@ impl Workspace {
     ) -> Result<Option<(Option<CommitId>, TreeId)>, WorkspaceError> {
         let key = key.clone();
         self.run_blocking(move |place| {
-            let in_progress: InProgressCommit = serde_json::from_slice(&fs::read(note(&place)).ok()?).ok()?;
+            let text = fs::read(note(&place)).ok()?;
+            // A truncated record was written before the commit was started.
+            let in_progress: InProgressCommit = serde_json::from_slice(&text).ok()?;
             (in_progress.key == key).then_some((in_progress.parent, in_progress.files))
         })
         .await

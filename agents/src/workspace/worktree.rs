@@ -10,7 +10,7 @@ use superstep_base::moved::here;
 
 use super::error::WorkspaceError;
 use super::id::CommitId;
-use super::place::{Place, Workspace, as_path, lexical};
+use super::place::{Place, Workspace, as_path, lexical, own_folder};
 use crate::process::may_use;
 
 /// Attempts at creating a work tree while others are created.
@@ -201,7 +201,7 @@ fn taken(path: &Path, at: &CommitId) -> WorkspaceError {
 
 fn complete(place: &Place) -> Result<(), WorkspaceError> {
     let path = place.git_dir.join(COMPLETE);
-    let written = super::trees::own_folder(place).and_then(|_| fs::write(&path, ""));
+    let written = own_folder(place).and_then(|_| fs::write(&path, ""));
     written.map_err(|source| WorkspaceError::Io { doing: "write", path, source })
 }
 
@@ -325,7 +325,7 @@ pub(super) const COMPLETE: &str = "superstep/complete";
 /// Folders of `.superstep` that hold work trees.
 const OWN_TREES: [&str; 3] = ["forks", "rewind", "worktrees"];
 
-/// Returns whether it is a work tree that was created by [`detached_worktree`](super::Workspace::detached_worktree).
+/// Returns whether it is a work tree that was created by [`detached_worktree`](Workspace::detached_worktree).
 pub(super) fn is_made_for_agents(place: &Place) -> bool {
     place.git_dir != place.common_dir && place.git_dir.join(COMPLETE).exists()
 }
@@ -411,7 +411,7 @@ fn git_dir_of(top: &Path) -> PathBuf {
 }
 
 /// Resolves a path in a file of git's, relative to the folder of the file.
-pub(super) fn linked(folder: &Path, text: Vec<u8>) -> PathBuf {
+fn linked(folder: &Path, text: Vec<u8>) -> PathBuf {
     folder.join(as_path(text.trim_ascii_end()))
 }
 

@@ -5,8 +5,7 @@ use std::path::{Path, PathBuf};
 use git2::Repository;
 
 use super::fold::is_used_elsewhere;
-use super::head;
-use super::head::Head;
+use super::head::{Head, descends};
 use super::standing::{BranchMove, Standing};
 use crate::workspace::error::WorkspaceError;
 use crate::workspace::git_locks::taking;
@@ -298,13 +297,16 @@ impl Workspace {
             return Err(WorkspaceError::HeadElsewhere { expected, found: head.to_string() });
         }
         match head.commit().filter(|_| head.branch().is_some()) {
-            Some(at) => self.detach_head(at).await,
+            Some(at) => self.detach_at(at).await,
             None => Ok(()),
         }
     }
 
-    /// Detaches HEAD at a commit; files and index do not change.
-    pub(in crate::workspace) async fn detach_head(&self, at: &CommitId) -> Result<(), WorkspaceError> {
+    /// Detaches HEAD at a commit. Files and index do not change.
+    ///
+    /// # Errors
+    /// [`Git`](WorkspaceError::Git) if HEAD cannot be written.
+    pub async fn detach_at(&self, at: &CommitId) -> Result<(), WorkspaceError> {
         let at = at.clone();
         self.read("set HEAD", move |repository, place| {
             let at = at.oid()?;
@@ -320,14 +322,14 @@ impl Workspace {
     pub async fn descends(&self, tip: &CommitId, base: &CommitId) -> Result<bool, WorkspaceError> {
         let (tip, base) = (tip.clone(), base.clone());
         self.objects("read the history", move |repository, _| {
-            Ok(tip == base || head::descends(repository, tip.oid()?, base.oid()?)?)
+            Ok(tip == base || descends(repository, tip.oid()?, base.oid()?)?)
         })
         .await
     }
 }
 
 /// Returns a branch that git cannot have beside `name`.
-fn in_the_way(repository: &git2::Repository, name: &str) -> Result<Option<String>, Fault> {
+fn in_the_way(repository: &Repository, name: &str) -> Result<Option<String>, Fault> {
     for (at, _) in name.match_indices('/') {
         if find_branch(repository, &name[..at])?.is_some() {
             return Ok(Some(name[..at].to_owned()));

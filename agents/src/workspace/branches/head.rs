@@ -1,12 +1,12 @@
-//! Position of HEAD, ancestry of commits, and readiness of a work tree. An operation of git that an agent left unfinished, such
-//! as a merge or a rebase, is ended with HEAD where it began and the files as they are, so that the work goes on; those of
-//! people are left alone.
+//! Position of HEAD, ancestry of commits, and readiness of a work tree. An operation of git that an agent left
+//! unfinished, such as a merge or a rebase, is ended with HEAD where it began and the files as they are, so that the
+//! work goes on; those of people are left alone.
 
 use std::collections::HashSet;
 use std::path::Path;
 use std::{fmt, fs};
 
-use git2::{Error, Oid, Reference, Repository, Sort};
+use git2::{Error, Oid, Repository, Sort};
 use serde::{Deserialize, Serialize};
 
 use crate::workspace::cause::Ongoing;
@@ -14,6 +14,7 @@ use crate::workspace::error::WorkspaceError;
 use crate::workspace::git_locks::{Locks, taking};
 use crate::workspace::id::CommitId;
 use crate::workspace::place::{Fault, Workspace, changed_at, is_unborn};
+use crate::workspace::references::tip_of;
 use crate::workspace::worktree::is_made_for_agents;
 
 /// Position of HEAD.
@@ -114,11 +115,6 @@ pub(in crate::workspace) fn head_of(repository: &Repository) -> Result<Head, Fau
     }
 }
 
-/// Returns the commit of a branch or of HEAD, also one that is gone.
-pub(in crate::workspace) fn tip_of(reference: &Reference<'_>) -> Result<Oid, Fault> {
-    reference.target().map_or_else(|| Ok(reference.peel_to_commit()?.id()), Ok)
-}
-
 fn branch_of(reference: &[u8]) -> String {
     let name = String::from_utf8_lossy(reference);
     name.strip_prefix("refs/heads/").unwrap_or(&name).to_owned()
@@ -153,7 +149,7 @@ pub(in crate::workspace) fn commits_since(
 
 /// Returns whether the history is cut off; libgit2 does not see it in a linked work tree.
 fn is_shallow(repository: &Repository) -> bool {
-    std::fs::metadata(repository.commondir().join("shallow")).is_ok_and(|about| about.len() > 0)
+    fs::metadata(repository.commondir().join("shallow")).is_ok_and(|about| about.len() > 0)
 }
 
 /// Returns a commit and its ancestors that exist and are not hidden, parents first.
@@ -198,12 +194,12 @@ const OF_BISECT: [&str; 7] = [
 /// HEAD at the start of an operation: its reference or its commit.
 enum Origin {
     Branch(String),
-    Commit(git2::Oid),
+    Commit(Oid),
 }
 
 impl Workspace {
     /// Ends an operation in progress that was begun after `since`, in nanoseconds since 1970 (see
-    /// [`Standing::started`](crate::workspace::Standing)), by an agent whose turn has just ended. HEAD goes back to where a rebase
+    /// [`Standing::started`](super::Standing)), by an agent whose turn has just ended. HEAD goes back to where a rebase
     /// began; no file changes, and nothing is staged any more. Returns the operation.
     ///
     /// # Errors
@@ -266,10 +262,10 @@ fn origin(git_dir: &Path) -> Option<Origin> {
             return Some(Origin::Branch(name));
         }
         let commit = text(&format!("{folder}/orig-head"))?;
-        return git2::Oid::from_str(&commit).ok().map(Origin::Commit);
+        return Oid::from_str(&commit).ok().map(Origin::Commit);
     }
     let start = text("BISECT_START")?;
-    Some(match git2::Oid::from_str(&start).ok().filter(|_| start.len() == 40) {
+    Some(match Oid::from_str(&start).ok().filter(|_| start.len() == 40) {
         Some(commit) => Origin::Commit(commit),
         None => Origin::Branch(format!("refs/heads/{start}")),
     })

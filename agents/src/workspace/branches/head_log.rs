@@ -2,8 +2,8 @@
 //! the work tree in which a branch is moved and in no other, so it shows who moved a branch.
 //!
 //! The parts that were written while an agent worked are noted durably: each turn appends a line at its start and one
-//! whenever the reflog has grown, so that after a kill it is known what the agent had done until then. What is written later
-//! is somebody else's.
+//! whenever the reflog has grown, so that after a kill it is known what the agent had done until then. What is written
+//! later is somebody else's.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, Write};
@@ -14,13 +14,12 @@ use std::{fs, thread};
 
 use git2::{ObjectType, Oid, Repository};
 
-use super::head;
+use super::head::descends;
 use crate::workspace::error::WorkspaceError;
-use crate::workspace::place::{Fault, Place, Workspace};
-use crate::workspace::trees::own_folder;
+use crate::workspace::place::{Fault, Place, Workspace, own_folder};
 
-/// Message of a move by [`fold`](crate::workspace::Workspace::fold).
-pub(in crate::workspace) const FOLD: &str = "superstep: fold";
+/// Message of a move by [`fold`](Workspace::fold).
+pub(super) const FOLD: &str = "superstep: fold";
 
 /// Move of a branch or of HEAD: the commits before and after; `None`: it did not exist.
 #[derive(Clone, Copy, Debug)]
@@ -58,7 +57,7 @@ struct Line<'a> {
 
 impl HeadLog {
     /// Reads the whole log. `branch` is the branch that HEAD is on now.
-    pub(in crate::workspace) fn whole(place: &Place, branch: Option<&str>) -> Self {
+    pub(super) fn whole(place: &Place, branch: Option<&str>) -> Self {
         Self { is_whole: true, ..Self::inside_of(&place.git_dir, &[[0, u64::MAX]], branch) }
     }
 
@@ -69,9 +68,9 @@ impl HeadLog {
     }
 
     /// Reads the log of the work tree that has this folder of git's.
-    pub(in crate::workspace) fn inside_of(git_dir: &Path, parts: &[[u64; 2]], branch: Option<&str>) -> Self {
+    pub(super) fn inside_of(git_dir: &Path, parts: &[[u64; 2]], branch: Option<&str>) -> Self {
         let Some([start, _]) = parts.first() else { return Self::default() };
-        let text = fs::read(file(git_dir)).unwrap_or_default();
+        let text = fs::read(log_file(git_dir)).unwrap_or_default();
         let start = usize::try_from(*start).unwrap_or(usize::MAX);
         // A log in which the part does not begin with a line was rewritten: nothing is known then.
         let is_as_noted = start == 0 || text.get(start - 1).is_some_and(|byte| *byte == b'\n');
@@ -138,17 +137,12 @@ impl HeadLog {
 
     /// Returns whether a branch that is new at `tip` was created here: HEAD was switched to it, or it is at a commit that
     /// was made here, or after one.
-    pub(in crate::workspace) fn has_created(
-        &self,
-        repository: &Repository,
-        name: &str,
-        tip: Oid,
-    ) -> Result<bool, Fault> {
+    pub(super) fn has_created(&self, repository: &Repository, name: &str, tip: Oid) -> Result<bool, Fault> {
         if self.made.contains(&tip) || self.switched.contains(name) {
             return Ok(true);
         }
         for made in self.made.iter().filter(|made| repository.find_commit(**made).is_ok()) {
-            if head::descends(repository, tip, *made)? {
+            if descends(repository, tip, *made)? {
                 return Ok(true);
             }
         }
@@ -162,7 +156,7 @@ impl HeadLog {
     }
 
     /// Returns whether the newest line is inside of the parts: nobody else has touched HEAD since.
-    pub(in crate::workspace) fn ends_inside(&self) -> bool {
+    pub(super) fn ends_inside(&self) -> bool {
         self.head.first().is_some_and(|newest| newest.is_inside)
     }
 
@@ -174,7 +168,7 @@ impl HeadLog {
     }
 
     /// Returns the same for HEAD itself, whichever branches it was on.
-    pub(in crate::workspace) fn head_origin(&self, from: Option<Oid>, tip: Option<Oid>) -> Option<Option<Oid>> {
+    pub(super) fn head_origin(&self, from: Option<Oid>, tip: Option<Oid>) -> Option<Option<Oid>> {
         self.followed(&self.head, from, tip)
     }
 
@@ -200,22 +194,22 @@ impl HeadLog {
 
 /// Returns the length of the log, which is created if it does not exist: git writes only to one that does where reflogs
 /// are turned off.
-pub(in crate::workspace) fn length(place: &Place) -> io::Result<u64> {
-    let file = file(&place.git_dir);
+fn log_length(place: &Place) -> io::Result<u64> {
+    let file = log_file(&place.git_dir);
     fs::create_dir_all(file.parent().unwrap_or(&file))?;
     Ok(fs::File::options().append(true).create(true).open(&file)?.metadata()?.len())
 }
 
 /// Returns whether the newest line that leads to a commit is an amend.
 pub(in crate::workspace) fn is_amended(place: &Place, commit: Oid) -> bool {
-    let text = fs::read(file(&place.git_dir)).unwrap_or_default();
+    let text = fs::read(log_file(&place.git_dir)).unwrap_or_default();
     let log = String::from_utf8_lossy(&text);
     let newest = log.lines().rev().filter_map(parse).find(|line| line.new == Some(commit));
     newest.is_some_and(|line| line.action.starts_with("commit (amend)"))
 }
 
 /// Returns the log of HEAD in the work tree that has this folder of git's.
-pub(in crate::workspace) fn file(git_dir: &Path) -> PathBuf {
+pub(in crate::workspace) fn log_file(git_dir: &Path) -> PathBuf {
     git_dir.join("logs").join("HEAD")
 }
 
@@ -267,7 +261,7 @@ impl Workspace {
     }
 
     /// Returns the parts of HEAD's reflog that were written during the turns of a task, for
-    /// [`Standing::turns`](crate::workspace::Standing).
+    /// [`Standing::turns`](super::Standing).
     ///
     /// # Errors
     /// [`Io`](WorkspaceError::Io) if the blocking task fails.
@@ -292,10 +286,10 @@ impl Workspace {
 
 fn started(place: &Place, names: &[String; 2]) -> io::Result<TurnWatch> {
     own_folder(place)?;
-    let (note, until) = (note(place, names), length(place)?);
+    let (note, until) = (note(place, names), log_length(place)?);
     fs::create_dir_all(folder(&place.git_dir, &names[0]))?;
     append(&note, 's', until)?;
-    let part = Part { note, log: file(&place.git_dir), until, has_ended: false };
+    let part = Part { note, log: log_file(&place.git_dir), until, has_ended: false };
     let part = Arc::new(Mutex::new(part));
     let watched = Arc::clone(&part);
     thread::Builder::new().name("turn".into()).spawn(move || follow(&watched))?;
@@ -303,7 +297,7 @@ fn started(place: &Place, names: &[String; 2]) -> io::Result<TurnWatch> {
 }
 
 /// Returns the parts of the turns of all tasks of a thread in the work tree that has this folder of git's, in order.
-pub(in crate::workspace) fn turns_in(git_dir: &Path, thread: &str) -> Vec<[u64; 2]> {
+pub(super) fn turns_in(git_dir: &Path, thread: &str) -> Vec<[u64; 2]> {
     let notes = fs::read_dir(folder(git_dir, thread)).into_iter().flatten().filter_map(Result::ok);
     let texts = notes.filter_map(|note| fs::read_to_string(note.path()).ok());
     let mut turns: Vec<_> = texts.flat_map(|text| parts(&text)).collect();

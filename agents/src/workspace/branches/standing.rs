@@ -3,16 +3,14 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
-use git2::Repository;
+use git2::{BranchType, Oid, Repository};
 use serde::{Deserialize, Serialize};
 
-use super::head;
-use super::head::{Head, head_of};
+use super::head::{Head, commits_since, descends, head_of};
 use super::head_log::HeadLog;
 use crate::workspace::error::WorkspaceError;
 use crate::workspace::id::CommitId;
-use crate::workspace::place::file_time;
-use crate::workspace::place::{Fault, Place, Workspace};
+use crate::workspace::place::{Fault, Place, Workspace, file_time};
 use crate::workspace::references::find_branch;
 
 /// Position of HEAD and branches at the start of a task.
@@ -120,8 +118,9 @@ impl Workspace {
             let others = others.into_iter().filter(|name| head.branch() != Some(name));
             let others = some_branches(repository, others)?;
             let is_detached = head.branch().is_none();
-            let known = if is_detached { all_branches(repository)?.into_keys().collect() } else { BTreeSet::new() };
+            let known = if is_detached { branches(repository)? } else { vec![] };
             let (branch, commit) = (head.branch().map(str::to_owned), head.commit().cloned());
+            let known = known.into_iter().map(|(name, _)| name).collect();
             Ok(Standing { branch, commit, others, known, ..Standing::default() })
         });
         let standing = standing.await?;
@@ -137,7 +136,7 @@ impl Workspace {
     /// [`Git`](WorkspaceError::Git) if a branch cannot be read, [`Io`](WorkspaceError::Io) for the time.
     pub async fn watched(&self, standing: Standing) -> Result<Standing, WorkspaceError> {
         self.read("read the branches", move |repository, place| {
-            let all = all_branches(repository)?;
+            let all = branches(repository)?.into_iter().map(|(name, tip)| (name, tip.into())).collect();
             let failed = |source| WorkspaceError::Io { doing: "write", path: place.git_dir.clone(), source };
             Ok(Standing { all, started: Some(file_time(place).map_err(failed)?), ..standing })
         })
@@ -159,7 +158,7 @@ impl Workspace {
             if tip == from {
                 return Ok(None);
             }
-            let is_after = head::descends(repository, tip, from)?;
+            let is_after = descends(repository, tip, from)?;
             let is_ours = is_after && is_seen(repository, place, &moved)?;
             Ok((!is_ours).then_some(moved))
         })
@@ -206,12 +205,13 @@ fn some_branches(
     Ok(found)
 }
 
-fn all_branches(repository: &Repository) -> Result<BTreeMap<String, CommitId>, Fault> {
-    let mut found = BTreeMap::new();
-    for branch in repository.branches(Some(git2::BranchType::Local))? {
+/// Returns all branches with their commits.
+pub(super) fn branches(repository: &Repository) -> Result<Vec<(String, Oid)>, Fault> {
+    let mut found = vec![];
+    for branch in repository.branches(Some(BranchType::Local))? {
         let (branch, _) = branch?;
         if let (Ok(Some(name)), Ok(commit)) = (branch.name(), branch.get().peel_to_commit()) {
-            found.insert(name.to_owned(), commit.id().into());
+            found.push((name.to_owned(), commit.id()));
         }
     }
     Ok(found)
@@ -224,11 +224,7 @@ fn is_seen(repository: &Repository, place: &Place, moved: &BranchMove) -> Result
     Ok(log.origin(&moved.branch, old?, new?).is_some())
 }
 
-pub(in crate::workspace) fn head_move(
-    repository: &Repository,
-    base: Option<&CommitId>,
-    tip: Option<&CommitId>,
-) -> Result<HeadMove, Fault> {
+fn head_move(repository: &Repository, base: Option<&CommitId>, tip: Option<&CommitId>) -> Result<HeadMove, Fault> {
     let Some(at) = tip.filter(|tip| Some(*tip) != base) else {
         return Ok(if tip == base { HeadMove::None } else { HeadMove::Moved { commit: None } });
     };
@@ -238,17 +234,17 @@ pub(in crate::workspace) fn head_move(
         return Ok(HeadMove::Moved { commit: Some(at.clone()) });
     }
     if let Some(base) = base
-        && !head::descends(repository, tip, base.oid()?)?
+        && !descends(repository, tip, base.oid()?)?
     {
         return Ok(HeadMove::Moved { commit: Some(at.clone()) });
     }
     let base = base.map(CommitId::oid).transpose()?;
-    let commits = head::commits_since(repository, tip, base)?;
+    let commits = commits_since(repository, tip, base)?;
     Ok(HeadMove::Ahead { commits: commits.into_iter().map(CommitId::from).collect() })
 }
 
 /// Returns the branches that are not at their commits any more.
-pub(in crate::workspace) fn moved_branches(
+pub(super) fn moved_branches(
     repository: &Repository,
     before: &BTreeMap<String, CommitId>,
 ) -> Result<Vec<BranchMove>, Fault> {

@@ -1,5 +1,5 @@
-//! Content of trees and their differences: text for reviewers, files and counts for programs, values of keys that must not
-//! be shown. Reads objects only: files of the work tree have no influence, so a `.gitattributes` hides nothing.
+//! Content of trees and their differences: text for reviewers, files and counts for programs, values of keys that must
+//! not be shown. Reads objects only: files of the work tree have no influence, so a `.gitattributes` hides nothing.
 
 use std::fmt;
 use std::fs::File;
@@ -9,6 +9,7 @@ use std::path::Path;
 use git2::{Delta, DiffDelta, DiffFindOptions, DiffFormat, DiffLineType, DiffOptions, ObjectType, Patch, Repository};
 use serde::{Deserialize, Serialize};
 
+use super::reset::differing;
 use crate::process::Key;
 use crate::workspace::error::WorkspaceError;
 use crate::workspace::id::TreeId;
@@ -82,6 +83,23 @@ impl fmt::Display for Diff {
     }
 }
 
+/// Value of a known key in a file.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LeakedKey {
+    /// File, relative to the top of the work tree.
+    pub path: String,
+    /// Line, from 1.
+    pub line: usize,
+    /// Environment variable that holds the key.
+    pub variable: String,
+}
+
+impl fmt::Display for LeakedKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}:{} holds the value of `{}`", self.path, self.line, self.variable)
+    }
+}
+
 impl Workspace {
     /// Compares two trees; a text longer than `most` bytes is counted but not returned.
     ///
@@ -125,7 +143,8 @@ impl Workspace {
     pub async fn changed_files(&self, from: &TreeId, to: &TreeId) -> Result<Vec<String>, WorkspaceError> {
         let (from, to) = (from.clone(), to.clone());
         self.objects("compare two trees", move |repository, _| {
-            super::reset::differing(repository, &tree(repository, &from)?, &tree(repository, &to)?)
+            let files = differing(repository, &tree(repository, &from)?, &tree(repository, &to)?)?;
+            Ok(files.iter().map(|file| shown(file)).collect())
         })
         .await
     }
@@ -152,6 +171,46 @@ impl Workspace {
             Ok(())
         })
         .await
+    }
+
+    /// Finds key values in the files that are new or changed between two trees: the first occurrence per file and key.
+    ///
+    /// # Errors
+    /// [`Git`](WorkspaceError::Git) if a tree cannot be read.
+    pub async fn leaked_keys(
+        &self,
+        from: &TreeId,
+        to: &TreeId,
+        keys: Vec<Key>,
+    ) -> Result<Vec<LeakedKey>, WorkspaceError> {
+        if keys.is_empty() || from == to {
+            return Ok(vec![]);
+        }
+        let (from, to) = (from.clone(), to.clone());
+        self.objects("look for keys", move |repository, _| leaks(repository, [&from, &to], &keys)).await
+    }
+
+    /// Returns the names of the files and folders at the top of a tree, in git's order.
+    ///
+    /// # Errors
+    /// [`NoSuchObject`](WorkspaceError::NoSuchObject) if the tree does not exist.
+    pub async fn top_names(&self, of: &TreeId) -> Result<Vec<String>, WorkspaceError> {
+        let of = of.clone();
+        self.objects("read a tree", move |repository, _| {
+            let tree = tree(repository, &of)?;
+            Ok(tree.iter().map(|entry| shown(entry.name_bytes())).collect())
+        })
+        .await
+    }
+
+    /// Returns the text of a file in a tree; `None` if it does not exist or has more than `most` bytes. `path` is
+    /// relative to the top of the work tree; invalid UTF-8 is replaced.
+    ///
+    /// # Errors
+    /// [`NoSuchObject`](WorkspaceError::NoSuchObject) if the tree does not exist.
+    pub async fn text_of(&self, of: &TreeId, path: &str, most: usize) -> Result<Option<String>, WorkspaceError> {
+        let (of, path) = (of.clone(), path.to_owned());
+        self.objects("read a file", move |repository, _| text_in(repository, &of, Path::new(&path), most)).await
     }
 }
 
@@ -262,32 +321,27 @@ fn each_piece(diff: &git2::Diff<'_>, mut take: impl FnMut(&[u8]) -> bool) -> Res
     })
 }
 
-impl Workspace {
-    /// Returns the names of the files and folders at the top of a tree, in git's order.
-    ///
-    /// # Errors
-    /// [`NoSuchObject`](WorkspaceError::NoSuchObject) if the tree does not exist.
-    pub async fn top_names(&self, of: &TreeId) -> Result<Vec<String>, WorkspaceError> {
-        let of = of.clone();
-        self.objects("read a tree", move |repository, _| {
-            let tree = tree(repository, &of)?;
-            Ok(tree.iter().map(|entry| shown(entry.name_bytes())).collect())
-        })
-        .await
+fn leaks(repository: &Repository, [from, to]: [&TreeId; 2], keys: &[Key]) -> Result<Vec<LeakedKey>, Fault> {
+    let (from, to) = (repository.find_tree(from.oid()?)?, repository.find_tree(to.oid()?)?);
+    let diff = repository.diff_tree_to_tree(Some(&from), Some(&to), None)?;
+    let mut found = Vec::new();
+    for delta in diff.deltas().filter(|delta| delta.status() != Delta::Deleted) {
+        let file = delta.new_file();
+        // A submodule has no content here.
+        let Ok(blob) = repository.find_blob(file.id()) else { continue };
+        let text = String::from_utf8_lossy(blob.content());
+        let path = file.path_bytes().map(shown).unwrap_or_default();
+        for key in keys {
+            if let Some(at) = key.place_in(&text) {
+                let line = text[..at].matches('\n').count() + 1;
+                found.push(LeakedKey { path: path.clone(), line, variable: key.variable().to_owned() });
+            }
+        }
     }
-
-    /// Returns the text of a file in a tree; `None` if it does not exist or has more than `most` bytes. `path` is
-    /// relative to the top of the work tree; invalid UTF-8 is replaced.
-    ///
-    /// # Errors
-    /// [`NoSuchObject`](WorkspaceError::NoSuchObject) if the tree does not exist.
-    pub async fn text_of(&self, of: &TreeId, path: &str, most: usize) -> Result<Option<String>, WorkspaceError> {
-        let (of, path) = (of.clone(), path.to_owned());
-        self.objects("read a file", move |repository, _| text(repository, &of, Path::new(&path), most)).await
-    }
+    Ok(found)
 }
 
-fn text(repository: &Repository, of: &TreeId, path: &Path, most: usize) -> Result<Option<String>, Fault> {
+fn text_in(repository: &Repository, of: &TreeId, path: &Path, most: usize) -> Result<Option<String>, Fault> {
     let Ok(entry) = tree(repository, of)?.get_path(path) else { return Ok(None) };
     if entry.kind() != Some(ObjectType::Blob) {
         return Ok(None);
@@ -298,60 +352,4 @@ fn text(repository: &Repository, of: &TreeId, path: &Path, most: usize) -> Resul
     }
     let blob = repository.find_blob(entry.id())?;
     Ok(Some(String::from_utf8_lossy(blob.content()).into_owned()))
-}
-
-/// Value of a known key in a file.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct LeakedKey {
-    /// File, relative to the top of the work tree.
-    pub path: String,
-    /// Line, from 1.
-    pub line: usize,
-    /// Environment variable that holds the key.
-    pub variable: String,
-}
-
-impl fmt::Display for LeakedKey {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}:{} holds the value of `{}`", self.path, self.line, self.variable)
-    }
-}
-
-impl Workspace {
-    /// Finds key values in the files that are new or changed between two trees: the first occurrence per file and key.
-    ///
-    /// # Errors
-    /// [`Git`](WorkspaceError::Git) if a tree cannot be read.
-    pub async fn leaked_keys(
-        &self,
-        from: &TreeId,
-        to: &TreeId,
-        keys: Vec<Key>,
-    ) -> Result<Vec<LeakedKey>, WorkspaceError> {
-        if keys.is_empty() || from == to {
-            return Ok(vec![]);
-        }
-        let (from, to) = (from.clone(), to.clone());
-        self.objects("look for keys", move |repository, _| found(repository, [&from, &to], &keys)).await
-    }
-}
-
-fn found(repository: &Repository, [from, to]: [&TreeId; 2], keys: &[Key]) -> Result<Vec<LeakedKey>, Fault> {
-    let (from, to) = (repository.find_tree(from.oid()?)?, repository.find_tree(to.oid()?)?);
-    let diff = repository.diff_tree_to_tree(Some(&from), Some(&to), None)?;
-    let mut found = Vec::new();
-    for delta in diff.deltas().filter(|delta| delta.status() != Delta::Deleted) {
-        let file = delta.new_file();
-        // A submodule has no content here.
-        let Ok(blob) = repository.find_blob(file.id()) else { continue };
-        let text = String::from_utf8_lossy(blob.content());
-        let path = file.path_bytes().map(|path| String::from_utf8_lossy(path).into_owned()).unwrap_or_default();
-        for key in keys {
-            if let Some(at) = key.place_in(&text) {
-                let line = text[..at].matches('\n').count() + 1;
-                found.push(LeakedKey { path: path.clone(), line, variable: key.variable().to_owned() });
-            }
-        }
-    }
-    Ok(found)
 }

@@ -7,11 +7,12 @@ use std::{fs, io};
 use crate::workspace::error::WorkspaceError;
 use crate::workspace::git_locks::{locked, taking};
 use crate::workspace::id::TreeId;
-use crate::workspace::place::{Fault, Place, Workspace};
-use crate::workspace::place::{RepoPath, as_path, with_zeros};
+use crate::workspace::place::{
+    Fault, Place, RepoPath, Workspace, as_bytes, as_path, is_unborn, own_folder, with_zeros,
+};
 
 /// The reason of a path that no commit can contain.
-pub(in crate::workspace) const NOT_ALLOWED: &str = "its path is not allowed in a repository";
+pub(super) const NOT_ALLOWED: &str = "its path is not allowed in a repository";
 
 /// Number of files that git may refuse before a snapshot fails.
 const MOST_REFUSED: usize = 100;
@@ -36,7 +37,7 @@ impl Drop for Scratch {
 
 impl Workspace {
     /// Copies the user's index, so that unchanged files need not be read.
-    pub(in crate::workspace) async fn scratch(&self) -> Result<Scratch, WorkspaceError> {
+    pub(super) async fn scratch(&self) -> Result<Scratch, WorkspaceError> {
         let scratch = self.read("copy the index", |_, place| Ok(copy_index(place)?)).await?;
         if self.0.separate_git_dir.is_some()
             && let Some(tree) = self.head_tree().await?
@@ -55,7 +56,7 @@ impl Workspace {
     }
 
     /// Returns a temporary index that contains the tree of HEAD, whatever the user's has.
-    pub(in crate::workspace) async fn scratch_of_head(&self) -> Result<Scratch, WorkspaceError> {
+    pub(super) async fn scratch_of_head(&self) -> Result<Scratch, WorkspaceError> {
         if let Some(tree) = self.head_tree().await? {
             return self.scratch_of(&tree).await;
         }
@@ -65,11 +66,7 @@ impl Workspace {
     }
 
     /// Adds files of the work tree to an index. A path that git does not allow is left out; returns git's warnings.
-    pub(in crate::workspace) async fn stage(
-        &self,
-        scratch: &Scratch,
-        files: &[RepoPath],
-    ) -> Result<String, WorkspaceError> {
+    pub(super) async fn stage(&self, scratch: &Scratch, files: &[RepoPath]) -> Result<String, WorkspaceError> {
         if files.is_empty() {
             return Ok(String::new());
         }
@@ -86,7 +83,7 @@ impl Workspace {
 
     /// Adds files of the work tree to an index, and returns those that git refuses, each with its message: their paths are
     /// not allowed, or they cannot be read.
-    pub(in crate::workspace) async fn stage_allowed(
+    pub(super) async fn stage_allowed(
         &self,
         scratch: &Scratch,
         files: Vec<RepoPath>,
@@ -112,12 +109,24 @@ impl Workspace {
         Ok(refused)
     }
 
+    /// Returns whether the index contains the file or folder `path`, which is relative to the top of the work tree.
+    ///
+    /// # Errors
+    /// [`Git`](WorkspaceError::Git) if the index cannot be read.
+    pub async fn is_tracked(&self, path: &Path) -> Result<bool, WorkspaceError> {
+        let path = as_bytes(path);
+        self.read("read the index", move |repository, _| {
+            let is_in = |entry: git2::IndexEntry| {
+                let rest = entry.path.strip_prefix(path.as_slice());
+                rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(b"/"))
+            };
+            Ok(repository.index()?.iter().any(is_in))
+        })
+        .await
+    }
+
     /// Removes files from an index.
-    pub(in crate::workspace) async fn unstage(
-        &self,
-        scratch: &Scratch,
-        files: &[RepoPath],
-    ) -> Result<(), WorkspaceError> {
+    pub(super) async fn unstage(&self, scratch: &Scratch, files: &[RepoPath]) -> Result<(), WorkspaceError> {
         if files.is_empty() {
             return Ok(());
         }
@@ -126,11 +135,7 @@ impl Workspace {
     }
 
     /// Resets files of an index to HEAD, or removes them.
-    pub(in crate::workspace) async fn as_in_head(
-        &self,
-        scratch: &Scratch,
-        files: Vec<RepoPath>,
-    ) -> Result<(), WorkspaceError> {
+    pub(super) async fn as_in_head(&self, scratch: &Scratch, files: Vec<RepoPath>) -> Result<(), WorkspaceError> {
         if files.is_empty() {
             return Ok(());
         }
@@ -139,7 +144,7 @@ impl Workspace {
         update.on(scratch.path()).done().await.map(drop)
     }
 
-    pub(in crate::workspace) async fn write_tree(&self, scratch: &Scratch) -> Result<TreeId, WorkspaceError> {
+    pub(super) async fn write_tree(&self, scratch: &Scratch) -> Result<TreeId, WorkspaceError> {
         let id = self.git(&["write-tree"]).on(scratch.path()).done().await?;
         String::from_utf8_lossy(&id).trim().parse()
     }
@@ -152,7 +157,7 @@ impl Workspace {
     }
 
     /// Replaces the user's index by a temporary one, with refreshed file states.
-    pub(in crate::workspace) async fn put_index(&self, scratch: Scratch) -> Result<(), WorkspaceError> {
+    pub(super) async fn put_index(&self, scratch: Scratch) -> Result<(), WorkspaceError> {
         // The exit code reports changed files, which is not a failure.
         self.git(&["update-index", "-q", "--refresh"]).on(scratch.path()).run().await?;
         self.put_fresh_index(scratch).await
@@ -214,31 +219,11 @@ fn copy_with_time(from: &Path, to: &Path) -> io::Result<()> {
     to.set_modified(written)
 }
 
-/// Returns our folder inside git's folder, and creates it.
-pub(in crate::workspace) fn own_folder(place: &Place) -> io::Result<PathBuf> {
-    let folder = place.git_dir.join("superstep");
-    fs::create_dir_all(&folder)?;
-    Ok(folder)
-}
-
-/// Removes the temporary indexes and separate git folders of killed runs.
-pub(in crate::workspace) fn sweep(place: &Place) {
-    let entries = fs::read_dir(place.git_dir.join("superstep")).into_iter().flatten().filter_map(Result::ok);
-    for entry in entries {
-        // Failures are retried next time.
-        let _ = match entry.file_name().to_string_lossy() {
-            name if name.starts_with("index-") => fs::remove_file(entry.path()),
-            name if name.starts_with(NAME) => fs::remove_dir_all(entry.path()),
-            _ => Ok(()),
-        };
-    }
-}
-
 /// Returns lines for `update-index --index-info`: mode, id and name of each file; mode 0 removes one.
 fn index_lines(repository: &git2::Repository, files: &[RepoPath]) -> Result<Vec<u8>, Fault> {
     let head = match repository.head() {
         Ok(head) => Some(head.peel_to_tree()?),
-        Err(error) if crate::workspace::place::is_unborn(&error) => None,
+        Err(error) if is_unborn(&error) => None,
         Err(error) => return Err(error.into()),
     };
     let mut lines = Vec::new();
@@ -252,6 +237,3 @@ fn index_lines(repository: &git2::Repository, files: &[RepoPath]) -> Result<Vec<
     }
     Ok(lines)
 }
-
-/// Prefix of the names of these folders.
-pub(in crate::workspace) const NAME: &str = "guarded-";

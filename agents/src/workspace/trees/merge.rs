@@ -1,5 +1,5 @@
-//! Application of a change to another tree, which keeps the user's own changes out of commits, and commits that are made
-//! again on top of others. No work tree is needed, and no hook runs.
+//! Application of a change to another tree, which keeps the user's own changes out of commits, and commits that are
+//! made again on top of others. No work tree is needed, and no hook runs.
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -57,9 +57,7 @@ impl Workspace {
         self.keep_made(tree.as_str()).await?;
         Ok(tree)
     }
-}
 
-impl Workspace {
     /// Returns the tree `onto` with the changes between two commits applied; `from` is `None` before the first. Where both
     /// sides changed the same lines, those of the later commit win, and so does its file where both cannot be merged, such
     /// as a binary one, or one that a side removed.
@@ -246,14 +244,6 @@ impl Workspace {
         let merged: CommitId = merge.await?;
         self.keep_made(merged.as_str()).await?;
         Ok(merged)
-    }
-
-    /// Detaches HEAD at a commit. Files and index do not change.
-    ///
-    /// # Errors
-    /// [`Git`](WorkspaceError::Git) if HEAD cannot be written.
-    pub async fn detach_at(&self, commit: &CommitId) -> Result<(), WorkspaceError> {
-        self.detach_head(commit).await
     }
 }
 

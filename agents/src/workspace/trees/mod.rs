@@ -1,4 +1,16 @@
-//! HEADER
+//! Trees of files: snapshots of the work tree, what differs between two trees and how their changes are combined, and
+//! files set to those of a tree.
+//!
+//! | file | what it knows |
+//! |---|---|
+//! | `index` | the user's index, and temporary copies of it |
+//! | `snapshot` | changed files, those that are left out, and the tree of the others |
+//! | `unseen` | work that git would not commit |
+//! | `diff` | content and differences of trees |
+//! | `merge` | changes applied to another tree, and commits made again |
+//! | `reset` | files of the work tree set to those of a tree |
+//!
+//! Small because it only lists the folder.
 
 mod diff;
 mod index;
@@ -8,7 +20,7 @@ mod snapshot;
 mod unseen;
 
 pub use diff::{Diff, FileDiff, FileStatus, LeakedKey};
-pub(super) use index::{NAME, Scratch, own_folder, sweep};
+pub(super) use index::Scratch;
 pub use reset::Reset;
 pub(super) use reset::{Steps, differing};
 pub use snapshot::{LeftOut, Reason, Snapshot};

@@ -1,5 +1,6 @@
-//! Sets the files of the work tree to those of a tree: resets them, or fast-forwards the run's branch in the user's checkout
-//! with its files. Ignored, excluded and left-out files are never touched.
+//! Sets the files of the work tree to those of a tree. A reset never touches ignored, excluded and left-out files. A
+//! fast-forward of the run's branch in the user's checkout updates files before the branch, the branch before the
+//! index, each file atomically: after a kill at any moment, the same call finishes the work.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -29,10 +30,10 @@ pub struct Reset {
 /// Changes from one tree to another.
 #[derive(Debug, Default)]
 pub(in crate::workspace) struct Steps {
-    pub(in crate::workspace) removed: Vec<RepoPath>,
+    removed: Vec<RepoPath>,
     /// Files that do not exist before.
-    pub(in crate::workspace) new: Vec<RepoPath>,
-    pub(in crate::workspace) changed: Vec<RepoPath>,
+    new: Vec<RepoPath>,
+    changed: Vec<RepoPath>,
 }
 
 impl Steps {
@@ -141,7 +142,7 @@ fn steps(repository: &Repository, from: &TreeId, to: &TreeId) -> Result<Steps, F
 }
 
 /// Removes files, and folders that become empty.
-pub(in crate::workspace) fn remove(root: &Path, files: &[RepoPath]) -> Result<(), WorkspaceError> {
+fn remove(root: &Path, files: &[RepoPath]) -> Result<(), WorkspaceError> {
     for file in files {
         let path = root.join(as_path(file));
         match fs::remove_file(&path) {
@@ -155,17 +156,6 @@ pub(in crate::workspace) fn remove(root: &Path, files: &[RepoPath]) -> Result<()
         let _ = folders.map(fs::remove_dir).find(Result::is_err);
     }
     Ok(())
-}
-
-/// Returns the names of all files that differ between two trees.
-pub(in crate::workspace) fn differing(
-    repository: &Repository,
-    from: &git2::Tree<'_>,
-    to: &git2::Tree<'_>,
-) -> Result<Vec<String>, Fault> {
-    let diff = repository.diff_tree_to_tree(Some(from), Some(to), None)?;
-    let name = |delta: git2::DiffDelta<'_>| delta.new_file().path_bytes().or(delta.old_file().path_bytes()).map(shown);
-    Ok(diff.deltas().filter_map(name).collect())
 }
 
 impl Workspace {
@@ -294,9 +284,11 @@ impl Workspace {
 
     /// Sets the index entries of the differing files to those of HEAD; other staged changes remain.
     async fn update_index(&self, before: &TreeId, after: &TreeId) -> Result<(), WorkspaceError> {
-        let trees = [before.clone(), after.clone()];
-        let files = self.objects("compare two trees", move |repository, _| differing_paths(repository, &trees)).await?;
-        let scratch = self.scratch().await?;
+        let (before, after) = (before.clone(), after.clone());
+        let files = self.objects("compare two trees", move |repository, _| {
+            differing(repository, &tree(repository, &before)?, &tree(repository, &after)?)
+        });
+        let (files, scratch) = (files.await?, self.scratch().await?);
         self.as_in_head(&scratch, files).await?;
         self.put_index(scratch).await
     }
@@ -361,8 +353,13 @@ fn entry(tree: &Tree<'_>, file: &RepoPath) -> Option<(i32, git2::Oid)> {
     (entry.kind() != Some(git2::ObjectType::Tree)).then(|| (entry.filemode(), entry.id()))
 }
 
-fn differing_paths(repository: &Repository, [from, to]: &[TreeId; 2]) -> Result<Vec<RepoPath>, Fault> {
-    let diff = repository.diff_tree_to_tree(Some(&tree(repository, from)?), Some(&tree(repository, to)?), None)?;
+/// Returns all files that differ between two trees.
+pub(in crate::workspace) fn differing(
+    repository: &Repository,
+    from: &Tree<'_>,
+    to: &Tree<'_>,
+) -> Result<Vec<RepoPath>, Fault> {
+    let diff = repository.diff_tree_to_tree(Some(from), Some(to), None)?;
     let path = |delta: git2::DiffDelta<'_>| {
         delta.new_file().path_bytes().or(delta.old_file().path_bytes()).map(<[u8]>::to_vec)
     };

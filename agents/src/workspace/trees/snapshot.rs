@@ -1,6 +1,6 @@
-//! Snapshots: a tree of all current files, tracked or not, and the changes that it must include. The user's index is read but
-//! not changed. Possible secrets and large files are left out of every snapshot, diff and commit; `.superstep/` is always
-//! excluded.
+//! Snapshots: a tree of all current files, tracked or not, and the changes that it must include. The user's index is
+//! read but not changed. Possible secrets and large files are left out of every snapshot, diff and commit;
+//! `.superstep/` is always excluded.
 
 use std::fmt;
 use std::fs::{self, File};
@@ -12,9 +12,15 @@ use serde::{Deserialize, Serialize};
 
 use super::index::{NOT_ALLOWED, Scratch};
 use crate::workspace::error::WorkspaceError;
+use crate::workspace::guard::renew_trust;
 use crate::workspace::id::TreeId;
 use crate::workspace::place::{Fault, Place, RepoPath, Workspace, as_path, components, shown};
 use crate::workspace::program::CallOutput;
+
+/// Folder of stores, which git never sees.
+const STORE: &[u8] = b".superstep";
+/// Number of bytes examined in a file.
+const SNIFFED_BYTES: u64 = 64 * 1024;
 
 /// All files at one moment.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -24,207 +30,6 @@ pub struct Snapshot {
     /// Changed or new files that are not in it, in the order of names: the tree has their version in HEAD, if any.
     pub left_out: Vec<LeftOut>,
 }
-
-impl Workspace {
-    /// Takes a snapshot of the work tree: tracked and new files as a commit would contain them, with modes, links and
-    /// filters; without ignored, excluded and left-out files and `.superstep/`. Neither files nor the user's index
-    /// change. Submodules are taken from the index.
-    ///
-    /// # Errors
-    /// [`GitFailed`](WorkspaceError::GitFailed) if git fails. A file that git refuses is left out.
-    pub async fn snapshot(&self) -> Result<Snapshot, WorkspaceError> {
-        self.after_collection().await;
-        let mut taken = self.snapshot_from(self.scratch().await?).await;
-        let is_whole = match &taken {
-            Ok(taken) => self.is_whole(&taken.tree).await?,
-            Err(error) => !matches!(error, WorkspaceError::GitFailed { .. }),
-        };
-        if !is_whole {
-            // A collection of garbage may have removed objects that the index alone has, or that were just written.
-            self.after_collection().await;
-            taken = self.snapshot_from(self.scratch_of_head().await?).await;
-        }
-        let taken = taken?;
-        self.keep_made(taken.tree.as_str()).await?;
-        Ok(taken)
-    }
-
-    /// Returns whether all objects of a tree that are not in HEAD exist: `git write-tree` does not look at all of them.
-    async fn is_whole(&self, tree: &TreeId) -> Result<bool, WorkspaceError> {
-        let (head, tree) = (self.head_tree().await?, tree.clone());
-        self.objects("read the files", move |repository, _| {
-            let head = head.map(|head| repository.find_tree(head.oid()?).map_err(Fault::from)).transpose()?;
-            let Ok(tree) = repository.find_tree(tree.oid()?) else { return Ok(false) };
-            let Ok(changes) = repository.diff_tree_to_tree(head.as_ref(), Some(&tree), None) else { return Ok(false) };
-            let objects = repository.odb()?;
-            let is_there = |file: git2::DiffFile<'_>| {
-                !file.exists() || file.mode() == FileMode::Commit || objects.exists(file.id())
-            };
-            Ok(changes.deltas().all(|change| is_there(change.new_file())))
-        })
-        .await
-    }
-
-    async fn snapshot_from(&self, scratch: Scratch) -> Result<Snapshot, WorkspaceError> {
-        let mut changes = self.changes(Some(&scratch)).await?;
-        self.unstage(&scratch, &changes.removed).await?;
-        let refused = self.stage_allowed(&scratch, std::mem::take(&mut changes.written)).await?;
-        for (path, why) in refused {
-            if why != NOT_ALLOWED {
-                changes.as_in_head.push(path.clone());
-            }
-            changes.left_out.push(LeftOut { path: shown(&path), reason: Reason::Refused { why } });
-        }
-        changes.as_in_head.retain(|path| !path.ends_with(b"/"));
-        self.as_in_head(&scratch, changes.as_in_head).await?;
-        changes.left_out.sort();
-        changes.left_out.dedup();
-        let tree = self.write_tree(&scratch).await?;
-        Ok(Snapshot { tree, left_out: changes.left_out })
-    }
-}
-
-/// Folder of stores, which git never sees.
-const STORE: &[u8] = b".superstep";
-
-/// Changed files, by kind.
-#[derive(Debug, Default)]
-pub(in crate::workspace) struct Changes {
-    /// New or changed files.
-    pub(in crate::workspace) written: Vec<RepoPath>,
-    /// Deleted files.
-    pub(in crate::workspace) removed: Vec<RepoPath>,
-    /// Files that differ from HEAD only in the index.
-    pub(in crate::workspace) staged: Vec<RepoPath>,
-    /// Files that must stay as in HEAD.
-    pub(in crate::workspace) as_in_head: Vec<RepoPath>,
-    pub(in crate::workspace) left_out: Vec<LeftOut>,
-}
-
-impl Workspace {
-    /// Returns the changed and new files, in the order of names. Ignored files, excluded and left-out files and
-    /// `.superstep/` are not included; changes inside submodules are not examined.
-    ///
-    /// # Errors
-    /// [`GitFailed`](WorkspaceError::GitFailed) if `git status` fails.
-    pub async fn dirt(&self) -> Result<Vec<String>, WorkspaceError> {
-        let changes = self.changes(None).await?;
-        let files = changes.written.iter().chain(&changes.removed).chain(&changes.staged);
-        let mut files: Vec<_> = files.map(|file| shown(file)).collect();
-        files.sort();
-        files.dedup();
-        Ok(files)
-    }
-
-    /// Checks that there is no [`dirt`](Self::dirt).
-    ///
-    /// # Errors
-    /// [`Dirty`](WorkspaceError::Dirty) names the files.
-    pub async fn ensure_clean(&self) -> Result<(), WorkspaceError> {
-        match self.dirt().await? {
-            files if files.is_empty() => Ok(()),
-            files => Err(WorkspaceError::Dirty { files }),
-        }
-    }
-
-    /// Makes git ignore `.superstep/`, in this repository and all of its work trees, without changing a committed file.
-    /// Idempotent.
-    ///
-    /// # Errors
-    /// [`Io`](WorkspaceError::Io) if `info/exclude` cannot be written.
-    pub async fn ignore_store(&self) -> Result<(), WorkspaceError> {
-        self.ignore(".superstep/").await
-    }
-
-    /// Makes git ignore files that match `pattern`, a line of a `.gitignore` file, in this repository and all of its
-    /// work trees. Committed files are not affected. Idempotent.
-    ///
-    /// # Errors
-    /// [`Io`](WorkspaceError::Io) if `info/exclude` cannot be written.
-    pub async fn ignore(&self, pattern: &str) -> Result<(), WorkspaceError> {
-        let line = pattern.to_owned();
-        self.read("write info/exclude", move |_, place| {
-            let file = place.common_dir.join("info").join("exclude");
-            exclude(&file, &line).map_err(|source| WorkspaceError::Io { doing: "write", path: file, source })?;
-            crate::workspace::lock::renew(place);
-            Ok(())
-        })
-        .await
-    }
-
-    /// Reads the changes relative to the user's index or another one.
-    pub(in crate::workspace) async fn changes(&self, scratch: Option<&Scratch>) -> Result<Changes, WorkspaceError> {
-        let status =
-            ["status", "--porcelain=v1", "-z", "--untracked-files=all", "--no-renames", "--ignore-submodules=all"];
-        let status = self.git(&status);
-        let status = if let Some(scratch) = scratch { status.on(scratch.path()) } else { status };
-        let answer = status.run().await?;
-        if answer.code != Some(0) {
-            let (command, output) = ("status".to_owned(), answer.stderr.trim().to_owned());
-            return Err(WorkspaceError::GitFailed { command, code: answer.code, output });
-        }
-        let CallOutput { stdout, stderr, .. } = answer;
-        self.read("sort the changes", move |_, place| {
-            let mut changes = parse_status(place, &stdout);
-            changes.left_out.extend(stderr.lines().filter_map(unreadable));
-            Ok(changes)
-        })
-        .await
-    }
-}
-
-/// Parses git's warning about a folder: `warning: could not open directory 'PATH/': REASON`.
-fn unreadable(line: &str) -> Option<LeftOut> {
-    let (path, why) = line.strip_prefix("warning: could not open directory '")?.rsplit_once("': ")?;
-    Some(LeftOut { path: path.to_owned(), reason: Reason::Unreadable { why: why.to_owned() } })
-}
-
-/// Parses lines of `XY path`: X compares the index with HEAD, Y the file with the index.
-fn parse_status(place: &Place, output: &[u8]) -> Changes {
-    let mut changes = Changes::default();
-    for line in output.split(|byte| *byte == 0).filter(|line| line.len() > 3) {
-        changes.add(place, (line[0], line[1]), &line[3..]);
-    }
-    changes
-}
-
-impl Changes {
-    fn add(&mut self, place: &Place, (x, y): (u8, u8), path: &[u8]) {
-        let file = place.root.join(as_path(path));
-        if components(path).any(|part| part == STORE) || place.is_apart(path) {
-            return self.as_in_head.push(path.to_vec());
-        }
-        let is_gone = y == b'D' || file.symlink_metadata().is_err();
-        if !is_gone && let Some(reason) = reason_to_leave_out(path, &file, place.options.largest) {
-            self.left_out.push(LeftOut { path: shown(path), reason });
-            return self.as_in_head.push(path.to_vec());
-        }
-        match (x, y) {
-            (_, b' ') => self.staged.push(path.to_vec()),
-            _ if is_gone => self.removed.push(path.to_vec()),
-            _ => self.written.push(path.to_vec()),
-        }
-    }
-}
-
-fn exclude(file: &Path, pattern: &str) -> io::Result<()> {
-    let mut text = match fs::read(file) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => vec![],
-        read => read?,
-    };
-    if text.split(|byte| *byte == b'\n').any(|line| line.trim_ascii() == pattern.as_bytes()) {
-        return Ok(());
-    }
-    if text.last().is_some_and(|last| *last != b'\n') {
-        text.push(b'\n');
-    }
-    text.extend_from_slice(format!("{pattern}\n").as_bytes());
-    fs::create_dir_all(file.parent().unwrap_or(file))?;
-    fs::write(file, text)
-}
-
-/// Number of bytes examined in a file.
-const SNIFFED_BYTES: u64 = 64 * 1024;
 
 /// A file that is left out, with the reason.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -347,6 +152,199 @@ impl LeftOut {
         }
         lines
     }
+}
+
+/// Changed files, by kind.
+#[derive(Debug, Default)]
+struct Changes {
+    /// New or changed files.
+    written: Vec<RepoPath>,
+    /// Deleted files.
+    removed: Vec<RepoPath>,
+    /// Files that differ from HEAD only in the index.
+    staged: Vec<RepoPath>,
+    /// Files that must stay as in HEAD.
+    as_in_head: Vec<RepoPath>,
+    left_out: Vec<LeftOut>,
+}
+
+impl Workspace {
+    /// Takes a snapshot of the work tree: tracked and new files as a commit would contain them, with modes, links and
+    /// filters; without ignored, excluded and left-out files and `.superstep/`. Neither files nor the user's index
+    /// change. Submodules are taken from the index.
+    ///
+    /// # Errors
+    /// [`GitFailed`](WorkspaceError::GitFailed) if git fails. A file that git refuses is left out.
+    pub async fn snapshot(&self) -> Result<Snapshot, WorkspaceError> {
+        self.after_collection().await;
+        let mut taken = self.snapshot_from(self.scratch().await?).await;
+        let is_whole = match &taken {
+            Ok(taken) => self.is_whole(&taken.tree).await?,
+            Err(error) => !matches!(error, WorkspaceError::GitFailed { .. }),
+        };
+        if !is_whole {
+            // A collection of garbage may have removed objects that the index alone has, or that were just written.
+            self.after_collection().await;
+            taken = self.snapshot_from(self.scratch_of_head().await?).await;
+        }
+        let taken = taken?;
+        self.keep_made(taken.tree.as_str()).await?;
+        Ok(taken)
+    }
+
+    /// Returns whether all objects of a tree that are not in HEAD exist: `git write-tree` does not look at all of them.
+    async fn is_whole(&self, tree: &TreeId) -> Result<bool, WorkspaceError> {
+        let (head, tree) = (self.head_tree().await?, tree.clone());
+        self.objects("read the files", move |repository, _| {
+            let head = head.map(|head| repository.find_tree(head.oid()?).map_err(Fault::from)).transpose()?;
+            let Ok(tree) = repository.find_tree(tree.oid()?) else { return Ok(false) };
+            let Ok(changes) = repository.diff_tree_to_tree(head.as_ref(), Some(&tree), None) else { return Ok(false) };
+            let objects = repository.odb()?;
+            let is_there = |file: git2::DiffFile<'_>| {
+                !file.exists() || file.mode() == FileMode::Commit || objects.exists(file.id())
+            };
+            Ok(changes.deltas().all(|change| is_there(change.new_file())))
+        })
+        .await
+    }
+
+    async fn snapshot_from(&self, scratch: Scratch) -> Result<Snapshot, WorkspaceError> {
+        let mut changes = self.changes(Some(&scratch)).await?;
+        self.unstage(&scratch, &changes.removed).await?;
+        let refused = self.stage_allowed(&scratch, std::mem::take(&mut changes.written)).await?;
+        for (path, why) in refused {
+            if why != NOT_ALLOWED {
+                changes.as_in_head.push(path.clone());
+            }
+            changes.left_out.push(LeftOut { path: shown(&path), reason: Reason::Refused { why } });
+        }
+        changes.as_in_head.retain(|path| !path.ends_with(b"/"));
+        self.as_in_head(&scratch, changes.as_in_head).await?;
+        changes.left_out.sort();
+        changes.left_out.dedup();
+        let tree = self.write_tree(&scratch).await?;
+        Ok(Snapshot { tree, left_out: changes.left_out })
+    }
+
+    /// Returns the changed and new files, in the order of names. Ignored files, excluded and left-out files and
+    /// `.superstep/` are not included; changes inside submodules are not examined.
+    ///
+    /// # Errors
+    /// [`GitFailed`](WorkspaceError::GitFailed) if `git status` fails.
+    pub async fn dirt(&self) -> Result<Vec<String>, WorkspaceError> {
+        let changes = self.changes(None).await?;
+        let files = changes.written.iter().chain(&changes.removed).chain(&changes.staged);
+        let mut files: Vec<_> = files.map(|file| shown(file)).collect();
+        files.sort();
+        files.dedup();
+        Ok(files)
+    }
+
+    /// Checks that there is no [`dirt`](Self::dirt).
+    ///
+    /// # Errors
+    /// [`Dirty`](WorkspaceError::Dirty) names the files.
+    pub async fn ensure_clean(&self) -> Result<(), WorkspaceError> {
+        match self.dirt().await? {
+            files if files.is_empty() => Ok(()),
+            files => Err(WorkspaceError::Dirty { files }),
+        }
+    }
+
+    /// Makes git ignore `.superstep/`, in this repository and all of its work trees, without changing a committed file.
+    /// Idempotent.
+    ///
+    /// # Errors
+    /// [`Io`](WorkspaceError::Io) if `info/exclude` cannot be written.
+    pub async fn ignore_store(&self) -> Result<(), WorkspaceError> {
+        self.ignore(".superstep/").await
+    }
+
+    /// Makes git ignore files that match `pattern`, a line of a `.gitignore` file, in this repository and all of its
+    /// work trees. Committed files are not affected. Idempotent.
+    ///
+    /// # Errors
+    /// [`Io`](WorkspaceError::Io) if `info/exclude` cannot be written.
+    pub async fn ignore(&self, pattern: &str) -> Result<(), WorkspaceError> {
+        let line = pattern.to_owned();
+        self.read("write info/exclude", move |_, place| {
+            let file = place.common_dir.join("info").join("exclude");
+            exclude(&file, &line).map_err(|source| WorkspaceError::Io { doing: "write", path: file, source })?;
+            renew_trust(place);
+            Ok(())
+        })
+        .await
+    }
+
+    /// Reads the changes relative to the user's index or another one.
+    async fn changes(&self, scratch: Option<&Scratch>) -> Result<Changes, WorkspaceError> {
+        let status =
+            ["status", "--porcelain=v1", "-z", "--untracked-files=all", "--no-renames", "--ignore-submodules=all"];
+        let status = self.git(&status);
+        let status = if let Some(scratch) = scratch { status.on(scratch.path()) } else { status };
+        let answer = status.run().await?;
+        if answer.code != Some(0) {
+            let (command, output) = ("status".to_owned(), answer.stderr.trim().to_owned());
+            return Err(WorkspaceError::GitFailed { command, code: answer.code, output });
+        }
+        let CallOutput { stdout, stderr, .. } = answer;
+        self.read("sort the changes", move |_, place| {
+            let mut changes = parse_status(place, &stdout);
+            changes.left_out.extend(stderr.lines().filter_map(unreadable));
+            Ok(changes)
+        })
+        .await
+    }
+}
+
+/// Parses git's warning about a folder: `warning: could not open directory 'PATH/': REASON`.
+fn unreadable(line: &str) -> Option<LeftOut> {
+    let (path, why) = line.strip_prefix("warning: could not open directory '")?.rsplit_once("': ")?;
+    Some(LeftOut { path: path.to_owned(), reason: Reason::Unreadable { why: why.to_owned() } })
+}
+
+/// Parses lines of `XY path`: X compares the index with HEAD, Y the file with the index.
+fn parse_status(place: &Place, output: &[u8]) -> Changes {
+    let mut changes = Changes::default();
+    for line in output.split(|byte| *byte == 0).filter(|line| line.len() > 3) {
+        changes.add(place, (line[0], line[1]), &line[3..]);
+    }
+    changes
+}
+
+impl Changes {
+    fn add(&mut self, place: &Place, (x, y): (u8, u8), path: &[u8]) {
+        let file = place.root.join(as_path(path));
+        if components(path).any(|part| part == STORE) || place.is_apart(path) {
+            return self.as_in_head.push(path.to_vec());
+        }
+        let is_gone = y == b'D' || file.symlink_metadata().is_err();
+        if !is_gone && let Some(reason) = reason_to_leave_out(path, &file, place.options.largest) {
+            self.left_out.push(LeftOut { path: shown(path), reason });
+            return self.as_in_head.push(path.to_vec());
+        }
+        match (x, y) {
+            (_, b' ') => self.staged.push(path.to_vec()),
+            _ if is_gone => self.removed.push(path.to_vec()),
+            _ => self.written.push(path.to_vec()),
+        }
+    }
+}
+
+fn exclude(file: &Path, pattern: &str) -> io::Result<()> {
+    let mut text = match fs::read(file) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => vec![],
+        read => read?,
+    };
+    if text.split(|byte| *byte == b'\n').any(|line| line.trim_ascii() == pattern.as_bytes()) {
+        return Ok(());
+    }
+    if text.last().is_some_and(|last| *last != b'\n') {
+        text.push(b'\n');
+    }
+    text.extend_from_slice(format!("{pattern}\n").as_bytes());
+    fs::create_dir_all(file.parent().unwrap_or(file))?;
+    fs::write(file, text)
 }
 
 /// Returns the reason to leave out a changed or new file; `path` is its name in the repository, `file` its location.

@@ -1,6 +1,6 @@
-//! Work that git would not commit: ignored files, files hidden by flags of the index or by settings, files of submodules,
-//! excluded ones, stashed changes, and commits that were left. What was changed since a time is found by the times of the
-//! files; no program of a submodule runs.
+//! Work that git would not commit: ignored files, files hidden by flags of the index or by settings, files of
+//! submodules, excluded ones, stashed changes, and commits that were left. What was changed since a time is found by
+//! the times of the files; no program of a submodule runs.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::{OsStr, OsString};
@@ -10,15 +10,10 @@ use std::path::{Path, PathBuf};
 use git2::{Oid, Repository};
 
 use super::snapshot::{LeftOut, Reason};
-use crate::workspace::branches::HeadLog;
-use crate::workspace::branches::Standing;
-use crate::workspace::branches::head;
-use crate::workspace::branches::head_of;
+use crate::workspace::branches::{HeadLog, Standing, descends, head_of};
 use crate::workspace::error::WorkspaceError;
 use crate::workspace::guard::runs;
-use crate::workspace::place::changed_at;
-use crate::workspace::place::{Fault, Place, Workspace};
-use crate::workspace::place::{RepoPath, as_path, components, lexical, shown};
+use crate::workspace::place::{Fault, Place, RepoPath, Workspace, as_path, changed_at, components, lexical, shown};
 
 /// Flag of an index entry that git does not compare with its file.
 const ASSUME_UNCHANGED: u16 = 0x8000;
@@ -34,8 +29,8 @@ const SUBMODULE: u32 = 0o160_000;
 const MOST: usize = 20_000;
 
 impl Workspace {
-    /// Returns files that were changed since a time (see [`Standing::started`](crate::workspace::Standing)) and that no commit would
-    /// contain, with the reason. Files that [`snapshot`](Self::snapshot) leaves out are not included.
+    /// Returns files that were changed since a time (see [`Standing::started`]) and that no commit would contain, with
+    /// the reason. Files that [`snapshot`](Self::snapshot) leaves out are not included.
     ///
     /// # Errors
     /// [`GitFailed`](WorkspaceError::GitFailed) if `git status` fails.
@@ -55,15 +50,13 @@ impl Workspace {
         })
         .await
     }
-}
 
-impl Workspace {
     /// Returns branches that were made in this work tree during the [`turns`](Standing::turns) of a standing, got commits
     /// and were left again, and such commits on no branch. The [watched](Self::watched) branches that existed are put back
     /// by [`fold`](Self::fold).
     ///
     /// # Errors
-    /// [`Git`](crate::workspace::WorkspaceError::Git) if the branches cannot be read.
+    /// [`Git`](WorkspaceError::Git) if the branches cannot be read.
     pub async fn unseen_commits(&self, standing: &Standing) -> Result<Vec<LeftOut>, WorkspaceError> {
         let standing = standing.clone();
         self.read("look for commits", move |repository, place| {
@@ -99,7 +92,7 @@ fn is_reachable(repository: &Repository, commit: Oid) -> Result<bool, Fault> {
     let branches = repository.branches(None)?.filter_map(Result::ok).filter_map(|(branch, _)| branch.get().target());
     let head = repository.head().ok().and_then(|head| head.target());
     for tip in branches.chain(head) {
-        if head::descends(repository, tip, commit)? || tip == commit {
+        if descends(repository, tip, commit)? || tip == commit {
             return Ok(true);
         }
     }
