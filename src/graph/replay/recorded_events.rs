@@ -15,8 +15,8 @@ use crate::graph::run::{Emitter, EventOrigin};
 use crate::graph::state::{AnyWrite, Mask};
 use crate::graph::superstep::task::planned;
 use crate::graph::superstep::{Finished, Position, Task, TaskState};
+use crate::graph::thread::journal::answer_info;
 use crate::graph::thread::snapshot::with_results;
-use crate::graph::thread::task_values::answer_info;
 use crate::graph::view::event::task_id;
 use crate::graph::view::{
     CheckpointView, EventKind, EventTask, Ledger, Mode, RecordedEvent, ReplayListener, TaskView, View,

@@ -1,4 +1,6 @@
-//! A thread handle: options and runs. Reading and rewriting its past is in `past`.
+//! A thread handle: its options, and the runs that it starts; how a compiled graph gives one.
+//!
+//! Knows what a run is asked for and what it returns; what it does in between is in `run_request` and `resume`.
 
 use std::marker::PhantomData;
 use std::sync::Arc;
@@ -9,8 +11,8 @@ use tokio_util::sync::CancellationToken;
 use super::outcome::Outcome;
 use super::request::Request;
 use crate::checkpoint::{CheckpointId, ThreadId};
-use crate::graph::build::{GraphCore, StopOverrides, Stops};
-use crate::graph::context::{AnyContext, Cancellation, Limits, Stage};
+use crate::graph::build::{CompiledGraph, GraphCore, StopOverrides, Stops};
+use crate::graph::context::{AnyContext, Cancellation, DefaultContext, Limits, Stage};
 use crate::graph::error::RunError;
 use crate::graph::interrupt::{Answer, Interrupt};
 use crate::graph::node::{Command, NodeId};
@@ -306,6 +308,21 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
         self.run(Request::proceed()).await
     }
 
+    /// Drops the results of the unfinished superstep, answers included, and runs all of its tasks again (V3): for when
+    /// two tasks wrote one channel, or a reducer failed. To run only the failed tasks again, use `proceed()`.
+    ///
+    /// # Errors
+    /// As [`invoke`](Self::invoke).
+    pub async fn retry(&self) -> Result<Outcome<S>, RunError> {
+        Ok(self.core.retry().await?.typed())
+    }
+
+    /// Restarts the unfinished superstep with the next run: [`retry`](Self::retry) as a setting, for a stream.
+    pub fn restart_superstep(mut self) -> Self {
+        self.core = self.core.restart_superstep();
+        self
+    }
+
     /// Answers the one pending question of this type and resumes: `thread.resume::<Approve>(true).await?`. The answer
     /// is on disk before it is used, in every durability. LangGraph: `invoke(Command(resume=…))`.
     ///
@@ -352,4 +369,50 @@ pub(crate) struct Scope {
     pub names: Vec<Vec<String>>,
     /// The first of these nodes that its graph does not have.
     pub unknown: Option<String>,
+}
+
+impl<S: State, N: NodeId, C: Send + Sync + 'static> CompiledGraph<S, N, C> {
+    /// Returns a thread of the graph with the default context; see [`thread_with`](Self::thread_with) for another.
+    /// Nothing is read or claimed yet. Without a checkpointer its runs are not stored.
+    pub fn thread(&self, id: impl Into<ThreadId>) -> Thread<S, N, C>
+    where
+        C: DefaultContext,
+    {
+        self.thread_with(id, C::default_context())
+    }
+
+    /// Returns a thread of the graph.
+    pub fn thread_with(&self, id: impl Into<ThreadId>, context: impl Into<Arc<C>>) -> Thread<S, N, C> {
+        Thread::of(ThreadCore::new(self.core.clone(), Some(id.into()), context.into()))
+    }
+
+    /// Runs the graph once, without a thread: nothing is stored.
+    ///
+    /// # Errors
+    /// Whatever the run fails with; [`RunError::NoCheckpointer`] if the graph can ask questions.
+    pub async fn invoke(&self, input: impl IntoWrites<S>) -> Result<Outcome<S>, RunError>
+    where
+        C: DefaultContext,
+    {
+        self.invoke_with(input, C::default_context()).await
+    }
+
+    /// Runs the graph once with a context, without a thread: nothing is stored.
+    ///
+    /// # Errors
+    /// Whatever the run fails with; [`RunError::NoCheckpointer`] if the graph can ask questions.
+    pub async fn invoke_with(
+        &self,
+        input: impl IntoWrites<S>,
+        context: impl Into<Arc<C>>,
+    ) -> Result<Outcome<S>, RunError> {
+        self.detached(context).run(Request::input(input)).await
+    }
+
+    /// Returns a run without a thread, to set options on: nothing is stored.
+    pub fn detached(&self, context: impl Into<Arc<C>>) -> Thread<S, N, C> {
+        let mut graph = self.core.clone();
+        graph.store = None;
+        Thread::of(ThreadCore::new(graph, None, context.into()))
+    }
 }

@@ -9,9 +9,11 @@ use std::task::{Context, Poll};
 use futures::Stream;
 use superstep_base::panics::catch_panic;
 
+use super::handle::{Thread, ThreadCore};
 use crate::checkpoint::{CheckpointId, CheckpointRecord, Key, Order, decode_record};
 use crate::graph::build::Table;
 use crate::graph::error::RunError;
+use crate::graph::node::NodeId;
 use crate::graph::records::{CheckpointInfo, Reader, Tasks};
 use crate::graph::run::catch_panics::catch_panics;
 use crate::graph::state::{AnyState, Boxed, State};
@@ -69,6 +71,41 @@ const READING: &str = "reading the history of a thread";
 const PAGE: usize = 64;
 /// The maximum number of tasks read with a page; those of wider supersteps, or behind subgraphs, are read one by one.
 const TASKS: usize = 4 * PAGE;
+
+impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
+    /// Returns the checkpoints, newest first, as a stream: each is read when it is polled. LangGraph:
+    /// `get_state_history`.
+    ///
+    /// ```
+    /// # use superstep::graph::{NodeId, State};
+    /// # use superstep::prelude::*;
+    /// # async fn example<S: State, N: NodeId>(thread: Thread<S, N, ()>) -> Result<(), RunError> {
+    /// let mut steps = thread.history().await?.limit(20);
+    /// while let Some(step) = steps.next().await {
+    ///     let step = step?;
+    ///     println!("{} after superstep {}: next {:?}", step.id, step.step, step.next);
+    /// }
+    /// # Ok(()) }
+    /// ```
+    ///
+    /// # Errors
+    /// If there is no store, or it cannot be read.
+    pub async fn history(&self) -> Result<History<S>, RunError> {
+        Ok(History::of(self.core.history().await?))
+    }
+}
+
+impl ThreadCore {
+    pub(crate) fn history(&self) -> Boxed<'_, Result<Checkpoints, RunError>> {
+        Box::pin(async move {
+            let (reader, head) = self.reader("history").await?;
+            let namespace = self.scoped_history(&reader, head).await?;
+            let reader = self.with_end_read(reader, head);
+            let history = Checkpoints::new(Arc::clone(&self.graph.table), reader);
+            Ok(history.of(namespace))
+        })
+    }
+}
 
 impl<S: State> History<S> {
     pub(crate) fn of(checkpoints: Checkpoints) -> Self {

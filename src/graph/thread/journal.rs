@@ -1,21 +1,22 @@
 //! Reading the journal of a task of a snapshot: from the entries of the root graph's task, recorded events and pointers to
-//! subgraphs. Knows no run.
+//! subgraphs, without the values of secret channels. Knows no run.
 
 use std::sync::Arc;
 
 use serde_json::Value;
 
-use super::task_values::answer_info;
-use crate::checkpoint::{CheckpointId, EventRecord, Key, decode_record};
+use crate::checkpoint::{AnswerRecord, CheckpointId, EventRecord, Key, decode_record};
 use crate::graph::build::Table;
 use crate::graph::error::RunError;
-use crate::graph::interrupt::{AnyQuestion, Question, Shows};
+use crate::graph::interrupt::{AnswerInfo, AnyQuestion, Question, Shows};
 use crate::graph::node::body::node_path;
 use crate::graph::records::{BY_HANDLER, JournalPath, PathTask, Reader, SENT, START_NODE, handler_of};
 use crate::graph::run::catch_panics::catch_panics;
+use crate::graph::state::{AnyState, AnyWrite};
 use crate::graph::superstep::{Position, Task, TaskState};
 use crate::graph::view::event::{place, task_id};
 use crate::graph::view::task_journal::entries;
+use crate::graph::view::untyped::channel_json;
 use crate::graph::view::{
     Activation, ChildRun, JournalEntry, JournalMessage, JournalQuestion, Ledger, LedgerTask, Nested, Secrets,
     TaskJournal, TaskSnapshot,
@@ -194,6 +195,20 @@ fn questions(table: &Table, task: &Task, node: &str) -> Vec<JournalQuestion> {
     answered.chain(open).collect()
 }
 
+/// Returns the answers of a task, as a reader sees them.
+pub(crate) fn answer_info(table: &Table, task: &Task) -> Vec<AnswerInfo> {
+    let values = task.answers.iter().flat_map(|known| known.answers.values());
+    let shows = |name: &str| table.asks(name).map_or_else(Shows::of::<AnyQuestion>, |asks| asks.shows);
+    let info = |(record, bytes): (&AnswerRecord, &Vec<u8>)| AnswerInfo {
+        name: record.name.clone(),
+        value: (shows(&record.name).answer)(bytes),
+        by: record.by.clone(),
+        at: record.at,
+        note: record.note.clone(),
+    };
+    task.record.answers.iter().zip(values).map(info).collect()
+}
+
 impl TaskSnapshot {
     /// Reads the task's effects, journal entries, questions and answers over all of its attempts.
     ///
@@ -227,3 +242,21 @@ impl TaskSnapshot {
 
 /// The snapshot of a task's subgraph, and its activation.
 pub(crate) type NestedState = (Box<Nested>, Option<Activation>);
+
+impl Secrets {
+    /// Returns the secret values of a state, and of a task's writes.
+    pub(crate) fn of(table: &Arc<Table>, state: &AnyState, written: Vec<AnyWrite>) -> Self {
+        if !table.schema.channels().iter().any(|channel| channel.is_secret()) {
+            return Self::default();
+        }
+        let (table, state) = (Arc::clone(table), state.clone());
+        Self(vec![Arc::new(move || {
+            let channels = table.schema.channels();
+            let secret = |at: &usize| channels[*at].is_secret();
+            let held = (0..channels.len()).filter(secret).filter_map(|at| channel_json(&state, &table.schema, at));
+            let json = |write| table.schema.write_json(write).ok();
+            let written = written.iter().filter(|write| secret(&write.channel())).filter_map(json);
+            held.chain(written).collect()
+        })])
+    }
+}

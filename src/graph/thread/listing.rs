@@ -5,9 +5,8 @@ use std::time::SystemTime;
 
 use superstep_base::time::system_time;
 
-use super::resting::{ArrivedSignals, may_wait, rests};
 use super::snapshot::is_failed;
-use super::status::StatusKind;
+use super::status::{ArrivedSignals, StatusKind, may_wait, rests};
 use crate::checkpoint::{
     AboutRecord, CheckpointError, CheckpointId, CheckpointRecord, Checkpointer, ControlRecord, ForeignRecord, Head,
     Key, Order, QuestionRecord, Shape, TaskRecord, TaskStatus, ThreadId, decode_record, of_store,

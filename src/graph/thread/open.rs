@@ -1,4 +1,6 @@
-//! Opening a thread: the claim and its recorder, or only a reader. Runs nothing.
+//! Opening and leaving a thread: the claim and its recorder, or only a reader; the breakpoints that are stored with it, at
+//! which handles without breakpoints of their own stop too; the end at which a run or an update left it, from which the next
+//! one by the same graph continues: what was just stored need not be read again. Runs nothing.
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
@@ -6,21 +8,71 @@ use std::sync::atomic::AtomicU64;
 use tokio::time::Instant;
 
 use super::handle::{Thread, ThreadCore};
-use crate::checkpoint::{AboutRecord, Checkpointer, Claim, Head, ThreadId, about_thread, near_threads, of_store};
+use crate::checkpoint::{
+    AboutRecord, Checkpointer, Claim, Head, Key, StopRecord, ThreadId, about_thread, encode_record, near_threads,
+    of_store,
+};
+use crate::graph::build::{StopOverrides, Stops};
 use crate::graph::context::permits::semaphore;
-use crate::graph::context::{BudgetUse, Budgets, Environment, EventOptions, Shared, Stragglers};
+use crate::graph::context::{BudgetUse, Budgets, Environment, EventOptions, Exit, Shared, Stragglers};
 use crate::graph::error::RunError;
 use crate::graph::node::NodeId;
-use crate::graph::records::{Clock, Reader, Recorder, clock};
-use crate::graph::run::trace;
-use crate::graph::state::State;
+use crate::graph::records::{COMMAND_KEY, Clock, KnownState, KnownValues, LastEnds, Reader, Recorder, clock};
+use crate::graph::run::{KeptStep, Run, trace};
+use crate::graph::state::{State, Stored};
+use crate::graph::superstep::{Position, StoredChannels};
 use crate::graph::view::Sink;
+
+/// The memory that a kept task takes besides values, roughly, in bytes.
+const TASK: u64 = 1024;
+
+/// The end of a run.
+pub(crate) struct RunEnd {
+    pub position: Position,
+    /// The superstep that it left interrupted.
+    pub step: Option<KeptStep>,
+}
+
+/// A [`RunEnd`], and the lease under which it was stored.
+struct StoredEnd {
+    end: RunEnd,
+    epoch: u64,
+}
+
+impl RunEnd {
+    /// Returns its size in memory, roughly, in bytes.
+    fn bytes(&self) -> u64 {
+        let state = self.position.channels.bytes;
+        let Some(step) = &self.step else { return state };
+        let results = if step.left.has_results() { state } else { 0 };
+        state + results + step.len() as u64 * TASK
+    }
+}
 
 impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
     /// Replaces the system clock for checkpoints, answers, [`Ctx::now`](crate::graph::Ctx::now) and waits. Retries and
     /// timeouts use tokio's.
     pub fn clock(mut self, clock: impl Clock) -> Self {
         self.core = self.core.clock(clock);
+        self
+    }
+
+    /// Stores the breakpoints of this handle ([`interrupt_before`](Self::interrupt_before) and its like) with the
+    /// thread, when it next runs or is updated. From then on every handle without breakpoints of its own stops there,
+    /// in other processes and [runners](crate::graph::runner()) too; they take precedence over those of the graph. A
+    /// handle without breakpoints removes the stored ones.
+    ///
+    /// ```
+    /// # use superstep::graph::{NodeId, State, Writes};
+    /// # use superstep::prelude::*;
+    /// # async fn example<S: State, N: NodeId>(graph: CompiledGraph<S, N, ()>, review: N, input: Writes<S>) -> Result<(), RunError> {
+    /// graph.thread("essay").interrupt_before([review]).remember_stops().invoke(input).await?;
+    /// graph.thread("essay").proceed().await?; // a loop that comes to `review` again stops before it again
+    /// graph.thread("essay").remember_stops().proceed().await?; // no more
+    /// # Ok(()) }
+    /// ```
+    pub fn remember_stops(mut self) -> Self {
+        self.core = self.core.remember_stops();
         self
     }
 }
@@ -130,4 +182,130 @@ impl ThreadCore {
     pub(crate) fn unknown(&self) -> RunError {
         RunError::EmptyInput { thread: self.id.clone().unwrap_or_else(|| "".into()) }
     }
+
+    pub(crate) fn remember_stops(mut self) -> Self {
+        self.settings.remembers = true;
+        self
+    }
+
+    /// Passes the breakpoints of an opened thread to the recorder; stores those of the handle if it remembers them.
+    async fn open_stops(&self, recorder: &Recorder, about: Option<AboutRecord>) -> Result<(), RunError> {
+        let stored = about.as_ref().map(|about| about.stops.clone()).unwrap_or_default();
+        if !self.settings.remembers {
+            recorder.stops_at(stored);
+            return Ok(());
+        }
+        let stops = self.own_stops();
+        recorder.stops_at(stops.clone());
+        if let Some(about) = about.filter(|_| stops != stored) {
+            let about = encode_record(&AboutRecord { stops, ..about })?;
+            recorder.commit_apart(vec![(Key::About, about)]).await?;
+        }
+        Ok(())
+    }
+
+    fn own_stops(&self) -> Vec<StopRecord> {
+        let before = self.settings.stops.before.iter().flat_map(|stops| self.records(stops, false));
+        before.chain(self.settings.stops.after.iter().flat_map(|stops| self.records(stops, true))).collect()
+    }
+
+    fn records(&self, stops: &Stops<u32>, after: bool) -> Vec<StopRecord> {
+        match stops {
+            Stops::None => vec![],
+            Stops::All => vec![StopRecord { node: None, after }],
+            Stops::At(nodes) => {
+                let name = |node: &u32| Some(self.graph.table.row(*node).name.to_string());
+                nodes.iter().map(|node| StopRecord { node: name(node), after }).collect()
+            }
+        }
+    }
+
+    /// Returns the breakpoints of a run: the handle's, or else those stored with the thread.
+    pub(crate) fn stops_over(&self, stored: &[StopRecord]) -> StopOverrides {
+        let of = |own: &Option<Stops<u32>>, after| own.clone().or_else(|| self.stored_stops(stored, after));
+        let StopOverrides { before, after } = &self.settings.stops;
+        StopOverrides { before: of(before, false), after: of(after, true) }
+    }
+
+    fn stored_stops(&self, stored: &[StopRecord], after: bool) -> Option<Stops<u32>> {
+        let mut stops = stored.iter().filter(|stop| stop.after == after).peekable();
+        stops.peek()?;
+        let nodes: Option<Vec<&str>> = stops.map(|stop| stop.node.as_deref()).collect();
+        let Some(nodes) = nodes else { return Some(Stops::All) };
+        Some(Stops::At(nodes.into_iter().filter_map(|name| self.graph.table.now(name)).collect()))
+    }
+
+    /// Returns the breakpoints of a run, with the stored ones read from the store.
+    pub(crate) async fn read_stops(&self, reader: &Reader) -> Result<StopOverrides, RunError> {
+        let about = about_thread(&*reader.store, &reader.thread).await?;
+        Ok(self.stops_over(&about.map(|about| about.stops).unwrap_or_default()))
+    }
+
+    /// Returns the position at which the thread was left, unless it has moved since or has tasks to run.
+    pub(super) fn take_end_at_rest(&self, recorder: &Recorder) -> Option<Position> {
+        let end = self.take_end(recorder)?.position;
+        end.control.is_idle(&self.graph.table.wiring).then_some(end)
+    }
+
+    /// Returns the position at which the thread was left, as its checkpoint has it, unless the thread has moved since.
+    pub(super) async fn take_stored_end(
+        &self,
+        reader: &Reader,
+        recorder: &Recorder,
+    ) -> Result<Option<RunEnd>, RunError> {
+        let Some(end) = self.take_end(recorder) else { return Ok(None) };
+        // A command that is stored beside the checkpoint may have changed the position already.
+        let command = Key::Task { checkpoint: end.position.meta.id, task: COMMAND_KEY };
+        Ok(reader.one(command).await?.is_none().then_some(end))
+    }
+
+    /// Returns a reader that keeps what it has read, and starts with the state in which the graph left the thread.
+    pub(super) fn with_end_read(&self, reader: Reader, head: Option<Head>) -> Reader {
+        let state = |stored: &StoredEnd| {
+            let position = &stored.end.position;
+            let StoredChannels { slots, sizes, .. } = &position.channels;
+            KnownState { state: position.state.clone(), slots: slots.clone(), sizes: sizes.clone() }
+        };
+        let known = head.and_then(|head| self.graph.last_ends.look_at(&reader.thread, head, state));
+        Reader { known: Some(known.map_or_else(KnownValues::default, KnownValues::of_root)), ..reader }
+    }
+
+    fn take_end(&self, recorder: &Recorder) -> Option<RunEnd> {
+        if self.at.is_some() || !self.scope.nodes.is_empty() {
+            return None;
+        }
+        let head = recorder.head();
+        let stored: Box<StoredEnd> = self.graph.last_ends.take(self.id.as_ref()?, head)?;
+        let StoredEnd { mut end, epoch } = *stored;
+        if recorder.lease().follows() != Some(epoch) {
+            end.step = None; // another run may have changed records of its tasks
+        }
+        (head.checkpoint == Some(end.position.meta.id)).then_some(end)
+    }
+
+    /// Keeps the position at which a run or an update left the thread, once that is stored.
+    pub(super) fn keep_end(&self, recorder: &Recorder, end: Option<Box<RunEnd>>) {
+        let (Some(thread), Some(end)) = (&self.id, end) else { return };
+        let (bytes, epoch) = (end.bytes(), recorder.lease().epoch());
+        recorder.lease().mark_end();
+        let stored = Box::new(StoredEnd { end: *end, epoch });
+        self.graph.last_ends.keep(thread.clone(), recorder.head(), bytes, stored);
+    }
+}
+
+/// Returns true if a run that ended like this can be resumed from the position that it had.
+pub(super) fn is_resumable(exit: &Exit) -> bool {
+    matches!(exit, Exit::Finished | Exit::Interrupted | Exit::Waiting(_) | Exit::Awaiting(_))
+}
+
+/// Returns the end of a run, if it can be kept and is worth it: values that are never saved do not outlive their run, and
+/// a run moves the writes of its input into the task that applies them.
+pub(super) fn end_to_keep(mut run: Run) -> Option<Box<RunEnd>> {
+    let is_whole = run.table.schema.channels().iter().all(|channel| channel.stored() != Stored::Never);
+    if !is_whole || !run.is_root() || run.pos.start.is_some() {
+        return None;
+    }
+    let step = run.take_left_step();
+    let is_worth = step.is_some() || LastEnds::is_worth(run.pos.channels.bytes);
+    is_worth.then(|| Box::new(RunEnd { position: run.pos, step }))
 }

@@ -1,4 +1,4 @@
-//! The outcome of a run.
+//! The outcome of a run, and its line in the log.
 
 use std::fmt;
 use std::ops::Deref;
@@ -8,6 +8,7 @@ use std::time::SystemTime;
 use superstep_base::time::system_time;
 
 use crate::graph::context::{Budget, Exit};
+use crate::graph::error::RunError;
 use crate::graph::interrupt::{AwaitedSignal, Question};
 use crate::graph::records::START_NODE;
 use crate::graph::run::{InterruptedStep, Run};
@@ -215,4 +216,20 @@ impl Run {
         let next = open.map(|task| self.node_name(task.node).to_string()).collect();
         Rest { state: Arc::new(self.live()), next }
     }
+}
+
+/// Logs the end of a run.
+pub(crate) fn ended<S>(outcome: &Result<Outcome<S>, RunError>) {
+    let outcome = match outcome {
+        Err(error) => return tracing::error!(%error, "the run failed"),
+        Ok(Outcome::Cancelled(_)) => return tracing::warn!("the run was cancelled"),
+        Ok(Outcome::Finished(_)) => "finished",
+        Ok(Outcome::Interrupted(_)) => "interrupted",
+        Ok(Outcome::Waiting { .. }) => "waiting",
+        Ok(Outcome::AwaitingSignal { .. }) => "awaiting a signal",
+        Ok(Outcome::Stopped(_)) => "stopped",
+        Ok(Outcome::Drained(_)) => "drained",
+        Ok(Outcome::Budget(..)) => "budget",
+    };
+    tracing::info!(outcome, "the run came to rest");
 }

@@ -1,26 +1,21 @@
-//! Runs a request: loads the thread, drives the run and turns its exit into an outcome.
+//! Runs a request: loads the thread, drives the run and turns its exit into an outcome. Input starts here; answers and
+//! commands are applied in `resume`.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use tracing::Instrument;
 
-use super::carry;
 use super::handle::ThreadCore;
-use super::last_end::{RunEnd, end_to_keep, is_resumable};
-use super::outcome::Outcome;
+use super::open::{RunEnd, end_to_keep, is_resumable};
+use super::outcome::{Outcome, ended};
 use super::request::{AnyRequest, Kind};
-use super::snapshot::add_command;
-use super::trace::ended;
-use super::unfinished::{counted, unfinished};
-use super::votes::with_expired;
-use crate::checkpoint::{Source, TaskStatus, encode_record};
+use crate::checkpoint::TaskStatus;
 use crate::graph::context::{Exit, GraphScope, Shared};
 use crate::graph::error::RunError;
-use crate::graph::interrupt::Answer;
-use crate::graph::node::AnyCommand;
 use crate::graph::persist::load::position;
 use crate::graph::records::reader::reader;
-use crate::graph::records::{COMMAND_KEY, Mapping, NEW_LINE, Reader, Tasks, ThreadGuard, fork};
+use crate::graph::records::{Mapping, NEW_LINE, Reader, ThreadGuard};
 use crate::graph::run::catch_panics::catch_panics;
 use crate::graph::run::{Run, trace};
 use crate::graph::state::{AnyState, Boxed};
@@ -57,6 +52,20 @@ impl ThreadCore {
         let outcome = Box::pin(catch_panics(RUNNING, self.performed(request, sink))).instrument(span.clone()).await;
         span.in_scope(|| ended(&outcome));
         outcome
+    }
+
+    pub(crate) fn retry(&self) -> Boxed<'_, Result<Outcome<AnyState>, RunError>> {
+        Box::pin(async move {
+            if self.graph.store.is_none() {
+                return Err(RunError::NoCheckpointer { what: "retry" });
+            }
+            self.clone().restart_superstep().perform(Box::new(AnyRequest::proceed()), None).await
+        })
+    }
+
+    pub(crate) fn restart_superstep(mut self) -> Self {
+        self.settings.restart_superstep = true;
+        self
     }
 
     async fn performed(&self, request: Box<AnyRequest>, sink: Option<Sink>) -> Result<Outcome<AnyState>, RunError> {
@@ -150,7 +159,11 @@ impl ThreadCore {
     }
 
     /// Loads the thread's position as a run that has not started.
-    async fn load(&self, shared: Arc<Shared>, fresh: bool) -> Result<(Run, Option<(Reader, Mapping)>), RunError> {
+    pub(super) async fn load(
+        &self,
+        shared: Arc<Shared>,
+        fresh: bool,
+    ) -> Result<(Run, Option<(Reader, Mapping)>), RunError> {
         let table = Arc::clone(&self.graph.table);
         let Some(recorder) = shared.recorder.clone() else {
             return Ok((Run::new(Arc::clone(&table), shared, GraphScope::root(), Position::empty(&table)), None));
@@ -199,218 +212,18 @@ impl ThreadCore {
         let open = waiting.flat_map(|record| record.questions.iter().filter(|question| !question.answered));
         Ok(open.map(|question| format!("`{}`", question.name)).collect())
     }
+}
 
-    /// Resumes the thread. Everything written before a task runs is one commit.
-    async fn resumed(
-        &self,
-        shared: Arc<Shared>,
-        answers: Vec<Answer>,
-        command: Option<AnyCommand>,
-    ) -> Result<Run, RunError> {
-        let recorder = shared.recorder.clone();
-        if let Some(recorder) = &recorder {
-            recorder.gather();
-        }
-        let run = self.load_to_resume(shared, answers, command).await?;
-        if let Some(recorder) = &recorder {
-            recorder.keep_gathered().await?;
-        }
-        if run.step.planned {
-            run.emit_values().await;
-        }
-        Ok(run)
-    }
+fn unfinished(tasks: Vec<String>) -> String {
+    let has = if tasks.len() == 1 { "has" } else { "have" };
+    format!("{} {has} not finished", counted(tasks))
+}
 
-    /// Loads the run to resume, with results restored, answers stored and the command applied; on a fork where one is
-    /// needed.
-    async fn load_to_resume(
-        &self,
-        shared: Arc<Shared>,
-        answers: Vec<Answer>,
-        command: Option<AnyCommand>,
-    ) -> Result<Run, RunError> {
-        if !answers.is_empty() && shared.recorder.is_none() {
-            return Err(RunError::NoCheckpointer { what: "an answer" });
-        }
-        if command.is_none() && self.id.is_some() && shared.recorder.is_none() {
-            return Err(RunError::NoCheckpointer { what: "continuing a thread" });
-        }
-        if let Some(thread) = self.replay_in_subgraph(&shared).await? {
-            return Box::pin(thread.load_to_resume(shared, answers, command)).await;
-        }
-        let (mut run, loaded) = self.load(shared, false).await?;
-        let Some((reader, mut mapping)) = loaded else { return self.unstarted(run, answers, command) };
-        run.limit();
-        run.stops.breakpoints_active = false;
-        if command.is_none() {
-            let matched;
-            (run, matched) = self.matched_left(run, &reader, &answers).await?;
-            if let Some(matched) = matched {
-                return self.resume_left(run, &reader, matched).await;
-            }
-        }
-        run.drop_left_step();
-        if command.as_ref().is_some_and(|command| command.writes.is_empty() && command.goto.is_empty()) {
-            return Err(self.unknown());
-        }
-        let behind = !run.is_at_head();
-        let travels = (self.at.is_some() && answers.is_empty()) || self.settings.restart_superstep;
-        let mut records = reader.tasks(run.pos.meta.id).await?;
-        if let Some(before) = records.get(&COMMAND_KEY) {
-            let before = reader.finished(&run.table, "", before, &mapping).await?;
-            add_command(&run.table, &mut run.pos, &before);
-        }
-        let own = matches!(run.pos.meta.source, Source::Update | Source::Fork) && !self.settings.restart_superstep;
-        let mut forks = behind || (travels && !own);
-        let anew = forks && travels;
-        if !mapping.is_same() && !anew {
-            self.check_inside(&run, &reader, &records, &mapping).await?;
-            records = run.migrate(&reader, records, &mapping).await?;
-            (mapping, forks) = (run.own_mapping(), false);
-        }
-        let mapped_at = run.pos.meta.id;
-        self.drop_undeclared_questions(&mut records);
-        let now = self.environment.host.now(); // one time for all checks, or an answer in time might be stored late
-        let answers = if travels || forks { answers } else { with_expired(&reader, &records, answers, now) };
-        if !answers.is_empty() {
-            let given = (answers, now);
-            self.answered(&mut run, &reader, &mut records, given, forks.then_some(&mapping)).await?;
-        } else if travels && !forks {
-            self.forget(&run, &reader, &records, &mapping).await?;
-        }
-        let (carried, origin) = (forks && travels, run.pos.meta.id);
-        match command {
-            Some(command) => self.commanded(&mut run, &reader, &mut records, command, (carried, &mapping)).await?,
-            None if carried => run.fork(Source::Fork, vec![]).await?,
-            None => {}
-        }
-        run.step.planned = false;
-        run.plan();
-        if self.settings.restart_superstep
-            && let Some(recorder) = run.recorder()
-        {
-            let tasks = run.step.tasks.iter().map(|task| task.key);
-            let fork = fork::ForkPoint {
-                from: origin,
-                to: run.pos.meta.id,
-                mapping: &mapping,
-                parts: behind.then_some(&records),
-            };
-            recorder.commit_now(fork::journals(&reader, fork, tasks).await?).await?;
-        }
-        if !travels {
-            let table = Arc::clone(&run.table);
-            records.remove(&COMMAND_KEY);
-            reader.restore(&table, "", &mut run.step.tasks, records, &mapping).await?;
-            run.wake_due();
-        } else if !forks {
-            let asked = mapping.by_present_key(records);
-            for task in &mut run.step.tasks {
-                let Some(record) = asked.get(&task.key) else { continue };
-                task.asked = reader.questions(&run.table, record).await?.into(); // shown until it asks again
-            }
-        }
-        let moved = (run.pos.meta.id != mapped_at).then(|| run.own_mapping()); // a fork is in the present graph's words
-        carry::attach_journals(&mut run, &reader, moved.as_ref().unwrap_or(&mapping), travels && !forks).await?;
-        mapping.check(&reader)?;
-        run.wake_signalled().await?;
-        Ok(run)
-    }
-
-    /// Replays from a checkpoint of a subgraph: forks the graphs around it and resumes from the new head (V10).
-    async fn replay_in_subgraph(&self, shared: &Shared) -> Result<Option<Self>, RunError> {
-        let (Some(id), Some(recorder)) = (self.at, &shared.recorder) else { return Ok(None) };
-        let reader = reader(recorder);
-        let nested = reader.record(id).await?.is_some_and(|record| !record.namespace.is_empty());
-        if !nested {
-            return Ok(None);
-        }
-        super::travel::inside(&reader, recorder, self.stamp(), id).await?;
-        let mut thread = self.clone();
-        thread.at = None;
-        Ok(Some(thread))
-    }
-
-    /// Starts a thread that has never run with a command; anything else is an error.
-    fn unstarted(&self, mut run: Run, answers: Vec<Answer>, command: Option<AnyCommand>) -> Result<Run, RunError> {
-        if !answers.is_empty() {
-            let thread = self.id.as_ref().map(|id| format!(" `{id}`")).unwrap_or_default();
-            return Err(RunError::UnknownQuestion { question: format!("on thread{thread}, which has never run") });
-        }
-        let command = command.ok_or_else(|| self.unknown())?;
-        if command.writes.is_empty() && command.goto.is_empty() {
-            return Err(self.unknown());
-        }
-        run.limit();
-        let AnyCommand { writes, goto, .. } = command;
-        run.begin_input(writes)?;
-        run.input.goto = goto;
-        Ok(run)
-    }
-
-    /// Applies a command: a fork stores it with its checkpoint; otherwise a goto is recorded at the present checkpoint,
-    /// and an update makes a checkpoint of its own (V7).
-    async fn commanded(
-        &self,
-        run: &mut Run,
-        reader: &Reader,
-        records: &mut Tasks,
-        command: AnyCommand,
-        (forks, mapping): (bool, &Mapping),
-    ) -> Result<(), RunError> {
-        if command.parent.is_some() {
-            return Err(RunError::NoParentGraph { node: "the command".into() });
-        }
-        let updates = !command.writes.is_empty();
-        let mut puts = vec![];
-        let before = records.get(&COMMAND_KEY).filter(|_| !updates && !forks).cloned();
-        let beside_results = records.values().any(|record| record.status == TaskStatus::Done);
-        // Stored, but not part of the state: the entries of a log must not close over them.
-        if updates && (beside_results || run.pos.start.is_some()) {
-            run.pos.channels.line = NEW_LINE;
-        }
-        let record = run.command(command, before, &mut puts)?;
-        let Some(recorder) = run.recorder().cloned() else { return Ok(()) };
-        if forks {
-            return run.fork(Source::Fork, puts).await;
-        }
-        if updates {
-            let origin = run.pos.meta.id;
-            run.fork(Source::Update, puts).await?;
-            run.does_not_count();
-            let puts = self.copied(run, reader, (origin, false), records, mapping).await?;
-            recorder.commit(puts, None).await?;
-            return Ok(());
-        }
-        let key = run.task_key(COMMAND_KEY);
-        if beside_results {
-            recorder.keep(&key); // without it, the results alone would seem to have led to what comes next
-        }
-        puts.push((key, encode_record(&record)?));
-        recorder.commit(puts, None).await?;
-        Ok(())
-    }
-
-    /// Stores answers at the checkpoint itself, or at a fork that continues with copies of its tasks and their
-    /// subgraphs.
-    async fn answered(
-        &self,
-        run: &mut Run,
-        reader: &Reader,
-        records: &mut Tasks,
-        (answers, now): (Vec<Answer>, u64),
-        forks: Option<&Mapping>,
-    ) -> Result<(), RunError> {
-        let matched = self.matching(reader, records, answers, now).await?;
-        if let Some(mapping) = forks {
-            let way = (run.pos.meta.id, !run.is_at_head());
-            run.fork(Source::Fork, vec![]).await?;
-            run.does_not_count();
-            let puts = self.copied(run, reader, way, records, mapping).await?;
-            if let Some(recorder) = run.recorder() {
-                recorder.commit_now(puts).await?;
-            }
-        }
-        self.store_answers(run, reader, records, matched).await
-    }
+/// Joins the names in order, each once, with its number of occurrences.
+fn counted(names: Vec<String>) -> String {
+    let mut times = BTreeMap::<String, usize>::new();
+    names.into_iter().for_each(|name| *times.entry(name).or_default() += 1);
+    let parts =
+        times.into_iter().map(|(name, times)| if times == 1 { name } else { format!("{name} ({times} times)") });
+    parts.collect::<Vec<_>>().join(" and ")
 }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::handle::{Scope, Thread, ThreadCore};
 use super::history::Checkpoints;
-use super::last_end::RunEnd;
+use super::open::RunEnd;
 use crate::checkpoint::{CheckpointId, Head, Key, QuestionRecord, Source, TaskRecord, TaskStatus, encode_record};
 use crate::graph::build::{CompiledGraph, GraphCore, Persistence};
 use crate::graph::context::{GraphScope, Shared};
@@ -367,4 +367,4 @@ impl Checkpoints {
     }
 }
 
-pub(crate) type Loaded = (Reader, Mapping);
+type Loaded = (Reader, Mapping);

@@ -1,21 +1,128 @@
-//! Reading a thread: snapshots of checkpoints and of the present. An unfinished or failed run never makes reading fail
-//! (V3).
+//! Reading a thread: snapshots of checkpoints, of their tasks and of the present; drawings that show it. An unfinished or
+//! failed run never makes reading fail (V3).
 
 use std::sync::Arc;
 
+use superstep_base::time::system_time;
+
+use super::handle::{Thread, ThreadCore};
+use super::journal::{NestedState, answer_info};
 use super::migrate::{LostTask, inside, nested};
-use super::task_snapshot::task_snapshot;
-use super::task_values::result;
-use crate::checkpoint::{CheckpointId, CheckpointRecord, Slot, TaskRecord, TaskStatus};
-use crate::graph::build::Table;
+use crate::checkpoint::{CheckpointId, CheckpointRecord, FailureRecord, Slot, TaskRecord, TaskStatus};
+use crate::graph::build::{DrawOptions, Table, ascii, dot};
 use crate::graph::error::RunError;
-use crate::graph::records::{COMMAND_KEY, Mapping, Reader, Tasks};
-use crate::graph::state::{AnyState, Mask, State};
+use crate::graph::interrupt::AwaitedSignal;
+use crate::graph::node::NodeId;
+use crate::graph::records::{COMMAND_KEY, Mapping, Reader, START_NODE, Tasks};
+use crate::graph::run::catch_panics::catch_panics;
+use crate::graph::state::{AnyState, Boxed, Mask, State};
 use crate::graph::superstep::position::merged;
 use crate::graph::superstep::task::planned;
-use crate::graph::superstep::{Control, Finished, Packet, Position};
+use crate::graph::superstep::{Control, Finished, Packet, Position, Task, TaskState};
+use crate::graph::view::event::task_id;
 use crate::graph::view::untyped::typed_json;
-use crate::graph::view::{Nested, NestedRead, Seen, Snapshot, View};
+use crate::graph::view::{FailureInfo, Ledger, Nested, NestedRead, Seen, Snapshot, StateSnapshot, TaskSnapshot, View};
+
+impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
+    /// Returns the present state: with the results of tasks that ended since the newest checkpoint, and the pending
+    /// questions. The effect of a command shows here once it has run, and in [`status`](Self::status) at once. None if
+    /// the thread has never run. With [`at`](Self::at): that checkpoint as it was.
+    ///
+    /// # Errors
+    /// If there is no store, it cannot be read, or the checkpoint is unknown.
+    pub async fn state(&self) -> Result<Option<StateSnapshot<S>>, RunError> {
+        Ok(self.core.state().await?.map(Snapshot::typed))
+    }
+
+    /// Returns the state with those of subgraphs in [`TaskSnapshot::state`](crate::graph::TaskSnapshot). Subgraphs show
+    /// their present state, including results since their newest checkpoint, even below a checkpoint of the past.
+    ///
+    /// # Errors
+    /// As [`state`](Self::state).
+    pub async fn state_deep(&self) -> Result<Option<StateSnapshot<S>>, RunError> {
+        Ok(self.core.state_deep().await?.map(Snapshot::typed))
+    }
+
+    /// Returns the graph as a mermaid flowchart, with the nodes to run next and the pending questions marked, and
+    /// subgraphs expanded up to this depth.
+    ///
+    /// # Errors
+    /// If there is no store, or it cannot be read.
+    pub async fn mermaid(&self, depth: usize) -> Result<String, RunError> {
+        self.core.mermaid(depth).await
+    }
+
+    /// Returns the [`mermaid`](Self::mermaid) drawing in Graphviz's language.
+    ///
+    /// # Errors
+    /// As [`mermaid`](Self::mermaid).
+    pub async fn dot(&self, depth: usize) -> Result<String, RunError> {
+        self.core.dot(depth).await
+    }
+
+    /// Returns the [`mermaid`](Self::mermaid) drawing as plain text.
+    ///
+    /// # Errors
+    /// As [`mermaid`](Self::mermaid).
+    pub async fn ascii(&self, depth: usize) -> Result<String, RunError> {
+        self.core.ascii(depth).await
+    }
+}
+
+impl ThreadCore {
+    pub(crate) fn state(&self) -> Boxed<'_, Result<Option<Snapshot<AnyState>>, RunError>> {
+        Box::pin(async move { catch_panics("reading a thread", self.snapshot(false)).await })
+    }
+
+    pub(crate) fn state_deep(&self) -> Boxed<'_, Result<Option<Snapshot<AnyState>>, RunError>> {
+        Box::pin(async move { catch_panics("reading a thread", self.snapshot(true)).await })
+    }
+
+    async fn snapshot(&self, deep: bool) -> Result<Option<Snapshot<AnyState>>, RunError> {
+        let (reader, head) = self.reader("reading a thread").await?;
+        let reader = self.with_end_read(reader, head);
+        self.check_at(&reader).await?;
+        let newest = self.newest(&reader, head).await?.map(|(id, _)| id);
+        let Some(id) = self.at.or(newest) else { return Ok(None) };
+        let seen = if self.at.is_none() { Seen::Live } else { Seen::Past };
+        Ok(Some(Snapshot::read(&self.graph.table, &reader, id, seen, deep).await?))
+    }
+
+    pub(crate) fn mermaid(&self, depth: usize) -> Boxed<'_, Result<String, RunError>> {
+        Box::pin(async move { Ok(self.graph.draw(&self.marks(depth).await?)) })
+    }
+
+    pub(crate) fn dot(&self, depth: usize) -> Boxed<'_, Result<String, RunError>> {
+        Box::pin(async move { Ok(dot::dot(&self.graph.drawing(), &self.marks(depth).await?)) })
+    }
+
+    pub(crate) fn ascii(&self, depth: usize) -> Boxed<'_, Result<String, RunError>> {
+        Box::pin(async move { Ok(ascii::ascii(&self.graph.drawing(), &self.marks(depth).await?)) })
+    }
+
+    async fn marks(&self, depth: usize) -> Result<DrawOptions, RunError> {
+        let mut options = DrawOptions { expand: depth, ..DrawOptions::default() };
+        if let Some(snapshot) = self.state_deep().await? {
+            mark(&snapshot.next, &snapshot.tasks, "", &mut options);
+        }
+        Ok(options)
+    }
+}
+
+/// Marks the nodes to run next and the pending questions, as paths of node names.
+fn mark(next: &[String], tasks: &[TaskSnapshot], above: &str, options: &mut DrawOptions) {
+    options.position.extend(next.iter().map(|node| format!("{above}{node}")));
+    for task in tasks {
+        let path = format!("{above}{}", task.name);
+        match &task.state {
+            Some(inside) => mark(&inside.next, &inside.tasks, &format!("{path}|"), options),
+            None => {
+                let open = task.questions.iter().filter(|question| !question.is_answered());
+                options.asking.extend(open.map(|question| (path.clone(), question.name().to_owned())));
+            }
+        }
+    }
+}
 
 impl<S: State> Snapshot<Arc<S>> {
     /// Returns the state as JSON, without secret channels. The schema is the graph's.
@@ -168,4 +275,71 @@ pub(crate) fn with_results(table: &Table, state: &AnyState, done: &[&Finished]) 
 
 pub(crate) fn is_failed(record: &TaskRecord) -> bool {
     record.status == TaskStatus::Failed
+}
+
+fn task_snapshot(
+    table: &Arc<Table>,
+    reader: &Reader,
+    (pos, mapping): (&Position, &Mapping),
+    task: &Task,
+    live: bool,
+    (inside, is_root): (Option<NestedState>, bool),
+) -> TaskSnapshot {
+    let (state, activation) = inside.map_or((None, None), |(state, activation)| (Some(state), activation));
+    let writes = |done: &Finished| View::of_writes(done.writes.clone(), table.schema.clone());
+    let mut shown = TaskSnapshot {
+        id: task_id(pos.meta.id, task.key),
+        name: table.node_name(task.node).to_string(),
+        input: input(table, pos, task),
+        error: task.record.error.clone(),
+        result: result(task).filter(|_| task.record.handled.is_none()).map(writes),
+        answers: answer_info(table, task),
+        questions: if live && task.is_done() { vec![] } else { task.asked.to_vec() },
+        subgraph: table.children_of(task.node).iter().any(|child| child.0.is_kept()),
+        state,
+        attempts: task.starts.all,
+        failures: failures(task),
+        wake: task.record.wake.or(task.starts.not_before).filter(|_| !task.is_done()).map(system_time),
+        awaits: awaited(task),
+        effects: task.record.effects,
+        ledger: Ledger::of(table, reader, pos, (pos.meta.id, mapping.stored_task(task.key)), task, is_root),
+        activation,
+    };
+    if is_root {
+        shown.settle_below();
+    }
+    shown
+}
+
+/// Returns the failures of a task; the number of the attempt is known for the last ones.
+fn failures(task: &Task) -> Vec<FailureInfo> {
+    let unknown = task.record.failures.len().saturating_sub(task.record.failed.len());
+    let attempts = std::iter::repeat_n(None, unknown).chain(task.record.failed.iter().copied().map(Some));
+    let info = |(failure, attempt): (&FailureRecord, Option<u32>)| FailureInfo {
+        attempt,
+        error: failure.error.clone(),
+        at: failure.at,
+    };
+    task.record.failures.iter().zip(attempts).map(info).collect()
+}
+
+fn awaited(task: &Task) -> Vec<AwaitedSignal> {
+    let waits = matches!(task.state, TaskState::Asked { .. });
+    if waits { task.record.receives.iter().map(AwaitedSignal::from).collect() } else { vec![] }
+}
+
+fn result(task: &Task) -> Option<&Finished> {
+    match &task.state {
+        TaskState::Done(done) => Some(done),
+        TaskState::Ready | TaskState::Asked { .. } | TaskState::Failed(_) => None,
+    }
+}
+
+fn input(table: &Arc<Table>, pos: &Position, task: &Task) -> View {
+    let reads = (task.node != START_NODE).then(|| table.row(task.node).reads.clone()).flatten();
+    match (&task.packet, reads) {
+        (Some(packet), _) => View::of_payload(Arc::clone(&packet.payload)),
+        (None, Some(only)) => View::of_part(pos.state.clone(), table.schema.clone(), only),
+        (None, None) => View::of_state(pos.state.clone(), table.schema.clone()),
+    }
 }

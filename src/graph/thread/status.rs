@@ -1,8 +1,84 @@
-//! A thread's status in one word.
+//! The status of a thread, in full and in one word.
+//!
+//! Whether tasks still wait for a time or a signal is read from their records, without a graph, so a list of threads can
+//! read it too.
 
+use std::collections::HashSet;
 use std::fmt;
+use std::time::SystemTime;
 
-use super::past::Status;
+use super::handle::{Thread, ThreadCore};
+use super::snapshot::is_failed;
+use crate::checkpoint::{CheckpointError, CheckpointId, Checkpointer, Key, Source, TaskRecord, TaskStatus, ThreadId};
+use crate::graph::build::{StopOverrides, Stops, Table};
+use crate::graph::error::{Incompatibility, RunError};
+use crate::graph::interrupt::{AwaitedSignal, Question, SignalId};
+use crate::graph::node::NodeId;
+use crate::graph::persist::load::position;
+use crate::graph::records::mailbox::pending_signals;
+use crate::graph::records::{PendingSignal, Reader, START_NODE, Tasks, clock};
+use crate::graph::run::catch_panics::catch_panics;
+use crate::graph::state::{AnyState, Boxed, Merge, State};
+use crate::graph::superstep::position::{apply_writes, named};
+use crate::graph::superstep::task::planned;
+use crate::graph::superstep::{Position, TaskState};
+use crate::graph::view::{Seen, Snapshot};
+
+/// The status of a thread. LangGraph derives it from `get_state(config).next`, which is empty for several of these.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub enum Status {
+    /// The thread has never run: nothing is stored. A mistyped name has this status.
+    New,
+    /// Nothing is left to run.
+    Finished,
+    /// Tasks are left to run: `proceed()` runs them.
+    Pending {
+        /// The nodes: a name for each task.
+        next: Vec<String>,
+    },
+    /// Questions are pending.
+    Interrupted {
+        /// The questions.
+        questions: Vec<Question>,
+    },
+    /// All unfinished tasks wait for a time in the future; `proceed()` resumes them from then on.
+    Waiting {
+        /// The earliest time at which a task can resume.
+        until: SystemTime,
+        /// The nodes: a name for each task.
+        next: Vec<String>,
+    },
+    /// No task can run before a signal or a time; `proceed()` resumes from then on.
+    AwaitingSignal {
+        /// The signals that tasks wait for.
+        signals: Vec<AwaitedSignal>,
+        /// The earliest time at which a task resumes without a signal; none: never.
+        until: Option<SystemTime>,
+        /// The nodes: a name for each task.
+        next: Vec<String>,
+    },
+    /// The thread stopped at a breakpoint of the graph or of this handle: before these nodes, or after the last
+    /// superstep. At a breakpoint inside a subgraph it is [`Pending`](Self::Pending): the records do not distinguish
+    /// that from a cancelled run.
+    Stopped {
+        /// The nodes.
+        next: Vec<String>,
+    },
+    /// A task failed, or its results cannot be applied: `proceed()` tries again, `retry()` restarts the superstep.
+    Failed {
+        /// The reason.
+        reason: String,
+    },
+    /// Another version of the graph stored the thread, and this one cannot resume it. It can be read, and moved on with
+    /// [`update_state_as`](Thread::update_state_as).
+    NeedsMigration {
+        /// The incompatibilities.
+        misfits: Vec<Incompatibility>,
+    },
+    /// A run holds the thread.
+    Running,
+}
 
 /// The status of a thread in one word: [`Status`] without its data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -88,4 +164,222 @@ impl Status {
             Self::Running => StatusKind::Running,
         }
     }
+}
+
+impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
+    /// Returns the status of the thread.
+    ///
+    /// ```
+    /// # use superstep::graph::{NodeId, State};
+    /// # use superstep::prelude::*;
+    /// # async fn example<S: State, N: NodeId>(thread: Thread<S, N, ()>) -> Result<(), RunError> {
+    /// match thread.status().await? {
+    ///     Status::Interrupted { questions } => println!("waits for {}", questions[0].id()),
+    ///     Status::Failed { reason } => println!("{reason}"), // proceed() or retry()
+    ///     Status::Pending { .. } => _ = thread.proceed().await?, // its process died, or it was cancelled
+    ///     other => println!("{other:?}"),
+    /// }
+    /// # Ok(()) }
+    /// ```
+    ///
+    /// # Errors
+    /// If there is no store, or it cannot be read.
+    pub async fn status(&self) -> Result<Status, RunError> {
+        self.core.status().await
+    }
+}
+
+impl ThreadCore {
+    pub(crate) fn status(&self) -> Boxed<'_, Result<Status, RunError>> {
+        Box::pin(async move { catch_panics("reading the status of a thread", self.read_status()).await })
+    }
+
+    async fn read_status(&self) -> Result<Status, RunError> {
+        let (reader, head) = self.reader("status").await?;
+        if self.id.as_ref().is_some_and(|id| reader.store.is_claimed(id)) {
+            return Ok(Status::Running);
+        }
+        let Some((id, _)) = self.newest(&reader, head).await? else { return Ok(Status::New) };
+        let reader = self.with_end_read(reader, head);
+        let snapshot = Snapshot::read(&self.graph.table, &reader, id, Seen::Now, false).await?;
+        if !snapshot.misfits.is_empty() {
+            return Ok(Status::NeedsMigration { misfits: snapshot.misfits });
+        }
+        let questions: Vec<Question> =
+            snapshot.questions().filter(|question| !question.is_answered()).cloned().collect();
+        if !questions.is_empty() {
+            return Ok(Status::Interrupted { questions });
+        }
+        if let Some(reason) = self.failure(&reader, id).await? {
+            return Ok(Status::Failed { reason });
+        }
+        if snapshot.tasks.is_empty() {
+            return Ok(Status::Finished);
+        }
+        let started = snapshot.tasks.iter().any(|task| task.attempts > 0);
+        let stops = !started && self.stops(&reader, id).await?;
+        let resting = self.resting(&reader, id, &snapshot).await?;
+        let next = snapshot.next;
+        Ok(if let Some(Resting { until, signals }) = resting {
+            match until.filter(|_| signals.is_empty()) {
+                Some(until) => Status::Waiting { until, next },
+                None => Status::AwaitingSignal { signals, until, next },
+            }
+        } else if stops {
+            Status::Stopped { next }
+        } else {
+            Status::Pending { next }
+        })
+    }
+
+    /// Returns the reason why the superstep at the head cannot continue, if there is one.
+    async fn failure(&self, reader: &Reader, id: CheckpointId) -> Result<Option<String>, RunError> {
+        let mut records = reader.tasks(id).await?;
+        if let Some(record) = records.values().find(|record| is_failed(record)) {
+            return Ok(Some(record.error.clone().unwrap_or_default()));
+        }
+        let table = &self.graph.table;
+        let path = reader.record(id).await?.map(|record| record.namespace).unwrap_or_default();
+        let (mut pos, mapping) = position(reader, table, id).await?;
+        reader.commanded(table, &mut pos, &path, &mut records, &mapping).await?;
+        let mut tasks = planned(table, &pos);
+        reader.restore(table, &path, &mut tasks, records, &mapping).await?;
+        let (mut state, mut merge) = (pos.state.clone(), Merge::default());
+        let mut writers: Vec<(usize, u32)> = vec![];
+        for task in tasks {
+            let TaskState::Done(done) = task.state else { return Ok(None) };
+            writers.extend(done.writes.0.iter().map(|write| (write.channel(), task.node)));
+            if let Err(error) = apply_writes(table, &mut state, done.writes.0, &mut merge) {
+                let of = |(channel, node): &(usize, u32)| (*channel == error.channel()).then_some(*node);
+                let nodes = writers.iter().filter_map(of).map(|node| format!("`{}`", table.row(node).name)).collect();
+                return Ok(Some(named(table, pos.meta.step + 1, error, nodes).to_string()));
+            }
+        }
+        pos.state = state;
+        let encoded = pos.encode_reduced(table, merge.written(), id, &mut vec![]);
+        Ok(encoded.err().map(|error| error.to_string()))
+    }
+
+    async fn stops(&self, reader: &Reader, id: CheckpointId) -> Result<bool, RunError> {
+        let table = &self.graph.table;
+        let (mut pos, mapping) = position(reader, table, id).await?;
+        reader.commanded(table, &mut pos, "", &mut reader.tasks(id).await?, &mapping).await?;
+        let nodes = planned(table, &pos).into_iter().map(|task| task.node);
+        let StopOverrides { before, after } = self.read_stops(reader).await?;
+        let before = Table::stops_at(before.as_ref().unwrap_or(&table.stops.before), nodes);
+        Ok(pos.start.is_none() && (before || self.stopped_after(reader, &pos, after).await?))
+    }
+
+    /// Returns true if a run stops after the superstep that a position comes from.
+    async fn stopped_after(
+        &self,
+        reader: &Reader,
+        pos: &Position,
+        after: Option<Stops<u32>>,
+    ) -> Result<bool, RunError> {
+        let table = &self.graph.table;
+        let after = after.as_ref().unwrap_or(&table.stops.after);
+        let Some(parent) = pos.meta.parent.filter(|_| pos.meta.source == Source::Loop && !matches!(after, Stops::None))
+        else {
+            return Ok(false);
+        };
+        let Some(record) = reader.record(parent).await? else { return Ok(false) }; // removed
+        let (mut was, mapping) = reader.position(table, parent, record).await?;
+        reader.commanded(table, &mut was, "", &mut reader.tasks(parent).await?, &mapping).await?;
+        let ran = planned(table, &was).into_iter().map(|task| task.node).filter(|&node| node != START_NODE);
+        let ran: Vec<u32> = ran.collect();
+        let just = was.meta.step + 1 == pos.meta.step && !ran.is_empty(); // with durability `exit` there may be supersteps between
+        Ok(just && Table::stops_at(after, ran.into_iter()))
+    }
+
+    /// Returns the waits of the thread, if every unfinished task waits for a time or a signal that has not come.
+    async fn resting(
+        &self,
+        reader: &Reader,
+        id: CheckpointId,
+        snapshot: &Snapshot<AnyState>,
+    ) -> Result<Option<Resting>, RunError> {
+        let now = self.environment.host.now();
+        let waiting = snapshot.tasks.iter().filter(|task| task.wake.is_some() || !task.awaits.is_empty());
+        if waiting.clone().count() < snapshot.next.len() || snapshot.next.is_empty() {
+            return Ok(None);
+        }
+        let records = reader.tasks(id).await?;
+        let arrived = ArrivedSignals::read(&*reader.store, &reader.thread, id, &records).await?;
+        let resting = records.iter().filter(|(task, record)| rests((**task, *record), &arrived, now)).count();
+        let until = waiting.clone().filter_map(|task| task.wake).filter(|&wake| clock::millis(wake) > now).min();
+        let signals = waiting.flat_map(|task| task.awaits.clone()).collect();
+        Ok((resting == snapshot.next.len()).then_some(Resting { until, signals }))
+    }
+}
+
+/// Waits of a checkpoint's tasks, none of which can run.
+#[derive(Debug)]
+struct Resting {
+    /// The earliest time at which a task can resume.
+    pub until: Option<SystemTime>,
+    pub signals: Vec<AwaitedSignal>,
+}
+
+/// Signals that have arrived for the tasks of a checkpoint.
+#[derive(Debug, Default)]
+pub(crate) struct ArrivedSignals {
+    pending_signals: Vec<PendingSignal>,
+    /// Journal entries that hold a signal which no task record mentions, because the process was killed.
+    received: HashSet<(u32, String)>,
+}
+
+impl ArrivedSignals {
+    /// Reads the mailbox and the journals, if a task waits for a signal.
+    pub(crate) async fn read(
+        store: &dyn Checkpointer,
+        thread: &ThreadId,
+        checkpoint: CheckpointId,
+        tasks: &Tasks,
+    ) -> Result<Self, CheckpointError> {
+        let waiting = tasks.iter().filter(|(_, task)| may_wait(task));
+        let entry = |task: u32, record: &TaskRecord| {
+            let entries: Vec<_> = record.receives.iter().map(|awaited| (task, awaited.entry.clone())).collect();
+            entries
+        };
+        let entries: Vec<(u32, String)> = waiting.flat_map(|(task, record)| entry(*task, record)).collect();
+        if entries.is_empty() {
+            return Ok(Self::default());
+        }
+        let key = |(task, key): &(u32, String)| Key::Effect { checkpoint, task: *task, key: key.clone() };
+        let found = store.get(thread, entries.iter().map(key).collect()).await?;
+        let received = entries.into_iter().zip(found).filter_map(|(entry, found)| found.map(|_| entry)).collect();
+        Ok(Self { pending_signals: pending_signals(store, thread).await?, received })
+    }
+
+    /// Returns true if a task can run: its time or one of its signals has come.
+    pub(crate) fn wakes(&self, task: u32, record: &TaskRecord, now: u64) -> bool {
+        let due = record.wake.is_some_and(|wake| wake <= now);
+        due || self.signals(task, record)
+    }
+
+    /// Returns true if one of the signals that a task waits for has arrived.
+    fn signals(&self, task: u32, record: &TaskRecord) -> bool {
+        record.receives.iter().any(|awaited| {
+            let sent = self.pending_signals.iter().any(|pending| pending.is_awaited(awaited));
+            sent || self.received.contains(&(task, awaited.entry.clone()))
+        })
+    }
+
+    /// Returns the first signal that a task waits for.
+    pub(crate) fn first<'a>(&self, mut records: impl Iterator<Item = &'a TaskRecord>) -> Option<SignalId> {
+        let first = |awaited| self.pending_signals.iter().find(|pending| pending.is_awaited(awaited));
+        records.find_map(|record| record.receives.iter().find_map(first)).map(|pending| pending.id)
+    }
+}
+
+/// Returns true if a task may wait for a time or a signal.
+pub(crate) fn may_wait(record: &TaskRecord) -> bool {
+    matches!(record.status, TaskStatus::Waiting | TaskStatus::Interrupted)
+}
+
+/// Returns true if a task waits for a time or a signal, and for no answer, and neither has come.
+pub(crate) fn rests((task, record): (u32, &TaskRecord), arrived: &ArrivedSignals, now: u64) -> bool {
+    let waits = record.wake.is_some() || !record.receives.is_empty();
+    record.status == TaskStatus::Waiting && waits && !arrived.wakes(task, record, now)
 }

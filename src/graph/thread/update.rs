@@ -2,12 +2,11 @@
 
 use std::sync::Arc;
 
-use super::edit::{AnyUpdate, By, StateUpdate, Updated};
+use super::fork::fork_upwards;
 use super::handle::{Thread, ThreadCore};
-use super::last_end::{RunEnd, end_to_keep};
-use super::scheduled::{Attribution, Scheduled};
+use super::open::{RunEnd, end_to_keep};
 use super::scope::Scoped;
-use super::travel;
+use super::state_update::{AnyUpdate, Attribution, By, Scheduled, StateUpdate, Updated};
 use crate::checkpoint::{CheckpointId, SendRecord, Source, TaskRecord, TaskStatus, encode_record};
 use crate::graph::context::Shared;
 use crate::graph::error::RunError;
@@ -97,7 +96,7 @@ impl ThreadCore {
         settled?;
         self.keep_end(&recorder, end);
         if over {
-            travel::inside(&reader(&recorder), &recorder, self.stamp(), made.checkpoint).await?;
+            fork_upwards(&reader(&recorder), &recorder, self.stamp(), made.checkpoint).await?;
             recorder.settle().await?;
         }
         Ok(made)

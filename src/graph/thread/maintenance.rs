@@ -1,13 +1,14 @@
-//! Copying a thread's past to a new thread. Records are copied as bytes; only checkpoints and the thread's own record
-//! are decoded.
+//! A whole thread: tags for its checkpoints, retention, deletion, a copy of its past, and trust in an imported one.
+//!
+//! Knows few records: a copy is made of bytes, and only checkpoints and the thread's own record are decoded.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use super::handle::{Thread, ThreadCore};
 use crate::checkpoint::{
-    AboutRecord, CheckpointId, CheckpointRecord, Checkpointer, Claim, Commit, Head, Key, Lease, Order, Record,
-    ThreadId, decode_record, encode_again, encode_record,
+    self, AboutRecord, CheckpointId, CheckpointRecord, Checkpointer, Claim, Commit, Head, Key, Lease, Order, Record,
+    Retention, Swept, ThreadId, decode_record, encode_again, encode_record,
 };
 use crate::graph::error::RunError;
 use crate::graph::node::NodeId;
@@ -18,6 +19,65 @@ use crate::graph::state::{Boxed, State};
 const PAGE: usize = 1000;
 
 impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
+    /// Tags the checkpoint that this handle is [at](Self::at), or the newest; [`gc`](Self::gc) keeps it. A tag of
+    /// another checkpoint moves; that checkpoint is returned.
+    ///
+    /// # Errors
+    /// [`RunError::EmptyInput`] if the thread has never run; as [`checkpoint::tag`].
+    pub async fn tag(&self, name: impl AsRef<str>) -> Result<Option<CheckpointId>, RunError> {
+        self.core.tag(name.as_ref()).await
+    }
+
+    /// Removes a tag; returns the checkpoint that had it.
+    ///
+    /// # Errors
+    /// As [`checkpoint::untag`].
+    pub async fn untag(&self, name: impl AsRef<str>) -> Result<Option<CheckpointId>, RunError> {
+        self.core.untag(name.as_ref()).await
+    }
+
+    /// Returns the tags of the thread's checkpoints, in order.
+    ///
+    /// # Errors
+    /// If there is no store, or it cannot be read.
+    pub async fn tags(&self) -> Result<Vec<(String, CheckpointId)>, RunError> {
+        self.core.tags().await
+    }
+
+    /// Removes everything of the thread's past that the policy does not keep.
+    ///
+    /// ```
+    /// # use superstep::checkpoint::Retention;
+    /// # use superstep::graph::{NodeId, State};
+    /// # use superstep::prelude::*;
+    /// # async fn example<S: State, N: NodeId>(thread: Thread<S, N, ()>) -> Result<(), RunError> {
+    /// thread.clone().at(CheckpointId(3)).tag("before the edit").await?;
+    /// println!("{}", thread.gc(&Retention::new().keep_last(20)).await?);
+    /// # Ok(()) }
+    /// ```
+    ///
+    /// # Errors
+    /// As [`checkpoint::gc`].
+    pub async fn gc(&self, policy: &Retention) -> Result<Swept, RunError> {
+        self.core.gc(policy).await
+    }
+
+    /// Allows an imported thread to be run, answered, updated and forked. Returns false if it was trusted already.
+    ///
+    /// # Errors
+    /// As [`checkpoint::trust`].
+    pub async fn trust(&self) -> Result<bool, RunError> {
+        self.core.trust().await
+    }
+
+    /// Deletes the thread, its subgraphs included.
+    ///
+    /// # Errors
+    /// [`CheckpointError::ThreadBusy`](crate::checkpoint::CheckpointError) while a run holds it; if the store fails.
+    pub async fn delete(&self) -> Result<(), RunError> {
+        self.core.delete().await
+    }
+
     /// Copies the thread as it was at a checkpoint into a new one: the checkpoints that lead to it, with everything
     /// they need. Results of the tasks planned there are not copied.
     ///
@@ -29,6 +89,62 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
 }
 
 impl ThreadCore {
+    pub(crate) fn tag<'a>(&'a self, name: &'a str) -> Boxed<'a, Result<Option<CheckpointId>, RunError>> {
+        Box::pin(async move {
+            let (reader, head) = self.reader("a tag").await?;
+            self.check_at(&reader).await?;
+            let newest = self.newest(&reader, head).await?.map(|(id, _)| id);
+            let id = self.at.or(newest).ok_or_else(|| self.unknown())?;
+            Ok(checkpoint::tag(&*reader.store, &reader.thread, id, name).await?)
+        })
+    }
+
+    pub(crate) fn untag<'a>(&'a self, name: &'a str) -> Boxed<'a, Result<Option<CheckpointId>, RunError>> {
+        Box::pin(async move {
+            let (store, thread) = self.stored("a tag")?;
+            Ok(checkpoint::untag(&**store, thread, name).await?)
+        })
+    }
+
+    pub(crate) fn tags(&self) -> Boxed<'_, Result<Vec<(String, CheckpointId)>, RunError>> {
+        Box::pin(async move {
+            let (store, thread) = self.stored("tags")?;
+            Ok(checkpoint::tags(&**store, thread).await?)
+        })
+    }
+
+    pub(crate) fn gc<'a>(&'a self, policy: &'a Retention) -> Boxed<'a, Result<Swept, RunError>> {
+        Box::pin(async move {
+            self.check_whole("a removal")?;
+            let (store, thread) = self.stored("a removal")?;
+            Ok(checkpoint::gc(&**store, thread, policy).await?)
+        })
+    }
+
+    pub(crate) fn trust(&self) -> Boxed<'_, Result<bool, RunError>> {
+        Box::pin(async move {
+            let (store, thread) = self.stored("trust")?;
+            Ok(checkpoint::trust(&**store, thread).await?)
+        })
+    }
+
+    pub(crate) fn delete(&self) -> Boxed<'_, Result<(), RunError>> {
+        Box::pin(async move {
+            self.check_whole("deletion")?;
+            let (Some(store), Some(id)) = (&self.graph.store, &self.id) else {
+                return Err(RunError::NoCheckpointer { what: "deleting a thread" });
+            };
+            let lease = store.claim(id, Claim::IfFree).await?;
+            store.delete_thread(&lease).await?;
+            self.graph.last_ends.forget(id);
+            Ok(())
+        })
+    }
+
+    fn stored(&self, what: &'static str) -> Result<(&Arc<dyn Checkpointer>, &ThreadId), RunError> {
+        self.graph.store.as_ref().zip(self.id.as_ref()).ok_or(RunError::NoCheckpointer { what })
+    }
+
     pub(crate) fn copy_to(&self, to: ThreadId, at: CheckpointId) -> Boxed<'_, Result<(), RunError>> {
         Box::pin(async move {
             let (reader, head) = self.reader("copying a thread").await?;
