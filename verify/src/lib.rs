@@ -8,8 +8,13 @@
 //! The library `superstep` shows them as its own modules under the feature `agents`; programs name them there. This crate is
 //! below it, so a change of the engine does not compile it again. It must not know states, nodes, stores, agents or git, and
 //! it runs nothing.
+//!
+//! Small because it only lists the rooms.
 
 #![warn(clippy::print_stdout, clippy::print_stderr)]
+
+#[macro_use]
+mod words;
 
 pub mod decide;
 pub mod findings;

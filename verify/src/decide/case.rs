@@ -1,7 +1,7 @@
 //! The input of a decision.
 
-use super::attempt::History;
-use super::over::Override;
+use super::decision::Override;
+use super::history::History;
 use super::weight;
 use crate::findings::{Finding, FindingKind, Fingerprint, Severity, VerifierOutput};
 use crate::task::{OnFail, Policy, Verifiers};

@@ -2,26 +2,30 @@
 //!
 //! Pure functions of outputs, history, limits and budget: this module knows no clock, store, graph or agent, and calls
 //! no model. The same [`Case`] always leads to the same [`Decision`].
+//!
+//! | file | what it knows |
+//! |---|---|
+//! | `case`, `history`, `weight` | what is decided on: the attempt, those before it, what counts as an error |
+//! | `rule`, `standard`, `rules` | one rule, the standard ones, the list that decides |
+//! | `decision` | a decision, an override, their record |
+//! | `what_if` | recorded attempts, decided again |
+//!
+//! Small because it only lists the folder.
 
-mod attempt;
 mod case;
 mod decision;
-mod kind;
-mod over;
-mod progress;
+mod history;
 mod rule;
 mod rules;
 mod standard;
 mod weight;
 mod what_if;
 
-pub use attempt::{Attempt, AttemptKind, History};
 pub use case::{Case, NoSplit};
-pub use decision::{Decision, DecisionRecord, RecordedAttempt, Ruling};
-pub use kind::Kind;
-pub use over::{Override, OverrideError, OverrideNote};
-pub use rule::Rule;
-pub use rules::{Rules, UnknownRule, decide, rule};
+pub use decision::{Decision, DecisionRecord, Kind, Override, OverrideError, OverrideNote, RecordedAttempt};
+pub use history::{Attempt, AttemptKind, History};
+pub use rule::{Rule, Ruling, rule};
+pub use rules::{Rules, UnknownRule, decide};
 pub use standard::table;
 pub use weight::{excuse, may_run, severity};
 pub use what_if::{Changes, ChangesError, Recorded, WhatIf, what_if};

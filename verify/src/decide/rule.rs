@@ -1,7 +1,7 @@
-//! The trait of decision rules.
+//! A rule of decisions, and its ruling.
 
 use super::case::Case;
-use super::decision::Ruling;
+use super::decision::Kind;
 
 /// A rule: a pure function of a [`Case`], with a name.
 pub trait Rule: Send + Sync {
@@ -12,6 +12,35 @@ pub trait Rule: Send + Sync {
     fn judge(&self, case: &Case<'_>) -> Option<Ruling>;
 }
 
+/// The ruling of one rule.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Ruling {
+    /// The decision.
+    pub kind: Kind,
+    /// The reason, in words.
+    pub reason: String,
+}
+
+impl Ruling {
+    /// Returns a ruling with its reason.
+    pub fn new(kind: Kind, reason: impl Into<String>) -> Self {
+        Self { kind, reason: reason.into() }
+    }
+}
+
+/// Returns a rule from a function.
+pub fn rule(
+    name: impl Into<String>,
+    judge: impl Fn(&Case<'_>) -> Option<Ruling> + Send + Sync + 'static,
+) -> impl Rule + 'static {
+    NamedRule { name: name.into(), judge }
+}
+
+struct NamedRule<F> {
+    name: String,
+    judge: F,
+}
+
 impl<F: Fn(&Case<'_>) -> Option<Ruling> + Send + Sync> Rule for NamedRule<F> {
     fn name(&self) -> &str {
         &self.name
@@ -20,9 +49,4 @@ impl<F: Fn(&Case<'_>) -> Option<Ruling> + Send + Sync> Rule for NamedRule<F> {
     fn judge(&self, case: &Case<'_>) -> Option<Ruling> {
         (self.judge)(case)
     }
-}
-
-pub(super) struct NamedRule<F> {
-    pub(super) name: String,
-    pub(super) judge: F,
 }

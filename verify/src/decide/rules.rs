@@ -4,10 +4,8 @@ use std::fmt::{self, Debug};
 use std::sync::Arc;
 
 use super::case::Case;
-use super::decision::{Decision, Ruling};
-use super::kind::Kind;
-use super::over::Override;
-use super::rule::{NamedRule, Rule};
+use super::decision::{Decision, Kind, Override};
+use super::rule::{Rule, Ruling};
 use super::standard::{self, STANDARD};
 
 /// Rules in order: the first that applies decides.
@@ -39,14 +37,6 @@ pub struct UnknownRule {
     pub name: String,
     /// The names of the rules.
     pub names: Vec<String>,
-}
-
-/// Returns a rule from a function.
-pub fn rule(
-    name: impl Into<String>,
-    judge: impl Fn(&Case<'_>) -> Option<Ruling> + Send + Sync + 'static,
-) -> impl Rule + 'static {
-    NamedRule { name: name.into(), judge }
 }
 
 impl Rules {

@@ -1,9 +1,8 @@
 //! The standard rules as a table: the name, the condition and decision in words, and the function that implements them.
 
 use super::case::{Case, NoSplit};
-use super::decision::Ruling;
-use super::kind::Kind;
-use super::rule::Rule;
+use super::decision::Kind;
+use super::rule::{Rule, Ruling};
 use crate::findings::{Counts, Finding, Fingerprint, VerifierOutput};
 use crate::task::OnFail;
 

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use crate::findings::{Finding, Fingerprint, Severity, Verdict, VerifierOutput};
+use crate::findings::{Finding, Fingerprint, Severity, Verdict, VerifierOutput, gravest};
 use crate::task::{Criticality, Required, Stage, VerifierEntry, Verifiers};
 
 /// Returns the effective severity of an output: the highest of its findings and of its own severity, which is an error
@@ -10,7 +10,7 @@ use crate::task::{Criticality, Required, Stage, VerifierEntry, Verifiers};
 /// warnings count as errors. A skipped verifier counts as info.
 #[must_use]
 pub fn severity(output: &VerifierOutput, verifiers: &Verifiers) -> Severity {
-    let gravest = output.findings.iter().map(|finding| finding.severity).max().unwrap_or_default();
+    let gravest = gravest(&output.findings);
     let opinion = if output.verdict == Some(Verdict::Fail) { Severity::Error } else { output.severity };
     match output.skipped {
         Some(_) => Severity::Info,
@@ -47,7 +47,7 @@ pub(super) fn error_findings<'o>(
 ) -> impl Iterator<Item = &'o Finding> {
     let failed = failed(outputs, verifiers);
     failed.flat_map(move |output| {
-        let gravest = output.findings.iter().map(|finding| finding.severity).max().unwrap_or_default();
+        let gravest = gravest(&output.findings);
         let counts = move |finding: &&Finding| weighed(finding.severity, output, verifiers) == Severity::Error;
         let own: Vec<&Finding> = output.findings.iter().filter(counts).collect();
         if own.is_empty() {
@@ -107,7 +107,7 @@ pub fn excuse(output: &mut VerifierOutput, covered: &[Fingerprint]) {
         |finding: &&mut Finding| covered.contains(&finding.fingerprint) && finding.severity != Severity::Info;
     let excused =
         output.findings.iter_mut().filter(is_excused).map(|finding| finding.severity = Severity::Info).count();
-    let gravest = output.findings.iter().map(|finding| finding.severity).max().unwrap_or_default();
+    let gravest = gravest(&output.findings);
     if excused > 0 && gravest < Severity::Error {
         output.severity = gravest;
         output.verdict = output.verdict.map(|_| Verdict::Pass);

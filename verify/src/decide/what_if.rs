@@ -5,15 +5,13 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use superstep_base::near::{meant, meant_or_all, quoted};
 
-use super::attempt::{Attempt, AttemptKind, History};
 use super::case::Case;
-use super::decision::{Decision, DecisionRecord, SPLIT};
-use super::kind::Kind;
-use super::over::Override;
+use super::decision::{Decision, DecisionRecord, Kind, Override, SPLIT};
+use super::history::{Attempt, AttemptKind, History};
 use super::rules::Rules;
 use super::standard::{BUDGET, GRANTED};
 use crate::findings::{Severity, Skipped, Verdict, VerifierOutput};
-use crate::task::{PROGRESS, Policy, Required, RunSettings, VerifierEntry, choice_of, flag};
+use crate::task::{PROGRESS, Policy, Required, RunSettings, VerifierEntry, choice_of, flag, sha256};
 
 /// A recorded attempt.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -27,9 +25,7 @@ pub struct Recorded {
 impl Recorded {
     /// Returns a digest by which a changed record is detected.
     pub fn digest(&self) -> String {
-        let text = serde_json::to_vec(self).unwrap_or_default();
-        let hash = ring::digest::digest(&ring::digest::SHA256, &text);
-        hash.as_ref().iter().map(|byte| format!("{byte:02x}")).collect()
+        sha256(&serde_json::to_vec(self).unwrap_or_default())
     }
 }
 

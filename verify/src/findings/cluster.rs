@@ -3,10 +3,10 @@
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use super::finding::Finding;
-use super::fingerprint::Fingerprint;
+use superstep_base::text::shorten;
+
+use super::finding::{Finding, Fingerprint};
 use super::normalizer::Normalizer;
-use super::text;
 
 /// The minimum share of common words, in percent, of two texts with a likely common cause.
 const ALIKE: usize = 60;
@@ -190,7 +190,7 @@ fn add<T: Clone + PartialEq>(all: &mut Vec<T>, one: &T) {
 
 fn title(cluster: &Cluster) -> String {
     let message = cluster.messages.first().map_or("", |message| message.lines().next().unwrap_or_default());
-    let message = text::clipped(message, TITLE);
+    let message = shorten(message, TITLE);
     let place = match cluster.files.as_slice() {
         [] => String::new(),
         [file] => format!("{file}: "),

@@ -1,4 +1,4 @@
-//! A verifier's report before its stage and duration are known.
+//! Reports: a verifier's own, and its whole output with stage and duration.
 
 use std::cmp::Reverse;
 use std::collections::BTreeSet;
@@ -6,14 +6,12 @@ use std::collections::BTreeSet;
 use serde::{Deserialize, Serialize};
 
 use super::evidence::Evidence;
-use super::finding::Finding;
-use super::kind::FindingKind;
-use super::severity::{Severity, Verdict};
+use super::finding::{Finding, FindingKind, Severity};
 
 /// The kind of the finding that counts those left out.
 const MORE: &str = "MORE";
 
-/// A verifier's report on one attempt: the part of [`VerifierOutput`](super::VerifierOutput) known to the verifier.
+/// A verifier's report on one attempt: the part of [`VerifierOutput`] known to the verifier.
 ///
 /// ```
 /// # use superstep_verify as superstep;
@@ -77,6 +75,84 @@ impl VerifierReport {
     }
 }
 
+/// A verifier's overall verdict. It never ends a run by itself: `fail` counts as an error and stops later stages.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, strum::Display)]
+#[serde(rename_all = "lowercase")]
+#[strum(serialize_all = "lowercase")]
+pub enum Verdict {
+    /// No objection.
+    Pass,
+    /// The attempt must not pass.
+    Fail,
+    /// An opinion without consequences.
+    Advisory,
+}
+
+/// A verifier's report on one attempt.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct VerifierOutput {
+    /// The verifier's id.
+    pub verifier: String,
+    /// The id of the stakeholder who owns it.
+    pub stakeholder: String,
+    /// The stage in which it ran.
+    pub stage: String,
+    /// The highest severity of its findings, or its own; `info` without any.
+    pub severity: Severity,
+    /// Its overall verdict.
+    #[serde(default)]
+    pub verdict: Option<Verdict>,
+    /// The findings, in the order of discovery.
+    #[serde(default)]
+    pub findings: Vec<Finding>,
+    /// The command and an excerpt of its output.
+    #[serde(default)]
+    pub evidence: Evidence,
+    /// Set if the task cannot be done without it.
+    #[serde(default)]
+    pub required: bool,
+    /// Its duration, in milliseconds.
+    #[serde(default)]
+    pub ms: u64,
+    /// The reason why it did not run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub skipped: Option<Skipped>,
+}
+
+/// The reason why a verifier did not run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Skipped {
+    /// `--skip-verifiers` named it.
+    Flag,
+}
+
+/// The number of findings of each severity.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Counts {
+    /// Errors.
+    pub error: u64,
+    /// Warnings.
+    pub warning: u64,
+    /// The rest.
+    pub info: u64,
+}
+
+impl Counts {
+    /// Counts the findings of `outputs`.
+    #[must_use]
+    pub fn of(outputs: &[VerifierOutput]) -> Self {
+        outputs.iter().flat_map(|output| &output.findings).fold(Self::default(), |mut counts, finding| {
+            match finding.severity {
+                Severity::Error => counts.error += 1,
+                Severity::Warning => counts.warning += 1,
+                Severity::Info => counts.info += 1,
+            }
+            counts
+        })
+    }
+}
+
 /// Returns the finding that counts those left out.
 pub(super) fn more(count: usize) -> Finding {
     Finding::info(FindingKind::Other(MORE.to_owned()), format!("and {count} more findings"))
@@ -87,6 +163,6 @@ fn is_more(finding: &Finding) -> bool {
 }
 
 /// Returns the highest severity of the findings; `info` without any.
-fn gravest(findings: &[Finding]) -> Severity {
+pub(crate) fn gravest(findings: &[Finding]) -> Severity {
     findings.iter().map(|finding| finding.severity).max().unwrap_or_default()
 }

@@ -1,4 +1,4 @@
-//! Text as programs print it: lossy UTF-8 without escape sequences, and excerpts of it.
+//! Text as programs print it: lossy UTF-8 without escape sequences, lines as a terminal shows them.
 
 use std::borrow::Cow;
 
@@ -58,21 +58,4 @@ pub(super) fn lines(text: &str) -> Vec<&str> {
 fn shown(line: &str) -> &str {
     let line = line.trim_end_matches('\r');
     line.rsplit('\r').next().unwrap_or(line)
-}
-
-/// Returns the beginning of a text, at most this many bytes.
-pub(super) fn clip(text: &str, most: usize) -> &str {
-    if text.len() <= most {
-        return text;
-    }
-    let end = (0..=most).rev().find(|end| text.is_char_boundary(*end)).unwrap_or(0);
-    &text[..end]
-}
-
-/// Returns the beginning of a text, with `…` if it was cut.
-pub(super) fn clipped(text: &str, most: usize) -> String {
-    match clip(text, most) {
-        whole if whole.len() == text.len() => whole.to_owned(),
-        begin => format!("{begin}…"),
-    }
 }

@@ -1,9 +1,11 @@
-//! The configuration of a verifier: its owner, its order, and the effect of its findings.
+//! The configuration of a verifier: its owner, its stage and order, the effect of its findings, its settings.
+
+use std::collections::BTreeMap;
+use std::fmt::{self, Display};
+use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
-
-use super::settings::VerifierSettings;
-use super::stage::Stage;
+use superstep_base::near::meant_or_all;
 
 /// A configured verifier.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -27,29 +29,17 @@ pub struct VerifierEntry {
     pub skipped: bool,
 }
 
-/// The kind of a verifier.
-#[derive(
-    Clone,
-    Copy,
-    Debug,
-    PartialEq,
-    Eq,
-    Hash,
-    Serialize,
-    Deserialize,
-    strum::Display,
-    strum::EnumString,
-    strum::VariantNames,
-)]
-#[serde(rename_all = "lowercase")]
-#[strum(serialize_all = "lowercase")]
-pub enum Mode {
-    /// A command.
-    Shell,
-    /// A model with read access only.
-    Model,
-    /// Code that the program registers.
-    Code,
+words! {
+    "lowercase"
+    /// The kind of a verifier.
+    pub enum Mode {
+        /// A command.
+        Shell,
+        /// A model with read access only.
+        Model,
+        /// Code that the program registers.
+        Code,
+    }
 }
 
 /// The order in which a verifier runs.
@@ -74,54 +64,41 @@ pub struct Gate {
     pub on_fail: OnFail,
 }
 
-/// The weight of a verifier's findings.
-#[derive(
-    Clone,
-    Copy,
-    Debug,
-    PartialEq,
-    Eq,
-    Hash,
-    Serialize,
-    Deserialize,
-    strum::Display,
-    strum::EnumString,
-    strum::VariantNames,
-)]
-#[serde(rename_all = "lowercase")]
-#[strum(serialize_all = "lowercase")]
-pub enum Criticality {
-    /// If it fails, later stages do not run; the other verifiers of its own stage do.
-    Blocker,
-    /// The same: the word says how grave a failure is to a reader.
-    Standard,
-    /// Its errors count as warnings, unless it is required.
-    Advisory,
+impl Default for Gate {
+    fn default() -> Self {
+        Self {
+            criticality: Criticality::Standard,
+            required: Required::No,
+            warn_triggers_retry: None,
+            on_fail: OnFail::Retry,
+        }
+    }
 }
 
-/// The effect of a verifier's failure.
-#[derive(
-    Clone,
-    Copy,
-    Debug,
-    PartialEq,
-    Eq,
-    Hash,
-    Serialize,
-    Deserialize,
-    strum::Display,
-    strum::EnumString,
-    strum::VariantNames,
-)]
-#[serde(rename_all = "lowercase")]
-#[strum(serialize_all = "lowercase")]
-pub enum OnFail {
-    /// Another attempt, a split, or the end, by the rules.
-    Retry,
-    /// The task fails.
-    Abort,
-    /// A person decides.
-    Human,
+words! {
+    "lowercase"
+    /// The weight of a verifier's findings.
+    pub enum Criticality {
+        /// If it fails, later stages do not run; the other verifiers of its own stage do.
+        Blocker,
+        /// The same: the word says how grave a failure is to a reader.
+        Standard,
+        /// Its errors count as warnings, unless it is required.
+        Advisory,
+    }
+}
+
+words! {
+    "lowercase"
+    /// The effect of a verifier's failure.
+    pub enum OnFail {
+        /// Another attempt, a split, or the end, by the rules.
+        Retry,
+        /// The task fails.
+        Abort,
+        /// A person decides.
+        Human,
+    }
 }
 
 /// The condition under which a task cannot be done without a verifier.
@@ -190,6 +167,122 @@ impl Required {
             Self::No => false,
             Self::IfCriteria => has_criteria,
             Self::IfCommand => has_command,
+        }
+    }
+}
+
+/// A stage. Named stages have numbers too: `build` is 1, `alignment` 2, `bigpicture` 3, `style` 4; others are a number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub struct Stage(u32);
+
+const STAGES: [(&str, Stage); 4] = [
+    ("build", Stage::BUILD),
+    ("alignment", Stage::ALIGNMENT),
+    ("bigpicture", Stage::BIG_PICTURE),
+    ("style", Stage::STYLE),
+];
+
+/// The maximum number of a stage.
+const LAST_STAGE: u32 = 1000;
+
+impl Stage {
+    /// The code compiles and its tests pass.
+    pub const BUILD: Self = Self(1);
+    /// The acceptance criteria are met.
+    pub const ALIGNMENT: Self = Self(2);
+    /// The work fits the parent and the next tasks.
+    pub const BIG_PICTURE: Self = Self(3);
+    /// The code reads well.
+    pub const STYLE: Self = Self(4);
+}
+
+/// The error for an invalid stage.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("`{text}` is no stage: name one, or write a number from 0 to {LAST_STAGE}{}", meant_or_all(text, &STAGES.map(|(name, _)| name)))]
+pub struct StageError {
+    /// The text.
+    pub text: String,
+}
+
+impl FromStr for Stage {
+    type Err = StageError;
+
+    fn from_str(text: &str) -> Result<Self, StageError> {
+        let named = STAGES.iter().find(|(name, _)| *name == text).map(|(_, stage)| *stage);
+        let numbered = || text.parse().ok().filter(|number| *number <= LAST_STAGE).map(Self);
+        named.or_else(numbered).ok_or_else(|| StageError { text: text.to_owned() })
+    }
+}
+
+impl Display for Stage {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match STAGES.iter().find(|(_, stage)| stage == self) {
+            Some((name, _)) => f.write_str(name),
+            None => write!(f, "{}", self.0),
+        }
+    }
+}
+
+impl TryFrom<String> for Stage {
+    type Error = StageError;
+
+    fn try_from(text: String) -> Result<Self, StageError> {
+        text.parse()
+    }
+}
+
+impl From<Stage> for String {
+    fn from(stage: Stage) -> Self {
+        stage.to_string()
+    }
+}
+
+/// The settings of a verifier.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct VerifierSettings {
+    /// The command of a shell verifier; `build` and `test` can find one themselves.
+    pub command: Option<String>,
+    /// The time limit in seconds. Default: 120; at most 600.
+    pub timeout_sec: u32,
+    /// The maximum number of findings. Default: 100; at most 1000.
+    pub max_findings: u32,
+    /// The maximum length of the diff in bytes. Default: 1 MiB; at most 10 MiB.
+    pub max_diff_bytes: u32,
+    /// The settings of a model verifier.
+    #[serde(flatten)]
+    pub model: ModelSettings,
+    /// The custom settings of a verifier in code.
+    #[serde(flatten)]
+    pub other: BTreeMap<String, serde_json::Value>,
+}
+
+/// The prompt and model of a model verifier.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct ModelSettings {
+    /// The prompt; `None`: the verifier's built-in prompt.
+    pub prompt: Option<String>,
+    /// The driver; `None`: the reviewer's.
+    pub driver: Option<String>,
+    /// The model; `None`: the driver's default.
+    pub model: Option<String>,
+    /// The number of acceptance criteria in one turn; `None`: all.
+    pub acceptance_window: Option<u32>,
+    /// The number of next tasks in the prompt; `None`: all.
+    pub consider_next_tasks: Option<u32>,
+}
+
+impl Default for VerifierSettings {
+    fn default() -> Self {
+        Self {
+            command: None,
+            timeout_sec: 120,
+            max_findings: 100,
+            max_diff_bytes: 1 << 20,
+            model: ModelSettings::default(),
+            other: BTreeMap::new(),
         }
     }
 }

@@ -1,16 +1,16 @@
-//! Merges the settings of a task: built-in verifiers, then `verifiers.yml`, then the task's front matter, then flags.
+//! Merges the settings of a task: built-in verifiers, then `verifiers.yml`, then the task's front matter, then flags; and the order in
+//! which the verifiers run.
 
 use serde::{Deserialize, Serialize};
 use superstep_base::near::meant_or_all;
 
 use super::config::{Stakeholder, VerifierConfig};
-use super::draft::{Draft, Layer, of_flag};
-use super::entry::VerifierEntry;
+use super::draft::{Draft, Layer, of_flag, problems_of};
+use super::entry::{Stage, VerifierEntry};
 use super::policy::Policy;
 use super::problem::{SpecError, SpecProblem};
 use super::spec::TaskSpec;
-use super::steps::{Step, waits};
-use super::{check, standard};
+use super::standard;
 
 /// The command-line flags that change policy and verifiers.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -45,6 +45,15 @@ pub struct Verifiers {
     pub strict: bool,
 }
 
+/// Verifiers of one stage that can run in parallel.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Step<'v> {
+    /// The stage.
+    pub stage: Stage,
+    /// The verifiers.
+    pub verifiers: Vec<&'v VerifierEntry>,
+}
+
 impl Verifiers {
     /// Returns the verifier with this id.
     #[must_use]
@@ -56,6 +65,21 @@ impl Verifiers {
     #[must_use]
     pub fn ids(&self) -> Vec<&str> {
         self.entries.iter().map(|entry| entry.id.as_str()).collect()
+    }
+
+    /// Returns the verifiers in sequential steps: the stages in order, split where one comes `after` another.
+    #[must_use]
+    pub fn steps(&self) -> Vec<Step<'_>> {
+        let mut steps: Vec<Step<'_>> = Vec::new();
+        for entry in &self.entries {
+            match steps.last_mut() {
+                Some(step) if step.stage == entry.place.stage && !waits(entry, &step.verifiers) => {
+                    step.verifiers.push(entry);
+                }
+                _ => steps.push(Step { stage: entry.place.stage, verifiers: vec![entry] }),
+            }
+        }
+        steps
     }
 }
 
@@ -73,11 +97,10 @@ impl RunSettings {
         let policy = merger.policy(task.policy.clone(), &flags.policy);
         merger.drafts.iter_mut().for_each(Draft::place);
         let Merger { stakeholders, drafts, mut problems } = merger;
-        problems.extend(check::drafts(&drafts, &stakeholders));
+        problems.extend(problems_of(&drafts, &stakeholders));
         problems.extend(unknown_skips(&drafts, &flags.skip));
         problems.sort_by(|a, b| (&a.file, a.line).cmp(&(&b.file, b.line)));
-        let entries =
-            super::steps::in_order(drafts.into_iter().filter(Draft::is_on).map(|draft| skipped(draft, flags)));
+        let entries = in_order(drafts.into_iter().filter(Draft::is_on).map(|draft| skipped(draft, flags)));
         let verifiers = Verifiers { stakeholders, entries, strict: flags.strict };
         if problems.is_empty() { Ok(Self { policy, verifiers }) } else { Err(SpecError { problems }) }
     }
@@ -86,7 +109,7 @@ impl RunSettings {
 impl Default for RunSettings {
     fn default() -> Self {
         let is_on = |entry: &VerifierEntry| entry.id != standard::OFF;
-        let entries = super::steps::in_order(standard::verifiers().into_iter().filter(is_on));
+        let entries = in_order(standard::verifiers().into_iter().filter(is_on));
         let verifiers = Verifiers { stakeholders: standard::stakeholders(), entries, strict: false };
         Self { policy: Policy::default(), verifiers }
     }
@@ -139,12 +162,7 @@ impl<'p> Merger<'p> {
     fn policy(&mut self, mut policy: Policy, changes: &[String]) -> Policy {
         for change in changes {
             if let Err(problem) = apply_change(&mut policy, change) {
-                self.problems.push(SpecProblem {
-                    file: "--override-policy".to_owned(),
-                    line: 0,
-                    key: String::new(),
-                    problem,
-                });
+                self.problems.push(of_flag("--override-policy", "", problem));
             }
         }
         policy
@@ -174,19 +192,28 @@ fn ids(drafts: &[Draft<'_>]) -> Vec<String> {
     drafts.iter().map(|draft| draft.entry.id.clone()).collect()
 }
 
-impl Verifiers {
-    /// Returns the verifiers in sequential steps: the stages in order, split where one comes `after` another.
-    #[must_use]
-    pub fn steps(&self) -> Vec<Step<'_>> {
-        let mut steps: Vec<Step<'_>> = Vec::new();
-        for entry in &self.entries {
-            match steps.last_mut() {
-                Some(step) if step.stage == entry.place.stage && !waits(entry, &step.verifiers) => {
-                    step.verifiers.push(entry);
-                }
-                _ => steps.push(Step { stage: entry.place.stage, verifiers: vec![entry] }),
-            }
-        }
-        steps
+fn waits(entry: &VerifierEntry, for_one_of: &[&VerifierEntry]) -> bool {
+    for_one_of.iter().any(|other| entry.place.after.contains(&other.id))
+}
+
+/// Sorts entries by stage and, within a stage, by the length of the `after` chain before them.
+fn in_order(entries: impl Iterator<Item = VerifierEntry>) -> Vec<VerifierEntry> {
+    let entries: Vec<VerifierEntry> = entries.collect();
+    let mut ranks = vec![0; entries.len()];
+    // A chain is at most as long as the list; this bound also ends the loop for a cycle.
+    for _ in 0..entries.len() {
+        ranks = (0..entries.len()).map(|at| rank(&entries, &ranks, at)).collect();
     }
+    let mut ranked: Vec<(Stage, usize, VerifierEntry)> =
+        entries.into_iter().zip(ranks).map(|(entry, rank)| (entry.place.stage, rank, entry)).collect();
+    ranked.sort_by_key(|(stage, rank, _)| (*stage, *rank));
+    ranked.into_iter().map(|(_, _, entry)| entry).collect()
+}
+
+fn rank(entries: &[VerifierEntry], ranks: &[usize], at: usize) -> usize {
+    let Some(entry) = entries.get(at) else { return 0 };
+    let is_before =
+        |other: &VerifierEntry| other.place.stage == entry.place.stage && entry.place.after.contains(&other.id);
+    let before = entries.iter().zip(ranks).filter(|(other, _)| is_before(other));
+    before.map(|(_, rank)| rank + 1).max().unwrap_or_default()
 }

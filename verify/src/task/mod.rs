@@ -3,6 +3,15 @@
 //!
 //! Pure functions from text to data: this module opens no file, knows no clock and no run, and decides nothing.
 //!
+//! | file | what it knows |
+//! |---|---|
+//! | `spec`, `id`, `policy` | a task, its id, its limits |
+//! | `file` | the file of a task: read, rendered, the template |
+//! | `entry`, `standard` | a verifier's configuration; the built-in ones |
+//! | `config`, `draft`, `merge` | `verifiers.yml`; everything merged, checked and put in order |
+//! | `split`, `proposal` | smaller tasks, by a model or by errors |
+//! | `section`, `yaml`, `problem` | YAML with lines, read key by key; every problem at once |
+//!
 //! ```
 //! # mod superstep { pub use superstep_verify::task as spec; }
 //! use superstep::spec::{Flags, RunSettings, TaskSpec, VerifierConfig};
@@ -21,46 +30,37 @@
 //! # Ok::<(), superstep::spec::SpecError>(())
 //! ```
 
-mod check;
-mod clusters;
 mod config;
 mod draft;
 mod entry;
+mod file;
 mod id;
 mod merge;
-mod patch;
 mod policy;
 mod problem;
 mod proposal;
-mod read;
-mod render;
 mod section;
-mod settings;
 mod spec;
 mod split;
-mod stage;
 mod standard;
-mod steps;
 mod yaml;
 
 #[doc(hidden)]
 pub use config::AGENT;
 pub(crate) use config::PROGRESS;
-pub use config::{Stakeholder, VerifierConfig};
-pub use entry::{Criticality, Gate, Mode, OnFail, Place, Required, VerifierEntry};
+pub use config::{Stakeholder, VerifierConfig, VerifierPatch};
+pub use entry::{
+    Criticality, Gate, Mode, ModelSettings, OnFail, Place, Required, Stage, StageError, VerifierEntry, VerifierSettings,
+};
 pub use id::{IdError, SpecId};
-pub use merge::{Flags, RunSettings, Verifiers};
-pub use patch::VerifierPatch;
+pub use merge::{Flags, RunSettings, Step, Verifiers};
 pub(crate) use policy::flag;
 pub use policy::{Policy, PolicyError};
 pub use problem::{SpecError, SpecProblem};
 pub use proposal::{ChildOrder, ProposedChild, SplitProposal};
 pub(crate) use section::choice_of;
-pub use settings::{ModelSettings, VerifierSettings};
 pub(crate) use spec::sha256;
 pub use spec::{
     AgentOptions, Attempts, Constraint, GitOptions, NextTask, Origin, PermissionMode, Relationships, TaskSpec,
 };
 pub use split::{Split, SplitProblem};
-pub use stage::{Stage, StageError};
-pub use steps::Step;

@@ -118,11 +118,7 @@ impl<'p> Section<'p> {
     }
 
     pub(super) fn flag(&mut self, key: &'static str) -> Option<bool> {
-        let read = |value: &Value| match value {
-            Value::Bool(flag) => Ok(*flag),
-            other => Err(expected("`true` or `false`", other)),
-        };
-        self.value(key, read).map(|(_, flag)| flag)
+        self.value(key, flag_of).map(|(_, flag)| flag)
     }
 
     /// Takes an integer within a range.
@@ -209,6 +205,14 @@ impl<'p> Section<'p> {
 pub(crate) fn choice_of<C: FromStr + VariantNames>(word: &str) -> Result<C, String> {
     let problem = || format!("`{word}` is none of {}{}", quoted(C::VARIANTS), meant(word, C::VARIANTS));
     word.parse().map_err(|_| problem())
+}
+
+/// Returns a value as `true` or `false`.
+pub(super) fn flag_of(value: &Value) -> Result<bool, String> {
+    match value {
+        Value::Bool(flag) => Ok(*flag),
+        other => Err(expected("`true` or `false`", other)),
+    }
 }
 
 /// Returns a value as an integer within a range.

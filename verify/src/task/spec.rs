@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use super::config::VerifierPatch;
 use super::id::SpecId;
-use super::patch::VerifierPatch;
 use super::policy::Policy;
 use crate::findings::Fingerprint;
 
@@ -128,35 +128,23 @@ pub struct AgentOptions {
     pub model: Option<String>,
 }
 
-/// The actions that an agent may take without approval, in the terms of agents with permissions.
-#[derive(
-    Clone,
-    Copy,
-    Debug,
-    PartialEq,
-    Eq,
-    Hash,
-    Serialize,
-    Deserialize,
-    strum::Display,
-    strum::EnumString,
-    strum::VariantNames,
-)]
-#[serde(rename_all = "camelCase")]
-#[strum(serialize_all = "camelCase")]
-pub enum PermissionMode {
-    /// The driver's default: `default`.
-    #[serde(rename = "default")]
-    #[strum(serialize = "default")]
-    OfDriver,
-    /// It may edit files.
-    AcceptEdits,
-    /// It may edit files; a synonym of `acceptEdits`.
-    Edit,
-    /// It may read files.
-    Plan,
-    /// It may do everything.
-    BypassPermissions,
+words! {
+    "camelCase"
+    /// The actions that an agent may take without approval, in the terms of agents with permissions.
+    pub enum PermissionMode {
+        /// The driver's default: `default`.
+        #[serde(rename = "default")]
+        #[strum(serialize = "default")]
+        OfDriver,
+        /// It may edit files.
+        AcceptEdits,
+        /// It may edit files; a synonym of `acceptEdits`.
+        Edit,
+        /// It may read files.
+        Plan,
+        /// It may do everything.
+        BypassPermissions,
+    }
 }
 
 /// The settings of a task's commits.
@@ -178,29 +166,17 @@ impl Default for GitOptions {
     }
 }
 
-/// The location of attempts' commits.
-#[derive(
-    Clone,
-    Copy,
-    Debug,
-    Default,
-    PartialEq,
-    Eq,
-    Hash,
-    Serialize,
-    Deserialize,
-    strum::Display,
-    strum::EnumString,
-    strum::VariantNames,
-)]
-#[serde(rename_all = "lowercase")]
-#[strum(serialize_all = "lowercase")]
-pub enum Attempts {
-    /// Under `refs/superstep`; the branch gets one commit when the task is done.
-    #[default]
-    Refs,
-    /// On the branch, one commit for each attempt.
-    Branch,
+words! {
+    "lowercase"
+    /// The location of attempts' commits.
+    #[derive(Default)]
+    pub enum Attempts {
+        /// Under `refs/superstep`; the branch gets one commit when the task is done.
+        #[default]
+        Refs,
+        /// On the branch, one commit for each attempt.
+        Branch,
+    }
 }
 
 impl TaskSpec {
@@ -233,7 +209,7 @@ impl TaskSpec {
         let mut criteria: Vec<String> = self.acceptance.iter().map(|criterion| plain(criterion)).collect();
         criteria.sort();
         criteria.insert(0, plain(self.goal()));
-        sha256(&criteria)
+        sha256(criteria.join("\0").as_bytes())
     }
 }
 
@@ -242,8 +218,8 @@ fn plain(text: &str) -> String {
     text.split_whitespace().map(str::to_lowercase).collect::<Vec<_>>().join(" ")
 }
 
-/// Returns the SHA-256 of texts without null characters.
-pub(crate) fn sha256(parts: &[String]) -> String {
-    let digest = ring::digest::digest(&ring::digest::SHA256, parts.join("\0").as_bytes());
+/// Returns the SHA-256 of bytes in hexadecimal digits.
+pub(crate) fn sha256(bytes: &[u8]) -> String {
+    let digest = ring::digest::digest(&ring::digest::SHA256, bytes);
     digest.as_ref().iter().map(|byte| format!("{byte:02x}")).collect()
 }

@@ -1,9 +1,7 @@
 //! The built-in verifiers and stakeholders.
 
 use super::config::Stakeholder;
-use super::entry::{Criticality, Gate, Mode, OnFail, Place, Required, VerifierEntry};
-use super::settings::VerifierSettings;
-use super::stage::Stage;
+use super::entry::{Criticality, Gate, Mode, Place, Required, Stage, VerifierEntry, VerifierSettings};
 
 /// The built-in verifier that is off unless configured.
 pub(super) const OFF: &str = "style";
@@ -51,16 +49,5 @@ pub(super) fn new(id: &str) -> VerifierEntry {
         gate: Gate::default(),
         config: VerifierSettings::default(),
         skipped: false,
-    }
-}
-
-impl Default for Gate {
-    fn default() -> Self {
-        Self {
-            criticality: Criticality::Standard,
-            required: Required::No,
-            warn_triggers_retry: None,
-            on_fail: OnFail::Retry,
-        }
     }
 }

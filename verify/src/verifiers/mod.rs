@@ -34,10 +34,7 @@
 //! ```
 
 mod job;
-mod registry;
-mod secrets;
 mod verifier;
 
 pub use job::{Changes, KnownKey, Neighbour, TaskView, VerifierJob};
-pub use registry::VerifierRegistry;
-pub use verifier::{DynVerifier, Verifier, VerifierError};
+pub use verifier::{DynVerifier, Verifier, VerifierError, VerifierRegistry};

@@ -1,9 +1,7 @@
 //! Failures of `go test`, and panics of Go programs.
 
-use super::block::Block;
-use super::diagnostic::{Diagnostic, FAILED, Place};
+use super::diagnostic::{Block, Diagnostic, FAILED, Place, joined};
 use super::place::{located, place};
-use super::rust_tests::joined;
 
 /// The maximum number of lines read of a failed test.
 const LENGTH: usize = 30;

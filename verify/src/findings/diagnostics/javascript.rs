@@ -1,15 +1,13 @@
-//! Failed tests of jest, vitest and node.
+//! JavaScript: failed tests of jest, vitest and node, and the default format of eslint.
 
-use super::block::Block;
-use super::diagnostic::{Diagnostic, FAILED, Place};
-use super::place::{located, place};
-use super::rust_tests::joined;
+use super::diagnostic::{Block, Diagnostic, FAILED, Place, joined};
+use super::place::{located, place, severity};
 use super::throwable;
 
 /// The maximum number of lines read of a failed test.
 const LENGTH: usize = 120;
 
-pub(super) fn read<'a>(block: &Block<'a, '_>, found: &mut Vec<Diagnostic<'a>>) -> usize {
+pub(super) fn read_tests<'a>(block: &Block<'a, '_>, found: &mut Vec<Diagnostic<'a>>) -> usize {
     let line = block.first().trim_start();
     if let Some(name) = line.strip_prefix("● ") {
         return jest(block, name, found);
@@ -103,4 +101,41 @@ fn spec<'a>(block: &Block<'a, '_>, name: &'a str, found: &mut Vec<Diagnostic<'a>
     let name = name.rsplit_once(" (").map_or(name, |(name, _)| name);
     found.push(Diagnostic::test(name, message).at(place.or_else(|| located(name).map(|located| located.place))));
     1 + length
+}
+
+/// The maximum number of messages of one file that are read together.
+const MESSAGES: usize = 100_000;
+
+pub(super) fn read_eslint<'a>(block: &Block<'a, '_>, found: &mut Vec<Diagnostic<'a>>) -> usize {
+    if !is_start(block.first(), block.line(1)) {
+        return 0;
+    }
+    let file = block.first().trim_end();
+    let length = block.while_after(MESSAGES, |line| message(file, line).is_some());
+    if length == 0 {
+        return 0;
+    }
+    for (nth, line) in block.after(length).enumerate() {
+        if let Some(diagnostic) = message(file, line) {
+            found.push(Diagnostic { shown: block.from(1 + nth).span(1), ..diagnostic });
+        }
+    }
+    1 + length
+}
+
+/// Returns whether a line is not indented and the line below is an indented number.
+fn is_start(file: &str, next: &str) -> bool {
+    let Some(indented) = next.strip_prefix("  ") else { return false };
+    !file.starts_with([' ', '\t']) && indented.trim_start_matches(' ').starts_with(|c: char| c.is_ascii_digit())
+}
+
+/// Reads `  9:9   error    'unused' is assigned a value but never used  no-unused-vars`.
+fn message<'a>(file: &'a str, line: &'a str) -> Option<Diagnostic<'a>> {
+    let (position, rest) = line.trim().split_once(' ')?;
+    let (number, column) = position.split_once(':')?;
+    let line = number.parse().ok().filter(|_| column.bytes().all(|byte| byte.is_ascii_digit()))?;
+    let (severity, rest) = severity(rest.trim_start())?;
+    let text = rest.strip_prefix(' ')?.trim();
+    let (text, rule) = text.rsplit_once("  ").map_or((text, None), |(text, rule)| (text.trim_end(), Some(rule)));
+    Some(Diagnostic::error(text).of(severity).code(rule).at(Some(Place { file, line })))
 }

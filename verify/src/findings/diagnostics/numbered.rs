@@ -1,9 +1,7 @@
 //! Failed tests in numbered lists: mocha, rspec, minitest, PHPUnit and ExUnit.
 
-use super::block::Block;
-use super::diagnostic::{Diagnostic, Place};
+use super::diagnostic::{Block, Diagnostic, Place, joined};
 use super::place::{located, place};
-use super::rust_tests::joined;
 use super::throwable;
 
 /// The maximum number of lines read of a failed test.

@@ -1,7 +1,9 @@
 //! Places in text: `src/main.rs:3:5`, `src/main.ts(3,5)`, and words for severities.
 
+use superstep_base::text::start;
+
 use super::diagnostic::Place;
-use crate::findings::severity::Severity;
+use crate::findings::finding::Severity;
 
 /// The maximum length of a path, in bytes.
 const PATH: usize = 400;
@@ -21,7 +23,7 @@ pub(super) struct Located<'a> {
 
 /// Reads a path with a line at the start of a text.
 pub(super) fn located(text: &str) -> Option<Located<'_>> {
-    let head = super::super::text::clip(text, PATH);
+    let head = start(text, PATH);
     let mut from = if is_drive(head) { 2 } else { 0 };
     loop {
         let at = from + head[from..].find([':', '('])?;

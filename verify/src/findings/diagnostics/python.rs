@@ -1,16 +1,16 @@
-//! Tracebacks of Python, alone and in reports of unittest.
+//! Python: tracebacks, alone and in reports of unittest, and the failures and short summary of pytest.
 
-use super::block::Block;
-use super::diagnostic::{Diagnostic, Place};
+use super::diagnostic::{Block, Diagnostic, FAILED, Place, joined};
+use super::place::located;
 use super::throwable::{Thrown, thrown};
 
 /// The maximum number of lines read of a traceback.
-const LENGTH: usize = 3000;
+const TRACEBACK: usize = 3000;
 const BEGIN: &str = "Traceback (most recent call last):";
 /// Lines between an exception and the one it caused.
 const CHAINED: [&str; 2] = ["During handling of the above exception", "The above exception was the direct cause"];
 
-pub(super) fn read<'a>(block: &Block<'a, '_>, found: &mut Vec<Diagnostic<'a>>) -> usize {
+pub(super) fn read_traceback<'a>(block: &Block<'a, '_>, found: &mut Vec<Diagnostic<'a>>) -> usize {
     let line = block.first().trim_start();
     if line.starts_with(BEGIN) {
         return traceback(block, found);
@@ -24,7 +24,7 @@ pub(super) fn read<'a>(block: &Block<'a, '_>, found: &mut Vec<Diagnostic<'a>>) -
 /// Reads frames up to the exception; of a chain of exceptions, the last one.
 fn traceback<'a>(block: &Block<'a, '_>, found: &mut Vec<Diagnostic<'a>>) -> usize {
     let indent = indent(block.first());
-    let frames = block.while_after(LENGTH, |line| !is_end(line, indent));
+    let frames = block.while_after(TRACEBACK, |line| !is_end(line, indent));
     let Some(thrown) = thrown(block.line(1 + frames)) else { return 1 };
     let read = 2 + frames;
     if let Some(next) = chained(block, read) {
@@ -98,4 +98,71 @@ fn read_chain<'a>(block: &Block<'a, '_>, found: &mut Vec<Diagnostic<'a>>) -> usi
         read += traceback(&block.from(read), found);
     }
     read
+}
+
+/// The maximum number of lines read of a section.
+const SECTION: usize = 4000;
+/// The maximum number of lines read of an error.
+const ERROR: usize = 4;
+
+pub(super) fn read_pytest<'a>(block: &Block<'a, '_>, found: &mut Vec<Diagnostic<'a>>) -> usize {
+    let line = block.first();
+    match line.as_bytes() {
+        [b'_', b'_', ..] => section(block, found),
+        [b'F' | b'E', ..] => summary(line, found),
+        _ => 0,
+    }
+}
+
+/// Reads `____ TestLow.test_low_tide ____` and the lines after it.
+fn section<'a>(block: &Block<'a, '_>, found: &mut Vec<Diagnostic<'a>>) -> usize {
+    let Some(title) = title(block.first()) else { return 0 };
+    let length = block.while_after(SECTION, |line| title_or_end(line).is_none());
+    let lines = || block.after(length);
+    let message = joined(lines().filter_map(error).take(ERROR));
+    if message.is_empty() {
+        return 1;
+    }
+    let places: Vec<Place<'a>> = lines().filter_map(place).collect();
+    let name = title.trim_start_matches("ERROR at setup of ").trim_start_matches("ERROR at teardown of ");
+    let name = name.trim_start_matches("ERROR collecting ");
+    found.push(Diagnostic::test(name, message).at(block.own(places.into_iter().rev())));
+    1 + length
+}
+
+fn title(line: &str) -> Option<&str> {
+    let title = line.trim_matches('_');
+    let rules = line.len() - title.len();
+    let is_title = rules >= 4 && title.starts_with(' ') && title.ends_with(' ') && !title.contains(" _ ");
+    is_title.then(|| title.trim())
+}
+
+fn title_or_end(line: &str) -> Option<&str> {
+    if line.starts_with("=====") { Some(line) } else { title(line).filter(|_| line.starts_with("__")) }
+}
+
+/// Reads `E   AssertionError: at noon`.
+fn error(line: &str) -> Option<&str> {
+    let text = line.strip_prefix("E ")?.trim();
+    (!text.is_empty()).then_some(text)
+}
+
+/// Reads `test_tides.py:12: AssertionError`, `tides.py:14: in read`.
+fn place(line: &str) -> Option<Place<'_>> {
+    let located = located(line).filter(|_| !line.starts_with([' ', 'E', '>']))?;
+    located.rest.starts_with(':').then_some(located.place)
+}
+
+/// Reads `FAILED test_tides.py::test_high_tide - AssertionError: at noon`.
+fn summary<'a>(line: &'a str, found: &mut Vec<Diagnostic<'a>>) -> usize {
+    let Some(rest) = line.strip_prefix("FAILED ").or_else(|| line.strip_prefix("ERROR ")) else { return 0 };
+    let (id, message) = rest.split_once(" - ").unwrap_or((rest, FAILED));
+    let (file, name) = id.split_once("::").unwrap_or((id, id));
+    if !file.ends_with(".py") || file.contains(' ') {
+        return 0;
+    }
+    let place = Place { file, line: 0 };
+    let name = name.replace("::", ".");
+    found.push(Diagnostic::test(name, message.trim_end_matches("...")).at(Some(place)));
+    1
 }

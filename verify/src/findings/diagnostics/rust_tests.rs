@@ -1,7 +1,6 @@
 //! Panics of Rust programs, failures of `cargo test` and nextest.
 
-use super::block::Block;
-use super::diagnostic::{Diagnostic, FAILED, Place};
+use super::diagnostic::{Block, Diagnostic, FAILED, Place, joined};
 use super::place::{located, place};
 
 /// The maximum number of lines read of a message.
@@ -53,11 +52,6 @@ fn panic_place(at: &str) -> (Option<Place<'_>>, Option<&str>) {
 fn is_after_message(line: &str) -> bool {
     let line = line.trim();
     line.is_empty() || line.starts_with("note: ") || line == "stack backtrace:" || line.starts_with("---- ")
-}
-
-/// Joins the lines of a message.
-pub(super) fn joined<'a>(lines: impl Iterator<Item = &'a str>) -> String {
-    lines.map(str::trim).filter(|line| !line.is_empty()).collect::<Vec<_>>().join("; ")
 }
 
 /// Reads `---- tests::low_tide stdout ----`: up to a panic, which is read separately except for a doctest's, or all of

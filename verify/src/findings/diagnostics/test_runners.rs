@@ -1,10 +1,8 @@
 //! Failed tests of ctest, googletest, Maven's surefire, Gradle and `dotnet test`.
 
-use super::block::Block;
-use super::diagnostic::{Diagnostic, FAILED, Place};
-use super::located::unmarked;
+use super::diagnostic::{Block, Diagnostic, FAILED, Place, joined};
+use super::messages::unmarked;
 use super::place::located;
-use super::rust_tests::joined;
 use super::throwable;
 
 /// The maximum number of tests that ctest lists.

@@ -2,8 +2,7 @@
 
 use std::borrow::Cow;
 
-use super::block::Block;
-use super::diagnostic::{Diagnostic, Place};
+use super::diagnostic::{Block, Diagnostic, Place};
 use super::place::place;
 
 /// The maximum number of lines of a message before the first frame.

@@ -1,6 +1,6 @@
 //! Paths in text: their bounds, and temporary folders in them.
 
-use super::word;
+use super::volatile;
 
 /// Folders for temporary files, and the number of folders below them with random names.
 const TEMPORARY: [(&str, usize); 6] = [
@@ -120,15 +120,15 @@ fn push_folders(path: &str, counted: bool, normal: &mut String) {
 fn push_folder(folder: &str, counted: bool, normal: &mut String) {
     let mut rest = folder;
     while let Some(first) = rest.chars().next() {
-        let length = word::length(rest).max(first.len_utf8());
+        let length = volatile::word_length(rest).max(first.len_utf8());
         let part = &rest[..length];
         match part {
-            _ if word::is_uuid(rest) => {
+            _ if volatile::is_uuid(rest) => {
                 normal.push('#');
-                rest = &rest[word::UUID..];
+                rest = &rest[volatile::UUID..];
                 continue;
             }
-            _ if word::is_hash(part) => normal.push('#'),
+            _ if volatile::is_hash(part) => normal.push('#'),
             _ if counted && part.bytes().all(|byte| byte.is_ascii_digit()) => normal.push('#'),
             _ => normal.push_str(part),
         }
@@ -144,5 +144,5 @@ fn is_random(folder: &str) -> bool {
         return tail.len() >= 6 && is_mixed && tail.bytes().all(|byte| byte.is_ascii_alphanumeric());
     }
     let is_mixed = |tail: &str| tail.contains(|c: char| c.is_ascii_digit()) && tail.contains(char::is_alphabetic);
-    folder.strip_prefix("tmp").is_some_and(|tail| tail.len() == 8 && word::length(tail) == 8 && is_mixed(tail))
+    folder.strip_prefix("tmp").is_some_and(|tail| tail.len() == 8 && volatile::word_length(tail) == 8 && is_mixed(tail))
 }

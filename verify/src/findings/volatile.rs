@@ -1,6 +1,50 @@
-//! Numbers, durations and times of day at the beginning of a text.
+//! Words and numbers that change with every run: hashes, UUIDs, dates, times of day, durations, addresses.
 
-use super::word;
+/// The length of a UUID.
+pub(super) const UUID: usize = 36;
+/// The minimum length of a hash: git's abbreviation.
+const SHORTEST: usize = 7;
+/// The length from which one digit among letters makes a hexadecimal word a hash.
+const LONG: usize = 16;
+
+const DAYS: [&str; 7] = ["Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun"];
+const MONTHS: [&str; 12] = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
+
+/// Returns the length in bytes of the word at the start of the text.
+pub(super) fn word_length(text: &str) -> usize {
+    text.find(|c: char| !c.is_alphanumeric() && c != '_').unwrap_or(text.len())
+}
+
+/// Returns whether the text starts with a UUID.
+pub(super) fn is_uuid(text: &str) -> bool {
+    let Some(text) = text.as_bytes().get(..UUID) else { return false };
+    text.iter().enumerate().all(|(nth, byte)| match nth {
+        8 | 13 | 18 | 23 => *byte == b'-',
+        _ => byte.is_ascii_hexdigit(),
+    })
+}
+
+/// Returns whether the word is a hash: hexadecimal, with letters and digits alternating, or long. `facade1` is a name.
+pub(super) fn is_hash(word: &str) -> bool {
+    let word = word.strip_prefix('h').filter(|rest| rest.len() == LONG).unwrap_or(word);
+    if word.len() < SHORTEST || !word.bytes().all(|byte| byte.is_ascii_hexdigit()) {
+        return false;
+    }
+    let kinds = word.as_bytes().windows(2);
+    let turns = kinds.filter(|pair| pair[0].is_ascii_digit() != pair[1].is_ascii_digit()).count();
+    turns >= if word.len() < LONG { 2 } else { 1 }
+}
+
+/// Returns whether the word is the name of a day or month that a date follows.
+pub(super) fn is_date(word: &str, after: &str) -> bool {
+    let next = after.trim_start_matches([',', ' ']);
+    let goes_on = |next: &str| next.starts_with(|c: char| c.is_ascii_digit());
+    let named = |next: &str| MONTHS.iter().any(|month| next.starts_with(month));
+    if after.len() == next.len() {
+        return false;
+    }
+    (MONTHS.contains(&word) && goes_on(next)) || (DAYS.contains(&word) && (goes_on(next) || named(next)))
+}
 
 /// Units of durations.
 const TIMES: [&str; 13] = ["ns", "us", "µs", "μs", "ms", "s", "sec", "secs", "m", "min", "mins", "h", "hrs"];
@@ -31,12 +75,12 @@ pub(super) fn read(text: &str) -> Number<'_> {
 
 /// Returns the length in bytes of the date or time of day at the start of a text: `2026-11-25T12:00:01Z`, `12:00:01`,
 /// `Nov 25 12:00:01`.
-pub(in crate::findings) fn moment(text: &str) -> Option<usize> {
+pub(super) fn moment(text: &str) -> Option<usize> {
     date(text).or_else(|| clock(text)).or_else(|| day_and_clock(text))
 }
 
 fn day_and_clock(text: &str) -> Option<usize> {
-    let month = text.get(..3).filter(|month| word::is_date(month, &text[3..]))?.len();
+    let month = text.get(..3).filter(|month| is_date(month, &text[3..]))?.len();
     let rest = text[month..].trim_start_matches(' ');
     let rest = rest[digits(rest)..].strip_prefix(' ')?;
     Some(text.len() - rest.len() + clock(rest)?)
@@ -45,7 +89,7 @@ fn day_and_clock(text: &str) -> Option<usize> {
 fn plain(text: &str) -> Number<'_> {
     let number = numeral(text);
     let rest = &text[number..];
-    let suffix = &rest[..word::length(rest)];
+    let suffix = &rest[..word_length(rest)];
     let length = number + suffix.len();
     if suffix.is_empty() || SUFFIXES.contains(&suffix) {
         let digits = text[..number].bytes().filter(u8::is_ascii_digit).count();
@@ -54,8 +98,8 @@ fn plain(text: &str) -> Number<'_> {
     if is_exponent(suffix, &rest[suffix.len()..]) {
         return Number::Volatile(length + exponent(&rest[suffix.len()..], suffix));
     }
-    let whole = word::length(text);
-    if word::is_hash(&text[..whole]) { Number::Volatile(whole) } else { Number::Word(length.max(whole)) }
+    let whole = word_length(text);
+    if is_hash(&text[..whole]) { Number::Volatile(whole) } else { Number::Word(length.max(whole)) }
 }
 
 /// Returns the length in bytes of digits with separators: `1`, `1.5`, `1_000`, `1,000`, `127.0.0.1`.
@@ -91,7 +135,7 @@ fn exponent(after: &str, suffix: &str) -> usize {
 /// Returns the length of `0x7f12`.
 fn address(text: &str) -> Option<usize> {
     let hex = text.strip_prefix("0x").or_else(|| text.strip_prefix("0X"))?;
-    let length = word::length(hex);
+    let length = word_length(hex);
     (length > 0 && hex[..length].bytes().all(|byte| byte.is_ascii_hexdigit())).then_some(2 + length)
 }
 
@@ -113,7 +157,7 @@ fn duration(text: &str) -> Option<usize> {
 /// Returns the length of a duration's unit after its number: ` ms`, ` seconds`.
 pub(super) fn unit(text: &str) -> usize {
     let Some(rest) = text.strip_prefix(' ') else { return 0 };
-    let word = &rest[..word::length(rest)];
+    let word = &rest[..word_length(rest)];
     let is_unit = UNITS.contains(&word) || TIMES.contains(&word) && word.len() > 1 || word == "s";
     if is_unit { 1 + word.len() } else { 0 }
 }

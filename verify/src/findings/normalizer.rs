@@ -1,8 +1,95 @@
-//! Writes the normal form of a text in one pass, in linear time.
+//! Text without what changes from run to run: [`Normalizer`] knows the folders of a run, and writes the normal form of a text in
+//! one pass, in linear time. Knows no compiler.
 
-use super::number::{self, Number};
-use super::{path, word};
-use crate::findings::text;
+use std::borrow::Cow;
+
+use superstep_base::text::start;
+
+use super::path;
+use super::volatile::{self, Number};
+
+/// The folders of a run, which do not count as part of a path: the checkout, folders of worktrees, temporary folders.
+///
+/// ```
+/// # use superstep_verify as superstep;
+/// use superstep::findings::Normalizer;
+/// let first = Normalizer::new(["/home/ada/tides"]);
+/// let second = Normalizer::new(["/tmp/tmp.8fQzKw1Xyz"]);
+/// assert_eq!(first.relative("/home/ada/tides/src/main.rs"), "src/main.rs");
+/// assert_eq!(
+///     first.normalize("/home/ada/tides/src/main.rs:3:5: ‘depth’ is 0x7f12 after 1.2s"),
+///     second.normalize("/tmp/tmp.8fQzKw1Xyz/src/main.rs:14:9: 'depth' is 0x55aa after 980ms"),
+/// );
+/// assert_ne!(first.normalize("E0308 in foo1"), first.normalize("E0277 in foo2"));
+/// ```
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Normalizer {
+    /// Absolute, without a `/` at the end, the longest first.
+    roots: Vec<String>,
+}
+
+impl Normalizer {
+    /// Returns a normalizer for these folders. What is no absolute path, and `/` itself, is left out.
+    #[must_use]
+    pub fn new(roots: impl IntoIterator<Item = impl Into<String>>) -> Self {
+        let folder = |root: String| root.replace('\\', "/").trim_end_matches('/').to_owned();
+        let mut roots: Vec<String> = roots.into_iter().map(|root| folder(root.into())).collect();
+        roots.retain(|root| path::is_absolute(root));
+        roots.sort_by(|one, other| other.len().cmp(&one.len()).then_with(|| one.cmp(other)));
+        roots.dedup();
+        Self { roots }
+    }
+
+    /// Returns the path from the root of the repository, with `/`; a path that leads elsewhere stays as it is.
+    #[must_use]
+    pub fn relative<'a>(&self, path: &'a str) -> Cow<'a, str> {
+        let path = path.strip_prefix("file://").unwrap_or(path);
+        let slashed = if path.contains('\\') { Cow::Owned(path.replace('\\', "/")) } else { Cow::Borrowed(path) };
+        match slashed {
+            Cow::Borrowed(path) => Cow::Borrowed(self.within(path)),
+            Cow::Owned(path) => Cow::Owned(self.within(&path).to_owned()),
+        }
+    }
+
+    /// Returns the text with one form for everything that changes from run to run. Paths are relative and without line numbers,
+    /// numbers are `#`, and so are addresses, times, hashes and temporary names; quotation marks are of one kind; space is
+    /// single. Digits in identifiers stay, and so do numbers of up to three digits in quotation marks: they are code.
+    #[must_use]
+    pub fn normalize(&self, text: &str) -> String {
+        Scan::text(&self.rootless(text)).finish()
+    }
+
+    /// Returns a code, a symbol or the name of a test in one form: its numbers stay.
+    pub(super) fn normalize_code(&self, code: &str) -> String {
+        Scan::quoted(&self.rootless(code)).finish()
+    }
+
+    /// Returns a path in one form: its numbers stay.
+    pub(super) fn normalize_path(&self, path: &str) -> String {
+        let mut normal = String::with_capacity(path.len());
+        path::push(&self.relative(path), &mut normal);
+        normal
+    }
+
+    fn within<'a>(&self, path: &'a str) -> &'a str {
+        let inside = self.roots.iter().find_map(|root| match path.strip_prefix(root.as_str())? {
+            "" => Some("."),
+            rest => rest.strip_prefix('/'),
+        });
+        let mut path = inside.unwrap_or(path);
+        while let Some(rest) = path.strip_prefix("./") {
+            path = rest.trim_start_matches('/');
+        }
+        path
+    }
+
+    fn rootless<'a>(&self, text: &'a str) -> Cow<'a, str> {
+        self.roots.iter().fold(Cow::Borrowed(text), |text, root| match text.contains(root.as_str()) {
+            true => Cow::Owned(path::without(&text, root)),
+            false => text,
+        })
+    }
+}
 
 /// The maximum length of a quotation, in bytes.
 const QUOTE: usize = 400;
@@ -10,7 +97,7 @@ const QUOTE: usize = 400;
 const LONG: usize = 4;
 
 /// A pass over a text.
-pub(super) struct Scan<'a> {
+struct Scan<'a> {
     text: &'a str,
     at: usize,
     /// The end of a run of characters that is known not to be a path.
@@ -21,17 +108,17 @@ pub(super) struct Scan<'a> {
 }
 
 impl<'a> Scan<'a> {
-    pub(super) fn text(text: &'a str) -> Self {
+    fn text(text: &'a str) -> Self {
         Self { text, at: 0, no_path: 0, quote: 0, normal: String::with_capacity(text.len()) }
     }
 
     /// Returns a pass that treats the whole text as quoted.
-    pub(super) fn quoted(text: &'a str) -> Self {
+    fn quoted(text: &'a str) -> Self {
         Self { quote: text.len(), ..Self::text(text) }
     }
 
     /// Returns the normal form.
-    pub(super) fn finish(mut self) -> String {
+    fn finish(mut self) -> String {
         while let Some(first) = self.rest().chars().next() {
             self.step(first);
         }
@@ -98,7 +185,7 @@ impl<'a> Scan<'a> {
             return None;
         }
         let inside = self.at + first.len_utf8();
-        let near = text::clip(&self.text[inside..], QUOTE);
+        let near = start(&self.text[inside..], QUOTE);
         let line = near.split('\n').next().unwrap_or(near);
         let length = match first {
             '‘' | '’' => line.find('’'),
@@ -137,16 +224,16 @@ impl<'a> Scan<'a> {
     }
 
     fn number(&mut self) {
-        if word::is_uuid(self.rest()) {
-            return self.drop(word::UUID);
+        if volatile::is_uuid(self.rest()) {
+            return self.drop(volatile::UUID);
         }
-        match number::read(self.rest()) {
+        match volatile::read(self.rest()) {
             Number::Volatile(length) => self.drop(length),
             Number::Plain { digits, length, .. } if digits < LONG && self.is_quoted() => self.keep(length),
             Number::Plain { length, suffix, .. } => {
                 self.drop(length);
                 self.normal.push_str(suffix);
-                self.at += if suffix.is_empty() { number::unit(self.rest()) } else { 0 };
+                self.at += if suffix.is_empty() { volatile::unit(self.rest()) } else { 0 };
             }
             Number::Word(length) => self.keep(length),
         }
@@ -154,12 +241,12 @@ impl<'a> Scan<'a> {
 
     fn word(&mut self) {
         let rest = self.rest();
-        let length = word::length(rest).max(1);
+        let length = volatile::word_length(rest).max(1);
         let (word, after) = (&rest[..length], &rest[length..]);
         let is_object = self.text[..self.at].ends_with('@') && word.bytes().all(|byte| byte.is_ascii_hexdigit());
         match () {
-            () if word::is_uuid(rest) => self.drop(word::UUID),
-            () if word::is_hash(word) || is_object || word::is_date(word, after) => self.drop(length),
+            () if volatile::is_uuid(rest) => self.drop(volatile::UUID),
+            () if volatile::is_hash(word) || is_object || volatile::is_date(word, after) => self.drop(length),
             () => self.keep(length),
         }
     }

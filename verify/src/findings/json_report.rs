@@ -2,12 +2,9 @@
 
 use serde_json::{Map, Value};
 
-use crate::findings::FindingKind;
-use crate::findings::evidence::{Evidence, Lines};
-use crate::findings::finding::Finding;
-use crate::findings::fingerprint::Fingerprint;
-use crate::findings::report::VerifierReport;
-use crate::findings::severity::{Severity, Verdict};
+use super::evidence::{Evidence, Lines};
+use super::finding::{Finding, FindingKind, Fingerprint, Severity};
+use super::report::{Verdict, VerifierReport};
 
 pub(super) type Object = Map<String, Value>;
 

@@ -1,18 +1,74 @@
-//! Reads a command's output and exit into a report.
+//! The report of a command: its output and exit read as findings, the diagnostics that are chosen, the excerpts shown to people.
 
 use std::borrow::Cow;
+use std::cmp::Reverse;
+use std::collections::HashSet;
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::time::Duration;
 
-use super::exit::{Exit, ShellOutput};
-use super::select::{Selection, select};
-use super::{json, shown};
-use crate::findings::diagnostics::Diagnostic;
-use crate::findings::evidence::Evidence;
-use crate::findings::finding::Finding;
-use crate::findings::fingerprint::{Fingerprint, Identity};
-use crate::findings::normalizer::Normalizer;
-use crate::findings::report::{VerifierReport, more};
-use crate::findings::severity::{Severity, Verdict};
-use crate::findings::{FindingKind, diagnostics, text};
+use superstep_base::text::shorten;
+
+use super::diagnostics::{self, Diagnostic};
+use super::evidence::Evidence;
+use super::finding::{Finding, FindingKind, Fingerprint, Identity, Severity};
+use super::normalizer::Normalizer;
+use super::report::{Verdict, VerifierReport, more};
+use super::{json_report, text};
+
+/// The end of a command.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Exit {
+    /// With an exit code.
+    Code(i32),
+    /// By a signal, whose number may not be known.
+    Signal(Option<i32>),
+    /// By its time limit.
+    TimedOut(Duration),
+}
+
+impl Exit {
+    /// Returns whether the exit code is 0.
+    #[must_use]
+    pub fn is_success(self) -> bool {
+        self == Self::Code(0)
+    }
+
+    /// Describes the exit of `command` in words.
+    #[must_use]
+    pub fn describe(self, command: &str) -> String {
+        match self {
+            Self::Code(code) => format!("`{command}` ended with {code}"),
+            Self::Signal(None) => format!("`{command}` was killed by a signal"),
+            Self::Signal(Some(signal)) => format!("`{command}` was killed by signal {signal}"),
+            Self::TimedOut(limit) => format!("`{command}` took longer than {} s and was killed", limit.as_secs_f64()),
+        }
+    }
+
+    /// Describes an exit without an exit code. Used in the fingerprint, which ignores numbers.
+    fn code(self) -> Option<String> {
+        match self {
+            Self::Code(_) => None,
+            Self::Signal(signal) => Some(signal.map_or("signal".to_owned(), |signal| format!("signal {signal}"))),
+            Self::TimedOut(_) => Some("timeout".to_owned()),
+        }
+    }
+
+    /// Returns whether the command never ran: the shell did not find it, or could not execute it.
+    fn is_missing(self) -> bool {
+        matches!(self, Self::Code(126 | 127))
+    }
+}
+
+/// The output and exit of a command.
+#[derive(Clone, Copy, Debug)]
+pub struct ShellOutput<'a> {
+    /// Its standard output.
+    pub stdout: &'a [u8],
+    /// Its standard error.
+    pub stderr: &'a [u8],
+    /// Its end.
+    pub exit: Exit,
+}
 
 /// The maximum length of a finding's message, in bytes.
 const MESSAGE: usize = 600;
@@ -71,17 +127,17 @@ impl<'a> ReportReader<'a> {
         let mut lines = text::lines(&stdout);
         lines.push("");
         lines.extend(text::lines(&stderr));
-        let (mut report, tail) = match json::object(&stdout) {
-            Some(object) => (self.own_report(&object), shown::tail("", &stderr)),
-            None => (self.diagnosed(&lines, output.exit), shown::tail(&stdout, &stderr)),
+        let (mut report, tail) = match json_report::object(&stdout) {
+            Some(object) => (self.own_report(&object), tail("", &stderr)),
+            None => (self.diagnosed(&lines, output.exit), tail(&stdout, &stderr)),
         };
         self.judge(&mut report, output.exit, &tail);
-        self.complete(report, shown::end(&lines))
+        self.complete(report, end(&lines))
     }
 
     /// Uses the report that the verifier wrote.
-    fn own_report(&self, object: &json::Object) -> VerifierReport {
-        match json::report(object, &self.default_kind()) {
+    fn own_report(&self, object: &json_report::Object) -> VerifierReport {
+        match json_report::report(object, &self.default_kind()) {
             Ok(report) => self.limited(report),
             Err(problems) => {
                 let problems = problems.join("; ");
@@ -126,10 +182,10 @@ impl<'a> ReportReader<'a> {
         let evidence = Evidence {
             file: diagnostic.file.as_deref().map(|file| self.normalizer.relative(file).into_owned()),
             lines: diagnostic.lines,
-            log: Some(shown::excerpt(&lines[diagnostic.shown.clone()])),
+            log: Some(excerpt(&lines[diagnostic.shown.clone()])),
             command: None,
         };
-        let message = text::clipped(&diagnostic.full_message(), MESSAGE);
+        let message = shorten(&diagnostic.full_message(), MESSAGE);
         Finding { kind, severity: diagnostic.severity, message, evidence, fingerprint }
     }
 
@@ -172,8 +228,8 @@ impl<'a> ReportReader<'a> {
         let identity =
             Identity { verifier: self.verifier, kind: &kind, file: None, code: code.as_deref(), text: &shown };
         let fingerprint = Fingerprint::of(&identity, self.normalizer);
-        let evidence = Evidence { log: Some(shown::excerpt(tail)), ..Evidence::default() };
-        let message = text::clipped(&last, MESSAGE);
+        let evidence = Evidence { log: Some(excerpt(tail)), ..Evidence::default() };
+        let message = shorten(&last, MESSAGE);
         Finding { kind, severity: Severity::Error, message, evidence, fingerprint }
     }
 
@@ -192,4 +248,81 @@ impl<'a> ReportReader<'a> {
         };
         VerifierReport { findings, evidence, ..report }
     }
+}
+
+/// The selected diagnostics, and the number of the others.
+struct Selection<'a> {
+    chosen: Vec<Diagnostic<'a>>,
+    left: usize,
+}
+
+/// Selects at most this many: the most severe first, among these different ones first; in the order of the output.
+fn select(found: Vec<Diagnostic<'_>>, most: usize) -> Selection<'_> {
+    let left = found.len().saturating_sub(most);
+    if left == 0 {
+        return Selection { chosen: found, left };
+    }
+    let mut seen = HashSet::new();
+    let ranked = found
+        .into_iter()
+        .enumerate()
+        .map(|(nth, one)| ((Reverse(one.severity), !seen.insert(likeness(&one)), nth), one));
+    let mut ranked: Vec<_> = ranked.collect();
+    ranked.select_nth_unstable_by_key(most, |(rank, _)| *rank);
+    ranked.truncate(most);
+    ranked.sort_unstable_by_key(|((_, _, nth), _)| *nth);
+    Selection { chosen: ranked.into_iter().map(|(_, one)| one).collect(), left }
+}
+
+/// Returns a key that is the same for diagnostics that differ only in their place and numbers.
+fn likeness(one: &Diagnostic<'_>) -> u64 {
+    let mut hash = DefaultHasher::new();
+    (one.file.as_deref(), one.code.as_deref()).hash(&mut hash);
+    one.message
+        .split(|c: char| c.is_ascii_digit())
+        .filter(|part| !part.is_empty())
+        .for_each(|part| part.hash(&mut hash));
+    hash.finish()
+}
+
+/// The maximum number of lines of an excerpt.
+const LINES: usize = 20;
+/// The maximum number of bytes of an excerpt.
+const BYTES: usize = 2000;
+/// The number of last lines that are shown if no cause is known.
+const TAIL: usize = 5;
+/// The number of last lines that are searched for them.
+const BACK: usize = 200;
+/// The maximum number of lines and bytes of the end of an output.
+const END: (usize, usize) = (40, 4000);
+
+/// Returns the lines as an excerpt, without their common indentation.
+fn excerpt(lines: &[&str]) -> String {
+    let lines: Vec<&str> = lines.iter().map(|line| line.trim_end()).take(LINES).collect();
+    let indent = |line: &&str| line.len() - line.trim_start_matches(' ').len();
+    let common = lines.iter().filter(|line| !line.is_empty()).map(indent).min().unwrap_or(0);
+    let lines: Vec<&str> = lines.iter().map(|line| line.get(common..).unwrap_or_default()).collect();
+    shorten(lines.join("\n").trim_end(), BYTES)
+}
+
+/// Returns the last non-blank lines, of standard error if it has any.
+fn tail<'a>(stdout: &'a str, stderr: &'a str) -> Vec<&'a str> {
+    match last_words(stderr) {
+        tail if tail.is_empty() => last_words(stdout),
+        tail => tail,
+    }
+}
+
+fn last_words(text: &str) -> Vec<&str> {
+    let has_words = |line: &&str| line.contains(char::is_alphabetic);
+    let mut lines: Vec<&str> = text.lines().rev().take(BACK).filter(has_words).take(TAIL).map(str::trim_end).collect();
+    lines.reverse();
+    lines
+}
+
+/// Returns the end of an output.
+fn end(lines: &[&str]) -> String {
+    let (most, bytes) = END;
+    let last = &lines[lines.len().saturating_sub(most)..];
+    superstep_base::text::end(last.join("\n").trim(), bytes).to_owned()
 }

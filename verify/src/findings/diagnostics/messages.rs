@@ -1,13 +1,11 @@
-//! Diagnostics that start with a place: gcc, clang, go, tsc, mypy, flake8, javac, short forms of rustc and eslint, and
-//! any other tool that prints `file:line:col: text`.
+//! Messages of any tool: with a place before them, as of gcc, clang, go, tsc, mypy, flake8, javac and the short forms of rustc and
+//! eslint, or with a severity alone, as `error: text` and `ld.lld: error: text`.
 
 use std::borrow::Cow;
 
-use super::bare::is_tool;
-use super::block::Block;
-use super::diagnostic::{Diagnostic, Place};
+use super::diagnostic::{Block, Diagnostic, Place};
 use super::place::{Located, located, severity};
-use crate::findings::severity::Severity;
+use crate::findings::finding::Severity;
 
 /// The maximum number of lines below a message that show the code.
 const SHOWN: usize = 8;
@@ -37,7 +35,7 @@ struct Message<'a> {
     text: &'a str,
 }
 
-pub(super) fn read<'a>(block: &Block<'a, '_>, found: &mut Vec<Diagnostic<'a>>) -> usize {
+pub(super) fn read_located<'a>(block: &Block<'a, '_>, found: &mut Vec<Diagnostic<'a>>) -> usize {
     let Some(Beginning { located, rest, severity }) = begin(block.first()) else { return 0 };
     let message = message(rest);
     let message = if message.text.is_empty() { below(block, message) } else { message };
@@ -300,7 +298,7 @@ fn annotation(line: &str) -> Option<Diagnostic<'_>> {
 fn compact(rest: &str) -> (Severity, &str) {
     let message =
         rest.strip_prefix("col ").and_then(|rest| rest.split_once(", ")).and_then(|(_, rest)| rest.split_once(" - "));
-    match message.and_then(|(word, text)| Some((super::place::severity(&format!("{word}:"))?.0, text))) {
+    match message.and_then(|(word, text)| Some((severity(&format!("{word}:"))?.0, text))) {
         Some((severity, text)) => (severity, text),
         None => (Severity::Error, rest),
     }
@@ -311,4 +309,47 @@ fn in_round_brackets(text: &str) -> (&str, Option<&str>) {
         Some((text, rule)) if !rule.contains(' ') => (text, Some(rule)),
         _ => (text, None),
     }
+}
+
+/// Messages that only summarise earlier ones.
+const SUMMARIES: [&str; 12] = [
+    "could not compile ",
+    "aborting due to ",
+    "test failed, to rerun",
+    "test run failed",
+    "ld returned ",
+    "linker command failed",
+    "build failed",
+    "Command failed",
+    "command failed",
+    " target failed",
+    " targets failed",
+    " tests were not run due to test failure",
+];
+
+pub(super) fn read_bare<'a>(block: &Block<'a, '_>, found: &mut Vec<Diagnostic<'a>>) -> usize {
+    let line = block.first().trim_start();
+    let Some((severity, text)) = bare_message(line) else { return 0 };
+    if severity != Severity::Info && !is_summary(text) {
+        found.push(Diagnostic::error(text).of(severity));
+    }
+    1
+}
+
+fn bare_message(line: &str) -> Option<(Severity, &str)> {
+    let of_a_tool = line.split_once(": ").filter(|(tool, _)| is_tool(tool)).map(|(_, rest)| rest);
+    let (severity, rest) = severity(line).or_else(|| severity(of_a_tool?))?;
+    let text = rest.strip_prefix(':')?.trim();
+    (!text.is_empty()).then_some((severity, text))
+}
+
+/// Returns whether the text before a severity is the name of a tool: `cc1plus`, `/usr/bin/ld`, `rust-lld`.
+fn is_tool(tool: &str) -> bool {
+    !tool.is_empty() && tool.len() < 80 && !tool.contains(|c: char| c.is_whitespace() || "\"'`(){}[]<>=,;".contains(c))
+}
+
+/// Returns whether a message only summarises earlier ones.
+pub(super) fn is_summary(text: &str) -> bool {
+    let counts = text.contains(") generated ") || text.ends_with(" emitted");
+    counts || SUMMARIES.iter().any(|summary| text.contains(summary))
 }

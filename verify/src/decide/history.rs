@@ -1,10 +1,13 @@
-//! The attempts of a task, reduced to what decisions need. Their size does not depend on the output of verifiers.
+//! The attempts of a task, reduced to what decisions need, and lack of progress between them: alternating errors, an unchanged tree.
+//! Their size does not depend on the output of verifiers.
 
 use std::collections::BTreeSet;
 
 use serde::{Deserialize, Serialize};
 
-use crate::findings::Fingerprint;
+use super::weight;
+use crate::findings::{Evidence, Finding, FindingKind, Fingerprint, Severity, Verdict, VerifierOutput};
+use crate::task::{PROGRESS, Verifiers, sha256};
 
 /// One attempt at a task.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -44,7 +47,7 @@ pub struct History {
     #[serde(default)]
     base: Option<String>,
     #[serde(default)]
-    pub(super) attempts: Vec<Attempt>,
+    attempts: Vec<Attempt>,
 }
 
 impl Attempt {
@@ -71,6 +74,19 @@ impl History {
     #[must_use]
     pub fn with(base: Option<String>, attempts: impl IntoIterator<Item = Attempt>) -> Self {
         Self { base, attempts: attempts.into_iter().collect() }
+    }
+
+    /// Adds an attempt with the errors of its outputs, and appends the output of the verifier `progress` to them if it
+    /// has findings. Replaces the recorded attempt with the same number, and removes all later ones.
+    pub fn record(&mut self, attempt: Attempt, outputs: &mut Vec<VerifierOutput>, verifiers: &Verifiers) {
+        outputs.retain(|output| output.verifier != PROGRESS);
+        let errors = weight::errors(outputs, verifiers);
+        self.attempts.retain(|earlier| earlier.number < attempt.number);
+        self.attempts.push(Attempt { errors, ..attempt });
+        let Some(output) = progress(self) else { return };
+        let stalls = output.findings.iter().map(|finding| finding.fingerprint.clone());
+        self.attempts.last_mut().into_iter().for_each(|attempt| attempt.stalls = stalls.clone().collect());
+        outputs.push(output);
     }
 
     /// Returns the attempts, oldest first.
@@ -122,11 +138,67 @@ impl History {
     }
 
     /// Returns the tree before the newest attempt.
-    pub(super) fn tree_before(&self) -> Option<&str> {
+    fn tree_before(&self) -> Option<&str> {
         match self.attempts.as_slice() {
             [_] => self.base.as_deref(),
             [.., before, _] => before.tree.as_deref(),
             [] => None,
         }
+    }
+}
+
+/// Returns the output of the verifier `progress` on the newest attempt: the agent left the tree unchanged, or two sets
+/// of errors alternate (A, B, A, B). `None` without findings, and for an attempt without errors, which is progress. The
+/// findings are errors with fingerprints of their own: they can count as repeated, but no child can remove them.
+fn progress(history: &History) -> Option<VerifierOutput> {
+    let findings: Vec<Finding> = [unchanged(history), alternating(history)].into_iter().flatten().collect();
+    let has_errors = history.last().is_some_and(|attempt| !attempt.errors.is_empty());
+    (has_errors && !findings.is_empty()).then(|| VerifierOutput {
+        verifier: PROGRESS.to_owned(),
+        stakeholder: "architecture".to_owned(),
+        stage: PROGRESS.to_owned(),
+        severity: Severity::Error,
+        verdict: Some(Verdict::Fail),
+        findings,
+        evidence: Evidence::default(),
+        required: false,
+        ms: 0,
+        skipped: None,
+    })
+}
+
+/// Returns a finding if the agent's turn left the tree unchanged.
+fn unchanged(history: &History) -> Option<Finding> {
+    let last = history.last().filter(|attempt| attempt.kind == AttemptKind::Turn)?;
+    let is_same = last.tree.is_some() && last.tree.as_deref() == history.tree_before();
+    is_same.then(|| finding("the tree did not change", &["unchanged".to_owned()]))
+}
+
+/// Returns a finding if the last four attempts have the errors A, B, A, B.
+fn alternating(history: &History) -> Option<Finding> {
+    let [.., first, second, third, last] = history.attempts() else { return None };
+    let alternates = first.errors == third.errors && second.errors == last.errors && first.errors != second.errors;
+    let message = format!(
+        "the errors alternate: attempts {} and {} have the same ones, and so have attempts {} and {}",
+        first.number, third.number, second.number, last.number
+    );
+    (alternates && !first.errors.is_empty()).then(|| finding(&message, &both(first, second)))
+}
+
+/// Returns two sets of errors in sorted order, so that A, B, A, B and B, A, B, A have the same fingerprint.
+fn both(one: &Attempt, other: &Attempt) -> Vec<String> {
+    let mut sets =
+        [one, other].map(|attempt| attempt.errors.iter().map(Fingerprint::as_str).collect::<Vec<_>>().join(" "));
+    sets.sort();
+    ["alternating".to_owned()].into_iter().chain(sets).collect()
+}
+
+fn finding(message: &str, identity: &[String]) -> Finding {
+    Finding {
+        kind: FindingKind::NoProgress,
+        severity: Severity::Error,
+        message: message.to_owned(),
+        evidence: Evidence::default(),
+        fingerprint: Fingerprint::from(sha256(identity.join("\0").as_bytes()).chars().take(32).collect::<String>()),
     }
 }
