@@ -1,16 +1,23 @@
 //! Graphs built from nodes and routers, and the [`Profile`] that configures their agents. They know no command line.
+//!
+//! | file | what it knows |
+//! |---|---|
+//! | `profile`, `agent` | the configuration of agents; the agent of a role, for nodes |
+//! | `task_based`, `phased`, `code_task` | the workflows: a plan task by task, or phase by phase; one task |
+//! | `fork`, `texts` | the place of a fork; text that the workflows share |
+//! | `demo` | small graphs without models |
+//!
+//! Small because it only lists the folder.
 
 pub(crate) mod agent;
-mod budget;
 pub mod code_task;
 pub mod demo;
 mod fork;
-pub(crate) mod made;
 pub mod phased;
 mod profile;
 pub mod task_based;
+pub(crate) mod texts;
 
-pub use budget::{budget_commands, describe_budget, task_budget_commands};
 pub use fork::ForkPlace;
 pub use profile::{
     AgentProfile, AgentSettings, Api, CommitTemplate, Endpoint, OnExhausted, OnSubtaskFailure, Overrides, Phased,
@@ -18,3 +25,4 @@ pub use profile::{
     WorktreeSettings,
 };
 pub(crate) use profile::{CommitSlots, of_lone_task};
+pub use texts::{budget_commands, describe_budget, task_budget_commands};

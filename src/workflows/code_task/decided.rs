@@ -4,9 +4,7 @@ use std::sync::Arc;
 
 use superstep_base::time::{millis, rfc3339};
 
-use super::attempt::{Attempt, Obstacle, OutputChange};
-use super::outcome::TaskOutcome;
-use super::state::{CodeTaskState, CodeTaskStateUpdate as Update};
+use super::state::{Attempt, CodeTaskState, CodeTaskStateUpdate as Update, Obstacle, OutputChange, TaskOutcome};
 use super::step::AfterDecide;
 use crate::decide::{AttemptKind, Case, Decision, DecisionRecord, History, Kind, Override, RecordedAttempt, Rules};
 use crate::findings::{Counts, Evidence, Finding, FindingKind, Fingerprint, Identity, Normalizer, VerifierOutput};

@@ -2,10 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use super::attempt::{Attempt, AttemptLine, OutputChange};
-use super::children::{ChildResult, Children};
-use super::outcome::TaskOutcome;
-use super::state::{CodeTaskState, CodeTaskStateUpdate as Update, Start};
+use super::state::{
+    Attempt, AttemptLine, ChildResult, Children, CodeTaskState, CodeTaskStateUpdate as Update, OutputChange, Start,
+    TaskOutcome,
+};
 use super::{decided, jobs, records, splitting};
 use crate::decide::{self, AttemptKind, DecisionRecord, Override};
 use crate::drivers::Usage;

@@ -1,14 +1,17 @@
-//! The graph of a task: nodes, edges, routers. Children run the same graph, one depth further.
+//! The graph of a task: nodes, edges, routers; and a task as a node of any graph. Children run the same graph, one depth
+//! further.
 
 use std::sync::Arc;
 
-use super::child::update;
-use super::state::{CodeTaskState, CodeTaskStateUpdate as Update};
+use super::splitting::{CHILD, child_tasks, child_update};
+use super::state::{CodeTask, CodeTaskState, CodeTaskStateUpdate as Update};
 use super::step::{AfterExecute, AfterInput, AfterLoad, CodeStep};
-use super::task::CodeTask;
-use super::verifying::{VERIFIER, verifier};
-use super::{child, decided, done, jobs, records, verifying};
-use crate::graph::{CompileError, CompiledGraph, Ctx, END, NodeError, NodeExt, START, Sends, StateGraph, worker};
+use super::verifying::{self, VERIFIER, verifier};
+use super::{decided, done, jobs, records};
+use crate::graph::{
+    CompileError, CompiledGraph, Ctx, END, Node, NodeError, NodeExt, NodeId, START, Sends, State, StateGraph, Writes,
+    worker,
+};
 use crate::nodes::{Agents, ask, begin_task, developer, finish_task, join_children, record, restored, snapshot, split};
 
 type Compiled<C> = Result<CompiledGraph<CodeTaskState, CodeStep, C>, CompileError>;
@@ -27,7 +30,7 @@ pub fn graph<C: Agents>() -> Compiled<C> {
         .add_conditional_edges_to(
             CodeStep::Ask,
             after_ask,
-            (child::CHILD, CodeStep::Execute, CodeStep::Snapshot, CodeStep::Decide, CodeStep::Finish),
+            (CHILD, CodeStep::Execute, CodeStep::Snapshot, CodeStep::Decide, CodeStep::Finish),
         )
         .add_edge(CodeStep::Finish, END)
         .compile()
@@ -57,18 +60,14 @@ fn attempts<C: Agents>(graph: Graph<C>) -> Graph<C> {
 fn children<C: Agents>(graph: Graph<C>) -> Graph<C> {
     graph
         .add_node(CodeStep::MakeChildren, split(jobs::split, done::split).replayable())
-        .add_worker(child::CHILD, worker(run::<C>).replayable())
+        .add_worker(CHILD, worker(run::<C>).replayable())
         .add_node(CodeStep::AggregateChildren, join_children(jobs::join, done::join).replayable())
-        .add_conditional_edges_to(
-            CodeStep::MakeChildren,
-            next_children,
-            (child::CHILD, CodeStep::Decide, CodeStep::Ask),
-        )
+        .add_conditional_edges_to(CodeStep::MakeChildren, next_children, (CHILD, CodeStep::Decide, CodeStep::Ask))
         .add_edge(CodeStep::Child, CodeStep::AggregateChildren)
         .add_conditional_edges_to(
             CodeStep::AggregateChildren,
             after_children,
-            (child::CHILD, CodeStep::Snapshot, CodeStep::Finish),
+            (CHILD, CodeStep::Snapshot, CodeStep::Finish),
         )
 }
 
@@ -100,12 +99,12 @@ fn verifiers(state: &CodeTaskState) -> Sends<CodeStep> {
 
 fn next_children(state: &CodeTaskState) -> Sends<CodeStep> {
     let none = if state.attempt.tampered.is_some() { CodeStep::Ask } else { CodeStep::Decide };
-    child::CHILD.each(child::jobs(state)).empty(none)
+    CHILD.each(child_tasks(state)).empty(none)
 }
 
 fn after_children(state: &CodeTaskState) -> Sends<CodeStep> {
     let none = if state.outcome.is_some() { CodeStep::Finish } else { CodeStep::Snapshot };
-    child::CHILD.each(child::jobs(state)).empty(none)
+    CHILD.each(child_tasks(state)).empty(none)
 }
 
 /// Continues after an answer: with the children that a used-up budget has left, another attempt, or the decision.
@@ -118,7 +117,7 @@ fn after_ask(state: &CodeTaskState) -> Sends<CodeStep> {
         None if has_files => CodeStep::Decide,
         None => CodeStep::Snapshot,
     };
-    child::CHILD.each(if works { child::jobs(state) } else { vec![] }).empty(next)
+    CHILD.each(if works { child_tasks(state) } else { vec![] }).empty(next)
 }
 
 /// Runs a child. If it gives up, that is a result and does not fail the node.
@@ -126,7 +125,7 @@ pub(super) async fn run<C: Agents>(child: Arc<CodeTask>, ctx: Ctx<C>) -> Result<
     if let Some(worktree) = jobs::worktree(&child.place, &child.settings) {
         restored(&worktree, &ctx).await?;
     }
-    Ok(update(&*code_task_agent(Arc::unwrap_or_clone(child), &ctx).await?))
+    Ok(child_update(&*code_task_agent(Arc::unwrap_or_clone(child), &ctx).await?))
 }
 
 /// Runs a task from a node of any graph, and returns its final state. Also runs every child.
@@ -142,4 +141,44 @@ pub async fn code_task_agent<C: Agents>(
     let CodeTask { spec, place, settings } = task.into();
     let input = CodeTaskState::update().spec(Some(spec)).place(place).settings(settings);
     Ok(ctx.call(&graph, input).await?)
+}
+
+/// Returns a node that runs a task: `task` reads it from the state, `done` makes the update from its final state.
+///
+/// ```
+/// # use superstep::prelude::*;
+/// # use superstep::workflows::code_task::{CodeTask, TaskOutcome, code_task};
+/// # use superstep::nodes::Crew;
+/// #[derive(State, Clone, Debug, Default, Serialize, Deserialize)]
+/// struct Release {
+///     task: Option<CodeTask>, // read from a file with `TaskStart::read`
+///     is_ready: bool,
+/// }
+/// # #[derive(NodeId)] enum Step { Work }
+/// # fn graph() -> Result<CompiledGraph<Release, Step, Crew>, CompileError> {
+/// let work = code_task(
+///     |release: &Release| release.task.clone().ok_or("there is no task"),
+///     |_, ended| Release::update().is_ready(ended.outcome == Some(TaskOutcome::Done)),
+/// );
+/// StateGraph::new().add_node(Step::Work, work).add_sequence([Step::Work]).compile()
+/// # }
+/// ```
+pub fn code_task<S, N, C, A, D, E, W>(task: A, done: D) -> impl Node<S, N, C>
+where
+    S: State,
+    N: NodeId,
+    C: Agents,
+    A: Fn(&S) -> Result<CodeTask, E> + Send + Sync + 'static,
+    D: Fn(&S, &CodeTaskState) -> W + Send + Sync + 'static,
+    E: Into<NodeError> + 'static,
+    W: Into<Writes<S>> + 'static,
+{
+    let done = Arc::new(done);
+    move |state: Arc<S>, ctx: Ctx<C>| {
+        let (task, done) = (task(&state).map_err(E::into), Arc::clone(&done));
+        async move {
+            let ended = code_task_agent(task?, &ctx).await?;
+            Ok::<Writes<S>, NodeError>(done(&state, &ended).into())
+        }
+    }
 }

@@ -2,9 +2,7 @@
 
 use std::sync::Arc;
 
-use super::children::Children;
-use super::outcome::TaskOutcome;
-use super::state::{CodeTaskState, Settings, Start, TaskPlace, WorkPlace};
+use super::state::{Children, CodeTaskState, Settings, Start, TaskOutcome, TaskPlace, WorkPlace};
 use super::{records, splitting};
 use crate::drivers::Access;
 use crate::graph::NodeError;
@@ -144,11 +142,11 @@ pub(super) fn split(state: &CodeTaskState) -> Job<SplitJob> {
 pub(super) fn join(state: &CodeTaskState) -> Job<ChildrenJob> {
     let children = state.children.clone().unwrap_or_default();
     let new = state.results.iter().skip(children.joined);
-    let work = |child: &super::children::ChildResult| {
+    let work = |child: &super::state::ChildResult| {
         let (base, tree) = (child.base.clone()?, child.tree.clone()?);
         Some(ChildWork { id: child.id.clone(), from: base.tree, tree })
     };
-    let ends = |child: &super::children::ChildResult| child.is_spent || child.outcome == TaskOutcome::Cancelled;
+    let ends = |child: &super::state::ChildResult| child.is_spent || child.outcome == TaskOutcome::Cancelled;
     let is_last = state.results.len() >= children.specs.len() || state.results.iter().any(ends);
     Ok(ChildrenJob {
         folder: state.start()?.folder.clone(),

@@ -8,41 +8,34 @@
 //!                       |  finish -> END
 //! ```
 //!
-//! `jobs` builds each node's job from the state, `done` and `decided` turn results into updates; all are pure.
+//! | file | what it knows |
+//! |---|---|
+//! | `state`, `view` | the task, its attempts, children and outcome; queries on them |
+//! | `start` | the start of a task, and of a fork |
+//! | `graph`, `step` | nodes, edges, routers; their targets |
+//! | `jobs`; `done`, `decided` | each node's job from the state; an update from its result, or from a decision; pure |
+//! | `verifying`, `splitting` | the verifiers of an attempt; the children of a task |
+//! | `records`, `summary` | the records of attempts; text for people |
 
-mod agent;
-mod attempt;
-mod child;
-mod children;
 mod decided;
 mod done;
-mod dry_run;
-mod fork;
 mod graph;
 mod jobs;
-mod outcome;
-mod read_task;
 mod records;
 mod splitting;
 mod start;
 mod state;
 mod step;
 mod summary;
-mod task;
 mod verifying;
 mod view;
 
-pub use agent::code_task;
-pub use attempt::{Attempt, AttemptLine, Obstacle, OutputChange};
-pub use children::{ChildResult, Children};
-pub use dry_run::{DryRun, DryVerifier};
-pub use fork::fork;
-pub use graph::{code_task_agent, graph};
-pub use outcome::TaskOutcome;
-pub use read_task::ReadTask;
+pub use graph::{code_task, code_task_agent, graph};
 pub use records::{digests, finding_lines, run_folder};
-pub use start::{TaskStart, TaskStartError};
-pub use state::{CodeTaskState, CodeTaskStateUpdate, Settings, Start, TaskPlace, WorkPlace};
+pub use start::{TaskStart, TaskStartError, fork};
+pub use state::{
+    Attempt, AttemptLine, ChildResult, Children, CodeTask, CodeTaskState, CodeTaskStateUpdate, Obstacle, OutputChange,
+    ReadTask, Settings, Start, TaskOutcome, TaskPlace, WorkPlace,
+};
 pub use step::{AfterDecide, AfterExecute, AfterInput, AfterLoad, CodeStep};
-pub use summary::{describe_question, label, question_commands, summary};
-pub use task::CodeTask;
+pub use summary::{DryRun, DryVerifier, describe_question, label, question_commands, summary};

@@ -5,8 +5,7 @@ use std::path::PathBuf;
 
 use serde_json::Value;
 
-use super::children::ChildResult;
-use super::state::CodeTaskState;
+use super::state::{ChildResult, CodeTaskState};
 use crate::decide::Kind;
 use crate::findings::{Counts, Finding, FindingKind, Severity, VerifierOutput};
 use crate::graph::NodeError;

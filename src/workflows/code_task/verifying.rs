@@ -4,9 +4,8 @@ use std::sync::Arc;
 
 use serde_json::json;
 
-use super::attempt::{Attempt, Obstacle, OutputChange};
 use super::done;
-use super::state::{CodeTaskState, CodeTaskStateUpdate as Update};
+use super::state::{Attempt, CodeTaskState, CodeTaskStateUpdate as Update, Obstacle, OutputChange};
 use super::step::CodeStep;
 use crate::decide::may_run;
 use crate::findings::{Evidence, Severity, Skipped, VerifierOutput};

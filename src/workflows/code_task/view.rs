@@ -2,8 +2,7 @@
 
 use std::path::PathBuf;
 
-use super::outcome::TaskOutcome;
-use super::state::{CodeTaskState, Settings, Start};
+use super::state::{CodeTaskState, Settings, Start, TaskOutcome};
 use crate::drivers::RunLimits;
 use crate::graph::NodeError;
 use crate::nodes::{AgentSpec, Base, Brief, BriefTask, Folder};

@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 
 use super::done::{PhaseRestart, restart, update};
-use super::ended::aborted;
 use super::state::{Omission, PhaseChange, PhaseState, PhaseStatus, SubtaskState};
+use super::view::aborted;
 use super::work::{PhaseStanding, PhaseWork, SubtaskWork, WorkChange};
 use crate::nodes::{AfterHalt, HaltedPhase};
 use crate::plan::Plan;

@@ -2,8 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::plan::{dropped, not_approved, phases};
 use super::state::{Omission, PhaseChange, PhaseReview, PhaseState, PhaseStatus, SubtaskState};
+use super::view::{dropped, not_approved, phases};
 use super::work::{HaltCause, PhaseStanding, PhaseWork, PlanFileStanding, SubtaskFailure, SubtaskWork, WorkChange};
 use crate::graph::overwrite;
 use crate::nodes::{BegunPhase, Collision, Finalized, Integrated, PlannedPhases, Reviewed, Verdict, tampering_message};

@@ -1,19 +1,82 @@
-//! The graph of the workflow: nodes, edges, routers.
+//! The graph of the workflow: its steps, edges, routers and their targets.
 
-use super::run_subtask::{RUN_SUBTASK, run, run_subtask};
+use super::run_subtask::{run, run_subtask};
 use super::state::PhaseState;
-use super::step::{AfterPhasesApproval, PhaseStep};
-use super::work::PhaseStanding;
-use super::{decided, done, jobs, plan, review_job};
-use crate::graph::{CompileError, CompiledGraph, END, NodeExt, START, Sends, StateGraph, worker};
+use super::work::{PhaseStanding, Subtask};
+use super::{decided, done, jobs, view};
+use crate::graph::{
+    CompileError, CompiledGraph, END, Labels, NodeExt, NodeId, Route, START, Sends, StateGraph, Target, Worker, worker,
+};
 use crate::nodes::{
     Agents, architect, begin_phase, end_phases, halt_phase, human_approval, integrate, plan_phases, plan_validator,
     prepare_workspace, retry_phase, review_phase as reviewed,
 };
 use crate::routes::{
-    AfterApproval, AfterIntegration, AfterPhaseHalt, AfterPhaseReview, AfterPlanPhases, route_after_phase_review,
+    AfterApproval, AfterIntegration, AfterPhaseHalt, AfterPhaseReview, AfterPlanPhases, AfterPlanReview, AfterStart,
+    route_after_phase_review,
 };
 use crate::workflows::task_based::{self, ExecutionState};
+
+/// The nodes of the graph.
+#[derive(NodeId)]
+pub enum PhaseStep {
+    /// Lets an architect write a plan.
+    #[node(name = "architect")]
+    Architect,
+    /// Validates the plan.
+    #[node(name = "plan_validator")]
+    PlanValidator,
+    /// Asks a person to approve the plan and its phases.
+    #[node(name = "human_approval")]
+    HumanApproval,
+    /// Executes a plan without phases: the graph of the task workflow.
+    #[node(name = "tasks")]
+    Tasks,
+    /// Prepares the repository: creates a branch, checks for uncommitted changes.
+    #[node(name = "prepare_workspace")]
+    PrepareWorkspace,
+    /// Computes the phases.
+    #[node(name = "plan_phases")]
+    PlanPhases,
+    /// Moves the branch to the approved work, and starts the subtasks of a phase.
+    #[node(name = "begin_phase")]
+    BeginPhase,
+    /// Runs one subtask in its own worktree.
+    #[node(name = "run_subtask")]
+    RunSubtask,
+    /// Integrates the work of the subtasks, one commit each.
+    #[node(name = "integrate_phase")]
+    IntegratePhase,
+    /// Lets a reviewer review the phase as a whole.
+    #[node(name = "review_phase")]
+    ReviewPhase,
+    /// Saves the work of a rejected attempt.
+    #[node(name = "retry_phase")]
+    RetryPhase,
+    /// Asks a person about a phase that did not pass.
+    #[node(name = "halt")]
+    Halt,
+    /// Moves the branch to the last phase, and lets a reviewer review all the work.
+    #[node(name = "finalize")]
+    Finalize,
+}
+
+/// The next step after the approval of a plan.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Labels)]
+pub enum AfterPhasesApproval {
+    /// The plan is executed phase by phase.
+    Phases,
+    /// The plan is executed phase by phase, and the repository is already prepared.
+    Replan,
+    /// The plan is executed task by task.
+    Tasks,
+    /// The plan is revised.
+    Revise,
+    /// The run ends.
+    Reject,
+}
+
+const RUN_SUBTASK: Worker<PhaseStep, Subtask> = Worker::new(PhaseStep::RunSubtask);
 
 type Phases<C> = StateGraph<ExecutionState, PhaseStep, C>;
 type Compiled<C> = Result<CompiledGraph<ExecutionState, PhaseStep, C>, CompileError>;
@@ -30,7 +93,7 @@ pub fn graph<C: Agents>() -> Compiled<C> {
             PhaseStep::PlanValidator,
             plan_validator(|s: &ExecutionState| s.plan_markdown.clone(), tasks_done::plan_validator).replayable(),
         )
-        .add_node(PhaseStep::HumanApproval, human_approval(plan::approval, tasks_done::approval).replayable())
+        .add_node(PhaseStep::HumanApproval, human_approval(view::approval, tasks_done::approval).replayable())
         .add_subgraph(PhaseStep::Tasks, task_based::graph::<C>()?)
         .add_conditional_edges(START, tasks::after_start)
         .add_edge(PhaseStep::Architect, PhaseStep::PlanValidator)
@@ -66,7 +129,7 @@ fn attempts<C: Agents>(graph: Phases<C>) -> Result<Phases<C>, CompileError> {
         .add_worker(RUN_SUBTASK, subtask)
         .calls(&PhaseStep::RunSubtask, &child)
         .add_node(PhaseStep::IntegratePhase, integrate(jobs::integrate, done::integrate).replayable())
-        .add_node(PhaseStep::ReviewPhase, reviewed(review_job::review, done::review).replayable())
+        .add_node(PhaseStep::ReviewPhase, reviewed(jobs::review, done::review).replayable())
         .add_node(PhaseStep::RetryPhase, retry_phase(jobs::retry, done::retry).replayable())
         .add_conditional_edges_to(PhaseStep::BeginPhase, fan_out, (RUN_SUBTASK, PhaseStep::IntegratePhase))
         .add_edge(PhaseStep::RunSubtask, PhaseStep::IntegratePhase)
@@ -124,5 +187,85 @@ pub(super) fn after_halt(state: &ExecutionState) -> AfterPhaseHalt {
         PhaseStanding::ToPlan => AfterPhaseHalt::Replan,
         PhaseStanding::Aborted => AfterPhaseHalt::End,
         _ => AfterPhaseHalt::Begin,
+    }
+}
+
+#[diagnostic::do_not_recommend]
+impl Route<PhaseStep> for AfterStart {
+    fn target(self) -> Target<PhaseStep> {
+        match self {
+            Self::Plan => PhaseStep::Architect.into(),
+            Self::Validate => PhaseStep::PlanValidator.into(),
+        }
+    }
+}
+
+#[diagnostic::do_not_recommend]
+impl Route<PhaseStep> for AfterPlanReview {
+    fn target(self) -> Target<PhaseStep> {
+        match self {
+            Self::Approve | Self::Escalate => PhaseStep::HumanApproval.into(),
+            Self::Revise => PhaseStep::Architect.into(),
+        }
+    }
+}
+
+#[diagnostic::do_not_recommend]
+impl Route<PhaseStep> for AfterPhasesApproval {
+    fn target(self) -> Target<PhaseStep> {
+        match self {
+            Self::Phases => PhaseStep::PrepareWorkspace.into(),
+            Self::Replan => PhaseStep::PlanPhases.into(),
+            Self::Tasks => PhaseStep::Tasks.into(),
+            Self::Revise => PhaseStep::Architect.into(),
+            Self::Reject => END.into(),
+        }
+    }
+}
+
+#[diagnostic::do_not_recommend]
+impl Route<PhaseStep> for AfterPlanPhases {
+    fn target(self) -> Target<PhaseStep> {
+        match self {
+            Self::Begin => PhaseStep::BeginPhase.into(),
+            Self::Complete => PhaseStep::Finalize.into(),
+            Self::Halt => PhaseStep::Halt.into(),
+        }
+    }
+}
+
+#[diagnostic::do_not_recommend]
+impl Route<PhaseStep> for AfterIntegration {
+    fn target(self) -> Target<PhaseStep> {
+        match self {
+            Self::Review => PhaseStep::ReviewPhase.into(),
+            Self::Again => PhaseStep::BeginPhase.into(),
+            Self::Halt => PhaseStep::Halt.into(),
+        }
+    }
+}
+
+#[diagnostic::do_not_recommend]
+impl Route<PhaseStep> for AfterPhaseReview {
+    fn target(self) -> Target<PhaseStep> {
+        match self {
+            Self::NextPhase => PhaseStep::BeginPhase.into(),
+            Self::Retry => PhaseStep::RetryPhase.into(),
+            Self::Halt => PhaseStep::Halt.into(),
+            Self::Complete => PhaseStep::Finalize.into(),
+        }
+    }
+}
+
+#[diagnostic::do_not_recommend]
+impl Route<PhaseStep> for AfterPhaseHalt {
+    fn target(self) -> Target<PhaseStep> {
+        match self {
+            Self::Begin => PhaseStep::BeginPhase.into(),
+            Self::Complete => PhaseStep::Finalize.into(),
+            Self::Replan => PhaseStep::PlanPhases.into(),
+            Self::Approve => PhaseStep::HumanApproval.into(),
+            Self::End => END.into(),
+        }
     }
 }

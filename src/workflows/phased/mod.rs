@@ -8,42 +8,41 @@
 //!     -> integrate_phase -> review_phase -> begin_phase | retry_phase | halt | finalize
 //! ```
 //!
-//! A plan without dependencies and phase headings is executed by the graph of [`task_based`](super::task_based). `jobs`
-//! builds each node's job from the state, `done` and `decided` turn results into updates; all are pure.
+//! A plan without dependencies and phase headings is executed by the graph of [`task_based`](super::task_based).
+//!
+//! | file | what it knows |
+//! |---|---|
+//! | `state`, `work`, `view` | the phases as people see them; the work on them; queries on both |
+//! | `graph`, `parts` | nodes, edges, routers; parts of the workflow for custom graphs |
+//! | `jobs`; `done`, `decided` | each node's job from the state; an update from its result, or from a person's decision; pure |
+//! | `run_subtask`, `subtask_jobs`, `subtask_done` | the worker of a subtask and its graph; its jobs and updates; pure |
+//! | `progress` | a phase in progress, as a tree for people |
 
 mod decided;
 mod done;
-mod ended;
 mod graph;
 mod jobs;
 mod parts;
-mod plan;
 mod progress;
-mod review_job;
 mod run_subtask;
 mod state;
-mod step;
-mod subtask;
 mod subtask_done;
-mod subtask_graph;
 mod subtask_jobs;
-mod tree;
 mod view;
 mod work;
 
-pub use graph::graph;
+pub use graph::{AfterPhasesApproval, PhaseStep, graph};
 pub use parts::{
     PhaseAttemptStep, PhaseRetryStep, PhasedPlanStep, execute_phased_plan, run_phase, run_phase_with_retry,
 };
+pub(crate) use progress::tree as phase_tree;
 pub use progress::{board, label, progress};
-pub use run_subtask::run_subtask;
-pub use state::{Omission, PhaseChange, PhaseReview, PhaseState, PhaseStatus, SubtaskState};
-pub use step::{AfterPhasesApproval, PhaseStep};
-pub use subtask::{Progress, Subtask, SubtaskRun, SubtaskStanding};
-pub use subtask_graph::SubtaskStep;
-pub use work::{HaltCause, PhaseStanding, PhaseWork, PlanFileStanding, SubtaskFailure, SubtaskWork, WorkChange};
-
-pub(crate) use ended::ended_phase;
+pub use run_subtask::{SubtaskStep, run_subtask};
 pub(crate) use state::change as change_phases;
-pub(crate) use tree::tree as phase_tree;
+pub use state::{Omission, PhaseChange, PhaseReview, PhaseState, PhaseStatus, SubtaskState};
+pub(crate) use view::ended_phase;
 pub(crate) use work::change as change_works;
+pub use work::{
+    HaltCause, PhaseStanding, PhaseWork, PlanFileStanding, Progress, Subtask, SubtaskFailure, SubtaskRun,
+    SubtaskStanding, SubtaskWork, WorkChange,
+};

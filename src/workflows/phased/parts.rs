@@ -3,8 +3,8 @@
 
 use super::graph::{after_halt, after_integration, after_plan, after_review};
 use super::run_subtask::{run, run_subtask};
-use super::subtask::Subtask;
-use super::{decided, done, jobs, review_job};
+use super::work::Subtask;
+use super::{decided, done, jobs};
 use crate::graph::{CompileError, CompiledGraph, END, NodeExt, NodeId, START, StateGraph, Target, Worker, worker};
 use crate::nodes::{
     Agents, begin_phase, end_phases, halt_phase, integrate, plan_phases, prepare_workspace, retry_phase,
@@ -115,7 +115,7 @@ pub fn run_phase_with_retry<C: Agents>() -> Part<PhaseRetryStep, C> {
     };
     StateGraph::new()
         .add_subgraph(RunPhase, run_phase::<C>()?)
-        .add_node(ReviewPhase, reviewed(review_job::review, done::review).replayable())
+        .add_node(ReviewPhase, reviewed(jobs::review, done::review).replayable())
         .add_node(RetryPhase, retry_phase(jobs::retry, done::retry).replayable())
         .add_edge(START, RunPhase)
         .add_conditional_edges_to(RunPhase, judged, (ReviewPhase, END))

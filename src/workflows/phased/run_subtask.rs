@@ -1,19 +1,55 @@
-//! The worker of one subtask: waits for a free place among its siblings, runs the subtask's graph, records the end.
+//! The worker of one subtask: waits for a free place among its siblings, runs the subtask's graph, records the end. The
+//! graph has a worktree, a developer, checks, and a separate review if the profile sets one.
 
 use std::sync::Arc;
 
 use super::state::{Omission, PhaseChange, PhaseStatus, SubtaskState};
-use super::step::PhaseStep;
-use super::subtask::{Progress, Subtask, SubtaskRun, SubtaskStanding};
-use super::subtask_graph::{self, SubtaskStep};
-use super::subtask_jobs;
-use super::work::{ENDED, SubtaskFailure, SubtaskWork, WorkChange};
-use crate::graph::{CompileError, CompiledGraph, Ctx, NodeError, Worker};
-use crate::nodes::{Agents, EndSubtask, EndedSubtask, KeptPart, restored};
+use super::work::{ENDED, Progress, Subtask, SubtaskFailure, SubtaskRun, SubtaskStanding, SubtaskWork, WorkChange};
+use super::{subtask_done, subtask_jobs};
+use crate::graph::{
+    CompileError, CompiledGraph, Ctx, END, Labels, NodeError, NodeExt, NodeId, Route, START, StateGraph, Target,
+};
+use crate::nodes::{Agents, EndSubtask, EndedSubtask, KeptPart, developer, restored, reviewer, verify, worktree};
 use crate::workflows::task_based::{ExecutionState, ExecutionStateUpdate as Update};
 use crate::workspace::CommitId;
 
-pub(super) const RUN_SUBTASK: Worker<PhaseStep, Subtask> = Worker::new(PhaseStep::RunSubtask);
+/// The nodes of a subtask's graph.
+#[derive(NodeId)]
+pub enum SubtaskStep {
+    /// Prepares its worktree.
+    #[node(name = "set_up")]
+    SetUp,
+    /// Lets a developer work on it.
+    #[node(name = "developer")]
+    Developer,
+    /// Runs its commands.
+    #[node(name = "verify")]
+    Verify,
+    /// Lets a reviewer review it.
+    #[node(name = "reviewer")]
+    Reviewer,
+}
+
+/// The next step of a subtask.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Labels)]
+enum Next {
+    Work,
+    Verify,
+    Review,
+    End,
+}
+
+#[diagnostic::do_not_recommend]
+impl Route<SubtaskStep> for Next {
+    fn target(self) -> Target<SubtaskStep> {
+        match self {
+            Self::Work => SubtaskStep::Developer.into(),
+            Self::Verify => SubtaskStep::Verify.into(),
+            Self::Review => SubtaskStep::Reviewer.into(),
+            Self::End => END.into(),
+        }
+    }
+}
 
 /// The graph of one subtask: its worktree, a developer, checks, and a separate review if the profile sets one. A node
 /// runs it with [`Ctx::call`].
@@ -21,7 +57,30 @@ pub(super) const RUN_SUBTASK: Worker<PhaseStep, Subtask> = Worker::new(PhaseStep
 /// # Errors
 /// Only if the graph is invalid, which is a bug.
 pub fn run_subtask<C: Agents>() -> Result<CompiledGraph<SubtaskRun, SubtaskStep, C>, CompileError> {
-    subtask_graph::graph()
+    StateGraph::new()
+        .add_node(SubtaskStep::SetUp, worktree(subtask_jobs::set_up, subtask_done::set_up).replayable())
+        .add_node(SubtaskStep::Developer, developer(subtask_jobs::developer, subtask_done::developer).replayable())
+        .add_node(SubtaskStep::Verify, verify(subtask_jobs::verify, subtask_done::verify).replayable())
+        .add_node(SubtaskStep::Reviewer, reviewer(subtask_jobs::reviewer, subtask_done::reviewer).replayable())
+        .add_edge(START, SubtaskStep::SetUp)
+        .add_conditional_edges(SubtaskStep::SetUp, next)
+        .add_conditional_edges(SubtaskStep::Developer, worked)
+        .add_conditional_edges(SubtaskStep::Verify, next)
+        .add_conditional_edges(SubtaskStep::Reviewer, next)
+        .compile()
+        .map(|graph| graph.named("subtask").recursion_limit(u64::MAX)) // the profile limits the attempts
+}
+
+fn next(run: &SubtaskRun) -> Next {
+    match run.progress.standing {
+        SubtaskStanding::Working => Next::Work,
+        SubtaskStanding::Verified => Next::Review,
+        _ => Next::End,
+    }
+}
+
+fn worked(run: &SubtaskRun) -> Next {
+    if run.progress.standing.is_over() { Next::End } else { Next::Verify }
 }
 
 /// Runs a subtask. Its failure is a result and does not fail the node.

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::subtask::{Progress, SubtaskRun, SubtaskRunUpdate as Update, SubtaskStanding as Standing};
+use super::work::{Progress, SubtaskRun, SubtaskRunUpdate as Update, SubtaskStanding as Standing};
 use crate::drivers::Usage;
 use crate::nodes::{
     Base, Check, Cut, Developed, GivenUp, Reviewed, Unready, Verdict, Verified, Worktree, tampering_message,

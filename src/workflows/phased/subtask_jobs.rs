@@ -1,6 +1,6 @@
 //! The job of each node of a subtask, built from its state. Pure.
 
-use super::subtask::SubtaskRun;
+use super::work::SubtaskRun;
 use crate::drivers::Access;
 use crate::graph::NodeError;
 use crate::nodes::{AgentSpec, Base, Check, DeveloperJob, Feedback, Folder, ReviewerJob, VerifyJob, WorktreeJob};

@@ -1,4 +1,4 @@
-//! Parses TOML into a profile, and reports every problem at once.
+//! Parses TOML into a profile, and reports every problem at once; then applies the flags of a command line.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -6,12 +6,10 @@ use std::path::{Path, PathBuf};
 use superstep_base::files;
 use toml::de::DeTable;
 
-use super::api::{self, Api, Endpoint};
 use super::choices::Role;
 use super::commit_template::CommitTemplate;
-use super::error::ProfileError;
-use super::settings::{AgentSettings, Profile, Tools, TurnLimits};
-use super::table::{Problems, Table, set};
+use super::settings::{self, AgentSettings, Api, Endpoint, Profile, Tools, TurnLimits};
+use super::table::{Problems, ProfileError, Table, set};
 use crate::drivers::{DriverName, Price, RetrySettings, UnknownDriver};
 
 impl Profile {
@@ -193,7 +191,7 @@ fn tools<'t>(mut table: Table<'t>, problems: &mut Problems<'t>) -> Tools {
 /// Reads the names of environment variables.
 fn passed<'t>(table: &mut Table<'t>, problems: &mut Problems<'t>) -> Vec<String> {
     let Some((at, names)) = table.texts("pass", problems) else { return vec![] };
-    for name in names.iter().filter(|name| !api::is_env_name(name)) {
+    for name in names.iter().filter(|name| !settings::is_env_name(name)) {
         let shown = if name.contains('=') { "an entry" } else { name };
         problems.add(at, "tools.pass", format!("{shown} is no name of an environment variable"));
     }
@@ -219,10 +217,10 @@ fn api<'t>(mut table: Table<'t>, problems: &mut Problems<'t>) -> Api {
 }
 
 fn endpoint<'t>(table: &mut Table<'t>, problems: &mut Problems<'t>) -> Endpoint {
-    let base_url = table.text("base_url", problems, |url| api::base_url(url).map_err(str::to_owned));
+    let base_url = table.text("base_url", problems, |url| settings::base_url(url).map_err(str::to_owned));
     let name = |name: &str| {
         let message = "is no name of an environment variable; the key itself never stands in a profile";
-        if api::is_env_name(name) { Ok(name.to_owned()) } else { Err(message.to_owned()) }
+        if settings::is_env_name(name) { Ok(name.to_owned()) } else { Err(message.to_owned()) }
     };
     let api_key_env = table.text("api_key_env", problems, name);
     Endpoint { base_url: base_url.map(|(_, url)| url), api_key_env: api_key_env.map(|(_, name)| name) }
@@ -253,11 +251,64 @@ fn is_provider(name: &str) -> bool {
 }
 
 /// Checks that the driver's provider has a table.
-pub(super) fn has_provider(driver: &DriverName, api: &Api) -> Result<(), String> {
+fn has_provider(driver: &DriverName, api: &Api) -> Result<(), String> {
     match driver {
         DriverName::Api { provider: Some(provider) } if !api.providers.contains_key(provider) => {
             Err(format!("the profile has no table `[api.{provider}]` with the `base_url` of that provider"))
         }
         DriverName::Api { .. } | DriverName::Codex | DriverName::Claude | DriverName::Scripted(_) => Ok(()),
+    }
+}
+
+/// The command-line flags that override a profile.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[must_use]
+pub struct Overrides {
+    /// The driver of every agent, even of those with their own: `--driver`.
+    pub driver: Option<DriverName>,
+    /// The repository: `--dir`.
+    pub working_dir: Option<PathBuf>,
+    /// The maximum number of attempts at a task, also for a plan without task headings: `--max-task-reviews`.
+    pub max_task_review_iterations: Option<u32>,
+    /// The maximum number of parallel subtasks of a phase: `--max-parallel`.
+    pub max_parallel: Option<u32>,
+    /// Set to end on the branch of the work: `--stay`.
+    pub stay: bool,
+}
+
+impl Profile {
+    /// Applies the flags to the profile.
+    ///
+    /// # Errors
+    ///
+    /// [`ProfileError::Flag`] for a driver of an unknown provider, an empty folder, no attempts.
+    pub fn with(mut self, overrides: Overrides) -> Result<Self, ProfileError> {
+        let wrong = |flag, problem: String| ProfileError::Flag { flag, problem };
+        if let Some(driver) = overrides.driver {
+            self.driver = driver;
+            self.agents.values_mut().for_each(|agent| agent.driver = None);
+            has_provider(&self.driver, &self.api).map_err(|problem| wrong("--driver", problem))?;
+        }
+        if let Some(folder) = overrides.working_dir {
+            if folder.as_os_str().is_empty() {
+                return Err(wrong("--dir", "is empty".to_owned()));
+            }
+            self.working_dir = folder;
+        }
+        if let Some(attempts) = overrides.max_task_review_iterations {
+            if attempts == 0 {
+                return Err(wrong("--max-task-reviews", "must be at least 1".to_owned()));
+            }
+            self.max_task_review_iterations = attempts;
+            self.max_review_iterations = None;
+        }
+        if let Some(most) = overrides.max_parallel {
+            if most == 0 {
+                return Err(wrong("--max-parallel", "must be at least 1".to_owned()));
+            }
+            self.phased.max_parallel = most;
+        }
+        self.stay_on_branch = if overrides.stay { Some(true) } else { self.stay_on_branch };
+        Ok(self)
     }
 }

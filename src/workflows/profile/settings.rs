@@ -1,4 +1,5 @@
-//! A profile and its defaults. Plain data, stored in the state of a run.
+//! A profile and its defaults, with the settings of phased execution and of the servers of the `api` drivers. Plain data,
+//! stored in the state of a run: it names the environment variables that hold keys, and holds no key.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -6,13 +7,12 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use super::api::Api;
-use super::choices::{OnExhausted, PlanContext, RetrySession, Role, Tracker};
+use super::choices::{OnExhausted, OnSubtaskFailure, PlanContext, RetrySession, Role, Tracker};
 use super::commit_template::CommitTemplate;
-use super::phased::Phased;
+use super::table::{Problems, Table, set};
 use crate::drivers::{DriverName, Limits, Price, RetrySettings, RunLimits, Shell};
 use crate::plan::TaskProgress;
-use crate::workspace::Origin;
+use crate::workspace::{Furnishings, Origin};
 
 /// The configuration of a workflow with coding agents.
 ///
@@ -246,4 +246,151 @@ impl From<&TurnLimits> for Limits {
         let TurnLimits { requests, tokens, cost, wall, idle } = limits.clone();
         Self { requests, tokens, cost, wall, idle }
     }
+}
+
+/// The settings of phased execution.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Phased {
+    /// Set to execute a plan with dependencies phase by phase: `enable_phased_execution`. Default: true.
+    pub enabled: bool,
+    /// The maximum number of parallel subtasks: `max_parallel`. Default: 4.
+    pub max_parallel: u32,
+    /// The number of attempts at a phase before a person decides: `max_phase_attempts`. Default: 2.
+    pub max_attempts: u32,
+    /// The effect of a failed subtask on the others: `on_subtask_failure`.
+    pub on_failure: OnSubtaskFailure,
+    /// Set to fail a subtask that changes undeclared files: `strict_files`. Default: false.
+    pub strict_files: bool,
+    /// Set to review each subtask before its phase: `subtask_review`. Default: false.
+    pub subtask_review: bool,
+    /// The part of the plan in a subtask's prompt: `plan_context`. Default: the whole plan.
+    pub plan_context: PlanContext,
+    /// The preparation of a subtask's worktree.
+    pub worktree: WorktreeSettings,
+}
+
+/// The preparation of a subtask's worktree: the table `[worktree]`. Nothing of it is committed.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct WorktreeSettings {
+    /// Commands to run in it, in order.
+    pub setup: Vec<String>,
+    /// Files to copy into it from the repository's folder, and files to link: `copy` and `link`.
+    #[serde(flatten)]
+    pub furnishings: Furnishings,
+}
+
+impl Phased {
+    /// The default maximum number of parallel subtasks.
+    pub const MAX_PARALLEL: u32 = 4;
+
+    /// Takes the settings from the table of a profile.
+    pub(super) fn take<'t>(&mut self, table: &mut Table<'t>, problems: &mut Problems<'t>) {
+        set(&mut self.enabled, table.flag("enable_phased_execution", problems));
+        set(&mut self.max_parallel, table.count("max_parallel", problems));
+        set(&mut self.max_attempts, table.count("max_phase_attempts", problems));
+        set(&mut self.on_failure, table.choice("on_subtask_failure", problems));
+        set(&mut self.strict_files, table.flag("strict_files", problems));
+        set(&mut self.subtask_review, table.flag("subtask_review", problems));
+        let Some(mut worktree) = table.table("worktree", problems) else { return };
+        set(&mut self.worktree.setup, worktree.texts("setup", problems).map(|(_, texts)| texts));
+        let Furnishings { copy, link } = &mut self.worktree.furnishings;
+        for (key, list) in [("copy", copy), ("link", link)] {
+            let paths = worktree.texts(key, problems).map(|(_, texts)| texts.into_iter().map(Into::into).collect());
+            set(list, paths);
+        }
+        worktree.end(problems);
+    }
+}
+
+impl Default for Phased {
+    fn default() -> Self {
+        Self {
+            enabled: true,
+            max_parallel: Self::MAX_PARALLEL,
+            max_attempts: 2,
+            on_failure: OnSubtaskFailure::default(),
+            strict_files: false,
+            subtask_review: false,
+            plan_context: PlanContext::Full,
+            worktree: WorktreeSettings::default(),
+        }
+    }
+}
+
+/// A server, and the name of the environment variable with its key.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Endpoint {
+    /// The base address, without a trailing slash; `/chat/completions` is appended.
+    pub base_url: Option<String>,
+    /// The environment variable that holds the key.
+    pub api_key_env: Option<String>,
+}
+
+/// The tables `[api]` and `[api.PROVIDER]`.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Api {
+    /// For the driver `api`.
+    pub default: Endpoint,
+    /// For the drivers `api:PROVIDER`, by provider.
+    pub providers: BTreeMap<String, Endpoint>,
+}
+
+impl Api {
+    /// The environment variable with the address if `[api]` sets none.
+    pub const BASE_URL_ENV: &'static str = "OPENAI_BASE_URL";
+
+    /// The environment variable with the key if `[api]` sets no other.
+    pub const KEY_ENV: &'static str = "OPENAI_API_KEY";
+
+    /// Returns the server of `api`, or of `api:PROVIDER`. A provider never uses the key [of the
+    /// default](Self::KEY_ENV), which would be sent to a third party.
+    pub fn endpoint(&self, provider: Option<&str>) -> Option<Endpoint> {
+        let Some(provider) = provider else {
+            let key = self.default.api_key_env.clone().unwrap_or_else(|| Self::KEY_ENV.to_owned());
+            return Some(Endpoint { base_url: self.default.base_url.clone(), api_key_env: Some(key) });
+        };
+        self.providers.get(provider).cloned()
+    }
+}
+
+/// Returns an address without trailing slashes.
+///
+/// # Errors
+///
+/// The problem, without the address, which may hold a password.
+pub(super) fn base_url(text: &str) -> Result<String, &'static str> {
+    let rest = text.strip_prefix("http://").or_else(|| text.strip_prefix("https://"));
+    let Some(rest) = rest else { return Err("is no address that begins with `http://` or `https://`") };
+    let host = rest.split(['/', '?', '#']).next().unwrap_or_default();
+    if host.contains('@') {
+        return Err(
+            "holds a name or password; write the address alone, and name the variable with the key in `api_key_env`",
+        );
+    }
+    if host.is_empty() || !has_port(host) || text.contains(|c: char| c.is_whitespace() || c.is_control() || c == '\\') {
+        return Err("is no address of a server");
+    }
+    if text.contains(['?', '#']) {
+        return Err("has a `?` or `#`; `/chat/completions` is appended to it");
+    }
+    Ok(text.trim_end_matches('/').to_owned())
+}
+
+/// True for a host without a port or with a numeric one.
+fn has_port(host: &str) -> bool {
+    let after_address = host.rsplit_once(']').map_or(host, |(_, after)| after);
+    let is_bracketed = host.starts_with('[') == host.contains(']');
+    let port = after_address.split_once(':');
+    let is_named = host.starts_with('[') || !port.map_or(host, |(name, _)| name).is_empty();
+    is_bracketed && is_named && port.is_none_or(|(_, port)| port.parse::<u16>().is_ok())
+}
+
+/// True if a text may be the name of an environment variable.
+pub(super) fn is_env_name(text: &str) -> bool {
+    let is_word = |c: char| c.is_ascii_alphanumeric() || c == '_';
+    !text.is_empty() && !text.starts_with(|c: char| c.is_ascii_digit()) && text.chars().all(is_word)
 }

@@ -1,10 +1,9 @@
 //! The state update for a person's decision on a task that did not pass. Pure.
 
-use super::blocked::blocked;
 use super::done::{begin, count, put, rebased, update};
 use super::state::{AgenticStatus, ExecutionState, ExecutionStateUpdate as Update, RunOutcome, Standing};
 use super::tasks::{Mark, TaskLine, Unfinished, carry_over, next_open};
-use super::unfinished::{SortedNotes, sort, take};
+use super::view::{SortedNotes, blocked, sort_notes, take_notes};
 use crate::graph::overwrite;
 use crate::nodes::{AfterHalt, Halting};
 use crate::plan::Plan;
@@ -120,7 +119,7 @@ fn replan(
         return running(update.standing(Standing::Skipped));
     };
     let Adoption { plan, mut tasks, mut unfinished } = adoption;
-    let known = take(&mut unfinished, tasks.get(index).map_or("", |line| &line.id));
+    let known = take_notes(&mut unfinished, tasks.get(index).map_or("", |line| &line.id));
     let continues = known.task == state.line().id;
     let taken_out = known.salvage.clone().filter(|_| !continues);
     let reason = blocked(&plan, &tasks, index).filter(|_| !continues);
@@ -155,7 +154,7 @@ fn adopt(
     let tasks = carry_over(&plan, &state.tasks);
     let goal = plan.goal().map(str::to_owned);
     let update = if goal.is_some() { update.goal(goal) } else { update };
-    let SortedNotes { kept: unfinished, notices } = sort(&plan, state, current);
+    let SortedNotes { kept: unfinished, notices } = sort_notes(&plan, state, current);
     let update = update.plan_markdown(Some(markdown.to_owned())).total_tasks(Some(count(&tasks)));
     let update = update.notices(state.new_notices(notices));
     (update, Some(Adoption { plan, tasks, unfinished }))

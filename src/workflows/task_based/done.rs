@@ -6,7 +6,7 @@ use super::state::{
     AgenticStatus, DeveloperSession, ExecutionState, ExecutionStateUpdate as Update, RunOutcome, Standing,
 };
 use super::tasks::{LastReview, Mark, TaskLine, Unfinished, lines, next_open};
-use super::unfinished::take;
+use super::view::take_notes;
 use crate::drivers::{NewLimits, Usage};
 use crate::graph::overwrite;
 use crate::graph::reducers::Change;
@@ -349,7 +349,7 @@ pub(super) fn next_task(state: &ExecutionState, moved: Moved) -> Update {
     }
     let index = state.next_index().unwrap_or(state.index() + 1);
     let mut unfinished = state.unfinished.clone();
-    let known = take(&mut unfinished, state.tasks.get(index).map_or("", |line| &line.id));
+    let known = take_notes(&mut unfinished, state.tasks.get(index).map_or("", |line| &line.id));
     let taken_out = known.salvage.clone();
     let line = closed(state, &moved);
     let after: Vec<TaskLine> =

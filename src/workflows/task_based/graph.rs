@@ -1,9 +1,8 @@
-//! The graph of the workflow: nodes, edges, routers.
+//! The graph of the workflow: its steps, edges, routers and their targets.
 
 use super::state::{ExecutionState, Standing};
-use super::step::Step;
 use super::{decided, done, jobs};
-use crate::graph::{CompileError, CompiledGraph, END, NodeExt, START, StateGraph};
+use crate::graph::{CompileError, CompiledGraph, END, NodeExt, NodeId, Route, START, StateGraph, Target};
 use crate::nodes::{
     Agents, architect, commit_task, developer, finalize, halt, human_approval, plan_validator, prepare_workspace,
     reviewer, verify,
@@ -14,6 +13,41 @@ use crate::routes::{
     route_after_halting, route_after_plan_review, route_after_review_or_task, route_after_verify, route_approval,
     route_begin, route_start,
 };
+
+/// The nodes of the graph.
+#[derive(NodeId)]
+pub enum Step {
+    /// Lets an architect write a plan.
+    #[node(name = "architect")]
+    Architect,
+    /// Validates the plan.
+    #[node(name = "plan_validator")]
+    PlanValidator,
+    /// Asks a person to approve the plan.
+    #[node(name = "human_approval")]
+    HumanApproval,
+    /// Prepares the repository: creates a branch, checks for uncommitted changes.
+    #[node(name = "prepare_workspace")]
+    PrepareWorkspace,
+    /// Lets a developer work on a task.
+    #[node(name = "developer")]
+    Developer,
+    /// Runs the task's verify commands.
+    #[node(name = "verify")]
+    Verify,
+    /// Lets a reviewer review the work.
+    #[node(name = "reviewer")]
+    Reviewer,
+    /// Commits the task, and starts the next one.
+    #[node(name = "next_task_node")]
+    NextTask,
+    /// Commits the last task, and lets a reviewer review all the work.
+    #[node(name = "finalize")]
+    Finalize,
+    /// Asks a person about a task that did not pass.
+    #[node(name = "halt")]
+    Halt,
+}
 
 /// Returns the graph. Its agents come from the context of the run.
 ///
@@ -93,4 +127,81 @@ fn after_halting(state: &ExecutionState) -> AfterHalting {
     }
     let closed = matches!(state.standing, Standing::Approved | Standing::Skipped);
     route_after_halting(&state.progress(), state.standing == Standing::Aborted, closed)
+}
+
+#[diagnostic::do_not_recommend]
+impl Route<Step> for AfterStart {
+    fn target(self) -> Target<Step> {
+        match self {
+            Self::Plan => Step::Architect.into(),
+            Self::Validate => Step::PlanValidator.into(),
+        }
+    }
+}
+
+#[diagnostic::do_not_recommend]
+impl Route<Step> for AfterPlanReview {
+    fn target(self) -> Target<Step> {
+        match self {
+            Self::Approve | Self::Escalate => Step::HumanApproval.into(),
+            Self::Revise => Step::Architect.into(),
+        }
+    }
+}
+
+#[diagnostic::do_not_recommend]
+impl Route<Step> for AfterApproval {
+    fn target(self) -> Target<Step> {
+        match self {
+            Self::Approve => Step::PrepareWorkspace.into(),
+            Self::Revise => Step::Architect.into(),
+            Self::Reject => END.into(),
+        }
+    }
+}
+
+#[diagnostic::do_not_recommend]
+impl Route<Step> for AfterVerify {
+    fn target(self) -> Target<Step> {
+        match self {
+            Self::Review => Step::Reviewer.into(),
+            Self::Retry => Step::Developer.into(),
+            Self::Halt => Step::Halt.into(),
+        }
+    }
+}
+
+#[diagnostic::do_not_recommend]
+impl Route<Step> for AfterTaskReview {
+    fn target(self) -> Target<Step> {
+        match self {
+            Self::Retry => Step::Developer.into(),
+            Self::NextTask => Step::NextTask.into(),
+            Self::Complete => Step::Finalize.into(),
+            Self::Halt => Step::Halt.into(),
+        }
+    }
+}
+
+#[diagnostic::do_not_recommend]
+impl Route<Step> for AfterHalting {
+    fn target(self) -> Target<Step> {
+        match self {
+            Self::Retry => Step::Developer.into(),
+            Self::NextTask => Step::NextTask.into(),
+            Self::Complete => Step::Finalize.into(),
+            Self::Ask => Step::Halt.into(),
+            Self::End => END.into(),
+        }
+    }
+}
+
+#[diagnostic::do_not_recommend]
+impl Route<Step> for AfterBegin {
+    fn target(self) -> Target<Step> {
+        match self {
+            Self::Work => Step::Developer.into(),
+            Self::Halt => Step::Halt.into(),
+        }
+    }
 }

@@ -8,35 +8,34 @@
 //! ```
 //!
 //! A task that exhausts its attempts, or depends on a skipped one, goes to `halt`, where a person decides; the last one
-//! to `finalize`. `jobs` makes each node's job from the state, `done` an update from its result; both are pure.
+//! to `finalize`.
+//!
+//! | file | what it knows |
+//! |---|---|
+//! | `state`, `tasks`, `view` | the state, the progress of its tasks; queries on it |
+//! | `start`, `concerns`, `fork` | the start of a run; what a person should know of the repository; a fork |
+//! | `graph` | nodes, edges, routers |
+//! | `jobs`; `done`, `decided` | each node's job from the state; an update from its result, or from a person's decision; pure |
+//! | `summary` | text for people |
 
-mod blocked;
-pub(crate) mod concerns;
+mod concerns;
 mod decided;
-mod describe;
 pub(crate) mod done;
-mod dry_run;
 mod fork;
 pub(crate) mod graph;
 pub(crate) mod jobs;
 mod start;
 mod state;
-mod step;
 mod summary;
 mod tasks;
-mod unfinished;
 mod view;
 
 pub(crate) use done::open as open_comments;
-pub(crate) use tasks::{add_up, later};
-
-pub use describe::{describe_approval, describe_change, describe_halt, plan_to_edit};
-pub use dry_run::DryPlan;
 pub use fork::fork;
-pub use graph::graph;
+pub use graph::{Step, graph};
 pub use start::{Start, StartError, ensure_programs};
 pub(crate) use start::{blocking, has_models, new_branch, origin, ready, with_scenarios};
 pub use state::{AgenticStatus, DeveloperSession, ExecutionState, ExecutionStateUpdate, RunOutcome, Standing};
-pub use step::Step;
-pub use summary::summary;
+pub use summary::{DryPlan, describe_approval, describe_change, describe_halt, plan_to_edit, summary};
 pub use tasks::{LastReview, Mark, TaskLine, Unfinished};
+pub(crate) use tasks::{add_up, later};

@@ -3,8 +3,8 @@
 use std::path::{Path, PathBuf};
 
 use super::concerns;
-use super::dry_run::DryPlan;
 use super::state::{ExecutionState, ExecutionStateUpdate};
+use super::summary::DryPlan;
 use crate::drivers::{CliAgent, DriverName, ScenarioError, Scripted};
 use crate::plan::{Issue, IssueError, Plan, PlanError};
 use crate::workflows::{Profile, Role, Tracker};

@@ -140,7 +140,7 @@ impl TaskLine {
         self
     }
 
-    fn of(id: &str, title: &str, mark: Mark) -> Self {
+    pub(super) fn of(id: &str, title: &str, mark: Mark) -> Self {
         Self {
             id: id.into(),
             title: title.into(),
