@@ -99,7 +99,23 @@ const FOLDERS: [(&str, &[&str]); 19] = [
             "diff",
         ],
     ),
-    ("subgraph", &["state", "interrupt", "error", "view", "context", "node", "build", "superstep", "run", "replay"]),
+    (
+        "subgraph",
+        &[
+            "state",
+            "interrupt",
+            "error",
+            "records",
+            "view",
+            "context",
+            "node",
+            "build",
+            "superstep",
+            "run",
+            "diff",
+            "replay",
+        ],
+    ),
     ("shape", &["state", "interrupt", "error", "records", "view", "context", "node", "build", "document", "thread"]),
     ("runner", &["state", "interrupt", "error", "records", "node", "build", "run", "thread", "shape"]),
     (
@@ -220,7 +236,9 @@ fn problem_of_path(name: &str, path: &Named) -> Option<String> {
 
 /// Judges a path that leads out of its folder of the engine.
 fn wrong_folder(name: &str, path: &Named) -> Option<String> {
-    let (folder, inside) = name.strip_prefix("src/graph/")?.split_once('/')?;
+    let inside_graph = name.strip_prefix("src/graph/").filter(|inside| *inside != "mod.rs")?;
+    let (folder, inside) =
+        inside_graph.split_once('/').or_else(|| Some((inside_graph.strip_suffix(".rs")?, "mod.rs")))?;
     let depth = module_depth(inside) + 1 + path.inline_modules;
     let target = match path.beyond_root(depth) {
         Some("graph") => path.after("graph")?,

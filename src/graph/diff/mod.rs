@@ -1,14 +1,20 @@
 //! The difference between two checkpoints: of one thread or two, of one graph or of several that name their channels alike.
 //!
 //! Knows values as JSON. Values of secret channels are compared and never shown.
+//!
+//! | file | what it knows |
+//! |---|---|
+//! | `report` | the difference, as data and as text |
+//! | `edits` | edits from one JSON value to another |
+//! | `outline` | one checkpoint, prepared for comparison |
+//! | `compare` | both checkpoints: channels, questions, journals |
+//!
+//! Small because it only lists the folder.
 
 mod compare;
 mod edits;
 pub(crate) mod outline;
-mod serialize;
-mod text;
-mod thread;
-mod types;
+mod report;
 
 pub use edits::Edit;
-pub use types::{Asked, Change, ChannelDiff, Diff, Inside, RecordedEntry, Side, SubgraphDiff};
+pub use report::{Asked, Change, ChannelDiff, Diff, Inside, RecordedEntry, Side, SubgraphDiff};

@@ -31,16 +31,21 @@
 //! test.cut_everywhere(Order::update().cents(700)).await?; // each time with the same end
 //! # Ok(()) }
 //! ```
+//!
+//! | file | what it knows |
+//! |---|---|
+//! | `script` | the answers and effects of a test |
+//! | `alone` | one node, or one router |
+//! | `whole` | a whole graph, and crashes at each of its commits |
+//! | `fixture` | recorded threads in files |
 
 mod alone;
-mod cuts;
 mod fixture;
-mod recorded;
 mod script;
 mod whole;
 
 pub use alone::{Alone, Routed};
-pub use cuts::CutError;
 pub use fixture::{Fixture, FixtureError};
 pub use script::{EffectCall, Test};
+pub use whole::CutError;
 pub use whole::Ran;

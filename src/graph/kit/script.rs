@@ -1,4 +1,4 @@
-//! The script of a test, and the effects it observed. Runs nothing.
+//! The script of a test, written or taken from a recorded thread, and the effects that the test observed. Runs nothing.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -7,13 +7,15 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use serde::Serialize;
 
+use crate::checkpoint::{CheckpointId, EffectKind, EffectRecord, Key, Order, decode_record};
 use crate::graph::build::CompiledGraph;
 use crate::graph::context::{Stage, Staged};
 use crate::graph::error::{ErrorClass, NodeError, RunError};
 use crate::graph::interrupt::{Answer, Interrupt, InterruptId, Question};
 use crate::graph::node::NodeId;
-use crate::graph::records::{Host, clock};
+use crate::graph::records::{EntryKey, Host, clock};
 use crate::graph::state::{State, value};
+use crate::graph::thread::Thread;
 
 /// Default start time of tests: 2030-01-01, in seconds since 1970.
 const DEFAULT_START: u64 = 1_893_456_000;
@@ -105,7 +107,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Test<S, N, C> {
         self
     }
 
-    pub(super) fn add_recorded(&mut self, key: String, bytes: Vec<u8>) {
+    fn add_recorded(&mut self, key: String, bytes: Vec<u8>) {
         self.add(key, Scripted::Value(bytes));
     }
 
@@ -244,5 +246,34 @@ impl Stage for Script {
                 Err(RunError::InvalidConfig { what })
             }
         }
+    }
+}
+
+impl<S: State, N: NodeId, C: Send + Sync + 'static> Test<S, N, C> {
+    /// Uses the effect results of a recorded thread: the n-th effect with a key gets the n-th recorded result. This repeats
+    /// a real run without its side effects.
+    ///
+    /// # Errors
+    /// [`RunError::NoCheckpointer`] if the thread is not stored; if its store cannot be read.
+    pub async fn effects_of<B: Send + Sync + 'static>(mut self, thread: &Thread<S, N, B>) -> Result<Self, RunError> {
+        let (Some(store), Some(id)) = (&thread.core.graph.store, &thread.core.id) else {
+            return Err(RunError::NoCheckpointer { what: "reading recorded effects" });
+        };
+        let at = |id| Key::Effect { checkpoint: CheckpointId(id), task: 0, key: String::new() };
+        let found = store.scan(id, at(0)..=at(u64::MAX), Order::Ascending, usize::MAX).await?;
+        let mut effects = vec![];
+        for (key, bytes) in found {
+            let record: EffectRecord = decode_record(id, &key, &bytes)?;
+            let Key::Effect { checkpoint, task, key } = key else { continue };
+            let own = EntryKey::read(&key).filter(|own| own.is_own() && record.kind == EffectKind::Effect);
+            if let Some(own) = own {
+                effects.push(((checkpoint, task, record.order), own.key, record.value));
+            }
+        }
+        effects.sort_by_key(|(at, ..)| *at);
+        for (_, key, value) in effects {
+            self.add_recorded(key, value);
+        }
+        Ok(self)
     }
 }

@@ -1,5 +1,7 @@
-//! Tests of a whole graph, from its input to its end.
+//! Tests of a whole graph, from its input to its end, and crash tests, which cut a run at every commit in turn and resume it;
+//! each must end with the same result.
 
+use std::collections::BTreeSet;
 use std::fmt;
 use std::sync::Arc;
 use std::time::SystemTime;
@@ -7,12 +9,15 @@ use std::time::SystemTime;
 use superstep_base::time::system_time;
 
 use super::script::{EffectCall, Script, Test};
-use crate::checkpoint::{Checkpointer, MemoryCheckpointer};
+use crate::checkpoint::{
+    CheckpointId, Checkpointer, EffectKind, EffectRecord, FailingCheckpointer, Key, MemoryCheckpointer, Order,
+    ThreadId, decode_record,
+};
 use crate::graph::error::RunError;
 use crate::graph::interrupt::Question;
 use crate::graph::node::NodeId;
 use crate::graph::records::clock;
-use crate::graph::state::{State, Writes};
+use crate::graph::state::{Canon, State, Stored, Writes, value};
 use crate::graph::thread::{Outcome, Request, Status, Thread};
 use crate::graph::view::Shown;
 
@@ -120,4 +125,155 @@ pub(crate) async fn resume<S: State, N: NodeId, C: Send + Sync + 'static>(
         }
     }
     run_to_end(thread, None, script).await
+}
+
+/// A difference between a run that was cut and the undisturbed one.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum CutError {
+    /// It failed.
+    #[error("cut at commit {commit}{}: {error}", ack_note(*.lost))]
+    Failed {
+        /// The commit that was cut, from 1.
+        commit: u64,
+        /// True if it was stored, and only the acknowledgement was lost.
+        lost: bool,
+        /// The error; of the undisturbed run, if `commit` is 0.
+        error: Box<RunError>,
+    },
+    /// A channel ended with another value.
+    #[error("cut at commit {commit}{}: channel `{channel}` ended as {cut}, undisturbed as {undisturbed}", ack_note(*.lost))]
+    OtherEnd {
+        /// The commit that was cut, from 1.
+        commit: u64,
+        /// True if it was stored, and only the acknowledgement was lost.
+        lost: bool,
+        /// The channel.
+        channel: String,
+        /// Its value after the cut, as JSON.
+        cut: String,
+        /// Its value in the undisturbed run, as JSON.
+        undisturbed: String,
+    },
+    /// Other effects happened: with other keys or arguments, or one with the identity of another task.
+    #[error("cut at commit {commit}{}: other effects: {cut:?}, undisturbed {undisturbed:?}", ack_note(*.lost))]
+    OtherEffects {
+        /// The commit that was cut, from 1.
+        commit: u64,
+        /// True if it was stored, and only the acknowledgement was lost.
+        lost: bool,
+        /// Keys and arguments after the cut.
+        cut: Vec<(String, String)>,
+        /// Keys and arguments of the undisturbed run.
+        undisturbed: Vec<(String, String)>,
+    },
+}
+
+fn ack_note(lost: bool) -> &'static str {
+    if lost { " (stored, not acknowledged)" } else { "" }
+}
+
+struct End {
+    channels: Vec<(String, Option<Canon>)>,
+    effects: BTreeSet<EffectIdentity>,
+}
+
+/// The idempotency key, key and arguments of an effect.
+type EffectIdentity = (String, String, String);
+
+impl End {
+    fn effects(&self) -> Vec<(String, String)> {
+        let mut effects: Vec<_> =
+            self.effects.iter().map(|(_, key, arguments)| (key.clone(), arguments.clone())).collect();
+        effects.sort();
+        effects
+    }
+}
+
+impl<S: State, N: NodeId, C: Send + Sync + 'static> Test<S, N, C> {
+    /// Runs the graph once undisturbed, then twice for each of its commits, which fails as in a crash: before it is stored,
+    /// and after. Each time the run is resumed as by a new process. The end must be the same, and so must be the effects,
+    /// each with its idempotency key. Returns the number of commits.
+    ///
+    /// # Errors
+    /// [`CutError`] for the first cut with another end.
+    pub async fn cut_everywhere(&self, input: impl Into<Writes<S>>) -> Result<u64, CutError> {
+        let input: Writes<S> = input.into();
+        let script = self.script();
+        let whole = Arc::new(FailingCheckpointer::new(Arc::new(MemoryCheckpointer::new()), u64::MAX));
+        let thread = self.thread(Arc::clone(&whole) as Arc<dyn Checkpointer>, &script);
+        let ended = run_to_end(&thread, Some(input.clone()), &script).await;
+        let undisturbed = self.end(ended, &script).map_err(|error| failed(0, false, error))?;
+        let commits = whole.commits();
+        for commit in 1..=commits {
+            for lost in [false, true] {
+                let cut = self.cut_at(commit, lost, &input).await.map_err(|error| failed(commit, lost, error))?;
+                compare(commit, lost, &cut, &undisturbed)?;
+            }
+        }
+        Ok(commits)
+    }
+
+    async fn cut_at(&self, commit: u64, lost: bool, input: &Writes<S>) -> Result<End, RunError> {
+        let (script, store) = (self.script(), Arc::new(MemoryCheckpointer::new()));
+        let inner = Arc::clone(&store) as Arc<dyn Checkpointer>;
+        let failing = if lost { FailingCheckpointer::losing_ack } else { FailingCheckpointer::new };
+        let dying = self.thread(Arc::new(failing(inner, commit)), &script);
+        let _cut = run_to_end(&dying, Some(input.clone()), &script).await;
+        drop(dying);
+        script.restart();
+        let (kept, before) = (acknowledged(&store).await?, script.calls().len());
+        let thread = self.thread(store, &script);
+        let ended = resume(&thread, input.clone(), &script).await;
+        let end = self.end(ended, &script)?;
+        let again = script.calls().into_iter().skip(before).find(|call| kept.contains(&call.idempotency));
+        again.map_or(Ok(end), |call| Err(RunError::EffectTwice { node: "(after the cut)".into(), key: call.key }))
+    }
+
+    fn end(&self, ended: Result<Outcome<S>, RunError>, script: &Script) -> Result<End, RunError> {
+        let (state, schema) = (Arc::clone(ended?.state()), self.graph.schema());
+        let mut channels = vec![];
+        for (at, channel) in S::channels(schema).iter().enumerate() {
+            if channel.stored() == Stored::Never {
+                continue;
+            }
+            let set = state.is_set(schema, at);
+            let value = set.then(|| value::canon_channel::<S>(schema, &state, at)).transpose()?;
+            channels.push((channel.name().to_owned(), value));
+        }
+        let order = |call: EffectCall| (call.idempotency, call.key, call.arguments);
+        Ok(End { channels, effects: script.calls().into_iter().map(order).collect() })
+    }
+}
+
+/// Returns the idempotency keys of the stored effects.
+async fn acknowledged(store: &MemoryCheckpointer) -> Result<BTreeSet<String>, RunError> {
+    let thread = ThreadId::from("test");
+    let at = |id| Key::Effect { checkpoint: CheckpointId(id), task: 0, key: String::new() };
+    let found = store.scan(&thread, at(0)..=at(u64::MAX), Order::Ascending, usize::MAX).await?;
+    let read = |(key, bytes): (Key, Vec<u8>)| decode_record::<EffectRecord>(&thread, key, &bytes);
+    let records: Vec<EffectRecord> = found.into_iter().map(read).collect::<Result<_, _>>()?;
+    let done = records.into_iter().filter(|record| record.kind == EffectKind::Effect);
+    Ok(done.map(|record| record.idempotency).collect())
+}
+
+fn failed(commit: u64, lost: bool, error: RunError) -> CutError {
+    CutError::Failed { commit, lost, error: Box::new(error) }
+}
+
+fn compare(commit: u64, lost: bool, cut: &End, undisturbed: &End) -> Result<(), CutError> {
+    for ((channel, now), (_, was)) in cut.channels.iter().zip(&undisturbed.channels) {
+        if now != was {
+            let text = |value: &Option<Canon>| {
+                value.as_ref().map_or_else(|| "nothing".into(), |value| value.json().to_string())
+            };
+            let (channel, cut, undisturbed) = (channel.clone(), text(now), text(was));
+            return Err(CutError::OtherEnd { commit, lost, channel, cut, undisturbed });
+        }
+    }
+    if cut.effects() != undisturbed.effects() {
+        let (cut, undisturbed) = (cut.effects(), undisturbed.effects());
+        return Err(CutError::OtherEffects { commit, lost, cut, undisturbed });
+    }
+    Ok(())
 }

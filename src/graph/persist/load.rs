@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use super::channels::{LoadedChannels, Reading, channel};
+use super::control::by_edge;
 use super::save::log_name;
-use super::settled::{LoadedChannels, Reading, channel};
-use super::waiting::by_edge;
 use crate::checkpoint::{
     AnswerRecord, CarriedRecord, CheckpointId, CheckpointRecord, Key, QuestionRecord, RowId, Slot, TaskRecord,
     TaskStatus, WriteRecord,

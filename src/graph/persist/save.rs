@@ -1,15 +1,16 @@
-//! Encoding a run: writes become rows, tasks and positions become records. Decoding is in `load`.
+//! Encoding a run: writes become rows, tasks and positions become records. Decoding is in `load`, and `control` has both.
 
+use super::control::{control_record, goto_records};
 pub(super) use crate::checkpoint::log_name as log_of;
 use crate::checkpoint::{
-    AboutRecord, CheckpointId, CheckpointRecord, ControlRecord, GotoRecord, JoinRecord, Key, LogRange, RowId,
-    SendRecord, Slot, TaskRecord, TaskStatus, WriteRecord, chunk_key, encode_record,
+    AboutRecord, CheckpointId, CheckpointRecord, Key, LogRange, RowId, SendRecord, Slot, TaskRecord, TaskStatus,
+    WriteRecord, chunk_key, encode_record,
 };
 use crate::graph::build::Table;
 use crate::graph::error::RunError;
 use crate::graph::records::{Durability, Puts, Recorder};
 use crate::graph::state::{AnyWrites, Mask, Stored, value};
-use crate::graph::superstep::{Control, Finished, Goto, Packet, Position, StoredWrites, Task};
+use crate::graph::superstep::{Finished, Packet, Position, StoredWrites, Task};
 
 /// Returns the key of a row. Entries of a log have a key range of their own; an overwrite of a log is a value, not an
 /// entry.
@@ -120,8 +121,8 @@ pub(crate) fn checkpoint_key(path: &str, id: CheckpointId) -> Key {
     if path.is_empty() { Key::Checkpoint(id) } else { Key::Nested(id) }
 }
 
-/// Returns the position as a record. Only channels that moved since the last complete map are written, unless those are
-/// most of them, or there are few channels.
+/// Encodes the position, and marks its channels as saved. Only channels that moved since the last complete map are written,
+/// unless those are most of them, or there are few channels.
 fn record(table: &Table, pos: &mut Position, path: &str, epoch: u64, whole: bool) -> CheckpointRecord {
     let few = pos.channels.slots.len() <= 16 && !is_of_task(path);
     let most = pos.channels.moved.count() * 2 > pos.channels.slots.len();
@@ -147,14 +148,14 @@ fn record(table: &Table, pos: &mut Position, path: &str, epoch: u64, whole: bool
         shape: table.identity.fingerprint,
         epoch,
         line: pos.channels.line,
-        control: control(&pos.control, pos.start.as_ref().map(|start| start.stored.rows.clone())),
+        control: control_record(&pos.control, pos.start.as_ref().map(|start| start.stored.rows.clone())),
         base,
         channels,
         carried: pos.channels.unknown.clone(),
         children: pos.children.clone(),
         metadata: pos.meta.metadata.clone(),
         journals: vec![],
-        gotos: gotos(&pos.control),
+        gotos: goto_records(&pos.control),
     }
 }
 
@@ -162,32 +163,4 @@ fn record(table: &Table, pos: &mut Position, path: &str, epoch: u64, whole: bool
 /// in each would be most of what a call stores.
 pub(crate) fn is_of_task(path: &str) -> bool {
     path.rsplit('/').next().is_some_and(|last| last.contains(':'))
-}
-
-fn control(control: &Control<Packet>, start: Option<Vec<WriteRecord>>) -> ControlRecord {
-    let joins = control.joins.iter();
-    ControlRecord {
-        version: control.version,
-        start,
-        ready: control.ready.iter().map(|trigger| (trigger.node, trigger.version)).collect(),
-        deferred: control.deferred.iter().map(|at| (at.node, at.version, at.finished)).collect(),
-        joins: joins
-            .map(|(at, join)| {
-                let record =
-                    JoinRecord { arrived: join.arrived.words(), version: join.version, finished: join.finished };
-                (*at, record)
-            })
-            .collect(),
-        sends: control.sends.iter().map(|(node, packet)| SendRecord { node: *node, payload: packet.row }).collect(),
-        last_ran: control.last_ran.map(|last| (last.version, last.node, last.tied)),
-    }
-}
-
-fn gotos(control: &Control<Packet>) -> Vec<GotoRecord> {
-    let record = |goto: &Goto| GotoRecord {
-        by: goto.by,
-        nodes: goto.nodes.clone(),
-        sends: (goto.sends.start, goto.sends.len() as u32),
-    };
-    control.gotos.iter().map(record).collect()
 }

@@ -1,21 +1,23 @@
-//! Replaying a thread from its records.
+//! Replaying a thread from its records. Nothing here writes to a store, but a replay that is live.
 //!
-//! `replaying` is the public API. `walk` reads the recorded checkpoints superstep by superstep, `recorded_events` emits
-//! their events. `verify` compares the supersteps with what the graph does now, `what_if` continues after differences:
-//! `body` runs bodies again, `child` follows them into subgraphs, `compare` is pure. Nothing here writes to a store.
+//! | file | what it knows |
+//! |---|---|
+//! | `replaying` | the public API |
+//! | `walk` | the recorded checkpoints, superstep by superstep |
+//! | `recorded_events` | their events |
+//! | `verify` | the supersteps beside what the graph does now |
+//! | `what_if` | the same, continued after differences |
+//! | `body` | one body run again, and the subgraphs that it calls |
+//! | `compare` | differences; values that were never saved; pure |
+//!
+//! Small because it only lists the folder.
 
-mod body;
-pub(crate) mod child;
+pub(crate) mod body;
 mod compare;
-mod described;
-mod recorded_events;
+pub(crate) mod recorded_events;
 mod replaying;
-mod stream;
-mod thread;
-mod unsaved;
 mod verify;
 mod walk;
 mod what_if;
 
-pub use replaying::{Replay, Replaying};
-pub use stream::{ReplayStream, Replayed};
+pub use replaying::{Replay, ReplayStream, Replayed, Replaying};

@@ -268,7 +268,7 @@ impl RecordedEvents<'_> {
 
     /// Emits the state after a superstep; for an interrupted one, the state with the results so far.
     async fn end(&self, step: &StepRecord) {
-        let done: Vec<&Finished> = step.tasks.iter().filter_map(result).collect();
+        let done: Vec<&Finished> = step.tasks.iter().filter_map(Task::result).collect();
         let written: Mask = done.iter().flat_map(|done| done.writes.0.iter().map(AnyWrite::channel)).collect();
         let state = match &step.after {
             Some(after) if after.meta.source == Source::Loop => Some(after.state.clone()),
@@ -304,13 +304,6 @@ fn includes_tasks(step: &StepRecord) -> bool {
 /// Returns the key that the task had in the graph which recorded it.
 fn stored(step: &StepRecord, task: &Task) -> u32 {
     step.mapping.stored_task(task.key)
-}
-
-fn result(task: &Task) -> Option<&Finished> {
-    match &task.state {
-        TaskState::Done(done) => Some(done),
-        TaskState::Ready | TaskState::Asked { .. } | TaskState::Failed(_) => None,
-    }
 }
 
 /// Emits the events of a subgraph: the checkpoints that led to `tip` since the calling task was planned.

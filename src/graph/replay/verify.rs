@@ -6,8 +6,7 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use super::body::{Evidence, Replayed, copy_routes, without_routes};
-use super::compare;
-use super::unsaved::{Unsaved, unsaved};
+use super::compare::{self, Unsaved, unsaved};
 use super::walk::{StepRecord, Walk};
 use crate::checkpoint::{Source, TaskRecord, TaskStatus};
 use crate::graph::context::{Comparison, Difference, Spot};
@@ -15,7 +14,7 @@ use crate::graph::error::RunError;
 use crate::graph::records::{COMMAND_KEY, START_NODE, UPDATE_KEY};
 use crate::graph::run::Run;
 use crate::graph::state::{AnyState, AnyWrite, Mask, Stored};
-use crate::graph::superstep::position::with_returned;
+use crate::graph::superstep::writes::with_returned;
 use crate::graph::superstep::{Finished, Position, Task, TaskState};
 
 pub(crate) struct End {

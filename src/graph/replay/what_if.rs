@@ -1,7 +1,7 @@
 //! Runs recorded supersteps again with a changed graph, over recorded answers, effects, times, and the writes of nodes
 //! that may not run. Ends at the first task without a record.
 
-use super::unsaved::Unsaved;
+use super::compare::Unsaved;
 use super::walk::{StepRecord, Walk};
 use crate::checkpoint::{CheckpointId, Source};
 use crate::graph::context::{Comparison, Divergence, NotVerified, WhatIf};

@@ -1,18 +1,19 @@
-//! The end of a superstep: results applied in canonical order, triggers set, a checkpoint made. LangGraph: `after_tick`.
+//! The end of a superstep: results applied in canonical order, routers run, triggers set (LangGraph: `after_tick`). Routers
+//! beside siblings see the state with their own task's writes, otherwise the new state. What is stored is in `commit`.
 
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, PoisonError};
 
-use superstep_base::panics::catch_panic;
+use superstep_base::panics::{catch_panic, catch_panic_as};
 
 use super::state::{ChildState, Run};
-use crate::checkpoint::{Source, TaskRecord, TaskStatus, encode_record};
+use crate::checkpoint::CheckpointId;
 use crate::graph::build::Table;
 use crate::graph::error::RunError;
-use crate::graph::records::{Durability, NEW_LINE, Puts, Recorder};
-use crate::graph::state::{AnyState, ApplyError, Mask, Merge};
-use crate::graph::superstep::position::{apply_writes, merged, named, with_returned};
-use crate::graph::superstep::{Applying, Control, Finished, Packet, SENDS_LIMIT, Task, TaskState};
-use crate::graph::view::Mode;
+use crate::graph::records::Puts;
+use crate::graph::state::{AnyState, AnyWrites, ApplyError, Mask, Merge};
+use crate::graph::superstep::position::merged;
+use crate::graph::superstep::writes::{apply_writes, fresh_read, named, with_returned};
+use crate::graph::superstep::{Applying, Control, Finished, Packet, Resolve, RouterView, SENDS_LIMIT, Task, TaskState};
 
 impl Run {
     /// Applies the results of all tasks. Returns the records of what changed, for the commit.
@@ -36,20 +37,6 @@ impl Run {
         Ok(puts)
     }
 
-    /// Makes the next checkpoint and waits for it as the durability requires.
-    pub(crate) async fn commit(&mut self, puts: Puts, starts: bool) -> Result<(), RunError> {
-        match self.commits(starts) {
-            When::WithNext => self.queue_checkpoint(puts, Recorder::ride)?,
-            When::Soon => self.queue_checkpoint(puts, |recorder, puts| recorder.queue(puts, None))?,
-            When::AsAsked => self.checkpoint(Source::Loop, puts).await?,
-        }
-        if self.has_listeners() {
-            Box::pin(self.emit_stored(self.pos.meta.step)).await;
-            Box::pin(self.emit_shown_values()).await;
-        }
-        Ok(())
-    }
-
     /// Applies the results and encodes what they changed.
     fn applied(&mut self, tasks: &mut [Task], puts: &mut Puts) -> Result<(), RunError> {
         let changed = self.apply(tasks, puts)?;
@@ -59,16 +46,6 @@ impl Run {
         let (table, made_by) = (Arc::clone(&self.table), self.pos.meta.id);
         self.pos.encode_reduced(&table, &changed, made_by, puts)?;
         self.pos.check_size(&table, self.shared.limits.state_bytes)
-    }
-
-    /// Commits the checkpoint of the input now if a listener wants it; otherwise it is part of the next commit.
-    pub(crate) async fn flush_input(&mut self) -> Result<(), RunError> {
-        let Some(recorder) = self.recorder().filter(|_| !self.outbox.input.is_empty() && self.wants(Mode::Checkpoints))
-        else {
-            return Ok(());
-        };
-        let (recorder, head) = (Arc::clone(recorder), self.is_root().then_some(self.pos.meta.id));
-        Ok(recorder.commit(std::mem::take(&mut self.outbox.input), head).await?)
     }
 
     pub(crate) fn apply(&mut self, tasks: &mut [Task], puts: &mut Puts) -> Result<Mask, RunError> {
@@ -170,91 +147,6 @@ impl Run {
         self.choose(node, key, &seen, done)
     }
 
-    /// Stores the results of a superstep that cannot be applied, so that the thread stays readable. Returns the error.
-    async fn not_applied(&self, tasks: &[Task], puts: Puts, error: RunError) -> RunError {
-        match self.store_unapplied(tasks, puts, &error).await {
-            Ok(()) => error,
-            Err(failure) => failure,
-        }
-    }
-
-    async fn store_unapplied(&self, tasks: &[Task], mut puts: Puts, error: &RunError) -> Result<(), RunError> {
-        let Some(recorder) = self.recorder() else { return Ok(()) };
-        if let [only] = tasks {
-            let (status, error) = (TaskStatus::Failed, Some(error.to_string()));
-            let record = TaskRecord { status, error, ..only.to_record() };
-            puts.push((self.task_key(only.key), encode_record(&record)?));
-        }
-        let head = (self.pos.start.is_some() && self.is_root()).then_some(self.pos.meta.id);
-        Ok(recorder.commit(puts, head).await?)
-    }
-
-    /// Returns when the present checkpoint is committed. The first and the last one of a subgraph need not be on disk before the
-    /// run goes on: no node has run since the one before, or the enclosing task ends next. Commits are stored in order, so the
-    /// next one that is waited for covers it; a listener may wait for each.
-    fn commits(&self, starts: bool) -> When {
-        if self.is_root() || self.has_listeners() {
-            return When::AsAsked;
-        }
-        match starts {
-            true => When::WithNext,
-            false if !self.pos.control.is_idle(&self.table.wiring) => When::AsAsked,
-            false if self.child.is_whole_task => When::WithNext,
-            false => When::Soon,
-        }
-    }
-
-    /// Makes a checkpoint of the present position, and waits as the durability requires.
-    pub(crate) async fn checkpoint(&mut self, source: Source, puts: Puts) -> Result<(), RunError> {
-        let Some((recorder, puts)) = self.saved_checkpoint(source, puts)? else { return Ok(()) };
-        let head = self.is_root().then_some(self.pos.meta.id);
-        recorder.commit(puts, head).await?;
-        Ok(())
-    }
-
-    /// Makes a checkpoint of the present position, and waits for nothing. Subgraphs only.
-    fn queue_checkpoint(&mut self, puts: Puts, queue: impl FnOnce(&Recorder, Puts)) -> Result<(), RunError> {
-        if let Some((recorder, puts)) = self.saved_checkpoint(Source::Loop, puts)? {
-            queue(&recorder, puts);
-        }
-        Ok(())
-    }
-
-    /// Makes a checkpoint of the present position; returns its records, if they are stored.
-    fn saved_checkpoint(&mut self, source: Source, mut puts: Puts) -> Result<Option<(Arc<Recorder>, Puts)>, RunError> {
-        self.pos.meta.step += 1;
-        self.pos.meta.source = source;
-        let Some(recorder) = self.recorder().cloned() else { return Ok(None) };
-        self.enter(&recorder);
-        self.save_checkpoint(&recorder, &mut puts)?;
-        Ok(Some((recorder, puts)))
-    }
-
-    /// Allocates the id of the next checkpoint and sets its parent.
-    pub(crate) fn enter(&mut self, recorder: &Recorder) {
-        let before = self.pos.meta.id;
-        self.pos.meta.id = recorder.next_id();
-        if before.0 == 0 || self.pos.channels.line == NEW_LINE {
-            self.pos.channels.line = self.pos.meta.id;
-        }
-        self.outbox.previous = before;
-        self.pos.meta.parent = match recorder.durability() {
-            Durability::Exit if self.child.delta.is_none() => self.outbox.exit_parent,
-            _ => (before.0 != 0).then_some(before),
-        };
-        self.pos.meta.created_at = self.shared.now();
-    }
-
-    pub(crate) fn is_root(&self) -> bool {
-        self.scope.names.is_empty()
-    }
-
-    async fn emit_shown_values(&self) {
-        if shows(&self.table, self.output(), self.reusable.merge.written(), &self.pos.state) {
-            self.emit_values().await;
-        }
-    }
-
     /// Returns the state with the results of finished siblings applied.
     pub(crate) fn live(&self) -> AnyState {
         let ended: Vec<(u32, &Finished)> = self.ended().collect();
@@ -280,21 +172,57 @@ impl Run {
 
     /// Returns the results of finished tasks.
     fn ended(&self) -> impl Iterator<Item = (u32, &Finished)> {
-        self.step.tasks.iter().filter_map(|task| match &task.state {
-            TaskState::Done(done) => Some((task.node, &**done)),
-            TaskState::Ready | TaskState::Asked { .. } | TaskState::Failed(_) => None,
-        })
+        self.step.tasks.iter().filter_map(|task| Some((task.node, task.result()?)))
     }
-}
 
-/// When a checkpoint is committed.
-enum When {
-    /// With whatever is committed next.
-    WithNext,
-    /// Now, without waiting for it.
-    Soon,
-    /// Now, waiting as the durability asks.
-    AsAsked,
+    /// Runs the routers of a task's node over the state with only this task's writes.
+    pub(crate) fn route(&self, at: usize, result: &mut Finished) -> Result<(), RunError> {
+        let task = &self.step.tasks[at];
+        if self.table.row(task.node).exits.routers.is_empty() {
+            return Ok(());
+        }
+        let (writes, returned) = (std::mem::take(&mut result.writes), result.returned.clone());
+        // A replay runs a superstep over several states.
+        let mut own = RouterView::default();
+        let mut shared = self.step.router_view.lock().unwrap_or_else(PoisonError::into_inner);
+        let view = if self.shared.replay.is_some() { &mut own } else { &mut *shared };
+        let choose = |seen: &AnyState| self.choose(task.node, task.key, seen, result);
+        let chosen = view.with(&self.table, &self.pos.state, (&writes, returned), choose);
+        result.writes = writes;
+        chosen.map_err(|error| self.not_seen(at, error))?
+    }
+
+    /// Runs the routers after a node over this state.
+    pub(crate) fn choose(&self, node: u32, key: u32, seen: &AnyState, result: &mut Finished) -> Result<(), RunError> {
+        self.choose_as(node, (self.pos.meta.id, key), seen, result)
+    }
+
+    /// Runs the routers after a node, with sends stored under other row ids.
+    pub(crate) fn choose_as(
+        &self,
+        node: u32,
+        made_by: (CheckpointId, u32),
+        seen: &AnyState,
+        result: &mut Finished,
+    ) -> Result<(), RunError> {
+        let from = self.node_name(node);
+        let exits = self.table.exits(node);
+        let resolve = Resolve { table: &self.table, from: &from, made_by };
+        let choose = || {
+            let mut routers = exits.routers.iter();
+            routers.try_for_each(|branch| resolve.branch(branch, seen, &self.shared.context, result))
+        };
+        catch_panic_as(choose, |panic| self.panicked(Arc::clone(&from), format!("its router: {panic}")))
+    }
+
+    pub(crate) fn own_view(&self, at: usize, state: &AnyState, writes: &AnyWrites) -> Result<AnyState, RunError> {
+        fresh_read(&self.table, state, writes).map_err(|error| self.not_seen(at, error))
+    }
+
+    fn not_seen(&self, at: usize, error: ApplyError) -> RunError {
+        let node = vec![self.node_name(self.step.tasks[at].node).to_string()];
+        named(&self.table, self.pos.meta.step + 1, error, node)
+    }
 }
 
 /// Returns a state with the results of finished tasks applied; as it is if they cannot be. `pulls`: the nodes that edges

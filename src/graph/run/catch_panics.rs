@@ -1,5 +1,7 @@
 //! Panic handling for a whole call: a panic of user code that nothing else caught becomes the call's error. Knows no
 //! run.
+//!
+//! Small because every call of a thread, a replay or a runner goes through it.
 
 use std::future::Future;
 

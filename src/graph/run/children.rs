@@ -1,15 +1,19 @@
-//! Subgraphs with state of their own: the names it is stored under, and their pointers when tasks are dropped.
+//! Subgraphs beyond their tasks: the names that state of their own is stored under, and their pointers when tasks are dropped;
+//! the writes that are lost when a task of a subgraph hands a command to the graph around, which ends the subgraph.
 
 use std::sync::Arc;
 
+use super::delta::Delta;
 use super::state::Run;
 use crate::checkpoint::{BoxFuture, CheckpointId};
 use crate::graph::build::{GraphCore, Persistence};
 use crate::graph::context::{GraphScope, TaskCtx};
 use crate::graph::error::RunError;
 use crate::graph::persist::save::is_of_task;
-use crate::graph::records::{BY_HANDLER, HANDLER, Mapping, NEW_LINE, Reader, SENT, START_NODE};
-use crate::graph::superstep::Position;
+use crate::graph::records::reader::reader;
+use crate::graph::records::{BY_HANDLER, HANDLER, Mapping, NEW_LINE, Reader, SENT, START_KEY, START_NODE};
+use crate::graph::state::Mask;
+use crate::graph::superstep::{Position, Task, TaskState};
 use crate::graph::view::AnyChild;
 
 impl Run {
@@ -149,4 +153,47 @@ fn called_name(node: &str, call: u32) -> String {
 
 fn numbered(name: &str, call: u32) -> String {
     if call == 0 { name.to_string() } else { format!("{name}#{call}") }
+}
+
+impl Run {
+    /// Notes the channels that nodes of a subgraph write, which a command for the graph around it drops.
+    pub(crate) fn note_written(&mut self, tasks: &[Task]) {
+        if self.child.caller.is_some() && self.pos.start.is_none() && !tasks.is_empty() {
+            self.child.written.extend(self.reusable.merge.written().iter());
+        }
+    }
+
+    /// Returns the names of the channels to which the subgraph's nodes have written.
+    pub(crate) async fn dropped_channels(&self) -> Vec<String> {
+        let mut written = self.child.written.clone();
+        for task in &self.step.tasks {
+            if let TaskState::Done(done) = &task.state {
+                written.extend(done.writes.0.iter().map(|write| write.channel()));
+            }
+        }
+        written.extend(self.written_before().await.iter());
+        written.iter().map(|channel| self.table.channel(channel).to_owned()).collect()
+    }
+
+    /// Returns the channels that nodes wrote in earlier runs of the activation, as they are stored.
+    async fn written_before(&self) -> Mask {
+        if let Some(delta) = &self.child.delta {
+            return delta.channels();
+        }
+        let (true, Some(recorder)) = (self.child.is_resumed, self.recorder()) else { return Mask::default() };
+        let earlier = Delta::read_of(&self.table, &reader(recorder), self.pos.meta.id, |key| key != START_KEY).await;
+        earlier.map(|delta| delta.channels()).unwrap_or_default()
+    }
+
+    /// Logs a warning of what a command for the graph around this one drops.
+    pub(crate) async fn warn_of_dropped(&self) {
+        let dropped = self.dropped_channels().await;
+        if !dropped.is_empty() {
+            tracing::warn!(
+                subgraph = self.scope.names.join("/"),
+                channels = ?dropped,
+                "what a subgraph wrote is dropped: one of its nodes handed a command to the graph around it"
+            );
+        }
+    }
 }

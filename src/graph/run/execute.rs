@@ -10,16 +10,14 @@ use superstep_base::panics::catch_panic;
 use tokio::task::{Id, JoinError, JoinSet};
 use tracing::Instrument;
 
-use super::attempt_records::AttemptRecords;
-use super::cached;
-use super::job::Job;
+use super::job::{AttemptRecords, Job, cached_result};
 use super::perform::{Performed, Running, start};
 use super::state::Run;
 use crate::checkpoint::{Key, Slot, encode_record};
 use crate::graph::context::{Attempt, AttemptProgress, MovedState, Permits, StateLocations, TaskCtx, TaskPosition};
 use crate::graph::error::RunError;
 use crate::graph::records::{NEW_LINE, START_KEY, START_NODE};
-use crate::graph::superstep::position::with_returned;
+use crate::graph::superstep::writes::with_returned;
 use crate::graph::superstep::{Finished, Resolve, TaskState};
 
 /// Time of a first poll above which a task counts as computing rather than waiting.
@@ -110,7 +108,7 @@ impl Run {
                 continue;
             }
             let job = self.job(at);
-            let ending = match catch_panic(|| cached::find(&job)) {
+            let ending = match catch_panic(|| cached_result(&job)) {
                 Ok(None) => continue,
                 Ok(Some(result)) => self.done_from_cache(at, Box::new(result))?,
                 Err(panic) => self.panicked_in(at, format!("its cache key: {panic}"))?,

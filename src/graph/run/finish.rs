@@ -1,14 +1,16 @@
-//! The end of a task's body: a result, an interrupt or a failure. Updates the run, the store and the stream.
+//! The end of a task's body: a result, an interrupt, or a failure by an error or a panic. Updates the run, queues records,
+//! and emits events.
 
 use std::sync::Arc;
 
 use superstep_base::panics::catch_panic;
 
-use super::cached::CachedResult;
+use super::job::CachedResult;
 use super::perform::{BodyResult, Details, Performed};
 use super::state::Run;
+use super::trace;
 use super::waiting::Waits;
-use crate::checkpoint::{CheckpointId, FailureRecord, HandledRecord, Key};
+use crate::checkpoint::{CheckpointId, FailureRecord, HandledRecord, TaskRecord, TaskStatus, encode_record};
 use crate::graph::build::rows::may_wait;
 use crate::graph::context::{Exit, Known, Raised, SubgraphCalls, TaskCtx};
 use crate::graph::error::{HandedUp, NodeError, RunError, SharedNodeError};
@@ -273,44 +275,51 @@ impl Run {
         Ok(())
     }
 
-    /// Encodes a finished task; its records go out with the next commit of finished siblings.
-    fn save_task(&mut self, at: usize, result: &mut Finished) -> Result<(), RunError> {
-        if self.recorder().is_none() {
-            return Ok(());
+    /// Records the failure of a task; its siblings continue.
+    pub(crate) fn fail(&mut self, at: usize, error: RunError) -> Result<(), RunError> {
+        if !matches!(error, RunError::HandUp(_) | RunError::NoParentGraph { .. }) {
+            trace::failed(&self.node_name(self.step.tasks[at].node), &error);
+            self.step.tasks[at].record.error = Some(error.to_string());
+            let failure = FailureRecord { error: error.to_string(), at: self.shared.now() };
+            self.step.tasks[at].note_failure(failure);
+            let mut puts = std::mem::take(&mut self.outbox.finished);
+            if let Some(recorder) = self.recorder() {
+                let record = TaskRecord { status: TaskStatus::Failed, ..self.step.tasks[at].to_record() };
+                puts.push((self.task_key(self.step.tasks[at].key), encode_record(&record)?));
+                recorder.queue(puts, None);
+            }
         }
-        let mut puts = std::mem::take(&mut self.outbox.finished);
-        let before = puts.len();
-        let saved = self.save_finished(at, result, &mut puts);
-        if saved.is_err() {
-            puts.truncate(before);
-        }
-        self.outbox.finished = puts;
-        saved
-    }
-
-    /// Queues the records of finished siblings; those of the last one are part of the checkpoint's commit. If a
-    /// listener waits for them, they are on disk when this returns. `others_run`: tasks of the superstep are running.
-    pub(crate) async fn flush_settled(&mut self, others_run: bool) -> Result<(), RunError> {
-        if self.outbox.finished.is_empty() && !self.outbox.unacknowledged {
-            return Ok(());
-        }
-        let is_open = others_run || self.step.open_questions.is_some_and(|open| open > 0);
-        if !is_open && self.step.tasks.iter().all(Task::is_done) {
-            return Ok(());
-        }
-        let puts = std::mem::take(&mut self.outbox.finished);
-        let waited_for = self.outbox.unacknowledged;
-        match self.recorder().cloned() {
-            Some(recorder) if waited_for => recorder.commit(puts, None).await?,
-            Some(recorder) => recorder.queue(puts, None),
-            None => {}
-        }
-        self.emit_stored(self.pos.meta.step + 1).await;
+        self.count_closed(at);
+        self.step.has_failed = true;
+        self.step.tasks[at].state = TaskState::Failed(Box::new(error));
         Ok(())
     }
 
-    pub(crate) fn task_key(&self, task: u32) -> Key {
-        Key::Task { checkpoint: self.pos.meta.id, task }
+    pub(crate) fn panicked(&self, node: Arc<str>, message: String) -> RunError {
+        RunError::Panicked { node, namespace: Arc::clone(&self.scope.names), step: self.pos.meta.step + 1, message }
+    }
+
+    pub(crate) fn panicked_in(&mut self, at: usize, message: String) -> Result<Ending, RunError> {
+        self.step.tasks[at].catch_up();
+        let error = self.panicked(self.node_name(self.step.tasks[at].node), message);
+        self.fail(at, error).map(|()| Ending::Failed { handled_failure: None, answered: false })
+    }
+
+    /// Records the failures of dropped tasks whose `Drop` panicked. Returns true if there are any.
+    pub(crate) fn dropped(&mut self, panics: Vec<(usize, String)>) -> Result<bool, RunError> {
+        let failed = !panics.is_empty();
+        for (at, panic) in panics {
+            self.panicked_in(at, format!("dropped by the cancelled run: {panic}"))?;
+        }
+        self.step.runs_again &= !failed;
+        Ok(failed)
+    }
+
+    /// Returns the error for a panic while results were applied.
+    pub(crate) fn panicked_applying(&self, tasks: &[Task], message: &str) -> RunError {
+        let nodes: Vec<Arc<str>> = tasks.iter().map(|task| self.node_name(task.node)).collect();
+        let message = format!("applying its results: {message}");
+        self.panicked(nodes.join("` and `").into(), message)
     }
 }
 

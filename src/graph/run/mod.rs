@@ -1,41 +1,40 @@
 //! The superstep loop: plan, execute, settle, apply, commit.
 //!
 //! The rules are in `superstep`; the store is known through `records` only.
+//!
+//! | file | what it knows |
+//! |---|---|
+//! | `state` | a run, and what it notes of a superstep |
+//! | `begin` | how a run starts: input, a fork, a command, a checkpoint of another version |
+//! | `tick` | the loop |
+//! | `execute`, `perform`, `job` | the tasks of a superstep; the body of one; what it needs and leaves in the store |
+//! | `finish`, `waiting` | the end of a body: results and failures; questions and waits |
+//! | `apply`, `commit` | the end of a superstep: its results applied, and stored |
+//! | `enter`, `children`, `delta` | subgraphs: starting one, what it leaves, what it changed of the state around |
+//! | `events`, `trace` | what listeners and logs get |
+//! | `catch_panics` | a panic that nothing else caught |
 
 pub(crate) mod apply;
-mod attempt_records;
 mod begin;
-mod cached;
 pub(crate) mod catch_panics;
 pub(crate) mod children;
+mod commit;
 mod delta;
-mod emitter;
 pub(crate) mod enter;
 mod events;
 mod execute;
-mod failing;
 mod finish;
-mod handing_up;
-mod interrupted;
 mod job;
-mod left_step;
-mod migrate;
-mod moved_state;
 pub(crate) mod perform;
-mod receive;
-mod routing;
-mod save;
 mod state;
-mod task_ends;
 mod tick;
 pub(crate) mod trace;
 mod waiting;
 
 pub(crate) use delta::Delta;
-pub(crate) use emitter::{Emitter, EventOrigin};
 pub(crate) use enter::{ChildInput, StateMode};
+pub(crate) use events::{Emitter, EventOrigin};
 pub(crate) use finish::BodyOutcome;
-pub(crate) use interrupted::InterruptedStep;
-pub(crate) use left_step::KeptStep;
 pub(crate) use perform::BodyResult;
-pub(crate) use state::{ParentPointer, Run};
+pub(crate) use state::{KeptStep, ParentPointer, Run};
+pub(crate) use waiting::InterruptedStep;

@@ -12,8 +12,8 @@ use tokio::sync::Notify;
 use tokio::time::Instant;
 use tracing::{Instrument, Span};
 
-use super::job::Job;
-use super::{cached, trace};
+use super::job::{Job, cache_key};
+use super::trace;
 use crate::checkpoint::FailureRecord;
 use crate::graph::build::Table;
 use crate::graph::context::{Raised, TaskCtx};
@@ -142,7 +142,7 @@ impl Future for Running {
 
 /// Runs a body with options.
 async fn perform(job: Job) -> Performed {
-    let mut details = Details { cache_key: cached::key(&job), ..Details::default() };
+    let mut details = Details { cache_key: cache_key(&job), ..Details::default() };
     let performed = handled(job, &mut details).await;
     Performed { details: Some(Box::new(details)), ..performed }
 }

@@ -1,4 +1,5 @@
-//! The state of a run, grouped by lifetime: the run, its superstep, its next commit.
+//! The state of a run, grouped by lifetime: the run, its superstep, its next commit; and notes on a superstep that it leaves
+//! interrupted, for the next run of the same graph.
 
 use std::sync::{Arc, Mutex};
 
@@ -6,14 +7,15 @@ use serde_json::{Map, Value};
 use tracing::Span;
 
 use super::delta::Delta;
-use super::left_step::LeftStep;
 use crate::checkpoint::{CheckpointId, CheckpointRecord, TaskRecord};
 use crate::graph::build::{StopOverrides, Table};
 use crate::graph::context::{Exit, GraphScope, MovedState, Shared, StateLocations, TaskCtx};
+use crate::graph::interrupt::Question;
 use crate::graph::node::{Name, Target};
 use crate::graph::records::{Caller, Puts, Recorder};
 use crate::graph::state::{AnyState, Mask, Merge, Undo};
-use crate::graph::superstep::{Position, RouterView, Task};
+use crate::graph::superstep::writes::apply_writes;
+use crate::graph::superstep::{Finished, Position, RouterView, Task, TaskState};
 
 /// A run of a graph or of a subgraph.
 pub(crate) struct Run {
@@ -185,5 +187,126 @@ impl Run {
     /// Keeps a checkpoint that LangGraph does not make (V7) from counting towards the recursion limit.
     pub(crate) fn does_not_count(&mut self) {
         self.stops.last_step = self.stops.last_step.saturating_add(1);
+    }
+
+    pub(crate) fn is_root(&self) -> bool {
+        self.scope.names.is_empty()
+    }
+}
+
+/// Notes of a run on the superstep that it leaves, so that the next run looks only at the tasks that it changes.
+pub(crate) struct LeftStep {
+    pub(super) ends: TaskEnds,
+    /// The state with the results so far, in the order in which the tasks finished; none without results.
+    pub(super) checked: Option<(AnyState, Merge)>,
+    /// The earliest time at which a question expires, in milliseconds since 1970.
+    pub(super) expires: Option<u64>,
+    /// The indexes of the tasks that this run changes; no other task runs.
+    pub changed: Vec<usize>,
+}
+
+impl LeftStep {
+    /// Returns true if a question has expired by this time.
+    pub(crate) fn has_expired(&self, now: u64) -> bool {
+        self.expires.is_some_and(|expires| expires <= now)
+    }
+
+    /// Returns true if there is a copy of the state with results.
+    pub(crate) fn has_results(&self) -> bool {
+        self.checked.is_some()
+    }
+
+    /// Notes the ends of the tasks that the run changed. Returns nothing if results cannot be applied in this order.
+    pub(super) fn with_ends(mut self, table: &Table, state: &AnyState, tasks: &[Task]) -> Option<Self> {
+        for &at in &self.changed {
+            self.ends.set(at, &tasks[at]);
+            if let TaskState::Done(done) = &tasks[at].state {
+                let (state, merge) = self.checked.get_or_insert_with(|| (state.clone(), Merge::default()));
+                apply_writes(table, state, done.writes.0.iter().cloned(), merge).ok()?;
+            }
+        }
+        Some(self)
+    }
+}
+
+/// A superstep that a run left, with its tasks.
+pub(crate) struct KeptStep {
+    pub(super) tasks: Vec<Task>,
+    pub(super) open: usize,
+    pub left: LeftStep,
+}
+
+impl KeptStep {
+    /// Returns the number of its tasks.
+    pub(crate) fn len(&self) -> usize {
+        self.tasks.len()
+    }
+}
+
+/// The number of tasks that are copied together.
+const CHUNK: usize = 64;
+
+/// The ends of a superstep's tasks, in the order of the tasks.
+#[derive(Clone, Default)]
+pub(crate) struct TaskEnds(Vec<Arc<Vec<TaskEnd>>>);
+
+/// A task, and its end so far.
+#[derive(Clone)]
+pub(crate) struct TaskEnd {
+    pub node: u32,
+    pub is_edge: bool,
+    pub end: End,
+}
+
+#[derive(Clone)]
+pub(crate) enum End {
+    /// Its pending questions.
+    Asked(Arc<[Question]>),
+    /// Its result: writes, and the nodes it leads to.
+    Done(Arc<Finished>),
+    /// It has no result yet, or failed.
+    Open,
+}
+
+impl TaskEnds {
+    /// Returns the ends of tasks.
+    pub(crate) fn of(tasks: &[Task]) -> Self {
+        Self(tasks.chunks(CHUNK).map(|chunk| Arc::new(chunk.iter().map(TaskEnd::of).collect())).collect())
+    }
+
+    /// Notes the end of the task at this index.
+    pub(crate) fn set(&mut self, at: usize, task: &Task) {
+        if let Some(end) = self.0.get_mut(at / CHUNK).and_then(|chunk| Arc::make_mut(chunk).get_mut(at % CHUNK)) {
+            *end = TaskEnd::of(task);
+        }
+    }
+
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &TaskEnd> {
+        self.0.iter().flat_map(|chunk| chunk.iter())
+    }
+}
+
+impl TaskEnd {
+    fn of(task: &Task) -> Self {
+        let end = match &task.state {
+            TaskState::Asked { questions, .. } => End::Asked(Arc::clone(questions)),
+            TaskState::Done(done) => End::Done(Arc::new(done.result())),
+            TaskState::Ready | TaskState::Failed(_) => End::Open,
+        };
+        Self { node: task.node, is_edge: task.is_edge(), end }
+    }
+
+    pub(crate) fn done(&self) -> Option<(u32, &Finished)> {
+        match &self.end {
+            End::Done(done) => Some((self.node, done)),
+            End::Asked(_) | End::Open => None,
+        }
+    }
+
+    pub(crate) fn asks(&self) -> &[Question] {
+        match &self.end {
+            End::Asked(questions) => questions,
+            End::Done(_) | End::Open => &[],
+        }
     }
 }

@@ -5,8 +5,7 @@ use std::sync::Arc;
 
 use tokio_util::sync::CancellationToken;
 
-use super::ledger::Mark;
-use super::report::RunnerStop;
+use super::report::{Mark, RunnerStop};
 use crate::checkpoint::{BoxFuture, Checkpointer, ThreadId};
 use crate::graph::build::CompiledGraph;
 use crate::graph::error::RunError;

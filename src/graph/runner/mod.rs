@@ -4,17 +4,15 @@
 //!
 //! | file | what it has |
 //! |---|---|
-//! | `resume` | the runner and its loop |
+//! | `resume` | the runner, its loop, and the threads that can be resumed now |
 //! | `driven` | type-erased graphs |
-//! | `ledger` | running threads, and those given up |
-//! | `round` | the threads that can be resumed now |
-//! | `report` | the outcome of a runner |
+//! | `report` | the outcome of a runner; running threads, and those given up |
+//!
+//! Small because it only lists the folder.
 
 mod driven;
-mod ledger;
 mod report;
 pub(crate) mod resume;
-mod round;
 
 #[cfg(feature = "app")]
 pub(crate) use driven::{Driven, Turn};

@@ -1,20 +1,19 @@
-//! The position of a run: a checkpoint in memory. Applying the results of a superstep moves it on. Knows no store.
+//! The position of a run: a checkpoint in memory. Applying the results of a superstep moves it on. It brings along what
+//! another version of its graph stored: channels that nobody claims, and values that have to be stored anew. Knows no store.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use serde_json::{Map, Value as JsonValue};
-use superstep_base::panics::catch_panic;
 
 use super::control::Control;
-use super::log_tail::{FullChunk, LogTail, is_chunked};
-use super::stored_writes::StoredWrites;
+use super::writes::{FullChunk, LogTail, StoredWrites, apply_writes, is_chunked};
 use crate::checkpoint::{CarriedRecord, CheckpointId, Key, LogRange, RowId, Slot, Source};
 use crate::graph::build::Table;
 use crate::graph::context::Kept;
-use crate::graph::error::{INPUT, RunError};
+use crate::graph::error::RunError;
 use crate::graph::records::{CheckpointInfo, Puts};
-use crate::graph::state::{AnyState, AnyWrite, AnyWrites, ApplyError, Mask, Merge, Payload, Stored};
+use crate::graph::state::{AnyState, AnyWrites, Mask, Merge, Payload, SETS, Stored};
 
 /// The payload of a send.
 #[derive(Clone)]
@@ -297,9 +296,53 @@ impl Position {
         }
         Ok(())
     }
+
+    /// Applies a write to a channel that this version of the graph does not declare. Reduced writes are dropped.
+    fn keep_carried(&mut self, at: usize, overwrite: bool, row: RowId, size: u64) {
+        let Some(CarriedRecord { channel, slot, .. }) = self.channels.unknown.get_mut(at) else { return };
+        match slot {
+            _ if !channel.logged && SETS.contains(&channel.rule.as_str()) => *slot = Slot::Row(row),
+            _ if overwrite && channel.logged => {
+                *slot = Slot::Log { full: Some(row), full_bytes: size, ranges: vec![] };
+            }
+            _ if overwrite => *slot = Slot::Row(row),
+            Slot::Log { ranges, .. } if channel.logged => extend(ranges, self.channels.line, row, size),
+            _ if channel.logged => {
+                let range = LogRange { log: None, first: row, last: row, count: 1, bytes: size };
+                *slot = Slot::Log { full: None, full_bytes: 0, ranges: vec![range] };
+            }
+            _ => {
+                tracing::warn!(channel = channel.name, "a change to a channel that the graph does not have is dropped")
+            }
+        }
+    }
+
+    /// Stores what another version of the graph kept in another way.
+    pub(crate) fn settle(&mut self, table: &Table, puts: &mut Puts) -> Result<(), RunError> {
+        puts.append(&mut self.channels.pending_rewrites);
+        for at in std::mem::take(&mut self.channels.stale).iter() {
+            self.channels.moved.insert(at);
+            self.channels.tails.remove(&at);
+            self.channels.slots[at] = Slot::Absent;
+            if !table.schema.is_kept(&self.state, at) {
+                continue;
+            }
+            let row = RowId { checkpoint: self.meta.id, task: RowId::WHOLE, slot: at as u32 };
+            let bytes = table.schema.encode_channel(&self.state, at)?;
+            self.channels.slots[at] = match table.schema.channels()[at].stored() {
+                Stored::Log | Stored::Delta => {
+                    Slot::Log { full: Some(row), full_bytes: bytes.len() as u64, ranges: vec![] }
+                }
+                Stored::Value | Stored::Full => Slot::Row(row),
+                Stored::Never => continue,
+            };
+            puts.push((Key::Row(row), bytes));
+        }
+        Ok(())
+    }
 }
 
-pub(crate) fn extend(ranges: &mut Vec<LogRange>, line: CheckpointId, row: RowId, size: u64) {
+fn extend(ranges: &mut Vec<LogRange>, line: CheckpointId, row: RowId, size: u64) {
     match ranges.last_mut() {
         // The result of a fork's source is stored under the checkpoint of its task, before this line.
         Some(range) if range.log.is_none() && range.last.checkpoint >= line && row > range.last => {
@@ -316,26 +359,6 @@ fn outgrown(slot: &Slot) -> bool {
     ranges.iter().map(|range| range.bytes).sum::<u64>() > (*full_bytes).max(4096)
 }
 
-/// Applies a task's writes to a state. A panic of a reducer is a refusal; the state is then half written and to be dropped.
-pub(crate) fn apply_writes(
-    table: &Table,
-    state: &mut AnyState,
-    writes: impl IntoIterator<Item = AnyWrite>,
-    merge: &mut Merge,
-) -> Result<(), ApplyError> {
-    let mut channel = 0;
-    let applied = catch_panic(|| {
-        writes.into_iter().try_for_each(|write| {
-            channel = write.channel();
-            table.schema.apply(state, write, merge)
-        })
-    });
-    applied.unwrap_or_else(|panic| {
-        let reason = format!("its reducer panicked: {panic}");
-        Err(ApplyError::Refused { channel, reason })
-    })
-}
-
 /// The state after the writes of these results; none without results, or if they cannot be applied.
 pub(crate) fn merged(table: &Table, state: &AnyState, done: &[&Finished]) -> Option<(AnyState, Merge)> {
     if done.is_empty() {
@@ -345,44 +368,4 @@ pub(crate) fn merged(table: &Table, state: &AnyState, done: &[&Finished]) -> Opt
     let writes = done.iter().flat_map(|done| done.writes.0.iter().cloned());
     apply_writes(table, &mut merged, writes, &mut merge).ok()?;
     Some((merged, merge))
-}
-
-/// The state as a router after one task sees it: the writes of that task, and of no sibling.
-pub(crate) fn fresh_read(table: &Table, state: &AnyState, writes: &AnyWrites) -> Result<AnyState, ApplyError> {
-    let mut state = state.clone();
-    apply_alone(table, &mut state, writes)?;
-    Ok(state)
-}
-
-/// Applies the writes of one task as if they were a superstep. Returns the channels that changed.
-pub(super) fn apply_alone(table: &Table, state: &mut AnyState, writes: &AnyWrites) -> Result<Mask, ApplyError> {
-    let (mut merge, mut changed) = (Merge::default(), Mask::default());
-    apply_writes(table, state, writes.0.iter().cloned(), &mut merge)?;
-    table.schema.end_step(state, merge.written(), &mut changed);
-    changed.extend(merge.written().iter());
-    Ok(changed)
-}
-
-/// The state as routers after a node see it, which has returned this.
-pub(crate) fn with_returned(state: &AnyState, returned: Option<Arc<Map<String, JsonValue>>>) -> AnyState {
-    let mut seen = state.clone();
-    if let Some(returned) = returned {
-        seen.note_returned(returned);
-    }
-    seen
-}
-
-/// Turns an index into words: who wrote the channel.
-pub(crate) fn named(table: &Table, step: i64, error: ApplyError, nodes: Vec<String>) -> RunError {
-    let shown = |node: String| if node == "`__start__`" { INPUT.into() } else { node };
-    let nodes = nodes.into_iter().map(shown).collect();
-    match error {
-        ApplyError::Concurrent { channel } => {
-            RunError::ConcurrentUpdate { channel: table.channel(channel).to_owned(), step, nodes }
-        }
-        ApplyError::Refused { channel, reason } => {
-            let reason = table.schema.channels()[channel].redact(reason);
-            RunError::Refused { channel: table.channel(channel).to_owned(), step, nodes, reason }
-        }
-    }
 }

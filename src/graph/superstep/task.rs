@@ -1,13 +1,12 @@
-//! One task of a superstep: its state, and what its end means.
+//! One task of a superstep: its state, its past as it is stored, and what its end means. Knows no store.
 
-use std::sync::{Arc, PoisonError};
+use std::ops::{Deref, DerefMut};
+use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 
-use super::past::{LatestRecord, Past, Starts};
 use super::position::{Finished, Packet, Position};
 use crate::checkpoint::{CheckpointId, FailureRecord, TaskRecord, TaskStatus};
 use crate::graph::build::{Branch, Table};
-use crate::graph::context::Answers;
-use crate::graph::context::AnyContext;
+use crate::graph::context::{Answers, AnyContext};
 use crate::graph::error::RunError;
 use crate::graph::interrupt::Question;
 use crate::graph::node::{AnyCommand, Name, Sends, Target};
@@ -99,6 +98,14 @@ impl Task {
         match &self.state {
             TaskState::Asked { questions, .. } => questions,
             TaskState::Ready | TaskState::Done(_) | TaskState::Failed(_) => &[],
+        }
+    }
+
+    /// Returns its result, if it has ended with one.
+    pub(crate) fn result(&self) -> Option<&Finished> {
+        match &self.state {
+            TaskState::Done(done) => Some(done),
+            TaskState::Ready | TaskState::Asked { .. } | TaskState::Failed(_) => None,
         }
     }
 
@@ -306,4 +313,47 @@ pub(crate) fn planned(table: &Table, pos: &Position) -> Vec<Task> {
     let mut tasks = vec![];
     plan(table, pos, &mut vec![], &mut tasks);
     tasks
+}
+
+static NONE: LazyLock<TaskRecord> = LazyLock::new(TaskRecord::default);
+
+/// The record of a task that has questions, answers, failures or a journal; empty otherwise. Allocated when it is first
+/// changed; clones share it until then.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Past(Option<Arc<TaskRecord>>);
+
+impl Deref for Past {
+    type Target = TaskRecord;
+
+    fn deref(&self) -> &TaskRecord {
+        self.0.as_deref().unwrap_or_else(|| &*NONE)
+    }
+}
+
+impl DerefMut for Past {
+    fn deref_mut(&mut self) -> &mut TaskRecord {
+        Arc::make_mut(self.0.get_or_insert_default())
+    }
+}
+
+impl From<TaskRecord> for Past {
+    fn from(record: TaskRecord) -> Self {
+        Self(Some(Arc::new(record)))
+    }
+}
+
+/// The record that was stored of a task while its body runs: once an attempt has failed that another one, or the error
+/// handler, follows.
+pub(crate) type LatestRecord = Arc<Mutex<Option<TaskRecord>>>;
+
+/// The starts of a task's body.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Starts {
+    /// The number of starts, in this run and earlier ones.
+    pub all: u32,
+    /// The last attempt of its run, from 1.
+    pub last: u32,
+    /// The time before which it does not start, in milliseconds since 1970: an attempt in an earlier run failed, and that run
+    /// ended in the pause before the next.
+    pub not_before: Option<u64>,
 }

@@ -13,7 +13,7 @@ use crate::graph::node::body::node_path;
 use crate::graph::records::{BY_HANDLER, JournalPath, PathTask, Reader, SENT, START_NODE, handler_of};
 use crate::graph::run::catch_panics::catch_panics;
 use crate::graph::state::{AnyState, AnyWrite};
-use crate::graph::superstep::{Position, Task, TaskState};
+use crate::graph::superstep::{Position, Task};
 use crate::graph::view::event::{place, task_id};
 use crate::graph::view::task_journal::entries;
 use crate::graph::view::untyped::channel_json;
@@ -35,10 +35,7 @@ impl Ledger {
     ) -> Self {
         let node = table.node_name(task.node).to_string();
         let first = (task.node != START_NODE).then(|| table.row(task.node).facts.first_name.to_string());
-        let written = match &task.state {
-            TaskState::Done(done) => done.writes.0.clone(),
-            TaskState::Ready | TaskState::Asked { .. } | TaskState::Failed(_) => vec![],
-        };
+        let written = task.result().map(|done| done.writes.0.clone()).unwrap_or_default();
         let mut ledger = Self::bare(reader, own, is_root);
         (ledger.task.name, ledger.task.sent) = (first.unwrap_or_default(), task.key.checked_sub(SENT));
         (ledger.task.place, ledger.task.version) = (place(&node, &task_id(own.0, own.1)), pos.control.version);

@@ -185,7 +185,7 @@ impl Snapshot<AnyState> {
         let lost = LostTask::of(&mapping, &records);
         reader.restore(table, &path, &mut tasks, records, &mapping).await?;
         reader.restore_effects(id, &path, &mut tasks, &mapping).await?;
-        let done: Vec<&Finished> = tasks.iter().filter_map(result).collect();
+        let done: Vec<&Finished> = tasks.iter().filter_map(Task::result).collect();
         let values = if live && !done.is_empty() { with_results(table, &pos.state, &done) } else { pos.state.clone() };
         let next = tasks.iter().filter(|task| !live || !task.is_done());
         let next = next
@@ -292,7 +292,7 @@ fn task_snapshot(
         name: table.node_name(task.node).to_string(),
         input: input(table, pos, task),
         error: task.record.error.clone(),
-        result: result(task).filter(|_| task.record.handled.is_none()).map(writes),
+        result: task.result().filter(|_| task.record.handled.is_none()).map(writes),
         answers: answer_info(table, task),
         questions: if live && task.is_done() { vec![] } else { task.asked.to_vec() },
         subgraph: table.children_of(task.node).iter().any(|child| child.0.is_kept()),
@@ -326,13 +326,6 @@ fn failures(task: &Task) -> Vec<FailureInfo> {
 fn awaited(task: &Task) -> Vec<AwaitedSignal> {
     let waits = matches!(task.state, TaskState::Asked { .. });
     if waits { task.record.receives.iter().map(AwaitedSignal::from).collect() } else { vec![] }
-}
-
-fn result(task: &Task) -> Option<&Finished> {
-    match &task.state {
-        TaskState::Done(done) => Some(done),
-        TaskState::Ready | TaskState::Asked { .. } | TaskState::Failed(_) => None,
-    }
 }
 
 fn input(table: &Arc<Table>, pos: &Position, task: &Task) -> View {

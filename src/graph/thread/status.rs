@@ -19,8 +19,8 @@ use crate::graph::records::mailbox::pending_signals;
 use crate::graph::records::{PendingSignal, Reader, START_NODE, Tasks, clock};
 use crate::graph::run::catch_panics::catch_panics;
 use crate::graph::state::{AnyState, Boxed, Merge, State};
-use crate::graph::superstep::position::{apply_writes, named};
 use crate::graph::superstep::task::planned;
+use crate::graph::superstep::writes::{apply_writes, named};
 use crate::graph::superstep::{Position, TaskState};
 use crate::graph::view::{Seen, Snapshot};
 

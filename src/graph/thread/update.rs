@@ -18,7 +18,7 @@ use crate::graph::run::Run;
 use crate::graph::run::apply::fire;
 use crate::graph::run::catch_panics::catch_panics;
 use crate::graph::state::{AnyWrites, ApplyError, Boxed, IntoWrites, Mask, State};
-use crate::graph::superstep::position::{apply_writes, fresh_read, named, with_returned};
+use crate::graph::superstep::writes::{apply_writes, fresh_read, named, with_returned};
 use crate::graph::superstep::{Finished, Start, Task};
 
 const UPDATING: &str = "updating a thread";

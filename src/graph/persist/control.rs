@@ -1,7 +1,7 @@
-//! Pending tasks, from records. Those of a node that is gone, or that is started in another way now, are noted as
-//! incompatible and left out.
+//! The control of a position as records and back: pending tasks, joins, sends. Tasks of a node that is gone, or that is
+//! started in another way now, are noted as incompatible and left out.
 
-use crate::checkpoint::{CheckpointRecord, GotoRecord, JoinRecord, Key, SendRecord};
+use crate::checkpoint::{CheckpointRecord, ControlRecord, GotoRecord, JoinRecord, Key, SendRecord, WriteRecord};
 use crate::graph::build::{Join, Table};
 use crate::graph::error::{Incompatibility, RunError};
 use crate::graph::records::{COMMAND_KEY, Mapping, Reader, SENT, START_NODE};
@@ -10,6 +10,36 @@ use crate::graph::superstep::{Control, Deferred, Goto, JoinState, LastRan, Packe
 
 const BY_SENDS: &str = "only sends start it now";
 const BY_EDGES: &str = "no send starts it now";
+
+/// Returns what runs next as a record.
+pub(super) fn control_record(control: &Control<Packet>, start: Option<Vec<WriteRecord>>) -> ControlRecord {
+    let joins = control.joins.iter();
+    ControlRecord {
+        version: control.version,
+        start,
+        ready: control.ready.iter().map(|trigger| (trigger.node, trigger.version)).collect(),
+        deferred: control.deferred.iter().map(|at| (at.node, at.version, at.finished)).collect(),
+        joins: joins
+            .map(|(at, join)| {
+                let record =
+                    JoinRecord { arrived: join.arrived.words(), version: join.version, finished: join.finished };
+                (*at, record)
+            })
+            .collect(),
+        sends: control.sends.iter().map(|(node, packet)| SendRecord { node: *node, payload: packet.row }).collect(),
+        last_ran: control.last_ran.map(|last| (last.version, last.node, last.tied)),
+    }
+}
+
+/// Returns what commands scheduled as records.
+pub(super) fn goto_records(control: &Control<Packet>) -> Vec<GotoRecord> {
+    let record = |goto: &Goto| GotoRecord {
+        by: goto.by,
+        nodes: goto.nodes.clone(),
+        sends: (goto.sends.start, goto.sends.len() as u32),
+    };
+    control.gotos.iter().map(record).collect()
+}
 
 impl Reader {
     pub(crate) async fn control(

@@ -1,5 +1,9 @@
-//! Calls of subgraphs from nodes.
+//! Graphs that run inside the nodes of other graphs.
+//!
+//! A child has no head of its own: the record of its task points at its newest checkpoint, so a fork of the parent
+//! copies the pointer and never shares the child.
 
+use std::collections::BTreeSet;
 use std::error::Error;
 use std::fmt;
 use std::marker::PhantomData;
@@ -8,19 +12,23 @@ use std::sync::atomic::Ordering;
 
 use tracing::Instrument;
 
-use crate::checkpoint::Key;
+use crate::checkpoint::{BoxFuture, CheckpointId, Key};
+use crate::graph::build::rows::{bodies, declared};
 use crate::graph::build::{Child, CompiledGraph, GraphCore, Persistence, StateGraph};
 use crate::graph::context::{Ctx, Exit, Raised, TaskCtx};
-use crate::graph::error::RunError;
-use crate::graph::interrupt::Interrupted;
+use crate::graph::diff::outline::face;
+use crate::graph::error::{Incompatibility, RunError};
+use crate::graph::interrupt::{DeclaredQuestion, Interrupted, Receives};
 use crate::graph::node::{AnyCommand, AnyEnded, Command, Ended, Node, NodeId};
-use crate::graph::replay::child;
+use crate::graph::records::Reader;
+use crate::graph::replay::body;
+use crate::graph::replay::recorded_events::emit_subgraph;
 use crate::graph::run::children::{below, own_name, pointer_number};
 use crate::graph::run::enter::open;
 use crate::graph::run::{ChildInput, Run, StateMode, trace};
 use crate::graph::state::{AnyState, AnyWrites, Boxed, IntoWrites, State, Writes};
 use crate::graph::superstep::Task;
-use crate::graph::view::{AnyChild, Left};
+use crate::graph::view::{AnyChild, Face, Inner, Left, NestedRead, Outline, ReplayListener, Seen, Snapshot};
 
 impl<T: State, M: NodeId, C: Send + Sync + 'static> CompiledGraph<T, M, C> {
     /// Makes the graph a subgraph of a graph over another state: `enter` returns the child's input from the parent's
@@ -232,7 +240,7 @@ fn run_child<'a>(
         }
         let call = ctx.progress.calls.fetch_add(1, Ordering::Relaxed);
         if let Some(comparison) = &ctx.shared.replay {
-            let recorded = child::recorded(child, begin(), mode, ctx, call, comparison).await;
+            let recorded = body::recorded(child, begin(), mode, ctx, call, comparison).await;
             return recorded.map_err(|error| raise(ctx, error));
         }
         let mut run = match open(child, begin, mode, ctx, call).await {
@@ -322,5 +330,97 @@ async fn lending<T>(ctx: &TaskCtx, subgraph: impl Future<Output = T>) -> T {
     match &ctx.permits {
         Some(permits) => permits.released_during(subgraph).await,
         None => subgraph.await,
+    }
+}
+
+struct Described(GraphCore);
+
+impl Inner for Described {
+    fn can_ask(&self) -> bool {
+        self.0.table.questions.declared
+    }
+
+    fn outline(&self) -> &Outline {
+        &self.0.table.outline
+    }
+
+    fn is_kept(&self) -> bool {
+        self.0.persistence != Persistence::Stateless
+    }
+
+    fn is_per_thread(&self) -> bool {
+        self.0.persistence == Persistence::PerThread
+    }
+
+    fn fingerprint(&self) -> u64 {
+        self.0.table.identity.fingerprint
+    }
+
+    fn bodies(&self) -> u64 {
+        bodies(&self.0.table)
+    }
+
+    fn children(&self, node: &str) -> &[AnyChild] {
+        self.0.table.named(node).map_or(&[], |at| &self.0.table.row(at).children)
+    }
+
+    fn declared(&self) -> Vec<(&'static str, &'static str)> {
+        self.0.table.nodes.iter().flat_map(declared).collect()
+    }
+
+    fn asks(&self, question: &str) -> Option<DeclaredQuestion> {
+        self.0.table.asks(question)
+    }
+
+    fn receives(&self, signal: &str) -> Option<Receives> {
+        self.0.table.receives(signal)
+    }
+
+    fn signals(&self) -> BTreeSet<&'static str> {
+        self.0.table.signals()
+    }
+
+    fn asked(&self, namespace: &[String], node: &str, question: &str) -> Option<DeclaredQuestion> {
+        self.0.table.asked(namespace, node, question)
+    }
+
+    fn asks_still(&self, way: &[&str], node: &str, question: &str) -> bool {
+        self.0.table.asks_still(way, node, question)
+    }
+
+    fn names_down(&self, nodes: &[String]) -> Vec<Vec<String>> {
+        self.0.table.names_down(nodes)
+    }
+
+    fn misfits<'a>(
+        &'a self,
+        reader: &'a Reader,
+        at: CheckpointId,
+    ) -> BoxFuture<'a, Result<Vec<Incompatibility>, RunError>> {
+        Box::pin(async move { Ok(Snapshot::read(&self.0.table, reader, at, Seen::Now, false).await?.misfits) })
+    }
+
+    fn nested<'a>(&'a self, reader: &'a Reader, at: CheckpointId) -> BoxFuture<'a, Result<NestedRead, RunError>> {
+        Box::pin(Snapshot::read_nested(&self.0.table, reader, at))
+    }
+
+    fn emit_recorded<'a>(
+        &'a self,
+        reader: &'a Reader,
+        since_and_tip: (CheckpointId, CheckpointId),
+        listener: &'a ReplayListener,
+        names_and_places: (Arc<[String]>, Arc<[String]>),
+    ) -> BoxFuture<'a, Result<(), RunError>> {
+        emit_subgraph(&self.0.table, reader, since_and_tip, listener, names_and_places)
+    }
+
+    fn face<'a>(&'a self, reader: &'a Reader, at: CheckpointId) -> BoxFuture<'a, Result<Box<dyn Face>, RunError>> {
+        Box::pin(face(&self.0.table, reader, at))
+    }
+}
+
+impl GraphCore {
+    pub(crate) fn described(self) -> AnyChild {
+        AnyChild(Arc::new(Described(self)))
     }
 }
