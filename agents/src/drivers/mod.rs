@@ -1,5 +1,16 @@
 //! Models and coding agents behind one [`Driver`] trait: requests, events, errors. Each driver has a file or folder of
 //! its own. They know processes, HTTP and files; they know no state, no node, no plan and no git.
+//!
+//! | file | what it knows |
+//! |---|---|
+//! | `driver`, `request`, `event`, `error` | the trait; a turn's request, its events and result, its failure |
+//! | `name`, `fenced`, `jsonl` | names of drivers; JSON in text; files of JSON lines |
+//! | `session`, `session_file` | conversations stored in files |
+//! | `ledger` | the budget that turns share |
+//! | `api`, `tools` | the driver for model servers, and the tools of its agents |
+//! | `cli` | agents that are programs |
+//! | `scripted` | scenarios |
+//! | `wrap` | drivers around drivers |
 
 #[cfg(unix)]
 pub mod api;
@@ -11,11 +22,12 @@ mod fenced;
 mod jsonl;
 mod ledger;
 mod name;
-mod price;
 mod request;
 mod scripted;
 #[cfg(unix)]
-mod sessions;
+mod session;
+#[cfg(unix)]
+mod session_file;
 #[cfg(unix)]
 pub mod tools;
 mod wrap;
@@ -23,13 +35,12 @@ mod wrap;
 pub use cli::CliAgent;
 pub use driver::{AgentEvents, Capabilities, Driver, DriverExt, Sender, events};
 pub use error::{DriverError, ErrorClass};
-pub use event::{AgentEvent, Finished, Status, Usage};
+pub use event::{AgentEvent, Finished, Price, Status, Usage, dollars};
 pub use fenced::fenced_json;
 pub use ledger::{Account, Ledger, Left, LimitsAnswer, NewLimit, NewLimits, RunLimits};
 pub use name::{DriverName, UnknownDriver};
-pub use price::{Price, dollars};
 pub use request::{Access, AgentRequest, Limits, Place, Session, SessionRef, Shell, SubmitTool};
 pub use scripted::{ScenarioError, Scripted};
 #[cfg(unix)]
-pub use sessions::SessionStore;
+pub use session::SessionStore;
 pub use wrap::{Budget, Metered, Recording, Redacted, Replaying, Retry, RetrySettings};

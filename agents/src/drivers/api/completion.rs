@@ -11,8 +11,7 @@ use super::config::ApiConfig;
 use super::http::Http;
 use super::message::{Message, Role, Tool, ToolCall};
 use super::piece::{Piece, PieceFilter};
-use super::reply::Reply;
-use super::usage;
+use super::reply::{Reply, usage_of};
 use super::wire::{self, Function, WireCall};
 use crate::drivers::{DriverError, ErrorClass, Limits, Price, Usage};
 
@@ -151,7 +150,7 @@ impl Client {
         if reply.finish.as_deref() == Some("content_filter") && reply.calls.is_empty() {
             return Err(self.http.server.filtered());
         }
-        let usage = usage::of(&reply, size, began.elapsed(), self.price);
+        let usage = usage_of(&reply, size, began.elapsed(), self.price);
         reply.close(&prefix);
         reply.hide(keys);
         Ok(Completion { truncated: reply.finish.as_deref() == Some("length"), message: received(reply), usage })

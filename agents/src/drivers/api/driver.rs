@@ -4,11 +4,9 @@ use std::sync::Arc;
 
 use futures::future::BoxFuture;
 
-use super::blocking::blocking;
 use super::config::ApiConfig;
 use super::http::Http;
-use super::parts::Parts;
-use super::turn;
+use super::turn::{self, Parts, blocking};
 use crate::drivers::tools::ToolLimits;
 use crate::drivers::{
     AgentEvents, AgentRequest, Capabilities, Driver, DriverError, Finished, SessionRef, SessionStore, events,

@@ -6,12 +6,10 @@ use hyper::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderValue,
 use url::Url;
 
 use super::client::{Client, Response, causes};
-use super::config::ApiConfig;
-use super::key::{ApiKey, KeyFilter};
+use super::config::{ApiConfig, ApiKey, KeyFilter};
 use super::refusal::Server;
-use super::reply::{Reply, ReplyPiece};
+use super::reply::{self, Reply, ReplyPiece};
 use super::sse::EventReader;
-use super::surrogate;
 use super::wire::Chunk;
 use crate::drivers::{DriverError, ErrorClass};
 
@@ -230,7 +228,7 @@ impl<'a> ResponseReader<'a> {
 
     fn chunk(&mut self, data: &str) -> Result<ReplyPiece, DriverError> {
         let read = serde_json::from_str(data);
-        let read = read.or_else(|error| surrogate::marked(data).map_or(Err(error), |data| serde_json::from_str(&data)));
+        let read = read.or_else(|error| reply::marked(data).map_or(Err(error), |data| serde_json::from_str(&data)));
         let chunk: Chunk = read
             .map_err(|error| self.http.server.unreadable(&format!("what is no chunk of an answer ({error})"), data))?;
         if let Some(error) = chunk.error.as_ref().filter(|error| !error.is_null()) {

@@ -5,36 +5,37 @@
 //! Every message is on disk before the next request: a process that was killed resumes where it was, repeats at most
 //! the one request that was not answered, and may repeat the one tool call whose result was not stored (the model gets
 //! a note about it).
+//!
+//! | file | what it knows |
+//! |---|---|
+//! | `config` | where a server is, and its key |
+//! | `driver`, `turn` | the driver, and the loop of a turn |
+//! | `completion`, `message` | one completion, for a conversation of the caller |
+//! | `piece` | pieces of an answer as they arrive |
+//! | `http`, `refusal` | requests and streamed responses; errors of servers |
+//! | `sse`, `wire`, `reply` | the protocol: events, JSON, the assembled reply. Pure |
+//! | `client`, `tls` | connections |
 
-mod blocking;
 mod client;
 mod completion;
 mod config;
-mod connect;
 mod driver;
 mod http;
-mod key;
 mod message;
-mod parts;
 mod piece;
 mod refusal;
 mod reply;
 mod sse;
-mod surrogate;
 mod tls;
-mod transcript;
 mod turn;
-mod usage;
-mod webhook;
 mod wire;
 
+#[doc(hidden)]
+pub use client::post;
 pub use completion::{Client, Completion, CompletionRequest};
-pub use config::ApiConfig;
+pub use config::{ApiConfig, ApiKey};
 pub use driver::Api;
-pub use key::ApiKey;
 pub use message::{Message, Role, Tool, ToolCall};
 pub use piece::Piece;
-#[doc(hidden)]
-pub use webhook::post;
 
-pub use super::price::Price;
+pub use super::event::Price;

@@ -1,9 +1,10 @@
-//! Pieces of an answer as they arrive, with keys removed. Knows no listener.
+//! Pieces of an answer as they arrive, with keys removed, and their transcript, which is sent as events.
 
 use serde::{Deserialize, Serialize};
 
-use super::key::{KeyFilter, KeyStreamFilter};
+use super::config::{KeyFilter, KeyStreamFilter};
 use super::reply::ReplyPiece;
+use crate::drivers::{AgentEvent, Sender};
 
 /// Piece of an answer that is still arriving. As JSON: `{"text": "Hel"}`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -47,4 +48,51 @@ fn pieces(thinking: String, text: String) -> Vec<Piece> {
         pieces.push(Piece::Text(text));
     }
     pieces
+}
+
+/// Number of bytes at the end of a transcript that an error carries.
+const MAX_BYTES: usize = 4000;
+
+/// Appends to a transcript and keeps its end.
+pub(super) fn append_bounded(transcript: &mut String, text: &str) {
+    transcript.push_str(text);
+    let beyond = transcript.len().saturating_sub(MAX_BYTES);
+    let cut = (beyond..).find(|at| transcript.is_char_boundary(*at)).unwrap_or(0);
+    transcript.drain(..cut);
+}
+
+/// Output of one request, sent as events while it arrives.
+pub(super) struct Transcript {
+    sender: Sender,
+    filter: PieceFilter,
+    pub(super) text: String,
+}
+
+impl Transcript {
+    pub(super) fn new(key_filter: &KeyFilter, sender: Sender) -> Self {
+        Self { sender, filter: PieceFilter::new(key_filter), text: String::new() }
+    }
+
+    pub(super) async fn push(&mut self, piece: ReplyPiece) {
+        let shown = self.filter.push(&piece);
+        self.send(shown).await;
+    }
+
+    pub(super) async fn finish(&mut self) {
+        let shown = self.filter.finish();
+        self.send(shown).await;
+    }
+
+    async fn send(&mut self, pieces: Vec<Piece>) {
+        for piece in pieces {
+            let event = match piece {
+                Piece::Thinking(text) => AgentEvent::Thinking(text),
+                Piece::Text(text) => {
+                    append_bounded(&mut self.text, &text);
+                    AgentEvent::Text(text)
+                }
+            };
+            self.sender.tell(event).await;
+        }
+    }
 }

@@ -6,7 +6,7 @@ use hyper::StatusCode;
 use hyper::header::{HeaderMap, HeaderName, RETRY_AFTER};
 use serde_json::Value;
 
-use super::key::KeyFilter;
+use super::config::KeyFilter;
 use crate::drivers::error::tells_refusal;
 use crate::drivers::{DriverError, ErrorClass};
 

@@ -1,10 +1,15 @@
-//! Assembles a model's reply from streamed chunks. Pure.
+//! Assembles a model's reply from streamed chunks, with its usage: reported by the server, or estimated. Pure.
+//!
+//! Servers that cut text in UTF-16 units send `"\ud83c"` in one chunk and `"\udf0a"` in the next, which is not valid JSON:
+//! such halves of a surrogate pair are kept until they meet.
+
+use std::time::Duration;
 
 use serde_json::{Map, Value};
 
-use super::key::KeyFilter;
-use super::surrogate::Joiner;
+use super::config::KeyFilter;
 use super::wire::{CallDelta, Choice, Chunk, Function, WireCall, text_of};
+use crate::drivers::{Price, Usage};
 
 /// Maximum size of a reply in bytes of text and arguments.
 const LARGEST: usize = 8 * 1024 * 1024;
@@ -151,4 +156,140 @@ fn arguments_of(value: &Value) -> String {
 
 fn is_whole(function: &Function) -> bool {
     !function.arguments.is_empty() && serde_json::from_str::<serde::de::IgnoredAny>(&function.arguments).is_ok()
+}
+
+/// Bytes of English or code per token, roughly.
+const BYTES: u64 = 4;
+
+/// Returns the usage of a reply to a request of this size.
+pub(super) fn usage_of(reply: &Reply, body_size: usize, took: Duration, price: Option<Price>) -> Usage {
+    let used = reply.usage.as_ref().and_then(reported).unwrap_or_else(|| estimated(body_size, reply.size()));
+    let ms = u64::try_from(took.as_millis()).unwrap_or(u64::MAX);
+    Usage { ms, ..priced(used, price) }
+}
+
+/// Reads the usage that a server reports; `None` without input and output tokens.
+fn reported(usage: &Value) -> Option<Usage> {
+    let number = |path: &str| usage.pointer(path).and_then(Value::as_u64);
+    let (read, output) = (number("/prompt_tokens")?, number("/completion_tokens")?);
+    let cached = number("/prompt_tokens_details/cached_tokens").or_else(|| number("/prompt_cache_hit_tokens"));
+    let cache_read = cached.unwrap_or(0).min(read);
+    Some(Usage { input: read - cache_read, output, cache_read, cost: cost(usage), requests: 1, ..Usage::default() })
+}
+
+/// Estimates the usage from byte counts.
+fn estimated(read: usize, written: usize) -> Usage {
+    let tokens = |bytes: usize| u64::try_from(bytes).unwrap_or(u64::MAX).div_ceil(BYTES);
+    Usage { input: tokens(read), output: tokens(written), requests: 1, estimated: true, ..Usage::default() }
+}
+
+/// Adds the cost by price, if none was reported.
+fn priced(usage: Usage, price: Option<Price>) -> Usage {
+    let Some(price) = price.filter(|_| usage.cost == 0) else { return usage };
+    Usage { cost: price.of(&usage), estimated: true, ..usage }
+}
+
+/// Reads the cost in dollars that some servers report.
+#[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "held between 0 and a billion")]
+fn cost(usage: &Value) -> u64 {
+    let dollars = usage.get("cost").and_then(Value::as_f64).unwrap_or(0.0);
+    (dollars * 1e6).clamp(0.0, 1e15) as u64
+}
+
+/// Until they meet, halves are represented by unused characters at the end of the last private plane.
+const MARKS: u32 = 0x0010_f000;
+/// Replacement for a half without its counterpart.
+const LOST: char = '\u{fffd}';
+
+/// Replaces surrogate halves in JSON by marks; `None` if there are none.
+pub(super) fn marked(json: &str) -> Option<String> {
+    let (mut out, mut rest, mut found) = (String::with_capacity(json.len()), json, false);
+    while let Some(at) = rest.find('\\') {
+        out.push_str(&rest[..at]);
+        rest = &rest[at..];
+        let length = match (escape(rest), escape(rest.get(6..).unwrap_or_default())) {
+            (Some(0xd800..=0xdbff), Some(0xdc00..=0xdfff)) => 12,
+            (Some(half @ 0xd800..=0xdfff), _) => {
+                out.extend(char::from_u32(MARKS + half - 0xd800));
+                (rest, found) = (&rest[6..], true);
+                continue;
+            }
+            // A backslash and the character it escapes.
+            _ => 1 + rest.chars().nth(1).map_or(0, char::len_utf8),
+        };
+        out.push_str(&rest[..length]);
+        rest = &rest[length..];
+    }
+    out.push_str(rest);
+    found.then_some(out)
+}
+
+/// Parses a `\uXXXX` at the start of the text.
+fn escape(text: &str) -> Option<u32> {
+    let digits = text.strip_prefix("\\u")?.get(..4)?;
+    u32::from_str_radix(digits, 16).ok()
+}
+
+/// Joins halves in streamed text.
+#[derive(Debug, Default)]
+struct Joiner(Option<u32>);
+
+impl Joiner {
+    /// Adds a piece; a first half at its end is held back.
+    fn push(&mut self, piece: String) -> String {
+        if self.0.is_none() && !piece.chars().any(|letter| half(letter).is_some()) {
+            return piece;
+        }
+        let mut out = String::with_capacity(piece.len() + 4);
+        for letter in piece.chars() {
+            match (self.0.take(), half(letter)) {
+                (Some(first), Some(second @ 0xdc00..)) => {
+                    let whole = 0x1_0000 + ((first - 0xd800) << 10) + (second - 0xdc00);
+                    out.push(char::from_u32(whole).unwrap_or(LOST));
+                }
+                (before, found) => {
+                    out.extend(before.map(|_| LOST));
+                    match found {
+                        None => out.push(letter),
+                        Some(0xdc00..) => out.push(LOST),
+                        Some(first) => self.0 = Some(first),
+                    }
+                }
+            }
+        }
+        out
+    }
+
+    /// Returns the replacement for a half that remains.
+    fn finish(&mut self) -> Option<char> {
+        self.0.take().map(|_| LOST)
+    }
+}
+
+fn half(letter: char) -> Option<u32> {
+    let address = u32::from(letter).checked_sub(MARKS)?;
+    (address < 0x800).then_some(0xd800 + address)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[rstest::rstest]
+    #[case::one_after_the_other(&[r#"a \ud83c"#, r#"\udf0a b"#], "a 🌊 b")]
+    #[case::whole(&[r#"\ud83c\udf0a"#, r#"\u00fc\n"#], "🌊ü\n")]
+    #[case::no_escape(&[r#"\\ud83c"#], "\\ud83c")]
+    #[case::lost(&[r#"\ud83c"#, "x", r#"\udf0a"#, r#"\ud83c"#], "\u{fffd}x\u{fffd}\u{fffd}")]
+    #[case::twice(&[r#"\ud83c"#, r#"\udf0a\ud83c"#, r#"\udf0a"#], "🌊🌊")]
+    fn halves_meet(#[case] pieces: &[&str], #[case] text: &str) {
+        let mut joiner = Joiner::default();
+        let mut joined = String::new();
+        for piece in pieces {
+            let json = format!("\"{piece}\"");
+            let read: String = serde_json::from_str(&marked(&json).unwrap_or(json)).expect("JSON");
+            joined.push_str(&joiner.push(read));
+        }
+        joined.extend(joiner.finish());
+        assert_eq!(joined, text);
+    }
 }

@@ -8,19 +8,17 @@ use serde_json::value::{RawValue, to_raw_value};
 use serde_json::{Map, Value};
 use superstep_base::Fnv;
 
-use super::blocking::blocking;
+use super::config::KeyFilter;
 use super::http::Http;
-use super::key::KeyFilter;
-use super::parts::Parts;
-use super::reply::Reply;
-use super::transcript::{Transcript, append_bounded};
-use super::usage;
+use super::piece::{Transcript, append_bounded};
+use super::reply::{Reply, usage_of};
 use super::wire::{self, Assistant, WireCall};
 use crate::drivers::error::tells_refusal;
-use crate::drivers::sessions::{Messages, OpenTurn, TurnRequest};
-use crate::drivers::tools::{ToolAnswer, Toolbox, beginning};
+use crate::drivers::session::{Messages, OpenTurn, TurnRequest};
+use crate::drivers::tools::{ToolAnswer, ToolLimits, Toolbox, beginning};
 use crate::drivers::{
-    Access, AgentEvent, AgentRequest, DriverError, ErrorClass, Finished, Sender, Session, Status, Usage,
+    Access, AgentEvent, AgentRequest, DriverError, ErrorClass, Finished, Price, Sender, Session, SessionStore, Status,
+    Usage,
 };
 
 /// Maximum size of a tool result in an event, in bytes.
@@ -153,7 +151,7 @@ impl<'a> Turn<'a> {
     }
 
     fn used(&self, reply: &Reply, body_size: usize, began: Instant) -> Usage {
-        usage::of(reply, body_size, began.elapsed(), self.parts.price)
+        usage_of(reply, body_size, began.elapsed(), self.parts.price)
     }
 
     /// Returns the message to store: without keys, its calls with ids.
@@ -334,4 +332,21 @@ fn submit_answer(submits: bool, arguments: &str) -> ToolAnswer {
 
 fn to_raw(message: &impl serde::Serialize) -> Result<Box<RawValue>, DriverError> {
     to_raw_value(message).map_err(|error| DriverError::new(ErrorClass::Fatal, format!("a message: {error}")))
+}
+
+/// Parts of the driver that all its turns share.
+#[derive(Debug)]
+pub(super) struct Parts {
+    pub(super) http: Http,
+    pub(super) store: SessionStore,
+    pub(super) price: Option<Price>,
+    pub(super) tools: ToolLimits,
+}
+
+/// Runs work on a session's files on a blocking thread.
+pub(super) async fn blocking<T: Send + 'static>(
+    work: impl FnOnce() -> Result<T, DriverError> + Send + 'static,
+) -> Result<T, DriverError> {
+    let done = tokio::task::spawn_blocking(work).await;
+    done.unwrap_or_else(|error| Err(DriverError::new(ErrorClass::Fatal, format!("a session's file: {error}"))))
 }

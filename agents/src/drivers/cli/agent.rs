@@ -8,11 +8,10 @@ use std::time::Duration;
 use futures::future::BoxFuture;
 use tokio::time::Instant;
 
-use super::dialect::Dialect;
-use super::scratch::Scratch;
+use super::codex::{self, Scratch};
 use super::turn::{Turn, cut};
-use super::{claude, codex, prompt, strict};
-use crate::drivers::sessions::TurnRequest;
+use super::{claude, input};
+use crate::drivers::session::TurnRequest;
 use crate::drivers::{
     AgentEvent, AgentEvents, AgentRequest, Capabilities, Driver, DriverError, ErrorClass, Finished, Sender, SessionRef,
     SessionStore, events,
@@ -21,6 +20,22 @@ use crate::process::{Environment, OutputItem, Program, Redactor, Running, Stoppe
 
 /// Maximum number of bytes kept of an agent's standard error.
 const STDERR: usize = 32 * 1024;
+
+/// Supported programs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Dialect {
+    Codex,
+    Claude,
+}
+
+impl Dialect {
+    fn program(self) -> &'static str {
+        match self {
+            Self::Codex => codex::PROGRAM,
+            Self::Claude => claude::PROGRAM,
+        }
+    }
+}
 
 /// Driver that runs a coding agent's program. Prompts are passed on standard input; it sees an [`Environment`] of
 /// listed variables; when cancelled, dropped or out of time, it is killed with all processes it started.
@@ -51,19 +66,19 @@ impl CliAgent {
     /// Returns the agent for the program `codex` (`codex exec --json`). It sees `CODEX_HOME`, `CODEX_API_KEY`,
     /// `OPENAI_API_KEY` and `OPENAI_BASE_URL`.
     pub fn codex() -> Self {
-        Self::of(Dialect::Codex, "codex", &codex::VARIABLES)
+        Self::of(Dialect::Codex, &codex::VARIABLES)
     }
 
     /// Returns the agent for the program `claude` (`claude -p --output-format stream-json`). It sees `ANTHROPIC_*`,
     /// `CLAUDE_CONFIG_DIR` and `CLAUDE_CODE_OAUTH_TOKEN`.
     pub fn claude() -> Self {
-        Self::of(Dialect::Claude, "claude", &claude::VARIABLES)
+        Self::of(Dialect::Claude, &claude::VARIABLES)
     }
 
-    fn of(dialect: Dialect, program: &str, variables: &[&str]) -> Self {
+    fn of(dialect: Dialect, variables: &[&str]) -> Self {
         let environment = Environment::allowed().keep(variables);
         let (args, prefix, grace) = (vec![], vec![], Duration::from_secs(5));
-        Self { dialect, program: program.into(), args, prefix, environment, grace, store: None }
+        Self { dialect, program: dialect.program().into(), args, prefix, environment, grace, store: None }
     }
 
     /// Sets the program, by path or name.
@@ -119,11 +134,11 @@ impl CliAgent {
         let schema = self.schema(&request)?;
         let started = Instant::now();
         let mut running = self.start(&request, schema.as_ref())?;
-        let mut turn = Turn::of(self.dialect, &request);
+        let mut turn = Turn::of(self.dialect.program(), &request);
         let redactor = Redactor::new(self.environment.secrets());
         let stopped = self.read_events(&mut running, &mut turn, &request, &sender, &redactor).await;
         turn.took(started.elapsed());
-        let (is_cut_short, finished) = (turn.is_cut_short(), turn.result());
+        let (is_cut_short, finished) = (turn.is_cut_short(), turn.result().map(|finished| self.restored(finished)));
         if let Some(finished) = &finished {
             self.store_result(&request, finished, &sender).await;
         }
@@ -139,6 +154,14 @@ impl CliAgent {
             transcript: redactor.redact(&error.transcript),
             ..error
         })
+    }
+
+    /// Returns the result with what was submitted in the form of the submit tool's schema.
+    fn restored(&self, finished: Finished) -> Finished {
+        match self.dialect {
+            Dialect::Codex => Finished { submitted: finished.submitted.map(codex::without_nulls), ..finished },
+            Dialect::Claude => finished,
+        }
     }
 
     /// Stores the result before anything else happens, so that it survives a kill.
@@ -200,12 +223,7 @@ impl CliAgent {
 
     fn schema(&self, request: &AgentRequest) -> Result<Option<Scratch>, DriverError> {
         match (&request.submit, self.dialect) {
-            (Some(submit), Dialect::Codex) => {
-                let text = strict::schema(&submit.schema).to_string();
-                let failed =
-                    |error| DriverError::new(ErrorClass::Fatal, format!("cannot write a temporary file: {error}"));
-                Scratch::with(&text).map(Some).map_err(failed)
-            }
+            (Some(submit), Dialect::Codex) => codex::schema_file(&submit.schema).map(Some),
             (_, Dialect::Claude) | (None, _) => Ok(None),
         }
     }
@@ -218,7 +236,7 @@ impl CliAgent {
         let mut words = self.prefix.iter().chain([&self.program]);
         let program = Program::new(words.next().unwrap_or(&self.program)).args(words).args(args);
         let program = program.directory(&request.directory).keep(STDERR);
-        let program = program.environment(self.environment.clone()).stdin(prompt::of(request));
+        let program = program.environment(self.environment.clone()).stdin(input::of(request));
         program.start().map_err(|error| self.missing(request, &error))
     }
 
@@ -234,8 +252,8 @@ impl CliAgent {
         }
         let message = format!("cannot start `{}`: {error}", self.program.to_string_lossy());
         let help = match self.dialect {
-            Dialect::Codex => "install it with `npm install -g @openai/codex` and log in with `codex login`",
-            Dialect::Claude => "install it with `npm install -g @anthropic-ai/claude-code` and log in with `claude`",
+            Dialect::Codex => codex::INSTALL,
+            Dialect::Claude => claude::INSTALL,
         };
         DriverError::new(ErrorClass::Fatal, message).help(help)
     }
@@ -269,8 +287,8 @@ fn is_executable(file: &Path) -> bool {
 impl Driver for CliAgent {
     fn name(&self) -> &str {
         match self.dialect {
-            Dialect::Codex => "cli:codex",
-            Dialect::Claude => "cli:claude",
+            Dialect::Codex => codex::NAME,
+            Dialect::Claude => claude::NAME,
         }
     }
 

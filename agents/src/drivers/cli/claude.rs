@@ -1,13 +1,21 @@
-//! Arguments of `claude -p`, and its output format. Unknown lines become notices. Tested with claude 2.1.
+//! The program `claude`: arguments of `claude -p`, its output format, and JSON schemas without what it rejects: it drops a
+//! schema with an unknown format. Unknown lines become notices. Tested with claude 2.1.
 
 use std::ffi::OsString;
 
-use serde_json::Value;
+use serde_json::{Map, Value};
 
+use super::failure;
+use super::input::{each_listed, each_named};
 use super::turn::{ANSWER, End, Turn, cut};
-use super::{failure, strict};
 use crate::drivers::{AgentEvent, AgentRequest, DriverError, ErrorClass, Session, Status, Usage};
 
+/// Name of the driver.
+pub(super) const NAME: &str = "cli:claude";
+/// Its program.
+pub(super) const PROGRAM: &str = "claude";
+/// Hint for a program that cannot be started.
+pub(super) const INSTALL: &str = "install it with `npm install -g @anthropic-ai/claude-code` and log in with `claude`";
 /// Environment variables passed to it.
 pub(super) const VARIABLES: [&str; 3] = ["ANTHROPIC_*", "CLAUDE_CONFIG_DIR", "CLAUDE_CODE_OAUTH_TOKEN"];
 
@@ -24,7 +32,7 @@ pub(super) fn args(request: &AgentRequest, more: &[OsString]) -> Vec<OsString> {
         args.extend(["--model".into(), OsString::from(model)]);
     }
     if let Some(submit) = &request.submit {
-        args.extend(["--json-schema".into(), strict::plain(&submit.schema).to_string().into()]);
+        args.extend(["--json-schema".into(), plain(&submit.schema).to_string().into()]);
     }
     if let Session::Resume(session) = &request.session {
         args.extend(["--resume".into(), OsString::from(&session.id)]);
@@ -199,4 +207,27 @@ fn failed(turn: &Turn, message: &Value, kind: &str) -> DriverError {
     }
     let class = by_status.or(by_name).unwrap_or(error.class);
     failure::of_class(error, class)
+}
+
+/// Formats that every JSON schema validator knows.
+const FORMATS: [&str; 9] = ["date", "time", "date-time", "duration", "email", "hostname", "ipv4", "uri", "uuid"];
+
+/// Removes what Claude Code rejects: formats that only some validators know, such as `uint32`, and keys that do not
+/// affect the result.
+fn plain(schema: &Value) -> Value {
+    let Value::Object(fields) = schema else { return schema.clone() };
+    let is_known = |format: &Value| format.as_str().is_some_and(|format| FORMATS.contains(&format));
+    let mut kept = Map::new();
+    for (key, value) in fields {
+        let value = match key.as_str() {
+            "format" if !is_known(value) => continue,
+            "$schema" | "$id" | "examples" => continue,
+            "properties" | "patternProperties" | "$defs" | "definitions" => each_named(value, plain),
+            "oneOf" | "anyOf" | "allOf" | "prefixItems" => each_listed(value, plain),
+            "items" | "additionalProperties" | "not" | "if" | "then" | "else" | "contains" => plain(value),
+            _ => value.clone(),
+        };
+        kept.insert(key.clone(), value);
+    }
+    Value::Object(kept)
 }

@@ -1,14 +1,25 @@
-//! Arguments of `codex exec --json`, and its output format. Unknown lines become notices. Tested with codex 0.169.
+//! The program `codex`: arguments of `codex exec --json`, its output format, and the strict form of JSON schemas that it
+//! requires: each object closed, each property required, optional ones nullable; results are converted back. Unknown lines
+//! become notices. Tested with codex 0.169.
 
 use std::ffi::OsString;
-use std::path::Path;
+use std::hash::{BuildHasher, Hasher, RandomState};
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
 
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use super::failure;
+use super::input::{each_listed, each_named};
 use super::turn::{ANSWER, End, Turn, cut};
 use crate::drivers::{AgentEvent, AgentRequest, DriverError, ErrorClass, Session, Usage};
 
+/// Name of the driver.
+pub(super) const NAME: &str = "cli:codex";
+/// Its program.
+pub(super) const PROGRAM: &str = "codex";
+/// Hint for a program that cannot be started.
+pub(super) const INSTALL: &str = "install it with `npm install -g @openai/codex` and log in with `codex login`";
 /// Environment variables passed to it.
 pub(super) const VARIABLES: [&str; 4] = ["CODEX_HOME", "CODEX_API_KEY", "OPENAI_API_KEY", "OPENAI_BASE_URL"];
 
@@ -127,4 +138,100 @@ fn tool(turn: &mut Turn, item: &Value, completed: bool, name: &str, arguments: V
         events.push(AgentEvent::ToolResult { id, ok, text: cut(answer, ANSWER) });
     }
     events
+}
+
+/// Writes a schema in its strict form to a file for the program.
+pub(super) fn schema_file(schema: &Value) -> Result<Scratch, DriverError> {
+    let failed = |error| DriverError::new(ErrorClass::Fatal, format!("cannot write a temporary file: {error}"));
+    Scratch::with(&strict(schema).to_string()).map_err(failed)
+}
+
+/// Keys that strict schemas must not contain.
+const LEFT_OUT: [&str; 5] = ["$schema", "title", "default", "format", "examples"];
+
+/// Returns a schema in its strict form.
+fn strict(schema: &Value) -> Value {
+    match schema {
+        Value::Object(fields) => Value::Object(object(fields)),
+        // "Anything", which strict schemas cannot express.
+        Value::Bool(true) => json!({"type": ["string", "number", "boolean", "null"]}),
+        other => other.clone(),
+    }
+}
+
+fn object(fields: &Map<String, Value>) -> Map<String, Value> {
+    let mut closed = Map::new();
+    for (key, value) in fields {
+        match key.as_str() {
+            key if LEFT_OUT.contains(&key) => {}
+            "properties" | "$defs" | "definitions" => drop(closed.insert(key.clone(), each_named(value, strict))),
+            "oneOf" | "anyOf" => drop(closed.insert("anyOf".to_owned(), each_listed(value, strict))),
+            "allOf" | "prefixItems" => drop(closed.insert(key.clone(), each_listed(value, strict))),
+            "items" => drop(closed.insert(key.clone(), strict(value))),
+            _ => drop(closed.insert(key.clone(), value.clone())),
+        }
+    }
+    close(fields, &mut closed);
+    closed
+}
+
+/// Closes an object and requires each of its properties.
+fn close(fields: &Map<String, Value>, strict: &mut Map<String, Value>) {
+    let Some(Value::Object(properties)) = strict.get_mut("properties") else { return };
+    let required: Vec<&str> = match fields.get("required") {
+        Some(Value::Array(names)) => names.iter().filter_map(Value::as_str).collect(),
+        _ => vec![],
+    };
+    for (_, property) in properties.iter_mut().filter(|(name, _)| !required.contains(&name.as_str())) {
+        *property = nullable(property.take());
+    }
+    let names: Value = properties.keys().cloned().collect();
+    strict.insert("required".to_owned(), names);
+    strict.insert("additionalProperties".to_owned(), json!(false));
+}
+
+fn nullable(schema: Value) -> Value {
+    let says_null =
+        |types: &Value| types == "null" || types.as_array().is_some_and(|types| types.contains(&json!("null")));
+    match schema.get("type") {
+        Some(types) if says_null(types) => schema,
+        _ => json!({"anyOf": [schema, {"type": "null"}]}),
+    }
+}
+
+/// Removes the nulls that represent missing properties.
+pub(super) fn without_nulls(value: Value) -> Value {
+    match value {
+        Value::Object(fields) => {
+            let said = fields.into_iter().filter(|(_, field)| !field.is_null());
+            said.map(|(name, field)| (name, without_nulls(field))).collect()
+        }
+        Value::Array(items) => items.into_iter().map(without_nulls).collect(),
+        value => value,
+    }
+}
+
+/// Temporary file, removed on drop.
+pub(super) struct Scratch(PathBuf);
+
+impl Scratch {
+    fn with(text: &str) -> io::Result<Self> {
+        let name = format!("superstep-{:016x}.json", RandomState::new().build_hasher().finish());
+        let path = std::env::temp_dir().join(name);
+        let mut file = std::fs::OpenOptions::new().write(true).create_new(true).open(&path)?;
+        let scratch = Self(path);
+        file.write_all(text.as_bytes())?;
+        Ok(scratch)
+    }
+
+    pub(super) fn path(&self) -> &Path {
+        &self.0
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        // A leftover is a few bytes in a folder that the system cleans.
+        let _ = std::fs::remove_file(&self.0);
+    }
 }

@@ -1,14 +1,21 @@
 //! Drivers `cli:codex` and `cli:claude`: coding agents that are programs, run for each turn and read while they write.
 //! Each dialect has a file; the common code is in `agent` and `turn`.
+//!
+//! | file | what it knows |
+//! |---|---|
+//! | `agent` | settings, and running a program for a turn |
+//! | `claude`, `codex` | what one program needs: arguments, output format, schemas |
+//! | `input` | the prompt, and the walk over a schema |
+//! | `turn` | the state of a turn, and its result |
+//! | `failure` | classes of error texts |
+//!
+//! Small because it only lists the folder.
 
 mod agent;
 mod claude;
 mod codex;
-mod dialect;
 mod failure;
-mod prompt;
-mod scratch;
-mod strict;
+mod input;
 mod turn;
 
 pub use agent::CliAgent;

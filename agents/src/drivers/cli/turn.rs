@@ -6,8 +6,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use super::dialect::Dialect;
-use super::{failure, strict};
+use super::failure;
 use crate::drivers::{
     AgentEvent, AgentRequest, DriverError, ErrorClass, Finished, Limits, Session, SessionRef, Status, Usage,
     fenced_json,
@@ -21,7 +20,8 @@ pub(super) const ANSWER: usize = 16 * 1024;
 
 /// State so far.
 pub(super) struct Turn {
-    dialect: Dialect,
+    /// Its program, for messages.
+    program: &'static str,
     submits: bool,
     resumed: Option<String>,
     limits: Limits,
@@ -48,13 +48,13 @@ pub(super) enum End {
 }
 
 impl Turn {
-    pub(super) fn of(dialect: Dialect, request: &AgentRequest) -> Self {
+    pub(super) fn of(program: &'static str, request: &AgentRequest) -> Self {
         let (resumed, mark) = match &request.session {
             Session::New => (None, None),
             Session::Resume(session) => (Some(session.id.clone()), Some(session.turn.clone())),
         };
         Self {
-            dialect,
+            program,
             submits: request.submit.is_some(),
             resumed,
             limits: request.limits,
@@ -139,7 +139,7 @@ impl Turn {
             Stopped::Wall | Stopped::Idle(_) => ErrorClass::Budget,
             Stopped::Io(_) => ErrorClass::Transient,
         };
-        self.fail(DriverError::new(class, format!("{}: {stopped}", self.name())))
+        self.fail(DriverError::new(class, format!("{}: {stopped}", self.program)))
     }
 
     fn finished(&mut self, status: Status) -> Finished {
@@ -148,10 +148,6 @@ impl Turn {
         let session = id.map(|id| SessionRef { id, turn: mark });
         let in_text = || if self.submits && status == Status::Done { fenced_json(&self.text) } else { None };
         let submitted = self.submitted.take().or_else(in_text);
-        let submitted = match self.dialect {
-            Dialect::Codex => submitted.map(strict::without_nulls),
-            Dialect::Claude => submitted,
-        };
         Finished { status, text: std::mem::take(&mut self.text), submitted, session, usage: self.usage }
     }
 
@@ -160,7 +156,7 @@ impl Turn {
         let exit = match exit {
             Ok(exit) => exit,
             Err(error) => {
-                return self.fail(DriverError::new(ErrorClass::Transient, format!("{}: {error}", self.name())));
+                return self.fail(DriverError::new(ErrorClass::Transient, format!("{}: {error}", self.program)));
             }
         };
         let how = match exit.code {
@@ -183,18 +179,11 @@ impl Turn {
     fn fail(&self, error: DriverError) -> DriverError {
         let is_lost = error.class == ErrorClass::SessionLost;
         let class = if is_lost && self.resumed.is_none() { ErrorClass::Transient } else { error.class };
-        let message = match error.message.starts_with(self.name()) {
+        let message = match error.message.starts_with(self.program) {
             true => error.message,
-            false => format!("{} {}", self.name(), error.message),
+            false => format!("{} {}", self.program, error.message),
         };
         DriverError { class, message, transcript: end_of(&self.transcript), ..error }
-    }
-
-    fn name(&self) -> &'static str {
-        match self.dialect {
-            Dialect::Codex => "codex",
-            Dialect::Claude => "claude",
-        }
     }
 }
 

@@ -4,10 +4,8 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
-use super::account::{Account, Left, RunLimits};
-use super::books::{Books, Reservation};
-use super::file::LedgerFile;
-use super::new_limits::LimitsAnswer;
+use super::account::{Account, Left, LimitsAnswer, RunLimits};
+use super::books::{Books, LedgerFile, Reservation};
 use crate::drivers::{DriverError, Finished, Limits, Status, Usage};
 
 /// Ledgers of this process that have a file: opening the same file again shares the account.

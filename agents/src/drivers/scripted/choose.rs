@@ -1,10 +1,17 @@
-//! Selects the scenario turn for a request. Pure, apart from the log.
+//! Selects the scenario turn for a request, by the log of used turns and their results: JSON lines, in memory or in a file
+//! that is re-read each time, so that several processes can use it in turn. The last line may be torn by a kill.
 
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use serde::{Deserialize, Serialize};
+use superstep_base::Fnv;
 use superstep_base::composed::comparable;
+use superstep_base::moved::stored;
 
-use super::log::{Entry, EntryKind, Log};
 use super::scenario::{Conditions, Scenario, SessionKind, Turn};
-use crate::drivers::{AgentRequest, DriverError, ErrorClass, Finished, Session};
+use crate::drivers::{AgentRequest, DriverError, ErrorClass, Finished, Session, jsonl};
 
 /// Turn selected for a request.
 pub(super) struct ChosenTurn<'a> {
@@ -122,4 +129,99 @@ impl Log {
         };
         self.append(&mut self.lock(), Entry::of(request, chosen.number, what))
     }
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize)]
+struct Entry {
+    /// The run.
+    run: String,
+    /// Key of the request; empty if it had none.
+    key: String,
+    /// Index of the scenario turn it got, from 0.
+    turn: usize,
+    what: EntryKind,
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum EntryKind {
+    #[serde(rename = "begun")]
+    Started,
+    Finished(Finished),
+    Failed(ErrorClass),
+}
+
+#[derive(Debug, Default)]
+pub(super) struct Log {
+    file: Option<PathBuf>,
+    /// All entries, if there is no file.
+    entries: Mutex<Vec<Entry>>,
+}
+
+impl Log {
+    /// Returns a log in a file whose name also distinguishes scenarios of the same name in different folders.
+    pub(super) fn in_folder(folder: &Path, scenario: &Path) -> Self {
+        let mut hash = Fnv::new();
+        let whole = scenario.canonicalize().unwrap_or_else(|_| scenario.to_owned());
+        hash.mix(stored(whole).as_os_str().as_encoded_bytes());
+        let stem = scenario.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+        let name = format!("{stem}-{:08x}.jsonl", hash.finish() & 0xffff_ffff);
+        Self { file: Some(folder.join(name)), entries: Mutex::default() }
+    }
+
+    /// Selects a turn by the entries of the log, and records that it has started.
+    fn begin(
+        &self,
+        request: &AgentRequest,
+        choose: impl FnOnce(&[Entry]) -> Result<usize, DriverError>,
+    ) -> Result<usize, DriverError> {
+        let mut stored = self.lock();
+        let entries = self.read(&stored)?;
+        let turn = choose(&entries)?;
+        self.append(&mut stored, Entry::of(request, turn, EntryKind::Started))?;
+        Ok(turn)
+    }
+
+    /// Returns the result of the turn with this key, if it has ended.
+    pub(super) fn finished(&self, key: &str) -> Result<Option<Finished>, DriverError> {
+        let entries = self.read(&self.lock())?;
+        let last = entries.into_iter().rev().find(|entry| !key.is_empty() && entry.key == key);
+        Ok(last.and_then(|entry| match entry.what {
+            EntryKind::Finished(finished) => Some(finished),
+            EntryKind::Started | EntryKind::Failed(_) => None,
+        }))
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Vec<Entry>> {
+        self.entries.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn read(&self, stored: &[Entry]) -> Result<Vec<Entry>, DriverError> {
+        let Some(file) = &self.file else { return Ok(stored.to_vec()) };
+        jsonl::read(file).map_err(|error| log_error(file, &error))
+    }
+
+    fn append(&self, stored: &mut Vec<Entry>, entry: Entry) -> Result<(), DriverError> {
+        match &self.file {
+            None => stored.push(entry),
+            Some(file) => write_line(file, &entry).map_err(|error| log_error(file, &error))?,
+        }
+        Ok(())
+    }
+}
+
+impl Entry {
+    fn of(request: &AgentRequest, turn: usize, what: EntryKind) -> Self {
+        Self { run: request.place.run.clone(), key: request.turn.clone(), turn, what }
+    }
+}
+
+fn write_line(path: &Path, entry: &Entry) -> io::Result<()> {
+    let mut file = jsonl::open(path)?;
+    jsonl::append(&mut file, entry)?;
+    file.sync_data()
+}
+
+fn log_error(file: &Path, error: &io::Error) -> DriverError {
+    DriverError::new(ErrorClass::Fatal, format!("cannot keep the log of a scenario in {}: {error}", file.display()))
 }

@@ -2,14 +2,18 @@
 //! files inside a folder; knows no model.
 //!
 //! The format is described in `docs/scenarios.md`.
+//!
+//! | file | what it knows |
+//! |---|---|
+//! | `driver` | playing a turn, and its changes of files |
+//! | `choose` | the turn for a request, and the log of used ones |
+//! | `scenario`, `words` | turns and steps; formats of values |
+//!
+//! Small because it only lists the folder.
 
 mod choose;
 mod driver;
-mod files;
-mod log;
-mod play;
 mod scenario;
-mod step;
 mod words;
 
 pub use driver::Scripted;

@@ -9,10 +9,8 @@ use rustix::fs::{AtFlags, Mode, OFlags, fchmod, fsync, openat, renameat, statat,
 use rustix::io::Errno;
 use superstep_base::Fnv;
 
-use super::limits::ToolLimits;
-use super::path::RelativePath;
-use super::refusal::Refusal;
-use super::root::{Root, failed, regular};
+use super::answer::{Refusal, ToolLimits};
+use super::root::{RelativePath, Root, failed, regular};
 
 /// Writes a file, and creates its folders.
 pub(super) fn write(root: &Root, at: &RelativePath, content: &str, limits: &ToolLimits) -> Result<String, Refusal> {

@@ -3,30 +3,28 @@
 //!
 //! The rules: a path is a list of names beneath the root, opened folder by folder without following a symbolic link;
 //! `.git` and `.superstep` are reserved; sizes are limited; a refusal is a result that the model can read.
+//!
+//! | file | what it knows |
+//! |---|---|
+//! | `toolbox`, `spec` | calls by name; names, schemas and arguments |
+//! | `root` | the folder, paths beneath it, records |
+//! | `read`, `edit`, `shell` | read, list and grep; write and edit; commands |
+//! | `answer` | results, refusals, limits |
+//!
+//! Small because it only lists the folder.
 
 mod answer;
-mod arguments;
-mod blocking;
 mod edit;
-mod folder;
-mod grep;
-mod limits;
-mod path;
 mod read;
-mod records;
-mod refusal;
 mod root;
 mod shell;
 mod spec;
-mod text;
 mod toolbox;
 
-pub use answer::ToolAnswer;
-pub use limits::ToolLimits;
-pub(super) use path::RelativePath;
-pub(super) use records::{Records, refusal};
-pub use records::{mark_records, marked_records};
+pub(super) use answer::beginning;
+pub use answer::{ToolAnswer, ToolLimits};
+pub(super) use root::{Records, RelativePath, refusal};
+pub use root::{mark_records, marked_records};
 pub use shell::UNCONFINED;
 pub use spec::ToolSpec;
-pub(super) use text::beginning;
 pub use toolbox::Toolbox;

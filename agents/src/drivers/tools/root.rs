@@ -1,18 +1,19 @@
-//! Root folder of an agent. Files beneath it are opened name by name from an open folder, so that no symbolic link is
-//! followed and nothing can be swapped between a check and its use. Knows no tool.
+//! Root folder of an agent, the paths beneath it, and its folders of records, which no agent writes. Files are opened name
+//! by name from an open folder, so that no symbolic link is followed and nothing can be swapped between a check and its
+//! use. Knows no tool.
 
-use std::fs::File;
-use std::io::Read;
+use std::collections::BTreeSet;
+use std::fs::{self, File, Metadata};
+use std::io::{self, Read, Write};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-use std::path::Path;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
 
 use rustix::fs::{AtFlags, FileType, Mode, OFlags, Stat, fstat, mkdirat, open, openat, statat};
 use rustix::io::Errno;
+use serde::Deserialize;
 
-use super::path::RelativePath;
-use super::records::{Records, refusal};
-use super::refusal::Refusal;
-use super::text::short;
+use super::answer::{Refusal, short};
 
 /// Flags for folders on the way: no links.
 const FOLDER: OFlags = OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
@@ -83,12 +84,9 @@ impl Root {
     }
 }
 
-fn enter(folder: BorrowedFd<'_>, name: &str) -> Result<OwnedFd, Errno> {
+/// Opens a folder in an open folder.
+pub(super) fn enter(folder: BorrowedFd<'_>, name: &str) -> Result<OwnedFd, Errno> {
     openat(folder, name, FOLDER, Mode::empty())
-}
-
-pub(super) fn enter_in(folder: BorrowedFd<'_>, name: &str) -> Result<OwnedFd, Errno> {
-    enter(folder, name)
 }
 
 /// Reads a regular file in an open folder; `shown` is its path for messages.
@@ -109,7 +107,7 @@ pub(super) fn read_in(folder: BorrowedFd<'_>, name: &str, shown: &str, most: usi
 }
 
 /// Returns the metadata of a name in an open folder, without following links.
-pub(super) fn stat_in(folder: BorrowedFd<'_>, name: &str, shown: &str) -> Result<Stat, Refusal> {
+fn stat_in(folder: BorrowedFd<'_>, name: &str, shown: &str) -> Result<Stat, Refusal> {
     statat(folder, name, AtFlags::SYMLINK_NOFOLLOW).map_err(|error| failed(shown, error))
 }
 
@@ -141,4 +139,138 @@ pub(super) fn failed(shown: &str, error: Errno) -> Refusal {
         Errno::NOENT => Refusal::new(format!("`{shown}` does not exist")),
         error => Refusal::new(format!("`{shown}`: {error}")),
     }
+}
+
+/// Reserved names, in all their spellings.
+const RESERVED: [&str; 4] = [".git", "git~1", ".superstep", "supers~1"];
+
+/// Path beneath the root, as a list of names; empty for the root itself.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(try_from = "String")]
+pub(in crate::drivers) struct RelativePath(Vec<String>);
+
+/// Parses the path of a file or folder beneath the root, but not the root itself.
+impl TryFrom<String> for RelativePath {
+    type Error = String;
+
+    fn try_from(text: String) -> Result<Self, String> {
+        let at = Self::parse(&text).map_err(|Refusal(why)| why)?;
+        at.file().map_err(|Refusal(why)| why)?;
+        Ok(at)
+    }
+}
+
+impl RelativePath {
+    /// Parses a path: relative, no `..`, no `.git`, no NUL; `.` and repeated slashes are ignored.
+    pub(super) fn parse(text: &str) -> Result<Self, Refusal> {
+        let refuse = |why: &str| Err(Refusal::new(format!("`{}`: {why}", short(text))));
+        if text.contains('\0') {
+            return refuse("a path holds no NUL");
+        }
+        if text.starts_with('/') {
+            return refuse("absolute paths are refused; give the path from the folder you work in");
+        }
+        let names: Vec<&str> = text.split('/').filter(|name| !["", "."].contains(name)).collect();
+        if names.contains(&"..") {
+            return refuse("`..` is refused; give the path from the folder you work in");
+        }
+        if names.iter().any(|name| is_reserved(name)) {
+            return refuse("`.git` and `.superstep` are refused");
+        }
+        Ok(Self(names.into_iter().map(str::to_owned).collect()))
+    }
+
+    pub(in crate::drivers) fn names(&self) -> &[String] {
+        &self.0
+    }
+
+    /// Returns the file's name and the folders it is in.
+    pub(super) fn file(&self) -> Result<(&str, &[String]), Refusal> {
+        let (name, folders) = self
+            .0
+            .split_last()
+            .ok_or_else(|| Refusal::new("the path of a file is missing; this is the folder itself"))?;
+        Ok((name, folders))
+    }
+}
+
+impl std::fmt::Display for RelativePath {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        if self.0.is_empty() { f.write_str(".") } else { f.write_str(&short(&self.0.join("/"))) }
+    }
+}
+
+/// Returns whether some file system treats the name as `.git` or `.superstep`: in another case, with trailing dots and
+/// spaces, with a stream name, in short form, or with invisible characters. Git refuses the same names.
+pub(super) fn is_reserved(name: &str) -> bool {
+    let seen: String = name.chars().filter(|letter| !is_unseen(*letter)).collect();
+    let plain = seen.split(':').next().unwrap_or_default().trim_end_matches(['.', ' ']);
+    RESERVED.iter().any(|kept| kept.eq_ignore_ascii_case(plain))
+}
+
+/// Returns whether HFS+ ignores the character when it compares names. Git: `next_hfs_char`.
+fn is_unseen(letter: char) -> bool {
+    matches!(letter, '\u{200c}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{206a}'..='\u{206f}' | '\u{feff}')
+}
+
+/// The list, in the folder of an agent: a path in each line, relative to it.
+const LIST: &str = ".superstep/records";
+
+/// The folders of records below an agent's folder.
+pub(in crate::drivers) struct Records(BTreeSet<(u64, u64)>, Vec<PathBuf>);
+
+/// Protects a folder below the folder `root` of agents: their tools do not write below it. It is created if it is missing.
+///
+/// # Errors
+/// If the folder or the list cannot be written.
+pub fn mark_records(root: &Path, folder: &Path) -> io::Result<()> {
+    fs::create_dir_all(root.join(folder))?;
+    let (list, line) = (root.join(LIST), folder.display().to_string());
+    let known = match superstep_base::files::text(&list) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => String::new(),
+        known => known?,
+    };
+    if known.lines().any(|known| known == line) {
+        return Ok(());
+    }
+    list.parent().map_or(Ok(()), fs::create_dir_all)?;
+    writeln!(File::options().create(true).append(true).open(list)?, "{line}")
+}
+
+/// Returns the folders that are protected below the folder `root` of agents.
+pub fn marked_records(root: &Path) -> Vec<PathBuf> {
+    let list = superstep_base::files::text(&root.join(LIST)).unwrap_or_default();
+    list.lines().map(|line| root.join(line)).collect()
+}
+
+pub(in crate::drivers) fn refusal() -> io::Error {
+    io::Error::other("there are records, which only superstep writes")
+}
+
+impl Records {
+    pub(in crate::drivers) fn below(root: &Path) -> Self {
+        let folders = marked_records(root);
+        Self(folders.iter().filter_map(|folder| fs::metadata(folder).ok()).map(|about| id(&about)).collect(), folders)
+    }
+
+    /// Returns whether a folder is one of records.
+    pub(in crate::drivers) fn has(&self, folder: &Path) -> bool {
+        fs::metadata(folder).is_ok_and(|about| self.0.contains(&id(&about)))
+    }
+
+    /// The same of an open folder.
+    fn has_open(&self, folder: impl AsFd) -> bool {
+        let copy = folder.as_fd().try_clone_to_owned().map(File::from);
+        copy.and_then(|copy| copy.metadata()).is_ok_and(|about| self.0.contains(&id(&about)))
+    }
+
+    /// Returns whether there are records in a folder or below it.
+    pub(in crate::drivers) fn are_below(&self, folder: &Path) -> bool {
+        let Ok(folder) = folder.canonicalize() else { return false };
+        self.1.iter().filter_map(|records| records.canonicalize().ok()).any(|records| records.starts_with(&folder))
+    }
+}
+
+fn id(about: &Metadata) -> (u64, u64) {
+    (about.dev(), about.ino())
 }

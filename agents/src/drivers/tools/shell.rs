@@ -7,8 +7,7 @@ use std::process::ExitStatus;
 
 use tokio::time::Duration;
 
-use super::limits::ToolLimits;
-use super::refusal::Refusal;
+use super::answer::{Refusal, ToolLimits};
 use crate::process::{Bounds, Environment, How, Program, Ran, Tail};
 
 /// Warning for people before an agent gets a shell without a sandbox.

@@ -1,22 +1,16 @@
-//! [`Toolbox`]: the tools of one folder, called by name.
+//! [`Toolbox`]: the tools of one folder, called by name; work on files runs on a blocking thread.
 
 use std::any::Any;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::{fmt, io};
 
-use super::answer::ToolAnswer;
-use super::arguments::{Change, Line, NewFile, Piece, Place, Search, parse};
-use super::blocking::{KeepAlive, blocking};
-use super::limits::ToolLimits;
-use super::path::RelativePath;
-use super::records::Records;
-use super::refusal::Refusal;
-use super::root::Root;
-use super::shell::UNCONFINED;
-use super::spec::ToolSpec;
-use super::text::{cut, short};
-use super::{edit, folder, grep, read, shell, spec};
+use super::answer::{Refusal, ToolAnswer, ToolLimits, cut, short};
+use super::root::{Records, RelativePath, Root};
+use super::shell::{self, UNCONFINED};
+use super::spec::{self, Change, Line, NewFile, Piece, Place, Search, ToolSpec, parse};
+use super::{edit, read};
 use crate::drivers::Access;
 
 /// The tools of one folder.
@@ -126,13 +120,13 @@ impl Toolbox {
             }
             "list" => {
                 let place: Place = parse(arguments)?;
-                blocking(keep_alive, move |_| folder::list(&root, &RelativePath::parse(&place.path)?, &limits)).await
+                blocking(keep_alive, move |_| read::list(&root, &RelativePath::parse(&place.path)?, &limits)).await
             }
             "grep" => {
                 let search: Search = parse(arguments)?;
                 blocking(keep_alive, move |stop| {
                     let (root, at) = locate(root, &files, &search.path)?;
-                    grep::grep(&root, &search.pattern, &at, &limits, stop)
+                    read::grep(&root, &search.pattern, &at, &limits, stop)
                 })
                 .await
             }
@@ -173,4 +167,28 @@ fn locate(root: Arc<Root>, files: &[PathBuf], path: &str) -> Result<(Arc<Root>, 
     let Some((folder, name)) = parts else { return Ok((root, RelativePath::parse(path)?)) };
     let opened = Root::open(folder).map_err(|error| Refusal::new(format!("`{}`: {error}", short(path))))?;
     Ok((Arc::new(opened), RelativePath::parse(name)?))
+}
+
+/// Value kept alive until the last file is written, even if the caller stops waiting.
+type KeepAlive = Arc<dyn Any + Send + Sync>;
+
+/// Runs work on a blocking thread. Dropping the future sets the flag that tells the work to stop.
+async fn blocking<F>(keep_alive: Option<KeepAlive>, work: F) -> Result<String, Refusal>
+where
+    F: FnOnce(&AtomicBool) -> Result<String, Refusal> + Send + 'static,
+{
+    struct StopOnDrop(Arc<AtomicBool>);
+    impl Drop for StopOnDrop {
+        fn drop(&mut self) {
+            self.0.store(true, Ordering::Relaxed);
+        }
+    }
+    let stop = StopOnDrop(Arc::new(AtomicBool::new(false)));
+    let flag = Arc::clone(&stop.0);
+    let working = tokio::task::spawn_blocking(move || {
+        let _keep_alive = keep_alive;
+        work(&flag)
+    });
+    let done = working.await;
+    done.unwrap_or_else(|_| Err(Refusal::new("the tool failed by a mistake of its own")))
 }

@@ -3,7 +3,7 @@
 use futures::future::BoxFuture;
 use serde_json::Value;
 
-use super::forward::forward_methods;
+use crate::drivers::driver::forward_methods;
 use crate::drivers::{
     AgentEvent, AgentEvents, AgentRequest, Capabilities, Driver, DriverError, Finished, SessionRef, events,
 };

@@ -8,7 +8,7 @@ use futures::future::BoxFuture;
 use serde::{Deserialize, Serialize};
 use superstep_base::backoff::backoff;
 
-use super::forward::forward_methods;
+use crate::drivers::driver::forward_methods;
 use crate::drivers::{
     AgentEvent, AgentEvents, AgentRequest, Capabilities, Driver, DriverError, ErrorClass, Finished, Sender, SessionRef,
     events,

@@ -1,25 +1,53 @@
-//! Writes a turn's file: whole lines, each on disk before the next step. One process at a time.
+//! File of a turn, as JSON lines: each is on disk before anything depends on it; if a crash truncates the last one, it is
+//! ignored. One process writes it at a time; it is read with one line in memory. Knows no order of turns.
 
 use std::fs::{File, OpenOptions, TryLockError};
-use std::io::{self, Write};
+use std::io::{self, BufRead, BufReader, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::thread::sleep;
 use std::time::Duration;
 
+use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
-use super::line::Line;
-use super::unusable::unusable;
-use crate::drivers::{DriverError, ErrorClass, Finished, Usage};
+use super::{DriverError, ErrorClass, Finished, Usage};
+
+/// First line of a turn's file.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(super) struct Header {
+    pub(super) session: String,
+    pub(super) turn: String,
+    /// Key of the previous turn.
+    pub(super) parent: Option<String>,
+    pub(super) role: String,
+    pub(super) model: Option<String>,
+    /// Number of messages at the start of the turn; written atomically with this line.
+    pub(super) opening: usize,
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum Line {
+    Turn(Header),
+    Message {
+        message: Box<RawValue>,
+        /// Usage of the request.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        usage: Option<Usage>,
+    },
+    /// Usage of a request whose reply is not stored.
+    Spent(Usage),
+    Ended(Finished),
+}
 
 /// Maximum wait for a turn that was just dropped and still writes its last line.
 const PATIENCE: Duration = Duration::from_secs(3);
 
 /// File of an open turn, locked.
 #[derive(Clone, Debug)]
-pub(in crate::drivers) struct TurnLog {
+pub(super) struct TurnLog {
     file: Arc<File>,
     folder: PathBuf,
 }
@@ -59,21 +87,17 @@ impl TurnLog {
     }
 
     /// Writes a message, and returns when it is on disk.
-    pub(in crate::drivers) async fn message(
-        &self,
-        message: Box<RawValue>,
-        usage: Option<Usage>,
-    ) -> Result<(), DriverError> {
+    pub(super) async fn message(&self, message: Box<RawValue>, usage: Option<Usage>) -> Result<(), DriverError> {
         self.line(Line::Message { message, usage }).await
     }
 
     /// Writes the usage of a request whose reply is not stored, and returns when it is on disk.
-    pub(in crate::drivers) async fn spent(&self, usage: Usage) -> Result<(), DriverError> {
+    pub(super) async fn spent(&self, usage: Usage) -> Result<(), DriverError> {
         self.line(Line::Spent(usage)).await
     }
 
     /// Writes the result of the turn, and returns when it is on disk.
-    pub(in crate::drivers) async fn end(&self, finished: Finished) -> Result<(), DriverError> {
+    pub(super) async fn end(&self, finished: Finished) -> Result<(), DriverError> {
         self.line(Line::Ended(finished)).await
     }
 
@@ -111,5 +135,56 @@ pub(super) fn unwritable(error: &io::Error) -> DriverError {
 
 fn busy(path: &Path) -> DriverError {
     let message = format!("the turn in {} is being carried out by another process", path.display());
+    DriverError::new(ErrorClass::Fatal, message)
+}
+
+/// A line after the header.
+pub(super) enum Entry {
+    Message(Box<RawValue>, Option<Usage>),
+    Spent(Usage),
+    Ended(Finished),
+}
+
+/// Header and length of a file.
+#[derive(Default)]
+pub(super) struct FileState {
+    /// `None` if there is no file, or no complete line in it.
+    pub(super) header: Option<Header>,
+    /// Number of bytes in complete lines.
+    pub(super) whole: u64,
+}
+
+/// Reads a file; a missing one counts as empty. A truncated last line is ignored.
+pub(super) fn read(path: &Path, mut visit: impl FnMut(Entry)) -> Result<FileState, DriverError> {
+    let file = match File::open(path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(FileState::default()),
+        file => file.map_err(|error| unusable(path, &error))?,
+    };
+    let (mut reader, mut state, mut bytes) = (BufReader::new(file), FileState::default(), Vec::new());
+    for nth in 1_usize.. {
+        bytes.clear();
+        let count = reader.read_until(b'\n', &mut bytes).map_err(|error| unusable(path, &error))?;
+        if bytes.last() != Some(&b'\n') {
+            break;
+        }
+        match (serde_json::from_slice(&bytes), nth) {
+            (Ok(Line::Turn(header)), 1) => state.header = Some(header),
+            (Ok(Line::Message { message, usage }), 2..) => visit(Entry::Message(message, usage)),
+            (Ok(Line::Spent(used)), 2..) => visit(Entry::Spent(used)),
+            (Ok(Line::Ended(finished)), 2..) => visit(Entry::Ended(finished)),
+            _ => return Err(damaged(path, nth)),
+        }
+        state.whole += u64::try_from(count).unwrap_or(u64::MAX);
+    }
+    Ok(state)
+}
+
+fn damaged(path: &Path, line: usize) -> DriverError {
+    let message = format!("the session's file {} cannot be read, line {line}", path.display());
+    DriverError::new(ErrorClass::SessionLost, message).help("begin a new session")
+}
+
+pub(super) fn unusable(directory: &Path, error: &io::Error) -> DriverError {
+    let message = format!("sessions cannot be kept in {}: {error}", directory.display());
     DriverError::new(ErrorClass::Fatal, message)
 }
