@@ -2,6 +2,16 @@
 //! create its update. They know plans, agents behind the `Driver` trait, git behind `workspace`, and the engine; no
 //! graph and no command line. All side effects go through the task's journal.
 //!
+//! | folder or file | what it knows |
+//! |---|---|
+//! | `step`, `siblings`, `events` | the constructor of nodes, groups of parallel tasks, events of nodes at work |
+//! | `prompts` | the texts for agents |
+//! | `ask` | questions to people, as data |
+//! | `git` | the work tree of a run |
+//! | `agent` | agents, their turns, and the nodes that have work done or judged |
+//! | `verify` | commands and verifiers that check work |
+//! | `plan` | plans, phases and tasks from the first draft to the last commit |
+//!
 //! | node | what it does | what it asks people |
 //! |---|---|---|
 //! | [`architect`] | has a plan written | |
@@ -35,116 +45,52 @@
 //! # Ok::<(), CompileError>(())
 //! ```
 
-mod activity;
-mod advance;
-mod agent_turn;
-mod agents;
-mod architect;
-mod arrival;
-mod attempt;
-mod budget;
-mod changes;
-mod check_command;
-mod checks;
-mod collision;
-mod commit;
-mod contents;
-mod crew;
-mod developer;
-mod finalize;
-mod folder;
-mod halt;
-mod halt_phase;
-mod human_approval;
-mod integrate;
-mod kept_objects;
-#[cfg(unix)]
-mod message;
-mod next_task;
-mod notice;
-mod on_top;
-mod outage;
-mod part;
-mod phase;
-mod phase_event;
-mod plan_file;
-mod plan_validator;
-mod prepare_workspace;
+mod agent;
+mod ask;
+mod events;
+mod git;
+mod plan;
 mod prompts;
-mod questions;
-mod record_copy;
-mod recorded;
-mod request;
-mod reviewer;
-mod run_command;
-mod safely;
-mod shell;
 mod siblings;
 mod step;
-mod stored_files;
-mod submit;
-mod subtask;
-mod transcript;
-mod turn;
-mod turn_texts;
-mod verifier;
 mod verify;
-mod whole_file;
-mod worktree;
 
-pub use advance::Advance;
-pub use agent_turn::{AgentCall, AgentTurn, AskedOfAgent};
-pub use agents::{AgentSpec, Agents, Purse};
-pub use architect::{ArchitectJob, Architected, architect};
-pub use arrival::Notes;
-pub use attempt::{
-    AfterGivingUp, AskJob, Asking, BeginTaskJob, BegunTask, ChildWork, ChildrenJob, DecideTask, FinishJob,
-    FinishedTask, GaveUp, JoinedChildren, Keep, KeptFiles, LeftFiles, RecordJob, Recorded, Reply, SnapshotJob,
-    SplitCheck, SplitJob, SplitPrompt, SplitTask, TakenSnapshot, WrittenOverride, ask, begin_task, finish_task,
-    join_children, record, snapshot, split,
+pub use agent::{
+    AgentCall, AgentSpec, AgentTurn, Agents, Answer, AskedOfAgent, Crew, Cut, CutOff, Developed, DeveloperJob, GivenUp,
+    Purse, Reviewed, ReviewerJob, Submit, Turn, TurnTask, Turned, Verdict, developer, reviewer, submitted,
 };
-pub use changes::DIFF_LIMIT;
-pub use checks::Check;
-pub use collision::Collision;
-pub use commit::{CommitJob, Moved, commit_task};
-pub use contents::{Content, ContentError, Contents};
-pub use crew::Crew;
-pub use developer::{Developed, DeveloperJob, GivenUp, developer};
-pub use finalize::{FinalizeJob, Finalized, finalize};
-pub use folder::{After, Base, Folder, Kept};
-pub use halt::{HaltJob, Halting, halt};
-pub use halt_phase::{HaltPhaseJob, HaltedPhase, halt_phase};
-pub use human_approval::{ApprovalJob, ApprovePlan, Approved, TaskToApprove, human_approval};
-pub use integrate::{Commit, IntegrateJob, Integrated, integrate};
-pub use next_task::next_task_node;
-pub use part::Part;
-pub use phase::{
-    BeginPhaseJob, BegunPhase, EndPhasesJob, KeptPart, PlanPhasesJob, PlannedPhases, RetryPhaseJob, ReviewPhaseJob,
-    begin_phase, end_phases, plan_phases, retry_phase, review_phase,
+pub use ask::{
+    AfterBudget, AfterGivingUp, AfterHalt, AfterMove, AfterRefusal, AgentQuestion, AgentReply, ApprovePlan,
+    BranchMoved, BudgetReached, DecideTask, GaveUp, Halted, HaltedPhasePlace, PlanChanged, Raise, ReviewUnavailable,
+    Salvage, SessionRefused, TaskToApprove, WhichPlan, WithoutReview, WrittenOverride,
 };
-pub use phase_event::{PhaseEvent, Place};
-pub use plan_file::{Adopted, PlanFile};
-pub use plan_validator::{PlanReviewed, plan_validator};
-pub use prepare_workspace::{PrepareJob, Prepared, prepare_workspace};
-pub use prompts::{Brief, BriefPhase, BriefTask, Diff, Feedback, Prompt, Section, ToSplit, Work};
-pub use questions::{
-    AfterBudget, AfterHalt, AfterMove, AfterRefusal, AgentQuestion, AgentReply, BranchMoved, BudgetReached, Halted,
-    HaltedPhasePlace, PlanChanged, Raise, ReviewUnavailable, Salvage, SessionRefused, WhichPlan, WithoutReview,
+pub use events::{Notes, PhaseEvent, Place};
+pub use git::{
+    Advance, After, Base, CommitJob, DIFF_LIMIT, FinishJob, FinishedTask, Folder, Keep, Kept, KeptFiles, LeftFiles,
+    Moved, RecordJob, Recorded, SnapshotJob, TakenSnapshot, commit_task, finish_task, record, snapshot,
 };
-pub use reviewer::{Reviewed, ReviewerJob, Verdict, reviewer};
-pub use run_command::run_command;
-pub use shell::{CommandError, CommandOutput, ShellCommand};
+pub use plan::{
+    Adopted, ApprovalJob, Approved, ArchitectJob, Architected, AskJob, Asking, BeginPhaseJob, BeginTaskJob, BegunPhase,
+    BegunTask, ChildWork, ChildrenJob, Collision, Commit, EndPhasesJob, EndSubtask, EndedSubtask, FinalizeJob,
+    Finalized, HaltJob, HaltPhaseJob, HaltedPhase, Halting, IntegrateJob, Integrated, JoinedChildren, KeptPart, Lane,
+    Part, PlanFile, PlanPhasesJob, PlanReviewed, PlannedPhases, PrepareJob, Prepared, Reply, RetryPhaseJob,
+    ReviewPhaseJob, SplitCheck, SplitJob, SplitPrompt, SplitTask, Turnstile, Unready, Worktree, WorktreeJob, architect,
+    ask, begin_phase, begin_task, end_phases, finalize, halt, halt_phase, human_approval, integrate, join_children,
+    plan_phases, plan_validator, prepare_workspace, retry_phase, review_phase, split, worktree,
+};
+pub use prompts::{
+    Brief, BriefPhase, BriefTask, Content, ContentError, Contents, Diff, Feedback, Prompt, Section, ToSplit, Work,
+};
 pub use siblings::Siblings;
-pub use submit::{Submit, submitted};
-pub use subtask::{EndSubtask, EndedSubtask, Lane, Turnstile};
-pub use turn::{Answer, Cut, CutOff, Turn, TurnTask, Turned};
-pub use verifier::{PlannedVerifier, RanVerifier, RunVerifier, VerifierHost, planned_verifier, run_verifier};
-pub use verify::{Verified, VerifyJob, verify};
-pub use worktree::{Unready, Worktree, WorktreeJob, worktree};
+pub use step::{CommandError, CommandOutput, ShellCommand, next_task_node, run_command};
+pub use verify::{
+    Check, PlannedVerifier, RanVerifier, RunVerifier, Verified, VerifierHost, VerifyJob, planned_verifier,
+    run_verifier, verify,
+};
 
-pub(crate) use folder::tampering_message;
 #[cfg(feature = "app")]
-pub(crate) use kept_objects::{keep_nothing, keep_records_of, keep_remaining};
+pub(crate) use agent::read_texts;
+pub(crate) use git::tampering_message;
 #[cfg(feature = "app")]
-pub(crate) use turn_texts::read_texts;
-pub(crate) use worktree::restored;
+pub(crate) use git::{keep_nothing, keep_records_of, keep_remaining};
+pub(crate) use plan::restored;

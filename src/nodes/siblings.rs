@@ -1,6 +1,6 @@
 //! Parallel tasks of one run: their maximum number, and stopping them together. Knows no agent and no git.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
 use serde::{Deserialize, Serialize};
@@ -8,7 +8,6 @@ use superstep_base::moved::here;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio_util::sync::CancellationToken;
 
-use super::whole_file::write_whole;
 use crate::graph::{Ctx, NodeError};
 
 /// A group of parallel tasks, as one of them knows it. Plain data.
@@ -83,4 +82,11 @@ impl Group {
     pub(super) fn token(&self) -> CancellationToken {
         self.stop.clone()
     }
+}
+
+/// Writes a small file atomically: a reader finds all of it, or nothing.
+pub(super) fn write_whole(file: &Path, text: &str) -> std::io::Result<()> {
+    let draft = file.with_extension("draft");
+    std::fs::write(&draft, text)?;
+    std::fs::rename(&draft, file)
 }

@@ -20,16 +20,222 @@
 //! let router = |job: &Job| route_after_task_review(&job.progress, job.approved);
 //! ```
 
-mod approval;
-mod halting;
-mod phases;
-mod plan_review;
-mod task_review;
+use crate::graph::Labels;
+use crate::plan::{Decision, TaskProgress};
 
-pub use approval::{AfterApproval, route_approval};
-pub use halting::{AfterBegin, AfterHalting, AfterVerify, route_after_halting, route_after_verify, route_begin};
-pub use phases::{AfterIntegration, AfterPhaseHalt, AfterPhaseReview, AfterPlanPhases, route_after_phase_review};
-pub use plan_review::{AfterPlanReview, AfterStart, route_after_plan_review, route_start};
-pub use task_review::{
-    AfterReview, AfterTaskReview, route_after_review, route_after_review_or_task, route_after_task_review,
-};
+/// The first step of a run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Labels)]
+pub enum AfterStart {
+    /// A plan is written.
+    Plan,
+    /// There is a plan: it is validated.
+    Validate,
+}
+
+/// Returns the first step of a run.
+pub fn route_start(has_plan: bool) -> AfterStart {
+    if has_plan { AfterStart::Validate } else { AfterStart::Plan }
+}
+
+/// The next step after the validation of a plan.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Labels)]
+pub enum AfterPlanReview {
+    /// A person decides on the plan.
+    Approve,
+    /// The plan is revised.
+    Revise,
+    /// A person decides on the plan as it is: the limit of revisions is reached.
+    Escalate,
+}
+
+/// Returns the next step after the validation of a plan. Only an architect's plan can be revised.
+pub fn route_after_plan_review(is_valid: bool, has_architect: bool, revisions: u32, most: u32) -> AfterPlanReview {
+    match (is_valid, has_architect && revisions < most) {
+        (true, _) => AfterPlanReview::Approve,
+        (false, true) => AfterPlanReview::Revise,
+        (false, false) => AfterPlanReview::Escalate,
+    }
+}
+
+/// The next step after a person's decision on a plan.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Labels)]
+pub enum AfterApproval {
+    /// The plan is executed.
+    Approve,
+    /// The run ends.
+    Reject,
+    /// The plan is revised.
+    Revise,
+}
+
+/// Returns the next step after a decision. Without one the plan is rejected.
+pub fn route_approval(decision: Option<&Decision>) -> AfterApproval {
+    match decision {
+        Some(Decision::Approve { .. } | Decision::EditPlan { .. }) => AfterApproval::Approve,
+        Some(Decision::Revise { .. }) => AfterApproval::Revise,
+        Some(Decision::Reject { .. }) | None => AfterApproval::Reject,
+    }
+}
+
+/// The next step after the checks of a task.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Labels)]
+pub enum AfterVerify {
+    /// The task is reviewed.
+    Review,
+    /// The task is attempted again.
+    Retry,
+    /// A person decides.
+    Halt,
+}
+
+/// Returns the next step after a task's checks; a failed attempt is already counted. `stuck`: another one is useless.
+pub fn route_after_verify(progress: &TaskProgress, passed: bool, stuck: bool) -> AfterVerify {
+    match (stuck, passed, progress.has_attempts_left()) {
+        (true, _, _) | (false, false, false) => AfterVerify::Halt,
+        (false, true, _) => AfterVerify::Review,
+        (false, false, true) => AfterVerify::Retry,
+    }
+}
+
+/// The next step after a person's decision on a task that did not pass.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Labels)]
+pub enum AfterHalting {
+    /// The task is attempted again.
+    Retry,
+    /// The task is closed; the next one starts.
+    NextTask,
+    /// The task is closed, and was the last one.
+    Complete,
+    /// Another task comes first, and needs a person's decision.
+    Ask,
+    /// The run ends.
+    End,
+}
+
+/// The next step after a task was started.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Labels)]
+pub enum AfterBegin {
+    /// The agent works on the task.
+    Work,
+    /// A person decides.
+    Halt,
+}
+
+/// Returns the next step after a task was started; `blocked`: it needs a person's decision first.
+pub fn route_begin(blocked: bool) -> AfterBegin {
+    if blocked { AfterBegin::Halt } else { AfterBegin::Work }
+}
+
+/// Returns the next step. `ended`: the run ends; `closed`: the task is accepted or skipped.
+pub fn route_after_halting(progress: &TaskProgress, ended: bool, closed: bool) -> AfterHalting {
+    match (ended, closed, progress.is_last()) {
+        (true, _, _) => AfterHalting::End,
+        (false, false, _) => AfterHalting::Retry,
+        (false, true, false) => AfterHalting::NextTask,
+        (false, true, true) => AfterHalting::Complete,
+    }
+}
+
+/// The next step after the review of a task.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Labels)]
+pub enum AfterTaskReview {
+    /// The task is attempted again.
+    Retry,
+    /// The next task starts.
+    NextTask,
+    /// All tasks are done.
+    Complete,
+    /// The limit of attempts is reached; the remaining tasks are not started.
+    Halt,
+}
+
+/// Returns the next step after the review of the current task. The reviewed attempt is already counted: with a limit of
+/// 2, a task that always fails gets exactly two attempts.
+pub fn route_after_task_review(progress: &TaskProgress, approved: bool) -> AfterTaskReview {
+    match (approved, progress.is_last(), progress.has_attempts_left()) {
+        (true, true, _) => AfterTaskReview::Complete,
+        (true, false, _) => AfterTaskReview::NextTask,
+        (false, _, true) => AfterTaskReview::Retry,
+        (false, _, false) => AfterTaskReview::Halt,
+    }
+}
+
+/// The next step after the review of work that is not divided into tasks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Labels)]
+pub enum AfterReview {
+    /// The work is attempted again.
+    Retry,
+    /// The work is done, or the limit of attempts is reached.
+    End,
+}
+
+/// Returns the next step after the review of undivided work; the reviewed attempt is already counted.
+pub fn route_after_review(iteration: u32, most: u32, approved: bool) -> AfterReview {
+    if !approved && iteration < most { AfterReview::Retry } else { AfterReview::End }
+}
+
+/// Returns the next step after the review of a task, or of a plan without task headings, which is one task.
+pub fn route_after_review_or_task(progress: &TaskProgress, approved: bool) -> AfterTaskReview {
+    route_after_task_review(progress, approved)
+}
+
+/// The next step after the phases were computed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Labels)]
+pub enum AfterPlanPhases {
+    /// The first unfinished phase starts.
+    Begin,
+    /// All phases are done.
+    Complete,
+    /// A person ended the run, because its branch was moved.
+    Halt,
+}
+
+/// The next step after a phase was integrated.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Labels)]
+pub enum AfterIntegration {
+    /// The phase is reviewed.
+    Review,
+    /// A subtask runs again, on top of the integrated work.
+    Again,
+    /// A person decides.
+    Halt,
+}
+
+/// The next step after the review of a phase.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Labels)]
+pub enum AfterPhaseReview {
+    /// The next phase starts.
+    NextPhase,
+    /// The phase runs again, from the commit before it.
+    Retry,
+    /// A person decides.
+    Halt,
+    /// All phases are done.
+    Complete,
+}
+
+/// Returns the next step after the review of a phase. The reviewed attempt is already counted: with a limit of 2, a
+/// phase that is always rejected gets exactly two attempts.
+pub fn route_after_phase_review(approved: bool, rejections: u32, most: u32, is_last: bool) -> AfterPhaseReview {
+    match (approved, is_last) {
+        (true, true) => AfterPhaseReview::Complete,
+        (true, false) => AfterPhaseReview::NextPhase,
+        (false, _) if rejections < most => AfterPhaseReview::Retry,
+        (false, _) => AfterPhaseReview::Halt,
+    }
+}
+
+/// The next step after a person's decision on a phase.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Labels)]
+pub enum AfterPhaseHalt {
+    /// The phase continues, or the next one starts.
+    Begin,
+    /// All phases are done.
+    Complete,
+    /// The phases are computed again, from another plan.
+    Replan,
+    /// A person decides on another plan.
+    Approve,
+    /// The run ends.
+    End,
+}

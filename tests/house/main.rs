@@ -124,6 +124,24 @@ const FOLDERS: [(&str, &[&str]); 19] = [
     ),
 ];
 
+/// Each entry of `src/nodes/`, a folder or a file, and what it may import beside itself: only entries above it.
+const NODES: [(&str, &[&str]); 9] = [
+    ("step", &[]),
+    ("siblings", &[]),
+    ("prompts", &[]),
+    ("ask", &[]),
+    ("events", &["prompts"]),
+    ("git", &["step", "siblings", "prompts", "ask", "events"]),
+    ("agent", &["step", "siblings", "prompts", "ask", "events", "git"]),
+    ("verify", &["step", "siblings", "prompts", "ask", "events", "git", "agent"]),
+    ("plan", &["step", "siblings", "prompts", "ask", "events", "git", "agent", "verify"]),
+];
+
+type Table = [(&'static str, &'static [&'static str])];
+
+/// The rooms whose entries have a table, and what problems call them.
+const TABLES: [(&str, &str, &Table); 2] = [("graph", "the engine", &FOLDERS), ("nodes", "the nodes", &NODES)];
+
 /// Crates of databases, and the only folder that may name each.
 const DATABASES: [(&str, &str); 2] = [("sled", "src/checkpoint/sled/"), ("fjall", "src/checkpoint/fjall/")];
 
@@ -234,27 +252,27 @@ fn problem_of_path(name: &str, path: &Named) -> Option<String> {
     wrong_room(name, path).or_else(|| wrong_folder(name, path))
 }
 
-/// Judges a path that leads out of its folder of the engine.
+/// Judges a path that leads out of its entry of a room whose entries have a table.
 fn wrong_folder(name: &str, path: &Named) -> Option<String> {
-    let inside_graph = name.strip_prefix("src/graph/").filter(|inside| *inside != "mod.rs")?;
-    let (folder, inside) =
-        inside_graph.split_once('/').or_else(|| Some((inside_graph.strip_suffix(".rs")?, "mod.rs")))?;
-    let depth = module_depth(inside) + 1 + path.inline_modules;
+    let (room, inside) = name.strip_prefix("src/")?.split_once('/')?;
+    let (_, called, table) = TABLES.iter().find(|(known, ..)| *known == room)?;
+    let folder = inside.split('/').next().filter(|first| *first != "mod.rs")?.trim_end_matches(".rs");
+    let depth = module_depth(inside) + path.inline_modules;
     let target = match path.beyond_root(depth) {
-        Some("graph") => path.after("graph")?,
+        Some(beyond) if beyond == room => path.after(room)?,
         Some(_) => return None,
         None => path.beyond_root(depth - 1)?,
     };
-    let Some((_, may_import)) = FOLDERS.iter().find(|(known, _)| *known == folder) else {
+    let Some((_, may_import)) = table.iter().find(|(known, _)| *known == folder) else {
         return Some(format!("folder `{folder}` is missing from the table of folders"));
     };
     if target == folder || may_import.contains(&target) {
         return None;
     }
-    Some(match FOLDERS.iter().any(|(known, _)| *known == target) {
-        true => format!("folder `{folder}` of the engine must not know `{target}`; it may import {may_import:?}"),
+    Some(match table.iter().any(|(known, _)| *known == target) {
+        true => format!("folder `{folder}` of {called} must not know `{target}`; it may import {may_import:?}"),
         false => {
-            format!("`{target}` is no folder of the engine; import it from the folder it lives in, not through `graph`")
+            format!("`{target}` is no folder of {called}; import it from the folder it lives in, not through `{room}`")
         }
     })
 }
@@ -367,6 +385,21 @@ fn folders_without_a_face(names: &[&str]) -> Vec<String> {
     "use crate::graph::Thread;",
     "`Thread` is no folder of the engine; import it from the folder it lives in, not through `graph`"
 )]
+#[case::up_in_the_nodes(
+    "src/nodes/prompts/a.rs",
+    "use crate::nodes::agent::Turn;",
+    "folder `prompts` of the nodes must not know `agent`; it may import []"
+)]
+#[case::up_in_the_nodes_from_a_file(
+    "src/nodes/events.rs",
+    "use super::git::Folder;",
+    "folder `events` of the nodes must not know `git`; it may import [\"prompts\"]"
+)]
+#[case::through_the_face_of_the_nodes(
+    "src/nodes/git/a.rs",
+    "use crate::nodes::Prompt;",
+    "`Prompt` is no folder of the nodes; import it from the folder it lives in, not through `nodes`"
+)]
 #[case::store("src/checkpoint/memory.rs", "use sled::Db;", "names the crate `sled`; only `checkpoint::sled` may")]
 #[case::store_in_a_type(
     "src/graph/mod.rs",
@@ -450,6 +483,7 @@ fn a_folder_needs_a_face() {
 #[rstest]
 #[case::rooms(&ROOMS)]
 #[case::folders_of_the_engine(&FOLDERS)]
+#[case::entries_of_the_nodes(&NODES)]
 fn a_table_has_no_circle(#[case] table: &[(&str, &[&str])]) {
     for (nth, (room, may_import)) in table.iter().enumerate() {
         for import in *may_import {

@@ -18,7 +18,7 @@ const PRINTED: [&str; 7] = [
     "examples/",
     "src/app/args/",
     "src/app/terminal.rs",
-    "src/nodes/verifier/answers.rs",
+    "src/nodes/verify/answers.rs",
     "verify/src/task/proposal.rs",
 ];
 

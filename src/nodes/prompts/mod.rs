@@ -4,33 +4,25 @@
 //!
 //! | file | what it knows |
 //! |---|---|
-//! | `fence`, `parts`, `template` | text with slots and contents |
-//! | `section`, `diff`, `brief`, `feedback`, `work` | the plain data that prompts are made from |
-//! | `prompt` | a text for any agent |
-//! | `plans`, `phases`, `code_tasks`, `verifiers` | the prompts of each kind of work |
+//! | `contents` | texts that are stored once |
+//! | `prompt` | a text for any agent: template, slots, contents |
+//! | `brief` | the plain data that prompts are made from |
+//! | `roles` | the prompts of each role |
+//!
+//! Small because it only lists the folder.
 
 mod brief;
-mod code_tasks;
-mod diff;
-mod feedback;
-mod fence;
-mod parts;
-mod phases;
-mod plans;
+mod contents;
 mod prompt;
-mod section;
-mod template;
-pub(super) mod verifiers;
-mod work;
+mod roles;
 
-pub use brief::{Brief, BriefPhase, BriefTask};
-pub use code_tasks::ToSplit;
-pub use diff::Diff;
-pub use feedback::Feedback;
-pub(super) use parts::Parts;
+pub use brief::{Brief, BriefPhase, BriefTask, Diff, Feedback, Section, Work};
+pub use contents::{Content, ContentError, Contents};
 pub use prompt::Prompt;
-pub use section::Section;
-pub use work::Work;
+pub use roles::ToSplit;
+
+pub(super) use prompt::Parts;
+pub(super) use roles::Verification;
 
 #[cfg(test)]
 mod tests;

@@ -1,13 +1,28 @@
-//! A prompt: a text for an agent, with its template. Knows no task, plan or verifier.
+//! A prompt: a text for an agent, made from a template with slots, with references to contents. Pure, except for reading
+//! contents. Knows no task, plan or verifier.
 
 use std::borrow::Cow;
 
 use serde::{Deserialize, Serialize};
 
-use super::parts::Parts;
-use super::template::{Template, template};
-use crate::nodes::contents::{Content, ContentError, Contents};
+use super::contents::{Content, ContentError, Contents};
 use crate::plan::hash;
+use crate::process::Redactor;
+
+/// A template file: text in which `{{name}}` is a slot.
+pub(super) struct Template {
+    pub name: &'static str,
+    pub text: &'static str,
+}
+
+/// Includes a template file of this folder.
+macro_rules! template {
+    ($file:literal) => {
+        Template { name: $file, text: include_str!(concat!($file, ".md")) }
+    };
+}
+
+pub(super) use template;
 
 pub(super) const FRAME: Template = template!("frame.system");
 pub(super) const REPAIR: Template = template!("repair");
@@ -111,4 +126,268 @@ impl Prompt {
     pub fn repair(tool: &str, why: &str) -> Self {
         Self::of(&REPAIR, &[("tool", tool.into()), ("why", why.into())])
     }
+}
+
+impl Template {
+    /// Fills the slots in one pass: values are never searched for slots. A slot without a value is kept.
+    pub(super) fn fill(&self, slots: &[(&str, Parts)]) -> Parts {
+        let mut rest = self.text;
+        let mut filled = Parts::default();
+        while let Some((before, after)) = rest.split_once("{{") {
+            let Some((slot, end)) = after.split_once("}}") else { break };
+            filled.push_literal(before);
+            match slots.iter().find(|(name, _)| *name == slot) {
+                Some((_, value)) => filled.push(value.clone()),
+                None => filled.push_literal(&format!("{{{{{slot}}}}}")),
+            }
+            rest = end;
+        }
+        filled.push_literal(rest);
+        filled
+    }
+}
+
+/// Formats texts as a list; empty if there are none. Further lines of a text are indented, so that they stay in its
+/// item.
+pub(super) fn listed(heading: &str, lines: impl IntoIterator<Item = impl std::fmt::Display>) -> String {
+    let list: String =
+        lines.into_iter().map(|line| format!("- {}\n", line.to_string().replace('\n', "\n  "))).collect();
+    if list.is_empty() { list } else { format!("{heading}\n\n{list}\n") }
+}
+
+/// Length in bytes from which a text is stored as a content.
+const LONG: usize = 1024;
+
+/// A text in parts.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(from = "Stored", into = "Stored")]
+pub(in crate::nodes) struct Parts(Vec<Part>);
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(untagged)]
+enum Part {
+    Text(String),
+    Content {
+        content: Content,
+        /// The language of the fenced block that the text becomes.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        fence: Option<String>,
+        /// The text, if known.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        text: Option<String>,
+    },
+}
+
+/// Parts as stored: a short prompt is a plain string, the format before there were parts.
+#[derive(Serialize, Deserialize)]
+#[serde(untagged)]
+enum Stored {
+    Text(String),
+    Parts(Vec<Part>),
+}
+
+impl From<Stored> for Parts {
+    fn from(stored: Stored) -> Self {
+        match stored {
+            Stored::Text(text) => Self(vec![Part::Text(text)]),
+            Stored::Parts(parts) => Self(parts),
+        }
+    }
+}
+
+impl From<Parts> for Stored {
+    fn from(Parts(parts): Parts) -> Self {
+        match <[Part; 1]>::try_from(parts) {
+            Ok([Part::Text(text)]) => Self::Text(text),
+            Ok(other) => Self::Parts(other.into()),
+            Err(parts) => Self::Parts(parts),
+        }
+    }
+}
+
+impl From<String> for Parts {
+    fn from(text: String) -> Self {
+        Self(if text.is_empty() { vec![] } else { vec![part(None, text)] })
+    }
+}
+
+impl From<&str> for Parts {
+    fn from(text: &str) -> Self {
+        text.to_owned().into()
+    }
+}
+
+impl From<Content> for Parts {
+    fn from(content: Content) -> Self {
+        Self(vec![Part::Content { content, fence: None, text: None }])
+    }
+}
+
+fn part(fence: Option<&str>, text: String) -> Part {
+    let fence = fence.map(str::to_owned);
+    match (text.len() < LONG, fence) {
+        (true, None) => Part::Text(text),
+        (true, Some(kind)) => Part::Text(fenced(&kind, &text)),
+        (false, fence) => Part::Content { content: Content::of(&text), fence, text: Some(text) },
+    }
+}
+
+fn in_fence(fence: Option<&str>, text: &str) -> String {
+    fence.map_or_else(|| text.to_owned(), |kind| fenced(kind, text))
+}
+
+impl Parts {
+    /// Returns a text as a fenced block.
+    pub(super) fn fenced(kind: &str, text: impl Into<String>) -> Self {
+        Self(vec![part(Some(kind), text.into())])
+    }
+
+    /// Returns the text of a content as a fenced block.
+    pub(super) fn fenced_content(kind: &str, content: Content) -> Self {
+        Self(vec![Part::Content { content, fence: Some(kind.to_owned()), text: None }])
+    }
+
+    pub(in crate::nodes) fn push(&mut self, others: impl Into<Self>) {
+        for part in others.into().0 {
+            match (self.0.last_mut(), part) {
+                (Some(Part::Text(text)), Part::Text(more)) => text.push_str(&more),
+                (_, part) => self.0.push(part),
+            }
+        }
+    }
+
+    #[must_use]
+    pub(in crate::nodes) fn with(mut self, others: impl Into<Self>) -> Self {
+        self.push(others);
+        self
+    }
+
+    /// Adds text of a template, which is never stored as a content.
+    fn push_literal(&mut self, text: &str) {
+        if !text.is_empty() {
+            self.push(Self(vec![Part::Text(text.to_owned())]));
+        }
+    }
+
+    /// Returns the parts without trailing white space; that of a content whose text is not known is kept.
+    #[must_use]
+    pub(super) fn trim_end(mut self) -> Self {
+        while let Some(last) = self.0.pop() {
+            let kept = match last {
+                Part::Text(text) => Part::Text(text.trim_end().to_owned()),
+                Part::Content { fence: None, text: Some(text), .. } => part(None, text.trim_end().to_owned()),
+                content @ Part::Content { .. } => content,
+            };
+            if kept != Part::Text(String::new()) {
+                self.0.push(kept);
+                break;
+            }
+        }
+        self
+    }
+
+    /// Returns the text; a content whose text is not known is replaced by its hash.
+    pub(in crate::nodes) fn text(&self) -> Cow<'_, str> {
+        match self.0.as_slice() {
+            [Part::Text(text)] => Cow::Borrowed(text),
+            parts => Cow::Owned(parts.iter().map(shown).collect()),
+        }
+    }
+
+    /// Returns the text with every content read.
+    pub(in crate::nodes) fn resolve(&self, contents: &Contents) -> Result<String, ContentError> {
+        self.0.iter().map(|part| resolved(part, contents)).collect()
+    }
+
+    /// Returns the text; a content that cannot be read is replaced by the error.
+    pub(in crate::nodes) fn readable(&self, contents: &Contents) -> String {
+        let read = |part| resolved(part, contents).unwrap_or_else(|error| format!("[{error}]\n"));
+        self.0.iter().map(read).collect()
+    }
+
+    /// Returns a hash that identifies the parts; it does not depend on which texts are known.
+    pub(in crate::nodes) fn digest(&self) -> String {
+        let named = |part: &Part| match part {
+            Part::Text(text) => text.clone(),
+            Part::Content { content, fence, .. } => {
+                format!("\0{}\0{}\0", fence.as_deref().unwrap_or_default(), content.hash)
+            }
+        };
+        crate::plan::hash(&self.0.iter().map(named).collect::<String>())
+    }
+
+    /// Returns the parts with long texts replaced by their hashes.
+    pub(in crate::nodes) fn hashed(&self) -> Self {
+        let hashed = |part: &Part| match part.clone() {
+            Part::Content { content, fence, .. } => Part::Content { content, fence, text: None },
+            text @ Part::Text(_) => text,
+        };
+        Self(self.0.iter().map(hashed).collect())
+    }
+
+    /// Returns the parts without the secrets that a redactor knows.
+    pub(in crate::nodes) fn redacted(&self, redactor: &Redactor) -> Self {
+        let redacted = |part: &Part| match part.clone() {
+            Part::Text(text) => Part::Text(redactor.known(text)),
+            Part::Content { fence, text: Some(text), .. } => {
+                let text = redactor.known(text);
+                Part::Content { content: Content::of(&text), fence, text: Some(text) }
+            }
+            unknown @ Part::Content { .. } => unknown,
+        };
+        Self(self.0.iter().map(redacted).collect())
+    }
+
+    /// Stores the long texts that are known, and returns the parts with their hashes. A text that cannot be stored is
+    /// kept inline.
+    pub(in crate::nodes) fn stored(&self, contents: &Contents) -> Self {
+        let stored = |part: &Part| match part.clone() {
+            Part::Content { fence, text: Some(text), .. } => match contents.put(&text) {
+                Ok(content) => Part::Content { content, fence, text: None },
+                Err(_) => Part::Text(in_fence(fence.as_deref(), &text)),
+            },
+            other => other,
+        };
+        Self(self.0.iter().map(stored).collect())
+    }
+
+    /// Returns the parts with all known texts inlined.
+    pub(in crate::nodes) fn literal(&self) -> Self {
+        let mut all = Self::default();
+        for part in &self.0 {
+            match part {
+                Part::Content { text: None, .. } => all.push(Self(vec![part.clone()])),
+                known => all.push_literal(&shown(known)),
+            }
+        }
+        all
+    }
+
+    /// Returns true if a part is a reference.
+    pub(in crate::nodes) fn has_contents(&self) -> bool {
+        self.0.iter().any(|part| matches!(part, Part::Content { .. }))
+    }
+}
+
+fn shown(part: &Part) -> String {
+    match part {
+        Part::Text(text) => text.clone(),
+        Part::Content { fence, text: Some(text), .. } => in_fence(fence.as_deref(), text),
+        Part::Content { content, .. } => format!("[content {}, {} bytes]", content.hash, content.bytes),
+    }
+}
+
+fn resolved(part: &Part, contents: &Contents) -> Result<String, ContentError> {
+    match part {
+        Part::Content { content, fence, text: None } => Ok(in_fence(fence.as_deref(), &contents.get(content)?)),
+        known => Ok(shown(known)),
+    }
+}
+
+/// Fences text as a block of data, with more backticks than its longest run.
+pub(super) fn fenced(kind: &str, text: &str) -> String {
+    let longest = text.split(|c| c != '`').map(str::len).max().unwrap_or(0);
+    let fence = "`".repeat(longest.max(2) + 1);
+    let newline = if text.ends_with('\n') || text.is_empty() { "" } else { "\n" };
+    format!("{fence}{kind}\n{text}{newline}{fence}")
 }

@@ -1,10 +1,7 @@
 //! Snapshots of the prompts.
 
-use super::fence::fenced;
-use super::plans::{ARCHITECT, DEVELOPER, FINAL, FORMER, REPLY, RETRY, REVIEWER, WISHES};
-use super::prompt::{FRAME, REPAIR};
-use super::template::Template;
-use super::verifiers::Verification;
+use super::prompt::{FRAME, REPAIR, Template, fenced};
+use super::roles::{ARCHITECT, DEVELOPER, FINAL, FORMER, REPLY, RETRY, REVIEWER, Verification, WISHES};
 use super::{Brief, Diff, Feedback, Prompt, Work};
 use crate::plan::{Comment, Issue, Severity, hash};
 use crate::verifiers::{Neighbour, TaskView};

@@ -1,0 +1,373 @@
+//! The node that has an agent work on a task. Knows turns and trees, must not know the review.
+
+use std::ops::{Deref, DerefMut};
+use std::path::PathBuf;
+
+use serde::{Deserialize, Serialize};
+
+use super::agents::{AgentSpec, Agents};
+use super::turn::{Answer, Cut, CutOff, NextStep, Turn, TurnOutcome, Turned};
+use crate::drivers::{Access, NewLimits, Session, SessionRef, Usage};
+use crate::graph::{Ctx, Node, NodeError, NodeExt, NodeId, State, WithOptions, Writes};
+use crate::nodes::ask::BranchMoved;
+use crate::nodes::ask::{AgentQuestion, AgentReply, BudgetReached, SessionRefused};
+use crate::nodes::events::Notes;
+use crate::nodes::git::Arrival;
+use crate::nodes::git::store;
+use crate::nodes::git::{After, TamperCheck};
+use crate::nodes::git::{Base, Folder, Kept};
+use crate::nodes::git::{diff, tree_now};
+use crate::nodes::prompts::{Brief, Feedback, Prompt};
+use crate::nodes::siblings::Siblings;
+use crate::nodes::step::step;
+use crate::plan::{WorkReport, WorkStatus};
+use crate::workspace::{Standing, TreeId};
+
+/// The maximum number of questions to a person in one attempt.
+const QUESTIONS: u32 = 20;
+
+/// A task to work on.
+#[derive(Clone, Debug)]
+pub struct DeveloperJob {
+    /// The agent that works.
+    pub agent: AgentSpec,
+    /// The folder of the work.
+    pub folder: Folder,
+    /// The tools and rights of the agent beside reading.
+    pub access: Access,
+    /// The task.
+    pub brief: Brief,
+    /// The attempt, from 1.
+    pub attempt: u32,
+    /// The reasons why the attempt before was not accepted.
+    pub feedback: Feedback,
+    /// The session of the previous attempt, to resume; none: a new one.
+    pub session: Option<SessionRef>,
+    /// The work of the previous attempt, which is kept in git before anything else; none: there is none to keep.
+    pub kept: Option<Kept>,
+    /// The commit of earlier work on the task that was reset, for the prompt; none: there is none.
+    pub taken_out: Option<String>,
+    /// The files to start with, if other than those of the previous attempt.
+    pub reset: Option<TreeId>,
+    /// The base of the task.
+    pub base: Base,
+    /// The folder for diffs that are too long for a prompt.
+    pub long_diffs: PathBuf,
+    /// The group of parallel tasks that it belongs to; none: it works alone.
+    pub together: Option<Siblings>,
+    /// The end of this attempt's turn that the budget cut off; none: the attempt starts.
+    pub from: Option<CutOff>,
+    /// True if the turn ends when the budget of the run is used up; else a person is asked for more.
+    pub ends_with_budget: bool,
+    /// A file that gets the events of the agent, a line of JSON each.
+    pub transcript: Option<PathBuf>,
+}
+
+/// Result of the work on a task.
+#[derive(Clone, Debug)]
+pub struct Developed {
+    /// The developer's report; or the reason why it cannot be read.
+    pub report: Result<WorkReport, String>,
+    /// The session, to resume.
+    pub session: Option<SessionRef>,
+    /// The usage of the turns.
+    pub usage: Usage,
+    /// The commits and changes of the turn.
+    pub after: After,
+    /// The commit that keeps the work of the attempt before.
+    pub salvaged: Option<String>,
+    /// True if the session of the attempt before was lost.
+    pub session_lost: bool,
+    /// Model that a person chose because the server refused the session; none: no person was asked, or none was chosen.
+    pub model: Option<String>,
+    /// Set if the server refused the session and a person gave the task up.
+    pub given_up: Option<GivenUp>,
+    /// The limits of the run that a person set.
+    pub raised: NewLimits,
+    /// Set if the work was cut short by its group.
+    pub cut: Option<Cut>,
+    /// The base of the task, if people made commits meanwhile: it is on top of them.
+    pub base: Option<Base>,
+    /// The start of the last turn, if what was moved in git during it could not be put back.
+    pub unfolded: Option<Standing>,
+}
+
+/// A person's decision on a task whose session the server refused.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum GivenUp {
+    /// The task is put aside.
+    Skip,
+    /// The run ends.
+    Abort,
+}
+
+impl GivenUp {
+    pub(in crate::nodes) fn of(then: NextStep) -> Option<Self> {
+        match then {
+            NextStep::Skip => Some(Self::Skip),
+            NextStep::Abort => Some(Self::Abort),
+            NextStep::Done | NextStep::Fresh => None,
+        }
+    }
+}
+
+/// Returns a node that has an agent work on a task: `job` reads the task from the state, `done` creates the update from
+/// the work. Questions of the agent are asked of a person, and it continues with the answer. Its own commits are
+/// undone, their changes kept in the files; changes to git's hooks and configuration are reported, and no git command
+/// is run after them.
+pub fn developer<S, N, C, A, D, E, W>(job: A, done: D) -> WithOptions<impl Node<S, N, C>, S, N, C>
+where
+    S: State,
+    N: NodeId,
+    C: Agents,
+    A: Fn(&S) -> Result<DeveloperJob, E> + Send + Sync + 'static,
+    D: Fn(&S, Developed) -> W + Send + Sync + 'static,
+    E: Into<NodeError> + 'static,
+    W: Into<Writes<S>> + 'static,
+{
+    let node = step(job, perform, done).asks::<AgentQuestion>().asks::<SessionRefused>().asks::<BudgetReached>();
+    node.asks::<BranchMoved>()
+}
+
+/// A job with the notices of its turns.
+struct Work {
+    job: DeveloperJob,
+    notes: Notes,
+}
+
+impl Deref for Work {
+    type Target = DeveloperJob;
+
+    fn deref(&self) -> &DeveloperJob {
+        &self.job
+    }
+}
+
+impl DerefMut for Work {
+    fn deref_mut(&mut self) -> &mut DeveloperJob {
+        &mut self.job
+    }
+}
+
+async fn perform<C: Agents>(job: DeveloperJob, ctx: Ctx<C>) -> Result<Developed, NodeError> {
+    let start = job.base.at.clone();
+    let mut job = Work { job, notes: Notes::default() };
+    let Some(arrival) = job.folder.arrive(&ctx, "stand", &job.base).await? else {
+        return Ok(Developed::aborted());
+    };
+    job.arrive(&arrival, &ctx).await?;
+    let salvaged = match &job.kept {
+        Some(kept) => Some(job.folder.keep(&ctx, "keep", kept).await?),
+        None => None,
+    };
+    if let Some(tree) = &job.reset {
+        job.folder.reset(&ctx, &job.base.at, tree).await?;
+    }
+    let kept = salvaged.clone().filter(|_| job.reset.is_some()).or_else(|| job.taken_out.clone());
+    let before = job.agent.model.clone();
+    let AttemptOutcome { turned, session_lost, then } = work(&mut job, kept.as_deref(), &ctx).await?;
+    let model = job.agent.model.clone().filter(|model| before.as_ref() != Some(model));
+    let (usage, raised) = (turned.usage, turned.raised);
+    let base = turned.at.unwrap_or_else(|| job.base.clone());
+    let seen = TamperCheck { tampered: turned.tampered, is_shared: job.together.is_some() };
+    let mut after = job.folder.after_as(&ctx, "after", &base, seen).await?;
+    job.notes.add(std::mem::take(&mut after.notices));
+    let base = job.folder.new_base(&ctx, "after", &base, after.at.take()).await?.unwrap_or(base);
+    after.notices = job.notes.take();
+    let report = match turned.answer {
+        Answer::Given(report) => Ok(report),
+        Answer::Unusable(why) => Err(why),
+        Answer::SessionLost => Err("the session was lost".into()),
+    };
+    let unfolded = after.is_unfolded().then(|| base.at.clone());
+    let at = Standing { commit: base.at.commit.clone(), ..start.clone() };
+    let base = (at != start).then_some(Base { at, tree: base.tree });
+    let cut = turned.cut.or_else(|| after.left.clone().map(Cut::Failed));
+    let (session, given_up) = (turned.session, GivenUp::of(then));
+    Ok(Developed {
+        report,
+        session,
+        usage,
+        after,
+        salvaged,
+        session_lost,
+        model,
+        given_up,
+        raised,
+        cut,
+        base,
+        unfolded,
+    })
+}
+
+impl Work {
+    /// Puts the commits that people made beneath the work.
+    async fn arrive<C: Agents>(&mut self, arrival: &Arrival, ctx: &Ctx<C>) -> Result<(), NodeError> {
+        self.notes.add(arrival.notices.clone());
+        if let Some(reset) = self.job.reset.take() {
+            self.job.reset = Some(arrival.carry(ctx, "reset/commits", &self.job.folder, &reset).await?);
+        }
+        self.job.base = arrival.base.clone();
+        Ok(())
+    }
+}
+
+impl Developed {
+    /// Returns the result if a person ended the run before any work, because its branch was moved.
+    fn aborted() -> Self {
+        Self {
+            report: Err("the run was ended".into()),
+            session: None,
+            usage: Usage::default(),
+            after: After::default(),
+            salvaged: None,
+            session_lost: false,
+            model: None,
+            given_up: Some(GivenUp::Abort),
+            raised: NewLimits::default(),
+            cut: None,
+            base: None,
+            unfolded: None,
+        }
+    }
+}
+
+/// The result of the turns of an attempt.
+struct AttemptOutcome {
+    turned: Turned<WorkReport>,
+    session_lost: bool,
+    then: NextStep,
+}
+
+/// Takes turns until the work is submitted; questions in between are asked of a person.
+async fn work<C: Agents>(job: &mut Work, salvaged: Option<&str>, ctx: &Ctx<C>) -> Result<AttemptOutcome, NodeError> {
+    let mut worked = begin(job, salvaged, ctx).await?;
+    let mut answers = String::new();
+    for nth in 1..=QUESTIONS {
+        let turned = &worked.turned;
+        let report = match &turned.answer {
+            Answer::Given(report) if turned.tampered.is_empty() && report.status != WorkStatus::Done => report,
+            _ => break,
+        };
+        let question = AgentQuestion {
+            task: job.brief.id.clone(),
+            title: job.brief.title.clone(),
+            question: report.question.clone().unwrap_or_default(),
+            summary: report.summary.clone(),
+        };
+        if job.together.is_some() {
+            store(&job.folder, None, ctx).await?;
+        }
+        let AgentReply::Reply { text } = ctx.interrupt(question.clone())?;
+        answers.push_str(&format!("\nAsked \"{}\", a person answered: {text}", question.question));
+        let (usage, raised, session_lost) = (turned.usage, turned.raised, worked.session_lost);
+        worked = reply(job, salvaged, (nth, &text, &answers), worked.turned.session, ctx).await?;
+        worked.turned = worked.turned.after((usage, raised));
+        worked.session_lost |= session_lost;
+    }
+    Ok(worked)
+}
+
+/// Takes the turn with a person's answer: in the same session, or with the full prompt if that is lost.
+async fn reply<C: Agents>(
+    job: &mut Work,
+    salvaged: Option<&str>,
+    (nth, answer, answers): (u32, &str, &str),
+    session: Option<SessionRef>,
+    ctx: &Ctx<C>,
+) -> Result<AttemptOutcome, NodeError> {
+    let had_session = session.is_some();
+    let mut feedback = job.feedback.clone();
+    feedback.note = format!("{}{answers}", feedback.note).trim_start().to_owned();
+    let anew = Prompt::developer(&job.brief, &feedback, salvaged);
+    let mut before = (Usage::default(), NewLimits::default());
+    if let Some(session) = session {
+        let turn = turn(job, format!("reply/{nth}"), Prompt::reply(answer), Session::Resume(session));
+        let (turned, then) = take(job, turn, &anew, ctx).await?;
+        if !matches!(turned.answer, Answer::SessionLost) || !turned.tampered.is_empty() {
+            return Ok(AttemptOutcome { turned, session_lost: false, then });
+        }
+        before = (turned.usage, turned.raised);
+    }
+    let turn = turn(job, format!("reply/{nth}/fresh"), anew.clone(), Session::New);
+    let (turned, then) = take(job, turn, &anew, ctx).await?;
+    Ok(AttemptOutcome { turned: turned.after(before), session_lost: had_session, then })
+}
+
+/// Takes the first turn of an attempt: in the previous session, or with the full prompt.
+async fn begin<C: Agents>(job: &mut Work, salvaged: Option<&str>, ctx: &Ctx<C>) -> Result<AttemptOutcome, NodeError> {
+    let anew = Prompt::developer(&job.brief, &job.feedback, salvaged);
+    let fresh = |job: &Work, key: &str| turn(job, key.into(), anew.clone(), Session::New);
+    let from = job.from.clone();
+    let ended = from.as_ref().and_then(|from| from.session.clone());
+    let Some(session) = ended.or_else(|| job.session.clone()) else {
+        let turn = Turn { from, ..fresh(job, "work") };
+        let (turned, then) = take(job, turn, &anew, ctx).await?;
+        return Ok(AttemptOutcome { turned, session_lost: false, then });
+    };
+    let prompt = match &job.session {
+        Some(_) => Prompt::retry(&job.brief, &job.feedback, salvaged),
+        None => anew.clone(), // the session was cut short before it came to anything
+    };
+    let resumed = Turn { from, ..turn(job, "work".into(), prompt, Session::Resume(session)) };
+    let (turned, then) = take(job, resumed, &anew, ctx).await?;
+    match turned.answer {
+        Answer::SessionLost if turned.tampered.is_empty() => {
+            let before = (turned.usage, turned.raised);
+            let turn = fresh(job, "work/fresh");
+            let (turned, then) = take(job, turn, &anew, ctx).await?;
+            Ok(AttemptOutcome { turned: turned.after(before), session_lost: true, then })
+        }
+        _ => Ok(AttemptOutcome { turned, session_lost: false, then }),
+    }
+}
+
+/// Takes a turn. If the server refuses its session, a person is asked; a new session gets the full prompt `anew` and
+/// the changes so far.
+async fn take<C: Agents>(
+    job: &mut Work,
+    taken: Turn,
+    anew: &Prompt,
+    ctx: &Ctx<C>,
+) -> Result<(Turned<WorkReport>, NextStep), NodeError> {
+    let question = SessionRefused { title: job.brief.title.clone(), ..SessionRefused::default() };
+    let shown = &*job;
+    let fresh = |key: String| async move { continued(shown, key, anew, ctx).await };
+    let TurnOutcome { turned, model, then, .. } =
+        taken.take_or_ask::<WorkReport, C, _, _>(ctx, question, fresh).await?;
+    if let Some(model) = model {
+        job.agent.model = Some(model);
+    }
+    Ok((turned, then))
+}
+
+/// Returns the turn that continues the work of an abandoned session.
+async fn continued<C: Agents>(job: &Work, key: String, anew: &Prompt, ctx: &Ctx<C>) -> Result<Turn, NodeError> {
+    let tree = tree_now(ctx, &format!("{key}/files"), &job.folder).await?;
+    if tree == job.base.tree {
+        return Ok(turn(job, key, anew.clone(), Session::New));
+    }
+    let between = [&job.base.tree, &tree];
+    let changes = diff(ctx, &format!("{key}/so far"), &job.folder, &job.long_diffs, between).await?;
+    let mut turn = turn(job, key, anew.followed_by(&Prompt::so_far(&changes)), Session::New);
+    turn.files.extend(changes.file());
+    Ok(turn)
+}
+
+fn turn(job: &Work, key: String, prompt: Prompt, session: Session) -> Turn {
+    Turn {
+        session,
+        access: job.access.clone(),
+        task: job.brief.id.clone(),
+        attempt: job.attempt,
+        at: Some(job.base.clone()),
+        together: job.together.clone(),
+        ends_with_budget: job.ends_with_budget,
+        transcript: job.transcript.clone(),
+        about: (&job.brief).into(),
+        files: job.brief.plan_file.iter().cloned().collect(),
+        notes: job.notes.clone(),
+        ..Turn::new::<WorkReport>(key, job.agent.clone(), prompt, &job.folder)
+    }
+}

@@ -1,0 +1,35 @@
+//! Agents and their turns. A turn is taken once, and is read back from the journal. Knows drivers, prompts and the work
+//! tree; must not know what becomes of the work.
+//!
+//! | file | what it knows |
+//! |---|---|
+//! | `agents` | agents as data, the trait for their drivers, `Crew` |
+//! | `submit` | results that agents hand over, as types |
+//! | `turn`, `request` | a turn, and each request of it |
+//! | `outcome`, `budget` | the end of a request: recorded, with its waits; the ledger of the run |
+//! | `journal` | a turn on record: texts, transcript, read back |
+//! | `developer`, `reviewer` | the nodes that have a task worked on, and the work judged |
+//!
+//! Small because it only lists the folder.
+
+mod agents;
+pub(super) mod budget;
+mod developer;
+mod journal;
+mod outcome;
+mod request;
+mod reviewer;
+mod submit;
+mod turn;
+
+pub use agents::{AgentSpec, Agents, Crew, Purse};
+pub(super) use budget::{BudgetAnswer, Spent};
+pub use developer::{Developed, DeveloperJob, GivenUp, developer};
+#[cfg(feature = "app")]
+pub(crate) use journal::read_texts;
+pub use journal::{AgentCall, AgentTurn, AskedOfAgent};
+pub(super) use reviewer::review_work;
+pub use reviewer::{Reviewed, ReviewerJob, Verdict, reviewer};
+pub use submit::{Submit, submitted};
+pub use turn::{Answer, Cut, CutOff, Turn, TurnTask, Turned};
+pub(super) use turn::{NextStep, TurnOutcome};

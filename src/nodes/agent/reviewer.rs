@@ -1,0 +1,250 @@
+//! The node that has the work on a task reviewed. Knows diffs and reviews, must not know what follows from them.
+
+use std::path::PathBuf;
+
+use super::agents::{AgentSpec, Agents};
+use super::developer::GivenUp;
+use super::turn::{Answer, Cut, Turn, TurnOutcome};
+use crate::drivers::{NewLimits, Usage};
+use crate::graph::{Ctx, Node, NodeError, NodeExt, NodeId, State, WithOptions, Writes};
+use crate::nodes::ask::{BudgetReached, ReviewUnavailable, SessionRefused, WithoutReview};
+use crate::nodes::git::Folder;
+use crate::nodes::git::diff;
+use crate::nodes::prompts::{Brief, Diff, Prompt, Work};
+use crate::nodes::siblings::Siblings;
+use crate::nodes::step::step;
+use crate::plan::{Comment, Review, Severity};
+use crate::workspace::TreeId;
+
+/// The number of reviews before a person is asked.
+const TRIES: u32 = 2;
+
+/// Work to review.
+#[derive(Clone, Debug)]
+pub struct ReviewerJob {
+    /// The agent that judges.
+    pub agent: AgentSpec,
+    /// The folder of the work.
+    pub folder: Folder,
+    /// The task.
+    pub brief: Brief,
+    /// The attempt, from 1.
+    pub attempt: u32,
+    /// Kinds of review, each a turn: `general`, `security`.
+    pub kinds: Vec<String>,
+    /// The files at the start of the task.
+    pub base: TreeId,
+    /// The files now.
+    pub tree: TreeId,
+    /// The files at the last review.
+    pub last_reviewed: Option<TreeId>,
+    /// The results of the checks, a line each.
+    pub checks: Vec<String>,
+    /// Open comments.
+    pub open: Vec<Comment>,
+    /// The folder for diffs that are too long for a prompt.
+    pub long_diffs: PathBuf,
+    /// The group of parallel tasks that it belongs to; none: it works alone.
+    pub together: Option<Siblings>,
+}
+
+/// Result of a review.
+#[derive(Clone, Debug)]
+pub struct Reviewed {
+    /// The verdict.
+    pub verdict: Verdict,
+    /// The usage of the turns.
+    pub usage: Usage,
+    /// Model that a person chose because the server refused a session; none: no person was asked, or none was chosen.
+    pub model: Option<String>,
+    /// The limits of the run that a person set.
+    pub raised: NewLimits,
+}
+
+/// The result of a review.
+#[derive(Clone, Debug)]
+pub enum Verdict {
+    /// The reviews of all reviewers as one.
+    Judged(Review),
+    /// No review could be read, and a person accepted the work.
+    Accepted,
+    /// No review could be read, and a person ended the run.
+    Aborted,
+    /// The server refused the reviewer's session, and a person skipped the task.
+    Skipped,
+    /// A reviewer changed git's hooks or configuration: the changes.
+    Tampered(Vec<String>),
+    /// The review was cut short by its group.
+    Cut(Cut),
+}
+
+/// Returns a node that has the work on a task reviewed by a read-only agent in a new session: `job` reads the work from
+/// the state, `done` creates the update from the review. An unreadable review is requested again; then a person is
+/// asked.
+pub fn reviewer<S, N, C, A, D, E, W>(job: A, done: D) -> WithOptions<impl Node<S, N, C>, S, N, C>
+where
+    S: State,
+    N: NodeId,
+    C: Agents,
+    A: Fn(&S) -> Result<ReviewerJob, E> + Send + Sync + 'static,
+    D: Fn(&S, Reviewed) -> W + Send + Sync + 'static,
+    E: Into<NodeError> + 'static,
+    W: Into<Writes<S>> + 'static,
+{
+    step(job, review_work, done).asks::<ReviewUnavailable>().asks::<SessionRefused>().asks::<BudgetReached>()
+}
+
+pub(in crate::nodes) async fn review_work<C: Agents>(mut job: ReviewerJob, ctx: Ctx<C>) -> Result<Reviewed, NodeError> {
+    let changes = changes(&job, &ctx).await?;
+    let mut used = (Usage::default(), NewLimits::default());
+    let mut all: Option<Review> = None;
+    let mut said = vec![];
+    let before = job.agent.model.clone();
+    let mut ended = None;
+    for kind in job.kinds.clone() {
+        match judged(&mut job, &kind, &changes, &ctx, &mut used).await? {
+            Verdict::Judged(review) => {
+                let kind = if job.kinds.len() > 1 { format!("{kind}: ") } else { String::new() };
+                said.push(kind + &review_text(&review));
+                all = Some(together(all, review));
+            }
+            Verdict::Accepted => {}
+            verdict @ (Verdict::Aborted | Verdict::Skipped | Verdict::Tampered(_) | Verdict::Cut(_)) => {
+                ended = Some(verdict);
+                break;
+            }
+        }
+    }
+    for line in said.into_iter().filter(|_| ended.is_none()) {
+        ctx.emit(line).await; // once nothing can be asked any more: a body that asks runs again
+    }
+    let verdict = ended.unwrap_or_else(|| all.map_or(Verdict::Accepted, Verdict::Judged));
+    let model = job.agent.model.filter(|model| before.as_ref() != Some(model));
+    let (usage, raised) = used;
+    Ok(Reviewed { verdict, usage, model, raised })
+}
+
+/// Requests one kind of review until it can be read or a person decides.
+async fn judged<C: Agents>(
+    job: &mut ReviewerJob,
+    kind: &str,
+    changes: &Changes,
+    ctx: &Ctx<C>,
+    (usage, raised): &mut (Usage, NewLimits),
+) -> Result<Verdict, NodeError> {
+    for tries in 1.. {
+        let key = format!("review/{kind}/{tries}");
+        let question = SessionRefused { title: job.brief.title.clone(), ..SessionRefused::default() };
+        let shown = &*job;
+        let fresh = |key: String| async move { Ok(turn(shown, kind, changes, key)) };
+        let first = turn(shown, kind, changes, key);
+        let TurnOutcome { turned, model, then, .. } =
+            first.take_or_ask::<Review, C, _, _>(ctx, question, fresh).await?;
+        job.agent.model = model.or(job.agent.model.take());
+        *usage += turned.usage;
+        *raised = raised.later(turned.raised);
+        if let Some(cut @ Cut::Stopped(_)) = turned.cut {
+            return Ok(Verdict::Cut(cut));
+        }
+        if !turned.tampered.is_empty() {
+            return Ok(Verdict::Tampered(turned.tampered));
+        }
+        if let Some(cut) = turned.cut {
+            return Ok(Verdict::Cut(cut));
+        }
+        match GivenUp::of(then) {
+            Some(GivenUp::Skip) => return Ok(Verdict::Skipped),
+            Some(GivenUp::Abort) => return Ok(Verdict::Aborted),
+            None => {}
+        }
+        let reason = match turned.answer {
+            Answer::Given(review) => return Ok(Verdict::Judged(review)),
+            Answer::Unusable(reason) => reason,
+            Answer::SessionLost => "its session was lost".into(),
+        };
+        if tries % TRIES != 0 {
+            continue;
+        }
+        let Brief { id, title, .. } = job.brief.clone();
+        match ctx.interrupt(ReviewUnavailable { task: id, title, reason, tries })? {
+            WithoutReview::Retry => {}
+            WithoutReview::Accept => return Ok(Verdict::Accepted),
+            WithoutReview::Abort => return Ok(Verdict::Aborted),
+        }
+    }
+    Ok(Verdict::Aborted)
+}
+
+fn turn(job: &ReviewerJob, kind: &str, changes: &Changes, key: String) -> Turn {
+    let work = Work {
+        kind,
+        diff: &changes.all,
+        delta: changes.delta.as_deref().unwrap_or_default(),
+        checks: &job.checks,
+        earlier: &job.open,
+    };
+    Turn {
+        task: job.brief.id.clone(),
+        phase: job.brief.judged_phase(),
+        attempt: job.attempt,
+        files: changes.files.clone(),
+        together: job.together.clone(),
+        about: (&job.brief).into(),
+        ..Turn::new::<Review>(key, job.agent.clone(), Prompt::reviewer(&job.brief, &work), &job.folder)
+    }
+}
+
+/// Formats a review as a line: the verdict, its severity, the most severe comment.
+fn review_text(review: &Review) -> String {
+    let verdict = if review.passes() { "approved" } else { "rejected" };
+    let gravest = review.gravest();
+    let severity = if gravest == Severity::None { String::new() } else { format!(" ({gravest})") };
+    let Some(first) = review.comments.iter().rev().max_by_key(|comment| comment.severity) else {
+        return format!("{verdict}{severity}");
+    };
+    let place = match (&first.file, first.line) {
+        (Some(file), Some(line)) => format!("{file}:{line}: "),
+        (Some(file), None) => format!("{file}: "),
+        (None, _) => String::new(),
+    };
+    let issue = first.issue.trim().lines().next().unwrap_or_default();
+    let more = match review.comments.len() {
+        0 | 1 => String::new(),
+        all => format!(" (and {} more)", all - 1),
+    };
+    format!("{verdict}{severity}: {place}{issue}{more}")
+}
+
+/// Merges two reviews: the result passes if both do.
+fn together(first: Option<Review>, second: Review) -> Review {
+    let Some(mut all) = first else { return second };
+    all.approved &= second.passes();
+    all.severity = all.severity.max(second.gravest());
+    all.comments.extend(second.comments);
+    all.resolved_ids.extend(second.resolved_ids);
+    all.unresolved_ids.extend(second.unresolved_ids);
+    all
+}
+
+/// The changes that a reviewer is shown.
+struct Changes {
+    all: Diff,
+    delta: Option<String>,
+    /// The files that hold them if they are long.
+    files: Vec<PathBuf>,
+}
+
+async fn changes<C: Agents>(job: &ReviewerJob, ctx: &Ctx<C>) -> Result<Changes, NodeError> {
+    let all = diff(ctx, "diff", &job.folder, &job.long_diffs, [&job.base, &job.tree]).await?;
+    let before = job.last_reviewed.as_ref().filter(|before| **before != job.base && **before != job.tree);
+    let delta = match before {
+        Some(before) => Some(diff(ctx, "delta", &job.folder, &job.long_diffs, [before, &job.tree]).await?),
+        None => None,
+    };
+    let files = [Some(&all), delta.as_ref()].into_iter().flatten().filter_map(Diff::file).collect();
+    let delta = delta.map(|delta| match delta {
+        Diff::Text(text) => text,
+        Diff::File { path, .. } => format!("(in the file {path})"),
+    });
+    Ok(Changes { all, delta, files })
+}

@@ -1,0 +1,36 @@
+//! The work tree of a run, as nodes use it. Knows git behind `workspace`, the effects of a task, and the question about a
+//! branch that somebody else moved; no agent, no plan.
+//!
+//! | file | what it knows |
+//! |---|---|
+//! | `folder` | the repository: opened, locked, what is kept in it; git's failures |
+//! | `on_top` | positions on top of commits that people made |
+//! | `changes` | traces of an agent or a command, differences as text |
+//! | `arrival` | the position of the work when a node starts |
+//! | `commit` | the commit of work, moves of the run's branch |
+//! | `record` | snapshots and records of attempts, the end of a task |
+//!
+//! Small because it only lists the folder.
+
+mod arrival;
+mod changes;
+mod commit;
+mod folder;
+mod on_top;
+mod record;
+
+pub(super) use arrival::Arrival;
+pub use changes::{After, DIFF_LIMIT};
+pub(super) use changes::{NAMED, TamperCheck, diff, lines, listed, tree_now};
+pub use commit::{Advance, CommitJob, Moved, commit_task};
+pub(super) use commit::{Advanced, advanced, commit};
+pub(crate) use folder::tampering_message;
+pub use folder::{Base, Folder, Kept};
+pub(super) use folder::{Stop, failed, reference_of, safely, store, thread, unstore};
+#[cfg(feature = "app")]
+pub(crate) use folder::{keep_nothing, keep_records_of, keep_remaining};
+pub(super) use on_top::{keep_detached, on_top, reset_on_top};
+pub use record::{
+    FinishJob, FinishedTask, Keep, KeptFiles, LeftFiles, RecordJob, Recorded, SnapshotJob, TakenSnapshot, finish_task,
+    record, snapshot,
+};

@@ -1,0 +1,405 @@
+//! A plan before its execution: the nodes that have an agent write it, parse it, and ask a person about it; and its file,
+//! which a person may change at any time. The plan to use is asked for, never guessed. Must not know what follows.
+
+use std::fs::File;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+use superstep_base::moved::here;
+
+use super::phase::forgotten;
+use crate::drivers::{NewLimits, Session, SessionRef, Usage};
+use crate::graph::{Ctx, Node, NodeError, NodeExt, NodeId, State, WithOptions, Writes};
+use crate::nodes::agent::{AgentSpec, Agents, Answer, NextStep, Turn, TurnOutcome, Turned};
+use crate::nodes::ask::{ApprovePlan, BudgetReached, PlanChanged, SessionRefused, WhichPlan};
+use crate::nodes::git::{Folder, tampering_message};
+use crate::nodes::prompts::Prompt;
+use crate::nodes::step::step;
+use crate::plan::{Decision, Issue, Plan, PlanError, PlanProposal};
+
+/// A plan to be written.
+#[derive(Clone, Debug)]
+pub struct ArchitectJob {
+    /// The agent that writes it.
+    pub agent: AgentSpec,
+    /// The folder that the plan is about.
+    pub directory: PathBuf,
+    /// The issue that the plan is for.
+    pub issue: Issue,
+    /// The previous plan.
+    pub former: Option<String>,
+    /// Problems of the plan before, and remarks on it.
+    pub issues: Vec<String>,
+    /// The session of the previous plan.
+    pub session: Option<SessionRef>,
+}
+
+/// Result of writing a plan.
+#[derive(Clone, Debug)]
+pub struct Architected {
+    /// The submitted plan; none if it is missing or unreadable.
+    pub proposal: Option<PlanProposal>,
+    /// The plan as markdown, or the problems for its author.
+    pub markdown: Result<String, Vec<String>>,
+    /// The session, to resume.
+    pub session: Option<SessionRef>,
+    /// The usage of the turns.
+    pub usage: Usage,
+    /// Model that a person chose because the server refused the session; none: no person was asked, or none was chosen.
+    pub model: Option<String>,
+    /// The limits of the run that a person set.
+    pub raised: NewLimits,
+    /// True if a person ended the run instead.
+    pub is_aborted: bool,
+}
+
+/// Returns a node that has an agent read the folder and write a plan: `job` reads the issue from the state, `done`
+/// creates the update from the plan or its problems.
+pub fn architect<S, N, C, A, D, E, W>(job: A, done: D) -> WithOptions<impl Node<S, N, C>, S, N, C>
+where
+    S: State,
+    N: NodeId,
+    C: Agents,
+    A: Fn(&S) -> Result<ArchitectJob, E> + Send + Sync + 'static,
+    D: Fn(&S, Architected) -> W + Send + Sync + 'static,
+    E: Into<NodeError> + 'static,
+    W: Into<Writes<S>> + 'static,
+{
+    step(job, write_plan, done).asks::<SessionRefused>().asks::<BudgetReached>()
+}
+
+async fn write_plan<C: Agents>(job: ArchitectJob, ctx: Ctx<C>) -> Result<Architected, NodeError> {
+    let ArchitectJob { agent, directory, issue, former, issues, session } = job;
+    let prompt = Prompt::architect(&issue, former.as_deref(), &issues);
+    let folder = Folder { directory, apart: vec![] };
+    let turn = Turn {
+        session: session.map_or(Session::New, Session::Resume),
+        ..Turn::new::<PlanProposal>("plan", agent, prompt, &folder)
+    };
+    let (mut turned, mut model) = take(turn.clone(), &ctx).await?;
+    if matches!(turned.answer, Answer::SessionLost) && turned.tampered.is_empty() {
+        let before = (turned.usage, turned.raised);
+        let mut fresh = Turn { key: "plan/fresh".into(), session: Session::New, ..turn.clone() };
+        fresh.agent.model = model.clone().or(fresh.agent.model);
+        let (again, chosen) = take(fresh, &ctx).await?;
+        (turned, model) = (again.after(before), chosen.or(model));
+    }
+    if !turned.tampered.is_empty() {
+        untampered(&folder, &turn.key, &ctx).await?;
+    }
+    let proposal = match turned.answer {
+        Answer::Given(proposal) => Ok(proposal),
+        Answer::Unusable(why) => Err(vec![format!("the architect handed over no plan: {why}")]),
+        Answer::SessionLost => Err(vec!["the architect lost a session that had just begun".to_owned()]),
+    };
+    let rendered = |proposal: &PlanProposal| proposal.render().map_err(|error| vec![error.to_string()]);
+    let markdown = proposal.as_ref().map_err(Clone::clone).and_then(rendered);
+    let Turned { session, usage, raised, is_aborted, .. } = turned;
+    Ok(Architected { markdown, proposal: proposal.ok(), session, usage, model, raised, is_aborted })
+}
+
+/// Takes a turn. If the server refuses its session, a person is asked.
+async fn take<C: Agents>(turn: Turn, ctx: &Ctx<C>) -> Result<(Turned<PlanProposal>, Option<String>), NodeError> {
+    let question = SessionRefused::default();
+    let anew = Turn { session: Session::New, ..turn.clone() };
+    let fresh = |key: String| {
+        let anew = Turn { key, ..anew.clone() };
+        async { Ok(anew) }
+    };
+    let TurnOutcome { mut turned, model, then, .. } =
+        turn.take_or_ask::<PlanProposal, C, _, _>(ctx, question, fresh).await?;
+    turned.is_aborted |= then == NextStep::Abort;
+    Ok((turned, model))
+}
+
+/// Fails while git's hooks and configuration differ from those before the turn; the next attempt checks again, after a
+/// person has restored them.
+async fn untampered<C: Agents>(folder: &Folder, key: &str, ctx: &Ctx<C>) -> Result<(), NodeError> {
+    let before = folder.guard(ctx, key).await?;
+    let look = |_| async {
+        match folder.differs(ctx, &before).await?.as_slice() {
+            [] => Ok(()),
+            changed => Err(NodeError::permanent(tampering_message("the architect", changed))),
+        }
+    };
+    ctx.effect(format!("{key}/untampered"), &before.digest(), look).await
+}
+
+/// Result of parsing a plan.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct PlanReviewed {
+    /// Its goal.
+    pub goal: Option<String>,
+    /// The number of its tasks; none if it cannot be executed.
+    pub total_tasks: Option<u32>,
+    /// Files that it mentions as code.
+    pub key_files: Vec<String>,
+    /// Its problems.
+    pub problems: Vec<String>,
+    /// Warnings: things that its author probably did not mean.
+    pub warnings: Vec<String>,
+}
+
+impl PlanReviewed {
+    /// Parses a plan.
+    pub fn of(markdown: &str) -> Self {
+        match Plan::parse(markdown) {
+            Ok(plan) => Self {
+                goal: plan.goal().map(str::to_owned),
+                total_tasks: u32::try_from(plan.task_count()).ok(),
+                key_files: named_files(markdown),
+                problems: vec![],
+                warnings: plan.warnings().iter().chain(&plan.phases().warnings).map(ToString::to_string).collect(),
+            },
+            Err(PlanError::Invalid { problems }) => {
+                let message = |problem: &crate::plan::PlanProblem| format!("{problem} (help: {})", problem.help());
+                Self { problems: problems.iter().map(message).collect(), ..Self::default() }
+            }
+            Err(error) => Self { problems: vec![error.to_string()], ..Self::default() },
+        }
+    }
+}
+
+/// Returns a node that parses a plan: `markdown` reads it from the state, `done` creates the update from the result. A
+/// missing plan is a problem.
+pub fn plan_validator<S, N, C, A, D, W>(markdown: A, done: D) -> impl Node<S, N, C>
+where
+    S: State,
+    N: NodeId,
+    C: Send + Sync + 'static,
+    A: Fn(&S) -> Option<String> + Send + Sync + 'static,
+    D: Fn(&S, PlanReviewed) -> W + Send + Sync + 'static,
+    W: Into<Writes<S>> + 'static,
+{
+    let job = move |state: &S| Ok::<_, NodeError>(markdown(state).unwrap_or_default());
+    step(job, |markdown: String, _: Ctx<C>| async move { Ok(PlanReviewed::of(&markdown)) }, done)
+}
+
+/// The number of files that are named.
+const FILES: usize = 50;
+
+/// Returns the words that are written as code and look like the path of a file, each once.
+fn named_files(markdown: &str) -> Vec<String> {
+    let mut files: Vec<String> = vec![];
+    for code in markdown.split('`').skip(1).step_by(2) {
+        let is_new = || !files.iter().any(|known| known == code);
+        if looks_like_a_file(code) && is_new() && files.len() < FILES {
+            files.push(code.to_owned());
+        }
+    }
+    files
+}
+
+fn looks_like_a_file(code: &str) -> bool {
+    let is_plain = code.len() <= 200 && code.chars().all(|c| c.is_alphanumeric() || "/._-".contains(c));
+    let path = Path::new(code);
+    let has_name = |part: Option<&std::ffi::OsStr>| part.is_some_and(|part| !part.is_empty());
+    is_plain && !code.ends_with('.') && !path.is_absolute() && has_name(path.extension()) && has_name(path.file_stem())
+}
+
+/// A plan to approve.
+#[derive(Clone, Debug)]
+pub struct ApprovalJob {
+    /// The question.
+    pub question: ApprovePlan,
+    /// The file of the plan, if it has one: a person may have changed it meanwhile.
+    pub file: Option<PlanFile>,
+    /// The folder below which the file is written first, so that a person can read and edit the plan there; none: it
+    /// exists.
+    pub draft: Option<PathBuf>,
+    /// Decision without asking a person.
+    pub decided: Option<Decision>,
+    /// Private reference that earlier versions used for the integration, which is removed with today's if the plan is
+    /// rejected, and the work tree of the run.
+    pub reference: Option<(String, Folder)>,
+}
+
+/// A person's decision on a plan.
+#[derive(Clone, Debug)]
+pub struct Approved {
+    /// The decision.
+    pub decision: Decision,
+    /// The plan in the file at the last question, if it differs.
+    pub adopted: Option<Adopted>,
+}
+
+impl From<ApprovePlan> for ApprovalJob {
+    fn from(question: ApprovePlan) -> Self {
+        Self { question, file: None, draft: None, decided: None, reference: None }
+    }
+}
+
+/// Returns a node that interrupts the run with a question about a plan, and resumes with the [`Decision`] that answers
+/// it: `ask` creates the question from the state, `decided` the update from the answer. An invalid decision becomes a
+/// problem of the question, which is asked again; so is a changed plan file that is adopted. Answer it with
+/// `thread.resume::<ApprovePlan>(Decision::approve())`.
+///
+/// The node fails if `ask` fails.
+pub fn human_approval<S, N, C, A, J, D, E, W>(ask: A, decided: D) -> WithOptions<impl Node<S, N, C>, S, N, C>
+where
+    S: State,
+    N: NodeId,
+    C: Send + Sync + 'static,
+    J: Into<ApprovalJob>,
+    A: Fn(&S) -> Result<J, E> + Send + Sync + 'static,
+    D: Fn(&S, Approved) -> W + Send + Sync + 'static,
+    E: Into<NodeError> + 'static,
+    W: Into<Writes<S>> + 'static,
+{
+    step(move |state: &S| ask(state).map(Into::into), approve, decided).asks::<ApprovePlan>().asks::<PlanChanged>()
+}
+
+async fn approve<C: Send + Sync + 'static>(mut job: ApprovalJob, ctx: Ctx<C>) -> Result<Approved, NodeError> {
+    let reference = job.reference.take();
+    let approved = approved(job, &ctx).await?;
+    if let (Decision::Reject { .. }, Some((reference, repository))) = (&approved.decision, &reference) {
+        forgotten(reference, repository, &ctx).await?;
+    }
+    Ok(approved)
+}
+
+async fn approved<C: Send + Sync + 'static>(job: ApprovalJob, ctx: &Ctx<C>) -> Result<Approved, NodeError> {
+    let ApprovalJob { mut question, mut file, draft, decided, .. } = job;
+    if let Some(decision) = decided {
+        return Ok(Approved { decision, adopted: None });
+    }
+    if let Some((file, root)) = file.as_ref().zip(draft) {
+        file.write(ctx, &root).await?;
+    }
+    let mut adopted = None;
+    let of_plan =
+        file.as_ref().and_then(|file| Plan::parse(file.plan.as_str()).ok()).map(|plan| ApprovePlan::of(&plan));
+    let of_plan = of_plan.map(|question| question.warnings).unwrap_or_default();
+    let others: Vec<String> = question.warnings.iter().filter(|warning| !of_plan.contains(warning)).cloned().collect();
+    for round in 0.. {
+        let decision = decide(ctx, &question)?;
+        let asked = file.as_mut().filter(|_| matches!(decision, Decision::Approve { .. }));
+        let Some(file) = asked else { return Ok(Approved { decision, adopted }) };
+        let changed = file.changed(ctx, &format!("plan file/{round}")).await?;
+        let Some(FileChange { hash, adopted: plan }) = changed else { return Ok(Approved { decision, adopted }) };
+        file.hash = hash;
+        let kept = plan.is_none();
+        if let Some(plan) = plan {
+            question = ApprovePlan { path: question.path, ..ApprovePlan::of(&plan) };
+            question.warnings.extend(others.iter().cloned());
+            file.plan = plan.markdown().to_owned();
+        }
+        adopted = Some(Adopted { hash: file.hash.clone(), plan: file.plan.clone() });
+        if kept {
+            return Ok(Approved { decision, adopted });
+        }
+    }
+    Err(NodeError::permanent("the plan's file changes without end"))
+}
+
+/// Asks until the decision is valid.
+fn decide<C>(ctx: &Ctx<C>, question: &ApprovePlan) -> Result<Decision, NodeError> {
+    let mut asked = question.clone();
+    loop {
+        let decision = ctx.interrupt(asked)?;
+        let Some(problem) = question.refuses(&decision) else { return Ok(decision) };
+        asked = question.clone();
+        asked.problems.push(problem);
+    }
+}
+
+/// A plan's file, as it was when the plan was read.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PlanFile {
+    /// Its path.
+    pub path: PathBuf,
+    /// Hash of the text that was read, or that was seen later and not adopted.
+    pub hash: String,
+    /// The plan in use.
+    pub plan: String,
+}
+
+/// A plan to use from now on, and the file's hash at that decision.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Adopted {
+    /// The hash of the file's text.
+    pub hash: String,
+    /// The plan.
+    pub plan: String,
+}
+
+/// A changed file, and the decision on it.
+pub(super) struct FileChange {
+    pub hash: String,
+    /// The plan, if it was adopted.
+    pub adopted: Option<Plan>,
+}
+
+impl PlanFile {
+    /// Writes the plan below a folder.
+    pub(in crate::nodes) async fn write<C: Send + Sync + 'static>(
+        &self,
+        ctx: &Ctx<C>,
+        root: &Path,
+    ) -> Result<(), NodeError> {
+        let write = |_| async { write(root, &self.path, &self.plan).map_err(NodeError::permanent) };
+        ctx.effect("draft", self, write).await
+    }
+
+    /// Asks which plan to use, if the file has changed. A missing file has not, nor one with the same plan.
+    pub(super) async fn changed<C: Send + Sync + 'static>(
+        &self,
+        ctx: &Ctx<C>,
+        key: &str,
+    ) -> Result<Option<FileChange>, NodeError> {
+        let read = |_| async { Ok::<_, NodeError>(superstep_base::files::text(&here(&self.path)).ok()) };
+        let text: Option<String> = ctx.effect(key, &self.path, read).await?;
+        let is_changed = |text: &String| crate::plan::hash(text) != self.hash && *text != self.plan;
+        let Some(text) = text.filter(is_changed) else { return Ok(None) };
+        let hash = crate::plan::hash(&text);
+        let parsed = Plan::parse(text.as_str());
+        let mut question = self.question(parsed.as_ref().ok());
+        loop {
+            let problem = match (ctx.interrupt(question.clone())?, &parsed) {
+                (WhichPlan::Keep, _) => return Ok(Some(FileChange { hash, adopted: None })),
+                (WhichPlan::Adopt, Ok(plan)) => return Ok(Some(FileChange { hash, adopted: Some(plan.clone()) })),
+                (WhichPlan::Adopt, Err(error)) => Some(error.to_string()),
+                (WhichPlan::Diff, _) => None,
+            };
+            question = PlanChanged { problem, diff: Some(differences(&self.plan, &text)), ..question };
+        }
+    }
+
+    fn question(&self, plan: Option<&Plan>) -> PlanChanged {
+        let commands = |task: crate::plan::Task<'_>| {
+            let commands = task.verify.iter().map(|command| format!("{}: {command}", task.id));
+            commands.collect::<Vec<_>>()
+        };
+        PlanChanged {
+            path: self.path.display().to_string(),
+            diff: None,
+            problem: None,
+            verify: plan.map(|plan| plan.tasks().flat_map(commands).collect()).unwrap_or_default(),
+        }
+    }
+}
+
+/// Writes a plan below a folder, without following links.
+pub(super) fn write(root: &Path, path: &Path, text: &str) -> Result<(), String> {
+    let (root, path) = (&here(root), &here(path));
+    let message = |error: String| format!("{}: the plan cannot be written: {error}", path.display());
+    let mut folders = path.ancestors().skip(1).take_while(|folder| *folder != root.as_path());
+    if let Some(link) = folders.find(|folder| folder.is_symlink()) {
+        return Err(message(format!("{} is a link", link.display())));
+    }
+    anew(path, text).map_err(|error| message(error.to_string()))
+}
+
+fn anew(path: &Path, text: &str) -> io::Result<()> {
+    path.parent().map_or(Ok(()), std::fs::create_dir_all)?;
+    match std::fs::remove_file(path) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+        Ok(()) | Err(_) => {}
+    }
+    File::create_new(path)?.write_all(text.as_bytes())
+}
+
+fn differences(before: &str, now: &str) -> String {
+    similar::TextDiff::from_lines(before, now).unified_diff().header("the plan that holds", "the file").to_string()
+}

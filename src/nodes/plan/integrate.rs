@@ -1,0 +1,484 @@
+//! The node that integrates the work of several subtasks, one commit after the other on a private reference. Knows
+//! commits and checks, must not know what follows from a collision.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use serde::{Deserialize, Serialize};
+
+use super::phase::integration_of;
+use super::subtask::Part;
+use super::subtask::keep_one;
+use super::subtask::{Collision, undeclared};
+use super::worktree::{WorktreeJob, prepared, reopened};
+use crate::graph::{Ctx, Node, NodeError, NodeId, State, Writes};
+use crate::nodes::events::Activity;
+use crate::nodes::events::PhaseEvent;
+use crate::nodes::git::{Base, failed, thread};
+use crate::nodes::git::{Stop, safely};
+use crate::nodes::git::{keep_detached, on_top};
+use crate::nodes::step::step;
+use crate::nodes::verify::{Verified, VerifyJob, verified};
+use crate::workspace::{CommitId, CommitKey, CommitRequest, Standing, TreeId, Workspace, WorkspaceError};
+
+/// Work to integrate.
+#[derive(Clone, Debug)]
+pub struct IntegrateJob {
+    /// The worktree for it, at the commit to start at.
+    pub worktree: WorktreeJob,
+    /// Files of the commit to start at.
+    pub tree: TreeId,
+    /// The plan and its path, if the first commit adds it to the repository.
+    pub plan: Option<(PathBuf, String)>,
+    /// Commands of the subtasks that are already integrated.
+    pub verify: Vec<String>,
+    /// The work, in the order of the plan.
+    pub parts: Vec<Part>,
+    /// True if a file that is not declared is a collision.
+    pub is_strict: bool,
+}
+
+/// An integrated subtask.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Commit {
+    /// The subtask's id.
+    pub id: String,
+    /// Its commit; none: it changed nothing.
+    pub commit: Option<CommitId>,
+    /// Changed files.
+    pub files: Vec<String>,
+    /// Undeclared ones among them.
+    pub undeclared: Vec<String>,
+}
+
+/// Result of the integration.
+#[derive(Clone, Debug)]
+pub struct Integrated {
+    /// The subtasks that are integrated now, in order.
+    pub commits: Vec<Commit>,
+    /// The newest commit.
+    pub tip: CommitId,
+    /// Its files.
+    pub tree: TreeId,
+    /// The subtask at which it ended; none: all are integrated.
+    pub collision: Option<(String, Collision)>,
+    /// The reference that keeps the work of that subtask.
+    pub salvage: Option<String>,
+    /// Commands that are ignored from now on in this phase: they fail with work that a person accepted.
+    pub waived: Vec<String>,
+    /// Notices for people.
+    pub notices: Vec<String>,
+}
+
+/// Returns a node that commits the work of subtasks one after the other, each on top of the earlier ones: `job` reads
+/// it from the state, `done` creates the update from the commits. After each commit, the commands of all subtasks so
+/// far run, in a worktree that is prepared like those of subtasks. The node stops at a conflict or a failing command,
+/// and undoes that subtask's commit.
+///
+/// The node fails if the worktree cannot be prepared or a hook refuses a commit; run again, it tries again.
+pub fn integrate<S, N, C, A, D, E, W>(job: A, done: D) -> impl Node<S, N, C>
+where
+    S: State,
+    N: NodeId,
+    C: Send + Sync + 'static,
+    A: Fn(&S) -> Result<IntegrateJob, E> + Send + Sync + 'static,
+    D: Fn(&S, Integrated) -> W + Send + Sync + 'static,
+    E: Into<NodeError> + 'static,
+    W: Into<Writes<S>> + 'static,
+{
+    step(job, perform, done)
+}
+
+async fn perform<C: Send + Sync + 'static>(job: IntegrateJob, ctx: Ctx<C>) -> Result<Integrated, NodeError> {
+    let mut all = Integrated {
+        commits: vec![],
+        tip: job.worktree.at.clone(),
+        tree: job.tree.clone(),
+        collision: None,
+        salvage: None,
+        waived: vec![],
+        notices: vec![],
+    };
+    if job.parts.is_empty() {
+        return Ok(all);
+    }
+    let collision = match job.add_all(&mut all, &ctx).await {
+        Ok(None) => return Ok(all),
+        Ok(Some(collision)) => collision,
+        Err(Stop::Tampered(what)) => Collision::Tampered { what },
+        Err(Stop::Failed(error)) => return Err(error),
+    };
+    let Some(part) = job.parts.get(all.commits.len()) else { return Ok(all) };
+    let kept = part.kept();
+    let keep = |_| async {
+        let reference = keep_one(&kept, &job.worktree.repository, &ctx).await?;
+        PhaseEvent::SubtaskFailed(part.place(&collision)).emit(&ctx).await;
+        Ok::<_, NodeError>(reference)
+    };
+    all.salvage = Some(ctx.effect(format!("{}/keep", part.id), &kept, keep).await?);
+    all.collision = Some((part.id.clone(), collision));
+    Ok(all)
+}
+
+/// State of the worktree and the commands while parts are added.
+struct IntegrationState {
+    /// Files after the setup.
+    ready: TreeId,
+    /// Commands of all parts.
+    verify: Vec<String>,
+    /// True if the files of the newest commit are there: without commands nobody needs them before the end.
+    has_files: bool,
+    /// Parts whose commits of people could not be added.
+    conflicts: BTreeMap<String, Collision>,
+}
+
+/// The changes of a part on top of the commits before.
+#[derive(Serialize, Deserialize)]
+enum Carried {
+    Tree(TreeId),
+    Conflict(Vec<String>),
+}
+
+/// The commits of people on top of the commits before, with the files.
+#[derive(Serialize, Deserialize)]
+enum Joined {
+    At(CommitId, TreeId),
+    Conflict { files: Vec<String>, kept: String },
+}
+
+/// A commit with its files; none if there was nothing to commit.
+#[derive(Serialize, Deserialize)]
+struct Made {
+    commit: Option<CommitId>,
+    tree: TreeId,
+}
+
+impl IntegrateJob {
+    /// Adds the parts until one collides: the one after the last commit.
+    async fn add_all<C: Send + Sync + 'static>(
+        &self,
+        all: &mut Integrated,
+        ctx: &Ctx<C>,
+    ) -> Result<Option<Collision>, Stop> {
+        let WorktreeJob { path, at, furnishings, setup, .. } = &self.worktree;
+        let prepare = |_| safely(prepared(&self.worktree, ctx));
+        let ready = ctx.effect("worktree", &(path, at, furnishings, setup), prepare).await?.done()?;
+        let (verify, conflicts) = (self.verify.clone(), BTreeMap::new());
+        let mut so_far = IntegrationState { ready, verify, has_files: false, conflicts };
+        // Those of people come first: the work of an agent that collides with them is done again.
+        for part in &self.parts {
+            self.add_commits(part, all, &mut so_far, ctx).await?;
+        }
+        for part in &self.parts {
+            if let Some(collision) = self.add(part, all, &mut so_far, ctx).await? {
+                self.bring(&all.tree, &so_far, ctx).await?;
+                return Ok(Some(collision));
+            }
+        }
+        Ok(None)
+    }
+
+    async fn add<C: Send + Sync + 'static>(
+        &self,
+        part: &Part,
+        all: &mut Integrated,
+        so_far: &mut IntegrationState,
+        ctx: &Ctx<C>,
+    ) -> Result<Option<Collision>, Stop> {
+        let id = &part.id;
+        if let Some(collision) = so_far.conflicts.remove(id) {
+            return Ok(Some(collision));
+        }
+        let between = [&part.from, &all.tree, &part.tree];
+        let is_first = all.commits.iter().all(|made| made.commit.is_none());
+        let carry = |_| async { self.carried(part, &all.tree, is_first, ctx).await };
+        let (carried, files) = ctx.effect(format!("{id}/carry"), &between, carry).await?;
+        let undeclared = undeclared(&files, &part.declared);
+        if self.is_strict && !part.accepted && !undeclared.is_empty() {
+            return Ok(Some(Collision::Undeclared { files: undeclared }));
+        }
+        let tree = match carried {
+            Carried::Tree(tree) => tree,
+            Carried::Conflict(files) => {
+                let is_with_setup = part.at.as_ref() == Some(&all.tip);
+                return Ok(Some(Collision::Conflict { files, undeclared, is_with_setup }));
+            }
+        };
+        let made = self.commit(part, &all.tip, &tree, ctx).await?;
+        let tip = made.commit.clone().unwrap_or_else(|| all.tip.clone());
+        let new: Vec<String> = part.verify.iter().filter(|line| !so_far.verify.contains(line)).cloned().collect();
+        so_far.verify.extend(new);
+        let (own, mut tip, mut tree) = (tip.clone(), tip, made.tree);
+        if let Some(collision) = self.check(part, (&mut tip, &mut tree), so_far, all, ctx).await? {
+            let back = |_| safely(self.back((&own, &all.tip), &all.tree, ctx));
+            ctx.effect(format!("{id}/back"), &all.tip, back).await?.done()?;
+            so_far.has_files = true;
+            return Ok(Some(collision));
+        }
+        so_far.has_files = !so_far.verify.is_empty();
+        if all.commits.len() + 1 == self.parts.len() {
+            self.bring(&tree, so_far, ctx).await?;
+        }
+        let mark = |_| async { self.mark(&all.tip, &tip, ctx).await };
+        ctx.effect(format!("{id}/reference"), &tip, mark).await?;
+        (all.tip, all.tree) = (tip, tree);
+        all.commits.push(Commit { id: id.clone(), commit: made.commit, files, undeclared });
+        Ok(None)
+    }
+
+    /// Adds the commits that people made in the worktree of a part, as they are.
+    async fn add_commits<C: Send + Sync + 'static>(
+        &self,
+        part: &Part,
+        all: &mut Integrated,
+        so_far: &mut IntegrationState,
+        ctx: &Ctx<C>,
+    ) -> Result<(), Stop> {
+        let Some(commits) = &part.commits else { return Ok(()) };
+        let join = |_| safely(self.join_commits(part, &all.tip, commits, ctx));
+        match ctx.effect(format!("{}/commits", part.id), &(&all.tip, commits), join).await?.done()? {
+            Joined::At(tip, tree) => (all.tip, all.tree) = (tip, tree),
+            Joined::Conflict { files, kept } => {
+                so_far.conflicts.insert(part.id.clone(), Collision::Commits { files, kept });
+            }
+        }
+        Ok(())
+    }
+
+    async fn join_commits<C: Send + Sync + 'static>(
+        &self,
+        part: &Part,
+        tip: &CommitId,
+        commits: &CommitId,
+        ctx: &Ctx<C>,
+    ) -> Result<Joined, NodeError> {
+        let workspace = self.hold_workspace(tip, ctx).await?;
+        let message = format!("Merge the commits made meanwhile in the worktree of task {}\n", part.id);
+        let joined = match workspace.joined(tip, commits, &message).await {
+            Err(WorkspaceError::Conflict { files }) => {
+                let kept = workspace.keep_commits(&thread(ctx), commits).await.map_err(failed)?;
+                return Ok(Joined::Conflict { files, kept });
+            }
+            joined => joined.map_err(failed)?,
+        };
+        workspace.detach_at(&joined).await.map_err(failed)?;
+        self.mark(tip, &joined, ctx).await?;
+        let tree = workspace.tree_of(&joined).await.map_err(failed)?;
+        Ok(Joined::At(joined, tree))
+    }
+
+    /// Rebases a part. Returns the files with its change, and the names of the files that it changed.
+    async fn carried<C>(
+        &self,
+        part: &Part,
+        onto: &TreeId,
+        is_first: bool,
+        ctx: &Ctx<C>,
+    ) -> Result<(Carried, Vec<String>), NodeError> {
+        let workspace = self.worktree.repository.open_for(ctx).await.map_err(failed)?;
+        let files = workspace.changed_files(&part.from, &part.tree).await.map_err(failed)?;
+        let carried = match (&self.plan, is_first) {
+            (Some((path, text)), true) => workspace.with_file(onto, path, text).await.map_err(failed)?,
+            _ => onto.clone(),
+        };
+        match workspace.carried(&part.from, &carried, &part.tree).await {
+            Ok(tree) => Ok((Carried::Tree(tree), files)),
+            Err(WorkspaceError::Conflict { files: touched }) => Ok((Carried::Conflict(touched), files)),
+            Err(error) => Err(failed(error)),
+        }
+    }
+
+    async fn commit<C: Send + Sync + 'static>(
+        &self,
+        part: &Part,
+        tip: &CommitId,
+        tree: &TreeId,
+        ctx: &Ctx<C>,
+    ) -> Result<Made, Stop> {
+        let key =
+            CommitKey { thread: thread(ctx), task: part.id.clone(), attempt: part.attempt, phase: Some(part.phase) };
+        let made = || safely(self.make(part, &key, (tip, tree), ctx));
+        let probe = |_| async {
+            let workspace = self.hold_workspace(tip, ctx).await?;
+            match workspace.find_commit(&key, Some(tip)).await.map_err(failed)? {
+                Some(_) => made().await.map(Some),
+                None => Ok::<_, NodeError>(None),
+            }
+        };
+        ctx.effect(format!("{}/commit", part.id), &(&key, tip, tree), |_| made()).probe(probe).await?.done()
+    }
+
+    async fn make<C: Send + Sync + 'static>(
+        &self,
+        part: &Part,
+        key: &CommitKey,
+        (tip, tree): (&CommitId, &TreeId),
+        ctx: &Ctx<C>,
+    ) -> Result<Made, NodeError> {
+        let workspace = self.hold_workspace(tip, ctx).await?;
+        let is_made = workspace.find_commit(key, Some(tip)).await.map_err(failed)?.is_some();
+        let (tip, tree) = &match is_made {
+            true => (tip.clone(), tree.clone()),
+            false => self.on_commits(&workspace, (tip, tree), ctx).await.map_err(failed)?,
+        };
+        if !is_made {
+            let leaked = self.worktree.repository.leaked(&part.from, &part.tree).await?;
+            if !leaked.is_empty() {
+                return Err(NodeError::permanent(format!("subtask {}: not committed: {}", part.id, leaked.join(", "))));
+            }
+            if workspace.has_hooks().await.map_err(failed)? {
+                workspace.reset_files(tree).await.map_err(failed)?;
+            }
+        }
+        let (message, parent) = (part.message.clone(), Some(tip.clone()));
+        let request = CommitRequest { branch: None, parent, tree: tree.clone(), message, key: key.clone() };
+        let (committed, output) = workspace.commit_with_output(&request).await.map_err(failed)?;
+        let Some(made) = committed.commit() else { return Ok(Made { commit: None, tree: tree.clone() }) };
+        let (id, task) = (made.commit.to_string(), part.id.as_str());
+        Activity::Commit { id, message: &part.message, task, attempt: part.attempt, output }.emit(ctx).await;
+        Ok(Made { commit: Some(made.commit.clone()), tree: made.tree.clone() })
+    }
+
+    /// Returns commit and files of the work, on top of the commits that people made in the worktree meanwhile.
+    async fn on_commits<C: Send + Sync + 'static>(
+        &self,
+        workspace: &Workspace,
+        (tip, tree): (&CommitId, &TreeId),
+        ctx: &Ctx<C>,
+    ) -> Result<(CommitId, TreeId), WorkspaceError> {
+        let now = on_top(&thread(ctx), workspace, &detached(tip)).await?.and_then(|at| at.commit);
+        match now.filter(|now| now != tip) {
+            Some(now) => Ok((now.clone(), workspace.with_commits(tree, Some(tip), &now).await?)),
+            None => Ok((tip.clone(), tree.clone())),
+        }
+    }
+
+    /// Opens and locks the worktree of the integration.
+    async fn hold_workspace<C: Send + Sync + 'static>(
+        &self,
+        tip: &CommitId,
+        ctx: &Ctx<C>,
+    ) -> Result<Workspace, NodeError> {
+        reopened(&self.worktree.repository, &self.worktree.path, tip).await?;
+        self.worktree.folder().hold(ctx).await
+    }
+
+    /// Runs the commands so far. Accepted work may break those of others, which are ignored then. Commits that people make
+    /// in the worktree meanwhile come after that of the part.
+    async fn check<C: Send + Sync + 'static>(
+        &self,
+        part: &Part,
+        (tip, tree): (&mut CommitId, &mut TreeId),
+        so_far: &mut IntegrationState,
+        all: &mut Integrated,
+        ctx: &Ctx<C>,
+    ) -> Result<Option<Collision>, Stop> {
+        for nth in 0.. {
+            let key = if nth == 0 { format!("{}/", part.id) } else { format!("{}/without-{nth}/", part.id) };
+            let verified = self.verified(&key, (tip, tree), so_far, ctx).await?;
+            all.notices.extend(verified.notices);
+            if let Some(Base { at: Standing { commit: Some(commit), .. }, tree: files }) = verified.base {
+                (*tip, *tree) = (commit, files);
+            }
+            if !verified.tampered.is_empty() {
+                return Err(Stop::Tampered(verified.tampered));
+            }
+            let Some(failed) = verified.checks.iter().find(|check| !check.passed()) else { break };
+            let known = so_far.verify.iter().position(|line| *line == failed.command).filter(|_| part.accepted);
+            let Some(known) = known else { return Ok(Some(Collision::Check { report: failed.report() })) };
+            all.waived.push(so_far.verify.remove(known));
+        }
+        Ok(None)
+    }
+
+    async fn verified<C: Send + Sync + 'static>(
+        &self,
+        key: &str,
+        (tip, tree): (&CommitId, &TreeId),
+        so_far: &IntegrationState,
+        ctx: &Ctx<C>,
+    ) -> Result<Verified, Stop> {
+        let commands = so_far.verify.clone();
+        let between = (&so_far.ready, tree);
+        let set_up = |_| safely(self.set_up(tree, &so_far.ready, &commands, ctx));
+        let files = ctx.effect(format!("{key}files"), &between, set_up).await?.done()?;
+        let job = VerifyJob {
+            folder: self.worktree.folder(),
+            commands,
+            limit: self.worktree.limit,
+            base: Base { at: detached(tip), tree: tree.clone() },
+            tree: Some(files),
+            pass: self.worktree.pass.clone(),
+            together: None,
+        };
+        Ok(verified(&job, key, ctx).await?)
+    }
+
+    /// Checks out the files of a commit for the commands, with the files of the setup; returns all of them. On a
+    /// conflict, the commit's files win.
+    async fn set_up<C>(
+        &self,
+        tree: &TreeId,
+        ready: &TreeId,
+        commands: &[String],
+        ctx: &Ctx<C>,
+    ) -> Result<TreeId, NodeError> {
+        if commands.is_empty() {
+            return Ok(tree.clone());
+        }
+        let workspace = self.worktree.folder().open_for(ctx).await.map_err(failed)?;
+        let files = match workspace.carried(&self.tree, tree, ready).await {
+            Err(WorkspaceError::Conflict { .. }) => tree.clone(),
+            carried => carried.map_err(failed)?,
+        };
+        workspace.reset_files(&files).await.map_err(failed)?;
+        Ok(files)
+    }
+
+    /// Checks out the files of a commit, unless they are.
+    async fn bring<C: Send + Sync + 'static>(
+        &self,
+        tree: &TreeId,
+        so_far: &IntegrationState,
+        ctx: &Ctx<C>,
+    ) -> Result<(), Stop> {
+        if so_far.has_files {
+            return Ok(());
+        }
+        let bring = async { self.worktree.folder().open().await?.reset_to(tree).await.map_err(failed).map(drop) };
+        ctx.effect("files", tree, |_| safely(bring)).await?.done()
+    }
+
+    /// Undoes a commit: resets HEAD and the files to the earlier commits. What a person committed on top is kept.
+    async fn back<C: Send + Sync + 'static>(
+        &self,
+        (own, to): (&CommitId, &CommitId),
+        tree: &TreeId,
+        ctx: &Ctx<C>,
+    ) -> Result<(), NodeError> {
+        let workspace = self.worktree.folder().open().await?;
+        let head = workspace.head().await.map_err(failed)?.commit().cloned();
+        if let Some(commit) = head.filter(|head| ![own, to].contains(&head)) {
+            keep_detached(&thread(ctx), &workspace, &detached(to), &detached(&commit)).await.map_err(failed)?;
+        }
+        workspace.detach_at(to).await.map_err(failed)?;
+        workspace.reset_to(tree).await.map_err(failed)?;
+        Ok(())
+    }
+
+    /// Moves the private reference; an abandoned attempt may have left it elsewhere.
+    async fn mark<C>(&self, from: &CommitId, to: &CommitId, ctx: &Ctx<C>) -> Result<(), NodeError> {
+        let reference = integration_of(ctx);
+        let workspace = self.worktree.repository.open().await?;
+        let now = workspace.reference(&reference).await.map_err(failed)?;
+        if now.as_ref() != Some(from) {
+            tracing::debug!(reference, "the reference was elsewhere");
+        }
+        workspace.set_reference(&reference, now.as_ref(), to).await.map_err(failed)
+    }
+}
+
+/// Returns a detached HEAD without branches.
+fn detached(tip: &CommitId) -> Standing {
+    Standing { commit: Some(tip.clone()), ..Standing::default() }
+}

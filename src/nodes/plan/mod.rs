@@ -1,0 +1,39 @@
+//! The way from a plan, or a task, to its commits. Knows agents, checks, questions and the work tree; no graph.
+//!
+//! | file | what it knows |
+//! |---|---|
+//! | `draft` | a plan until it is approved, and its file |
+//! | `prepare`, `worktree` | the repository, or a worktree, before the work |
+//! | `phase` | phases and the whole plan: start, repetition, end |
+//! | `subtask`, `integrate` | a subtask in its worktree, and its work put together with that of others |
+//! | `split` | the children of a task |
+//! | `halt` | questions about what did not pass |
+//!
+//! Small because it only lists the folder.
+
+mod draft;
+mod halt;
+mod integrate;
+mod phase;
+mod prepare;
+mod split;
+mod subtask;
+mod worktree;
+
+pub use draft::{
+    Adopted, ApprovalJob, Approved, ArchitectJob, Architected, PlanFile, PlanReviewed, architect, human_approval,
+    plan_validator,
+};
+pub use halt::{AskJob, Asking, HaltJob, HaltPhaseJob, HaltedPhase, Halting, Reply, ask, halt, halt_phase};
+pub use integrate::{Commit, IntegrateJob, Integrated, integrate};
+pub use phase::{
+    BeginPhaseJob, BegunPhase, EndPhasesJob, FinalizeJob, Finalized, PlanPhasesJob, PlannedPhases, RetryPhaseJob,
+    ReviewPhaseJob, begin_phase, end_phases, finalize, plan_phases, retry_phase, review_phase,
+};
+pub use prepare::{BeginTaskJob, BegunTask, PrepareJob, Prepared, begin_task, prepare_workspace};
+pub use split::{
+    ChildWork, ChildrenJob, JoinedChildren, SplitCheck, SplitJob, SplitPrompt, SplitTask, join_children, split,
+};
+pub use subtask::{Collision, EndSubtask, EndedSubtask, KeptPart, Lane, Part, Turnstile};
+pub(crate) use worktree::restored;
+pub use worktree::{Unready, Worktree, WorktreeJob, worktree};
