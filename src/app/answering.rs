@@ -1,4 +1,4 @@
-//! Answers to the pending interrupts of a typed thread: checks them, and describes the questions for display.
+//! Answers to the pending interrupts of a thread: checks them, and describes the questions for display.
 
 use std::sync::Arc;
 
@@ -6,14 +6,13 @@ use serde_json::Value;
 
 use super::advice::{in_commands, next_steps, standing};
 use super::decide::{Reply, Verdict, known, name_of};
-use super::erased::AnyThread;
 use super::failure::Failure;
 use super::shapes::{Draft, NextStep, OpenQuestion, QuestionShape, ThreadReport};
-use super::thread::TypedThread;
+use super::threads::AppThread;
 use crate::checkpoint::ThreadId;
-use crate::graph::{Answer, InterruptId, NodeId, Question, RunError, State, Status};
+use crate::graph::{Answer, AnyState, InterruptId, Question, RunError, Status};
 
-impl<S: State, N: NodeId, C: Send + Sync + 'static> TypedThread<S, N, C> {
+impl AppThread {
     async fn open(&self) -> Result<Vec<Question>, Failure> {
         match self.thread.status().await? {
             Status::Interrupted { questions } => Ok(questions),
@@ -22,7 +21,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> TypedThread<S, N, C> {
     }
 
     /// Converts `approve`, `reject` or `revise` into the answer for the question's type.
-    pub(super) async fn decide_answer(&self, to: Option<InterruptId>, reply: &Reply) -> Result<Answer, Failure> {
+    pub(super) async fn decide(&self, to: Option<InterruptId>, reply: &Reply) -> Result<Answer, Failure> {
         let questions = self.open().await?;
         let question = chosen(&questions, to, &self.id)?;
         let Some(answer) = self.answer(question, reply) else {
@@ -39,7 +38,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> TypedThread<S, N, C> {
 
     /// Rejects an answer where no question is open, or the graph's own check refuses it; `None` ends the question
     /// without one. An answer to a question that is not open passes: storing it reports why.
-    pub(super) async fn check_answer(&self, to: Option<InterruptId>, answer: Option<&Value>) -> Result<(), Failure> {
+    pub(super) async fn check(&self, to: Option<InterruptId>, answer: Option<&Value>) -> Result<(), Failure> {
         let questions = match self.open().await {
             Ok(questions) => questions,
             Err(failure) => return if to.is_none() { Err(failure) } else { Ok(()) },
@@ -53,7 +52,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> TypedThread<S, N, C> {
     }
 
     /// Returns the text that a person edits to answer a question.
-    pub(super) async fn answer_draft(&self, to: Option<InterruptId>) -> Result<Draft, Failure> {
+    pub(super) async fn draft(&self, to: Option<InterruptId>) -> Result<Draft, Failure> {
         let questions = self.open().await?;
         let question = chosen(&questions, to, &self.id)?;
         let state = self.thread.state().await?;
@@ -62,7 +61,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> TypedThread<S, N, C> {
         Ok(Draft { id: question.id().to_string(), text })
     }
 
-    pub(super) async fn edited_answer(&self, to: Option<InterruptId>, text: String) -> Result<Answer, Failure> {
+    pub(super) async fn edited(&self, to: Option<InterruptId>, text: String) -> Result<Answer, Failure> {
         let questions = self.open().await?;
         let question = chosen(&questions, to, &self.id)?;
         let answer = self.settings.questions.answer(question, text).ok_or_else(|| not_editable(question))?;
@@ -78,7 +77,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> TypedThread<S, N, C> {
     }
 
     /// Describes a question for display, in the program's own text if a state is given.
-    pub(super) fn open_question(&self, question: &Question, state: Option<&Arc<S>>) -> OpenQuestion {
+    pub(super) fn open_question(&self, question: &Question, state: Option<&Arc<AnyState>>) -> OpenQuestion {
         let words = [Verdict::Approve, Verdict::Reject, Verdict::Revise];
         let text = |verdict| (verdict != Verdict::Approve).then(|| "..".to_owned()); // `approve` takes none
         let reply = |verdict| Reply { verdict, feedback: text(verdict), by: None };

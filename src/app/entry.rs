@@ -1,4 +1,5 @@
-//! Registration of a graph: input arguments, exit codes, texts and answers of its questions. Still typed.
+//! Registration of a graph: input arguments, exit codes, texts and answers of its questions. The last place that knows its
+//! types.
 
 use std::error::Error;
 use std::path::PathBuf;
@@ -6,22 +7,23 @@ use std::sync::Arc;
 
 use clap::{ArgMatches, Args, Command};
 
-use super::decide::{Decide, Decider, decider};
+use super::custom_output::Said;
+use super::decide::{Decide, decider};
 use super::failure::{Exit, Refusal};
-use super::questions::Questions;
-use super::settings::{ForkPoint, ForkWrites, Forks, Presentation, WhatIf};
+use super::settings::{ForkPoint, ForkWrites, GraphSettings, of_fork, of_state};
+use super::threads::AnyInput;
 use crate::checkpoint::BoxFuture;
 use crate::graph::{
-    CompileError, CompiledGraph, DataState, Interrupt, Name, NodeId, SpecError, State, TaskSnapshot, Writes,
+    AnyState, CompileError, CompiledGraph, DataState, Interrupt, Name, NodeId, SpecError, State, TaskSnapshot, Writes,
 };
 
-type InputReader<S> =
-    Arc<dyn Fn(&ArgMatches, Option<&str>) -> Result<Writes<S>, Box<dyn Error + Send + Sync>> + Send + Sync>;
+type InputReader =
+    Arc<dyn Fn(&ArgMatches, Option<&str>) -> Result<AnyInput, Box<dyn Error + Send + Sync>> + Send + Sync>;
 
 /// Command-line arguments of a graph.
-pub(crate) struct GraphArgs<S: State> {
+pub(crate) struct GraphArgs {
     pub augment: fn(Command) -> Command,
-    pub read: InputReader<S>,
+    pub read: InputReader,
 }
 
 /// The problems of a graph that does not compile, each with its help.
@@ -32,18 +34,17 @@ pub(crate) struct Uncompiled(pub Vec<String>);
 #[must_use = "give it to `App::graph`"]
 pub struct Entry<S: State, N, C = ()> {
     pub(crate) graph: Result<CompiledGraph<S, N, C>, Uncompiled>,
-    pub(crate) own: Option<GraphArgs<S>>,
-    pub(crate) outcome: Option<fn(&S) -> Exit>,
-    pub(crate) deciders: Vec<(&'static str, Decider)>,
-    pub(crate) asking: Vec<(&'static str, Exit)>,
-    pub(crate) summary: Option<fn(&S) -> String>,
-    pub(crate) what_if: Option<WhatIf<S>>,
-    pub(crate) forks: Option<Forks<S>>,
-    pub(crate) questions: Questions<S>,
-    pub(crate) presentation: Presentation<S>,
-    pub(crate) about: Option<String>,
-    pub(crate) examples: Vec<String>,
-    pub(crate) one_input: bool,
+    pub(crate) registration: Registration,
+}
+
+/// What a program says of a graph.
+#[derive(Default)]
+pub(crate) struct Registration {
+    pub own: Option<GraphArgs>,
+    pub about: Option<String>,
+    pub examples: Vec<String>,
+    pub one_input: bool,
+    pub settings: GraphSettings,
 }
 
 impl<S: State, N, C> std::fmt::Debug for Entry<S, N, C> {
@@ -55,20 +56,20 @@ impl<S: State, N, C> std::fmt::Debug for Entry<S, N, C> {
 impl<S: State, N: NodeId, C: Send + Sync + 'static> Entry<S, N, C> {
     /// Describes the graph in a sentence.
     pub fn about(mut self, text: impl Into<String>) -> Self {
-        self.about = Some(text.into());
+        self.registration.about = Some(text.into());
         self
     }
 
     /// Adds an example to the help of `run GRAPH`: the arguments, without program and graph. Default: `--thread first`.
     pub fn example(mut self, arguments: impl Into<String>) -> Self {
-        self.examples.push(arguments.into());
+        self.registration.examples.push(arguments.into());
         self
     }
 
     /// Refuses another input for a finished thread: its state is one piece of work, from beginning to end. Default: the
     /// input continues the thread from its state.
     pub fn takes_one_input(mut self) -> Self {
-        self.one_input = true;
+        self.registration.one_input = true;
         self
     }
 
@@ -124,133 +125,134 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Entry<S, N, C> {
     {
         let read = move |matches: &ArgMatches, thread: Option<&str>| {
             let args = A::from_arg_matches(matches)?;
-            input(args, thread).map(Into::into).map_err(Into::into)
+            input(args, thread).map(|input| input.into().erase()).map_err(Into::into)
         };
-        self.own = Some(GraphArgs { augment: A::augment_args, read: Arc::new(read) });
+        self.registration.own = Some(GraphArgs { augment: A::augment_args, read: Arc::new(read) });
         self
     }
 
     /// Maps the state of a finished run to an exit code, for example for rejected work. Default: [`Exit::Finished`].
     pub fn outcome(mut self, means: fn(&S) -> Exit) -> Self {
-        self.outcome = Some(means);
+        self.registration.settings.outcome = Some(of_state(means));
         self
     }
 
     /// Sets the exit code of a run that stops at this interrupt. Default: [`Exit::Asking`].
     pub fn asking<I: Interrupt>(mut self, means: Exit) -> Self {
-        self.asking.push((I::NAME, means));
+        self.registration.settings.asking.push((I::NAME, means));
         self
     }
 
     /// Formats a state as lines for people. Default: each channel. Control characters are escaped.
     pub fn summary(mut self, summary: fn(&S) -> String) -> Self {
-        self.summary = Some(summary);
+        self.registration.settings.summary = Some(of_state(summary));
         self
     }
 
     /// Supports `replay --mode what-if --override-policy KEY=VALUE`: `what_if` gets the last state and
     /// the values.
-    pub fn what_if(mut self, what_if: WhatIf<S>) -> Self {
-        self.what_if = Some(what_if);
+    pub fn what_if(mut self, what_if: fn(&S, &[(String, String)]) -> Result<Said, Refusal>) -> Self {
+        let of_any = move |state: &AnyState, values: &[(String, String)]| Some(what_if(state.downcast_ref()?, values));
+        self.registration.settings.what_if = Some(Arc::new(of_any));
         self
     }
 
     /// Sets what a fork writes that the command line makes, with `fork`, `update --at` or a live replay: for example a place
     /// of its own for what it does outside of the store.
     pub fn forks(mut self, writes: fn(ForkPoint<S>) -> BoxFuture<'static, Result<ForkWrites, Refusal>>) -> Self {
-        self.forks = Some(writes);
+        self.registration.settings.forks = Some(of_fork(writes));
         self
     }
 
     /// Merges stored progress of subgraphs into the state that `status` shows: `progress` gets the state, which has the
     /// results of finished tasks already, and the tasks of the current superstep, each with the state of its subgraph.
     pub fn progress(mut self, progress: fn(&mut S, &[TaskSnapshot])) -> Self {
-        self.presentation.progress = Some(progress);
+        self.registration.settings.presentation.merge_with(progress);
         self
     }
 
     /// Adds lines above the running tasks of a live view, computed from the state every second.
     pub fn board(mut self, lines: fn(&S) -> Vec<String>) -> Self {
-        self.presentation.board = Some(lines);
+        self.registration.settings.presentation.board = Some(of_state(lines));
         self
     }
 
     /// Names the git repository that a thread works in: what is kept for the thread there is removed with it.
     pub fn repository(mut self, of: fn(&S) -> PathBuf) -> Self {
-        self.presentation.repository = Some(of);
+        self.registration.settings.presentation.repository = Some(of_state(of));
         self
     }
 
     /// Names a commit of a thread's work, by which its repository is recognized after it was moved; none: the work has not
     /// begun.
     pub fn commit(mut self, of: fn(&S) -> Option<String>) -> Self {
-        self.presentation.commit = Some(of);
+        self.registration.settings.presentation.commit = Some(of_state(of));
         self
     }
 
     /// Names the repository that a thread was started with, by which it is recognized before its work has begun.
     #[cfg(feature = "agents")]
     pub fn origin(mut self, of: fn(&S) -> Option<crate::workspace::Origin>) -> Self {
-        self.presentation.origin = Some(of);
+        self.registration.settings.presentation.origin = Some(of_state(of));
         self
     }
 
     /// Labels each task that is started with a `T`, and the tasks of its subgraphs: `task 2a`.
     pub fn labels<T: 'static>(mut self, label: fn(&T) -> String) -> Self {
-        self.presentation.labels.add(label);
+        self.registration.settings.presentation.labels.add(label);
         self
     }
 
     /// Hides the ends of these nodes, and of nodes of these names in subgraphs, from a live view, unless they fail or ask:
     /// steps that say nothing to a person. With `--log` they are shown.
     pub fn hides(mut self, nodes: &[&'static str]) -> Self {
-        self.presentation.labels.hide(nodes);
+        self.registration.settings.presentation.labels.hide(nodes);
         self
     }
 
     /// Returns the cost so far from a state, in millionths of a dollar: a live view adds what agents use from then on.
     pub fn cost(mut self, cost: fn(&S) -> u64) -> Self {
-        self.presentation.cost = Some(cost);
+        self.registration.settings.presentation.cost = Some(of_state(cost));
         self
     }
 
     /// Prints no warning about nodes that block their thread: for nodes that are known not to, and only seem to on a busy
     /// machine.
     pub fn never_blocks(mut self) -> Self {
-        self.presentation.never_blocks = true;
+        self.registration.settings.presentation.never_blocks = true;
         self
     }
 
     /// Formats a question as lines for people, from the state and the interrupt. Default: each field. Control
     /// characters are escaped.
     pub fn describes<I: Interrupt>(mut self, text: fn(&S, &I) -> String) -> Self {
-        self.questions.describe(text);
+        self.registration.settings.questions.describe(text);
         self
     }
 
     /// Lets `edit` answer a question: `text` returns the text to edit, none if there is nothing to edit; `answer`
     /// converts the saved text.
     pub fn edits<I: Interrupt>(mut self, text: fn(&S, &I) -> Option<String>, answer: fn(String) -> I::Resume) -> Self {
-        self.questions.edit(text, answer);
+        self.registration.settings.questions.edit(text, answer);
         self
     }
 
     /// Adds commands that answer a question, without program and thread, in the place of examples made from the shape of
     /// its answers: `resume --answer '"later"'`, or a command of the program's own.
     pub fn suggests<I: Interrupt>(mut self, commands: fn(&S, &I) -> Vec<String>) -> Self {
-        self.questions.suggest(commands);
+        self.registration.settings.questions.suggest(commands);
         self
     }
 
     /// Validates answers to a question before they are stored: `problem` returns why one is refused, as wrong usage.
     pub fn checks<I: Interrupt>(mut self, problem: fn(&I, &I::Resume) -> Option<String>) -> Self {
-        self.questions.check(problem);
+        self.registration.settings.questions.check(problem);
         self
     }
 
     /// Lets `approve`, `reject` and `revise` answer a question.
     pub fn decides<I: Decide>(mut self) -> Self {
-        self.deciders.push(decider::<I>());
+        self.registration.settings.deciders.push(decider::<I>());
         self
     }
 }
@@ -305,24 +307,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Register for Entry<S, N, C> 
 }
 
 fn plain<S: State, N, C>(graph: Result<CompiledGraph<S, N, C>, Uncompiled>) -> Entry<S, N, C> {
-    let (own, outcome, summary, what_if, about) = (None, None, None, None, None);
-    let (deciders, asking, examples, questions) = (vec![], vec![], vec![], Questions::default());
-    let presentation = Presentation::default();
-    Entry {
-        graph,
-        own,
-        outcome,
-        deciders,
-        asking,
-        summary,
-        what_if,
-        forks: None,
-        questions,
-        presentation,
-        about,
-        examples,
-        one_input: false,
-    }
+    Entry { graph, registration: Registration::default() }
 }
 
 fn with_help(problem: impl std::fmt::Display, help: &str) -> String {

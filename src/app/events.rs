@@ -4,8 +4,7 @@
 
 use serde_json::{Value, json};
 
-use super::erased::Call;
-use super::local::json;
+use super::failure::{Call, json};
 use super::settings::Labels;
 use super::shapes::TaskReport;
 use super::time::now;

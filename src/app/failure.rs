@@ -3,11 +3,12 @@
 use std::error::Error;
 
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 use superstep_base::panics::catch_panic;
 
 use super::advice::{self, Caller};
 use super::shapes::NextStep;
-use crate::checkpoint::CheckpointError;
+use crate::checkpoint::{BoxFuture, CheckpointError};
 use crate::graph::shape::error::ErrorShape;
 use crate::graph::{InputError, RunError};
 
@@ -294,4 +295,12 @@ impl From<InputError> for Failure {
         let ErrorShape { error, kind, help, .. } = ErrorShape::from(&error);
         Self { kind: kind.map(Into::into), help, ..Self::usage(error) }
     }
+}
+
+/// Future of a fallible call.
+pub(crate) type Call<'a, T> = BoxFuture<'a, Result<T, Failure>>;
+
+/// Converts a reply to JSON.
+pub(crate) fn json(value: &impl Serialize) -> Result<Value, Failure> {
+    serde_json::to_value(value).map_err(|error| Failure::new(format!("the reply is no JSON: {error}")))
 }

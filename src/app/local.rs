@@ -4,16 +4,15 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
-use serde::Serialize;
 use serde_json::Value;
 
-use super::erased::{AnyThread, Call};
-use super::failure::Failure;
-use super::graphs::Graphs;
+use super::failure::{Call, Failure, json};
+use super::graphs::AppGraphs;
 use super::relocation::locate;
 use super::service::{AnswerInput, AnswerRequest, EventSink, SignalInput, ThreadRequest, ThreadService, ThreadsQuery};
 use super::shapes::{CheckpointReport, OpenQuestion, SignalReport, ThreadLine, ThreadReport};
 use super::store_location::StoreLocation;
+use super::threads::AppThread;
 use crate::checkpoint::{CheckpointError, CheckpointId, Checkpointer, Claim, ThreadId, near_threads};
 use crate::graph::{
     Answer, InterruptId, Question, RunError, SignalId, SignalRequest, StatusKind, ThreadFilter, ThreadInfo,
@@ -21,7 +20,7 @@ use crate::graph::{
 
 #[derive(Clone)]
 pub(crate) struct Local {
-    pub graphs: Arc<Graphs>,
+    pub graphs: Arc<AppGraphs>,
     pub store: Arc<dyn Checkpointer>,
     /// The folder of the store.
     pub path: PathBuf,
@@ -55,7 +54,7 @@ fn open_for_reading(store: &StoreLocation) -> Result<Arc<dyn Checkpointer>, Chec
 
 impl Local {
     /// Opens an existing store.
-    pub(crate) fn open(graphs: &Arc<Graphs>, store: &StoreLocation, access: Access) -> Result<OpenedStore, Failure> {
+    pub(crate) fn open(graphs: &Arc<AppGraphs>, store: &StoreLocation, access: Access) -> Result<OpenedStore, Failure> {
         Self::find(store)?;
         match access {
             Access::Write => Self::create(graphs, store),
@@ -80,12 +79,12 @@ impl Local {
     }
 
     /// Opens a store, or creates one.
-    pub(crate) fn create(graphs: &Arc<Graphs>, store: &StoreLocation) -> Result<OpenedStore, Failure> {
+    pub(crate) fn create(graphs: &Arc<AppGraphs>, store: &StoreLocation) -> Result<OpenedStore, Failure> {
         Self::opening(graphs, store, store.open())
     }
 
     fn opening(
-        graphs: &Arc<Graphs>,
+        graphs: &Arc<AppGraphs>,
         location: &StoreLocation,
         opened: Result<Arc<dyn Checkpointer>, CheckpointError>,
     ) -> Result<OpenedStore, Failure> {
@@ -97,11 +96,11 @@ impl Local {
     }
 
     /// Returns an existing thread. Its repository is found if it was moved.
-    pub(crate) async fn thread(&self, name: &str) -> Result<Arc<dyn AnyThread>, Failure> {
+    pub(crate) async fn thread(&self, name: &str) -> Result<AppThread, Failure> {
         let info = self.info(name).await?;
         let graph = self.graphs.of_thread(name, &info.graph)?;
         let thread = graph.thread(Arc::clone(&self.store), info.id);
-        locate(&*thread, name, &self.path).await?;
+        locate(&thread, name, &self.path).await?;
         Ok(thread)
     }
 
@@ -154,8 +153,8 @@ impl Local {
         let Some(graph) = self.graphs.find(&info.graph) else { return false };
         let ended =
             matches!(info.standing, StatusKind::New | StatusKind::Finished | StatusKind::Running | StatusKind::Damaged);
-        let stopped = info.standing == StatusKind::Pending && (info.has_stops || graph.has_breakpoints());
-        stopped || (!ended && info.fingerprint != graph.fingerprint())
+        let stopped = info.standing == StatusKind::Pending && (info.has_stops || graph.graph.has_breakpoints());
+        stopped || (!ended && info.fingerprint != graph.graph.fingerprint())
     }
 
     async fn report(&self, info: &ThreadInfo) -> Result<ThreadReport, Failure> {
@@ -193,7 +192,7 @@ impl Local {
 
     async fn record(&self, request: AnswerRequest) -> Result<Value, Failure> {
         let thread = self.thread(&request.thread).await?;
-        let answer = answer(&*thread, request).await?;
+        let answer = answer(&thread, request).await?;
         thread.record(answer).await?;
         json(&thread.report().await?)
     }
@@ -223,7 +222,7 @@ impl ThreadService for Local {
                 ThreadRequest::Watch { thread } => self.info(&thread).await.map(|_| Value::Null),
                 ThreadRequest::Answer(request) => self.record(request).await,
                 ThreadRequest::Signal(request) => self.send(request).await,
-                ThreadRequest::Discard { thread, signal } => discard(&*self.thread(&thread).await?, &signal).await,
+                ThreadRequest::Discard { thread, signal } => discard(&self.thread(&thread).await?, &signal).await,
                 ThreadRequest::Cancel { thread } => {
                     self.info(&thread).await?;
                     let error = format!("thread `{thread}` is not running: there is nothing to cancel");
@@ -270,7 +269,7 @@ fn line(info: &ThreadInfo, report: Option<Result<ThreadReport, Failure>>) -> Thr
 }
 
 /// Converts an answer of the command line to the answer of the question's type.
-pub(crate) async fn answer(thread: &dyn AnyThread, request: AnswerRequest) -> Result<Answer, Failure> {
+pub(crate) async fn answer(thread: &AppThread, request: AnswerRequest) -> Result<Answer, Failure> {
     let AnswerRequest { says, interrupt, by, note, .. } = request;
     let to = question_id(interrupt)?;
     let mut answer = match says {
@@ -298,13 +297,9 @@ fn question_id(given: Option<String>) -> Result<Option<InterruptId>, Failure> {
     id.map_err(|error| Failure::usage(error.to_string()).hint("`{status}` lists the open questions"))
 }
 
-async fn discard(thread: &dyn AnyThread, signal: &str) -> Result<Value, Failure> {
+async fn discard(thread: &AppThread, signal: &str) -> Result<Value, Failure> {
     let hint = "`{status}` lists the signals in the mailbox";
     let id = signal.parse::<SignalId>().map_err(|error| Failure::usage(error.to_string()).hint(hint))?;
     thread.discard(id).await?;
     json(&thread.report().await?)
-}
-
-pub(crate) fn json(value: &impl Serialize) -> Result<Value, Failure> {
-    serde_json::to_value(value).map_err(|error| Failure::new(format!("the reply is no JSON: {error}")))
 }

@@ -1,16 +1,15 @@
-//! [`App`]: a command line for any registered graph. The one room where state and node ids are erased: above `erased`,
-//! everything is JSON.
+//! [`App`]: a command line for any registered graph. `entry` knows the types of a graph; above it, states are `AnyState`s and
+//! JSON.
 //!
 //! | file | what it knows |
 //! |---|---|
 //! | `program`, `entry`, `settings`, `decide`, `custom`, `custom_output` | the interface for programs: graphs, commands |
-//! | `erased`; `typed`, `thread`, `run`, `answering`, `questions` | graphs without types; with types |
+//! | `graphs`, `threads`, `answering`, `questions` | the graphs of a program; their threads, runs and questions |
 //! | `args`, `stops` | commands, options, help; stop points, which graphs know too |
 //! | `commands` | from parsed arguments to text, JSON and an exit code |
 //! | `advice`, `failure` | the commands to type next; errors and exit codes |
 //! | `stored` | a thread and its history, for commands that a program adds |
 //! | `repository`, `relocation` | what git keeps for a thread; where its repository is, if it was moved |
-//! | `graphs`, `driven` | the graphs of a program; as a runner drives them |
 //! | `service`, `local`, `control` | access to threads; in this process; through a socket in another one |
 //! | `store_location`, `time` | stores and times as a command line names them |
 //! | `shapes`, `events` | JSON for programs |
@@ -24,18 +23,14 @@ mod control;
 mod custom;
 mod custom_output;
 mod decide;
-mod driven;
 mod entry;
-mod erased;
 mod events;
 mod failure;
 mod graphs;
 mod local;
 mod program;
-mod questions;
 mod relocation;
 mod repository;
-mod run;
 mod service;
 mod settings;
 mod shapes;
@@ -44,9 +39,8 @@ mod store_location;
 mod stored;
 mod terminal;
 mod text;
-mod thread;
+mod threads;
 mod time;
-mod typed;
 mod watch;
 
 pub use custom_output::{Instead, Said};

@@ -18,10 +18,9 @@ use super::custom::{Additions, CustomCommand, Performer, first, with_args};
 use super::custom_output::Said;
 use super::entry::{Entry, Register, Uncompiled};
 use super::failure::{Failure, Refusal};
-use super::graphs::Graphs;
+use super::graphs::{AppGraph, AppGraphs};
 use super::stored::{Found, StoredThread};
 use super::terminal::{self, page, print, print_failure, print_json, show_help, take_write_error};
-use super::typed::Typed;
 use super::watch::View;
 
 /// The graphs of a program as a command line: run them, answer their questions from any process, inspect each step.
@@ -42,7 +41,7 @@ use super::watch::View;
 #[derive(Default)]
 #[must_use = "a command line does nothing until `main` is called"]
 pub struct App {
-    graphs: Graphs,
+    graphs: AppGraphs,
     about: Option<String>,
     version: Option<String>,
     added: Additions,
@@ -95,8 +94,8 @@ impl App {
             return self;
         }
         let entry: Entry<G::State, G::Node, G::Context> = graph.entry();
-        match Typed::new(&name, entry, context.into()) {
-            Ok(typed) => self.graphs.0.push(Box::new(typed)),
+        match AppGraph::new(&name, entry, context.into()) {
+            Ok(graph) => self.graphs.0.push(graph),
             Err(Uncompiled(causes)) => {
                 self.errors.push(Failure { causes, ..Failure::new(format!("graph `{name}` does not compile")) });
             }
@@ -288,7 +287,7 @@ fn perform(session: &Session, invocation: Invocation<'_>, globals: &Globals) -> 
 }
 
 /// Handles a parse error; help and versions are no failures.
-fn parse_error(error: &clap::Error, graphs: &Graphs, args: &[OsString]) -> Result<u8, Failure> {
+fn parse_error(error: &clap::Error, graphs: &AppGraphs, args: &[OsString]) -> Result<u8, Failure> {
     use clap::error::ErrorKind;
     if !error.use_stderr() {
         print(&error.render().to_string());

@@ -6,10 +6,10 @@ use std::path::Path;
 #[cfg(feature = "agents")]
 use superstep_base::moved;
 
-use super::erased::AnyThread;
-#[cfg(feature = "agents")]
-use super::erased::WorkRepository;
 use super::failure::Failure;
+#[cfg(feature = "agents")]
+use super::settings::WorkRepository;
+use super::threads::AppThread;
 #[cfg(feature = "agents")]
 use crate::workspace::{Recorded, Whereabouts, WorkspaceError, mend_outside, mend_worktrees};
 
@@ -18,7 +18,7 @@ use crate::workspace::{Recorded, Whereabouts, WorkspaceError, mend_outside, mend
 /// # Errors
 /// If it cannot be known which repository it is, or its work trees cannot be mended.
 #[cfg(feature = "agents")]
-pub(crate) async fn locate(thread: &dyn AnyThread, name: &str, store: &Path) -> Result<(), Failure> {
+pub(crate) async fn locate(thread: &AppThread, name: &str, store: &Path) -> Result<(), Failure> {
     find(thread, name, store).await.map(drop)
 }
 
@@ -27,7 +27,7 @@ pub(crate) async fn locate(thread: &dyn AnyThread, name: &str, store: &Path) -> 
 /// # Errors
 /// As [`locate`], and if the repository is gone.
 #[cfg(feature = "agents")]
-pub(crate) async fn locate_to_run(thread: &dyn AnyThread, name: &str, store: &Path) -> Result<(), Failure> {
+pub(crate) async fn locate_to_run(thread: &AppThread, name: &str, store: &Path) -> Result<(), Failure> {
     match find(thread, name, store).await? {
         Some(gone) => Err(gone),
         None => Ok(()),
@@ -36,7 +36,7 @@ pub(crate) async fn locate_to_run(thread: &dyn AnyThread, name: &str, store: &Pa
 
 /// Returns the error of a repository that is gone.
 #[cfg(feature = "agents")]
-async fn find(thread: &dyn AnyThread, name: &str, store: &Path) -> Result<Option<Failure>, Failure> {
+async fn find(thread: &AppThread, name: &str, store: &Path) -> Result<Option<Failure>, Failure> {
     let Some(WorkRepository { folder, commit, origin }) = thread.repository().await else { return Ok(None) };
     let (store, place, is_begun) = (std::path::absolute(store).unwrap_or_default(), folder.clone(), commit.is_some());
     let current = std::env::current_dir().unwrap_or_else(|_| store.clone());
@@ -111,11 +111,11 @@ fn unclear(name: &str, place: &str, places: &[std::path::PathBuf]) -> Failure {
 }
 
 #[cfg(not(feature = "agents"))]
-pub(crate) async fn locate(_: &dyn AnyThread, _: &str, _: &Path) -> Result<(), Failure> {
+pub(crate) async fn locate(_: &AppThread, _: &str, _: &Path) -> Result<(), Failure> {
     Ok(())
 }
 
 #[cfg(not(feature = "agents"))]
-pub(crate) async fn locate_to_run(_: &dyn AnyThread, _: &str, _: &Path) -> Result<(), Failure> {
+pub(crate) async fn locate_to_run(_: &AppThread, _: &str, _: &Path) -> Result<(), Failure> {
     Ok(())
 }

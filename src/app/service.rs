@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::decide::Reply;
-use super::erased::Call;
+use super::failure::Call;
 
 /// A request to the process that holds the store.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

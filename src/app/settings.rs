@@ -1,5 +1,6 @@
-//! What a program registers for its graph, besides arguments: exit codes, texts and checks of its questions, the display of
-//! its threads, and its part in a fork, for graphs whose threads work outside of the store. Still typed.
+//! What a program registers for its graph, besides arguments: exit codes, the display of its threads, texts, drafts and checks
+//! of its questions, and its part in a fork, for graphs whose threads work outside of the store. Functions of a graph's state
+//! become functions of a state of any type here.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -10,25 +11,38 @@ use serde_json::Value;
 use super::custom_output::Said;
 use super::decide::Decider;
 use super::failure::{Exit, Failure, Refusal};
-use super::questions::Questions;
 use crate::checkpoint::BoxFuture;
-use crate::graph::{Event, EventKind, State, StateSnapshot, TaskSnapshot, View};
+use crate::graph::{AnyState, Event, EventKind, Interrupt, Question, State, StateSnapshot, TaskSnapshot, View};
 
-/// The decisions that other values of a policy would have given.
-pub(crate) type WhatIf<S> = fn(&S, &[(String, String)]) -> Result<Said, Refusal>;
+/// A function of a graph's state; it returns none for a state of another graph, which never happens.
+pub(crate) type OfState<T> = Arc<dyn Fn(&AnyState) -> Option<T> + Send + Sync>;
 
-pub(crate) struct GraphSettings<S> {
-    pub outcome: Option<fn(&S) -> Exit>,
-    pub deciders: Vec<(&'static str, Decider)>,
-    pub asking: Vec<(&'static str, Exit)>,
-    pub summary: Option<fn(&S) -> String>,
-    pub what_if: Option<WhatIf<S>>,
-    pub forks: Option<Forks<S>>,
-    pub questions: Questions<S>,
-    pub presentation: Presentation<S>,
+/// Returns a function of a state as one of a state of any type.
+pub(crate) fn of_state<S: State, T: 'static>(of: impl Fn(&S) -> T + Send + Sync + 'static) -> OfState<T> {
+    Arc::new(move |state| state.downcast_ref().map(&of))
 }
 
-impl<S> GraphSettings<S> {
+/// The decisions that other values of a policy would have given.
+pub(crate) type WhatIf = Arc<dyn Fn(&AnyState, &[(String, String)]) -> Option<Result<Said, Refusal>> + Send + Sync>;
+
+#[derive(Default)]
+pub(crate) struct GraphSettings {
+    pub outcome: Option<OfState<Exit>>,
+    pub deciders: Vec<(&'static str, Decider)>,
+    pub asking: Vec<(&'static str, Exit)>,
+    pub summary: Option<OfState<String>>,
+    pub what_if: Option<WhatIf>,
+    pub forks: Option<Forks>,
+    pub questions: Questions,
+    pub presentation: Presentation,
+}
+
+impl GraphSettings {
+    /// Returns the exit code of a run that finished with a state.
+    pub(crate) fn finished(&self, state: &AnyState) -> Exit {
+        self.outcome.as_ref().and_then(|means| means(state)).unwrap_or(Exit::Finished)
+    }
+
     /// Returns the exit code of a thread with these pending questions: the first one that is registered.
     pub(crate) fn exit_code<'a>(&self, open: impl Iterator<Item = &'a str>) -> Exit {
         let means = |name: &str| self.asking.iter().find(|(known, _)| *known == name).map(|(_, exit)| *exit);
@@ -36,54 +50,70 @@ impl<S> GraphSettings<S> {
     }
 }
 
-type Progress<S> = fn(&mut S, &[TaskSnapshot]);
+type Progress = Arc<dyn Fn(&AnyState, &[TaskSnapshot]) -> Option<AnyState> + Send + Sync>;
 type Label = Arc<dyn Fn(&View) -> Option<String> + Send + Sync>;
 
-pub(crate) struct Presentation<S> {
-    pub progress: Option<Progress<S>>,
-    pub board: Option<fn(&S) -> Vec<String>>,
+#[derive(Default)]
+pub(crate) struct Presentation {
+    pub progress: Option<Progress>,
+    pub board: Option<OfState<Vec<String>>>,
     /// The cost so far, in millionths of a dollar.
-    pub cost: Option<fn(&S) -> u64>,
+    pub cost: Option<OfState<u64>>,
     /// Set if no node is known to block its thread for long.
     pub never_blocks: bool,
     pub labels: Labels,
     /// The git repository that the graph works in.
-    pub repository: Option<fn(&S) -> PathBuf>,
+    pub repository: Option<OfState<PathBuf>>,
     /// A commit of its work there.
-    pub commit: Option<fn(&S) -> Option<String>>,
+    pub commit: Option<OfState<Option<String>>>,
     /// The repository that it was started with.
     #[cfg(feature = "agents")]
-    pub origin: Option<fn(&S) -> Option<crate::workspace::Origin>>,
+    pub origin: Option<OfState<Option<crate::workspace::Origin>>>,
 }
 
-impl<S> Default for Presentation<S> {
-    fn default() -> Self {
-        Self {
-            progress: None,
-            board: None,
-            cost: None,
-            never_blocks: false,
-            labels: Labels::default(),
-            repository: None,
-            commit: None,
-            #[cfg(feature = "agents")]
-            origin: None,
-        }
+/// The git repository that a thread works in.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct WorkRepository {
+    /// The stored path of its work tree.
+    pub folder: PathBuf,
+    /// A commit of the work; none: it has not begun.
+    #[cfg_attr(not(feature = "agents"), allow(dead_code, reason = "only repositories of agents are looked for"))]
+    pub commit: Option<String>,
+    /// The repository that it was started with.
+    #[cfg(feature = "agents")]
+    pub origin: Option<crate::workspace::Origin>,
+}
+
+impl Presentation {
+    pub(crate) fn merge_with<S: State>(&mut self, progress: fn(&mut S, &[TaskSnapshot])) {
+        self.progress = Some(Arc::new(move |state, tasks| {
+            let mut state = state.downcast_ref::<S>()?.clone();
+            progress(&mut state, tasks);
+            Some(Arc::new(state).into())
+        }));
     }
-}
 
-impl<S: State> Presentation<S> {
     /// Merges the progress of subgraphs into the state of a snapshot.
-    pub(crate) fn merge(&self, snapshot: &mut StateSnapshot<S>) {
-        if let Some(progress) = self.progress {
-            let mut state = S::clone(&snapshot.values);
-            progress(&mut state, &snapshot.tasks);
+    pub(crate) fn merge(&self, snapshot: &mut StateSnapshot<AnyState>) {
+        let merged = self.progress.as_ref().and_then(|progress| progress(&snapshot.values, &snapshot.tasks));
+        if let Some(state) = merged {
             snapshot.values = Arc::new(state);
         }
     }
 
-    pub(crate) fn lines(&self, state: &S) -> Vec<String> {
-        self.board.map(|board| board(state)).unwrap_or_default()
+    pub(crate) fn lines(&self, state: &AnyState) -> Vec<String> {
+        self.board.as_ref().and_then(|board| board(state)).unwrap_or_default()
+    }
+
+    /// Returns the repository that a thread with this state works in; none if there is none.
+    pub(crate) fn repository(&self, state: &AnyState) -> Option<WorkRepository> {
+        let folder = self.repository.as_ref()?(state).filter(|folder| !folder.as_os_str().is_empty())?;
+        Some(WorkRepository {
+            folder,
+            commit: self.commit.as_ref().and_then(|commit| commit(state)).flatten(),
+            #[cfg(feature = "agents")]
+            origin: self.origin.as_ref().and_then(|origin| origin(state)).flatten(),
+        })
     }
 }
 
@@ -178,8 +208,17 @@ impl ForkWrites {
     }
 }
 
+type MadeFork = BoxFuture<'static, Result<ForkWrites, Refusal>>;
+
 /// Makes the values of a fork.
-pub(crate) type Forks<S> = fn(ForkPoint<S>) -> BoxFuture<'static, Result<ForkWrites, Refusal>>;
+pub(crate) type Forks = Arc<dyn Fn(ForkPoint<AnyState>) -> Option<MadeFork> + Send + Sync>;
+
+/// Returns a function of a fork as one of a fork whose state is of any type.
+pub(crate) fn of_fork<S: State>(writes: fn(ForkPoint<S>) -> MadeFork) -> Forks {
+    Arc::new(move |ForkPoint { at, newest, thread, is_new_thread }| {
+        Some(writes(ForkPoint { at: at.downcast()?, newest: newest.downcast()?, thread, is_new_thread }))
+    })
+}
 
 /// Adds values given by a person, which take precedence.
 pub(crate) fn merged(own: Value, given: Option<Value>) -> Value {
@@ -190,6 +229,81 @@ pub(crate) fn merged(own: Value, given: Option<Value>) -> Value {
         None => {}
     }
     Value::Object(all)
+}
+
+type Text = Arc<dyn Fn(&AnyState, &Question) -> Option<String> + Send + Sync>;
+type Suggestions = Arc<dyn Fn(&AnyState, &Question) -> Option<Vec<String>> + Send + Sync>;
+type Answer = Arc<dyn Fn(String) -> Option<Value> + Send + Sync>;
+type Check = Arc<dyn Fn(&Question, &Value) -> Option<String> + Send + Sync>;
+
+/// Registered functions by the name of the question.
+#[derive(Default)]
+pub(crate) struct Questions {
+    described: Vec<(&'static str, Text)>,
+    edited: Vec<(&'static str, Text, Answer)>,
+    checked: Vec<(&'static str, Check)>,
+    suggested: Vec<(&'static str, Suggestions)>,
+}
+
+impl Questions {
+    pub(crate) fn describe<S: State, I: Interrupt>(&mut self, text: fn(&S, &I) -> String) {
+        let text =
+            move |state: &AnyState, question: &Question| Some(text(state.downcast_ref()?, &question.payload::<I>()?));
+        self.described.push((I::NAME, Arc::new(text)));
+    }
+
+    pub(crate) fn edit<S: State, I: Interrupt>(
+        &mut self,
+        text: fn(&S, &I) -> Option<String>,
+        answer: fn(String) -> I::Resume,
+    ) {
+        let text = move |state: &AnyState, question: &Question| text(state.downcast_ref()?, &question.payload::<I>()?);
+        let answer = move |edited| serde_json::to_value(answer(edited)).ok();
+        self.edited.push((I::NAME, Arc::new(text), Arc::new(answer)));
+    }
+
+    pub(crate) fn suggest<S: State, I: Interrupt>(&mut self, commands: fn(&S, &I) -> Vec<String>) {
+        let commands = move |state: &AnyState, question: &Question| {
+            Some(commands(state.downcast_ref()?, &question.payload::<I>()?))
+        };
+        self.suggested.push((I::NAME, Arc::new(commands)));
+    }
+
+    pub(crate) fn check<I: Interrupt>(&mut self, problem: fn(&I, &I::Resume) -> Option<String>) {
+        let check = move |question: &Question, answer: &Value| {
+            problem(&question.payload::<I>()?, &serde_json::from_value(answer.clone()).ok()?)
+        };
+        self.checked.push((I::NAME, Arc::new(check)));
+    }
+
+    /// Returns the question as lines for people; none without a registered text.
+    pub(crate) fn text(&self, state: &AnyState, question: &Question) -> Option<String> {
+        let (_, text) = self.described.iter().find(|(name, _)| *name == question.name())?;
+        text(state, question)
+    }
+
+    /// Returns the registered commands that answer it, without program and thread; none are registered for most.
+    pub(crate) fn suggestions(&self, state: &AnyState, question: &Question) -> Vec<String> {
+        let found = self.suggested.iter().find(|(name, _)| *name == question.name());
+        found.and_then(|(_, commands)| commands(state, question)).unwrap_or_default()
+    }
+
+    /// Returns the reason why an answer cannot be followed; none if it can, or is not of the question's type.
+    pub(crate) fn problem(&self, question: &Question, answer: &Value) -> Option<String> {
+        let (_, check) = self.checked.iter().find(|(name, _)| *name == question.name())?;
+        check(question, answer)
+    }
+
+    /// Returns the text that a person edits to answer it; none if it is not answered so.
+    pub(crate) fn draft(&self, state: &AnyState, question: &Question) -> Option<String> {
+        let (_, text, _) = self.edited.iter().find(|(name, ..)| *name == question.name())?;
+        text(state, question)
+    }
+
+    pub(crate) fn answer(&self, question: &Question, edited: String) -> Option<Value> {
+        let (.., answer) = self.edited.iter().find(|(name, ..)| *name == question.name())?;
+        answer(edited)
+    }
 }
 
 #[cfg(test)]

@@ -6,18 +6,18 @@ use serde::Serialize;
 use serde_json::Value;
 
 use super::advice::Caller;
-use super::erased::AnyThread;
-use super::failure::{Failure, Refusal};
-use super::local::{Local, json};
+use super::failure::{Failure, Refusal, json};
+use super::local::Local;
 use super::repository::keep_repository;
 use super::shapes::{OpenQuestion, ThreadReport, present};
+use super::threads::AppThread;
 use crate::checkpoint::{CheckpointId, ThreadId};
 use crate::graph::ThreadInfo;
 
 /// A thread in a store that this process holds: a command can read its history and copy it.
 pub struct StoredThread {
     pub(crate) found: Found,
-    pub(crate) thread: Arc<dyn AnyThread>,
+    pub(crate) thread: AppThread,
     pub(crate) local: Local,
     pub(crate) caller: Caller,
 }

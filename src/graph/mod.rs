@@ -26,6 +26,7 @@
 // | `replay` | recorded runs: replay, verify, what-if |
 // | `subgraph` | graphs inside nodes |
 // | `shape` | the JSON of threads, events and errors |
+// | `host` | the graphs of a program without their types |
 // | `runner` | the threads of a store, resumed as soon as they can be |
 // | `kit` | tests of a graph (feature `test-util`) |
 
@@ -34,6 +35,7 @@ mod context;
 mod diff;
 mod document;
 mod error;
+mod host;
 mod interrupt;
 #[cfg(feature = "test-util")]
 pub mod kit;
@@ -64,6 +66,7 @@ pub use document::{
     ChannelSpec, EdgeSpec, GraphSpec, NodeSpec, OneOrMany, Registry, RouterSpec, SpecError, SpecProblem,
 };
 pub use error::{ErrorClass, Incompatibility, NodeError, RunError, SharedNodeError, Unreadable};
+pub use host::{AnyGraph, AnyThread, Graphs, OwnContext};
 pub use interrupt::{
     Answer, AnswerInfo, AnyQuestion, AskError, AwaitedSignal, Interrupt, InterruptId, Interrupted, NotAnId, Question,
     SentSignal, Signal, SignalId, SignalRequest,
@@ -77,13 +80,15 @@ pub use node::{
 };
 pub use records::{CheckpointInfo, Clock, Durability, MemoryCache, NodeCache};
 pub use replay::{Replay, ReplayStream, Replayed, Replaying};
-pub use runner::{Runner, RunnerGraph, RunnerQuestion, RunnerReport, RunnerStop, RunnerWaker, Until};
+pub use runner::{
+    Runner, RunnerGraph, RunnerQuestion, RunnerReport, RunnerStop, RunnerTurn, RunnerWaker, TurnEnd, Until,
+};
 #[doc(hidden)]
 pub use state::Prefix;
 pub use state::{
-    ApplyError, Boxed, ByOverwrite, ByReduce, Channel, Codec, DataSchema, DataState, DataWrite, InputError, IntoItems,
-    IntoList, IntoPut, IntoText, IntoWrites, Kind, Log, LogIter, Mask, Merge, Overwrite, Payload, Put, SchemaError,
-    State, Stored, UnknownKind, ValueError, Writes, no_channel, overwrite, reducers,
+    AnyState, ApplyError, Boxed, ByOverwrite, ByReduce, Channel, Codec, DataSchema, DataState, DataWrite, InputError,
+    IntoItems, IntoList, IntoPut, IntoText, IntoWrites, Kind, Log, LogIter, Mask, Merge, Overwrite, Payload, Put,
+    SchemaError, State, Stored, UnknownKind, ValueError, Writes, no_channel, overwrite, reducers,
 };
 pub use subgraph::{CallError, Mapped};
 pub use thread::{

@@ -24,6 +24,7 @@ mod fixture;
 mod foremost;
 mod handlers;
 mod handles;
+mod hosts;
 mod in_place;
 mod inside;
 mod journal;

@@ -60,7 +60,7 @@ const ROOMS: [(&str, &[&str]); 14] = [
 const SHOWN: (&str, &str) = ("task", "spec");
 
 /// Each folder of `src/graph/` and what it may import beside itself: only folders above it. `graph` itself is their face.
-const FOLDERS: [(&str, &[&str]); 19] = [
+const FOLDERS: [(&str, &[&str]); 20] = [
     ("state", &[]),
     ("interrupt", &["state"]),
     ("error", &["state", "interrupt"]),
@@ -117,7 +117,8 @@ const FOLDERS: [(&str, &[&str]); 19] = [
         ],
     ),
     ("shape", &["state", "interrupt", "error", "records", "view", "context", "node", "build", "document", "thread"]),
-    ("runner", &["state", "interrupt", "error", "records", "node", "build", "run", "thread", "shape"]),
+    ("host", &["state", "interrupt", "error", "records", "view", "context", "node", "build", "run", "thread"]),
+    ("runner", &["state", "interrupt", "error", "records", "node", "build", "run", "thread", "shape", "host"]),
     (
         "kit",
         &["state", "interrupt", "error", "records", "view", "context", "node", "build", "superstep", "run", "thread"],

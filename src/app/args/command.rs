@@ -6,11 +6,11 @@ use clap::{ArgMatches, Args, Command, FromArgMatches, Subcommand};
 
 use super::answers::{Approve, Dismiss, Edit, Reject, Resume, Revise, Signal};
 use super::checkpoints::{Delete, Diff, Fork, Gc, Replay, Tag, Update};
-use super::reads::{Completions, Draw, Events, Graphs, History, Log, Show, Status, Threads, Watch};
+use super::reads::{AppGraphs, Completions, Draw, Events, History, Log, Show, Status, Threads, Watch};
 use super::runs::{self, Cancel, Proceed, Retry, RunArgs};
 use super::stores::{CopyStore, Export, Import, Repair, Runner, Trust};
 use crate::app::custom::{Additions, CustomCommand, first};
-use crate::app::erased::AnyGraph;
+use crate::app::graphs::AppGraph;
 use crate::app::store_location::StoreLocation;
 use crate::app::terminal::Level;
 
@@ -24,13 +24,7 @@ Exit codes:
   13 cancelled, 14 waits for a time or a signal, 2 wrong usage, 1 any other error";
 
 /// Returns the command line of a program with these graphs.
-pub(crate) fn command(
-    bin: &str,
-    version: &str,
-    about: &str,
-    graphs: &[Box<dyn AnyGraph>],
-    added: &Additions,
-) -> Command {
+pub(crate) fn command(bin: &str, version: &str, about: &str, graphs: &[AppGraph], added: &Additions) -> Command {
     let command = Command::new(bin.to_owned())
         .version(version.to_owned())
         .subcommand_required(true)
@@ -111,7 +105,7 @@ pub(crate) enum Verb {
     Trust(Trust),
     Repair(Repair),
     CopyStore(CopyStore),
-    Graphs(Graphs),
+    AppGraphs(AppGraphs),
     Graph(Draw),
     Completions(Completions),
 }
@@ -148,7 +142,7 @@ pub(crate) struct Globals {
 }
 
 /// Returns the commands that a program adds, in the order in which it added them.
-fn added_commands(graphs: &[Box<dyn AnyGraph>], added: &Additions) -> Vec<Command> {
+fn added_commands(graphs: &[AppGraph], added: &Additions) -> Vec<Command> {
     let mut words: Vec<&str> = vec![];
     let shorthands = added.shorthands.iter().map(|(word, _)| word.as_str());
     for word in shorthands.chain(added.commands.iter().map(|own| first(own.path))) {
@@ -159,14 +153,14 @@ fn added_commands(graphs: &[Box<dyn AnyGraph>], added: &Additions) -> Vec<Comman
     words.into_iter().map(|word| added_command(word, graphs, added)).collect()
 }
 
-fn added_command(word: &str, graphs: &[Box<dyn AnyGraph>], added: &Additions) -> Command {
+fn added_command(word: &str, graphs: &[AppGraph], added: &Additions) -> Command {
     if let Some(own) = added.named(word) {
         return own.command.clone();
     }
     let inner: Vec<&CustomCommand> = added.commands.iter().filter(|own| first(own.path) == word).collect();
     let named = added.shorthand(word).and_then(|name| graphs.iter().find(|graph| graph.name() == name));
     let group = match named {
-        Some(graph) => runs::shorthand(&**graph, word, !inner.is_empty()),
+        Some(graph) => runs::shorthand(graph, word, !inner.is_empty()),
         None => group(word, &inner),
     };
     group.disable_help_subcommand(true).subcommands(inner.into_iter().map(|own| own.command.clone()))

@@ -3,7 +3,7 @@
 use clap::builder::PossibleValue;
 use clap::{Args, ValueEnum};
 
-use crate::app::erased::Format;
+use crate::app::threads::Format;
 use crate::app::time::moment;
 use crate::graph::StatusKind;
 
@@ -196,7 +196,7 @@ pub(crate) struct Log {
 /// List the graphs of this program
 #[derive(Args, Clone, Debug)]
 #[command(after_help = "Example:\n  {bin} graphs --json")]
-pub(crate) struct Graphs {}
+pub(crate) struct AppGraphs {}
 
 /// Draw a graph, or where a thread of it stands
 #[derive(Args, Clone, Debug)]

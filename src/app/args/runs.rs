@@ -2,7 +2,7 @@
 
 use clap::{Arg, ArgAction, ArgMatches, Args, Command};
 
-use crate::app::erased::AnyGraph;
+use crate::app::graphs::AppGraph;
 use crate::app::shapes::GraphLine;
 use crate::app::stops::StopArgs;
 
@@ -22,7 +22,7 @@ Example:
   {bin} run {graph} --help";
 
 /// Returns the command `run` with a subcommand for each graph.
-pub(super) fn run(graphs: &[Box<dyn AnyGraph>]) -> Command {
+pub(super) fn run(graphs: &[AppGraph]) -> Command {
     let command = Command::new("run")
         .about("Begin a thread of a graph and run it until it finishes, asks or fails")
         .long_about(
@@ -34,20 +34,20 @@ pub(super) fn run(graphs: &[Box<dyn AnyGraph>]) -> Command {
         .subcommand_required(true)
         .arg_required_else_help(true)
         .subcommand_value_name("GRAPH")
-        .subcommand_help_heading("Graphs")
+        .subcommand_help_heading("AppGraphs")
         .disable_help_subcommand(true);
-    let graphs = graphs.iter().map(|graph| of_graph(&**graph, graph.name(), &format!("run {}", graph.name())));
+    let graphs = graphs.iter().map(|graph| of_graph(graph, graph.name(), &format!("run {}", graph.name())));
     command.subcommands(graphs)
 }
 
 /// Returns a command that is the same as `run` with a graph; `is_group` if it has subcommands too.
-pub(super) fn shorthand(graph: &dyn AnyGraph, word: &str, is_group: bool) -> Command {
+pub(super) fn shorthand(graph: &AppGraph, word: &str, is_group: bool) -> Command {
     let command = of_graph(graph, word, word);
     if is_group { command.args_conflicts_with_subcommands(true).subcommand_negates_reqs(true) } else { command }
 }
 
 /// Returns the command `name` that runs a graph; `call` is how examples call it.
-fn of_graph(graph: &dyn AnyGraph, name: &str, call: &str) -> Command {
+fn of_graph(graph: &AppGraph, name: &str, call: &str) -> Command {
     let line = graph.line();
     let about = line.about.clone().unwrap_or_else(|| format!("Nodes: {}", line.nodes.join(", ")));
     let input = Arg::new(INPUT)

@@ -8,13 +8,13 @@ use std::process::Command;
 
 use super::session::{CommandOutput, Session, json_argument};
 use crate::app::args::{AnswerTo, Decision, Edit, Resume, Signal};
-use crate::app::erased::RunRequest;
 use crate::app::failure::Failure;
 use crate::app::local::answer;
 use crate::app::service::{AnswerInput, AnswerRequest, SignalInput, ThreadRequest};
 use crate::app::shapes::{Draft, SignalReport, ThreadReport};
 use crate::app::stops::StopArgs;
 use crate::app::text::clean;
+use crate::app::threads::RunRequest;
 
 impl Session {
     pub(super) async fn resume(&self, args: Resume) -> Result<CommandOutput, Failure> {
@@ -48,8 +48,8 @@ impl Session {
         }
         let local = self.store_to_answer()?;
         let found = local.thread(&thread).await?;
-        let answer = answer(&*found, request).await?;
-        self.run_interactive(&*found, &thread, RunRequest::Answer(Box::new(answer)), interaction).await
+        let answer = answer(&found, request).await?;
+        self.run_interactive(&found, &thread, RunRequest::Answer(Box::new(answer)), interaction).await
     }
 
     pub(super) async fn signal(&self, args: Signal) -> Result<CommandOutput, Failure> {
@@ -64,7 +64,7 @@ impl Session {
         let runner = if sent.report.status == "pending" { ": a runner resumes the thread, or you" } else { "" };
         let note = format!("signal `{}`{with} is stored ({}){runner}", clean(&name), sent.signal);
         let output = self.noted_output(sent.report.clone(), 0, &note)?;
-        Ok(CommandOutput { json: crate::app::local::json(&sent)?, ..output })
+        Ok(CommandOutput { json: crate::app::failure::json(&sent)?, ..output })
     }
 
     async fn discard(&self, thread: String, signal: String) -> Result<CommandOutput, Failure> {

@@ -1,17 +1,15 @@
 //! Commands that write or remove history: `update`, `fork`, `delete`, `gc`, `tag`.
 
-use std::sync::Arc;
-
 use serde_json::json;
 
 use super::session::{CommandOutput, Session, json_argument, lines};
 use crate::app::args::{Delete, Fork, Gc, Tag, Update};
-use crate::app::erased::{AnyThread, ErasedWrites};
 use crate::app::failure::Failure;
 use crate::app::local::Local;
 use crate::app::repository::{clear_repository, keep_repository, repository_of, sweep_repository};
 use crate::app::settings::{ForkWrites, merged};
 use crate::app::text::clean;
+use crate::app::threads::{AnyInput, AppThread};
 use crate::checkpoint::{CheckpointId, Retention, ThreadId, gc, gc_all, tag, tags, untag};
 use crate::graph::{RunError, ThreadInfo};
 
@@ -21,7 +19,7 @@ impl Session {
         let values = json_argument("--values", &values)?;
         let local = self.local()?;
         let graph = self.graphs.of_thread(&name, &local.info(&name).await?.graph)?;
-        graph.input(&values)?;
+        drop(graph.input(&values)?); // before anything is done outside of the store
         let thread = local.thread(&name).await?;
         let own = match at {
             Some(at) => thread.fork_writes(CheckpointId(at), None).await?.unwrap_or_default(),
@@ -33,7 +31,7 @@ impl Session {
             thread.update(at.map(CheckpointId), as_node, writing).await
         };
         let dropped = own.stored(update.await).await?;
-        self.edit_output(&*thread, dropped).await
+        self.edit_output(&thread, dropped).await
     }
 
     pub(super) async fn fork(&self, args: Fork) -> Result<CommandOutput, Failure> {
@@ -54,7 +52,7 @@ impl Session {
         let fork = async {
             let writing = values.map(|values| graph.input(&values)).transpose()?;
             match to {
-                Some(to) => forked_to(&local, &*thread, (to, CheckpointId(at)), writing).await,
+                Some(to) => forked_to(&local, &thread, (to, CheckpointId(at)), writing).await,
                 None => {
                     let dropped = thread.fork(CheckpointId(at), writing).await?;
                     Ok((thread, dropped))
@@ -66,12 +64,12 @@ impl Session {
         if let Some(to) = to {
             about.extend(keep_repository(&local, &ThreadId::from(to)).await);
         }
-        self.fork_output(&*thread, dropped, &about).await
+        self.fork_output(&thread, dropped, &about).await
     }
 
     async fn fork_output(
         &self,
-        thread: &dyn AnyThread,
+        thread: &AppThread,
         dropped: Vec<String>,
         about: &str,
     ) -> Result<CommandOutput, Failure> {
@@ -81,7 +79,7 @@ impl Session {
     }
 
     /// Returns the position of a thread after an external update.
-    async fn edit_output(&self, thread: &dyn AnyThread, dropped: Vec<String>) -> Result<CommandOutput, Failure> {
+    async fn edit_output(&self, thread: &AppThread, dropped: Vec<String>) -> Result<CommandOutput, Failure> {
         let report = thread.report().await?;
         let mut notes = vec![];
         notes.extend((!dropped.is_empty()).then(|| format!("dropped: the finished results of {}", dropped.join(", "))));
@@ -113,7 +111,7 @@ impl Session {
                 let swept = gc_all(&*local.store, &policy).await?;
                 let threads = swept.threads.iter().filter(|thread| thread.swept.records > 0);
                 changed.extend(threads.map(|thread| thread.thread.clone()));
-                (swept.to_string(), crate::app::local::json(&swept)?)
+                (swept.to_string(), crate::app::failure::json(&swept)?)
             }
             Some(thread) => {
                 let id = local.info(thread).await?.id;
@@ -130,7 +128,7 @@ impl Session {
             self.close_store(local).await; // compaction wants the store for itself
             let compacted = self.store.compact()?;
             text.push_str(&format!("\ncompacted: {compacted}"));
-            json["compacted"] = crate::app::local::json(&compacted)?;
+            json["compacted"] = crate::app::failure::json(&compacted)?;
         }
         CommandOutput::new(lines(&text), &json)
     }
@@ -163,10 +161,10 @@ impl Session {
 /// Forks a thread as a new one.
 async fn forked_to(
     local: &Local,
-    thread: &dyn AnyThread,
+    thread: &AppThread,
     (to, at): (&str, CheckpointId),
-    writing: Option<ErasedWrites>,
-) -> Result<(Arc<dyn AnyThread>, Vec<String>), Failure> {
+    writing: Option<AnyInput>,
+) -> Result<(AppThread, Vec<String>), Failure> {
     thread.copy_to(to, at).await?;
     let fork = async {
         let new = local.thread(to).await?;

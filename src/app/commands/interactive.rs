@@ -6,11 +6,11 @@ use super::answers::{EditedText, edit_text};
 use super::session::{CommandOutput, Session};
 use crate::app::args::InteractiveArg;
 use crate::app::decide::{Reply, Verdict};
-use crate::app::erased::{AnyThread, RunRequest};
 use crate::app::failure::Failure;
 use crate::app::service::{AnswerInput, AnswerRequest};
 use crate::app::shapes::OpenQuestion;
 use crate::app::terminal::{self, note, print_failure};
+use crate::app::threads::{AppThread, RunRequest};
 use crate::app::watch::View;
 use crate::app::{local, text};
 use crate::graph::Answer;
@@ -19,7 +19,7 @@ impl Session {
     /// Runs a thread. With `--interactive`, asks its questions and resumes it until there are no more, or no answer.
     pub(super) async fn run_interactive(
         &self,
-        thread: &dyn AnyThread,
+        thread: &AppThread,
         name: &str,
         go: RunRequest,
         interaction: InteractiveArg,
@@ -95,7 +95,7 @@ const USAGE: u8 = 2;
 type SpokenAnswer = (Answer, Option<EditedText>);
 
 /// Asks until there is a valid answer; none at the end of input or after cancellation. The question is shown already.
-async fn read_answer(thread: &dyn AnyThread, name: &str, asked: OpenQuestion) -> Result<Option<SpokenAnswer>, Failure> {
+async fn read_answer(thread: &AppThread, name: &str, asked: OpenQuestion) -> Result<Option<SpokenAnswer>, Failure> {
     loop {
         note(&format!("{}\n> ", prompt(&asked)));
         let Some(line) = line().await else { return Ok(None) };

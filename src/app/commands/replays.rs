@@ -1,17 +1,15 @@
 //! `diff` and `replay`.
 
-use std::sync::Arc;
-
 use serde_json::Value;
 
 use super::session::{CommandOutput, Session, lines};
 use crate::app::args::{Diff, Mode, Replay};
-use crate::app::erased::{AnyThread, RunRequest};
 use crate::app::events::gap;
 use crate::app::failure::{Exit, Failure};
 use crate::app::shapes::HistoryStep;
 use crate::app::terminal::print;
 use crate::app::text;
+use crate::app::threads::{AppThread, RunRequest};
 use crate::checkpoint::CheckpointId;
 use crate::graph::Verdict;
 
@@ -27,7 +25,7 @@ impl Session {
         let local = self.store_to_read()?;
         let thread = local.thread(&args.thread).await?;
         if !args.override_policy.is_empty() {
-            return policy_what_if(&*thread, args).await;
+            return policy_what_if(&thread, args).await;
         }
         match args.mode {
             Mode::Recorded => self.recorded(&thread, args).await,
@@ -50,12 +48,12 @@ impl Session {
     }
 
     /// Replays the recorded events; nothing runs.
-    async fn recorded(&self, thread: &Arc<dyn AnyThread>, args: &Replay) -> Result<CommandOutput, Failure> {
+    async fn recorded(&self, thread: &AppThread, args: &Replay) -> Result<CommandOutput, Failure> {
         if !args.step {
             let events = thread.events(args.from.map(CheckpointId)).await?;
             return CommandOutput::new(text::events(&events), &events);
         }
-        let line = line(&**thread, args).await?;
+        let line = line(thread, args).await?;
         let mut diffs: Vec<_> = self.gap(&line, args).into_iter().collect();
         for pair in line.windows(2) {
             let [before, after] = pair else { continue };
@@ -69,8 +67,8 @@ impl Session {
     }
 
     /// Runs a thread again with its side effects.
-    async fn live(&self, thread: &Arc<dyn AnyThread>, args: &Replay) -> Result<CommandOutput, Failure> {
-        let line = line(&**thread, args).await?;
+    async fn live(&self, thread: &AppThread, args: &Replay) -> Result<CommandOutput, Failure> {
+        let line = line(thread, args).await?;
         self.gap(&line, args);
         let first = line.first().map(|step| step.checkpoint);
         let mut at = first.map(CheckpointId);
@@ -87,11 +85,11 @@ impl Session {
             at = None;
         }
         if !args.step {
-            return self.follow(&**thread, &args.thread, RunRequest::Live { at, step: false }).await;
+            return self.follow(thread, &args.thread, RunRequest::Live { at, step: false }).await;
         }
         let mut before = first;
         loop {
-            let output = self.follow(&**thread, &args.thread, RunRequest::Live { at: at.take(), step: true }).await?;
+            let output = self.follow(thread, &args.thread, RunRequest::Live { at: at.take(), step: true }).await?;
             let now = output.json["checkpoint"].as_u64();
             if output.json["status"] != "stopped" && output.json["status"] != "pending" {
                 return Ok(output);
@@ -128,7 +126,7 @@ impl Session {
     }
 }
 
-async fn policy_what_if(thread: &dyn AnyThread, args: &Replay) -> Result<CommandOutput, Failure> {
+async fn policy_what_if(thread: &AppThread, args: &Replay) -> Result<CommandOutput, Failure> {
     if args.mode != Mode::WhatIf {
         return Err(Failure::usage("--override-policy needs --mode what-if"));
     }
@@ -150,7 +148,7 @@ fn change(text: &str) -> Result<(String, String), Failure> {
 }
 
 /// Returns the checkpoints that led to the newest one, oldest first.
-async fn line(thread: &dyn AnyThread, args: &Replay) -> Result<Vec<HistoryStep>, Failure> {
+async fn line(thread: &AppThread, args: &Replay) -> Result<Vec<HistoryStep>, Failure> {
     let history = thread.history(usize::MAX, None).await?;
     let mut line: Vec<HistoryStep> = vec![];
     let mut next = history.first().map(|step| step.checkpoint);

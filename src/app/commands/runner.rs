@@ -9,28 +9,40 @@ use serde_json::{Value, json};
 use super::session::{CommandOutput, Session};
 use crate::app::advice::{Caller, commands};
 use crate::app::args::Runner;
-use crate::app::driven::Registered;
+use crate::app::control::Control;
+use crate::app::events::{EventBuffer, timed_event_json};
 use crate::app::failure::Failure;
-use crate::app::graphs::Graphs;
-use crate::app::local::{Local, json};
+use crate::app::failure::json;
+use crate::app::graphs::AppGraphs;
+use crate::app::local::Local;
+use crate::app::relocation::locate_to_run;
 use crate::app::shapes::ThreadReport;
 #[cfg(all(feature = "agents", unix))]
 use crate::app::shapes::with_present_paths;
 use crate::app::terminal::{self, print, print_failure};
 use crate::app::text::clean;
+use crate::app::threads::RunRequest;
 use crate::app::watch::View;
 use crate::checkpoint::Checkpointer;
-use crate::graph::runner::Driven;
 use crate::graph::shape::fields::time;
-use crate::graph::{RunnerQuestion, RunnerReport, RunnerStop, StatusKind, Until};
+use crate::graph::{
+    self, Event, RunError, RunnerQuestion, RunnerReport, RunnerStop, RunnerTurn, StatusKind, TurnEnd, Until,
+};
 
 impl Session {
     pub(super) async fn runner(&self, args: Runner) -> Result<CommandOutput, Failure> {
         let asked = args.on_question.as_deref().map(|text| Hook::new(text, args.hook_timeout)).transpose()?;
         let stopped = args.on_stop.as_deref().map(|text| Hook::new(text, args.hook_timeout)).transpose()?;
         let local = self.store_or_new()?;
-        let mut runner =
-            crate::graph::Runner::over(self.driven(&local)).max_threads(args.max_threads).max_resumes(args.max_resumes);
+        let host = Arc::new(TurnHost {
+            graphs: Arc::clone(&self.graphs),
+            local: local.clone(),
+            control: self.control.clone(),
+        });
+        let mut runner = graph::runner(self.graphs.over(&local.store))
+            .drive_with(move |turn| Arc::clone(&host).drive(turn))
+            .max_threads(args.max_threads)
+            .max_resumes(args.max_resumes);
         self.control.wakes(runner.waker());
         if let Some(hook) = asked {
             let formatter = QuestionFormatter::of(self, &local);
@@ -55,25 +67,47 @@ impl Session {
         let report = runner.run(until).await?;
         CommandOutput::new(text(&report), &report)
     }
+}
 
-    fn driven(&self, local: &Local) -> Vec<Arc<dyn Driven>> {
-        let graph = |name: &str| -> Arc<dyn Driven> {
-            Arc::new(Registered {
-                graphs: Arc::clone(&self.graphs),
-                name: name.to_owned(),
-                store: Arc::clone(&local.store),
-                path: local.path.clone(),
-                control: self.control.clone(),
-            })
+/// Drives the turns of the runner. Other processes can follow and cancel its runs.
+struct TurnHost {
+    graphs: Arc<AppGraphs>,
+    local: Local,
+    control: Control,
+}
+
+impl TurnHost {
+    async fn drive(self: Arc<Self>, turn: RunnerTurn) -> Result<TurnEnd, RunError> {
+        let RunnerTurn { thread, cancel, .. } = turn;
+        let (Some(id), name) = (thread.id().cloned(), thread.graph().name().to_owned()) else {
+            return Ok(TurnEnd::default()); // a runner's threads have names
         };
-        self.graphs.names().into_iter().map(graph).collect()
+        let invalid = |failure: Failure| RunError::InvalidConfig { what: failure.error };
+        let graph = self.graphs.named(&name).map_err(invalid)?;
+        let own = cancel.child_token();
+        let running = self.control.runs(id.as_str(), own.clone());
+        let thread = graph.thread_of(thread, Arc::clone(&self.local.store), id.clone());
+        locate_to_run(&thread, id.as_str(), &self.local.path).await.map_err(invalid)?;
+        let mut run = thread.run(RunRequest::Proceed, own.clone());
+        let labels = thread.labels();
+        let emit = |event: &Event| timed_event_json(event, &labels).iter().for_each(|json| running.record(json));
+        let mut buffer = EventBuffer::default();
+        while let Some(event) = run.next().await {
+            buffer.push(event).iter().for_each(emit);
+        }
+        let ended = run.end().await;
+        if !matches!(ended, Err(RunError::Checkpoint(_))) {
+            buffer.finish().iter().for_each(emit);
+        }
+        let is_cancelled = own.is_cancelled() && !cancel.is_cancelled();
+        Ok(TurnEnd { error: ended.err(), is_cancelled })
     }
 }
 
 /// The data that a notice of a question needs.
 #[derive(Clone)]
 struct QuestionFormatter {
-    graphs: Arc<Graphs>,
+    graphs: Arc<AppGraphs>,
     store: Arc<dyn Checkpointer>,
     caller: Caller,
 }

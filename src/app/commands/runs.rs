@@ -9,9 +9,9 @@ use crate::app::advice::next_steps;
 use crate::app::args::{InteractiveArg, RunArgs};
 use crate::app::custom::{CustomCommand, Performer};
 use crate::app::custom_output::{Next, Said};
-use crate::app::erased::{AnyGraph, AnyThread, ErasedWrites, ParsedInput, RunRequest};
 use crate::app::events::{EventBuffer, timed_event_json};
 use crate::app::failure::{Exit, Failure};
+use crate::app::graphs::{AppGraph, ParsedInput};
 use crate::app::local::{Local, answer};
 use crate::app::relocation::locate_to_run;
 use crate::app::service::{AnswerInput, AnswerRequest, ThreadRequest};
@@ -20,6 +20,7 @@ use crate::app::stops::StopArgs;
 use crate::app::stored::StoredThread;
 use crate::app::terminal::{self, note};
 use crate::app::text::{self, clean};
+use crate::app::threads::{AnyInput, AppThread, RunRequest};
 use crate::app::time;
 use crate::app::watch::{self, View};
 use crate::checkpoint::{Source, ThreadId};
@@ -48,12 +49,12 @@ impl Session {
         let (request, replaced) = match ThreadInfo::read(&*local.store, &ThreadId::from(name.as_str())).await? {
             None => (RunRequest::Input(input), vec![]),
             Some(info) if info.graph != args.graph => return Err(is_there(&info, info.standing.as_str())),
-            Some(info) => self.next_input(graph, &*thread, &info, input).await?,
+            Some(info) => self.next_input(graph, &thread, &info, input).await?,
         };
         let thread = thread.with_stops(&args.stops)?.with_max_supersteps(args.max_supersteps);
-        let mut output = self.run_interactive(&*thread, &name, request, args.interaction).await?;
+        let mut output = self.run_interactive(&thread, &name, request, args.interaction).await?;
         if !replaced.is_empty() {
-            output.json["replaced"] = crate::app::local::json(&replaced)?;
+            output.json["replaced"] = crate::app::failure::json(&replaced)?;
         }
         Ok(output)
     }
@@ -61,10 +62,10 @@ impl Session {
     /// Returns the run of a thread that exists, and the values that its input replaces.
     async fn next_input(
         &self,
-        graph: &dyn AnyGraph,
-        thread: &dyn AnyThread,
+        graph: &AppGraph,
+        thread: &AppThread,
         info: &ThreadInfo,
-        input: ErasedWrites,
+        input: AnyInput,
     ) -> Result<(RunRequest, Vec<ReplacedValue>), Failure> {
         let report = thread.report().await?;
         let name = &report.thread;
@@ -96,7 +97,7 @@ impl Session {
     ) -> Result<CommandOutput, Failure> {
         let local = self.local()?;
         let thread = local.thread(name).await?.with_stops(stops)?;
-        self.run_interactive(&*thread, name, RunRequest::Proceed, interaction).await
+        self.run_interactive(&thread, name, RunRequest::Proceed, interaction).await
     }
 
     pub(super) async fn retry(&self, name: &str, interaction: InteractiveArg) -> Result<CommandOutput, Failure> {
@@ -110,7 +111,7 @@ impl Session {
                 "`{{replay --mode live --from {before}}}` runs its last superstep again; `{{history}}` lists the checkpoints"
             )));
         }
-        self.run_interactive(&*thread, name, RunRequest::Retry, interaction).await
+        self.run_interactive(&thread, name, RunRequest::Retry, interaction).await
     }
 
     pub(super) async fn cancel(&self, thread: String) -> Result<CommandOutput, Failure> {
@@ -127,14 +128,14 @@ impl Session {
     /// Runs a thread, shows its events, and reports its status at the end.
     pub(super) async fn follow(
         &self,
-        thread: &dyn AnyThread,
+        thread: &AppThread,
         name: &str,
         go: RunRequest,
     ) -> Result<CommandOutput, Failure> {
         let cancel = terminal::cancel_on_signal();
         let running = self.control.runs(name, cancel.token.clone());
         locate_to_run(thread, name, &self.store.path).await?;
-        let mut run = thread.run(go, cancel.token.clone())?;
+        let mut run = thread.run(go, cancel.token.clone());
         let mut watch = watch::Watch::new(self.view, name, thread.cost().await);
         let mut buffer = EventBuffer::default();
         let mut ticks = tokio::time::interval(watch::TICK);
@@ -230,14 +231,14 @@ impl Session {
                     by,
                     note: None,
                 };
-                RunRequest::Answer(Box::new(answer(&*thread, request).await?))
+                RunRequest::Answer(Box::new(answer(&thread, request).await?))
             }
             Next::Input(values) => {
                 let graph = self.graphs.of_thread(name, &local.info(name).await?.graph)?;
                 RunRequest::Input(graph.input(&values)?)
             }
         };
-        self.follow(&*thread, name, go).await
+        self.follow(&thread, name, go).await
     }
 }
 

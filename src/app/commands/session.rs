@@ -11,9 +11,8 @@ use superstep_base::files;
 use crate::app::advice::{self, Caller};
 use crate::app::args::{Invocation, Verb};
 use crate::app::control::Control;
-use crate::app::failure::Failure;
-use crate::app::graphs::Graphs;
-use crate::app::local::json;
+use crate::app::failure::{Failure, json};
+use crate::app::graphs::AppGraphs;
 use crate::app::service::AnswerInput;
 use crate::app::shapes::{NextStep, OpenQuestion, ThreadReport};
 use crate::app::store_location::StoreLocation;
@@ -21,7 +20,7 @@ use crate::app::text::{self, clean};
 use crate::app::watch::View;
 
 pub(crate) struct Session {
-    pub graphs: Arc<Graphs>,
+    pub graphs: Arc<AppGraphs>,
     pub caller: Caller,
     pub store: StoreLocation,
     /// Set if nothing may be written to the store.
@@ -77,7 +76,7 @@ impl Session {
             Verb::Update(args) => self.update(args).await,
             Verb::Fork(args) => self.fork(args).await,
             Verb::Delete(args) => self.delete(args).await,
-            Verb::Graphs(_) => self.list_graphs(),
+            Verb::AppGraphs(_) => self.list_graphs(),
             Verb::Graph(args) => self.draw(args).await,
             Verb::Completions(args) => self.completions(&args),
         }

@@ -39,7 +39,7 @@ impl Session {
             return Ok(CommandOutput::nothing());
         };
         let (exported, name) = (to_file(&local, &id, &options, &file).await?, file.display());
-        let mut json = crate::app::local::json(&exported)?;
+        let mut json = crate::app::failure::json(&exported)?;
         json["file"] = name.to_string().into();
         CommandOutput::new(lines(&format!("{exported}\nwritten to {name}")), &json)
     }
@@ -60,7 +60,7 @@ impl Session {
         if trusted {
             trust(&*local.store, &imported.thread).await?;
         }
-        let mut json = crate::app::local::json(&imported)?;
+        let mut json = crate::app::failure::json(&imported)?;
         json["foreign"] = true.into();
         json["trusted"] = trusted.into();
         let next = self.after_import(imported.thread.as_str(), trusted);
@@ -106,7 +106,7 @@ impl Session {
 
     pub(super) async fn repair(&self, args: Repair) -> Result<CommandOutput, Failure> {
         let repaired = self.store.repair(&args.to).await?;
-        let mut json = crate::app::local::json(&repaired)?;
+        let mut json = crate::app::failure::json(&repaired)?;
         let new = StoreLocation { kind: self.store.kind, path: args.to }.argument();
         json["store"] = new.display().to_string().into();
         CommandOutput::new(lines(&format!("{repaired}\nthe new store is {}", new.display())), &json)
@@ -118,7 +118,7 @@ impl Session {
         let from = free(Local::open(&self.graphs, &args.from, access)?)?;
         let to = free(Local::create(&self.graphs, &args.to)?)?;
         let copied = copy_threads(&*from.store, &*to.store).await.map_err(|error| refused(error.into(), &args.to))?;
-        let mut json = crate::app::local::json(&copied)?;
+        let mut json = crate::app::failure::json(&copied)?;
         json["store"] = json!(args.to);
         let text = format!("{copied}\nthe store is {}", args.to.argument().display());
         let code = u8::from(!copied.is_complete());
@@ -150,7 +150,7 @@ impl Session {
         let exported = to_file(&local, &info.id, &options, file).await?;
         let (found, text, verdict) = compared(&local, &info.graph, file).await?;
         let name = file.display().to_string();
-        let mut output = crate::app::local::json(&exported)?;
+        let mut output = crate::app::failure::json(&exported)?;
         (output["file"], output["verify"], output["test"]) = (name.as_str().into(), found, test(&name).into());
         let text = format!("{exported}\nwritten to {name}\n{}\n{}", text.trim_end(), meant(verdict));
         CommandOutput::new(

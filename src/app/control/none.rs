@@ -6,8 +6,7 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use super::active_runs::ActiveRuns;
-use crate::app::erased::Call;
-use crate::app::failure::Failure;
+use crate::app::failure::{Call, Failure};
 use crate::app::local::Local;
 use crate::app::service::{EventSink, ThreadRequest, ThreadService};
 

@@ -11,8 +11,7 @@ use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
 use tokio::sync::Mutex;
 
 use super::wire::{Greeting, Lines, REQUEST, Reply, Request, VERSION, connect, write_line};
-use crate::app::erased::Call;
-use crate::app::failure::Failure;
+use crate::app::failure::{Call, Failure};
 use crate::app::service::{EventSink, ThreadRequest, ThreadService};
 
 /// The time limit of the first line.

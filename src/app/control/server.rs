@@ -16,8 +16,8 @@ use tokio::time::{sleep, timeout};
 
 use super::active_runs::{ActiveRuns, RunSubscription};
 use super::wire::{Greeting, Lines, REQUEST, Reply, Socket, VERSION, is_ours, request, write_line};
-use crate::app::failure::Failure;
-use crate::app::local::{self, Local};
+use crate::app::failure::{Failure, json};
+use crate::app::local::Local;
 use crate::app::service::{ThreadRequest, ThreadService};
 use crate::app::shapes::{ThreadReport, present};
 use crate::graph::CancellationToken;
@@ -193,7 +193,7 @@ impl Responder {
         let events: Vec<Value> = followed.before.iter().filter_map(|line| serde_json::from_str(line).ok()).collect();
         let Ok(mut shown) = serde_json::from_value::<ThreadReport>(report.clone()) else { return Ok(report) };
         shown.add_running(events.iter());
-        local::json(&shown)
+        json(&shown)
     }
 
     async fn cancel(&self, thread: String) -> Result<Value, Failure> {

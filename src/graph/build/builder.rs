@@ -266,7 +266,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> StateGraph<S, N, C> {
     ) -> Self {
         let declared = Declared::Only(router.outcomes()).named();
         let choose: Choose =
-            Box::new(move |state, context| Some(router.route(state.get()?, context.downcast_ref()?).named()));
+            Box::new(move |state, context| Some(router.route(state.downcast_ref()?, context.downcast_ref()?).named()));
         self.parts.branches.push(AddedBranch { from: from.into().named(), name: None, choose, declared, closed: true });
         self
     }
@@ -302,7 +302,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> StateGraph<S, N, C> {
         declared: Declared<N>,
     ) -> Self {
         let choose: Choose =
-            Box::new(move |state, context| Some(router.choose(state.get()?, context.downcast_ref()?).named()));
+            Box::new(move |state, context| Some(router.choose(state.downcast_ref()?, context.downcast_ref()?).named()));
         let (from, declared) = (from.named(), declared.named());
         self.parts.branches.push(AddedBranch { from, name, choose, declared, closed: false });
         self

@@ -15,7 +15,7 @@ use crate::graph::error::RunError;
 use crate::graph::interrupt::{DeclaredQuestion, Receives};
 use crate::graph::node::NodeId;
 use crate::graph::records::{HANDLER, LastEnds, NodeCache};
-use crate::graph::state::State;
+use crate::graph::state::{Channel, InputError, State, Writes};
 use crate::graph::view::AnyChild;
 
 /// A compiled graph, ready to run. Clones share the tables, so the same graph on another store costs nothing.
@@ -50,7 +50,7 @@ impl<S: State, N, C> std::fmt::Debug for CompiledGraph<S, N, C> {
 }
 
 impl<S: State, N, C> CompiledGraph<S, N, C> {
-    fn of(core: GraphCore) -> Self {
+    pub(crate) fn of(core: GraphCore) -> Self {
         Self { core, types: PhantomData }
     }
 }
@@ -119,6 +119,20 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> CompiledGraph<S, N, C> {
     /// Returns the schema of the state.
     pub fn schema(&self) -> &S::Schema {
         self.core.table.schema.of_type()
+    }
+
+    /// Returns the channels of the state.
+    pub fn channels(&self) -> &[Channel] {
+        S::channels(self.schema())
+    }
+
+    /// Returns the input or update that an object of JSON stands for: a key for each channel that is written; see
+    /// [`Writes::from_json`].
+    ///
+    /// # Errors
+    /// [`InputError`] for a value that is no object, an unknown key, or a value of the wrong type.
+    pub fn input(&self, json: &serde_json::Value) -> Result<Writes<S>, InputError> {
+        Writes::from_json(self.schema(), json)
     }
 
     /// Returns the graph's name.

@@ -106,6 +106,8 @@ pub enum RunError {
     EmptyInput { thread: ThreadId },
     /// There is no such thread.
     UnknownThread { thread: ThreadId, near: Vec<ThreadId> },
+    /// No graph of the program has this name; a thread was stored by it, or it was asked for.
+    UnknownGraph { graph: String, thread: Option<ThreadId>, near: Option<String>, known: Vec<String> },
     /// New input while questions are pending or a superstep is unfinished. V4.
     Unfinished { thread: ThreadId, reason: String },
     /// No such checkpoint.
@@ -261,6 +263,11 @@ impl RunError {
             Self::NoCheckpointer { .. } => "add `.with_checkpointer(..)` to the graph".into(),
             Self::UnknownThread { near, .. } if near.is_empty() => "check the name, and that it is this store".into(),
             Self::UnknownThread { near, .. } => meant(near),
+            Self::UnknownGraph { known, .. } if known.is_empty() => "register it: there are no graphs".into(),
+            Self::UnknownGraph { near: Some(near), known, .. } => {
+                format!("did you mean `{near}`? the graphs are {}", known.join(", "))
+            }
+            Self::UnknownGraph { known, .. } => format!("the graphs are {}", known.join(", ")),
             Self::EmptyInput { .. } => "begin it with `thread.invoke(input)`".into(),
             Self::Unfinished { .. } => {
                 "answer, `proceed()` or `retry()`; or drop what is unfinished with `.discard_pending()`".into()

@@ -109,6 +109,10 @@ impl Display for Text<'_> {
             RunError::NoCheckpointer { what } => write!(f, "{what} needs a checkpointer"),
             RunError::EmptyInput { thread } => write!(f, "thread `{thread}` has never run"),
             RunError::UnknownThread { thread, .. } => write!(f, "there is no thread `{thread}`"),
+            RunError::UnknownGraph { graph, thread: None, .. } => write!(f, "there is no graph `{graph}`"),
+            RunError::UnknownGraph { graph, thread: Some(thread), .. } => {
+                write!(f, "thread `{thread}` belongs to the graph `{graph}`, which is not registered")
+            }
             RunError::Unfinished { thread, reason } => write!(f, "thread `{thread}` is not at rest: {reason}"),
             RunError::UnknownCheckpoint { thread, checkpoint } => {
                 write!(f, "thread `{thread}` has no checkpoint {checkpoint}")

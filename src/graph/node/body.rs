@@ -246,7 +246,7 @@ pub(crate) struct StateBody<T, S, N, C>(pub(crate) T, pub(crate) PhantomData<fn(
 
 impl<S: State, N: NodeId, C: Send + Sync + 'static, T: Node<S, N, C>> Body for StateBody<T, S, N, C> {
     fn start(&self, state: &AnyState, _: Option<&Arc<dyn Payload>>, task: Arc<TaskCtx>) -> Boxed<'static, AnyEnded> {
-        let (Some(ctx), Some(state)) = (Ctx::of(task), state.typed()) else { return other_types() };
+        let (Some(ctx), Some(state)) = (Ctx::of(task), state.downcast()) else { return other_types() };
         self.0.begin(state, ctx)
     }
 
@@ -317,7 +317,7 @@ where
     ) -> Boxed<'static, AnyEnded> {
         let Some(ctx) = Ctx::of(task) else { return other_types() };
         let Some(payload) = payload else {
-            let Some(state) = state.typed() else { return other_types() };
+            let Some(state) = state.downcast() else { return other_types() };
             return untyped(self.0(Input::State(state), ctx));
         };
         match typed::<I>(payload) {

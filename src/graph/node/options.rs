@@ -140,7 +140,7 @@ impl<S: State, N, C> NodeOptions<S, N, C> {
         E: Into<NodeError>,
     {
         self.row.on_error = Some(Arc::new(move |state: &AnyState, failure, task| {
-            let (Some(ctx), Some(state)) = (Ctx::of(task), state.typed()) else { return other_types() };
+            let (Some(ctx), Some(state)) = (Ctx::of(task), state.downcast()) else { return other_types() };
             let ended = handler(state, failure, ctx);
             Box::pin(async move { ended.await.map(|ok| ok.into_command().into()).map_err(E::into) })
         }));

@@ -5,18 +5,12 @@
 //! | file | what it has |
 //! |---|---|
 //! | `resume` | the runner, its loop, and the threads that can be resumed now |
-//! | `driven` | type-erased graphs |
 //! | `report` | the outcome of a runner; running threads, and those given up |
 //!
 //! Small because it only lists the folder.
 
-mod driven;
 mod report;
 pub(crate) mod resume;
 
-#[cfg(feature = "app")]
-pub(crate) use driven::{Driven, Turn};
-
-pub use driven::RunnerGraph;
 pub use report::{RunnerQuestion, RunnerReport, RunnerStop};
-pub use resume::{Runner, RunnerWaker, Until};
+pub use resume::{Runner, RunnerGraph, RunnerTurn, RunnerWaker, TurnEnd, Until};

@@ -12,10 +12,10 @@ use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep_until};
 use tokio_util::sync::CancellationToken;
 
-use super::driven::{Driven, Ready, RunnerGraph, Turn};
 use super::report::{Ledger, Mark, RunnerQuestion, RunnerReport, RunnerStop};
-use crate::checkpoint::{BoxFuture, Checkpointer, ThreadId};
+use crate::checkpoint::{BoxFuture, ThreadId};
 use crate::graph::error::RunError;
+use crate::graph::host::{AnyGraph, AnyThread, Graphs};
 use crate::graph::records::{Clock, Host};
 use crate::graph::run::catch_panics::catch_panics;
 use crate::graph::thread::{Status, StatusKind, ThreadFilter, ThreadInfo};
@@ -44,8 +44,34 @@ use crate::graph::thread::{Status, StatusKind, ThreadFilter, ThreadInfo};
 /// assert_eq!(report.turns, 1);
 /// # Ok(()) }
 /// ```
-pub fn runner(graphs: impl IntoIterator<Item = impl Into<RunnerGraph>>) -> Runner {
-    Runner::over(graphs.into_iter().map(|graph| graph.into().0).collect())
+pub fn runner(graphs: impl IntoIterator<Item = impl Into<AnyGraph>>) -> Runner {
+    Runner::over(graphs.into_iter().collect())
+}
+
+/// A graph of a runner: [`AnyGraph`], with the context of its threads.
+pub type RunnerGraph = AnyGraph;
+
+/// A turn of a runner: a thread that it resumes.
+#[derive(Debug)]
+#[non_exhaustive]
+pub struct RunnerTurn {
+    /// The thread, set to stop with the runner: `thread.proceed()` resumes it.
+    pub thread: AnyThread,
+    /// Cancelled when the time is over that the runner gives its runs to stop.
+    pub cancel: CancellationToken,
+}
+
+/// The end of a turn that was driven by a function: see [`Runner::drive_with`].
+#[derive(Debug, Default)]
+pub struct TurnEnd {
+    /// The error that the run ended with.
+    pub error: Option<RunError>,
+    /// True if this run alone was cancelled: the runner does not resume the thread again.
+    pub is_cancelled: bool,
+}
+
+async fn proceed(turn: RunnerTurn) -> Result<TurnEnd, RunError> {
+    Ok(TurnEnd { error: turn.thread.proceed().await.err(), is_cancelled: false })
 }
 
 /// The end of a runner.
@@ -72,11 +98,13 @@ impl From<CancellationToken> for Until {
 }
 
 type Hook<T> = Arc<dyn Fn(T) -> BoxFuture<'static, ()> + Send + Sync>;
+type Drive = Arc<dyn Fn(RunnerTurn) -> BoxFuture<'static, Result<TurnEnd, RunError>> + Send + Sync>;
 
 /// Resumes the threads of a store; made by [`runner`].
 #[must_use = "a runner does nothing until `run` is called"]
 pub struct Runner {
-    graphs: Vec<Arc<dyn Driven>>,
+    graphs: Graphs,
+    drive: Drive,
     threads: usize,
     resumes: u32,
     poll: Duration,
@@ -96,9 +124,10 @@ impl fmt::Debug for Runner {
 }
 
 impl Runner {
-    pub(crate) fn over(graphs: Vec<Arc<dyn Driven>>) -> Self {
+    fn over(graphs: Graphs) -> Self {
         Self {
             graphs,
+            drive: Arc::new(|turn| Box::pin(proceed(turn))),
             threads: 16,
             resumes: 3,
             poll: Duration::from_secs(5),
@@ -109,6 +138,16 @@ impl Runner {
             asked: vec![],
             stopped: vec![],
         }
+    }
+
+    /// Drives each turn with a function of the host, for example to listen to the events of the run: it resumes the thread
+    /// and returns how the run ended. An error of the function itself is counted, and the turn is not reported.
+    pub fn drive_with<Fut>(mut self, drive: impl Fn(RunnerTurn) -> Fut + Send + Sync + 'static) -> Self
+    where
+        Fut: Future<Output = Result<TurnEnd, RunError>> + Send + 'static,
+    {
+        self.drive = Arc::new(move |turn| Box::pin(drive(turn)));
+        self
     }
 
     /// Ends the runner when the token is cancelled, whatever its [`Until`]; current runs get the [grace](Self::grace) time.
@@ -219,20 +258,19 @@ impl Runner {
         let Ready { graph, thread, mark } = ready;
         shift.ledger.begin(&thread, mark);
         shift.report.turns += 1;
-        let turn = Turn {
-            thread: thread.clone(),
-            host: self.host.clone(),
-            cancel: shift.cancel.clone(),
-            drain: shift.drain.clone(),
-        };
+        let mut resumed =
+            graph.thread(thread.clone()).cancel_with(shift.cancel.clone()).drain_with(shift.drain.clone());
+        resumed.core.environment.host = self.host.clone();
+        let turn = RunnerTurn { thread: resumed, cancel: shift.cancel.clone() };
+        let driven = catch_panics("resuming a thread", drive(Arc::clone(&self.drive), thread.clone(), turn));
         let (asked, stopped) = (self.asked.clone(), self.stopped.clone());
         shift.turns.spawn(async move {
-            let stop = catch_panics("resuming a thread", graph.turn(turn)).await;
+            let stop = driven.await;
             let panics = match &stop {
                 Ok(stop) => call_hooks(stop, &asked, &stopped).await,
                 Err(_) => 0,
             };
-            TurnEnd { thread, stop, panics }
+            EndedTurn { thread, stop, panics }
         });
     }
 
@@ -268,7 +306,15 @@ impl RunnerWaker {
     }
 }
 
-struct TurnEnd {
+/// Drives a turn, and reports how the thread stands afterwards.
+async fn drive(drive: Drive, id: ThreadId, turn: RunnerTurn) -> Result<RunnerStop, RunError> {
+    let thread = turn.thread.clone();
+    let TurnEnd { error, is_cancelled } = drive(turn).await?;
+    let status = thread.status().await?;
+    Ok(RunnerStop { thread: id, graph: thread.graph().name().to_owned(), status, error, is_cancelled })
+}
+
+struct EndedTurn {
     thread: ThreadId,
     stop: Result<RunnerStop, RunError>,
     /// The number of calls of hooks that panicked.
@@ -277,7 +323,7 @@ struct TurnEnd {
 
 #[derive(Default)]
 struct Shift {
-    turns: JoinSet<TurnEnd>,
+    turns: JoinSet<EndedTurn>,
     ledger: Ledger,
     report: RunnerReport,
     drain: CancellationToken,
@@ -285,8 +331,8 @@ struct Shift {
 }
 
 impl Shift {
-    fn note(&mut self, ended: Result<TurnEnd, tokio::task::JoinError>) {
-        let Ok(TurnEnd { thread, stop, panics }) = ended else { return }; // never: panics are caught within the turn
+    fn note(&mut self, ended: Result<EndedTurn, tokio::task::JoinError>) {
+        let Ok(EndedTurn { thread, stop, panics }) = ended else { return }; // never: panics are caught within the turn
         self.report.errors += panics;
         match &stop {
             Ok(stop) => {
@@ -332,6 +378,13 @@ async fn ends(until: &Until) {
     }
 }
 
+/// A thread that can be resumed now.
+struct Ready {
+    graph: AnyGraph,
+    thread: ThreadId,
+    mark: Mark,
+}
+
 #[derive(Default)]
 struct Round {
     pub ready: Vec<Ready>,
@@ -347,10 +400,10 @@ impl Runner {
     /// Checks the threads of all stores. `free`: the number that can be started; more are found in a later check.
     async fn round(&self, ledger: &Ledger, free: usize) -> Result<Round, RunError> {
         let mut round = Round::default();
-        for store in self.stores()? {
+        for store in self.graphs.stores()? {
             let threads = ThreadFilter::new().at(self.now()).page(&*store).await?.threads;
             for info in threads.iter().filter(|info| !ledger.is_running(&info.id)) {
-                let Some(graph) = self.graph_of(info, &store) else { continue };
+                let Ok(graph) = self.graphs.of_thread(info, &store) else { continue };
                 if let Some(wake) = info.wake {
                     round.wake = Some(round.wake.map_or(wake, |first| first.min(wake)));
                 }
@@ -362,8 +415,8 @@ impl Runner {
                     round.given_up.push(info.id.clone());
                 } else if round.ready.len() >= free {
                     continue;
-                } else if wants(&**graph, info).await? {
-                    round.ready.push(Ready { graph: Arc::clone(graph), thread: info.id.clone(), mark });
+                } else if wants(graph, info).await? {
+                    round.ready.push(Ready { graph: graph.clone(), thread: info.id.clone(), mark });
                 } else {
                     round.left.push((info.id.clone(), mark));
                 }
@@ -371,27 +424,11 @@ impl Runner {
         }
         Ok(round)
     }
-
-    fn stores(&self) -> Result<Vec<Arc<dyn Checkpointer>>, RunError> {
-        let mut stores: Vec<Arc<dyn Checkpointer>> = vec![];
-        for graph in &self.graphs {
-            let store = graph.store().ok_or(RunError::NoCheckpointer { what: "a runner" })?;
-            if !stores.iter().any(|known| Arc::ptr_eq(known, &store)) {
-                stores.push(store);
-            }
-        }
-        Ok(stores)
-    }
-
-    fn graph_of(&self, info: &ThreadInfo, store: &Arc<dyn Checkpointer>) -> Option<&Arc<dyn Driven>> {
-        let mut graphs = self.graphs.iter().filter(|graph| graph.name() == info.graph);
-        graphs.find(|graph| graph.store().is_some_and(|own| Arc::ptr_eq(&own, store)))
-    }
 }
 
 /// True if its graph resumes the thread: only the graph knows its breakpoints and compatibility.
-async fn wants(graph: &dyn Driven, info: &ThreadInfo) -> Result<bool, RunError> {
-    let status = match graph.status(info.id.clone()).await {
+async fn wants(graph: &AnyGraph, info: &ThreadInfo) -> Result<bool, RunError> {
+    let status = match graph.thread(info.id.clone()).status().await {
         Err(RunError::Panic { .. }) => return Ok(false), // of this thread; others are not affected
         status => status?,
     };

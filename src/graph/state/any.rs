@@ -1,6 +1,7 @@
 //! States and their writes without their types, so that one engine runs all graphs; and the undoing of writes to them.
 //!
-//! The types are those of the graph that made them: its schema, states and writes never meet those of another.
+//! The types are those of the graph that made them: its schema, states and writes never meet those of another. Where a
+//! graph's types are not known at all, as in a host of any graphs, [`AnyState`] itself stands for the state (`any_state`).
 
 use std::any::Any;
 use std::fmt;
@@ -18,21 +19,22 @@ use super::reading::{self, Misread};
 use super::value::{self, ValueError};
 use super::writes::Writes;
 
-/// A state. Copies share it until one of them changes.
+/// A state whose type is not known: that of a graph in [`Graphs`](crate::graph::Graphs). Copies share it until one of them
+/// changes.
 #[derive(Clone)]
-pub(crate) struct AnyState(Arc<dyn StateObject>);
+pub struct AnyState(Arc<dyn StateObject>);
 
-/// A write to a channel of a state. Copies share it.
+/// A write to a channel of a state whose type is not known. Copies share it.
 #[derive(Clone)]
-pub(crate) struct AnyWrite(Arc<dyn WriteObject>);
+pub struct AnyWrite(Arc<dyn WriteObject>);
 
 /// An update: writes in order.
 #[derive(Clone, Default)]
-pub(crate) struct AnyWrites(pub Vec<AnyWrite>);
+pub struct AnyWrites(pub Vec<AnyWrite>);
 
-/// The channels of a state's type, and what can be done with its states and writes.
+/// The channels of a state whose type is not known, and the operations on such states and their writes.
 #[derive(Clone)]
-pub(crate) struct AnySchema(Arc<dyn SchemaObject>);
+pub struct AnySchema(Arc<dyn SchemaObject>);
 
 trait StateObject: Any + Send + Sync {
     fn copy(&self) -> Arc<dyn StateObject>;
@@ -45,12 +47,14 @@ trait WriteObject: Any + Send + Sync {
 }
 
 /// The operations on the states and writes of one type.
-pub(crate) trait SchemaObject: Send + Sync {
+pub trait SchemaObject: Send + Sync {
     fn schema(&self) -> &(dyn Any + Send + Sync);
     fn channels(&self) -> &[Channel];
     /// Returns true if the channels are defined by data at run time.
     fn is_data_defined(&self) -> bool;
     fn removed(&self) -> Vec<&str>;
+    /// Returns true if a write was made for states of this type.
+    fn fits(&self, write: &AnyWrite) -> bool;
     /// Returns the state before the first write.
     fn empty(&self) -> AnyState;
     fn apply(&self, state: &mut AnyState, write: AnyWrite, merge: &mut Merge) -> Result<(), ApplyError>;
@@ -76,6 +80,10 @@ pub(crate) trait SchemaObject: Send + Sync {
     fn write_json(&self, write: &AnyWrite) -> Result<Value, serde_json::Error>;
     /// Returns the value of a channel for readers.
     fn channel_json(&self, state: &AnyState, channel: usize) -> Result<Value, serde_json::Error>;
+    /// Returns the write that a value of JSON stands for.
+    fn write_of_json(&self, channel: usize, overwrite: bool, json: Value) -> Result<AnyWrite, serde_json::Error>;
+    /// Sets a channel to a value of JSON.
+    fn set_json(&self, state: &mut AnyState, channel: usize, json: Value) -> Result<(), serde_json::Error>;
     /// Returns writes as `Writes` of the state's type.
     fn typed_writes(&self, writes: &AnyWrites) -> Box<dyn Any + Send + Sync>;
 }
@@ -118,9 +126,18 @@ impl StateObject for Nothing {
     fn note_returned(&mut self, _: Arc<Map<String, Value>>) {}
 }
 
+/// Returns a value as itself if its type is the one asked for. It is where a graph's types are not known: its states, writes
+/// and schema are asked for as `AnyState`, `AnyWrite` and `AnySchema` then. The compiler decides it for each type.
+fn same<T: 'static, U: 'static>(value: &T) -> Option<&U> {
+    (value as &dyn Any).downcast_ref()
+}
+
 impl AnyState {
     pub(crate) fn of<S: State>(state: Arc<S>) -> Self {
-        Self(state)
+        match same::<S, Self>(&state) {
+            Some(untyped) => untyped.clone(),
+            None => Self(state),
+        }
     }
 
     /// Returns the placeholder of a state that was given away.
@@ -134,14 +151,17 @@ impl AnyState {
     }
 
     /// Returns the state if it has this type.
-    pub(crate) fn typed<S: State>(&self) -> Option<Arc<S>> {
-        let any: Arc<dyn Any + Send + Sync> = Arc::clone(&self.0) as _;
+    pub fn downcast<S: State>(&self) -> Option<Arc<S>> {
+        let any: Arc<dyn Any + Send + Sync> = match same::<Self, S>(self) {
+            Some(_) => Arc::new(self.clone()),
+            None => Arc::clone(&self.0) as _,
+        };
         any.downcast().ok()
     }
 
     /// Returns the state if it has this type.
-    pub(crate) fn get<S: State>(&self) -> Option<&S> {
-        self.any().downcast_ref()
+    pub fn downcast_ref<S: State>(&self) -> Option<&S> {
+        same(self).or_else(|| self.any().downcast_ref())
     }
 
     /// Returns true if both are copies of one state, which has not changed since.
@@ -168,14 +188,17 @@ impl AnyState {
 
     /// Returns the state of a graph with this type of states.
     pub(crate) fn into_typed<S: State>(self) -> Arc<S> {
-        self.typed().unwrap_or_else(|| other_type())
+        self.downcast().unwrap_or_else(|| other_type())
     }
 
     pub(crate) fn of_type<S: State>(&self) -> &S {
-        self.get().unwrap_or_else(|| other_type())
+        self.downcast_ref().unwrap_or_else(|| other_type())
     }
 
     fn own_typed<S: State>(&mut self) -> &mut S {
+        if same::<Self, S>(self).is_some() {
+            return (self as &mut dyn Any).downcast_mut().unwrap_or_else(|| other_type());
+        }
         let own = self.own().map(|own| own as &mut dyn Any);
         own.and_then(|own| own.downcast_mut()).unwrap_or_else(|| other_type())
     }
@@ -187,6 +210,19 @@ impl AnyState {
     }
 }
 
+impl<S: State> From<Arc<S>> for AnyState {
+    fn from(state: Arc<S>) -> Self {
+        Self::of(state)
+    }
+}
+
+impl<S: State> Writes<S> {
+    /// Returns the writes without the type of their state: those of a graph in [`Graphs`](crate::graph::Graphs).
+    pub fn erase(self) -> Writes<AnyState> {
+        Writes(AnyWrites::from(self).0)
+    }
+}
+
 impl fmt::Debug for AnyState {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("{..}")
@@ -195,15 +231,24 @@ impl fmt::Debug for AnyState {
 
 impl AnyWrite {
     fn of<S: State>(write: S::Write) -> Self {
-        Self(Arc::new(Typed::<S>(write)))
+        match same::<S::Write, Self>(&write) {
+            Some(untyped) => untyped.clone(),
+            None => Self(Arc::new(Typed::<S>(write))),
+        }
     }
 
     fn of_type<S: State>(&self) -> &S::Write {
+        if let Some(untyped) = same(self) {
+            return untyped;
+        }
         let any: &dyn Any = &*self.0;
         any.downcast_ref::<Typed<S>>().map_or_else(|| other_type(), |typed| &typed.0)
     }
 
     fn typed<S: State>(self) -> S::Write {
+        if let Some(untyped) = same::<Self, S::Write>(&self) {
+            return untyped.clone();
+        }
         let any: Arc<dyn Any + Send + Sync> = self.0;
         let typed = any.downcast::<Typed<S>>().unwrap_or_else(|_| other_type());
         Arc::try_unwrap(typed).map_or_else(|shared| shared.0.clone(), |typed| typed.0)
@@ -248,7 +293,7 @@ impl AnySchema {
 
     /// Returns the schema of a graph with this type of schemas.
     pub(crate) fn of_type<T: 'static>(&self) -> &T {
-        self.0.schema().downcast_ref().unwrap_or_else(|| other_type())
+        same(self).unwrap_or_else(|| self.0.schema().downcast_ref().unwrap_or_else(|| other_type()))
     }
 }
 
@@ -277,6 +322,11 @@ impl<S: State> SchemaObject for SchemaOf<S> {
 
     fn removed(&self) -> Vec<&str> {
         S::removed(&self.0)
+    }
+
+    fn fits(&self, write: &AnyWrite) -> bool {
+        let any: &dyn Any = &*write.0;
+        any.is::<Typed<S>>() && write.channel() < self.channels().len()
     }
 
     fn empty(&self) -> AnyState {
@@ -366,6 +416,14 @@ impl<S: State> SchemaObject for SchemaOf<S> {
 
     fn channel_json(&self, state: &AnyState, channel: usize) -> Result<Value, serde_json::Error> {
         state.of_type::<S>().show_channel(&self.0, channel, serde_json::value::Serializer)
+    }
+
+    fn write_of_json(&self, channel: usize, overwrite: bool, json: Value) -> Result<AnyWrite, serde_json::Error> {
+        S::decode_write(&self.0, channel, overwrite, json).map(AnyWrite::of::<S>)
+    }
+
+    fn set_json(&self, state: &mut AnyState, channel: usize, json: Value) -> Result<(), serde_json::Error> {
+        state.own_typed::<S>().decode_channel(&self.0, channel, json)
     }
 
     fn typed_writes(&self, writes: &AnyWrites) -> Box<dyn Any + Send + Sync> {

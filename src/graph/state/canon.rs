@@ -12,7 +12,7 @@ use superstep_base::Fnv;
 use crate::checkpoint::{CheckpointError, encode_value, value_deserializer};
 
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Canon {
+pub enum Canon {
     Nil,
     Bool(bool),
     Integer(i128),

@@ -10,10 +10,11 @@
 //! | `mask`, `log` | sets of channels; lists that share their items between versions |
 //! | `value`, `reading`, `stored_value` | values as bytes, and back; their headers |
 //! | `canon` | values in a form in which equal ones have equal hashes |
-//! | `any` | states and writes without their types |
+//! | `any`, `any_state` | states and writes without their types; as a state themselves |
 //! | `data` | states whose channels are known only at run time |
 
 pub(crate) mod any;
+mod any_state;
 mod canon;
 pub(crate) mod channel;
 pub(crate) mod channels;
@@ -28,6 +29,7 @@ pub(crate) mod stored_value;
 pub(crate) mod value;
 pub(crate) mod writes;
 
+pub use any::AnyState;
 pub use channel::{Channel, Codec, Stored};
 pub use channels::{State, no_channel};
 pub use data::{DataSchema, DataState, DataWrite, Kind, SchemaError, UnknownKind};
@@ -38,7 +40,7 @@ pub use put::{ByOverwrite, ByReduce, IntoItems, IntoList, IntoPut, IntoText, Ove
 pub use value::{Boxed, Payload, ValueError};
 pub use writes::{InputError, IntoWrites, Writes};
 
-pub(crate) use any::{AnySchema, AnyState, AnyWrite, AnyWrites, Undo};
+pub(crate) use any::{AnySchema, AnyWrite, AnyWrites, Undo};
 pub(crate) use canon::Canon;
 pub(crate) use channel::SETS;
 pub(crate) use reading::Misread;

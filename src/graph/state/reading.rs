@@ -19,7 +19,7 @@ const PAIRED: &str = "after_finish";
 
 /// The error of a stored value that cannot be read, with the stored and the expected type.
 #[derive(Clone, Debug)]
-pub(crate) struct Misread {
+pub struct Misread {
     pub stored: String,
     pub stored_version: u32,
     pub expected: String,

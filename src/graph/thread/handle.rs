@@ -137,6 +137,11 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
         Self { core, types: PhantomData }
     }
 
+    /// Returns the graph of the thread.
+    pub fn graph(&self) -> CompiledGraph<S, N, C> {
+        CompiledGraph::of(self.core.graph.clone())
+    }
+
     /// Returns the thread's name.
     pub fn id(&self) -> Option<&ThreadId> {
         self.core.id.as_ref()

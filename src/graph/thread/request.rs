@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 
 use crate::graph::interrupt::{Answer, Interrupt};
 use crate::graph::node::{AnyCommand, Command, NodeId};
-use crate::graph::state::{AnyWrites, IntoWrites, State};
+use crate::graph::state::{AnyWrite, AnyWrites, IntoWrites, State};
 
 /// The input of a run.
 #[must_use]
@@ -28,6 +28,14 @@ pub(crate) enum Kind {
 }
 
 impl AnyRequest {
+    /// Returns the writes of its input or its command.
+    pub(crate) fn writes(&self) -> &[AnyWrite] {
+        match &self.kind {
+            Kind::Input(writes) => &writes.0,
+            Kind::Go { command, .. } => command.as_ref().map_or(&[], |command| &command.writes.0),
+        }
+    }
+
     pub(crate) fn proceed() -> Self {
         Self { kind: Kind::Go { answers: vec![], command: None }, given: None }
     }

@@ -18,7 +18,7 @@ use crate::graph::records::reader::reader;
 use crate::graph::records::{Mapping, NEW_LINE, Reader, ThreadGuard};
 use crate::graph::run::catch_panics::catch_panics;
 use crate::graph::run::{Run, trace};
-use crate::graph::state::{AnyState, Boxed};
+use crate::graph::state::{AnyState, AnyWrite, Boxed};
 use crate::graph::superstep::Position;
 use crate::graph::superstep::task::planned;
 use crate::graph::view::Sink;
@@ -71,6 +71,7 @@ impl ThreadCore {
     async fn performed(&self, request: Box<AnyRequest>, sink: Option<Sink>) -> Result<Outcome<AnyState>, RunError> {
         self.check_whole("a run")?;
         self.check()?;
+        self.check_writes(request.writes())?;
         let recorder = Box::pin(self.open()).await?;
         let _held = recorder.clone().map(ThreadGuard);
         let shared = self.shared(recorder.clone(), sink);
@@ -85,6 +86,13 @@ impl ThreadCore {
             self.keep_end(recorder, end);
         }
         Ok(outcome)
+    }
+
+    /// Refuses writes that were made for another graph, which only a caller without types can give.
+    pub(super) fn check_writes<'a>(&self, writes: impl IntoIterator<Item = &'a AnyWrite>) -> Result<(), RunError> {
+        let what = || format!("the writes were made for another graph than `{}`", self.graph.name);
+        let fit = writes.into_iter().all(|write| self.graph.table.schema.fits(write));
+        if fit { Ok(()) } else { Err(RunError::InvalidConfig { what: what() }) }
     }
 
     fn check(&self) -> Result<(), RunError> {

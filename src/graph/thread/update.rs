@@ -82,6 +82,8 @@ impl ThreadCore {
         if supersteps.is_empty() || supersteps.iter().any(Vec::is_empty) {
             return Err(RunError::InvalidUpdate { what: "there is nothing to update".into() });
         }
+        let updates = supersteps.iter().flatten().filter_map(|update| update.values.as_ref());
+        self.check_writes(updates.flat_map(|writes| &writes.0))?;
         let mut thread = self.clone();
         if thread.settings.durability == Durability::Exit {
             thread.settings.durability = Durability::Sync; // each superstep is kept, so none replaces another

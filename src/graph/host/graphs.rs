@@ -1,0 +1,262 @@
+//! [`Graphs`]: named graphs without their types, with the store and the clock of their threads. The one place where the
+//! types of a whole graph are erased.
+
+use std::fmt;
+use std::ops::Deref;
+use std::sync::Arc;
+use std::time::SystemTime;
+
+use superstep_base::near::near;
+use superstep_base::time::system_time;
+
+use crate::checkpoint::{Checkpointer, ThreadId, near_threads};
+use crate::graph::build::CompiledGraph;
+use crate::graph::context::{AnyContext, DefaultContext};
+use crate::graph::error::RunError;
+use crate::graph::node::{Name, NodeId};
+use crate::graph::records::{Clock, Host};
+use crate::graph::state::{AnyState, State};
+use crate::graph::thread::{Thread, ThreadCore, ThreadFilter, ThreadInfo, ThreadPage};
+
+/// A thread of a graph whose types are not known: the states that it reads are [`AnyState`]s, its nodes are [`Name`]s.
+///
+/// [`Thread::graph`] has the schema by which a state becomes JSON ([`StateSnapshot::json`](crate::graph::StateSnapshot)),
+/// and JSON an input or an update ([`CompiledGraph::input`]). [`AnyState::get`] returns a state with its type.
+pub type AnyThread = Thread<AnyState, Name, OwnContext>;
+
+/// The context of a graph whose types are not known. No value has this type: the context is given when the graph is
+/// registered, with [`AnyGraph::with`].
+#[derive(Clone, Copy, Debug)]
+pub enum OwnContext {}
+
+/// A graph without its types, with the context that its threads run with.
+#[derive(Clone)]
+pub struct AnyGraph {
+    graph: CompiledGraph<AnyState, Name, OwnContext>,
+    context: AnyContext,
+    host: Host,
+}
+
+impl fmt::Debug for AnyGraph {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("AnyGraph").field(&self.name()).finish()
+    }
+}
+
+impl AnyGraph {
+    /// Returns a graph whose threads run with this context.
+    pub fn with<S: State, N: NodeId, C: Send + Sync + 'static>(
+        graph: CompiledGraph<S, N, C>,
+        context: impl Into<Arc<C>>,
+    ) -> Self {
+        Self { graph: CompiledGraph::of(graph.core), context: context.into(), host: Host::default() }
+    }
+
+    /// Returns a thread of the graph. Nothing is read or claimed yet.
+    pub fn thread(&self, id: impl Into<ThreadId>) -> AnyThread {
+        let mut core = ThreadCore::new(self.graph.core.clone(), Some(id.into()), Arc::clone(&self.context));
+        core.environment.host = self.host.clone();
+        Thread::of(core)
+    }
+
+    /// Returns the store of the graph's threads.
+    pub fn checkpointer(&self) -> Option<&Arc<dyn Checkpointer>> {
+        self.graph.core.store.as_ref()
+    }
+
+    /// Keeps the graph's threads in a shared store.
+    #[must_use]
+    pub fn with_shared_checkpointer(mut self, store: Arc<dyn Checkpointer>) -> Self {
+        self.graph = self.graph.with_shared_checkpointer(store);
+        self
+    }
+
+    /// Sets the name under which the graph's threads are listed.
+    #[must_use]
+    pub fn named(mut self, name: impl Into<Arc<str>>) -> Self {
+        self.graph = self.graph.named(name);
+        self
+    }
+}
+
+impl Deref for AnyGraph {
+    type Target = CompiledGraph<AnyState, Name, OwnContext>;
+
+    fn deref(&self) -> &Self::Target {
+        &self.graph
+    }
+}
+
+impl<S: State, N: NodeId, C: DefaultContext + Send + Sync + 'static> From<CompiledGraph<S, N, C>> for AnyGraph {
+    fn from(graph: CompiledGraph<S, N, C>) -> Self {
+        Self::with(graph, C::default_context())
+    }
+}
+
+/// Graphs by name, without their types: what a host of graphs takes, such as a [`runner`](crate::graph::runner()), a command
+/// line or a server. It reads and writes JSON and names, and needs none of their types.
+///
+/// ```
+/// # use std::sync::Arc;
+/// # use superstep::graph::{Graphs, Request};
+/// # use superstep::prelude::*;
+/// # #[derive(State, Clone, Debug, Default, Serialize, Deserialize)] struct Draft { topic: String, #[channel(add)] runs: u32 }
+/// # #[derive(NodeId)] enum Step { Write }
+/// # async fn write(_: Arc<Draft>, _: Ctx) -> Result<DraftUpdate, NodeError> { Ok(Draft::update().runs(1)) }
+/// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # let graph = StateGraph::new().add_node(Step::Write, write).add_sequence([Step::Write]).compile()?;
+/// let graphs = Graphs::new().with(graph.named("draft")).with_checkpointer(MemoryCheckpointer::new());
+/// let graph = graphs.get("draft")?;
+/// let input = graph.input(&serde_json::json!({"topic": "tides"}))?;
+/// graph.thread("a").run(Request::input(input)).await?;
+///
+/// let thread = graphs.thread("a").await?; // of whichever graph it is
+/// let now = thread.state().await?.expect("it ran");
+/// assert_eq!(now.json(thread.graph().schema()), serde_json::json!({"topic": "tides", "runs": 1}));
+/// # Ok(()) }
+/// ```
+#[derive(Clone, Debug, Default)]
+pub struct Graphs {
+    graphs: Vec<AnyGraph>,
+}
+
+impl Graphs {
+    /// Returns a registry without graphs.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Adds a graph. Of several with the same name, the first one is found.
+    #[must_use]
+    pub fn with(mut self, graph: impl Into<AnyGraph>) -> Self {
+        self.graphs.push(graph.into());
+        self
+    }
+
+    /// Keeps the threads of all graphs that were added in a store.
+    #[must_use]
+    pub fn with_checkpointer(self, store: impl Checkpointer) -> Self {
+        self.with_shared_checkpointer(Arc::new(store))
+    }
+
+    /// Keeps the threads of all graphs that were added in a shared store.
+    #[must_use]
+    pub fn with_shared_checkpointer(self, store: Arc<dyn Checkpointer>) -> Self {
+        self.map(|graph| graph.with_shared_checkpointer(Arc::clone(&store)))
+    }
+
+    /// Replaces the machine's clock for the threads of all graphs that were added.
+    #[must_use]
+    pub fn with_clock(self, clock: impl Clock) -> Self {
+        let clock: Arc<dyn Clock> = Arc::new(clock);
+        self.map(|mut graph| {
+            graph.host.clock = Some(Arc::clone(&clock));
+            graph
+        })
+    }
+
+    fn map(self, map: impl FnMut(AnyGraph) -> AnyGraph) -> Self {
+        Self { graphs: self.graphs.into_iter().map(map).collect() }
+    }
+
+    /// Returns the graphs, in the order in which they were added.
+    pub fn iter(&self) -> std::slice::Iter<'_, AnyGraph> {
+        self.graphs.iter()
+    }
+
+    /// Returns a graph by its name.
+    ///
+    /// # Errors
+    /// [`RunError::UnknownGraph`], with similar names.
+    pub fn get(&self, name: &str) -> Result<&AnyGraph, RunError> {
+        let graph = self.iter().find(|graph| graph.name() == name);
+        graph.ok_or_else(|| self.unknown(name, None))
+    }
+
+    fn unknown(&self, name: &str, thread: Option<ThreadId>) -> RunError {
+        let known: Vec<String> = self.iter().map(|graph| graph.name().to_owned()).collect();
+        let near = near(name, known.iter().map(String::as_str)).first().map(|&near| near.to_owned());
+        RunError::UnknownGraph { graph: name.to_owned(), thread, near, known }
+    }
+
+    /// Returns a stored thread, over the graph that it belongs to.
+    ///
+    /// # Errors
+    /// [`RunError::UnknownThread`]; [`RunError::UnknownGraph`] if its graph is not one of these; if a store cannot be read.
+    pub async fn thread(&self, id: impl Into<ThreadId>) -> Result<AnyThread, RunError> {
+        let id = id.into();
+        let mut near = vec![];
+        for store in self.stores()? {
+            if let Some(info) = ThreadInfo::read_at(&*store, &id, self.now()).await? {
+                return Ok(self.of_thread(&info, &store)?.thread(id));
+            }
+            near.extend(near_threads(&*store, &id).await);
+        }
+        Err(RunError::UnknownThread { thread: id, near })
+    }
+
+    /// Returns the graph of a thread that is kept in this store.
+    ///
+    /// # Errors
+    /// [`RunError::UnknownGraph`].
+    pub fn of_thread(&self, info: &ThreadInfo, store: &Arc<dyn Checkpointer>) -> Result<&AnyGraph, RunError> {
+        let keeps = |graph: &&AnyGraph| graph.checkpointer().is_some_and(|own| Arc::ptr_eq(own, store));
+        let graph = self.iter().filter(keeps).find(|graph| graph.name() == info.graph);
+        graph.ok_or_else(|| self.unknown(&info.graph, Some(info.id.clone())))
+    }
+
+    /// Returns a page of the threads of a store, as of the time of the registry's clock.
+    ///
+    /// # Errors
+    /// [`RunError::NoCheckpointer`]; if the store cannot be read. Threads of other graphs are listed too.
+    pub async fn threads(&self, filter: ThreadFilter) -> Result<ThreadPage, RunError> {
+        let store = self.stores()?.into_iter().next().ok_or(RunError::NoCheckpointer { what: "listing threads" })?;
+        filter.at(self.now()).page(&*store).await
+    }
+
+    /// Returns the stores of the graphs, each once.
+    ///
+    /// # Errors
+    /// [`RunError::NoCheckpointer`] if a graph has none.
+    pub fn stores(&self) -> Result<Vec<Arc<dyn Checkpointer>>, RunError> {
+        let mut stores: Vec<Arc<dyn Checkpointer>> = vec![];
+        for graph in self.iter() {
+            let store = graph.checkpointer().ok_or(RunError::NoCheckpointer { what: "a host of graphs" })?;
+            if !stores.iter().any(|known| Arc::ptr_eq(known, store)) {
+                stores.push(Arc::clone(store));
+            }
+        }
+        Ok(stores)
+    }
+
+    /// Returns the time by the registry's clock.
+    fn now(&self) -> SystemTime {
+        let host = self.graphs.first().map(|graph| graph.host.clone()).unwrap_or_default();
+        system_time(host.now())
+    }
+}
+
+impl IntoIterator for Graphs {
+    type Item = AnyGraph;
+    type IntoIter = std::vec::IntoIter<AnyGraph>;
+
+    fn into_iter(self) -> Self::IntoIter {
+        self.graphs.into_iter()
+    }
+}
+
+impl<'a> IntoIterator for &'a Graphs {
+    type Item = &'a AnyGraph;
+    type IntoIter = std::slice::Iter<'a, AnyGraph>;
+
+    fn into_iter(self) -> Self::IntoIter {
+        self.iter()
+    }
+}
+
+impl<G: Into<AnyGraph>> FromIterator<G> for Graphs {
+    fn from_iter<I: IntoIterator<Item = G>>(graphs: I) -> Self {
+        Self { graphs: graphs.into_iter().map(Into::into).collect() }
+    }
+}
