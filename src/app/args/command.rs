@@ -6,7 +6,7 @@ use clap::{ArgMatches, Args, Command, FromArgMatches, Subcommand};
 
 use super::answers::{Approve, Dismiss, Edit, Reject, Resume, Revise, Signal};
 use super::checkpoints::{Delete, Diff, Fork, Gc, Replay, Tag, Update};
-use super::reads::{AppGraphs, Completions, Draw, Events, History, Log, Show, Status, Threads, Watch};
+use super::reads::{Completions, Draw, Events, Graphs, History, Log, Show, Status, Threads, Watch};
 use super::runs::{self, Cancel, Proceed, Retry, RunArgs};
 use super::stores::{CopyStore, Export, Import, Repair, Runner, Trust};
 use crate::app::custom::{Additions, CustomCommand, first};
@@ -105,7 +105,7 @@ pub(crate) enum Verb {
     Trust(Trust),
     Repair(Repair),
     CopyStore(CopyStore),
-    AppGraphs(AppGraphs),
+    Graphs(Graphs),
     Graph(Draw),
     Completions(Completions),
 }

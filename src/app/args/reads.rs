@@ -196,7 +196,7 @@ pub(crate) struct Log {
 /// List the graphs of this program
 #[derive(Args, Clone, Debug)]
 #[command(after_help = "Example:\n  {bin} graphs --json")]
-pub(crate) struct AppGraphs {}
+pub(crate) struct Graphs {}
 
 /// Draw a graph, or where a thread of it stands
 #[derive(Args, Clone, Debug)]

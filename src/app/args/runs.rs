@@ -34,7 +34,7 @@ pub(super) fn run(graphs: &[AppGraph]) -> Command {
         .subcommand_required(true)
         .arg_required_else_help(true)
         .subcommand_value_name("GRAPH")
-        .subcommand_help_heading("AppGraphs")
+        .subcommand_help_heading("Graphs")
         .disable_help_subcommand(true);
     let graphs = graphs.iter().map(|graph| of_graph(graph, graph.name(), &format!("run {}", graph.name())));
     command.subcommands(graphs)

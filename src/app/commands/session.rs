@@ -76,7 +76,7 @@ impl Session {
             Verb::Update(args) => self.update(args).await,
             Verb::Fork(args) => self.fork(args).await,
             Verb::Delete(args) => self.delete(args).await,
-            Verb::AppGraphs(_) => self.list_graphs(),
+            Verb::Graphs(_) => self.list_graphs(),
             Verb::Graph(args) => self.draw(args).await,
             Verb::Completions(args) => self.completions(&args),
         }

@@ -220,9 +220,14 @@ impl Graphs {
     /// # Errors
     /// [`RunError::NoCheckpointer`] if a graph has none.
     pub fn stores(&self) -> Result<Vec<Arc<dyn Checkpointer>>, RunError> {
+        self.stores_for("a host of graphs")
+    }
+
+    /// Returns the stores of the graphs; `what` needs them, in the error of a graph without one.
+    pub(crate) fn stores_for(&self, what: &'static str) -> Result<Vec<Arc<dyn Checkpointer>>, RunError> {
         let mut stores: Vec<Arc<dyn Checkpointer>> = vec![];
         for graph in self.iter() {
-            let store = graph.checkpointer().ok_or(RunError::NoCheckpointer { what: "a host of graphs" })?;
+            let store = graph.checkpointer().ok_or(RunError::NoCheckpointer { what })?;
             if !stores.iter().any(|known| Arc::ptr_eq(known, store)) {
                 stores.push(Arc::clone(store));
             }

@@ -400,7 +400,7 @@ impl Runner {
     /// Checks the threads of all stores. `free`: the number that can be started; more are found in a later check.
     async fn round(&self, ledger: &Ledger, free: usize) -> Result<Round, RunError> {
         let mut round = Round::default();
-        for store in self.graphs.stores()? {
+        for store in self.graphs.stores_for("a runner")? {
             let threads = ThreadFilter::new().at(self.now()).page(&*store).await?.threads;
             for info in threads.iter().filter(|info| !ledger.is_running(&info.id)) {
                 let Ok(graph) = self.graphs.of_thread(info, &store) else { continue };
