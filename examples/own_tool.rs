@@ -10,7 +10,8 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
 
-use superstep::app::{App, Decide, Exit, Register, Reply, Verdict};
+use superstep::app::{App, Exit, Register};
+use superstep::graph::{HumanQuestion, Reply, ReplyKind};
 use superstep::prelude::*;
 
 /// The external dependencies of the runs; never stored.
@@ -51,13 +52,13 @@ enum Decision {
 struct MayShip {
     version: String,
 }
-impl Decide for MayShip {
+impl<S> HumanQuestion<S> for MayShip {
     fn decide(&self, reply: &Reply) -> Option<Decision> {
         let words = reply.feedback.clone();
-        Some(match reply.verdict {
-            Verdict::Approve => Decision::Ship,
-            Verdict::Reject => Decision::Drop { why: words.unwrap_or_default() },
-            Verdict::Revise => Decision::Rebuild { with: words? },
+        Some(match reply.kind {
+            ReplyKind::Approve => Decision::Ship,
+            ReplyKind::Reject => Decision::Drop { why: words.unwrap_or_default() },
+            ReplyKind::Revise => Decision::Rebuild { with: words? },
         })
     }
 }
@@ -180,7 +181,7 @@ fn main() -> ExitCode {
     App::new()
         .about("Ships releases")
         .version("1.0.0")
-        .graph_with("release", release.decides::<MayShip>(), Tools { broken: "broken", busy: "busy" })
+        .graph_with("release", release.question::<MayShip>(), Tools { broken: "broken", busy: "busy" })
         .graph("nap", nap().about("Waits for a time or a call, without a process"))
         .main()
 }

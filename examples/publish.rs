@@ -12,6 +12,7 @@ use std::sync::Arc;
 use schemars::JsonSchema;
 use superstep::app::{App, Exit, Register};
 use superstep::drivers::{Access, Session, SessionRef, Usage};
+use superstep::graph::{HumanQuestion, Reply};
 use superstep::nodes::{
     AgentSpec, Answer, ApprovePlan, Approved, Base, Check, CommitJob, Crew, Folder, Moved, PrepareJob, Prepared,
     Prompt, Submit, Turn, Verified, VerifyJob, commit_task, human_approval, prepare_workspace, verify,
@@ -126,6 +127,12 @@ fn question(post: &Post) -> Result<ApprovePlan, NodeError> {
     let path = post.folder.directory.join("article.md").display().to_string();
     Ok(ApprovePlan { title: Some(post.headline.clone()), path: Some(path), ..ApprovePlan::default() })
 }
+/// `approve`, `reject` and `revise` answer it.
+impl HumanQuestion<Post> for ApprovePlan {
+    fn decide(&self, reply: &Reply) -> Option<Decision> {
+        Some(reply.into())
+    }
+}
 fn decided(_: &Post, Approved { decision, .. }: Approved) -> PostUpdate {
     let wishes = if let Decision::Revise { feedback } = &decision { vec![feedback.clone()] } else { vec![] };
     Post::update().wishes(wishes).decision(Some(decision))
@@ -233,7 +240,11 @@ fn summary(post: &Post) -> String {
 fn main() -> ExitCode {
     App::new()
         .about("Has articles written, linted, approved and published")
-        .graph_with("publish", graph().args(input).outcome(ends).summary(summary), Crew::new())
+        .graph_with(
+            "publish",
+            graph().args(input).outcome(ends).summary(summary).question::<ApprovePlan>(),
+            Crew::new(),
+        )
         .main()
 }
 // </main>

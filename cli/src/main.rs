@@ -10,17 +10,16 @@ mod tasks;
 
 use std::process::ExitCode;
 
-use superstep::app::{App, Entry, Exit, Register};
+use superstep::app::{App, Entry, Register};
 use superstep::graph::NodeId;
 use superstep::nodes::{
-    AfterHalt, AgentQuestion, ApprovePlan, BranchMoved, BudgetReached, Crew, DecideTask, GaveUp, Halted, PlanChanged,
+    AgentQuestion, ApprovePlan, BranchMoved, BudgetReached, Crew, DecideTask, GaveUp, Halted, PlanChanged,
     ReviewUnavailable, SessionRefused,
 };
-use superstep::plan::Decision;
 use superstep::workflows::code_task::{self as code_task_graph, CodeStep, CodeTaskState};
 use superstep::workflows::demo::{approval, essay, map_reduce};
 use superstep::workflows::task_based::ExecutionState;
-use superstep::workflows::{self, phased, task_based};
+use superstep::workflows::{phased, task_based};
 
 fn main() -> ExitCode {
     app().main()
@@ -43,7 +42,7 @@ fn app() -> App {
                 .about("An essay that you approve, reject or send back")
                 .args(demo::essay)
                 .outcome(demo::essay_ends)
-                .decides::<essay::Approve>(),
+                .question::<essay::Approve>(),
         )
         .graph(
             "map_reduce",
@@ -94,33 +93,23 @@ fn of_task() -> Entry<CodeTaskState, CodeStep, Crew> {
         .example("--task task.md --profile superstep.toml --parallel 3 --thread tides")
         .args(code_task::input)
         .outcome(code_task::ends)
-        .asking::<GaveUp>(Exit::Halted)
         .takes_one_input()
         .never_blocks()
         .cost(|state| state.usage.cost)
         .summary(code_task_graph::summary)
         .labels(code_task_graph::label)
         .hides(&["load_spec", "snapshot", "verify_stage", "decide", "record", "aggregate_children"])
-        .describes::<GaveUp>(code_task_graph::describe_question)
-        .describes::<DecideTask>(|state, question| code_task_graph::describe_question(state, &question.about))
-        .describes::<BudgetReached>(workflows::describe_budget)
-        .suggests::<GaveUp>(code_task_graph::question_commands)
-        .suggests::<DecideTask>(|state, question| code_task_graph::question_commands(state, &question.about))
-        .suggests::<BudgetReached>(workflows::task_budget_commands)
         .what_if(task::what_if)
         .forks(forks::code_task)
         .repository(|state| state.settings.repository.clone())
         .commit(|state| Some(state.start.as_ref()?.base.at.commit.as_ref()?.to_string()))
         .origin(|state| state.settings.profile.origin.clone())
-        .checks::<GaveUp>(GaveUp::problem_of)
-        .checks::<DecideTask>(|question, answer| question.about.problem_of(answer))
-        .describes::<BranchMoved>(|_, question| question.describe())
-        .decides::<BranchMoved>()
-        .decides::<GaveUp>()
-        .decides::<DecideTask>()
-        .decides::<AgentQuestion>()
-        .decides::<BudgetReached>()
-        .decides::<SessionRefused>()
+        .question::<BranchMoved>()
+        .question::<GaveUp>()
+        .question::<DecideTask>()
+        .question::<AgentQuestion>()
+        .question::<BudgetReached>()
+        .question::<SessionRefused>()
 }
 
 /// Adds what the workflows of coding agents share: the meaning of their ends, their texts for people, the answers to their
@@ -134,24 +123,16 @@ fn of_agents<N: NodeId>(entry: Entry<ExecutionState, N, Crew>) -> Entry<Executio
         .hides(&["plan_validator", "prepare_workspace", "plan_phases", "begin_phase", "retry_phase"])
         .hides(&["set_up", "next_task_node"])
         .forks(forks::tasks)
-        .asking::<Halted>(Exit::Halted)
         .takes_one_input()
         .never_blocks()
         .cost(|state| state.usage.cost)
         .summary(task_based::summary)
-        .describes::<ApprovePlan>(task_based::describe_approval)
-        .describes::<Halted>(task_based::describe_halt)
-        .describes::<PlanChanged>(task_based::describe_change)
-        .describes::<BudgetReached>(workflows::describe_budget)
-        .suggests::<BudgetReached>(workflows::budget_commands)
-        .edits::<ApprovePlan>(task_based::plan_to_edit, Decision::edit_plan)
-        .edits::<Halted>(task_based::plan_to_edit, |markdown| AfterHalt::EditPlan { markdown })
-        .describes::<BranchMoved>(|_, question| question.describe())
-        .decides::<BranchMoved>()
-        .decides::<Halted>()
-        .decides::<PlanChanged>()
-        .decides::<AgentQuestion>()
-        .decides::<ReviewUnavailable>()
-        .decides::<BudgetReached>()
-        .decides::<SessionRefused>()
+        .question::<ApprovePlan>()
+        .question::<BranchMoved>()
+        .question::<Halted>()
+        .question::<PlanChanged>()
+        .question::<AgentQuestion>()
+        .question::<ReviewUnavailable>()
+        .question::<BudgetReached>()
+        .question::<SessionRefused>()
 }

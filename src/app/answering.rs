@@ -5,12 +5,11 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use super::advice::{in_commands, next_steps, standing};
-use super::decide::{Reply, Verdict, known, name_of};
 use super::failure::Failure;
 use super::shapes::{Draft, NextStep, OpenQuestion, QuestionShape, ThreadReport};
 use super::threads::AppThread;
 use crate::checkpoint::ThreadId;
-use crate::graph::{Answer, AnyState, InterruptId, Question, RunError, Status};
+use crate::graph::{Answer, AnyState, InterruptId, Question, Reply, ReplyKind, RunError, Status};
 
 impl AppThread {
     async fn open(&self) -> Result<Vec<Question>, Failure> {
@@ -26,12 +25,12 @@ impl AppThread {
         let question = chosen(&questions, to, &self.id)?;
         let Some(answer) = self.answer(question, reply) else {
             let state = self.thread.state().await?;
-            let suggested = state.map(|state| self.settings.questions.suggestions(&state.values, question));
-            return Err(not_decidable(question, reply.verdict, &suggested.unwrap_or_default()));
+            let suggested = state.map(|state| self.commands(&state.values, question));
+            return Err(not_decidable(question, reply.kind, &suggested.unwrap_or_default()));
         };
         let wordless = Reply { feedback: None, ..reply.clone() };
         if reply.feedback.is_some() && self.answer(question, &wordless).as_ref() == Some(&answer) {
-            return Err(feedback_unused(question, reply.verdict));
+            return Err(feedback_unused(question, reply.kind));
         }
         Ok(Answer::json(&answer).to(question.id()))
     }
@@ -44,7 +43,7 @@ impl AppThread {
             Err(failure) => return if to.is_none() { Err(failure) } else { Ok(()) },
         };
         let (Ok(question), Some(answer)) = (chosen(&questions, to, &self.id), answer) else { return Ok(()) };
-        match self.settings.questions.problem(question, answer) {
+        match self.graph.form(question.name()).and_then(|form| form.check(question, answer)) {
             Some(problem) => Err(Failure::usage(format!("question `{}`: {problem}", question.name()))
                 .hint("the question is still open; `{status}` shows it")),
             None => Ok(()),
@@ -56,7 +55,7 @@ impl AppThread {
         let questions = self.open().await?;
         let question = chosen(&questions, to, &self.id)?;
         let state = self.thread.state().await?;
-        let text = state.and_then(|state| self.settings.questions.draft(&state.values, question));
+        let text = state.and_then(|state| self.draft_of(&state.values, question));
         let text = text.ok_or_else(|| not_editable(question))?;
         Ok(Draft { id: question.id().to_string(), text })
     }
@@ -64,25 +63,35 @@ impl AppThread {
     pub(super) async fn edited(&self, to: Option<InterruptId>, text: String) -> Result<Answer, Failure> {
         let questions = self.open().await?;
         let question = chosen(&questions, to, &self.id)?;
-        let answer = self.settings.questions.answer(question, text).ok_or_else(|| not_editable(question))?;
+        let form = self.graph.form(question.name());
+        let answer = form.and_then(|form| form.answer_from_draft(text)).ok_or_else(|| not_editable(question))?;
         Ok(Answer::json(&answer).to(question.id()))
     }
 
+    /// Returns the answer that a reply gives, as JSON.
     fn answer(&self, question: &Question, reply: &Reply) -> Option<Value> {
-        let mut deciders = self.settings.deciders.iter();
-        match deciders.find(|(name, _)| *name == question.name()) {
-            Some((_, decide)) => decide(question, reply),
-            None => known(question, reply),
+        match self.graph.form(question.name()) {
+            Some(form) => form.decide(question, reply),
+            None => reply.answer_to(question),
         }
+    }
+
+    fn commands(&self, state: &AnyState, question: &Question) -> Vec<String> {
+        self.graph.form(question.name()).map(|form| form.commands(state, question)).unwrap_or_default()
+    }
+
+    fn draft_of(&self, state: &AnyState, question: &Question) -> Option<String> {
+        self.graph.form(question.name())?.draft(state, question)
     }
 
     /// Describes a question for display, in the program's own text if a state is given.
     pub(super) fn open_question(&self, question: &Question, state: Option<&Arc<AnyState>>) -> OpenQuestion {
-        let words = [Verdict::Approve, Verdict::Reject, Verdict::Revise];
-        let text = |verdict| (verdict != Verdict::Approve).then(|| "..".to_owned()); // `approve` takes none
-        let reply = |verdict| Reply { verdict, feedback: text(verdict), by: None };
-        let fitting: Vec<(Verdict, Value)> =
-            words.into_iter().filter_map(|verdict| Some((verdict, self.answer(question, &reply(verdict))?))).collect();
+        let text = |kind| (kind != ReplyKind::Approve).then(|| "..".to_owned()); // `approve` takes none
+        let reply = |kind| Reply { kind, feedback: text(kind), by: None };
+        let fitting: Vec<(ReplyKind, Value)> = ReplyKind::ALL
+            .into_iter()
+            .filter_map(|verdict| Some((verdict, self.answer(question, &reply(verdict))?)))
+            .collect();
         let mut shape = QuestionShape::from(question);
         if shape.takes == "any JSON" && !fitting.is_empty() {
             let samples = fitting.iter().map(|(_, answer)| answer.to_string());
@@ -93,9 +102,9 @@ impl AppThread {
             words: fitting.iter().map(|(verdict, _)| verdict.word().to_owned()).collect(),
             means: fitting.iter().map(|(_, answer)| name_of(answer)).collect(),
             commands: vec![],
-            text: state.and_then(|state| self.settings.questions.text(state, question)),
-            suggested: state.map(|state| self.settings.questions.suggestions(state, question)).unwrap_or_default(),
-            editable: state.is_some_and(|state| self.settings.questions.draft(state, question).is_some()),
+            text: state.and_then(|state| self.graph.form(question.name())?.describe(state, question)),
+            suggested: state.map(|state| self.commands(state, question)).unwrap_or_default(),
+            editable: state.is_some_and(|state| self.draft_of(state, question).is_some()),
         }
     }
 }
@@ -129,7 +138,7 @@ fn chosen<'a>(questions: &'a [Question], to: Option<InterruptId>, id: &ThreadId)
     }
 }
 
-fn not_decidable(question: &Question, verdict: Verdict, suggested: &[String]) -> Failure {
+fn not_decidable(question: &Question, verdict: ReplyKind, suggested: &[String]) -> Failure {
     let (word, name) = (verdict.word(), question.name());
     let failure =
         Failure::usage(format!("`{word}` cannot answer question `{name}`: it takes {}", question.answer_shape()));
@@ -140,7 +149,7 @@ fn not_decidable(question: &Question, verdict: Verdict, suggested: &[String]) ->
 }
 
 /// Returns the error of feedback that the answer has no place for.
-fn feedback_unused(question: &Question, verdict: Verdict) -> Failure {
+fn feedback_unused(question: &Question, verdict: ReplyKind) -> Failure {
     let (word, name) = (verdict.word(), question.name());
     Failure::usage(format!("question `{name}` takes no text with `{word}`: what `--feedback` says would be lost"))
         .hint(format!("keep it beside the answer with `{{{word} --note TEXT}}`"))
@@ -150,4 +159,13 @@ fn not_editable(question: &Question) -> Failure {
     let name = question.name();
     Failure::usage(format!("`edit` cannot answer question `{name}`: it takes {}", question.answer_shape()))
         .hint("`{status}` shows what answers it")
+}
+
+/// Returns the name of an answer: a word, or the one key of an object.
+fn name_of(answer: &Value) -> String {
+    match answer {
+        Value::String(word) => word.clone(),
+        Value::Object(fields) if fields.len() == 1 => fields.keys().next().cloned().unwrap_or_default(),
+        other => other.to_string(),
+    }
 }

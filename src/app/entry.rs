@@ -8,13 +8,13 @@ use std::sync::Arc;
 use clap::{ArgMatches, Args, Command};
 
 use super::custom_output::Said;
-use super::decide::{Decide, decider};
 use super::failure::{Exit, Refusal};
 use super::settings::{ForkPoint, ForkWrites, GraphSettings, of_fork, of_state};
 use super::threads::AnyInput;
 use crate::checkpoint::BoxFuture;
 use crate::graph::{
-    AnyState, CompileError, CompiledGraph, DataState, Interrupt, Name, NodeId, SpecError, State, TaskSnapshot, Writes,
+    AnyState, CompileError, CompiledGraph, DataState, HumanQuestion, Name, NodeId, QuestionForm, SpecError, State,
+    TaskSnapshot, Writes,
 };
 
 type InputReader =
@@ -37,13 +37,14 @@ pub struct Entry<S: State, N, C = ()> {
     pub(crate) registration: Registration,
 }
 
-/// What a program says of a graph.
+/// A graph's settings for the command line.
 #[derive(Default)]
 pub(crate) struct Registration {
     pub own: Option<GraphArgs>,
     pub about: Option<String>,
     pub examples: Vec<String>,
     pub one_input: bool,
+    pub forms: Vec<QuestionForm>,
     pub settings: GraphSettings,
 }
 
@@ -137,12 +138,6 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Entry<S, N, C> {
         self
     }
 
-    /// Sets the exit code of a run that stops at this interrupt. Default: [`Exit::Asking`].
-    pub fn asking<I: Interrupt>(mut self, means: Exit) -> Self {
-        self.registration.settings.asking.push((I::NAME, means));
-        self
-    }
-
     /// Formats a state as lines for people. Default: each channel. Control characters are escaped.
     pub fn summary(mut self, summary: fn(&S) -> String) -> Self {
         self.registration.settings.summary = Some(of_state(summary));
@@ -223,36 +218,11 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Entry<S, N, C> {
         self
     }
 
-    /// Formats a question as lines for people, from the state and the interrupt. Default: each field. Control
-    /// characters are escaped.
-    pub fn describes<I: Interrupt>(mut self, text: fn(&S, &I) -> String) -> Self {
-        self.registration.settings.questions.describe(text);
-        self
-    }
-
-    /// Lets `edit` answer a question: `text` returns the text to edit, none if there is nothing to edit; `answer`
-    /// converts the saved text.
-    pub fn edits<I: Interrupt>(mut self, text: fn(&S, &I) -> Option<String>, answer: fn(String) -> I::Resume) -> Self {
-        self.registration.settings.questions.edit(text, answer);
-        self
-    }
-
-    /// Adds commands that answer a question, without program and thread, in the place of examples made from the shape of
-    /// its answers: `resume --answer '"later"'`, or a command of the program's own.
-    pub fn suggests<I: Interrupt>(mut self, commands: fn(&S, &I) -> Vec<String>) -> Self {
-        self.registration.settings.questions.suggest(commands);
-        self
-    }
-
-    /// Validates answers to a question before they are stored: `problem` returns why one is refused, as wrong usage.
-    pub fn checks<I: Interrupt>(mut self, problem: fn(&I, &I::Resume) -> Option<String>) -> Self {
-        self.registration.settings.questions.check(problem);
-        self
-    }
-
-    /// Lets `approve`, `reject` and `revise` answer a question.
-    pub fn decides<I: Decide>(mut self) -> Self {
-        self.registration.settings.deciders.push(decider::<I>());
+    /// Declares how people see and answer a question: its text, what `approve`, `reject`, `revise` and `edit` answer, the check
+    /// of an answer, and the exit code of a run that stops at it. Without it a question is shown field by field and answered
+    /// with JSON; one that takes a `bool` is approved or rejected.
+    pub fn question<Q: HumanQuestion<S>>(mut self) -> Self {
+        self.registration.forms.push(QuestionForm::of::<S, Q>());
         self
     }
 }
@@ -290,9 +260,9 @@ pub trait Register: Sized {
         self.entry().outcome(means)
     }
 
-    /// As [`Entry::decides`].
-    fn decides<I: Decide>(self) -> Entry<Self::State, Self::Node, Self::Context> {
-        self.entry().decides::<I>()
+    /// As [`Entry::question`].
+    fn question<Q: HumanQuestion<Self::State>>(self) -> Entry<Self::State, Self::Node, Self::Context> {
+        self.entry().question::<Q>()
     }
 }
 

@@ -32,9 +32,16 @@ pub enum Exit {
     Waiting,
     /// A replay found no difference, but compared nothing, or too little for `--strict`: 15.
     Unverified,
+    /// It waits for an answer to a question that has an exit code of its own.
+    Question(u8),
 }
 
 impl Exit {
+    /// Returns the end of a run that stops at a question with this exit code.
+    pub(crate) fn of_question(code: u8) -> Self {
+        [Self::Asking, Self::Halted].into_iter().find(|exit| exit.code() == code).unwrap_or(Self::Question(code))
+    }
+
     /// Returns the exit code.
     pub fn code(self) -> u8 {
         match self {
@@ -46,6 +53,7 @@ impl Exit {
             Self::Cancelled => 13,
             Self::Waiting => 14,
             Self::Unverified => 15,
+            Self::Question(code) => code,
         }
     }
 }

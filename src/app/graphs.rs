@@ -42,6 +42,7 @@ impl AppGraph {
 
     pub(crate) fn of(graph: AnyGraph, mut registration: Registration) -> Self {
         let settings = Arc::new(std::mem::take(&mut registration.settings));
+        let graph = std::mem::take(&mut registration.forms).into_iter().fold(graph, AnyGraph::with_form);
         Self { graph, registration, settings }
     }
 
@@ -124,7 +125,7 @@ impl AppGraph {
 
     /// Returns a thread of the graph whose handle is made already.
     pub(crate) fn thread_of(&self, thread: AnyThread, store: Arc<dyn Checkpointer>, id: ThreadId) -> AppThread {
-        AppThread { graph: thread.graph(), thread, id, store, settings: Arc::clone(&self.settings) }
+        AppThread { graph: self.graph.clone(), thread, id, store, settings: Arc::clone(&self.settings) }
     }
 }
 

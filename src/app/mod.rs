@@ -3,8 +3,8 @@
 //!
 //! | file | what it knows |
 //! |---|---|
-//! | `program`, `entry`, `settings`, `decide`, `custom`, `custom_output` | the interface for programs: graphs, commands |
-//! | `graphs`, `threads`, `answering`, `questions` | the graphs of a program; their threads, runs and questions |
+//! | `program`, `entry`, `settings`, `custom`, `custom_output` | the interface for programs: graphs, commands |
+//! | `graphs`, `threads`, `answering` | the graphs of a program; their threads, runs and questions |
 //! | `args`, `stops` | commands, options, help; stop points, which graphs know too |
 //! | `commands` | from parsed arguments to text, JSON and an exit code |
 //! | `advice`, `failure` | the commands to type next; errors and exit codes |
@@ -22,7 +22,6 @@ mod commands;
 mod control;
 mod custom;
 mod custom_output;
-mod decide;
 mod entry;
 mod events;
 mod failure;
@@ -44,7 +43,6 @@ mod time;
 mod watch;
 
 pub use custom_output::{Instead, Said};
-pub use decide::{Decide, Reply, Verdict};
 pub use entry::{Entry, Register};
 pub use failure::{Exit, Refusal};
 pub use program::App;

@@ -4,8 +4,8 @@
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::decide::Reply;
 use super::failure::Call;
+use crate::graph::Reply;
 
 /// A request to the process that holds the store.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

@@ -1,5 +1,5 @@
-//! What a program registers for its graph, besides arguments: exit codes, the display of its threads, texts, drafts and checks
-//! of its questions, and its part in a fork, for graphs whose threads work outside of the store. Functions of a graph's state
+//! What a program registers for its graph, besides arguments: the exit code of its end, the display of its threads, and its part
+//! in a fork, for graphs whose threads work outside of the store. Functions of a graph's state
 //! become functions of a state of any type here.
 
 use std::fmt;
@@ -9,10 +9,9 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use super::custom_output::Said;
-use super::decide::Decider;
 use super::failure::{Exit, Failure, Refusal};
 use crate::checkpoint::BoxFuture;
-use crate::graph::{AnyState, Event, EventKind, Interrupt, Question, State, StateSnapshot, TaskSnapshot, View};
+use crate::graph::{AnyState, Event, EventKind, State, StateSnapshot, TaskSnapshot, View};
 
 /// A function of a graph's state; it returns none for a state of another graph, which never happens.
 pub(crate) type OfState<T> = Arc<dyn Fn(&AnyState) -> Option<T> + Send + Sync>;
@@ -28,12 +27,9 @@ pub(crate) type WhatIf = Arc<dyn Fn(&AnyState, &[(String, String)]) -> Option<Re
 #[derive(Default)]
 pub(crate) struct GraphSettings {
     pub outcome: Option<OfState<Exit>>,
-    pub deciders: Vec<(&'static str, Decider)>,
-    pub asking: Vec<(&'static str, Exit)>,
     pub summary: Option<OfState<String>>,
     pub what_if: Option<WhatIf>,
     pub forks: Option<Forks>,
-    pub questions: Questions,
     pub presentation: Presentation,
 }
 
@@ -41,12 +37,6 @@ impl GraphSettings {
     /// Returns the exit code of a run that finished with a state.
     pub(crate) fn finished(&self, state: &AnyState) -> Exit {
         self.outcome.as_ref().and_then(|means| means(state)).unwrap_or(Exit::Finished)
-    }
-
-    /// Returns the exit code of a thread with these pending questions: the first one that is registered.
-    pub(crate) fn exit_code<'a>(&self, open: impl Iterator<Item = &'a str>) -> Exit {
-        let means = |name: &str| self.asking.iter().find(|(known, _)| *known == name).map(|(_, exit)| *exit);
-        open.filter_map(means).next().unwrap_or(Exit::Asking)
     }
 }
 
@@ -229,81 +219,6 @@ pub(crate) fn merged(own: Value, given: Option<Value>) -> Value {
         None => {}
     }
     Value::Object(all)
-}
-
-type Text = Arc<dyn Fn(&AnyState, &Question) -> Option<String> + Send + Sync>;
-type Suggestions = Arc<dyn Fn(&AnyState, &Question) -> Option<Vec<String>> + Send + Sync>;
-type Answer = Arc<dyn Fn(String) -> Option<Value> + Send + Sync>;
-type Check = Arc<dyn Fn(&Question, &Value) -> Option<String> + Send + Sync>;
-
-/// Registered functions by the name of the question.
-#[derive(Default)]
-pub(crate) struct Questions {
-    described: Vec<(&'static str, Text)>,
-    edited: Vec<(&'static str, Text, Answer)>,
-    checked: Vec<(&'static str, Check)>,
-    suggested: Vec<(&'static str, Suggestions)>,
-}
-
-impl Questions {
-    pub(crate) fn describe<S: State, I: Interrupt>(&mut self, text: fn(&S, &I) -> String) {
-        let text =
-            move |state: &AnyState, question: &Question| Some(text(state.downcast_ref()?, &question.payload::<I>()?));
-        self.described.push((I::NAME, Arc::new(text)));
-    }
-
-    pub(crate) fn edit<S: State, I: Interrupt>(
-        &mut self,
-        text: fn(&S, &I) -> Option<String>,
-        answer: fn(String) -> I::Resume,
-    ) {
-        let text = move |state: &AnyState, question: &Question| text(state.downcast_ref()?, &question.payload::<I>()?);
-        let answer = move |edited| serde_json::to_value(answer(edited)).ok();
-        self.edited.push((I::NAME, Arc::new(text), Arc::new(answer)));
-    }
-
-    pub(crate) fn suggest<S: State, I: Interrupt>(&mut self, commands: fn(&S, &I) -> Vec<String>) {
-        let commands = move |state: &AnyState, question: &Question| {
-            Some(commands(state.downcast_ref()?, &question.payload::<I>()?))
-        };
-        self.suggested.push((I::NAME, Arc::new(commands)));
-    }
-
-    pub(crate) fn check<I: Interrupt>(&mut self, problem: fn(&I, &I::Resume) -> Option<String>) {
-        let check = move |question: &Question, answer: &Value| {
-            problem(&question.payload::<I>()?, &serde_json::from_value(answer.clone()).ok()?)
-        };
-        self.checked.push((I::NAME, Arc::new(check)));
-    }
-
-    /// Returns the question as lines for people; none without a registered text.
-    pub(crate) fn text(&self, state: &AnyState, question: &Question) -> Option<String> {
-        let (_, text) = self.described.iter().find(|(name, _)| *name == question.name())?;
-        text(state, question)
-    }
-
-    /// Returns the registered commands that answer it, without program and thread; none are registered for most.
-    pub(crate) fn suggestions(&self, state: &AnyState, question: &Question) -> Vec<String> {
-        let found = self.suggested.iter().find(|(name, _)| *name == question.name());
-        found.and_then(|(_, commands)| commands(state, question)).unwrap_or_default()
-    }
-
-    /// Returns the reason why an answer cannot be followed; none if it can, or is not of the question's type.
-    pub(crate) fn problem(&self, question: &Question, answer: &Value) -> Option<String> {
-        let (_, check) = self.checked.iter().find(|(name, _)| *name == question.name())?;
-        check(question, answer)
-    }
-
-    /// Returns the text that a person edits to answer it; none if it is not answered so.
-    pub(crate) fn draft(&self, state: &AnyState, question: &Question) -> Option<String> {
-        let (_, text, _) = self.edited.iter().find(|(name, ..)| *name == question.name())?;
-        text(state, question)
-    }
-
-    pub(crate) fn answer(&self, question: &Question, edited: String) -> Option<Value> {
-        let (.., answer) = self.edited.iter().find(|(name, ..)| *name == question.name())?;
-        answer(edited)
-    }
 }
 
 #[cfg(test)]

@@ -17,9 +17,9 @@ use crate::checkpoint::{CheckpointId, Checkpointer, ThreadId, about_thread, fore
 use crate::graph::shape::snapshot::{SnapshotShape, TaskShape};
 use crate::graph::shape::status::StatusShape;
 use crate::graph::{
-    Answer, AnyState, AnyThread, CancellationToken, CheckpointInfo, CompiledGraph, Event, Mode, Name, Outcome,
-    OwnContext, Question, Replay, Request, RunError, RunStream, SignalId, SignalRequest, State, StateSnapshot,
-    StateUpdate, Status, Verdict, Writes,
+    Answer, AnyGraph, AnyState, AnyThread, CancellationToken, CheckpointInfo, Event, Mode, Name, Outcome, Question,
+    Replay, Request, RunError, RunStream, SignalId, SignalRequest, State, StateSnapshot, StateUpdate, Status, Verdict,
+    Writes,
 };
 
 /// Validated writes to a graph's channels.
@@ -55,7 +55,7 @@ pub(crate) enum Format {
 #[derive(Clone)]
 pub(crate) struct AppThread {
     pub thread: AnyThread,
-    pub graph: CompiledGraph<AnyState, Name, OwnContext>,
+    pub graph: AnyGraph,
     pub id: ThreadId,
     pub store: Arc<dyn Checkpointer>,
     pub settings: Arc<GraphSettings>,
@@ -64,6 +64,7 @@ pub(crate) struct AppThread {
 /// A run and its events.
 pub(crate) struct AppRun {
     stream: RunStream<AnyState>,
+    graph: AnyGraph,
     settings: Arc<GraphSettings>,
 }
 
@@ -76,12 +77,18 @@ impl AppRun {
     pub(crate) async fn end(self) -> Result<Exit, RunError> {
         Ok(match self.stream.outcome().await? {
             Outcome::Finished(state) => self.settings.finished(&state),
-            Outcome::Interrupted(asked) => self.settings.exit_code(asked.iter().map(Question::name)),
+            Outcome::Interrupted(asked) => exit_code(&self.graph, &asked),
             Outcome::Stopped(_) | Outcome::Drained(_) | Outcome::Budget(..) => Exit::Halted,
             Outcome::Waiting { .. } | Outcome::AwaitingSignal { .. } => Exit::Waiting,
             Outcome::Cancelled(_) => Exit::Cancelled,
         })
     }
+}
+
+/// Returns the exit code of a thread with these pending questions: the first one that is declared.
+fn exit_code(graph: &AnyGraph, open: &[Question]) -> Exit {
+    let declared = open.iter().find_map(|question| graph.form(question.name()));
+    declared.map_or(Exit::Asking, |form| Exit::of_question(form.exit_code()))
 }
 
 /// The events of a replay.
@@ -115,7 +122,11 @@ impl AppThread {
                 Request::proceed()
             }
         };
-        AppRun { stream: thread.stream_deep(request, RUN_MODES), settings: Arc::clone(&self.settings) }
+        AppRun {
+            stream: thread.stream_deep(request, RUN_MODES),
+            graph: self.graph.clone(),
+            settings: Arc::clone(&self.settings),
+        }
     }
 
     /// Returns the thread with these stop points, which its next run stores; unchanged if there are none.

@@ -68,8 +68,8 @@ pub use document::{
 pub use error::{ErrorClass, Incompatibility, NodeError, RunError, SharedNodeError, Unreadable};
 pub use host::{AnyGraph, AnyThread, Graphs, OwnContext};
 pub use interrupt::{
-    Answer, AnswerInfo, AnyQuestion, AskError, AwaitedSignal, Interrupt, InterruptId, Interrupted, NotAnId, Question,
-    SentSignal, Signal, SignalId, SignalRequest,
+    Answer, AnswerInfo, AnyQuestion, AskError, AwaitedSignal, HumanQuestion, Interrupt, InterruptId, Interrupted,
+    NotAnId, Question, QuestionForm, Reply, ReplyKind, SentSignal, Signal, SignalId, SignalRequest,
 };
 #[doc(hidden)]
 pub use node::AsyncBody;

@@ -13,7 +13,8 @@ pub mod essay {
     use serde::{Deserialize, Serialize};
 
     use crate::graph::{
-        CompileError, CompiledGraph, Ctx, END, Interrupt, NodeError, NodeExt, NodeId, Route, START, State, StateGraph,
+        CompileError, CompiledGraph, Ctx, END, HumanQuestion, Interrupt, NodeError, NodeExt, NodeId, Reply, ReplyKind,
+        Route, START, State, StateGraph,
     };
 
     /// The essay and its sources.
@@ -54,6 +55,16 @@ pub mod essay {
     pub struct Approve {
         /// The essay.
         pub text: String,
+    }
+
+    impl<S> HumanQuestion<S> for Approve {
+        fn decide(&self, reply: &Reply) -> Option<Review> {
+            match reply.kind {
+                ReplyKind::Approve => Some(Review::Verdict(true)),
+                ReplyKind::Reject => Some(Review::Verdict(false)),
+                ReplyKind::Revise => Some(Review::Again { revise: reply.feedback.clone().unwrap_or_default() }),
+            }
+        }
     }
 
     /// A person's review of an essay: `true`, `false`, or `{"revise": "what to change"}`.

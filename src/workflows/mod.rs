@@ -25,4 +25,3 @@ pub use profile::{
     WorktreeSettings,
 };
 pub(crate) use profile::{CommitSlots, of_lone_task};
-pub use texts::{budget_commands, describe_budget, task_budget_commands};

@@ -12,7 +12,7 @@ use crate::nodes::{Base, BudgetReached};
 use crate::workspace::Head;
 
 /// Describes the question about a used-up budget.
-pub fn describe_budget<S>(_: &S, question: &BudgetReached) -> String {
+pub(super) fn describe_budget(question: &BudgetReached) -> String {
     let BudgetReached { spent, role, task, cost, tokens, unpriced, seconds, problem, .. } = question;
     let mut lines = vec![format!("the budget of the run is used up; {} cannot go on", turn(role, task))];
     lines.extend(spent.iter().map(|line| format!("  {line}")));
@@ -39,15 +39,8 @@ fn time(seconds: u64) -> String {
 }
 
 /// Returns the command that raises the limits that are reached, to twice what is used.
-pub fn budget_commands<S>(_: &S, question: &BudgetReached) -> Vec<String> {
-    vec![format!("resume --answer '{}'", raised(question))]
-}
-
-/// The same, with the command that decides on the task instead.
-pub fn task_budget_commands<S>(state: &S, question: &BudgetReached) -> Vec<String> {
-    let mut commands = budget_commands(state, question);
-    commands.push("override DONE --why 'why it is done'".into());
-    commands
+pub(super) fn budget_command(question: &BudgetReached) -> String {
+    format!("resume --answer '{}'", raised(question))
 }
 
 /// Returns an answer with limits of twice what is used.
@@ -143,14 +136,14 @@ mod tests {
 
     #[test]
     fn a_used_up_budget_is_text_with_dollars() {
-        insta::assert_snapshot!(describe_budget(&(), &question(&["cost"])), @r"
+        insta::assert_snapshot!(describe_budget(&question(&["cost"])), @r"
         the budget of the run is used up; the developer of task 2 cannot go on
           cost: $5.0213 of $5.0000
         used so far: $5.0213, 123456 tokens, 12 min 34 s of work by agents
         `raise` sets new limits of the whole run, in dollars, tokens or time; what is done is kept
         ");
         let unknown = BudgetReached { unpriced: 900, cost: 0, task: String::new(), ..question(&["tokens"]) };
-        assert!(describe_budget(&(), &unknown).contains("the cost of 900 of these tokens is not known"));
+        assert!(describe_budget(&unknown).contains("the cost of 900 of these tokens is not known"));
     }
 
     #[rstest::rstest]
@@ -158,7 +151,7 @@ mod tests {
     #[case(&["tokens"], r#"{"raise":{"tokens":250000}}"#)]
     #[case(&["cost", "wall"], r#"{"raise":{"cost":11.0,"wall":"26m"}}"#)]
     fn a_line_to_copy_raises_what_is_reached(#[case] reached: &[&str], #[case] answer: &str) {
-        assert_eq!(budget_commands(&(), &question(reached)), [format!("resume --answer '{answer}'")]);
+        assert_eq!(budget_command(&question(reached)), format!("resume --answer '{answer}'"));
         serde_json::from_str::<crate::nodes::AfterBudget>(answer).unwrap();
     }
 

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use rstest::rstest;
 use serde_json::{Value, json};
 use superstep::graph::{
-    AnyGraph, AnyState, AnyThread, DataSchema, DataState, Graphs, Kind, Name, Request, RunnerTurn, StateUpdate,
-    ThreadFilter, TurnEnd, Until, runner,
+    AnyGraph, AnyState, AnyThread, DataSchema, DataState, Graphs, HumanQuestion, Kind, Name, Reply, ReplyKind, Request,
+    RunnerTurn, StateUpdate, ThreadFilter, TurnEnd, Until, runner,
 };
 use superstep::prelude::*;
 
@@ -197,6 +197,52 @@ async fn the_clock_of_the_registry_is_that_of_its_threads() {
     host(&graphs, "run", "a", json!({"graph": "data", "input": {"word": "tide"}})).await.unwrap();
     let history = graphs.thread("a").await.unwrap().history().await.unwrap().all().await.unwrap();
     assert!(history.iter().all(|made| made.created_at == 86_400_000));
+}
+
+impl HumanQuestion<Pad> for Approve {
+    const EXIT_CODE: u8 = 42;
+
+    fn describe(&self, pad: &Pad) -> Option<String> {
+        Some(format!("may these go out: {}?", pad.notes.join(", ")))
+    }
+
+    fn check(&self, answer: &bool) -> Option<String> {
+        (!answer).then(|| "it is out already".into())
+    }
+
+    fn commands(&self, _: &Pad) -> Vec<String> {
+        vec!["approve".into()]
+    }
+
+    fn draft(&self, pad: &Pad) -> Option<String> {
+        Some(pad.notes.join("\n"))
+    }
+
+    fn from_draft(text: String) -> Option<bool> {
+        Some(text.is_empty())
+    }
+}
+
+#[tokio::test]
+async fn a_question_declares_how_people_see_and_answer_it() {
+    let store = Store::memory();
+    let graph = graphs(&store).get("typed").unwrap().clone().question::<Pad, Approve>();
+    let thread = graph.thread("a");
+    let asked = thread.run(Request::input(graph.input(&json!({"notes": ["salt"]})).unwrap())).await.unwrap();
+    let (state, question) = (asked.state(), &asked.questions()[0]);
+    let form = graph.form(question.name()).unwrap();
+    assert_eq!(form.exit_code(), 42);
+    assert_eq!(form.describe(state, question).unwrap(), "may these go out: salt?");
+    assert_eq!(form.check(question, &json!(false)).unwrap(), "it is out already");
+    assert_eq!(form.check(question, &json!("of another type")), None);
+    assert_eq!(form.commands(state, question), ["approve"]);
+    assert_eq!(form.draft(state, question).unwrap(), "salt");
+    assert_eq!(form.answer_from_draft(String::new()), Some(json!(true)));
+    let reply = |kind| Reply { kind, feedback: None, by: None };
+    let answers = ReplyKind::ALL.map(|kind| form.decide(question, &reply(kind)));
+    assert_eq!(answers, [Some(json!(true)), Some(json!(false)), None]);
+    assert_eq!(ReplyKind::ALL.map(|kind| reply(kind).answer_to(question)), answers);
+    assert!(graph.form("another").is_none());
 }
 
 /// The function of a host drives the turns of a runner over its registry.

@@ -1,9 +1,10 @@
 //! Tasks that depend on others: their order, and skipped dependencies.
 
 use rstest::rstest;
+use superstep::graph::HumanQuestion;
 use superstep::nodes::{AfterHalt, ApprovePlan, Halted};
 use superstep::plan::Decision;
-use superstep::workflows::task_based::{Mark, RunOutcome, describe_approval};
+use superstep::workflows::task_based::{Mark, RunOutcome};
 
 use crate::agent::Agent;
 use crate::scene::{RunResult, Scene, asks, done, marks, profile, retry};
@@ -99,7 +100,7 @@ async fn a_task_is_done_after_its_dependencies_even_if_the_plan_lists_it_first()
     let outcome = scene.thread.invoke(scene.input(&markdown, profile())).await.unwrap();
     let question: ApprovePlan = outcome.questions()[0].payload().unwrap();
     assert_eq!(question.phases, [vec!["2", "3"], vec!["1"]]);
-    let described = describe_approval(outcome.state(), &question);
+    let described = question.describe(outcome.state()).unwrap();
     let line = ["task `1` depends on `3`, which comes after it", "  1: tasks 2, 3\n  2: task 1\n"];
     assert!(line.iter().all(|line| described.contains(line)), "{described}");
     let state = scene.thread.resume::<ApprovePlan>(Decision::approve()).await.unwrap().finished().unwrap();

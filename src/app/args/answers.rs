@@ -4,7 +4,7 @@
 use clap::Args;
 
 use super::runs::InteractiveArg;
-use crate::app::decide::{Reply, Verdict};
+use crate::graph::{Reply, ReplyKind};
 
 /// The question that an answer is for, and the person who gives it.
 #[derive(Args, Clone, Debug, Default)]
@@ -132,27 +132,27 @@ pub(crate) struct Decision {
 }
 
 impl Decision {
-    fn new(thread: String, verdict: Verdict, feedback: Option<String>, to: AnswerTo) -> Self {
-        let reply = Reply { verdict, feedback, by: to.by.clone() };
+    fn new(thread: String, kind: ReplyKind, feedback: Option<String>, to: AnswerTo) -> Self {
+        let reply = Reply { kind, feedback, by: to.by.clone() };
         Self { thread, reply, to }
     }
 }
 
 impl From<Approve> for Decision {
     fn from(Approve { thread, to }: Approve) -> Self {
-        Self::new(thread, Verdict::Approve, None, to)
+        Self::new(thread, ReplyKind::Approve, None, to)
     }
 }
 
 impl From<Reject> for Decision {
     fn from(Reject { thread, feedback, to }: Reject) -> Self {
-        Self::new(thread, Verdict::Reject, feedback, to)
+        Self::new(thread, ReplyKind::Reject, feedback, to)
     }
 }
 
 impl From<Revise> for Decision {
     fn from(Revise { thread, feedback, to }: Revise) -> Self {
-        Self::new(thread, Verdict::Revise, Some(feedback), to)
+        Self::new(thread, ReplyKind::Revise, Some(feedback), to)
     }
 }
 

@@ -5,7 +5,6 @@ use std::io::stdin;
 use super::answers::{EditedText, edit_text};
 use super::session::{CommandOutput, Session};
 use crate::app::args::InteractiveArg;
-use crate::app::decide::{Reply, Verdict};
 use crate::app::failure::Failure;
 use crate::app::service::{AnswerInput, AnswerRequest};
 use crate::app::shapes::OpenQuestion;
@@ -14,6 +13,7 @@ use crate::app::threads::{AppThread, RunRequest};
 use crate::app::watch::View;
 use crate::app::{local, text};
 use crate::graph::Answer;
+use crate::graph::{Reply, ReplyKind};
 
 impl Session {
     /// Runs a thread. With `--interactive`, asks its questions and resumes it until there are no more, or no answer.
@@ -171,21 +171,21 @@ fn read(line: &str, asked: &OpenQuestion) -> Line {
     let line = line.trim();
     let (word, rest) = line.split_once(char::is_whitespace).map_or((line, ""), |(word, rest)| (word, rest.trim()));
     let text = Some(rest.to_owned()).filter(|rest| !rest.is_empty());
-    let fits = |verdict: Verdict| asked.words.iter().any(|known| known == verdict.word());
-    let verdict = match (word.to_lowercase().as_str(), &text) {
+    let fits = |kind: ReplyKind| asked.words.iter().any(|known| known == kind.word());
+    let kind = match (word.to_lowercase().as_str(), &text) {
         ("", _) => return Line::Nothing,
         ("?" | "help", None) => return Line::Help,
         ("edit", None) if asked.editable => return Line::Edit,
-        ("approve" | "yes" | "y", None) if fits(Verdict::Approve) => Verdict::Approve,
-        ("reject", _) | ("no" | "n", None) if fits(Verdict::Reject) => Verdict::Reject,
-        ("revise", Some(_)) if fits(Verdict::Revise) => Verdict::Revise,
-        ("revise", None) if fits(Verdict::Revise) => return Line::Misses("`revise` needs a text: revise TEXT"),
+        ("approve" | "yes" | "y", None) if fits(ReplyKind::Approve) => ReplyKind::Approve,
+        ("reject", _) | ("no" | "n", None) if fits(ReplyKind::Reject) => ReplyKind::Reject,
+        ("revise", Some(_)) if fits(ReplyKind::Revise) => ReplyKind::Revise,
+        ("revise", None) if fits(ReplyKind::Revise) => return Line::Misses("`revise` needs a text: revise TEXT"),
         ("yes" | "y" | "no" | "n", None) if !asked.words.is_empty() => {
             return Line::Misses("the question takes no yes or no of this kind: ? lists its answers");
         }
         _ => return Line::Answer(AnswerInput::Json(serde_json::from_str(line).unwrap_or_else(|_| line.into()))),
     };
-    Line::Answer(AnswerInput::Reply(Reply { verdict, feedback: text, by: None }))
+    Line::Answer(AnswerInput::Reply(Reply { kind, feedback: text, by: None }))
 }
 
 /// Reads a line of standard input; none at its end, or after Ctrl-C. A detached thread reads it, so that the end of the
@@ -210,8 +210,8 @@ mod tests {
 
     use super::*;
 
-    fn reply(verdict: Verdict, feedback: Option<&str>) -> Line {
-        Line::Answer(AnswerInput::Reply(Reply { verdict, feedback: feedback.map(str::to_owned), by: None }))
+    fn reply(kind: ReplyKind, feedback: Option<&str>) -> Line {
+        Line::Answer(AnswerInput::Reply(Reply { kind, feedback: feedback.map(str::to_owned), by: None }))
     }
 
     fn json(value: impl Into<Value>) -> Line {
@@ -226,14 +226,14 @@ mod tests {
     const ALL: [&str; 3] = ["approve", "reject", "revise"];
 
     #[rstest::rstest]
-    #[case(" approve\n", reply(Verdict::Approve, None))]
-    #[case("yes\n", reply(Verdict::Approve, None))]
-    #[case("Y", reply(Verdict::Approve, None))]
-    #[case("reject", reply(Verdict::Reject, None))]
-    #[case("no", reply(Verdict::Reject, None))]
-    #[case("N\n", reply(Verdict::Reject, None))]
-    #[case("reject too long\n", reply(Verdict::Reject, Some("too long")))]
-    #[case("revise  shorter, please", reply(Verdict::Revise, Some("shorter, please")))]
+    #[case(" approve\n", reply(ReplyKind::Approve, None))]
+    #[case("yes\n", reply(ReplyKind::Approve, None))]
+    #[case("Y", reply(ReplyKind::Approve, None))]
+    #[case("reject", reply(ReplyKind::Reject, None))]
+    #[case("no", reply(ReplyKind::Reject, None))]
+    #[case("N\n", reply(ReplyKind::Reject, None))]
+    #[case("reject too long\n", reply(ReplyKind::Reject, Some("too long")))]
+    #[case("revise  shorter, please", reply(ReplyKind::Revise, Some("shorter, please")))]
     #[case("revise", Line::Misses("`revise` needs a text: revise TEXT"))]
     #[case("?", Line::Help)]
     #[case("help\n", Line::Help)]

@@ -13,6 +13,7 @@ use crate::checkpoint::{Checkpointer, ThreadId, near_threads};
 use crate::graph::build::CompiledGraph;
 use crate::graph::context::{AnyContext, DefaultContext};
 use crate::graph::error::RunError;
+use crate::graph::interrupt::{HumanQuestion, QuestionForm};
 use crate::graph::node::{Name, NodeId};
 use crate::graph::records::{Clock, Host};
 use crate::graph::state::{AnyState, State};
@@ -35,6 +36,8 @@ pub struct AnyGraph {
     graph: CompiledGraph<AnyState, Name, OwnContext>,
     context: AnyContext,
     host: Host,
+    /// The forms of its questions.
+    forms: Vec<QuestionForm>,
 }
 
 impl fmt::Debug for AnyGraph {
@@ -49,7 +52,25 @@ impl AnyGraph {
         graph: CompiledGraph<S, N, C>,
         context: impl Into<Arc<C>>,
     ) -> Self {
-        Self { graph: CompiledGraph::of(graph.core), context: context.into(), host: Host::default() }
+        Self { graph: CompiledGraph::of(graph.core), context: context.into(), host: Host::default(), forms: vec![] }
+    }
+
+    /// Declares how people see and answer a question of the graph, whose state is `S`.
+    #[must_use]
+    pub fn question<S: State, Q: HumanQuestion<S>>(self) -> Self {
+        self.with_form(QuestionForm::of::<S, Q>())
+    }
+
+    /// Declares how people see and answer a question of the graph.
+    #[must_use]
+    pub fn with_form(mut self, form: QuestionForm) -> Self {
+        self.forms.push(form);
+        self
+    }
+
+    /// Returns how people see and answer a question; `None` if that was not declared.
+    pub fn form(&self, question: &str) -> Option<&QuestionForm> {
+        self.forms.iter().find(|form| form.name() == question)
     }
 
     /// Returns a thread of the graph. Nothing is read or claimed yet.

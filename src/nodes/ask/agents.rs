@@ -7,7 +7,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use super::work::WrittenOverride;
 use crate::drivers::{Account, RunLimits};
-use crate::graph::Interrupt;
+use crate::graph::{HumanQuestion, Interrupt, Reply, ReplyKind};
 
 /// A question of a developer that is blocked.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, Interrupt)]
@@ -21,6 +21,15 @@ pub struct AgentQuestion {
     pub question: String,
     /// The work until then.
     pub summary: String,
+}
+
+impl<S> HumanQuestion<S> for AgentQuestion {
+    fn decide(&self, reply: &Reply) -> Option<AgentReply> {
+        match reply.kind {
+            ReplyKind::Revise => Some(AgentReply::Reply { text: reply.feedback.clone()? }),
+            ReplyKind::Approve | ReplyKind::Reject => None,
+        }
+    }
 }
 
 /// The reply to a developer.
@@ -46,6 +55,16 @@ pub struct ReviewUnavailable {
     pub reason: String,
     /// The number of reviews so far.
     pub tries: u32,
+}
+
+impl<S> HumanQuestion<S> for ReviewUnavailable {
+    fn decide(&self, reply: &Reply) -> Option<WithoutReview> {
+        match reply.kind {
+            ReplyKind::Approve => Some(WithoutReview::Accept),
+            ReplyKind::Reject => Some(WithoutReview::Abort),
+            ReplyKind::Revise => None,
+        }
+    }
 }
 
 /// The decision on work that nobody has judged.
@@ -82,6 +101,16 @@ pub struct SessionRefused {
     /// The reason why the answer before could not be followed.
     #[serde(default)]
     pub problem: Option<String>,
+}
+
+impl<S> HumanQuestion<S> for SessionRefused {
+    fn decide(&self, reply: &Reply) -> Option<AfterRefusal> {
+        match reply.kind {
+            ReplyKind::Approve => Some(AfterRefusal::Fresh),
+            ReplyKind::Reject => Some(AfterRefusal::Abort),
+            ReplyKind::Revise => None,
+        }
+    }
 }
 
 /// The decision on a session that the server refuses. As JSON: `"fresh"`, `{"model": "NAME"}`, `"retry"`, `"skip"` or
@@ -137,6 +166,13 @@ pub enum AfterBudget {
     Abort,
     /// Decide on its task in place of the rules. Other runs refuse this answer.
     Override(WrittenOverride),
+}
+
+impl AfterBudget {
+    /// Returns the answer that a reply gives: nothing but the end; new limits are numbers.
+    pub fn of(reply: &Reply) -> Option<Self> {
+        (reply.kind == ReplyKind::Reject).then_some(Self::Abort)
+    }
 }
 
 /// New limits of a run, which replace the current ones. A limit that is not given is unchanged.

@@ -3,7 +3,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::graph::Interrupt;
+use crate::graph::{HumanQuestion, Interrupt, Reply, ReplyKind};
 use crate::plan::{Comment, Decision, Plan};
 use crate::workspace::{BranchMove, CommitId};
 
@@ -27,6 +27,18 @@ pub struct ApprovePlan {
     /// The file of the plan.
     #[serde(default)]
     pub path: Option<String>,
+}
+
+/// The decision that a reply makes about a plan: approved, rejected or to be revised, for the reason that the reply gives.
+impl From<&Reply> for Decision {
+    fn from(reply: &Reply) -> Self {
+        let feedback = reply.feedback.clone().unwrap_or_default();
+        match reply.kind {
+            ReplyKind::Approve => Self::approve(),
+            ReplyKind::Reject => Self::reject(feedback),
+            ReplyKind::Revise => Self::revise(feedback),
+        }
+    }
 }
 
 /// A task of a plan to approve.
@@ -251,9 +263,16 @@ impl From<BranchMove> for BranchMoved {
     }
 }
 
-impl BranchMoved {
-    /// Describes the question for the person who answers it.
-    pub fn describe(&self) -> String {
+impl<S> HumanQuestion<S> for BranchMoved {
+    fn decide(&self, reply: &Reply) -> Option<AfterMove> {
+        match reply.kind {
+            ReplyKind::Approve => Some(AfterMove::Keep),
+            ReplyKind::Reject => Some(AfterMove::Abort),
+            ReplyKind::Revise => None,
+        }
+    }
+
+    fn describe(&self, _: &S) -> Option<String> {
         let Self { branch, old, new, problem } = self;
         let moved = BranchMove { branch: branch.clone(), old: old.clone(), new: new.clone() };
         let mut lines = vec![format!("{moved}, by somebody else than this run")];
@@ -262,7 +281,7 @@ impl BranchMoved {
             Some(_) => "`keep` continues on top of its commits, `abort` ends the run; neither moves it back".into(),
             None => "`keep` makes it again where the run left it, `abort` ends the run".into(),
         });
-        lines.join("\n")
+        Some(lines.join("\n"))
     }
 }
 
@@ -341,6 +360,19 @@ pub struct WrittenOverride {
 
 /// The decisions that a person can make in place of the rules.
 const DECISIONS: [&str; 4] = ["DONE", "RETRY", "SPLIT", "FAIL"];
+
+impl AfterGivingUp {
+    /// Returns the answer that a reply gives. Approving accepts the work as it is, which needs a reason: the feedback.
+    pub fn of(reply: &Reply) -> Option<Self> {
+        match (reply.kind, reply.feedback.clone()) {
+            (ReplyKind::Approve, why) => {
+                Some(Self::Override(WrittenOverride { decision: "DONE".into(), why: why?, by: reply.by.clone() }))
+            }
+            (ReplyKind::Reject, _) => Some(Self::Abort),
+            (ReplyKind::Revise, note) => Some(Self::Retry { attempts: 1, note: note? }),
+        }
+    }
+}
 
 impl GaveUp {
     /// Returns why an answer is invalid; none if it is valid.

@@ -38,4 +38,4 @@ pub use state::{
     ReadTask, Settings, Start, TaskOutcome, TaskPlace, WorkPlace,
 };
 pub use step::{AfterDecide, AfterExecute, AfterInput, AfterLoad, CodeStep};
-pub use summary::{DryRun, DryVerifier, describe_question, label, question_commands, summary};
+pub use summary::{DryRun, DryVerifier, label, summary};

@@ -6,11 +6,13 @@ use superstep_base::moved::here;
 
 use super::state::{AttemptLine, CodeTask, CodeTaskState, ReadTask, TaskOutcome};
 use crate::drivers::{Account, dollars};
-use crate::graph::NodeError;
-use crate::nodes::{Feedback, GaveUp, PlannedVerifier, Prompt, planned_verifier};
+use crate::graph::{HumanQuestion, NodeError, Reply};
+use crate::nodes::{
+    AfterBudget, AfterGivingUp, BudgetReached, DecideTask, Feedback, GaveUp, PlannedVerifier, Prompt, planned_verifier,
+};
 use crate::spec::{Criticality, Mode, Policy, Step};
 use crate::verifiers::TaskView;
-use crate::workflows::texts::Made;
+use crate::workflows::texts::{Made, budget_command, describe_budget};
 
 /// The maximum number of findings shown of the last attempt.
 const MAX_FINDINGS: usize = 10;
@@ -55,7 +57,7 @@ fn work_lines(state: &CodeTaskState) -> Vec<String> {
 }
 
 /// Returns the commands that decide on a task in place of the rules, without program and thread.
-pub fn question_commands(_: &CodeTaskState, question: &GaveUp) -> Vec<String> {
+fn decide_commands(question: &GaveUp) -> Vec<String> {
     let done = "override DONE --why 'why it is done'";
     let split = question.may_split.then_some("override SPLIT --why 'why it is to be split'");
     std::iter::once(done).chain(split).map(str::to_owned).collect()
@@ -108,7 +110,7 @@ pub fn label(child: &CodeTask) -> String {
 }
 
 /// Describes the interrupt of a task that was given up, with its findings and the location of its work.
-pub fn describe_question(state: &CodeTaskState, question: &GaveUp) -> String {
+fn describe_question(state: &CodeTaskState, question: &GaveUp) -> String {
     let GaveUp { task, title, decision, rule, reason, attempt, findings, salvage, cost, problem, may_split } = question;
     let spent = if *cost > 0 { format!("; it has cost {}", dollars(*cost)) } else { String::new() };
     let mut lines = vec![
@@ -129,6 +131,58 @@ pub fn describe_question(state: &CodeTaskState, question: &GaveUp) -> String {
         lines.push(format!("  git -C {} show {salvage}", here(&state.settings.repository).display()));
     }
     lines.join("\n")
+}
+
+impl HumanQuestion<CodeTaskState> for GaveUp {
+    const EXIT_CODE: u8 = 11;
+
+    fn decide(&self, reply: &Reply) -> Option<AfterGivingUp> {
+        AfterGivingUp::of(reply)
+    }
+
+    fn describe(&self, state: &CodeTaskState) -> Option<String> {
+        Some(describe_question(state, self))
+    }
+
+    fn check(&self, answer: &AfterGivingUp) -> Option<String> {
+        self.problem_of(answer)
+    }
+
+    fn commands(&self, _: &CodeTaskState) -> Vec<String> {
+        decide_commands(self)
+    }
+}
+
+impl HumanQuestion<CodeTaskState> for DecideTask {
+    fn decide(&self, reply: &Reply) -> Option<AfterGivingUp> {
+        AfterGivingUp::of(reply)
+    }
+
+    fn describe(&self, state: &CodeTaskState) -> Option<String> {
+        Some(describe_question(state, &self.about))
+    }
+
+    fn check(&self, answer: &AfterGivingUp) -> Option<String> {
+        self.about.problem_of(answer)
+    }
+
+    fn commands(&self, _: &CodeTaskState) -> Vec<String> {
+        decide_commands(&self.about)
+    }
+}
+
+impl HumanQuestion<CodeTaskState> for BudgetReached {
+    fn decide(&self, reply: &Reply) -> Option<AfterBudget> {
+        AfterBudget::of(reply)
+    }
+
+    fn describe(&self, _: &CodeTaskState) -> Option<String> {
+        Some(describe_budget(self))
+    }
+
+    fn commands(&self, _: &CodeTaskState) -> Vec<String> {
+        vec![budget_command(self), "override DONE --why 'why it is done'".into()]
+    }
 }
 
 /// The preview of a task.

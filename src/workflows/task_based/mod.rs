@@ -36,6 +36,6 @@ pub use graph::{Step, graph};
 pub use start::{Start, StartError, ensure_programs};
 pub(crate) use start::{blocking, has_models, new_branch, origin, ready, with_scenarios};
 pub use state::{AgenticStatus, DeveloperSession, ExecutionState, ExecutionStateUpdate, RunOutcome, Standing};
-pub use summary::{DryPlan, describe_approval, describe_change, describe_halt, plan_to_edit, summary};
+pub use summary::{DryPlan, summary};
 pub use tasks::{LastReview, Mark, TaskLine, Unfinished};
 pub(crate) use tasks::{add_up, later};

@@ -11,12 +11,14 @@ use super::jobs::approval;
 use super::state::{ExecutionState, RunOutcome};
 use super::tasks::{Mark, TaskLine};
 use crate::drivers::{Account, Usage, dollars};
-use crate::graph::NodeError;
-use crate::nodes::{ApprovePlan, Halted, HaltedPhasePlace, PlanChanged};
-use crate::plan::{Comment, Severity};
+use crate::graph::{HumanQuestion, NodeError, Reply, ReplyKind};
+use crate::nodes::{
+    AfterBudget, AfterHalt, ApprovePlan, BudgetReached, Halted, HaltedPhasePlace, PlanChanged, WhichPlan,
+};
+use crate::plan::{Comment, Decision, Severity};
 use crate::workflows::Role;
 use crate::workflows::phased::phase_tree;
-use crate::workflows::texts::Made;
+use crate::workflows::texts::{Made, budget_command, describe_budget};
 
 /// The advice for an unknown cost.
 const UNPRICED: &str = "give the model's prices in `[prices.\"MODEL\"]` of the profile";
@@ -167,7 +169,7 @@ pub(super) fn counted(number: u32, what: &str) -> String {
 const OUTPUT: usize = 20;
 
 /// Describes the approval of a plan, with the plan and every command that an approval allows.
-pub fn describe_approval(state: &ExecutionState, question: &ApprovePlan) -> String {
+fn describe_approval(state: &ExecutionState, question: &ApprovePlan) -> String {
     let mut lines = vec![];
     section(&mut lines, "problems, which keep it from being carried out", &bullets(&question.problems));
     section(&mut lines, "warnings", &bullets(&question.warnings));
@@ -186,7 +188,7 @@ pub fn describe_approval(state: &ExecutionState, question: &ApprovePlan) -> Stri
 }
 
 /// Describes a task that did not pass, with its findings and the location of its work.
-pub fn describe_halt(state: &ExecutionState, question: &Halted) -> String {
+fn describe_halt(state: &ExecutionState, question: &Halted) -> String {
     let Halted { task, title, reason, cost, problem, changes, .. } = question;
     let spent = if *cost > 0 { format!("; it has cost {}", dollars(*cost)) } else { String::new() };
     let head = match &question.phase {
@@ -213,7 +215,7 @@ pub fn describe_halt(state: &ExecutionState, question: &Halted) -> String {
 }
 
 /// Describes a changed plan file, with a diff if requested.
-pub fn describe_change(_: &ExecutionState, question: &PlanChanged) -> String {
+fn describe_change(question: &PlanChanged) -> String {
     let mut lines = vec![format!("{} is another plan now than the one that was approved", question.path)];
     lines.extend(question.problem.iter().map(|problem| format!("it cannot be adopted: {problem}")));
     let diff = question.diff.as_deref().unwrap_or_default();
@@ -223,9 +225,74 @@ pub fn describe_change(_: &ExecutionState, question: &PlanChanged) -> String {
     lines.join("\n")
 }
 
-/// Returns the plan, which a person may edit instead of answering.
-pub fn plan_to_edit<Q>(state: &ExecutionState, _: &Q) -> Option<String> {
-    state.plan_markdown.clone()
+impl HumanQuestion<ExecutionState> for ApprovePlan {
+    fn decide(&self, reply: &Reply) -> Option<Decision> {
+        Some(reply.into())
+    }
+
+    fn describe(&self, state: &ExecutionState) -> Option<String> {
+        Some(describe_approval(state, self))
+    }
+
+    fn draft(&self, state: &ExecutionState) -> Option<String> {
+        state.plan_markdown.clone()
+    }
+
+    fn from_draft(text: String) -> Option<Decision> {
+        Some(Decision::edit_plan(text))
+    }
+}
+
+impl HumanQuestion<ExecutionState> for Halted {
+    const EXIT_CODE: u8 = 11;
+
+    fn decide(&self, reply: &Reply) -> Option<AfterHalt> {
+        match reply.kind {
+            ReplyKind::Approve => Some(AfterHalt::Accept),
+            ReplyKind::Reject => Some(AfterHalt::Abort),
+            ReplyKind::Revise => Some(AfterHalt::Retry { attempts: 1, note: reply.feedback.clone()? }),
+        }
+    }
+
+    fn describe(&self, state: &ExecutionState) -> Option<String> {
+        Some(describe_halt(state, self))
+    }
+
+    fn draft(&self, state: &ExecutionState) -> Option<String> {
+        state.plan_markdown.clone()
+    }
+
+    fn from_draft(markdown: String) -> Option<AfterHalt> {
+        Some(AfterHalt::EditPlan { markdown })
+    }
+}
+
+impl HumanQuestion<ExecutionState> for PlanChanged {
+    fn decide(&self, reply: &Reply) -> Option<WhichPlan> {
+        match reply.kind {
+            ReplyKind::Approve => Some(WhichPlan::Adopt),
+            ReplyKind::Reject => Some(WhichPlan::Keep),
+            ReplyKind::Revise => None,
+        }
+    }
+
+    fn describe(&self, _: &ExecutionState) -> Option<String> {
+        Some(describe_change(self))
+    }
+}
+
+impl HumanQuestion<ExecutionState> for BudgetReached {
+    fn decide(&self, reply: &Reply) -> Option<AfterBudget> {
+        AfterBudget::of(reply)
+    }
+
+    fn describe(&self, _: &ExecutionState) -> Option<String> {
+        Some(describe_budget(self))
+    }
+
+    fn commands(&self, _: &ExecutionState) -> Vec<String> {
+        vec![budget_command(self)]
+    }
 }
 
 /// Returns a line for each phase: `1: task 1`, `2: tasks 2a, 2b`.
