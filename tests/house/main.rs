@@ -8,7 +8,7 @@ mod files;
 mod paths;
 mod words;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use proc_macro2::TokenStream;
 use rstest::rstest;
@@ -148,6 +148,12 @@ const DATABASES: [(&str, &str); 2] = [("sled", "src/checkpoint/sled/"), ("fjall"
 
 const MAX_LINES: usize = 500;
 
+/// A file with fewer lines says in its header why it is small.
+const MIN_LINES: usize = 40;
+
+/// The number of files that stand in one folder, its face among them.
+const MAX_FILES: usize = 24;
+
 #[test]
 fn the_house_is_in_order() {
     let files = source_files();
@@ -159,6 +165,7 @@ fn the_house_is_in_order() {
         "looked in the wrong place: {names:?}"
     );
     let mut problems = folders_without_a_face(&names);
+    problems.extend(crowded_folders(&names));
     problems.extend(files.iter().flat_map(|(name, source)| problems_of(name, source)));
     assert!(problems.is_empty(), "{} problem(s):\n{}\n", problems.len(), problems.join("\n"));
 }
@@ -176,6 +183,7 @@ fn problems_of(name: &str, source: &str) -> Vec<String> {
     }
     problems.extend(unknown_room(name));
     problems.extend(too_long(name, source));
+    problems.extend(too_short(name, source));
     problems.extend(face_with_code(name, source));
     problems.extend(nameless_todos(name, source));
     match source.parse::<TokenStream>() {
@@ -221,6 +229,27 @@ fn face_with_code(name: &str, source: &str) -> Option<String> {
 fn too_long(name: &str, source: &str) -> Option<String> {
     let lines = source.lines().count();
     (lines > MAX_LINES).then(|| format!("{name}:{lines}: more than {MAX_LINES} lines; a noun is missing"))
+}
+
+/// The crates of the macros and of what every crate needs have small files by nature.
+fn too_short(name: &str, source: &str) -> Option<String> {
+    let lines = source.lines().count();
+    let header = source.lines().take_while(|line| line.starts_with("//!"));
+    let is_explained = header.into_iter().any(|line| line.starts_with("//! Small because "));
+    let is_judged = inside_a_root(name).is_some_and(|inside| inside.contains('/'));
+    (is_judged && lines < MIN_LINES && !is_explained).then(|| {
+        format!("{name}:{lines}: fewer than {MIN_LINES} lines; fold it, or say `Small because ..` in its header")
+    })
+}
+
+/// Finds folders with too many files.
+fn crowded_folders(names: &[&str]) -> Vec<String> {
+    let mut sizes = BTreeMap::<&str, usize>::new();
+    for (folder, _) in names.iter().filter(|name| is_shipped(name)).filter_map(|name| name.rsplit_once('/')) {
+        *sizes.entry(folder).or_default() += 1;
+    }
+    let crowded = sizes.into_iter().filter(|(_, size)| *size > MAX_FILES);
+    crowded.map(|(folder, size)| format!("{folder}:1: {size} files; a room for some of them is missing")).collect()
 }
 
 fn nameless_todos(name: &str, source: &str) -> Vec<String> {
@@ -413,7 +442,8 @@ fn folders_without_a_face(names: &[&str]) -> Vec<String> {
 #[case::todo("src/lib.rs", "// TODO: later", "a TODO without its issue; write `TODO(issue)`")]
 #[case::todo_of_nobody("src/lib.rs", "// TODO( ) FIXME(x)", "a TODO without its issue; write `TODO(issue)`")]
 fn a_broken_rule_is_reported(#[case] name: &str, #[case] line: &str, #[case] problem: &str) {
-    let found: BTreeSet<String> = problems_of(name, &format!("//! Made up.\n{line}\n")).into_iter().collect();
+    let found: BTreeSet<String> =
+        problems_of(name, &format!("//! Small because it is made up.\n{line}\n")).into_iter().collect();
     assert_eq!(found.into_iter().collect::<Vec<_>>(), [format!("{name}:2: {problem}")]);
 }
 
@@ -432,7 +462,7 @@ fn a_broken_rule_is_reported(#[case] name: &str, #[case] line: &str, #[case] pro
 #[case::roots_are_free("src/prelude.rs", "pub use crate::StateGraph; pub use crate::graph::State;")]
 #[case::todo("src/lib.rs", "// TODO(#12): later")]
 fn a_kept_rule_is_silent(#[case] name: &str, #[case] line: &str) {
-    assert_eq!(problems_of(name, &format!("//! Made up.\n{line}\n")), [""; 0]);
+    assert_eq!(problems_of(name, &format!("//! Small because it is made up.\n{line}\n")), [""; 0]);
 }
 
 #[test]
@@ -444,13 +474,13 @@ fn a_long_file_without_a_header_that_does_not_lex_has_three_problems() {
 
 #[test]
 fn a_new_room_enters_the_table() {
-    let problems = problems_of("src/attic/mod.rs", "//! Made up.\nuse crate::graph::X;\n");
+    let problems = problems_of("src/attic/mod.rs", "//! Small because it is made up.\nuse crate::graph::X;\n");
     assert_eq!(problems, ["src/attic/mod.rs:1: room `attic` is missing from the table of rooms"]);
 }
 
 #[test]
 fn a_new_folder_of_the_engine_enters_the_table() {
-    let problems = problems_of("src/graph/attic/mod.rs", "//! Made up.\nuse crate::graph::X;\n");
+    let problems = problems_of("src/graph/attic/mod.rs", "//! Small because it is made up.\nuse crate::graph::X;\n");
     assert_eq!(problems, ["src/graph/attic/mod.rs:2: folder `attic` is missing from the table of folders"]);
 }
 
@@ -462,7 +492,7 @@ fn a_new_folder_of_the_engine_enters_the_table() {
 #[case::face("mod a;\npub use a::A;", false)]
 #[case::module_without_files("pub struct A;\nmod tests {}", false)]
 fn a_face_holds_no_code(#[case] source: &str, #[case] is_reported: bool) {
-    let found = problems_of("src/nodes/mod.rs", &format!("//! Made up.\n{source}\n"));
+    let found = problems_of("src/nodes/mod.rs", &format!("//! Small because it is made up.\n{source}\n"));
     assert_eq!(found.len(), usize::from(is_reported), "{found:?}");
 }
 
@@ -492,4 +522,20 @@ fn a_table_has_no_circle(#[case] table: &[(&str, &[&str])]) {
             assert!(place < nth, "`{room}` imports `{import}`, which is not above it in the table");
         }
     }
+}
+
+#[rstest]
+#[case::unexplained("//! Made up.\n", 1)]
+#[case::explained("//! Made up.\n//! Small because both use it.\n", 0)]
+#[case::long_enough(&"//! Made up.\n".repeat(MIN_LINES), 0)]
+fn a_small_file_says_why(#[case] source: &str, #[case] reported: usize) {
+    assert_eq!(problems_of("src/graph/thread/a.rs", source).len(), reported);
+}
+
+#[test]
+fn a_crowded_folder_is_reported() {
+    let names: Vec<String> = (0..=MAX_FILES).map(|nth| format!("src/room/f{nth}.rs")).collect();
+    let names: Vec<&str> = names.iter().map(String::as_str).collect();
+    assert_eq!(crowded_folders(&names), ["src/room:1: 25 files; a room for some of them is missing"]);
+    assert_eq!(crowded_folders(&names[1..]), [""; 0]);
 }

@@ -2,6 +2,8 @@
 //! `docs/json.md` documents them.
 //!
 //! Must not know stores, commands or terminals.
+//!
+//! Small because it only lists the folder.
 
 pub(crate) mod error;
 pub(crate) mod event;
