@@ -18,8 +18,7 @@ pub(crate) struct Agents {
     #[arg(long, value_name = "FILE")]
     pub(crate) profile: Option<PathBuf>,
 
-    /// Who does it, in place of the profile's: api, api:PROVIDER, cli:codex, cli:claude, scripted:FILE
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, value_name = "NAME", help = driver_help())]
     pub(crate) driver: Option<String>,
 
     /// The repository, in place of the profile's
@@ -33,6 +32,10 @@ pub(crate) struct Agents {
     /// Leave the checkout on the branch of the work at the end; without, it goes back to where it was
     #[arg(long)]
     pub(crate) stay: bool,
+}
+
+fn driver_help() -> String {
+    format!("Who does it, in place of the profile's: {}", DriverName::forms().join(", "))
 }
 
 /// The arguments of `run tasks`.

@@ -16,6 +16,13 @@ fn a_name_is_read_and_written_unchanged(#[case] name: &str) {
     assert_eq!(serde_json::from_value::<DriverName>(json!(name)).unwrap(), driver);
 }
 
+#[test]
+fn each_program_is_found_by_its_name() {
+    for program in DriverName::programs() {
+        assert_eq!(program.name.parse::<DriverName>().unwrap().to_string(), program.name);
+    }
+}
+
 #[rstest]
 #[case("", None)]
 #[case("codex", Some("cli:codex"))]

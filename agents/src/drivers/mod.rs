@@ -4,7 +4,7 @@
 //! | file | what it knows |
 //! |---|---|
 //! | `driver`, `request`, `event`, `error` | the trait; a turn's request, its events and result, its failure |
-//! | `name`, `fenced`, `jsonl` | names of drivers; JSON in text; files of JSON lines |
+//! | `name`, `fenced`, `jsonl` | names of drivers, and the table of agent programs; JSON in text; files of JSON lines |
 //! | `session`, `session_file` | conversations stored in files |
 //! | `ledger` | the budget that turns share |
 //! | `api`, `tools` | the driver for model servers, and the tools of its agents |
@@ -32,13 +32,13 @@ mod session_file;
 pub mod tools;
 mod wrap;
 
-pub use cli::CliAgent;
+pub use cli::{AgentProgram, CliAgent};
 pub use driver::{AgentEvents, Capabilities, Driver, DriverExt, Sender, events};
 pub use error::{DriverError, ErrorClass};
 pub use event::{AgentEvent, Finished, Price, Status, Usage, dollars};
 pub use fenced::fenced_json;
 pub use ledger::{Account, Ledger, Left, LimitsAnswer, NewLimit, NewLimits, RunLimits};
-pub use name::{DriverName, UnknownDriver};
+pub use name::{DriverKind, DriverName, UnknownDriver};
 pub use request::{Access, AgentRequest, Limits, Place, Session, SessionRef, Shell, SubmitTool};
 pub use scripted::{ScenarioError, Scripted};
 #[cfg(unix)]

@@ -1,11 +1,13 @@
-//! Names of drivers, in profiles and on the command line. Knows no driver.
+//! Names of drivers, in profiles and on the command line, and the table of the agents that are programs. Runs none.
 
 use std::fmt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
-use superstep_base::near::near;
+use superstep_base::near::{near, quoted};
+
+use super::cli::{AgentProgram, CLAUDE, CODEX};
 
 /// Driver name; [`Display`](fmt::Display) is its inverse.
 ///
@@ -32,10 +34,53 @@ pub enum DriverName {
     Scripted(PathBuf),
 }
 
+/// The agents that are programs, in the order of messages.
+static PROGRAMS: [(DriverName, &AgentProgram); 2] = [(DriverName::Codex, &CODEX), (DriverName::Claude, &CLAUDE)];
+
+/// Kind of driver that a name selects. All agents that are programs are one kind.
+#[derive(Clone, Copy, Debug)]
+pub enum DriverKind<'a> {
+    /// A chat completions server, by the name of its provider if there are several.
+    Api(Option<&'a str>),
+    /// An agent that is a program.
+    Program(&'static AgentProgram),
+    /// The file of a scenario.
+    Scripted(&'a Path),
+}
+
+impl DriverName {
+    /// Returns the kind of driver.
+    pub fn kind(&self) -> DriverKind<'_> {
+        match self {
+            Self::Api { provider } => DriverKind::Api(provider.as_deref()),
+            Self::Codex => DriverKind::Program(&CODEX),
+            Self::Claude => DriverKind::Program(&CLAUDE),
+            Self::Scripted(file) => DriverKind::Scripted(file),
+        }
+    }
+
+    /// Returns the agents that are programs.
+    pub fn programs() -> impl Iterator<Item = &'static AgentProgram> {
+        PROGRAMS.iter().map(|(_, program)| *program)
+    }
+
+    /// Returns the forms of names, for messages: `api`, `cli:codex`, `scripted:FILE`.
+    pub fn forms() -> Vec<&'static str> {
+        let programs = Self::programs().map(|program| program.name);
+        ["api", "api:PROVIDER"].into_iter().chain(programs).chain(["scripted:FILE"]).collect()
+    }
+
+    /// Returns whether a text can be the name of a provider: letters, digits, `-`, `_` and `.`.
+    pub fn is_provider(name: &str) -> bool {
+        !name.is_empty() && name.chars().all(|part| part.is_alphanumeric() || "-_.".contains(part))
+    }
+}
+
 /// Error: no driver has this name.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "there is no driver `{name}`; there are `api`, `api:PROVIDER`, `cli:codex`, `cli:claude` and `scripted:FILE`{}",
+    "there is no driver `{name}`; there are `api`, `api:PROVIDER`, {} and `scripted:FILE`{}",
+    quoted(&DriverName::programs().map(|program| program.name).collect::<Vec<_>>()),
     meant(name).map(|meant| format!("; did you mean `{meant}`?")).unwrap_or_default()
 )]
 pub struct UnknownDriver {
@@ -47,11 +92,14 @@ impl FromStr for DriverName {
     type Err = UnknownDriver;
 
     fn from_str(name: &str) -> Result<Self, UnknownDriver> {
+        if let Some((driver, _)) = PROGRAMS.iter().find(|(_, program)| program.name == name) {
+            return Ok(driver.clone());
+        }
         match name.split_once(':').map_or((name, None), |(kind, which)| (kind, Some(which))) {
             ("api", None) => Ok(Self::Api { provider: None }),
-            ("api", Some(provider)) if is_word(provider) => Ok(Self::Api { provider: Some(provider.to_owned()) }),
-            ("cli", Some("codex")) => Ok(Self::Codex),
-            ("cli", Some("claude")) => Ok(Self::Claude),
+            ("api", Some(provider)) if Self::is_provider(provider) => {
+                Ok(Self::Api { provider: Some(provider.to_owned()) })
+            }
             ("scripted", Some(file)) if !file.trim().is_empty() => Ok(Self::Scripted(file.into())),
             _ => Err(UnknownDriver { name: name.to_owned() }),
         }
@@ -63,31 +111,27 @@ fn meant(name: &str) -> Option<&'static str> {
     let name = name.to_lowercase();
     let (kind, which) = name.split_once(':').map_or((name.as_str(), ""), |(kind, which)| (kind, which));
     let is_near = |part: &str, word: &str| part.len() > 2 && !near(part, [word]).is_empty();
-    let has = |word: &str| [kind, which].iter().any(|part| is_near(part, word));
-    match kind {
-        "scripted" => Some("scripted:FILE"),
-        "api" if name.contains(':') => Some("api:PROVIDER"),
-        "api" => Some("api"),
-        _ if has("claude") || has("anthropic") => Some("cli:claude"),
-        _ if has("codex") => Some("cli:codex"),
+    let is_meant =
+        |program: &AgentProgram| program.words.iter().any(|word| is_near(kind, word) || is_near(which, word));
+    let program = PROGRAMS.iter().rfind(|(_, program)| is_meant(program));
+    match (kind, program) {
+        ("scripted", _) => Some("scripted:FILE"),
+        ("api", _) if name.contains(':') => Some("api:PROVIDER"),
+        ("api", _) => Some("api"),
+        (_, Some((_, program))) => Some(program.name),
         _ if is_near(kind, "scripted") => Some("scripted:FILE"),
         _ if is_near(kind, "api") => Some("api"),
         _ => None,
     }
 }
 
-fn is_word(name: &str) -> bool {
-    !name.is_empty() && name.chars().all(|part| part.is_alphanumeric() || "-_.".contains(part))
-}
-
 impl fmt::Display for DriverName {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Api { provider: None } => f.write_str("api"),
-            Self::Api { provider: Some(provider) } => write!(f, "api:{provider}"),
-            Self::Codex => f.write_str("cli:codex"),
-            Self::Claude => f.write_str("cli:claude"),
-            Self::Scripted(file) => write!(f, "scripted:{}", file.display()),
+        match self.kind() {
+            DriverKind::Api(None) => f.write_str("api"),
+            DriverKind::Api(Some(provider)) => write!(f, "api:{provider}"),
+            DriverKind::Program(program) => f.write_str(program.name),
+            DriverKind::Scripted(file) => write!(f, "scripted:{}", file.display()),
         }
     }
 }

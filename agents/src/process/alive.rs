@@ -7,6 +7,7 @@ use std::time::{Duration, SystemTime};
 use std::{fs, io};
 
 use serde::{Deserialize, Serialize};
+use superstep_base::text::start;
 
 /// Identity of a process among all processes: later ones with the same number, and those of other machines and
 /// containers, have another.
@@ -260,8 +261,7 @@ fn command_line(process: &Path) -> Option<String> {
     let words = fs::read(process.join("cmdline")).ok()?;
     let words: Vec<_> = words.split(|byte| *byte == 0).map(String::from_utf8_lossy).collect();
     let line = words.join(" ");
-    let end = (0..=line.len().min(LONGEST)).rev().find(|end| line.is_char_boundary(*end)).unwrap_or(0);
-    let line = line[..end].trim();
+    let line = start(&line, LONGEST).trim();
     (!line.is_empty()).then(|| line.to_owned())
 }
 

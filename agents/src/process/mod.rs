@@ -27,6 +27,7 @@ pub(crate) use alive::EndMark;
 pub use alive::{Life, ProcessId, booted, has_variable, may_use, works_in};
 pub use environment::Environment;
 pub use output::{Output, Tail};
+pub(crate) use program::is_program;
 pub use program::{Bounds, How, Program, Ran, RunEnd};
 pub use redactor::{Key, Redactor};
 pub use running::{Exit, OutputItem, Running, Stopped, Watch};

@@ -349,7 +349,7 @@ impl Program {
     }
 
     /// True if the program exists. One that does not must fail to start here, and not inside the cgroup's shell.
-    fn is_found(&self) -> bool {
+    pub(crate) fn is_found(&self) -> bool {
         if self.name.as_encoded_bytes().contains(&b'/') {
             let at = self.directory.as_ref().map_or_else(|| PathBuf::from(&self.name), |place| place.join(&self.name));
             return is_program(&at);
@@ -358,13 +358,14 @@ impl Program {
     }
 }
 
+/// True for a file that this process may run.
 #[cfg(unix)]
-fn is_program(path: &Path) -> bool {
+pub(crate) fn is_program(path: &Path) -> bool {
     path.is_file() && rustix::fs::access(path, rustix::fs::Access::EXEC_OK).is_ok()
 }
 
 #[cfg(not(unix))]
-fn is_program(_: &Path) -> bool {
+pub(crate) fn is_program(_: &Path) -> bool {
     false
 }
 

@@ -1,9 +1,6 @@
 //! Commits of exactly one tree, made by the git program, so that hooks run and commits are signed; identified by
 //! trailers.
 
-use std::fs;
-use std::path::Path;
-
 use git2::Repository;
 use serde::{Deserialize, Serialize};
 
@@ -13,6 +10,7 @@ use super::id::{CommitId, CommitKey, TreeId};
 use super::place::{Fault, Workspace, is_unborn};
 use super::trees::Scratch;
 use super::unfinished_commit::Tip;
+use crate::process::is_program;
 
 const COMMIT: [&str; 4] = ["commit", "--quiet", "--cleanup=whitespace", "--file=-"];
 /// A setting of the call overrides the repository's.
@@ -340,7 +338,7 @@ impl Workspace {
     async fn only_hook(&self) -> Result<Option<String>, WorkspaceError> {
         let folder = self.hooks_folder().await?;
         let hooks = ["pre-commit", "prepare-commit-msg", "commit-msg"];
-        let mut found = hooks.into_iter().filter(|hook| is_executable(&folder.join(hook)));
+        let mut found = hooks.into_iter().filter(|hook| is_program(&folder.join(hook)));
         let first = found.next().map(str::to_owned);
         Ok(if found.next().is_some() { None } else { first })
     }
@@ -396,17 +394,4 @@ fn made_since(repository: &Repository, since: Option<&CommitId>) -> Result<Vec<M
         }
     }
     Ok(made)
-}
-
-fn is_executable(file: &Path) -> bool {
-    let Ok(about) = fs::metadata(file) else { return false };
-    #[cfg(unix)]
-    {
-        use std::os::unix::fs::PermissionsExt;
-        about.is_file() && about.permissions().mode() & 0o111 != 0
-    }
-    #[cfg(not(unix))]
-    {
-        about.is_file()
-    }
 }

@@ -9,6 +9,7 @@ use std::fmt;
 
 use git2::Oid;
 use serde::{Deserialize, Serialize};
+use superstep_base::text::short_id;
 
 macro_rules! id {
     ($(#[$doc:meta])* $name:ident) => {
@@ -51,7 +52,7 @@ id! {
 impl CommitId {
     /// Returns the first nine digits, for people.
     pub fn short(&self) -> &str {
-        self.0.get(..9).unwrap_or(&self.0)
+        short_id(&self.0)
     }
 }
 

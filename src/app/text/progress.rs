@@ -4,6 +4,7 @@
 use std::collections::HashSet;
 
 use serde_json::Value;
+use superstep_base::text::short_id;
 use superstep_base::time::rfc3339;
 
 use super::clean;
@@ -394,11 +395,10 @@ impl Work {
 
     fn commit(&self, commit: &Value) -> Vec<String> {
         let text = |key: &str| commit[key].as_str().unwrap_or_default();
-        let id: String = text("id").chars().take(9).collect();
         let subject = text("message").lines().next().unwrap_or_default();
         let cost = if self.cost > 0 { format!("; {} so far", dollars(self.cost)) } else { String::new() };
         let output = text("output").lines().map(|line| format!("  | {}", clean(line)).trim_end().to_owned());
-        let head = format!("commit {} {}{cost}", clean(&id), clean(subject));
+        let head = format!("commit {} {}{cost}", clean(short_id(text("id"))), clean(subject));
         std::iter::once(head).chain(output).collect()
     }
 }

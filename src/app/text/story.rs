@@ -4,6 +4,7 @@
 use std::collections::HashMap;
 
 use serde_json::Value;
+use superstep_base::text::short_id;
 
 use super::escape::{clean, clean_lines, safe_json};
 use super::progress::{EventView, action, count, dollars, time, tokens};
@@ -257,9 +258,9 @@ fn finished(ended: &Value) -> String {
 }
 
 fn commit(commit: &Value) -> String {
-    let id: String = commit["id"].as_str().unwrap_or_default().chars().take(9).collect();
+    let id = short_id(commit["id"].as_str().unwrap_or_default());
     let subject = commit["message"].as_str().and_then(|message| message.lines().next()).unwrap_or_default();
-    format!("  commit {} {}\n{}", clean(&id), clean(subject), quoted(&commit["output"]))
+    format!("  commit {} {}\n{}", clean(id), clean(subject), quoted(&commit["output"]))
 }
 
 fn checked(check: &Value) -> String {

@@ -12,8 +12,8 @@ use superstep_base::moved::{here, text};
 use crate::decide::Rules;
 use crate::drivers::api::{Api, ApiConfig, Message};
 use crate::drivers::{
-    CliAgent, Driver, DriverError, DriverName, ErrorClass, Limits, Price, Retry, RetrySettings, RunLimits, Scripted,
-    SessionStore, Usage,
+    CliAgent, Driver, DriverError, DriverKind, DriverName, ErrorClass, Limits, Price, Retry, RetrySettings, RunLimits,
+    Scripted, SessionStore, Usage,
 };
 use crate::graph::reducers::Keyed;
 use crate::verifiers::{DynVerifier, Verifier, VerifierRegistry};
@@ -228,11 +228,10 @@ impl Agents for Crew {
 fn make(key: &DriverKey) -> Result<Arc<dyn Driver>, DriverError> {
     let name: DriverName =
         key.driver.parse().map_err(|error| DriverError::new(ErrorClass::Fatal, format!("{error}")))?;
-    match name {
-        DriverName::Scripted(file) => scripted(&file, key),
-        DriverName::Api { provider } => api(provider, key),
-        DriverName::Codex => Ok(program(CliAgent::codex(), key)),
-        DriverName::Claude => Ok(program(CliAgent::claude(), key)),
+    match name.kind() {
+        DriverKind::Scripted(file) => scripted(file, key),
+        DriverKind::Api(provider) => api(provider, key),
+        DriverKind::Program(known) => Ok(program(CliAgent::new(known), key)),
     }
 }
 
@@ -250,7 +249,7 @@ fn sessions(key: &DriverKey) -> SessionStore {
     SessionStore::new(key.home.join("sessions"))
 }
 
-fn api(provider: Option<String>, key: &DriverKey) -> Result<Arc<dyn Driver>, DriverError> {
+fn api(provider: Option<&str>, key: &DriverKey) -> Result<Arc<dyn Driver>, DriverError> {
     let config = key.base_url.as_ref().map_or_else(ApiConfig::from_env, ApiConfig::new);
     let config = key.api_key_env.iter().fold(config, ApiConfig::key_from_env);
     let config = provider.into_iter().fold(config, ApiConfig::provider);

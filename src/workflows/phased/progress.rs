@@ -1,6 +1,7 @@
 //! A run while a phase is in progress: the values that its subtasks have stored so far, labels, and the phases as a tree for
 //! people. Pure except for the clock, for the duration of running subtasks.
 
+use superstep_base::text::short_id;
 use superstep_base::time::{self, now};
 
 use super::state::{PhaseChange, PhaseState, PhaseStatus, SubtaskState, change};
@@ -69,7 +70,7 @@ fn line(subtask: &SubtaskState, now: Option<u64>) -> String {
     let extra = [
         elapsed(subtask, now),
         (subtask.cost > 0).then(|| dollars(subtask.cost)),
-        subtask.commit.as_ref().map(|commit| commit.chars().take(9).collect()),
+        subtask.commit.as_deref().map(|commit| short_id(commit).to_owned()),
     ];
     extra.into_iter().flatten().for_each(|part| line.push_str(&format!("  {part}")));
     line

@@ -10,7 +10,7 @@ use super::choices::Role;
 use super::commit_template::CommitTemplate;
 use super::settings::{self, AgentSettings, Api, Endpoint, Profile, Tools, TurnLimits};
 use super::table::{Problems, ProfileError, Table, set};
-use crate::drivers::{DriverName, Price, RetrySettings, UnknownDriver};
+use crate::drivers::{DriverKind, DriverName, Price, RetrySettings, UnknownDriver};
 
 impl Profile {
     /// Reads a profile from a file.
@@ -204,7 +204,7 @@ fn api<'t>(mut table: Table<'t>, problems: &mut Problems<'t>) -> Api {
     let mut providers = BTreeMap::new();
     for (name, at, mut provider) in table.tables(problems) {
         let endpoint = endpoint(&mut provider, problems);
-        if !is_provider(&name) {
+        if !DriverName::is_provider(&name) {
             problems.add(at, table.path_of(&name), "is no name of a provider: letters, digits, `-`, `_` and `.`");
         } else if endpoint.base_url.is_none() && !provider.has("base_url") {
             problems.add(at, table.path_of(&name), "has no `base_url`");
@@ -246,17 +246,13 @@ fn inside(text: &str) -> Result<PathBuf, String> {
     if is_inside { Ok(path) } else { Err("must be a folder inside the repository, without `..`".to_owned()) }
 }
 
-fn is_provider(name: &str) -> bool {
-    !name.is_empty() && name.chars().all(|part| part.is_alphanumeric() || "-_.".contains(part))
-}
-
 /// Checks that the driver's provider has a table.
 fn has_provider(driver: &DriverName, api: &Api) -> Result<(), String> {
-    match driver {
-        DriverName::Api { provider: Some(provider) } if !api.providers.contains_key(provider) => {
+    match driver.kind() {
+        DriverKind::Api(Some(provider)) if !api.providers.contains_key(provider) => {
             Err(format!("the profile has no table `[api.{provider}]` with the `base_url` of that provider"))
         }
-        DriverName::Api { .. } | DriverName::Codex | DriverName::Claude | DriverName::Scripted(_) => Ok(()),
+        DriverKind::Api(_) | DriverKind::Program(_) | DriverKind::Scripted(_) => Ok(()),
     }
 }
 

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use super::choices::{OnExhausted, OnSubtaskFailure, PlanContext, RetrySession, Role, Tracker};
 use super::commit_template::CommitTemplate;
 use super::table::{Problems, Table, set};
-use crate::drivers::{DriverName, Limits, Price, RetrySettings, RunLimits, Shell};
+use crate::drivers::{DriverKind, DriverName, Limits, Price, RetrySettings, RunLimits, Shell};
 use crate::plan::TaskProgress;
 use crate::workspace::{Furnishings, Origin};
 
@@ -188,10 +188,10 @@ impl Profile {
 
 /// Returns the message for an agent without a price.
 fn unknown_cost(agent: &AgentProfile, roles: &str, has_limit: bool) -> Option<String> {
-    let why = match agent.driver {
-        DriverName::Codex => "reports tokens and no cost",
-        DriverName::Api { .. } if has_limit => "has a cost only if its server reports one, else no limit of cost holds",
-        DriverName::Api { .. } | DriverName::Claude | DriverName::Scripted(_) => return None,
+    let why = match agent.driver.kind() {
+        DriverKind::Program(program) if !program.reports_cost => "reports tokens and no cost",
+        DriverKind::Api(_) if has_limit => "has a cost only if its server reports one, else no limit of cost holds",
+        DriverKind::Api(_) | DriverKind::Program(_) | DriverKind::Scripted(_) => return None,
     };
     let help = match &agent.model {
         Some(model) => format!("`[prices.\"{model}\"]`"),

@@ -1,11 +1,13 @@
 //! The start of a run: reads the files and checks the repository before anything is stored or a model is called.
 
+use std::collections::HashMap;
 use std::path::{Path, PathBuf};
+use std::sync::LazyLock;
 
 use super::concerns;
 use super::state::{ExecutionState, ExecutionStateUpdate};
 use super::summary::DryPlan;
-use crate::drivers::{CliAgent, DriverName, ScenarioError, Scripted};
+use crate::drivers::{CliAgent, DriverKind, DriverName, ScenarioError, Scripted};
 use crate::plan::{Issue, IssueError, Plan, PlanError};
 use crate::workflows::{Profile, Role, Tracker};
 use crate::workspace::{Origin, Workspace, WorkspaceError, WorkspaceOptions, branch_name};
@@ -107,6 +109,15 @@ pub enum StartError {
     },
 }
 
+/// The suggestion for the command that agents run in, if it is not installed.
+const INSTALL_PREFIX: &str = "install it, or change `command_prefix` in the profile";
+
+/// The suggestions for agents' programs that are not installed, by program.
+static INSTALL: LazyLock<HashMap<&str, String>> = LazyLock::new(|| {
+    let or = |install| format!("{install}, or name another agent with `--driver`");
+    DriverName::programs().map(|program| (program.command, or(program.install))).collect()
+});
+
 impl StartError {
     /// Returns a suggestion for fixing the error.
     pub fn help(&self) -> Option<&'static str> {
@@ -123,17 +134,11 @@ impl StartError {
             Self::NoModel { .. } => Some(
                 "write `model = \"NAME\"` at the top of the profile, or below `[agents.ROLE]`, and give it with `--profile FILE`",
             ),
-            Self::NoProgram { program, .. } if program == "claude" => Some(
-                "install it with `npm install -g @anthropic-ai/claude-code` and log in with `claude`, or name another agent with `--driver`",
-            ),
-            Self::NoProgram { program, .. } if program == "codex" => Some(
-                "install it with `npm install -g @openai/codex` and log in with `codex login`, or name another agent with `--driver`",
-            ),
             Self::NoKey { .. } => Some(
                 "set it to the key of the server, name another variable with `api_key_env` in `[api]` of the profile, or another \
                  server with `base_url`",
             ),
-            Self::NoProgram { .. } => Some("install it, or change `command_prefix` in the profile"),
+            Self::NoProgram { program, .. } => Some(INSTALL.get(&**program).map_or(INSTALL_PREFIX, String::as_str)),
             Self::Workspace(WorkspaceError::Dirty { .. }) => {
                 Some("commit or stash them first, or begin with `--allow-dirty`: your changes are in no commit then")
             }
@@ -287,20 +292,19 @@ fn begins_on(branch: &str) -> String {
 /// [`NoProgram`](StartError::NoProgram), [`NoKey`](StartError::NoKey).
 pub fn ensure_programs(profile: &Profile, roles: &[Role]) -> Result<(), StartError> {
     for role in roles {
-        let agent = match profile.agent(*role).driver {
-            DriverName::Codex => CliAgent::codex(),
-            DriverName::Claude => CliAgent::claude(),
-            DriverName::Api { provider } => {
-                ensure_key(profile, provider.as_deref(), *role)?;
-                continue;
-            }
-            DriverName::Scripted(_) => continue,
-        };
-        if let Some(program) = agent.behind(&profile.tools.command_prefix).missing_program() {
-            return Err(StartError::NoProgram { role: role.name(), program });
+        match profile.agent(*role).driver.kind() {
+            DriverKind::Api(provider) => ensure_key(profile, provider, *role)?,
+            DriverKind::Program(known) => ensure_program(profile, CliAgent::new(known), *role)?,
+            DriverKind::Scripted(_) => {}
         }
     }
     Ok(())
+}
+
+/// Checks that the program of an agent, or the command that it runs in, is installed.
+fn ensure_program(profile: &Profile, agent: CliAgent, role: Role) -> Result<(), StartError> {
+    let missing = agent.behind(&profile.tools.command_prefix).missing_program();
+    missing.map_or(Ok(()), |program| Err(StartError::NoProgram { role: role.name(), program }))
 }
 
 /// Checks that there is a key for OpenAI's own server; others may need none.

@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 use superstep_base::moved::here;
 use superstep_base::shell::shell_word;
+use superstep_base::text::short_id;
 
 use super::jobs::approval;
 use super::state::{ExecutionState, RunOutcome};
@@ -153,7 +154,7 @@ fn status_text(line: &TaskLine) -> String {
         text.push_str(&format!("  {}, {}", counted(line.attempts, "attempt"), counted(line.reviews, "review")));
     }
     if let Some(commit) = &line.commit {
-        text.push_str(&format!("  {}", commit.chars().take(9).collect::<String>()));
+        text.push_str(&format!("  {}", short_id(commit)));
     }
     if line.cost > 0 {
         text.push_str(&format!("  {}", dollars(line.cost)));

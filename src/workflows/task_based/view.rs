@@ -5,6 +5,8 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use superstep_base::text::start;
+
 use super::state::{ExecutionState, Standing};
 use super::summary::counted;
 use super::tasks::{Mark, TaskLine, Unfinished, next_after};
@@ -97,7 +99,7 @@ impl ExecutionState {
         self.raw_architect_output.as_ref()?;
         let name = escaped(self.issue.as_ref().map_or("plan", |issue| &issue.id));
         let hash = crate::plan::hash(&plan);
-        let path = self.drafts().join(format!("{name}-{}.md", hash.chars().take(8).collect::<String>()));
+        let path = self.drafts().join(format!("{name}-{}.md", start(&hash, 8)));
         Some(PlanFile { path, hash, plan })
     }
 

@@ -1,6 +1,7 @@
 //! Pieces of an answer as they arrive, with keys removed, and their transcript, which is sent as events.
 
 use serde::{Deserialize, Serialize};
+use superstep_base::text::end;
 
 use super::config::{KeyFilter, KeyStreamFilter};
 use super::reply::ReplyPiece;
@@ -56,9 +57,8 @@ const MAX_BYTES: usize = 4000;
 /// Appends to a transcript and keeps its end.
 pub(super) fn append_bounded(transcript: &mut String, text: &str) {
     transcript.push_str(text);
-    let beyond = transcript.len().saturating_sub(MAX_BYTES);
-    let cut = (beyond..).find(|at| transcript.is_char_boundary(*at)).unwrap_or(0);
-    transcript.drain(..cut);
+    let kept = end(transcript, MAX_BYTES).len();
+    transcript.drain(..transcript.len() - kept);
 }
 
 /// Output of one request, sent as events while it arrives.

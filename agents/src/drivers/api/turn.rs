@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 use serde_json::value::{RawValue, to_raw_value};
 use serde_json::{Map, Value};
 use superstep_base::Fnv;
+use superstep_base::text::start;
 
 use super::config::KeyFilter;
 use super::http::Http;
@@ -15,7 +16,7 @@ use super::reply::{Reply, usage_of};
 use super::wire::{self, Assistant, WireCall};
 use crate::drivers::error::tells_refusal;
 use crate::drivers::session::{Messages, OpenTurn, TurnRequest};
-use crate::drivers::tools::{ToolAnswer, ToolLimits, Toolbox, beginning};
+use crate::drivers::tools::{ToolAnswer, ToolLimits, Toolbox};
 use crate::drivers::{
     Access, AgentEvent, AgentRequest, DriverError, ErrorClass, Finished, Price, Sender, Session, SessionStore, Status,
     Usage,
@@ -222,7 +223,7 @@ impl<'a> Turn<'a> {
         }
         self.key_filter.from(&mut answer.text);
         self.store(to_raw(&wire::tool_result(&id, &answer.text))?, None).await?;
-        let text = beginning(&answer.text, SHOWN).to_owned();
+        let text = start(&answer.text, SHOWN).to_owned();
         self.sender.tell(AgentEvent::ToolResult { id, ok: answer.ok, text }).await;
         Ok(())
     }

@@ -1,16 +1,19 @@
 //! [`CliAgent`]: its settings, and running its program for a turn.
 
-use std::ffi::{OsStr, OsString};
-use std::io;
-use std::path::Path;
+use std::ffi::OsString;
+use std::hash::{BuildHasher, Hasher, RandomState};
+use std::io::{self, Write};
+use std::path::PathBuf;
 use std::time::Duration;
 
 use futures::future::BoxFuture;
 use tokio::time::Instant;
 
-use super::codex::{self, Scratch};
+use super::claude::CLAUDE;
+use super::codex::CODEX;
+use super::dialect::AgentProgram;
+use super::input;
 use super::turn::{Turn, cut};
-use super::{claude, input};
 use crate::drivers::session::TurnRequest;
 use crate::drivers::{
     AgentEvent, AgentEvents, AgentRequest, Capabilities, Driver, DriverError, ErrorClass, Finished, Sender, SessionRef,
@@ -20,22 +23,6 @@ use crate::process::{Environment, OutputItem, Program, Redactor, Running, Stoppe
 
 /// Maximum number of bytes kept of an agent's standard error.
 const STDERR: usize = 32 * 1024;
-
-/// Supported programs.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Dialect {
-    Codex,
-    Claude,
-}
-
-impl Dialect {
-    fn program(self) -> &'static str {
-        match self {
-            Self::Codex => codex::PROGRAM,
-            Self::Claude => claude::PROGRAM,
-        }
-    }
-}
 
 /// Driver that runs a coding agent's program. Prompts are passed on standard input; it sees an [`Environment`] of
 /// listed variables; when cancelled, dropped or out of time, it is killed with all processes it started.
@@ -52,7 +39,7 @@ impl Dialect {
 #[derive(Clone, Debug)]
 #[must_use]
 pub struct CliAgent {
-    dialect: Dialect,
+    kind: &'static AgentProgram,
     program: OsString,
     args: Vec<OsString>,
     /// Command placed before the program.
@@ -66,19 +53,20 @@ impl CliAgent {
     /// Returns the agent for the program `codex` (`codex exec --json`). It sees `CODEX_HOME`, `CODEX_API_KEY`,
     /// `OPENAI_API_KEY` and `OPENAI_BASE_URL`.
     pub fn codex() -> Self {
-        Self::of(Dialect::Codex, &codex::VARIABLES)
+        Self::new(&CODEX)
     }
 
     /// Returns the agent for the program `claude` (`claude -p --output-format stream-json`). It sees `ANTHROPIC_*`,
     /// `CLAUDE_CONFIG_DIR` and `CLAUDE_CODE_OAUTH_TOKEN`.
     pub fn claude() -> Self {
-        Self::of(Dialect::Claude, &claude::VARIABLES)
+        Self::new(&CLAUDE)
     }
 
-    fn of(dialect: Dialect, variables: &[&str]) -> Self {
-        let environment = Environment::allowed().keep(variables);
+    /// Returns the agent for one of the [known programs](super::super::DriverName::programs).
+    pub fn new(kind: &'static AgentProgram) -> Self {
+        let environment = Environment::allowed().keep(kind.variables);
         let (args, prefix, grace) = (vec![], vec![], Duration::from_secs(5));
-        Self { dialect, program: dialect.program().into(), args, prefix, environment, grace, store: None }
+        Self { kind, program: kind.command.into(), args, prefix, environment, grace, store: None }
     }
 
     /// Sets the program, by path or name.
@@ -126,19 +114,21 @@ impl CliAgent {
     /// Returns the program that has to be installed and is not on the agent's `PATH`: its own, or the command it runs in.
     pub fn missing_program(&self) -> Option<String> {
         let program = self.prefix.first().unwrap_or(&self.program);
-        let is_there = is_installed(Path::new(program), self.environment.get("PATH"));
+        let is_there = Program::new(program).environment(self.environment.clone()).is_found();
         (!is_there).then(|| program.to_string_lossy().into_owned())
     }
 
     async fn run_turn(self, request: AgentRequest, sender: Sender) -> Result<Finished, DriverError> {
-        let schema = self.schema(&request)?;
+        let schema = self.schema_file(&request)?;
         let started = Instant::now();
         let mut running = self.start(&request, schema.as_ref())?;
-        let mut turn = Turn::of(self.dialect.program(), &request);
+        let mut turn = Turn::of(self.kind.command, &request);
         let redactor = Redactor::new(self.environment.secrets());
         let stopped = self.read_events(&mut running, &mut turn, &request, &sender, &redactor).await;
         turn.took(started.elapsed());
-        let (is_cut_short, finished) = (turn.is_cut_short(), turn.result().map(|finished| self.restored(finished)));
+        let is_cut_short = turn.is_cut_short();
+        let restore = |submitted| self.kind.dialect.restore(submitted);
+        let finished = turn.result().map(|it| Finished { submitted: it.submitted.map(restore), ..it });
         if let Some(finished) = &finished {
             self.store_result(&request, finished, &sender).await;
         }
@@ -154,14 +144,6 @@ impl CliAgent {
             transcript: redactor.redact(&error.transcript),
             ..error
         })
-    }
-
-    /// Returns the result with what was submitted in the form of the submit tool's schema.
-    fn restored(&self, finished: Finished) -> Finished {
-        match self.dialect {
-            Dialect::Codex => Finished { submitted: finished.submitted.map(codex::without_nulls), ..finished },
-            Dialect::Claude => finished,
-        }
     }
 
     /// Stores the result before anything else happens, so that it survives a kill.
@@ -214,25 +196,18 @@ impl CliAgent {
         let Ok(message) = serde_json::from_str(&line) else {
             return vec![turn.notice(&format!("no JSON: {}", redactor.redact(&cut(&line, 200))))];
         };
-        let message = redactor.known_in(message);
-        match self.dialect {
-            Dialect::Codex => codex::events(turn, &message),
-            Dialect::Claude => claude::events(turn, &message),
-        }
+        self.kind.dialect.events(turn, &redactor.known_in(message))
     }
 
-    fn schema(&self, request: &AgentRequest) -> Result<Option<Scratch>, DriverError> {
-        match (&request.submit, self.dialect) {
-            (Some(submit), Dialect::Codex) => codex::schema_file(&submit.schema).map(Some),
-            (_, Dialect::Claude) | (None, _) => Ok(None),
-        }
+    /// Writes the result's schema to a file, if the program reads it from one.
+    fn schema_file(&self, request: &AgentRequest) -> Result<Option<Scratch>, DriverError> {
+        let failed = |error| DriverError::new(ErrorClass::Fatal, format!("cannot write a temporary file: {error}"));
+        let schema = request.submit.as_ref().and_then(|submit| self.kind.dialect.schema_file(&submit.schema));
+        schema.map(|schema| Scratch::with(&schema.to_string())).transpose().map_err(failed)
     }
 
     fn start(&self, request: &AgentRequest, schema: Option<&Scratch>) -> Result<Running, DriverError> {
-        let args = match self.dialect {
-            Dialect::Codex => codex::args(request, schema.map(Scratch::path), &self.args),
-            Dialect::Claude => claude::args(request, &self.args),
-        };
+        let args = self.kind.dialect.args(request, schema.map(|file| file.0.as_path()), &self.args);
         let mut words = self.prefix.iter().chain([&self.program]);
         let program = Program::new(words.next().unwrap_or(&self.program)).args(words).args(args);
         let program = program.directory(&request.directory).keep(STDERR);
@@ -241,60 +216,47 @@ impl CliAgent {
     }
 
     fn missing(&self, request: &AgentRequest, error: &io::Error) -> DriverError {
+        let fatal = |message| DriverError::new(ErrorClass::Fatal, message);
         if !request.directory.is_dir() {
-            let message = format!("there is no folder {}", request.directory.display());
-            return DriverError::new(ErrorClass::Fatal, message);
+            return fatal(format!("there is no folder {}", request.directory.display()));
         }
         if let Some(prefix) = self.prefix.first() {
-            let message = format!("cannot start `{}`, which the agent is to run in: {error}", prefix.to_string_lossy());
-            return DriverError::new(ErrorClass::Fatal, message)
+            let prefix = prefix.to_string_lossy();
+            return fatal(format!("cannot start `{prefix}`, which the agent is to run in: {error}"))
                 .help("install it, or change `command_prefix` in the profile");
         }
-        let message = format!("cannot start `{}`: {error}", self.program.to_string_lossy());
-        let help = match self.dialect {
-            Dialect::Codex => codex::INSTALL,
-            Dialect::Claude => claude::INSTALL,
-        };
-        DriverError::new(ErrorClass::Fatal, message).help(help)
+        fatal(format!("cannot start `{}`: {error}", self.program.to_string_lossy())).help(self.kind.install)
     }
 }
 
-/// Returns whether a program can be started: by its path, or by its name in a folder of `PATH`.
-fn is_installed(program: &Path, path: Option<&OsStr>) -> bool {
-    let runs = |file: &Path| {
-        let suffixes = if cfg!(windows) { &["exe", "cmd", "bat"][..] } else { &[][..] };
-        is_executable(file) || suffixes.iter().any(|suffix| is_executable(&file.with_extension(suffix)))
-    };
-    if program.components().count() > 1 {
-        return runs(program);
+/// Temporary file, removed on drop.
+struct Scratch(PathBuf);
+
+impl Scratch {
+    fn with(text: &str) -> io::Result<Self> {
+        let name = format!("superstep-{:016x}.json", RandomState::new().build_hasher().finish());
+        let path = std::env::temp_dir().join(name);
+        let mut file = std::fs::OpenOptions::new().write(true).create_new(true).open(&path)?;
+        let scratch = Self(path);
+        file.write_all(text.as_bytes())?;
+        Ok(scratch)
     }
-    path.is_some_and(|path| std::env::split_paths(path).any(|folder| runs(&folder.join(program))))
 }
 
-fn is_executable(file: &Path) -> bool {
-    let Ok(about) = std::fs::metadata(file) else { return false };
-    #[cfg(unix)]
-    {
-        use std::os::unix::fs::PermissionsExt;
-        about.is_file() && about.permissions().mode() & 0o111 != 0
-    }
-    #[cfg(not(unix))]
-    {
-        about.is_file()
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        // A leftover is a few bytes in a folder that the system cleans.
+        let _ = std::fs::remove_file(&self.0);
     }
 }
 
 impl Driver for CliAgent {
     fn name(&self) -> &str {
-        match self.dialect {
-            Dialect::Codex => codex::NAME,
-            Dialect::Claude => claude::NAME,
-        }
+        self.kind.name
     }
 
     fn capabilities(&self) -> Capabilities {
-        let cost = self.dialect == Dialect::Claude;
-        Capabilities { sessions: true, submits: true, tools: false, usage: true, cost }
+        Capabilities { sessions: true, submits: true, tools: false, usage: true, cost: self.kind.reports_cost }
     }
 
     fn keeps_limits(&self) -> bool {
@@ -302,7 +264,7 @@ impl Driver for CliAgent {
     }
 
     fn bounds_cost(&self) -> bool {
-        self.dialect == Dialect::Claude
+        self.kind.reports_cost
     }
 
     fn run(&self, request: AgentRequest) -> AgentEvents {

@@ -2,43 +2,68 @@
 //! schema with an unknown format. Unknown lines become notices. Tested with claude 2.1.
 
 use std::ffi::OsString;
+use std::path::Path;
 
 use serde_json::{Map, Value};
 
+use super::dialect::{AgentProgram, Dialect};
 use super::failure;
 use super::input::{each_listed, each_named};
 use super::turn::{ANSWER, End, Turn, cut};
 use crate::drivers::{AgentEvent, AgentRequest, DriverError, ErrorClass, Session, Status, Usage};
 
-/// Name of the driver.
-pub(super) const NAME: &str = "cli:claude";
-/// Its program.
-pub(super) const PROGRAM: &str = "claude";
-/// Hint for a program that cannot be started.
-pub(super) const INSTALL: &str = "install it with `npm install -g @anthropic-ai/claude-code` and log in with `claude`";
-/// Environment variables passed to it.
-pub(super) const VARIABLES: [&str; 3] = ["ANTHROPIC_*", "CLAUDE_CONFIG_DIR", "CLAUDE_CODE_OAUTH_TOKEN"];
+/// The program `claude`.
+pub(in crate::drivers) static CLAUDE: AgentProgram = AgentProgram {
+    name: "cli:claude",
+    command: "claude",
+    install: "install it with `npm install -g @anthropic-ai/claude-code` and log in with `claude`",
+    reports_cost: true,
+    words: &["claude", "anthropic"],
+    variables: &["ANTHROPIC_*", "CLAUDE_CONFIG_DIR", "CLAUDE_CODE_OAUTH_TOKEN"],
+    dialect: &Claude,
+};
 
-pub(super) fn args(request: &AgentRequest, more: &[OsString]) -> Vec<OsString> {
-    let mut args: Vec<OsString> = ["-p", "--output-format", "stream-json", "--verbose"].map(OsString::from).into();
-    let tools = tools(request);
-    let mode = if request.access.write { "acceptEdits" } else { "dontAsk" };
-    args.extend(["--tools", &tools, "--allowed-tools", &tools, "--permission-mode", mode].map(OsString::from));
-    args.extend(["--max-turns".into(), request.limits.requests.max(1).to_string().into()]);
-    if let Some(cost) = request.limits.cost {
-        args.extend(["--max-budget-usd".into(), format!("{}.{:06}", cost / 1_000_000, cost % 1_000_000).into()]);
+#[derive(Debug)]
+struct Claude;
+
+impl Dialect for Claude {
+    fn args(&self, request: &AgentRequest, _: Option<&Path>, more: &[OsString]) -> Vec<OsString> {
+        let mut args: Vec<OsString> = ["-p", "--output-format", "stream-json", "--verbose"].map(OsString::from).into();
+        let tools = tools(request);
+        let mode = if request.access.write { "acceptEdits" } else { "dontAsk" };
+        args.extend(["--tools", &tools, "--allowed-tools", &tools, "--permission-mode", mode].map(OsString::from));
+        args.extend(["--max-turns".into(), request.limits.requests.max(1).to_string().into()]);
+        if let Some(cost) = request.limits.cost {
+            args.extend(["--max-budget-usd".into(), format!("{}.{:06}", cost / 1_000_000, cost % 1_000_000).into()]);
+        }
+        if let Some(model) = &request.model {
+            args.extend(["--model".into(), OsString::from(model)]);
+        }
+        if let Some(submit) = &request.submit {
+            args.extend(["--json-schema".into(), plain(&submit.schema).to_string().into()]);
+        }
+        if let Session::Resume(session) = &request.session {
+            args.extend(["--resume".into(), OsString::from(&session.id)]);
+        }
+        args.extend_from_slice(more);
+        args
     }
-    if let Some(model) = &request.model {
-        args.extend(["--model".into(), OsString::from(model)]);
+
+    fn events(&self, turn: &mut Turn, message: &Value) -> Vec<AgentEvent> {
+        match message["type"].as_str().unwrap_or_default() {
+            "system" if message["subtype"] == "init" => {
+                message["session_id"].as_str().map(|id| turn.started(id)).into_iter().collect()
+            }
+            "assistant" => assistant(turn, message),
+            "user" => results(turn, message),
+            "result" => vec![result(turn, message)],
+            "rate_limit_event" | "stream_event" | "tool_progress" => vec![],
+            other => {
+                let more = message["subtype"].as_str().map(|more| format!(".{more}")).unwrap_or_default();
+                vec![turn.notice(&format!("unknown message `{other}{more}`"))]
+            }
+        }
     }
-    if let Some(submit) = &request.submit {
-        args.extend(["--json-schema".into(), plain(&submit.schema).to_string().into()]);
-    }
-    if let Session::Resume(session) = &request.session {
-        args.extend(["--resume".into(), OsString::from(&session.id)]);
-    }
-    args.extend_from_slice(more);
-    args
 }
 
 /// Returns its tools: reading, and whatever else the turn may do.
@@ -51,22 +76,6 @@ fn tools(request: &AgentRequest) -> String {
         tools.push("Bash");
     }
     tools.join(",")
-}
-
-pub(super) fn events(turn: &mut Turn, message: &Value) -> Vec<AgentEvent> {
-    match message["type"].as_str().unwrap_or_default() {
-        "system" if message["subtype"] == "init" => {
-            message["session_id"].as_str().map(|id| turn.started(id)).into_iter().collect()
-        }
-        "assistant" => assistant(turn, message),
-        "user" => results(turn, message),
-        "result" => vec![result(turn, message)],
-        "rate_limit_event" | "stream_event" | "tool_progress" => vec![],
-        other => {
-            let more = message["subtype"].as_str().map(|more| format!(".{more}")).unwrap_or_default();
-            vec![turn.notice(&format!("unknown message `{other}{more}`"))]
-        }
-    }
 }
 
 fn blocks(message: &Value) -> impl Iterator<Item = &Value> {
@@ -186,26 +195,20 @@ fn failed(turn: &Turn, message: &Value, kind: &str) -> DriverError {
         false => errors.join("; "),
     };
     let error = failure::read(&text);
-    let by_status = match message["api_error_status"].as_u64() {
-        Some(429) => Some(ErrorClass::RateLimited),
-        Some(401 | 403) => Some(ErrorClass::Auth),
-        Some(400 | 404 | 413 | 422) => Some(ErrorClass::Fatal),
-        Some(_) => Some(ErrorClass::Transient),
-        None => None,
-    };
-    let by_name = match turn.reported_error.as_str() {
-        "authentication_failed" | "billing_error" => Some(ErrorClass::Auth),
-        "rate_limit" => Some(ErrorClass::RateLimited),
-        "invalid_request" => Some(ErrorClass::Fatal),
-        _ if kind == "error_max_structured_output_retries" => Some(ErrorClass::Content),
-        _ => None,
-    };
     // If the server has answered in this session before and now rejects a request, it rejects the session.
-    let is_request = matches!(message["api_error_status"].as_u64(), Some(400 | 413 | 422));
+    let status = message["api_error_status"].as_u64();
+    let is_request = matches!(status, Some(400 | 413 | 422));
     if error.refusal || (is_request && turn.has_answers()) {
         return DriverError { class: ErrorClass::Content, refusal: true, ..error };
     }
-    let class = by_status.or(by_name).unwrap_or(error.class);
+    let class = match (status, turn.reported_error.as_str()) {
+        (Some(429), _) | (None, "rate_limit") => ErrorClass::RateLimited,
+        (Some(401 | 403), _) | (None, "authentication_failed" | "billing_error") => ErrorClass::Auth,
+        (Some(400 | 404 | 413 | 422), _) | (None, "invalid_request") => ErrorClass::Fatal,
+        (Some(_), _) => ErrorClass::Transient,
+        (None, _) if kind == "error_max_structured_output_retries" => ErrorClass::Content,
+        (None, _) => error.class,
+    };
     failure::of_class(error, class)
 }
 

@@ -3,67 +3,81 @@
 //! become notices. Tested with codex 0.169.
 
 use std::ffi::OsString;
-use std::hash::{BuildHasher, Hasher, RandomState};
-use std::io::{self, Write};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use serde_json::{Map, Value, json};
 
+use super::dialect::{AgentProgram, Dialect};
 use super::failure;
 use super::input::{each_listed, each_named};
 use super::turn::{ANSWER, End, Turn, cut};
 use crate::drivers::{AgentEvent, AgentRequest, DriverError, ErrorClass, Session, Usage};
 
-/// Name of the driver.
-pub(super) const NAME: &str = "cli:codex";
-/// Its program.
-pub(super) const PROGRAM: &str = "codex";
-/// Hint for a program that cannot be started.
-pub(super) const INSTALL: &str = "install it with `npm install -g @openai/codex` and log in with `codex login`";
-/// Environment variables passed to it.
-pub(super) const VARIABLES: [&str; 4] = ["CODEX_HOME", "CODEX_API_KEY", "OPENAI_API_KEY", "OPENAI_BASE_URL"];
+/// The program `codex`.
+pub(in crate::drivers) static CODEX: AgentProgram = AgentProgram {
+    name: "cli:codex",
+    command: "codex",
+    install: "install it with `npm install -g @openai/codex` and log in with `codex login`",
+    reports_cost: false,
+    words: &["codex"],
+    variables: &["CODEX_HOME", "CODEX_API_KEY", "OPENAI_API_KEY", "OPENAI_BASE_URL"],
+    dialect: &Codex,
+};
 
-pub(super) fn args(request: &AgentRequest, schema: Option<&Path>, more: &[OsString]) -> Vec<OsString> {
-    let sandbox = if request.access.write { "workspace-write" } else { "read-only" };
-    let mut args: Vec<OsString> = vec!["exec".into(), "-s".into(), sandbox.into(), "-C".into()];
-    args.push(request.directory.clone().into());
-    if let Session::Resume(session) = &request.session {
-        args.extend(["resume".into(), OsString::from(&session.id)]);
-    }
-    args.extend(["--json".into(), "--skip-git-repo-check".into()]);
-    if let Some(model) = &request.model {
-        args.extend(["-m".into(), OsString::from(model)]);
-    }
-    if let Some(schema) = schema {
-        args.extend(["--output-schema".into(), OsString::from(schema)]);
-    }
-    args.extend_from_slice(more);
-    args.push("-".into());
-    args
-}
+#[derive(Debug)]
+struct Codex;
 
-pub(super) fn events(turn: &mut Turn, message: &Value) -> Vec<AgentEvent> {
-    match kind(message) {
-        "thread.started" => message["thread_id"].as_str().map(|id| turn.started(id)).into_iter().collect(),
-        "turn.started" | "item.updated" => vec![],
-        "item.started" => item(turn, &message["item"], false),
-        "item.completed" => item(turn, &message["item"], true),
-        "turn.completed" => {
-            turn.end = Some(End::Done);
-            let used = usage(turn, &message["usage"]);
-            vec![turn.used(used)]
+impl Dialect for Codex {
+    fn args(&self, request: &AgentRequest, schema: Option<&Path>, more: &[OsString]) -> Vec<OsString> {
+        let sandbox = if request.access.write { "workspace-write" } else { "read-only" };
+        let mut args: Vec<OsString> = vec!["exec".into(), "-s".into(), sandbox.into(), "-C".into()];
+        args.push(request.directory.clone().into());
+        if let Session::Resume(session) = &request.session {
+            args.extend(["resume".into(), OsString::from(&session.id)]);
         }
-        "turn.failed" => {
-            let text = message["error"]["message"].as_str().unwrap_or(&turn.reported_error).to_owned();
-            turn.end = Some(End::Failed(failed(turn, &text)));
-            vec![]
+        args.extend(["--json".into(), "--skip-git-repo-check".into()]);
+        if let Some(model) = &request.model {
+            args.extend(["-m".into(), OsString::from(model)]);
         }
-        // Also sent on reconnects; another line reports if the turn fails.
-        "error" => {
-            turn.reported_error = message["message"].as_str().unwrap_or_default().to_owned();
-            vec![turn.notice(&turn.reported_error.clone())]
+        if let Some(schema) = schema {
+            args.extend(["--output-schema".into(), OsString::from(schema)]);
         }
-        other => vec![turn.notice(&format!("unknown message `{other}`"))],
+        args.extend_from_slice(more);
+        args.push("-".into());
+        args
+    }
+
+    fn events(&self, turn: &mut Turn, message: &Value) -> Vec<AgentEvent> {
+        match kind(message) {
+            "thread.started" => message["thread_id"].as_str().map(|id| turn.started(id)).into_iter().collect(),
+            "turn.started" | "item.updated" => vec![],
+            "item.started" => item(turn, &message["item"], false),
+            "item.completed" => item(turn, &message["item"], true),
+            "turn.completed" => {
+                turn.end = Some(End::Done);
+                let used = usage(turn, &message["usage"]);
+                vec![turn.used(used)]
+            }
+            "turn.failed" => {
+                let text = message["error"]["message"].as_str().unwrap_or(&turn.reported_error).to_owned();
+                turn.end = Some(End::Failed(failed(turn, &text)));
+                vec![]
+            }
+            // Also sent on reconnects; another line reports if the turn fails.
+            "error" => {
+                turn.reported_error = message["message"].as_str().unwrap_or_default().to_owned();
+                vec![turn.notice(&turn.reported_error.clone())]
+            }
+            other => vec![turn.notice(&format!("unknown message `{other}`"))],
+        }
+    }
+
+    fn schema_file(&self, schema: &Value) -> Option<Value> {
+        Some(strict(schema))
+    }
+
+    fn restore(&self, submitted: Value) -> Value {
+        without_nulls(submitted)
     }
 }
 
@@ -140,12 +154,6 @@ fn tool(turn: &mut Turn, item: &Value, completed: bool, name: &str, arguments: V
     events
 }
 
-/// Writes a schema in its strict form to a file for the program.
-pub(super) fn schema_file(schema: &Value) -> Result<Scratch, DriverError> {
-    let failed = |error| DriverError::new(ErrorClass::Fatal, format!("cannot write a temporary file: {error}"));
-    Scratch::with(&strict(schema).to_string()).map_err(failed)
-}
-
 /// Keys that strict schemas must not contain.
 const LEFT_OUT: [&str; 5] = ["$schema", "title", "default", "format", "examples"];
 
@@ -200,7 +208,7 @@ fn nullable(schema: Value) -> Value {
 }
 
 /// Removes the nulls that represent missing properties.
-pub(super) fn without_nulls(value: Value) -> Value {
+fn without_nulls(value: Value) -> Value {
     match value {
         Value::Object(fields) => {
             let said = fields.into_iter().filter(|(_, field)| !field.is_null());
@@ -208,30 +216,5 @@ pub(super) fn without_nulls(value: Value) -> Value {
         }
         Value::Array(items) => items.into_iter().map(without_nulls).collect(),
         value => value,
-    }
-}
-
-/// Temporary file, removed on drop.
-pub(super) struct Scratch(PathBuf);
-
-impl Scratch {
-    fn with(text: &str) -> io::Result<Self> {
-        let name = format!("superstep-{:016x}.json", RandomState::new().build_hasher().finish());
-        let path = std::env::temp_dir().join(name);
-        let mut file = std::fs::OpenOptions::new().write(true).create_new(true).open(&path)?;
-        let scratch = Self(path);
-        file.write_all(text.as_bytes())?;
-        Ok(scratch)
-    }
-
-    pub(super) fn path(&self) -> &Path {
-        &self.0
-    }
-}
-
-impl Drop for Scratch {
-    fn drop(&mut self) {
-        // A leftover is a few bytes in a folder that the system cleans.
-        let _ = std::fs::remove_file(&self.0);
     }
 }

@@ -67,7 +67,6 @@ const WORDS: [(ErrorClass, &[&str]); 6] = [
             "oauth",
             "could not load credentials",
             "unable to locate credentials",
-            "could not resolve authentication",
             "unauthorized",
             "authentication",
             "invalid api key",

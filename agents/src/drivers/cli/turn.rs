@@ -5,6 +5,7 @@ use std::io;
 use std::time::Duration;
 
 use serde_json::Value;
+use superstep_base::text::{end, start};
 
 use super::failure;
 use crate::drivers::{
@@ -126,9 +127,12 @@ impl Turn {
 
     /// Returns the error of a turn without a result, once its program has ended.
     pub(super) fn failed(mut self, exit: io::Result<Exit>) -> DriverError {
-        match self.end.take() {
-            Some(End::Failed(error)) => self.fail(error),
-            Some(End::Done | End::Limit(_)) | None => self.exit_error(exit),
+        match (self.end.take(), exit) {
+            (Some(End::Failed(error)), _) => self.fail(error),
+            (Some(End::Done | End::Limit(_)) | None, Ok(exit)) => self.exit_error(&exit),
+            (Some(End::Done | End::Limit(_)) | None, Err(error)) => {
+                self.fail(DriverError::new(ErrorClass::Transient, format!("{}: {error}", self.program)))
+            }
         }
     }
 
@@ -152,13 +156,7 @@ impl Turn {
     }
 
     /// Returns the error of a turn whose program ended without a result.
-    fn exit_error(&self, exit: io::Result<Exit>) -> DriverError {
-        let exit = match exit {
-            Ok(exit) => exit,
-            Err(error) => {
-                return self.fail(DriverError::new(ErrorClass::Transient, format!("{}: {error}", self.program)));
-            }
-        };
+    fn exit_error(&self, exit: &Exit) -> DriverError {
         let how = match exit.code {
             Some(code) => format!("ended with code {code} and without a result"),
             None => "was ended by a signal, without a result".to_owned(),
@@ -183,21 +181,14 @@ impl Turn {
             true => error.message,
             false => format!("{} {}", self.program, error.message),
         };
-        DriverError { class, message, transcript: end_of(&self.transcript), ..error }
+        DriverError { class, message, transcript: end(&self.transcript, TRANSCRIPT).to_owned(), ..error }
     }
 }
 
-/// Returns the start of a text, at most `bytes` bytes.
+/// Returns the start of a text, at most `bytes` bytes, with its length if it is longer.
 pub(super) fn cut(text: &str, bytes: usize) -> String {
-    if text.len() <= bytes {
-        return text.to_owned();
+    match start(text, bytes) {
+        whole if whole.len() == text.len() => whole.to_owned(),
+        start => format!("{start}… ({} bytes)", text.len()),
     }
-    let end = (0..=bytes).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0);
-    format!("{}… ({} bytes)", &text[..end], text.len())
-}
-
-fn end_of(text: &str) -> String {
-    let begin = text.len().saturating_sub(TRANSCRIPT);
-    let begin = (begin..=text.len()).find(|at| text.is_char_boundary(*at)).unwrap_or(0);
-    text[begin..].to_owned()
 }

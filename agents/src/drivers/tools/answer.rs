@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use superstep_base::text::start;
+
 /// Result of a tool call.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ToolAnswer {
@@ -62,17 +64,11 @@ impl Default for ToolLimits {
 /// Cuts text that is longer than `most` bytes, with a note.
 pub(super) fn cut(mut text: String, most: usize) -> String {
     if text.len() > most {
-        let (end, all) = (beginning(&text, most).len(), text.len());
+        let (end, all) = (start(&text, most).len(), text.len());
         text.truncate(end);
         text.push_str(&format!("\n[cut here: {end} of {all} bytes]"));
     }
     text
-}
-
-/// Returns the first `most` bytes of a text, cut at a character boundary.
-pub(in crate::drivers) fn beginning(text: &str, most: usize) -> &str {
-    let end = (0..=most.min(text.len())).rev().find(|end| text.is_char_boundary(*end));
-    &text[..end.unwrap_or(0)]
 }
 
 /// Shortens a name for a message.

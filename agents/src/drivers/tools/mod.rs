@@ -21,7 +21,6 @@ mod shell;
 mod spec;
 mod toolbox;
 
-pub(super) use answer::beginning;
 pub use answer::{ToolAnswer, ToolLimits};
 pub(super) use root::{Records, RelativePath, refusal};
 pub use root::{mark_records, marked_records};

@@ -9,8 +9,9 @@ use ignore::Match;
 use ignore::gitignore::{Gitignore, GitignoreBuilder};
 use regex::bytes::{Regex, RegexBuilder};
 use rustix::fs::{AtFlags, Dir, FileType, statat};
+use superstep_base::text;
 
-use super::answer::{Refusal, ToolLimits, beginning, short};
+use super::answer::{Refusal, ToolLimits, short};
 use super::root::{RelativePath, Root, enter, failed, is_reserved, read_in};
 
 /// Number of bytes examined to detect binary files.
@@ -42,7 +43,7 @@ fn from_line(text: String, line: usize, most: usize) -> Result<String, usize> {
     if rest.len() <= most {
         return Ok(rest.to_owned());
     }
-    let shown = beginning(rest, most.saturating_sub(NOTE));
+    let shown = text::start(rest, most.saturating_sub(NOTE));
     let shown = shown.rfind('\n').map_or(shown, |end| &shown[..=end]);
     let next = line + shown.matches('\n').count().max(1);
     Ok(format!("{shown}\n[cut here: {} of {} bytes; to read on, `line` is {next}]", shown.len(), rest.len()))
