@@ -30,6 +30,9 @@ pub(crate) struct GraphArgs {
 #[derive(Debug)]
 pub(crate) struct Uncompiled(pub Vec<String>);
 
+/// Reads what a policy would change from the last state and the values.
+type PolicyWhatIf<S> = fn(&S, &[(String, String)]) -> Result<Said, Refusal>;
+
 /// A graph with its command-line settings. Made from a [`CompiledGraph`] by the methods of [`Register`].
 #[must_use = "give it to `App::graph`"]
 pub struct Entry<S: State, N, C = ()> {
@@ -146,7 +149,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Entry<S, N, C> {
 
     /// Supports `replay --mode what-if --override-policy KEY=VALUE`: `what_if` gets the last state and
     /// the values.
-    pub fn what_if(mut self, what_if: fn(&S, &[(String, String)]) -> Result<Said, Refusal>) -> Self {
+    pub fn what_if(mut self, what_if: PolicyWhatIf<S>) -> Self {
         let of_any = move |state: &AnyState, values: &[(String, String)]| Some(what_if(state.downcast_ref()?, values));
         self.registration.settings.what_if = Some(Arc::new(of_any));
         self

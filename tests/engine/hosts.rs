@@ -260,7 +260,7 @@ async fn a_host_drives_the_turns_of_a_runner() {
         }
         Ok(TurnEnd { error: thread.proceed().await.err(), ..TurnEnd::default() })
     };
-    let report = runner(graphs.clone()).drive_with(move |turn| drive(turn)).run(Until::Idle).await.unwrap();
+    let report = runner(graphs.clone()).drive_with(drive).run(Until::Idle).await.unwrap();
     assert_eq!((report.turns, report.errors), (2, 0));
     let list = host(&graphs, "list", "", Value::Null).await.unwrap();
     assert_eq!(list, json!([["a", "typed", "interrupted"], ["b", "data", "pending"]]));
