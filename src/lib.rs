@@ -48,6 +48,8 @@
 //! | set retries, timeouts, questions of a node | [`graph::NodeExt`] |
 //! | nest graphs | [`graph::CompiledGraph::mapped`], [`graph::Ctx::call`], [`graph::Persistence`] |
 //! | run, answer, go on | [`graph::Thread`], [`graph::Outcome`], [`graph::Interrupt`] |
+//! | show a question to people, and take their answers in words | [`graph::HumanQuestion`] |
+//! | run the graphs of others, whose types are not known | [`graph::Graphs`], [`graph::AnyThread`], [`graph::runner()`] |
 //! | watch a run | [`graph::Thread::stream`], [`graph::Event`], [`graph::Mode`] |
 //! | read, rewrite and fork the past | [`graph::Thread::history`], [`graph::Thread::at`], [`graph::StateUpdate`] |
 //! | know what can go wrong | [`graph::CompileError`], [`graph::RunError`], [`checkpoint::CheckpointError`] |
