@@ -1,5 +1,6 @@
 //! The exit codes of a call, and its errors: message, causes, help and exit code. Must not know a graph.
 
+use std::borrow::Cow;
 use std::error::Error;
 
 use serde::{Deserialize, Serialize};
@@ -8,6 +9,7 @@ use superstep_base::panics::catch_panic;
 
 use super::advice::{self, Caller};
 use super::shapes::NextStep;
+use super::store_location::StoreLocation;
 use crate::checkpoint::{BoxFuture, CheckpointError};
 use crate::graph::shape::error::ErrorShape;
 use crate::graph::{InputError, RunError};
@@ -222,7 +224,7 @@ impl From<RunError> for Failure {
         let ErrorShape { error: message, kind, causes, help, .. } = ErrorShape::from(&error);
         let mut failure = Self { kind: kind.map(Into::into), causes, help, ..Self::new(message) };
         let own = || failure.help.as_deref().map(advice::in_commands);
-        failure.hint = hint(&error).map(str::to_owned).or_else(own).map(String::into_boxed_str);
+        failure.hint = hint(&error).map(Cow::into_owned).or_else(own).map(String::into_boxed_str);
         if matches!(error, RunError::MistypedAnswer { .. }) {
             failure.code = 2;
         }
@@ -244,8 +246,11 @@ fn mended(error: &RunError) -> Option<&'static str> {
 }
 
 /// Returns the help of the library with commands in the place of functions.
-fn hint(error: &RunError) -> Option<&'static str> {
-    Some(match error {
+fn hint(error: &RunError) -> Option<Cow<'static, str>> {
+    if let RunError::Checkpoint(CheckpointError::OtherStore { found, .. }) = error {
+        return Some(StoreLocation::advice(found).into());
+    }
+    let text = match error {
         RunError::UnknownThread { near, .. } if near.is_empty() => "`{threads}` lists the threads there are",
         RunError::EmptyInput { .. } => "begin a thread with `run GRAPH`",
         RunError::Unfinished { .. } => "`{status}` shows what is open; answer, or `{proceed}`",
@@ -265,18 +270,15 @@ fn hint(error: &RunError) -> Option<&'static str> {
             "to look at it is possible, with `--read-only`; to write, be its owner, give write permission back \
              (`chmod -R u+w`), or copy its directory and name the copy with `--store PATH`"
         }
-        RunError::Checkpoint(CheckpointError::OtherStore { found: "fjall", .. }) => {
-            "put `fjall:` before its path: `--store fjall:PATH`"
-        }
-        RunError::Checkpoint(CheckpointError::OtherStore { .. }) => "name it by its path alone: `--store PATH`",
         RunError::NoSuchSignal { .. } => {
             "a task has received it, or it was discarded; `{status}` lists the signals in the mailbox"
         }
         RunError::MailboxFull { .. } => "let the thread receive some, or discard one with `{signal} --discard ID`",
         RunError::AmbiguousUpdate => "say so with `--as-node NODE`",
         RunError::UnknownCheckpoint { .. } => "`{history}` lists the checkpoints there are",
-        other => return mended(other), // the library's own words will do
-    })
+        other => return mended(other).map(Cow::from), // the library's own words will do
+    };
+    Some(text.into())
 }
 
 impl Failure {

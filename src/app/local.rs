@@ -13,7 +13,7 @@ use super::service::{AnswerInput, AnswerRequest, EventSink, SignalInput, ThreadR
 use super::shapes::{CheckpointReport, OpenQuestion, SignalReport, ThreadLine, ThreadReport};
 use super::store_location::StoreLocation;
 use super::threads::AppThread;
-use crate::checkpoint::{CheckpointError, CheckpointId, Checkpointer, Claim, ThreadId, near_threads};
+use crate::checkpoint::{CheckpointError, CheckpointId, Checkpointer, Claim, LOCK_FILE, ThreadId, near_threads};
 use crate::graph::{
     Answer, InterruptId, Question, RunError, SignalId, SignalRequest, StatusKind, ThreadFilter, ThreadInfo,
 };
@@ -66,7 +66,7 @@ impl Local {
 
     /// Fails if there is no store.
     fn find(StoreLocation { path, .. }: &StoreLocation) -> Result<(), Failure> {
-        let holder = path.join("holder");
+        let holder = path.join(LOCK_FILE);
         let is_there = holder.try_exists().map_err(|error| {
             Failure::new(format!("cannot look for a store at {}: {error}", path.display()))
                 .help("be its owner, or name another store with `--store PATH` or SUPERSTEP_STORE")

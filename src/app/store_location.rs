@@ -1,18 +1,18 @@
-//! [`StoreLocation`]: which store a command line names, `sled:PATH` or `fjall:PATH`, and how to open it.
+//! [`StoreLocation`]: which store a command line names, such as `fjall:PATH`, and how to open it.
 
 use std::ffi::{OsStr, OsString};
-#[cfg(not(feature = "fjall"))]
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use serde::{Serialize, Serializer};
 
-use crate::checkpoint::{CheckpointError, Checkpointer, Compacted, Repaired, SledCheckpointer, SledOptions, StoreKind};
-#[cfg(feature = "fjall")]
-use crate::checkpoint::{FjallCheckpointer, FjallOptions};
+use crate::checkpoint::{self, CheckpointError, Checkpointer, Compacted, Repaired, StoreKind, with_store};
 
 type OpenResult = Result<Arc<dyn Checkpointer>, CheckpointError>;
+
+/// Kind of a store that is named by its path alone.
+const PLAIN: StoreKind = StoreKind::Sled;
 
 /// A directory, and the kind of the store in it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -22,7 +22,26 @@ pub(crate) struct StoreLocation {
 }
 
 impl StoreLocation {
-    const KINDS: [StoreKind; 2] = [StoreKind::Sled, StoreKind::Fjall];
+    /// Returns the help of the option that names a store.
+    pub(crate) fn help() -> String {
+        let others = StoreKind::ALL.iter().filter(|kind| **kind != PLAIN).map(|kind| format!("`{kind}:`"));
+        let others: Vec<String> = others.collect();
+        format!("Where threads are kept: a directory, of {PLAIN} unless {} stands before it", others.join(" or "))
+    }
+
+    /// Returns the help of an argument that names a store to copy.
+    pub(crate) fn help_to_copy() -> String {
+        let named: Vec<String> = StoreKind::ALL.iter().map(|kind| format!("`{kind}:PATH`")).collect();
+        format!("The store to copy: {}, or the path of a {PLAIN} store", named.join(", "))
+    }
+
+    /// Returns how to name a store whose kind is `found`.
+    pub(crate) fn advice(found: &str) -> String {
+        if found == PLAIN.name() {
+            return "name it by its path alone: `--store PATH`".into();
+        }
+        format!("put `{found}:` before its path: `--store {found}:PATH`")
+    }
 
     /// Returns the words that name it on a command line.
     pub(crate) fn argument(&self) -> PathBuf {
@@ -38,13 +57,7 @@ impl StoreLocation {
     /// Opens the store, or creates it.
     pub(crate) fn open(&self) -> OpenResult {
         self.hide();
-        match self.kind {
-            StoreKind::Sled => shared(SledCheckpointer::open(&self.path)),
-            #[cfg(feature = "fjall")]
-            StoreKind::Fjall => shared(FjallCheckpointer::open(&self.path)),
-            #[cfg(not(feature = "fjall"))]
-            StoreKind::Fjall => Err(without_fjall(&self.path)),
-        }
+        with_store!(self.kind, S => shared(S::open(&self.path)), self.missing())
     }
 
     /// Hides the folder `.superstep` around the store from git. Whether a store can be written, its opening says.
@@ -55,59 +68,35 @@ impl StoreLocation {
 
     /// Opens the store in order to remove records from it, on a full disk too.
     pub(crate) fn open_to_remove(&self) -> OpenResult {
-        match self.kind {
-            StoreKind::Sled => {
-                let options = SledOptions { spend_reserve: true, ..SledOptions::default() };
-                shared(SledCheckpointer::open_with(&self.path, options))
-            }
-            #[cfg(feature = "fjall")]
-            StoreKind::Fjall => {
-                let options = FjallOptions { spend_reserve: true, ..FjallOptions::default() };
-                shared(FjallCheckpointer::open_with(&self.path, options))
-            }
-            #[cfg(not(feature = "fjall"))]
-            StoreKind::Fjall => Err(without_fjall(&self.path)),
-        }
+        with_store!(self.kind, S => shared(S::open_to_remove(&self.path)), self.missing())
     }
 
     /// Opens the store read-only.
     pub(crate) fn open_read_only(&self) -> OpenResult {
-        match self.kind {
-            StoreKind::Sled => shared(SledCheckpointer::open_read_only(&self.path)),
-            #[cfg(feature = "fjall")]
-            StoreKind::Fjall => shared(FjallCheckpointer::open_read_only(&self.path)),
-            #[cfg(not(feature = "fjall"))]
-            StoreKind::Fjall => Err(without_fjall(&self.path)),
-        }
+        with_store!(self.kind, S => shared(S::open_read_only(&self.path)), self.missing())
     }
 
     pub(crate) fn compact(&self) -> Result<Compacted, CheckpointError> {
-        match self.kind {
-            StoreKind::Sled => SledCheckpointer::compact(&self.path),
-            #[cfg(feature = "fjall")]
-            StoreKind::Fjall => FjallCheckpointer::compact(&self.path),
-            #[cfg(not(feature = "fjall"))]
-            StoreKind::Fjall => Err(without_fjall(&self.path)),
-        }
+        with_store!(self.kind, S => S::compact(&self.path), self.missing())
     }
 
     /// Saves what is intact of the store into a new one of the same kind.
     pub(crate) async fn repair(&self, to: &Path) -> Result<Repaired, CheckpointError> {
-        match self.kind {
-            StoreKind::Sled => SledCheckpointer::repair(&self.path, to).await,
-            #[cfg(feature = "fjall")]
-            StoreKind::Fjall => FjallCheckpointer::repair(&self.path, to).await,
-            #[cfg(not(feature = "fjall"))]
-            StoreKind::Fjall => Err(without_fjall(&self.path)),
-        }
+        with_store!(self.kind, S => S::repair(&self.path, to).await, self.missing())
+    }
+
+    /// Fails because the feature of the kind is off.
+    fn missing<T>(&self) -> Result<T, CheckpointError> {
+        let reason = format!("this program was built without the feature `{}` of superstep", self.kind);
+        Err(CheckpointError::io("open the store", &self.path, io::Error::new(io::ErrorKind::Unsupported, reason)))
     }
 }
 
-/// Reads an argument. A path without a kind is a sled store's.
+/// Reads an argument. A path without a kind is that of a [`PLAIN`] store.
 impl From<OsString> for StoreLocation {
     fn from(text: OsString) -> Self {
-        let found = Self::KINDS.into_iter().find_map(|kind| Some((kind, after_kind(&text, kind)?)));
-        let (kind, path) = found.unwrap_or((StoreKind::Sled, text.into()));
+        let found = StoreKind::ALL.iter().find_map(|kind| Some((*kind, after_kind(&text, *kind)?)));
+        let (kind, path) = found.unwrap_or((PLAIN, text.into()));
         Self { kind, path }
     }
 }
@@ -137,12 +126,6 @@ fn os_string(bytes: &[u8]) -> PathBuf {
 
 fn shared<S: Checkpointer>(opened: Result<S, CheckpointError>) -> OpenResult {
     opened.map(|store| Arc::new(store) as _)
-}
-
-#[cfg(not(feature = "fjall"))]
-fn without_fjall(path: &Path) -> CheckpointError {
-    let reason = "this program was built without the feature `fjall` of superstep";
-    CheckpointError::io("open the store", path, io::Error::new(io::ErrorKind::Unsupported, reason))
 }
 
 #[cfg(test)]

@@ -6,7 +6,7 @@
 //! Layout: magic (3 bytes), format, codec, length of the name, name (thread, key), part, parts, commit, length of the
 //! payload (numbers in base 128, least digit first), crc32c of all that and the payload, payload.
 
-#[cfg(any(feature = "sled", feature = "fjall"))]
+#[cfg(feature = "_embedded")]
 use super::error::CheckpointError;
 use super::key::Key;
 use super::key::ThreadId;
@@ -66,7 +66,7 @@ impl<'a> Envelope<'a> {
     }
 
     /// Returns the positions in `bytes` at which a row may start.
-    #[cfg(any(feature = "sled", feature = "fjall"))]
+    #[cfg(feature = "_embedded")]
     pub(crate) fn starts(bytes: &[u8]) -> impl DoubleEndedIterator<Item = usize> + '_ {
         bytes.windows(MAGIC.len()).enumerate().filter(|(_, at)| **at == MAGIC).map(|(at, _)| at)
     }
@@ -95,7 +95,7 @@ impl<'a> Envelope<'a> {
     }
 
     /// Decodes name and commit of a row without verifying it; used for damaged rows, so neither can be trusted.
-    #[cfg(any(feature = "sled", feature = "fjall"))]
+    #[cfg(feature = "_embedded")]
     pub(crate) fn decode_header_unchecked(bytes: &'a [u8]) -> Option<(&'a [u8], u64)> {
         let mut rest = bytes.strip_prefix(&MAGIC)?;
         check_format(&mut rest).ok()?;
@@ -110,7 +110,7 @@ impl<'a> Envelope<'a> {
     ///
     /// # Errors
     /// [`CheckpointError::Damaged`] or [`CheckpointError::Format`], naming thread and key.
-    #[cfg(any(feature = "sled", feature = "fjall"))]
+    #[cfg(feature = "_embedded")]
     pub(crate) fn open(name: &[u8], part: u32, bytes: &'a [u8]) -> Result<Self, CheckpointError> {
         let row = Self::decode_prefix(bytes).map_err(|flaw| flaw.of(name))?;
         if row.name != name || row.part != part || row.part >= row.parts {
@@ -140,7 +140,7 @@ pub(crate) enum Flaw {
     Newer(u8),
 }
 
-#[cfg(any(feature = "sled", feature = "fjall"))]
+#[cfg(feature = "_embedded")]
 impl Flaw {
     fn of(self, name: &[u8]) -> CheckpointError {
         match self {
@@ -152,13 +152,13 @@ impl Flaw {
     }
 }
 
-#[cfg(any(feature = "sled", feature = "fjall"))]
+#[cfg(feature = "_embedded")]
 pub(crate) fn damaged(name: &[u8], reason: &str) -> CheckpointError {
     let (thread, what) = describe(name);
     CheckpointError::Damaged { thread, what, reason: reason.into() }
 }
 
-#[cfg(any(feature = "sled", feature = "fjall"))]
+#[cfg(feature = "_embedded")]
 fn describe(name: &[u8]) -> (String, String) {
     match split_name(name) {
         Some((thread, key)) => (thread.to_string(), key.to_string()),

@@ -9,6 +9,7 @@ use std::sync::Arc;
 use superstep_base::Printable;
 
 use super::key::{CheckpointId, ThreadId};
+use super::store_kind::StoreKind;
 
 /// A failure of a checkpointer. Nothing of a refused commit is stored.
 #[derive(Clone, thiserror::Error, strum::IntoStaticStr)]
@@ -231,12 +232,12 @@ impl CheckpointError {
     }
 
     /// Returns whether the store cannot be written; reads may still be possible.
-    #[cfg(all(any(feature = "sled", feature = "fjall"), feature = "app"))]
+    #[cfg(feature = "app")]
     pub(crate) fn is_unwritable(&self) -> bool {
         matches!(self, Self::NotWritable { .. }) || self.is_full_disk()
     }
 
-    #[cfg(all(any(feature = "sled", feature = "fjall"), feature = "app"))]
+    #[cfg(feature = "app")]
     pub(crate) fn is_full_disk(&self) -> bool {
         match self {
             Self::DiskFull { .. } => true,
@@ -285,12 +286,7 @@ impl CheckpointError {
                 "a store holds only regular files and directories; find out who put this there, and remove it, or copy the \
                  store's own files to a new directory"
             }
-            Self::OtherStore { found: "fjall", .. } => {
-                "open it with `FjallCheckpointer`; on the command line, put `fjall:` before its path"
-            }
-            Self::OtherStore { .. } => {
-                "open it with `SledCheckpointer`; on the command line, give its path alone or after `sled:`"
-            }
+            Self::OtherStore { found, .. } => return StoreKind::named(found).map(|kind| kind.row().help),
             Self::Poisoned { reason } if reason.contains(NO_SPACE) => {
                 "free some space on its disk and open the store again: every acknowledged commit is in it"
             }

@@ -13,7 +13,8 @@
 //! | `error` | errors of stores and of everything that reads or writes them |
 //! | `checkpointer`, `lease` | the contract of a store, and one writer for each thread |
 //! | `memory`, `failing`, `no_sled` | a store in memory, one that fails on demand, a placeholder |
-//! | `embedded`, `sled`, `fjall` | stores in a directory |
+//! | `store_kind` | the table of stores in a directory |
+//! | `embedded`, `sled`, `fjall` | these stores |
 //! | `threads` | threads as sets of records: references, reachability |
 //! | `retention`, `transport`, `repair` | removal, copies and files, recovery from damage |
 //! | `kit` | conformance checks for stores |
@@ -23,7 +24,7 @@ mod checkpointer;
 mod chunk;
 mod codec;
 mod depth;
-#[cfg(any(feature = "sled", feature = "fjall"))]
+#[cfg(feature = "_embedded")]
 mod embedded;
 mod envelope;
 pub(crate) mod error;
@@ -39,20 +40,24 @@ mod lease;
 mod memory;
 #[cfg(not(feature = "sled"))]
 pub(crate) mod no_sled;
-#[cfg(any(feature = "sled", feature = "fjall"))]
+#[cfg(feature = "_embedded")]
 mod repair;
 mod retention;
 #[cfg(feature = "sled")]
 mod sled;
+#[cfg_attr(not(feature = "_embedded"), allow(dead_code, unreachable_pub, reason = "only errors name stores"))]
+mod store_kind;
 mod task_record;
 mod thread_record;
 mod threads;
 mod transport;
 
-#[cfg(all(any(feature = "sled", feature = "fjall"), feature = "test-util"))]
+#[cfg(feature = "_embedded")]
+pub use self::embedded::Compacted;
+#[cfg(all(feature = "_embedded", feature = "test-util"))]
 pub use self::embedded::StoreFaults;
-#[cfg(any(feature = "sled", feature = "fjall"))]
-pub use self::embedded::{Compacted, StoreKind};
+#[cfg(feature = "app")]
+pub(crate) use self::embedded::lock::NAME as LOCK_FILE;
 #[cfg(feature = "fjall")]
 pub use self::fjall::{FjallCheckpointer, FjallOptions};
 #[cfg(feature = "sled")]
@@ -74,9 +79,13 @@ pub use key::{CheckpointId, Key, RowId, ThreadId};
 pub use key_bytes::{key_bytes, key_from_bytes};
 pub use lease::{Claim, Lease, Leases};
 pub use memory::MemoryCheckpointer;
-#[cfg(any(feature = "sled", feature = "fjall"))]
+#[cfg(feature = "_embedded")]
 pub use repair::{LostCheckpoint, Repaired, RepairedThread};
 pub use retention::{Retention, Swept, SweptStore, SweptThread, gc, gc_all};
+#[cfg(feature = "_embedded")]
+pub use store_kind::StoreKind;
+#[cfg(feature = "app")]
+pub(crate) use store_kind::with_store;
 pub use task_record::{
     AnswerRecord, EffectEnd, EffectKind, EffectRecord, EffectRun, EventRecord, EventRecordKind, FailureRecord,
     HandledRecord, QuestionRecord, ReceiveRecord, TaskRecord, TaskStatus, TermsRecord, VoteRecord,

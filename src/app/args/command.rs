@@ -121,9 +121,9 @@ pub(crate) fn is_taken(name: &str) -> bool {
 #[derive(Args, Clone, Debug)]
 #[command(next_help_heading = "Everywhere")]
 pub(crate) struct Globals {
-    /// Where threads are kept: a directory, of sled unless `fjall:` stands before it
     #[arg(long, global = true, value_name = "PATH", env = "SUPERSTEP_STORE", default_value = ".superstep/store")]
     #[arg(hide_env_values = true, value_parser = OsStringValueParser::new().map(StoreLocation::from))]
+    #[arg(help = StoreLocation::help())]
     pub store: StoreLocation,
 
     /// Only look at the store, and write nothing there

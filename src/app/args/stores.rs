@@ -93,8 +93,8 @@ Examples:
   {bin} copy-store .superstep/store fjall:runs.fjall
   {bin} copy-store fjall:runs.fjall sled:backup")]
 pub(crate) struct CopyStore {
-    /// The store to copy: `sled:PATH`, `fjall:PATH`, or the path of a sled store
     #[arg(value_name = "FROM", value_parser = OsStringValueParser::new().map(StoreLocation::from))]
+    #[arg(help = StoreLocation::help_to_copy())]
     pub from: StoreLocation,
 
     /// The store to copy into, which is created if it does not exist

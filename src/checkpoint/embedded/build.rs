@@ -1,40 +1,34 @@
 //! Stores that are written anew: built in a directory that is either complete or absent, for backups and repairs; and
-//! the check of every row and the report of a compaction. Knows where a store is built and when it gets its name.
+//! compactions, with the check of every row. Knows where a store is built and when it gets its name.
 
-use std::future::Future;
 use std::path::{Path, PathBuf};
 use std::{fmt, fs, io};
 
 use serde::Serialize;
 
-use super::directory::sync_path;
+use super::directory::{restrict, sync_path};
 use super::files::io_at;
+use super::kind::FORMAT_FILE;
+use super::lock;
+use super::opening::{OpenedStore, no_store};
 use super::rows::{RECORDS, STORE, row_key};
+use super::store::{EmbeddedStore, Store};
 use crate::checkpoint::envelope::{Envelope, damaged};
 use crate::checkpoint::{BackedUp, CheckpointError, Checkpointer, backup};
 
-/// A store in a directory, of any kind.
-pub(in crate::checkpoint) trait DirectoryStore: Checkpointer + Sized {
-    /// Opens the store in the directory `path`, or creates it.
-    fn create(path: &Path) -> Result<Self, CheckpointError>;
-
-    /// Finishes the queue and unlocks the directory.
-    fn finish(self) -> impl Future<Output = Result<(), CheckpointError>> + Send;
-}
-
 /// Copies every thread of a store into a new one in the directory `path`.
-pub(in crate::checkpoint) async fn back_up<S: DirectoryStore>(
+pub(in crate::checkpoint) async fn back_up<E: EmbeddedStore>(
     from: &dyn Checkpointer,
     path: &Path,
 ) -> Result<BackedUp, CheckpointError> {
     refuse_existing(path, "back up the store")?;
-    built_beside(path, "back up the store", async |partial| copy::<S>(from, partial).await).await
+    built_beside(path, "back up the store", async |partial| copy::<E>(from, partial).await).await
 }
 
-async fn copy<S: DirectoryStore>(from: &dyn Checkpointer, partial: &Path) -> Result<BackedUp, CheckpointError> {
-    let to = S::create(partial)?;
+async fn copy<E: EmbeddedStore>(from: &dyn Checkpointer, partial: &Path) -> Result<BackedUp, CheckpointError> {
+    let to = Store::<E>::open(partial, &E::Options::default())?;
     let report = backup(from, &to).await?;
-    to.finish().await?;
+    to.close().await?;
     Ok(report)
 }
 
@@ -64,7 +58,7 @@ fn clear(partial: &Path) -> Result<(), CheckpointError> {
     if !partial.exists() {
         return Ok(());
     }
-    if !partial.join("holder").exists() {
+    if !partial.join(lock::NAME).exists() {
         return refuse_existing(partial, "use the directory");
     }
     io_at(partial, "remove the directory", fs::remove_dir_all(partial))
@@ -106,6 +100,21 @@ impl fmt::Display for Compacted {
         let Self { before, after, rows } = self;
         write!(f, "{before} bytes before, {after} bytes after; {rows} rows written anew")
     }
+}
+
+/// Rewrites the store in the directory `path` in place. It must not be open.
+pub(in crate::checkpoint) fn compact<E: EmbeddedStore>(path: &Path) -> Result<Compacted, CheckpointError> {
+    if !path.join(FORMAT_FILE).exists() {
+        return Err(no_store("compact the store", path));
+    }
+    let OpenedStore { engine, marker_file, lock, epoch } = E::open_store(path, &E::options_to_remove())?;
+    let before = size(path);
+    drop(marker_file);
+    let rows = engine.rewrite(path, epoch)?;
+    restrict(path)?;
+    let after = size(path);
+    drop(lock); // last: no process may open it before
+    Ok(Compacted { before, after, rows })
 }
 
 /// Checks that a row is intact and has its own key.

@@ -100,14 +100,14 @@ pub(in crate::checkpoint) fn spend_reserve(store: &Path) -> Result<()> {
 
 /// Returns the number of bytes that can still be written on the disk of a directory, if the system says so.
 #[cfg(unix)]
-#[cfg_attr(not(feature = "fjall"), allow(dead_code, reason = "for fjall, which works in the background"))]
+#[allow(dead_code, reason = "for databases that work in the background")]
 pub(in crate::checkpoint) fn free_space(directory: &Path) -> Option<u64> {
     let disk = rustix::fs::statvfs(directory).ok()?;
     Some(disk.f_bavail.saturating_mul(disk.f_frsize))
 }
 
 #[cfg(not(unix))]
-#[cfg_attr(not(feature = "fjall"), allow(dead_code, reason = "for fjall, which works in the background"))]
+#[allow(dead_code, reason = "for databases that work in the background")]
 pub(in crate::checkpoint) fn free_space(_directory: &Path) -> Option<u64> {
     None
 }

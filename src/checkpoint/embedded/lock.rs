@@ -12,7 +12,7 @@ use super::files::{self, io_at};
 use crate::checkpoint::CheckpointError;
 
 /// File that is locked and names the process.
-pub(in crate::checkpoint) const NAME: &str = "holder";
+pub(crate) const NAME: &str = "holder";
 
 /// Description of processes that only read.
 const READ: &str = "by a process that only reads it";
@@ -41,7 +41,7 @@ impl Lock {
     }
 
     /// Locks a directory that a process locked before and no longer does; `None` if it is locked, or never was.
-    #[cfg_attr(not(feature = "fjall"), allow(dead_code, reason = "for copies that fjall opens"))]
+    #[allow(dead_code, reason = "for stores that are read in a copy")]
     pub(in crate::checkpoint) fn take_abandoned(directory: &Path) -> Option<Self> {
         let file = files::read(&directory.join(NAME)).ok()?;
         file.try_lock().ok().map(|()| Self(file))

@@ -6,14 +6,15 @@
 //! |---|---|
 //! | `engine` | what a database has to do, and how one fails |
 //! | `rows` | keys of rows, parts of records, the store's own record |
-//! | `kind`, `opening` | what a directory holds, and the steps of opening it |
+//! | `kind`, `opening` | which store a directory holds, and the steps of opening it |
 //! | `directory`, `files`, `lock` | permissions, durability, links, one process |
 //! | `commit_marker` | the newest acknowledged commit, beside the database |
 //! | `tracked` | stores that came with a clone, and trust in them |
 //! | `queue`, `batch`, `committer` | requests, one change made of many, the thread that writes |
 //! | `view` | what readers see meanwhile |
-//! | `store` | the contract, over all of these |
+//! | `store` | the contract, over all of these, and what each store's own folder adds |
 //! | `build` | stores that are written anew: backups, repairs, compactions |
+//! | `public_methods` | methods that all stores show |
 //! | `testing` | switches that make a store fail |
 
 mod batch;
@@ -26,6 +27,7 @@ pub(super) mod files;
 pub(super) mod kind;
 pub(super) mod lock;
 pub(super) mod opening;
+pub(super) mod public_methods;
 mod queue;
 pub(super) mod rows;
 pub(super) mod store;
@@ -35,6 +37,5 @@ pub(super) mod tracked;
 mod view;
 
 pub use build::Compacted;
-pub use kind::StoreKind;
 #[cfg(feature = "test-util")]
 pub use testing::StoreFaults;

@@ -10,11 +10,11 @@ use super::committer::{finish_deletions, unfinished_deletions};
 use super::directory::{keep_private, restrict, sync_directories, writable};
 use super::engine::{Engine, Source, Tree};
 use super::files::{self, Access, broken, io_at};
-use super::kind::{FORMAT_FILE, StoreKind, write_format};
-use super::lock::Lock;
+use super::kind::{FORMAT_FILE, write_format};
+use super::lock::{self, Lock};
 use super::rows::{EPOCH_SHIFT, STORE, store_row, stored_epoch};
 use super::view::View;
-use crate::checkpoint::CheckpointError;
+use crate::checkpoint::{CheckpointError, StoreKind};
 
 type Result<T> = std::result::Result<T, CheckpointError>;
 
@@ -134,5 +134,5 @@ pub(in crate::checkpoint) fn no_store(what: &str, path: &Path) -> CheckpointErro
 /// Returns whether an earlier opening created the directory.
 pub(in crate::checkpoint) fn is_ours(path: &Path) -> bool {
     let is_there = |name: &str| path.join(name).symlink_metadata().is_ok();
-    (is_there(FORMAT_FILE) && StoreKind::has_database(path)) || is_there("holder")
+    (is_there(FORMAT_FILE) && StoreKind::of(path).is_some()) || is_there(lock::NAME)
 }

@@ -26,7 +26,7 @@ pub(in crate::checkpoint) const DELETING: u8 = 3;
 /// First byte of the keys of rows that record recent deletions, for the repair of a damaged store.
 pub(in crate::checkpoint) const DELETIONS: u8 = 4;
 /// A key after all others.
-#[cfg(feature = "fjall")]
+#[allow(dead_code, reason = "for databases without an open bound")]
 pub(in crate::checkpoint) const LAST: &[u8] = &[0xff];
 /// Key of the store's own record.
 pub(in crate::checkpoint) const STORE: &[u8] = &[1];

@@ -1,5 +1,5 @@
-//! [`Store`]: implements the contract with reads on the caller's thread and requests to the committer; and the public
-//! types around it. Knows the parts of a store; must not know which database it is on.
+//! [`Store`]: implements the contract with reads on the caller's thread and requests to the committer; and
+//! [`EmbeddedStore`], what a database adds to it. Knows the parts of a store; must not know which database it is on.
 
 use std::future::ready;
 use std::ops::RangeInclusive;
@@ -11,7 +11,7 @@ use super::committer::Shared;
 use super::engine::{Engine, Source, catch_quietly};
 use super::files::io_at;
 use super::lock::Lock;
-use super::opening::OpenedStore;
+use super::opening::{OpenedStore, ReadOnlyStore};
 use super::queue::Operation;
 use super::tracked::TrackedFiles;
 use super::view::View;
@@ -19,12 +19,33 @@ use crate::checkpoint::{
     BoxFuture, CheckpointError, Checkpointer, Claim, Commit, Head, Key, Lease, Order, Receipt, Record, ThreadId,
 };
 
-/// An open store on the database `E`, or on `R` if it was opened read-only.
+/// A database on which there is an embedded store: what its folder adds to the parts that all stores share.
+pub(in crate::checkpoint) trait EmbeddedStore: Engine + Sized {
+    /// Database of a store that is only read.
+    type Reader: Source;
+    /// Options of an opening.
+    type Options: Default;
+
+    /// Returns the options of an opening that releases the reserve of disk space.
+    fn options_to_remove() -> Self::Options;
+
+    /// Opens the store in the directory `path`, or creates it: checks files before, and finishes interrupted work.
+    fn open_store(path: &Path, options: &Self::Options) -> Result<OpenedStore<Self>, CheckpointError>;
+
+    /// Opens the store in the directory `path` read-only: writes nothing there, and needs no write permission.
+    fn read_store(path: &Path) -> Result<ReadOnlyStore<Self::Reader>, CheckpointError>;
+
+    /// Closes the database and leaves one without removed rows in its place; verifies every row, and returns their number.
+    /// The directory `path` is locked, and the store's number of openings is `epoch`.
+    fn rewrite(self, path: &Path, epoch: u64) -> Result<u64, CheckpointError>;
+}
+
+/// An open store.
 #[derive(Debug)]
-pub(in crate::checkpoint) struct Store<E: Engine, R: Source = E> {
+pub(in crate::checkpoint) struct Store<E: EmbeddedStore> {
     pub(super) shared: Option<Arc<Shared<E>>>,
     /// Path and view of a store that was opened read-only.
-    reads: Option<(PathBuf, View<R>)>,
+    reads: Option<(PathBuf, View<E::Reader>)>,
     committer: Option<JoinHandle<()>>,
     /// Files of the store that git tracks, until they are trusted.
     untrusted: Mutex<Option<TrackedFiles>>,
@@ -32,10 +53,10 @@ pub(in crate::checkpoint) struct Store<E: Engine, R: Source = E> {
     _lock: Option<Lock>,
 }
 
-impl<E: Engine, R: Source> Store<E, R> {
-    /// Starts the committer of an open database.
-    pub(in crate::checkpoint) fn start(path: &Path, opened: OpenedStore<E>) -> Result<Self, CheckpointError> {
-        let OpenedStore { engine, marker_file, lock, epoch } = opened;
+impl<E: EmbeddedStore> Store<E> {
+    /// Opens the store in the directory `path`, or creates it, and starts its committer.
+    pub(in crate::checkpoint) fn open(path: &Path, options: &E::Options) -> Result<Self, CheckpointError> {
+        let OpenedStore { engine, marker_file, lock, epoch } = E::open_store(path, options)?;
         let untrusted = TrackedFiles::find(path)?.filter(|tracked| !tracked.is_trusted());
         let shared = Arc::new(Shared::new(engine, marker_file, epoch));
         let committer = thread::Builder::new().name("superstep-commit".into()).spawn({
@@ -47,12 +68,9 @@ impl<E: Engine, R: Source> Store<E, R> {
         Ok(Self { shared: Some(shared), committer: Some(committer), untrusted, reads: None, _lock: Some(lock) })
     }
 
-    /// Returns a store that refuses writes; `lock` is `None` if no process has ever locked it.
-    pub(in crate::checkpoint) fn read_only(
-        path: &Path,
-        view: View<R>,
-        lock: Option<Lock>,
-    ) -> Result<Self, CheckpointError> {
+    /// Opens the store in the directory `path` read-only: it refuses writes.
+    pub(in crate::checkpoint) fn open_read_only(path: &Path) -> Result<Self, CheckpointError> {
+        let ReadOnlyStore { view, lock } = E::read_store(path)?;
         let untrusted = TrackedFiles::find(path)?.filter(|tracked| !tracked.is_trusted());
         let reads = Some((path.into(), view));
         Ok(Self { shared: None, reads, committer: None, untrusted: Mutex::new(untrusted), _lock: lock })
@@ -137,7 +155,7 @@ impl<S: Source> Reads for View<S> {
     }
 }
 
-impl<E: Engine, R: Source> Drop for Store<E, R> {
+impl<E: EmbeddedStore> Drop for Store<E> {
     fn drop(&mut self) {
         self.stop_committer();
         let shared = self.shared.take();
@@ -146,7 +164,7 @@ impl<E: Engine, R: Source> Drop for Store<E, R> {
     }
 }
 
-impl<E: Engine, R: Source> Checkpointer for Store<E, R> {
+impl<E: EmbeddedStore> Checkpointer for Store<E> {
     fn claim(&self, thread: &ThreadId, claim: Claim) -> BoxFuture<'_, Result<Lease, CheckpointError>> {
         let claimed = self.shared().and_then(|shared| {
             let lease = shared.leases.claim(thread, claim)?;
@@ -228,73 +246,3 @@ impl<E: Engine, R: Source> Checkpointer for Store<E, R> {
         Ok(())
     }
 }
-
-/// Implements [`Checkpointer`] for a tuple struct around a [`Store`], call by call.
-macro_rules! delegate {
-    ($name:ident) => {
-        const _: () = {
-            use std::ops::RangeInclusive;
-
-            use $crate::checkpoint::{
-                BoxFuture, CheckpointError, Checkpointer, Claim, Commit, Head, Key, Lease, Order, Receipt, Record,
-                ThreadId,
-            };
-
-            type Answer<'a, T> = BoxFuture<'a, Result<T, CheckpointError>>;
-
-            impl Checkpointer for $name {
-                fn claim(&self, thread: &ThreadId, claim: Claim) -> Answer<'_, Lease> {
-                    self.0.claim(thread, claim)
-                }
-
-                fn commit(&self, commit: Commit) -> Receipt {
-                    self.0.commit(commit)
-                }
-
-                fn post(&self, thread: &ThreadId, records: Vec<Record>) -> Receipt {
-                    self.0.post(thread, records)
-                }
-
-                fn head(&self, thread: &ThreadId) -> Answer<'_, Option<Head>> {
-                    self.0.head(thread)
-                }
-
-                fn get(&self, thread: &ThreadId, keys: Vec<Key>) -> Answer<'_, Vec<Option<Vec<u8>>>> {
-                    self.0.get(thread, keys)
-                }
-
-                fn scan(
-                    &self,
-                    thread: &ThreadId,
-                    range: RangeInclusive<Key>,
-                    order: Order,
-                    limit: usize,
-                ) -> Answer<'_, Vec<Record>> {
-                    self.0.scan(thread, range, order, limit)
-                }
-
-                fn threads(&self, after: Option<&ThreadId>, limit: usize) -> Answer<'_, Vec<ThreadId>> {
-                    self.0.threads(after, limit)
-                }
-
-                fn delete_thread(&self, lease: &Lease) -> Answer<'_, ()> {
-                    self.0.delete_thread(lease)
-                }
-
-                fn is_claimed(&self, thread: &ThreadId) -> bool {
-                    self.0.is_claimed(thread)
-                }
-
-                fn is_foreign(&self) -> bool {
-                    self.0.is_foreign()
-                }
-
-                fn trust(&self) -> Result<(), CheckpointError> {
-                    self.0.trust()
-                }
-            }
-        };
-    };
-}
-
-pub(in crate::checkpoint) use delegate;

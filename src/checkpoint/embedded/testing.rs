@@ -4,9 +4,9 @@ use std::fmt::Debug;
 use std::sync::{Arc, Weak};
 
 use super::committer::Shared;
-use super::engine::{Engine, Faults, Source, Tree};
+use super::engine::{Engine, Faults, Tree};
 use super::rows::row_key;
-use super::store::Store;
+use super::store::{EmbeddedStore, Store};
 use crate::checkpoint::envelope::name_of;
 use crate::checkpoint::{Key, ThreadId};
 
@@ -41,7 +41,7 @@ impl<E: Engine> Faulty for Shared<E> {
     }
 }
 
-impl<E: Engine, R: Source> Store<E, R> {
+impl<E: EmbeddedStore> Store<E> {
     /// Returns the switches with which a test makes this store fail.
     pub(in crate::checkpoint) fn faults(&self) -> StoreFaults {
         StoreFaults(self.shared.as_ref().map(|shared| {

@@ -7,23 +7,22 @@ use std::path::Path;
 
 use super::database::{Database, FjallOptions};
 use super::survey::{self, journals};
-use crate::checkpoint::CheckpointError;
-use crate::checkpoint::embedded::StoreKind;
 use crate::checkpoint::embedded::commit_marker::{CommitMarker, MarkerFile};
 use crate::checkpoint::embedded::directory::spend_reserve;
 use crate::checkpoint::embedded::engine::Source;
 use crate::checkpoint::embedded::files::{self, Access, broken, io_at};
 use crate::checkpoint::embedded::kind::check_format;
-use crate::checkpoint::embedded::lock::Lock;
+use crate::checkpoint::embedded::lock::{self, Lock};
 use crate::checkpoint::embedded::opening::{
     LockedStore, OpenedStore, ReadOnlyStore, create_directory, is_ours, no_store,
 };
+use crate::checkpoint::{CheckpointError, StoreKind};
 
 type Result<T> = std::result::Result<T, CheckpointError>;
 
 pub(super) fn open(path: &Path, options: &FjallOptions) -> Result<OpenedStore<Database>> {
     create_directory(path)?;
-    if !path.join("holder").exists() {
+    if !path.join(lock::NAME).exists() {
         check(path)?; // a damaged store gets no file that it does not have
     }
     let lock = Lock::take(path)?;

@@ -7,18 +7,15 @@ use std::path::Path;
 use super::database::{Database, FjallOptions};
 use super::open;
 use super::survey::journals;
-#[cfg(feature = "test-util")]
-use crate::checkpoint::StoreFaults;
-use crate::checkpoint::embedded::build::{Compacted, DirectoryStore, back_up, size, verify};
-use crate::checkpoint::embedded::directory::restrict;
+use crate::checkpoint::embedded::build::{Compacted, compact, verify};
 use crate::checkpoint::embedded::engine::{Source, Tree};
 use crate::checkpoint::embedded::files::{self, io_at};
-use crate::checkpoint::embedded::kind::FORMAT_FILE;
-use crate::checkpoint::embedded::opening::{OpenedStore, ReadOnlyStore, no_store};
+use crate::checkpoint::embedded::opening::{OpenedStore, ReadOnlyStore};
+use crate::checkpoint::embedded::public_methods::public_methods;
 use crate::checkpoint::embedded::rows::LAST;
-use crate::checkpoint::embedded::store::{Store, delegate};
+use crate::checkpoint::embedded::store::{EmbeddedStore, Store};
 use crate::checkpoint::repair::new_store::repair;
-use crate::checkpoint::{BackedUp, CheckpointError, Checkpointer, Order, Repaired};
+use crate::checkpoint::{CheckpointError, Order, Repaired};
 
 /// Checkpointer that stores everything in a directory, for one process at a time, on a log-structured merge tree. It
 /// makes the same promises as [`SledCheckpointer`](super::super::SledCheckpointer), writes less per commit, and returns
@@ -54,15 +51,6 @@ impl FjallCheckpointer {
         Self::open_with(path, FjallOptions::default())
     }
 
-    /// Opens the store in the directory `path` with `options`, or creates it.
-    ///
-    /// # Errors
-    /// As [`FjallCheckpointer::open`].
-    pub fn open_with(path: impl AsRef<Path>, options: FjallOptions) -> Result<Self, CheckpointError> {
-        let path = path.as_ref();
-        Store::start(path, open::open(path, &options)?).map(Self)
-    }
-
     /// Opens the store in the directory `path` read-only. Writes nothing there, not even a lock file, and needs no write
     /// permission: use it for a read-only medium, a full disk, or a store in doubt. Other processes may read it at the
     /// same time, but not write it. Writes are refused with [`CheckpointError::NotWritable`].
@@ -73,30 +61,7 @@ impl FjallCheckpointer {
     /// # Errors
     /// As [`FjallCheckpointer::open`]; [`CheckpointError::Io`] if there is no store.
     pub fn open_read_only(path: impl AsRef<Path>) -> Result<Self, CheckpointError> {
-        let path = path.as_ref();
-        let ReadOnlyStore { view, lock } = open::read(path)?;
-        Store::read_only(path, view, lock).map(Self)
-    }
-
-    /// Finishes the queue and unlocks the directory, without blocking the caller's thread.
-    ///
-    /// # Errors
-    /// [`CheckpointError::Poisoned`] if a write failed.
-    pub async fn close(self) -> Result<(), CheckpointError> {
-        self.0.close().await
-    }
-
-    /// Copies every thread of any store into a new store in the directory `path`, which must not exist. Runs may
-    /// continue meanwhile: see [`backup`](crate::checkpoint::backup). To restore the copy, open it.
-    ///
-    /// The copy is built in `path` with `.partial` appended, and renamed when it is complete and on disk; leftovers of
-    /// an interrupted backup are removed first.
-    ///
-    /// # Errors
-    /// [`CheckpointError::Io`] if `path` exists or cannot be written; the errors of
-    /// [`backup`](crate::checkpoint::backup).
-    pub async fn backup(from: &dyn Checkpointer, path: impl AsRef<Path>) -> Result<BackedUp, CheckpointError> {
-        back_up::<Self>(from, path.as_ref()).await
+        Store::open_read_only(path.as_ref()).map(Self)
     }
 
     /// Reads all intact rows of the damaged store in the directory `damaged` and writes them into a new store in the
@@ -108,7 +73,7 @@ impl FjallCheckpointer {
     /// [`CheckpointError::Locked`] if the damaged store is open; [`CheckpointError::UnsafeStore`] if it contains links;
     /// [`CheckpointError::Io`] if there is no such directory, if `path` exists, or if a system call fails.
     pub async fn repair(damaged: impl AsRef<Path>, path: impl AsRef<Path>) -> Result<Repaired, CheckpointError> {
-        repair::<Self>(damaged.as_ref(), path.as_ref()).await
+        repair::<Database>(damaged.as_ref(), path.as_ref()).await
     }
 
     /// Writes the store in the directory `path` anew in place, to return the disk space of deleted records at once
@@ -122,42 +87,36 @@ impl FjallCheckpointer {
     /// [`CheckpointError::Locked`] if it is open, [`CheckpointError::Damaged`] or [`CheckpointError::DamagedStore`],
     /// [`CheckpointError::Io`] if a system call fails.
     pub fn compact(path: impl AsRef<Path>) -> Result<Compacted, CheckpointError> {
-        let path = path.as_ref();
-        if !path.join(FORMAT_FILE).exists() {
-            return Err(no_store("compact the store", path));
-        }
-        let options = FjallOptions { spend_reserve: true, ..FjallOptions::default() };
-        let OpenedStore { engine, marker_file, lock, .. } = open::open(path, &options)?;
-        let before = size(path);
-        let rows = verify_all(&engine)?;
-        engine.compact()?;
-        drop(marker_file);
-        drop(engine);
+        compact::<Database>(path.as_ref())
+    }
+}
+
+impl EmbeddedStore for Database {
+    type Reader = Database;
+    type Options = FjallOptions;
+
+    fn options_to_remove() -> FjallOptions {
+        FjallOptions { spend_reserve: true, ..FjallOptions::default() }
+    }
+
+    fn open_store(path: &Path, options: &FjallOptions) -> Result<OpenedStore<Database>, CheckpointError> {
+        open::open(path, options)
+    }
+
+    fn read_store(path: &Path) -> Result<ReadOnlyStore<Database>, CheckpointError> {
+        open::read(path)
+    }
+
+    fn rewrite(self, path: &Path, _epoch: u64) -> Result<u64, CheckpointError> {
+        let rows = verify_all(&self)?;
+        self.compact()?;
+        drop(self);
         empty_journals(path)?;
-        restrict(path)?;
-        let after = size(path);
-        drop(lock); // last: no process may open it before
-        Ok(Compacted { before, after, rows })
-    }
-
-    /// Returns the switches with which a test makes this store fail.
-    #[cfg(feature = "test-util")]
-    pub fn faults(&self) -> StoreFaults {
-        self.0.faults()
+        Ok(rows)
     }
 }
 
-impl DirectoryStore for FjallCheckpointer {
-    fn create(path: &Path) -> Result<Self, CheckpointError> {
-        Self::open(path)
-    }
-
-    async fn finish(self) -> Result<(), CheckpointError> {
-        self.close().await
-    }
-}
-
-delegate!(FjallCheckpointer);
+public_methods!(FjallCheckpointer, Database, FjallOptions);
 
 /// Verifies every row, and returns their number.
 fn verify_all(database: &Database) -> Result<u64, CheckpointError> {

@@ -6,10 +6,11 @@ use std::path::{Path, PathBuf};
 use std::{fs, io};
 
 use super::scan::Scan;
-use crate::checkpoint::embedded::build::{DirectoryStore, built_beside, refuse_existing};
+use crate::checkpoint::embedded::build::{built_beside, refuse_existing};
 use crate::checkpoint::embedded::commit_marker::CommitMarker;
 use crate::checkpoint::embedded::files::{self, Access, broken, io_at};
-use crate::checkpoint::embedded::lock::Lock;
+use crate::checkpoint::embedded::lock::{self, Lock};
+use crate::checkpoint::embedded::store::{EmbeddedStore, Store};
 use crate::checkpoint::embedded::tracked::TrackedFiles;
 use crate::checkpoint::threads::insert::insert_thread;
 use crate::checkpoint::threads::marks::mark;
@@ -19,17 +20,17 @@ type Result<T> = std::result::Result<T, CheckpointError>;
 
 /// Reads all intact rows of the damaged store in the directory `damaged` and writes them into a new store in the
 /// directory `path`, which must not exist. The damaged store is not changed.
-pub(in crate::checkpoint) async fn repair<S: DirectoryStore>(damaged: &Path, path: &Path) -> Result<Repaired> {
+pub(in crate::checkpoint) async fn repair<E: EmbeddedStore>(damaged: &Path, path: &Path) -> Result<Repaired> {
     files::check(damaged, Access::Read)?;
     let found = io_at(damaged, "read the store", within(damaged))?;
     refuse_existing(path, "repair the store")?;
-    let _lock = if damaged.join("holder").is_file() { Some(Lock::take(damaged)?) } else { None };
+    let _lock = if damaged.join(lock::NAME).is_file() { Some(Lock::take(damaged)?) } else { None };
     let opened = opened(found)?;
     let scan = Scan::from(opened).map_err(|(file, error)| unread(&file, error))?;
-    built_beside(path, "repair the store", async |partial| build::<S>(damaged, &scan, partial).await).await
+    built_beside(path, "repair the store", async |partial| build::<E>(damaged, &scan, partial).await).await
 }
 
-async fn build<S: DirectoryStore>(damaged: &Path, scan: &Scan, partial: &Path) -> Result<Repaired> {
+async fn build<E: EmbeddedStore>(damaged: &Path, scan: &Scan, partial: &Path) -> Result<Repaired> {
     let mut report = Repaired {
         bytes: scan.bytes,
         rows: scan.rows,
@@ -37,7 +38,7 @@ async fn build<S: DirectoryStore>(damaged: &Path, scan: &Scan, partial: &Path) -
         has_newest: newest(damaged).map(|newest| newest <= scan.newest),
         threads: vec![],
     };
-    let store = S::create(partial)?;
+    let store = Store::<E>::open(partial, &E::Options::default())?;
     let is_foreign = TrackedFiles::find(damaged)?.is_some_and(|tracked| !tracked.is_trusted());
     for thread in scan.threads() {
         let (repaired, saved) = scan.thread(&thread).map_err(|error| unread(damaged, error))?;
@@ -49,7 +50,7 @@ async fn build<S: DirectoryStore>(damaged: &Path, scan: &Scan, partial: &Path) -
         }
         report.threads.push(repaired);
     }
-    store.finish().await?;
+    store.close().await?;
     if report.threads.iter().all(|thread| thread.goes_on_from.is_none()) {
         return Err(broken(damaged, "nothing of it can be restored"));
     }

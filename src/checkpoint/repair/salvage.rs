@@ -13,11 +13,12 @@ use superstep_base::time::now;
 
 use super::report::{LostCheckpoint, RepairedThread};
 use super::scan::Scan;
+use crate::checkpoint::threads::marks::mark_imported;
 use crate::checkpoint::threads::reach::Reach;
 use crate::checkpoint::threads::thread_records::{Reference, ThreadRecords};
 use crate::checkpoint::{
-    AboutRecord, CheckpointError, CheckpointId, EffectKind, EffectRecord, ForeignRecord, Head, Key, Record, RowId,
-    TaskStatus, ThreadId, decode_record, encode_record, is_chunk, signal_name,
+    AboutRecord, CheckpointError, CheckpointId, EffectKind, EffectRecord, Head, Key, Record, RowId, TaskStatus,
+    ThreadId, decode_record, is_chunk, signal_name,
 };
 
 /// A thread to write into the new store.
@@ -153,9 +154,7 @@ impl RecoveredRecords {
         if self.decoded.about.is_some() {
             return None;
         }
-        let foreign = Some(ForeignRecord { imported_at: now(), trusted: false });
-        let record = AboutRecord { foreign, created_at: now(), ..AboutRecord::default() };
-        encode_record(&record).ok().map(|bytes| (Key::About, bytes))
+        mark_imported(AboutRecord { created_at: now(), ..AboutRecord::default() }).ok()
     }
 
     /// Returns the names of received signals; copies of them in the files must not be delivered again.

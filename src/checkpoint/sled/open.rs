@@ -9,16 +9,15 @@ use std::time::Duration;
 use super::disk::{Disk, SledOptions};
 use super::image::Image;
 use super::{survey, swap};
-use crate::checkpoint::CheckpointError;
-use crate::checkpoint::embedded::StoreKind;
 use crate::checkpoint::embedded::commit_marker::{CommitMarker, MarkerFile};
 use crate::checkpoint::embedded::directory::spend_reserve;
 use crate::checkpoint::embedded::files::{self, Access, broken, io_at};
 use crate::checkpoint::embedded::kind::{FORMAT_FILE, check_format};
-use crate::checkpoint::embedded::lock::Lock;
+use crate::checkpoint::embedded::lock::{self, Lock};
 use crate::checkpoint::embedded::opening::{
     LockedStore, OpenedStore, ReadOnlyStore, create_directory, is_ours, no_store,
 };
+use crate::checkpoint::{CheckpointError, StoreKind};
 
 type Result<T> = std::result::Result<T, CheckpointError>;
 
@@ -33,7 +32,7 @@ const UNSYNCED: &[&str] = &["db", "conf", "blobs"];
 pub(super) fn open(path: &Path, options: &SledOptions) -> Result<OpenedStore<Disk>> {
     create_directory(path)?;
     check_format(path, StoreKind::Sled)?;
-    if !path.join("holder").exists() {
+    if !path.join(lock::NAME).exists() {
         check(path)?; // a damaged store gets no file that it does not have
     }
     let lock = Lock::take(path)?;
@@ -116,14 +115,12 @@ fn is_whole(bytes: &[u8], extra: usize) -> bool {
 
 /// Returns the name of the snapshot that sled reads.
 fn newest_snapshot(store: &Path) -> Result<Option<String>> {
-    let mut newest = None;
-    for entry in io_at(store, "list the files", fs::read_dir(store))? {
-        let name = io_at(store, "list the files", entry)?.file_name().to_string_lossy().into_owned();
-        if name.starts_with("snap.") && !name.ends_with(".generating") {
-            newest = newest.max(Some(name));
-        }
-    }
-    Ok(newest)
+    let whole = survey::snapshots(store)?.into_iter().filter(|path| !is_unfinished(path));
+    Ok(whole.filter_map(|path| Some(path.file_name()?.to_string_lossy().into_owned())).max())
+}
+
+fn is_unfinished(snapshot: &Path) -> bool {
+    snapshot.extension().is_some_and(|ending| ending == "generating")
 }
 
 fn read_small_file(store: &Path, name: &str) -> Result<Vec<u8>> {
@@ -137,14 +134,8 @@ fn read_small_file(store: &Path, name: &str) -> Result<Vec<u8>> {
 
 /// Removes the leftover of a kill during opening: sled would take it for the newest snapshot, and never open again.
 fn remove_unfinished_snapshots(path: &Path) -> Result<()> {
-    for entry in io_at(path, "list the files", fs::read_dir(path))? {
-        let file = io_at(path, "list the files", entry)?;
-        let name = file.file_name();
-        if name.to_str().is_some_and(|name| name.starts_with("snap.") && name.ends_with(".generating")) {
-            io_at(&file.path(), "remove the file", fs::remove_file(file.path()))?;
-        }
-    }
-    Ok(())
+    let mut unfinished = survey::snapshots(path)?.into_iter().filter(|path| is_unfinished(path));
+    unfinished.try_for_each(|snapshot| io_at(&snapshot, "remove the file", fs::remove_file(&snapshot)))
 }
 
 fn is_locked(error: &io::Error) -> bool {

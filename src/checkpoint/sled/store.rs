@@ -12,19 +12,17 @@ use super::disk::{Disk, SledOptions, guarded};
 use super::image::Image;
 use super::open;
 use super::swap::{NEW, declare, finish_swap};
-#[cfg(feature = "test-util")]
-use crate::checkpoint::StoreFaults;
-use crate::checkpoint::embedded::build::{Compacted, DirectoryStore, back_up, size, verify};
+use crate::checkpoint::embedded::build::{Compacted, compact, verify};
 use crate::checkpoint::embedded::commit_marker::MarkerFile;
-use crate::checkpoint::embedded::directory::{restrict, sync_directories};
+use crate::checkpoint::embedded::directory::sync_directories;
 use crate::checkpoint::embedded::engine::Engine;
 use crate::checkpoint::embedded::files::{self, io_at};
-use crate::checkpoint::embedded::kind::FORMAT_FILE;
-use crate::checkpoint::embedded::opening::{OpenedStore, ReadOnlyStore, no_store};
+use crate::checkpoint::embedded::opening::{OpenedStore, ReadOnlyStore};
+use crate::checkpoint::embedded::public_methods::public_methods;
 use crate::checkpoint::embedded::rows::{DELETIONS, EPOCH_SHIFT, STORE};
-use crate::checkpoint::embedded::store::{Store, delegate};
+use crate::checkpoint::embedded::store::{EmbeddedStore, Store};
 use crate::checkpoint::repair::new_store::repair;
-use crate::checkpoint::{BackedUp, CheckpointError, Checkpointer, Repaired};
+use crate::checkpoint::{CheckpointError, Repaired};
 
 /// Maximum number of bytes of rows in one batch.
 const BATCH: usize = 4 << 20;
@@ -51,7 +49,7 @@ const BATCH: usize = 4 << 20;
 /// # Ok(()) }
 /// ```
 #[derive(Debug)]
-pub struct SledCheckpointer(Store<Disk, Image>);
+pub struct SledCheckpointer(Store<Disk>);
 
 impl SledCheckpointer {
     /// Opens the store in the directory `path`, or creates it.
@@ -61,15 +59,6 @@ impl SledCheckpointer {
     /// [`CheckpointError::Format`] if it cannot be read, [`CheckpointError::Io`] if a system call fails.
     pub fn open(path: impl AsRef<Path>) -> Result<Self, CheckpointError> {
         Self::open_with(path, SledOptions::default())
-    }
-
-    /// Opens the store in the directory `path` with `options`, or creates it.
-    ///
-    /// # Errors
-    /// As [`SledCheckpointer::open`].
-    pub fn open_with(path: impl AsRef<Path>, options: SledOptions) -> Result<Self, CheckpointError> {
-        let path = path.as_ref();
-        Store::start(path, open::open(path, &options)?).map(Self)
     }
 
     /// Opens the store in the directory `path` read-only. Writes nothing, not even a lock file, and needs no free space
@@ -82,30 +71,7 @@ impl SledCheckpointer {
     /// As [`SledCheckpointer::open`]; [`CheckpointError::Io`] if there is no store, [`CheckpointError::NotWritable`] if
     /// a compaction was interrupted, which only an opening for writing can finish.
     pub fn open_read_only(path: impl AsRef<Path>) -> Result<Self, CheckpointError> {
-        let path = path.as_ref();
-        let ReadOnlyStore { view, lock } = open::read(path)?;
-        Store::read_only(path, view, lock).map(Self)
-    }
-
-    /// Finishes the queue and unlocks the directory, without blocking the caller's thread.
-    ///
-    /// # Errors
-    /// [`CheckpointError::Poisoned`] if a write failed.
-    pub async fn close(self) -> Result<(), CheckpointError> {
-        self.0.close().await
-    }
-
-    /// Copies every thread of any store into a new store in the directory `path`, which must not exist. Runs may
-    /// continue meanwhile: see [`backup`](crate::checkpoint::backup). To restore the copy, open it.
-    ///
-    /// The copy is built in `path` with `.partial` appended, and renamed when it is complete and on disk; leftovers of
-    /// an interrupted backup are removed first.
-    ///
-    /// # Errors
-    /// [`CheckpointError::Io`] if `path` exists or cannot be written; the errors of
-    /// [`backup`](crate::checkpoint::backup).
-    pub async fn backup(from: &dyn Checkpointer, path: impl AsRef<Path>) -> Result<BackedUp, CheckpointError> {
-        back_up::<Self>(from, path.as_ref()).await
+        Store::open_read_only(path.as_ref()).map(Self)
     }
 
     /// Reads all intact rows of the damaged store in the directory `damaged` and writes them into a new store in the
@@ -121,7 +87,7 @@ impl SledCheckpointer {
     /// [`CheckpointError::Locked`] if the damaged store is open; [`CheckpointError::UnsafeStore`] if it contains links;
     /// [`CheckpointError::Io`] if there is no such directory, if `path` exists, or if a system call fails.
     pub async fn repair(damaged: impl AsRef<Path>, path: impl AsRef<Path>) -> Result<Repaired, CheckpointError> {
-        repair::<Self>(damaged.as_ref(), path.as_ref()).await
+        repair::<Disk>(damaged.as_ref(), path.as_ref()).await
     }
 
     /// Rewrites the store in the directory `path` and replaces the old one, to return the disk space of deleted
@@ -135,47 +101,39 @@ impl SledCheckpointer {
     /// [`CheckpointError::Locked`] if it is open, [`CheckpointError::Damaged`] or [`CheckpointError::DamagedStore`],
     /// [`CheckpointError::Io`] if a system call fails: the old store remains in place then.
     pub fn compact(path: impl AsRef<Path>) -> Result<Compacted, CheckpointError> {
-        let path = path.as_ref();
-        if !path.join(FORMAT_FILE).exists() {
-            return Err(no_store("compact the store", path));
-        }
-        let OpenedStore { engine: disk, marker_file, lock, epoch } =
-            open::open(path, &SledOptions { spend_reserve: true, ..SledOptions::default() })?;
-        let before = size(path);
-        let new = path.join(NEW);
-        let rows = build(&disk, &new, epoch).map_err(|error| refused(path, error));
-        drop(marker_file);
-        drop(disk);
+        compact::<Disk>(path.as_ref())
+    }
+}
+
+impl EmbeddedStore for Disk {
+    type Reader = Image;
+    type Options = SledOptions;
+
+    fn options_to_remove() -> SledOptions {
+        SledOptions { spend_reserve: true, ..SledOptions::default() }
+    }
+
+    fn open_store(path: &Path, options: &SledOptions) -> Result<OpenedStore<Disk>, CheckpointError> {
+        open::open(path, options)
+    }
+
+    fn read_store(path: &Path) -> Result<ReadOnlyStore<Image>, CheckpointError> {
+        open::read(path)
+    }
+
+    fn rewrite(self, path: &Path, epoch: u64) -> Result<u64, CheckpointError> {
+        let rows = build(&self, &path.join(NEW), epoch).map_err(|error| refused(path, error));
+        drop(self);
         wait_until_closed(path)?;
         let swapped = rows.and_then(|rows| declare(path).map(|()| rows));
         // Whatever happened, one of the two is complete; remove the leftovers of the other.
         let settled = finish_swap(path);
         let rows = swapped?;
-        settled?;
-        restrict(path)?;
-        let after = size(path);
-        drop(lock); // last: no process may open it before
-        Ok(Compacted { before, after, rows })
-    }
-
-    /// Returns the switches with which a test makes this store fail.
-    #[cfg(feature = "test-util")]
-    pub fn faults(&self) -> StoreFaults {
-        self.0.faults()
+        settled.map(|()| rows)
     }
 }
 
-impl DirectoryStore for SledCheckpointer {
-    fn create(path: &Path) -> Result<Self, CheckpointError> {
-        Self::open(path)
-    }
-
-    async fn finish(self) -> Result<(), CheckpointError> {
-        self.close().await
-    }
-}
-
-delegate!(SledCheckpointer);
+public_methods!(SledCheckpointer, Disk, SledOptions);
 
 /// Copies every row into a new database, after verifying it.
 fn build(old: &Disk, new: &Path, epoch: u64) -> Result<u64, CheckpointError> {

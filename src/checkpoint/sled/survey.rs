@@ -8,7 +8,7 @@
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::{fs, io};
 
 use super::segment::{End, HEADER, Header, Message, SEGMENT, Walk, messages, number_of, walk};
@@ -18,6 +18,9 @@ use crate::checkpoint::embedded::rows::STORE;
 use crate::checkpoint::envelope::Envelope;
 
 type Result<T> = std::result::Result<T, CheckpointError>;
+
+/// Start of the names of snapshots.
+const SNAPSHOT: &str = "snap.";
 
 /// Checks that the log of a store is intact up to the newest acknowledged commit, if that is known.
 ///
@@ -83,13 +86,20 @@ pub(super) fn check_empty(store: &Path) -> Result<()> {
 
 /// Returns the log position of the newest snapshot: sled replays only what follows.
 fn newest_snapshot(store: &Path) -> Result<u64> {
-    let mut newest = 0;
-    for entry in io_at(store, "list the files", fs::read_dir(store))? {
-        let name = io_at(store, "list the files", entry)?.file_name();
-        let position = name.to_str().and_then(|name| name.strip_prefix("snap."));
-        newest = position.and_then(|hex| u64::from_str_radix(hex, 16).ok()).unwrap_or(0).max(newest);
+    let position = |path: &PathBuf| u64::from_str_radix(path.file_name()?.to_str()?.strip_prefix(SNAPSHOT)?, 16).ok();
+    Ok(snapshots(store)?.iter().filter_map(position).max().unwrap_or(0))
+}
+
+/// Returns the snapshots in a directory, unfinished ones too.
+pub(super) fn snapshots(directory: &Path) -> Result<Vec<PathBuf>> {
+    let mut found = vec![];
+    for entry in io_at(directory, "list the files", fs::read_dir(directory))? {
+        let entry = io_at(directory, "list the files", entry)?;
+        if entry.file_name().to_string_lossy().starts_with(SNAPSHOT) {
+            found.push(entry.path());
+        }
     }
-    Ok(newest)
+    Ok(found)
 }
 
 enum SurveyError {

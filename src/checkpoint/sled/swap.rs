@@ -8,6 +8,7 @@
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 
+use super::survey::snapshots;
 use crate::checkpoint::CheckpointError;
 use crate::checkpoint::embedded::directory::sync_path;
 use crate::checkpoint::embedded::files::{self, io_at};
@@ -63,7 +64,8 @@ fn move_into_place(path: &Path) -> Result<()> {
         }
         rename(&new.join("blobs"), &blobs)?;
     }
-    for name in ["conf", "tip"].map(PathBuf::from).into_iter().chain(snapshots(&new)?) {
+    let moved = if new.exists() { snapshots(&new)? } else { vec![] };
+    for name in ["conf", "tip"].map(PathBuf::from).into_iter().chain(moved) {
         let name = name.file_name().unwrap_or_default();
         if new.join(name).exists() {
             rename(&new.join(name), &path.join(name))?;
@@ -76,20 +78,6 @@ fn move_into_place(path: &Path) -> Result<()> {
     sync_path(path.into())?;
     remove_file(&path.join(SWAP))?;
     sync_path(path.into())
-}
-
-fn snapshots(directory: &Path) -> Result<Vec<PathBuf>> {
-    if !directory.exists() {
-        return Ok(vec![]);
-    }
-    let mut found = vec![];
-    for entry in io_at(directory, "list the files", fs::read_dir(directory))? {
-        let entry = io_at(directory, "list the files", entry)?;
-        if entry.file_name().to_string_lossy().starts_with("snap.") {
-            found.push(entry.path());
-        }
-    }
-    Ok(found)
 }
 
 fn rename(from: &Path, to: &Path) -> Result<()> {

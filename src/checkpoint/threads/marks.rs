@@ -156,9 +156,14 @@ pub(in crate::checkpoint) fn mark(thread: &ThreadId, records: &mut Vec<Record>) 
     let at = records.iter().position(|(key, _)| *key == Key::About);
     let found = at.map(|at| records.remove(at).1);
     let about = about(thread, found.as_deref())?.unwrap_or_default();
-    let foreign = Some(ForeignRecord { imported_at: now(), trusted: false });
-    records.insert(0, (Key::About, encode_record(&AboutRecord { foreign, ..about })?));
+    records.insert(0, mark_imported(about)?);
     Ok(())
+}
+
+/// Encodes the record about a thread that is imported now: it has to be trusted before it runs.
+pub(in crate::checkpoint) fn mark_imported(about: AboutRecord) -> Result<Record, CheckpointError> {
+    let foreign = Some(ForeignRecord { imported_at: now(), trusted: false });
+    Ok((Key::About, encode_record(&AboutRecord { foreign, ..about })?))
 }
 
 /// Removes the mark of an imported thread from its records.

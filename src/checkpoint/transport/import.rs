@@ -15,9 +15,10 @@ use super::facts::Facts;
 use super::file::{START, bad, begins, read};
 use crate::checkpoint::codec::DECODE_DEPTH;
 use crate::checkpoint::threads::insert::insert_thread;
+use crate::checkpoint::threads::marks::mark_imported;
 use crate::checkpoint::{
-    AboutRecord, CheckpointError, CheckpointId, Checkpointer, Commit, EffectRecord, EventRecord, ForeignRecord, Head,
-    Key, Record, SignalRecord, ThreadId, decode_record, encode_record,
+    AboutRecord, CheckpointError, CheckpointId, Checkpointer, Commit, EffectRecord, EventRecord, Head, Key, Record,
+    SignalRecord, ThreadId, decode_record,
 };
 
 /// Options of an import.
@@ -221,9 +222,8 @@ fn mark(records: &mut Vec<Record>, facts: &Facts, graph: Option<&str>) -> Result
     let first = facts.checkpoints.values().next().map_or(0, |made| made.created_at);
     let unnamed =
         || AboutRecord { graph: graph.unwrap_or_default().to_owned(), created_at: first, ..AboutRecord::default() };
-    let foreign = Some(ForeignRecord { imported_at: now(), trusted: false });
-    let about = AboutRecord { foreign, ..facts.about.clone().unwrap_or_else(unnamed) };
+    let about = mark_imported(facts.about.clone().unwrap_or_else(unnamed))?;
     records.retain(|(key, _)| *key != Key::About);
-    records.insert(0, (Key::About, encode_record(&about)?));
+    records.insert(0, about);
     Ok(())
 }
