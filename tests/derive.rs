@@ -106,6 +106,39 @@ fn a_channel_with_a_reducer_and_delta_is_stored_by_its_writes() {
     assert_eq!((channel.name(), channel.stored(), channel.rule_name()), ("facts", Stored::Delta, "reduce"));
 }
 
+/// Values before the first write.
+#[derive(State, Clone, Debug, PartialEq)]
+struct Limits {
+    #[channel(default = Self::MOST)]
+    attempts: u32,
+    #[channel(add, default = 100)]
+    budget: u32,
+    #[channel(default = vec!["main".to_owned(), "next".to_owned()], secret)]
+    branches: Vec<String>,
+    #[channel(default = Level(3), untracked)]
+    level: Level,
+    note: String,
+}
+
+impl Limits {
+    const MOST: u32 = 5;
+}
+
+/// A type without a default.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+struct Level(u8);
+
+#[test]
+fn a_default_is_the_value_before_the_first_write() {
+    let mut limits = Limits::empty(&());
+    assert_eq!(limits, Limits::default());
+    assert_eq!((limits.attempts, limits.level.0, limits.note.as_str()), (5, 3, ""));
+    for write in Writes::from(Limits::update().attempts(2).budget(1).branches(vec![])).0 {
+        limits.apply(&(), write, &mut Merge::default()).unwrap();
+    }
+    assert_eq!(limits, Limits { attempts: 2, budget: 101, branches: vec![], ..Limits::default() });
+}
+
 struct Steps {
     draft: Draft,
     changed: Vec<&'static str>,
@@ -359,6 +392,25 @@ fn node_ids_have_names_and_a_list() {
     assert_eq!(names, ["Plan", "write-up"]);
     assert_eq!(format!("{:?}", Step::iter().rev().collect::<Vec<_>>()), "[Write, Plan]");
     assert_ne!(Step::Plan, Step::Write);
+}
+
+/// Steps in another case.
+#[derive(NodeId)]
+#[node(rename_all = "snake_case")]
+enum Renamed {
+    Plan,
+    AskURL,
+    #[node(name = "WriteUp")]
+    Write,
+}
+
+#[test]
+fn node_ids_are_renamed_all_at_once() {
+    let all = Renamed::all();
+    let names = ["plan", "ask_url", "WriteUp"];
+    assert_eq!(all.iter().map(Renamed::name).collect::<Vec<_>>(), names);
+    assert_eq!(all.iter().map(Renamed::to_name).collect::<Vec<_>>(), names.map(Name::from));
+    assert_eq!(format!("{all:?}"), "[Plan, AskURL, Write]");
 }
 
 /// Outcomes.

@@ -2,7 +2,7 @@
 
 use proc_macro2::TokenStream;
 use quote::quote;
-use syn::{Data, DeriveInput, Fields, Ident, Variant};
+use syn::{Attribute, Data, DeriveInput, Fields, Ident, Variant};
 
 use crate::problems::Problems;
 
@@ -17,6 +17,11 @@ pub(crate) fn variants<'a>(input: &'a DeriveInput, what: &str, problems: &mut Pr
         problems.at(&input.ident, format!("{what} has at least one variant"));
     }
     data.variants.iter().collect()
+}
+
+/// Returns the attributes of this name.
+pub(crate) fn attributes<'a>(all: &'a [Attribute], name: &str) -> impl Iterator<Item = &'a Attribute> {
+    all.iter().filter(move |attribute| attribute.path().is_ident(name))
 }
 
 /// Returns the impl of `AsRef<str>`.

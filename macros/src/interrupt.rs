@@ -6,6 +6,7 @@ use syn::ext::IdentExt;
 use syn::meta::ParseNestedMeta;
 use syn::{DeriveInput, Error, LitStr, Result, Type};
 
+use crate::case::snake_case;
 use crate::problems::Problems;
 use crate::stub;
 
@@ -58,30 +59,4 @@ impl Words {
 fn name(literal: &LitStr) -> Result<String> {
     let name = literal.value();
     if name.is_empty() { Err(Error::new(literal.span(), "a question's name is not empty")) } else { Ok(name) }
-}
-
-/// Returns `may_publish` for `MayPublish`.
-pub(crate) fn snake_case(ident: &str) -> String {
-    let letters: Vec<char> = ident.chars().collect();
-    let mut name = String::new();
-    for (at, &letter) in letters.iter().enumerate() {
-        let after_lower = at > 0 && !letters[at - 1].is_uppercase();
-        let before_lower = letters.get(at + 1).is_some_and(|next| next.is_lowercase());
-        if letter.is_uppercase() && at > 0 && (after_lower || before_lower) && !name.ends_with('_') {
-            name.push('_');
-        }
-        name.extend(letter.to_lowercase());
-    }
-    name
-}
-
-#[cfg(test)]
-mod tests {
-    use super::snake_case;
-
-    #[test]
-    fn names_are_in_snake_case() {
-        let names = ["Approve", "MayPublish", "AskURL", "URLOf", "Step2Done", "already_so"].map(snake_case);
-        assert_eq!(names, ["approve", "may_publish", "ask_url", "url_of", "step2_done", "already_so"]);
-    }
 }

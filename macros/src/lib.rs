@@ -4,6 +4,7 @@
 //! The expansions name only `::superstep::graph` and `::superstep::__private`. What they mean is decided there; here is
 //! known how the contract of a channel is filled from a field, and nothing of the engine.
 
+mod case;
 mod enums;
 mod interrupt;
 mod labels;
@@ -22,8 +23,9 @@ type Expand = fn(&DeriveInput) -> proc_macro2::TokenStream;
 
 /// Makes a struct with named fields a state: each field is a channel, and each channel has a rule for its writes.
 ///
-/// The struct also needs `Clone` and `Default`; every field needs `Clone`, `Serialize` and `Deserialize`. Next to the
-/// struct appears its update type, named `…Update`, with one setter per field:
+/// The struct also needs `Clone` and `Default`; every field needs `Clone`, `Serialize` and `Deserialize`. A channel holds
+/// its field's value in `Default` until the first write. Next to the struct appears its update type, named `…Update`, with
+/// one setter per field:
 ///
 /// ```ignore
 /// #[derive(State, Clone, Debug, Default, Serialize, Deserialize)]
@@ -54,6 +56,19 @@ type Expand = fn(&DeriveInput) -> proc_macro2::TokenStream;
 /// | `reduce = path, write = W` | `V` | calls `fn(&mut V, W)` |
 /// | `reduce = path, fallible` | `V` | the function returns `Result<(), impl Into<String>>` |
 /// | `reduce = path, delta` | `V` | as above; its writes are stored, and the value when they outgrow it |
+///
+/// `default = expression`, with any rule that keeps the value, sets the value before the first write. `Default` is then
+/// implemented here, with the defaults of their types for all other fields, so the struct does not derive it:
+///
+/// ```ignore
+/// #[derive(State, Clone, Debug, Serialize, Deserialize)]
+/// struct Draft {
+///     topic: String,
+///     #[channel(default = 5)]
+///     attempts_left: u32,
+/// }
+/// assert_eq!(Draft::default().attempts_left, 5);
+/// ```
 ///
 /// A channel that is set for one superstep only has the default value of its type in every other, even if the state's own
 /// `Default` has another value for it.
@@ -114,12 +129,15 @@ pub fn derive_state(input: TokenStream) -> TokenStream {
 /// Makes a fieldless enum a set of node ids; everything such an enum needs is derived with it.
 ///
 /// These are `Clone`, `Copy`, `Debug`, `PartialEq`, `Eq`, `Hash`, `AsRef<str>`, strum's `IntoEnumIterator`, and the trait
-/// itself. A node is named like its variant, in checkpoints too; `#[node(name = "…")]` sets another name.
+/// itself. A node is named like its variant, in checkpoints too; `#[node(name = "…")]` sets another name, and
+/// `#[node(rename_all = "…")]` on the enum another case for all others: `lowercase`, `UPPERCASE`, `PascalCase`, `camelCase`,
+/// `snake_case`, `SCREAMING_SNAKE_CASE`, `kebab-case` or `SCREAMING-KEBAB-CASE`. `AskURL` is two words.
 ///
 /// ```ignore
 /// #[derive(NodeId)]
+/// #[node(rename_all = "snake_case")]
 /// enum Step {
-///     Plan,
+///     CheckPlan, // check_plan
 ///     #[node(name = "write-up")]
 ///     Write,
 /// }

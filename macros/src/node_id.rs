@@ -6,6 +6,7 @@ use syn::ext::IdentExt;
 use syn::meta::ParseNestedMeta;
 use syn::{DeriveInput, Error, Fields, Ident, LitStr, Result, Variant};
 
+use crate::case::Case;
 use crate::problems::Problems;
 use crate::{enums, stub};
 
@@ -15,11 +16,11 @@ const VIRTUAL: [&str; 2] = ["__start__", "__end__"];
 pub(crate) fn expand(input: &DeriveInput) -> TokenStream {
     let mut problems = Problems::default();
     let variants = enums::variants(input, "a node id", &mut problems);
-    no_attributes_on(input, &mut problems);
+    let case = rename_all(input, &mut problems);
     for variant in &variants {
         no_fields(variant, &mut problems);
     }
-    let names: Vec<_> = variants.iter().map(|variant| Name::of(variant, &mut problems)).collect();
+    let names: Vec<_> = variants.iter().map(|variant| Name::of(variant, case, &mut problems)).collect();
     check(&names, &mut problems);
     let texts: Vec<_> = names.into_iter().map(|name| name.text).collect();
     let (as_ref, iterator) = (enums::as_ref(&input.ident, &variants, &texts), enums::iterator(&input.ident, &variants));
@@ -34,9 +35,11 @@ struct Name {
 }
 
 impl Name {
-    fn of(variant: &Variant, problems: &mut Problems) -> Self {
-        let mut name = Self { text: variant.ident.unraw().to_string(), span: variant.ident.span() };
-        for attribute in variant.attrs.iter().filter(|attribute| attribute.path().is_ident("node")) {
+    fn of(variant: &Variant, case: Option<Case>, problems: &mut Problems) -> Self {
+        let ident = variant.ident.unraw().to_string();
+        let text = case.map(|case| case.rename(&ident)).unwrap_or(ident);
+        let mut name = Self { text, span: variant.ident.span() };
+        for attribute in enums::attributes(&variant.attrs, "node") {
             problems.check(attribute.parse_nested_meta(|meta| name.read(&meta)));
         }
         name
@@ -44,7 +47,7 @@ impl Name {
 
     fn read(&mut self, meta: &ParseNestedMeta<'_>) -> Result<()> {
         if !meta.path.is_ident("name") {
-            return Err(meta.error("unknown word; known is `name = \"…\"`"));
+            return Err(meta.error("unknown word; known on a variant is `name = \"…\"`"));
         }
         let name: LitStr = meta.value()?.parse()?;
         *self = Self { text: name.value(), span: name.span() };
@@ -72,10 +75,20 @@ fn check(names: &[Name], problems: &mut Problems) {
     }
 }
 
-fn no_attributes_on(input: &DeriveInput, problems: &mut Problems) {
-    for attribute in input.attrs.iter().filter(|attribute| attribute.path().is_ident("node")) {
-        problems.at(attribute, "`#[node(…)]` belongs on a variant");
+/// Returns the case of the names of all variants that have none of their own.
+fn rename_all(input: &DeriveInput, problems: &mut Problems) -> Option<Case> {
+    let mut case = None;
+    for attribute in enums::attributes(&input.attrs, "node") {
+        let read = attribute.parse_nested_meta(|meta| {
+            if !meta.path.is_ident("rename_all") {
+                return Err(meta.error("unknown word; known on the enum is `rename_all = \"…\"`"));
+            }
+            let named = Case::named(&meta.value()?.parse()?)?;
+            if case.replace(named).is_some() { Err(meta.error("given twice")) } else { Ok(()) }
+        });
+        problems.check(read);
     }
+    case
 }
 
 fn no_fields(variant: &Variant, problems: &mut Problems) {

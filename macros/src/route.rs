@@ -4,7 +4,7 @@ use proc_macro2::TokenStream;
 use quote::{ToTokens, format_ident, quote, quote_spanned};
 use syn::punctuated::Punctuated;
 use syn::spanned::Spanned;
-use syn::{Attribute, DeriveInput, Expr, Fields, Path, Token, Type, TypePath, Variant};
+use syn::{DeriveInput, Expr, Fields, Path, Token, Type, TypePath, Variant};
 
 use crate::problems::Problems;
 use crate::{enums, labels, stub};
@@ -14,17 +14,13 @@ const TO: &str = "`#[to(Step::Pay)]`, `#[to(Step::Pay, Step::Ship)]` or `#[to(EN
 pub(crate) fn expand(input: &DeriveInput) -> TokenStream {
     let mut problems = Problems::default();
     let variants = enums::variants(input, "the outcome of a router", &mut problems);
-    for attribute in attributes(&input.attrs, "to") {
+    for attribute in enums::attributes(&input.attrs, "to") {
         problems.at(attribute, "`#[to(…)]` belongs on a variant");
     }
     let arms: Vec<Arm<'_>> = variants.iter().map(|variant| Arm::of(variant, &mut problems)).collect();
     let node = node(input, &arms, &mut problems);
     let (labels, route) = (labels::impls(&input.ident, &variants), node.map(|node| route(input, &arms, &node)));
     problems.or_stub(quote!(#labels #route), || stub::route(input))
-}
-
-fn attributes<'a>(all: &'a [Attribute], word: &str) -> impl Iterator<Item = &'a Attribute> {
-    all.iter().filter(move |attribute| attribute.path().is_ident(word))
 }
 
 /// An outcome and its targets.
@@ -37,7 +33,7 @@ impl<'a> Arm<'a> {
     fn of(variant: &'a Variant, problems: &mut Problems) -> Self {
         let mut targets = vec![];
         let mut has_attribute = false;
-        for attribute in attributes(&variant.attrs, "to") {
+        for attribute in enums::attributes(&variant.attrs, "to") {
             has_attribute = true;
             let read = attribute.parse_args_with(Punctuated::<Expr, Token![,]>::parse_terminated);
             let read = problems.check(read);
@@ -87,7 +83,7 @@ impl<'a> Arm<'a> {
 
 /// Returns the type of the node ids: from `#[route(Step)]`, or from the first target that is written `Step::Name`.
 fn node(input: &DeriveInput, arms: &[Arm<'_>], problems: &mut Problems) -> Option<Type> {
-    if let Some(attribute) = attributes(&input.attrs, "route").next() {
+    if let Some(attribute) = enums::attributes(&input.attrs, "route").next() {
         return problems.check(attribute.parse_args());
     }
     let mut targets = arms.iter().flat_map(|arm| &arm.targets);

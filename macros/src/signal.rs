@@ -6,7 +6,7 @@ use syn::ext::IdentExt;
 use syn::meta::ParseNestedMeta;
 use syn::{DeriveInput, Error, LitStr, Result};
 
-use crate::interrupt::snake_case;
+use crate::case::snake_case;
 use crate::problems::Problems;
 use crate::stub;
 

@@ -4,14 +4,14 @@ use proc_macro2::{Span, TokenTree};
 use quote::ToTokens;
 use syn::meta::ParseNestedMeta;
 use syn::spanned::Spanned;
-use syn::{Attribute, Error, LitInt, LitStr, Meta, Path, Result, Token, Type};
+use syn::{Attribute, Error, Expr, LitInt, LitStr, Meta, Path, Result, Token, Type};
 
 use super::rule::Rule;
 use crate::problems::Problems;
 
 const KNOWN: &str = "known are append, add, union, merge, max, min, messages, topic, topic(accumulate), ephemeral, \
-    any_value, untracked, reduce = <fn> (also with write = <type>, fallible, delta), secret, version = <number> (also with \
-    upgrade = <fn>, upgrade_write = <fn>), was = \"<name>\", new";
+    any_value, untracked, reduce = <fn> (also with write = <type>, fallible, delta), default = <value>, secret, \
+    version = <number> (also with upgrade = <fn>, upgrade_write = <fn>), was = \"<name>\", new";
 
 /// The attributes of one field.
 #[derive(Default)]
@@ -20,6 +20,7 @@ pub(super) struct Attributes {
     write: Option<(Type, Span)>,
     fallible: Option<Span>,
     delta: Option<Span>,
+    default: Option<(Expr, Span)>,
     secret: Option<Span>,
     version: Option<(u32, Span)>,
     upgrade: Option<(Path, Span)>,
@@ -66,6 +67,11 @@ impl Attributes {
         self.delta.is_some()
     }
 
+    /// Returns the value that `default = …` gives.
+    pub(super) fn default_value(&self) -> Option<&Expr> {
+        self.default.as_ref().map(|(value, _)| value)
+    }
+
     pub(super) fn is_secret(&self) -> bool {
         self.secret.is_some()
     }
@@ -100,6 +106,7 @@ impl Attributes {
             "write" => once(&mut self.write, (meta.value()?.parse()?, span), meta),
             "version" => once(&mut self.version, (version(meta)?, span), meta),
             "fallible" => once(&mut self.fallible, span, meta),
+            "default" => once(&mut self.default, (meta.value()?.parse()?, span), meta),
             "delta" => once(&mut self.delta, span, meta),
             "secret" => once(&mut self.secret, span, meta),
             "new" => once(&mut self.new, span, meta),
@@ -136,6 +143,12 @@ impl Attributes {
         }
         if let Some(span) = self.new.filter(|_| !self.was.is_empty()) {
             problems.add(Error::new(span, "a field that was called otherwise before is not `new`"));
+        }
+        if let (Some((rule, _)), Some((_, span))) = (&self.rule, &self.default)
+            && rule.is_emptied()
+        {
+            let text = format!("`{}` empties the channel to the default of its type, and no other", rule.name());
+            problems.add(Error::new(*span, text));
         }
         if matches!(self.rule, Some((Rule::Custom { .. }, _))) {
             return;

@@ -2,7 +2,7 @@
 
 use proc_macro2::Span;
 use syn::ext::IdentExt;
-use syn::{Attribute, Error, Field, Ident, LitStr, Path, Type};
+use syn::{Attribute, Error, Expr, Field, Ident, LitStr, Path, Type};
 
 use super::attributes::Attributes;
 use super::rule::Rule;
@@ -31,6 +31,8 @@ pub(super) struct Channel {
     pub(super) fallible: bool,
     /// Set if its writes are stored, and the value only now and then.
     pub(super) delta: bool,
+    /// The value before the first write, if it is not the default of the type.
+    pub(super) default: Option<Expr>,
     pub(super) secret: bool,
     pub(super) version: Option<u32>,
     /// The function that upgrades a value, and a write of another type.
@@ -63,6 +65,7 @@ impl Channel {
             rule,
             rule_span,
             delta: attributes.is_delta(),
+            default: attributes.default_value().cloned(),
             secret: attributes.is_secret(),
             version: attributes.version(),
             upgrade: attributes.upgrade().map(|(path, _)| path.clone()),

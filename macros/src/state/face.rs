@@ -1,19 +1,22 @@
-//! The public part of the expansion: the update type, its setters, and what it converts into.
+//! The public part of the expansion: the update type, its setters, and what it converts into; and `Default`, where a field
+//! has a value of its own.
 
 use proc_macro2::TokenStream;
-use quote::quote;
+use quote::{quote, quote_spanned};
+use syn::Ident;
+use syn::spanned::Spanned;
 
 use super::channel::Channel;
 use super::names::Names;
 use super::setter;
 
-/// Returns the update type.
+/// Returns the update type, and the impl of `Default` if a field has a value of its own.
 pub(super) fn face(names: &Names<'_>, channels: &[Channel]) -> TokenStream {
     let Names { state, update, write, vis } = names;
     let says = format!("What a task changes in a [`{state}`]: setters in any order, applied in that order.");
     let starts = format!("Returns an update of a [`{state}`] that changes nothing yet.");
     let setters = channels.iter().map(|channel| setter::setter(channel, write, vis));
-    let conversions = conversions(names);
+    let (conversions, default) = (conversions(names), default(state, channels));
     quote! {
         #[doc = #says]
         #[derive(::core::clone::Clone, ::core::default::Default)]
@@ -43,7 +46,25 @@ pub(super) fn face(names: &Names<'_>, channels: &[Channel]) -> TokenStream {
         }
 
         #conversions
+        #default
     }
+}
+
+fn default(state: &Ident, channels: &[Channel]) -> Option<TokenStream> {
+    channels.iter().find(|channel| channel.default.is_some())?;
+    let values = channels.iter().map(|Channel { field, value, default, .. }| match default {
+        Some(default) => quote!(#field: #default),
+        None => quote_spanned!(value.span() => #field: <#value as ::core::default::Default>::default()),
+    });
+    Some(quote! {
+        #[automatically_derived]
+        #[allow(deprecated)]
+        impl ::core::default::Default for #state {
+            fn default() -> Self {
+                Self { #(#values,)* }
+            }
+        }
+    })
 }
 
 fn conversions(Names { state, update, .. }: &Names<'_>) -> TokenStream {

@@ -16,7 +16,8 @@ pub(super) fn stub(input: &DeriveInput, names: &Names<'_>, channels: &[Channel])
     let is_generic = !input.generics.params.is_empty();
     let named = channels.iter().filter(|channel| !METHODS.contains(&&*channel.name));
     let setters = named.map(|channel| setter::stub(channel, is_generic, vis));
-    let (conversions, contract) = (conversions(input, names), contract(input, write));
+    let (conversions, contract, default) =
+        (conversions(input, names), contract(input, write), default(input, channels));
     quote! {
         #[derive(::core::clone::Clone, ::core::default::Default, ::core::fmt::Debug)]
         #[must_use]
@@ -44,7 +45,21 @@ pub(super) fn stub(input: &DeriveInput, names: &Names<'_>, channels: &[Channel])
 
         #conversions
         #contract
+        #default
     }
+}
+
+fn default(input: &DeriveInput, channels: &[Channel]) -> Option<TokenStream> {
+    channels.iter().find(|channel| channel.default.is_some())?;
+    let header = header(input, &quote!(::core::default::Default), &quote!(::core::marker::Sized));
+    Some(quote! {
+        #[automatically_derived]
+        #header {
+            fn default() -> Self {
+                ::core::unimplemented!()
+            }
+        }
+    })
 }
 
 fn conversions(input: &DeriveInput, Names { state, update, .. }: &Names<'_>) -> TokenStream {

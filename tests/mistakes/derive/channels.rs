@@ -3,7 +3,7 @@ use superstep_macros::State;
 
 type List = Vec<String>;
 
-#[derive(State, Clone, Default)]
+#[derive(State, Clone)]
 struct Draft {
     #[channel(apend)]
     unknown: Vec<String>,
@@ -32,6 +32,12 @@ struct Draft {
     no_version: u32,
     written: bool,
     __start__: bool,
+    #[channel(ephemeral, default = 1)]
+    emptied: u32,
+    #[channel(default = 1, default = 2)]
+    two_defaults: u32,
+    #[channel(default)]
+    no_default: u32,
 }
 
 fn main() {}

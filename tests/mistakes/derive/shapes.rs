@@ -46,6 +46,24 @@ enum Step {
     __start__,
     #[node(name = "__end__")]
     End,
+    #[node(rename_all = "snake_case")]
+    Renamed,
+}
+
+#[derive(NodeId)]
+#[node(rename_all = "snakecase")]
+enum UnknownCase {
+    Plan,
+}
+
+#[derive(NodeId)]
+#[node(rename_all = "snake_case", rename_all = "camelCase")]
+enum TwoCases {
+    AskURL,
+    #[node(name = "write")]
+    AskUrl,
+    Write,
+    AskUrl_,
 }
 
 #[derive(Labels)]
