@@ -26,18 +26,12 @@ enum Step {
     Right,
     Join,
 }
-#[derive(Labels)]
+#[derive(Route)]
 enum After {
+    #[to(Step::Left, Step::Right)]
     More,
+    #[to(END)]
     Done,
-}
-impl Route<Step> for After {
-    fn target(self) -> Target<Step> {
-        match self {
-            Self::More => Target::many([Step::Left, Step::Right]),
-            Self::Done => END.into(),
-        }
-    }
 }
 
 type Made = Result<TapeUpdate, NodeError>;

@@ -5,7 +5,7 @@ use super::state::PhaseState;
 use super::work::{PhaseStanding, Subtask};
 use super::{decided, done, jobs, view};
 use crate::graph::{
-    CompileError, CompiledGraph, END, Labels, NodeExt, NodeId, Route, START, Sends, StateGraph, Target, Worker, worker,
+    CompileError, CompiledGraph, END, NodeExt, NodeId, Route, START, Sends, StateGraph, Target, Worker, worker,
 };
 use crate::nodes::{
     Agents, architect, begin_phase, end_phases, halt_phase, human_approval, integrate, plan_phases, plan_validator,
@@ -19,60 +19,53 @@ use crate::workflows::task_based::{self, ExecutionState};
 
 /// The nodes of the graph.
 #[derive(NodeId)]
+#[node(rename_all = "snake_case")]
 pub enum PhaseStep {
     /// Lets an architect write a plan.
-    #[node(name = "architect")]
     Architect,
     /// Validates the plan.
-    #[node(name = "plan_validator")]
     PlanValidator,
     /// Asks a person to approve the plan and its phases.
-    #[node(name = "human_approval")]
     HumanApproval,
     /// Executes a plan without phases: the graph of the task workflow.
-    #[node(name = "tasks")]
     Tasks,
     /// Prepares the repository: creates a branch, checks for uncommitted changes.
-    #[node(name = "prepare_workspace")]
     PrepareWorkspace,
     /// Computes the phases.
-    #[node(name = "plan_phases")]
     PlanPhases,
     /// Moves the branch to the approved work, and starts the subtasks of a phase.
-    #[node(name = "begin_phase")]
     BeginPhase,
     /// Runs one subtask in its own worktree.
-    #[node(name = "run_subtask")]
     RunSubtask,
     /// Integrates the work of the subtasks, one commit each.
-    #[node(name = "integrate_phase")]
     IntegratePhase,
     /// Lets a reviewer review the phase as a whole.
-    #[node(name = "review_phase")]
     ReviewPhase,
     /// Saves the work of a rejected attempt.
-    #[node(name = "retry_phase")]
     RetryPhase,
     /// Asks a person about a phase that did not pass.
-    #[node(name = "halt")]
     Halt,
     /// Moves the branch to the last phase, and lets a reviewer review all the work.
-    #[node(name = "finalize")]
     Finalize,
 }
 
 /// The next step after the approval of a plan.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Labels)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Route)]
 pub enum AfterPhasesApproval {
     /// The plan is executed phase by phase.
+    #[to(PhaseStep::PrepareWorkspace)]
     Phases,
     /// The plan is executed phase by phase, and the repository is already prepared.
+    #[to(PhaseStep::PlanPhases)]
     Replan,
     /// The plan is executed task by task.
+    #[to(PhaseStep::Tasks)]
     Tasks,
     /// The plan is revised.
+    #[to(PhaseStep::Architect)]
     Revise,
     /// The run ends.
+    #[to(END)]
     Reject,
 }
 
@@ -206,19 +199,6 @@ impl Route<PhaseStep> for AfterPlanReview {
         match self {
             Self::Approve | Self::Escalate => PhaseStep::HumanApproval.into(),
             Self::Revise => PhaseStep::Architect.into(),
-        }
-    }
-}
-
-#[diagnostic::do_not_recommend]
-impl Route<PhaseStep> for AfterPhasesApproval {
-    fn target(self) -> Target<PhaseStep> {
-        match self {
-            Self::Phases => PhaseStep::PrepareWorkspace.into(),
-            Self::Replan => PhaseStep::PlanPhases.into(),
-            Self::Tasks => PhaseStep::Tasks.into(),
-            Self::Revise => PhaseStep::Architect.into(),
-            Self::Reject => END.into(),
         }
     }
 }

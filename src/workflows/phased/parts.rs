@@ -15,49 +15,41 @@ use crate::workflows::task_based::{ExecutionState, done as tasks_done};
 
 /// The steps of one attempt at a phase.
 #[derive(NodeId)]
+#[node(rename_all = "snake_case")]
 pub enum PhaseAttemptStep {
     /// Moves the branch to the approved work, and starts the subtasks.
-    #[node(name = "begin_phase")]
     BeginPhase,
     /// Runs one subtask.
-    #[node(name = "run_subtask")]
     RunSubtask,
     /// Integrates their work.
-    #[node(name = "integrate_phase")]
     IntegratePhase,
 }
 
 /// The steps of a phase with its retries.
 #[derive(NodeId)]
+#[node(rename_all = "snake_case")]
 pub enum PhaseRetryStep {
     /// Runs one attempt: the graph of [`run_phase`].
-    #[node(name = "run_phase")]
     RunPhase,
     /// Lets a reviewer review the phase as a whole.
-    #[node(name = "review_phase")]
     ReviewPhase,
     /// Saves the work of a rejected attempt.
-    #[node(name = "retry_phase")]
     RetryPhase,
 }
 
 /// The steps of an approved plan.
 #[derive(NodeId)]
+#[node(rename_all = "snake_case")]
 pub enum PhasedPlanStep {
     /// Prepares the repository.
-    #[node(name = "prepare_workspace")]
     PrepareWorkspace,
     /// Computes the phases.
-    #[node(name = "plan_phases")]
     PlanPhases,
     /// Executes one phase: the graph of [`run_phase_with_retry`].
-    #[node(name = "run_phase_with_retry")]
     RunPhaseWithRetry,
     /// Asks a person about a phase that did not pass.
-    #[node(name = "halt")]
     Halt,
     /// Moves the branch to the last phase, and lets a reviewer review all the work.
-    #[node(name = "finalize")]
     Finalize,
 }
 

@@ -6,49 +6,36 @@ use std::sync::Arc;
 use super::state::{Omission, PhaseChange, PhaseStatus, SubtaskState};
 use super::work::{ENDED, Progress, Subtask, SubtaskFailure, SubtaskRun, SubtaskStanding, SubtaskWork, WorkChange};
 use super::{subtask_done, subtask_jobs};
-use crate::graph::{
-    CompileError, CompiledGraph, Ctx, END, Labels, NodeError, NodeExt, NodeId, Route, START, StateGraph, Target,
-};
+use crate::graph::{CompileError, CompiledGraph, Ctx, END, NodeError, NodeExt, NodeId, Route, START, StateGraph};
 use crate::nodes::{Agents, EndSubtask, EndedSubtask, KeptPart, developer, restored, reviewer, verify, worktree};
 use crate::workflows::task_based::{ExecutionState, ExecutionStateUpdate as Update};
 use crate::workspace::CommitId;
 
 /// The nodes of a subtask's graph.
 #[derive(NodeId)]
+#[node(rename_all = "snake_case")]
 pub enum SubtaskStep {
     /// Prepares its worktree.
-    #[node(name = "set_up")]
     SetUp,
     /// Lets a developer work on it.
-    #[node(name = "developer")]
     Developer,
     /// Runs its commands.
-    #[node(name = "verify")]
     Verify,
     /// Lets a reviewer review it.
-    #[node(name = "reviewer")]
     Reviewer,
 }
 
 /// The next step of a subtask.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Labels)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Route)]
 enum Next {
+    #[to(SubtaskStep::Developer)]
     Work,
+    #[to(SubtaskStep::Verify)]
     Verify,
+    #[to(SubtaskStep::Reviewer)]
     Review,
+    #[to(END)]
     End,
-}
-
-#[diagnostic::do_not_recommend]
-impl Route<SubtaskStep> for Next {
-    fn target(self) -> Target<SubtaskStep> {
-        match self {
-            Self::Work => SubtaskStep::Developer.into(),
-            Self::Verify => SubtaskStep::Verify.into(),
-            Self::Review => SubtaskStep::Reviewer.into(),
-            Self::End => END.into(),
-        }
-    }
 }
 
 /// The graph of one subtask: its worktree, a developer, checks, and a separate review if the profile sets one. A node

@@ -16,36 +16,28 @@ use crate::routes::{
 
 /// The nodes of the graph.
 #[derive(NodeId)]
+#[node(rename_all = "snake_case")]
 pub enum Step {
     /// Lets an architect write a plan.
-    #[node(name = "architect")]
     Architect,
     /// Validates the plan.
-    #[node(name = "plan_validator")]
     PlanValidator,
     /// Asks a person to approve the plan.
-    #[node(name = "human_approval")]
     HumanApproval,
     /// Prepares the repository: creates a branch, checks for uncommitted changes.
-    #[node(name = "prepare_workspace")]
     PrepareWorkspace,
     /// Lets a developer work on a task.
-    #[node(name = "developer")]
     Developer,
     /// Runs the task's verify commands.
-    #[node(name = "verify")]
     Verify,
     /// Lets a reviewer review the work.
-    #[node(name = "reviewer")]
     Reviewer,
     /// Commits the task, and starts the next one.
     #[node(name = "next_task_node")]
     NextTask,
     /// Commits the last task, and lets a reviewer review all the work.
-    #[node(name = "finalize")]
     Finalize,
     /// Asks a person about a task that did not pass.
-    #[node(name = "halt")]
     Halt,
 }
 

@@ -73,6 +73,7 @@ pub struct ExecutionState {
     /// The number of reviews in the whole run.
     pub review_iteration: u32,
     /// The maximum number of attempts at a task, from the profile. Default: 5.
+    #[channel(default = TaskProgress::MAX_TASK_REVIEW_ITERATIONS)]
     pub max_task_review_iterations: u32,
     /// The maximum number of attempts at the current task, including those that a person added.
     pub attempts_allowed: u32,
@@ -143,70 +144,6 @@ pub struct ExecutionState {
     /// Notices for a person: files left out, commits undone.
     #[channel(append)]
     pub notices: Vec<String>,
-}
-
-/// Empty, with the default number of attempts at a task.
-impl Default for ExecutionState {
-    fn default() -> Self {
-        Self {
-            profile_id: Default::default(),
-            profile: Default::default(),
-            issue: Default::default(),
-            working_dir: Default::default(),
-            allow_dirty: Default::default(),
-            wanted_branch: Default::default(),
-            goal: Default::default(),
-            plan_markdown: Default::default(),
-            plan_path: Default::default(),
-            plan_hash: Default::default(),
-            key_files: Default::default(),
-            raw_architect_output: Default::default(),
-            architect_session: Default::default(),
-            plan_problems: Default::default(),
-            plan_revisions: Default::default(),
-            plan_feedback: Default::default(),
-            plan_ended: Default::default(),
-            human_approved: Default::default(),
-            start: Default::default(),
-            came_from: Default::default(),
-            total_tasks: Default::default(),
-            tasks: Default::default(),
-            current_task_index: Default::default(),
-            task_review_iteration: Default::default(),
-            review_iteration: Default::default(),
-            max_task_review_iterations: TaskProgress::MAX_TASK_REVIEW_ITERATIONS,
-            attempts_allowed: Default::default(),
-            task_base: Default::default(),
-            task_tree: Default::default(),
-            last_reviewed_tree: Default::default(),
-            developer_session: Default::default(),
-            driver_session_id: Default::default(),
-            empty_attempts: Default::default(),
-            checks: Default::default(),
-            open_comments: Default::default(),
-            failures: Default::default(),
-            left_out: Default::default(),
-            note: Default::default(),
-            last_review: Default::default(),
-            standing: Default::default(),
-            salvage: Default::default(),
-            taken_out: Default::default(),
-            unfinished: Default::default(),
-            models: Default::default(),
-            halts: Default::default(),
-            phase_index: Default::default(),
-            phases: Default::default(),
-            phase: Default::default(),
-            works: Default::default(),
-            agentic_status: Default::default(),
-            usage: Default::default(),
-            used: Default::default(),
-            raised: Default::default(),
-            final_review: Default::default(),
-            outcome: Default::default(),
-            notices: Default::default(),
-        }
-    }
 }
 
 /// A developer's session.

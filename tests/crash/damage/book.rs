@@ -48,18 +48,12 @@ enum TalkStep {
     Weigh,
     Ask,
 }
-#[derive(Labels)]
+#[derive(Route)]
 enum After {
+    #[to(Step::Write, Step::Note)]
     More,
+    #[to(Step::Talk)]
     Enough,
-}
-impl Route<Step> for After {
-    fn target(self) -> Target<Step> {
-        match self {
-            Self::More => Target::many([Step::Write, Step::Note]),
-            Self::Enough => Step::Talk.into(),
-        }
-    }
 }
 
 type Books = CompiledGraph<Book, Step>;
