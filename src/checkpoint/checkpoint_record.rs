@@ -24,7 +24,7 @@ pub struct CheckpointRecord {
     pub step: i64,
     /// Time of creation, in milliseconds since 1970.
     pub created_at: u64,
-    /// Fingerprint of the [`Shape`] of all indexes.
+    /// Fingerprint of the [`Shape`](super::Shape) of all indexes.
     pub shape: u64,
     /// Epoch of the lease under which it was made.
     pub epoch: u64,

@@ -22,7 +22,7 @@ use crate::graph::thread::{Thread, ThreadCore, ThreadFilter, ThreadInfo, ThreadP
 /// A thread of a graph whose types are not known: the states that it reads are [`AnyState`]s, its nodes are [`Name`]s.
 ///
 /// [`Thread::graph`] has the schema by which a state becomes JSON ([`StateSnapshot::json`](crate::graph::StateSnapshot)),
-/// and JSON an input or an update ([`CompiledGraph::input`]). [`AnyState::get`] returns a state with its type.
+/// and JSON an input or an update ([`CompiledGraph::input`]). [`AnyState::downcast_ref`] returns a state with its type.
 pub type AnyThread = Thread<AnyState, Name, OwnContext>;
 
 /// The context of a graph whose types are not known. No value has this type: the context is given when the graph is
