@@ -88,10 +88,8 @@ impl AppThread {
     pub(super) fn open_question(&self, question: &Question, state: Option<&Arc<AnyState>>) -> OpenQuestion {
         let text = |kind| (kind != ReplyKind::Approve).then(|| "..".to_owned()); // `approve` takes none
         let reply = |kind| Reply { kind, feedback: text(kind), by: None };
-        let fitting: Vec<(ReplyKind, Value)> = ReplyKind::ALL
-            .into_iter()
-            .filter_map(|verdict| Some((verdict, self.answer(question, &reply(verdict))?)))
-            .collect();
+        let fitting: Vec<(ReplyKind, Value)> =
+            ReplyKind::ALL.into_iter().filter_map(|kind| Some((kind, self.answer(question, &reply(kind))?))).collect();
         let mut shape = QuestionShape::from(question);
         if shape.takes == "any JSON" && !fitting.is_empty() {
             let samples = fitting.iter().map(|(_, answer)| answer.to_string());
@@ -99,7 +97,7 @@ impl AppThread {
         }
         OpenQuestion {
             question: shape,
-            words: fitting.iter().map(|(verdict, _)| verdict.word().to_owned()).collect(),
+            words: fitting.iter().map(|(kind, _)| kind.word().to_owned()).collect(),
             means: fitting.iter().map(|(_, answer)| name_of(answer)).collect(),
             commands: vec![],
             text: state.and_then(|state| self.graph.form(question.name())?.describe(state, question)),

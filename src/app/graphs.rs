@@ -5,7 +5,6 @@ use std::sync::Arc;
 
 use clap::{ArgMatches, Command};
 use serde_json::Value;
-use superstep_base::near::near;
 
 use super::custom_output::{Instead, Said};
 use super::entry::{Entry, Registration, Uncompiled};
@@ -14,7 +13,7 @@ use super::settings::GraphSettings;
 use super::shapes::{ChannelLine, GraphLine};
 use super::threads::{AnyInput, AppThread, Format};
 use crate::checkpoint::{Checkpointer, ThreadId};
-use crate::graph::{AnyGraph, AnyThread, Graphs, NodeId, State};
+use crate::graph::{AnyGraph, AnyThread, Graphs, NodeId, RunError, State};
 
 /// A graph with what the program says of it.
 pub(crate) struct AppGraph {
@@ -154,13 +153,9 @@ impl AppGraphs {
     }
 
     fn unknown(&self, name: &str) -> Failure {
-        let names = self.names();
-        let help = match near(name, names.iter().copied()).first() {
-            Some(meant) => format!("did you mean `{meant}`? the graphs are {}", names.join(", ")),
-            None if names.is_empty() => "this program has no graphs".into(),
-            None => format!("the graphs are {}", names.join(", ")),
-        };
-        Failure::usage(format!("there is no graph `{name}`")).help(help)
+        let error = RunError::unknown_graph(name, None, self.names());
+        let help = error.help().filter(|_| !self.0.is_empty()).unwrap_or_else(|| "this program has no graphs".into());
+        Failure::usage(error.to_string()).help(help)
     }
 
     /// Returns the graph of a stored thread.

@@ -234,8 +234,8 @@ fn too_long(name: &str, source: &str) -> Option<String> {
 /// The crates of the macros and of what every crate needs have small files by nature.
 fn too_short(name: &str, source: &str) -> Option<String> {
     let lines = source.lines().count();
-    let header = source.lines().take_while(|line| line.starts_with("//!"));
-    let is_explained = header.into_iter().any(|line| line.starts_with("//! Small because "));
+    let mut header = source.lines().take_while(|line| line.starts_with("//!"));
+    let is_explained = header.any(|line| line.starts_with("//! Small because "));
     let is_judged = inside_a_root(name).is_some_and(|inside| inside.contains('/'));
     (is_judged && lines < MIN_LINES && !is_explained).then(|| {
         format!("{name}:{lines}: fewer than {MIN_LINES} lines; fold it, or say `Small because ..` in its header")

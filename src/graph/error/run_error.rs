@@ -5,6 +5,7 @@ use std::error::Error;
 use std::sync::Arc;
 
 use superstep_base::Printable;
+use superstep_base::near::near;
 
 use super::incompatibility::{Incompatibility, Unreadable};
 use super::node_error::{ErrorClass, NodeError, SharedNodeError};
@@ -198,6 +199,17 @@ impl std::fmt::Debug for HandedUp {
 }
 
 impl RunError {
+    /// Returns the error of a graph that is none of the known ones.
+    pub(crate) fn unknown_graph<'a>(
+        name: &str,
+        thread: Option<ThreadId>,
+        known: impl IntoIterator<Item = &'a str>,
+    ) -> Self {
+        let known: Vec<String> = known.into_iter().map(str::to_owned).collect();
+        let near = near(name, known.iter().map(String::as_str)).first().map(|&near| near.to_owned());
+        Self::UnknownGraph { graph: name.to_owned(), thread, near, known }
+    }
+
     /// Returns the suggested fix.
     pub fn help(&self) -> Option<String> {
         Some(Printable(self.suggestion()?).to_string())

@@ -6,7 +6,6 @@ use std::ops::Deref;
 use std::sync::Arc;
 use std::time::SystemTime;
 
-use superstep_base::near::near;
 use superstep_base::time::system_time;
 
 use crate::checkpoint::{Checkpointer, ThreadId, near_threads};
@@ -196,9 +195,7 @@ impl Graphs {
     }
 
     fn unknown(&self, name: &str, thread: Option<ThreadId>) -> RunError {
-        let known: Vec<String> = self.iter().map(|graph| graph.name().to_owned()).collect();
-        let near = near(name, known.iter().map(String::as_str)).first().map(|&near| near.to_owned());
-        RunError::UnknownGraph { graph: name.to_owned(), thread, near, known }
+        RunError::unknown_graph(name, thread, self.iter().map(|graph| graph.name()))
     }
 
     /// Returns a stored thread, over the graph that it belongs to.
