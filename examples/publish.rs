@@ -165,14 +165,8 @@ fn after_lint(post: &Post) -> AfterLint {
     }
 }
 
-impl Route<Step> for AfterApproval {
-    fn target(self) -> Target<Step> {
-        match self {
-            Self::Approve => Step::Publish.into(),
-            Self::Revise => Step::Write.into(),
-            Self::Reject => END.into(),
-        }
-    }
+targets! { Step:
+    AfterApproval { Approve => Step::Publish, Revise => Step::Write, Reject => END }
 }
 
 fn graph() -> Result<CompiledGraph<Post, Step, Crew>, CompileError> {

@@ -13,5 +13,5 @@ pub use crate::graph::{
     Durability, END, Event, EventKind, Failure, Interrupt, InterruptId, Labels, Lint, MemoryCache, Mode, Name, Node,
     NodeDefaults, NodeError, NodeExt, NodeId, Outcome, Persistence, Question, Request, RetryPolicy, Route, RunError,
     RunStream, START, Sends, Signal, State, StateGraph, StateSnapshot, StateUpdate, Status, Target, Thread, Worker,
-    Writes, blocking, overwrite, reducers, worker,
+    Writes, blocking, overwrite, reducers, targets, worker,
 };

@@ -24,23 +24,9 @@ pub(crate) enum Step {
     NextTask,
 }
 
-impl Route<Step> for AfterApproval {
-    fn target(self) -> Target<Step> {
-        match self {
-            Self::Approve => Step::RunTask.into(),
-            Self::Reject | Self::Revise => END.into(),
-        }
-    }
-}
-
-impl Route<Step> for AfterTaskReview {
-    fn target(self) -> Target<Step> {
-        match self {
-            Self::Retry => Step::RunTask.into(),
-            Self::NextTask => Step::NextTask.into(),
-            Self::Complete | Self::Halt => END.into(),
-        }
-    }
+targets! { Step:
+    AfterApproval { Approve => Step::RunTask, Reject | Revise => END }
+    AfterTaskReview { Retry => Step::RunTask, NextTask => Step::NextTask, Complete | Halt => END }
 }
 
 impl Job {

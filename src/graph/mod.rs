@@ -76,7 +76,7 @@ pub use node::AsyncBody;
 pub use node::{
     Blocking, CachePolicy, Chooser, Command, Declared, END, Ended, Failure, Input, IntoCommand, Name, Node,
     NodeDefaults, NodeExt, NodeId, NodeOptions, Outcomes, OverContext, OverState, RetryPolicy, Route, Router, START,
-    Sends, Target, WithOptions, Work, Worker, blocking, worker,
+    Sends, Target, WithOptions, Work, Worker, blocking, targets, worker,
 };
 pub use records::{CheckpointInfo, Clock, Durability, MemoryCache, NodeCache};
 pub use replay::{Replay, ReplayStream, Replayed, Replaying};

@@ -1,5 +1,5 @@
 //! Ready-made routers for graphs that execute plans: pure functions over plain values. They know no state, node or
-//! graph; a graph maps each outcome to a node with `impl Route<Step> for AfterTaskReview`.
+//! graph; a graph maps each outcome to a node with [`targets!`](crate::graph::targets).
 //!
 //! ```
 //! use superstep::plan::TaskProgress;
@@ -8,14 +8,8 @@
 //!
 //! # #[derive(NodeId)] enum Step { Develop, NextTask }
 //! # struct Job { progress: TaskProgress, approved: bool }
-//! impl Route<Step> for AfterTaskReview {
-//!     fn target(self) -> Target<Step> {
-//!         match self {
-//!             Self::Retry => Step::Develop.into(),
-//!             Self::NextTask => Step::NextTask.into(),
-//!             Self::Complete | Self::Halt => END.into(),
-//!         }
-//!     }
+//! targets! { Step:
+//!     AfterTaskReview { Retry => Step::Develop, NextTask => Step::NextTask, Complete | Halt => END }
 //! }
 //! let router = |job: &Job| route_after_task_review(&job.progress, job.approved);
 //! ```

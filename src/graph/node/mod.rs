@@ -30,7 +30,7 @@ pub use execution::{CachePolicy, NodeDefaults, RetryPolicy};
 pub use ext::{NodeExt, WithOptions, worker};
 pub use id::{Name, NodeId};
 pub use options::{Failure, NodeOptions};
-pub use route::{Chooser, Declared, Outcomes, OverContext, OverState, Route, Router};
+pub use route::{Chooser, Declared, Outcomes, OverContext, OverState, Route, Router, targets};
 
 pub(crate) use blocking::{Longest, TimedBody};
 pub(crate) use body::{Body, BodyType, EitherBody, MissingBody, StateBody, WorkBody};

@@ -5,7 +5,7 @@ use super::state::PhaseState;
 use super::work::{PhaseStanding, Subtask};
 use super::{decided, done, jobs, view};
 use crate::graph::{
-    CompileError, CompiledGraph, END, NodeExt, NodeId, Route, START, Sends, StateGraph, Target, Worker, worker,
+    CompileError, CompiledGraph, END, NodeExt, NodeId, Route, START, Sends, StateGraph, Worker, targets, worker,
 };
 use crate::nodes::{
     Agents, architect, begin_phase, end_phases, halt_phase, human_approval, integrate, plan_phases, plan_validator,
@@ -183,69 +183,22 @@ pub(super) fn after_halt(state: &ExecutionState) -> AfterPhaseHalt {
     }
 }
 
-#[diagnostic::do_not_recommend]
-impl Route<PhaseStep> for AfterStart {
-    fn target(self) -> Target<PhaseStep> {
-        match self {
-            Self::Plan => PhaseStep::Architect.into(),
-            Self::Validate => PhaseStep::PlanValidator.into(),
-        }
+targets! { PhaseStep:
+    AfterStart { Plan => PhaseStep::Architect, Validate => PhaseStep::PlanValidator }
+    AfterPlanReview { Approve | Escalate => PhaseStep::HumanApproval, Revise => PhaseStep::Architect }
+    AfterPlanPhases { Begin => PhaseStep::BeginPhase, Complete => PhaseStep::Finalize, Halt => PhaseStep::Halt }
+    AfterIntegration { Review => PhaseStep::ReviewPhase, Again => PhaseStep::BeginPhase, Halt => PhaseStep::Halt }
+    AfterPhaseReview {
+        NextPhase => PhaseStep::BeginPhase,
+        Retry => PhaseStep::RetryPhase,
+        Halt => PhaseStep::Halt,
+        Complete => PhaseStep::Finalize,
     }
-}
-
-#[diagnostic::do_not_recommend]
-impl Route<PhaseStep> for AfterPlanReview {
-    fn target(self) -> Target<PhaseStep> {
-        match self {
-            Self::Approve | Self::Escalate => PhaseStep::HumanApproval.into(),
-            Self::Revise => PhaseStep::Architect.into(),
-        }
-    }
-}
-
-#[diagnostic::do_not_recommend]
-impl Route<PhaseStep> for AfterPlanPhases {
-    fn target(self) -> Target<PhaseStep> {
-        match self {
-            Self::Begin => PhaseStep::BeginPhase.into(),
-            Self::Complete => PhaseStep::Finalize.into(),
-            Self::Halt => PhaseStep::Halt.into(),
-        }
-    }
-}
-
-#[diagnostic::do_not_recommend]
-impl Route<PhaseStep> for AfterIntegration {
-    fn target(self) -> Target<PhaseStep> {
-        match self {
-            Self::Review => PhaseStep::ReviewPhase.into(),
-            Self::Again => PhaseStep::BeginPhase.into(),
-            Self::Halt => PhaseStep::Halt.into(),
-        }
-    }
-}
-
-#[diagnostic::do_not_recommend]
-impl Route<PhaseStep> for AfterPhaseReview {
-    fn target(self) -> Target<PhaseStep> {
-        match self {
-            Self::NextPhase => PhaseStep::BeginPhase.into(),
-            Self::Retry => PhaseStep::RetryPhase.into(),
-            Self::Halt => PhaseStep::Halt.into(),
-            Self::Complete => PhaseStep::Finalize.into(),
-        }
-    }
-}
-
-#[diagnostic::do_not_recommend]
-impl Route<PhaseStep> for AfterPhaseHalt {
-    fn target(self) -> Target<PhaseStep> {
-        match self {
-            Self::Begin => PhaseStep::BeginPhase.into(),
-            Self::Complete => PhaseStep::Finalize.into(),
-            Self::Replan => PhaseStep::PlanPhases.into(),
-            Self::Approve => PhaseStep::HumanApproval.into(),
-            Self::End => END.into(),
-        }
+    AfterPhaseHalt {
+        Begin => PhaseStep::BeginPhase,
+        Complete => PhaseStep::Finalize,
+        Replan => PhaseStep::PlanPhases,
+        Approve => PhaseStep::HumanApproval,
+        End => END,
     }
 }

@@ -2,7 +2,7 @@
 
 use super::state::{ExecutionState, Standing};
 use super::{decided, done, jobs};
-use crate::graph::{CompileError, CompiledGraph, END, NodeExt, NodeId, Route, START, StateGraph, Target};
+use crate::graph::{CompileError, CompiledGraph, END, NodeExt, NodeId, START, StateGraph, targets};
 use crate::nodes::{
     Agents, architect, commit_task, developer, finalize, halt, human_approval, plan_validator, prepare_workspace,
     reviewer, verify,
@@ -121,79 +121,23 @@ fn after_halting(state: &ExecutionState) -> AfterHalting {
     route_after_halting(&state.progress(), state.standing == Standing::Aborted, closed)
 }
 
-#[diagnostic::do_not_recommend]
-impl Route<Step> for AfterStart {
-    fn target(self) -> Target<Step> {
-        match self {
-            Self::Plan => Step::Architect.into(),
-            Self::Validate => Step::PlanValidator.into(),
-        }
+targets! { Step:
+    AfterStart { Plan => Step::Architect, Validate => Step::PlanValidator }
+    AfterPlanReview { Approve | Escalate => Step::HumanApproval, Revise => Step::Architect }
+    AfterApproval { Approve => Step::PrepareWorkspace, Revise => Step::Architect, Reject => END }
+    AfterVerify { Review => Step::Reviewer, Retry => Step::Developer, Halt => Step::Halt }
+    AfterTaskReview {
+        Retry => Step::Developer,
+        NextTask => Step::NextTask,
+        Complete => Step::Finalize,
+        Halt => Step::Halt,
     }
-}
-
-#[diagnostic::do_not_recommend]
-impl Route<Step> for AfterPlanReview {
-    fn target(self) -> Target<Step> {
-        match self {
-            Self::Approve | Self::Escalate => Step::HumanApproval.into(),
-            Self::Revise => Step::Architect.into(),
-        }
+    AfterHalting {
+        Retry => Step::Developer,
+        NextTask => Step::NextTask,
+        Complete => Step::Finalize,
+        Ask => Step::Halt,
+        End => END,
     }
-}
-
-#[diagnostic::do_not_recommend]
-impl Route<Step> for AfterApproval {
-    fn target(self) -> Target<Step> {
-        match self {
-            Self::Approve => Step::PrepareWorkspace.into(),
-            Self::Revise => Step::Architect.into(),
-            Self::Reject => END.into(),
-        }
-    }
-}
-
-#[diagnostic::do_not_recommend]
-impl Route<Step> for AfterVerify {
-    fn target(self) -> Target<Step> {
-        match self {
-            Self::Review => Step::Reviewer.into(),
-            Self::Retry => Step::Developer.into(),
-            Self::Halt => Step::Halt.into(),
-        }
-    }
-}
-
-#[diagnostic::do_not_recommend]
-impl Route<Step> for AfterTaskReview {
-    fn target(self) -> Target<Step> {
-        match self {
-            Self::Retry => Step::Developer.into(),
-            Self::NextTask => Step::NextTask.into(),
-            Self::Complete => Step::Finalize.into(),
-            Self::Halt => Step::Halt.into(),
-        }
-    }
-}
-
-#[diagnostic::do_not_recommend]
-impl Route<Step> for AfterHalting {
-    fn target(self) -> Target<Step> {
-        match self {
-            Self::Retry => Step::Developer.into(),
-            Self::NextTask => Step::NextTask.into(),
-            Self::Complete => Step::Finalize.into(),
-            Self::Ask => Step::Halt.into(),
-            Self::End => END.into(),
-        }
-    }
-}
-
-#[diagnostic::do_not_recommend]
-impl Route<Step> for AfterBegin {
-    fn target(self) -> Target<Step> {
-        match self {
-            Self::Work => Step::Developer.into(),
-            Self::Halt => Step::Halt.into(),
-        }
-    }
+    AfterBegin { Work => Step::Developer, Halt => Step::Halt }
 }
