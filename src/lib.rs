@@ -173,4 +173,5 @@ pub mod __private {
     pub use serde;
     pub use serde_json;
     pub use strum;
+    pub use superstep_macros::state_with_groups;
 }

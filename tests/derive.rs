@@ -139,6 +139,59 @@ fn a_default_is_the_value_before_the_first_write() {
     assert_eq!(limits, Limits { attempts: 2, budget: 101, branches: vec![], ..Limits::default() });
 }
 
+/// The plan of a job.
+#[derive(Channels, Clone, Debug, PartialEq)]
+struct Plan {
+    #[channel(default = Self::MOST, was = "tries")]
+    attempts: u32,
+    text: Option<String>,
+}
+
+impl Plan {
+    const MOST: u32 = 5;
+}
+
+/// The costs of a job.
+#[derive(Channels, Clone, Debug, Default, PartialEq)]
+struct Costs {
+    #[channel(add)]
+    tokens: u64,
+    #[channel(append)]
+    notices: Vec<String>,
+    #[channel(ephemeral)]
+    hint: Option<String>,
+}
+
+/// A state of two groups, between fields of its own.
+#[derive(State, Clone, Debug, Default, PartialEq)]
+struct Job {
+    name: String,
+    #[channel(group)]
+    plan: Plan,
+    #[channel(group)]
+    costs: Costs,
+    done: bool,
+}
+
+#[test]
+fn the_fields_of_a_group_are_channels_of_the_state() {
+    let names: Vec<&str> = Job::channels(&()).iter().map(Channel::name).collect();
+    assert_eq!(names, ["name", "attempts", "text", "tokens", "notices", "hint", "done"]);
+    let mut job = Job::empty(&());
+    assert_eq!((&job, job.plan.attempts), (&Job::default(), 5));
+    let mut merge = Merge::default();
+    let update = Job::update().text("# Plan").tokens(2).tokens(3).notices(["late"]).hint("soon").done(true);
+    assert_eq!(update.written(), ["text", "tokens", "tokens", "notices", "hint", "done"]);
+    for write in Writes::from(update).0 {
+        job.apply(&(), write, &mut merge).unwrap();
+    }
+    let plan = Plan { text: Some("# Plan".into()), ..Plan::default() };
+    let costs = Costs { tokens: 5, notices: vec!["late".into()], hint: Some("soon".into()) };
+    assert_eq!(job, Job { plan, costs, done: true, ..Job::default() });
+    job.end_step(&(), &Mask::default(), &mut Mask::default());
+    assert_eq!(job.costs.hint, None);
+}
+
 struct Steps {
     draft: Draft,
     changed: Vec<&'static str>,

@@ -119,11 +119,43 @@ type Expand = fn(&DeriveInput) -> proc_macro2::TokenStream;
 /// if it held something: a list, text or map that is not empty, an `Option` that is `Some`, a number or `bool` that is
 /// not its default; of any other type nothing is known, so it always counts.
 ///
+/// `group`, alone, makes the fields of a struct with `#[derive(Channels)]` channels of the state, each named like its field, as
+/// if they were its own: a state of many channels is then a few structs. The struct is above the state in its file, and setters
+/// are those of the state:
+///
+/// ```ignore
+/// #[derive(Channels, Clone, Debug, Default, Serialize, Deserialize)]
+/// struct Costs {
+///     #[channel(add)]
+///     tokens: u64,
+/// }
+/// #[derive(State, Clone, Debug, Default, Serialize, Deserialize)]
+/// struct Draft {
+///     topic: String,
+///     #[channel(group)]
+///     costs: Costs,
+/// }
+/// let update = Draft::update().topic("tides").tokens(12); // `draft.costs.tokens` grows by 12
+/// ```
+///
 /// Rules that ask for a `Vec`, and the encoding (bincode for numbers and vectors of numbers, otherwise MessagePack), go
 /// by the type as it is written: an alias is not seen through.
 #[proc_macro_derive(State, attributes(channel, state))]
 pub fn derive_state(input: TokenStream) -> TokenStream {
-    expand_by(state::expand, &parse_macro_input!(input))
+    expand_by(|input| state::group::collect(input, &[]), &parse_macro_input!(input))
+}
+
+/// Makes a struct with named fields a group of channels: a field of a state that is `#[channel(group)]` has them all. It takes
+/// what fields of a state take, `default = …` included.
+#[proc_macro_derive(Channels, attributes(channel))]
+pub fn derive_channels(input: TokenStream) -> TokenStream {
+    expand_by(state::group::expand, &parse_macro_input!(input))
+}
+
+#[doc(hidden)]
+#[proc_macro]
+pub fn state_with_groups(input: TokenStream) -> TokenStream {
+    state::group::expand_state(input.into()).into()
 }
 
 /// Makes a fieldless enum a set of node ids; everything such an enum needs is derived with it.

@@ -52,7 +52,7 @@ mod superstep;
 mod thread;
 mod view;
 
-pub use superstep_macros::{Interrupt, Labels, NodeId, Route, Signal, State};
+pub use superstep_macros::{Channels, Interrupt, Labels, NodeId, Route, Signal, State};
 pub use tokio_util::sync::CancellationToken;
 
 pub use crate::graph::runner::resume::runner;

@@ -3,6 +3,7 @@
 //! | file | what it knows |
 //! |---|---|
 //! | `profile`, `agent` | the configuration of agents; the agent of a role, for nodes |
+//! | `attempt` | an attempt at a task, the same for all workflows |
 //! | `task_based`, `phased`, `code_task` | the workflows: a plan task by task, or phase by phase; one task |
 //! | `fork`, `texts` | the place of a fork; text that the workflows share |
 //! | `demo` | small graphs without models |
@@ -10,6 +11,7 @@
 //! Small because it only lists the folder.
 
 pub(crate) mod agent;
+mod attempt;
 pub mod code_task;
 pub mod demo;
 mod fork;
@@ -18,6 +20,7 @@ mod profile;
 pub mod task_based;
 pub(crate) mod texts;
 
+pub use attempt::AttemptOutcome;
 pub use fork::ForkPlace;
 pub use profile::{
     AgentProfile, AgentSettings, Api, CommitTemplate, Endpoint, OnExhausted, OnSubtaskFailure, Overrides, Phased,

@@ -7,9 +7,27 @@ use serde_json::{Value, json};
 use superstep_base::moved::here;
 use superstep_base::shell::shell_word;
 
-use crate::drivers::dollars;
+use crate::drivers::{Account, RunLimits, Usage, dollars};
 use crate::nodes::{Base, BudgetReached};
 use crate::workspace::Head;
+
+/// Returns a number of things: `1 attempt`, `2 attempts`.
+pub(super) fn counted(number: u32, what: &str) -> String {
+    if number == 1 { format!("1 {what}") } else { format!("{number} {what}s") }
+}
+
+/// Returns the cost and the tokens of a run, as far as they are known.
+pub(super) fn usage_lines(usage: &Usage) -> Vec<String> {
+    let cost = (usage.cost > 0).then(|| format!("cost: {}", dollars(usage.cost)));
+    let tokens = (usage.tokens() > 0).then(|| format!("tokens: {}", usage.tokens()));
+    cost.into_iter().chain(tokens).collect()
+}
+
+/// Returns the limits of a run, with what it has used of each.
+pub(super) fn budget_lines(usage: Usage, limits: RunLimits) -> Vec<String> {
+    let account = Account { spent: usage, worked_ms: usage.ms, limits };
+    account.lines().into_iter().map(|line| format!("budget: {line}")).collect()
+}
 
 /// Describes the question about a used-up budget.
 pub(super) fn describe_budget(question: &BudgetReached) -> String {

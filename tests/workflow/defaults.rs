@@ -1,8 +1,8 @@
 //! Defaults of a run and a profile, and their precedence.
 
 use superstep::plan::{Decision, Severity, TaskProgress};
-use superstep::workflows::Profile;
-use superstep::workflows::task_based::{AgenticStatus, ExecutionState, LastReview, Standing};
+use superstep::workflows::task_based::{AgenticStatus, ExecutionState, LastReview};
+use superstep::workflows::{AttemptOutcome, Profile};
 
 use crate::agent::{Agent, rejected, work};
 use crate::repository::write;
@@ -18,7 +18,7 @@ fn a_new_state_is_empty_with_five_attempts() {
     assert_eq!((state.plan_markdown, state.plan_path, state.raw_architect_output), (None, None, None));
     assert_eq!((state.human_approved, state.driver_session_id, state.last_review), (None, None, None));
     assert_eq!((state.key_files, state.tasks, state.outcome), (vec![], vec![], None));
-    assert_eq!((state.agentic_status, state.standing), (AgenticStatus::Pending, Standing::Unjudged));
+    assert_eq!((state.agentic_status, state.standing), (AgenticStatus::Pending, AttemptOutcome::Unjudged));
 }
 
 #[test]

@@ -44,14 +44,14 @@ impl Channel {
 
     /// Returns the arm that applies a write.
     pub(super) fn apply(&self, write: &Ident) -> TokenStream {
-        let (field, at) = (&self.field, self.at());
+        let (field, place, at) = (&self.field, &self.place, self.at());
         let call = match &self.rule {
             Rule::LastValue | Rule::Ephemeral | Rule::Untracked => {
-                quote!(__merge.last_value(#at, &mut self.#field, __value))
+                quote!(__merge.last_value(#at, &mut self.#place, __value))
             }
-            Rule::AnyValue => quote!(::core::result::Result::Ok(__merge.any_value(#at, &mut self.#field, __value))),
+            Rule::AnyValue => quote!(::core::result::Result::Ok(__merge.any_value(#at, &mut self.#place, __value))),
             Rule::Topic { accumulate } => {
-                quote!(::core::result::Result::Ok(__merge.topic(#at, &mut self.#field, __value, #accumulate)))
+                quote!(::core::result::Result::Ok(__merge.topic(#at, &mut self.#place, __value, #accumulate)))
             }
             Rule::Append => self.reduce_by("append"),
             Rule::Add => self.reduce_by("add"),
@@ -65,21 +65,21 @@ impl Channel {
         quote!(#write::#field(__value) => #call)
     }
 
-    /// Returns the field of a channel that lives for one superstep.
-    pub(super) fn emptied(&self) -> Option<&Ident> {
-        self.rule.is_emptied().then_some(&self.field)
+    /// Returns the place of a channel that lives for one superstep.
+    pub(super) fn emptied(&self) -> Option<&TokenStream> {
+        self.rule.is_emptied().then_some(&self.place)
     }
 
     /// Returns the statement that empties such a channel after a superstep that did not write it.
     pub(super) fn end_step(&self) -> Option<TokenStream> {
         let (at, held) = (self.at(), self.held());
-        self.emptied().map(|field| {
+        self.emptied().map(|place| {
             quote! {
                 if !written.contains(#at) {
                     if #held {
                         changed.insert(#at);
                     }
-                    self.#field = ::core::default::Default::default();
+                    self.#place = ::core::default::Default::default();
                 }
             }
         })
@@ -103,13 +103,13 @@ impl Channel {
 
     /// Returns the arm that copies the value of another state.
     pub(super) fn reset(&self) -> TokenStream {
-        let (field, at) = (&self.field, self.at());
-        quote!(#at => ::core::clone::Clone::clone_from(&mut self.#field, &from.#field))
+        let (place, at) = (&self.place, self.at());
+        quote!(#at => ::core::clone::Clone::clone_from(&mut self.#place, &from.#place))
     }
 
     /// Returns the arm that copies a list without the items that writes appended.
     pub(super) fn reset_without(&self, write: &Ident) -> Option<TokenStream> {
-        let (field, at) = (&self.field, self.at());
+        let (field, place, at) = (&self.field, &self.place, self.at());
         matches!(self.rule, Rule::Append).then(|| {
             quote! {
                 #at => {
@@ -119,11 +119,11 @@ impl Channel {
                     };
                     let __count: ::core::option::Option<usize> = __appended.iter().map(__items).sum();
                     let __kept = __count.and_then(|__count| {
-                        ::superstep::__private::Prefix::without_last(&__from.#field, __count)
+                        ::superstep::__private::Prefix::without_last(&__from.#place, __count)
                     });
                     match __kept {
                         ::core::option::Option::Some(__kept) => {
-                            self.#field = __kept;
+                            self.#place = __kept;
                             true
                         }
                         ::core::option::Option::None => false,
@@ -135,28 +135,28 @@ impl Channel {
 
     /// Returns the arm that exchanges the value with that of another state.
     pub(super) fn exchange(&self) -> TokenStream {
-        let (field, at) = (&self.field, self.at());
-        quote!(#at => ::core::mem::swap(&mut self.#field, &mut __with.#field))
+        let (place, at) = (&self.place, self.at());
+        quote!(#at => ::core::mem::swap(&mut self.#place, &mut __with.#place))
     }
 
     /// Returns the arm with the length of a list that writes append to.
     pub(super) fn list_length(&self) -> Option<TokenStream> {
-        let (field, at) = (&self.field, self.at());
-        let length = quote!(::superstep::__private::Prefix::length(&self.#field));
+        let (place, at) = (&self.place, self.at());
+        let length = quote!(::superstep::__private::Prefix::length(&self.#place));
         matches!(self.rule, Rule::Append).then(|| quote!(#at => ::core::option::Option::Some(#length)))
     }
 
     /// Returns the arm that shortens such a list.
     pub(super) fn shorten(&self) -> Option<TokenStream> {
-        let (field, at) = (&self.field, self.at());
-        let shorten = quote!(::superstep::__private::Prefix::shorten(&mut self.#field, __length));
+        let (place, at) = (&self.place, self.at());
+        let shorten = quote!(::superstep::__private::Prefix::shorten(&mut self.#place, __length));
         matches!(self.rule, Rule::Append).then(|| quote!(#at => #shorten))
     }
 
     /// Returns the arm that makes a write of the present value.
     pub(super) fn write_of(&self, write: &Ident) -> TokenStream {
-        let (field, at) = (&self.field, self.at());
-        let value = quote!(::core::clone::Clone::clone(&self.#field));
+        let (field, place, at) = (&self.field, &self.place, self.at());
+        let value = quote!(::core::clone::Clone::clone(&self.#place));
         if self.rule.reduces() {
             quote!(#at => #write::#field(::superstep::graph::Put::Overwrite(#value)))
         } else {
@@ -189,26 +189,26 @@ impl Channel {
 
     /// Returns the arm that encodes the value.
     pub(super) fn encode(&self) -> TokenStream {
-        let (field, value, at) = (&self.field, &self.value, self.at());
-        quote!(#at => <#value as ::superstep::__private::serde::Serialize>::serialize(&self.#field, out))
+        let (place, value, at) = (&self.place, &self.value, self.at());
+        quote!(#at => <#value as ::superstep::__private::serde::Serialize>::serialize(&self.#place, out))
     }
 
     /// Returns the arm that decodes the value in place.
     pub(super) fn decode(&self) -> TokenStream {
-        let (field, value, at) = (&self.field, &self.value, self.at());
+        let (place, value, at) = (&self.place, &self.value, self.at());
         quote! {
-            #at => self.#field = <#value as ::superstep::__private::serde::Deserialize<'de>>::deserialize(from)?
+            #at => self.#place = <#value as ::superstep::__private::serde::Deserialize<'de>>::deserialize(from)?
         }
     }
 
     /// Returns the arm that sets the value to what an earlier version stored.
     pub(super) fn upgrade(&self) -> Option<TokenStream> {
-        let (field, value, at, with) = (&self.field, &self.value, self.at(), self.upgrade.as_ref()?);
+        let (place, value, at, with) = (&self.place, &self.value, self.at(), self.upgrade.as_ref()?);
         let upgraded = quote_spanned! {
             with.span() => ::superstep::__private::upgraded::<#value, _>(#with(__value, __from))
         };
         Some(quote! {
-            #at => ::core::option::Option::Some(#upgraded.map(|__value| self.#field = __value))
+            #at => ::core::option::Option::Some(#upgraded.map(|__value| self.#place = __value))
         })
     }
 
@@ -250,12 +250,12 @@ impl Channel {
     }
 
     fn reduce(&self, with: &impl ToTokens) -> TokenStream {
-        let (field, at, span) = (&self.field, self.at(), self.use_span());
+        let (place, at, span) = (&self.place, self.at(), self.use_span());
         if !self.fallible {
-            return quote_spanned!(span => __merge.reduce(#at, &mut self.#field, __value, #with));
+            return quote_spanned!(span => __merge.reduce(#at, &mut self.#place, __value, #with));
         }
         quote_spanned! {
-            span => __merge.try_reduce(#at, &mut self.#field, __value, |__slot, __write| {
+            span => __merge.try_reduce(#at, &mut self.#place, __value, |__slot, __write| {
                 #with(__slot, __write).map_err(::core::convert::Into::into)
             })
         }
@@ -268,13 +268,13 @@ impl Channel {
 
     /// Returns the condition under which emptying the channel is a change; true where the type tells nothing.
     fn held(&self) -> TokenStream {
-        let (field, value) = (&self.field, &self.value);
+        let (place, value) = (&self.place, &self.value);
         if types::is_collection(value) {
-            quote!(!self.#field.is_empty())
+            quote!(!self.#place.is_empty())
         } else if types::argument(value, "Option").is_some() {
-            quote!(self.#field.is_some())
+            quote!(self.#place.is_some())
         } else if types::is_primitive(value) {
-            quote!(self.#field != <#value as ::core::default::Default>::default())
+            quote!(self.#place != <#value as ::core::default::Default>::default())
         } else {
             quote!(true)
         }

@@ -1,8 +1,9 @@
 //! One field as a channel: its types, its rule, and the checks that need both. Makes no code.
 
-use proc_macro2::Span;
+use proc_macro2::{Span, TokenStream};
+use quote::quote;
 use syn::ext::IdentExt;
-use syn::{Attribute, Error, Expr, Field, Ident, LitStr, Path, Type};
+use syn::{Attribute, Error, Expr, Field, Ident, LitStr, Meta, Path, Type};
 
 use super::attributes::Attributes;
 use super::rule::Rule;
@@ -14,10 +15,14 @@ pub(super) const METHODS: [&str; 4] = ["written", "clone", "into", "into_command
 
 /// One channel of the state.
 pub(super) struct Channel {
-    /// The position among the fields.
+    /// The position among the channels.
     pub(super) index: usize,
     /// The field; the setter and the variant of the write enum are named like it.
     pub(super) field: Ident,
+    /// The field that is its group, if it is in one.
+    pub(super) group: Option<Ident>,
+    /// The place of the field in the state: behind that of its group.
+    pub(super) place: TokenStream,
     /// The channel's name: the field's, without `r#`.
     pub(super) name: String,
     /// The type of the value.
@@ -49,8 +54,12 @@ pub(super) struct Channel {
 }
 
 impl Channel {
-    /// Reads a field that has a name.
-    pub(super) fn of(index: usize, field: &Field, name: &Ident, problems: &mut Problems) -> Self {
+    /// Reads a field that has a name, and the group that it is in.
+    pub(super) fn of(
+        index: usize,
+        (group, field, name): (Option<&Ident>, &Field, &Ident),
+        problems: &mut Problems,
+    ) -> Self {
         let before = problems.count();
         let attributes = Attributes::of(&field.attrs, problems);
         let (rule, rule_span) = attributes.rule();
@@ -58,6 +67,8 @@ impl Channel {
         let mut channel = Self {
             index,
             field: name.clone(),
+            group: group.cloned(),
+            place: group.map_or_else(|| quote!(#name), |group| quote!(#group.#name)),
             name: name.unraw().to_string(),
             value: field.ty.clone(),
             write: write.unwrap_or_else(|| field.ty.clone()),
@@ -156,4 +167,12 @@ impl Channel {
         }
         name.starts_with("__").then(|| "names that begin with `__` are the engine's own".into())
     }
+}
+
+/// Returns whether a field is `#[channel(group)]`.
+pub(super) fn is_group(field: &Field) -> bool {
+    field.attrs.iter().any(|attribute| match &attribute.meta {
+        Meta::List(list) => list.path.is_ident("channel") && list.tokens.to_string() == "group",
+        Meta::Path(_) | Meta::NameValue(_) => false,
+    })
 }

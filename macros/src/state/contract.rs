@@ -39,7 +39,7 @@ pub(super) fn contract(names: &Names<'_>, channels: &[Channel], removed: &[LitSt
 fn table(state: &Ident, channels: &[Channel]) -> TokenStream {
     let (count, rows) = (channels.len(), channels.iter().map(Channel::row));
     let default = quote_spanned!(state.span() => <Self as ::core::default::Default>::default());
-    let emptied: Vec<&Ident> = channels.iter().filter_map(Channel::emptied).collect();
+    let emptied: Vec<&TokenStream> = channels.iter().filter_map(Channel::emptied).collect();
     let empty = match emptied[..] {
         [] => default,
         _ => quote! {

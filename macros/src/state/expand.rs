@@ -1,22 +1,24 @@
-//! From a struct to the expansion: its fields are read as channels, what is wrong with them is reported all at once.
+//! From a struct and its groups to the expansion: their fields are read as channels, what is wrong with them is reported all at
+//! once.
 
 use proc_macro2::TokenStream;
 use quote::quote;
 use syn::punctuated::Punctuated;
-use syn::{Data, DeriveInput, Field, Fields, Token};
+use syn::{Data, DeriveInput, Field, Fields, Ident, Token};
 
-use super::channel::Channel;
+use super::channel::{Channel, is_group};
 use super::names::Names;
 use super::{contract, face, past, stub};
 use crate::problems::Problems;
 
-pub(crate) fn expand(input: &DeriveInput) -> TokenStream {
+/// Expands a state with the structs of its groups, in the order of their fields.
+pub(super) fn expand_with(input: &DeriveInput, groups: &[DeriveInput]) -> TokenStream {
     let mut problems = Problems::default();
     problems.no_generics(&input.generics, "a state");
     for attribute in input.attrs.iter().filter(|attribute| attribute.path().is_ident("channel")) {
         problems.at(attribute, "`#[channel(…)]` belongs on a field");
     }
-    let channels = channels(input, &mut problems);
+    let channels = channels(input, groups, &mut problems);
     let removed = past::removed(input, &mut problems);
     past::check(&channels, &removed, &mut problems);
     let names = Names::of(input);
@@ -24,13 +26,28 @@ pub(crate) fn expand(input: &DeriveInput) -> TokenStream {
     problems.or_stub(quote!(#face #contract), || stub::stub(input, &names, &channels))
 }
 
-fn channels(input: &DeriveInput, problems: &mut Problems) -> Vec<Channel> {
-    let named = named(input, problems).into_iter().flatten().enumerate();
-    let named = named.filter_map(|(index, field)| Some((index, field, field.ident.as_ref()?)));
-    named.map(|(index, field, name)| Channel::of(index, field, name, problems)).collect()
+fn channels(input: &DeriveInput, groups: &[DeriveInput], problems: &mut Problems) -> Vec<Channel> {
+    let mut groups = groups.iter();
+    let mut all: Vec<(Option<&Ident>, &Field, &Ident)> = vec![];
+    for field in named(input, "a state", problems).into_iter().flatten() {
+        let Some(name) = &field.ident else { continue };
+        match is_group(field).then(|| groups.next()).flatten() {
+            Some(group) => {
+                let fields = named(group, "a group of channels", problems).into_iter().flatten();
+                all.extend(fields.filter_map(|field| Some((Some(name), field, field.ident.as_ref()?))));
+            }
+            None => all.push((None, field, name)),
+        }
+    }
+    all.into_iter().enumerate().map(|(index, field)| Channel::of(index, field, problems)).collect()
 }
 
-fn named<'a>(input: &'a DeriveInput, problems: &mut Problems) -> Option<&'a Punctuated<Field, Token![,]>> {
+/// Returns the fields of a struct that have names; `role` is what the struct is for.
+pub(super) fn named<'a>(
+    input: &'a DeriveInput,
+    role: &str,
+    problems: &mut Problems,
+) -> Option<&'a Punctuated<Field, Token![,]>> {
     let what = match &input.data {
         Data::Struct(data) => match &data.fields {
             Fields::Named(fields) if !fields.named.is_empty() => return Some(&fields.named),
@@ -40,6 +57,6 @@ fn named<'a>(input: &'a DeriveInput, problems: &mut Problems) -> Option<&'a Punc
         Data::Enum(_) => "is an enum",
         Data::Union(_) => "is a union",
     };
-    problems.at(&input.ident, format!("a state is a struct with named fields; `{}` {what}", input.ident));
+    problems.at(&input.ident, format!("{role} is a struct with named fields; `{}` {what}", input.ident));
     None
 }

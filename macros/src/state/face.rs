@@ -50,12 +50,18 @@ pub(super) fn face(names: &Names<'_>, channels: &[Channel]) -> TokenStream {
     }
 }
 
-fn default(state: &Ident, channels: &[Channel]) -> Option<TokenStream> {
-    channels.iter().find(|channel| channel.default.is_some())?;
-    let values = channels.iter().map(|Channel { field, value, default, .. }| match default {
+/// Returns the impl of `Default` if a field of the struct has a value of its own. Groups have theirs.
+pub(super) fn default(state: &Ident, channels: &[Channel]) -> Option<TokenStream> {
+    channels.iter().find(|channel| channel.group.is_none() && channel.default.is_some())?;
+    let own = channels.iter().filter(|channel| channel.group.is_none());
+    let values = own.map(|Channel { field, value, default, .. }| match default {
         Some(default) => quote!(#field: #default),
         None => quote_spanned!(value.span() => #field: <#value as ::core::default::Default>::default()),
     });
+    let groups: std::collections::BTreeSet<&Ident> =
+        channels.iter().filter_map(|channel| channel.group.as_ref()).collect();
+    let groups = groups.into_iter().map(|group| quote!(#group: ::core::default::Default::default()));
+    let values = values.chain(groups);
     Some(quote! {
         #[automatically_derived]
         #[allow(deprecated)]

@@ -7,6 +7,7 @@
 //! | `names` | the types of the expansion |
 //! | `arms`, `setter` | what the expansion holds for each channel |
 //! | `contract`, `face` | what the engine sees, what users see |
+//! | `group` | structs whose fields are channels of a state |
 //! | `stub` | the same items without bodies, beside an error |
 //! | `expand` | all of it |
 
@@ -16,10 +17,9 @@ mod channel;
 mod contract;
 mod expand;
 mod face;
+pub(crate) mod group;
 mod names;
 mod past;
 mod rule;
 mod setter;
 mod stub;
-
-pub(crate) use expand::expand;

@@ -50,7 +50,7 @@ pub(super) fn stub(input: &DeriveInput, names: &Names<'_>, channels: &[Channel])
 }
 
 fn default(input: &DeriveInput, channels: &[Channel]) -> Option<TokenStream> {
-    channels.iter().find(|channel| channel.default.is_some())?;
+    channels.iter().find(|channel| channel.group.is_none() && channel.default.is_some())?;
     let header = header(input, &quote!(::core::default::Default), &quote!(::core::marker::Sized));
     Some(quote! {
         #[automatically_derived]

@@ -101,7 +101,7 @@ impl ApprovePlan {
 }
 
 /// Asks how to continue with a task that did not pass.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, Interrupt)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, Interrupt)]
 #[interrupt(resume = AfterHalt, name = "halted")]
 pub struct Halted {
     /// The task's number.

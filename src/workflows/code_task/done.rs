@@ -15,7 +15,7 @@ use crate::nodes::{
     Reply, SplitTask, TakenSnapshot, tampering_message,
 };
 use crate::spec::TaskSpec;
-use crate::workflows::Role;
+use crate::workflows::{AttemptOutcome, Role};
 
 /// The built-in verifiers that are always required.
 const REQUIRED: [&str; 2] = ["build", "secrets"];
@@ -43,8 +43,11 @@ fn unusual(state: &CodeTaskState) -> Vec<String> {
 }
 
 pub(super) fn execute(state: &CodeTaskState, developed: Developed) -> Update {
+    let tampered = match AttemptOutcome::after_work(&developed) {
+        AttemptOutcome::Tampered(what) => Some(what),
+        _ => None,
+    };
     let Developed { report, session, usage, after, model, given_up, raised, cut, session_lost, base, .. } = developed;
-    let tampered = (!after.tampered.is_empty()).then(|| tampering_message("the agent", &after.tampered));
     let spent = match &cut {
         Some(Cut::Spent(cut)) => Some(cut.clone()),
         _ => None,

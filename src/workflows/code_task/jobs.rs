@@ -11,7 +11,8 @@ use crate::nodes::{
     LeftFiles, PrepareJob, Prompt, SnapshotJob, SplitJob, WorktreeJob,
 };
 use crate::spec::{Attempts, PermissionMode, SplitProposal};
-use crate::workflows::{RetrySession, Role};
+use crate::workflows::Role;
+use crate::workflows::attempt::{self, AttemptJob};
 
 type Job<T> = Result<T, NodeError>;
 
@@ -41,44 +42,31 @@ pub(super) fn begin(state: &CodeTaskState) -> Job<BeginTaskJob> {
 /// Returns the worktree of a child that has one.
 pub(super) fn worktree(place: &TaskPlace, settings: &Settings) -> Option<WorktreeJob> {
     let WorkPlace::Worktree { path, at, others } = &place.at else { return None };
-    let worktree = settings.profile.phased.worktree.clone();
-    Some(WorktreeJob {
-        repository: settings.checkout(),
-        path: path.clone(),
-        at: at.clone(),
-        furnishings: worktree.furnishings,
-        setup: worktree.setup,
-        limit: settings.profile.verify_timeout,
-        pass: settings.profile.tools.pass.clone(),
-        others: others.clone(),
-        together: None,
-    })
+    let job = attempt::worktree(&settings.profile, settings.checkout(), path.clone(), at.clone());
+    Some(WorktreeJob { others: others.clone(), ..job })
 }
 
 pub(super) fn execute(state: &CodeTaskState) -> Job<DeveloperJob> {
-    let (attempt, start) = (&state.attempt, state.start()?);
-    let base = state.base()?;
-    let is_retry = attempt.turns > 0;
-    let how = state.settings.profile.retry_session;
-    let session = attempt.session.clone().filter(|_| is_retry && how == RetrySession::Resume);
+    let (attempt, home) = (&state.attempt, state.home());
+    let job = AttemptJob {
+        profile: &state.settings.profile,
+        home: &home,
+        folder: state.start()?.folder.clone(),
+        brief: state.brief()?,
+        number: state.number(),
+        base: state.base()?,
+        together: None,
+    };
+    let before = (attempt.turns > 0, attempt.session.clone());
+    let job = job.developer(state.developer()?, feedback(state), before);
     let joined = state.children.as_ref().and_then(|children| children.tree.clone());
     Ok(DeveloperJob {
-        agent: state.developer()?,
-        folder: start.folder.clone(),
         access: access(state)?,
-        brief: state.brief()?,
-        attempt: state.number(),
-        feedback: feedback(state),
-        session,
-        kept: None,
-        taken_out: None,
-        reset: (is_retry && how == RetrySession::FreshReset).then(|| joined.unwrap_or_else(|| base.tree.clone())),
-        base,
-        long_diffs: state.long_diffs(),
-        together: None,
+        reset: job.reset.map(|tree| joined.unwrap_or(tree)),
         from: attempt.cut.clone(),
         ends_with_budget: true,
         transcript: Some(records::directory(state, state.number()).join("agent.ndjson")),
+        ..job
     })
 }
 

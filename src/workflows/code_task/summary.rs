@@ -5,14 +5,14 @@ use serde::Serialize;
 use superstep_base::moved::here;
 
 use super::state::{AttemptLine, CodeTask, CodeTaskState, ReadTask, TaskOutcome};
-use crate::drivers::{Account, dollars};
+use crate::drivers::dollars;
 use crate::graph::{HumanQuestion, NodeError, Reply};
 use crate::nodes::{
     AfterBudget, AfterGivingUp, BudgetReached, DecideTask, Feedback, GaveUp, PlannedVerifier, Prompt, planned_verifier,
 };
 use crate::spec::{Criticality, Mode, Policy, Step};
 use crate::verifiers::TaskView;
-use crate::workflows::texts::{Made, budget_command, describe_budget};
+use crate::workflows::texts::{Made, budget_command, budget_lines, describe_budget, usage_lines};
 
 /// The maximum number of findings shown of the last attempt.
 const MAX_FINDINGS: usize = 10;
@@ -32,14 +32,8 @@ pub fn summary(state: &CodeTaskState) -> String {
         }
     }
     lines.extend(children(state));
-    if state.usage.cost > 0 {
-        lines.push(format!("cost: {}", dollars(state.usage.cost)));
-    }
-    if state.usage.tokens() > 0 {
-        lines.push(format!("tokens: {}", state.usage.tokens()));
-    }
-    let account = Account { spent: state.usage, worked_ms: state.usage.ms, limits: state.budget() };
-    lines.extend(account.lines().into_iter().map(|line| format!("budget: {line}")));
+    lines.extend(usage_lines(&state.usage));
+    lines.extend(budget_lines(state.usage, state.budget()));
     lines.extend(state.notices.iter().map(|notice| format!("note: {notice}")));
     lines.extend(work_lines(state));
     lines.join("\n")

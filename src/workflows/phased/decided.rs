@@ -8,8 +8,8 @@ use super::view::aborted;
 use super::work::{PhaseStanding, PhaseWork, SubtaskWork, WorkChange};
 use crate::nodes::{AfterHalt, HaltedPhase};
 use crate::plan::Plan;
-use crate::workflows::OnExhausted;
-use crate::workflows::task_based::{AgenticStatus, ExecutionState, ExecutionStateUpdate as Update, RunOutcome};
+use crate::workflows::task_based::decided::ended;
+use crate::workflows::task_based::{AgenticStatus, ExecutionState, ExecutionStateUpdate as Update};
 
 pub(super) fn halt(state: &ExecutionState, halted: HaltedPhase) -> Update {
     let HaltedPhase { decision, was_asked, adopted, salvage, raised, stays } = halted;
@@ -25,7 +25,7 @@ pub(super) fn halt(state: &ExecutionState, halted: HaltedPhase) -> Update {
     };
     if decision == AfterHalt::Abort {
         change.abort();
-        let (outcome, status) = ended(state, was_asked);
+        let (outcome, status) = ended(state, was_asked || state.phase.standing == PhaseStanding::Aborted);
         return change.into(update).outcome(Some(outcome)).agentic_status(status);
     }
     change.work.retry_reason = Some(retry_reason(state, &decision, was_asked));
@@ -50,15 +50,6 @@ pub(super) fn halt(state: &ExecutionState, halted: HaltedPhase) -> Update {
         None => update,
     };
     change.into(running(update))
-}
-
-/// Returns the outcome of a run that ends at a halt: ended by a person, or given up.
-fn ended(state: &ExecutionState, was_asked: bool) -> (RunOutcome, AgenticStatus) {
-    let gave_up = !was_asked && state.profile.on_exhausted == OnExhausted::Fail;
-    match gave_up && state.phase.standing != PhaseStanding::Aborted {
-        true => (RunOutcome::Failed, AgenticStatus::Failed),
-        false => (RunOutcome::Cancelled, AgenticStatus::Cancelled),
-    }
 }
 
 /// Returns the reason of the retry that a decision causes.
@@ -192,9 +183,9 @@ impl<'a> Change<'a> {
         self.phase.attempt += u32::from(open.iter().any(was_started));
         for line in open {
             let (id, before) = (line.subtask_id.clone(), self.work_of(&line.subtask_id));
-            let commits = before.commits_to_keep();
-            let SubtaskWork { collision, salvage, turns, without_needs, .. } = before;
-            let work = SubtaskWork { collision, salvage, turns, without_needs, commits, ..SubtaskWork::default() };
+            let kept = before.for_next_attempt();
+            let SubtaskWork { collision, salvage, .. } = before;
+            let work = SubtaskWork { collision, salvage, ..kept };
             self.works.insert(id, Some(work));
             self.put(if line.attempt == 0 { line.unstarted() } else { line.again() });
         }

@@ -9,9 +9,10 @@ use crate::graph::overwrite;
 use crate::nodes::{BegunPhase, Collision, Finalized, Integrated, PlannedPhases, Reviewed, Verdict, tampering_message};
 use crate::plan::Comment;
 use crate::workflows::Role;
+use crate::workflows::attempt::open_comments;
 use crate::workflows::task_based::done::{cancelled, completed, spend};
 use crate::workflows::task_based::{
-    AgenticStatus, ExecutionState, ExecutionStateUpdate as Update, Mark, RunOutcome, TaskLine, open_comments,
+    AgenticStatus, ExecutionState, ExecutionStateUpdate as Update, Mark, RunOutcome, TaskLine,
 };
 
 pub(super) fn update() -> Update {
@@ -21,7 +22,7 @@ pub(super) fn update() -> Update {
 /// Stores the phases of the approved plan.
 pub(super) fn plan_phases(state: &ExecutionState, planned: PlannedPhases) -> Update {
     if planned.is_aborted {
-        return update().phase(PhaseWork { standing: PhaseStanding::Aborted, ..state.phase.clone() });
+        return update().phase(state.phase.with(PhaseStanding::Aborted));
     }
     let Ok(plan) = state.plan() else { return update() };
     let is_skipped = |line: &&TaskLine| line.mark == Mark::Skipped;
@@ -73,7 +74,7 @@ fn carry_over(work: &PhaseWork, phase: &PhaseState) -> PhaseWork {
 
 pub(super) fn begin(state: &ExecutionState, prepared: BegunPhase) -> Update {
     if prepared.is_aborted {
-        return update().phase(PhaseWork { standing: PhaseStanding::Aborted, ..state.phase.clone() });
+        return update().phase(state.phase.with(PhaseStanding::Aborted));
     }
     let is_next = matches!(state.phase.standing, PhaseStanding::Approved | PhaseStanding::LeftOut);
     let update = if is_next { closed(state, update()) } else { update() };
@@ -263,10 +264,8 @@ fn collided(
             collision: Some(collision),
             second: true,
             salvage,
-            turns: before.turns,
-            without_needs: before.without_needs,
-            commits: before.commits,
-            ..SubtaskWork::default()
+            commits: before.commits.clone(),
+            ..before.for_next_attempt()
         };
         let works = WorkChange::from([(id.clone(), Some(again))]);
         let notice = format!("subtask {id} runs once more on the integrated work: {reason}");
@@ -285,8 +284,7 @@ fn collided(
 
 /// Stops the phase for a person's decision, or because of one.
 fn stopped(state: &ExecutionState, standing: PhaseStanding) -> Update {
-    waiting(failed(update(), state.this_phase(), &standing), &standing)
-        .phase(PhaseWork { standing, ..state.phase.clone() })
+    waiting(failed(update(), state.this_phase(), &standing), &standing).phase(state.phase.with(standing))
 }
 
 fn waiting(update: Update, standing: &PhaseStanding) -> Update {
@@ -304,8 +302,7 @@ pub(super) fn review(state: &ExecutionState, reviewed: Reviewed) -> Update {
         .review_iteration(state.review_iteration + 1)
         .models(state.models_with(Role::Reviewer, model));
     let work = state.phase.clone();
-    let halted = |reason: String| PhaseStanding::Halted { subtask: None, reason, cause: HaltCause::Failure };
-    let tampered = |reason: String| PhaseStanding::Halted { subtask: None, reason, cause: HaltCause::Tampering };
+    let halted = |reason, cause| PhaseStanding::Halted { subtask: None, reason, cause };
     let (work, result, standing) = match verdict {
         Verdict::Accepted => (work, None, PhaseStanding::Approved),
         Verdict::Judged(review) => {
@@ -317,14 +314,17 @@ pub(super) fn review(state: &ExecutionState, reviewed: Reviewed) -> Update {
             let standing = match passed {
                 true => PhaseStanding::Approved,
                 false if rejections < work.allowed => PhaseStanding::Rejected,
-                false => halted(format!("the review rejected it {}", times(rejections))),
+                false => halted(format!("the review rejected it {}", times(rejections)), HaltCause::Failure),
             };
             let judged = if passed { None } else { work.tree.clone() };
             (PhaseWork { comments, rejections, judged, ..work }, Some(result), standing)
         }
         Verdict::Aborted | Verdict::Cut(_) => (work, None, PhaseStanding::Aborted),
-        Verdict::Skipped => (work, None, halted("its review was skipped: the server refused the session".into())),
-        Verdict::Tampered(what) => (work, None, tampered(tampering_message("a reviewer", &what))),
+        Verdict::Skipped => {
+            let reason = "its review was skipped: the server refused the session".to_owned();
+            (work, None, halted(reason, HaltCause::Failure))
+        }
+        Verdict::Tampered(what) => (work, None, halted(tampering_message("a reviewer", &what), HaltCause::Tampering)),
     };
     let status = if matches!(standing, PhaseStanding::Halted { .. }) { PhaseStatus::Failed } else { phase.status };
     let is_approved = standing == PhaseStanding::Approved;
@@ -370,12 +370,7 @@ pub(super) fn restart(state: &ExecutionState, work: PhaseWork, salvage: Vec<Stri
     let phase = state.this_phase();
     let open = phase.subtasks.iter().filter(|subtask| !subtask.is_left_out());
     let lines: Vec<SubtaskState> = open.cloned().map(SubtaskState::again).collect();
-    let fresh = |line: &SubtaskState| {
-        let before = state.work(&line.subtask_id);
-        let commits = before.commits_to_keep();
-        let SubtaskWork { turns, without_needs, .. } = before;
-        (line.subtask_id.clone(), Some(SubtaskWork { turns, without_needs, commits, ..SubtaskWork::default() }))
-    };
+    let fresh = |line: &SubtaskState| (line.subtask_id.clone(), Some(state.work(&line.subtask_id).for_next_attempt()));
     let works: BTreeMap<_, _> = lines.iter().map(fresh).collect();
     let work = PhaseWork {
         tip: None,
@@ -394,7 +389,7 @@ pub(super) fn restart(state: &ExecutionState, work: PhaseWork, salvage: Vec<Stri
 
 pub(super) fn finalize(state: &ExecutionState, finalized: Finalized) -> Update {
     if finalized.moved.is_aborted {
-        return cancelled(update()).phase(PhaseWork { standing: PhaseStanding::Aborted, ..state.phase.clone() });
+        return cancelled(update()).phase(state.phase.with(PhaseStanding::Aborted));
     }
     let base = Some(finalized.moved.base.clone());
     let work = PhaseWork { standing: PhaseStanding::Working, base, ..state.phase.clone() };

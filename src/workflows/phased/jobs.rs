@@ -4,13 +4,14 @@ use super::state::{PhaseStatus, SubtaskState};
 use super::work::{ENDED, HaltCause, PhaseStanding, PlanFileStanding, Subtask, SubtaskWork};
 use crate::graph::NodeError;
 use crate::nodes::{
-    Advance, AfterHalt, Base, BeginPhaseJob, Brief, BriefPhase, Collision, CommitJob, EndPhasesJob, FinalizeJob,
-    Folder, HaltPhaseJob, Halted, HaltedPhasePlace, IntegrateJob, Lane, Part, PhaseEvent, Place, PlanPhasesJob,
-    PrepareJob, RetryPhaseJob, ReviewPhaseJob, ReviewerJob, Salvage, Siblings, WorktreeJob,
+    Advance, AfterHalt, Base, BeginPhaseJob, Brief, BriefPhase, Collision, CommitJob, EndPhasesJob, Folder,
+    HaltPhaseJob, Halted, HaltedPhasePlace, IntegrateJob, Lane, Part, PhaseEvent, Place, PlanPhasesJob, PrepareJob,
+    RetryPhaseJob, ReviewPhaseJob, Siblings,
 };
-use crate::plan::Task;
+use crate::plan::{Plan, Task};
+use crate::workflows::attempt::{AttemptJob, brief, commands, worktree};
 use crate::workflows::task_based::{self, ExecutionState};
-use crate::workflows::{CommitSlots, OnExhausted, OnSubtaskFailure, PlanContext, Role};
+use crate::workflows::{CommitSlots, OnSubtaskFailure, PlanContext, Role};
 use crate::workspace::CommitId;
 
 type Job<T> = Result<T, NodeError>;
@@ -79,10 +80,10 @@ pub(super) fn subtasks(state: &ExecutionState) -> Vec<Subtask> {
     }
     let open = phase.subtasks.iter().filter(|subtask| subtask.is_open());
     let task = |subtask: &SubtaskState| plan.tasks().find(|task| task.id.as_str() == subtask.subtask_id);
-    open.filter_map(|subtask| Some(assigned(state, subtask, &task(subtask)?))).collect()
+    open.filter_map(|subtask| Some(assigned(state, subtask, &plan, &task(subtask)?))).collect()
 }
 
-fn assigned(state: &ExecutionState, line: &SubtaskState, task: &Task<'_>) -> Subtask {
+fn assigned(state: &ExecutionState, line: &SubtaskState, plan: &Plan, task: &Task<'_>) -> Subtask {
     let (phase, work) = (state.this_phase(), state.work(&line.subtask_id));
     let base = state.phase_base().ok().and_then(|base| base.at.commit);
     let at = match work.collision {
@@ -104,7 +105,7 @@ fn assigned(state: &ExecutionState, line: &SubtaskState, task: &Task<'_>) -> Sub
     };
     let second = if work.second { "-2" } else { "" };
     Subtask {
-        brief: brief(state, task),
+        brief: subtask_brief(state, plan, task),
         line: line.clone(),
         lane: Lane { siblings, place, stops_others: state.profile.phased.on_failure == OnSubtaskFailure::Halt },
         changes_nothing: task.changes_nothing,
@@ -142,74 +143,44 @@ fn salvage_of(state: &ExecutionState, work: &SubtaskWork) -> Vec<String> {
 }
 
 /// Returns the part of the plan for a subtask's developer.
-fn brief(state: &ExecutionState, task: &Task<'_>) -> Brief {
-    let (phase, context) = (state.this_phase(), state.profile.phased.plan_context);
-    let plan = state.plan().ok();
-    let around = match (&plan, context) {
-        (Some(plan), PlanContext::Outline) => plan.outline(),
-        _ => String::new(),
-    };
-    let head = |plan: &crate::plan::Plan| plan.excerpt(task.index).unwrap_or_default();
-    let section = match (&plan, context) {
-        (Some(plan), PlanContext::Section | PlanContext::Outline) => head(plan),
-        _ => task.section.to_owned(),
-    };
-    Brief {
-        id: task.id.to_string(),
-        title: task.title.to_owned(),
-        position: task.index + 1,
-        total: plan.as_ref().map_or(0, |plan| plan.task_count()),
-        goal: state.goal.clone().unwrap_or_default(),
-        section: section.into(),
-        acceptance: task.acceptance.to_vec(),
-        verify: task.verify.iter().map(ToString::to_string).collect(),
-        around,
-        plan_file: None,
-        code_task: None,
-        phase: Some(BriefPhase {
-            number: phase.phase_index + 1,
-            total: u32::try_from(state.phases.len()).unwrap_or(u32::MAX),
-            plan: (context == PlanContext::Full).then(|| state.phase.plan.clone()),
-            subtasks: vec![],
-        }),
+fn subtask_brief(state: &ExecutionState, plan: &Plan, task: &Task<'_>) -> Brief {
+    let context = state.profile.phased.plan_context;
+    let brief = brief(plan, task, context, state.goal.as_ref());
+    let section = if context == PlanContext::Full { task.section.into() } else { brief.section };
+    Brief { section, phase: Some(brief_phase(state, vec![])), ..brief }
+}
+
+/// Returns the place of the current phase; `subtasks` are named to its reviewer.
+fn brief_phase(state: &ExecutionState, subtasks: Vec<String>) -> BriefPhase {
+    let is_shown = state.profile.phased.plan_context == PlanContext::Full;
+    BriefPhase {
+        number: state.this_phase().phase_index + 1,
+        total: u32::try_from(state.phases.len()).unwrap_or(u32::MAX),
+        plan: is_shown.then(|| state.phase.plan.clone()),
+        subtasks,
     }
 }
 
 pub(super) fn integrate(state: &ExecutionState) -> Job<IntegrateJob> {
     let (base, plan) = (state.phase_base()?, state.plan()?);
     let since = base.at.commit.clone().ok_or_else(|| NodeError::permanent("the phase has no commit to begin at"))?;
-    let commands = |id: &str| -> Vec<String> {
+    let commands_of = |id: &str| -> Vec<String> {
         let task = plan.tasks().find(|task| task.id.as_str() == id);
-        task.map(|task| task.verify.iter().map(ToString::to_string).collect()).unwrap_or_default()
+        task.map(|task| commands(&task)).unwrap_or_default()
     };
     let integrated = state.phase.integrated.iter().filter(|id| !state.work(id).accepted);
-    let mut verify: Vec<String> = integrated.flat_map(|id| commands(id)).collect();
+    let mut verify: Vec<String> = integrated.flat_map(|id| commands_of(id)).collect();
     verify.retain(|line| !state.phase.waived.contains(line));
     let waits = state.phase.plan_file == PlanFileStanding::Waits;
+    let tip = state.phase.tip.clone().unwrap_or(since);
     Ok(IntegrateJob {
-        worktree: integration(state, state.phase.tip.clone().unwrap_or(since)),
+        worktree: worktree(&state.profile, state.folder(), state.integration_folder(), tip),
         tree: state.phase.tree.clone().unwrap_or(base.tree),
         plan: state.plan_in_repo().filter(|_| waits).map(|path| (path, plan.markdown().to_owned())),
         verify,
         parts: if super::done::obstacle(state).is_some() { vec![] } else { parts(state)? },
         is_strict: state.profile.phased.strict_files,
     })
-}
-
-/// Returns the worktree in which a phase is integrated, prepared like those of its subtasks.
-fn integration(state: &ExecutionState, at: CommitId) -> WorktreeJob {
-    let settings = state.profile.phased.worktree.clone();
-    WorktreeJob {
-        repository: state.folder(),
-        path: state.integration_folder(),
-        at,
-        furnishings: settings.furnishings,
-        setup: settings.setup,
-        limit: state.profile.verify_timeout,
-        pass: state.profile.tools.pass.clone(),
-        others: vec![],
-        together: None,
-    }
 }
 
 /// Returns the completed subtasks that are not integrated yet, in plan order.
@@ -220,7 +191,6 @@ fn parts(state: &ExecutionState) -> Job<Vec<Part>> {
         let subtask = phase.subtask(task.id.as_str())?;
         let (id, work) = (&subtask.subtask_id, state.work(&subtask.subtask_id));
         let is_done = subtask.status == PhaseStatus::Completed && !state.phase.integrated.contains(id);
-        let verify = if work.accepted { &[] } else { task.verify };
         is_done.then_some(())?;
         Some(Part {
             id: id.clone(),
@@ -228,7 +198,7 @@ fn parts(state: &ExecutionState) -> Job<Vec<Part>> {
             from: work.from?,
             tree: work.tree?,
             declared: task.files.to_vec(),
-            verify: verify.iter().map(ToString::to_string).collect(),
+            verify: if work.accepted { vec![] } else { commands(&task) },
             message: state.profile.commit_template.fill(CommitSlots { issue, title: task.title, task: id }),
             phase: phase.phase_index + 1,
             attempt: subtask.attempt,
@@ -267,11 +237,9 @@ pub(super) fn halt(state: &ExecutionState) -> Job<HaltPhaseJob> {
         reason,
         attempts: phase.attempt,
         comments: state.phase.comments.clone(),
-        changes: String::new(),
         cost: phase.subtasks.iter().map(|subtask| subtask.cost).sum(),
-        salvage: Salvage::default(),
-        problem: None,
         phase: Some(HaltedPhasePlace { phase: phase.phase_index + 1, subtask }),
+        ..Halted::default()
     };
     Ok(HaltPhaseJob {
         question: (state.phase.standing != PhaseStanding::Spent).then_some(question),
@@ -298,19 +266,15 @@ fn unfit(state: &ExecutionState) -> Option<String> {
 }
 
 fn unattended(state: &ExecutionState) -> Option<AfterHalt> {
-    let is_tampered = matches!(state.phase.standing, PhaseStanding::Halted { cause: HaltCause::Tampering, .. });
-    match (&state.phase.standing, state.profile.on_exhausted) {
-        (PhaseStanding::Aborted, _) => Some(AfterHalt::Abort),
-        (_, OnExhausted::Halt) => None,
-        _ if is_tampered => None,
-        (_, OnExhausted::Skip) => Some(AfterHalt::Skip),
-        (_, OnExhausted::Fail) => Some(AfterHalt::Abort),
+    match state.phase.standing {
+        PhaseStanding::Aborted => Some(AfterHalt::Abort),
+        PhaseStanding::Halted { cause: HaltCause::Tampering, .. } => None,
+        _ => task_based::jobs::unattended(&state.profile),
     }
 }
 
 pub(super) fn finalize(state: &ExecutionState) -> Job<EndPhasesJob> {
-    let (base, start) = (state.phase_base()?, state.start.clone());
-    let start = start.ok_or_else(|| NodeError::permanent("the repository was not prepared"))?;
+    let base = state.phase_base()?;
     let advance = advance(state, &base);
     let commit = advance.as_ref().map(|advance| advance.to.clone()).or(base.at.commit.clone());
     let commit = end_of(state, base, commit);
@@ -318,16 +282,7 @@ pub(super) fn finalize(state: &ExecutionState) -> Job<EndPhasesJob> {
         advance,
         sweep: state.worktrees(),
         reference: state.integration_reference(),
-        all: FinalizeJob {
-            commit,
-            reviewer: state.profile.final_review.then(|| state.agent(Role::Reviewer)),
-            folder: state.folder(),
-            from: start.tree,
-            goal: state.goal.clone().unwrap_or_default(),
-            outline: state.plan()?.outline(),
-            long_diffs: state.long_diffs(),
-            back: task_based::jobs::back(state),
-        },
+        all: task_based::jobs::finalize_after(state, commit)?,
     })
 }
 
@@ -345,28 +300,21 @@ fn end_of(state: &ExecutionState, base: Base, commit: Option<CommitId>) -> Commi
 }
 
 pub(super) fn review(state: &ExecutionState) -> Job<ReviewPhaseJob> {
-    let (base, phase) = (state.phase_base()?, state.this_phase());
-    let at = state.phase.tip.clone().or(base.at.commit);
+    let (base, home) = (state.phase_base()?, state.home());
+    let at = state.phase.tip.clone().or(base.at.commit.clone());
     let at = at.ok_or_else(|| NodeError::permanent("the phase has no commit to be reviewed"))?;
-    let folder = Folder { directory: state.integration_folder(), apart: vec![] };
-    Ok(ReviewPhaseJob {
-        repository: state.folder(),
-        at,
-        review: ReviewerJob {
-            agent: state.agent(Role::Reviewer),
-            folder,
-            brief: phase_brief(state)?,
-            attempt: phase.attempt,
-            kinds: state.profile.review_types.clone(),
-            tree: state.phase.tree.clone().unwrap_or_else(|| base.tree.clone()),
-            base: base.tree,
-            last_reviewed: state.phase.judged.clone(),
-            checks: checks(state),
-            open: state.phase.comments.clone(),
-            long_diffs: state.long_diffs(),
-            together: None,
-        },
-    })
+    let job = AttemptJob {
+        profile: &state.profile,
+        home: &home,
+        folder: Folder { directory: state.integration_folder(), apart: vec![] },
+        brief: phase_brief(state)?,
+        number: state.this_phase().attempt,
+        base,
+        together: None,
+    };
+    let trees = [state.phase.tree.as_ref(), state.phase.judged.as_ref()];
+    let review = job.reviewer(state.agent(Role::Reviewer), trees, checks(state), &state.phase.comments);
+    Ok(ReviewPhaseJob { repository: state.folder(), at, review })
 }
 
 /// Returns the commands that ran on the integrated work, one per line.
@@ -408,15 +356,7 @@ fn phase_brief(state: &ExecutionState) -> Job<Brief> {
         goal: state.goal.clone().unwrap_or_default(),
         section: tasks.iter().map(|task| task.section).collect::<String>().into(),
         acceptance: tasks.iter().flat_map(|task| task.acceptance.iter().cloned()).collect(),
-        verify: vec![],
-        around: String::new(),
-        plan_file: None,
-        code_task: None,
-        phase: Some(BriefPhase {
-            number: phase.phase_index + 1,
-            total: u32::try_from(state.phases.len()).unwrap_or(u32::MAX),
-            plan: (state.profile.phased.plan_context == PlanContext::Full).then(|| state.phase.plan.clone()),
-            subtasks: tasks.iter().map(name).collect(),
-        }),
+        phase: Some(brief_phase(state, tasks.iter().map(name).collect())),
+        ..Brief::default()
     })
 }

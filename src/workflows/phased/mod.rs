@@ -43,6 +43,6 @@ pub use state::{Omission, PhaseChange, PhaseReview, PhaseState, PhaseStatus, Sub
 pub(crate) use view::ended_phase;
 pub(crate) use work::change as change_works;
 pub use work::{
-    HaltCause, PhaseStanding, PhaseWork, PlanFileStanding, Progress, Subtask, SubtaskFailure, SubtaskRun,
-    SubtaskStanding, SubtaskWork, WorkChange,
+    HaltCause, PhaseStanding, PhaseWork, PlanFileStanding, Progress, Subtask, SubtaskFailure, SubtaskRun, SubtaskWork,
+    WorkChange,
 };

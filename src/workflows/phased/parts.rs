@@ -5,7 +5,7 @@ use super::graph::{after_halt, after_integration, after_plan, after_review};
 use super::run_subtask::{run, run_subtask};
 use super::work::Subtask;
 use super::{decided, done, jobs};
-use crate::graph::{CompileError, CompiledGraph, END, NodeExt, NodeId, START, StateGraph, Target, Worker, worker};
+use crate::graph::{CompileError, CompiledGraph, END, NodeExt, NodeId, START, StateGraph, Worker, targets, worker};
 use crate::nodes::{
     Agents, begin_phase, end_phases, halt_phase, integrate, plan_phases, prepare_workspace, retry_phase,
     review_phase as reviewed,
@@ -68,12 +68,6 @@ pub fn run_phase<C: Agents>() -> Part<PhaseAttemptStep, C> {
     let body = child.clone();
     let subtask = worker(move |subtask, ctx| run(subtask, body.clone(), ctx)).replayable();
     let subtasks = |state: &ExecutionState| SUBTASK.each(jobs::subtasks(state)).empty(IntegratePhase);
-    let next = |state: &ExecutionState| -> Target<PhaseAttemptStep> {
-        match after_integration(state) {
-            AfterIntegration::Again => BeginPhase.into(),
-            AfterIntegration::Review | AfterIntegration::Halt => END.into(),
-        }
-    };
     StateGraph::new()
         .add_node(BeginPhase, begin_phase(jobs::begin, done::begin).replayable())
         .add_worker(SUBTASK, subtask)
@@ -82,7 +76,7 @@ pub fn run_phase<C: Agents>() -> Part<PhaseAttemptStep, C> {
         .add_edge(START, BeginPhase)
         .add_conditional_edges_to(BeginPhase, subtasks, (SUBTASK, IntegratePhase))
         .add_edge(RunSubtask, IntegratePhase)
-        .add_conditional_edges_to(IntegratePhase, next, (BeginPhase, END))
+        .add_conditional_edges(IntegratePhase, after_integration)
         .compile()
         .map(|graph| graph.recursion_limit(u64::MAX)) // a subtask runs again at most once
 }
@@ -93,25 +87,13 @@ pub fn run_phase<C: Agents>() -> Part<PhaseAttemptStep, C> {
 /// Only if the graph is invalid, which is a bug.
 pub fn run_phase_with_retry<C: Agents>() -> Part<PhaseRetryStep, C> {
     use PhaseRetryStep::{RetryPhase, ReviewPhase, RunPhase};
-    let judged = |state: &ExecutionState| -> Target<PhaseRetryStep> {
-        match after_integration(state) {
-            AfterIntegration::Review => ReviewPhase.into(),
-            AfterIntegration::Again | AfterIntegration::Halt => END.into(),
-        }
-    };
-    let retried = |state: &ExecutionState| -> Target<PhaseRetryStep> {
-        match after_review(state) {
-            AfterPhaseReview::Retry => RetryPhase.into(),
-            AfterPhaseReview::NextPhase | AfterPhaseReview::Halt | AfterPhaseReview::Complete => END.into(),
-        }
-    };
     StateGraph::new()
         .add_subgraph(RunPhase, run_phase::<C>()?)
         .add_node(ReviewPhase, reviewed(jobs::review, done::review).replayable())
         .add_node(RetryPhase, retry_phase(jobs::retry, done::retry).replayable())
         .add_edge(START, RunPhase)
-        .add_conditional_edges_to(RunPhase, judged, (ReviewPhase, END))
-        .add_conditional_edges_to(ReviewPhase, retried, (RetryPhase, END))
+        .add_conditional_edges(RunPhase, after_integration)
+        .add_conditional_edges(ReviewPhase, after_review)
         .add_edge(RetryPhase, RunPhase)
         .compile()
         .map(|graph| graph.recursion_limit(u64::MAX)) // the profile limits the attempts
@@ -124,28 +106,6 @@ pub fn run_phase_with_retry<C: Agents>() -> Part<PhaseRetryStep, C> {
 /// Only if the graph is invalid, which is a bug.
 pub fn execute_phased_plan<C: Agents>() -> Part<PhasedPlanStep, C> {
     use PhasedPlanStep::{Finalize, Halt, PlanPhases, PrepareWorkspace, RunPhaseWithRetry};
-    let planned = |state: &ExecutionState| -> Target<PhasedPlanStep> {
-        match after_plan(state) {
-            AfterPlanPhases::Begin => RunPhaseWithRetry.into(),
-            AfterPlanPhases::Complete => Finalize.into(),
-            AfterPlanPhases::Halt => Halt.into(),
-        }
-    };
-    let judged = |state: &ExecutionState| -> Target<PhasedPlanStep> {
-        match after_review(state) {
-            AfterPhaseReview::NextPhase | AfterPhaseReview::Retry => RunPhaseWithRetry.into(),
-            AfterPhaseReview::Halt => Halt.into(),
-            AfterPhaseReview::Complete => Finalize.into(),
-        }
-    };
-    let decided_on = |state: &ExecutionState| -> Target<PhasedPlanStep> {
-        match after_halt(state) {
-            AfterPhaseHalt::Begin => RunPhaseWithRetry.into(),
-            AfterPhaseHalt::Complete => Finalize.into(),
-            AfterPhaseHalt::Replan | AfterPhaseHalt::Approve => PlanPhases.into(),
-            AfterPhaseHalt::End => END.into(),
-        }
-    };
     StateGraph::new()
         .add_node(PrepareWorkspace, prepare_workspace(jobs::prepare, tasks_done::prepare).replayable())
         .add_node(PlanPhases, plan_phases(jobs::plan_phases, done::plan_phases).replayable())
@@ -154,10 +114,38 @@ pub fn execute_phased_plan<C: Agents>() -> Part<PhasedPlanStep, C> {
         .add_node(Finalize, end_phases(jobs::finalize, done::finalize).replayable())
         .add_edge(START, PrepareWorkspace)
         .add_edge(PrepareWorkspace, PlanPhases)
-        .add_conditional_edges_to(PlanPhases, planned, (RunPhaseWithRetry, Finalize, Halt))
-        .add_conditional_edges_to(RunPhaseWithRetry, judged, (RunPhaseWithRetry, Halt, Finalize))
-        .add_conditional_edges_to(Halt, decided_on, (RunPhaseWithRetry, PlanPhases, Finalize, END))
+        .add_conditional_edges(PlanPhases, after_plan)
+        .add_conditional_edges(RunPhaseWithRetry, after_review)
+        .add_conditional_edges(Halt, after_halt)
         .add_edge(Finalize, END)
         .compile()
         .map(|graph| graph.recursion_limit(u64::MAX)) // each loop has its own limit or interrupts
+}
+
+targets! { PhaseAttemptStep:
+    AfterIntegration { Again => PhaseAttemptStep::BeginPhase, Review | Halt => END }
+}
+
+targets! { PhaseRetryStep:
+    AfterIntegration { Review => PhaseRetryStep::ReviewPhase, Again | Halt => END }
+    AfterPhaseReview { Retry => PhaseRetryStep::RetryPhase, NextPhase | Halt | Complete => END }
+}
+
+targets! { PhasedPlanStep:
+    AfterPlanPhases {
+        Begin => PhasedPlanStep::RunPhaseWithRetry,
+        Complete => PhasedPlanStep::Finalize,
+        Halt => PhasedPlanStep::Halt,
+    }
+    AfterPhaseReview {
+        NextPhase | Retry => PhasedPlanStep::RunPhaseWithRetry,
+        Halt => PhasedPlanStep::Halt,
+        Complete => PhasedPlanStep::Finalize,
+    }
+    AfterPhaseHalt {
+        Begin => PhasedPlanStep::RunPhaseWithRetry,
+        Complete => PhasedPlanStep::Finalize,
+        Replan | Approve => PhasedPlanStep::PlanPhases,
+        End => END,
+    }
 }

@@ -4,10 +4,11 @@
 use std::sync::Arc;
 
 use super::state::{Omission, PhaseChange, PhaseStatus, SubtaskState};
-use super::work::{ENDED, Progress, Subtask, SubtaskFailure, SubtaskRun, SubtaskStanding, SubtaskWork, WorkChange};
+use super::work::{ENDED, Progress, Subtask, SubtaskFailure, SubtaskRun, SubtaskWork, WorkChange};
 use super::{subtask_done, subtask_jobs};
 use crate::graph::{CompileError, CompiledGraph, Ctx, END, NodeError, NodeExt, NodeId, Route, START, StateGraph};
 use crate::nodes::{Agents, EndSubtask, EndedSubtask, KeptPart, developer, restored, reviewer, verify, worktree};
+use crate::workflows::AttemptOutcome;
 use crate::workflows::task_based::{ExecutionState, ExecutionStateUpdate as Update};
 use crate::workspace::CommitId;
 
@@ -60,14 +61,14 @@ pub fn run_subtask<C: Agents>() -> Result<CompiledGraph<SubtaskRun, SubtaskStep,
 
 fn next(run: &SubtaskRun) -> Next {
     match run.progress.standing {
-        SubtaskStanding::Working => Next::Work,
-        SubtaskStanding::Verified => Next::Review,
+        AttemptOutcome::Unjudged => Next::Work,
+        AttemptOutcome::Verified => Next::Review,
         _ => Next::End,
     }
 }
 
 fn worked(run: &SubtaskRun) -> Next {
-    if run.progress.standing.is_over() { Next::End } else { Next::Verify }
+    if run.progress.standing == AttemptOutcome::Unjudged { Next::Verify } else { Next::End }
 }
 
 /// Runs a subtask. Its failure is a result and does not fail the node.
@@ -104,31 +105,23 @@ fn with_start_time(subtask: &Subtask, at: &str) -> Subtask {
 
 /// Returns the progress of a subtask that was cancelled before it started; a paused one keeps its work.
 fn cancelled(subtask: &Subtask, why: String) -> Progress {
-    Progress { standing: SubtaskStanding::Cancelled(why), ..subtask.progress.clone().unwrap_or_default() }
+    Progress { standing: AttemptOutcome::Cancelled(why), ..subtask.progress.clone().unwrap_or_default() }
 }
 
-fn error(standing: &SubtaskStanding) -> Option<String> {
-    match standing {
-        SubtaskStanding::Failed(why) | SubtaskStanding::Cancelled(why) | SubtaskStanding::Tampered(why) => {
-            Some(why.clone())
+/// Returns why a subtask ended without a result, and the kind of its failure.
+fn failure(outcome: &AttemptOutcome) -> (Option<String>, Option<SubtaskFailure>) {
+    let (error, failure) = match outcome {
+        AttemptOutcome::Halted(why) => (why.clone(), SubtaskFailure::Failed),
+        AttemptOutcome::Tampered(why) => (why.clone(), SubtaskFailure::Tampered),
+        AttemptOutcome::Cancelled(why) => (why.clone(), SubtaskFailure::Cancelled),
+        AttemptOutcome::Aborted => (ENDED.to_owned(), SubtaskFailure::Aborted),
+        AttemptOutcome::Skipped => return (Some(Omission::Skipped.error()), None),
+        AttemptOutcome::Approved | AttemptOutcome::Spent => return (None, None),
+        AttemptOutcome::Unjudged | AttemptOutcome::Verified | AttemptOutcome::Failed => {
+            ("it ended early".to_owned(), SubtaskFailure::Failed)
         }
-        SubtaskStanding::Skipped => Some(Omission::Skipped.error()),
-        SubtaskStanding::Aborted => Some(ENDED.into()),
-        SubtaskStanding::Working | SubtaskStanding::Verified => Some("it ended early".into()),
-        SubtaskStanding::Done | SubtaskStanding::Spent => None,
-    }
-}
-
-fn failure(standing: &SubtaskStanding) -> Option<SubtaskFailure> {
-    match standing {
-        SubtaskStanding::Failed(_) | SubtaskStanding::Working | SubtaskStanding::Verified => {
-            Some(SubtaskFailure::Failed)
-        }
-        SubtaskStanding::Tampered(_) => Some(SubtaskFailure::Tampered),
-        SubtaskStanding::Cancelled(_) => Some(SubtaskFailure::Cancelled),
-        SubtaskStanding::Aborted => Some(SubtaskFailure::Aborted),
-        SubtaskStanding::Skipped | SubtaskStanding::Done | SubtaskStanding::Spent => None,
-    }
+    };
+    (Some(error), Some(failure))
 }
 
 /// Returns the last commit that people made in the worktree while the subtask worked.
@@ -140,7 +133,7 @@ fn new_commits(subtask: &Subtask, progress: &Progress) -> Option<CommitId> {
 fn end(subtask: &Subtask, progress: &Progress) -> EndSubtask {
     let Progress { base, tree, standing, .. } = progress;
     let from = base.as_ref().map(|base| base.tree.clone());
-    let error = error(standing);
+    let (error, _) = failure(standing);
     let aside = from.clone().filter(|_| error.is_some()).map(|tree| KeptPart {
         id: subtask.brief.id.clone(),
         phase: subtask.lane.place.phase_index + 1,
@@ -149,9 +142,9 @@ fn end(subtask: &Subtask, progress: &Progress) -> EndSubtask {
         at: base.as_ref().and_then(|base| base.at.commit.clone()),
         tree,
     });
-    let is_paused = *standing == SubtaskStanding::Spent;
+    let is_paused = *standing == AttemptOutcome::Spent;
     // After tampering or an early end, the files are read from the worktree.
-    let is_known = matches!(standing, SubtaskStanding::Done | SubtaskStanding::Spent);
+    let is_known = matches!(standing, AttemptOutcome::Approved | AttemptOutcome::Spent);
     EndSubtask {
         repository: subtask.repository.clone(),
         worktree: progress.folder.clone(),
@@ -163,18 +156,18 @@ fn end(subtask: &Subtask, progress: &Progress) -> EndSubtask {
         tree: tree.clone().filter(|_| is_known),
         aside,
         error,
-        is_cancelled: matches!(standing, SubtaskStanding::Cancelled(_) | SubtaskStanding::Skipped),
+        is_cancelled: matches!(standing, AttemptOutcome::Cancelled(_) | AttemptOutcome::Skipped),
     }
 }
 
 fn update(subtask: &Subtask, run: SubtaskRun, started: Option<String>, ended: EndedSubtask) -> Update {
     let SubtaskRun { progress, usage, used, mut notices, .. } = run;
-    let omitted = (progress.standing == SubtaskStanding::Skipped).then_some(Omission::Skipped);
+    let omitted = (progress.standing == AttemptOutcome::Skipped).then_some(Omission::Skipped);
     notices.extend(omitted.as_ref().map(|omitted| format!("subtask {} is {}", subtask.brief.id, omitted.error())));
     let EndedSubtask { at, tree, files, salvage, notices: left } = ended;
     notices.extend(left);
-    let error = error(&progress.standing);
-    let is_paused = progress.standing == SubtaskStanding::Spent;
+    let (error, failure) = failure(&progress.standing);
+    let is_paused = progress.standing == AttemptOutcome::Spent;
     let status = match (&error, is_paused) {
         (_, true) => PhaseStatus::Running,
         (Some(_), _) => PhaseStatus::Failed,
@@ -198,7 +191,7 @@ fn update(subtask: &Subtask, run: SubtaskRun, started: Option<String>, ended: En
         at: progress.base.as_ref().and_then(|base| base.at.commit.clone()),
         salvage,
         second: subtask.second,
-        failure: failure(&progress.standing),
+        failure,
         turns: subtask.turns + progress.attempts,
         paused: is_paused.then_some(progress),
         without_needs: subtask.without_needs,

@@ -1,58 +1,47 @@
 //! The job of each node of a subtask, built from its state. Pure.
 
+use std::path::Path;
+
 use super::work::SubtaskRun;
-use crate::drivers::Access;
 use crate::graph::NodeError;
-use crate::nodes::{AgentSpec, Base, Check, DeveloperJob, Feedback, Folder, ReviewerJob, VerifyJob, WorktreeJob};
+use crate::nodes::{AgentSpec, DeveloperJob, Feedback, ReviewerJob, VerifyJob, WorktreeJob};
+use crate::workflows::Role;
 use crate::workflows::agent::{Circumstances, agent};
-use crate::workflows::{RetrySession, Role};
+use crate::workflows::attempt::{AttemptJob, check_lines, worktree};
 
 type Job<T> = Result<T, NodeError>;
 
 pub(super) fn set_up(run: &SubtaskRun) -> Job<WorktreeJob> {
     let subtask = &run.subtask;
-    let settings = subtask.profile.phased.worktree.clone();
-    // A resumed subtask already has its files and its base.
-    let setup = if subtask.progress.is_some() { vec![] } else { settings.setup };
     let at = subtask.at.clone().ok_or_else(|| NodeError::permanent("a subtask without a commit to begin at"))?;
-    Ok(WorktreeJob {
-        repository: subtask.repository.clone(),
-        path: subtask.worktree.clone(),
-        at,
-        furnishings: settings.furnishings,
-        setup,
-        limit: subtask.profile.verify_timeout,
-        pass: subtask.profile.tools.pass.clone(),
-        others: subtask.others.clone(),
+    let job = worktree(&subtask.profile, subtask.repository.clone(), subtask.worktree.clone(), at);
+    // A resumed subtask already has its files and its base.
+    let setup = if subtask.progress.is_some() { vec![] } else { job.setup };
+    Ok(WorktreeJob { setup, others: subtask.others.clone(), together: Some(subtask.lane.siblings.clone()), ..job })
+}
+
+/// Returns what the jobs of the current attempt have in common; `number` is its number.
+fn attempt<'a>(run: &'a SubtaskRun, home: &'a Path, number: u32) -> Job<AttemptJob<'a>> {
+    let SubtaskRun { subtask, progress, .. } = run;
+    let unmade = || NodeError::permanent("the worktree of the subtask was not made");
+    let unready = || NodeError::permanent("the worktree of the subtask is not ready");
+    Ok(AttemptJob {
+        profile: &subtask.profile,
+        home,
+        folder: progress.folder.clone().ok_or_else(unmade)?,
+        brief: subtask.brief.clone(),
+        number: subtask.turns + number,
+        base: progress.base.clone().ok_or_else(unready)?,
         together: Some(subtask.lane.siblings.clone()),
     })
 }
 
 pub(super) fn developer(run: &SubtaskRun) -> Job<DeveloperJob> {
-    let (subtask, progress, base) = (&run.subtask, &run.progress, base(run)?);
-    let is_retry = progress.judged > 0;
-    let how = subtask.profile.retry_session;
-    let session = progress.session.clone().filter(|_| is_retry && how == RetrySession::Resume);
-    let reset = is_retry && how == RetrySession::FreshReset;
-    let tools = &subtask.profile.tools;
-    Ok(DeveloperJob {
-        agent: agent_of(run, Role::Developer),
-        folder: folder(run)?,
-        access: Access { write: true, shell: tools.shell() },
-        brief: subtask.brief.clone(),
-        attempt: subtask.turns + progress.attempts + 1,
-        feedback: feedback(run),
-        session,
-        kept: None,
-        taken_out: salvage(run),
-        reset: reset.then(|| base.tree.clone()),
-        base,
-        long_diffs: run.home().join("diffs"),
-        together: Some(subtask.lane.siblings.clone()),
-        from: progress.from.clone(),
-        ends_with_budget: false,
-        transcript: None,
-    })
+    let (progress, home) = (&run.progress, run.home());
+    let before = (progress.judged > 0, progress.session.clone());
+    let job = attempt(run, &home, progress.attempts + 1)?;
+    let job = job.developer(agent_of(run, Role::Developer), feedback(run), before);
+    Ok(DeveloperJob { taken_out: salvage(run), from: progress.from.clone(), ..job })
 }
 
 /// Returns the references of earlier work, for the developer's prompt.
@@ -63,57 +52,27 @@ fn salvage(run: &SubtaskRun) -> Option<String> {
 
 fn feedback(run: &SubtaskRun) -> Feedback {
     let (subtask, progress) = (&run.subtask, &run.progress);
-    if progress.judged > 0 {
-        let (comments, failures) = (progress.comments.clone(), progress.failures.clone());
-        return Feedback { comments, failures, note: subtask.note.clone(), findings: vec![] };
-    }
-    let (comments, failures) = (subtask.comments.clone(), subtask.failures.clone());
-    Feedback { comments, failures, note: subtask.note.clone(), findings: vec![] }
+    let (comments, failures) = match progress.judged {
+        0 => (&subtask.comments, &subtask.failures),
+        _ => (&progress.comments, &progress.failures),
+    };
+    Feedback { comments: comments.clone(), failures: failures.clone(), note: subtask.note.clone(), findings: vec![] }
 }
 
 pub(super) fn verify(run: &SubtaskRun) -> Job<VerifyJob> {
-    let (subtask, progress, base) = (&run.subtask, &run.progress, base(run)?);
-    let is_empty = progress.tree.as_ref() == Some(&base.tree) && !subtask.changes_nothing;
-    let commands = if is_empty { vec![] } else { subtask.brief.verify.clone() };
-    Ok(VerifyJob {
-        folder: folder(run)?,
-        commands,
-        limit: subtask.profile.verify_timeout,
-        tree: progress.tree.clone(),
-        base,
-        pass: subtask.profile.tools.pass.clone(),
-        together: Some(subtask.lane.siblings.clone()),
-    })
+    let (progress, home) = (&run.progress, run.home());
+    Ok(attempt(run, &home, progress.attempts)?.verify(progress.tree.as_ref(), run.subtask.changes_nothing))
 }
 
 pub(super) fn reviewer(run: &SubtaskRun) -> Job<ReviewerJob> {
-    let (subtask, progress, base) = (&run.subtask, &run.progress, base(run)?.tree);
-    Ok(ReviewerJob {
-        agent: agent_of(run, Role::Reviewer),
-        folder: folder(run)?,
-        brief: subtask.brief.clone(),
-        attempt: subtask.turns + progress.attempts,
-        kinds: subtask.profile.review_types.clone(),
-        tree: progress.tree.clone().unwrap_or_else(|| base.clone()),
-        base,
-        last_reviewed: progress.last_reviewed.clone(),
-        checks: progress.checks.iter().map(Check::line).collect(),
-        open: progress.comments.clone(),
-        long_diffs: run.home().join("diffs"),
-        together: Some(subtask.lane.siblings.clone()),
-    })
+    let (progress, home) = (&run.progress, run.home());
+    let (job, trees) =
+        (attempt(run, &home, progress.attempts)?, [progress.tree.as_ref(), progress.last_reviewed.as_ref()]);
+    Ok(job.reviewer(agent_of(run, Role::Reviewer), trees, check_lines(&progress.checks), &progress.comments))
 }
 
 fn agent_of(run: &SubtaskRun, role: Role) -> AgentSpec {
     let (home, models, subtask) = (run.home(), &run.progress.models, &run.subtask);
     let at = Circumstances { home: &home, models, spent: subtask.spent, budget: subtask.budget };
     agent(&subtask.profile, role, &at)
-}
-
-fn folder(run: &SubtaskRun) -> Job<Folder> {
-    run.progress.folder.clone().ok_or_else(|| NodeError::permanent("the worktree of the subtask was not made"))
-}
-
-fn base(run: &SubtaskRun) -> Job<Base> {
-    run.progress.base.clone().ok_or_else(|| NodeError::permanent("the worktree of the subtask is not ready"))
 }

@@ -10,6 +10,7 @@ use crate::drivers::{RunLimits, SessionRef, Usage};
 use crate::graph::State;
 use crate::nodes::{Base, Brief, Check, Collision, Content, CutOff, Folder, Lane};
 use crate::plan::Comment;
+use crate::workflows::attempt::{AttemptOutcome, SubtaskWords};
 use crate::workflows::task_based::add_up;
 use crate::workflows::{Profile, Role};
 use crate::workspace::{CommitId, Standing, TreeId};
@@ -187,7 +188,20 @@ pub struct SubtaskWork {
     pub without_needs: bool,
 }
 
+impl PhaseWork {
+    /// Returns the same work in another state.
+    pub(super) fn with(&self, standing: PhaseStanding) -> Self {
+        Self { standing, ..self.clone() }
+    }
+}
+
 impl SubtaskWork {
+    /// Returns the parts that stay for the next attempt.
+    pub(super) fn for_next_attempt(&self) -> Self {
+        let commits = self.commits_to_keep();
+        Self { turns: self.turns, without_needs: self.without_needs, commits, ..Self::default() }
+    }
+
     /// Returns the commits of people that stay beneath the next attempt: not those that collided with others, after which
     /// a person decided.
     pub(super) fn commits_to_keep(&self) -> Option<CommitId> {
@@ -291,33 +305,9 @@ pub struct Progress {
     pub from: Option<CutOff>,
     /// The models that a person chose.
     pub models: BTreeMap<Role, String>,
-    /// Its state.
-    pub standing: SubtaskStanding,
-}
-
-/// The state of a subtask.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum SubtaskStanding {
-    /// In progress.
-    #[default]
-    Working,
-    /// Its checks passed.
-    Verified,
-    /// It is done.
-    Done,
-    /// It failed.
-    Failed(String),
-    /// It failed because files that git executes were changed.
-    Tampered(String),
-    /// It was cancelled with its siblings.
-    Cancelled(String),
-    /// The budget of the run is exhausted.
-    Spent,
-    /// A person skipped it.
-    Skipped,
-    /// A person ended the run.
-    Aborted,
+    /// The outcome of the last attempt.
+    #[serde(with = "SubtaskWords")]
+    pub standing: AttemptOutcome,
 }
 
 /// The state of the graph of one subtask.
@@ -336,13 +326,6 @@ pub struct SubtaskRun {
     /// Notices for people.
     #[channel(append)]
     pub notices: Vec<String>,
-}
-
-impl SubtaskStanding {
-    /// Returns whether it has ended.
-    pub fn is_over(&self) -> bool {
-        !matches!(self, Self::Working | Self::Verified)
-    }
 }
 
 impl SubtaskRun {

@@ -1,13 +1,13 @@
 //! The state update for a person's decision on a task that did not pass. Pure.
 
 use super::done::{begin, count, put, rebased, update};
-use super::state::{AgenticStatus, ExecutionState, ExecutionStateUpdate as Update, RunOutcome, Standing};
+use super::state::{AgenticStatus, ExecutionState, ExecutionStateUpdate as Update, RunOutcome};
 use super::tasks::{Mark, TaskLine, Unfinished, carry_over, next_open};
 use super::view::{SortedNotes, blocked, sort_notes, take_notes};
 use crate::graph::overwrite;
 use crate::nodes::{AfterHalt, Halting};
 use crate::plan::Plan;
-use crate::workflows::OnExhausted;
+use crate::workflows::{AttemptOutcome, OnExhausted};
 
 pub(super) fn halt(state: &ExecutionState, halting: Halting) -> Update {
     let Halting { decision, was_asked, adopted, salvaged, tree, notices, base } = halting;
@@ -37,15 +37,15 @@ pub(super) fn halt(state: &ExecutionState, halting: Halting) -> Update {
         }
         AfterHalt::Accept => {
             let update = with(update.salvage(salvage), state, adoption, line, Mark::Running);
-            (update.standing(Standing::Approved), None, AgenticStatus::Running)
+            (update.standing(AttemptOutcome::Approved), None, AgenticStatus::Running)
         }
         AfterHalt::Skip => {
             let update = with(update.salvage(salvage), state, adoption, line, Mark::Skipped);
-            (update.standing(Standing::Skipped), None, AgenticStatus::Running)
+            (update.standing(AttemptOutcome::Skipped), None, AgenticStatus::Running)
         }
         AfterHalt::Abort => {
-            let (outcome, status) = ended(state, was_asked);
-            (update.salvage(salvage).standing(Standing::Aborted), Some(outcome), status)
+            let (outcome, status) = ended(state, was_asked || state.standing == AttemptOutcome::Aborted);
+            (update.salvage(salvage).standing(AttemptOutcome::Aborted), Some(outcome), status)
         }
     };
     update.outcome(outcome).agentic_status(status)
@@ -80,14 +80,13 @@ fn again(
     let is_new = state.task_review_iteration == 0 && state.blocked(&state.tasks, state.index()).is_some();
     let before = if is_new { state.attempts_allowed.saturating_sub(attempts) } else { state.task_review_iteration };
     let allowed = before.saturating_add(attempts);
-    let update = update.attempts_allowed(allowed).empty_attempts(0).standing(Standing::Unjudged);
+    let update = update.attempts_allowed(allowed).empty_attempts(0).standing(AttemptOutcome::Unjudged);
     running(update.note(note).tasks(put(TaskLine { mark: Mark::Running, ..state.line() })))
 }
 
 /// Returns the outcome of a run that ends at a halt: ended by a person, or given up.
-fn ended(state: &ExecutionState, was_asked: bool) -> (RunOutcome, AgenticStatus) {
-    let gave_up = !was_asked && state.profile.on_exhausted == OnExhausted::Fail;
-    match state.standing != Standing::Aborted && gave_up {
+pub(crate) fn ended(state: &ExecutionState, by_person: bool) -> (RunOutcome, AgenticStatus) {
+    match !by_person && state.profile.on_exhausted == OnExhausted::Fail {
         true => (RunOutcome::Failed, AgenticStatus::Failed),
         false => (RunOutcome::Cancelled, AgenticStatus::Cancelled),
     }
@@ -116,7 +115,7 @@ fn replan(
 ) -> RunUpdate {
     let Some(index) = next_open(&adoption.tasks, 0) else {
         let update = with(update.salvage(salvage), state, Some(adoption), state.line(), Mark::Skipped);
-        return running(update.standing(Standing::Skipped));
+        return running(update.standing(AttemptOutcome::Skipped));
     };
     let Adoption { plan, mut tasks, mut unfinished } = adoption;
     let known = take_notes(&mut unfinished, tasks.get(index).map_or("", |line| &line.id));
@@ -138,8 +137,10 @@ fn replan(
     let update = begin(update, index, attempts, note, known).taken_out(taken_out);
     let update = update.unfinished(unfinished).tasks(overwrite(tasks));
     match reason {
-        Some(reason) => (update.standing(Standing::Halted(reason)), Some(RunOutcome::Halted), AgenticStatus::Waiting),
-        None => running(update.standing(Standing::Unjudged)),
+        Some(reason) => {
+            (update.standing(AttemptOutcome::Halted(reason)), Some(RunOutcome::Halted), AgenticStatus::Waiting)
+        }
+        None => running(update.standing(AttemptOutcome::Unjudged)),
     }
 }
 

@@ -2,24 +2,20 @@
 
 use std::collections::BTreeMap;
 
-use super::state::{
-    AgenticStatus, DeveloperSession, ExecutionState, ExecutionStateUpdate as Update, RunOutcome, Standing,
-};
+use super::state::{AgenticStatus, DeveloperSession, ExecutionState, ExecutionStateUpdate as Update, RunOutcome};
 use super::tasks::{LastReview, Mark, TaskLine, Unfinished, lines, next_open};
 use super::view::take_notes;
 use crate::drivers::{NewLimits, Usage};
 use crate::graph::overwrite;
 use crate::graph::reducers::Change;
 use crate::nodes::{
-    Adopted, Approved, Architected, Base, Developed, Finalized, GivenUp, Moved, PlanFile, PlanReviewed, Prepared,
-    Reviewed, Verdict, Verified, tampering_message,
+    Adopted, Approved, Architected, Base, Developed, Finalized, Moved, PlanFile, PlanReviewed, Prepared, Reviewed,
+    Verdict, Verified,
 };
-use crate::plan::{Comment, Decision, Plan, Review};
+use crate::plan::{Decision, Plan};
+use crate::workflows::attempt::{AttemptOutcome, Checked, open_comments, work_notices};
 use crate::workflows::phased::ended_phase;
 use crate::workflows::{Profile, Role};
-
-/// The number of consecutive attempts without changes that halts a task.
-const EMPTY: u32 = 2;
 
 pub(super) fn update() -> Update {
     ExecutionState::update()
@@ -172,10 +168,10 @@ fn started(state: &ExecutionState, index: usize, blocked: bool) -> Vec<Change<Ta
 fn waiting_or_running(update: Update, reason: Option<String>) -> Update {
     match reason {
         Some(reason) => update
-            .standing(Standing::Halted(reason))
+            .standing(AttemptOutcome::Halted(reason))
             .outcome(Some(RunOutcome::Halted))
             .agentic_status(AgenticStatus::Waiting),
-        None => update.standing(Standing::Unjudged).outcome(None).agentic_status(AgenticStatus::Running),
+        None => update.standing(AttemptOutcome::Unjudged).outcome(None).agentic_status(AgenticStatus::Running),
     }
 }
 
@@ -186,21 +182,9 @@ pub(super) fn rebased(update: Update, base: Option<Base>) -> Update {
 }
 
 pub(super) fn developer(state: &ExecutionState, worked: Developed) -> Update {
-    let Developed { report, session, usage, after, salvaged, session_lost, model, given_up, raised, base, .. } = worked;
     let line = TaskLine { attempts: state.line().attempts + 1, mark: Mark::Running, ..state.line() };
-    let mut notices = after.notices;
-    if session_lost {
-        notices.push(format!("task {}: the session was lost; a new one began", line.id));
-    }
-    if let Err(why) = report {
-        notices.push(format!("task {}: the developer handed over no report: {why}", line.id));
-    }
-    let standing = match (after.tampered.as_slice(), given_up) {
-        ([], None) => Standing::Unjudged,
-        ([], Some(GivenUp::Skip)) => Standing::Skipped,
-        ([], Some(GivenUp::Abort)) => Standing::Aborted,
-        (changed, _) => Standing::Tampered(tampering_message("the agent", changed)),
-    };
+    let (outcome, notices) = (AttemptOutcome::after_work(&worked), work_notices(&format!("task {}", line.id), &worked));
+    let Developed { session, usage, after, salvaged, model, raised, base, .. } = worked;
     let update = rebased(update(), base);
     let update = if after.left_out == state.left_out { update } else { update.left_out(after.left_out) };
     spend(update, Role::Developer, usage, raised)
@@ -212,59 +196,34 @@ pub(super) fn developer(state: &ExecutionState, worked: Developed) -> Update {
         .taken_out(None)
         .models(state.models_with(Role::Developer, model))
         .note(String::new())
-        .standing(standing)
+        .standing(outcome)
         .notices(state.new_notices(notices))
 }
 
 pub(super) fn verify(state: &ExecutionState, verified: Verified) -> Update {
-    let Verified { checks, tampered, tree, notices, base, is_aborted, .. } = verified;
-    let tree = tree.or_else(|| state.task_tree.clone());
-    let is_empty = tree.as_ref() == base.as_ref().or(state.task_base.as_ref()).map(|base| &base.tree);
-    let is_empty = is_empty && !super::jobs::changes_nothing(state).unwrap_or(false);
-    let empty_attempts = if is_empty { state.empty_attempts + 1 } else { 0 };
-    let failed = checks.iter().filter(|check| !check.passed()).map(crate::nodes::Check::report);
-    let mut failures: Vec<String> = failed.collect();
-    if is_empty {
-        failures.push(changed_nothing(&state.left_out));
-    }
-    let standing = match &state.standing {
-        stuck if state.is_stuck() => stuck.clone(),
-        _ if is_aborted => Standing::Aborted,
-        _ if !tampered.is_empty() => Standing::Tampered(tampering_message("a check", &tampered)),
-        _ if empty_attempts >= EMPTY => Standing::Halted(no_changes(EMPTY, &state.left_out)),
-        _ if failures.is_empty() => Standing::Verified,
-        _ => Standing::Failed,
-    };
-    let judged = u32::from(!failures.is_empty());
+    let before = (state.task_tree.as_ref(), state.empty_attempts);
+    let changes_nothing = super::jobs::changes_nothing(state).unwrap_or(false);
+    let checked = Checked::of(&verified, state.task_base.as_ref(), before, &state.left_out, changes_nothing);
+    let Checked { tree, empty, failures, outcome } = checked;
+    let outcome = if state.standing.is_stuck() { state.standing.clone() } else { outcome };
+    let iteration = state.task_review_iteration + u32::from(!failures.is_empty());
+    let Verified { checks, notices, base, .. } = verified;
     let update = rebased(update(), base)
         .task_tree(tree)
         .checks(checks)
         .failures(failures)
-        .empty_attempts(empty_attempts)
-        .task_review_iteration(state.task_review_iteration + judged)
-        .standing(standing.clone())
+        .empty_attempts(empty)
+        .task_review_iteration(iteration)
+        .standing(outcome.clone())
         .notices(state.new_notices(notices));
-    let left = state.task_review_iteration + judged < state.attempts_allowed;
-    if standing == Standing::Verified || (standing == Standing::Failed && left) {
-        update
-    } else {
-        halted(update, state.line())
-    }
+    if continues(state, &outcome, iteration) { update } else { halted(update, state.line()) }
 }
 
-/// Returns the problem of an attempt without changes that could be committed.
-pub(crate) fn changed_nothing(left_out: &[String]) -> String {
-    match left_out {
-        [] => "The attempt changed no file.".to_owned(),
-        _ => format!("The attempt changed no file that can be committed: {}.", left_out.join("; ")),
-    }
-}
-
-/// Returns the reason why a task is halted after attempts without changes.
-pub(crate) fn no_changes(attempts: u32, left_out: &[String]) -> String {
-    match left_out {
-        [] => format!("{attempts} attempts in a row changed no file"),
-        _ => format!("{attempts} attempts in a row changed no file that can be committed: {}", left_out.join("; ")),
+/// Returns whether work goes on after a step with this outcome, which was the judgement of this `iteration`.
+fn continues(state: &ExecutionState, outcome: &AttemptOutcome, iteration: u32) -> bool {
+    match outcome {
+        AttemptOutcome::Failed => iteration < state.attempts_allowed,
+        outcome => !outcome.is_stuck(),
     }
 }
 
@@ -279,40 +238,24 @@ fn halted(update: Update, line: TaskLine) -> Update {
 pub(super) fn reviewer(state: &ExecutionState, reviewed: Reviewed) -> Update {
     let Reviewed { verdict, usage, model, raised } = reviewed;
     let line = TaskLine { reviews: state.line().reviews + 1, ..state.line() }.costing(Role::Reviewer, usage);
-    let iteration = state.task_review_iteration + 1;
+    let (outcome, iteration) = (AttemptOutcome::after_review(&verdict), state.task_review_iteration + 1);
     let update = spend(update(), Role::Reviewer, usage, raised)
         .review_iteration(state.review_iteration + 1)
         .task_review_iteration(iteration)
         .last_reviewed_tree(state.task_tree.clone())
         .models(state.models_with(Role::Reviewer, model));
-    let review = match verdict {
-        Verdict::Judged(review) => review,
-        Verdict::Accepted => return update.standing(Standing::Approved).open_comments(vec![]).tasks(put(line)),
-        Verdict::Aborted | Verdict::Cut(_) => return halted(update.standing(Standing::Aborted), line),
-        Verdict::Skipped => return halted(update.standing(Standing::Skipped), line),
-        Verdict::Tampered(what) => {
-            return halted(update.standing(Standing::Tampered(tampering_message("a reviewer", &what))), line);
+    let passed = outcome == AttemptOutcome::Approved;
+    let (last, open) = match verdict {
+        Verdict::Judged(review) => {
+            let open = if passed { vec![] } else { open_comments(&state.open_comments, &review) };
+            (Some(LastReview { approved: passed, severity: review.gravest(), comments: review.comments }), Some(open))
         }
+        Verdict::Accepted => (None, Some(vec![])),
+        Verdict::Aborted | Verdict::Skipped | Verdict::Tampered(_) | Verdict::Cut(_) => (None, None),
     };
-    let passed = review.passes();
-    let open = open(&state.open_comments, &review);
-    let last = LastReview { approved: passed, comments: review.comments.clone(), severity: review.gravest() };
-    let update = update.last_review(Some(last)).open_comments(if passed { vec![] } else { open }).standing(if passed {
-        Standing::Approved
-    } else {
-        Standing::Failed
-    });
-    if passed || iteration < state.attempts_allowed { update.tasks(put(line)) } else { halted(update, line) }
-}
-
-/// Returns the open comments: earlier ones unless resolved, and new ones.
-pub(crate) fn open(before: &[Comment], review: &Review) -> Vec<Comment> {
-    let is_settled = |comment: &&Comment| review.resolved_ids.contains(&comment.id);
-    let is_repeated = |comment: &&Comment| review.comments.iter().any(|new| new.id == comment.id);
-    let left = before.iter().filter(|comment| !is_settled(comment) && !is_repeated(comment)).cloned();
-    let taken: Vec<Comment> = left.collect();
-    let new = review.clone().numbered(before.iter().map(|comment| comment.id.as_str())).comments;
-    taken.into_iter().chain(new).collect()
+    let update = last.into_iter().fold(update, |update, last| update.last_review(Some(last)));
+    let update = open.into_iter().fold(update, Update::open_comments).standing(outcome.clone());
+    if continues(state, &outcome, iteration) { update.tasks(put(line)) } else { halted(update, line) }
 }
 
 /// Starts a task, except for its standing; `known` holds the notes on earlier work on it.
@@ -345,7 +288,7 @@ fn closed(state: &ExecutionState, moved: &Moved) -> TaskLine {
 
 pub(super) fn next_task(state: &ExecutionState, moved: Moved) -> Update {
     if moved.is_aborted {
-        return halted(update().standing(Standing::Aborted), state.line());
+        return halted(update().standing(AttemptOutcome::Aborted), state.line());
     }
     let index = state.next_index().unwrap_or(state.index() + 1);
     let mut unfinished = state.unfinished.clone();
@@ -375,7 +318,10 @@ pub(super) fn finalize(state: &ExecutionState, finalized: Finalized) -> Update {
 
 /// Ends a run whose branch was moved.
 pub(crate) fn cancelled(update: Update) -> Update {
-    update.standing(Standing::Aborted).outcome(Some(RunOutcome::Cancelled)).agentic_status(AgenticStatus::Cancelled)
+    update
+        .standing(AttemptOutcome::Aborted)
+        .outcome(Some(RunOutcome::Cancelled))
+        .agentic_status(AgenticStatus::Cancelled)
 }
 
 /// Completes a run.

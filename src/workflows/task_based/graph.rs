@@ -1,6 +1,6 @@
 //! The graph of the workflow: its steps, edges, routers and their targets.
 
-use super::state::{ExecutionState, Standing};
+use super::state::ExecutionState;
 use super::{decided, done, jobs};
 use crate::graph::{CompileError, CompiledGraph, END, NodeExt, NodeId, START, StateGraph, targets};
 use crate::nodes::{
@@ -13,6 +13,7 @@ use crate::routes::{
     route_after_halting, route_after_plan_review, route_after_review_or_task, route_after_verify, route_approval,
     route_begin, route_start,
 };
+use crate::workflows::AttemptOutcome;
 
 /// The nodes of the graph.
 #[derive(NodeId)]
@@ -99,26 +100,26 @@ pub(crate) fn after_approval(state: &ExecutionState) -> AfterApproval {
 }
 
 fn after_begin(state: &ExecutionState) -> AfterBegin {
-    route_begin(matches!(state.standing, Standing::Halted(_) | Standing::Aborted))
+    route_begin(matches!(state.standing, AttemptOutcome::Halted(_) | AttemptOutcome::Aborted))
 }
 
 fn after_verify(state: &ExecutionState) -> AfterVerify {
-    route_after_verify(&state.progress(), state.standing == Standing::Verified, state.is_stuck())
+    route_after_verify(&state.progress(), state.standing == AttemptOutcome::Verified, state.standing.is_stuck())
 }
 
 fn after_review(state: &ExecutionState) -> AfterTaskReview {
-    if state.is_stuck() {
+    if state.standing.is_stuck() {
         return AfterTaskReview::Halt;
     }
-    route_after_review_or_task(&state.progress(), state.standing == Standing::Approved)
+    route_after_review_or_task(&state.progress(), state.standing == AttemptOutcome::Approved)
 }
 
 fn after_halting(state: &ExecutionState) -> AfterHalting {
-    if let Standing::Halted(_) = state.standing {
+    if let AttemptOutcome::Halted(_) = state.standing {
         return AfterHalting::Ask;
     }
-    let closed = matches!(state.standing, Standing::Approved | Standing::Skipped);
-    route_after_halting(&state.progress(), state.standing == Standing::Aborted, closed)
+    let closed = matches!(state.standing, AttemptOutcome::Approved | AttemptOutcome::Skipped);
+    route_after_halting(&state.progress(), state.standing == AttemptOutcome::Aborted, closed)
 }
 
 targets! { Step:

@@ -1,16 +1,19 @@
 //! The job of each node, built from the state. Pure.
 
-use super::state::{ExecutionState, Standing};
+use std::path::Path;
+
+use super::state::ExecutionState;
 use super::tasks::Mark;
+use crate::drivers::DriverName;
 use crate::drivers::tools::UNCONFINED;
-use crate::drivers::{Access, DriverName};
 use crate::graph::NodeError;
 use crate::nodes::{
     AfterHalt, ApprovalJob, ApprovePlan, ArchitectJob, CommitJob, DeveloperJob, FinalizeJob, HaltJob, Halted, Kept,
-    PrepareJob, ReviewerJob, Salvage, VerifyJob,
+    PrepareJob, ReviewerJob, VerifyJob,
 };
 use crate::plan::{Decision, Issue};
-use crate::workflows::{CommitSlots, OnExhausted, RetrySession, Role};
+use crate::workflows::attempt::{AttemptJob, AttemptOutcome, check_lines};
+use crate::workflows::{CommitSlots, OnExhausted, Profile, Role};
 use crate::workspace::Head;
 
 type Job<T> = Result<T, NodeError>;
@@ -88,36 +91,23 @@ pub(crate) fn prepare(state: &ExecutionState) -> Job<PrepareJob> {
     })
 }
 
+/// Returns what the jobs of the current attempt have in common; `number` is its number.
+fn attempt<'a>(state: &'a ExecutionState, home: &'a Path, number: u32) -> Job<AttemptJob<'a>> {
+    let (folder, brief, base) = (state.folder(), state.brief()?, state.base()?);
+    Ok(AttemptJob { profile: &state.profile, home, folder, brief, number, base, together: None })
+}
+
 pub(super) fn developer(state: &ExecutionState) -> Job<DeveloperJob> {
-    let (line, base) = (state.line(), state.base()?);
-    let is_retry = line.attempts > 0;
+    let (attempts, home) = (state.line().attempts, state.home());
     let session = state.developer_session.as_ref().filter(|known| known.task_index == state.current_task_index);
-    let session = session.filter(|_| state.profile.retry_session == RetrySession::Resume);
-    let reset = is_retry && state.profile.retry_session == RetrySession::FreshReset;
-    let tools = &state.profile.tools;
-    Ok(DeveloperJob {
-        agent: state.agent(Role::Developer),
-        folder: state.folder(),
-        access: Access { write: true, shell: tools.shell() },
-        brief: state.brief()?,
-        attempt: line.attempts + 1,
-        feedback: state.feedback(),
-        session: session.map(|known| known.session.clone()),
-        kept: kept(state).filter(|_| is_retry),
-        taken_out: state.taken_out.clone(),
-        reset: reset.then(|| base.tree.clone()),
-        base,
-        long_diffs: state.long_diffs(),
-        together: None,
-        from: None,
-        ends_with_budget: false,
-        transcript: None,
-    })
+    let before = (attempts > 0, session.map(|known| known.session.clone()));
+    let job = attempt(state, &home, attempts + 1)?.developer(state.agent(Role::Developer), state.feedback(), before);
+    Ok(DeveloperJob { kept: kept(state).filter(|_| attempts > 0), taken_out: state.taken_out.clone(), ..job })
 }
 
 /// Returns the work of the last attempt, to be saved in git.
 fn kept(state: &ExecutionState) -> Option<Kept> {
-    if matches!(state.standing, Standing::Tampered(_)) {
+    if matches!(state.standing, AttemptOutcome::Tampered(_)) {
         return None;
     }
     let (tree, line) = (state.task_tree.clone()?, state.line());
@@ -126,19 +116,11 @@ fn kept(state: &ExecutionState) -> Option<Kept> {
 }
 
 pub(super) fn verify(state: &ExecutionState) -> Job<VerifyJob> {
-    let (base, plan) = (state.base()?, state.plan()?);
-    let task = state.task(&plan)?;
-    let is_empty = state.task_tree.as_ref() == Some(&base.tree) && !task.changes_nothing;
-    let commands = if state.is_stuck() || is_empty { &[] } else { task.verify };
-    let commands = commands.iter().map(ToString::to_string).collect();
-    Ok(VerifyJob {
-        folder: state.folder(),
-        commands,
-        limit: state.profile.verify_timeout,
-        tree: state.task_tree.clone().filter(|_| !state.is_stuck()),
-        base,
-        pass: state.profile.tools.pass.clone(),
-        together: None,
+    let home = state.home();
+    let job = attempt(state, &home, state.line().attempts)?.verify(state.task_tree.as_ref(), changes_nothing(state)?);
+    Ok(match state.standing.is_stuck() {
+        true => VerifyJob { commands: vec![], tree: None, ..job },
+        false => job,
     })
 }
 
@@ -149,21 +131,9 @@ pub(super) fn changes_nothing(state: &ExecutionState) -> Job<bool> {
 }
 
 pub(super) fn reviewer(state: &ExecutionState) -> Job<ReviewerJob> {
-    let base = state.base()?.tree;
-    Ok(ReviewerJob {
-        agent: state.agent(Role::Reviewer),
-        folder: state.folder(),
-        brief: state.brief()?,
-        attempt: state.line().attempts,
-        kinds: state.profile.review_types.clone(),
-        tree: state.task_tree.clone().unwrap_or_else(|| base.clone()),
-        base,
-        last_reviewed: state.last_reviewed_tree.clone(),
-        checks: state.checks.iter().map(crate::nodes::Check::line).collect(),
-        open: state.open_comments.clone(),
-        long_diffs: state.long_diffs(),
-        together: None,
-    })
+    let (home, trees) = (state.home(), [state.task_tree.as_ref(), state.last_reviewed_tree.as_ref()]);
+    let job = attempt(state, &home, state.line().attempts)?;
+    Ok(job.reviewer(state.agent(Role::Reviewer), trees, check_lines(&state.checks), &state.open_comments))
 }
 
 /// Returns the commit of the current task; a skipped one commits nothing.
@@ -188,9 +158,14 @@ pub(super) fn commit(state: &ExecutionState) -> Job<CommitJob> {
 }
 
 pub(super) fn finalize(state: &ExecutionState) -> Job<FinalizeJob> {
+    finalize_after(state, commit(state)?)
+}
+
+/// Returns the end of all the work, after its last commit.
+pub(crate) fn finalize_after(state: &ExecutionState, commit: CommitJob) -> Job<FinalizeJob> {
     let start = state.start.as_ref().ok_or_else(|| NodeError::permanent("the repository was not prepared"))?;
     Ok(FinalizeJob {
-        commit: commit(state)?,
+        commit,
         reviewer: state.profile.final_review.then(|| state.agent(Role::Reviewer)),
         folder: state.folder(),
         from: start.tree.clone(),
@@ -206,16 +181,22 @@ pub(crate) fn back(state: &ExecutionState) -> Option<Head> {
     state.came_from.clone().filter(|_| state.profile.stay_on_branch == Some(false))
 }
 
-pub(super) fn halt(state: &ExecutionState) -> Job<HaltJob> {
-    let (line, base) = (state.line(), state.base()?);
-    let ended = state.standing == Standing::Aborted;
-    let unattended = match state.profile.on_exhausted {
-        _ if ended => Some(AfterHalt::Abort),
-        _ if state.standing == Standing::Skipped => Some(AfterHalt::Skip),
-        _ if matches!(state.standing, Standing::Tampered(_)) => None,
+/// Returns the profile's decision on work that did not pass; none: a person decides.
+pub(crate) fn unattended(profile: &Profile) -> Option<AfterHalt> {
+    match profile.on_exhausted {
         OnExhausted::Halt => None,
         OnExhausted::Skip => Some(AfterHalt::Skip),
         OnExhausted::Fail => Some(AfterHalt::Abort),
+    }
+}
+
+pub(super) fn halt(state: &ExecutionState) -> Job<HaltJob> {
+    let (line, base) = (state.line(), state.base()?);
+    let unattended = match state.standing {
+        AttemptOutcome::Aborted => Some(AfterHalt::Abort),
+        AttemptOutcome::Skipped => Some(AfterHalt::Skip),
+        AttemptOutcome::Tampered(_) => None,
+        _ => unattended(&state.profile),
     };
     let question = Halted {
         task: line.id,
@@ -223,11 +204,8 @@ pub(super) fn halt(state: &ExecutionState) -> Job<HaltJob> {
         reason: state.halt_reason(),
         attempts: line.attempts,
         comments: state.open_comments.clone(),
-        changes: String::new(),
         cost: line.cost,
-        salvage: Salvage::default(),
-        problem: None,
-        phase: None,
+        ..Halted::default()
     };
     let closed = state.tasks.iter().filter(|line| line.mark.is_closed()).map(|line| line.id.clone()).collect();
     let (folder, file) = (state.folder(), state.plan_file());

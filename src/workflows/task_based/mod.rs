@@ -19,7 +19,7 @@
 //! | `summary` | text for people |
 
 mod concerns;
-mod decided;
+pub(crate) mod decided;
 pub(crate) mod done;
 mod fork;
 pub(crate) mod graph;
@@ -30,12 +30,11 @@ mod summary;
 mod tasks;
 mod view;
 
-pub(crate) use done::open as open_comments;
 pub use fork::fork;
 pub use graph::{Step, graph};
 pub use start::{Start, StartError, ensure_programs};
 pub(crate) use start::{blocking, has_models, new_branch, origin, ready, with_scenarios};
-pub use state::{AgenticStatus, DeveloperSession, ExecutionState, ExecutionStateUpdate, RunOutcome, Standing};
+pub use state::{AgenticStatus, DeveloperSession, ExecutionState, ExecutionStateUpdate, RunOutcome};
 pub use summary::{DryPlan, summary};
 pub use tasks::{LastReview, Mark, TaskLine, Unfinished};
 pub(crate) use tasks::{add_up, later};

@@ -10,6 +10,7 @@ use crate::drivers::{NewLimits, SessionRef, Usage};
 use crate::graph::State;
 use crate::nodes::{Base, Check};
 use crate::plan::{Comment, FinalReview, Issue, TaskProgress};
+use crate::workflows::attempt::AttemptOutcome as Standing; // the name under which values of it are stored
 use crate::workflows::phased::{
     PhaseChange, PhaseState, PhaseWork, SubtaskWork, WorkChange, change_phases, change_works,
 };
@@ -102,7 +103,7 @@ pub struct ExecutionState {
     pub note: String,
     /// The last review.
     pub last_review: Option<LastReview>,
-    /// The standing of the last attempt.
+    /// The outcome of the last attempt.
     pub standing: Standing,
     /// The git reference that holds the last attempt's work.
     pub salvage: Option<String>,
@@ -153,29 +154,6 @@ pub struct DeveloperSession {
     pub task_index: u32,
     /// The session.
     pub session: SessionRef,
-}
-
-/// The standing of the last attempt at a task.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Standing {
-    /// It was not reviewed yet.
-    #[default]
-    Unjudged,
-    /// Its checks passed: it goes to review.
-    Verified,
-    /// It was not accepted.
-    Failed,
-    /// It was accepted.
-    Approved,
-    /// Another attempt is useless.
-    Halted(String),
-    /// An agent or a check changed files that git executes: nothing runs before a person has looked at them.
-    Tampered(String),
-    /// A person skipped the task.
-    Skipped,
-    /// A person ended the run.
-    Aborted,
 }
 
 /// The status of the agents.

@@ -11,7 +11,7 @@ use superstep_base::text::short_id;
 use super::jobs::approval;
 use super::state::{ExecutionState, RunOutcome};
 use super::tasks::{Mark, TaskLine};
-use crate::drivers::{Account, Usage, dollars};
+use crate::drivers::{Usage, dollars};
 use crate::graph::{HumanQuestion, NodeError, Reply, ReplyKind};
 use crate::nodes::{
     AfterBudget, AfterHalt, ApprovePlan, BudgetReached, Halted, HaltedPhasePlace, PlanChanged, WhichPlan,
@@ -19,7 +19,7 @@ use crate::nodes::{
 use crate::plan::{Comment, Decision, Severity};
 use crate::workflows::Role;
 use crate::workflows::phased::phase_tree;
-use crate::workflows::texts::{Made, budget_command, describe_budget};
+use crate::workflows::texts::{Made, budget_command, budget_lines, counted, describe_budget, usage_lines};
 
 /// The advice for an unknown cost.
 const UNPRICED: &str = "give the model's prices in `[prices.\"MODEL\"]` of the profile";
@@ -112,15 +112,8 @@ fn spent(usage: &Usage) -> String {
 fn costs(state: &ExecutionState) -> Vec<String> {
     let usage = &state.usage;
     let mut lines = roles("", &state.used);
-    if usage.cost > 0 {
-        lines.push(format!("cost: {}", dollars(usage.cost)));
-    }
-    if usage.tokens() > 0 {
-        lines.push(format!("tokens: {}", usage.tokens()));
-    }
-    let limits = state.raised.over(state.profile.budget);
-    let account = Account { spent: *usage, worked_ms: usage.ms, limits };
-    lines.extend(account.lines().into_iter().map(|line| format!("budget: {line}")));
+    lines.extend(usage_lines(usage));
+    lines.extend(budget_lines(*usage, state.budget()));
     let unknown = state.profile.unknown_costs();
     let reason = match (unknown.is_empty(), usage.unpriced) {
         (true, 0) => return lines,
@@ -160,10 +153,6 @@ fn status_text(line: &TaskLine) -> String {
         text.push_str(&format!("  {}", dollars(line.cost)));
     }
     text.trim_end().to_owned()
-}
-
-pub(super) fn counted(number: u32, what: &str) -> String {
-    if number == 1 { format!("1 {what}") } else { format!("{number} {what}s") }
 }
 
 /// The maximum number of lines shown of a failed check's output.

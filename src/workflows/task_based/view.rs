@@ -7,14 +7,15 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use superstep_base::text::start;
 
-use super::state::{ExecutionState, Standing};
-use super::summary::counted;
+use super::state::ExecutionState;
 use super::tasks::{Mark, TaskLine, Unfinished, next_after};
 use crate::drivers::RunLimits;
 use crate::graph::NodeError;
 use crate::nodes::{AgentSpec, Base, Brief, Feedback, Folder, PlanFile};
 use crate::plan::{Plan, Task, TaskProgress};
 use crate::workflows::agent::{Circumstances, agent};
+use crate::workflows::attempt::{AttemptOutcome, brief, chosen_models};
+use crate::workflows::texts::counted;
 use crate::workflows::{PlanContext, Role};
 use crate::workspace::escaped;
 
@@ -134,27 +135,13 @@ impl ExecutionState {
     /// Returns the information that an agent needs to work on or review the current task.
     pub(super) fn brief(&self) -> Result<Brief, NodeError> {
         let plan = self.plan()?;
-        let task = self.task(&plan)?;
         let context = self.profile.plan_context;
-        let section = match context {
-            PlanContext::Full => plan.markdown().to_owned(),
-            PlanContext::Section | PlanContext::Outline => plan.excerpt(task.index).map_err(NodeError::permanent)?,
-        };
-        let around = if context == PlanContext::Outline { plan.outline() } else { String::new() };
-        Ok(Brief {
-            id: task.id.to_string(),
-            title: task.title.to_owned(),
-            position: task.index + 1,
-            total: plan.task_count(),
-            goal: self.goal.clone().unwrap_or_default(),
-            section: section.into(),
-            acceptance: task.acceptance.to_vec(),
-            verify: task.verify.iter().map(ToString::to_string).collect(),
-            around,
-            plan_file: self.plan_path.clone().filter(|_| self.plan_hash == Some(crate::plan::hash(plan.markdown()))),
-            phase: None,
-            code_task: None,
-        })
+        let mut brief = brief(&plan, &self.task(&plan)?, context, self.goal.as_ref());
+        if context == PlanContext::Full {
+            brief.section = plan.markdown().into();
+        }
+        let is_in_file = || self.plan_hash == Some(crate::plan::hash(plan.markdown()));
+        Ok(Brief { plan_file: self.plan_path.clone().filter(|_| is_in_file()), ..brief })
     }
 
     pub(super) fn feedback(&self) -> Feedback {
@@ -168,9 +155,7 @@ impl ExecutionState {
 
     /// Returns the chosen models, including one that was just chosen.
     pub(crate) fn models_with(&self, role: Role, model: Option<String>) -> BTreeMap<Role, String> {
-        let mut models = self.models.clone();
-        models.extend(model.map(|model| (role, model)));
-        models
+        chosen_models(&self.models, role, model)
     }
 
     /// Returns the notices that are not in the state yet.
@@ -179,18 +164,10 @@ impl ExecutionState {
         notices
     }
 
-    /// Returns whether another attempt is useless.
-    pub(super) fn is_stuck(&self) -> bool {
-        match self.standing {
-            Standing::Halted(_) | Standing::Tampered(_) | Standing::Skipped | Standing::Aborted => true,
-            Standing::Unjudged | Standing::Verified | Standing::Failed | Standing::Approved => false,
-        }
-    }
-
     /// Returns the reason why the current task is halted.
     pub(super) fn halt_reason(&self) -> String {
         match &self.standing {
-            Standing::Halted(reason) | Standing::Tampered(reason) => reason.clone(),
+            AttemptOutcome::Halted(reason) | AttemptOutcome::Tampered(reason) => reason.clone(),
             _ => format!("it was not accepted after {}", counted(self.task_review_iteration, "attempt")),
         }
     }
