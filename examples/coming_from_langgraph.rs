@@ -189,9 +189,9 @@ async fn ask(thread: &Threads) -> Result<(), RunError> {
     // <ask>
     let mut run = thread.stream(Request::input(Research::update().topic("tides")), [Mode::Updates, Mode::Custom]);
     while let Some(event) = run.next().await {
-        match event.kind {
-            EventKind::Update { node, writes, .. } => println!("updates {node}: {}", writes.json()),
-            EventKind::Custom { value, .. } => println!("custom {value}"),
+        match (event.task, event.kind) {
+            (Some(task), EventKind::Update { writes, .. }) => println!("updates {}: {}", task.node, writes.json()),
+            (_, EventKind::Custom { value }) => println!("custom {value}"),
             _ => {}
         }
     }

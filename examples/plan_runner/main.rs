@@ -124,7 +124,7 @@ async fn asked_to_stop() -> std::io::Result<()> {
 async fn tell(mut run: RunStream<Job>, args: &Args) -> Result<u8, Failure> {
     let mut is_running = false;
     while let Some(event) = run.next().await {
-        is_running = tell_event(&event.kind, is_running);
+        is_running = tell_event(&event, is_running);
     }
     match run.outcome().await? {
         Outcome::Finished(job) => Ok(summary(&job, args)),
@@ -133,9 +133,9 @@ async fn tell(mut run: RunStream<Job>, args: &Args) -> Result<u8, Failure> {
 }
 
 /// Prints a task's start, and its end once the checkpoint is stored. Returns whether a task is running.
-fn tell_event(event: &EventKind, is_running: bool) -> bool {
-    match event {
-        EventKind::TaskStart { node, input, .. } if &**node == Step::RunTask.name() => {
+fn tell_event(event: &Event, is_running: bool) -> bool {
+    match &event.kind {
+        EventKind::TaskStart { input, .. } if event.node() == Some(Step::RunTask.name()) => {
             let Some(job) = input.get::<Job>() else { return false };
             match job.progress.task_review_iteration {
                 0 => say!("{}", job.task()),

@@ -8,12 +8,11 @@ use super::failure::{Call, json};
 use super::settings::Labels;
 use super::shapes::TaskReport;
 use super::time::now;
-use crate::graph::shape::event::brief;
 use crate::graph::{Event, EventKind, TaskJournal, TaskSnapshot};
 
 /// Converts an event to JSON, with the label of the task that it starts.
 pub(crate) fn event_json(event: &Event, labels: &Labels) -> Option<Value> {
-    let mut json = brief(event)?;
+    let mut json = event.brief()?;
     if let Some(label) = labels.of(event) {
         json["label"] = label.into();
     }
@@ -103,25 +102,23 @@ mod tests {
     use std::sync::Arc;
 
     use super::*;
+    use crate::graph::EventTask;
 
     fn event(namespace: &[&str], kind: EventKind) -> Event {
         let namespace: Vec<String> = namespace.iter().map(|name| (*name).to_owned()).collect();
-        Event { seq: 0, thread: None, namespace: namespace.into(), step: 1, kind }
+        Event { seq: 0, thread: None, namespace: namespace.into(), step: 1, task: None, kind }
     }
 
     fn end(namespace: &[&str], node: &str, error: Option<&str>) -> Event {
-        let (node, task): (Arc<str>, _) = (node.into(), Default::default());
+        let task = EventTask { node: node.into(), ..EventTask::default() };
         let writes = crate::graph::View::of_payload(Arc::new(()));
         let error = error.map(str::to_owned);
-        event(namespace, EventKind::TaskEnd { node, task, error, writes, questions: vec![], dropped: vec![] })
+        let end = EventKind::TaskEnd { error, writes, questions: vec![], dropped: vec![] };
+        Event { task: Some(task), ..event(namespace, end) }
     }
 
     fn names(events: &[Event]) -> Vec<String> {
-        let node = |event: &Event| match &event.kind {
-            EventKind::TaskEnd { node, .. } => node.to_string(),
-            other => format!("{other:?}"),
-        };
-        events.iter().map(node).collect()
+        events.iter().map(|event| event.node().unwrap_or_default().to_owned()).collect()
     }
 
     #[test]

@@ -97,6 +97,6 @@ pub use thread::{
 };
 pub use view::{
     AnyChild, CheckpointView, ChildRun, Event, EventKind, EventTask, FailureInfo, JournalEffect, JournalEntry,
-    JournalKind, JournalMessage, JournalQuestion, JournalRun, MessageMetadata, Mode, Nested, Snapshot, StateSnapshot,
+    JournalKind, JournalMessage, JournalQuestion, JournalRun, Mode, Nested, Snapshot, StateSnapshot,
     TaskJournal, TaskSnapshot, TaskView, View,
 };

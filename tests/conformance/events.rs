@@ -27,6 +27,7 @@ pub(crate) fn translate<S: CaseState>(event: &graph::Event, world: &World, modes
     let nodes: Vec<String> = event.nodes().map(str::to_owned).collect();
     let ns = &*world.shown(&nodes);
     let wants = |mode| modes.contains(&mode);
+    let node = event.node().unwrap_or_default();
     match &event.kind {
         EventKind::Values { values, questions } => {
             if wants(Mode::Values) {
@@ -37,9 +38,9 @@ pub(crate) fn translate<S: CaseState>(event: &graph::Event, world: &World, modes
                 out.push(shown);
             }
         }
-        EventKind::Update { node, writes, cached, .. } => {
+        EventKind::Update { writes, cached } => {
             if wants(Mode::Updates) {
-                let mut shown = Event::new(ns, Mode::Updates, json!({ &**node: views::update(names, &nodes, writes) }));
+                let mut shown = Event::new(ns, Mode::Updates, json!({ node: views::update(names, &nodes, writes) }));
                 shown.cached = *cached;
                 out.push(shown);
             }
@@ -50,12 +51,12 @@ pub(crate) fn translate<S: CaseState>(event: &graph::Event, world: &World, modes
                 out.push(Event::of_interrupts(ns, views::questions(questions)));
             }
         }
-        EventKind::Custom { value, .. } | EventKind::Message { value, .. } => {
+        EventKind::Custom { value } | EventKind::Message { value, .. } => {
             if wants(Mode::Custom) {
                 out.push(Event::new(ns, Mode::Custom, value.clone()));
             }
         }
-        EventKind::TaskStart { node, input, sent, remaining_steps, .. } => {
+        EventKind::TaskStart { input, sent, remaining_steps } => {
             let mut input = if *sent { input.json() } else { names.state(&nodes, input.json()) };
             if let (Value::Object(values), false) = (&mut input, *sent) {
                 world.add_computed(&nodes, node, *remaining_steps, values);
@@ -63,7 +64,7 @@ pub(crate) fn translate<S: CaseState>(event: &graph::Event, world: &World, modes
             let data = outcome::task_start(node, &input);
             both(ns, event.step, modes, Mode::Tasks, "task", data, out);
         }
-        EventKind::TaskEnd { node, error, writes, questions, .. } => {
+        EventKind::TaskEnd { error, writes, questions, .. } => {
             let questions = views::questions(questions);
             let data = outcome::task_result(node, error.is_some(), &views::result(names, &nodes, writes), &questions);
             both(ns, event.step, modes, Mode::Tasks, "task_result", data, out);

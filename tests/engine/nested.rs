@@ -382,10 +382,11 @@ async fn a_task_that_hands_a_command_up_ends_and_names_what_is_dropped(
     let mut events = thread().stream_deep(Request::answers([Answer::new::<Approve>(&true)]), [Mode::Tasks]);
     let (mut running, mut dropped) = (vec![], vec![]);
     while let Some(event) = events.next().await {
-        let path = event.task().map(|task| task.path.to_vec());
+        let Some(task) = event.task else { continue };
+        let (node, path) = (task.node, task.path);
         match event.kind {
             EventKind::TaskStart { .. } => running.push(path),
-            EventKind::TaskEnd { node, dropped: channels, error, .. } => {
+            EventKind::TaskEnd { dropped: channels, error, .. } => {
                 running.retain(|known| *known != path);
                 dropped.extend(channels.into_iter().map(|channel| format!("{node}: {channel}, {error:?}")));
             }

@@ -18,15 +18,16 @@ fn line(event: &Event) -> String {
     let questions_of = |questions: &[superstep::graph::Question]| {
         questions.iter().map(|question| format!(" ?{}{}", question.name(), question.json())).collect::<String>()
     };
+    let node = event.node().unwrap_or_default();
     let text = match &event.kind {
         EventKind::Values { values, questions } => format!("values {}{}", json(values), questions_of(questions)),
-        EventKind::Update { node, writes, .. } => format!("update {node} {}", json(writes)),
+        EventKind::Update { writes, .. } => format!("update {node} {}", json(writes)),
         EventKind::Interrupt { questions } => format!("interrupt{}", questions_of(questions)),
-        EventKind::Answered { node, answer, .. } => format!("answered {node} {} {:?}", answer.value, answer.by),
-        EventKind::Custom { node, value, .. } => format!("custom {node} {value}"),
-        EventKind::Message { node, value, .. } => format!("message {node} {value}"),
-        EventKind::TaskStart { node, input, sent, .. } => format!("start {node} {} {sent}", json(input)),
-        EventKind::TaskEnd { node, error, writes, questions, .. } => {
+        EventKind::Answered { answer } => format!("answered {node} {} {:?}", answer.value, answer.by),
+        EventKind::Custom { value } => format!("custom {node} {value}"),
+        EventKind::Message { value, .. } => format!("message {node} {value}"),
+        EventKind::TaskStart { input, sent, .. } => format!("start {node} {} {sent}", json(input)),
+        EventKind::TaskEnd { error, writes, questions, .. } => {
             format!("end {node} {error:?} {}{}", json(writes), questions_of(questions))
         }
         EventKind::Checkpoint(made) => {
@@ -34,7 +35,7 @@ fn line(event: &Event) -> String {
             let (id, source, ran) = (made.id.unwrap(), made.source, &made.ran);
             format!("checkpoint {id} {source:?} {} next {tasks:?} ran {ran:?} {}", json(&made.values), made.has_parent)
         }
-        EventKind::Journal { entry, .. } => format!("journal {}", entry.key),
+        EventKind::Journal { entry } => format!("journal {}", entry.key),
         EventKind::Stored => "stored".into(),
     };
     format!("{} {:?} {text}", event.step, event.nodes().collect::<Vec<_>>())

@@ -149,8 +149,8 @@ async fn chunks_of_messages_come_in_order_with_the_node_that_emitted_them() {
     let mut events = store.thread(&graph).stream(Request::input(start()), [Mode::Messages]);
     let mut chunks = vec![];
     while let Some(event) = events.next().await {
-        let EventKind::Message { node, value, .. } = event.kind else { panic!("{event:?}") };
-        chunks.push(format!("{node}: {value}"));
+        let EventKind::Message { value, .. } = &event.kind else { panic!("{event:?}") };
+        chunks.push(format!("{}: {value}", event.node().unwrap()));
     }
     assert_eq!(chunks, [r#"a: "one""#, r#"a: "two""#]);
 }
@@ -250,19 +250,18 @@ async fn events_of_parallel_workers_of_one_node_can_be_distinguished(
     let of = |task: &str| seen.iter().filter(|event| event.nodes().count() == 1 && event.namespace[0] == task).count();
     assert_eq!(known.len(), 2);
     for id in &known {
-        let own = |event: &&Event| event.task().is_some_and(|task| &*task.id == *id);
+        let own = |event: &&Event| event.task.as_ref().is_some_and(|task| &*task.id == *id);
         assert_eq!(seen.iter().filter(own).count(), 3, "a start, an update and an end");
         assert_eq!(of(&format!("twin:{id}")), seen.iter().filter(|event| !event.namespace.is_empty()).count() / 2);
     }
     for event in &seen {
-        let Some(task) = event.task() else { continue };
+        let Some(task) = &event.task else { continue };
         let (own, above) = task.path.split_last().unwrap();
         assert_eq!((above, own.ends_with(&format!(":{}", task.id))), (&event.namespace[..], true), "{task:?}");
     }
-    let message = |event: &Event| match &event.kind {
-        EventKind::Message { task, value, metadata, .. } => {
-            let metadata = format!("{} {} {:?}", metadata.node, metadata.step, metadata.tags);
-            Some(format!("{} {value} {metadata}", task.path.join("/")))
+    let message = |event: &Event| match (&event.task, &event.kind) {
+        (Some(task), EventKind::Message { value, tags }) => {
+            Some(format!("{} {value} {} {} {tags:?}", task.path.join("/"), task.node, event.step))
         }
         _ => None,
     };
@@ -294,7 +293,7 @@ async fn tasks_that_are_not_stored_have_unique_names(#[case] store: Option<Store
     };
     let mut started = std::collections::BTreeSet::new();
     while let Some(event) = events.next().await {
-        if let EventKind::TaskStart { task, .. } = event.kind {
+        if let (Some(task), EventKind::TaskStart { .. }) = (event.task, event.kind) {
             assert!(started.insert(task.id.clone()), "{task:?} is there twice");
         }
     }
@@ -305,11 +304,11 @@ async fn tasks_that_are_not_stored_have_unique_names(#[case] store: Option<Store
 async fn started_and_ended(mut events: RunStream<Pad>) -> (Vec<String>, Vec<(String, Vec<String>)>) {
     let (mut started, mut ended) = (vec![], vec![]);
     while let Some(event) = events.next().await {
-        let path =
-            || event.nodes().map(str::to_owned).chain(event.task().map(|task| task.id.to_string())).collect::<Vec<_>>();
+        let Some(task) = &event.task else { continue };
+        let path = || event.nodes().map(str::to_owned).chain([task.id.to_string()]).collect::<Vec<_>>();
         match &event.kind {
-            EventKind::TaskStart { node, .. } => started.push((path(), node.to_string())),
-            EventKind::TaskEnd { node, dropped, .. } => ended.push((path(), node.to_string(), dropped.clone())),
+            EventKind::TaskStart { .. } => started.push((path(), task.node.to_string())),
+            EventKind::TaskEnd { dropped, .. } => ended.push((path(), task.node.to_string(), dropped.clone())),
             _ => {}
         }
     }

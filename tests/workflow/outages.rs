@@ -42,8 +42,8 @@ async fn an_outage_is_waited_for_in_the_same_turn_and_reported() {
     let mut run = scene.thread.stream(approve, [Mode::Custom]);
     let mut lines = vec![];
     while let Some(event) = run.next().await {
-        if let EventKind::Custom { node, value, .. } = &event.kind {
-            lines.push(format!("{node}: {}", value.as_str().unwrap_or_default()));
+        if let (Some(task), EventKind::Custom { value }) = (&event.task, &event.kind) {
+            lines.push(format!("{}: {}", task.node, value.as_str().unwrap_or_default()));
         }
     }
     let state = run.outcome().await.unwrap().finished().unwrap();

@@ -127,8 +127,8 @@ async fn the_nodes_are_replayed_in_their_order() {
     let mut events = world.scene.thread.replay(Replay::Recorded).stream([Mode::Tasks]);
     let mut nodes = String::new();
     while let Some(event) = events.next().await {
-        if let EventKind::TaskEnd { node, questions, .. } = &event.kind {
-            let before = if &**node == "developer" { "\n" } else { " " };
+        if let (Some(node), EventKind::TaskEnd { questions, .. }) = (event.node(), &event.kind) {
+            let before = if node == "developer" { "\n" } else { " " };
             nodes.push_str(&format!("{before}{node}{}", if questions.is_empty() { "" } else { "?" }));
         }
     }

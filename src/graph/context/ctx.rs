@@ -10,7 +10,7 @@ use tokio_util::sync::CancellationToken;
 use super::task::TaskCtx;
 use crate::checkpoint::{Checkpointer, EventRecord, EventRecordKind, ThreadId};
 use crate::graph::records::Recorder;
-use crate::graph::view::{EventKind, EventTask, MessageMetadata};
+use crate::graph::view::{EventKind, EventTask};
 
 /// The run's context and the task's identity; two pointers wide.
 pub struct Ctx<C = ()>(pub(crate) Arc<TaskCtx>, Arc<C>);
@@ -173,12 +173,11 @@ impl<C> Ctx<C> {
             self.0.record_event(recorder, kind, &value, is_kept).await;
         }
         if let Some(sink) = &shared.events.sink {
-            let (node, task) = (Arc::clone(&self.0.facts.name), self.0.event_task());
             let kind = match kind {
-                EventRecordKind::Custom => EventKind::Custom { node, task, value },
-                EventRecordKind::Message => EventKind::Message { metadata: self.0.metadata(), node, task, value },
+                EventRecordKind::Custom => EventKind::Custom { value },
+                EventRecordKind::Message => EventKind::Message { value, tags: Arc::clone(&self.0.facts.tags) },
             };
-            sink.send(&self.0.scope.places, self.0.at.step, kind).await;
+            sink.send(&self.0.scope.places, self.0.at.step, Some(self.0.event_task()), kind).await;
         }
     }
 }
@@ -191,13 +190,9 @@ impl TaskCtx {
 
     /// The task as events name it.
     pub(crate) fn event_task(&self) -> EventTask {
-        EventTask::below(&self.scope.places, &self.facts.name, self.id())
+        EventTask::below(&self.scope.places, Arc::clone(&self.facts.name), self.id())
     }
 
-    fn metadata(&self) -> MessageMetadata {
-        let (node, tags) = (Arc::clone(&self.facts.name), Arc::clone(&self.facts.tags));
-        MessageMetadata { node, step: self.at.step, tags }
-    }
 
     /// A store that fails now fails the run at its next commit, which tells why.
     async fn record_event(&self, recorder: &Recorder, kind: EventRecordKind, value: &Value, is_kept: bool) {

@@ -196,7 +196,7 @@ impl<S: State, N, C> NodeOptions<S, N, C> {
         self
     }
 
-    /// Adds tags to the [metadata](crate::graph::MessageMetadata) of the messages that the node emits, for stream readers
+    /// Adds tags to the [messages](crate::graph::EventKind::Message) that the node emits, for stream readers
     /// that filter by them. LangGraph: `tags` of a model.
     pub fn tags(mut self, tags: impl IntoIterator<Item = impl Into<String>>) -> Self {
         self.row.tags.extend(tags.into_iter().map(Into::into));

@@ -106,7 +106,7 @@ impl RecordedEvents<'_> {
             has_parent: made.meta.parent.is_some(),
             ran: ran.to_vec(),
         };
-        self.send(made.meta.step, EventKind::Checkpoint(Box::new(view))).await;
+        self.listener.sink.send(&self.places, made.meta.step, None, EventKind::Checkpoint(Box::new(view))).await;
     }
 
     async fn tasks(&self, step: &StepRecord) -> Result<(), RunError> {
@@ -133,8 +133,7 @@ impl RecordedEvents<'_> {
 
     fn origin(&self, step: &StepRecord, task: &Task) -> EventOrigin {
         let (node, id) = (self.table.node_name(task.node), task_id(step.made.meta.id, stored(step, task)));
-        let task = EventTask::below(&self.places, &node, id);
-        EventOrigin { step: step.made.meta.step + 1, node, task }
+        EventOrigin { step: step.made.meta.step + 1, task: EventTask::below(&self.places, node, id) }
     }
 
     async fn start(&self, step: &StepRecord, task: &Task) {
@@ -154,15 +153,15 @@ impl RecordedEvents<'_> {
         let own = (step.made.meta.id, stored(step, task));
         let ledger = Ledger::of(self.table, self.reader, &step.before, own, task, true);
         for entry in ledger.entries().await? {
-            let EventOrigin { step, node, task } = self.origin(step, task);
-            self.send(step, EventKind::Journal { node, task, entry: Box::new(entry) }).await;
+            self.emitter().send_of(self.origin(step, task), EventKind::Journal { entry: Box::new(entry) }).await;
         }
         Ok(())
     }
 
     async fn pass_on(&self, events: Vec<RecordedEvent>) {
-        for (namespace, at, kind) in events {
-            self.listener.sink.send(&namespace, at, kind).await;
+        for (step, task, kind) in events {
+            let namespace = task.path.split_last().map_or(&[][..], |(_, above)| above).into();
+            self.listener.sink.send(&namespace, step, Some(task), kind).await;
         }
     }
 
@@ -188,7 +187,7 @@ impl RecordedEvents<'_> {
     fn below(&self, step: &StepRecord, task: &Task, handler: bool, call: u32) -> (Arc<[String]>, Arc<[String]>) {
         let row = self.table.row(task.node);
         let name = if handler { &row.handler.name } else { &row.name };
-        let own = EventTask::below(&self.places, name, task_id(step.made.meta.id, stored(step, task)));
+        let own = EventTask::below(&self.places, Arc::clone(name), task_id(step.made.meta.id, stored(step, task)));
         let again = || (call > 0).then(|| format!("#{call}"));
         let names = self.names.iter().cloned().chain([name.to_string()]).chain(again()).collect();
         (names, own.path.iter().cloned().chain(again()).collect())
@@ -243,8 +242,7 @@ impl RecordedEvents<'_> {
     }
 
     async fn answer(&self, step: &StepRecord, task: &Task, answer: AnswerInfo) {
-        let EventOrigin { step, node, task } = self.origin(step, task);
-        self.send(step, EventKind::Answered { node, task, answer }).await;
+        self.emitter().send_of(self.origin(step, task), EventKind::Answered { answer }).await;
     }
 
     async fn ended(&self, step: &StepRecord, task: &Task) {
@@ -253,10 +251,7 @@ impl RecordedEvents<'_> {
             emitter.failed(|| self.origin(step, task), Some(handled.error.clone())).await;
         }
         let origin = || match task.record.handled {
-            Some(_) => {
-                let node = Arc::clone(&self.table.row(task.node).handler.name);
-                EventOrigin { node, ..self.origin(step, task) }
-            }
+            Some(_) => self.origin(step, task).with_node(Arc::clone(&self.table.row(task.node).handler.name)),
             None => self.origin(step, task),
         };
         if let TaskState::Done(done) = &task.state {
@@ -283,10 +278,6 @@ impl RecordedEvents<'_> {
             let at = step.after.as_ref().map_or(step.made.meta.step, |after| after.meta.step);
             self.emitter().values(at, || state, vec![]).await;
         }
-    }
-
-    async fn send(&self, step: i64, kind: EventKind) {
-        self.listener.sink.send(&self.places, step, kind).await;
     }
 }
 

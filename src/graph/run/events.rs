@@ -25,8 +25,14 @@ pub(crate) struct Emitter<'a> {
 /// The task that an event is about; made only for an event that a listener wants.
 pub(crate) struct EventOrigin {
     pub step: i64,
-    pub node: Arc<str>,
     pub task: EventTask,
+}
+
+impl EventOrigin {
+    /// Returns the origin with another node: the error handler of the task's own.
+    pub(crate) fn with_node(self, node: Arc<str>) -> Self {
+        Self { task: EventTask { node, ..self.task }, ..self }
+    }
 }
 
 impl Emitter<'_> {
@@ -34,8 +40,14 @@ impl Emitter<'_> {
         self.sink.wants(mode, self.namespace.is_empty())
     }
 
-    pub(crate) async fn send(&self, step: i64, kind: EventKind) {
-        self.sink.send(self.namespace, step, kind).await;
+    /// Sends an event of the graph itself.
+    async fn send(&self, step: i64, kind: EventKind) {
+        self.sink.send(self.namespace, step, None, kind).await;
+    }
+
+    /// Sends an event of a task.
+    pub(crate) async fn send_of(&self, origin: EventOrigin, kind: EventKind) {
+        self.sink.send(self.namespace, origin.step, Some(origin.task), kind).await;
     }
 
     /// Returns the output channels of a state.
@@ -75,18 +87,16 @@ impl Emitter<'_> {
         if !self.wants(Mode::Tasks) {
             return;
         }
-        let EventOrigin { step, node, task: named } = origin();
         let (input, sent) = (self.input(task, state), task.packet.is_some());
-        self.send(step, EventKind::TaskStart { node, task: named, input, sent, remaining_steps }).await;
+        self.send_of(origin(), EventKind::TaskStart { input, sent, remaining_steps }).await;
     }
 
     pub(crate) async fn update(&self, origin: impl FnOnce() -> EventOrigin, writes: &AnyWrites, cached: bool) {
         if !self.wants(Mode::Updates) {
             return;
         }
-        let EventOrigin { step, node, task } = origin();
         let writes = View::of_writes(self.shown_writes(writes), self.table.schema.clone());
-        self.send(step, EventKind::Update { node, task, writes, cached }).await;
+        self.send_of(origin(), EventKind::Update { writes, cached }).await;
     }
 
     /// Emits the end of a task with a result. A cached result shows as an update alone.
@@ -106,10 +116,8 @@ impl Emitter<'_> {
         if !self.wants(Mode::Tasks) {
             return;
         }
-        let EventOrigin { step, node, task } = origin();
         let writes = View::of_writes(AnyWrites::default(), self.table.schema.clone());
-        let end = EventKind::TaskEnd { node, task, error: None, writes, questions: vec![], dropped };
-        self.send(step, end).await;
+        self.send_of(origin(), EventKind::TaskEnd { error: None, writes, questions: vec![], dropped }).await;
     }
 
     /// Emits the questions of a task, the state they were asked in, and the task's end.
@@ -138,9 +146,8 @@ impl Emitter<'_> {
         if !self.wants(Mode::Tasks) {
             return;
         }
-        let EventOrigin { step, node, task } = origin();
         let writes = View::of_writes(writes.clone(), self.table.schema.clone());
-        self.send(step, EventKind::TaskEnd { node, task, error, writes, questions, dropped: vec![] }).await;
+        self.send_of(origin(), EventKind::TaskEnd { error, writes, questions, dropped: vec![] }).await;
     }
 
     /// Emits a state; `state` is called only if a listener wants it.
@@ -248,8 +255,7 @@ impl Run {
     fn origin(&self, at: usize) -> EventOrigin {
         let (step, task) = (self.pos.meta.step + 1, &self.step.tasks[at]);
         let (node, id) = (self.node_name(task.node), self.scope.task_id(self.pos.meta.id, step, task.key));
-        let task = EventTask::below(&self.scope.places, &node, id);
-        EventOrigin { step, node, task }
+        EventOrigin { step, task: EventTask::below(&self.scope.places, node, id) }
     }
 
     /// Emits a breakpoint: an interrupt without questions.
@@ -320,7 +326,7 @@ impl Run {
                 let node = if handled_failure.is_some() { self.handler_name(at) } else { node };
                 self.emit_handled_failure(at, handled_failure).await;
                 if let Some(error) = self.step.tasks[at].record.error.clone() {
-                    self.emit_failure(|| EventOrigin { node: node.clone(), ..self.origin(at) }, error, answered).await;
+                    self.emit_failure(|| self.origin(at).with_node(node.clone()), error, answered).await;
                 }
             }
         }
@@ -348,8 +354,7 @@ impl Run {
     async fn emit_result(&self, at: usize, node: &Arc<str>, cached: bool) {
         let Some(emitter) = self.emitter() else { return };
         if let TaskState::Done(done) = &self.step.tasks[at].state {
-            let origin = || EventOrigin { node: Arc::clone(node), ..self.origin(at) };
-            emitter.done(origin, &done.writes, cached).await;
+            emitter.done(|| self.origin(at).with_node(Arc::clone(node)), &done.writes, cached).await;
         }
     }
 }

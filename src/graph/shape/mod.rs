@@ -6,7 +6,6 @@
 //! Small because it only lists the folder.
 
 pub(crate) mod error;
-pub(crate) mod event;
 pub(crate) mod fields;
 mod journal;
 pub(crate) mod question;

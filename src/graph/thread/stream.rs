@@ -125,7 +125,7 @@ impl<S: State, N: NodeId, C: Send + Sync + 'static> Thread<S, N, C> {
     /// # async fn example<S: State, N: NodeId>(thread: Thread<S, N, ()>, input: Writes<S>) -> Result<Outcome<S>, RunError> {
     /// let mut run = thread.stream(Request::input(input), [Mode::Updates]);
     /// while let Some(event) = run.next().await {
-    ///     if let EventKind::Update { node, writes, .. } = event.kind { println!("{node}: {}", writes.json()) }
+    ///     if let EventKind::Update { writes, .. } = &event.kind { println!("{:?}: {}", event.node(), writes.json()) }
     /// }
     /// run.outcome().await
     /// # }

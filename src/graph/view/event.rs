@@ -1,9 +1,11 @@
-//! What a run tells while it goes on: one typed event, filtered by modes, in one order, and the task that it comes from. Knows
-//! no store.
+//! Events of a run: typed, filtered by modes, in one order, each with the task that it comes from; and their JSON, the same
+//! for a live run and a replay. Knows no store.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use serde_json::Value;
+use serde::{Serialize, Serializer};
+use serde_json::{Value, json};
+use superstep_base::time::rfc3339;
 use tokio::sync::mpsc;
 
 use super::task_journal::JournalEntry;
@@ -47,6 +49,8 @@ pub struct Event {
     pub namespace: Arc<[String]>,
     /// The superstep, as in [`StateSnapshot::step`](crate::graph::StateSnapshot).
     pub step: i64,
+    /// The task that the event comes from, if it comes from one.
+    pub task: Option<EventTask>,
     /// The event itself.
     pub kind: EventKind,
 }
@@ -63,10 +67,6 @@ pub enum EventKind {
     },
     /// A task ended.
     Update {
-        /// The node.
-        node: Arc<str>,
-        /// The task.
-        task: EventTask,
         /// Its writes, in order.
         writes: View,
         /// True if the result was taken from an earlier run or the cache.
@@ -79,49 +79,29 @@ pub enum EventKind {
     },
     /// A task got an answer. Emitted only by a [replay](crate::graph::Replay).
     Answered {
-        /// The node.
-        node: Arc<str>,
-        /// The task.
-        task: EventTask,
         /// The answer.
         answer: AnswerInfo,
     },
-    /// A task of the root graph, or one in its subgraphs, did something in the world outside or recorded something. Emitted only by
-    /// a [replay](crate::graph::Replay), with [`Mode::Journal`].
+    /// A task of the root graph, or one in its subgraphs, did something in the world outside or recorded something; the
+    /// event's task is that of the root graph. Emitted only by a [replay](crate::graph::Replay), with [`Mode::Journal`].
     Journal {
-        /// The node of the root graph.
-        node: Arc<str>,
-        /// Its task.
-        task: EventTask,
         /// The entry. Messages of an effect are events of their own.
         entry: Box<JournalEntry>,
     },
     /// A node emitted a value.
     Custom {
-        /// The node.
-        node: Arc<str>,
-        /// The task.
-        task: EventTask,
         /// The value.
         value: Value,
     },
     /// A node emitted a piece of a message.
     Message {
-        /// The node.
-        node: Arc<str>,
-        /// The task.
-        task: EventTask,
         /// The piece.
         value: Value,
-        /// The origin of the piece.
-        metadata: MessageMetadata,
+        /// The [tags](crate::graph::NodeOptions::tags) of the node.
+        tags: Arc<[String]>,
     },
     /// A task starts.
     TaskStart {
-        /// The node.
-        node: Arc<str>,
-        /// The task.
-        task: EventTask,
         /// The state or payload it starts with.
         input: View,
         /// True if a send started it, with a payload.
@@ -132,10 +112,6 @@ pub enum EventKind {
     },
     /// A task ended, failed or stopped to ask.
     TaskEnd {
-        /// The node.
-        node: Arc<str>,
-        /// The task.
-        task: EventTask,
         /// The error, if it failed.
         error: Option<String>,
         /// Its writes.
@@ -156,35 +132,76 @@ pub enum EventKind {
 }
 
 impl EventKind {
-    fn mode(&self) -> Mode {
+    /// Returns the row of the table of events: the mode, the name in JSON, and whether the command line prints the event (not
+    /// if another one repeats its content).
+    fn row(&self) -> (Mode, &'static str, bool) {
         match self {
-            Self::Values { .. } => Mode::Values,
-            Self::Update { .. } | Self::Interrupt { .. } | Self::Answered { .. } => Mode::Updates,
-            Self::Custom { .. } => Mode::Custom,
-            Self::Message { .. } => Mode::Messages,
-            Self::TaskStart { .. } | Self::TaskEnd { .. } => Mode::Tasks,
-            Self::Checkpoint(_) => Mode::Checkpoints,
-            Self::Stored => Mode::Stored,
-            Self::Journal { .. } => Mode::Journal,
+            Self::Values { .. } => (Mode::Values, "values", false),
+            Self::Update { .. } => (Mode::Updates, "update", false),
+            Self::Interrupt { .. } => (Mode::Updates, "interrupt", false),
+            Self::Answered { .. } => (Mode::Updates, "answered", true),
+            Self::Journal { .. } => (Mode::Journal, "journal", true),
+            Self::Custom { .. } => (Mode::Custom, "custom", true),
+            Self::Message { .. } => (Mode::Messages, "message", true),
+            Self::TaskStart { .. } => (Mode::Tasks, "start", true),
+            Self::TaskEnd { error: Some(_), .. } => (Mode::Tasks, "failed", true),
+            Self::TaskEnd { questions, .. } if !questions.is_empty() => (Mode::Tasks, "asked", true),
+            Self::TaskEnd { .. } => (Mode::Tasks, "end", true),
+            Self::Checkpoint(_) => (Mode::Checkpoints, "checkpoint", true),
+            Self::Stored => (Mode::Stored, "stored", false),
+        }
+    }
+
+    /// Returns the fields of the event's JSON that no other event has; in brief without states and inputs.
+    fn fields(&self, is_brief: bool) -> Value {
+        match self {
+            Self::Values { values, questions } => json!({ "state": values, "questions": questions }),
+            Self::Update { writes, cached } => json!({ "writes": writes, "cached": cached }),
+            Self::Interrupt { questions } => json!({ "questions": questions }),
+            Self::Answered { answer: AnswerInfo { name, value, by, at, note } } => {
+                json!({ "question": name, "answer": value, "by": by, "note": note, "at": rfc3339(*at) })
+            }
+            Self::Journal { entry } => json!({ "entry": entry }),
+            Self::Custom { value } => json!({ "value": value }),
+            Self::Message { value, tags } => json!({ "value": value, "tags": **tags }),
+            Self::TaskStart { .. } if is_brief => json!({}),
+            Self::TaskStart { input, sent, remaining_steps } => {
+                json!({ "input": input, "sent": sent, "remaining_steps": remaining_steps })
+            }
+            Self::TaskEnd { error: Some(error), .. } => json!({ "error": error }),
+            Self::TaskEnd { questions, .. } if !questions.is_empty() => json!({ "questions": questions }),
+            Self::TaskEnd { writes, dropped, .. } if dropped.is_empty() => json!({ "writes": writes }),
+            Self::TaskEnd { writes, dropped, .. } => json!({ "writes": writes, "dropped": dropped }),
+            Self::Checkpoint(made) => made.fields(is_brief),
+            Self::Stored => json!({}),
         }
     }
 }
 
 impl Event {
-    /// Returns the task that the event comes from, if it comes from one.
-    pub fn task(&self) -> Option<&EventTask> {
-        match &self.kind {
-            EventKind::Update { task, .. }
-            | EventKind::Answered { task, .. }
-            | EventKind::Journal { task, .. }
-            | EventKind::Custom { task, .. }
-            | EventKind::Message { task, .. }
-            | EventKind::TaskStart { task, .. }
-            | EventKind::TaskEnd { task, .. } => Some(task),
-            EventKind::Values { .. } | EventKind::Interrupt { .. } | EventKind::Checkpoint(_) | EventKind::Stored => {
-                None
-            }
+    /// Returns the node that the event comes from, if it comes from one.
+    pub fn node(&self) -> Option<&str> {
+        self.task.as_ref().map(|task| &*task.node)
+    }
+
+    /// Returns the event as the command line prints it; `None` for an event whose content another one repeats. Left out:
+    /// the event's number and thread, which differ between a run and its replay, and states and inputs.
+    pub fn brief(&self) -> Option<Value> {
+        let (.., is_printed) = self.kind.row();
+        is_printed.then(|| self.json(true))
+    }
+
+    fn json(&self, is_brief: bool) -> Value {
+        let mut out = self.kind.fields(is_brief);
+        out["kind"] = self.kind.row().1.into();
+        out["step"] = self.step.into();
+        if let Some(EventTask { node, id, path }) = &self.task {
+            (out["node"], out["task"], out["path"]) = ((**node).into(), (**id).into(), json!(**path));
         }
+        if !self.namespace.is_empty() {
+            out["namespace"] = json!(*self.namespace);
+        }
+        out
     }
 
     /// Returns the nodes whose subgraphs the event comes from, outermost first: the namespace without the tasks.
@@ -194,8 +211,19 @@ impl Event {
 
     /// Returns whether a mode carries this event.
     pub fn is(&self, mode: Mode) -> bool {
-        let own = self.kind.mode();
+        let (own, ..) = self.kind.row();
         own == mode || (mode == Mode::Debug && matches!(own, Mode::Tasks | Mode::Checkpoints))
+    }
+}
+
+impl Serialize for Event {
+    fn serialize<W: Serializer>(&self, out: W) -> Result<W::Ok, W::Error> {
+        let mut json = self.json(false);
+        json["seq"] = self.seq.into();
+        if let Some(thread) = &self.thread {
+            json["thread"] = thread.as_str().into();
+        }
+        json.serialize(out)
     }
 }
 
@@ -221,18 +249,31 @@ pub struct CheckpointView {
     pub ran: Vec<String>,
 }
 
+impl CheckpointView {
+    fn fields(&self, is_brief: bool) -> Value {
+        let mut out = json!({ "checkpoint": self.id, "source": self.source.as_str(), "next": self.next });
+        if !is_brief {
+            (out["ran"], out["state"], out["tasks"]) = (json!(self.ran), json!(self.values), json!(self.tasks));
+        }
+        out
+    }
+}
+
 /// A task as a checkpoint event shows it.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize)]
 pub struct TaskView {
     /// The node.
+    #[serde(rename = "node")]
     pub name: String,
     /// The error, if it failed.
     pub error: Option<String>,
     /// Its writes, once it has ended.
+    #[serde(rename = "writes")]
     pub result: Option<View>,
     /// The questions it asked.
     pub questions: Vec<Question>,
     /// True if it runs a subgraph.
+    #[serde(skip)]
     pub subgraph: bool,
 }
 
@@ -277,14 +318,14 @@ impl Sink {
     }
 
     /// Sends an event, waiting while the reader is behind. A reader that is gone is no failure.
-    pub(crate) async fn send(&self, namespace: &Arc<[String]>, step: i64, kind: EventKind) {
-        if !self.wants(kind.mode(), namespace.is_empty()) {
+    pub(crate) async fn send(&self, namespace: &Arc<[String]>, step: i64, task: Option<EventTask>, kind: EventKind) {
+        if !self.wants(kind.row().0, namespace.is_empty()) {
             return;
         }
         let Ok(permit) = self.0.sender.reserve().await else { return };
         let mut seq = self.0.seq.lock().unwrap_or_else(PoisonError::into_inner);
         let (thread, namespace) = (self.0.thread.clone(), Arc::clone(namespace));
-        permit.send(Event { seq: *seq, thread, namespace, step, kind });
+        permit.send(Event { seq: *seq, thread, namespace, step, task, kind });
         *seq += 1;
     }
 }
@@ -292,6 +333,8 @@ impl Sink {
 /// The task that an event comes from.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct EventTask {
+    /// The node; for the result of an error handler, the handler's.
+    pub node: Arc<str>,
     /// The task's id, as [`Ctx::task_id`](crate::graph::Ctx::task_id) and [`TaskSnapshot::id`](crate::graph::TaskSnapshot)
     /// have it. Parallel tasks of one node have different ids.
     pub id: Arc<str>,
@@ -300,22 +343,11 @@ pub struct EventTask {
     pub path: Arc<[String]>,
 }
 
-/// The origin of a piece of a message. LangGraph: the metadata of `stream_mode="messages"`.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct MessageMetadata {
-    /// The node.
-    pub node: Arc<str>,
-    /// The superstep.
-    pub step: i64,
-    /// The [tags](crate::graph::NodeOptions::tags) of the node.
-    pub tags: Arc<[String]>,
-}
-
 impl EventTask {
     /// The task of a node in the graph at a namespace.
-    pub(crate) fn below(namespace: &[String], node: &str, id: String) -> Self {
-        let path = namespace.iter().cloned().chain([place(node, &id)]).collect();
-        Self { id: id.into(), path }
+    pub(crate) fn below(namespace: &[String], node: Arc<str>, id: String) -> Self {
+        let path = namespace.iter().cloned().chain([place(&node, &id)]).collect();
+        Self { node, id: id.into(), path }
     }
 }
 

@@ -2,15 +2,15 @@
 //! replay sends it to its listeners.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use super::event::{EventKind, EventTask, MessageMetadata, Mode, Sink, task_id};
+use super::event::{EventKind, EventTask, Mode, Sink, task_id};
 use crate::checkpoint::{CheckpointId, EventRecord, EventRecordKind, Key, Order};
 use crate::graph::error::RunError;
 use crate::graph::records::Reader;
 
-/// An event for listeners: the tasks on the way down, its superstep, what it was.
-pub(crate) type RecordedEvent = (Arc<[String]>, i64, EventKind);
+/// An event for listeners: its superstep, task and content.
+pub(crate) type RecordedEvent = (i64, EventTask, EventKind);
 
 /// Recorded events by their numbers.
 #[derive(Default)]
@@ -54,24 +54,20 @@ fn events_of(records: BTreeMap<(CheckpointId, u64), EventRecord>) -> Vec<Recorde
 }
 
 fn event(record: EventRecord) -> RecordedEvent {
-    let (task, node): (_, Arc<str>) = (emitter(&record), record.node.into());
-    let (value, step) = (serde_json::from_str(&record.value).unwrap_or_default(), record.step);
-    let namespace = task.path.split_last().map_or(&[][..], |(_, above)| above).into();
+    let (step, task) = (record.step, emitter(&record));
+    let value = serde_json::from_str(&record.value).unwrap_or_default();
     let kind = match record.kind {
-        EventRecordKind::Custom => EventKind::Custom { node, task, value },
-        EventRecordKind::Message => {
-            let metadata = MessageMetadata { node: Arc::clone(&node), step, tags: record.tags.into() };
-            EventKind::Message { node, task, value, metadata }
-        }
+        EventRecordKind::Custom => EventKind::Custom { value },
+        EventRecordKind::Message => EventKind::Message { value, tags: record.tags.into() },
     };
-    (namespace, step, kind)
+    (step, task, kind)
 }
 
 /// The task that emitted an event; the nearest one that is kept, where the record has no more.
 fn emitter(record: &EventRecord) -> EventTask {
     let own = record.path.last().and_then(|place| place.strip_prefix(record.node.as_str())?.strip_prefix(':'));
     let id = own.map_or_else(|| task_id(record.checkpoint, record.task).into(), Into::into);
-    EventTask { id, path: record.path.as_slice().into() }
+    EventTask { node: record.node.as_str().into(), id, path: record.path.as_slice().into() }
 }
 
 impl Reader {

@@ -20,7 +20,7 @@ pub(crate) mod task_journal;
 pub(crate) mod untyped;
 
 pub use child::AnyChild;
-pub use event::{CheckpointView, Event, EventKind, EventTask, MessageMetadata, Mode, TaskView};
+pub use event::{CheckpointView, Event, EventKind, EventTask, Mode, TaskView};
 pub use snapshot::{FailureInfo, Nested, Snapshot, StateSnapshot, TaskSnapshot};
 pub use task_journal::{
     ChildRun, JournalEffect, JournalEntry, JournalKind, JournalMessage, JournalQuestion, JournalRun, TaskJournal,

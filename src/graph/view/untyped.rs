@@ -4,6 +4,7 @@ use std::any::Any;
 use std::fmt;
 use std::sync::{Arc, OnceLock};
 
+use serde::{Serialize, Serializer};
 use serde_json::{Map, Value};
 use superstep_base::panics::catch_panic;
 
@@ -28,6 +29,12 @@ impl View {
     /// Returns the value, if it is of this type (a state, a payload, or [`Writes`](crate::graph::Writes) of a state).
     pub fn get<T: 'static>(&self) -> Option<&T> {
         self.0.any().downcast_ref()
+    }
+}
+
+impl Serialize for View {
+    fn serialize<W: Serializer>(&self, out: W) -> Result<W::Ok, W::Error> {
+        self.json().serialize(out)
     }
 }
 
