@@ -7,8 +7,7 @@ use std::path::{Path, PathBuf};
 use serde_json::Value;
 use superstep_base::shell::shell_word;
 
-use super::shapes::{NextStep, OpenQuestion, ThreadReport};
-use crate::graph::shape::signal::AwaitedShape;
+use super::shapes::{AwaitedShape, NextStep, OpenQuestion, ThreadReport};
 
 /// Returns the next steps of a thread. The questions of an interrupted one have commands of their own.
 pub(crate) fn next_steps(report: &ThreadReport) -> Vec<NextStep> {

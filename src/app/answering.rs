@@ -1,15 +1,16 @@
-//! Answers to the pending interrupts of a thread: checks them, and describes the questions for display.
+//! Answers to the pending interrupts of a thread: checks them, and completes questions and tasks for display.
 
 use std::sync::Arc;
 
 use serde_json::Value;
 
 use super::advice::{in_commands, next_steps, standing};
-use super::failure::Failure;
-use super::shapes::{Draft, NextStep, OpenQuestion, QuestionShape, ThreadReport};
+use super::events::load_texts;
+use super::failure::{Call, Failure, json};
+use super::shapes::{Draft, NextStep, OpenQuestion, TaskReport, ThreadReport};
 use super::threads::AppThread;
 use crate::checkpoint::ThreadId;
-use crate::graph::{Answer, AnyState, InterruptId, Question, Reply, ReplyKind, RunError, Status};
+use crate::graph::{Answer, AnyState, InterruptId, Question, Reply, ReplyKind, RunError, Status, TaskSnapshot};
 
 impl AppThread {
     async fn open(&self) -> Result<Vec<Question>, Failure> {
@@ -84,26 +85,48 @@ impl AppThread {
         self.graph.form(question.name())?.draft(state, question)
     }
 
-    /// Describes a question for display, in the program's own text if a state is given.
-    pub(super) fn open_question(&self, question: &Question, state: Option<&Arc<AnyState>>) -> OpenQuestion {
+    /// Adds journals and the ways to answer questions to displayed tasks and to the tasks of their subgraphs.
+    pub(super) fn complete<'a>(&'a self, tasks: &'a [TaskSnapshot], shown: &'a mut [TaskReport]) -> Call<'a, ()> {
+        Box::pin(async move {
+            for (task, shown) in tasks.iter().zip(shown) {
+                self.add_replies(&task.questions, None, &mut shown.questions);
+                let mut journal = task.journal().await?;
+                load_texts(&mut journal);
+                shown.journal = if journal.is_empty() { None } else { Some(json(&journal)?) };
+                if let (Some(state), Some(inside)) = (&task.state, &mut shown.inside) {
+                    self.complete(&state.tasks, &mut inside.tasks).await?;
+                }
+            }
+            Ok(())
+        })
+    }
+
+    /// Adds to displayed questions the ways to answer them, and the program's own texts if a state is given.
+    pub(super) fn add_replies(
+        &self,
+        questions: &[Question],
+        state: Option<&Arc<AnyState>>,
+        shown: &mut [OpenQuestion],
+    ) {
+        for (question, shown) in questions.iter().zip(shown) {
+            self.add_replies_to(question, state, shown);
+        }
+    }
+
+    fn add_replies_to(&self, question: &Question, state: Option<&Arc<AnyState>>, shown: &mut OpenQuestion) {
         let text = |kind| (kind != ReplyKind::Approve).then(|| "..".to_owned()); // `approve` takes none
         let reply = |kind| Reply { kind, feedback: text(kind), by: None };
         let fitting: Vec<(ReplyKind, Value)> =
             ReplyKind::ALL.into_iter().filter_map(|kind| Some((kind, self.answer(question, &reply(kind))?))).collect();
-        let mut shape = QuestionShape::from(question);
-        if shape.takes == "any JSON" && !fitting.is_empty() {
+        if shown.takes == "any JSON" && !fitting.is_empty() {
             let samples = fitting.iter().map(|(_, answer)| answer.to_string());
-            shape.takes = samples.collect::<Vec<_>>().join(" or ");
+            shown.takes = samples.collect::<Vec<_>>().join(" or ");
         }
-        OpenQuestion {
-            question: shape,
-            words: fitting.iter().map(|(kind, _)| kind.word().to_owned()).collect(),
-            means: fitting.iter().map(|(_, answer)| name_of(answer)).collect(),
-            commands: vec![],
-            text: state.and_then(|state| self.graph.form(question.name())?.describe(state, question)),
-            suggested: state.map(|state| self.commands(state, question)).unwrap_or_default(),
-            editable: state.is_some_and(|state| self.draft_of(state, question).is_some()),
-        }
+        shown.words = fitting.iter().map(|(kind, _)| kind.word().to_owned()).collect();
+        shown.means = fitting.iter().map(|(_, answer)| name_of(answer)).collect();
+        shown.text = state.and_then(|state| self.graph.form(question.name())?.describe(state, question));
+        shown.suggested = state.map(|state| self.commands(state, question)).unwrap_or_default();
+        shown.editable = state.is_some_and(|state| self.draft_of(state, question).is_some());
     }
 }
 

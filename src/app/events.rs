@@ -4,11 +4,9 @@
 
 use serde_json::{Value, json};
 
-use super::failure::{Call, json};
 use super::settings::Labels;
-use super::shapes::TaskReport;
 use super::time::now;
-use crate::graph::{Event, EventKind, TaskJournal, TaskSnapshot};
+use crate::graph::{Event, EventKind, TaskJournal};
 
 /// Converts an event to JSON, with the label of the task that it starts.
 pub(crate) fn event_json(event: &Event, labels: &Labels) -> Option<Value> {
@@ -59,24 +57,9 @@ impl EventBuffer {
     }
 }
 
-/// Adds journals to displayed tasks and to the tasks of their subgraphs.
-pub(super) fn add_journals<'a>(tasks: &'a [TaskSnapshot], shown: &'a mut [TaskReport]) -> Call<'a, ()> {
-    Box::pin(async move {
-        for (task, shown) in tasks.iter().zip(shown) {
-            let mut journal = task.journal().await?;
-            load_texts(&mut journal);
-            shown.journal = if journal.is_empty() { None } else { Some(json(&journal)?) };
-            if let (Some(state), Some(inside)) = (&task.state, &mut shown.inside) {
-                add_journals(&state.tasks, &mut inside.tasks).await?;
-            }
-        }
-        Ok(())
-    })
-}
-
 /// Loads the long texts of prompts, which the journal stores by hash.
 #[cfg(feature = "agents")]
-fn load_texts(journal: &mut TaskJournal) {
+pub(super) fn load_texts(journal: &mut TaskJournal) {
     use crate::graph::JournalKind;
     for entry in &mut journal.entries {
         if let JournalKind::Effect(effect) = &mut entry.kind {
@@ -87,7 +70,7 @@ fn load_texts(journal: &mut TaskJournal) {
 }
 
 #[cfg(not(feature = "agents"))]
-fn load_texts(_: &mut TaskJournal) {}
+pub(super) fn load_texts(_: &mut TaskJournal) {}
 
 /// Loads the long texts of prompts in the JSON of an event.
 pub(super) fn load_event_texts(event: &mut serde_json::Value) {

@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 use std::error::Error;
 
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use superstep_base::panics::catch_panic;
@@ -11,7 +12,6 @@ use super::advice::{self, Caller};
 use super::shapes::NextStep;
 use super::store_location::StoreLocation;
 use crate::checkpoint::{BoxFuture, CheckpointError};
-use crate::graph::shape::error::ErrorShape;
 use crate::graph::{InputError, RunError};
 
 /// The end of a run, as an exit code.
@@ -221,14 +221,20 @@ fn command(text: &str) -> Option<(&str, &str, &str)> {
 
 impl From<RunError> for Failure {
     fn from(error: RunError) -> Self {
-        let ErrorShape { error: message, kind, causes, help, .. } = ErrorShape::from(&error);
-        let mut failure = Self { kind: kind.map(Into::into), causes, help, ..Self::new(message) };
+        let mut failure = Self::of(&error);
         let own = || failure.help.as_deref().map(advice::in_commands);
         failure.hint = hint(&error).map(Cow::into_owned).or_else(own).map(String::into_boxed_str);
         if matches!(error, RunError::MistypedAnswer { .. }) {
             failure.code = 2;
         }
         failure
+    }
+}
+
+impl Failure {
+    /// Returns an error of the library, read from its JSON.
+    fn of(error: &impl Serialize) -> Self {
+        shape(error).unwrap_or_else(|failure| failure)
     }
 }
 
@@ -302,13 +308,17 @@ impl From<CheckpointError> for Failure {
 
 impl From<InputError> for Failure {
     fn from(error: InputError) -> Self {
-        let ErrorShape { error, kind, help, .. } = ErrorShape::from(&error);
-        Self { kind: kind.map(Into::into), help, ..Self::usage(error) }
+        Self { code: 2, ..Self::of(&error) }
     }
 }
 
 /// Future of a fallible call.
 pub(crate) type Call<'a, T> = BoxFuture<'a, Result<T, Failure>>;
+
+/// Converts a value of the library to the shape that it has here.
+pub(crate) fn shape<T: DeserializeOwned>(value: &impl Serialize) -> Result<T, Failure> {
+    serde_json::from_value(json(value)?).map_err(|error| Failure::new(format!("the reply has another shape: {error}")))
+}
 
 /// Converts a reply to JSON.
 pub(crate) fn json(value: &impl Serialize) -> Result<Value, Failure> {

@@ -6,17 +6,15 @@ use std::time::{Duration, SystemTime};
 
 use serde_json::Value;
 
-use super::failure::{Call, Failure, json};
+use super::failure::{Call, Failure, json, shape};
 use super::graphs::AppGraphs;
 use super::relocation::locate;
 use super::service::{AnswerInput, AnswerRequest, EventSink, SignalInput, ThreadRequest, ThreadService, ThreadsQuery};
-use super::shapes::{CheckpointReport, OpenQuestion, SignalReport, ThreadLine, ThreadReport};
+use super::shapes::{CheckpointReport, SignalReport, ThreadLine, ThreadReport};
 use super::store_location::StoreLocation;
 use super::threads::AppThread;
 use crate::checkpoint::{CheckpointError, CheckpointId, Checkpointer, Claim, LOCK_FILE, ThreadId, near_threads};
-use crate::graph::{
-    Answer, InterruptId, Question, RunError, SignalId, SignalRequest, StatusKind, ThreadFilter, ThreadInfo,
-};
+use crate::graph::{Answer, InterruptId, RunError, SignalId, SignalRequest, StatusKind, ThreadFilter, ThreadInfo};
 
 #[derive(Clone)]
 pub(crate) struct Local {
@@ -131,7 +129,7 @@ impl Local {
             }
             let asked = request.waiting || self.needs_graph(&info);
             let report = if asked { Some(self.report(&info).await) } else { None };
-            let line = line(&info, report);
+            let line = line(&info, report)?;
             let fits = request.status.as_ref().is_none_or(|status| *status == line.status);
             let asks = !request.waiting || line.status == StatusKind::Interrupted.as_str();
             lines.extend((fits && asks).then_some(line));
@@ -165,15 +163,16 @@ impl Local {
     async fn show(&self, thread: &str, at: Option<u64>, task: Option<String>) -> Result<CheckpointReport, Failure> {
         let thread = self.thread(thread).await?;
         let mut shown = thread.show(at.map(CheckpointId)).await?;
+        let tasks = &mut shown.snapshot.tasks;
         let Some(task) = task else {
-            shown.tasks.iter_mut().for_each(|task| task.input = None); // it is the state above, most often
+            tasks.iter_mut().for_each(|task| task.input = None); // it is the state above, most often
             return Ok(shown);
         };
-        let ids: Vec<String> = shown.tasks.iter().map(|task| format!("{} ({})", task.id, task.node)).collect();
-        shown.tasks.retain(|shown| shown.id == task || shown.node == task);
-        if shown.tasks.is_empty() {
+        let ids: Vec<String> = tasks.iter().map(|task| format!("{} ({})", task.id, task.node)).collect();
+        tasks.retain(|shown| shown.id == task || shown.node == task);
+        if tasks.is_empty() {
             let help = if ids.is_empty() { "it has none".into() } else { format!("its tasks are {}", ids.join(", ")) };
-            let error = format!("checkpoint {} has no task `{task}`", shown.info.checkpoint);
+            let error = format!("checkpoint {} has no task `{task}`", shown.snapshot.info.checkpoint);
             return Err(Failure::new(error).help(help));
         }
         Ok(shown)
@@ -253,9 +252,8 @@ fn filter(request: &ThreadsQuery) -> ThreadFilter {
 }
 
 /// Returns a line of the thread list. An unreadable thread does not hide the others.
-fn line(info: &ThreadInfo, report: Option<Result<ThreadReport, Failure>>) -> ThreadLine {
-    let asked = |question: &Question| OpenQuestion { question: question.into(), ..OpenQuestion::default() };
-    let mut line = ThreadLine::of(info, &asked);
+fn line(info: &ThreadInfo, report: Option<Result<ThreadReport, Failure>>) -> Result<ThreadLine, Failure> {
+    let mut line: ThreadLine = shape(info)?;
     match report {
         None => {}
         Some(Err(failure)) => line.reason = Some(failure.error),
@@ -265,7 +263,7 @@ fn line(info: &ThreadInfo, report: Option<Result<ThreadReport, Failure>>) -> Thr
             (line.questions, line.status) = (position.questions, position.status);
         }
     }
-    line
+    Ok(line)
 }
 
 /// Converts an answer of the command line to the answer of the question's type.

@@ -1,26 +1,103 @@
-//! JSON of the command line, from which text is made too: the library's shapes (`graph::shape`) with the commands and
-//! texts of a program. Where a repository was moved, stored paths in it become present ones. Must not know a graph's types.
+//! JSON of the command line, from which text is made too: that of the library's types, of which each shape names what is read
+//! or changed here, with the commands and texts of a program. Where a repository was moved, stored paths in it become present
+//! ones. Must not know a graph's types.
 
 use std::borrow::Cow;
 use std::ops::{Deref, DerefMut};
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
+use serde_json::{Map, Value};
 use superstep_base::moved;
 
-use crate::checkpoint::StopRecord;
-pub(crate) use crate::graph::shape::question::{AnswerShape, QuestionShape};
-use crate::graph::shape::signal::SentShape;
-use crate::graph::shape::snapshot::{CheckpointShape, SnapshotShape, TaskShape};
-use crate::graph::shape::status::StatusShape;
-pub(crate) use crate::graph::shape::thread::Origin;
-use crate::graph::shape::thread::ThreadShape;
+use crate::checkpoint::{ForeignRecord, StopRecord};
 
-/// A task with the commands that answer its questions.
-pub(crate) type TaskReport = TaskShape<OpenQuestion>;
+/// Fields that only programs read.
+type Others = Map<String, Value>;
+
+/// The origin of a thread.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Origin {
+    /// True if it was imported.
+    #[serde(default)]
+    pub foreign: bool,
+    /// True if an imported one may be run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub trusted: Option<bool>,
+}
+
+impl From<Option<ForeignRecord>> for Origin {
+    fn from(foreign: Option<ForeignRecord>) -> Self {
+        Self { foreign: foreign.is_some(), trusted: foreign.map(|foreign| foreign.trusted) }
+    }
+}
+
+impl Origin {
+    /// Returns true if the thread may be read but not run.
+    pub(crate) fn is_untrusted(self) -> bool {
+        self.trusted == Some(false)
+    }
+}
+
 /// A thread in a list, with the commands that answer its questions.
-pub(crate) type ThreadLine = ThreadShape<OpenQuestion>;
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct ThreadLine {
+    pub thread: String,
+    pub graph: String,
+    pub status: String,
+    pub step: i64,
+    pub updated_at: String,
+    #[serde(flatten)]
+    pub origin: Origin,
+    /// The reason why it cannot be read, or does not fit its graph.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+    pub questions: Vec<OpenQuestion>,
+    #[serde(flatten)]
+    pub others: Others,
+}
+
+/// A thread's status and its details.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct StatusShape {
+    pub status: String,
+    pub next: Vec<String>,
+    pub questions: Vec<OpenQuestion>,
+    /// The reason why it failed, or needs migration.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+    /// The suggested fix if it needs migration.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub help: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub until: Option<String>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub signals: Vec<AwaitedShape>,
+}
+
+/// A signal that a thread waits for.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct AwaitedShape {
+    pub name: String,
+    pub node: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub until: Option<String>,
+    /// The shape of its value.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub takes: Option<String>,
+}
+
+/// A signal that no task has received.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct SentShape {
+    pub id: String,
+    pub name: String,
+    pub value: Value,
+    pub by: Option<String>,
+    pub at: String,
+    #[serde(flatten)]
+    pub others: Others,
+}
 
 /// A thread, as `status` and all commands that run print it.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -28,7 +105,7 @@ pub(crate) struct ThreadReport {
     pub thread: String,
     pub graph: String,
     #[serde(flatten)]
-    pub position: StatusShape<OpenQuestion>,
+    pub position: StatusShape,
     pub step: i64,
     pub state: Value,
     /// The state in the program's own text.
@@ -54,7 +131,7 @@ pub(crate) struct ThreadReport {
     pub blocking: Vec<BlockingNode>,
     /// Stop points that are stored with the thread.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub stops: Vec<StopShape>,
+    pub stops: Vec<StopRecord>,
     /// Signals that no task has received.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub mailbox: Vec<SentShape>,
@@ -99,21 +176,6 @@ pub(crate) struct RunningShape {
     pub cost: u64,
 }
 
-/// A stop point of a thread.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-pub(crate) struct StopShape {
-    /// The node; none for every node.
-    pub node: Option<String>,
-    /// True if they stop after it, not before.
-    pub after: bool,
-}
-
-impl From<StopRecord> for StopShape {
-    fn from(StopRecord { node, after }: StopRecord) -> Self {
-        Self { node, after }
-    }
-}
-
 /// A sent signal, and the thread afterwards.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct SignalReport {
@@ -137,7 +199,7 @@ impl From<(String, Duration)> for BlockingNode {
 }
 
 impl Deref for ThreadReport {
-    type Target = StatusShape<OpenQuestion>;
+    type Target = StatusShape;
 
     fn deref(&self) -> &Self::Target {
         &self.position
@@ -153,8 +215,14 @@ impl DerefMut for ThreadReport {
 /// A pending question with the ways to answer it.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct OpenQuestion {
+    pub id: String,
+    pub name: String,
+    pub node: String,
+    pub payload: Value,
+    /// A description of the answer's JSON.
+    pub takes: String,
     #[serde(flatten)]
-    pub question: QuestionShape,
+    pub terms: TermsShape,
     /// Commands of `approve`, `reject` and `revise` that can answer it.
     #[serde(default)]
     pub words: Vec<String>,
@@ -173,6 +241,35 @@ pub(crate) struct OpenQuestion {
     /// True if `edit` answers it.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub editable: bool,
+    #[serde(flatten)]
+    pub others: Others,
+}
+
+/// The terms of a question.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub(crate) struct TermsShape {
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub expires: Option<String>,
+    /// The answer on expiry.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub default: Option<Value>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub approvals: Option<u32>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub approvers: Vec<String>,
+    /// The answers so far.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub votes: Vec<AnswerShape>,
+}
+
+/// An answer to a question.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct AnswerShape {
+    pub name: String,
+    pub value: Value,
+    pub by: Option<String>,
+    pub at: String,
+    pub note: Option<String>,
 }
 
 /// The text that a person edits to answer a question.
@@ -182,12 +279,14 @@ pub(crate) struct Draft {
     pub text: String,
 }
 
-impl Deref for OpenQuestion {
-    type Target = QuestionShape;
-
-    fn deref(&self) -> &QuestionShape {
-        &self.question
-    }
+/// A checkpoint without its state.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct CheckpointShape {
+    pub checkpoint: u64,
+    pub parent: Option<u64>,
+    pub step: i64,
+    pub source: String,
+    pub created_at: String,
 }
 
 /// A checkpoint in a history.
@@ -195,6 +294,7 @@ impl Deref for OpenQuestion {
 pub(crate) struct HistoryStep {
     #[serde(flatten)]
     pub info: CheckpointShape,
+    #[serde(default)]
     pub next: Vec<String>,
     /// The value of the requested channel.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -202,17 +302,58 @@ pub(crate) struct HistoryStep {
     /// Its tasks, if requested.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tasks: Option<Vec<TaskReport>>,
-}
-
-impl Deref for HistoryStep {
-    type Target = CheckpointShape;
-
-    fn deref(&self) -> &CheckpointShape {
-        &self.info
-    }
+    #[serde(flatten)]
+    pub others: Others,
 }
 
 /// A checkpoint with its state and tasks.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct SnapshotShape {
+    #[serde(flatten)]
+    pub info: CheckpointShape,
+    pub next: Vec<String>,
+    pub state: Value,
+    pub tasks: Vec<TaskReport>,
+    #[serde(flatten)]
+    pub others: Others,
+}
+
+/// A task with the commands that answer its questions.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct TaskReport {
+    pub id: String,
+    pub node: String,
+    pub status: String,
+    pub attempts: u32,
+    pub error: Option<String>,
+    pub failures: Vec<FailedAttempt>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub until: Option<String>,
+    pub writes: Option<Value>,
+    pub questions: Vec<OpenQuestion>,
+    pub answers: Vec<AnswerShape>,
+    /// Its input, of a task that is shown alone.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub input: Option<Value>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub journal: Option<Value>,
+    /// The snapshot of its subgraph.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub inside: Option<Box<SnapshotShape>>,
+    #[serde(flatten)]
+    pub others: Others,
+}
+
+/// A failed attempt of a task.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct FailedAttempt {
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub attempt: Option<u32>,
+    pub error: String,
+    pub at: String,
+}
+
+/// A checkpoint with its thread.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct CheckpointReport {
     pub thread: String,
@@ -220,21 +361,7 @@ pub(crate) struct CheckpointReport {
     #[serde(flatten)]
     pub origin: Origin,
     #[serde(flatten)]
-    pub snapshot: SnapshotShape<OpenQuestion>,
-}
-
-impl Deref for CheckpointReport {
-    type Target = SnapshotShape<OpenQuestion>;
-
-    fn deref(&self) -> &Self::Target {
-        &self.snapshot
-    }
-}
-
-impl DerefMut for CheckpointReport {
-    fn deref_mut(&mut self) -> &mut Self::Target {
-        &mut self.snapshot
-    }
+    pub snapshot: SnapshotShape,
 }
 
 #[derive(Clone, Debug, Serialize, Deserialize)]

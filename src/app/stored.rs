@@ -144,7 +144,6 @@ pub struct Pending {
 
 impl From<OpenQuestion> for Pending {
     fn from(asked: OpenQuestion) -> Self {
-        let question = asked.question;
-        Self { id: question.id, name: question.name, question: question.payload }
+        Self { id: asked.id, name: asked.name, question: asked.payload }
     }
 }

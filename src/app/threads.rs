@@ -6,16 +6,15 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use super::custom_output::Said;
-use super::events::{add_journals, event_json, gap, load_event_texts};
-use super::failure::{Exit, Failure, json};
+use super::events::{event_json, gap, load_event_texts};
+use super::failure::{Exit, Failure, json, shape};
 use super::settings::{ForkPoint, ForkWrites, GraphSettings, Labels, WorkRepository};
 use super::shapes::{
-    BlockingNode, CheckpointReport, HistoryStep, Origin, ReplacedValue, StopShape, TaskReport, ThreadReport,
+    BlockingNode, CheckpointReport, HistoryStep, Origin, ReplacedValue, SnapshotShape, StatusShape, TaskReport,
+    ThreadReport,
 };
 use super::stops::StopArgs;
-use crate::checkpoint::{CheckpointId, Checkpointer, ThreadId, about_thread, foreign};
-use crate::graph::shape::snapshot::{SnapshotShape, TaskShape};
-use crate::graph::shape::status::StatusShape;
+use crate::checkpoint::{CheckpointId, Checkpointer, StopRecord, ThreadId, about_thread, foreign};
 use crate::graph::{
     Answer, AnyGraph, AnyState, AnyThread, CancellationToken, CheckpointInfo, Event, Mode, Name, Outcome, Question,
     Replay, Request, RunError, RunStream, SignalId, SignalRequest, State, StateSnapshot, StateUpdate, Status, Verdict,
@@ -189,7 +188,10 @@ impl AppThread {
     pub(crate) async fn report(&self) -> Result<ThreadReport, Failure> {
         let status = self.thread.status().await?;
         let snapshot = self.now().await?;
-        let mut position = StatusShape::of(&status, &|question| self.open_question(question, Some(&snapshot.values)));
+        let mut position: StatusShape = shape(&status)?;
+        if let Status::Interrupted { questions } = &status {
+            self.add_replies(questions, Some(&snapshot.values), &mut position.questions);
+        }
         position.next.clone_from(&snapshot.next);
         position.help = position.help.map(|help| help + UPDATE_HELP);
         for signal in &mut position.signals {
@@ -212,7 +214,7 @@ impl AppThread {
             blocking,
             running: vec![],
             stops: self.stops().await?,
-            mailbox: self.thread.mailbox().await?.iter().map(Into::into).collect(),
+            mailbox: shape(&self.thread.mailbox().await?)?,
         })
     }
 
@@ -251,7 +253,7 @@ impl AppThread {
         let history = self.thread.history().await?;
         let Some(channel) = channel else {
             let listed = history.limit(limit).outline().await?;
-            return Ok(listed.into_iter().map(|(info, next)| step(&info, next)).collect());
+            return listed.into_iter().map(|(info, next)| step(&info, next)).collect();
         };
         if !self.graph.channels().iter().any(|known| known.name() == channel) {
             return Err(self.no_channel(channel));
@@ -264,7 +266,7 @@ impl AppThread {
             if steps.last().is_some_and(same) {
                 steps.pop(); // it changed before
             }
-            steps.push(HistoryStep { value: Some(value), ..step(&snapshot.info(), snapshot.next.clone()) });
+            steps.push(HistoryStep { value: Some(value), ..step(&snapshot.info(), snapshot.next.clone())? });
         }
         steps.truncate(limit);
         Ok(steps)
@@ -274,10 +276,10 @@ impl AppThread {
     pub(crate) async fn history_with_tasks(&self, limit: usize) -> Result<Vec<HistoryStep>, Failure> {
         let mut steps = vec![];
         for snapshot in self.thread.history().await?.limit(limit).all().await? {
-            let tasks = snapshot.tasks.iter().map(|task| TaskShape::of(task, &|one| self.open_question(one, None)));
-            let mut tasks: Vec<TaskReport> = tasks.map(|task| TaskShape { input: None, ..task }).collect();
-            add_journals(&snapshot.tasks, &mut tasks).await?;
-            steps.push(HistoryStep { tasks: Some(tasks), ..step(&snapshot.info(), snapshot.next.clone()) });
+            let mut tasks: Vec<TaskReport> = shape(&snapshot.tasks)?;
+            tasks.iter_mut().for_each(|task| task.input = None);
+            self.complete(&snapshot.tasks, &mut tasks).await?;
+            steps.push(HistoryStep { tasks: Some(tasks), ..step(&snapshot.info(), snapshot.next.clone())? });
         }
         Ok(steps)
     }
@@ -326,11 +328,11 @@ impl AppThread {
 
     pub(crate) async fn show(&self, at: Option<CheckpointId>) -> Result<CheckpointReport, Failure> {
         let snapshot = self.at(at).state_deep().await?.ok_or_else(|| never_ran(&self.id))?;
-        let json = snapshot.json(self.graph.schema());
-        let mut shape = SnapshotShape::of(&snapshot, json, &|one| self.open_question(one, None));
-        add_journals(&snapshot.tasks, &mut shape.tasks).await?;
+        let mut shown: SnapshotShape = shape(&snapshot)?;
+        shown.state = snapshot.json(self.graph.schema());
+        self.complete(&snapshot.tasks, &mut shown.tasks).await?;
         let (thread, graph) = (self.id.to_string(), self.graph.name().to_owned());
-        Ok(CheckpointReport { thread, graph, origin: self.origin().await?, snapshot: shape })
+        Ok(CheckpointReport { thread, graph, origin: self.origin().await?, snapshot: shown })
     }
 
     pub(crate) async fn update(
@@ -406,9 +408,9 @@ impl AppThread {
         Ok(())
     }
 
-    async fn stops(&self) -> Result<Vec<StopShape>, Failure> {
+    async fn stops(&self) -> Result<Vec<StopRecord>, Failure> {
         let about = about_thread(&*self.store, &self.id).await?;
-        Ok(about.map(|about| about.stops).unwrap_or_default().into_iter().map(Into::into).collect())
+        Ok(about.map(|about| about.stops).unwrap_or_default())
     }
 
     async fn origin(&self) -> Result<Origin, Failure> {
@@ -448,8 +450,8 @@ impl AppThread {
     }
 }
 
-fn step(info: &CheckpointInfo, next: Vec<String>) -> HistoryStep {
-    HistoryStep { info: info.into(), next, value: None, tasks: None }
+fn step(info: &CheckpointInfo, next: Vec<String>) -> Result<HistoryStep, Failure> {
+    Ok(HistoryStep { next, ..shape(info)? })
 }
 
 fn never_ran(id: &ThreadId) -> Failure {

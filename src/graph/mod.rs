@@ -9,6 +9,7 @@
 //
 // | folder | what lives there |
 // |---|---|
+// | `json` | parts of JSON that several types share |
 // | `state` | states, channels, reducers; values as bytes and back; pure |
 // | `interrupt` | interrupts, signals and their answers |
 // | `error` | errors of nodes, of runs, and of threads that another version of the graph stored |
@@ -25,7 +26,6 @@
 // | `diff` | the difference between two checkpoints |
 // | `replay` | recorded runs: replay, verify, what-if |
 // | `subgraph` | graphs inside nodes |
-// | `shape` | the JSON of threads, events and errors |
 // | `host` | the graphs of a program without their types |
 // | `runner` | the threads of a store, resumed as soon as they can be |
 // | `kit` | tests of a graph (feature `test-util`) |
@@ -37,6 +37,7 @@ mod document;
 mod error;
 mod host;
 mod interrupt;
+mod json;
 #[cfg(feature = "test-util")]
 pub mod kit;
 mod node;
@@ -45,7 +46,6 @@ mod records;
 mod replay;
 mod run;
 pub(crate) mod runner;
-pub(crate) mod shape;
 mod state;
 mod subgraph;
 mod superstep;
@@ -97,6 +97,6 @@ pub use thread::{
 };
 pub use view::{
     AnyChild, CheckpointView, ChildRun, Event, EventKind, EventTask, FailureInfo, JournalEffect, JournalEntry,
-    JournalKind, JournalMessage, JournalQuestion, JournalRun, Mode, Nested, Snapshot, StateSnapshot,
-    TaskJournal, TaskSnapshot, TaskView, View,
+    JournalKind, JournalMessage, JournalQuestion, JournalRun, Mode, Nested, Snapshot, StateSnapshot, TaskJournal,
+    TaskSnapshot, TaskView, View,
 };

@@ -61,11 +61,12 @@ const SHOWN: (&str, &str) = ("task", "spec");
 
 /// Each folder of `src/graph/` and what it may import beside itself: only folders above it. `graph` itself is their face.
 const FOLDERS: [(&str, &[&str]); 20] = [
+    ("json", &[]),
     ("state", &[]),
-    ("interrupt", &["state"]),
+    ("interrupt", &["json", "state"]),
     ("error", &["state", "interrupt"]),
-    ("records", &["state", "interrupt", "error"]),
-    ("view", &["state", "interrupt", "error", "records"]),
+    ("records", &["json", "state", "interrupt", "error"]),
+    ("view", &["json", "state", "interrupt", "error", "records"]),
     ("context", &["state", "interrupt", "error", "records", "view"]),
     ("node", &["state", "interrupt", "error", "records", "context"]),
     ("build", &["state", "interrupt", "error", "records", "view", "context", "node"]),
@@ -75,7 +76,20 @@ const FOLDERS: [(&str, &[&str]); 20] = [
     ("run", &["state", "interrupt", "error", "records", "view", "context", "node", "build", "superstep", "persist"]),
     (
         "thread",
-        &["state", "interrupt", "error", "records", "view", "context", "node", "build", "superstep", "persist", "run"],
+        &[
+            "json",
+            "state",
+            "interrupt",
+            "error",
+            "records",
+            "view",
+            "context",
+            "node",
+            "build",
+            "superstep",
+            "persist",
+            "run",
+        ],
     ),
     (
         "diff",
@@ -116,9 +130,8 @@ const FOLDERS: [(&str, &[&str]); 20] = [
             "replay",
         ],
     ),
-    ("shape", &["state", "interrupt", "error", "records", "view", "context", "node", "build", "document", "thread"]),
     ("host", &["state", "interrupt", "error", "records", "view", "context", "node", "build", "run", "thread"]),
-    ("runner", &["state", "interrupt", "error", "records", "node", "build", "run", "thread", "shape", "host"]),
+    ("runner", &["json", "state", "interrupt", "error", "records", "node", "build", "run", "thread", "host"]),
     (
         "kit",
         &["state", "interrupt", "error", "records", "view", "context", "node", "build", "superstep", "run", "thread"],

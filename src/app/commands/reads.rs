@@ -52,7 +52,7 @@ impl Session {
         let Show { thread, at, task } = args;
         let mut shown: CheckpointReport = self.call(ThreadRequest::Show { thread, at, task }).await?;
         let name = shown.thread.clone();
-        shown.tasks.iter_mut().for_each(|task| self.add_commands(&name, &mut task.questions));
+        shown.snapshot.tasks.iter_mut().for_each(|task| self.add_commands(&name, &mut task.questions));
         CommandOutput::new(text::shown(&shown), &shown)
     }
 

@@ -57,7 +57,8 @@ impl Session {
         let mut diffs: Vec<_> = self.gap(&line, args).into_iter().collect();
         for pair in line.windows(2) {
             let [before, after] = pair else { continue };
-            let (json, text) = thread.diff(CheckpointId(before.checkpoint), CheckpointId(after.checkpoint)).await?;
+            let (json, text) =
+                thread.diff(CheckpointId(before.info.checkpoint), CheckpointId(after.info.checkpoint)).await?;
             diffs.push(json);
             if !self.pause(&text) {
                 break;
@@ -70,7 +71,7 @@ impl Session {
     async fn live(&self, thread: &AppThread, args: &Replay) -> Result<CommandOutput, Failure> {
         let line = line(thread, args).await?;
         self.gap(&line, args);
-        let first = line.first().map(|step| step.checkpoint);
+        let first = line.first().map(|step| step.info.checkpoint);
         let mut at = first.map(CheckpointId);
         if let Some(from) = at
             && let Some(own) = thread.fork_writes(from, None).await?
@@ -106,7 +107,7 @@ impl Session {
     /// Reports that checkpoints before the first one of a line were removed.
     fn gap(&self, line: &[HistoryStep], args: &Replay) -> Option<Value> {
         let first = line.first().filter(|_| args.from.is_none())?;
-        let gap = gap(first.parent?, first.step);
+        let gap = gap(first.info.parent?, first.info.step);
         if self.view != crate::app::watch::View::Quiet {
             print(&text::events(std::slice::from_ref(&gap)));
         }
@@ -151,16 +152,16 @@ fn change(text: &str) -> Result<(String, String), Failure> {
 async fn line(thread: &AppThread, args: &Replay) -> Result<Vec<HistoryStep>, Failure> {
     let history = thread.history(usize::MAX, None).await?;
     let mut line: Vec<HistoryStep> = vec![];
-    let mut next = history.first().map(|step| step.checkpoint);
+    let mut next = history.first().map(|step| step.info.checkpoint);
     for step in history {
-        if next == Some(step.checkpoint) {
-            next = step.parent;
+        if next == Some(step.info.checkpoint) {
+            next = step.info.parent;
             line.push(step);
         }
     }
     line.reverse();
     let Some(from) = args.from else { return Ok(line) };
-    let at = line.iter().position(|step| step.checkpoint == from).ok_or_else(|| {
+    let at = line.iter().position(|step| step.info.checkpoint == from).ok_or_else(|| {
         let name = &args.thread;
         Failure::new(format!("checkpoint {from} did not lead to where thread `{name}` stands"))
             .hint("`{history}` lists the checkpoints there are")

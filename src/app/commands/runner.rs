@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::{Value, json};
+use superstep_base::time::{millis, rfc3339};
 
 use super::session::{CommandOutput, Session};
 use crate::app::advice::{Caller, commands};
@@ -24,7 +25,6 @@ use crate::app::text::clean;
 use crate::app::threads::RunRequest;
 use crate::app::watch::View;
 use crate::checkpoint::Checkpointer;
-use crate::graph::shape::fields::time;
 use crate::graph::{
     self, Event, RunError, RunnerQuestion, RunnerReport, RunnerStop, RunnerTurn, StatusKind, TurnEnd, Until,
 };
@@ -167,7 +167,7 @@ fn text(report: &RunnerReport) -> String {
         text.push_str(&format!("  {} gets no further: `status` shows it\n", clean(thread.as_str())));
     }
     if let Some(wake) = report.wake {
-        text.push_str(&format!("  the next thread wakes at {}\n", time(wake)));
+        text.push_str(&format!("  the next thread wakes at {}\n", rfc3339(millis(wake))));
     }
     text
 }

@@ -106,7 +106,8 @@ impl Session {
         if thread.report().await?.status == "finished" {
             let error = format!("thread `{name}` has finished: it has no unfinished superstep to begin anew");
             let newest = thread.history(1, None).await?;
-            let before = newest.first().and_then(|step| step.parent).map_or("CHECKPOINT".into(), |id| id.to_string());
+            let before =
+                newest.first().and_then(|step| step.info.parent).map_or("CHECKPOINT".into(), |id| id.to_string());
             return Err(Failure::new(error).hint(format!(
                 "`{{replay --mode live --from {before}}}` runs its last superstep again; `{{history}}` lists the checkpoints"
             )));

@@ -47,11 +47,11 @@ pub(crate) fn waiting(lines: &[ThreadLine]) -> String {
 /// Formats checkpoints, one per line, with the values of a channel below them.
 pub(crate) fn history(steps: &[HistoryStep]) -> String {
     let mut rows = vec![["CHECKPOINT", "AFTER", "STEP", "SOURCE", "NEXT", "MADE"].map(str::to_owned).to_vec()];
-    rows.extend(steps.iter().map(|step| {
-        let parent = step.parent.map_or("-".into(), |parent| parent.to_string());
-        let next = if step.next.is_empty() { "-".into() } else { step.next.join(", ") };
-        let (id, count) = (step.checkpoint.to_string(), step.step.to_string());
-        vec![id, parent, count, step.source.clone(), next, step.created_at.clone()]
+    rows.extend(steps.iter().map(|HistoryStep { info, next, .. }| {
+        let parent = info.parent.map_or("-".into(), |parent| parent.to_string());
+        let next = if next.is_empty() { "-".into() } else { next.join(", ") };
+        let (id, count) = (info.checkpoint.to_string(), info.step.to_string());
+        vec![id, parent, count, info.source.clone(), next, info.created_at.clone()]
     }));
     let table = columns(&rows);
     let mut text = String::new();
@@ -61,7 +61,7 @@ pub(crate) fn history(steps: &[HistoryStep]) -> String {
             text.push_str(&value("value", held, 2));
         }
         for task in step.and_then(|step| step.tasks.as_ref()).into_iter().flatten() {
-            text.extend(task_lines(task, step.map_or(0, |step| step.step) + 1));
+            text.extend(task_lines(task, step.map_or(0, |step| step.info.step) + 1));
         }
     }
     text

@@ -8,10 +8,11 @@ use super::progress::{count, dollars, time};
 use super::story;
 use super::values::{text, value};
 use crate::app::shapes::{
-    AnswerShape, BlockingNode, CheckpointReport, OpenQuestion, Origin, ReplacedValue, RunningShape, StopShape,
-    TaskReport, ThreadReport,
+    AnswerShape, BlockingNode, CheckpointReport, OpenQuestion, Origin, ReplacedValue, RunningShape, TaskReport,
+    TermsShape, ThreadReport,
 };
 use crate::app::time::now;
+use crate::checkpoint::StopRecord;
 
 /// Returns a thread's status, state and pending questions.
 pub(crate) fn report(report: &ThreadReport) -> String {
@@ -101,7 +102,7 @@ fn summary(report: &ThreadReport) -> String {
 }
 
 fn stops(report: &ThreadReport) -> String {
-    let stop = |stop: &StopShape| {
+    let stop = |stop: &StopRecord| {
         let node = stop.node.as_deref().unwrap_or("every node");
         format!("{} {}", if stop.after { "after" } else { "before" }, clean(node))
     };
@@ -147,7 +148,7 @@ fn question(asked: &OpenQuestion) -> String {
         None => text.push_str(&fields(&shown_payload(&asked.payload))),
     }
     text.push_str(&format!("  takes: {}\n", clean(&asked.takes)));
-    text.push_str(&terms(asked));
+    text.push_str(&terms(&asked.terms));
     if !asked.commands.is_empty() {
         text.push_str("answer with\n");
         asked.commands.iter().for_each(|command| text.push_str(&format!("  {}\n", clean(command))));
@@ -157,19 +158,19 @@ fn question(asked: &OpenQuestion) -> String {
 }
 
 /// Formats the expiry of a question, its approvers, and their answers.
-fn terms(asked: &OpenQuestion) -> String {
+fn terms(terms: &TermsShape) -> String {
     let mut text = String::new();
-    if let Some(expires) = &asked.expires {
-        let then = asked.default.as_ref().map(|answer| format!(", then: {}", safe_json(&answer.to_string())));
+    if let Some(expires) = &terms.expires {
+        let then = terms.default.as_ref().map(|answer| format!(", then: {}", safe_json(&answer.to_string())));
         text.push_str(&format!("  expires: {expires}{}\n", then.unwrap_or_default()));
     }
-    if let Some(count) = asked.approvals {
+    if let Some(count) = terms.approvals {
         text.push_str(&format!("  needs: {count} equal answers\n"));
     }
-    if !asked.approvers.is_empty() {
-        text.push_str(&format!("  asks: {}\n", clean(&asked.approvers.join(", "))));
+    if !terms.approvers.is_empty() {
+        text.push_str(&format!("  asks: {}\n", clean(&terms.approvers.join(", "))));
     }
-    text + &asked.votes.iter().map(answered).collect::<String>()
+    text + &terms.votes.iter().map(answered).collect::<String>()
 }
 
 /// Returns the fields of a payload that are not empty.
@@ -195,7 +196,7 @@ pub(crate) fn meant(asked: &OpenQuestion) -> Option<String> {
 
 /// Formats a checkpoint with its state and tasks.
 pub(crate) fn shown(shown: &CheckpointReport) -> String {
-    let step = &shown.info;
+    let (snapshot, step) = (&shown.snapshot, &shown.snapshot.info);
     let parent = step.parent.map(|parent| format!(", after {parent}")).unwrap_or_default();
     let mut text = format!(
         "{}: checkpoint {}{parent}\n  graph {}, after superstep {}, made by {} at {}\n",
@@ -207,11 +208,11 @@ pub(crate) fn shown(shown: &CheckpointReport) -> String {
         step.created_at
     );
     text.push_str(origin(shown.origin));
-    if !shown.next.is_empty() {
-        text.push_str(&format!("  next: {}\n", clean(&shown.next.join(", "))));
+    if !snapshot.next.is_empty() {
+        text.push_str(&format!("  next: {}\n", clean(&snapshot.next.join(", "))));
     }
-    text.push_str(&fields(&shown.state));
-    shown.tasks.iter().for_each(|task| text.push_str(&self::task(task, step.step + 1)));
+    text.push_str(&fields(&snapshot.state));
+    snapshot.tasks.iter().for_each(|task| text.push_str(&self::task(task, step.step + 1)));
     text
 }
 

@@ -8,8 +8,9 @@ use superstep_base::text::short_id;
 
 use super::escape::{clean, clean_lines, safe_json};
 use super::progress::{EventView, action, count, dollars, time, tokens};
-use super::story_details::{Details, Failed};
+use super::story_details::Details;
 use super::values::{brief, emitted, value, workflow_event};
+use crate::app::shapes::FailedAttempt;
 
 /// The part of a story that is printed.
 #[derive(Clone, Debug, Default)]
@@ -290,7 +291,7 @@ fn answered(event: &Value) -> String {
 }
 
 /// Formats a failed attempt.
-fn failed(failed: &Failed) -> String {
+fn failed(failed: &FailedAttempt) -> String {
     let nth = failed.attempt.map(|nth| format!("attempt {nth} ")).unwrap_or_default();
     format!("  {nth}failed at {}: {}\n", clean(&failed.at), clean_lines(&failed.error, 4))
 }

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use serde_json::Value;
 
-use crate::app::shapes::{HistoryStep, TaskReport};
+use crate::app::shapes::{FailedAttempt, HistoryStep, TaskReport};
 
 /// Times and failed attempts of a thread.
 #[derive(Debug, Default)]
@@ -12,15 +12,7 @@ pub(crate) struct Details {
     /// The time of each checkpoint.
     times: HashMap<u64, String>,
     /// The failed attempts of each task, oldest first, each with its time and error.
-    failures: HashMap<String, Vec<Failed>>,
-}
-
-/// A failed attempt.
-#[derive(Clone, Debug)]
-pub(crate) struct Failed {
-    pub attempt: Option<u32>,
-    pub at: String,
-    pub error: String,
+    failures: HashMap<String, Vec<FailedAttempt>>,
 }
 
 impl Details {
@@ -28,7 +20,7 @@ impl Details {
     pub(crate) fn of(steps: &[HistoryStep]) -> Self {
         let mut details = Self::default();
         for step in steps {
-            details.times.insert(step.checkpoint, step.created_at.clone());
+            details.times.insert(step.info.checkpoint, step.info.created_at.clone());
             for task in step.tasks.iter().flatten() {
                 details.add(task, "");
             }
@@ -38,24 +30,19 @@ impl Details {
 
     fn add(&mut self, task: &TaskReport, above: &str) {
         let path = format!("{above}{}:{}", task.node, task.id);
-        let failed = |failure: &crate::graph::shape::snapshot::FailureShape| Failed {
-            attempt: failure.attempt,
-            at: failure.at.clone(),
-            error: failure.error.clone(),
-        };
-        self.failures.insert(path.clone(), task.failures.iter().map(failed).collect());
+        self.failures.insert(path.clone(), task.failures.clone());
         for inner in task.inside.iter().flat_map(|inside| &inside.tasks) {
             self.add(inner, &format!("{path}/"));
         }
     }
 
     /// Returns the failed attempts of the task at a path, once.
-    pub(super) fn take_failures(&mut self, path: &str) -> Vec<Failed> {
+    pub(super) fn take_failures(&mut self, path: &str) -> Vec<FailedAttempt> {
         self.failures.remove(path).unwrap_or_default()
     }
 
     /// Returns those of them that failed before an attempt, once.
-    pub(super) fn take_failures_before(&mut self, path: &str, attempt: u32) -> Vec<Failed> {
+    pub(super) fn take_failures_before(&mut self, path: &str, attempt: u32) -> Vec<FailedAttempt> {
         let Some(all) = self.failures.get_mut(path) else { return vec![] };
         let (before, rest) =
             std::mem::take(all).into_iter().partition(|failed| failed.attempt.is_some_and(|nth| nth < attempt));

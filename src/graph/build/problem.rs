@@ -4,6 +4,8 @@ use std::fmt;
 
 use superstep_base::Printable;
 
+use crate::graph::error::{ErrorReport, serialize_reports};
+
 /// A check that can be turned off with [`StateGraph::allow`](crate::graph::StateGraph::allow).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Lint {
@@ -245,3 +247,21 @@ impl fmt::Debug for CompileError {
 }
 
 impl std::error::Error for CompileError {}
+
+impl From<&CompileError> for ErrorReport {
+    fn from(error: &CompileError) -> Self {
+        let problems: Vec<Self> = error.problems().iter().map(Self::from).collect();
+        let count = problems.len();
+        let message =
+            if count == 1 { "the graph has a problem".into() } else { format!("the graph has {count} problems") };
+        Self { problems, ..Self::new(message, "compile", None) }
+    }
+}
+
+impl From<&Problem> for ErrorReport {
+    fn from(problem: &Problem) -> Self {
+        Self::new(problem, problem.into(), Some(problem.help()))
+    }
+}
+
+serialize_reports!(CompileError, Problem);

@@ -193,7 +193,6 @@ impl TaskCtx {
         EventTask::below(&self.scope.places, Arc::clone(&self.facts.name), self.id())
     }
 
-
     /// A store that fails now fails the run at its next commit, which tells why.
     async fn record_event(&self, recorder: &Recorder, kind: EventRecordKind, value: &Value, is_kept: bool) {
         let (checkpoint, task) = match &self.scope.questions.owner {

@@ -7,6 +7,7 @@ use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
+use serde::{Serialize, Serializer};
 use tokio::sync::{Mutex as AsyncMutex, Semaphore};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
@@ -151,12 +152,18 @@ pub(crate) enum Exit {
 }
 
 /// The budget that a run used up.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Budget {
     /// So many supersteps.
     Supersteps(u64),
     /// So much time since the run began.
-    WallTime(Duration),
+    #[serde(rename = "wall_ms")]
+    WallTime(#[serde(serialize_with = "write_millis")] Duration),
+}
+
+fn write_millis<W: Serializer>(time: &Duration, out: W) -> Result<W::Ok, W::Error> {
+    u64::try_from(time.as_millis()).unwrap_or(u64::MAX).serialize(out)
 }
 
 /// The limits that end a run in an orderly way before its graph does.

@@ -9,6 +9,7 @@ use serde::{Deserialize, Deserializer, Serialize};
 use superstep_base::Printable;
 
 use crate::graph::build::Problem;
+use crate::graph::error::{ErrorReport, serialize_reports};
 use crate::graph::state::{Kind, SchemaError};
 
 /// A graph as a document. [`compile`](Self::compile) compiles it with the bodies of a [`Registry`](crate::graph::Registry).
@@ -288,3 +289,17 @@ impl fmt::Debug for SpecError {
 }
 
 impl std::error::Error for SpecError {}
+
+impl From<&SpecError> for ErrorReport {
+    fn from(error: &SpecError) -> Self {
+        let problem = |problem: &SpecProblem| match problem {
+            SpecProblem::Graph(problem) => problem.into(),
+            SpecProblem::Channels(error) => error.into(),
+            other => Self::new(other, "document", Some(other.help())),
+        };
+        let problems: Vec<Self> = error.problems().iter().map(problem).collect();
+        Self { problems, ..Self::new("the document describes no graph", "spec", None) }
+    }
+}
+
+serialize_reports!(SpecError);

@@ -7,11 +7,13 @@
 //! | `node_error` | the failure of a node, and its class for retry policies |
 //! | `run_error`, `run_error_text` | the errors of runs, what to do about each; their texts |
 //! | `incompatibility` | what another version of the graph stored |
+//! | `report` | errors as JSON |
 //!
 //! Small because it only lists the folder.
 
 mod incompatibility;
 pub(crate) mod node_error;
+mod report;
 mod run_error;
 mod run_error_text;
 
@@ -19,4 +21,5 @@ pub use incompatibility::{Incompatibility, Unreadable};
 pub use node_error::{ErrorClass, NodeError, SharedNodeError};
 pub use run_error::RunError;
 
+pub(crate) use report::{ErrorReport, serialize_reports};
 pub(crate) use run_error::{HandedUp, INPUT};

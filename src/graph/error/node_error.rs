@@ -8,7 +8,9 @@ use superstep_base::PrintableLines;
 use superstep_base::panics::catch_panic;
 
 /// The class of a failure, for retry policies.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, strum::IntoStaticStr, serde::Serialize)]
+#[strum(serialize_all = "snake_case")]
+#[serde(rename_all = "snake_case")]
 pub enum ErrorClass {
     /// May succeed when retried.
     Transient,

@@ -6,7 +6,7 @@ use std::str::FromStr;
 use std::time::SystemTime;
 
 use serde::de::DeserializeOwned;
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Serialize, Serializer};
 use serde_json::Value;
 use superstep_base::Printable;
 use superstep_base::panics::catch_panic;
@@ -14,6 +14,7 @@ use superstep_base::time::system_time;
 
 use super::sketch::sketch;
 use crate::checkpoint::{CheckpointId, QuestionRecord, TaskRecord, TermsRecord, VoteRecord};
+use crate::graph::json::{Object, node_path, time_text, write_time};
 use crate::graph::state::{ValueError, reading, value};
 
 /// A question that a node asks a person. `NAME` identifies its type in stored threads.
@@ -68,6 +69,12 @@ pub struct InterruptId {
 impl fmt::Display for InterruptId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{:08x}-{}-{:x}-{}", self.birth, self.checkpoint, self.task, self.place)
+    }
+}
+
+impl Serialize for InterruptId {
+    fn serialize<W: Serializer>(&self, out: W) -> Result<W::Ok, W::Error> {
+        out.collect_str(self)
     }
 }
 
@@ -246,6 +253,24 @@ impl Question {
     }
 }
 
+impl Serialize for Question {
+    fn serialize<W: Serializer>(&self, out: W) -> Result<W::Ok, W::Error> {
+        Object::new(out)?
+            .put("id", self.id)?
+            .put("name", &self.name)?
+            .put("node", node_path(&self.namespace, &self.node))?
+            .put("payload", self.json())?
+            .put("takes", self.answer_shape())?
+            .put_some("expires", self.expires().map(time_text))?
+            .put_some("default", self.default_answer())?
+            .put_some("approvals", Some(self.approvals()).filter(|&count| count > 1))?
+            .put_list("approvers", self.approvers())?
+            .put_list("votes", &self.votes())?
+            .put_some("answered", self.answered.then_some(true))?
+            .end()
+    }
+}
+
 impl fmt::Debug for Question {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Question")
@@ -273,7 +298,7 @@ impl Interrupted {
 }
 
 /// An answer to a task's question.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct AnswerInfo {
     /// The name of the question's type.
     pub name: String,
@@ -282,6 +307,7 @@ pub struct AnswerInfo {
     /// The person who answered.
     pub by: Option<String>,
     /// The time of the answer, in milliseconds since 1970.
+    #[serde(serialize_with = "write_time")]
     pub at: u64,
     /// The person's note.
     pub note: Option<String>,

@@ -6,14 +6,15 @@ use std::fmt;
 use std::str::FromStr;
 use std::time::SystemTime;
 
-use serde::Serialize;
 use serde::de::DeserializeOwned;
+use serde::{Serialize, Serializer};
 use serde_json::Value;
 use superstep_base::time::system_time;
 
 use super::question::NotAnId;
 use super::sketch::sketch;
 use crate::checkpoint::{Key, ReceiveRecord, signal_name};
+use crate::graph::json::{Object, node_path, time_text, write_time};
 use crate::graph::state::{ValueError, reading, stored_value, value};
 
 /// A message to a running or waiting thread. `NAME` identifies its type in stored threads.
@@ -74,6 +75,12 @@ impl SignalId {
 impl fmt::Display for SignalId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&signal_name(self.order, self.id))
+    }
+}
+
+impl Serialize for SignalId {
+    fn serialize<W: Serializer>(&self, out: W) -> Result<W::Ok, W::Error> {
+        out.collect_str(self)
     }
 }
 
@@ -150,7 +157,7 @@ impl SignalRequest {
 }
 
 /// A signal in a thread's mailbox, not yet received by a task.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct SentSignal {
     /// Its id.
@@ -162,6 +169,7 @@ pub struct SentSignal {
     /// The sender.
     pub by: Option<String>,
     /// The time it was sent, in milliseconds since 1970.
+    #[serde(serialize_with = "write_time")]
     pub at: u64,
     /// The sender's note.
     pub note: Option<String>,
@@ -179,6 +187,16 @@ pub struct AwaitedSignal {
     pub namespace: Vec<String>,
     /// The time when it stops waiting, if any.
     pub until: Option<SystemTime>,
+}
+
+impl Serialize for AwaitedSignal {
+    fn serialize<W: Serializer>(&self, out: W) -> Result<W::Ok, W::Error> {
+        Object::new(out)?
+            .put("name", &self.name)?
+            .put("node", node_path(&self.namespace, &self.node))?
+            .put_some("until", self.until.map(time_text))?
+            .end()
+    }
 }
 
 impl From<&ReceiveRecord> for AwaitedSignal {

@@ -361,11 +361,6 @@ fn untyped<S: State, N: NodeId>(body: impl Future<Output = Ended<S, N>> + Send +
     Box::pin(async move { body.await.map(AnyCommand::from) })
 }
 
-/// Returns the path of a node through the subgraphs it is in, such as `Research/Ask`.
-pub(crate) fn node_path(namespace: &[String], node: &str) -> String {
-    namespace.iter().map(String::as_str).chain([node]).collect::<Vec<_>>().join("/")
-}
-
 /// The type of a node's or worker's body, and whether the type alone says what it does.
 #[derive(Clone, Copy, Debug)]
 pub struct BodyType {

@@ -5,6 +5,8 @@
 
 use std::collections::BTreeSet;
 
+use serde::Serialize;
+
 use super::ids::{SENT, START_KEY, START_NODE};
 use super::reader::{Reader, Tasks};
 use crate::checkpoint::{
@@ -12,21 +14,26 @@ use crate::checkpoint::{
     Shape, Slot, Source, TaskRecord, TaskStatus, decode_record,
 };
 use crate::graph::error::RunError;
+use crate::graph::json::{write_metadata, write_source, write_time};
 
 /// A checkpoint without its state.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize)]
 pub struct CheckpointInfo {
     /// Its number.
+    #[serde(rename = "checkpoint")]
     pub id: CheckpointId,
     /// The checkpoint it followed.
     pub parent: Option<CheckpointId>,
-    /// The cause of the checkpoint.
-    pub source: Source,
     /// Counts along the parent chain, from -1.
     pub step: i64,
+    /// The cause of the checkpoint.
+    #[serde(serialize_with = "write_source")]
+    pub source: Source,
     /// The time at which it was made, in milliseconds since 1970.
+    #[serde(serialize_with = "write_time")]
     pub created_at: u64,
     /// The user's key-value pairs: [`Thread::metadata`](crate::graph::Thread::metadata).
+    #[serde(serialize_with = "write_metadata", skip_serializing_if = "Vec::is_empty")]
     pub metadata: Vec<(String, String)>,
 }
 

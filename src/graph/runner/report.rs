@@ -9,7 +9,7 @@ use serde::Serialize;
 use crate::checkpoint::{CheckpointId, ThreadId};
 use crate::graph::error::RunError;
 use crate::graph::interrupt::{InterruptId, Question};
-use crate::graph::shape::fields::time;
+use crate::graph::json::time_text;
 use crate::graph::thread::{Progress, Status, StatusKind, ThreadInfo};
 
 /// A question asked in a turn of the runner.
@@ -58,7 +58,7 @@ pub struct RunnerReport {
 }
 
 fn rfc3339<W: serde::Serializer>(wake: &Option<SystemTime>, out: W) -> Result<W::Ok, W::Error> {
-    wake.map(time).serialize(out)
+    wake.map(time_text).serialize(out)
 }
 
 /// The position of a thread as listed; it changes when the thread makes progress.

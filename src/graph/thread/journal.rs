@@ -9,7 +9,7 @@ use crate::checkpoint::{AnswerRecord, CheckpointId, EventRecord, Key, decode_rec
 use crate::graph::build::Table;
 use crate::graph::error::RunError;
 use crate::graph::interrupt::{AnswerInfo, AnyQuestion, Question, Shows};
-use crate::graph::node::body::node_path;
+use crate::graph::json::node_path;
 use crate::graph::records::{BY_HANDLER, JournalPath, PathTask, Reader, SENT, START_NODE, handler_of};
 use crate::graph::run::catch_panics::catch_panics;
 use crate::graph::state::{AnyState, AnyWrite};

@@ -3,7 +3,8 @@
 use std::collections::HashMap;
 use std::time::SystemTime;
 
-use superstep_base::time::system_time;
+use serde::{Serialize, Serializer};
+use superstep_base::time::{rfc3339, system_time};
 
 use super::snapshot::is_failed;
 use super::status::{ArrivedSignals, StatusKind, may_wait, rests};
@@ -13,6 +14,7 @@ use crate::checkpoint::{
 };
 use crate::graph::error::RunError;
 use crate::graph::interrupt::{AwaitedSignal, Question, SignalId, Terms};
+use crate::graph::json::{Object, metadata, time_text};
 use crate::graph::records::{COMMAND_KEY, Tasks, clock};
 
 /// A thread as a list shows it. Its JSON is what `superstep threads --json` prints.
@@ -55,7 +57,52 @@ pub struct ThreadInfo {
     pub has_stops: bool,
 }
 
+impl Serialize for ThreadInfo {
+    fn serialize<W: Serializer>(&self, out: W) -> Result<W::Ok, W::Error> {
+        let metadata = Some(metadata(&self.metadata)).filter(|pairs| !pairs.is_empty());
+        Object::new(out)?
+            .put("thread", self.id.as_str())?
+            .put("graph", &self.graph)?
+            .put("status", self.standing)?
+            .put("checkpoint", self.checkpoint)?
+            .put("step", self.step)?
+            .put("created_at", rfc3339(self.created_at))?
+            .put("updated_at", rfc3339(self.updated_at))?
+            .put_some("metadata", metadata)?
+            .put("foreign", self.foreign.is_some())?
+            .put_some("trusted", self.foreign.as_ref().map(|foreign| foreign.trusted))?
+            .put_some("until", self.wake.map(time_text))?
+            .put_list("signals", &self.awaits)?
+            .put_some("reason", self.reason.as_ref())?
+            .put("questions", &self.questions)?
+            .end()
+    }
+}
+
 impl ThreadInfo {
+    /// Returns a thread of which only the status is known.
+    fn new(id: &ThreadId, standing: StatusKind) -> Self {
+        Self {
+            id: id.clone(),
+            graph: String::new(),
+            standing,
+            checkpoint: None,
+            step: -1,
+            created_at: 0,
+            updated_at: 0,
+            fingerprint: 0,
+            foreign: None,
+            metadata: vec![],
+            questions: vec![],
+            wake: None,
+            awaits: vec![],
+            reason: None,
+            ready: false,
+            progress: Progress::default(),
+            has_stops: false,
+        }
+    }
+
     /// Returns true if a task can run now, as far as the records show.
     pub(crate) fn can_resume(&self) -> bool {
         let trusted = self.foreign.as_ref().is_none_or(|foreign| foreign.trusted);
@@ -131,61 +178,54 @@ impl<'a> Listing<'a> {
         let about: Option<AboutRecord> = decoded(id, "record about the thread", found.pop().flatten())?;
         let about = about.unwrap_or_default();
         let has_stops = !about.stops.is_empty();
-        let StatusDetails { standing, questions, wake, awaits, ready, progress } =
-            self.standing(id, head, record.as_ref(), commanded).await?;
-        let metadata = record.as_ref().map(|record| record.metadata.clone()).unwrap_or_default();
+        let details = self.details(id, head, record.as_ref(), commanded).await?;
         Ok(Some(ThreadInfo {
-            id: id.clone(),
             graph: about.graph,
-            standing,
             checkpoint: head.checkpoint,
             step: record.as_ref().map_or(-1, |record| record.step),
             created_at: about.created_at,
             updated_at: record.as_ref().map_or(about.created_at, |record| record.created_at),
-            fingerprint: record.map_or(0, |record| record.shape),
+            fingerprint: record.as_ref().map_or(0, |record| record.shape),
             foreign: of_store(self.store, about.foreign),
-            metadata,
-            questions,
-            wake: wake.map(system_time),
-            awaits,
-            reason: None,
-            ready,
-            progress,
+            metadata: record.map(|record| record.metadata).unwrap_or_default(),
             has_stops,
+            ..details
         }))
     }
 
-    async fn standing(
+    /// Returns the status of a thread, with what its tasks wait for.
+    async fn details(
         &mut self,
         id: &ThreadId,
         head: Head,
         record: Option<&CheckpointRecord>,
         commanded: bool,
-    ) -> Result<StatusDetails, RunError> {
+    ) -> Result<ThreadInfo, RunError> {
+        let known = |standing| Ok(ThreadInfo::new(id, standing));
         if self.store.is_claimed(id) {
-            return Ok(StatusKind::Running.into());
+            return known(StatusKind::Running);
         }
-        let (Some(checkpoint), Some(record)) = (head.checkpoint, record) else { return Ok(StatusKind::New.into()) };
+        let (Some(checkpoint), Some(record)) = (head.checkpoint, record) else { return known(StatusKind::New) };
         if !commanded && record.control.plans_nothing() {
-            return Ok(StatusKind::Finished.into()); // most are: their tasks are not looked for
+            return known(StatusKind::Finished); // most are: their tasks are not looked for
         }
         let mut tasks = self.tasks(id, checkpoint).await?;
         let command = tasks.remove(&COMMAND_KEY).unwrap_or_default();
         let questions = self.questions(id, head.birth, &tasks).await?;
         let failed = tasks.values().any(is_failed);
         if questions.is_empty() && failed {
-            return Ok(StatusKind::Failed.into());
+            return known(StatusKind::Failed);
         }
         let planned = self.planned(id, record, &command).await?;
         let done = tasks.values().filter(|task| task.status == TaskStatus::Done).count();
         let arrived = ArrivedSignals::read(self.store, id, checkpoint, &tasks).await?;
-        let found = self.waiting(&tasks, &arrived);
+        let found = self.waiting(id, &tasks, &arrived);
         let resting = tasks.iter().filter(|(task, record)| rests((**task, *record), &arrived, self.now)).count();
         if !questions.is_empty() {
             let asking = tasks.iter().filter(|(task, record)| asks(record) && !arrived.wakes(**task, record, self.now));
             let asking = asking.count();
             let ready = !failed && planned > done + asking + resting;
-            return Ok(StatusDetails { standing: StatusKind::Interrupted, questions, ready, ..found });
+            return Ok(ThreadInfo { standing: StatusKind::Interrupted, questions, ready, ..found });
         }
         let standing = match planned {
             0 => StatusKind::Finished,
@@ -195,19 +235,19 @@ impl<'a> Listing<'a> {
             planned if done + resting == planned => StatusKind::AwaitingSignal,
             _ => StatusKind::Pending,
         };
-        Ok(StatusDetails { standing, ..found })
+        Ok(ThreadInfo { standing, ..found })
     }
 
-    fn waiting(&self, tasks: &Tasks, arrived: &ArrivedSignals) -> StatusDetails {
+    fn waiting(&self, id: &ThreadId, tasks: &Tasks, arrived: &ArrivedSignals) -> ThreadInfo {
         let waiting = || tasks.values().filter(|task| may_wait(task));
         let wakes = waiting().filter_map(|task| task.wake);
         let signal = arrived.first(waiting());
         let progress = Progress { entries: tasks.values().map(|task| u64::from(task.effects)).sum(), signal };
-        StatusDetails {
-            wake: wakes.filter(|&wake| wake > self.now).min(),
+        ThreadInfo {
+            wake: wakes.filter(|&wake| wake > self.now).min().map(system_time),
             awaits: waiting().flat_map(|task| &task.receives).map(AwaitedSignal::from).collect(),
             progress,
-            ..StatusKind::Pending.into()
+            ..ThreadInfo::new(id, StatusKind::Pending)
         }
     }
 
@@ -274,48 +314,13 @@ pub(crate) struct Progress {
     signal: Option<SignalId>,
 }
 
-struct StatusDetails {
-    standing: StatusKind,
-    questions: Vec<Question>,
-    /// In milliseconds since 1970.
-    wake: Option<u64>,
-    awaits: Vec<AwaitedSignal>,
-    /// True if tasks can run although questions are pending.
-    ready: bool,
-    progress: Progress,
-}
-
-impl From<StatusKind> for StatusDetails {
-    fn from(standing: StatusKind) -> Self {
-        Self { standing, questions: vec![], wake: None, awaits: vec![], ready: false, progress: Progress::default() }
-    }
-}
-
 /// Returns a thread whose records cannot be read as a list entry; passes other errors on.
 fn damaged(id: &ThreadId, error: RunError) -> Result<ThreadInfo, RunError> {
     match &error {
         RunError::Checkpoint(CheckpointError::Damaged { .. } | CheckpointError::Format { .. }) => {}
         _ => return Err(error),
     }
-    Ok(ThreadInfo {
-        id: id.clone(),
-        graph: String::new(),
-        standing: StatusKind::Damaged,
-        checkpoint: None,
-        step: -1,
-        created_at: 0,
-        updated_at: 0,
-        fingerprint: 0,
-        foreign: None,
-        metadata: vec![],
-        questions: vec![],
-        wake: None,
-        awaits: vec![],
-        reason: Some(error.to_string()),
-        ready: false,
-        progress: Progress::default(),
-        has_stops: false,
-    })
+    Ok(ThreadInfo { reason: Some(error.to_string()), ..ThreadInfo::new(id, StatusKind::Damaged) })
 }
 
 fn asks(task: &TaskRecord) -> bool {

@@ -5,19 +5,22 @@ use std::ops::Deref;
 use std::sync::{Arc, OnceLock};
 use std::time::SystemTime;
 
+use serde::{Serialize, Serializer};
 use superstep_base::time::system_time;
 
 use crate::graph::context::{Budget, Exit};
 use crate::graph::error::RunError;
 use crate::graph::interrupt::{AwaitedSignal, Question};
+use crate::graph::json::{Object, time_text};
 use crate::graph::records::START_NODE;
 use crate::graph::run::{InterruptedStep, Run};
 use crate::graph::state::{AnyState, State};
-use crate::graph::view::Shown;
+use crate::graph::view::{Shown, StateJson};
 
 /// The end of a run. Everything it did is stored. A failure is a [`RunError`](crate::graph::RunError), not an outcome.
 /// Its `Debug` shows a derived state as JSON, without secret channels.
-#[derive(Clone)]
+#[derive(Clone, strum::IntoStaticStr)]
+#[strum(serialize_all = "kebab-case")]
 #[non_exhaustive]
 pub enum Outcome<S> {
     /// Nothing is left to run.
@@ -83,6 +86,15 @@ impl<S> Outcome<S> {
         }
     }
 
+    /// Returns the nodes that run next.
+    fn next(&self) -> &[String] {
+        match self {
+            Self::Finished(_) | Self::Interrupted(_) => &[],
+            Self::Waiting { rest, .. } | Self::AwaitingSignal { rest, .. } => &rest.next,
+            Self::Stopped(rest) | Self::Cancelled(rest) | Self::Drained(rest) | Self::Budget(_, rest) => &rest.next,
+        }
+    }
+
     /// Returns the final state, if the run finished.
     pub fn finished(self) -> Option<Arc<S>> {
         match self {
@@ -97,6 +109,23 @@ impl<S> Outcome<S> {
             Self::Interrupted(questions) => questions,
             _ => &[],
         }
+    }
+}
+
+impl<S: State> Serialize for Outcome<S> {
+    fn serialize<W: Serializer>(&self, out: W) -> Result<W::Ok, W::Error> {
+        let out = Object::new(out)?.put("status", <&str>::from(self))?.put("next", self.next())?;
+        let out = out.put("questions", self.questions())?;
+        let out = match self {
+            Self::Waiting { until, .. } => out.put("until", time_text(*until))?,
+            Self::AwaitingSignal { signals, until, .. } => {
+                out.put_some("until", until.map(time_text))?.put_list("signals", signals)?
+            }
+            Self::Budget(budget, _) => out.put("budget", budget)?,
+            Self::Finished(_) | Self::Interrupted(_) => out,
+            Self::Stopped(_) | Self::Cancelled(_) | Self::Drained(_) => out,
+        };
+        out.put("state", self.state().state_json())?.end()
     }
 }
 
@@ -223,13 +252,8 @@ pub(crate) fn ended<S>(outcome: &Result<Outcome<S>, RunError>) {
     let outcome = match outcome {
         Err(error) => return tracing::error!(%error, "the run failed"),
         Ok(Outcome::Cancelled(_)) => return tracing::warn!("the run was cancelled"),
-        Ok(Outcome::Finished(_)) => "finished",
-        Ok(Outcome::Interrupted(_)) => "interrupted",
-        Ok(Outcome::Waiting { .. }) => "waiting",
         Ok(Outcome::AwaitingSignal { .. }) => "awaiting a signal",
-        Ok(Outcome::Stopped(_)) => "stopped",
-        Ok(Outcome::Drained(_)) => "drained",
-        Ok(Outcome::Budget(..)) => "budget",
+        Ok(outcome) => outcome.into(),
     };
     tracing::info!(outcome, "the run came to rest");
 }

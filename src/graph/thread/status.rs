@@ -7,12 +7,15 @@ use std::collections::HashSet;
 use std::fmt;
 use std::time::SystemTime;
 
+use serde::{Serialize, Serializer};
+
 use super::handle::{Thread, ThreadCore};
 use super::snapshot::is_failed;
 use crate::checkpoint::{CheckpointError, CheckpointId, Checkpointer, Key, Source, TaskRecord, TaskStatus, ThreadId};
 use crate::graph::build::{StopOverrides, Stops, Table};
 use crate::graph::error::{Incompatibility, RunError};
 use crate::graph::interrupt::{AwaitedSignal, Question, SignalId};
+use crate::graph::json::{Object, time_text};
 use crate::graph::node::NodeId;
 use crate::graph::persist::load::position;
 use crate::graph::records::mailbox::pending_signals;
@@ -81,7 +84,9 @@ pub enum Status {
 }
 
 /// The status of a thread in one word: [`Status`] without its data.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, strum::IntoStaticStr, Serialize)]
+#[strum(serialize_all = "kebab-case")]
+#[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
 pub enum StatusKind {
     /// The thread has never run.
@@ -126,25 +131,42 @@ impl StatusKind {
 
     /// Returns the word: `finished`, `pending` and so on.
     pub fn as_str(self) -> &'static str {
-        match self {
-            Self::New => "new",
-            Self::Finished => "finished",
-            Self::Pending => "pending",
-            Self::Interrupted => "interrupted",
-            Self::Stopped => "stopped",
-            Self::Waiting => "waiting",
-            Self::AwaitingSignal => "awaiting-signal",
-            Self::Failed => "failed",
-            Self::NeedsMigration => "needs-migration",
-            Self::Running => "running",
-            Self::Damaged => "damaged",
-        }
+        self.into()
     }
 }
 
 impl fmt::Display for StatusKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.as_str())
+    }
+}
+
+impl Serialize for Status {
+    fn serialize<W: Serializer>(&self, out: W) -> Result<W::Ok, W::Error> {
+        let (next, questions): (&[String], &[Question]) = match self {
+            Self::Pending { next } | Self::Stopped { next } => (next, &[]),
+            Self::Waiting { next, .. } | Self::AwaitingSignal { next, .. } => (next, &[]),
+            Self::Interrupted { questions } => (&[], questions),
+            Self::New | Self::Finished | Self::Failed { .. } | Self::NeedsMigration { .. } | Self::Running => {
+                (&[], &[])
+            }
+        };
+        let out = Object::new(out)?.put("status", self.standing())?.put("next", next)?.put("questions", questions)?;
+        let out = match self {
+            Self::Failed { reason } => out.put("reason", reason)?,
+            Self::NeedsMigration { misfits } => {
+                let misfit = misfits.first();
+                out.put_some("reason", misfit.map(ToString::to_string))?
+                    .put_some("help", misfit.map(|one| one.help()))?
+            }
+            Self::Waiting { until, .. } => out.put("until", time_text(*until))?,
+            Self::AwaitingSignal { signals, until, .. } => {
+                out.put_some("until", until.map(time_text))?.put_list("signals", signals)?
+            }
+            Self::Pending { .. } | Self::Interrupted { .. } | Self::Stopped { .. } => out,
+            Self::New | Self::Finished | Self::Running => out,
+        };
+        out.end()
     }
 }
 

@@ -32,4 +32,4 @@ pub(crate) use event::Sink;
 pub(crate) use event_log::{EventLog, RecordedEvent, ReplayListener};
 pub(crate) use ledger::{Activation, Ledger, LedgerTask, Secrets};
 pub(crate) use snapshot::Seen;
-pub(crate) use untyped::Shown;
+pub(crate) use untyped::{Shown, StateJson};

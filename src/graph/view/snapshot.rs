@@ -4,42 +4,53 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::SystemTime;
 
+use serde::{Serialize, Serializer};
+
 use super::ledger::{Activation, Ledger};
-use super::untyped::{Shown, View};
+use super::untyped::{Shown, StateJson, View, write_state};
 use crate::checkpoint::{CheckpointId, Source};
 use crate::graph::error::Incompatibility;
 use crate::graph::interrupt::{AnswerInfo, AwaitedSignal, Question};
+use crate::graph::json::{Object, time_text, write_metadata, write_source, write_texts, write_time};
 use crate::graph::records::CheckpointInfo;
 use crate::graph::state::State;
 
 /// A checkpoint as a reader sees it. LangGraph: `StateSnapshot`.
 ///
 /// Its `Debug` shows a derived state as JSON, without secret channels.
-#[derive(Clone)]
+#[derive(Clone, Serialize)]
+#[serde(bound = "V: StateJson")]
 pub struct Snapshot<V> {
-    /// The state.
-    pub values: V,
     /// The checkpoint.
+    #[serde(rename = "checkpoint")]
     pub id: CheckpointId,
     /// The checkpoint it followed.
     pub parent: Option<CheckpointId>,
-    /// The cause of the checkpoint.
-    pub source: Source,
     /// Counts along the parent chain, from -1.
     pub step: i64,
+    /// The cause of the checkpoint.
+    #[serde(serialize_with = "write_source")]
+    pub source: Source,
     /// When it was made, in milliseconds since 1970.
+    #[serde(serialize_with = "write_time")]
     pub created_at: u64,
+    /// Words of the user's.
+    #[serde(serialize_with = "write_metadata", skip_serializing_if = "Vec::is_empty")]
+    pub metadata: Vec<(String, String)>,
     /// The nodes that run next: a name for each task.
     pub next: Vec<String>,
+    /// The state.
+    #[serde(rename = "state", serialize_with = "write_state")]
+    pub values: V,
     /// The tasks of the superstep that starts here.
     pub tasks: Vec<TaskSnapshot>,
-    /// Words of the user's.
-    pub metadata: Vec<(String, String)>,
     /// Stored channels that the state does not have. They are carried along, for the version of the graph that has them, until
     /// the state says that they are `removed`.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub carried: Vec<String>,
     /// Reasons why this version of the graph cannot continue from here. A channel that cannot be read is among them
     /// ([`Incompatibility::Value`]): `values` has its initial value, or the entries of its log before the first unreadable one.
+    #[serde(serialize_with = "write_texts", skip_serializing_if = "Vec::is_empty")]
     pub misfits: Vec<Incompatibility>,
 }
 
@@ -142,13 +153,51 @@ pub struct TaskSnapshot {
     pub(crate) activation: Option<Activation>,
 }
 
+impl TaskSnapshot {
+    /// Returns the status of the task in one word.
+    fn status(&self) -> &'static str {
+        let is_open = self.questions.iter().any(|question| !question.is_answered());
+        match (&self.result, &self.error) {
+            (Some(_), _) => "done",
+            (None, _) if is_open => "interrupted",
+            (None, Some(_)) => "failed",
+            (None, None) if !self.awaits.is_empty() => "awaiting-signal",
+            (None, None) if self.wake.is_some() => "waiting",
+            (None, None) => "pending",
+        }
+    }
+}
+
+impl Serialize for TaskSnapshot {
+    fn serialize<W: Serializer>(&self, out: W) -> Result<W::Ok, W::Error> {
+        Object::new(out)?
+            .put("id", &self.id)?
+            .put("node", &self.name)?
+            .put("status", self.status())?
+            .put("attempts", self.attempts)?
+            .put("error", &self.error)?
+            .put("failures", &self.failures)?
+            .put_some("until", self.wake.map(time_text))?
+            .put_list("signals", &self.awaits)?
+            .put("effects", self.effects)?
+            .put("writes", &self.result)?
+            .put("questions", &self.questions)?
+            .put("answers", &self.answers)?
+            .put("input", &self.input)?
+            .put_some("inside", self.state.as_ref())?
+            .end()
+    }
+}
+
 /// A failed attempt of a task.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct FailureInfo {
     /// The number of the attempt, from 1; unknown for a failure that an earlier release recorded.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub attempt: Option<u32>,
     /// The error.
     pub error: String,
     /// When, in milliseconds since 1970.
+    #[serde(serialize_with = "write_time")]
     pub at: u64,
 }

@@ -1,12 +1,16 @@
-//! The journal of a task as a reader sees it: plain data, made of records. Knows no store.
+//! The journal of a task as a reader sees it: plain data, made of records. Fields are in the order of their names, as in their
+//! JSON. Knows no store.
 
 use std::collections::BTreeMap;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use serde_json::Value;
+use serde::{Serialize, Serializer};
+use serde_json::{Value, json};
+use superstep_base::time::rfc3339;
 
 use crate::checkpoint::{CheckpointId, EffectEnd, EffectKind, EffectRecord};
 use crate::graph::interrupt::AnswerInfo;
+use crate::graph::json::{time_text, write_sorted, write_time};
 use crate::graph::records::ids::uuid;
 use crate::graph::records::{EntryKey, HALF_ID};
 use crate::graph::state::reading;
@@ -14,18 +18,18 @@ use crate::graph::state::reading;
 /// The journal of a task over all of its attempts: effects, recorded values, questions and answers. Read by
 /// [`TaskSnapshot::journal`](crate::graph::TaskSnapshot::journal). A task of the root graph has the entries of the
 /// tasks in its subgraphs too. The values of secret channels are replaced by `[secret]`, wherever a body has put them.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct TaskJournal {
-    /// Effects, recorded values, times, random numbers, ids and waits, in the order in which they were recorded.
-    pub entries: Vec<JournalEntry>,
-    /// The questions that the task asked, those that were answered first, in the order of the answers.
-    pub questions: Vec<JournalQuestion>,
     /// The runs of subgraphs that the task called, in order.
     pub children: Vec<ChildRun>,
+    /// Effects, recorded values, times, random numbers, ids and waits, in the order in which they were recorded.
+    pub entries: Vec<JournalEntry>,
     /// Messages emitted outside of the task's own effects, as far as they were recorded
     /// ([`record_events`](crate::graph::Thread::record_events)).
     pub messages: Vec<JournalMessage>,
+    /// The questions that the task asked, those that were answered first, in the order of the answers.
+    pub questions: Vec<JournalQuestion>,
 }
 
 impl TaskJournal {
@@ -69,6 +73,26 @@ pub struct JournalEntry {
     pub kind: JournalKind,
 }
 
+impl Serialize for JournalEntry {
+    fn serialize<W: Serializer>(&self, out: W) -> Result<W::Ok, W::Error> {
+        let at = rfc3339(self.at);
+        let mut json = self.kind.fields();
+        if self.effect().is_some() {
+            json["started_at"] = at.as_str().into();
+        }
+        (json["key"], json["attempt"], json["at"]) = (self.key.as_str().into(), self.attempt.into(), at.into());
+        if self.by_handler {
+            json["by_handler"] = true.into();
+        }
+        for (name, names) in [("path", &self.path), ("within", &self.within)] {
+            if !names.is_empty() {
+                json[name] = json!(names);
+            }
+        }
+        json.serialize(out)
+    }
+}
+
 impl JournalEntry {
     /// Returns the effect, if it is one.
     pub fn effect(&self) -> Option<&JournalEffect> {
@@ -100,6 +124,21 @@ pub enum JournalKind {
     Signal(Value),
 }
 
+impl JournalKind {
+    /// Returns the fields of an entry's JSON that only this kind has.
+    fn fields(&self) -> Value {
+        match self {
+            Self::Effect(effect) => effect.fields(),
+            Self::Value(value) => json!({ "kind": "value", "value": value }),
+            Self::Time(at) => json!({ "kind": "time", "value": time_text(*at) }),
+            Self::Random(number) => json!({ "kind": "random", "value": number }),
+            Self::Id(id) => json!({ "kind": "id", "value": id }),
+            Self::Sleep(until) => json!({ "kind": "sleep", "until": time_text(*until) }),
+            Self::Signal(signal) => json!({ "kind": "signal", "value": signal }),
+        }
+    }
+}
+
 /// A side effect.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
@@ -123,66 +162,108 @@ impl JournalEffect {
     pub fn is_repeated(&self) -> bool {
         self.runs.len() > 1
     }
+
+    fn fields(&self) -> Value {
+        let (name, result) = match &self.result {
+            Ok(result) => ("result", result.clone()),
+            Err(error) => ("error", error.as_str().into()),
+        };
+        let mut json = json!({
+            "kind": "effect",
+            "arguments": self.arguments,
+            "idempotency_key": self.idempotency_key,
+            "ended_at": self.ended_at.map(rfc3339),
+            "repeated": self.is_repeated(),
+            "runs": self.runs,
+            name: result,
+        });
+        if !self.messages.is_empty() {
+            json["messages"] = json!(self.messages);
+        }
+        json
+    }
 }
 
 /// One run of an effect.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct JournalRun {
     /// The attempt of the task, from 1.
     pub attempt: u32,
-    /// When it started, in milliseconds since 1970.
-    pub started_at: u64,
-    /// When it ended, in milliseconds since 1970; unknown if it was dropped.
-    pub ended_at: Option<u64>,
     /// The end of the run.
+    #[serde(serialize_with = "write_end")]
     pub end: EffectEnd,
+    /// When it ended, in milliseconds since 1970; unknown if it was dropped.
+    #[serde(serialize_with = "write_time_if_known")]
+    pub ended_at: Option<u64>,
+    /// When it started, in milliseconds since 1970.
+    #[serde(serialize_with = "write_time")]
+    pub started_at: u64,
+}
+
+fn write_end<W: Serializer>(end: &EffectEnd, out: W) -> Result<W::Ok, W::Error> {
+    out.serialize_str(match end {
+        EffectEnd::Done => "done",
+        EffectEnd::Found => "found",
+        EffectEnd::Failed => "failed",
+        EffectEnd::Dropped => "dropped",
+    })
+}
+
+fn write_time_if_known<W: Serializer>(millis: &Option<u64>, out: W) -> Result<W::Ok, W::Error> {
+    millis.map(rfc3339).serialize(out)
 }
 
 /// A question of a task.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct JournalQuestion {
+    /// The answer, by whom and when; none while it is open, or if it is kept with a task of a subgraph.
+    #[serde(serialize_with = "write_sorted")]
+    pub answer: Option<AnswerInfo>,
     /// The name of its type.
     pub name: String,
     /// The node that asked, after the nodes whose subgraphs it is in: `Research/Ask`.
     pub node: String,
     /// The question as JSON; null if the store does not hold it any more.
     pub payload: Value,
-    /// The answer, by whom and when; none while it is open, or if it is kept with a task of a subgraph.
-    pub answer: Option<AnswerInfo>,
 }
 
 /// A run of a subgraph.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct ChildRun {
-    /// The number of the task's call, from 0, over all attempts.
-    pub call: u32,
+    /// When its newest checkpoint was made, in milliseconds since 1970.
+    #[serde(serialize_with = "write_time")]
+    pub at: u64,
     /// True if the error handler called it.
     pub by_handler: bool,
+    /// The number of the task's call, from 0, over all attempts.
+    pub call: u32,
     /// Its newest checkpoint.
     pub checkpoint: CheckpointId,
+    /// True if nothing is left to run in it.
+    #[serde(rename = "over")]
+    pub is_over: bool,
     /// The superstep of that checkpoint.
     pub step: i64,
-    /// When that checkpoint was made, in milliseconds since 1970.
-    pub at: u64,
-    /// True if nothing is left to run in it.
-    pub is_over: bool,
 }
 
 /// Something that a node emitted.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct JournalMessage {
-    /// The tasks of subgraphs on the way down to the one that emitted it, each as `node:task`; empty for the task itself.
-    pub path: Vec<String>,
-    /// The effects in whose bodies it was emitted, outermost first.
-    pub within: Vec<String>,
     /// When, in milliseconds since 1970.
+    #[serde(serialize_with = "write_time")]
     pub at: u64,
+    /// The tasks of subgraphs on the way down to the one that emitted it, each as `node:task`; empty for the task itself.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub path: Vec<String>,
     /// The value.
     pub value: Value,
+    /// The effects in whose bodies it was emitted, outermost first.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub within: Vec<String>,
 }
 
 /// A time in milliseconds since 1970.

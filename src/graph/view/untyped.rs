@@ -38,6 +38,28 @@ impl Serialize for View {
     }
 }
 
+/// A state as JSON, without secret channels.
+pub(crate) trait StateJson {
+    fn state_json(&self) -> Value;
+}
+
+impl StateJson for View {
+    fn state_json(&self) -> Value {
+        self.json()
+    }
+}
+
+/// Null if the state does not know its channels.
+impl<S: State> StateJson for Arc<S> {
+    fn state_json(&self) -> Value {
+        self.known_schema().map(|schema| typed_json(&**self, schema)).unwrap_or_default()
+    }
+}
+
+pub(crate) fn write_state<W: Serializer>(state: &impl StateJson, out: W) -> Result<W::Ok, W::Error> {
+    state.state_json().serialize(out)
+}
+
 impl fmt::Debug for View {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}", self.json())
