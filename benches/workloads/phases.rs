@@ -138,9 +138,9 @@ impl Job {
         let (wall, cpu) = (Instant::now(), ThreadTime::now());
         let state = thread.resume::<ApprovePlan>(Decision::approve()).await.unwrap().finished().unwrap();
         let took = Took { wall: wall.elapsed(), thread: cpu.elapsed() };
-        assert_eq!(state.outcome, Some(RunOutcome::Completed));
-        let done = state.phases[0].subtasks.iter().filter(|line| line.status == PhaseStatus::Completed);
-        assert_eq!((state.phases.len(), done.count() as u64), (1, self.subtasks));
+        assert_eq!(state.result.outcome, Some(RunOutcome::Completed));
+        let done = state.phased.phases[0].subtasks.iter().filter(|line| line.status == PhaseStatus::Completed);
+        assert_eq!((state.phased.phases.len(), done.count() as u64), (1, self.subtasks));
         took
     }
 

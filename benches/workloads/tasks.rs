@@ -44,7 +44,7 @@ fn overhead(bench: &Bench) {
     let once = |nth: u64| {
         let store = Arc::clone(&opened[nth as usize]);
         let ran = bench.lone.block_on(scripted.run_on(store, input.clone())).unwrap();
-        assert_eq!(ran.state.tasks.iter().filter(|task| task.commit.is_some()).count() as u64, tasks);
+        assert_eq!(ran.state.run.tasks.iter().filter(|task| task.commit.is_some()).count() as u64, tasks);
     };
     let (ours, limit) = bench.race(stores.len() as u64, nodes, once, |_| bare.write(&commits));
     let what = format!("plan of {tasks}, durable sync, all but agents and git, per node");

@@ -84,7 +84,7 @@ pub(crate) fn child(folder: &Path) {
         let store = Arc::new(SledCheckpointer::open("store").unwrap());
         let thread = graph::<Crew>().unwrap().with_shared_checkpointer(store).thread_with("t", Crew::new());
         thread.invoke(start.input().await.unwrap()).await.unwrap();
-        thread.resume::<ApprovePlan>(Decision::approve()).await.unwrap().finished().unwrap().outcome
+        thread.resume::<ApprovePlan>(Decision::approve()).await.unwrap().finished().unwrap().result.outcome
     });
     assert_eq!(outcome, Some(RunOutcome::Completed));
     println!("{}", memory_kb("VmHWM"));

@@ -116,16 +116,16 @@ fn of_task() -> Entry<CodeTaskState, CodeStep, Crew> {
 /// questions.
 fn of_agents<N: NodeId>(entry: Entry<ExecutionState, N, Crew>) -> Entry<ExecutionState, N, Crew> {
     entry
-        .repository(|state| state.working_dir.clone())
-        .commit(|state| Some(state.start.as_ref()?.at.commit.as_ref()?.to_string()))
-        .origin(|state| state.profile.origin.clone())
+        .repository(|state| state.request.working_dir.clone())
+        .commit(|state| Some(state.run.start.as_ref()?.at.commit.as_ref()?.to_string()))
+        .origin(|state| state.request.profile.origin.clone())
         .outcome(tasks::ends)
         .hides(&["plan_validator", "prepare_workspace", "plan_phases", "begin_phase", "retry_phase"])
         .hides(&["set_up", "next_task_node"])
         .forks(forks::tasks)
         .takes_one_input()
         .never_blocks()
-        .cost(|state| state.usage.cost)
+        .cost(|state| state.result.usage.cost)
         .summary(task_based::summary)
         .question::<ApprovePlan>()
         .question::<BranchMoved>()

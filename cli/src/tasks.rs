@@ -135,7 +135,7 @@ fn of_start(error: &StartError) -> Refusal {
 
 /// Returns the exit code of a run that has ended.
 pub(crate) fn ends(state: &ExecutionState) -> Exit {
-    match state.outcome {
+    match state.result.outcome {
         Some(RunOutcome::Completed) | None => Exit::Finished,
         Some(RunOutcome::Halted) => Exit::Halted,
         Some(RunOutcome::Rejected) => Exit::Rejected,

@@ -46,7 +46,7 @@ async fn a_failed_turn_resumes_under_its_name_and_a_person_may_change_hooks_befo
     assert!(scene.thread.retry().await.is_err());
     scene.repository.write(HOOK, "#!/bin/sh\nexit 0\n");
     let state = scene.thread.retry().await.unwrap().finished().unwrap();
-    assert_eq!((state.outcome, scene.commits()), (Some(RunOutcome::Completed), vec![done(1)]));
+    assert_eq!((state.result.outcome, scene.commits()), (Some(RunOutcome::Completed), vec![done(1)]));
     let calls = scene.agent.calls("developer");
     assert_eq!(calls.len(), 3);
     assert!(calls.iter().all(|call| call.turn == first_turn(&scene)), "{calls:?}");
@@ -76,7 +76,7 @@ async fn an_agent_that_fails_after_it_changed_a_hook_halts_the_task() {
 async fn a_busy_service_is_waited_for_and_the_turn_resumes_under_its_name(#[case] class: ErrorClass) {
     let scene = Scene::new(failing(60, move || failure(class, Some(0))));
     let outcome = scene.run(&plan(1), profile()).await;
-    assert_eq!(outcome.finished().unwrap().outcome, Some(RunOutcome::Completed));
+    assert_eq!(outcome.finished().unwrap().result.outcome, Some(RunOutcome::Completed));
     let calls = scene.agent.calls("developer");
     assert_eq!(calls.len(), 61);
     assert!(calls.iter().all(|call| call.turn == first_turn(&scene)));
@@ -108,8 +108,8 @@ async fn a_run_ends_without_the_review_of_everything(#[case] class: ErrorClass, 
     let scene = Scene::new(agent);
     let profile = Profile { final_review: true, ..profile() };
     let state = scene.run(&plan(1), profile).await.finished().unwrap();
-    assert_eq!((state.outcome, scene.commits()), (Some(RunOutcome::Completed), vec![done(1)]));
-    assert!(state.notices.iter().any(|notice| notice.contains("the line is cut")), "{:?}", state.notices);
+    assert_eq!((state.result.outcome, scene.commits()), (Some(RunOutcome::Completed), vec![done(1)]));
+    assert!(state.result.notices.iter().any(|notice| notice.contains("the line is cut")), "{:?}", state.result.notices);
     let count = scene.agent.log.lock().unwrap().len();
     let Replayed::Verified(report) = scene.thread.replay(Replay::Verify).await.unwrap() else { panic!() };
     assert!(report.divergence.is_none(), "{report:?}");

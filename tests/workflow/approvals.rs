@@ -29,7 +29,7 @@ async fn tasks_that_are_not_approved_are_skipped(#[case] approved: &[&str], #[ca
     let state = decide(&scene, Decision::approve_only(ids(approved))).await.finished().unwrap();
     assert_eq!(scene.commits(), committed.iter().map(|&id| done(id)).collect::<Vec<_>>());
     assert_eq!(scene.agent.tasks("developer"), approved);
-    assert_eq!(state.outcome, Some(RunOutcome::Completed));
+    assert_eq!(state.result.outcome, Some(RunOutcome::Completed));
     assert_eq!(marks(&state).iter().filter(|mark| **mark == Mark::Skipped).count(), 3 - approved.len());
 }
 
@@ -52,7 +52,7 @@ async fn an_edited_plan_is_the_one_that_is_executed() {
     let scene = Scene::new(Agent::willing());
     scene.thread.invoke(scene.input(&plan(3), profile())).await.unwrap();
     let state = decide(&scene, Decision::edit_plan(plan(2))).await.finished().unwrap();
-    assert_eq!((scene.commits(), state.plan_markdown.clone()), (vec![done(1), done(2)], Some(plan(2))));
+    assert_eq!((scene.commits(), state.source.plan_markdown.clone()), (vec![done(1), done(2)], Some(plan(2))));
 }
 
 #[tokio::test]
@@ -60,8 +60,8 @@ async fn a_rejected_plan_ends_the_run_without_changes() {
     let scene = Scene::new(Agent::willing());
     scene.thread.invoke(scene.input(&plan(3), profile())).await.unwrap();
     let state = decide(&scene, Decision::reject("no")).await.finished().unwrap();
-    assert_eq!(state.plan_feedback.as_deref(), Some("no"));
-    assert_eq!((state.outcome, state.human_approved), (Some(RunOutcome::Rejected), Some(false)));
+    assert_eq!(state.planning.plan_feedback.as_deref(), Some("no"));
+    assert_eq!((state.result.outcome, state.planning.human_approved), (Some(RunOutcome::Rejected), Some(false)));
     assert_eq!(scene.repository.git(&["branch", "--format=%(refname:short)"]), "main\n");
     assert!(scene.agent.log.lock().unwrap().is_empty());
 }
@@ -104,7 +104,7 @@ async fn requested_changes_reach_the_architect_in_its_session() {
     assert_eq!(outcome.questions()[0].payload::<ApprovePlan>().unwrap().tasks.len(), 2);
     assert_eq!(scene.sessions("architect"), [":architect-0", ":architect-0*"]);
     let state = decide(&scene, Decision::approve()).await.finished().unwrap();
-    assert_eq!(state.total_tasks, Some(2));
+    assert_eq!(state.run.total_tasks, Some(2));
     let subjects = scene.repository.subjects("superstep/CLK-7");
     assert_eq!(subjects[1..], ["feat(CLK-7): Part 1 (task 1)", "feat(CLK-7): Part 2 (task 2)"]);
 }
@@ -118,7 +118,7 @@ async fn a_plan_of_the_architect_can_be_read_and_changed_in_a_file(#[case] which
     let outcome = from_issue(&scene).await;
     let path = outcome.questions()[0].payload::<ApprovePlan>().unwrap().path.unwrap();
     let text = std::fs::read_to_string(&path).unwrap();
-    assert_eq!(Some(&text), outcome.state().plan_markdown.as_ref());
+    assert_eq!(Some(&text), outcome.state().source.plan_markdown.as_ref());
     std::fs::write(&path, text.replace("Write part 1.", "Write it in brass.")).unwrap();
     assert_eq!(asks(&decide(&scene, Decision::approve()).await), "plan_changed");
     let mut outcome = scene.thread.resume::<PlanChanged>(which).await.unwrap();
@@ -127,7 +127,7 @@ async fn a_plan_of_the_architect_can_be_read_and_changed_in_a_file(#[case] which
     }
     let state = outcome.finished().unwrap();
     assert!(scene.agent.calls("developer")[0].prompt.contains(wording));
-    assert_eq!(state.plan_path.as_deref(), Some(std::path::Path::new(&path)));
+    assert_eq!(state.source.plan_path.as_deref(), Some(std::path::Path::new(&path)));
     assert_eq!(scene.repository.git(&["status", "--porcelain"]), "");
 }
 

@@ -142,7 +142,7 @@ async fn a_key_in_the_work_is_in_no_prompt_of_a_reviewer_and_no_commit() {
     let scene = Scene::new(Agent::crew(develop, review));
     let outcome = scene.run(&plan(1), Profile { max_task_review_iterations: 3, ..profile() }).await;
     let state = outcome.finished().unwrap();
-    assert_eq!((state.tasks[0].attempts, state.tasks[0].reviews, scene.agent.count("reviewer")), (3, 2, 2));
+    assert_eq!((state.run.tasks[0].attempts, state.run.tasks[0].reviews, scene.agent.count("reviewer")), (3, 2, 2));
 
     let scene = Scene::new(Agent::crew(
         move |_, folder, _| {
@@ -159,7 +159,7 @@ async fn a_key_in_the_work_is_in_no_prompt_of_a_reviewer_and_no_commit() {
     assert_eq!(problem, format!("part.rs:1 holds the value of `{VARIABLE}`; {advice}"));
     write(&scene.repository.path(), "part.rs", "clean\n");
     let state = scene.thread.resume::<Halted>(AfterHalt::Accept).await.unwrap().finished().unwrap();
-    assert_eq!((state.outcome, scene.commits()), (Some(RunOutcome::Completed), vec![done(1)]));
+    assert_eq!((state.result.outcome, scene.commits()), (Some(RunOutcome::Completed), vec![done(1)]));
     assert!(scene.thread.verify().await.unwrap().agrees());
 }
 

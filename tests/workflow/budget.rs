@@ -56,8 +56,8 @@ async fn a_run_with_a_used_up_budget_interrupts_and_continues_with_more() {
     let again = scene.thread.resume::<BudgetReached>(raise(300)).await.unwrap();
     assert_eq!(question(&again).problem.unwrap(), "the new limit `cost`, $0.0003, is not above what is used, $0.0003");
     let state = scene.thread.resume::<BudgetReached>(raise(400)).await.unwrap().finished().unwrap();
-    let limit = state.raised.cost.unwrap().limit;
-    assert_eq!((state.outcome, state.usage.cost, limit), (Some(RunOutcome::Completed), 400, 400));
+    let limit = state.result.raised.cost.unwrap().limit;
+    assert_eq!((state.result.outcome, state.result.usage.cost, limit), (Some(RunOutcome::Completed), 400, 400));
     assert_eq!((scene.commits(), scene.agent.count("developer")), (vec![done(1), done(2)], 2));
     assert!(summary(&state).contains("budget: cost: $0.0004 of $0.0004"), "{}", summary(&state));
     assert!(scene.thread.verify().await.unwrap().agrees());
@@ -83,7 +83,7 @@ async fn a_person_ends_a_run_with_a_used_up_budget(#[case] limit: u64, #[case] r
     let scene = Scene::new(Agent::willing());
     assert_eq!(question(&scene.run(&plan(2), cost(limit)).await).role, role);
     let state = scene.thread.resume::<BudgetReached>(AfterBudget::Abort).await.unwrap().finished().unwrap();
-    assert_eq!((state.outcome, scene.commits()), (Some(RunOutcome::Cancelled), vec![done(1)]));
+    assert_eq!((state.result.outcome, scene.commits()), (Some(RunOutcome::Cancelled), vec![done(1)]));
     assert!(scene.thread.verify().await.unwrap().agrees());
 }
 
@@ -95,7 +95,7 @@ async fn an_architect_whose_run_is_ended_writes_no_plan() {
     let nothing = budget(RunLimits { tokens: Some(0), ..RunLimits::default() });
     assert_eq!(question(&scene.thread.invoke(input.profile(nothing)).await.unwrap()).role, "architect");
     let state = scene.thread.resume::<BudgetReached>(AfterBudget::Abort).await.unwrap().finished().unwrap();
-    assert_eq!((state.outcome, scene.agent.count("architect")), (Some(RunOutcome::Cancelled), 0));
+    assert_eq!((state.result.outcome, scene.agent.count("architect")), (Some(RunOutcome::Cancelled), 0));
 }
 
 #[test]
@@ -173,7 +173,7 @@ async fn the_usage_of_a_killed_turn_is_counted() {
         "600 before, 600 after the kill"
     );
     let state = again.resume::<BudgetReached>(raise(9_000)).await.unwrap().finished().unwrap();
-    assert_eq!((state.usage.cost, state.tasks[0].used[&Role::Developer].cost), (1_800, 1_200));
+    assert_eq!((state.result.usage.cost, state.run.tasks[0].used[&Role::Developer].cost), (1_800, 1_200));
 }
 
 #[tokio::test]
@@ -263,6 +263,9 @@ async fn the_usage_of_a_turn_over_the_budget_is_in_the_state(
     let decision = if is_raised { raise(1_000) } else { AfterBudget::Abort };
     let state = thread.resume::<BudgetReached>(decision).await.unwrap().finished().unwrap();
     let used = if is_raised { 400 + 2 * COST } else { 400 };
-    assert_eq!((state.usage.cost, state.used[&Role::Developer].cost), (used, used - if is_raised { COST } else { 0 }));
+    assert_eq!(
+        (state.result.usage.cost, state.result.used[&Role::Developer].cost),
+        (used, used - if is_raised { COST } else { 0 })
+    );
     assert!(thread.verify().await.unwrap().agrees());
 }

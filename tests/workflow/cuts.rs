@@ -59,7 +59,7 @@ async fn undisturbed() -> ([String; 3], u64, Vec<String>) {
     let (repository, agent) = (Repository::new(), agent());
     let whole = Arc::new(FailingCheckpointer::new(Arc::new(MemoryCheckpointer::new()), u64::MAX));
     let state = advance(&thread(whole.clone(), &agent), &repository).await.unwrap().finished().unwrap();
-    assert_eq!(state.outcome, Some(RunOutcome::Completed));
+    assert_eq!(state.result.outcome, Some(RunOutcome::Completed));
     (end(&repository), whole.commits(), agent.tasks("developer"))
 }
 

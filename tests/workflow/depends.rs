@@ -40,7 +40,7 @@ async fn a_task_with_a_skipped_dependency_interrupts_before_it_starts() {
     assert_eq!((question.task.as_str(), question.attempts), ("2", 0));
     assert_eq!(question.reason, "it depends on task 1, which was skipped");
     assert_eq!(marks(outcome.state()), [Mark::Skipped, Mark::Halted, Mark::Pending, Mark::Pending]);
-    assert_eq!((scene.agent.count("developer"), outcome.state().outcome), (0, Some(RunOutcome::Halted)));
+    assert_eq!((scene.agent.count("developer"), outcome.state().result.outcome), (0, Some(RunOutcome::Halted)));
 
     let outcome = scene.halted(AfterHalt::Skip).await;
     let question = halted(&outcome);
@@ -50,7 +50,7 @@ async fn a_task_with_a_skipped_dependency_interrupts_before_it_starts() {
 
     let state = scene.halted(retry(1, "do it all the same")).await.finished().unwrap();
     assert_eq!(marks(&state), [Mark::Skipped, Mark::Skipped, Mark::Done, Mark::Done]);
-    assert_eq!((scene.commits(), state.outcome), (vec![done(3), done(4)], Some(RunOutcome::Completed)));
+    assert_eq!((scene.commits(), state.result.outcome), (vec![done(3), done(4)], Some(RunOutcome::Completed)));
     assert!(scene.agent.calls("developer")[0].prompt.contains("do it all the same"));
 }
 
@@ -67,7 +67,7 @@ async fn each_answer_holds_for_a_task_that_was_not_started(#[case] answer: After
     let state = scene.halted(answer.clone()).await.finished().unwrap();
     assert_eq!(scene.commits(), commits.iter().map(|&id| done(id)).collect::<Vec<_>>());
     let ended = if answer == AfterHalt::Abort { RunOutcome::Cancelled } else { RunOutcome::Completed };
-    assert_eq!((state.outcome, scene.agent.count("developer")), (Some(ended), commits.len()));
+    assert_eq!((state.result.outcome, scene.agent.count("developer")), (Some(ended), commits.len()));
 }
 
 #[tokio::test]
@@ -79,7 +79,7 @@ async fn a_task_that_is_started_anyway_gets_every_attempt() {
     let scene = Scene::new(agent);
     approve(&scene, &plan(&[("1", "none"), ("2", "1")]), &["2"]).await;
     let state = scene.halted(retry(1, "")).await.finished().unwrap();
-    assert_eq!((state.tasks[1].attempts, scene.commits()), (2, vec![done(2)]));
+    assert_eq!((state.run.tasks[1].attempts, scene.commits()), (2, vec![done(2)]));
 }
 
 #[tokio::test]
@@ -90,7 +90,7 @@ async fn an_edited_plan_interrupts_for_the_task_that_it_puts_first() {
     let question = halted(&scene.halted(AfterHalt::EditPlan { markdown }).await);
     assert_eq!((question.task.as_str(), scene.agent.count("developer")), ("9", 0));
     let state = scene.halted(AfterHalt::Skip).await.finished().unwrap();
-    assert_eq!((scene.commits(), state.outcome), (vec![done(2)], Some(RunOutcome::Completed)));
+    assert_eq!((scene.commits(), state.result.outcome), (vec![done(2)], Some(RunOutcome::Completed)));
 }
 
 #[tokio::test]
@@ -116,5 +116,5 @@ async fn phase_headings_alone_cause_no_question() {
     assert_eq!(outcome.questions()[0].payload::<ApprovePlan>().unwrap().phases, [["1"], ["2"]]);
     let only = Decision::approve_only(["2".parse().unwrap()]);
     let state = scene.thread.resume::<ApprovePlan>(only).await.unwrap().finished().unwrap();
-    assert_eq!((scene.commits(), state.outcome), (vec![done(2)], Some(RunOutcome::Completed)));
+    assert_eq!((scene.commits(), state.result.outcome), (vec![done(2)], Some(RunOutcome::Completed)));
 }

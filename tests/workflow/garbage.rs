@@ -85,7 +85,7 @@ async fn run_through<N: NodeId>(
         names.push(name);
         outcome = next;
     }
-    assert_eq!(outcome.finished().unwrap().outcome, Some(RunOutcome::Completed));
+    assert_eq!(outcome.finished().unwrap().result.outcome, Some(RunOutcome::Completed));
     Ok(names)
 }
 
@@ -210,6 +210,6 @@ async fn what_the_records_of_an_earlier_version_name_is_kept_from_the_next_run_o
         outcome = answered(&thread, &outcome).await.unwrap().1;
         collect(&repository);
     }
-    assert_eq!(outcome.finished().unwrap().outcome, Some(RunOutcome::Completed));
+    assert_eq!(outcome.finished().unwrap().result.outcome, Some(RunOutcome::Completed));
     assert!(forks(&thread).await > 10);
 }

@@ -40,7 +40,7 @@ async fn an_agent_that_changes_hooks_or_configuration_halts_the_task(
     let halted = outcome.questions()[0].payload::<Halted>().unwrap();
     assert!(halted.reason.contains("changed git's hooks or configuration"), "{}", halted.reason);
     let state = scene.halted(AfterHalt::Abort).await.finished().unwrap();
-    assert_eq!(state.outcome, Some(RunOutcome::Cancelled), "a person ended it");
+    assert_eq!(state.result.outcome, Some(RunOutcome::Cancelled), "a person ended it");
 }
 
 #[tokio::test]

@@ -32,11 +32,11 @@ async fn a_limit_is_a_number_of_attempts(#[case] limit: Option<u32>, #[case] att
     let outcome = scene.run(&plan(2), Profile { max_task_review_iterations: limit, ..profile() }).await;
     assert_eq!(asks(&outcome), "halted");
     assert_eq!((scene.agent.count("developer"), scene.agent.count("reviewer")), (attempts, attempts));
-    assert_eq!(outcome.state().outcome, Some(RunOutcome::Halted));
+    assert_eq!(outcome.state().result.outcome, Some(RunOutcome::Halted));
     assert_eq!(marks(outcome.state()), [Mark::Halted, Mark::Pending]);
     assert_eq!(scene.refs().len(), attempts);
     assert!(scene.commits().is_empty());
-    assert_eq!(outcome.state().plan_markdown.as_deref(), Some(plan(2).as_str()));
+    assert_eq!(outcome.state().source.plan_markdown.as_deref(), Some(plan(2).as_str()));
 }
 
 #[tokio::test]
@@ -51,9 +51,9 @@ async fn attempts_of_a_retry_count_from_now_on() {
     let refused = scene.halted(retry(0, "")).await;
     assert!(refused.questions()[0].payload::<Halted>().unwrap().problem.is_some());
     let state = scene.halted(retry(2, "")).await.finished().unwrap();
-    assert_eq!(state.tasks[0].attempts, 5);
+    assert_eq!(state.run.tasks[0].attempts, 5);
     assert!(scene.sessions("developer")[..5].iter().all(|session| session.starts_with("1:developer-0")));
-    assert_eq!((scene.commits(), state.halts), (vec![done(1), done(2)], 2));
+    assert_eq!((scene.commits(), state.judgement.halts), (vec![done(1), done(2)], 2));
     assert!(!scene.agent.calls("developer")[4].prompt.contains("think"), "a note is sent once");
 }
 
@@ -72,7 +72,7 @@ async fn a_skipped_task_is_in_no_commit_and_its_work_is_kept(
     let outcome = scene.run(&plan(2), Profile { on_exhausted, ..profile() }).await;
     let outcome = if unattended { outcome } else { scene.halted(AfterHalt::Skip).await };
     let state = outcome.finished().unwrap();
-    assert_eq!((marks(&state).as_slice(), state.outcome), (expected, Some(RunOutcome::Completed)));
+    assert_eq!((marks(&state).as_slice(), state.result.outcome), (expected, Some(RunOutcome::Completed)));
     assert_eq!(scene.commits(), committed.iter().map(|&id| done(id)).collect::<Vec<_>>());
     let files = scene.repository.git(&["ls-tree", "--name-only", "superstep/clock"]);
     assert_eq!(files, format!("README.md\npart-{}.txt\n", committed[0]));
@@ -96,7 +96,10 @@ async fn a_halted_task_is_accepted_or_ends_the_run(
     scene.run(&plan(2), profile()).await;
     scene.repository.write("by-hand.txt", "mended\n");
     let state = scene.halted(answer).await.finished().unwrap();
-    assert_eq!((state.outcome, scene.repository.subjects("superstep/clock").len() - 1), (Some(outcome), commits));
+    assert_eq!(
+        (state.result.outcome, scene.repository.subjects("superstep/clock").len() - 1),
+        (Some(outcome), commits)
+    );
     assert_eq!(scene.file("part-1.txt").as_deref(), Some("2\n"), "the files stay as they are");
     if commits > 0 {
         let files = scene.repository.git(&["show", "--format=", "--name-only", "superstep/clock~1"]);
@@ -109,7 +112,7 @@ async fn a_run_that_may_not_interrupt_fails() {
     let scene = Scene::new(stubborn("2", 99));
     let profile = Profile { on_exhausted: OnExhausted::Fail, ..profile() };
     let state = scene.run(&plan(3), profile).await.finished().unwrap();
-    assert_eq!(state.outcome, Some(RunOutcome::Failed));
+    assert_eq!(state.result.outcome, Some(RunOutcome::Failed));
     assert_eq!((scene.commits(), scene.agent.count("developer")), (vec![done(1)], 3));
     assert_eq!(scene.refs(), ["task-2/attempt-1", "task-2/attempt-2"]);
 }
@@ -137,7 +140,10 @@ async fn an_edited_plan_applies_from_the_halt_on(
     let state = scene.halted(AfterHalt::EditPlan { markdown: markdown.clone() }).await.finished().unwrap();
     assert_eq!(scene.agent.tasks("developer"), worked);
     assert_eq!(scene.commits(), commits.iter().map(|&id| done(id)).collect::<Vec<_>>());
-    assert_eq!((state.plan_markdown.as_ref(), state.total_tasks), (Some(&markdown), Some(commits.len() as u32)));
+    assert_eq!(
+        (state.source.plan_markdown.as_ref(), state.run.total_tasks),
+        (Some(&markdown), Some(commits.len() as u32))
+    );
     let names = |id: usize| format!("part-{id}.txt\n");
     for (nth, &id) in commits.iter().enumerate() {
         let at = format!("superstep/clock~{}", commits.len() - 1 - nth);
@@ -176,14 +182,17 @@ async fn a_plan_changed_in_its_file_interrupts_before_the_answer_applies(
     assert_eq!(scene.agent.count("developer"), 3);
     let outcome = scene.thread.resume::<PlanChanged>(which).await.unwrap();
     let state = outcome.state();
-    assert_eq!(state.plan_markdown, Some(if adopted { edited() } else { plan(3) }));
+    assert_eq!(state.source.plan_markdown, Some(if adopted { edited() } else { plan(3) }));
     if let AfterHalt::Retry { .. } = answer {
         assert_eq!((asks(&outcome), scene.agent.count("developer")), ("halted", 4), "one attempt from now on");
         let prompt = &scene.agent.calls("developer")[3].prompt;
         assert!(prompt.contains("again") && prompt.contains("another part 2") == adopted, "{prompt}");
     } else {
         let second = if answer == AfterHalt::Skip { Mark::Skipped } else { Mark::Done };
-        assert_eq!((state.outcome, marks(state)), (Some(RunOutcome::Completed), vec![Mark::Done, second, Mark::Done]));
+        assert_eq!(
+            (state.result.outcome, marks(state)),
+            (Some(RunOutcome::Completed), vec![Mark::Done, second, Mark::Done])
+        );
     }
 }
 
@@ -217,7 +226,7 @@ async fn a_new_task_before_the_current_one_is_done_after_it(
     let state = outcome.finished().unwrap();
     assert_eq!(marks(&state), [Mark::Done, Mark::Done, second]);
     assert_eq!(scene.commits(), commits.iter().map(|&id| done(id)).collect::<Vec<_>>());
-    assert_eq!((state.outcome, state.total_tasks), (Some(RunOutcome::Completed), Some(3)));
+    assert_eq!((state.result.outcome, state.run.total_tasks), (Some(RunOutcome::Completed), Some(3)));
 }
 
 #[tokio::test]
@@ -225,7 +234,7 @@ async fn a_plan_without_the_last_open_task_ends_the_run() {
     let scene = Scene::new(stubborn("2", 99));
     scene.run(&plan(2), profile()).await;
     let state = scene.halted(AfterHalt::EditPlan { markdown: plan(1) }).await.finished().unwrap();
-    assert_eq!((state.outcome, marks(&state)), (Some(RunOutcome::Completed), vec![Mark::Done, Mark::Skipped]));
+    assert_eq!((state.result.outcome, marks(&state)), (Some(RunOutcome::Completed), vec![Mark::Done, Mark::Skipped]));
     assert_eq!(
         (scene.commits(), scene.agent.tasks("developer")),
         (vec![done(1)], ["1", "2", "2"].map(String::from).to_vec())
@@ -240,7 +249,7 @@ async fn a_plan_without_tasks_is_one_task_with_its_own_limit() {
     let profile = Profile { max_review_iterations: Some(3), ..profile() };
     let outcome = scene.run("# Clock\n\nDo it all.\n", profile).await;
     assert_eq!((asks(&outcome), scene.agent.count("developer")), ("halted", 3));
-    assert_eq!(outcome.state().total_tasks, Some(1));
+    assert_eq!(outcome.state().run.total_tasks, Some(1));
     assert!(scene.halted(AfterHalt::Accept).await.finished().is_some());
     assert_eq!(scene.commits(), ["feat: Clock (task 1)"]);
 }

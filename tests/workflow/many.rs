@@ -119,8 +119,8 @@ async fn a_hundred_and_fifty_tasks_reach_no_limit_and_each_writes_as_little() {
     let thread = graph.thread_with("clock", Arc::new(Arc::clone(&agent)));
     let scene = Scene { repository: Repository::new(), agent, thread };
     let state = scene.run(&plan(TASKS), profile()).await.finished().unwrap();
-    assert_eq!((state.outcome, scene.commits().len()), (Some(RunOutcome::Completed), TASKS));
-    assert!(state.tasks.iter().all(|task| task.mark == Mark::Done));
+    assert_eq!((state.result.outcome, scene.commits().len()), (Some(RunOutcome::Completed), TASKS));
+    assert!(state.run.tasks.iter().all(|task| task.mark == Mark::Done));
 
     let moments = moments.lock().unwrap();
     let (first, last) = (between(&moments[2], &moments[52]), between(&moments[97], &moments[147]));

@@ -47,7 +47,7 @@ async fn an_outage_is_waited_for_in_the_same_turn_and_reported() {
         }
     }
     let state = run.outcome().await.unwrap().finished().unwrap();
-    assert_eq!((state.outcome, scene.commits()), (Some(RunOutcome::Completed), vec![done(1)]));
+    assert_eq!((state.result.outcome, scene.commits()), (Some(RunOutcome::Completed), vec![done(1)]));
     let lines: Vec<_> = lines.iter().filter(|line| line.contains("cannot be reached")).collect();
     assert_eq!(lines.len(), 3, "{lines:?}");
     assert!(lines[0].starts_with("developer: http://models cannot be reached; asks again in "), "{lines:?}");
@@ -65,7 +65,7 @@ async fn an_outage_longer_than_the_patience_fails_the_run_until_a_retry() {
     let error = scene.thread.resume::<ApprovePlan>(Decision::approve()).await.unwrap_err();
     assert!(format!("{error:?}").contains("cannot be reached"), "{error:?}");
     let state = scene.thread.retry().await.unwrap().finished().unwrap();
-    assert_eq!((state.outcome, scene.commits()), (Some(RunOutcome::Completed), vec![done(1)]));
+    assert_eq!((state.result.outcome, scene.commits()), (Some(RunOutcome::Completed), vec![done(1)]));
 }
 
 #[tokio::test]

@@ -93,11 +93,11 @@ async fn a_branch_of_a_person_stays_where_they_put_it_while_an_agent_works(#[cas
     let heads = |repository: &Repository| repository.git(&["for-each-ref", "refs/heads/main", "refs/heads/trunk"]);
     scene.thread.invoke(scene.input(&plan(2), profile())).await.unwrap();
     let state = scene.thread.resume::<ApprovePlan>(Decision::approve()).await.unwrap().finished().unwrap();
-    assert_eq!(state.outcome, Some(RunOutcome::Completed));
+    assert_eq!(state.result.outcome, Some(RunOutcome::Completed));
     let now = heads(&scene.repository);
     let new = now.split(' ').next().filter(|_| now.contains("heads/main")).unwrap_or("deleted").to_owned();
     assert_ne!(new, before);
-    assert!(note(&state.notices, &["`main`", &before, &new, "not by this run"]), "{:?}", state.notices);
+    assert!(note(&state.result.notices, &["`main`", &before, &new, "not by this run"]), "{:?}", state.result.notices);
     assert_eq!(scene.commits().len(), 2);
     assert!(scene.thread.verify().await.unwrap().agrees());
 }
@@ -118,7 +118,7 @@ async fn what_an_agent_commits_on_the_users_branch_is_put_back_and_kept() {
     let state = scene.run(&plan(1), profile()).await.finished().unwrap();
     assert_eq!(scene.repository.subjects("main"), ["begin"]);
     let kept = scene.refs().into_iter().find(|name| name.starts_with("branches/main-")).unwrap();
-    assert!(note(&state.notices, &["`main`", "put back", &kept]), "{:?}", state.notices);
+    assert!(note(&state.result.notices, &["`main`", "put back", &kept]), "{:?}", state.result.notices);
     assert_eq!(scene.repository.subjects(&format!("refs/superstep/clock/{kept}")), ["begin", "by the agent"]);
     assert_eq!(scene.commits().len(), 1);
 }
@@ -156,7 +156,7 @@ async fn commits_made_while_a_question_waits_stay_beneath_the_work(#[case] perso
     let state = outcome.finished().unwrap();
     assert!(is_in(repository, &mine, OWN), "{:?}", repository.subjects(OWN));
     assert_eq!(repository.git(&["rev-list", "--parents", "-1", &mine]), parents);
-    let first = state.tasks[0].commit.clone().unwrap();
+    let first = state.run.tasks[0].commit.clone().unwrap();
     assert_eq!(repository.git(&["rev-parse", &format!("{first}^")]).trim(), mine);
     assert_eq!(repository.git(&["show", "--format=", "--name-only", &first]), "draft-1.txt\npart-1-1.txt\n");
     let review = agent.calls("reviewer").into_iter().find(|call| call.task == "1").unwrap();
@@ -204,7 +204,7 @@ async fn a_commit_that_a_person_makes_after_a_hook_refused_stays_beneath_the_com
     assert!(scene.thread.resume::<ApprovePlan>(Decision::approve()).await.is_err());
     let mine = commit(&scene.repository.path(), "allowed.txt");
     let state = scene.thread.retry().await.unwrap().finished().unwrap();
-    let made = state.tasks[0].commit.clone().unwrap();
+    let made = state.run.tasks[0].commit.clone().unwrap();
     assert_eq!(scene.repository.git(&["rev-parse", &format!("{made}^")]).trim(), mine);
     assert_eq!(scene.repository.git(&["show", "--format=", "--name-only", &made]), "part-1.txt\n");
     assert_eq!(scene.repository.git(&["status", "--porcelain"]), "");
@@ -242,13 +242,13 @@ async fn a_run_asks_when_its_branch_is_moved_from_elsewhere(#[case] answer: Afte
     assert!(is_in(&scene.repository, &new, OWN));
     match answer {
         AfterMove::Keep => {
-            assert_eq!(state.outcome, Some(RunOutcome::Completed));
+            assert_eq!(state.result.outcome, Some(RunOutcome::Completed));
             assert_eq!(scene.file("theirs.txt").as_deref(), Some("a person's\n"));
             assert_eq!(scene.repository.git(&["status", "--porcelain"]), "");
             assert_eq!(scene.repository.git(&["rev-list", "--count", &format!("{new}..{OWN}")]).trim(), "2");
         }
         AfterMove::Abort => {
-            assert_eq!(state.outcome, Some(RunOutcome::Cancelled));
+            assert_eq!(state.result.outcome, Some(RunOutcome::Cancelled));
             assert_eq!(scene.repository.git(&["rev-parse", OWN]).trim(), new);
         }
     }
@@ -284,7 +284,7 @@ async fn a_run_asks_when_its_branch_was_rewritten_while_it_waited(#[case] person
     let question = moved(&scene.halted(retry(1, "")).await);
     assert_eq!(question.new.map(|new| format!("{new}\n")).unwrap_or_default(), new);
     let state = scene.thread.resume::<BranchMoved>(AfterMove::Keep).await.unwrap().finished().unwrap();
-    assert_eq!(state.outcome, Some(RunOutcome::Completed));
+    assert_eq!(state.result.outcome, Some(RunOutcome::Completed));
     if !new.is_empty() {
         assert!(is_in(&scene.repository, new.trim(), OWN));
     }
@@ -317,11 +317,11 @@ async fn phases_ask_when_the_branch_they_integrate_into_is_moved(
     assert!(is_in(&stage.repository, &new, OWN));
     match answer {
         AfterMove::Keep => {
-            assert_eq!(state.outcome, Some(RunOutcome::Completed));
+            assert_eq!(state.result.outcome, Some(RunOutcome::Completed));
             assert_eq!(stage.commits().into_iter().filter(|line| line != " ").collect::<Vec<_>>(), ["1 1", "2 1"]);
             stage.tidy();
         }
-        AfterMove::Abort => assert_eq!(state.outcome, Some(RunOutcome::Cancelled)),
+        AfterMove::Abort => assert_eq!(state.result.outcome, Some(RunOutcome::Cancelled)),
     }
     stage.agrees().await;
 }
@@ -340,7 +340,7 @@ async fn phases_end_on_their_branch_after_a_person_switched_the_checkout(
     git(&stage.path(), &[switch, &[branch]].concat());
     let mine = commit(&stage.path(), "mine.txt");
     let state = stage::done(stage.thread.resume::<AgentQuestion>(blue()).await.unwrap());
-    assert_eq!(state.outcome, Some(RunOutcome::Completed));
+    assert_eq!(state.result.outcome, Some(RunOutcome::Completed));
     assert_eq!(git(&stage.path(), &["branch", "--show-current"]), OWN);
     assert_eq!(git(&stage.path(), &["rev-parse", branch]), mine);
     let files = git(&stage.path(), &["ls-tree", "-r", "--name-only", OWN]);
@@ -360,7 +360,7 @@ async fn a_branch_of_a_person_stays_where_they_put_it_while_subtasks_work() {
     let state = stage::done(stage.run(&stage::plan(&[("1", "none"), ("2", "1")]), profile()).await);
     assert_eq!(stage.repository.subjects("main"), ["begin", "person: mine.txt"]);
     let new = stage.repository.git(&["rev-parse", "main"]).trim().to_owned();
-    assert!(note(&state.notices, &["`main`", &new, "not by this run"]), "{:?}", state.notices);
+    assert!(note(&state.result.notices, &["`main`", &new, "not by this run"]), "{:?}", state.result.notices);
     assert_eq!(stage.commits(), ["1 1", "2 1"]);
     stage.agrees().await;
 }
@@ -434,7 +434,7 @@ async fn branches_that_agents_make_in_worktrees_go_and_their_commits_are_kept() 
     });
     let stage = Stage::new(&cast);
     let state = stage::done(stage.run(&stage::plan(&TWO), profile()).await);
-    assert!(note(&state.notices, &["`of-1a` was created", "removed"]), "{:?}", state.notices);
+    assert!(note(&state.result.notices, &["`of-1a` was created", "removed"]), "{:?}", state.result.notices);
     assert_eq!(stage.refs().iter().filter(|name| name.starts_with("branches/of-1")).count(), 2, "{:?}", stage.refs());
     stage.tidy();
     stage.agrees().await;
@@ -447,11 +447,15 @@ async fn work_that_collides_with_a_commit_in_the_worktree_of_a_waiting_subtask_i
     assert_eq!(asks(&stage.run(&stage::plan(&TWO), profile()).await), "question");
     let mine = commit(cast.turns("1b")[0].folder(), "mine.txt");
     let state = stage::done(stage.thread.resume::<AgentQuestion>(blue()).await.unwrap());
-    assert_eq!(state.outcome, Some(RunOutcome::Completed));
+    assert_eq!(state.result.outcome, Some(RunOutcome::Completed));
     assert!(is_in(&stage.repository, &mine, OWN), "{}", stage.repository.git(&["log", "--graph", OWN]));
     assert_eq!(cast.turns("1a").len(), 2);
     assert_eq!(stage.repository.git(&["show", &format!("{OWN}:mine.txt")]), "of 1a\n");
-    assert!(note(&state.notices, &["commits of people", "subtask 1b", "branches/HEAD-"]), "{:?}", state.notices);
+    assert!(
+        note(&state.result.notices, &["commits of people", "subtask 1b", "branches/HEAD-"]),
+        "{:?}",
+        state.result.notices
+    );
     stage.tidy();
     stage.agrees().await;
 }
@@ -488,7 +492,7 @@ async fn a_person_is_asked_about_commits_of_people_that_collide_with_each_other(
     assert!(reason.contains("mine.txt") && reason.contains("collide"), "{reason}");
     assert_eq!(git(&stage.path(), &["rev-parse", &kept]), commits[1]);
     let state = stage::done(stage.halted(answer).await);
-    assert_eq!(state.outcome, Some(ends));
+    assert_eq!(state.result.outcome, Some(ends));
     assert_eq!(git(&stage.path(), &["rev-parse", &kept]), commits[1]);
     if ends == RunOutcome::Completed {
         assert!(is_in(&stage.repository, &commits[0], OWN));
@@ -512,7 +516,7 @@ async fn commits_in_the_worktree_of_a_subtask_stay_when_its_phase_is_rejected() 
     assert_eq!(asks(&stage.run(&stage::plan(&TWO), profile()).await), "question");
     let mine = commit(cast.turns("1b")[0].folder(), "mine.txt");
     let state = stage::done(stage.thread.resume::<AgentQuestion>(blue()).await.unwrap());
-    assert_eq!((state.outcome, cast.turns("1b").len()), (Some(RunOutcome::Completed), 3));
+    assert_eq!((state.result.outcome, cast.turns("1b").len()), (Some(RunOutcome::Completed), 3));
     assert!(is_in(&stage.repository, &mine, OWN), "{}", stage.repository.git(&["log", "--graph", OWN]));
     stage.tidy();
     stage.agrees().await;
@@ -569,7 +573,7 @@ async fn a_lost_worktree_is_made_again_with_the_commits_of_people_beneath_the_wo
     assert_eq!(asks(&outcome), "question");
     loses(&folder, &stage.path());
     let state = stage::done(stage.thread.resume::<AgentQuestion>(blue()).await.unwrap());
-    assert_eq!(state.outcome, Some(RunOutcome::Completed));
+    assert_eq!(state.result.outcome, Some(RunOutcome::Completed));
     assert!(is_in(&stage.repository, &mine, OWN), "{}", stage.repository.git(&["log", "--graph", OWN]));
     assert_eq!(stage.files(OWN), "half.txt mine.txt part-1a.txt part-1b.txt");
     stage.tidy();
@@ -595,7 +599,7 @@ async fn a_lost_worktree_is_made_again_with_a_commit_that_a_person_made_after_it
     let mine = commit(&folder, "mine.txt");
     loses(&folder);
     let state = stage::done(stage.thread.resume::<AgentQuestion>(blue()).await.unwrap());
-    assert_eq!(state.outcome, Some(RunOutcome::Completed));
+    assert_eq!(state.result.outcome, Some(RunOutcome::Completed));
     assert!(is_in(&stage.repository, &mine, OWN), "{}", stage.repository.git(&["log", "--graph", OWN]));
     assert_eq!(stage.files(OWN), "half.txt mine.txt part-1a.txt part-1b.txt");
     stage.agrees().await;
@@ -702,7 +706,7 @@ async fn a_fork_that_fails_or_is_taken_back_leaves_no_work_tree_and_no_branch() 
     assert_eq!(asks(&scene.run(&plan(1), profile()).await), "halted");
     let state = scene.thread.state().await.unwrap().unwrap().values.as_ref().clone();
     let mut damaged = state.clone();
-    damaged.task_tree = Some("f".repeat(40).parse().unwrap());
+    damaged.attempt.task_tree = Some("f".repeat(40).parse().unwrap());
     let failed = task_based::fork(&damaged, &state, "second", true).await.unwrap_err();
     assert!(matches!(failed, WorkspaceError::NoSuchObject { .. }), "{failed}");
     no_fork(&scene.repository);
@@ -755,7 +759,7 @@ async fn an_attempt_whose_only_work_git_ignores_names_it_in_the_question_and_to_
     let again = scene.agent.calls("developer")[1].prompt.clone();
     assert!(again.contains(left), "{again}");
     let state = scene.halted(AfterHalt::Abort).await.finished().unwrap();
-    assert!(note(&state.notices, &[left]), "{:?}", state.notices);
+    assert!(note(&state.result.notices, &[left]), "{:?}", state.result.notices);
 }
 
 #[tokio::test]
@@ -770,7 +774,7 @@ async fn work_that_git_refuses_is_named_and_the_rest_is_committed() {
     let scene = Scene::new(agent);
     let state = scene.run(&plan(1), profile()).await.finished().unwrap();
     assert_eq!(scene.commits().len(), 1);
-    assert!(note(&state.notices, &["`git~1`", "git refuses it"]), "{:?}", state.notices);
+    assert!(note(&state.result.notices, &["`git~1`", "git refuses it"]), "{:?}", state.result.notices);
 }
 
 #[tokio::test]
@@ -787,7 +791,7 @@ async fn subtasks_and_code_tasks_name_work_that_git_ignores() {
     let stage = Stage::new(&cast);
     ignore(&stage.repository);
     let state = stage::done(stage.run(&stage::plan(&[("1", "none"), ("2", "1")]), profile()).await);
-    assert!(note(&state.notices, &["ignored by git", "`notes.log`"]), "{:?}", state.notices);
+    assert!(note(&state.result.notices, &["ignored by git", "`notes.log`"]), "{:?}", state.result.notices);
 
     let desk = Desk::new(developers(|call| {
         write(call.folder(), "notes.log", "x");

@@ -171,19 +171,19 @@ fn approval(script: &Script) -> Decision {
 
 fn ended(scene: &Scene, state: &ExecutionState, questions: Vec<&'static str>) -> End {
     let commits = commits(scene);
-    let lines = state.tasks.iter().map(|line| Line {
+    let lines = state.run.tasks.iter().map(|line| Line {
         mark: line.mark,
         attempts: line.attempts,
         reviews: line.reviews,
         committed: line.commit.is_some(),
     });
     assert_eq!(scene.repository.subjects("main"), ["begin"], "the user's branch stays");
-    if state.tasks.iter().all(|line| line.mark.is_closed()) {
+    if state.run.tasks.iter().all(|line| line.mark.is_closed()) {
         assert_eq!(scene.repository.git(&["status", "--porcelain"]), "", "nothing is left over");
     }
     counted(state, &commits);
     End {
-        outcome: state.outcome,
+        outcome: state.result.outcome,
         tasks: lines.collect(),
         commits: commits.into_iter().map(|(_, task, attempt)| (task, attempt)).collect(),
         kept: scene.refs().iter().map(|name| kept(name)).collect(),
@@ -209,10 +209,10 @@ fn commits(scene: &Scene) -> Vec<(String, String, u32)> {
 
 /// Checks that values counted in two places agree.
 fn counted(state: &ExecutionState, commits: &[(String, String, u32)]) {
-    let listed = state.tasks.iter().filter_map(|line| Some((line.commit.clone()?, line.id.clone(), line.attempts)));
+    let listed = state.run.tasks.iter().filter_map(|line| Some((line.commit.clone()?, line.id.clone(), line.attempts)));
     assert_eq!(listed.collect::<Vec<_>>(), commits, "the state names the commits");
-    let reviews = state.tasks.iter().map(|line| line.reviews).sum::<u32>();
-    assert_eq!(reviews, state.review_iteration, "reviews in all");
+    let reviews = state.run.tasks.iter().map(|line| line.reviews).sum::<u32>();
+    assert_eq!(reviews, state.run.review_iteration, "reviews in all");
 }
 
 fn kept(name: &str) -> (String, u32) {

@@ -51,7 +51,7 @@ async fn agrees(scene: &Scene) {
     assert!(report.divergence.is_none(), "{report:?}");
     assert_eq!(scene.agent.log.lock().unwrap().len(), count, "nobody is asked again");
     let state = scene.thread.state().await.unwrap().unwrap().values;
-    assert_eq!(state.usage.cost, COST * count as u64, "each turn is counted, whatever it ended with");
+    assert_eq!(state.result.usage.cost, COST * count as u64, "each turn is counted, whatever it ended with");
 }
 
 #[tokio::test]
@@ -61,13 +61,13 @@ async fn a_fresh_session_knows_the_section_the_comments_and_the_changes_so_far()
     let question: SessionRefused = outcome.questions()[0].payload().unwrap();
     insta::assert_snapshot!(serde_json::to_string(&question).unwrap(), @r#"{"role":"developer","task":"1","title":"Part 1","driver":"api","model":null,"reason":"the prompt is too long","tries":1,"problem":null}"#);
     let state = answer(&scene, AfterRefusal::Fresh).await.finished().unwrap();
-    assert_eq!((state.outcome, scene.commits()), (Some(RunOutcome::Completed), vec![done(1), done(2)]));
+    assert_eq!((state.result.outcome, scene.commits()), (Some(RunOutcome::Completed), vec![done(1), done(2)]));
     assert_eq!(scene.sessions("developer"), ["1:developer-0", "1:developer-0*", "1:developer-2", "2:developer-3"]);
     let prompt = &scene.agent.calls("developer")[2].prompt;
     for text in ["Write part 1.", "too thin", "half of it", "half-1.txt", "part-1.txt"] {
         assert!(prompt.contains(text), "{text}: {prompt}");
     }
-    assert_eq!(state.tasks[0].attempts, 2);
+    assert_eq!(state.run.tasks[0].attempts, 2);
     agrees(&scene).await;
 }
 
@@ -82,7 +82,7 @@ async fn another_model_continues_the_session_and_stays_for_the_task(
     let empty = answer(&scene, AfterRefusal::Model(" ".into())).await;
     assert!(empty.questions()[0].payload::<SessionRefused>().unwrap().problem.unwrap().contains("name"));
     let state = answer(&scene, AfterRefusal::Model("larger".into())).await.finished().unwrap();
-    assert_eq!((state.outcome, marks(&state)), (Some(RunOutcome::Completed), vec![Mark::Done, Mark::Done]));
+    assert_eq!((state.result.outcome, marks(&state)), (Some(RunOutcome::Completed), vec![Mark::Done, Mark::Done]));
     let calls = scene.agent.calls(role);
     let models: Vec<_> = calls.iter().map(|call| (call.task.as_str(), call.model.as_deref())).collect();
     assert_eq!(models, [("1", None), ("1", Some("larger")), ("1", Some("larger")), ("2", None)]);
@@ -99,7 +99,7 @@ async fn a_rejected_turn_is_retried_as_often_as_a_person_says() {
         assert_eq!(question.tries, tries);
         outcome = answer(&scene, AfterRefusal::Retry).await;
     }
-    assert_eq!(outcome.finished().unwrap().outcome, Some(RunOutcome::Completed));
+    assert_eq!(outcome.finished().unwrap().result.outcome, Some(RunOutcome::Completed));
     agrees(&scene).await;
     let calls = scene.agent.calls("developer");
     assert!(calls[..4].iter().all(|turn| turn.turn == calls[0].turn));
@@ -135,11 +135,14 @@ async fn a_rejected_task_is_skipped_or_ends_the_run(
     let skips = decision == AfterRefusal::Skip;
     let state = answer(&scene, decision).await.finished().unwrap();
     if skips {
-        assert_eq!((state.outcome, marks(&state)), (Some(RunOutcome::Completed), vec![Mark::Skipped, Mark::Done]));
+        assert_eq!(
+            (state.result.outcome, marks(&state)),
+            (Some(RunOutcome::Completed), vec![Mark::Skipped, Mark::Done])
+        );
         assert_eq!((scene.commits(), scene.file("half-1.txt")), (vec![done(2)], None));
         assert_eq!(scene.refs(), ["task-1/attempt-1"], "its work is kept");
     } else {
-        assert_eq!((state.outcome, scene.commits()), (Some(RunOutcome::Cancelled), vec![]));
+        assert_eq!((state.result.outcome, scene.commits()), (Some(RunOutcome::Cancelled), vec![]));
     }
     agrees(&scene).await;
 }
@@ -151,7 +154,7 @@ async fn a_fresh_session_that_is_rejected_too_interrupts_again() {
     let second = answer(&scene, AfterRefusal::Fresh).await;
     assert_eq!(second.questions()[0].payload::<SessionRefused>().unwrap().tries, 2);
     let state = answer(&scene, AfterRefusal::Model("larger".into())).await.finished().unwrap();
-    assert_eq!((state.outcome, scene.commits()), (Some(RunOutcome::Completed), vec![done(1)]));
+    assert_eq!((state.result.outcome, scene.commits()), (Some(RunOutcome::Completed), vec![done(1)]));
     agrees(&scene).await;
 }
 
@@ -175,7 +178,7 @@ async fn the_usage_of_an_architect_is_counted_whatever_the_decision(#[case] deci
     assert_eq!(asks(&scene.thread.invoke(issue(&scene)).await.unwrap()), "session_refused");
     let is_over = decision == AfterRefusal::Abort;
     let outcome = answer(&scene, decision).await;
-    assert_eq!(outcome.finished().map(|state| state.outcome), is_over.then_some(Some(RunOutcome::Cancelled)));
+    assert_eq!(outcome.finished().map(|state| state.result.outcome), is_over.then_some(Some(RunOutcome::Cancelled)));
     agrees(&scene).await;
 }
 
@@ -196,6 +199,6 @@ async fn a_model_chosen_for_one_kind_of_review_stays_if_another_kind_tampers() {
     assert_eq!(asks(&halts), "session_refused");
     assert_eq!(asks(&answer(&scene, AfterRefusal::Model("larger".into())).await), "halted");
     let state = scene.thread.state().await.unwrap().unwrap().values;
-    assert_eq!(state.models, [(Role::Reviewer, "larger".to_owned())].into());
+    assert_eq!(state.judgement.models, [(Role::Reviewer, "larger".to_owned())].into());
     agrees(&scene).await;
 }

@@ -47,7 +47,11 @@ async fn a_task_that_another_plan_keeps_has_its_open_comments(
     }
     let reviewed = scene.agent.calls("reviewer").into_iter().rfind(|call| call.task == "2").unwrap();
     assert!(reviewed.prompt.contains("finding 2"), "the reviewer is asked about them: {}", reviewed.prompt);
-    assert!(state.unfinished.is_empty() && state.open_comments.is_empty() && state.taken_out.is_none());
+    assert!(
+        state.judgement.unfinished.is_empty()
+            && state.attempt.open_comments.is_empty()
+            && state.judgement.taken_out.is_none()
+    );
 }
 
 #[tokio::test]
@@ -66,7 +70,7 @@ async fn a_task_that_another_plan_keeps_has_its_failed_checks() {
     let prompt = &scene.agent.calls("developer")[2].prompt;
     assert!(prompt.contains("it is broken") && prompt.contains("Another A."), "{prompt}");
     assert!(!scene.agent.calls("developer")[3].prompt.contains("it is broken"));
-    assert!(state.failures.is_empty());
+    assert!(state.attempt.failures.is_empty());
 }
 
 #[tokio::test]
@@ -75,7 +79,8 @@ async fn tasks_that_another_plan_drops_are_named() {
     scene.run(&plan(4), profile()).await;
     let markdown = "# P\n\n### Task 9: New\n\nN.\n\n### Task 3: Part 3\n\nC.\n".to_owned();
     let state = scene.halted(AfterHalt::EditPlan { markdown }).await.finished().unwrap();
-    let named: Vec<&str> = state.notices.iter().map(String::as_str).filter(|note| note.contains("new plan")).collect();
+    let named: Vec<&str> =
+        state.result.notices.iter().map(String::as_str).filter(|note| note.contains("new plan")).collect();
     insta::assert_snapshot!(named.join("\n"), @r"
     the new plan does not have task 1 (Part 1), which is done: its commit stays
     the new plan drops task 2 (Part 2), with 2 open comments; its work is kept as refs/superstep/clock/task-2/attempt-2
@@ -109,5 +114,5 @@ async fn a_task_that_is_postponed_twice_keeps_its_findings() {
             assert_eq!(prompt.contains(&format!("task-{about}/attempt-2")), task == about, "{prompt}");
         }
     }
-    assert!(state.notices.iter().all(|note| !note.contains("drops")), "{:?}", state.notices);
+    assert!(state.result.notices.iter().all(|note| !note.contains("drops")), "{:?}", state.result.notices);
 }

@@ -47,8 +47,8 @@ impl World {
         let outcome = scene.run(&plan, Profile { final_review: true, ..profile() }).await;
         assert_eq!(asks(&outcome), "halted");
         let state = scene.halted(retry(1, "think")).await.finished().unwrap();
-        assert_eq!((state.outcome, scene.agent.tasks("developer").len()), (Some(RunOutcome::Completed), 6));
-        assert!(state.final_review.is_some());
+        assert_eq!((state.result.outcome, scene.agent.tasks("developer").len()), (Some(RunOutcome::Completed), 6));
+        assert!(state.result.final_review.is_some());
         Self { scene, store }
     }
 
@@ -61,8 +61,9 @@ impl World {
     /// Returns the checkpoint from which the second task runs the second time.
     async fn middle(&self) -> CheckpointId {
         let history = self.scene.thread.history().await.unwrap().all().await.unwrap();
-        let is_there =
-            |made: &&StateSnapshot<ExecutionState>| made.values.current_task_index == 1 && made.next == ["developer"];
+        let is_there = |made: &&StateSnapshot<ExecutionState>| {
+            made.values.run.current_task_index == 1 && made.next == ["developer"]
+        };
         history.iter().find(is_there).unwrap().id
     }
 }

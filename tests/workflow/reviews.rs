@@ -41,7 +41,7 @@ async fn a_reviewer_sees_the_whole_task_and_the_changes_since_its_last_review() 
     );
     assert!(!calls[3].prompt.contains("flimsy") && !calls[3].prompt.contains("Part 1"), "{}", calls[3].prompt);
     assert!(scene.agent.calls("developer")[2].prompt.contains("flimsy"), "what is open stays open");
-    assert_eq!((state.tasks[0].reviews, state.review_iteration), (3, 5));
+    assert_eq!((state.run.tasks[0].reviews, state.run.review_iteration), (3, 5));
 }
 
 #[tokio::test]
@@ -105,7 +105,7 @@ async fn each_kind_of_review_has_to_pass() {
     let state = scene.run(&plan(1), profile).await.finished().unwrap();
     assert_eq!((scene.agent.count("developer"), scene.agent.count("reviewer")), (2, 4));
     assert!(scene.agent.calls("developer")[1].prompt.contains("a hole"));
-    assert_eq!(state.tasks[0].reviews, 2, "one review an attempt, of two kinds");
+    assert_eq!(state.run.tasks[0].reviews, 2, "one review an attempt, of two kinds");
 }
 
 #[rstest]
@@ -131,6 +131,6 @@ async fn an_unreadable_review_is_neither_approval_nor_rejection(
     assert_eq!(asks(&stopped), "review_unavailable");
     assert_eq!((scene.agent.count("developer"), scene.agent.count("reviewer")), (1, 4), "each asked to mend it once");
     let state = scene.thread.resume::<ReviewUnavailable>(answer).await.unwrap().finished().unwrap();
-    assert_eq!((state.outcome, scene.agent.count("developer")), (Some(outcome), 1));
+    assert_eq!((state.result.outcome, scene.agent.count("developer")), (Some(outcome), 1));
     assert_eq!(scene.repository.subjects("superstep/clock").len() - 1, commits);
 }

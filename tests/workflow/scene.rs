@@ -91,7 +91,7 @@ pub(crate) fn done(task: usize) -> String {
 }
 
 pub(crate) fn marks(state: &ExecutionState) -> Vec<Mark> {
-    state.tasks.iter().map(|line| line.mark).collect()
+    state.run.tasks.iter().map(|line| line.mark).collect()
 }
 
 /// Returns the name of the only question.

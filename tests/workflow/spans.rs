@@ -114,7 +114,7 @@ async fn a_commit_between_any_two_writes_of_a_run_stays(#[case] person: fn(&Path
         let mine = person(&repository.path());
         let thread = tasks(store, &agent);
         let ended = advance(&thread, &repository).await.unwrap_or_else(|error| panic!("write {at}: {error}"));
-        assert_eq!(ended.unwrap().outcome, Some(RunOutcome::Completed), "write {at}");
+        assert_eq!(ended.unwrap().result.outcome, Some(RunOutcome::Completed), "write {at}");
         assert_kept(&repository, &mine);
         let shown = agent.calls("reviewer").into_iter().filter(|call| call.prompt.contains("mine.txt")).count();
         assert_eq!(shown, 0, "write {at}: the review begins after the commit");
@@ -204,7 +204,7 @@ async fn a_commit_made_while_a_check_runs_stays() {
     scene.repository.write(".git/check.sh", &command);
     let plan = plan(2).replace("Write part 1.", "Write part 1.\n\n**Verify:** `sh .git/check.sh`");
     let state = scene.run(&plan, profile()).await.finished().unwrap();
-    assert_eq!(state.outcome, Some(RunOutcome::Completed));
+    assert_eq!(state.result.outcome, Some(RunOutcome::Completed));
     assert_kept(&scene.repository, &mine(&scene.repository));
     assert!(scene.file("README.md").is_some(), "what the check changed is undone");
     let shown = scene.agent.calls("reviewer").into_iter().filter(|call| call.prompt.contains("mine.txt")).count();
@@ -226,7 +226,7 @@ async fn a_commit_made_while_a_review_runs_stays() {
     let scene = Scene::new(agent);
     person.folder.set(scene.repository.path()).unwrap();
     let state = scene.run(&plan(2), profile()).await.finished().unwrap();
-    assert_eq!(state.outcome, Some(RunOutcome::Completed));
+    assert_eq!(state.result.outcome, Some(RunOutcome::Completed));
     assert_kept(&scene.repository, &person.made());
     assert!(scene.thread.verify().await.unwrap().agrees());
 }
@@ -241,8 +241,8 @@ async fn a_commit_made_while_a_hook_runs_stays(#[case] name: &str, #[values(fals
     let formats = if formats { "; for file in part-*; do echo neat > $file; done" } else { "" };
     hook(&scene.repository, name, &format!("{}{formats}", once()));
     let state = scene.run(&plan(2), profile()).await.finished().unwrap();
-    assert_eq!(state.outcome, Some(RunOutcome::Completed));
-    assert_eq!(state.tasks.iter().filter(|task| task.commit.is_some()).count(), 2);
+    assert_eq!(state.result.outcome, Some(RunOutcome::Completed));
+    assert_eq!(state.run.tasks.iter().filter(|task| task.commit.is_some()).count(), 2);
     let mine = mine(&scene.repository);
     assert_eq!(scene.repository.git(&["show", "--format=", "--name-only", &mine]), "mine.txt\n");
     let found = scene.repository.git(&["rev-list", OWN]);
@@ -310,7 +310,7 @@ async fn a_commit_made_after_a_turn_failed_is_a_persons_and_those_of_the_turn_ar
     assert!(scene.thread.resume::<ApprovePlan>(Decision::approve()).await.is_err());
     let mine = commit(&scene.repository.path());
     let state = scene.thread.proceed().await.unwrap().finished().unwrap();
-    assert_eq!(state.outcome, Some(RunOutcome::Completed));
+    assert_eq!(state.result.outcome, Some(RunOutcome::Completed));
     assert_eq!(scene.repository.subjects(OWN), ["begin", "person: mine", "feat: Part 1 (task 1)"]);
     assert_eq!(scene.repository.git(&["rev-parse", &format!("{OWN}^")]).trim(), mine);
     let files = scene.repository.git(&["show", "--format=", "--name-only", OWN]);

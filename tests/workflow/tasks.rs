@@ -17,8 +17,12 @@ async fn three_tasks_end_in_three_commits() {
     let outcome = scene.thread.resume::<ApprovePlan>(Decision::approve()).await.unwrap();
     let Scene { repository, agent, .. } = &scene;
     let state = outcome.finished().unwrap();
-    assert_eq!(state.outcome, Some(RunOutcome::Completed));
-    assert!(state.tasks.iter().all(|task| task.mark == Mark::Done && task.commit.is_some()), "{:?}", state.tasks);
+    assert_eq!(state.result.outcome, Some(RunOutcome::Completed));
+    assert!(
+        state.run.tasks.iter().all(|task| task.mark == Mark::Done && task.commit.is_some()),
+        "{:?}",
+        state.run.tasks
+    );
     assert_eq!(repository.subjects("main"), ["begin"]);
     assert_eq!(
         repository.subjects("superstep/clock"),
@@ -44,7 +48,7 @@ async fn a_rejected_task_continues_in_its_session_and_halts_at_the_limit() {
     let Session::Resume(session) = &calls[1].session else { panic!("{:?}", calls[1]) };
     assert_eq!(session.id, "developer-0");
     assert!(calls[1].prompt.contains("no"), "{}", calls[1].prompt);
-    assert_eq!(outcome.state().outcome, Some(RunOutcome::Halted));
+    assert_eq!(outcome.state().result.outcome, Some(RunOutcome::Halted));
     assert_eq!(repository.subjects("superstep/clock"), ["begin"]);
     assert_eq!(scene.refs(), ["task-1/attempt-1", "task-1/attempt-2"]);
 }

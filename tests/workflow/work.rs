@@ -35,7 +35,7 @@ async fn a_retry_uses_the_session_that_the_profile_selects(#[case] how: RetrySes
     let state = scene.run(&plan(2), profile).await.finished().unwrap();
     assert_eq!(scene.sessions("developer"), sessions);
     assert!(scene.sessions("reviewer").iter().all(|session| !session.ends_with('*')));
-    assert!(state.developer_session.is_none());
+    assert!(state.attempt.developer_session.is_none());
     for (nth, call) in scene.agent.calls("developer").iter().enumerate() {
         assert_eq!(call.prompt.contains("too thin"), nth % 2 == 1, "{}", call.prompt);
         let whole = call.session == Session::New;
@@ -77,7 +77,7 @@ async fn commits_of_the_developer_become_one_of_the_task() {
     let scene = Scene::new(agent);
     let state = scene.run(&plan(2), profile()).await.finished().unwrap();
     assert_eq!(scene.commits(), [done(1), done(2)]);
-    assert!(state.notices.iter().any(|notice| notice.contains("taken back")), "{:?}", state.notices);
+    assert!(state.result.notices.iter().any(|notice| notice.contains("taken back")), "{:?}", state.result.notices);
 }
 
 /// A hook that rejects while a file exists.
@@ -106,13 +106,13 @@ async fn a_rejected_commit_fails_the_run_and_is_retried_without_an_agent(#[value
     assert!(format!("{error:?}").contains("no way"), "{error:?}");
     assert!(scene.commits().is_empty());
     let state = scene.thread.state().await.unwrap().unwrap();
-    assert_eq!(state.values.current_task_index, 0);
+    assert_eq!(state.values.run.current_task_index, 0);
     let count = scene.agent.log.lock().unwrap().len();
     std::fs::remove_file(scene.repository.path().join(".git/refuse")).unwrap();
     let state = scene.thread.retry().await.unwrap().finished().unwrap();
     assert_eq!(scene.commits(), (1..=tasks).map(done).collect::<Vec<_>>());
     assert_eq!(scene.agent.log.lock().unwrap().len() - count, 2 * (tasks - 1));
-    assert_eq!(state.outcome, Some(RunOutcome::Completed));
+    assert_eq!(state.result.outcome, Some(RunOutcome::Completed));
 }
 
 #[rstest]
@@ -191,7 +191,7 @@ async fn a_question_of_the_developer_is_answered_in_the_same_session() {
     let reply = AgentReply::Reply { text: "Arabic".into() };
     let state = scene.thread.resume::<AgentQuestion>(reply).await.unwrap().finished().unwrap();
     assert_eq!(scene.sessions("developer"), ["1:developer-0", "1:developer-0*", "2:developer-2"]);
-    assert_eq!(state.tasks[0].attempts, 1, "a question is no attempt");
+    assert_eq!(state.run.tasks[0].attempts, 1, "a question is no attempt");
 }
 
 #[tokio::test]
@@ -209,7 +209,7 @@ async fn an_answer_is_repeated_in_a_new_session_if_the_old_one_is_lost() {
     assert_eq!(scene.sessions("developer"), ["1:developer-0", "1:developer-0*", "1:developer-2"]);
     let prompt = &scene.agent.calls("developer")[2].prompt;
     assert!(["Task 1, 1 of 1", "Roman?", "Arabic"].iter().all(|text| prompt.contains(text)), "{prompt}");
-    assert_eq!((state.tasks[0].attempts, scene.commits()), (1, vec![done(1)]));
+    assert_eq!((state.run.tasks[0].attempts, scene.commits()), (1, vec![done(1)]));
 }
 
 #[rstest]
@@ -231,7 +231,7 @@ async fn a_failing_command_skips_the_reviewer_and_counts(#[case] command: &str, 
     let state = scene.run(&plan, profile()).await.finished().unwrap();
     assert_eq!(scene.agent.tasks("developer"), worked);
     assert_eq!(scene.agent.tasks("reviewer"), ["1", "2"]);
-    assert_eq!(state.tasks[0].attempts as usize, worked.len() - 1);
+    assert_eq!(state.run.tasks[0].attempts as usize, worked.len() - 1);
     assert_eq!(scene.agent.calls("developer")[1].prompt.contains("two.txt` ended with 1"), worked.len() == 3);
 }
 
@@ -245,7 +245,7 @@ async fn files_that_checks_create_are_neither_judged_nor_committed() {
     assert_eq!(scene.repository.git(&["show", "--format=", "--name-only", "superstep/clock"]), "part-1.txt\n");
     assert_eq!(scene.repository.git(&["show", "superstep/clock:part-1.txt"]), "x\n");
     assert_eq!(scene.repository.git(&["status", "--porcelain"]), "");
-    let notices = state.notices.concat();
+    let notices = state.result.notices.concat();
     assert!(["cache/x", "part-1.txt", "README.md"].iter().all(|file| notices.contains(file)), "{notices}");
     assert!(!scene.agent.calls("reviewer")[0].prompt.contains("+more"));
 }
@@ -272,8 +272,8 @@ async fn changes_of_the_user_are_in_no_commit() {
     scene.thread.invoke(input).await.unwrap();
     let answer = superstep::plan::Decision::approve();
     let state = scene.thread.resume::<superstep::nodes::ApprovePlan>(answer).await.unwrap().finished().unwrap();
-    let count = state.notices.iter().filter(|notice| notice.contains(".env")).count();
-    assert_eq!(count, 1, "a file that is left out is reported once: {:?}", state.notices);
+    let count = state.result.notices.iter().filter(|notice| notice.contains(".env")).count();
+    assert_eq!(count, 1, "a file that is left out is reported once: {:?}", state.result.notices);
     let files = scene.repository.git(&["log", "--format=", "--name-only", "main..superstep/clock"]);
     assert_eq!(files, "2.txt\n1.txt\n");
     assert_eq!(scene.file("README.md").as_deref(), Some("# Mine\n"));
@@ -326,6 +326,10 @@ async fn an_operation_of_git_that_an_agent_leaves_open_does_not_stop_the_run(
     );
     let scene = Scene::new(agent);
     let state = scene.run(&plan(2), profile()).await.finished().unwrap();
-    assert_eq!(state.outcome, Some(RunOutcome::Completed));
-    assert!(state.notices.iter().any(|notice| notice.contains("left unfinished was ended")), "{:?}", state.notices);
+    assert_eq!(state.result.outcome, Some(RunOutcome::Completed));
+    assert!(
+        state.result.notices.iter().any(|notice| notice.contains("left unfinished was ended")),
+        "{:?}",
+        state.result.notices
+    );
 }

@@ -13,7 +13,7 @@ use crate::workflows::task_based::{AgenticStatus, ExecutionState, ExecutionState
 
 pub(super) fn halt(state: &ExecutionState, halted: HaltedPhase) -> Update {
     let HaltedPhase { decision, was_asked, adopted, salvage, raised, stays } = halted;
-    let mut update = update().raised(raised).halts(state.halts + 1);
+    let mut update = update().raised(raised).halts(state.judgement.halts + 1);
     if let Some(stays) = stays {
         update = update.notices([stays]); // written only then: runs of earlier versions are verified as they were recorded
     }
@@ -25,7 +25,7 @@ pub(super) fn halt(state: &ExecutionState, halted: HaltedPhase) -> Update {
     };
     if decision == AfterHalt::Abort {
         change.abort();
-        let (outcome, status) = ended(state, was_asked || state.phase.standing == PhaseStanding::Aborted);
+        let (outcome, status) = ended(state, was_asked || state.phased.phase.standing == PhaseStanding::Aborted);
         return change.into(update).outcome(Some(outcome)).agentic_status(status);
     }
     change.work.retry_reason = Some(retry_reason(state, &decision, was_asked));
@@ -37,7 +37,7 @@ pub(super) fn halt(state: &ExecutionState, halted: HaltedPhase) -> Update {
         AfterHalt::EditPlan { markdown } => Some(markdown.clone()),
         _ => adopted.map(|adopted| adopted.plan),
     };
-    let subtask = match &state.phase.standing {
+    let subtask = match &state.phased.phase.standing {
         PhaseStanding::Halted { subtask, .. } => subtask.clone(),
         _ => None,
     };
@@ -45,7 +45,7 @@ pub(super) fn halt(state: &ExecutionState, halted: HaltedPhase) -> Update {
         Some(id) => change.of_subtask(&id, decision),
         None => change.of_phase(decision, salvage),
     }
-    let update = match markdown.filter(|markdown| state.plan_markdown.as_ref() != Some(markdown)) {
+    let update = match markdown.filter(|markdown| state.source.plan_markdown.as_ref() != Some(markdown)) {
         Some(markdown) => change.edit(update, markdown),
         None => update,
     };
@@ -56,7 +56,7 @@ pub(super) fn halt(state: &ExecutionState, halted: HaltedPhase) -> Update {
 fn retry_reason(state: &ExecutionState, decision: &AfterHalt, was_asked: bool) -> String {
     let who = if was_asked { "a person" } else { "the profile" };
     let answer = format!("{who} answered `{}`", decision.name());
-    let PhaseStanding::Halted { subtask, reason, .. } = &state.phase.standing else { return answer };
+    let PhaseStanding::Halted { subtask, reason, .. } = &state.phased.phase.standing else { return answer };
     let reason = reason.lines().next().unwrap_or_default();
     match subtask {
         Some(id) => format!("subtask {id}: {reason}; {answer}"),
@@ -84,13 +84,13 @@ impl<'a> Change<'a> {
             let (id, mut work) = (&subtask.subtask_id, state.work(&subtask.subtask_id));
             let name = if work.second { format!("/task-{id}-2") } else { format!("/task-{id}") };
             if let Some(kept) =
-                salvage.iter().find(|kept| kept.ends_with(&name)).filter(|_| state.works.contains_key(id))
+                salvage.iter().find(|kept| kept.ends_with(&name)).filter(|_| state.phased.works.contains_key(id))
             {
                 work.salvage = Some(kept.clone());
                 works.insert(id.clone(), Some(work));
             }
         }
-        let work = PhaseWork { halts: state.phase.halts + 1, ..state.phase.clone() };
+        let work = PhaseWork { halts: state.phased.phase.halts + 1, ..state.phased.phase.clone() };
         Self { state, phase, work, lines: vec![], works, notices: vec![] }
     }
 
@@ -125,7 +125,7 @@ impl<'a> Change<'a> {
                 self.repeat(salvage);
             }
             AfterHalt::EditPlan { .. } => {
-                let attempts = self.state.profile.phased.max_attempts;
+                let attempts = self.state.request.profile.phased.max_attempts;
                 self.work.allowed = self.work.rejections.saturating_add(attempts);
                 self.repeat(salvage);
             }
@@ -213,7 +213,7 @@ impl<'a> Change<'a> {
     fn leave_out(&mut self, ids: impl IntoIterator<Item = String>, why: &Omission) {
         let named: BTreeSet<String> = ids.into_iter().collect();
         for id in self.state.dependents(named.clone()) {
-            let line = self.state.phases.iter().find_map(|phase| phase.subtask(&id)).cloned();
+            let line = self.state.phased.phases.iter().find_map(|phase| phase.subtask(&id)).cloned();
             let Some(line) = line.filter(|line| line.commit.is_none() || named.contains(&line.subtask_id)) else {
                 continue;
             };
@@ -233,7 +233,7 @@ impl<'a> Change<'a> {
         let needs_approval = before.is_none_or(|before| differs(&before, &plan));
         self.work.is_accepted = self.work.standing == PhaseStanding::Approved;
         self.work.standing = if needs_approval { PhaseStanding::ToApprove } else { PhaseStanding::ToPlan };
-        let goal = plan.goal().map(str::to_owned).or_else(|| self.state.goal.clone());
+        let goal = plan.goal().map(str::to_owned).or_else(|| self.state.source.goal.clone());
         let update = update.goal(goal).plan_markdown(Some(markdown)).plan_problems(vec![]);
         if needs_approval { update.human_approved(None) } else { update }
     }

@@ -22,25 +22,25 @@ pub(super) fn update() -> Update {
 /// Stores the phases of the approved plan.
 pub(super) fn plan_phases(state: &ExecutionState, planned: PlannedPhases) -> Update {
     if planned.is_aborted {
-        return update().phase(state.phase.with(PhaseStanding::Aborted));
+        return update().phase(state.phased.phase.with(PhaseStanding::Aborted));
     }
     let Ok(plan) = state.plan() else { return update() };
     let is_skipped = |line: &&TaskLine| line.mark == Mark::Skipped;
-    let skipped: BTreeSet<String> = state.tasks.iter().filter(is_skipped).map(|line| line.id.clone()).collect();
-    let mut before = state.phases.clone();
-    if state.phase.is_accepted {
-        let current = before.iter_mut().filter(|phase| phase.phase_index == state.phase_index);
+    let skipped: BTreeSet<String> = state.run.tasks.iter().filter(is_skipped).map(|line| line.id.clone()).collect();
+    let mut before = state.phased.phases.clone();
+    if state.phased.phase.is_accepted {
+        let current = before.iter_mut().filter(|phase| phase.phase_index == state.phased.phase_index);
         current.for_each(|phase| phase.status = PhaseStatus::Completed);
     }
     let phases = phases(&plan, &before, &skipped);
     let first = phases.iter().find(|phase| !phase.is_closed()).map_or(0, |phase| phase.phase_index);
     let notices = [not_approved(&phases, &before), dropped(state, &phases, &before)].concat();
     let kept: BTreeSet<&String> = open_ids(&phases).collect();
-    let gone = state.works.keys().filter(|id| !kept.contains(id)).map(|id| (id.clone(), None));
+    let gone = state.phased.works.keys().filter(|id| !kept.contains(id)).map(|id| (id.clone(), None));
     let gone: WorkChange = gone.collect();
-    let continues = first == state.phase_index && !state.phase.is_accepted;
-    let work = phases.get(first as usize).filter(|_| continues).map(|phase| carry_over(&state.phase, phase));
-    let base = planned.base.or_else(|| state.phase.base.clone());
+    let continues = first == state.phased.phase_index && !state.phased.phase.is_accepted;
+    let work = phases.get(first as usize).filter(|_| continues).map(|phase| carry_over(&state.phased.phase, phase));
+    let base = planned.base.or_else(|| state.phased.phase.base.clone());
     let in_repo = state.plan_in_repo().is_some();
     let plan_file = if in_repo { PlanFileStanding::Waits } else { PlanFileStanding::Settled };
     update()
@@ -74,15 +74,15 @@ fn carry_over(work: &PhaseWork, phase: &PhaseState) -> PhaseWork {
 
 pub(super) fn begin(state: &ExecutionState, prepared: BegunPhase) -> Update {
     if prepared.is_aborted {
-        return update().phase(state.phase.with(PhaseStanding::Aborted));
+        return update().phase(state.phased.phase.with(PhaseStanding::Aborted));
     }
-    let is_next = matches!(state.phase.standing, PhaseStanding::Approved | PhaseStanding::LeftOut);
+    let is_next = matches!(state.phased.phase.standing, PhaseStanding::Approved | PhaseStanding::LeftOut);
     let update = if is_next { closed(state, update()) } else { update() };
     let (index, mut work) = match state.next_phase().filter(|_| is_next) {
         Some(next) => (next, PhaseWork { plan_file: plan_file_after(state), ..PhaseWork::default() }),
-        None => (state.phase_index, state.phase.clone()),
+        None => (state.phased.phase_index, state.phased.phase.clone()),
     };
-    let Some(phase) = state.phases.get(index as usize) else { return update };
+    let Some(phase) = state.phased.phases.get(index as usize) else { return update };
     let commit = prepared.base.at.commit.as_ref().map(ToString::to_string);
     let phase = PhaseState {
         attempt: phase.attempt.max(1),
@@ -93,7 +93,7 @@ pub(super) fn begin(state: &ExecutionState, prepared: BegunPhase) -> Update {
     let unmet = state.unmet(&phase);
     let started = if unmet.is_empty() { started(&phase) } else { blocked(&phase, &unmet) };
     work = PhaseWork { base: Some(prepared.base), plan: prepared.plan, standing: PhaseStanding::Working, ..work };
-    work.allowed = work.allowed.max(state.profile.phased.max_attempts);
+    work.allowed = work.allowed.max(state.request.profile.phased.max_attempts);
     update
         .phase_index(index)
         .phases(PhaseChange::phase(phase))
@@ -105,7 +105,7 @@ pub(super) fn begin(state: &ExecutionState, prepared: BegunPhase) -> Update {
 
 /// Returns the status of the plan file after the current phase.
 fn plan_file_after(state: &ExecutionState) -> PlanFileStanding {
-    state.phase.plan_file.after_phase(state.phase.standing == PhaseStanding::Approved)
+    state.phased.phase.plan_file.after_phase(state.phased.phase.standing == PhaseStanding::Approved)
 }
 
 /// Returns the subtasks that start now.
@@ -132,7 +132,7 @@ fn blocked(phase: &PhaseState, unmet: &[(String, String)]) -> Vec<SubtaskState> 
 /// Closes the previous phase: its work is on the branch, or it was left out.
 fn closed(state: &ExecutionState, update: Update) -> Update {
     let phase = state.this_phase();
-    let approved = state.phase.standing == PhaseStanding::Approved;
+    let approved = state.phased.phase.standing == PhaseStanding::Approved;
     let status = if approved { PhaseStatus::Completed } else { PhaseStatus::Failed };
     let gone: WorkChange = phase.subtasks.iter().map(|subtask| (subtask.subtask_id.clone(), None)).collect();
     update.phases(PhaseChange::phase(PhaseState { status, ..phase })).works(gone)
@@ -140,11 +140,11 @@ fn closed(state: &ExecutionState, update: Update) -> Update {
 
 /// Returns the reason why the subtasks of the phase cannot be integrated.
 pub(super) fn obstacle(state: &ExecutionState) -> Option<PhaseStanding> {
-    if state.phase.standing == PhaseStanding::Aborted {
+    if state.phased.phase.standing == PhaseStanding::Aborted {
         return Some(PhaseStanding::Aborted);
     }
     let phase = state.this_phase();
-    let works = || phase.subtasks.iter().filter_map(|subtask| state.works.get(&subtask.subtask_id));
+    let works = || phase.subtasks.iter().filter_map(|subtask| state.phased.works.get(&subtask.subtask_id));
     if works().any(|work| work.failure == Some(SubtaskFailure::Aborted)) {
         return Some(PhaseStanding::Aborted);
     }
@@ -187,7 +187,7 @@ pub(super) fn integrate(state: &ExecutionState, integrated: Integrated) -> Updat
             notices.push(format!("{place}: changed files that it does not declare: {files}"));
         }
     }
-    let mut work = state.phase.clone();
+    let mut work = state.phased.phase.clone();
     work.integrated.extend(commits.iter().map(|commit| commit.id.clone()));
     (work.tip, work.tree) = (Some(tip), Some(tree));
     work.plan_file = work.plan_file.after_commits(commits.len());
@@ -237,7 +237,7 @@ fn dependents_of_skipped(state: &ExecutionState) -> (Vec<SubtaskState>, Vec<Stri
     for skipped in phase.subtasks.iter().filter(|line| line.omitted == Some(Omission::Skipped)) {
         let id = &skipped.subtask_id;
         let all = state.dependents([id.clone()]);
-        let known = state.phases.iter().flat_map(|phase| &phase.subtasks);
+        let known = state.phased.phases.iter().flat_map(|phase| &phase.subtasks);
         for line in known.filter(|line| all.contains(&line.subtask_id) && line.status == PhaseStatus::Pending) {
             let why = Omission::DependsOn(vec![id.clone()]);
             notices.push(format!("subtask {} is left out: {why}", line.subtask_id));
@@ -284,7 +284,7 @@ fn collided(
 
 /// Stops the phase for a person's decision, or because of one.
 fn stopped(state: &ExecutionState, standing: PhaseStanding) -> Update {
-    waiting(failed(update(), state.this_phase(), &standing), &standing).phase(state.phase.with(standing))
+    waiting(failed(update(), state.this_phase(), &standing), &standing).phase(state.phased.phase.with(standing))
 }
 
 fn waiting(update: Update, standing: &PhaseStanding) -> Update {
@@ -299,9 +299,9 @@ pub(super) fn review(state: &ExecutionState, reviewed: Reviewed) -> Update {
     let Reviewed { verdict, usage, model, raised } = reviewed;
     let phase = state.this_phase();
     let update = spend(update(), Role::Reviewer, usage, raised)
-        .review_iteration(state.review_iteration + 1)
+        .review_iteration(state.run.review_iteration + 1)
         .models(state.models_with(Role::Reviewer, model));
-    let work = state.phase.clone();
+    let work = state.phased.phase.clone();
     let halted = |reason, cause| PhaseStanding::Halted { subtask: None, reason, cause };
     let (work, result, standing) = match verdict {
         Verdict::Accepted => (work, None, PhaseStanding::Approved),
@@ -346,7 +346,7 @@ pub(super) fn retry(state: &ExecutionState, salvage: Vec<String>) -> Update {
     let mut salvage = [state.kept(), salvage].concat();
     salvage.sort();
     salvage.dedup();
-    let work = PhaseWork { retry_reason: Some(rejection(&state.phase.comments)), ..state.phase.clone() };
+    let work = PhaseWork { retry_reason: Some(rejection(&state.phased.phase.comments)), ..state.phased.phase.clone() };
     let PhaseRestart { phase, lines, works, work } = restart(state, work, salvage);
     let update = update().phases(PhaseChange::phase(phase)).phases(PhaseChange::Subtasks(lines));
     update.works(works).phase(work)
@@ -389,11 +389,11 @@ pub(super) fn restart(state: &ExecutionState, work: PhaseWork, salvage: Vec<Stri
 
 pub(super) fn finalize(state: &ExecutionState, finalized: Finalized) -> Update {
     if finalized.moved.is_aborted {
-        return cancelled(update()).phase(state.phase.with(PhaseStanding::Aborted));
+        return cancelled(update()).phase(state.phased.phase.with(PhaseStanding::Aborted));
     }
     let base = Some(finalized.moved.base.clone());
-    let work = PhaseWork { standing: PhaseStanding::Working, base, ..state.phase.clone() };
-    let is_open = matches!(state.phase.standing, PhaseStanding::Approved | PhaseStanding::LeftOut);
+    let work = PhaseWork { standing: PhaseStanding::Working, base, ..state.phased.phase.clone() };
+    let is_open = matches!(state.phased.phase.standing, PhaseStanding::Approved | PhaseStanding::LeftOut);
     let update = if is_open { closed(state, update()) } else { update() };
     completed(update, finalized).phase(work)
 }

@@ -84,7 +84,8 @@ pub fn graph<C: Agents>() -> Compiled<C> {
         .add_node(PhaseStep::Architect, architect(tasks_jobs::architect, tasks_done::architect).replayable())
         .add_node(
             PhaseStep::PlanValidator,
-            plan_validator(|s: &ExecutionState| s.plan_markdown.clone(), tasks_done::plan_validator).replayable(),
+            plan_validator(|s: &ExecutionState| s.source.plan_markdown.clone(), tasks_done::plan_validator)
+                .replayable(),
         )
         .add_node(PhaseStep::HumanApproval, human_approval(view::approval, tasks_done::approval).replayable())
         .add_subgraph(PhaseStep::Tasks, task_based::graph::<C>()?)
@@ -138,26 +139,26 @@ fn fan_out(state: &ExecutionState) -> Sends<PhaseStep> {
 }
 
 fn after_approval(state: &ExecutionState) -> AfterPhasesApproval {
-    let is_phased = || state.profile.phased.enabled && state.plan().is_ok_and(|plan| plan.is_phased());
+    let is_phased = || state.request.profile.phased.enabled && state.plan().is_ok_and(|plan| plan.is_phased());
     match task_based::graph::after_approval(state) {
         AfterApproval::Revise => AfterPhasesApproval::Revise,
         AfterApproval::Reject => AfterPhasesApproval::Reject,
-        AfterApproval::Approve if state.start.is_some() => AfterPhasesApproval::Replan,
+        AfterApproval::Approve if state.run.start.is_some() => AfterPhasesApproval::Replan,
         AfterApproval::Approve if is_phased() => AfterPhasesApproval::Phases,
         AfterApproval::Approve => AfterPhasesApproval::Tasks,
     }
 }
 
 pub(super) fn after_plan(state: &ExecutionState) -> AfterPlanPhases {
-    if state.phase.standing == PhaseStanding::Aborted {
+    if state.phased.phase.standing == PhaseStanding::Aborted {
         return AfterPlanPhases::Halt;
     }
-    let is_done = state.phases.iter().all(PhaseState::is_closed);
+    let is_done = state.phased.phases.iter().all(PhaseState::is_closed);
     if is_done { AfterPlanPhases::Complete } else { AfterPlanPhases::Begin }
 }
 
 pub(super) fn after_integration(state: &ExecutionState) -> AfterIntegration {
-    match state.phase.standing {
+    match state.phased.phase.standing {
         PhaseStanding::Integrated => AfterIntegration::Review,
         PhaseStanding::Collided => AfterIntegration::Again,
         _ => AfterIntegration::Halt,
@@ -165,16 +166,16 @@ pub(super) fn after_integration(state: &ExecutionState) -> AfterIntegration {
 }
 
 pub(super) fn after_review(state: &ExecutionState) -> AfterPhaseReview {
-    let (approved, is_last) = (state.phase.standing == PhaseStanding::Approved, state.next_phase().is_none());
-    if approved || state.phase.standing == PhaseStanding::Rejected {
-        return route_after_phase_review(approved, state.phase.rejections, state.phase.allowed, is_last);
+    let (approved, is_last) = (state.phased.phase.standing == PhaseStanding::Approved, state.next_phase().is_none());
+    if approved || state.phased.phase.standing == PhaseStanding::Rejected {
+        return route_after_phase_review(approved, state.phased.phase.rejections, state.phased.phase.allowed, is_last);
     }
     AfterPhaseReview::Halt
 }
 
 pub(super) fn after_halt(state: &ExecutionState) -> AfterPhaseHalt {
     let is_last = state.next_phase().is_none();
-    match state.phase.standing {
+    match state.phased.phase.standing {
         PhaseStanding::Approved | PhaseStanding::LeftOut if is_last => AfterPhaseHalt::Complete,
         PhaseStanding::ToApprove => AfterPhaseHalt::Approve,
         PhaseStanding::ToPlan => AfterPhaseHalt::Replan,

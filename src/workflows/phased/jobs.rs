@@ -24,24 +24,24 @@ pub(super) fn prepare(state: &ExecutionState) -> Job<PrepareJob> {
 pub(super) fn plan_phases(state: &ExecutionState) -> Job<PlanPhasesJob> {
     state.plan()?;
     let base = state.phase_base()?;
-    let advance = advance(state, &base).filter(|_| state.phase.is_accepted);
+    let advance = advance(state, &base).filter(|_| state.phased.phase.is_accepted);
     let advance = advance.map(|advance| (advance, base.at));
     Ok(PlanPhasesJob { repository: state.folder(), advance, sweep: state.worktrees() })
 }
 
 pub(super) fn begin(state: &ExecutionState) -> Job<BeginPhaseJob> {
     let (base, plan) = (state.phase_base()?, state.plan()?);
-    let is_next = matches!(state.phase.standing, PhaseStanding::Approved | PhaseStanding::LeftOut);
+    let is_next = matches!(state.phased.phase.standing, PhaseStanding::Approved | PhaseStanding::LeftOut);
     let phase = match state.next_phase().filter(|_| is_next) {
-        Some(next) => state.phases.get(next as usize).cloned().unwrap_or_default(),
+        Some(next) => state.phased.phases.get(next as usize).cloned().unwrap_or_default(),
         None => state.this_phase(),
     };
     let place = Place { phase_index: phase.phase_index, attempt: phase.attempt.max(1), ..Place::default() };
     let is_retry = phase.subtasks.iter().any(|subtask| subtask.status == PhaseStatus::Retrying);
     let event = match (phase.attempt, is_retry) {
         (0, _) => Some(PhaseEvent::PhaseStarted(place)),
-        (_, true) if state.phase.standing == PhaseStanding::Working => {
-            Some(PhaseEvent::PhaseRetry(Place { reason: state.phase.retry_reason.clone(), ..place }))
+        (_, true) if state.phased.phase.standing == PhaseStanding::Working => {
+            Some(PhaseEvent::PhaseRetry(Place { reason: state.phased.phase.retry_reason.clone(), ..place }))
         }
         (_, _) => None,
     };
@@ -59,10 +59,10 @@ pub(super) fn begin(state: &ExecutionState) -> Job<BeginPhaseJob> {
 /// Returns the move of the branch to the approved work.
 fn advance(state: &ExecutionState, base: &Base) -> Option<Advance> {
     let from = base.at.commit.clone()?;
-    let approved = state.phase.standing == PhaseStanding::Approved || state.phase.is_accepted;
+    let approved = state.phased.phase.standing == PhaseStanding::Approved || state.phased.phase.is_accepted;
     approved.then(|| Advance {
         branch: base.at.branch.clone().unwrap_or_default(),
-        to: state.phase.tip.clone().unwrap_or_else(|| from.clone()),
+        to: state.phased.phase.tip.clone().unwrap_or_else(|| from.clone()),
         from,
         event: Some(PhaseEvent::PhaseCompleted(state.place())),
     })
@@ -72,7 +72,7 @@ fn advance(state: &ExecutionState, base: &Base) -> Option<Advance> {
 pub(super) fn subtasks(state: &ExecutionState) -> Vec<Subtask> {
     let phase = state.this_phase();
     let Ok(plan) = state.plan() else { return vec![] };
-    if state.phase.standing == PhaseStanding::Aborted {
+    if state.phased.phase.standing == PhaseStanding::Aborted {
         return vec![];
     }
     if !state.unmet(&phase).is_empty() {
@@ -87,7 +87,7 @@ fn assigned(state: &ExecutionState, line: &SubtaskState, plan: &Plan, task: &Tas
     let (phase, work) = (state.this_phase(), state.work(&line.subtask_id));
     let base = state.phase_base().ok().and_then(|base| base.at.commit);
     let at = match work.collision {
-        Some(_) => state.phase.tip.clone().or(base),
+        Some(_) => state.phased.phase.tip.clone().or(base),
         None => work.commits.clone().or(base),
     };
     let name = format!("phase-{}-attempt-{}", phase.phase_index + 1, phase.attempt);
@@ -100,26 +100,26 @@ fn assigned(state: &ExecutionState, line: &SubtaskState, plan: &Plan, task: &Tas
     };
     let siblings = Siblings {
         group: name.clone(),
-        at_once: state.profile.phased.max_parallel,
+        at_once: state.request.profile.phased.max_parallel,
         stopped: state.worktrees().join(format!("{name}.stopped")),
     };
     let second = if work.second { "-2" } else { "" };
     Subtask {
         brief: subtask_brief(state, plan, task),
         line: line.clone(),
-        lane: Lane { siblings, place, stops_others: state.profile.phased.on_failure == OnSubtaskFailure::Halt },
+        lane: Lane { siblings, place, stops_others: state.request.profile.phased.on_failure == OnSubtaskFailure::Halt },
         changes_nothing: task.changes_nothing,
-        profile: state.profile.clone(),
-        spent: state.usage,
+        profile: state.request.profile.clone(),
+        spent: state.result.usage,
         budget: state.budget(),
         repository: state.folder(),
         others: others(state),
         worktree: state.worktrees().join(format!("{name}-task-{}{second}", line.subtask_id)),
         at,
         commits: work.commits.clone(),
-        comments: state.phase.comments.clone(),
+        comments: state.phased.phase.comments.clone(),
         failures: work.collision.iter().map(Collision::message).collect(),
-        note: state.phase.note.clone(),
+        note: state.phased.phase.note.clone(),
         salvage: salvage_of(state, &work),
         second: work.second,
         turns: work.turns,
@@ -130,7 +130,7 @@ fn assigned(state: &ExecutionState, line: &SubtaskState, plan: &Plan, task: &Tas
 
 /// Returns the run's branch and the one that the user was on.
 fn others(state: &ExecutionState) -> Vec<String> {
-    let Some(start) = &state.start else { return vec![] };
+    let Some(start) = &state.run.start else { return vec![] };
     start.at.branch.iter().chain(start.at.others.keys()).cloned().collect()
 }
 
@@ -138,25 +138,25 @@ fn others(state: &ExecutionState) -> Vec<String> {
 fn salvage_of(state: &ExecutionState, work: &SubtaskWork) -> Vec<String> {
     match &work.salvage {
         Some(own) => vec![own.clone()],
-        None => state.phase.salvage.clone(),
+        None => state.phased.phase.salvage.clone(),
     }
 }
 
 /// Returns the part of the plan for a subtask's developer.
 fn subtask_brief(state: &ExecutionState, plan: &Plan, task: &Task<'_>) -> Brief {
-    let context = state.profile.phased.plan_context;
-    let brief = brief(plan, task, context, state.goal.as_ref());
+    let context = state.request.profile.phased.plan_context;
+    let brief = brief(plan, task, context, state.source.goal.as_ref());
     let section = if context == PlanContext::Full { task.section.into() } else { brief.section };
     Brief { section, phase: Some(brief_phase(state, vec![])), ..brief }
 }
 
 /// Returns the place of the current phase; `subtasks` are named to its reviewer.
 fn brief_phase(state: &ExecutionState, subtasks: Vec<String>) -> BriefPhase {
-    let is_shown = state.profile.phased.plan_context == PlanContext::Full;
+    let is_shown = state.request.profile.phased.plan_context == PlanContext::Full;
     BriefPhase {
         number: state.this_phase().phase_index + 1,
-        total: u32::try_from(state.phases.len()).unwrap_or(u32::MAX),
-        plan: is_shown.then(|| state.phase.plan.clone()),
+        total: u32::try_from(state.phased.phases.len()).unwrap_or(u32::MAX),
+        plan: is_shown.then(|| state.phased.phase.plan.clone()),
         subtasks,
     }
 }
@@ -168,29 +168,29 @@ pub(super) fn integrate(state: &ExecutionState) -> Job<IntegrateJob> {
         let task = plan.tasks().find(|task| task.id.as_str() == id);
         task.map(|task| commands(&task)).unwrap_or_default()
     };
-    let integrated = state.phase.integrated.iter().filter(|id| !state.work(id).accepted);
+    let integrated = state.phased.phase.integrated.iter().filter(|id| !state.work(id).accepted);
     let mut verify: Vec<String> = integrated.flat_map(|id| commands_of(id)).collect();
-    verify.retain(|line| !state.phase.waived.contains(line));
-    let waits = state.phase.plan_file == PlanFileStanding::Waits;
-    let tip = state.phase.tip.clone().unwrap_or(since);
+    verify.retain(|line| !state.phased.phase.waived.contains(line));
+    let waits = state.phased.phase.plan_file == PlanFileStanding::Waits;
+    let tip = state.phased.phase.tip.clone().unwrap_or(since);
     Ok(IntegrateJob {
-        worktree: worktree(&state.profile, state.folder(), state.integration_folder(), tip),
-        tree: state.phase.tree.clone().unwrap_or(base.tree),
+        worktree: worktree(&state.request.profile, state.folder(), state.integration_folder(), tip),
+        tree: state.phased.phase.tree.clone().unwrap_or(base.tree),
         plan: state.plan_in_repo().filter(|_| waits).map(|path| (path, plan.markdown().to_owned())),
         verify,
         parts: if super::done::obstacle(state).is_some() { vec![] } else { parts(state)? },
-        is_strict: state.profile.phased.strict_files,
+        is_strict: state.request.profile.phased.strict_files,
     })
 }
 
 /// Returns the completed subtasks that are not integrated yet, in plan order.
 fn parts(state: &ExecutionState) -> Job<Vec<Part>> {
     let (plan, phase) = (state.plan()?, state.this_phase());
-    let issue = state.issue.as_ref().map(|issue| issue.id.as_str());
+    let issue = state.request.issue.as_ref().map(|issue| issue.id.as_str());
     let part = |task: Task<'_>| {
         let subtask = phase.subtask(task.id.as_str())?;
         let (id, work) = (&subtask.subtask_id, state.work(&subtask.subtask_id));
-        let is_done = subtask.status == PhaseStatus::Completed && !state.phase.integrated.contains(id);
+        let is_done = subtask.status == PhaseStatus::Completed && !state.phased.phase.integrated.contains(id);
         is_done.then_some(())?;
         Some(Part {
             id: id.clone(),
@@ -199,7 +199,7 @@ fn parts(state: &ExecutionState) -> Job<Vec<Part>> {
             tree: work.tree?,
             declared: task.files.to_vec(),
             verify: if work.accepted { vec![] } else { commands(&task) },
-            message: state.profile.commit_template.fill(CommitSlots { issue, title: task.title, task: id }),
+            message: state.request.profile.commit_template.fill(CommitSlots { issue, title: task.title, task: id }),
             phase: phase.phase_index + 1,
             attempt: subtask.attempt,
             at: work.at,
@@ -218,7 +218,7 @@ pub(super) fn retry(state: &ExecutionState) -> Job<RetryPhaseJob> {
 pub(super) fn halt(state: &ExecutionState) -> Job<HaltPhaseJob> {
     let (phase, base) = (state.this_phase(), state.phase_base()?);
     let own = base.at.branch.clone();
-    let (subtask, reason) = match &state.phase.standing {
+    let (subtask, reason) = match &state.phased.phase.standing {
         PhaseStanding::Halted { subtask, reason, .. } => (subtask.clone(), reason.clone()),
         _ => (None, ENDED.to_owned()),
     };
@@ -227,7 +227,7 @@ pub(super) fn halt(state: &ExecutionState) -> Job<HaltPhaseJob> {
             let work = state.work(id);
             work.from.zip(work.tree).map(|(from, tree)| [from, tree])
         }
-        None => state.phase.tree.clone().map(|tree| [base.tree, tree]),
+        None => state.phased.phase.tree.clone().map(|tree| [base.tree, tree]),
     };
     let line = subtask.as_ref().and_then(|id| phase.subtask(id));
     let title = line.map_or_else(|| format!("phase {}", phase.phase_index + 1), |line| line.title.clone());
@@ -236,17 +236,17 @@ pub(super) fn halt(state: &ExecutionState) -> Job<HaltPhaseJob> {
         title,
         reason,
         attempts: phase.attempt,
-        comments: state.phase.comments.clone(),
+        comments: state.phased.phase.comments.clone(),
         cost: phase.subtasks.iter().map(|subtask| subtask.cost).sum(),
         phase: Some(HaltedPhasePlace { phase: phase.phase_index + 1, subtask }),
         ..Halted::default()
     };
     Ok(HaltPhaseJob {
-        question: (state.phase.standing != PhaseStanding::Spent).then_some(question),
+        question: (state.phased.phase.standing != PhaseStanding::Spent).then_some(question),
         agent: state.agent(Role::Developer),
         repository: state.folder(),
         kept: state.to_keep(),
-        salvage: state.kept().into_iter().chain(state.phase.salvage.clone()).collect(),
+        salvage: state.kept().into_iter().chain(state.phased.phase.salvage.clone()).collect(),
         sweep: state.worktrees(),
         reference: state.integration_reference(),
         file: state.plan_file(),
@@ -259,17 +259,17 @@ pub(super) fn halt(state: &ExecutionState) -> Job<HaltPhaseJob> {
 
 /// Returns the reason why the halted subtask's work cannot be accepted: a merge conflict.
 fn unfit(state: &ExecutionState) -> Option<String> {
-    let PhaseStanding::Halted { subtask: Some(id), reason, .. } = &state.phase.standing else { return None };
+    let PhaseStanding::Halted { subtask: Some(id), reason, .. } = &state.phased.phase.standing else { return None };
     let collision = state.work(id).collision?;
     (matches!(collision, Collision::Conflict { .. } | Collision::Commits { .. }) && collision.message() == *reason)
         .then(|| reason.clone())
 }
 
 fn unattended(state: &ExecutionState) -> Option<AfterHalt> {
-    match state.phase.standing {
+    match state.phased.phase.standing {
         PhaseStanding::Aborted => Some(AfterHalt::Abort),
         PhaseStanding::Halted { cause: HaltCause::Tampering, .. } => None,
-        _ => task_based::jobs::unattended(&state.profile),
+        _ => task_based::jobs::unattended(&state.request.profile),
     }
 }
 
@@ -301,10 +301,10 @@ fn end_of(state: &ExecutionState, base: Base, commit: Option<CommitId>) -> Commi
 
 pub(super) fn review(state: &ExecutionState) -> Job<ReviewPhaseJob> {
     let (base, home) = (state.phase_base()?, state.home());
-    let at = state.phase.tip.clone().or(base.at.commit.clone());
+    let at = state.phased.phase.tip.clone().or(base.at.commit.clone());
     let at = at.ok_or_else(|| NodeError::permanent("the phase has no commit to be reviewed"))?;
     let job = AttemptJob {
-        profile: &state.profile,
+        profile: &state.request.profile,
         home: &home,
         folder: Folder { directory: state.integration_folder(), apart: vec![] },
         brief: phase_brief(state)?,
@@ -312,17 +312,18 @@ pub(super) fn review(state: &ExecutionState) -> Job<ReviewPhaseJob> {
         base,
         together: None,
     };
-    let trees = [state.phase.tree.as_ref(), state.phase.judged.as_ref()];
-    let review = job.reviewer(state.agent(Role::Reviewer), trees, checks(state), &state.phase.comments);
+    let trees = [state.phased.phase.tree.as_ref(), state.phased.phase.judged.as_ref()];
+    let review = job.reviewer(state.agent(Role::Reviewer), trees, checks(state), &state.phased.phase.comments);
     Ok(ReviewPhaseJob { repository: state.folder(), at, review })
 }
 
 /// Returns the commands that ran on the integrated work, one per line.
 fn checks(state: &ExecutionState) -> Vec<String> {
     let Ok(plan) = state.plan() else { return vec![] };
-    let is_checked = |id: &str| state.phase.integrated.iter().any(|known| known == id) && !state.work(id).accepted;
+    let is_checked =
+        |id: &str| state.phased.phase.integrated.iter().any(|known| known == id) && !state.work(id).accepted;
     let tasks = plan.tasks().filter(|task| is_checked(task.id.as_str()));
-    let line_of = |command: &str| match state.phase.waived.iter().any(|waived| waived == command) {
+    let line_of = |command: &str| match state.phased.phase.waived.iter().any(|waived| waived == command) {
         true => format!("`{command}` fails with work that a person accepted; it does not count"),
         false => format!("`{command}` succeeded"),
     };
@@ -352,8 +353,8 @@ fn phase_brief(state: &ExecutionState) -> Job<Brief> {
         id: format!("phase-{}", phase.phase_index + 1),
         title: format!("Phase {}", phase.phase_index + 1),
         position: phase.phase_index as usize + 1,
-        total: state.phases.len(),
-        goal: state.goal.clone().unwrap_or_default(),
+        total: state.phased.phases.len(),
+        goal: state.source.goal.clone().unwrap_or_default(),
         section: tasks.iter().map(|task| task.section).collect::<String>().into(),
         acceptance: tasks.iter().flat_map(|task| task.acceptance.iter().cloned()).collect(),
         phase: Some(brief_phase(state, tasks.iter().map(name).collect())),

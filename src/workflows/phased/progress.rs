@@ -15,10 +15,10 @@ pub fn progress(state: &mut ExecutionState, tasks: &[TaskSnapshot]) {
     let under_way = tasks.iter().filter(|task| task.result.is_none());
     let runs: Vec<&SubtaskRun> = under_way.filter_map(|task| task.state.as_ref()?.values.get()).collect();
     for run in &runs {
-        state.usage += run.usage;
-        add_up(&mut state.used, run.used.clone());
+        state.result.usage += run.usage;
+        add_up(&mut state.result.used, run.used.clone());
     }
-    change(&mut state.phases, PhaseChange::Subtasks(runs.into_iter().map(running).collect()));
+    change(&mut state.phased.phases, PhaseChange::Subtasks(runs.into_iter().map(running).collect()));
 }
 
 fn running(run: &SubtaskRun) -> SubtaskState {
@@ -33,7 +33,7 @@ pub fn label(subtask: &Subtask) -> String {
 
 /// Returns the tree of phases and subtasks, in lines for a live view.
 pub fn board(state: &ExecutionState) -> Vec<String> {
-    tree(&state.phases, Some(now()))
+    tree(&state.phased.phases, Some(now()))
 }
 
 /// Returns one line for each phase, and below it one for each subtask. `now`, in milliseconds since 1970, is used for

@@ -14,7 +14,7 @@ use crate::workspace::branch_name;
 
 impl ExecutionState {
     fn current_phase(&self) -> Option<&PhaseState> {
-        self.phases.get(self.phase_index as usize)
+        self.phased.phases.get(self.phased.phase_index as usize)
     }
 
     /// Returns the current phase; an empty one if there is none.
@@ -23,17 +23,21 @@ impl ExecutionState {
     }
 
     pub(super) fn work(&self, id: &str) -> SubtaskWork {
-        self.works.get(id).cloned().unwrap_or_default()
+        self.phased.works.get(id).cloned().unwrap_or_default()
     }
 
     /// Returns the index of the next phase: the first one after the current one that is not closed.
     pub(super) fn next_phase(&self) -> Option<u32> {
-        self.phases.iter().find(|phase| phase.phase_index > self.phase_index && !phase.is_closed()).map(index)
+        self.phased
+            .phases
+            .iter()
+            .find(|phase| phase.phase_index > self.phased.phase_index && !phase.is_closed())
+            .map(index)
     }
 
     /// Returns the position of the run's branch at the start of the current phase.
     pub(super) fn phase_base(&self) -> Result<Base, NodeError> {
-        let base = self.phase.base.clone().or_else(|| self.start.clone());
+        let base = self.phased.phase.base.clone().or_else(|| self.run.start.clone());
         base.ok_or_else(|| NodeError::permanent("the repository was not prepared before a phase began"))
     }
 
@@ -44,7 +48,7 @@ impl ExecutionState {
 
     /// Returns the branch as the name of a folder; unique for each branch.
     fn branch_folder(&self) -> String {
-        let branch = self.start.as_ref().and_then(|start| start.at.branch.clone()).unwrap_or_default();
+        let branch = self.run.start.as_ref().and_then(|start| start.at.branch.clone()).unwrap_or_default();
         branch_name(&branch).replacen("superstep/", "", 1)
     }
 
@@ -81,7 +85,7 @@ impl ExecutionState {
         if !plan.names_dependencies() {
             return vec![];
         }
-        let lines = || self.phases.iter().flat_map(|phase| &phase.subtasks);
+        let lines = || self.phased.phases.iter().flat_map(|phase| &phase.subtasks);
         let is_left_out = |id: &str| lines().any(|line| line.subtask_id == id && line.is_left_out());
         let reason = |line: &SubtaskState| {
             let id = plan.tasks().find(|task| task.id.as_str() == line.subtask_id)?.id;
@@ -102,7 +106,7 @@ impl ExecutionState {
         let phase = self.this_phase();
         let is_kept = |work: &SubtaskWork| work.salvage.is_some() || work.tree == work.from;
         let part = |subtask: &SubtaskState| {
-            let work = self.works.get(&subtask.subtask_id).filter(|work| !is_kept(work))?;
+            let work = self.phased.works.get(&subtask.subtask_id).filter(|work| !is_kept(work))?;
             Some(KeptPart {
                 id: subtask.subtask_id.clone(),
                 phase: phase.phase_index + 1,
@@ -118,9 +122,9 @@ impl ExecutionState {
     /// Returns the references that hold work of the current phase.
     pub(super) fn kept(&self) -> Vec<String> {
         let phase = self.this_phase();
-        let works = phase.subtasks.iter().filter_map(|subtask| self.works.get(&subtask.subtask_id));
+        let works = phase.subtasks.iter().filter_map(|subtask| self.phased.works.get(&subtask.subtask_id));
         let kept = works.filter_map(|work| work.salvage.clone());
-        kept.chain(self.phase.collided.iter().cloned()).collect()
+        kept.chain(self.phased.phase.collided.iter().cloned()).collect()
     }
 }
 
@@ -157,7 +161,7 @@ impl SubtaskState {
 
 /// Returns the job of the approval. A plan that replaces another may come with work that is already integrated.
 pub(super) fn approval(state: &ExecutionState) -> Result<ApprovalJob, NodeError> {
-    let reference = state.start.as_ref().map(|_| (state.integration_reference(), state.folder()));
+    let reference = state.run.start.as_ref().map(|_| (state.integration_reference(), state.folder()));
     Ok(ApprovalJob { reference, ..task_based::jobs::approval(state)? })
 }
 

@@ -17,11 +17,11 @@ pub(super) fn halt(state: &ExecutionState, halting: Halting) -> Update {
     };
     let current = Unfinished::current(state, salvaged.as_ref());
     let salvage = current.salvage.clone();
-    let update = update().halts(state.halts + 1).notices(state.new_notices(notices));
-    let update = update.task_tree(tree.or_else(|| state.task_tree.clone()));
+    let update = update().halts(state.judgement.halts + 1).notices(state.new_notices(notices));
+    let update = update.task_tree(tree.or_else(|| state.attempt.task_tree.clone()));
     let update = rebased(update, base);
     let update = adopted.into_iter().fold(update, |update, adopted| update.plan_hash(Some(adopted.hash)));
-    let (update, adoption) = match edited.filter(|edited| state.plan_markdown.as_ref() != Some(edited)) {
+    let (update, adoption) = match edited.filter(|edited| state.source.plan_markdown.as_ref() != Some(edited)) {
         Some(markdown) => {
             let continues = matches!(decision, AfterHalt::Retry { .. } | AfterHalt::EditPlan { .. });
             adopt(update, &markdown, state, continues.then_some(current))
@@ -32,7 +32,7 @@ pub(super) fn halt(state: &ExecutionState, halting: Halting) -> Update {
     let (update, outcome, status) = match decision {
         AfterHalt::Retry { attempts, note } => again(update, state, (adoption, salvage), attempts, note),
         AfterHalt::EditPlan { .. } => {
-            let attempts = state.profile.max_task_review_iterations;
+            let attempts = state.request.profile.max_task_review_iterations;
             again(update, state, (adoption, salvage), attempts, String::new())
         }
         AfterHalt::Accept => {
@@ -44,7 +44,7 @@ pub(super) fn halt(state: &ExecutionState, halting: Halting) -> Update {
             (update.standing(AttemptOutcome::Skipped), None, AgenticStatus::Running)
         }
         AfterHalt::Abort => {
-            let (outcome, status) = ended(state, was_asked || state.standing == AttemptOutcome::Aborted);
+            let (outcome, status) = ended(state, was_asked || state.judgement.standing == AttemptOutcome::Aborted);
             (update.salvage(salvage).standing(AttemptOutcome::Aborted), Some(outcome), status)
         }
     };
@@ -77,8 +77,9 @@ fn again(
         return replan(update, state, (adoption, salvage), (attempts, note));
     }
     let update = update.salvage(salvage);
-    let is_new = state.task_review_iteration == 0 && state.blocked(&state.tasks, state.index()).is_some();
-    let before = if is_new { state.attempts_allowed.saturating_sub(attempts) } else { state.task_review_iteration };
+    let is_new = state.run.task_review_iteration == 0 && state.blocked(&state.run.tasks, state.index()).is_some();
+    let before =
+        if is_new { state.run.attempts_allowed.saturating_sub(attempts) } else { state.run.task_review_iteration };
     let allowed = before.saturating_add(attempts);
     let update = update.attempts_allowed(allowed).empty_attempts(0).standing(AttemptOutcome::Unjudged);
     running(update.note(note).tasks(put(TaskLine { mark: Mark::Running, ..state.line() })))
@@ -86,7 +87,7 @@ fn again(
 
 /// Returns the outcome of a run that ends at a halt: ended by a person, or given up.
 pub(crate) fn ended(state: &ExecutionState, by_person: bool) -> (RunOutcome, AgenticStatus) {
-    match !by_person && state.profile.on_exhausted == OnExhausted::Fail {
+    match !by_person && state.request.profile.on_exhausted == OnExhausted::Fail {
         true => (RunOutcome::Failed, AgenticStatus::Failed),
         false => (RunOutcome::Cancelled, AgenticStatus::Cancelled),
     }
@@ -131,7 +132,7 @@ fn replan(
         None => {
             let mark = if reason.is_some() { Mark::Halted } else { Mark::Running };
             tasks.iter_mut().skip(index).take(1).for_each(|task| task.mark = mark);
-            (state.profile.max_task_review_iterations, String::new())
+            (state.request.profile.max_task_review_iterations, String::new())
         }
     };
     let update = begin(update, index, attempts, note, known).taken_out(taken_out);
@@ -152,7 +153,7 @@ fn adopt(
     current: Option<Unfinished>,
 ) -> (Update, Option<Adoption>) {
     let Ok(plan) = Plan::parse(markdown) else { return (update, None) };
-    let tasks = carry_over(&plan, &state.tasks);
+    let tasks = carry_over(&plan, &state.run.tasks);
     let goal = plan.goal().map(str::to_owned);
     let update = if goal.is_some() { update.goal(goal) } else { update };
     let SortedNotes { kept: unfinished, notices } = sort_notes(&plan, state, current);

@@ -44,7 +44,7 @@ pub(crate) fn architect(state: &ExecutionState, written: Architected) -> Update 
     };
     let Some(proposal) = written.proposal else {
         // Keeps the plan and the requested changes, because the architect is asked again.
-        let raw = state.raw_architect_output.clone().unwrap_or_default();
+        let raw = state.planning.raw_architect_output.clone().unwrap_or_default();
         return update.plan_problems(problems).raw_architect_output(Some(raw));
     };
     update
@@ -58,13 +58,13 @@ pub(crate) fn architect(state: &ExecutionState, written: Architected) -> Update 
 }
 
 pub(crate) fn plan_validator(state: &ExecutionState, found: PlanReviewed) -> Update {
-    let mut problems = state.plan_problems.clone();
-    if state.plan_markdown.is_some() || problems.is_empty() {
+    let mut problems = state.planning.plan_problems.clone();
+    if state.source.plan_markdown.is_some() || problems.is_empty() {
         problems.extend(found.problems);
     }
-    let revisions = state.plan_revisions + u32::from(!problems.is_empty());
+    let revisions = state.planning.plan_revisions + u32::from(!problems.is_empty());
     update()
-        .goal(found.goal.or_else(|| state.goal.clone()))
+        .goal(found.goal.or_else(|| state.source.goal.clone()))
         .key_files(found.key_files)
         .total_tasks(found.total_tasks)
         .plan_revisions(revisions)
@@ -78,7 +78,7 @@ pub(super) fn count(tasks: &[TaskLine]) -> u32 {
 
 pub(crate) fn approval(state: &ExecutionState, approved: Approved) -> Update {
     let Approved { decision, adopted } = approved;
-    let (mut update, mut markdown) = (update(), state.plan_markdown.clone());
+    let (mut update, mut markdown) = (update(), state.source.plan_markdown.clone());
     let mut known = None;
     if let Some(PlanFile { path, hash, .. }) = state.draft() {
         update = update.plan_path(Some(path));
@@ -97,7 +97,7 @@ pub(crate) fn approval(state: &ExecutionState, approved: Approved) -> Update {
                 .plan_markdown(markdown)
                 .plan_feedback(Some(feedback).filter(|feedback| !feedback.is_empty()))
                 .human_approved(Some(false))
-                .outcome(Some(if state.plan_ended { RunOutcome::Cancelled } else { RunOutcome::Rejected }))
+                .outcome(Some(if state.planning.plan_ended { RunOutcome::Cancelled } else { RunOutcome::Rejected }))
                 .plan_ended(false)
                 .agentic_status(AgenticStatus::Cancelled);
         }
@@ -118,8 +118,8 @@ pub(crate) fn approval(state: &ExecutionState, approved: Approved) -> Update {
     let plan = markdown.as_deref().and_then(|markdown| Plan::parse(markdown).ok());
     let tasks = plan.as_ref().map(|plan| lines(plan, only.as_deref())).unwrap_or_default();
     let first = next_open(&tasks, 0).unwrap_or(0);
-    let goal = plan.as_ref().and_then(Plan::goal).map(str::to_owned).or_else(|| state.goal.clone());
-    let limit = attempts(&state.profile, plan.as_ref());
+    let goal = plan.as_ref().and_then(Plan::goal).map(str::to_owned).or_else(|| state.source.goal.clone());
+    let limit = attempts(&state.request.profile, plan.as_ref());
     update
         .plan_markdown(markdown)
         .goal(goal)
@@ -141,13 +141,13 @@ fn attempts(profile: &Profile, plan: Option<&Plan>) -> u32 {
 
 pub(crate) fn prepare(state: &ExecutionState, prepared: Prepared) -> Update {
     let Prepared { base, start, notices, before } = prepared;
-    let update = match (state.plan_in_repo(), &state.plan_markdown) {
+    let update = match (state.plan_in_repo(), &state.source.plan_markdown) {
         (Some(path), Some(plan)) => {
-            update().plan_path(Some(state.working_dir.join(path))).plan_hash(Some(crate::plan::hash(plan)))
+            update().plan_path(Some(state.request.working_dir.join(path))).plan_hash(Some(crate::plan::hash(plan)))
         }
         _ => update(),
     };
-    let reason = state.blocked(&state.tasks, state.index());
+    let reason = state.blocked(&state.run.tasks, state.index());
     let update = if before.is_some() { update.came_from(before) } else { update };
     let update = update
         .tasks(started(state, state.index(), reason.is_some()))
@@ -160,7 +160,7 @@ pub(crate) fn prepare(state: &ExecutionState, prepared: Prepared) -> Update {
 /// Marks a task as started, or as halted because it is `blocked`.
 fn started(state: &ExecutionState, index: usize, blocked: bool) -> Vec<Change<TaskLine>> {
     let mark = if blocked { Mark::Halted } else { Mark::Running };
-    let open = state.tasks.get(index).filter(|line| !line.mark.is_closed());
+    let open = state.run.tasks.get(index).filter(|line| !line.mark.is_closed());
     open.map(|line| Change::Put(TaskLine { mark, ..line.clone() })).into_iter().collect()
 }
 
@@ -186,13 +186,15 @@ pub(super) fn developer(state: &ExecutionState, worked: Developed) -> Update {
     let (outcome, notices) = (AttemptOutcome::after_work(&worked), work_notices(&format!("task {}", line.id), &worked));
     let Developed { session, usage, after, salvaged, model, raised, base, .. } = worked;
     let update = rebased(update(), base);
-    let update = if after.left_out == state.left_out { update } else { update.left_out(after.left_out) };
+    let update = if after.left_out == state.attempt.left_out { update } else { update.left_out(after.left_out) };
     spend(update, Role::Developer, usage, raised)
         .driver_session_id(session.as_ref().map(|session| session.id.clone()))
-        .developer_session(session.map(|session| DeveloperSession { task_index: state.current_task_index, session }))
-        .task_tree(after.tree.or_else(|| state.task_tree.clone()))
+        .developer_session(
+            session.map(|session| DeveloperSession { task_index: state.run.current_task_index, session }),
+        )
+        .task_tree(after.tree.or_else(|| state.attempt.task_tree.clone()))
         .tasks(put(line.costing(Role::Developer, usage)))
-        .salvage(salvaged.or_else(|| state.salvage.clone()))
+        .salvage(salvaged.or_else(|| state.judgement.salvage.clone()))
         .taken_out(None)
         .models(state.models_with(Role::Developer, model))
         .note(String::new())
@@ -201,12 +203,13 @@ pub(super) fn developer(state: &ExecutionState, worked: Developed) -> Update {
 }
 
 pub(super) fn verify(state: &ExecutionState, verified: Verified) -> Update {
-    let before = (state.task_tree.as_ref(), state.empty_attempts);
+    let before = (state.attempt.task_tree.as_ref(), state.attempt.empty_attempts);
     let changes_nothing = super::jobs::changes_nothing(state).unwrap_or(false);
-    let checked = Checked::of(&verified, state.task_base.as_ref(), before, &state.left_out, changes_nothing);
+    let checked =
+        Checked::of(&verified, state.attempt.task_base.as_ref(), before, &state.attempt.left_out, changes_nothing);
     let Checked { tree, empty, failures, outcome } = checked;
-    let outcome = if state.standing.is_stuck() { state.standing.clone() } else { outcome };
-    let iteration = state.task_review_iteration + u32::from(!failures.is_empty());
+    let outcome = if state.judgement.standing.is_stuck() { state.judgement.standing.clone() } else { outcome };
+    let iteration = state.run.task_review_iteration + u32::from(!failures.is_empty());
     let Verified { checks, notices, base, .. } = verified;
     let update = rebased(update(), base)
         .task_tree(tree)
@@ -222,7 +225,7 @@ pub(super) fn verify(state: &ExecutionState, verified: Verified) -> Update {
 /// Returns whether work goes on after a step with this outcome, which was the judgement of this `iteration`.
 fn continues(state: &ExecutionState, outcome: &AttemptOutcome, iteration: u32) -> bool {
     match outcome {
-        AttemptOutcome::Failed => iteration < state.attempts_allowed,
+        AttemptOutcome::Failed => iteration < state.run.attempts_allowed,
         outcome => !outcome.is_stuck(),
     }
 }
@@ -238,16 +241,16 @@ fn halted(update: Update, line: TaskLine) -> Update {
 pub(super) fn reviewer(state: &ExecutionState, reviewed: Reviewed) -> Update {
     let Reviewed { verdict, usage, model, raised } = reviewed;
     let line = TaskLine { reviews: state.line().reviews + 1, ..state.line() }.costing(Role::Reviewer, usage);
-    let (outcome, iteration) = (AttemptOutcome::after_review(&verdict), state.task_review_iteration + 1);
+    let (outcome, iteration) = (AttemptOutcome::after_review(&verdict), state.run.task_review_iteration + 1);
     let update = spend(update(), Role::Reviewer, usage, raised)
-        .review_iteration(state.review_iteration + 1)
+        .review_iteration(state.run.review_iteration + 1)
         .task_review_iteration(iteration)
-        .last_reviewed_tree(state.task_tree.clone())
+        .last_reviewed_tree(state.attempt.task_tree.clone())
         .models(state.models_with(Role::Reviewer, model));
     let passed = outcome == AttemptOutcome::Approved;
     let (last, open) = match verdict {
         Verdict::Judged(review) => {
-            let open = if passed { vec![] } else { open_comments(&state.open_comments, &review) };
+            let open = if passed { vec![] } else { open_comments(&state.attempt.open_comments, &review) };
             (Some(LastReview { approved: passed, severity: review.gravest(), comments: review.comments }), Some(open))
         }
         Verdict::Accepted => (None, Some(vec![])),
@@ -291,14 +294,14 @@ pub(super) fn next_task(state: &ExecutionState, moved: Moved) -> Update {
         return halted(update().standing(AttemptOutcome::Aborted), state.line());
     }
     let index = state.next_index().unwrap_or(state.index() + 1);
-    let mut unfinished = state.unfinished.clone();
-    let known = take_notes(&mut unfinished, state.tasks.get(index).map_or("", |line| &line.id));
+    let mut unfinished = state.judgement.unfinished.clone();
+    let known = take_notes(&mut unfinished, state.run.tasks.get(index).map_or("", |line| &line.id));
     let taken_out = known.salvage.clone();
     let line = closed(state, &moved);
     let after: Vec<TaskLine> =
-        state.tasks.iter().map(|task| if task.id == line.id { line.clone() } else { task.clone() }).collect();
+        state.run.tasks.iter().map(|task| if task.id == line.id { line.clone() } else { task.clone() }).collect();
     let reason = state.blocked(&after, index);
-    let update = begin(update(), index, state.profile.max_task_review_iterations, String::new(), known)
+    let update = begin(update(), index, state.request.profile.max_task_review_iterations, String::new(), known)
         .task_tree(None)
         .taken_out(taken_out)
         .unfinished(unfinished)

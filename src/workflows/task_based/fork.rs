@@ -20,12 +20,13 @@ pub async fn fork(
     thread: &str,
     is_new_thread: bool,
 ) -> Result<ForkPlace, WorkspaceError> {
-    let began = newest.start.as_ref().and_then(|start| start.at.commit.clone());
+    let began = newest.run.start.as_ref().and_then(|start| start.at.commit.clone());
     let base = current_base(at);
     let commit = base.map_or(began, |base| base.at.commit.clone());
-    let files =
-        base.map(|base| at.task_tree.clone().filter(|_| at.phases.is_empty()).unwrap_or_else(|| base.tree.clone()));
-    let work = ForkedWork { repository: &at.working_dir, thread, is_new_thread, commit, files };
+    let files = base.map(|base| {
+        at.attempt.task_tree.clone().filter(|_| at.phased.phases.is_empty()).unwrap_or_else(|| base.tree.clone())
+    });
+    let work = ForkedWork { repository: &at.request.working_dir, thread, is_new_thread, commit, files };
     let place = work.place().await?;
     let values = values(at, &place);
     Ok(ForkPlace::new(place, values))
@@ -33,25 +34,25 @@ pub async fn fork(
 
 /// Returns the start of the current work; none if it has not begun.
 fn current_base(state: &ExecutionState) -> Option<&Base> {
-    let phase = state.phase.base.as_ref().filter(|_| !state.phases.is_empty());
-    phase.or(state.task_base.as_ref()).or(state.start.as_ref())
+    let phase = state.phased.phase.base.as_ref().filter(|_| !state.phased.phases.is_empty());
+    phase.or(state.attempt.task_base.as_ref()).or(state.run.start.as_ref())
 }
 
 fn values(state: &ExecutionState, place: &NewPlace) -> Value {
     let moved = |base: &Option<Base>| base.as_ref().map(|base| place.base(base));
-    let works = state.works.iter().map(|(id, work)| {
+    let works = state.phased.works.iter().map(|(id, work)| {
         let mut work = work.clone();
         work.paused = None; // its files are in a worktree of the run
         (id.clone(), Some(work))
     });
-    let mut profile = state.profile.clone();
+    let mut profile = state.request.profile.clone();
     profile.working_dir.clone_from(&place.folder);
     profile.stay_on_branch = Some(true);
-    let is_draft = state.start.is_none() && state.raw_architect_output.is_some();
+    let is_draft = state.run.start.is_none() && state.planning.raw_architect_output.is_some();
     let (path, hash) = match state.plan_in_repo() {
         _ if is_draft => (None, None),
-        Some(inside) => (Some(place.folder.join(inside)), state.plan_hash.clone()),
-        None => (state.plan_path.clone(), state.plan_hash.clone()),
+        Some(inside) => (Some(place.folder.join(inside)), state.source.plan_hash.clone()),
+        None => (state.source.plan_path.clone(), state.source.plan_hash.clone()),
     };
     json!({
         "working_dir": place.folder,
@@ -60,9 +61,9 @@ fn values(state: &ExecutionState, place: &NewPlace) -> Value {
         "came_from": null,
         "plan_path": path,
         "plan_hash": hash,
-        "start": moved(&state.start),
-        "task_base": moved(&state.task_base),
-        "phase": PhaseWork { base: moved(&state.phase.base), ..state.phase.clone() },
+        "start": moved(&state.run.start),
+        "task_base": moved(&state.attempt.task_base),
+        "phase": PhaseWork { base: moved(&state.phased.phase.base), ..state.phased.phase.clone() },
         "works": works.collect::<WorkChange>(),
         "architect_session": null,
         "developer_session": null,

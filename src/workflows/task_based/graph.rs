@@ -51,7 +51,7 @@ pub fn graph<C: Agents>() -> Result<CompiledGraph<ExecutionState, Step, C>, Comp
         .add_node(Step::Architect, architect(jobs::architect, done::architect).replayable())
         .add_node(
             Step::PlanValidator,
-            plan_validator(|s: &ExecutionState| s.plan_markdown.clone(), done::plan_validator).replayable(),
+            plan_validator(|s: &ExecutionState| s.source.plan_markdown.clone(), done::plan_validator).replayable(),
         )
         .add_node(Step::HumanApproval, human_approval(jobs::approval, done::approval).replayable())
         .add_node(Step::PrepareWorkspace, prepare_workspace(jobs::prepare, done::prepare).replayable())
@@ -77,49 +77,53 @@ pub fn graph<C: Agents>() -> Result<CompiledGraph<ExecutionState, Step, C>, Comp
 }
 
 pub(crate) fn after_start(state: &ExecutionState) -> AfterStart {
-    route_start(state.plan_markdown.is_some())
+    route_start(state.source.plan_markdown.is_some())
 }
 
 pub(crate) fn after_plan_review(state: &ExecutionState) -> AfterPlanReview {
-    if state.plan_ended {
+    if state.planning.plan_ended {
         return AfterPlanReview::Escalate; // the approval node then rejects without an interrupt
     }
-    let has_architect = state.raw_architect_output.is_some();
-    let most = state.profile.max_plan_revisions;
-    let sent_back = state.plan_revisions.saturating_sub(1); // the current problems are already counted
-    route_after_plan_review(state.plan_problems.is_empty(), has_architect, sent_back, most)
+    let has_architect = state.planning.raw_architect_output.is_some();
+    let most = state.request.profile.max_plan_revisions;
+    let sent_back = state.planning.plan_revisions.saturating_sub(1); // the current problems are already counted
+    route_after_plan_review(state.planning.plan_problems.is_empty(), has_architect, sent_back, most)
 }
 
 pub(crate) fn after_approval(state: &ExecutionState) -> AfterApproval {
-    let decision = match (state.human_approved, &state.plan_feedback) {
+    let decision = match (state.planning.human_approved, &state.planning.plan_feedback) {
         (Some(true), _) => Some(Decision::approve()),
-        (Some(false), Some(feedback)) if state.outcome.is_none() => Some(Decision::revise(feedback.clone())),
+        (Some(false), Some(feedback)) if state.result.outcome.is_none() => Some(Decision::revise(feedback.clone())),
         (Some(false), _) | (None, _) => None,
     };
     route_approval(decision.as_ref())
 }
 
 fn after_begin(state: &ExecutionState) -> AfterBegin {
-    route_begin(matches!(state.standing, AttemptOutcome::Halted(_) | AttemptOutcome::Aborted))
+    route_begin(matches!(state.judgement.standing, AttemptOutcome::Halted(_) | AttemptOutcome::Aborted))
 }
 
 fn after_verify(state: &ExecutionState) -> AfterVerify {
-    route_after_verify(&state.progress(), state.standing == AttemptOutcome::Verified, state.standing.is_stuck())
+    route_after_verify(
+        &state.progress(),
+        state.judgement.standing == AttemptOutcome::Verified,
+        state.judgement.standing.is_stuck(),
+    )
 }
 
 fn after_review(state: &ExecutionState) -> AfterTaskReview {
-    if state.standing.is_stuck() {
+    if state.judgement.standing.is_stuck() {
         return AfterTaskReview::Halt;
     }
-    route_after_review_or_task(&state.progress(), state.standing == AttemptOutcome::Approved)
+    route_after_review_or_task(&state.progress(), state.judgement.standing == AttemptOutcome::Approved)
 }
 
 fn after_halting(state: &ExecutionState) -> AfterHalting {
-    if let AttemptOutcome::Halted(_) = state.standing {
+    if let AttemptOutcome::Halted(_) = state.judgement.standing {
         return AfterHalting::Ask;
     }
-    let closed = matches!(state.standing, AttemptOutcome::Approved | AttemptOutcome::Skipped);
-    route_after_halting(&state.progress(), state.standing == AttemptOutcome::Aborted, closed)
+    let closed = matches!(state.judgement.standing, AttemptOutcome::Approved | AttemptOutcome::Skipped);
+    route_after_halting(&state.progress(), state.judgement.standing == AttemptOutcome::Aborted, closed)
 }
 
 targets! { Step:

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
 
 use super::concerns;
-use super::state::{ExecutionState, ExecutionStateUpdate};
+use super::state::{ExecutionState, ExecutionStateUpdate, Request, RunResult, SourcePlan};
 use super::summary::DryPlan;
 use crate::drivers::{CliAgent, DriverKind, DriverName, ScenarioError, Scripted};
 use crate::plan::{Issue, IssueError, Plan, PlanError};
@@ -208,9 +208,13 @@ impl Start {
             let Checked { plan, issue, profile, root, notices } = self.checked().await?;
             let (plan_path, plan_hash, plan) = parts(plan);
             let plan_markdown = plan.map(|plan| plan.markdown().to_owned());
-            let (working_dir, profile_id) = (root, profile.name.clone());
-            let given = ExecutionState { plan_path, plan_hash, plan_markdown, issue, notices, ..Default::default() };
-            let state = ExecutionState { working_dir, profile_id, profile, ..given };
+            let profile_id = profile.name.clone();
+            let state = ExecutionState {
+                request: Request { working_dir: root, profile_id, profile, issue, ..Request::default() },
+                source: SourcePlan { plan_path, plan_hash, plan_markdown, ..SourcePlan::default() },
+                result: RunResult { notices, ..RunResult::default() },
+                ..ExecutionState::default()
+            };
             DryPlan::of(&state).map_err(|error| std::io::Error::other(error.to_string()).into())
         })
     }

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::tasks::{LastReview, TaskLine, Unfinished, add_up, later};
 use crate::drivers::{NewLimits, SessionRef, Usage};
-use crate::graph::State;
+use crate::graph::{Channels, State};
 use crate::nodes::{Base, Check};
 use crate::plan::{Comment, FinalReview, Issue, TaskProgress};
 use crate::workflows::attempt::AttemptOutcome as Standing; // the name under which values of it are stored
@@ -17,9 +17,9 @@ use crate::workflows::phased::{
 use crate::workflows::{Profile, Role};
 use crate::workspace::{Head, TreeId};
 
-/// The state of a run: the request, the plan, and the progress of each task.
-#[derive(State, Clone, Debug, Serialize, Deserialize)]
-pub struct ExecutionState {
+/// What a run was asked for.
+#[derive(Channels, Clone, Debug, Default, Serialize, Deserialize)]
+pub struct Request {
     /// The name of the profile.
     pub profile_id: String,
     /// The profile. Holds no keys.
@@ -32,7 +32,11 @@ pub struct ExecutionState {
     pub allow_dirty: bool,
     /// The requested branch; `None`: one named after the issue or the thread.
     pub wanted_branch: Option<String>,
+}
 
+/// The plan of a run, and its file.
+#[derive(Channels, Clone, Debug, Default, Serialize, Deserialize)]
+pub struct SourcePlan {
     /// The goal of the plan.
     pub goal: Option<String>,
     /// The plan. It only changes by a person's decision.
@@ -43,6 +47,11 @@ pub struct ExecutionState {
     pub plan_hash: Option<String>,
     /// The files that the plan names.
     pub key_files: Vec<String>,
+}
+
+/// How a plan came about: the architect's work on it, and a person's decision.
+#[derive(Channels, Clone, Debug, Default, Serialize, Deserialize)]
+pub struct Planning {
     /// The architect's proposal as JSON; empty if it was unreadable, `None` without an architect.
     pub raw_architect_output: Option<String>,
     /// The architect's session.
@@ -57,7 +66,11 @@ pub struct ExecutionState {
     pub plan_ended: bool,
     /// True if a person approved the plan; `None` before the decision.
     pub human_approved: Option<bool>,
+}
 
+/// The start of a run, its tasks, and the current one.
+#[derive(Channels, Clone, Debug, Serialize, Deserialize)]
+pub struct RunPosition {
     /// The commit and files before the work; `None` until the repository is prepared.
     pub start: Option<Base>,
     /// The position of HEAD before the work; `None`: unknown.
@@ -78,7 +91,11 @@ pub struct ExecutionState {
     pub max_task_review_iterations: u32,
     /// The maximum number of attempts at the current task, including those that a person added.
     pub attempts_allowed: u32,
+}
 
+/// The last attempt at the current task: its files, its session, its findings.
+#[derive(Channels, Clone, Debug, Default, Serialize, Deserialize)]
+pub struct TaskAttempt {
     /// The commit and files before the current task.
     pub task_base: Option<Base>,
     /// The files after the last attempt.
@@ -99,6 +116,11 @@ pub struct ExecutionState {
     pub failures: Vec<String>,
     /// The changes of the last attempt that no commit will contain, with the reason.
     pub left_out: Vec<String>,
+}
+
+/// What became of the last attempt, and what is kept of earlier ones.
+#[derive(Channels, Clone, Debug, Default, Serialize, Deserialize)]
+pub struct TaskJudgement {
     /// A person's note to the developer.
     pub note: String,
     /// The last review.
@@ -115,7 +137,11 @@ pub struct ExecutionState {
     pub models: BTreeMap<Role, String>,
     /// The number of times the work was halted for a person.
     pub halts: u32,
+}
 
+/// The phases of a plan, and the work on the current one.
+#[derive(Channels, Clone, Debug, Default, Serialize, Deserialize)]
+pub struct PhasesWork {
     /// The index of the current phase, from 0.
     pub phase_index: u32,
     /// The phases of the plan; empty for execution task by task.
@@ -126,7 +152,11 @@ pub struct ExecutionState {
     /// The work of subtasks that is not on the branch yet, by subtask id.
     #[channel(reduce = change_works, write = WorkChange)]
     pub works: BTreeMap<String, SubtaskWork>,
+}
 
+/// The status of a run, its usage and its outcome.
+#[derive(Channels, Clone, Debug, Default, Serialize, Deserialize)]
+pub struct RunResult {
     /// The status of the agents.
     pub agentic_status: AgenticStatus,
     /// The total usage of agents.
@@ -145,6 +175,43 @@ pub struct ExecutionState {
     /// Notices for a person: files left out, commits undone.
     #[channel(append)]
     pub notices: Vec<String>,
+}
+
+/// The state of a run: the request, the plan, and the progress of each task. The fields of its groups are its channels.
+#[derive(State, Clone, Debug, Default, Serialize, Deserialize)]
+pub struct ExecutionState {
+    /// The request.
+    #[channel(group)]
+    #[serde(flatten)]
+    pub request: Request,
+    /// The plan and its file.
+    #[channel(group)]
+    #[serde(flatten)]
+    pub source: SourcePlan,
+    /// The work on the plan.
+    #[channel(group)]
+    #[serde(flatten)]
+    pub planning: Planning,
+    /// The tasks, and the current one.
+    #[channel(group)]
+    #[serde(flatten)]
+    pub run: RunPosition,
+    /// The last attempt at the current task.
+    #[channel(group)]
+    #[serde(flatten)]
+    pub attempt: TaskAttempt,
+    /// What became of that attempt.
+    #[channel(group)]
+    #[serde(flatten)]
+    pub judgement: TaskJudgement,
+    /// The phases.
+    #[channel(group)]
+    #[serde(flatten)]
+    pub phased: PhasesWork,
+    /// Status, usage and outcome.
+    #[channel(group)]
+    #[serde(flatten)]
+    pub result: RunResult,
 }
 
 /// A developer's session.

@@ -27,43 +27,50 @@ const UNPRICED: &str = "give the model's prices in `[prices.\"MODEL\"]` of the p
 /// Summarizes a run: its plan, its tasks with marks, attempts, reviews, commits and costs, and its notices.
 pub fn summary(state: &ExecutionState) -> String {
     let mut lines = vec![];
-    lines.extend(state.issue.as_ref().map(|issue| format!("issue {}: {}", issue.id, issue.title)));
-    lines.extend(state.goal.as_ref().map(|goal| format!("goal: {}", goal.replace('\n', " "))));
-    lines.extend(state.plan_path.as_ref().map(|path| format!("plan: {}", path.display())));
-    lines.extend(state.start.iter().filter_map(|base| Some(format!("branch: {}", base.at.branch.as_ref()?))));
-    lines.extend(state.outcome.map(|outcome| format!("outcome: {}", outcome_text(outcome))));
-    lines.extend(state.plan_feedback.as_ref().map(|feedback| format!("feedback: {}", feedback.replace('\n', " "))));
-    lines.extend(tasks(&state.tasks));
-    lines.extend(phase_tree(&state.phases, None));
+    lines.extend(state.request.issue.as_ref().map(|issue| format!("issue {}: {}", issue.id, issue.title)));
+    lines.extend(state.source.goal.as_ref().map(|goal| format!("goal: {}", goal.replace('\n', " "))));
+    lines.extend(state.source.plan_path.as_ref().map(|path| format!("plan: {}", path.display())));
+    lines.extend(state.run.start.iter().filter_map(|base| Some(format!("branch: {}", base.at.branch.as_ref()?))));
+    lines.extend(state.result.outcome.map(|outcome| format!("outcome: {}", outcome_text(outcome))));
+    lines.extend(
+        state.planning.plan_feedback.as_ref().map(|feedback| format!("feedback: {}", feedback.replace('\n', " "))),
+    );
+    lines.extend(tasks(&state.run.tasks));
+    lines.extend(phase_tree(&state.phased.phases, None));
     lines.extend(costs(state));
-    if let Some(review) = &state.final_review {
+    if let Some(review) = &state.result.final_review {
         let verdict = if review.approved { "approved" } else { "not approved" };
         lines.push(format!("final review: {verdict}. {}", review.summary.replace('\n', " ")).trim_end().to_owned());
     }
     let skipped: Vec<&str> =
-        state.tasks.iter().filter(|line| line.mark == Mark::Skipped).map(|line| &*line.id).collect();
-    if state.outcome == Some(RunOutcome::Completed) && !skipped.is_empty() {
+        state.run.tasks.iter().filter(|line| line.mark == Mark::Skipped).map(|line| &*line.id).collect();
+    if state.result.outcome == Some(RunOutcome::Completed) && !skipped.is_empty() {
         lines.push(format!("skipped: task {}", skipped.join(", ")));
     }
-    lines.extend(state.notices.iter().map(|notice| format!("note: {notice}")));
+    lines.extend(state.result.notices.iter().map(|notice| format!("note: {notice}")));
     lines.extend(work_lines(state));
     lines.join("\n")
 }
 
 /// Returns the lines about the work of a run that has ended, and about what it left unfinished.
 fn work_lines(state: &ExecutionState) -> Vec<String> {
-    let is_complete = state.outcome == Some(RunOutcome::Completed);
-    let is_over = is_complete || matches!(state.outcome, Some(RunOutcome::Cancelled | RunOutcome::Failed));
-    let Some(start) = state.start.as_ref().filter(|_| is_over) else { return vec![] };
-    let of_tasks = state.tasks.iter().filter(|line| line.commit.is_some()).count();
-    let subtasks = state.phases.iter().flat_map(|phase| &phase.subtasks);
+    let is_complete = state.result.outcome == Some(RunOutcome::Completed);
+    let is_over = is_complete || matches!(state.result.outcome, Some(RunOutcome::Cancelled | RunOutcome::Failed));
+    let Some(start) = state.run.start.as_ref().filter(|_| is_over) else { return vec![] };
+    let of_tasks = state.run.tasks.iter().filter(|line| line.commit.is_some()).count();
+    let subtasks = state.phased.phases.iter().flat_map(|phase| &phase.subtasks);
     let commits = of_tasks + subtasks.filter(|subtask| subtask.commit.is_some()).count();
-    let made =
-        Made { repository: &state.working_dir, start, came_from: state.came_from.as_ref(), commits, is_complete }
-            .lines();
+    let made = Made {
+        repository: &state.request.working_dir,
+        start,
+        came_from: state.run.came_from.as_ref(),
+        commits,
+        is_complete,
+    }
+    .lines();
     let mut lines = made;
-    for kept in state.salvage.iter().chain(&state.phase.salvage).filter(|_| !is_complete) {
-        let folder = shell_word(&here(&state.working_dir).display().to_string());
+    for kept in state.judgement.salvage.iter().chain(&state.phased.phase.salvage).filter(|_| !is_complete) {
+        let folder = shell_word(&here(&state.request.working_dir).display().to_string());
         lines.push(format!("unfinished work: git -C {folder} show {}", shell_word(kept)));
     }
     lines
@@ -110,11 +117,11 @@ fn spent(usage: &Usage) -> String {
 
 /// Returns the usage of the run, and its limits.
 fn costs(state: &ExecutionState) -> Vec<String> {
-    let usage = &state.usage;
-    let mut lines = roles("", &state.used);
+    let usage = &state.result.usage;
+    let mut lines = roles("", &state.result.used);
     lines.extend(usage_lines(usage));
     lines.extend(budget_lines(*usage, state.budget()));
-    let unknown = state.profile.unknown_costs();
+    let unknown = state.request.profile.unknown_costs();
     let reason = match (unknown.is_empty(), usage.unpriced) {
         (true, 0) => return lines,
         (true, tokens) => format!("no server reported what {tokens} tokens cost; {UNPRICED}"),
@@ -163,7 +170,7 @@ fn describe_approval(state: &ExecutionState, question: &ApprovePlan) -> String {
     let mut lines = vec![];
     section(&mut lines, "problems, which keep it from being carried out", &bullets(&question.problems));
     section(&mut lines, "warnings", &bullets(&question.warnings));
-    if let Some(plan) = &state.plan_markdown {
+    if let Some(plan) = &state.source.plan_markdown {
         let path = question.path.as_ref().map(|path| format!(" ({path})")).unwrap_or_default();
         section(&mut lines, &format!("the plan{path}"), &plan.lines().map(quoted).collect::<Vec<_>>());
     }
@@ -195,7 +202,7 @@ fn describe_halt(state: &ExecutionState, question: &Halted) -> String {
     section(&mut lines, "comments", &question.comments.iter().flat_map(comment).collect::<Vec<_>>());
     section(&mut lines, "checks that failed", &failed(state));
     section(&mut lines, "changes", &changes.lines().map(str::to_owned).collect::<Vec<_>>());
-    let folder = shell_word(&here(&state.working_dir).display().to_string());
+    let folder = shell_word(&here(&state.request.working_dir).display().to_string());
     let kept: Vec<&str> = question.salvage.references().collect();
     if !kept.is_empty() {
         lines.push("its work is kept in git; look at all of it with".into());
@@ -225,7 +232,7 @@ impl HumanQuestion<ExecutionState> for ApprovePlan {
     }
 
     fn draft(&self, state: &ExecutionState) -> Option<String> {
-        state.plan_markdown.clone()
+        state.source.plan_markdown.clone()
     }
 
     fn from_draft(text: String) -> Option<Decision> {
@@ -249,7 +256,7 @@ impl HumanQuestion<ExecutionState> for Halted {
     }
 
     fn draft(&self, state: &ExecutionState) -> Option<String> {
-        state.plan_markdown.clone()
+        state.source.plan_markdown.clone()
     }
 
     fn from_draft(markdown: String) -> Option<AfterHalt> {
@@ -332,7 +339,7 @@ fn comment(comment: &Comment) -> Vec<String> {
 }
 
 fn failed(state: &ExecutionState) -> Vec<String> {
-    let checks = state.checks.iter().filter(|check| !check.passed());
+    let checks = state.attempt.checks.iter().filter(|check| !check.passed());
     let mut lines = vec![];
     for check in checks {
         lines.push(check.line());
@@ -355,7 +362,7 @@ pub struct DryPlan {
 impl DryPlan {
     pub(super) fn of(state: &ExecutionState) -> Result<Self, NodeError> {
         let approval = approval(state)?.question;
-        let text = match (&state.plan_markdown, &state.issue) {
+        let text = match (&state.source.plan_markdown, &state.request.issue) {
             (None, Some(issue)) => format!("an architect writes the plan for the issue {}: {}", issue.id, issue.title),
             _ => describe_approval(state, &approval),
         };

@@ -25,21 +25,23 @@ static LAST: Mutex<Option<Arc<Plan>>> = Mutex::new(None);
 impl ExecutionState {
     /// Returns the progress of the tasks. Counts all other open tasks, before and after the current one.
     pub fn progress(&self) -> TaskProgress {
-        let others = self.tasks.iter().enumerate().filter(|(at, line)| *at != self.index() && !line.mark.is_closed());
+        let others =
+            self.run.tasks.iter().enumerate().filter(|(at, line)| *at != self.index() && !line.mark.is_closed());
         TaskProgress {
             current_task_index: self.index(),
             total_tasks: self.index() + 1 + others.count(),
-            task_review_iteration: self.task_review_iteration,
-            max_task_review_iterations: self.attempts_allowed,
+            task_review_iteration: self.run.task_review_iteration,
+            max_task_review_iterations: self.run.attempts_allowed,
         }
     }
 
     pub(super) fn index(&self) -> usize {
-        self.current_task_index as usize
+        self.run.current_task_index as usize
     }
 
     pub(super) fn line(&self) -> TaskLine {
-        self.tasks
+        self.run
+            .tasks
             .get(self.index())
             .cloned()
             .unwrap_or_else(|| TaskLine::of(&(self.index() + 1).to_string(), "", Mark::Pending))
@@ -47,11 +49,11 @@ impl ExecutionState {
 
     /// Returns the index of the next task after the current one.
     pub(super) fn next_index(&self) -> Option<usize> {
-        next_after(&self.tasks, self.index())
+        next_after(&self.run.tasks, self.index())
     }
 
     pub(crate) fn plan(&self) -> Result<Arc<Plan>, NodeError> {
-        let Some(markdown) = &self.plan_markdown else {
+        let Some(markdown) = &self.source.plan_markdown else {
             return Err(NodeError::permanent("there is no plan: give one with `--plan`, or an issue to write one for"));
         };
         let mut last = LAST.lock().unwrap_or_else(PoisonError::into_inner);
@@ -71,23 +73,24 @@ impl ExecutionState {
 
     pub(crate) fn agent(&self, role: Role) -> AgentSpec {
         let (home, budget) = (self.home(), self.budget());
-        let at = Circumstances { home: &home, models: &self.models, spent: self.usage, budget };
-        agent(&self.profile, role, &at)
+        let at = Circumstances { home: &home, models: &self.judgement.models, spent: self.result.usage, budget };
+        agent(&self.request.profile, role, &at)
     }
 
     /// Returns the effective limits of the run.
     pub(crate) fn budget(&self) -> RunLimits {
-        self.raised.over(self.profile.budget)
+        self.result.raised.over(self.request.profile.budget)
     }
 
     /// Returns the path of the architect's plan in the repository, if it belongs there.
     pub(crate) fn plan_in_repo(&self) -> Option<PathBuf> {
-        let is_wanted = self.profile.plan_in_repo && self.raw_architect_output.is_some();
-        let issue = self.issue.as_ref().filter(|_| is_wanted)?;
+        let is_wanted = self.request.profile.plan_in_repo && self.planning.raw_architect_output.is_some();
+        let issue = self.request.issue.as_ref().filter(|_| is_wanted)?;
         let name = escaped(&issue.id);
-        let path = self.profile.plan_dir.join(format!("{name}.md"));
-        let is_its_own = |known: &PathBuf| *known == self.working_dir.join(&path) || known.starts_with(self.drafts());
-        self.plan_path.as_ref().is_none_or(is_its_own).then_some(path)
+        let path = self.request.profile.plan_dir.join(format!("{name}.md"));
+        let is_its_own =
+            |known: &PathBuf| *known == self.request.working_dir.join(&path) || known.starts_with(self.drafts());
+        self.source.plan_path.as_ref().is_none_or(is_its_own).then_some(path)
     }
 
     fn drafts(&self) -> PathBuf {
@@ -96,9 +99,9 @@ impl ExecutionState {
 
     /// Returns the file with the architect's plan for the approval; `None` if the plan has a file.
     pub(crate) fn draft(&self) -> Option<PlanFile> {
-        let plan = self.plan_markdown.clone().filter(|_| self.plan_path.is_none())?;
-        self.raw_architect_output.as_ref()?;
-        let name = escaped(self.issue.as_ref().map_or("plan", |issue| &issue.id));
+        let plan = self.source.plan_markdown.clone().filter(|_| self.source.plan_path.is_none())?;
+        self.planning.raw_architect_output.as_ref()?;
+        let name = escaped(self.request.issue.as_ref().map_or("plan", |issue| &issue.id));
         let hash = crate::plan::hash(&plan);
         let path = self.drafts().join(format!("{name}-{}.md", start(&hash, 8)));
         Some(PlanFile { path, hash, plan })
@@ -106,7 +109,7 @@ impl ExecutionState {
 
     /// Returns the folder of sessions and long diffs.
     pub(crate) fn home(&self) -> PathBuf {
-        self.working_dir.join(".superstep")
+        self.request.working_dir.join(".superstep")
     }
 
     pub(crate) fn long_diffs(&self) -> PathBuf {
@@ -114,61 +117,64 @@ impl ExecutionState {
     }
 
     pub(crate) fn folder(&self) -> Folder {
-        let within =
-            |path: &std::path::PathBuf| path.strip_prefix(&self.working_dir).ok().map(std::path::Path::to_owned);
-        let apart = self.plan_path.as_ref().filter(|_| self.plan_in_repo().is_none()).and_then(within);
-        Folder { directory: self.working_dir.clone(), apart: apart.into_iter().collect() }
+        let within = |path: &std::path::PathBuf| {
+            path.strip_prefix(&self.request.working_dir).ok().map(std::path::Path::to_owned)
+        };
+        let apart = self.source.plan_path.as_ref().filter(|_| self.plan_in_repo().is_none()).and_then(within);
+        Folder { directory: self.request.working_dir.clone(), apart: apart.into_iter().collect() }
     }
 
     pub(super) fn base(&self) -> Result<Base, NodeError> {
-        self.task_base
+        self.attempt
+            .task_base
             .clone()
             .ok_or_else(|| NodeError::permanent("the repository was not prepared before a task began"))
     }
 
     /// Returns the plan's file, which a person may have changed.
     pub(crate) fn plan_file(&self) -> Option<PlanFile> {
-        let (path, hash, plan) = (self.plan_path.clone()?, self.plan_hash.clone()?, self.plan_markdown.clone()?);
+        let (path, hash, plan) =
+            (self.source.plan_path.clone()?, self.source.plan_hash.clone()?, self.source.plan_markdown.clone()?);
         Some(PlanFile { path, hash, plan })
     }
 
     /// Returns the information that an agent needs to work on or review the current task.
     pub(super) fn brief(&self) -> Result<Brief, NodeError> {
         let plan = self.plan()?;
-        let context = self.profile.plan_context;
-        let mut brief = brief(&plan, &self.task(&plan)?, context, self.goal.as_ref());
+        let context = self.request.profile.plan_context;
+        let mut brief = brief(&plan, &self.task(&plan)?, context, self.source.goal.as_ref());
         if context == PlanContext::Full {
             brief.section = plan.markdown().into();
         }
-        let is_in_file = || self.plan_hash == Some(crate::plan::hash(plan.markdown()));
-        Ok(Brief { plan_file: self.plan_path.clone().filter(|_| is_in_file()), ..brief })
+        let is_in_file = || self.source.plan_hash == Some(crate::plan::hash(plan.markdown()));
+        Ok(Brief { plan_file: self.source.plan_path.clone().filter(|_| is_in_file()), ..brief })
     }
 
     pub(super) fn feedback(&self) -> Feedback {
         Feedback {
-            comments: self.open_comments.clone(),
-            failures: self.failures.clone(),
-            note: self.note.clone(),
+            comments: self.attempt.open_comments.clone(),
+            failures: self.attempt.failures.clone(),
+            note: self.judgement.note.clone(),
             findings: vec![],
         }
     }
 
     /// Returns the chosen models, including one that was just chosen.
     pub(crate) fn models_with(&self, role: Role, model: Option<String>) -> BTreeMap<Role, String> {
-        chosen_models(&self.models, role, model)
+        chosen_models(&self.judgement.models, role, model)
     }
 
     /// Returns the notices that are not in the state yet.
     pub(crate) fn new_notices(&self, mut notices: Vec<String>) -> Vec<String> {
-        notices.retain(|notice| !self.notices.contains(notice));
+        notices.retain(|notice| !self.result.notices.contains(notice));
         notices
     }
 
     /// Returns the reason why the current task is halted.
     pub(super) fn halt_reason(&self) -> String {
-        match &self.standing {
+        match &self.judgement.standing {
             AttemptOutcome::Halted(reason) | AttemptOutcome::Tampered(reason) => reason.clone(),
-            _ => format!("it was not accepted after {}", counted(self.task_review_iteration, "attempt")),
+            _ => format!("it was not accepted after {}", counted(self.run.task_review_iteration, "attempt")),
         }
     }
 
@@ -197,10 +203,10 @@ impl Unfinished {
     pub(super) fn current(state: &ExecutionState, salvage: Option<&String>) -> Self {
         Self {
             task: state.line().id,
-            comments: state.open_comments.clone(),
-            failures: state.failures.clone(),
-            last_review: state.last_review.clone(),
-            salvage: salvage.cloned().or_else(|| state.salvage.clone()),
+            comments: state.attempt.open_comments.clone(),
+            failures: state.attempt.failures.clone(),
+            last_review: state.judgement.last_review.clone(),
+            salvage: salvage.cloned().or_else(|| state.judgement.salvage.clone()),
         }
     }
 
@@ -239,11 +245,11 @@ pub(super) struct SortedNotes {
 pub(super) fn sort_notes(plan: &Plan, state: &ExecutionState, current: Option<Unfinished>) -> SortedNotes {
     let is_kept = |task: &str| plan.tasks().any(|known| known.id.as_str() == task);
     let closed_now = state.line().id;
-    let mut known = state.unfinished.clone();
+    let mut known = state.judgement.unfinished.clone();
     known.retain(|entry| entry.task != closed_now);
     known.extend(current.clone());
     let is_open = |line: &&TaskLine| line.mark != Mark::Skipped && (current.is_some() || line.id != closed_now);
-    let dropped = state.tasks.iter().filter(is_open).filter(|line| !is_kept(&line.id));
+    let dropped = state.run.tasks.iter().filter(is_open).filter(|line| !is_kept(&line.id));
     let notices = dropped.map(|line| notice(line, known.iter().find(|entry| entry.task == line.id))).collect();
     known.retain(|entry| is_kept(&entry.task) && !entry.is_empty());
     SortedNotes { kept: known, notices }

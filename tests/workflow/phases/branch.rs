@@ -72,7 +72,7 @@ async fn the_branch_waits_for_a_conflicting_file_of_the_user() {
     assert_eq!(scene.commits(), Vec::<String>::new());
     scene.write("README.md", "# Clock\n");
     let state = scene.thread.retry().await.unwrap().finished().unwrap();
-    assert_eq!((state.outcome, scene.commits()), (Some(RunOutcome::Completed), ["1", "2"].map(done).to_vec()));
+    assert_eq!((state.result.outcome, scene.commits()), (Some(RunOutcome::Completed), ["1", "2"].map(done).to_vec()));
     assert_eq!(scene.agent.count("developer"), 2);
     scene.is_over().await;
 }
@@ -86,7 +86,7 @@ async fn other_changes_of_the_user_stay_and_are_in_no_commit() {
     let input = scene.input(&three_phases(), profile()).allow_dirty(true);
     scene.thread.invoke(input).await.unwrap();
     let state = scene.approve().await.unwrap().finished().unwrap();
-    assert_eq!((state.outcome, scene.commits().len()), (Some(RunOutcome::Completed), 5));
+    assert_eq!((state.result.outcome, scene.commits().len()), (Some(RunOutcome::Completed), 5));
     assert_eq!(scene.git(&["status", "--porcelain"]), "M README.md\nA  notes.txt");
     assert_eq!(scene.at("superstep/clock", "README.md").as_deref(), Some("# Clock\n"));
     scene.is_tidy().await;

@@ -74,8 +74,11 @@ async fn three_parallel_agents_reach_the_budget_and_one_question_is_asked(
         let [first, second] = &cast.turns(id)[..] else { panic!() };
         assert_eq!((&second.request.turn, second.folder()), (&first.request.turn, first.folder()), "the same turn");
     }
-    assert_eq!((state.outcome, stage.commits()), (Some(RunOutcome::Completed), COMMITS.map(str::to_owned).to_vec()));
-    assert_eq!(state.usage.tokens(), turn_usage().tokens() * 9, "7 turns of developers, 2 of reviewers");
+    assert_eq!(
+        (state.result.outcome, stage.commits()),
+        (Some(RunOutcome::Completed), COMMITS.map(str::to_owned).to_vec())
+    );
+    assert_eq!(state.result.usage.tokens(), turn_usage().tokens() * 9, "7 turns of developers, 2 of reviewers");
     stage.tidy();
     stage.agrees().await;
 }
@@ -127,7 +130,10 @@ async fn the_time_of_parallel_agents_is_a_budget_too() {
     is_raised.store(true, Ordering::SeqCst);
     let more = AfterBudget::Raise(Raise { wall: wall(3600), ..Raise::default() });
     let state = done(stage.thread.resume::<BudgetReached>(more).await.unwrap());
-    assert_eq!((state.outcome, stage.commits()), (Some(RunOutcome::Completed), COMMITS.map(str::to_owned).to_vec()));
+    assert_eq!(
+        (state.result.outcome, stage.commits()),
+        (Some(RunOutcome::Completed), COMMITS.map(str::to_owned).to_vec())
+    );
     stage.tidy();
     stage.agrees().await;
 }
@@ -145,7 +151,7 @@ async fn a_run_whose_budget_is_not_raised_ends_with_its_work_kept(#[case] profil
     let stage = Stage::new(&cast);
     stage.run(&three(), profile).await;
     let state = done(stage.thread.resume::<BudgetReached>(AfterBudget::Abort).await.unwrap());
-    assert_eq!((state.outcome, stage.commits()), (Some(RunOutcome::Cancelled), vec![]));
+    assert_eq!((state.result.outcome, stage.commits()), (Some(RunOutcome::Cancelled), vec![]));
     let expected = ["2a", "2b", "2c"].map(|id| format!("phase-1/attempt-1/task-{id}"));
     assert_eq!(stage.refs(), expected);
     stage.tidy();
@@ -183,7 +189,10 @@ async fn a_subtask_that_waits_for_a_larger_budget_is_cancelled_if_a_sibling_fail
     assert_eq!(stage.refs(), ["phase-1/attempt-1/task-2c"]);
     stage.tidy();
     let state = done(stage.halted(AfterHalt::Abort).await);
-    assert_eq!((state.outcome, stage.lines().await), (Some(RunOutcome::Cancelled), failed.map(str::to_owned).to_vec()));
+    assert_eq!(
+        (state.result.outcome, stage.lines().await),
+        (Some(RunOutcome::Cancelled), failed.map(str::to_owned).to_vec())
+    );
     stage.agrees().await;
 }
 
@@ -194,7 +203,7 @@ async fn nothing_is_running_once_a_budget_was_not_raised() {
     stage.run(&plan(&[("1", "none"), ("2c", "none")]), profile).await;
     let state = done(stage.thread.resume::<BudgetReached>(AfterBudget::Abort).await.unwrap());
     assert_eq!(stage.lines().await, ["1 completed 1", "2c failed 1 (the run was ended)"]);
-    assert_eq!(state.phases[0].status, PhaseStatus::Failed);
+    assert_eq!(state.phased.phases[0].status, PhaseStatus::Failed);
     stage.tidy();
     stage.agrees().await;
 }
@@ -230,7 +239,7 @@ async fn the_usage_of_killed_turns_is_counted_once(#[case] parallel: u32) {
     let stage = Stage { repository, thread: graph().thread_with("clock", Arc::new(Arc::clone(&again))) };
     let state = done(stage.thread.proceed().await.unwrap());
     let turns = hanging.calls().len() + again.calls().len();
-    assert_eq!(state.usage.tokens(), turn_usage().tokens() * turns as u64);
+    assert_eq!(state.result.usage.tokens(), turn_usage().tokens() * turns as u64);
     assert_eq!(again.tasks(), ["2a", "2b", "2c", "3"]);
     assert_eq!(stage.commits(), COMMITS);
     stage.tidy();

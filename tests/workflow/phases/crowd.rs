@@ -119,7 +119,7 @@ async fn forty_subtasks_run_eight_at_a_time_and_are_integrated_in_order() {
     let (repository, crowd) = (Repository::new(), Crowd::of(8));
     let thread = thread("clock", &crowd);
     let state = run(&thread, &repository.path(), 40, 8).await;
-    assert_eq!(state.outcome, Some(RunOutcome::Completed));
+    assert_eq!(state.result.outcome, Some(RunOutcome::Completed));
     assert_eq!(crowd.most.load(Ordering::SeqCst), 8);
     assert_eq!(repository.subjects("superstep/clock"), subjects(40));
     assert_eq!(repository.git(&["worktree", "list"]).lines().count(), 1);
@@ -135,7 +135,10 @@ async fn two_runs_in_two_linked_worktrees_of_a_repository_are_independent() {
     let (one, two) = (thread("one", &crowd), thread("two", &crowd));
     let path = repository.path();
     let (first, second) = tokio::join!(run(&one, &path, 6, 3), run(&two, &other, 6, 3));
-    assert_eq!([first.outcome, second.outcome], [Some(RunOutcome::Completed), Some(RunOutcome::Completed)]);
+    assert_eq!(
+        [first.result.outcome, second.result.outcome],
+        [Some(RunOutcome::Completed), Some(RunOutcome::Completed)]
+    );
     assert_eq!(crowd.most.load(Ordering::SeqCst), 6, "each run has its own places");
     assert_eq!(repository.subjects("superstep/one"), subjects(6));
     assert_eq!(repository.subjects("superstep/two"), subjects(6));

@@ -52,15 +52,18 @@ async fn an_edited_plan_with_the_same_phases_and_commands_applies_at_once() {
     let scene = Phases::new(failing_once());
     let outcome = scene.run(&plan(&tasks()), patient()).await;
     assert_eq!(halted(&outcome)["subtask"], "2");
-    let before = outcome.state().phases[1].pre_phase_commit.clone();
+    let before = outcome.state().phased.phases[1].pre_phase_commit.clone();
     let state = scene.answer(edit(&reworded())).await.finished().unwrap();
     assert_eq!(scene.agent.tasks("developer")[3..], ["2", "4"]);
     let prompt = &scene.prompts("2")[1];
     assert!(prompt.contains("Write another part 2.") && prompt.contains("phase-2/attempt-1/task-2"), "{prompt}");
     assert_eq!(scene.commits(), ["1", "2", "3", "4"].map(done));
     assert_eq!(scene.trailers("Superstep-Attempt"), ["1", "2", "1", "1"]);
-    assert_eq!((&state.phases[1].pre_phase_commit, state.phases[1].attempt), (&before, 2));
-    assert_eq!((state.plan_markdown.clone(), state.outcome), (Some(reworded()), Some(RunOutcome::Completed)));
+    assert_eq!((&state.phased.phases[1].pre_phase_commit, state.phased.phases[1].attempt), (&before, 2));
+    assert_eq!(
+        (state.source.plan_markdown.clone(), state.result.outcome),
+        (Some(reworded()), Some(RunOutcome::Completed))
+    );
     scene.is_over().await;
 }
 
@@ -88,7 +91,7 @@ async fn an_edited_plan_with_other_phases_or_commands_is_approved_again(
     assert_eq!(scene.commits(), all.iter().map(|id| done(id)).collect::<Vec<_>>());
     assert_eq!(scene.agent.count("developer"), all.len() + 1, "what is done is kept");
     assert_eq!(scene.trailers("Superstep-Attempt")[..3], ["1", "2", "1"]);
-    assert_eq!(state.outcome, Some(RunOutcome::Completed));
+    assert_eq!(state.result.outcome, Some(RunOutcome::Completed));
     scene.is_over().await;
 }
 
@@ -99,7 +102,7 @@ async fn an_edited_plan_that_is_rejected_ends_the_run() {
     scene.answer(edit(&longer())).await;
     let outcome = scene.thread.resume::<ApprovePlan>(Decision::reject("no")).await.unwrap();
     let state = outcome.finished().unwrap();
-    assert_eq!(state.outcome, Some(RunOutcome::Rejected));
+    assert_eq!(state.result.outcome, Some(RunOutcome::Rejected));
     let ended = ["1 completed: 1 completed", "2 failed: 2 failed, 3 completed", "3 pending: 4 pending"];
     assert_eq!(statuses(&state), ended, "nothing is under way any more");
     assert_eq!(scene.commits(), [done("1")]);
@@ -113,7 +116,10 @@ async fn an_edited_plan_may_be_approved_in_part() {
     scene.answer(edit(&longer())).await;
     let only = Decision::approve_only(["1", "2", "3"].map(|id| id.parse().unwrap()));
     let state = scene.thread.resume::<ApprovePlan>(only).await.unwrap().finished().unwrap();
-    assert_eq!((scene.commits(), state.outcome), (["1", "2", "3"].map(done).to_vec(), Some(RunOutcome::Completed)));
+    assert_eq!(
+        (scene.commits(), state.result.outcome),
+        (["1", "2", "3"].map(done).to_vec(), Some(RunOutcome::Completed))
+    );
     scene.is_over().await;
 }
 
@@ -124,11 +130,11 @@ async fn an_edited_plan_without_the_rest_ends_the_run_with_its_work() {
     scene.run(&plan(&chain), patient()).await;
     scene.answer(edit(&plan(&chain[..1]))).await;
     let state = scene.approve().await.unwrap().finished().unwrap();
-    assert_eq!((scene.commits(), state.outcome), (vec![done("1")], Some(RunOutcome::Completed)));
+    assert_eq!((scene.commits(), state.result.outcome), (vec![done("1")], Some(RunOutcome::Completed)));
     assert_eq!((statuses(&state), scene.agent.count("reviewer")), (vec!["1 completed: 1 completed".to_owned()], 1));
     let dropped =
         "the new plan drops subtask 2 (Part 2); its work is kept as refs/superstep/clock/phase-2/attempt-1/task-2";
-    assert!(state.notices.iter().any(|notice| notice == dropped), "{:?}", state.notices);
+    assert!(state.result.notices.iter().any(|notice| notice == dropped), "{:?}", state.result.notices);
     scene.is_over().await;
 }
 
@@ -149,7 +155,7 @@ async fn an_edited_plan_after_a_review_repeats_the_whole_phase() {
     let prompt = &scene.prompts("2")[2];
     assert!(prompt.contains("Write another part 2.") && prompt.contains("flimsy"), "{prompt}");
     assert!(prompt.contains("refs/superstep/clock/phase-2/attempt-2/task-3"), "{prompt}");
-    assert_eq!(state.outcome, Some(RunOutcome::Completed));
+    assert_eq!(state.result.outcome, Some(RunOutcome::Completed));
     scene.is_over().await;
 }
 
@@ -171,7 +177,7 @@ async fn a_plan_changed_in_its_file_interrupts_before_the_answer_applies(
     assert_eq!(asks(&scene.answer(answer.clone()).await), "plan_changed");
     let state = scene.thread.resume::<PlanChanged>(which).await.unwrap().finished().unwrap();
     let is_adopted = which == WhichPlan::Adopt;
-    assert_eq!(state.plan_markdown, Some(if is_adopted { reworded() } else { markdown }));
+    assert_eq!(state.source.plan_markdown, Some(if is_adopted { reworded() } else { markdown }));
     let prompts = scene.prompts("2");
     match answer {
         AfterHalt::Retry { .. } => {
@@ -186,7 +192,7 @@ async fn a_plan_changed_in_its_file_interrupts_before_the_answer_applies(
         AfterHalt::Accept => assert_eq!((prompts.len(), scene.commits()), (1, ["1", "2", "3", "4"].map(done).to_vec())),
         _ => assert_eq!((prompts.len(), scene.commits()), (1, ["1", "3"].map(done).to_vec())),
     }
-    assert_eq!(state.outcome, Some(RunOutcome::Completed));
+    assert_eq!(state.result.outcome, Some(RunOutcome::Completed));
     scene.is_over().await;
 }
 
@@ -218,7 +224,10 @@ async fn an_accepted_phase_is_committed_before_another_plan_applies(#[case] chan
     let state = outcome.finished().unwrap();
     assert_eq!(scene.commits(), all.iter().map(|id| done(id)).collect::<Vec<_>>());
     assert_eq!(scene.trailers("Superstep-Attempt")[..3], ["1", "2", "2"]);
-    assert_eq!((state.plan_markdown.clone(), state.outcome), (Some(changed), Some(RunOutcome::Completed)));
+    assert_eq!(
+        (state.source.plan_markdown.clone(), state.result.outcome),
+        (Some(changed), Some(RunOutcome::Completed))
+    );
     assert_eq!(scene.prompts("2").len(), 2, "what was accepted is not done again");
     scene.is_over().await;
 }
@@ -242,7 +251,7 @@ async fn a_person_may_end_the_run_when_its_branch_moves_before_another_plan_appl
     let outcome = scene.thread.resume::<PlanChanged>(WhichPlan::Adopt).await.unwrap();
     assert_eq!(asks(&outcome), "branch_moved");
     let state = scene.thread.resume::<BranchMoved>(answer).await.unwrap().finished().unwrap();
-    assert_eq!(state.outcome, Some(ends));
+    assert_eq!(state.result.outcome, Some(ends));
     assert_eq!(scene.git(&["merge-base", branch, &new]), new, "it stays where a person put it");
     if ends == RunOutcome::Cancelled {
         assert_eq!(scene.git(&["rev-parse", branch]), new);

@@ -58,7 +58,11 @@ async fn a_subtask_that_fails_cancels_its_siblings_and_keeps_their_work() {
     stage.tidy();
 
     let state = done(stage.halted(retry(1, "Mind the gap.")).await);
-    assert_eq!((state.outcome, state.usage.cost), (Some(RunOutcome::Completed), 900), "7 developers, 2 reviewers");
+    assert_eq!(
+        (state.result.outcome, state.result.usage.cost),
+        (Some(RunOutcome::Completed), 900),
+        "7 developers, 2 reviewers"
+    );
     assert_eq!(stage.commits(), ["2a 2", "2b 2", "2c 2", "3 1"]);
     assert!(cast.turns("2a")[1].request.prompt.contains("Mind the gap."));
     assert!(cast.turns("2a")[1].request.prompt.contains("phase-1/attempt-1/task-2a"));
@@ -147,7 +151,7 @@ async fn cancelled_subtasks_run_again_after_the_decision_on_the_failed_one(
     let stage = Stage::new(&cast);
     stage.run(&verified(&three(), "2b", "exit 1"), profile()).await;
     let state = done(stage.halted(answer).await);
-    assert_eq!((state.outcome, stage.lines().await), (Some(outcome), lines.map(str::to_owned).to_vec()));
+    assert_eq!((state.result.outcome, stage.lines().await), (Some(outcome), lines.map(str::to_owned).to_vec()));
     assert_eq!((stage.commits(), cast.turns("2b").len()), (commits.iter().map(ToString::to_string).collect(), 1));
     assert!(stage.refs().contains(&"phase-1/attempt-1/task-2b".to_owned()));
     stage.tidy();
@@ -235,7 +239,7 @@ async fn a_command_that_leaves_a_process_ends_with_its_shell() {
     let stage = Stage::new(&Cast::developers(|call| async move { Ok(call.part()) }));
     let profile = phased(|phased| phased.worktree.setup = vec!["sleep 1000 & true".into()]);
     let state = done(stage.run(&verified(&three(), "2b", "sleep 1000 & test -e part-2b.txt"), profile).await);
-    assert_eq!(state.outcome, Some(RunOutcome::Completed));
+    assert_eq!(state.result.outcome, Some(RunOutcome::Completed));
     stage.agrees().await;
 }
 

@@ -55,7 +55,7 @@ async fn a_retry_runs_unfinished_subtasks_in_another_attempt() {
     assert!(payload["reason"].as_str().unwrap().contains("test -e good.txt"), "{payload}");
     assert_eq!(statuses(outcome.state())[0], "1 failed: 1 completed, 2 failed, 3 completed");
     assert_eq!(
-        (outcome.state().outcome, outcome.state().agentic_status),
+        (outcome.state().result.outcome, outcome.state().result.agentic_status),
         (Some(RunOutcome::Halted), AgenticStatus::Waiting)
     );
     assert_eq!(scene.commits(), Vec::<String>::new());
@@ -69,7 +69,7 @@ async fn a_retry_runs_unfinished_subtasks_in_another_attempt() {
     assert!(scene.prompts("2")[1].contains("phase-1/attempt-1/task-2"), "{}", scene.prompts("2")[1]);
     assert_eq!(scene.commits(), ["1", "2", "3", "4", "5", "6"].map(done));
     assert_eq!(scene.trailers("Superstep-Attempt"), ["1", "2", "1", "1", "1", "1"]);
-    assert_eq!((state.phases[0].attempt, state.outcome), (2, Some(RunOutcome::Completed)));
+    assert_eq!((state.phased.phases[0].attempt, state.result.outcome), (2, Some(RunOutcome::Completed)));
     scene.is_over().await;
 }
 
@@ -88,7 +88,7 @@ async fn a_skipped_subtask_is_left_out_with_its_dependents() {
         ]
     );
     let named: Vec<&str> =
-        state.notices.iter().map(String::as_str).filter(|notice| notice.contains("left out")).collect();
+        state.result.notices.iter().map(String::as_str).filter(|notice| notice.contains("left out")).collect();
     assert_eq!(
         named,
         [
@@ -97,7 +97,7 @@ async fn a_skipped_subtask_is_left_out_with_its_dependents() {
             "subtask 6 is left out: it depends on 2"
         ]
     );
-    assert_eq!(state.outcome, Some(RunOutcome::Completed));
+    assert_eq!(state.result.outcome, Some(RunOutcome::Completed));
     assert_eq!(scene.salvaged("phase-1/attempt-1/task-2", "part-2.txt").as_deref(), Some("1\n"));
     scene.is_over().await;
 }
@@ -118,7 +118,10 @@ async fn a_run_ends_at_a_halted_subtask() {
     let scene = Phases::new(failing(99));
     scene.run(&checked(), patient()).await;
     let state = scene.answer(AfterHalt::Abort).await.finished().unwrap();
-    assert_eq!((state.outcome, state.agentic_status), (Some(RunOutcome::Cancelled), AgenticStatus::Cancelled));
+    assert_eq!(
+        (state.result.outcome, state.result.agentic_status),
+        (Some(RunOutcome::Cancelled), AgenticStatus::Cancelled)
+    );
     assert_eq!((scene.commits(), scene.salvage().len()), (vec![], 3));
     scene.is_over().await;
 }
@@ -134,7 +137,7 @@ async fn no_question_is_asked_if_the_profile_decides(
 ) {
     let scene = Phases::new(failing(99));
     let state = scene.run(&checked(), Profile { on_exhausted, ..patient() }).await.finished().unwrap();
-    assert_eq!((state.outcome, scene.commits()), (Some(outcome), commits.iter().map(|id| done(id)).collect()));
+    assert_eq!((state.result.outcome, scene.commits()), (Some(outcome), commits.iter().map(|id| done(id)).collect()));
     scene.is_over().await;
 }
 
@@ -144,8 +147,8 @@ async fn a_profile_that_skips_does_so_whatever_a_check_prints() {
     let talks = checked().replace("test -e good.txt", "echo \"git's hooks or configuration\"; exit 1");
     let state = scene.run(&talks, Profile { on_exhausted: OnExhausted::Skip, ..patient() }).await.finished().unwrap();
     assert_eq!(scene.commits(), ["1", "3", "5"].map(done));
-    assert_eq!(state.phases[0].subtasks[1].omitted, Some(Omission::Skipped));
-    assert_eq!(state.phases[1].subtasks[0].omitted, Some(Omission::DependsOn(vec!["2".into()])));
+    assert_eq!(state.phased.phases[0].subtasks[1].omitted, Some(Omission::Skipped));
+    assert_eq!(state.phased.phases[1].subtasks[0].omitted, Some(Omission::DependsOn(vec!["2".into()])));
     scene.is_over().await;
 }
 
@@ -178,7 +181,7 @@ async fn a_phase_without_work_is_not_reviewed() {
     let state = scene.answer(AfterHalt::Skip).await.finished().unwrap();
     assert_eq!(scene.agent.tasks("reviewer"), ["phase-1"]);
     assert_eq!(statuses(&state), ["1 completed: 1 completed", "2 failed: 2 failed", "3 pending: 3 failed"]);
-    assert_eq!((scene.commits(), state.outcome), (vec![done("1")], Some(RunOutcome::Completed)));
+    assert_eq!((scene.commits(), state.result.outcome), (vec![done("1")], Some(RunOutcome::Completed)));
     scene.is_over().await;
 }
 
@@ -193,11 +196,14 @@ async fn work_that_a_person_accepts_does_not_fail_the_subtasks_after_it() {
     let scene = Phases::new(failing(99));
     assert_eq!(halted(&scene.run(&forbids, patient()).await)["subtask"], "2");
     let state = scene.answer(AfterHalt::Accept).await.finished().unwrap();
-    assert_eq!((scene.commits(), state.outcome), (["1", "2", "3"].map(done).to_vec(), Some(RunOutcome::Completed)));
+    assert_eq!(
+        (scene.commits(), state.result.outcome),
+        (["1", "2", "3"].map(done).to_vec(), Some(RunOutcome::Completed))
+    );
     assert_eq!(scene.agent.count("developer"), 4);
-    let has_notice = |text: &str| state.notices.iter().any(|notice| notice.contains(text));
-    assert!(has_notice("subtask 2 was accepted by a person, without its checks"), "{:?}", state.notices);
-    assert!(has_notice("`! test -e part-2.txt` does not count any more"), "{:?}", state.notices);
+    let has_notice = |text: &str| state.result.notices.iter().any(|notice| notice.contains(text));
+    assert!(has_notice("subtask 2 was accepted by a person, without its checks"), "{:?}", state.result.notices);
+    assert!(has_notice("`! test -e part-2.txt` does not count any more"), "{:?}", state.result.notices);
     let prompt = scene.agent.calls("reviewer").pop().unwrap().prompt;
     assert!(prompt.contains("`! test -e part-2.txt` fails with work that a person accepted"), "{prompt}");
     assert!(prompt.contains("`test -e part-3.txt` succeeded"), "{prompt}");
@@ -226,7 +232,7 @@ async fn work_that_cannot_be_merged_is_not_accepted_as_it_is() {
     let problem = payload["problem"].as_str().unwrap();
     assert!(problem.starts_with(reason) && problem.contains("cannot be taken as it is"), "{problem}");
     let state = scene.answer(AfterHalt::Abort).await.finished().unwrap();
-    assert_eq!(state.outcome, Some(RunOutcome::Cancelled));
+    assert_eq!(state.result.outcome, Some(RunOutcome::Cancelled));
 }
 
 #[tokio::test]
@@ -237,6 +243,6 @@ async fn undeclared_files_are_integrated_once_a_person_accepts_them() {
     profile.phased.strict_files = true;
     assert_eq!(halted(&scene.run(&strict, profile).await)["subtask"], "1");
     let state = scene.answer(AfterHalt::Accept).await.finished().unwrap();
-    assert_eq!((scene.commits(), state.outcome), (["1", "2"].map(done).to_vec(), Some(RunOutcome::Completed)));
+    assert_eq!((scene.commits(), state.result.outcome), (["1", "2"].map(done).to_vec(), Some(RunOutcome::Completed)));
     scene.is_over().await;
 }

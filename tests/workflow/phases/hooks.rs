@@ -28,7 +28,7 @@ async fn a_rejecting_hook_ends_the_run_and_a_retry_commits_without_an_agent() {
     assert_eq!(scene.git(&["status", "--porcelain"]), "");
     std::fs::write(&open, "").unwrap();
     let state = scene.thread.retry().await.unwrap().finished().unwrap();
-    assert_eq!((state.outcome, scene.agent.tasks("developer").len()), (Some(RunOutcome::Completed), 5));
+    assert_eq!((state.result.outcome, scene.agent.tasks("developer").len()), (Some(RunOutcome::Completed), 5));
     assert_eq!(scene.commits(), ["1", "2a", "2b", "2c", "3"].map(done));
     scene.is_over().await;
 }
@@ -57,7 +57,7 @@ async fn the_next_commit_builds_on_the_changes_of_a_hook() {
     hook(&repository, "for f in part-*.txt; do echo formatted > $f; git add $f; done");
     let scene = Phases::with(repository, Agent::willing());
     let state = scene.run(&three_phases(), profile()).await.finished().unwrap();
-    assert_eq!(state.outcome, Some(RunOutcome::Completed));
+    assert_eq!(state.result.outcome, Some(RunOutcome::Completed));
     assert_eq!(scene.commits(), ["1", "2a", "2b", "2c", "3"].map(done));
     for part in ["1", "2a", "2c", "3"] {
         assert_eq!(scene.file(&format!("part-{part}.txt")).as_deref(), Some("formatted\n"));

@@ -19,7 +19,7 @@ use crate::scene::retry;
 async fn a_plan_with_dependencies_is_executed_in_phases_with_a_commit_for_each_subtask() {
     let scene = Phases::new(Agent::willing());
     let state = scene.run(&three_phases(), profile()).await.finished().unwrap();
-    assert_eq!(state.outcome, Some(RunOutcome::Completed));
+    assert_eq!(state.result.outcome, Some(RunOutcome::Completed));
     assert_eq!(
         statuses(&state),
         [
@@ -35,13 +35,13 @@ async fn a_plan_with_dependencies_is_executed_in_phases_with_a_commit_for_each_s
     assert_eq!(scene.trailers("Superstep-Attempt"), ["1"; 5]);
     let commits: Vec<String> =
         scene.git(&["log", "--reverse", "--format=%H", "superstep/clock"]).lines().map(str::to_owned).collect();
-    let bases: Vec<_> = state.phases.iter().map(|phase| phase.pre_phase_commit.clone().unwrap()).collect();
+    let bases: Vec<_> = state.phased.phases.iter().map(|phase| phase.pre_phase_commit.clone().unwrap()).collect();
     assert_eq!(bases, [&commits[0], &commits[1], &commits[4]].map(Clone::clone));
-    let made = state.phases.iter().flat_map(|phase| &phase.subtasks).map(|one| one.commit.clone().unwrap());
+    let made = state.phased.phases.iter().flat_map(|phase| &phase.subtasks).map(|one| one.commit.clone().unwrap());
     assert_eq!(made.collect::<Vec<_>>(), commits[1..]);
-    assert!(state.phases.iter().all(|phase| phase.review_result.as_ref().is_some_and(|review| review.approved)));
+    assert!(state.phased.phases.iter().all(|phase| phase.review_result.as_ref().is_some_and(|review| review.approved)));
     assert_eq!(
-        (state.tasks.len(), scene.agent.count("reviewer"), scene.file("part-3.txt")),
+        (state.run.tasks.len(), scene.agent.count("reviewer"), scene.file("part-3.txt")),
         (0, 3, Some("x\n".into()))
     );
     assert!(scene.agent.calls("developer").iter().all(|call| call.session == Session::New));
@@ -56,7 +56,7 @@ async fn an_approved_plan_is_executed_by_the_graphs_of_the_parts() {
     let thread = graph.thread_with("clock", Arc::new(Arc::clone(&scene.agent)));
     let ran = thread.invoke(scene.input(&three_phases(), profile())).await.unwrap();
     let state = ran.finished().unwrap();
-    assert_eq!(state.outcome, Some(RunOutcome::Completed));
+    assert_eq!(state.result.outcome, Some(RunOutcome::Completed));
     assert_eq!(scene.commits(), ["1", "2a", "2b", "2c", "3"].map(done));
     assert_eq!(scene.trailers("Superstep-Phase"), ["1", "2", "2", "2", "3"]);
     assert_eq!(scene.agent.count("reviewer"), 3);
@@ -80,7 +80,7 @@ fn colliding() -> Arc<Agent> {
 async fn colliding_work_is_repeated_on_the_integrated_work() {
     let scene = Phases::new(colliding());
     let state = scene.run(&independent(&["1", "2", "3"]), profile()).await.finished().unwrap();
-    assert_eq!(state.outcome, Some(RunOutcome::Completed));
+    assert_eq!(state.result.outcome, Some(RunOutcome::Completed));
     assert_eq!(scene.commits(), ["1", "2", "3"].map(done));
     assert_eq!(scene.trailers("Superstep-Attempt"), ["1"; 3]);
     assert_eq!(scene.file("README.md").as_deref(), Some("# Clock of 1, 1\n"));
@@ -91,7 +91,11 @@ async fn colliding_work_is_repeated_on_the_integrated_work() {
     assert!(again.contains("refs/superstep/clock/phase-1/attempt-1/task-2"), "{again}");
     let sessions: Vec<_> = scene.agent.calls("developer").into_iter().map(|call| call.session).collect();
     assert!(sessions.len() == 5 && sessions.iter().all(|session| *session == Session::New), "{sessions:?}");
-    assert!(state.notices.iter().any(|notice| notice.contains("subtask 2 runs once more")), "{:?}", state.notices);
+    assert!(
+        state.result.notices.iter().any(|notice| notice.contains("subtask 2 runs once more")),
+        "{:?}",
+        state.result.notices
+    );
     assert_eq!(scene.agent.count("reviewer"), 1);
     scene.is_over().await;
 }
@@ -140,7 +144,7 @@ async fn a_second_collision_halts() {
     let reason = payload["reason"].as_str().unwrap();
     assert!(reason.contains("a check fails once it is put together") && reason.contains("part-2.txt"), "{reason}");
     assert_eq!(statuses(outcome.state()), ["1 failed: 1 completed, 2 failed, 3 completed"]);
-    assert_eq!(outcome.state().outcome, Some(RunOutcome::Halted));
+    assert_eq!(outcome.state().result.outcome, Some(RunOutcome::Halted));
     let names = ["task-1", "task-2", "task-2-2", "task-3"].map(|name| format!("phase-1/attempt-1/{name}"));
     assert_eq!(scene.salvage(), names);
     let named: Vec<_> = names.iter().map(|name| format!("refs/superstep/clock/{name}")).collect();
@@ -175,7 +179,7 @@ async fn a_check_that_fails_on_the_integrated_work_counts_for_the_later_subtask(
     );
     let scene = Phases::new(agent);
     let state = scene.run(&checked, profile()).await.finished().unwrap();
-    assert_eq!((scene.commits(), state.outcome), (["1", "2"].map(done).to_vec(), Some(RunOutcome::Completed)));
+    assert_eq!((scene.commits(), state.result.outcome), (["1", "2"].map(done).to_vec(), Some(RunOutcome::Completed)));
     let again = &scene.prompts("2")[1];
     assert!(again.contains("! test -e big.txt") && again.contains("put together"), "{again}");
     assert_eq!(scene.prompts("1").len(), 1);
@@ -213,9 +217,9 @@ async fn undeclared_files_are_named(#[case] strict_files: bool) {
         return;
     }
     let state = outcome.finished().unwrap();
-    let named: Vec<_> = state.notices.iter().filter(|notice| notice.contains("declare")).collect();
+    let named: Vec<_> = state.result.notices.iter().filter(|notice| notice.contains("declare")).collect();
     assert_eq!(named, ["phase 1, subtask 1, attempt 1: changed files that it does not declare: src/1.rs"]);
-    assert_eq!(state.phases[0].subtasks[0].files, ["part-1.txt", "src/1.rs"]);
+    assert_eq!(state.phased.phases[0].subtasks[0].files, ["part-1.txt", "src/1.rs"]);
     scene.is_over().await;
 }
 
@@ -230,7 +234,7 @@ async fn a_subtask_planned_without_changes_is_done_without_a_commit() {
     let all = plan(&[task("1", "none", ""), task("2", "none", nothing), task("3", "1, 2", "")]);
     let state = scene.run(&all, profile()).await.finished().unwrap();
     assert_eq!(statuses(&state), ["1 completed: 1 completed, 2 completed", "2 completed: 3 completed"]);
-    assert_eq!((scene.commits(), &state.phases[0].subtasks[1].commit), (["1", "3"].map(done).to_vec(), &None));
+    assert_eq!((scene.commits(), &state.phased.phases[0].subtasks[1].commit), (["1", "3"].map(done).to_vec(), &None));
     scene.is_over().await;
 }
 
@@ -241,7 +245,7 @@ async fn a_phase_whose_subtasks_change_nothing_is_completed() {
     let all = plan(&[task("2", "none", nothing), task("3", "2", "")]);
     let state = scene.run(&all, profile()).await.finished().unwrap();
     assert_eq!(statuses(&state), ["1 completed: 2 completed", "2 completed: 3 completed"]);
-    assert_eq!(state.phases[0].pre_phase_commit, state.phases[1].pre_phase_commit);
+    assert_eq!(state.phased.phases[0].pre_phase_commit, state.phased.phases[1].pre_phase_commit);
     assert_eq!(scene.commits(), [done("3")]);
     scene.is_over().await;
 }
@@ -262,10 +266,10 @@ async fn a_retry_after_a_collision_runs_the_subtask_again_on_the_integrated_work
     let outcome = scene.run(&checked, profile()).await;
     assert_eq!(halted(&outcome)["subtask"], "2");
     let state = scene.answer(retry(1, "leave same.txt alone")).await.finished().unwrap();
-    assert_eq!((state.outcome, scene.commits()), (Some(RunOutcome::Completed), ["1", "2"].map(done).to_vec()));
+    assert_eq!((state.result.outcome, scene.commits()), (Some(RunOutcome::Completed), ["1", "2"].map(done).to_vec()));
     assert_eq!(scene.trailers("Superstep-Attempt"), ["1", "2"]);
     let again = scene.prompts("2").pop().unwrap();
     assert!(again.contains("leave same.txt alone") && again.contains("task-2-2"), "{again}");
-    assert!(state.phases[0].subtasks.iter().all(|subtask| subtask.status == PhaseStatus::Completed));
+    assert!(state.phased.phases[0].subtasks.iter().all(|subtask| subtask.status == PhaseStatus::Completed));
     scene.is_over().await;
 }

@@ -36,8 +36,8 @@ async fn written(phases: usize, width: usize) -> WrittenBytes {
     thread.invoke(input.plan_markdown(Some(plan(phases, width)))).await.unwrap();
     let before = store.written();
     let state = thread.resume::<ApprovePlan>(Decision::approve()).await.unwrap().finished().unwrap();
-    assert_eq!((state.outcome, state.phases.len()), (Some(RunOutcome::Completed), phases));
-    let mut subtasks = state.phases.iter().flat_map(|phase| &phase.subtasks);
+    assert_eq!((state.result.outcome, state.phased.phases.len()), (Some(RunOutcome::Completed), phases));
+    let mut subtasks = state.phased.phases.iter().flat_map(|phase| &phase.subtasks);
     assert!(subtasks.all(|subtask| subtask.status == PhaseStatus::Completed && subtask.commit.is_some()));
     crate::many::between(&before, &store.written())
 }

@@ -60,7 +60,7 @@ impl Phases {
 }
 
 fn reworded(outcome: &RunResult) -> String {
-    let plan = outcome.state().plan_markdown.clone().unwrap();
+    let plan = outcome.state().source.plan_markdown.clone().unwrap();
     assert!(plan.contains("Write two."), "{plan}");
     plan.replace("Write two.", "Write two anew.")
 }
@@ -80,7 +80,7 @@ async fn a_plan_is_in_the_first_commit_and_not_in_the_checkout_before() {
         })
     });
     let (scene, outcome) = start_run(seen).await;
-    assert_eq!(outcome.finished().unwrap().outcome, Some(RunOutcome::Completed));
+    assert_eq!(outcome.finished().unwrap().result.outcome, Some(RunOutcome::Completed));
     assert_eq!(scene.commits(), ["feat(CLOCK-7): One (task 1)", "feat(CLOCK-7): Two (task 2)"]);
     assert_eq!(scene.changes(), [format!("{PLAN} part-1.txt"), "part-2.txt".into()]);
     scene.is_over().await;
@@ -95,7 +95,7 @@ async fn a_plan_that_is_edited_at_a_halt_is_in_the_next_commit(#[case] idle: &'s
     assert_eq!(halted(&outcome)["subtask"], idle);
     let edited = reworded(&outcome);
     let state = scene.answer(AfterHalt::EditPlan { markdown: edited.clone() }).await.finished().unwrap();
-    assert_eq!((state.outcome, scene.committed_plan()), (Some(RunOutcome::Completed), Some(edited.clone())));
+    assert_eq!((state.result.outcome, scene.committed_plan()), (Some(RunOutcome::Completed), Some(edited.clone())));
     assert_eq!((scene.changes(), scene.file(PLAN)), (changes.iter().map(ToString::to_string).collect(), Some(edited)));
     scene.is_over().await;
 }
@@ -107,7 +107,7 @@ async fn a_plan_that_is_edited_in_the_checkout_and_adopted_is_in_the_next_commit
     scene.write(PLAN, &edited);
     assert_eq!(asks(&scene.answer(retry(1, "")).await), "plan_changed");
     let state = scene.thread.resume::<PlanChanged>(WhichPlan::Adopt).await.unwrap().finished().unwrap();
-    assert_eq!((state.outcome, scene.committed_plan()), (Some(RunOutcome::Completed), Some(edited)));
+    assert_eq!((state.result.outcome, scene.committed_plan()), (Some(RunOutcome::Completed), Some(edited)));
     scene.is_over().await;
 }
 
@@ -118,6 +118,6 @@ async fn an_edited_plan_survives_a_rejected_phase_and_is_no_file_change() {
     let outcome = scene.answer(AfterHalt::EditPlan { markdown: edited.clone() }).await;
     assert_eq!(scene.agent.tasks("reviewer"), ["phase-1", "phase-2", "phase-2"]);
     let state = outcome.finished().unwrap();
-    assert_eq!((state.outcome, scene.committed_plan()), (Some(RunOutcome::Completed), Some(edited)));
+    assert_eq!((state.result.outcome, scene.committed_plan()), (Some(RunOutcome::Completed), Some(edited)));
     scene.is_over().await;
 }

@@ -29,8 +29,8 @@ async fn a_plan_that_is_not_phased_is_executed_task_by_task_in_the_same_thread(
     let scene = Phases::new(Agent::willing());
     assert_eq!(asks(&scene.thread.invoke(scene.input(&plan, profile)).await.unwrap()), "approval");
     let state = scene.approve().await.unwrap().finished().unwrap();
-    assert_eq!((state.outcome, marks(&state)), (Some(RunOutcome::Completed), vec![Mark::Done; tasks.len()]));
-    assert!(state.phases.is_empty());
+    assert_eq!((state.result.outcome, marks(&state)), (Some(RunOutcome::Completed), vec![Mark::Done; tasks.len()]));
+    assert!(state.phased.phases.is_empty());
     assert_eq!(scene.commits(), tasks.iter().map(|id| done(id)).collect::<Vec<_>>());
     assert!(scene.trailers("Superstep-Phase").is_empty());
     let prompts = scene.prompts(tasks[0]);
@@ -87,12 +87,12 @@ async fn a_part_of_the_tasks_is_approved() {
         statuses(&state),
         ["1 completed: 1 completed", "2 completed: 2a completed, 2b completed, 2c failed", "3 completed: 3 completed"]
     );
-    let line = &state.phases[1].subtasks[2];
+    let line = &state.phased.phases[1].subtasks[2];
     assert_eq!(line.error.as_deref(), Some("left out: it was not approved"));
     assert!(
-        state.notices.iter().any(|notice| notice == "subtask 2c is left out: it was not approved"),
+        state.result.notices.iter().any(|notice| notice == "subtask 2c is left out: it was not approved"),
         "{:?}",
-        state.notices
+        state.result.notices
     );
     scene.is_over().await;
 }
@@ -111,7 +111,7 @@ async fn a_subtask_with_an_unapproved_dependency_interrupts_before_it_starts() {
     let outcome = scene.answer(superstep::nodes::AfterHalt::Skip).await;
     assert_eq!(halted(&outcome)["subtask"], "2c");
     let state = scene.answer(retry(1, "")).await.finished().unwrap();
-    assert_eq!((scene.commits(), state.outcome), (vec![done("2c")], Some(RunOutcome::Completed)));
+    assert_eq!((scene.commits(), state.result.outcome), (vec![done("2c")], Some(RunOutcome::Completed)));
     scene.is_over().await;
 }
 
@@ -136,7 +136,7 @@ async fn an_unapproved_dependency_causes_one_question(#[case] collides: bool) {
     assert_eq!(halted(&outcome)["subtask"], "2a");
     assert_eq!(halted(&scene.answer(retry(1, "")).await)["subtask"], "2b");
     let state = scene.answer(retry(1, "")).await.finished().unwrap();
-    assert_eq!((scene.commits(), state.outcome), (["2a", "2b"].map(done).to_vec(), Some(RunOutcome::Completed)));
-    assert_eq!((state.halts, scene.agent.count("developer")), (2, if collides { 3 } else { 4 }));
+    assert_eq!((scene.commits(), state.result.outcome), (["2a", "2b"].map(done).to_vec(), Some(RunOutcome::Completed)));
+    assert_eq!((state.judgement.halts, scene.agent.count("developer")), (2, if collides { 3 } else { 4 }));
     scene.is_over().await;
 }

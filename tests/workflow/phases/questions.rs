@@ -182,7 +182,7 @@ async fn a_rejected_session_may_be_given_up(
     let stage = Stage::new(&cast);
     stage.run(&three(), profile()).await;
     let state = done(stage.thread.resume::<SessionRefused>(answer).await.unwrap());
-    assert_eq!(state.outcome, Some(outcome), "{:?}", stage.lines().await);
+    assert_eq!(state.result.outcome, Some(outcome), "{:?}", stage.lines().await);
     assert_eq!(stage.commits(), commits);
     assert!(stage.refs().contains(&"phase-1/attempt-1/task-2b".to_owned()), "{:?}", stage.refs());
     stage.tidy();
@@ -211,7 +211,7 @@ async fn a_phase_with_an_unreadable_review_interrupts(
     let pending: ReviewUnavailable = question(&asks).payload().unwrap();
     assert_eq!((pending.task.as_str(), pending.title.as_str()), ("phase-1", "Phase 1"));
     let state = done(stage.thread.resume::<ReviewUnavailable>(answer).await.unwrap());
-    assert_eq!((state.outcome, stage.commits().len()), (Some(outcome), commits));
+    assert_eq!((state.result.outcome, stage.commits().len()), (Some(outcome), commits));
     stage.tidy();
     stage.agrees().await;
 }

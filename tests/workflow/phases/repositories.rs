@@ -21,7 +21,10 @@ fn willing() -> Arc<Cast> {
 async fn runs(repository: Repository, cast: &Arc<Cast>) -> Stage {
     let stage = Stage::with(repository, Arc::clone(cast));
     let state = done(stage.run(&three(), profile()).await);
-    assert_eq!((state.outcome, stage.commits()), (Some(RunOutcome::Completed), COMMITS.map(str::to_owned).to_vec()));
+    assert_eq!(
+        (state.result.outcome, stage.commits()),
+        (Some(RunOutcome::Completed), COMMITS.map(str::to_owned).to_vec())
+    );
     assert_eq!(stage.files("superstep/clock"), "part-2a.txt part-2b.txt part-2c.txt part-3.txt");
     stage.tidy();
     stage.agrees().await;
@@ -124,7 +127,7 @@ async fn a_repository_may_itself_be_a_linked_work_tree() {
     linked(&main, place.path());
     let stage = Stage::with(Repository { folder: place }, willing());
     let state = done(stage.run(&three(), profile()).await);
-    assert_eq!(state.outcome, Some(RunOutcome::Completed));
+    assert_eq!(state.result.outcome, Some(RunOutcome::Completed));
     assert_eq!(stage.commits(), COMMITS);
     assert_eq!(main.git(&["worktree", "list"]).lines().count(), 2, "the user's two");
     assert_eq!(main.subjects("mine"), ["begin"]);

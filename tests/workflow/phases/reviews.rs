@@ -42,8 +42,8 @@ async fn a_rejected_phase_runs_again_from_the_commit_before_it() {
     let state = scene.run(&three_phases(), profile()).await.finished().unwrap();
     assert_eq!(scene.commits(), ["1", "2a", "2b", "2c", "3"].map(done));
     assert_eq!(scene.trailers("Superstep-Attempt"), ["1", "2", "2", "2", "1"]);
-    assert_eq!(state.phases.iter().map(|phase| phase.attempt).collect::<Vec<_>>(), [1, 2, 1]);
-    assert_eq!(state.phases[1].pre_phase_commit, state.phases[0].subtasks[0].commit);
+    assert_eq!(state.phased.phases.iter().map(|phase| phase.attempt).collect::<Vec<_>>(), [1, 2, 1]);
+    assert_eq!(state.phased.phases[1].pre_phase_commit, state.phased.phases[0].subtasks[0].commit);
     let refs = salvaged_names(2, 1, &["2a", "2b", "2c"]);
     assert_eq!(scene.salvage(), refs);
     for id in ["2a", "2b", "2c"] {
@@ -94,8 +94,8 @@ async fn a_phase_rejected_in_every_attempt_halts(#[case] most: u32, #[case] time
         })
     );
     let state = outcome.state();
-    assert_eq!((state.outcome, state.agentic_status), (Some(RunOutcome::Halted), AgenticStatus::Waiting));
-    let phase = &state.phases[1];
+    assert_eq!((state.result.outcome, state.result.agentic_status), (Some(RunOutcome::Halted), AgenticStatus::Waiting));
+    let phase = &state.phased.phases[1];
     assert_eq!((phase.attempt, phase.review_result.as_ref().map(|review| review.approved)), (most, Some(false)));
     assert!(statuses(state)[1].starts_with("2 failed"), "{:?}", statuses(state));
     assert_eq!(scene.commits(), [done("1")]);
@@ -113,7 +113,7 @@ async fn attempts_of_a_retry_count_from_the_halt_on() {
     let state = scene.answer(retry(2, "")).await.finished().unwrap();
     assert_eq!(scene.trailers("Superstep-Attempt"), ["1", "5", "5", "5", "1"]);
     assert!(!scene.prompts("2b")[3].contains("think"), "a note is given once");
-    assert_eq!((state.halts, state.outcome), (2, Some(RunOutcome::Completed)));
+    assert_eq!((state.judgement.halts, state.result.outcome), (2, Some(RunOutcome::Completed)));
     assert_eq!(scene.salvage().len(), 12);
     scene.is_over().await;
 }
@@ -124,7 +124,7 @@ async fn a_rejected_phase_can_be_accepted() {
     scene.run(&three_phases(), profile()).await;
     let state = scene.answer(AfterHalt::Accept).await.finished().unwrap();
     assert_eq!(
-        (scene.commits(), state.outcome),
+        (scene.commits(), state.result.outcome),
         (["1", "2a", "2b", "2c", "3"].map(done).to_vec(), Some(RunOutcome::Completed))
     );
     assert_eq!(scene.file("part-2b.txt").as_deref(), Some("2\n"));
@@ -147,10 +147,10 @@ async fn a_phase_is_left_out_with_its_dependents(
     let state = scene.answer(AfterHalt::Skip).await.finished().unwrap();
     assert_eq!(scene.commits(), commits.iter().map(|id| done(id)).collect::<Vec<_>>());
     assert_eq!(
-        (statuses(&state).as_slice(), state.outcome),
+        (statuses(&state).as_slice(), state.result.outcome),
         (strings(expected).as_slice(), Some(RunOutcome::Completed))
     );
-    let named: Vec<_> = state.notices.iter().filter(|notice| notice.contains("left out")).cloned().collect();
+    let named: Vec<_> = state.result.notices.iter().filter(|notice| notice.contains("left out")).cloned().collect();
     if phase == "phase-2" {
         let third = named.last().unwrap();
         assert!(named.len() == 4 && third.starts_with("subtask 3 is left out: it depends on"), "{named:?}");
@@ -167,7 +167,7 @@ async fn a_run_ends_at_a_halted_phase() {
     let scene = Phases::new(stubborn("phase-2", 99));
     scene.run(&three_phases(), profile()).await;
     let state = scene.answer(AfterHalt::Abort).await.finished().unwrap();
-    assert_eq!((state.outcome, scene.commits()), (Some(RunOutcome::Cancelled), vec![done("1")]));
+    assert_eq!((state.result.outcome, scene.commits()), (Some(RunOutcome::Cancelled), vec![done("1")]));
     assert_eq!(scene.salvage().len(), 6, "the work stays in git");
     scene.is_over().await;
 }

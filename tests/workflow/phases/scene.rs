@@ -162,13 +162,13 @@ pub(crate) fn git_in(folder: &Path, args: &[&str]) -> String {
 pub(crate) fn halted(outcome: &RunResult) -> Value {
     match outcome.questions() {
         [question] if question.name() == "halted" => question.json(),
-        questions => panic!("{questions:?}\n{:?}", outcome.state().outcome),
+        questions => panic!("{questions:?}\n{:?}", outcome.state().result.outcome),
     }
 }
 
 /// Describes each phase with its subtasks: `2 completed: 2a completed, 2b failed`.
 pub(crate) fn statuses(state: &ExecutionState) -> Vec<String> {
-    state.phases.iter().map(line).collect()
+    state.phased.phases.iter().map(line).collect()
 }
 
 fn line(phase: &PhaseState) -> String {

@@ -56,8 +56,8 @@ async fn checks_of_integrated_work_have_the_files_of_the_setup_and_no_commit_has
     let setup = "mkdir -p deps && echo 1 > deps/lib && echo made > made.txt && echo changed >> README.md";
     let (_, outcome) = run(&repository, prepared(setup)).await;
     let state = outcome.finished().unwrap();
-    assert_eq!(state.outcome, Some(RunOutcome::Completed));
-    assert!(state.notices.is_empty(), "{:?}", state.notices);
+    assert_eq!(state.result.outcome, Some(RunOutcome::Completed));
+    assert!(state.result.notices.is_empty(), "{:?}", state.result.notices);
     let files = repository.git(&["diff", "--name-only", "main", "superstep/clock"]);
     assert_eq!(files, "part-1.txt\npart-2.txt\n");
     assert_eq!(repository.git(&["worktree", "list"]).lines().count(), 1);

@@ -231,7 +231,7 @@ impl<C: Agents> Stage<C> {
             let error = subtask.error.as_deref().map(|error| format!(" ({error})")).unwrap_or_default();
             format!("{} {} {}{error}", subtask.subtask_id, status.as_str().unwrap(), subtask.attempt)
         };
-        self.state().await.phases.iter().flat_map(|phase| &phase.subtasks).map(line).collect()
+        self.state().await.phased.phases.iter().flat_map(|phase| &phase.subtasks).map(line).collect()
     }
 
     /// Returns the commits of the run's branch as `TASK ATTEMPT`, oldest first.

@@ -121,7 +121,7 @@ impl<'s> Play<'s> {
         let shown = serde_json::to_value(&state).unwrap();
         let at = shown["phase_index"].as_u64().unwrap() as usize;
         assert_eq!((&shown["outcome"], &shown["phases"][at]["status"]), (&"halted".into(), &"failed".into()));
-        let phases = state.phases;
+        let phases = state.phased.phases;
         Halt {
             phase: serde_json::from_value(payload["phase"].clone()).unwrap(),
             subtask: serde_json::from_value(payload["subtask"].clone()).unwrap(),
@@ -138,11 +138,16 @@ impl<'s> Play<'s> {
         assert_eq!(repository.git(&["for-each-ref", "refs/superstep/clock/integrated"]), "");
         let log = repository.git(&["log", "--reverse", "--format=%H", "superstep/clock"]);
         let mut seen = std::mem::take(&mut *self.crew.seen.lock().unwrap());
-        seen.bases = state.phases.iter().map(|phase| phase.pre_phase_commit.clone()).collect();
+        seen.bases = state.phased.phases.iter().map(|phase| phase.pre_phase_commit.clone()).collect();
         seen.log = log.lines().map(str::to_owned).collect();
         seen.end = End {
-            outcome: state.outcome,
-            phases: state.phases.iter().map(|one| format!("{}: {}", phase(one), subtasks(&one.subtasks))).collect(),
+            outcome: state.result.outcome,
+            phases: state
+                .phased
+                .phases
+                .iter()
+                .map(|one| format!("{}: {}", phase(one), subtasks(&one.subtasks)))
+                .collect(),
             commits: commits(repository),
             kept: kept_work(repository),
             files: files(&repository.path()),
